@@ -9,7 +9,6 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
-	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -27,7 +26,7 @@ func Ask(ctx context.Context, turn fake.Response, p protocol.Protocol, req *prot
 		r.Header[name] = values
 	}
 	r.Header.Set("Authorization", "Bearer some-key") // every protocol takes it
-	r.Header.Set("Anthropic-Version", anthropic.Version)
+	r.Header.Set("Anthropic-Version", "2023-06-01")
 	w := httptest.NewRecorder()
 	server.ServeHTTP(w, r)
 	return w, server.Report()

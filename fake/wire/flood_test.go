@@ -152,7 +152,7 @@ func TestFloodDefaults(t *testing.T) {
 					}
 				}
 				err := askFlood(t.Context(), k.name, c.status, c.contentType, false, h)
-				if !errors.Is(err, protocol.ErrTooLarge) || !strings.Contains(err.Error(), "over 33554432 bytes, the bound of Client.MaxEvent") {
+				if !errors.Is(err, protocol.ErrTooLarge) || !strings.Contains(err.Error(), "over 33554432 bytes, the limit Client.MaxEvent") {
 					t.Errorf("the error is %v", err)
 				}
 				if h.taken <= protocol.DefaultMaxEvent || h.taken > protocol.DefaultMaxEvent+16<<10 || !h.closed {

@@ -44,7 +44,7 @@ var anyShown = []shown{
 	{quirk: "QT-08:502@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
 	{quirk: "QT-08:503@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
 	{quirk: "QT-08:404@1", requests: 1, stop: trace.ReasonError, more: all(status(404), tells("<html>\n<head><title>404 Not Found"))},
-	{quirk: "QT-08:empty@1", requests: 4, stop: trace.ReasonError, more: all(status(200), tells("the answer is empty"))},
+	{quirk: "QT-08:empty@1", requests: 4, stop: trace.ReasonError, more: all(status(200), tells("the response is empty"))},
 	{quirk: "QT-08:text@1", requests: 4, stop: trace.ReasonError, more: all(status(200), tells("upstream connect error or disconnect"))},
 	{quirk: "QT-08:error@1", requests: 1, stop: trace.ReasonError, more: all(fails(200, "validation"), tells("Input validation error"))},
 	{quirk: "QT-08:answer@1", same: true},

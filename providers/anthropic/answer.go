@@ -5,29 +5,30 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// DecodeResponse implements protocol.Protocol.
+// DecodeResponse implements [protocol.Protocol].
 func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.ValidUTF8(body) {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	var s decoder
 	var ev event
-	s.readAnswer(&d, &ev)
+	s.readResponse(&d, &ev)
 	switch err := d.End(); {
 	case err != nil:
-		return fmt.Errorf("%w: %w", protocol.UnexpectedBody(body), err)
+		return fmt.Errorf("%w: %w", wirejson.UnexpectedBody(body), err)
 	case ev.kind == eventError || ev.error:
 		e, _ := readError(body)
 		return e
 	case ev.kind != "message":
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	for _, p := range ev.parts {
 		s.a.block(p, emit)
@@ -39,7 +40,7 @@ func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	return nil
 }
 
-func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
+func (s *decoder) readResponse(d *jsonio.Dec, ev *event) {
 	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
@@ -48,7 +49,7 @@ func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
 		}
 		switch key {
 		case "type":
-			ev.kind = word(d)
+			ev.kind = wirejson.String(d)
 		case "error":
 			ev.error = d.Peek() != 'n'
 			d.Skip()
@@ -58,17 +59,16 @@ func (s *decoder) readAnswer(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// EncodeResponse implements protocol.Protocol. Arguments that are no JSON, which this
-// form of an answer cannot say otherwise, are a string (see appendInput).
+// EncodeResponse implements [protocol.Protocol]. Arguments that are not JSON become a string.
 func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := newWriter(append(dst, '{'))
-	w.answerHead(a)
+	w.responseHead(a)
 	for i, p := range t.Parts {
 		w.part = i
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.answerBlock(p)
+		w.responseBlock(p)
 	}
 	w.dst = append(w.dst, "],"...)
 	w.dst = appendEnding(w.dst, llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})

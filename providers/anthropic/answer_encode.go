@@ -5,18 +5,18 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// answerHead writes the members of an answer up to its content, whose array it
-// opens.
-func (w *writer) answerHead(a protocol.ResponseMeta) {
+// responseHead writes the members of a response up to its content, and opens that array.
+func (w *writer) responseHead(a protocol.ResponseMeta) {
 	w.dst = jsonio.AppendString(append(w.dst, `"model":`...), a.Model)
 	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), a.ID)
 	w.dst = append(w.dst, `,"type":"message","role":"assistant","content":[`...)
 }
 
-// usageOf is the usage of an answer: what the turn counted, or the input alone.
+// usageOf returns the usage of a response, with the input tokens of a if u has none.
 func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
 	if u.InputTokens == 0 {
 		u.InputTokens = a.Input
@@ -24,8 +24,8 @@ func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
 	return u
 }
 
-// answerBlock writes a part of an answer.
-func (w *writer) answerBlock(part llm.Part) {
+// responseBlock writes a part of a response.
+func (w *writer) responseBlock(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:
 		w.text(p)
@@ -36,26 +36,25 @@ func (w *writer) answerBlock(part llm.Part) {
 	case llm.Unknown:
 		w.unknown(p)
 	case llm.Media:
-		w.fail("an answer of Anthropic Messages holds no %s", p.MediaType)
+		w.fail("a response of Anthropic Messages contains no %s", p.MediaType)
 	case llm.ToolResult:
-		w.fail("an answer of Anthropic Messages holds no result of a tool; write a result of the provider's own as llm.Unknown")
+		w.fail("a response of Anthropic Messages contains no tool result: use llm.Unknown for a result of the provider")
 	}
 }
 
-// withCaller says of a call that the model itself made it, if nothing else is said.
+// withCaller sets the direct caller on a call without a caller.
 func withCaller(p llm.ToolCall) llm.ToolCall {
-	if kind, ok := memberText(p.Opaque, "type"); ok && kind != blockServer || member(p.Opaque, "caller") != nil {
+	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || wirejson.Get(p.Opaque, "caller") != nil {
 		return p
 	}
-	var m members
-	eachMember(p.Opaque, m.add)
-	m.add("caller", []byte(`{"type":"direct"}`))
-	p.Opaque = m.object()
+	var m wirejson.Members
+	eachMember(p.Opaque, m.AddRaw)
+	m.AddRaw("caller", `{"type":"direct"}`)
+	p.Opaque = m.Object()
 	return p
 }
 
-// appendInput appends the arguments of a call in an answer: JSON as it stands, and
-// any other text, which no provider sends but a model may have meant, as a string.
+// appendInput appends the arguments of a call: JSON unchanged, other text as a string.
 func appendInput(dst []byte, args string) []byte {
 	args = strings.Trim(args, " \t\r\n")
 	switch {

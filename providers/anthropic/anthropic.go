@@ -1,5 +1,5 @@
-// Package anthropic speaks the Messages API of Anthropic, in both directions: what
-// asks a question and what answers it, in one piece and streamed, and errors.
+// Package anthropic encodes and decodes requests, responses, streams and errors of the Anthropic
+// Messages API.
 //
 //	model := &protocol.Client{
 //		Protocol:  anthropic.Messages{},
@@ -7,22 +7,19 @@
 //		Authorize: anthropic.Key(key),
 //	}
 //
-// What Anthropic wants back unchanged stands as Opaque on the part that it came
-// with, an object of the members that llm has no field for, by their names on the
-// wire: the signature of a thinking block, citations, cache_control, the caller of
-// a call. Those that are not known here stand together in a member "anthropic", so
-// that those of other providers are not sent. A redacted_thinking block is Reasoning with the whole block as Opaque. A
-// call that Anthropic ran itself is a ToolCall that says so; its result, and every
-// block of a type that is not known here, is llm.Unknown (for those of other providers
-// see protocol.Omits). The container of an
-// answer is in the Opaque of its message, and the last one of a history is sent
-// back with the request; its stop sequence and members of it that are not known are
-// there too, and are not sent back.
+// Data that Anthropic requires back unchanged is the Opaque of its part: an object with the
+// members that llm has no field for, such as the signature of a thinking block, citations,
+// cache_control, and the caller of a call. The member "anthropic" contains those that this
+// package does not know, so that requests omit those of other providers. A redacted_thinking
+// block is Reasoning with the whole block as Opaque. A call that Anthropic ran is a ToolCall
+// with ProviderExecuted. Its result, and each block of an unknown type, is [llm.Unknown] (see
+// [protocol.Omits]). The container of a response is in the Opaque of its message, and requests
+// contain the last one. The stop sequence and unknown members of the response are there too,
+// and are not sent back.
 //
-// The facts are those of Anthropic's API reference ("Messages", "Streaming
-// messages", "Errors", "Structured outputs"). Beta features are asked for with the
-// header Anthropic-Beta, in protocol.Client.Header. Bedrock's and Vertex's ways to
-// wrap the same bodies are not here.
+// The source is Anthropic's API reference ("Messages", "Streaming messages", "Errors",
+// "Structured outputs"). To enable beta features, set the header Anthropic-Beta in
+// [protocol.Client]. The package does not support the formats of Bedrock and Vertex AI.
 package anthropic
 
 import (
@@ -30,27 +27,25 @@ import (
 	"net/http"
 )
 
-// BaseURL is where Anthropic's own service is.
+// BaseURL is the base URL of the Anthropic API.
 const BaseURL = "https://api.anthropic.com"
 
-// Path is the path of every request.
-const Path = "/v1/messages"
+const path = "/v1/messages"
 
-// Version is the version of the API that requests ask for.
-const Version = "2023-06-01"
+const version = "2023-06-01"
 
-// DefaultMaxTokens is the max_tokens of a request whose settings have none: the
-// API requires one.
+// DefaultMaxTokens is the max_tokens of a request without a limit, because the API requires
+// one.
 const DefaultMaxTokens = 4096
 
-// WarnNoMessageStop is the code of the warning about a stream that ended after its
-// stop reason without message_stop (quirk QA-13).
+// WarnNoMessageStop is the code of the warning that a stream ended after its stop reason
+// without message_stop (quirk QA-13).
 const WarnNoMessageStop = "missing_message_stop"
 
-// Messages is the protocol.
+// Messages is the protocol of the Messages API. It is safe for concurrent use.
 type Messages struct{}
 
-// Name implements protocol.Protocol.
+// Name implements [protocol.Protocol].
 func (Messages) Name() string { return name }
 
 const name = "anthropic-messages"
@@ -59,7 +54,7 @@ const name = "anthropic-messages"
 func Key(key string) func(*http.Request) error {
 	return func(r *http.Request) error {
 		if key == "" {
-			return errors.New("the API key is empty; get one from the Anthropic console")
+			return errors.New("anthropic: empty API key: get one from the Anthropic console")
 		}
 		r.Header.Set("X-Api-Key", key)
 		return nil

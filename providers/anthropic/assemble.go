@@ -4,36 +4,36 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// assembler turns the blocks of an answer into events.
+// assembler converts the blocks of a response to events.
 type assembler struct {
 	open  []openBlock
 	calls int
-	tail  string // the type of block that the last part would go on with
+	last  string // the type of block that the last part would go on with
 }
 
-// openBlock is a block that began and has not ended.
+// openBlock is a block that has not ended.
 type openBlock struct {
 	index     int64
 	kind      string // empty if nothing more can come of it
 	opaque    json.RawMessage
 	signature []byte
-	citations members
+	citations wirejson.Elements
 
 	call      llm.ToolCall
 	callIndex int
-	pieces    bool   // arguments came after the start, and stand for those in it
+	hasDeltas bool   // arguments came after the start, and stand for those in it
 	args      []byte // those pieces, of a call that the provider runs
 
-	block llm.Unknown // one of a type that is not known
-	more  []string    // the deltas that came for it
+	block  llm.Unknown // one of a type that is not known
+	deltas []string    // the deltas that came for it
 }
 
-// separator is an opaque datum that says nothing, but ends the part it is on: so
-// two blocks of one type stay two.
+// separator is empty opaque data. It ends a part, so that two blocks of one type stay two
+// parts.
 var separator = json.RawMessage("{}")
 
 // start begins a block of a stream.
@@ -47,42 +47,42 @@ func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
 	a.open = append(a.open, b)
 }
 
-// block takes a block that came in one piece.
+// block handles a whole block.
 func (a *assembler) block(part llm.Part, emit func(llm.Event)) {
 	b := a.begin(part, emit)
 	a.close(&b, emit)
 }
 
-// begin says what the start of a block does.
+// begin emits the start of a block.
 func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 	switch p := part.(type) {
 	case llm.Text:
 		b.kind, b.opaque = blockText, p.Opaque
-		if a.tail == blockText {
+		if a.last == blockText {
 			emit(llm.TextDelta{Opaque: separator})
-			a.tail = ""
+			a.last = ""
 		}
 		a.text(p.Text, emit)
 	case llm.Reasoning:
-		if member(p.Opaque, "type") != nil {
+		if wirejson.Get(p.Opaque, "type") != nil {
 			a.whole(p, emit)
 			break
 		}
 		b.kind, b.opaque = blockThinking, p.Opaque
-		if a.tail == blockThinking {
+		if a.last == blockThinking {
 			emit(llm.ReasoningDelta{Opaque: separator})
-			a.tail = ""
+			a.last = ""
 		}
-		a.thought(p.Text, emit)
+		a.thinking(p.Text, emit)
 	case llm.ToolCall:
-		b.kind, b.call, a.tail = blockServer, p, ""
+		b.kind, b.call, a.last = blockServer, p, ""
 		if !p.ProviderExecuted {
 			a.calls++
 			b.kind, b.callIndex = blockToolUse, a.calls
 			emit(llm.ToolCallStart{Index: b.callIndex, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
 		}
 	case llm.Unknown:
-		b.kind, b.block, a.tail = blockUnknown, p, ""
+		b.kind, b.block, a.last = blockUnknown, p, ""
 	case llm.Media, llm.ToolResult:
 		a.whole(p, emit)
 	}
@@ -90,20 +90,20 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 }
 
 func (a *assembler) whole(p llm.Part, emit func(llm.Event)) {
-	a.tail = ""
+	a.last = ""
 	emit(llm.PartDone{Part: p})
 }
 
 func (a *assembler) text(s string, emit func(llm.Event)) {
 	if s != "" {
-		a.tail = blockText
+		a.last = blockText
 		emit(llm.TextDelta{Text: s})
 	}
 }
 
-func (a *assembler) thought(s string, emit func(llm.Event)) {
+func (a *assembler) thinking(s string, emit func(llm.Event)) {
 	if s != "" {
-		a.tail = blockThinking
+		a.last = blockThinking
 		emit(llm.ReasoningDelta{Text: s})
 	}
 }
@@ -121,15 +121,14 @@ func (a *assembler) drop(index int64) {
 	a.open = slices.DeleteFunc(a.open, func(b openBlock) bool { return b.index == index })
 }
 
-// delta adds to a block. Deltas of unknown types are passed over, but for those of a
-// block of an unknown type.
+// delta handles a delta. It keeps deltas of unknown types only for blocks of unknown types.
 func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 	switch d.kind {
 	case "text_delta":
 		a.text(d.text, emit)
 		return
 	case "thinking_delta":
-		a.thought(d.thinking, emit)
+		a.thinking(d.thinking, emit)
 		return
 	}
 	b := a.find(index)
@@ -145,35 +144,29 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 		a.input(b, d.input, emit)
 	default:
 		if b.kind == blockUnknown {
-			b.more = append(b.more, d.raw)
+			b.deltas = append(b.deltas, d.raw)
 		}
 	}
 }
 
 func (b *openBlock) cite(citation string) {
-	if citation == "" {
-		return
+	if citation != "" {
+		b.citations.Add(citation)
 	}
-	sep := byte(',')
-	if b.citations == nil {
-		sep = '['
-	}
-	b.citations = jsonio.AppendRaw(append(b.citations, sep), []byte(citation))
 }
 
-// input adds to the arguments of a call; empty pieces are usual (quirk QA-10).
+// input handles a delta of arguments, which may be empty (quirk QA-10).
 func (a *assembler) input(b *openBlock, piece string, emit func(llm.Event)) {
 	switch {
 	case piece == "":
 	case b.kind == blockToolUse:
-		b.pieces = true
+		b.hasDeltas = true
 		emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: piece})
 	case b.kind == blockServer:
-		b.pieces, b.args = true, append(b.args, piece...)
+		b.hasDeltas, b.args = true, append(b.args, piece...)
 	}
 }
 
-// stop ends a block.
 func (a *assembler) stop(index int64, emit func(llm.Event)) {
 	b := a.find(index)
 	if b == nil {
@@ -183,7 +176,7 @@ func (a *assembler) stop(index int64, emit func(llm.Event)) {
 	a.drop(index)
 }
 
-// close ends a block, also where it is a call.
+// close ends a block and its call.
 func (a *assembler) close(b *openBlock, emit func(llm.Event)) {
 	a.end(b, emit)
 	if b.kind == blockToolUse {
@@ -191,7 +184,7 @@ func (a *assembler) close(b *openBlock, emit func(llm.Event)) {
 	}
 }
 
-// finish takes what is known of the blocks that were not ended (quirk QA-11).
+// finish ends the blocks without content_block_stop (quirk QA-11).
 func (a *assembler) finish(emit func(llm.Event)) {
 	for i := range a.open {
 		a.end(&a.open[i], emit)
@@ -199,63 +192,78 @@ func (a *assembler) finish(emit func(llm.Event)) {
 	a.open = nil
 }
 
-// end says what is known of a block when nothing more comes of it. It does not end
-// a call.
+// end emits the rest of a block. It does not end a call.
 func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
 	switch b.kind {
 	case blockText:
 		if opaque := b.textOpaque(); opaque != nil {
-			a.tail = ""
+			a.last = ""
 			emit(llm.TextDelta{Opaque: opaque})
 		}
 	case blockThinking:
-		if opaque := b.thoughtOpaque(); opaque != nil {
-			a.tail = ""
+		if opaque := b.thinkingOpaque(); opaque != nil {
+			a.last = ""
 			emit(llm.ReasoningDelta{Opaque: opaque})
 		}
 	case blockToolUse:
-		if !b.pieces && b.call.Arguments != "" {
+		if !b.hasDeltas && b.call.Arguments != "" {
 			emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: b.call.Arguments})
 		}
 	case blockServer:
-		if b.pieces {
+		if b.hasDeltas {
 			b.call.Arguments = string(b.args)
 		}
 		a.whole(b.call, emit)
 	case blockUnknown:
-		b.block.Raw = merged(b.block.Raw, b.more)
+		b.block.Raw = merged(b.block.Raw, b.deltas)
 		a.whole(b.block, emit)
 	}
 }
 
-// textOpaque is the opaque datum of a text: what its start says, with the citations
-// that came after it.
+// textOpaque returns the opaque data of a text with the citations of its deltas.
 func (b *openBlock) textOpaque() json.RawMessage {
 	if b.citations == nil {
 		return b.opaque
 	}
-	var m members
-	eachMember(b.opaque, func(key string, raw []byte) {
+	var m wirejson.Members
+	eachMember(b.opaque, func(key, raw string) {
 		if key != "citations" {
-			m.add(key, raw)
+			m.AddRaw(key, raw)
 		}
 	})
-	m.add("citations", append(b.citations, ']'))
-	return m.object()
+	m.AddRaw("citations", string(b.citations.Array()))
+	return m.Object()
 }
 
-// thoughtOpaque is the opaque datum of a thought: what its start says, with the
-// signature that came after it.
-func (b *openBlock) thoughtOpaque() json.RawMessage {
+// thinkingOpaque returns the opaque data of reasoning with the signature of its deltas.
+func (b *openBlock) thinkingOpaque() json.RawMessage {
 	if len(b.signature) == 0 {
 		return b.opaque
 	}
-	var m members
-	m.add("signature", jsonio.AppendString(nil, string(b.signature)))
-	eachMember(b.opaque, func(key string, raw []byte) {
+	var m wirejson.Members
+	m.AddString("signature", string(b.signature))
+	eachMember(b.opaque, func(key, raw string) {
 		if key != "signature" {
-			m.add(key, raw)
+			m.AddRaw(key, raw)
 		}
 	})
-	return m.object()
+	return m.Object()
+}
+
+// merged returns a block of an unknown type with its deltas, as for known types: strings are
+// appended and missing members are set. An example is compaction_delta.
+func merged(block json.RawMessage, deltas []string) json.RawMessage {
+	if len(deltas) == 0 {
+		return block
+	}
+	var m wirejson.MemberSet
+	eachMember(block, m.Extend)
+	for _, delta := range deltas {
+		eachMember(json.RawMessage(delta), func(key, raw string) {
+			if key != "type" {
+				m.Extend(key, raw)
+			}
+		})
+	}
+	return m.Members(0).Object()
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The types of blocks that have an end of their own here. What stands for one that
-// is not known is no type on the wire.
+// The types of blocks that this package interprets. blockUnknown stands for any other.
 const (
 	blockUnknown  = "?"
 	blockText     = "text"
@@ -22,14 +22,14 @@ const (
 	blockDocument = "document"
 )
 
-// What stands for the media type of what is at a URL: the wire does not tell it.
+// Media types of content at a URL, which the protocol does not name.
 const (
 	anyImage = "image/*"
 	pdf      = "application/pdf"
 	plain    = "text/plain"
 )
 
-// readBlock reads a content block, of a request or an answer.
+// readBlock reads a content block.
 func readBlock(d *jsonio.Dec) llm.Part {
 	from := d.Offset()
 	kind, first := typeOf(d)
@@ -71,7 +71,7 @@ func unknown(d *jsonio.Dec, kind string, from int) llm.Unknown {
 }
 
 func readText(d *jsonio.Dec, first bool) (p llm.Text) {
-	rest := rest{plain: textMembers}
+	rest := opaqueReader{known: textMembers}
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -82,7 +82,7 @@ func readText(d *jsonio.Dec, first bool) (p llm.Text) {
 		case "type":
 			d.Skip()
 		case "text":
-			p.Text = text(d)
+			p.Text = optionalString(d)
 		case "citations":
 			if ahead := *d; !emptyArray(&ahead) {
 				rest.read(d, key)
@@ -102,7 +102,7 @@ func emptyArray(d *jsonio.Dec) bool {
 }
 
 func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
-	var rest rest
+	var rest opaqueReader
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -113,10 +113,10 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 		case "type":
 			d.Skip()
 		case "thinking":
-			p.Text = text(d)
+			p.Text = optionalString(d)
 		case "signature":
-			if s := text(d); s != "" {
-				rest.own.add(key, jsonio.AppendString(nil, s))
+			if s := optionalString(d); s != "" {
+				rest.own.AddString(key, s)
 			}
 		default:
 			rest.read(d, key)
@@ -124,13 +124,12 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 	}
 }
 
-// readCall reads a tool_use block or, if a kind is given, one that the provider
-// runs.
+// readCall reads a tool_use block or, with a kind, a call that the provider ran.
 func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	p.ProviderExecuted = kind != ""
-	rest := rest{plain: callMembers}
+	rest := opaqueReader{known: callMembers}
 	if kind != "" && kind != blockServer {
-		rest.own.add("type", jsonio.AppendString(nil, kind))
+		rest.own.AddString("type", kind)
 	}
 	for {
 		key, ok := d.Key(&first)
@@ -142,11 +141,11 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 		case "type":
 			d.Skip()
 		case "id":
-			p.ID = text(d)
+			p.ID = optionalString(d)
 		case "name":
-			p.Name = text(d)
+			p.Name = optionalString(d)
 		case "input":
-			p.Arguments = readInput(d)
+			p.Arguments = wirejson.Text(d)
 		case "caller":
 			if ahead := *d; !directCaller(&ahead) {
 				rest.read(d, key)
@@ -159,20 +158,7 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	}
 }
 
-// readInput reads the arguments of a call as text. A string is the text itself:
-// see appendInput.
-func readInput(d *jsonio.Dec) string {
-	switch {
-	case d.Peek() == '"':
-		return d.String()
-	case d.Null():
-		return ""
-	}
-	return d.Raw()
-}
-
-// directCaller reports whether the caller of a call is the model itself, which
-// says no more than a call without one.
+// directCaller reads a caller and reports whether it is the model, which is the default.
 func directCaller(d *jsonio.Dec) bool {
 	if d.Peek() != '{' {
 		return false
@@ -191,7 +177,7 @@ func directCaller(d *jsonio.Dec) bool {
 }
 
 func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
-	rest := rest{plain: resultMembers}
+	rest := opaqueReader{known: resultMembers}
 	for {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -202,7 +188,7 @@ func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
 		case "type":
 			d.Skip()
 		case "tool_use_id":
-			p.ID = text(d)
+			p.ID = optionalString(d)
 		case "content":
 			p.Content = readContent(d, true)
 		case "is_error":
@@ -213,8 +199,7 @@ func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
 	}
 }
 
-// readContent reads a string or an array of blocks, of a message or within a
-// tool_result.
+// readContent reads a string or an array of blocks. Within is true for a tool_result.
 func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
 	switch {
 	case d.Null():
@@ -225,7 +210,7 @@ func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
 	case d.Array():
 		for first := true; d.More(&first); {
 			if ahead := *d; within && nestedResult(&ahead) {
-				d.Fail("a tool_result cannot stand in a tool_result")
+				d.Fail("a tool_result must not contain a tool_result")
 				return nil
 			}
 			parts = append(parts, readBlock(d))
@@ -242,16 +227,16 @@ func nestedResult(d *jsonio.Dec) bool {
 	return kind == blockResult
 }
 
-// source is where the content of an image or a document is.
+// source is the source of an image or document.
 type source struct {
 	kind, mediaType, data, url string
 	more                       bool // it has members that are not known here
 }
 
-// readMedia reads an image or a document. One from a source that llm.Media cannot
-// tell is kept whole.
+// readMedia reads an image or document. It returns Unknown if llm.Media cannot represent the
+// source.
 func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
-	rest := rest{plain: mediaMembers}
+	rest := opaqueReader{known: mediaMembers}
 	var src source
 	p := llm.Media{}
 	for {
@@ -265,7 +250,7 @@ func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
 		case key == "source":
 			src = readSource(d)
 		case key == "title" && kind == blockDocument:
-			p.Name = text(d)
+			p.Name = optionalString(d)
 		default:
 			rest.read(d, key)
 		}
@@ -288,13 +273,13 @@ func readSource(d *jsonio.Dec) (s source) {
 		}
 		switch key {
 		case "type":
-			s.kind = word(d)
+			s.kind = wirejson.String(d)
 		case "media_type":
-			s.mediaType = word(d)
+			s.mediaType = wirejson.String(d)
 		case "data":
-			s.data = word(d)
+			s.data = wirejson.String(d)
 		case "url":
-			s.url = word(d)
+			s.url = wirejson.String(d)
 		default:
 			s.more = true
 			d.Skip()
@@ -302,7 +287,7 @@ func readSource(d *jsonio.Dec) (s source) {
 	}
 }
 
-// fill puts the source into p, if it is one that p can tell.
+// fill copies the source to p, and reports whether p can represent it.
 func (s source) fill(p *llm.Media, kind string, d *jsonio.Dec) bool {
 	switch {
 	case s.more:

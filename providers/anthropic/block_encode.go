@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,22 +10,21 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// writer appends blocks. Its first error stays.
+// writer appends blocks. It keeps its first error.
 type writer struct {
 	dst []byte
 	err error
-	// Where it is: in which message, which part of it, and which part of that one's
-	// content; -1 for none.
+	// The position for errors: message, part, and content of the part; -1 means none.
 	message, part, content int
-	said                   int // messages that were written
+	messages               int // messages that were written
 }
 
 func newWriter(dst []byte) *writer { return &writer{dst: dst, message: -1, part: -1, content: -1} }
 
-// fail records what cannot be said.
 func (w *writer) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(w.where()+": "+format, args...)
@@ -53,38 +53,34 @@ func (w *writer) text(p llm.Text) {
 	w.dst = append(appendMembers(w.dst, p.Opaque, textMembers...), '}')
 }
 
-// thinking writes a thinking block, or the redacted one that opaque is.
+// thinking writes a thinking block or a redacted one.
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.dst = append(w.dst, `{"type":"redacted_thinking"`...)
-		eachMember(p.Opaque, func(key string, raw []byte) {
+		eachMember(p.Opaque, func(key, raw string) {
 			if key != "type" {
-				w.dst = appendMember(w.dst, key, raw)
+				w.dst = wirejson.AppendRaw(w.dst, key, raw)
 			}
 		})
 		w.dst = append(w.dst, '}')
 		return
 	}
-	signature, _ := memberText(p.Opaque, "signature")
+	signature := wirejson.GetString(p.Opaque, "signature")
 	w.dst = jsonio.AppendString(append(w.dst, `{"type":"thinking","thinking":`...), p.Text)
 	w.dst = jsonio.AppendString(append(w.dst, `,"signature":`...), signature)
 	w.dst = append(appendMembers(w.dst, p.Opaque), '}')
 }
 
-// redacted reports whether the opaque datum of a thought is a whole block.
+// redacted reports whether the opaque data of reasoning is a whole block.
 func redacted(opaque json.RawMessage) bool {
-	kind, _ := memberText(opaque, "type")
-	return kind == blockRedacted
+	return wirejson.GetString(opaque, "type") == blockRedacted
 }
 
-// call writes a call with its input, which is JSON.
+// call writes a call. Input is JSON.
 func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	kind := blockToolUse
 	if p.ProviderExecuted {
-		kind = blockServer
-		if k, ok := memberText(p.Opaque, "type"); ok {
-			kind = k
-		}
+		kind = cmp.Or(wirejson.GetString(p.Opaque, "type"), blockServer)
 	}
 	w.dst = jsonio.AppendString(append(w.dst, `{"type":`...), kind)
 	w.dst = jsonio.AppendString(append(w.dst, `,"id":`...), p.ID)
@@ -93,7 +89,7 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	w.dst = append(appendMembers(w.dst, p.Opaque, callMembers...), '}')
 }
 
-// unknown writes a block of a type that is not known here, as it came.
+// unknown writes a block of an unknown type unchanged.
 func (w *writer) unknown(p llm.Unknown) {
 	if err := protocol.CheckUnknown(name, p); err != nil {
 		w.fail("%w", err)
@@ -103,23 +99,22 @@ func (w *writer) unknown(p llm.Unknown) {
 		w.fail("the block of type %q nests more than %d deep, or is not UTF-8", p.Kind, maxNesting)
 		return
 	}
-	w.dst = appendRaw(w.dst, p.Raw)
+	w.dst = wirejson.AppendValue(w.dst, p.Raw)
 }
 
-// media writes an image or a document.
 func (w *writer) media(p llm.Media) {
 	image := strings.HasPrefix(p.MediaType, "image/")
 	switch {
 	case p.Data == nil && p.URL == "":
-		w.fail("%s has neither data nor a URL (digest %q): give it its content", p.MediaType, p.Digest)
+		w.fail("%s has neither data nor a URL (digest %q): load the content", p.MediaType, p.Digest)
 	case p.Data == nil && strings.HasPrefix(p.URL, "data:"):
-		w.fail("Anthropic Messages takes no data URL; put the bytes of the %s into Data", p.MediaType)
+		w.fail("Anthropic Messages does not accept data URLs: put the bytes of the %s into Data", p.MediaType)
 	case image:
 		w.dst = append(w.dst, `{"type":"image","source":`...)
 	case p.MediaType == pdf, p.MediaType == plain && p.Data != nil:
 		w.dst = append(w.dst, `{"type":"document","source":`...)
 	default:
-		w.fail("Anthropic Messages takes images, PDF and plain text, not %s%s", p.MediaType, at(p.URL))
+		w.fail("Anthropic Messages accepts images, PDF and plain text, not %s%s", p.MediaType, at(p.URL))
 	}
 	w.source(p, image)
 	w.dst = append(w.dst, '}')
@@ -136,7 +131,7 @@ func at(url string) string {
 	return " at a URL"
 }
 
-// source writes where the content is, but for its closing bracket.
+// source writes the source of media without its closing brace.
 func (w *writer) source(p llm.Media, image bool) {
 	switch {
 	case p.Data == nil:
@@ -149,7 +144,7 @@ func (w *writer) source(p llm.Media, image bool) {
 		w.dst = jsonio.AppendString(w.dst, string(p.Data))
 	default:
 		if image && !takenImage(p.MediaType) {
-			w.fail("Anthropic Messages takes image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
+			w.fail("Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
 		}
 		w.dst = jsonio.AppendString(append(w.dst, `{"type":"base64","media_type":`...), p.MediaType)
 		w.dst = append(w.dst, `,"data":"`...)

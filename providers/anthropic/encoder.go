@@ -6,15 +6,16 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// NewEncoder implements protocol.Protocol. The message_start tells the input tokens
-// of a; what a Usage event counts stands in message_delta, at the end.
-func (Messages) NewEncoder(a protocol.ResponseMeta) protocol.Encoder { return &encoder{answer: a} }
+// NewEncoder implements [protocol.Protocol]. The message_start contains the input tokens of a.
+// The message_delta contains the usage of later events.
+func (Messages) NewEncoder(a protocol.ResponseMeta) protocol.Encoder { return &encoder{meta: a} }
 
 type encoder struct {
-	answer  protocol.ResponseMeta
+	meta    protocol.ResponseMeta
 	write   func(name string, data []byte)
 	buf     []byte
 	blocks  int  // how many began
@@ -28,7 +29,7 @@ type encoder struct {
 	failure error
 }
 
-// openCall is a call that began and was not ended. Calls may be open side by side.
+// openCall is a call that has not ended. Several calls may be open.
 type openCall struct {
 	index int
 	id    string
@@ -37,7 +38,7 @@ type openCall struct {
 	sent  string
 }
 
-// Event implements protocol.Encoder.
+// Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	e.write = write
 	e.begin(ev)
@@ -45,7 +46,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.TextDelta:
 		e.text(ev)
 	case llm.ReasoningDelta:
-		e.thought(ev)
+		e.thinking(ev)
 	case llm.ToolCallStart:
 		e.callStart(ev)
 	case llm.ToolCallDelta:
@@ -59,13 +60,13 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.finish = ev
 	case llm.Unknown:
-		e.event(ev.Kind, func(dst []byte) []byte { return appendRaw(dst, ev.Raw) })
+		e.event(ev.Kind, func(dst []byte) []byte { return wirejson.AppendValue(dst, ev.Raw) })
 	case llm.Warning:
 	}
 	return e.failure
 }
 
-// End implements protocol.Encoder. Calls that were not ended stay so.
+// End implements [protocol.Encoder]. It does not end open calls.
 func (e *encoder) End(write func(name string, data []byte)) error {
 	e.write = write
 	e.begin(nil)
@@ -73,21 +74,20 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	e.ping()
 	e.event(eventEnding, func(dst []byte) []byte {
 		dst = appendEnding(append(dst, `{"type":"message_delta","delta":{`...), e.finish)
-		dst = appendDeltaUsage(append(dst, `},"usage":`...), usageOf(e.answer, e.usage))
+		dst = appendDeltaUsage(append(dst, `},"usage":`...), usageOf(e.meta, e.usage))
 		return append(appendAnswer(dst, e.finish.Opaque), '}')
 	})
 	e.event(eventStop, func(dst []byte) []byte { return append(dst, `{"type":"message_stop"}`...) })
 	return e.failure
 }
 
-// event writes an event, whose data a function appends.
+// event writes an event; data appends its data.
 func (e *encoder) event(name string, data func(dst []byte) []byte) {
 	e.buf = data(e.buf[:0])
 	e.write(name, e.buf)
 }
 
-// begin writes message_start before the first event. What a first Usage counts is
-// in it.
+// begin writes message_start before the first event, with the usage if that comes first.
 func (e *encoder) begin(ev llm.Event) {
 	if e.begun {
 		return
@@ -97,19 +97,19 @@ func (e *encoder) begin(ev llm.Event) {
 	if told, ok := ev.(llm.Usage); ok {
 		u = told
 	}
-	u = usageOf(e.answer, u)
+	u = usageOf(e.meta, u)
 	if u.InputTokens > 0 && u.OutputTokens == 0 {
 		u.OutputTokens = 1 // what is counted when the first word has come
 	}
 	e.event(eventStart, func(dst []byte) []byte {
 		w := newWriter(append(dst, `{"type":"message_start","message":{`...))
-		w.answerHead(e.answer)
+		w.responseHead(e.meta)
 		dst = append(w.dst, `],"stop_reason":null,"stop_sequence":null,"usage":`...)
 		return append(appendUsage(dst, u), "}}"...)
 	})
 }
 
-// ping is what the provider sends once an answer has begun.
+// ping writes the ping that the provider sends after the first block begins.
 func (e *encoder) ping() {
 	if !e.pinged {
 		e.pinged = true
@@ -132,7 +132,7 @@ func (e *encoder) start(block func(w *writer)) int {
 	return e.blocks - 1
 }
 
-// delta adds to a block: its type, and a member with a text.
+// delta writes a delta with one string.
 func (e *encoder) delta(block int, kind, member, text string) {
 	e.event(eventDelta, func(dst []byte) []byte {
 		dst = append(e.deltaHead(dst, block, kind, member), ':')
@@ -152,7 +152,7 @@ func (e *encoder) stop(block int) {
 	})
 }
 
-// closeText ends the text or thinking block that is open.
+// closeText ends the open text or thinking block.
 func (e *encoder) closeText() {
 	if e.openAs != "" {
 		e.openAs = ""
@@ -166,9 +166,8 @@ func (e *encoder) fail(err error) {
 	}
 }
 
-// text adds to the text block that is open, or opens one. An opaque datum ends it:
-// its citations come as deltas, and the rest of it in the start of the block, if
-// the block starts with it.
+// text writes a text delta and opens a block if necessary. Opaque data ends the block:
+// citations are deltas, and the start of the block contains the rest.
 func (e *encoder) text(ev llm.TextDelta) {
 	if e.openAs != blockText {
 		if ev.Text == "" && ev.Opaque == nil {
@@ -187,7 +186,7 @@ func (e *encoder) text(ev llm.TextDelta) {
 }
 
 func (e *encoder) citations(opaque []byte) {
-	d := jsonio.NewDec(string(member(opaque, "citations")))
+	d := jsonio.NewDec(string(wirejson.Get(opaque, "citations")))
 	if d.Peek() != '[' {
 		return
 	}
@@ -196,28 +195,28 @@ func (e *encoder) citations(opaque []byte) {
 		citation := d.Raw()
 		e.event(eventDelta, func(dst []byte) []byte {
 			dst = append(e.deltaHead(dst, e.openAt, "citations_delta", "citation"), ':')
-			return append(appendRaw(dst, []byte(citation)), "}}"...)
+			return append(wirejson.AppendValue(dst, []byte(citation)), "}}"...)
 		})
 	}
 }
 
-// without returns an opaque datum without one of its members.
+// without returns opaque data without one member.
 func without(opaque []byte, name string) []byte {
-	var m members
-	eachMember(opaque, func(key string, raw []byte) {
+	var m wirejson.Members
+	eachMember(opaque, func(key, raw string) {
 		if key != name {
-			m.add(key, raw)
+			m.AddRaw(key, raw)
 		}
 	})
-	return m.object()
+	return m.Object()
 }
 
-// thought adds to the thinking block that is open, or opens one. A signature ends
-// it. Redacted thinking is a block of its own.
-func (e *encoder) thought(ev llm.ReasoningDelta) {
+// thinking writes a reasoning delta and opens a block if necessary. A signature ends the block.
+// Redacted thinking is a block of its own.
+func (e *encoder) thinking(ev llm.ReasoningDelta) {
 	if redacted(ev.Opaque) {
 		if ev.Text != "" {
-			e.thought(llm.ReasoningDelta{Text: ev.Text})
+			e.thinking(llm.ReasoningDelta{Text: ev.Text})
 		}
 		e.stop(e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: ev.Opaque}) }))
 		return
@@ -230,7 +229,7 @@ func (e *encoder) thought(ev llm.ReasoningDelta) {
 		e.delta(e.openAt, "thinking_delta", "thinking", ev.Text)
 	}
 	if ev.Opaque != nil {
-		if signature, ok := memberText(ev.Opaque, "signature"); ok {
+		if signature := wirejson.GetString(ev.Opaque, "signature"); signature != "" {
 			e.delta(e.openAt, "signature_delta", "signature", signature)
 		}
 		e.closeText()
@@ -240,7 +239,7 @@ func (e *encoder) thought(ev llm.ReasoningDelta) {
 func (e *encoder) callStart(ev llm.ToolCallStart) {
 	for _, c := range e.calls {
 		if ev.Index != 0 && c.index == ev.Index && c.name == "" && ev.Name != "" {
-			e.fail(fmt.Errorf("the call %q: Anthropic Messages tells the name of a call at its start, not later", c.id))
+			e.fail(fmt.Errorf("the call %q: Anthropic Messages has the name of a call only in its start", c.id))
 			return
 		}
 	}
@@ -256,8 +255,8 @@ func (e *encoder) input(block int, piece string) {
 	e.delta(block, "input_json_delta", "partial_json", piece)
 }
 
-// find returns the open call that an event names, as llm.Accumulator does: by
-// index, else by ID, else the last one or the first one.
+// find returns the open call of an event, like [llm.Accumulator]: by index, else by id, else
+// the last or the first one.
 func (e *encoder) find(index int, id string, last bool) int {
 	if len(e.calls) == 0 {
 		e.fail(fmt.Errorf("an event of the call %q (index %d), but no call is open", id, index))
@@ -297,7 +296,7 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 	switch {
 	case ev.Arguments == "":
 	case !ok:
-		e.fail(fmt.Errorf("the call %q: its end tells other arguments than came before it, which Anthropic Messages cannot say", c.id))
+		e.fail(fmt.Errorf("the call %q: the arguments of its end differ from its deltas", c.id))
 	case rest != "":
 		e.input(c.block, rest)
 	}
@@ -305,7 +304,7 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 	e.calls = append(e.calls[:i], e.calls[i+1:]...)
 }
 
-// whole writes a part that comes in one piece.
+// whole writes a whole part.
 func (e *encoder) whole(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:
@@ -314,7 +313,7 @@ func (e *encoder) whole(part llm.Part) {
 		e.closeText()
 	case llm.Reasoning:
 		e.closeText()
-		e.thought(llm.ReasoningDelta(p))
+		e.thinking(llm.ReasoningDelta(p))
 		e.closeText()
 	case llm.ToolCall:
 		block := e.start(func(w *writer) { w.call(withCaller(p), p.Name, []byte("{}")) })
@@ -324,6 +323,6 @@ func (e *encoder) whole(part llm.Part) {
 		}
 		e.stop(block)
 	case llm.Unknown, llm.Media, llm.ToolResult:
-		e.stop(e.start(func(w *writer) { w.answerBlock(p) }))
+		e.stop(e.start(func(w *writer) { w.responseBlock(p) }))
 	}
 }

@@ -121,18 +121,18 @@ func TestEncoderErrors(t *testing.T) {
 	}{
 		{[]llm.Event{llm.ToolCallDelta{Index: 1, ID: "a"}}, `an event of the call "a" (index 1), but no call is open`},
 		{[]llm.Event{start, llm.ToolCallEnd{}, llm.ToolCallEnd{ID: "b"}}, `an event of the call "b" (index 0), but no call is open`},
-		{[]llm.Event{llm.ToolCallStart{Index: 1, ID: "a"}, llm.ToolCallStart{Index: 1, Name: "f"}}, `the call "a": Anthropic Messages tells the name of a call at its start, not later`},
-		{[]llm.Event{start, llm.ToolCallDelta{Arguments: "x"}, llm.ToolCallEnd{Arguments: "y"}}, `the call "a": its end tells other arguments than came before it, which Anthropic Messages cannot say`},
-		{[]llm.Event{llm.PartDone{Part: llm.Media{MediaType: "image/png"}}}, "parts: an answer of Anthropic Messages holds no image/png"},
-		{[]llm.Event{llm.PartDone{Part: llm.ToolResult{}}}, "parts: an answer of Anthropic Messages holds no result of a tool; write a result of the provider's own as llm.Unknown"},
-		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `parts: the part of the kind "x" is not a JSON object; give it whole`},
+		{[]llm.Event{llm.ToolCallStart{Index: 1, ID: "a"}, llm.ToolCallStart{Index: 1, Name: "f"}}, `the call "a": Anthropic Messages has the name of a call only in its start`},
+		{[]llm.Event{start, llm.ToolCallDelta{Arguments: "x"}, llm.ToolCallEnd{Arguments: "y"}}, `the call "a": the arguments of its end differ from its deltas`},
+		{[]llm.Event{llm.PartDone{Part: llm.Media{MediaType: "image/png"}}}, "parts: a response of Anthropic Messages contains no image/png"},
+		{[]llm.Event{llm.PartDone{Part: llm.ToolResult{}}}, "parts: a response of Anthropic Messages contains no tool result: use llm.Unknown for a result of the provider"},
+		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `parts: the part of the kind "x" is not a JSON object: use the whole object`},
 	} {
 		if _, err := encodeStream(answer, c.events); err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
 	_, err := anthropic.Messages{}.EncodeResponse(nil, answer, &llm.Response{Parts: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png"}}})
-	if want := "parts[1]: an answer of Anthropic Messages holds no image/png"; err == nil || err.Error() != want {
+	if want := "parts[1]: a response of Anthropic Messages contains no image/png"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

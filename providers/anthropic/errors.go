@@ -5,10 +5,11 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The types of errors that may pass (Anthropic, "Errors").
+// Types of temporary errors (Anthropic, "Errors").
 const (
 	overloadedError = "overloaded_error"
 	rateLimitError  = "rate_limit_error"
@@ -16,11 +17,11 @@ const (
 	apiError        = "api_error"
 )
 
-// DecodeError implements protocol.Protocol.
+// DecodeError implements [protocol.Protocol].
 func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e, ok := readError(body)
 	if !ok {
-		e.Message = protocol.Beginning(body)
+		e.Message = wirejson.Beginning(body)
 	}
 	e.Status = status
 	if status >= 300 {
@@ -29,8 +30,8 @@ func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIErro
 	return e
 }
 
-// readError reads the error that a body or an event tells; ok is false if it has
-// none. Retryable is by its type.
+// readError reads the error in a body or event. It returns false if there is none. Retryable
+// follows from the type.
 func readError(body []byte) (e *llm.APIError, ok bool) {
 	e = &llm.APIError{}
 	if !jsonio.ValidUTF8(body) {
@@ -52,12 +53,12 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 			told = told || d.Peek() != 'n'
 			readErrorBody(&d, e)
 		case "message":
-			e.Message = word(&d)
+			e.Message = wirejson.String(&d)
 			told = told || e.Message != ""
 		case "error_type":
-			e.Code = word(&d)
+			e.Code = wirejson.String(&d)
 		case "request_id":
-			e.RequestID = word(&d)
+			e.RequestID = wirejson.String(&d)
 		default:
 			d.Skip()
 		}
@@ -72,10 +73,10 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 	return e, told
 }
 
-// readErrorBody reads the object under "error"; some gateways have a text there.
+// readErrorBody reads the member "error", which is a string at some gateways.
 func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 	if d.Peek() != '{' {
-		e.Message = word(d)
+		e.Message = wirejson.String(d)
 		return
 	}
 	d.Object()
@@ -86,17 +87,16 @@ func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 		}
 		switch key {
 		case "type":
-			e.Code = word(d)
+			e.Code = wirejson.String(d)
 		case "message":
-			e.Message = word(d)
+			e.Message = wirejson.String(d)
 		default:
 			d.Skip()
 		}
 	}
 }
 
-// EncodeError implements protocol.Protocol. Without a code the error has the type
-// that goes with its status.
+// EncodeError implements [protocol.Protocol]. Without a code the type follows from the status.
 func (Messages) EncodeError(e *llm.APIError) []byte {
 	kind := e.Code
 	if kind == "" {
@@ -112,7 +112,6 @@ func (Messages) EncodeError(e *llm.APIError) []byte {
 	return append(dst, '}')
 }
 
-// statusOverloaded is Anthropic's own.
 const statusOverloaded = 529
 
 func errorType(status int) string {

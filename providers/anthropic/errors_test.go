@@ -11,6 +11,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -34,7 +35,7 @@ func testErrors(t *testing.T) {
 			llm.APIError{Code: "rate_limit_error", Message: "slow down", RequestID: "req_1", Retryable: true}},
 		{"529", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.APIError{Code: "overloaded_error", Message: "Overloaded", Retryable: true}},
 		{"500", 500, `{"type":"error","error":{"type":"api_error","message":"oops"}}`, llm.APIError{Code: "api_error", Message: "oops", Retryable: true}},
-		{"502", 502, page, llm.APIError{Message: protocol.Beginning([]byte(page)), Retryable: true}},
+		{"502", 502, page, llm.APIError{Message: wirejson.Beginning([]byte(page)), Retryable: true}},
 		{"503", 503, "", llm.APIError{Retryable: true}},
 		{"400", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`, llm.APIError{Code: "invalid_request_error", Message: "bad"}},
 		{"400 of an overloaded gateway", 400, `{"error":{"type":"overloaded_error","message":"busy"}}`, llm.APIError{Code: "overloaded_error", Message: "busy", Retryable: true}},
@@ -70,15 +71,15 @@ func testNoAnswer(t *testing.T) {
 		body string
 		is   func(error) bool
 	}{
-		{"<html>", begins("the answer is none that the protocol knows; it begins with \"<html>\"")},
-		{"", begins("the answer is empty")},
-		{" \n", begins("the answer is empty")},
-		{"[]", begins("the answer is none")},
-		{"{}", begins("the answer is none")},
-		{`{"type":"message","content":[]`, begins("the answer is none")},
+		{"<html>", begins("the response does not have the format of the protocol; it begins with \"<html>\"")},
+		{"", begins("the response is empty")},
+		{" \n", begins("the response is empty")},
+		{"[]", begins("the response does not")},
+		{"{}", begins("the response does not")},
+		{`{"type":"message","content":[]`, begins("the response does not")},
 		{`{"type":"message","content":{}}`, func(err error) bool { return strings.Contains(err.Error(), "expected an array at content") }},
-		{"{\"type\":\"message\",\"id\":\"\xff\"}", begins("the answer is none")},
-		{`{"type":"completion","completion":"x"}`, begins("the answer is none")},
+		{"{\"type\":\"message\",\"id\":\"\xff\"}", begins("the response does not")},
+		{`{"type":"completion","completion":"x"}`, begins("the response does not")},
 		{`{"error":"busy","error_type":"overloaded_error"}`, tells(llm.APIError{Code: "overloaded_error", Message: "busy", Retryable: true})},
 		{`{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`, tells(llm.APIError{Code: "invalid_request_error", Message: "bad"})},
 		{`{"type":"error"}`, tells(llm.APIError{})},
@@ -136,7 +137,7 @@ func TestKey(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	c.Authorize = anthropic.Key("")
-	if _, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("hi")}})); err == nil || !strings.Contains(err.Error(), "the API key is empty") {
+	if _, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("hi")}})); err == nil || !strings.Contains(err.Error(), "empty API key") {
 		t.Errorf("without a key: %v", err)
 	}
 }

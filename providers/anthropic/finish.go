@@ -5,21 +5,21 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 const (
-	// stopWindow ends an answer that has filled the context window. Models from Sonnet
-	// 4.5 on say so, and older ones with the header Anthropic-Beta:
+	// stopWindow means that the response filled the context window. Models from Sonnet 4.5 on
+	// use it, older ones with the header Anthropic-Beta:
 	// model-context-window-exceeded-2025-08-26 (Claude docs, "Handling stop reasons").
 	stopWindow = "model_context_window_exceeded"
-	// stopCompaction ends an answer that is a block of type compaction alone: so it was
-	// asked for with pause_after_compaction. Sent back, the answer goes on (Claude docs,
-	// "Threshold compaction"). The answer to a request for a summary, which is no turn of a
-	// conversation, has this word too ("Compaction on demand").
+	// stopCompaction means that the response is only a compaction block: the caller asked for
+	// it with pause_after_compaction and sends it back to continue (Claude docs, "Threshold
+	// compaction"), or asked for a summary ("Compaction on demand").
 	stopCompaction = "compaction"
 )
 
-// finishReason is what a stop_reason means.
+// finishReason returns the finish reason of a stop_reason.
 func finishReason(word string) llm.FinishReason {
 	switch word {
 	case "end_turn", "stop_sequence":
@@ -36,8 +36,8 @@ func finishReason(word string) llm.FinishReason {
 	return llm.FinishUnknown
 }
 
-// stopReason is the word for a finish reason: the provider's own one if raw is it.
-// It is empty, which is null on the wire, for what Anthropic has no word for.
+// stopReason returns the stop_reason of a finish reason: raw if it matches. It is empty, null
+// in JSON, if Anthropic has none.
 func stopReason(reason llm.FinishReason, raw string) string {
 	if raw != "" && finishReason(raw) == reason {
 		return raw
@@ -58,62 +58,57 @@ func stopReason(reason llm.FinishReason, raw string) string {
 	return ""
 }
 
-// keyAnswer holds, in the opaque datum of a message, the members of the answer that
-// this package does not know, but for those of over maxKept bytes, which would stand
-// in the history of every later step. They are not sent back.
-const (
-	keyAnswer = "anthropic_answer"
-	maxKept   = 32 << 10
-)
+// keyAnswer is the member of a message's opaque data that contains the unknown members of the
+// response, up to [wirejson.MaxKept] bytes each. They are not sent back.
+const keyKept = "anthropic_answer"
 
-// The members of an ending that stand in that datum by themselves.
+// Members of an ending that are opaque data under their own names.
 const (
 	keyContainer    = "container"
 	keyStopSequence = "stop_sequence"
 )
 
-// ending is how an answer ended, as the wire tells it.
+// ending contains the members about the end of a response.
 type ending struct {
 	stop        string // stop_reason; empty until it came
 	explanation string // of a refusal
-	own, more   merger
+	own, more   wirejson.MemberSet
 }
 
-// read takes the member key of an answer or of a message_delta's delta. With keep it
-// keeps what is not known.
+// read reads a member of a response or of the delta of message_delta. With keep it keeps
+// unknown members.
 func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 	switch key {
 	case "stop_reason":
-		if s := word(d); s != "" {
+		if s := wirejson.String(d); s != "" {
 			e.stop = s
 		}
 	case "stop_details":
 		e.readDetails(d)
 	case keyContainer, keyStopSequence:
-		e.own.read(d, key)
+		if !d.Null() {
+			e.own.Set(key, d.Raw())
+		}
 	case "role", "type":
 		d.Skip()
 	default:
-		if raw := d.Raw(); keep && raw != "null" && len(raw) <= maxKept {
-			e.more.set(key, []byte(raw))
+		if raw := d.Raw(); keep {
+			e.more.Set(key, raw)
 		}
 	}
 }
 
-// opaque is what is kept of an ending, or nil.
+// opaque returns the opaque data of the response, or nil.
 func (e *ending) opaque() json.RawMessage {
-	if more := e.more.object(); more != nil {
-		e.own.set(keyAnswer, more)
-	}
-	return e.own.object()
+	out := e.own.Members(0)
+	out.AddObject(keyKept, e.more.Members(wirejson.MaxKept))
+	return out.Object()
 }
 
 func (e *ending) readDetails(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -123,7 +118,7 @@ func (e *ending) readDetails(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
-		e.explanation = word(d)
+		e.explanation = wirejson.String(d)
 	}
 }
 
@@ -139,7 +134,7 @@ func (e *ending) finish(id, model string) llm.Finish {
 	return f
 }
 
-// appendEnding appends the members of an ending, each behind a comma but the first.
+// appendEnding appends the members of an ending.
 func appendEnding(dst []byte, f llm.Finish) []byte {
 	dst = append(dst, `"stop_reason":`...)
 	if stop := stopReason(f.Reason, f.Raw); stop != "" {
@@ -147,24 +142,17 @@ func appendEnding(dst []byte, f llm.Finish) []byte {
 	} else {
 		dst = append(dst, "null"...)
 	}
-	sequence := []byte("null")
-	if m := member(f.Opaque, keyStopSequence); m != nil {
-		sequence = m
-	}
-	dst = appendMember(dst, keyStopSequence, sequence)
+	dst = wirejson.AppendRaw(dst, keyStopSequence, wirejson.Get(f.Opaque, keyStopSequence))
 	if f.Message != "" {
 		dst = append(dst, `,"stop_details":{"type":"refusal","category":null,"explanation":`...)
 		dst = append(jsonio.AppendString(dst, f.Message), '}')
 	}
-	if c := member(f.Opaque, keyContainer); c != nil {
-		dst = appendMember(dst, keyContainer, c)
+	if c := wirejson.Get(f.Opaque, keyContainer); c != nil {
+		dst = wirejson.AppendRaw(dst, keyContainer, c)
 	}
 	return dst
 }
 
-// appendAnswer appends the members of an answer that are not known, each behind a
-// comma.
 func appendAnswer(dst []byte, opaque json.RawMessage) []byte {
-	eachMember(member(opaque, keyAnswer), func(key string, raw []byte) { dst = appendMember(dst, key, raw) })
-	return dst
+	return wirejson.AppendMembers(dst, wirejson.Get(opaque, keyKept))
 }

@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// ranElsewhere reports whether another provider ran a call itself.
+// ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(p llm.ToolCall) bool {
-	if kind, ok := memberText(p.Opaque, "type"); ok {
+	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" {
 		return p.ProviderExecuted && !strings.HasSuffix(kind, "_tool_use")
 	}
-	return p.ProviderExecuted && (member(p.Opaque, "executableCode") != nil || member(p.Opaque, "toolCall") != nil)
+	return p.ProviderExecuted && (wirejson.Get(p.Opaque, "executableCode") != nil || wirejson.Get(p.Opaque, "toolCall") != nil)
 }

@@ -9,18 +9,16 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// DecodeRequest implements protocol.Protocol. It reads every request that can be
-// read, also what the API would refuse. What it makes one of several spellings:
+// DecodeRequest implements [protocol.Protocol]. It also reads requests that the API would
+// reject. It normalizes them:
 //
-//   - A system prompt of one plain block is a text. Of any other, System has the
-//     texts, with empty lines between, and Extra the blocks.
-//   - A message whose content is a text is one of one block. A message of the user
-//     with results is split where results and other blocks meet: results stand in
-//     messages of their own (llm.RoleTool), each with the name of its call.
-//   - Tools and choices that llm.Request cannot tell whole stand in Extra too.
-//   - A choice of tools that is auto and says no more is none.
-//   - Members of blocks that are null, empty citations and a caller that is the
-//     model itself are left out.
+//   - A system prompt of one plain block becomes Request.System. Of other prompts, System
+//     contains the texts, separated by empty lines, and Extra the blocks.
+//   - A content that is a string becomes one text. Results become messages with [llm.RoleTool]
+//     and the names of their calls, separate from other blocks.
+//   - Extra contains tools and tool choices that Request cannot represent.
+//   - A plain tool choice "auto" is omitted.
+//   - Null members of blocks, empty citations and direct callers are omitted.
 //   - Media at a URL are image/* or application/pdf.
 //   - A container is in Extra.
 func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
@@ -44,12 +42,11 @@ func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
 	return req, nil
 }
 
-// readMember reads a member of the body.
 func readMember(d *jsonio.Dec, req *llm.Request, key string) {
 	s := &req.Settings
 	switch key {
 	case "model":
-		req.Model = text(d)
+		req.Model = optionalString(d)
 	case "messages":
 		req.Messages = readMessages(d)
 	case "max_tokens":
@@ -77,8 +74,7 @@ func readMember(d *jsonio.Dec, req *llm.Request, key string) {
 	}
 }
 
-// keepWhole reads a member, and keeps it in Extra where read says that the request
-// does not tell all of it.
+// keepWhole reads a member. If read returns false, Extra keeps the member.
 func keepWhole(d *jsonio.Dec, req *llm.Request, key string, read func(*jsonio.Dec, *llm.Request) (whole bool)) {
 	from := d.Offset()
 	if read(d, req) || d.Err() != nil {
@@ -116,7 +112,7 @@ func readStop(d *jsonio.Dec) (words []string) {
 
 func readSystem(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Peek() == '"' || d.Peek() == 'n' {
-		req.System = text(d)
+		req.System = optionalString(d)
 		return true
 	}
 	blocks := readContent(d, false)

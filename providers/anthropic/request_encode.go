@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,45 +11,40 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// EncodeRequest implements protocol.Protocol. What the API would refuse in a
-// request that means something else is made so that it is taken:
+// EncodeRequest implements [protocol.Protocol]. It repairs what the API would reject without
+// changing the meaning:
 //
-//   - max_tokens is DefaultMaxTokens where the settings have none.
-//   - System messages that come first are the end of the system prompt, with an
-//     empty line between.
-//   - Text without a word is left out, and so are thoughts that have no signature,
-//     what another provider ran or wants back, and assistant messages with nothing
-//     left.
-//   - Arguments that are no JSON object are {}. A call's name keeps to the letters,
-//     digits, _ and - that a name may have, and so does its id, which gets a hash.
-//   - A result that is an error, without content, says so; of its media it says that
-//     they were left out.
-//   - Without tools, what is said of their choice and of parallel calls is left out.
+//   - Without a token limit, max_tokens is DefaultMaxTokens.
+//   - Leading system messages are the end of the system prompt, separated by empty lines.
+//   - Blank text, reasoning without a signature, parts that only another provider understands,
+//     and assistant messages that are empty then are omitted.
+//   - Arguments that are not a JSON object become {}. Names and ids of calls contain only
+//     letters, digits, _ and -. A changed id gets a hash.
+//   - An empty error result gets a text. Media of an error result become a text.
+//   - Without tools, the tool choice and ParallelToolCalls are omitted.
 //
-// Settings.ReasoningEffort is the effort (low, medium, high and so on); whether the model
-// thinks at all is thinking in Extra. What Extra holds stands in the body as it is,
-// instead of what would stand there: to mark the system prompt or a tool with
-// cache_control, or to add one of Anthropic's own tools, give system or tools there,
-// whole.
+// Settings.ReasoningEffort is the effort (low, medium, high and so on). To enable thinking, set
+// "thinking" in Extra. Members of Extra replace those of the body. To mark the system prompt or
+// a tool with cache_control, or to add a tool of Anthropic, put the whole system or tools
+// there.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
-	b := body{req: req}
+	b := body{req: req, dst: []byte{'{'}}
 	b.write()
 	if b.err != nil {
 		return nil, b.err
 	}
-	b.dst[0] = '{'
 	return &protocol.Request{
-		Path:   Path,
-		Header: http.Header{"Anthropic-Version": {Version}},
+		Path:   path,
+		Header: http.Header{"Anthropic-Version": {version}},
 		Body:   append(b.dst, '}'),
 	}, nil
 }
 
-// body writes the body of a request, each member behind a comma. Its first error
-// stays.
+// body writes the body of a request. It keeps its first error.
 type body struct {
 	req *llm.Request
 	dst []byte
@@ -76,7 +71,7 @@ func (b *body) write() {
 		b.fraction("top_p", *s.TopP)
 	}
 	if s.Seed != nil {
-		b.fail("settings.seed: Anthropic Messages has no seed; leave it out")
+		b.fail("settings.seed: Anthropic Messages has no seed: remove it")
 	}
 	if len(s.StopSequences) > 0 && b.key("stop_sequences") {
 		b.stop(s.StopSequences)
@@ -99,12 +94,12 @@ func (b *body) fail(format string, args ...any) {
 	}
 }
 
-// key begins a member, unless Extra has it, which wins.
+// key begins a member, and reports whether the codec writes it: it does unless Extra has it.
 func (b *body) key(name string) bool {
 	if _, has := b.req.Extra[name]; has {
 		return false
 	}
-	b.dst = append(append(append(b.dst, `,"`...), name...), `":`...)
+	b.dst = wirejson.AppendKey(b.dst, name)
 	return true
 }
 
@@ -121,59 +116,53 @@ func (b *body) maxTokens(n int) {
 // fraction writes a number from 0 to 1.
 func (b *body) fraction(name string, f float64) {
 	if !(f >= 0 && f <= 1) {
-		b.fail("settings.%s: Anthropic Messages takes 0 to 1, not %v", name, f)
+		b.fail("settings.%s: Anthropic Messages accepts 0 to 1, not %v", name, f)
 	}
 	b.dst = strconv.AppendFloat(b.dst, f, 'g', -1, 64)
 }
 
 func (b *body) stop(words []string) {
-	sep := byte('[')
+	b.dst = append(b.dst, '[')
 	for i, s := range words {
 		if strings.TrimSpace(s) == "" {
-			b.fail("settings.stop[%d]: Anthropic Messages takes no stop sequence of space alone", i)
+			b.fail("settings.stop[%d]: Anthropic Messages does not accept blank stop sequences", i)
 		}
-		b.dst = jsonio.AppendString(append(b.dst, sep), s)
-		sep = ','
+		b.dst = jsonio.AppendString(wirejson.AppendComma(b.dst), s)
 	}
 	b.dst = append(b.dst, ']')
 }
 
 func (b *body) outputConfig() {
-	s, sep := &b.req.Settings, byte('{')
+	s := &b.req.Settings
+	b.dst = append(b.dst, '{')
 	if s.ReasoningEffort != "" {
-		b.dst = jsonio.AppendString(append(append(b.dst, sep), `"effort":`...), s.ReasoningEffort)
-		sep = ','
+		b.dst = wirejson.AppendString(b.dst, "effort", s.ReasoningEffort)
 	}
 	if s.OutputSchema != nil {
-		b.dst = append(append(b.dst, sep), `"format":{"type":"json_schema","schema":`...)
+		b.dst = append(wirejson.AppendKey(b.dst, "format"), `{"type":"json_schema","schema":`...)
 		b.object("settings.output_schema", s.OutputSchema)
 		b.dst = append(b.dst, '}')
 	}
 	b.dst = append(b.dst, '}')
 }
 
-// object writes a JSON object that the caller brought.
+// object writes a JSON object of the caller.
 func (b *body) object(what string, raw []byte) {
 	if err := checkObject(raw); err != nil {
 		b.fail("%s: %w", what, err)
 		return
 	}
-	b.dst = appendRaw(b.dst, raw)
+	b.dst = wirejson.AppendValue(b.dst, raw)
 }
 
 func checkObject(raw []byte) error {
-	if !sane(raw) || !isObject(raw) {
-		return fmt.Errorf("it has to be a JSON object, nested %d deep at most", maxNesting)
+	if !sane(raw) || !jsonio.IsObject(jsonio.View(raw)) {
+		return fmt.Errorf("invalid: want a JSON object, nested at most %d deep", maxNesting)
 	}
 	return nil
 }
 
-func isObject(raw []byte) bool {
-	d := jsonio.NewDec(string(raw))
-	return d.Peek() == '{'
-}
-
-// system writes the system prompt, and returns how many messages are part of it.
+// system writes the system prompt, and returns how many messages belong to it.
 func (b *body) system() (from int) {
 	prompt := b.req.System
 	for from < len(b.req.Messages) && b.req.Messages[from].Role == llm.RoleSystem {
@@ -194,25 +183,22 @@ func (b *body) messages(from int) {
 	w := newWriter(append(b.dst, '['))
 	for i := from; i < len(b.req.Messages); i++ {
 		w.message, w.part, w.content = i, -1, -1
-		w.say(b.req.Messages[i])
+		w.writeMessage(b.req.Messages[i])
 	}
 	switch {
 	case w.err != nil:
 		b.fail("%w", w.err)
-	case w.said == 0:
-		b.fail("messages: Anthropic Messages needs one that says something")
+	case w.messages == 0:
+		b.fail("messages: no content: add a user message")
 	}
 	b.dst = append(w.dst, ']')
 }
 
-// container is the id of the container that the last answer to name one ran in.
+// container returns the id of the last container in the history.
 func container(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
-		c := member(m.Opaque, "container")
-		if id, ok := memberText(m.Opaque, "container"); ok {
-			return id
-		}
-		if id, ok := memberText(c, "id"); ok {
+		id := cmp.Or(wirejson.GetString(m.Opaque, keyContainer), wirejson.GetString(wirejson.Get(m.Opaque, keyContainer), "id"))
+		if id != "" {
 			return id
 		}
 	}
@@ -222,14 +208,10 @@ func container(messages []llm.Message) string {
 func (b *body) extra() {
 	for _, name := range slices.Sorted(maps.Keys(b.req.Extra)) {
 		raw := b.req.Extra[name]
-		if len(raw) == 0 {
-			raw = json.RawMessage("null")
-		}
-		if !sane(raw) {
-			b.fail("extra.%s: it is not JSON, or nests more than %d deep", name, maxNesting)
+		if len(raw) > 0 && !sane(raw) {
+			b.fail("extra.%s: not JSON, or nested more than %d deep", name, maxNesting)
 			continue
 		}
-		b.dst = append(jsonio.AppendString(append(b.dst, ','), name), ':')
-		b.dst = appendRaw(b.dst, raw)
+		b.dst = wirejson.AppendRaw(b.dst, name, raw)
 	}
 }

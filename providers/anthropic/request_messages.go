@@ -7,18 +7,19 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// say writes a message, behind a comma if one was written before it.
-func (w *writer) say(m llm.Message) {
+// writeMessage writes a message, unless it is empty.
+func (w *writer) writeMessage(m llm.Message) {
 	from := len(w.dst)
 	role := wireRole(m.Role)
 	if role == "" {
 		w.fail("Anthropic Messages has no role %q", m.Role)
 		return
 	}
-	if w.said > 0 {
+	if w.messages > 0 {
 		w.dst = append(w.dst, ',')
 	}
 	w.dst = append(append(w.dst, `{"role":"`...), role...)
@@ -26,19 +27,19 @@ func (w *writer) say(m llm.Message) {
 	if w.blocks(m.Role, m.Parts) == 0 {
 		w.part = -1
 		if m.Role == llm.RoleUser {
-			w.fail("a message of the user has to say something")
+			w.fail("empty user message: add content")
 		}
 		w.dst = w.dst[:from]
 		return
 	}
-	if w.part = -1; w.said == 0 && role != roleUser {
-		w.fail("a conversation with Anthropic Messages begins with the user, not with %q", m.Role)
+	if w.part = -1; w.messages == 0 && role != roleUser {
+		w.fail("the first message must have the role user, not %q", m.Role)
 	}
 	w.dst = append(appendMembers(append(w.dst, ']'), m.Opaque), '}')
-	w.said++
+	w.messages++
 }
 
-// The roles on the wire.
+// Roles of the API.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
@@ -57,11 +58,11 @@ func wireRole(r llm.Role) string {
 	return ""
 }
 
-// blocks writes the parts of a message, and returns how many blocks they are.
+// blocks writes the parts of a message, and returns the number of blocks.
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	for i, part := range parts {
 		w.part = i
-		if leftOut(part) || protocol.Omits(name, role, part) {
+		if isOmitted(part) || protocol.Omits(name, role, part) {
 			continue
 		}
 		if n++; n > 1 {
@@ -72,14 +73,14 @@ func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	return n
 }
 
-// leftOut reports whether the API refuses a part that can as well be left out: a
-// text without a word, a thought without signature, a call that another provider ran.
-func leftOut(part llm.Part) bool {
+// isOmitted reports whether a request omits a part that the API rejects: blank text, reasoning
+// without a signature, a call that another provider ran.
+func isOmitted(part llm.Part) bool {
 	switch p := part.(type) {
 	case llm.Text:
 		return strings.TrimSpace(p.Text) == ""
 	case llm.Reasoning:
-		return !redacted(p.Opaque) && member(p.Opaque, "signature") == nil
+		return !redacted(p.Opaque) && wirejson.Get(p.Opaque, "signature") == nil
 	case llm.ToolCall:
 		return ranElsewhere(p)
 	case llm.Media, llm.ToolResult, llm.Unknown:
@@ -94,22 +95,22 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 		w.text(p)
 	case llm.Reasoning:
 		if !assistant {
-			w.fail("only a message of the assistant holds reasoning, not one of role %q", role)
+			w.fail("only an assistant message contains reasoning, not one with the role %q", role)
 		}
 		w.thinking(p)
 	case llm.Media:
 		if assistant {
-			w.fail("a message of the assistant holds no %s in Anthropic Messages", p.MediaType)
+			w.fail("an assistant message contains no %s in Anthropic Messages", p.MediaType)
 		}
 		w.media(p)
 	case llm.ToolCall:
 		if !assistant {
-			w.fail("only a message of the assistant holds calls, not one of role %q", role)
+			w.fail("only an assistant message contains calls, not one with the role %q", role)
 		}
 		w.echo(p)
 	case llm.ToolResult:
 		if assistant {
-			w.fail("a message of the assistant holds no result of a tool; what the provider ran itself is llm.Unknown")
+			w.fail("an assistant message contains no tool result: use llm.Unknown for a result of the provider")
 		}
 		w.result(p)
 	case llm.Unknown:
@@ -120,29 +121,28 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 // echo writes a call of the history.
 func (w *writer) echo(p llm.ToolCall) {
 	input := []byte("{}")
-	if args := []byte(p.Arguments); sane(args) && isObject(args) {
-		input = appendRaw(nil, args)
+	if args := []byte(p.Arguments); sane(args) && jsonio.IsObject(p.Arguments) {
+		input = wirejson.AppendValue(nil, args)
 	}
 	p.ID = w.id(p.ID)
 	w.call(p, callName(p.Name), input)
 }
 
-// id is the id of a call as the API takes it, the same for a call and its result.
-// What becomes another one ends with a hash, so that two stay two.
+// id returns the id of a call in a request, equal for the call and its result. A changed id
+// ends with a hash, so that ids stay distinct.
 func (w *writer) id(id string) string {
 	switch {
-	case isName(id):
+	case protocol.IsName(id):
 		return id
 	case id == "":
-		w.fail("the call has no id; give it one")
+		w.fail("missing call id: set ToolCall.ID")
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id)) // never fails
 	return fmt.Sprintf("%s_%016x", callName(id), h.Sum64())
 }
 
-// emptyError is the content of a result that is an error and says nothing: the API
-// requires some.
+// emptyError is the content of an error result without content, because the API requires some.
 const emptyError = "The tool failed without a message."
 
 func (w *writer) result(p llm.ToolResult) {
@@ -151,7 +151,7 @@ func (w *writer) result(p llm.ToolResult) {
 	from := len(w.dst)
 	for i, part := range p.Content {
 		w.content = i
-		if leftOut(part) {
+		if isOmitted(part) {
 			continue
 		}
 		if len(w.dst) > from {
@@ -174,8 +174,8 @@ func (w *writer) result(p llm.ToolResult) {
 	w.dst = append(appendMembers(w.dst, p.Opaque, resultMembers...), '}')
 }
 
-// inResult writes a part of a result. One that is an error can only hold text, so
-// what says there was more stands for the rest.
+// inResult writes a part of a result. An error result contains only text, so a text replaces
+// media.
 func (w *writer) inResult(part llm.Part, isError bool) {
 	switch p := part.(type) {
 	case llm.Text:
@@ -189,6 +189,6 @@ func (w *writer) inResult(part llm.Part, isError bool) {
 	case llm.Unknown:
 		w.unknown(p)
 	case llm.Reasoning, llm.ToolCall, llm.ToolResult:
-		w.fail("a result of a tool can only hold text, images, documents and blocks that are llm.Unknown, not %T", p)
+		w.fail("a tool result contains only text, images, documents and llm.Unknown blocks, not %T", p)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// readMessages reads the messages; null is none.
 func readMessages(d *jsonio.Dec) (messages []llm.Message) {
 	if d.Null() || !d.Array() {
 		return nil
@@ -25,7 +24,7 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 	if !d.Object() {
 		return m
 	}
-	var rest rest
+	var rest opaqueReader
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -44,7 +43,7 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 }
 
 func readRole(d *jsonio.Dec) llm.Role {
-	switch role := text(d); role {
+	switch role := optionalString(d); role {
 	case roleUser:
 		return llm.RoleUser
 	case roleAssistant:
@@ -52,13 +51,12 @@ func readRole(d *jsonio.Dec) llm.Role {
 	case roleSystem:
 		return llm.RoleSystem
 	default:
-		d.Fail("a role is user or assistant, not " + role)
+		d.Fail("unknown role: want user or assistant, got " + role)
 		return ""
 	}
 }
 
-// split appends a message, one of the user with results as several: those of
-// results are llm.RoleTool.
+// split appends a message. A user message with results becomes several messages.
 func split(to []llm.Message, m llm.Message, calls []llm.ToolCall) []llm.Message {
 	if m.Role != llm.RoleUser {
 		return append(to, m)
@@ -96,7 +94,7 @@ func nameOf(id string, calls []llm.ToolCall) string {
 	return ""
 }
 
-// readTools reads the tools. What is not known of one keeps them whole.
+// readTools reads the tools, and reports whether llm.Tool represents all of them.
 func readTools(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Null() || !d.Array() {
 		return true
@@ -112,8 +110,8 @@ func readTools(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	return whole
 }
 
-// readTool reads a tool. Custom says that it is the client's own, not one that the
-// provider defines; known, that all of it is.
+// readTool reads a tool. Custom is false for tools of the provider. Known reports whether t
+// represents all of it.
 func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	custom, known = true, true
 	if !d.Object() {
@@ -126,12 +124,12 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 		}
 		switch key {
 		case "type":
-			kind := text(d)
+			kind := optionalString(d)
 			custom = kind == "" || kind == "custom"
 		case "name":
-			t.Name = text(d)
+			t.Name = optionalString(d)
 		case "description":
-			t.Description = text(d)
+			t.Description = optionalString(d)
 		case "input_schema":
 			if raw := d.Raw(); raw != "" {
 				t.Parameters = jsonio.AppendRaw(nil, []byte(raw))
@@ -149,7 +147,6 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	}
 }
 
-// readToolChoice reads the choice of tools.
 func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Null() || !d.Object() {
 		return true
@@ -163,9 +160,9 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		}
 		switch key {
 		case "type":
-			kind = text(d)
+			kind = optionalString(d)
 		case "name":
-			name = text(d)
+			name = optionalString(d)
 		case "disable_parallel_tool_use":
 			if !d.Null() {
 				req.Settings.ParallelToolCalls = new(!d.Bool())
@@ -189,7 +186,6 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	return whole
 }
 
-// readOutputConfig reads the effort and the format of the answer.
 func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	if d.Null() || !d.Object() {
 		return true
@@ -202,7 +198,7 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		}
 		switch {
 		case key == "effort":
-			req.Settings.ReasoningEffort = text(d)
+			req.Settings.ReasoningEffort = optionalString(d)
 		case key == "format" && d.Peek() == '{':
 			whole = readFormat(d, req) && whole
 		case d.Null():

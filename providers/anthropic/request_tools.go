@@ -5,12 +5,14 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The lengths that the API bears (SA-05, SA-07).
+// maxName is the length limit of tool names (SA-05, SA-07).
 const maxName = 128
 
-// tools writes the tools and what is said of their choice.
+// tools writes the tools and the tool choice.
 func (b *body) tools() {
 	_, extra := b.req.Extra["tools"]
 	if len(b.req.Tools) > 0 && b.key("tools") {
@@ -28,12 +30,12 @@ func (b *body) tools() {
 
 func (b *body) tool(i int) {
 	t := b.req.Tools[i]
-	if !isName(t.Name) || len(t.Name) > maxName {
-		b.fail("tools[%d]: Anthropic Messages takes a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
+	if !protocol.IsName(t.Name) || len(t.Name) > maxName {
+		b.fail("tools[%d]: Anthropic Messages accepts a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
 	}
 	for _, other := range b.req.Tools[:i] {
 		if other.Name == t.Name {
-			b.fail("tools[%d]: another tool is named %q too", i, t.Name)
+			b.fail("tools[%d]: duplicate tool name %q", i, t.Name)
 		}
 	}
 	b.dst = jsonio.AppendString(append(b.dst, `{"name":`...), t.Name)
@@ -47,8 +49,8 @@ func (b *body) tool(i int) {
 	b.dst = append(b.dst, '}')
 }
 
-// schema writes the schema of a tool's arguments. The API takes only objects, and
-// none that is put together from others (SA-10).
+// schema writes the schema of a tool. The API accepts only objects, without anyOf and the like
+// at the top (SA-10).
 func (b *body) schema(i int, t llm.Tool) {
 	b.dst = append(b.dst, `,"input_schema":`...)
 	if t.Parameters == nil {
@@ -57,13 +59,13 @@ func (b *body) schema(i int, t llm.Tool) {
 	}
 	what := "tools[" + strconv.Itoa(i) + "].parameters"
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		if member(t.Parameters, key) != nil {
-			b.fail("%s: Anthropic Messages takes no %s at the top of a schema; put it into a property", what, key)
+		if wirejson.Get(t.Parameters, key) != nil {
+			b.fail("%s: Anthropic Messages does not accept %s at the top of a schema: move it into a property", what, key)
 		}
 	}
 	from := len(b.dst)
 	b.object(what, t.Parameters)
-	if member(t.Parameters, "type") != nil || b.err != nil {
+	if wirejson.Get(t.Parameters, "type") != nil || b.err != nil {
 		return
 	}
 	rest := string(b.dst[from+1:])
@@ -74,7 +76,7 @@ func (b *body) schema(i int, t llm.Tool) {
 	b.dst = append(b.dst, rest...)
 }
 
-// toolChoice writes what is said of the choice of tools, if there are any.
+// toolChoice writes the tool choice if there are tools.
 func (b *body) toolChoice(tools bool) {
 	c, parallel := b.req.ToolChoice, b.req.Settings.ParallelToolCalls
 	if c == (llm.ToolChoice{}) && parallel == nil {
@@ -82,7 +84,7 @@ func (b *body) toolChoice(tools bool) {
 	}
 	if !tools {
 		if c.Mode == llm.ChooseRequired || c.Mode == llm.ChooseTool {
-			b.fail("tool_choice: it is %s, but there are no tools", c)
+			b.fail("tool_choice: %s without tools: add a tool", c)
 		}
 		return
 	}
@@ -108,36 +110,16 @@ func (b *body) toolChoice(tools bool) {
 	b.dst = append(b.dst, '}')
 }
 
-// isName reports whether s is of the characters that names and ids may have.
-func isName(s string) bool {
-	for i := range len(s) {
-		if !nameByte(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func nameByte(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
-
-// noName stands for the name of a call that has none.
+// noName replaces a missing tool name.
 const noName = "unnamed"
 
-// callName is the name of a call as the API takes it.
+// callName returns the name of a call for a request.
 func callName(s string) string {
-	if isName(s) && len(s) <= maxName {
+	if protocol.IsName(s) && len(s) <= maxName {
 		return s
 	}
 	if s == "" {
 		return noName
 	}
-	b := []byte(s[:min(len(s), maxName)])
-	for i, c := range b {
-		if !nameByte(c) {
-			b[i] = '_'
-		}
-	}
-	return string(b)
+	return wirejson.CleanName(s[:min(len(s), maxName)])
 }

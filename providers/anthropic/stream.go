@@ -5,13 +5,14 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// NewDecoder implements protocol.Protocol.
+// NewDecoder implements [protocol.Protocol].
 func (Messages) NewDecoder() protocol.Decoder { return &decoder{} }
 
-// The events of a stream, by their types.
+// Event types.
 const (
 	eventStart      = "message_start"
 	eventBlockStart = "content_block_start"
@@ -32,7 +33,7 @@ type decoder struct {
 	stopped   bool // message_stop came
 }
 
-// event is one event; what it has depends on its type.
+// event is an event. Its type determines which fields are set.
 type event struct {
 	kind  string
 	index int64
@@ -43,8 +44,8 @@ type event struct {
 	error bool
 }
 
-// delta is what content_block_delta adds. Its kind tells which member counts: some servers
-// write all of them each time.
+// delta is the delta of content_block_delta. Its type determines which member counts, because
+// some servers always write all.
 type delta struct {
 	kind                             string
 	text, thinking, signature, input string
@@ -52,7 +53,7 @@ type delta struct {
 	raw                              string // the whole of it
 }
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	switch {
 	case name == eventPing:
@@ -79,8 +80,7 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	return s.take(&ev, data, emit)
 }
 
-// known reports whether an event of this name is one of the protocol's; one
-// without a name may be any.
+// known reports whether the protocol has an event of this name, which may be empty.
 func known(name string) bool {
 	switch name {
 	case "", eventStart, eventBlockStart, eventDelta, eventBlockStop, eventEnding, eventStop, eventError:
@@ -116,7 +116,7 @@ func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool,
 	return s.stopped, nil
 }
 
-// End implements protocol.Decoder.
+// End implements [protocol.Decoder].
 func (s *decoder) End(emit func(llm.Event)) error {
 	if !s.stopped {
 		if s.ending.stop == "" {
@@ -131,12 +131,12 @@ func (s *decoder) End(emit func(llm.Event)) error {
 
 func (s *decoder) finish(emit func(llm.Event)) {
 	if s.ending.stop == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a stop reason"})
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a stop reason"})
 	}
 	emit(s.ending.finish(s.id, s.model))
 }
 
-// read reads an event. What tells of the whole answer goes to s at once.
+// read reads an event. It stores members about the whole response in s.
 func (s *decoder) read(d *jsonio.Dec, ev *event) {
 	if !d.Object() {
 		return
@@ -148,9 +148,9 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 		}
 		switch key {
 		case "type":
-			ev.kind = word(d)
+			ev.kind = wirejson.String(d)
 		case "index":
-			ev.index, _ = count(d)
+			ev.index = wirejson.Count(d)
 		case "content_block":
 			if d.Peek() == '{' {
 				ev.block = readBlock(d)
@@ -194,15 +194,15 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 		}
 		switch key {
 		case "type":
-			to.kind = word(d)
+			to.kind = wirejson.String(d)
 		case "text":
-			to.text = word(d)
+			to.text = wirejson.String(d)
 		case "thinking":
-			to.thinking = word(d)
+			to.thinking = wirejson.String(d)
 		case "signature":
-			to.signature = word(d)
+			to.signature = wirejson.String(d)
 		case "partial_json":
-			to.input = word(d)
+			to.input = wirejson.String(d)
 		case "citation":
 			to.citation = d.Raw()
 		default:
@@ -211,13 +211,11 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// readMessage reads what an answer or message_start says.
+// readMessage reads the message in message_start.
 func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -227,13 +225,13 @@ func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// readMember takes a member of an answer.
+// readMember reads a member of a response.
 func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
 	switch key {
 	case "id":
-		s.id = word(d)
+		s.id = wirejson.String(d)
 	case "model":
-		s.model = word(d)
+		s.model = wirejson.String(d)
 	case "content":
 		ev.parts = readContent(d, false)
 	case "usage":

@@ -3,21 +3,20 @@ package anthropic
 import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// counts are the tokens as the wire tells them: the input in three parts. Of each
-// count the last that was told is kept (quirk QA-06).
+// counts are token counts of the API, which splits the input in three. The last value of each
+// counts (quirk QA-06).
 type counts struct {
 	input, cacheRead, cacheWrite, output, thinking int64
 }
 
-// read reads a usage; what it leaves out stays.
+// read reads a usage. Missing counts stay.
 func (c *counts) read(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -25,13 +24,13 @@ func (c *counts) read(d *jsonio.Dec) {
 		}
 		switch key {
 		case "input_tokens":
-			keep(&c.input, d)
+			c.input = wirejson.CountOr(d, c.input)
 		case "cache_read_input_tokens":
-			keep(&c.cacheRead, d)
+			c.cacheRead = wirejson.CountOr(d, c.cacheRead)
 		case "cache_creation_input_tokens":
-			keep(&c.cacheWrite, d)
+			c.cacheWrite = wirejson.CountOr(d, c.cacheWrite)
 		case "output_tokens":
-			keep(&c.output, d)
+			c.output = wirejson.CountOr(d, c.output)
 		case "output_tokens_details":
 			c.readDetails(d)
 		default:
@@ -41,11 +40,9 @@ func (c *counts) read(d *jsonio.Dec) {
 }
 
 func (c *counts) readDetails(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
 		if !ok {
@@ -55,17 +52,10 @@ func (c *counts) readDetails(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
-		keep(&c.thinking, d)
+		c.thinking = wirejson.CountOr(d, c.thinking)
 	}
 }
 
-func keep(to *int64, d *jsonio.Dec) {
-	if n, ok := count(d); ok {
-		*to = n
-	}
-}
-
-// usage is what the counts mean.
 func (c *counts) usage() llm.Usage {
 	return llm.Usage{
 		InputTokens:  c.input + c.cacheRead + c.cacheWrite,
@@ -73,7 +63,7 @@ func (c *counts) usage() llm.Usage {
 	}
 }
 
-// appendUsage appends the whole usage, as an answer and message_start have it.
+// appendUsage appends the usage of a response and of message_start.
 func appendUsage(dst []byte, u llm.Usage) []byte {
 	dst = appendInputTokens(append(dst, '{'), u)
 	dst = jsonio.AppendInt(append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheCreationInputTokens)
@@ -82,7 +72,7 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 	return append(dst, `,"service_tier":"standard","inference_geo":"not_available"}`...)
 }
 
-// appendDeltaUsage appends the usage of message_delta, which is cumulative.
+// appendDeltaUsage appends the cumulative usage of message_delta.
 func appendDeltaUsage(dst []byte, u llm.Usage) []byte {
 	return append(appendOutputTokens(appendInputTokens(append(dst, '{'), u), u), '}')
 }

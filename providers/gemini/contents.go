@@ -7,15 +7,17 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// contents writes the conversation: a content a message. Tool messages that
-// follow each other become one, since the results of a turn have to stand in one
-// content (refusal SG-01); what would have no parts is left out (SG-06).
+// contents writes the messages. Consecutive tool messages become one content, because the API
+// requires the results of a step in one content (SG-01). Contents without parts are omitted
+// (SG-06).
 func (e *requestEncoder) contents() error {
-	e.dst = append(appendKey(e.dst, "contents"), '[')
+	e.dst = append(wirejson.AppendKey(e.dst, "contents"), '[')
 	start := len(e.dst)
 	list := e.req.Messages
 	for i := e.first(); i < len(list); i++ {
@@ -25,7 +27,7 @@ func (e *requestEncoder) contents() error {
 			return fmt.Errorf("messages[%d]: %w", i, err)
 		}
 		before := len(e.dst)
-		e.dst = append(appendComma(e.dst), `{"parts":[`...)
+		e.dst = append(wirejson.AppendComma(e.dst), `{"parts":[`...)
 		parts := len(e.dst)
 		if err := e.parts(i); err != nil {
 			return err
@@ -40,11 +42,11 @@ func (e *requestEncoder) contents() error {
 			e.dst = e.dst[:before]
 			continue
 		}
-		e.dst = appendMember(append(e.dst, ']'), "role", role)
+		e.dst = wirejson.AppendString(append(e.dst, ']'), "role", role)
 		e.dst = append(appendMembers(e.dst, restOf(m.Opaque), "parts", "role"), '}')
 	}
 	if len(e.dst) == start {
-		return errors.New("messages: there is none with content, and Gemini wants one")
+		return errors.New("messages: no content: add a user message")
 	}
 	e.dst = append(e.dst, ']')
 	return nil
@@ -57,9 +59,9 @@ func roleOf(r llm.Role) (string, error) {
 	case llm.RoleAssistant:
 		return roleModel, nil
 	case llm.RoleSystem:
-		return "", errors.New("there is no system message within a conversation with Gemini; put its text into Request.System")
+		return "", errors.New("Gemini has no system message within a conversation: move its text to Request.System")
 	}
-	return "", fmt.Errorf("the role %q is none; there are %q, %q and %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
+	return "", fmt.Errorf("unknown role %q: want %q, %q or %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
 }
 
 const (
@@ -100,8 +102,7 @@ func (e *requestEncoder) parts(i int) error {
 	return nil
 }
 
-// appendPart appends a part as an element, in a request or an answer. A text that
-// is empty and carries nothing is left out.
+// appendPart appends a part as an element. Empty text without opaque data is omitted.
 func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 	switch p := p.(type) {
 	case llm.Text:
@@ -109,41 +110,40 @@ func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 		if p.Text == "" && len(rest) == 0 {
 			return dst, nil
 		}
-		dst = appendMember(append(appendComma(dst), '{'), "text", p.Text)
+		dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "text", p.Text)
 		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
 	case llm.Reasoning:
 		rest := restOf(p.Opaque)
 		if p.Text == "" && len(rest) == 0 {
 			return dst, nil
 		}
-		dst = appendMember(append(appendComma(dst), '{'), "text", p.Text)
-		dst = append(appendKey(dst, keyThought), "true"...)
+		dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "text", p.Text)
+		dst = append(wirejson.AppendKey(dst, keyThought), "true"...)
 		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
 	case llm.Media:
 		return appendMedia(dst, &p)
 	case llm.ToolCall:
 		return appendCall(dst, &p, false)
 	case llm.ToolResult:
-		return dst, errors.New("a tool result cannot stand in an answer")
+		return dst, errors.New("a response contains no tool result")
 	case llm.Unknown:
 		return appendUnknown(dst, p)
 	}
-	return dst, errors.New("there is no part")
+	return dst, errors.New("missing part")
 }
 
-// kindPart is the kind of an llm.Unknown that holds a part of Gemini's: its raw
-// JSON has the part as it is in its member part.
+// kindPart is the kind of an llm.Unknown that contains a Gemini part in its member "part".
 const kindPart = "gemini_part"
 
 func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
 	if err := protocol.CheckUnknown(name, p); err != nil {
 		return dst, err
 	}
-	part := find(membersOf(p.Raw), "part")
+	part := wirejson.Find(wirejson.MembersOf(p.Raw), "part")
 	if part == "" {
-		return dst, fmt.Errorf("the part of the kind %q has no member part; give it as it was read", p.Kind)
+		return dst, fmt.Errorf("the part of the kind %q has no member part: keep it as it was read", p.Kind)
 	}
-	return appendValue(appendComma(dst), part), nil
+	return wirejson.AppendValue(wirejson.AppendComma(dst), part), nil
 }
 
 // appendMedia appends inlineData or fileData.
@@ -153,7 +153,7 @@ func appendMedia(dst []byte, p *llm.Media) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	dst = append(appendKey(append(appendComma(dst), '{'), key), media...)
+	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), key), media...)
 	return append(appendMembers(dst, rest, key), '}'), nil
 }
 
@@ -162,8 +162,8 @@ const (
 	keyFile   = "fileData"
 )
 
-// mediaOf returns the object that says where media is, and the name it goes by.
-func mediaOf(p *llm.Media, rest []member) (key string, object []byte, err error) {
+// mediaOf returns the object of media and its name in a part.
+func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, err error) {
 	data, kind := p.Data, p.MediaType
 	if len(data) == 0 {
 		if k, d, ok := dataURL(p.URL); ok {
@@ -176,26 +176,26 @@ func mediaOf(p *llm.Media, rest []member) (key string, object []byte, err error)
 	object = []byte{'{'}
 	switch {
 	case len(data) > 0 && kind == "":
-		return "", nil, errors.New("the media has no media type; set one, such as image/png")
+		return "", nil, errors.New("missing media type: set one, such as image/png")
 	case len(data) > 0:
-		object = append(appendKey(appendMember(object, "mimeType", kind), "data"), '"')
+		object = append(wirejson.AppendKey(wirejson.AppendString(object, "mimeType", kind), "data"), '"')
 		object = append(base64.StdEncoding.AppendEncode(object, data), '"')
 		key = keyInline
 	case p.URL != "":
 		if kind != "" {
-			object = appendMember(object, "mimeType", kind)
+			object = wirejson.AppendString(object, "mimeType", kind)
 		}
-		object = appendMember(object, "fileUri", p.URL)
+		object = wirejson.AppendString(object, "fileUri", p.URL)
 		key = keyFile
 	case p.Digest != "":
-		return "", nil, fmt.Errorf("the content of the media is kept elsewhere (%s); load it before it is sent", p.Digest)
+		return "", nil, fmt.Errorf("the content of the media is stored elsewhere (%s): load it first", p.Digest)
 	default:
 		return "", nil, errors.New("the media has neither data nor a URL")
 	}
 	return key, append(appendMembers(object, innerOf(rest, key), "mimeType", "data", "fileUri"), '}'), nil
 }
 
-// dataURL reads a URL that holds the content itself (RFC 2397).
+// dataURL parses a data URL (RFC 2397).
 func dataURL(s string) (kind string, data []byte, ok bool) {
 	s, is := strings.CutPrefix(s, "data:")
 	kind, text, comma := strings.Cut(s, ",")
@@ -217,51 +217,49 @@ func dataURL(s string) (kind string, data []byte, ok bool) {
 	return kind, data, ok && len(data) > 0
 }
 
-// unbase64 reads base64 in either alphabet, with padding or without.
+// unbase64 decodes base64 in either alphabet, with or without padding.
 func unbase64(s string) ([]byte, bool) {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	data, err := base64.RawStdEncoding.DecodeString(s)
 	return data, err == nil
 }
 
-// maxArgs is how deeply arguments may nest: Gemini reads a hundred levels of JSON,
-// those around the arguments included.
+// maxArgs limits the depth of arguments. Gemini reads 100 levels of JSON, including those
+// around the arguments.
 const maxArgs = 90
 
-// skipValidator is what Google tells to send instead of a signature for a call
-// that Gemini did not make: "Thought signatures" names it for the Gemini API
-// (https://ai.google.dev/gemini-api/docs/thought-signatures, the FAQs, beside
-// context_engineering_is_the_way_to_go) and, alone, for Vertex AI
-// (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures).
+// skipValidator replaces the signature of a call that Gemini did not make ("Thought
+// signatures", https://ai.google.dev/gemini-api/docs/thought-signatures for the Gemini API and
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures for Vertex AI).
 const skipValidator = `"skip_thought_signature_validator"`
 
-// appendCall appends a call. With sign it gets a signature, if it has none.
+// appendCall appends a call. With sign, a call without a signature gets skipValidator.
 func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
 	switch {
 	case ranElsewhere(c):
-		return dst, fmt.Errorf("the call %q was run by another provider", c.Name)
+		return dst, fmt.Errorf("the call %q belongs to another provider, which ran it", c.Name)
 	case c.ProviderExecuted:
-		return append(appendMembers(append(appendComma(dst), '{'), membersOf(c.Opaque)), '}'), nil
+		return append(appendMembers(append(wirejson.AppendComma(dst), '{'), wirejson.MembersOf(c.Opaque)), '}'), nil
 	}
 	rest := restOf(c.Opaque)
-	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')
+	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), keyCall), '{')
 	if id := wireID(c); id != "" {
-		dst = appendMember(dst, "id", id)
+		dst = wirejson.AppendString(dst, "id", id)
 	}
-	dst = appendKey(appendMember(dst, "name", callName(c.Name)), "args")
-	if fits(c.Arguments, maxArgs) {
-		dst = appendValue(dst, c.Arguments)
+	dst = wirejson.AppendKey(wirejson.AppendString(dst, "name", callName(c.Name)), "args")
+	if jsonio.IsObject(c.Arguments) && wirejson.Depth(c.Arguments) <= maxArgs {
+		dst = wirejson.AppendValue(dst, c.Arguments)
 	} else {
 		dst = append(dst, "{}"...)
 	}
 	dst = append(appendMembers(dst, innerOf(rest, keyCall), "id", "name", "args"), '}')
-	if sign && find(rest, keySignature) == "" {
-		dst = append(appendKey(dst, keySignature), skipValidator...)
+	if sign && wirejson.Find(rest, keySignature) == "" {
+		dst = append(wirejson.AppendKey(dst, keySignature), skipValidator...)
 	}
 	return append(appendMembers(dst, rest, keyCall), '}'), nil
 }
 
-// wireID is what the provider calls a call; it may be empty.
+// wireID returns the provider's id of a call, which may be empty.
 func wireID(c *llm.ToolCall) string {
 	if c.IDGenerated {
 		return c.ProviderID
@@ -269,7 +267,7 @@ func wireID(c *llm.ToolCall) string {
 	return c.ID
 }
 
-// innerOf returns the members that rest has for the object key of a part.
-func innerOf(rest []member, key string) []member {
-	return membersOf([]byte(find(rest, key)))
+// innerOf returns the members of an object in rest.
+func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
+	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
 }

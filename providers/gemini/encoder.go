@@ -5,19 +5,19 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// encoder writes the chunks of an answer: each part of it in one, with the usage
-// so far, and last the finish reason with an empty text, as Gemini 3 does. A call
-// is written when it is complete; what comes meanwhile waits for it. One whose
-// arguments are no object when the answer ends is written as Vertex AI would
-// leave it, to be continued.
+// encoder writes the chunks of a response: a chunk for each part, with the usage so far, and a
+// last chunk with the finish reason and empty text, as Gemini 3 does. It writes a call when it
+// is complete and holds later events until then. A call that is incomplete at the end has
+// willContinue, as on Vertex AI.
 type encoder struct {
-	answer  protocol.ResponseMeta
+	meta    protocol.ResponseMeta
 	usage   llm.Usage
 	written llm.Usage
-	waiting llm.Accumulator // what came since a call was opened
+	held    llm.Accumulator // what came since a call was opened
 	open    int             // calls in waiting that have not ended
 	unnamed []int           // the indexes of those that have no name yet
 	finish  *llm.Finish
@@ -25,10 +25,10 @@ type encoder struct {
 }
 
 func newEncoder(a protocol.ResponseMeta) *encoder {
-	return &encoder{answer: a, usage: llm.Usage{InputTokens: a.Input}}
+	return &encoder{meta: a, usage: llm.Usage{InputTokens: a.Input}}
 }
 
-// Event implements protocol.Encoder.
+// Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	switch ev := ev.(type) {
 	case llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd:
@@ -38,17 +38,17 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.finish = merged(e.finish, ev)
 	case llm.TextDelta:
-		return e.say(ev, llm.Text{Text: ev.Text, Opaque: ev.Opaque}, write)
+		return e.write(ev, llm.Text{Text: ev.Text, Opaque: ev.Opaque}, write)
 	case llm.ReasoningDelta:
-		return e.say(ev, llm.Reasoning(ev), write)
+		return e.write(ev, llm.Reasoning(ev), write)
 	case llm.PartDone:
-		return e.say(ev, ev.Part, write)
+		return e.write(ev, ev.Part, write)
 	case llm.Warning, llm.Unknown:
 	}
 	return nil
 }
 
-// merged returns a finish with what a second one says.
+// merged returns the finish f with missing members of was.
 func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
 	if was == nil {
 		return &f
@@ -65,23 +65,23 @@ func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
 	return &f
 }
 
-// say writes a part, unless a call is open.
-func (e *encoder) say(ev llm.Event, p llm.Part, write func(name string, data []byte)) error {
+// write writes a part, or holds it while a call is open.
+func (e *encoder) write(ev llm.Event, p llm.Part, write func(name string, data []byte)) error {
 	if e.open > 0 {
-		e.waiting.Add(ev)
+		e.held.Add(ev)
 		return nil
 	}
 	return e.part(p, write)
 }
 
-// call takes an event of a call; the end of the last one that is open lets all
-// that waits go. An event for no call is dropped, as who reads it would.
+// call handles an event of a call. The end of the last open call releases the held events. It
+// drops events without a call.
 func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error {
 	start, isStart := ev.(llm.ToolCallStart)
 	if !isStart && e.open == 0 {
 		return nil
 	}
-	c := e.waiting.Add(ev)
+	c := e.held.Add(ev)
 	at := slices.Index(e.unnamed, c.Index)
 	switch ev.(type) {
 	case llm.ToolCallStart:
@@ -105,10 +105,10 @@ func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error
 	return nil
 }
 
-// flush writes what waits.
+// flush writes the held events.
 func (e *encoder) flush(write func(name string, data []byte)) error {
-	t := e.waiting.Response()
-	e.waiting.Reset()
+	t := e.held.Response()
+	e.held.Reset()
 	e.open, e.unnamed = 0, e.unnamed[:0]
 	for _, p := range t.Parts {
 		if err := e.part(p, write); err != nil {
@@ -118,22 +118,22 @@ func (e *encoder) flush(write func(name string, data []byte)) error {
 	return nil
 }
 
-// part writes a chunk of one part.
+// part writes a chunk with one part.
 func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
 	content := append(e.buf[:0], `{"parts":[`...)
 	from := len(content)
-	content, err := appendSaid(content, p)
+	content, err := appendOutput(content, p)
 	if err != nil || len(content) == from {
 		return err
 	}
 	content = append(content, `],"role":"model"}`...)
 	e.buf = content
 	e.written = e.usage
-	write("", appendChunk(nil, e.answer, string(content), nil, e.usage))
+	write("", appendChunk(nil, e.meta, string(content), nil, e.usage))
 	return nil
 }
 
-// End implements protocol.Encoder.
+// End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
 	if err := e.flush(write); err != nil {
 		return err
@@ -144,20 +144,20 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 		if reasonOf(wordOf(e.finish.Reason, e.finish.Raw)) == llm.FinishStop {
 			content = `{"parts":[{"text":""}],"role":"model"}`
 		}
-		write("", appendChunk(nil, e.answer, content, e.finish, e.usage))
+		write("", appendChunk(nil, e.meta, content, e.finish, e.usage))
 	case e.usage != e.written:
-		write("", appendChunk(nil, e.answer, "", nil, e.usage))
+		write("", appendChunk(nil, e.meta, "", nil, e.usage))
 	}
 	return nil
 }
 
-// EncodeResponse implements protocol.Protocol.
+// EncodeResponse implements [protocol.Protocol].
 func (GenerateContent) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	content := []byte(`{"parts":[`)
 	from := len(content)
 	for _, p := range t.Parts {
 		var err error
-		if content, err = appendSaid(content, p); err != nil {
+		if content, err = appendOutput(content, p); err != nil {
 			return dst, err
 		}
 	}
@@ -171,23 +171,22 @@ func (GenerateContent) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *ll
 	return appendChunk(dst, a, string(content), finish, u), nil
 }
 
-// appendSaid appends a part that the model said, a call with its name and its
-// arguments as they are. Arguments that are not JSON, which Gemini cannot send,
-// become those of a call that is not complete.
-func appendSaid(dst []byte, p llm.Part) ([]byte, error) {
+// appendOutput appends a part of a response with the arguments of a call unchanged. A call with
+// arguments that are not JSON becomes incomplete.
+func appendOutput(dst []byte, p llm.Part) ([]byte, error) {
 	c, ok := p.(llm.ToolCall)
 	if !ok || c.ProviderExecuted {
 		return appendPart(dst, p)
 	}
-	dst = append(appendKey(append(appendComma(dst), '{'), keyCall), '{')
+	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), keyCall), '{')
 	if id := wireID(&c); id != "" {
-		dst = appendMember(dst, "id", id)
+		dst = wirejson.AppendString(dst, "id", id)
 	}
-	dst = appendMember(dst, "name", wireName(c.Name))
+	dst = wirejson.AppendString(dst, "name", wireName(c.Name))
 	switch {
 	case c.Arguments == "":
 	case jsonio.Valid([]byte(c.Arguments)) && c.Arguments[0] != '"':
-		dst = appendCompact(appendKey(dst, "args"), c.Arguments, false)
+		dst = jsonio.AppendRaw(wirejson.AppendKey(dst, "args"), []byte(c.Arguments))
 	default:
 		dst = append(dst, `,"willContinue":true`...)
 	}
@@ -195,35 +194,35 @@ func appendSaid(dst []byte, p llm.Part) ([]byte, error) {
 	return append(appendMembers(dst, restOf(c.Opaque), keyCall), '}'), nil
 }
 
-// appendChunk appends an answer, or a chunk of one.
+// appendChunk appends a response or a chunk.
 func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *llm.Finish, u llm.Usage) []byte {
 	dst = append(dst, '{')
 	if content != "" || finish != nil {
 		dst = append(dst, `"candidates":[{`...)
 		if content != "" {
-			dst = append(appendKey(dst, "content"), content...)
+			dst = append(wirejson.AppendKey(dst, "content"), content...)
 		}
 		if finish != nil {
-			dst = appendMember(dst, "finishReason", wordOf(finish.Reason, finish.Raw))
+			dst = wirejson.AppendString(dst, "finishReason", wordOf(finish.Reason, finish.Raw))
 		}
-		dst = append(appendKey(dst, "index"), '0')
+		dst = append(wirejson.AppendKey(dst, "index"), '0')
 		if finish != nil && finish.Message != "" {
-			dst = appendMember(dst, "finishMessage", finish.Message)
+			dst = wirejson.AppendString(dst, "finishMessage", finish.Message)
 		}
 		if finish != nil {
 			dst = appendMembers(dst, keptOf(finish.Opaque, keyCandidate))
 		}
 		dst = append(dst, "}]"...)
 	}
-	dst = appendUsage(appendKey(dst, "usageMetadata"), u)
+	dst = appendUsage(wirejson.AppendKey(dst, "usageMetadata"), u)
 	if a.Model != "" {
-		dst = appendMember(dst, "modelVersion", a.Model)
+		dst = wirejson.AppendString(dst, "modelVersion", a.Model)
 	}
 	if a.ID != "" {
-		dst = appendMember(dst, "responseId", a.ID)
+		dst = wirejson.AppendString(dst, "responseId", a.ID)
 	}
 	if finish != nil {
-		dst = appendMembers(dst, keptOf(finish.Opaque, keyOfAnswer))
+		dst = appendMembers(dst, keptOf(finish.Opaque, keyResponseMembers))
 	}
 	return append(dst, '}')
 }

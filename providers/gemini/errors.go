@@ -8,16 +8,17 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// DecodeError implements protocol.Protocol. The code is the reason of a
-// google.rpc.ErrorInfo (API_KEY_INVALID), else the status (UNAVAILABLE); the wait
-// is that of a google.rpc.RetryInfo. A quota for a day is not worth a retry.
+// DecodeError implements [protocol.Protocol]. The code is the reason of google.rpc.ErrorInfo
+// (API_KEY_INVALID), else the status (UNAVAILABLE). RetryAfter comes from google.rpc.RetryInfo.
+// A daily quota is not retryable.
 func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e := readErrorBody(body)
 	if e == nil {
-		e = &llm.APIError{Message: protocol.Beginning(body), Retryable: protocol.Retryable(status)}
+		e = &llm.APIError{Message: wirejson.Beginning(body), Retryable: protocol.Retryable(status)}
 	}
 	if status >= http.StatusBadRequest {
 		e.Status = status
@@ -29,8 +30,8 @@ func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.
 	return e
 }
 
-// readErrorBody reads a body that is an error, or an array of one, as a stream
-// that was not asked for as server-sent events has it. It is nil for any other.
+// readErrorBody reads a body that is an error, or an array of one error, as in a stream without
+// alt=sse. It returns nil for other bodies.
 func readErrorBody(body []byte) *llm.APIError {
 	if !jsonio.Valid(body) {
 		return nil
@@ -52,7 +53,7 @@ func readErrorBody(body []byte) *llm.APIError {
 		case "error":
 			e = readError(&d)
 		case "errorType": // beside an error that is a string, of imitators
-			kind = word(&d)
+			kind = wirejson.String(&d)
 		default:
 			d.Skip()
 		}
@@ -63,10 +64,10 @@ func readErrorBody(body []byte) *llm.APIError {
 	return e
 }
 
-// codeDaily is the code of a quota that is spent for the day.
+// codeDaily is the code of an exhausted daily quota.
 const codeDaily = "DAILY_QUOTA_EXCEEDED"
 
-// readError reads the value of the member error.
+// readError reads the member "error".
 func readError(d *jsonio.Dec) *llm.APIError {
 	e := &llm.APIError{}
 	if d.Peek() == '"' {
@@ -85,11 +86,11 @@ func readError(d *jsonio.Dec) *llm.APIError {
 				e.Code = d.String()
 				return
 			}
-			e.Status = int(number(d))
+			e.Status = int(wirejson.Count(d))
 		case "message":
-			e.Message = word(d)
+			e.Message = wirejson.String(d)
 		case "status":
-			e.Code = word(d)
+			e.Code = wirejson.String(d)
 		case "details":
 			readDetails(d, e, &reason, &daily)
 		default:
@@ -106,8 +107,7 @@ func readError(d *jsonio.Dec) *llm.APIError {
 	return e
 }
 
-// retryableStatus reports whether the status of an error without a number is one
-// of what may pass (google.rpc.Code).
+// retryableStatus reports whether a status of google.rpc.Code is temporary.
 func retryableStatus(status string) bool {
 	switch status {
 	case "UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED":
@@ -116,8 +116,7 @@ func retryableStatus(status string) bool {
 	return false
 }
 
-// readDetails reads what is told beside the message: messages of google.rpc, in
-// any order.
+// readDetails reads the details, which are google.rpc messages in any order.
 func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 	if d.Peek() != '[' {
 		d.Skip()
@@ -131,9 +130,9 @@ func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 		eachMember(d, func(key string) {
 			switch key {
 			case "reason":
-				*reason = word(d)
+				*reason = wirejson.String(d)
 			case "retryDelay":
-				if wait, err := time.ParseDuration(word(d)); err == nil && wait > 0 {
+				if wait, err := time.ParseDuration(wirejson.String(d)); err == nil && wait > 0 {
 					e.RetryAfter = wait
 				}
 			case "violations":
@@ -145,31 +144,8 @@ func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
 	})
 }
 
-// word reads a string; what is none is passed over.
-func word(d *jsonio.Dec) string {
-	if d.Peek() == '"' {
-		return d.String()
-	}
-	d.Skip()
-	return ""
-}
-
-// number reads a count; what is none, or cannot be one, is 0.
-func number(d *jsonio.Dec) int64 {
-	const most = 1 << 53
-	if c := d.Peek(); c < '0' || c > '9' {
-		d.Skip()
-		return 0
-	}
-	n := d.Float()
-	if n > most {
-		return 0
-	}
-	return int64(n)
-}
-
-// EncodeError implements protocol.Protocol. The number is the status, the status
-// word follows from it, and another code of e stands as the reason beside it.
+// EncodeError implements [protocol.Protocol]. The status word follows from the status. Another
+// code becomes the reason.
 func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 	status := e.Status
 	if status < http.StatusBadRequest {
@@ -180,38 +156,38 @@ func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 		word = e.Code
 	}
 	dst := jsonio.AppendInt([]byte(`{"error":{"code":`), int64(status))
-	dst = appendMember(appendMember(dst, "message", e.Message), "status", word)
+	dst = wirejson.AppendString(wirejson.AppendString(dst, "message", e.Message), "status", word)
 	details := []byte{'['}
 	if e.Code != "" && e.Code != word {
 		details = appendDetail(details, "ErrorInfo", func(dst []byte) []byte {
-			return append(appendMember(appendMember(dst, "reason", e.Code), "domain", "googleapis.com"),
+			return append(wirejson.AppendString(wirejson.AppendString(dst, "reason", e.Code), "domain", "googleapis.com"),
 				`,"metadata":{"service":"generativelanguage.googleapis.com"}`...)
 		})
 	}
 	if field, ok := violated(e.Message); ok {
 		details = appendDetail(details, "BadRequest", func(dst []byte) []byte {
-			dst = appendMember(append(appendKey(dst, "fieldViolations"), "[{"...), "field", field)
-			return append(appendMember(dst, "description", e.Message), "}]"...)
+			dst = wirejson.AppendString(append(wirejson.AppendKey(dst, "fieldViolations"), "[{"...), "field", field)
+			return append(wirejson.AppendString(dst, "description", e.Message), "}]"...)
 		})
 	}
 	if e.RetryAfter > 0 {
 		details = appendDetail(details, "RetryInfo", func(dst []byte) []byte {
 			seconds, _ := json.Marshal(e.RetryAfter.Seconds())
-			return appendMember(dst, "retryDelay", string(seconds)+"s")
+			return wirejson.AppendString(dst, "retryDelay", string(seconds)+"s")
 		})
 	}
 	if len(details) > 1 {
-		dst = append(append(appendKey(dst, "details"), details...), ']')
+		dst = append(append(wirejson.AppendKey(dst, "details"), details...), ']')
 	}
 	return append(dst, "}}"...)
 }
 
 func appendDetail(dst []byte, kind string, members func([]byte) []byte) []byte {
-	dst = appendMember(append(appendComma(dst), '{'), "@type", "type.googleapis.com/google.rpc."+kind)
+	dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "@type", "type.googleapis.com/google.rpc."+kind)
 	return append(members(dst), '}')
 }
 
-// violated returns the field that a message about the JSON of a request names.
+// violated returns the field in a message about the JSON of a request.
 func violated(message string) (field string, ok bool) {
 	if !strings.HasPrefix(message, "Invalid JSON payload received.") && !strings.HasPrefix(message, "Invalid value at ") {
 		return "", false
@@ -221,7 +197,8 @@ func violated(message string) (field string, ok bool) {
 	return field, ok
 }
 
-// statusWords are the words of google.rpc.Code for the statuses of HTTP.
+// statusWords are the google.rpc.Code names of HTTP statuses. The first one of a status is
+// written.
 var statusWords = []struct {
 	status int
 	word   string
@@ -237,7 +214,6 @@ var statusWords = []struct {
 	{501, "UNIMPLEMENTED"},
 	{503, "UNAVAILABLE"},
 	{504, "DEADLINE_EXCEEDED"},
-	// Others for the same statuses.
 	{400, "FAILED_PRECONDITION"},
 	{400, "OUT_OF_RANGE"},
 	{409, "ALREADY_EXISTS"},

@@ -3,10 +3,11 @@ package gemini
 import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// reasons are the words of Gemini; the first for one of ours is what is written
-// for it. There is none for calls: they end with STOP (quirk QG-01).
+// reasons are the finish reasons of Gemini. The first one of each value is written. Calls end
+// with STOP (quirk QG-01).
 var reasons = []struct {
 	word string
 	is   llm.FinishReason
@@ -29,7 +30,7 @@ var reasons = []struct {
 	{"OTHER", llm.FinishUnknown},
 }
 
-// unspecified is the word of no reason, which servers write that leave no field out.
+// unspecified means no reason. Servers that omit no member write it.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
 func reasonOf(word string) llm.FinishReason {
@@ -41,7 +42,7 @@ func reasonOf(word string) llm.FinishReason {
 	return llm.FinishUnknown
 }
 
-// wordOf returns the word for a reason: raw, if it is one for it and says why.
+// wordOf returns the word for a reason: raw, if it matches.
 func wordOf(reason llm.FinishReason, raw string) string {
 	switch reason {
 	case llm.FinishToolCalls:
@@ -64,7 +65,7 @@ func wordOf(reason llm.FinishReason, raw string) string {
 // counts are the numbers of a usageMetadata.
 type counts struct{ prompt, tools, cached, candidates, thoughts int64 }
 
-// read takes the numbers that are told; the others stay (quirk QG-09).
+// read reads a usageMetadata. Missing counts stay (quirk QG-09).
 func (c *counts) read(d *jsonio.Dec) {
 	if !d.Object() {
 		return
@@ -90,20 +91,18 @@ func (c *counts) read(d *jsonio.Dec) {
 			d.Skip()
 			continue
 		}
-		if n := number(d); n != 0 {
+		if n := wirejson.Count(d); n != 0 {
 			*to = n
 		}
 	}
 }
 
-// usage returns the counts as they are told elsewhere: the results of the
-// provider's own tools are input, thoughts are output.
+// usage converts the counts: results of the provider's tools are input, thoughts are output.
 func (c *counts) usage() llm.Usage {
 	return llm.Usage{InputTokens: c.prompt + c.tools, OutputTokens: c.candidates + c.thoughts, CacheReadInputTokens: c.cached, ReasoningOutputTokens: c.thoughts}
 }
 
-// appendUsage appends a usageMetadata. What was written to a cache has no place
-// in it.
+// appendUsage appends a usageMetadata, which has no count for cache writes.
 func appendUsage(dst []byte, u llm.Usage) []byte {
 	dst = jsonio.AppendInt(append(dst, `{"promptTokenCount":`...), u.InputTokens)
 	if u.CacheReadInputTokens != 0 {

@@ -1,6 +1,5 @@
-// Package gemini speaks the wire protocol of Gemini's generateContent and
-// streamGenerateContent, as the Gemini API and Vertex AI serve it, in both
-// directions. A client of it:
+// Package gemini encodes and decodes requests, responses, streams and errors of the methods
+// generateContent and streamGenerateContent of the Gemini API and Vertex AI.
 //
 //	model := &protocol.Client{
 //		Protocol:  gemini.GenerateContent{},
@@ -8,42 +7,33 @@
 //		Authorize: gemini.Key(key),
 //	}
 //
-// For Vertex AI the base URL ends with /publishers/google, and the authorizer
-// sets a bearer token.
+// For Vertex AI set the fields of the [protocol.Client]: the base URL ends with
+// /publishers/google, and the authorizer sets a bearer token.
 //
-// What Gemini calls otherwise, and what it cannot say:
+// The protocol differs from llm in these points:
 //
-//   - A tool's schema goes as parametersJsonSchema, that of the answer as
-//     responseJsonSchema; a schema in Gemini's own form (type: "STRING",
-//     nullable) is read as JSON Schema. If a tool is strict and the choice of
-//     tools is free, the mode is VALIDATED, which holds for all of them.
-//   - Settings.ReasoningEffort is the thinkingLevel, or the thinkingBudget if it is a
-//     whole number.
-//   - Request.Extra goes into the body. Its generationConfig and toolConfig are
-//     joined with what the request says, member by member, and win; its tools
-//     stand behind those of the request, and what it says of a function is added
-//     to the tool of that name.
-//   - A call that the provider gave no id is sent back without one, and so is its
-//     result; when a request is read, such a call gets the id that the loop would
-//     give it, and its result the same, by name and order.
-//   - A name that begins with a digit or a dash gets an underscore in front, which
-//     is taken away again when a name is read.
-//   - Arguments that are no JSON object, or are nested deeper than Gemini reads,
-//     are sent as {}.
-//   - A refusal is a text like any other, a text that is empty is left out, and so
-//     is a message with nothing in it.
-//   - A result is {"result": text} or {"error": text}. Its media stand in it for
-//     Gemini 3, and behind it for older models.
-//   - For Gemini 3, the first call of a message without a signature (one that
-//     another model made) gets the value that Google names for it.
+//   - The schema of a tool is parametersJsonSchema, that of the response responseJsonSchema. A
+//     schema in Gemini's own form (type: "STRING", nullable) is read as JSON Schema. If a tool
+//     is strict and the tool choice is free, the mode is VALIDATED for all tools.
+//   - Settings.ReasoningEffort is the thinkingLevel, or the thinkingBudget if it is an integer.
+//   - Request.Extra replaces members of the body. The members of its generationConfig and
+//     toolConfig are joined with those of the request and win. Its tools follow those of the
+//     request. Members of a function in it are added to the tool of that name.
+//   - A call without an id is sent back without one, and so is its result. A decoded request
+//     has the ids that the loop generates, matched by name and order.
+//   - A name that begins with a digit or dash gets an underscore in front. Decoding removes it.
+//   - Arguments that are not a JSON object, or nest too deeply for Gemini, become {}.
+//   - A refusal is a plain text. Empty text and empty messages are omitted.
+//   - A result is {"result": text} or {"error": text}. It contains its media for Gemini 3. For
+//     older models they follow it.
+//   - For Gemini 3, the first call of a message without a signature gets the value that Google
+//     names for calls of other models.
 //
-// Opaque data of a part: thoughtSignature, thought, videoMetadata,
-// mediaResolution and partMetadata under their own names, and what else this
-// package does not know within a member "gemini". Members of other providers are
-// not sent, and neither are their parts (see protocol.Omits) and reasoning that
-// carries such members. What it does not know of an answer and its candidate, such as
-// groundingMetadata, is in the opaque data of the message, within a member
-// "gemini_answer", and is not sent back.
+// Opaque data of a part contains thoughtSignature, thought, videoMetadata, mediaResolution and
+// partMetadata under their own names, and unknown members in "gemini". Requests omit members
+// of other providers, their parts (see [protocol.Omits]) and their reasoning. Unknown members
+// of a response and its candidate, such as groundingMetadata, are in the member "gemini_answer"
+// of the message's opaque data. They are not sent back.
 package gemini
 
 import (
@@ -52,27 +42,26 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// BaseURL is where the Gemini API is.
+// BaseURL is the base URL of the Gemini API.
 const BaseURL = "https://generativelanguage.googleapis.com/v1beta"
 
-// GenerateContent is the protocol. Its values are all the same.
+// GenerateContent is the protocol. It is safe for concurrent use.
 type GenerateContent struct{}
 
 var _ protocol.Protocol = GenerateContent{}
 
-// Name implements protocol.Protocol.
+// Name implements [protocol.Protocol].
 func (GenerateContent) Name() string { return name }
 
 const name = "gemini"
 
-// NewDecoder implements protocol.Protocol.
+// NewDecoder implements [protocol.Protocol].
 func (GenerateContent) NewDecoder() protocol.Decoder { return &decoder{} }
 
-// NewEncoder implements protocol.Protocol.
+// NewEncoder implements [protocol.Protocol].
 func (GenerateContent) NewEncoder(a protocol.ResponseMeta) protocol.Encoder { return newEncoder(a) }
 
-// Key returns an authorizer that sends an API key in the header that the Gemini
-// API reads.
+// Key returns an authorizer that sends an API key in the header X-Goog-Api-Key.
 func Key(key string) func(*http.Request) error {
 	return func(r *http.Request) error {
 		r.Header.Set("X-Goog-Api-Key", key)

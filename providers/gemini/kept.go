@@ -1,62 +1,33 @@
 package gemini
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// keyAnswer holds, in the opaque datum of a message, the members of the answer and
-// of its candidate that this package does not know, such as groundingMetadata, but
-// for those of over maxKept bytes, which would stand in the history of every later
-// step. They are not sent back.
-const (
-	keyAnswer    = "gemini_answer"
-	keyCandidate = "candidate"
-	keyOfAnswer  = "response"
-	maxKept      = 32 << 10
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// kept gathers these members; of those in several chunks the last one counts.
-type kept struct{ candidate, response named }
+// keyAnswer is the member of a message's opaque data that contains the members of the
+// response and its candidate that this package does not know, such as groundingMetadata.
+// Members of more than [wirejson.MaxKept] bytes are omitted. They are not sent back.
+const (
+	keyKept            = "gemini_answer"
+	keyCandidate       = "candidate"
+	keyResponseMembers = "response"
+)
 
-// named are members, one of a name. The zero value is none.
-type named struct {
-	members []member
-	at      map[string]int
+// keptMembers collects these members. Of those in several chunks the last one counts.
+type keptMembers struct{ candidate, response wirejson.MemberSet }
+
+// opaque returns the members, or nil.
+func (k *keptMembers) opaque() json.RawMessage {
+	var inner, out wirejson.Members
+	inner.AddObject(keyCandidate, k.candidate.Members(wirejson.MaxKept))
+	inner.AddObject(keyResponseMembers, k.response.Members(wirejson.MaxKept))
+	out.AddObject(keyKept, inner)
+	return out.Object()
 }
 
-func (n *named) set(m member) {
-	if len(m.raw) > maxKept {
-		return
-	}
-	if i, has := n.at[m.key]; has {
-		n.members[i] = m
-		return
-	}
-	if n.at == nil {
-		n.at = map[string]int{}
-	}
-	n.at[m.key] = len(n.members)
-	n.members = append(n.members, m)
-}
-
-// opaque is what was gathered, or nil.
-func (k *kept) opaque() json.RawMessage {
-	dst := []byte(`{"` + keyAnswer + `":{`)
-	from := len(dst)
-	dst = appendKept(dst, keyCandidate, k.candidate.members)
-	dst = appendKept(dst, keyOfAnswer, k.response.members)
-	if len(dst) == from {
-		return nil
-	}
-	return append(dst, "}}"...)
-}
-
-func appendKept(dst []byte, key string, members []member) []byte {
-	if len(members) == 0 {
-		return dst
-	}
-	return append(appendMembers(append(appendKey(dst, key), '{'), members), '}')
-}
-
-// keptOf returns the members of the answer or of its candidate that opaque holds.
-func keptOf(opaque json.RawMessage, key string) []member {
-	return innerOf(innerOf(membersOf(opaque), keyAnswer), key)
+// keptOf returns the members of the response or its candidate in opaque data.
+func keptOf(opaque json.RawMessage, key string) []wirejson.Member {
+	return innerOf(innerOf(wirejson.MembersOf(opaque), keyKept), key)
 }

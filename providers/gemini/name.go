@@ -10,19 +10,18 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// The two methods, as they stand at the end of a path.
+// Methods at the end of a path.
 const (
 	methodWhole  = "generateContent"
 	methodStream = "streamGenerateContent"
 )
 
-// requestPath returns the path and the query of a request. A model that has a
-// slash in its name (tunedModels/x, publishers/google/models/x) has its whole
-// path there.
+// requestPath returns the path and query of a request. A model with a slash (tunedModels/x,
+// publishers/google/models/x) is the whole path.
 func requestPath(req *llm.Request) (path, query string, err error) {
 	model := req.Model
 	if model == "" {
-		return "", "", fmt.Errorf("model: Gemini has its name in the path; set Request.Model")
+		return "", "", fmt.Errorf("model: missing: set Request.Model")
 	}
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
@@ -30,7 +29,7 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 	parts := strings.Split(model, "/")
 	for i, p := range parts {
 		if p == "" || p == "." || p == ".." {
-			return "", "", fmt.Errorf("model: %q cannot stand in a path", req.Model)
+			return "", "", fmt.Errorf("model: %q is invalid in a path", req.Model)
 		}
 		parts[i] = url.PathEscape(p)
 	}
@@ -41,10 +40,10 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 	case llm.NonStreaming:
 		return path + methodWhole, "", nil
 	}
-	return "", "", fmt.Errorf("delivery: %q is none that is known; use %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
+	return "", "", fmt.Errorf("delivery: %q is unknown: want %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
 }
 
-// readPath reads what requestPath writes.
+// readPath parses a path of requestPath.
 func readPath(path string) (model string, delivery llm.ResponseMode, err error) {
 	rest, absolute := strings.CutPrefix(path, "/")
 	colon := strings.LastIndexByte(rest, ':')
@@ -56,7 +55,7 @@ func readPath(path string) (model string, delivery llm.ResponseMode, err error) 
 	case methodWhole:
 		delivery = llm.NonStreaming
 	default:
-		return "", "", fmt.Errorf("the path %q asks for the method %q; there are %s and %s", path, method, methodWhole, methodStream)
+		return "", "", fmt.Errorf("the path %q asks for the method %q: want %s or %s", path, method, methodWhole, methodStream)
 	}
 	model, err = url.PathUnescape(rest[:colon])
 	if err != nil {
@@ -71,11 +70,10 @@ func readPath(path string) (model string, delivery llm.ResponseMode, err error) 
 	return model, delivery, nil
 }
 
-// SignsCalls reports whether a model is of the third generation or a later one, which
-// signs its calls, wants the signatures back and takes media in a tool's result. A name
-// without a number that ends with -latest is of the newest one: gemini-pro-latest has
-// been Gemini 3.1 Pro since 6 March 2026 (gemini-cli#20588), and gemini-flash-latest
-// Gemini 3.5 Flash since that came out.
+// SignsCalls reports whether a model is of generation 3 or later. These models sign calls,
+// require the signatures back and accept media in results. A name that ends with -latest and
+// has no number is the newest model: gemini-pro-latest is Gemini 3.1 Pro since 6 March 2026
+// (gemini-cli#20588), and gemini-flash-latest became Gemini 3.5 Flash with its release.
 func SignsCalls(model string) bool {
 	_, version, _ := strings.Cut(model, "gemini-")
 	major := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
@@ -85,12 +83,12 @@ func SignsCalls(model string) bool {
 	return strings.HasSuffix(version, "-latest")
 }
 
-// functionName is what Gemini takes as the name of a function.
+// functionName matches the function names that Gemini accepts.
 var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
-// wireName returns the name of a tool with the letter or underscore first that
-// Gemini wants. So that toolName can undo it, a name that looks as if it had got
-// an underscore gets another.
+// wireName prefixes a name that begins with a digit or dash with an underscore, because Gemini
+// requires a letter or underscore first. A name that already has this form gets another
+// underscore, so that toolName can reverse it.
 func wireName(name string) string {
 	if leads(name) {
 		return "_" + name
@@ -98,7 +96,7 @@ func wireName(name string) string {
 	return name
 }
 
-// toolName undoes wireName.
+// toolName reverses wireName.
 func toolName(wire string) string {
 	if strings.HasPrefix(wire, "_") && leads(wire) {
 		return wire[1:]
@@ -106,17 +104,17 @@ func toolName(wire string) string {
 	return wire
 }
 
-// leads reports whether a name begins with a digit or a dash, underscores aside.
+// leads reports whether a name begins with a digit or a dash after any underscores.
 func leads(name string) bool {
 	name = strings.TrimLeft(name, "_")
 	return name != "" && (name[0] == '-' || name[0] >= '0' && name[0] <= '9')
 }
 
-// noName stands for the name that a model's call lacks.
+// noName replaces a missing function name.
 const noName = "unnamed"
 
-// callName returns the name that a call is sent back with: models call functions
-// that there are not, and by names that Gemini does not take.
+// callName returns the name of a call for a request. Models call unknown functions by names
+// that Gemini rejects.
 func callName(name string) string {
 	name = wireName(name)
 	switch {

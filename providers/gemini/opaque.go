@@ -4,17 +4,18 @@ import (
 	"encoding/json"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The members of a part that are opaque data, under their own names.
+// Members of a part that are opaque data under their own names.
 const (
 	keySignature = "thoughtSignature"
 	keyThought   = "thought"
-	// keyOther holds the members that this package does not know.
+	// keyOther contains the unknown members.
 	keyOther = "gemini"
 )
 
-// plain reports whether a member of a part stands in its opaque data by itself.
+// plain reports whether a member of a part is opaque data under its own name.
 func plain(key string) bool {
 	switch key {
 	case keySignature, keyThought, "videoMetadata", "mediaResolution", "partMetadata":
@@ -23,19 +24,18 @@ func plain(key string) bool {
 	return false
 }
 
-// opaqueOf returns what is kept of a part beside what it says, one member at
-// least.
-func opaqueOf(members []member) json.RawMessage {
+// opaqueOf returns opaque data of at least one member.
+func opaqueOf(members []wirejson.Member) json.RawMessage {
 	var own, other []byte
 	for _, m := range members {
 		to := &other
-		if plain(m.key) {
+		if plain(m.Key) {
 			to = &own
 		}
 		if *to == nil {
 			*to = append(*to, '{')
 		}
-		*to = append(appendKey(*to, m.key), m.raw...)
+		*to = append(wirejson.AppendKey(*to, m.Key), m.Raw...)
 	}
 	switch {
 	case other == nil:
@@ -43,33 +43,31 @@ func opaqueOf(members []member) json.RawMessage {
 	case own == nil:
 		own = append(own, '{')
 	}
-	own = append(append(appendKey(own, keyOther), other...), '}')
+	own = append(append(wirejson.AppendKey(own, keyOther), other...), '}')
 	return append(own, '}')
 }
 
-// restOf returns the members that an opaque datum adds to a part: those that are
-// Gemini's. A history may have begun with another provider.
-func restOf(opaque json.RawMessage) []member {
-	var out []member
-	for _, m := range membersOf(opaque) {
+// restOf returns the opaque members of Gemini. A history may have begun with another provider.
+func restOf(opaque json.RawMessage) []wirejson.Member {
+	var out []wirejson.Member
+	for _, m := range wirejson.MembersOf(opaque) {
 		switch {
-		case plain(m.key):
+		case plain(m.Key):
 			out = append(out, m)
-		case m.key == keyOther:
-			out = append(out, membersOf(json.RawMessage(m.raw))...)
+		case m.Key == keyOther:
+			out = append(out, wirejson.MembersOf(json.RawMessage(m.Raw))...)
 		}
 	}
 	return out
 }
 
-// ranElsewhere reports whether another provider ran a call itself.
+// ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(c *llm.ToolCall) bool {
-	own := membersOf(c.Opaque)
-	return c.ProviderExecuted && find(own, keyCode) == "" && find(own, keyToolCall) == ""
+	own := wirejson.MembersOf(c.Opaque)
+	return c.ProviderExecuted && wirejson.Find(own, keyCode) == "" && wirejson.Find(own, keyToolCall) == ""
 }
 
-// thoughtElsewhere reports whether reasoning is another provider's: it carries what that
-// one wants back, and nothing of Gemini's.
+// thoughtElsewhere reports whether reasoning has only opaque members of another provider.
 func thoughtElsewhere(r llm.Reasoning) bool {
-	return len(membersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
+	return len(wirejson.MembersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
 }

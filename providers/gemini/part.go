@@ -6,9 +6,10 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The members of a part that say what it is, beside text and media.
+// Members that determine the type of a part, in addition to text and media.
 const (
 	keyCall     = "functionCall"
 	keyResponse = "functionResponse"
@@ -16,7 +17,7 @@ const (
 	keyToolCall = "toolCall"       // likewise
 )
 
-// part is a part as it is read.
+// part contains the members of a part.
 type part struct {
 	data      string // the member that says what it is; "" if none is known
 	other     bool   // there is a member that is not known
@@ -28,30 +29,30 @@ type part struct {
 	media     media
 	value     string // of data, if it is what the provider ran
 	raw       string // the whole part
-	rest      []member
+	rest      []wirejson.Member
 }
 
 type call struct {
-	id, name string
-	args     string // as JSON; "" if there are none
-	partial  []partialArg
-	goesOn   bool // willContinue
-	rest     []member
+	id, name     string
+	args         string // as JSON; "" if there are none
+	partial      []partialArg
+	willContinue bool // willContinue
+	rest         []wirejson.Member
 }
 
 type result struct {
 	id, name, response string
 	media              []llm.Part
-	rest               []member
+	rest               []wirejson.Member
 }
 
 type media struct {
 	kind, url string
 	data      []byte
-	rest      []member
+	rest      []wirejson.Member
 }
 
-// read reads a part. With keep it keeps what is not known.
+// read reads a part. With keep it keeps unknown members.
 func (p *part) read(d *jsonio.Dec, keep bool) {
 	*p = part{rest: p.rest[:0], call: call{partial: p.call.partial[:0]}}
 	from := d.Offset()
@@ -92,13 +93,13 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 	}
 }
 
-// keepMember reads a value that is not known.
-func keepMember(rest []member, keep bool, key string, d *jsonio.Dec) []member {
+// keepMember reads an unknown member.
+func keepMember(rest []wirejson.Member, keep bool, key string, d *jsonio.Dec) []wirejson.Member {
 	if !keep {
 		d.Skip()
 		return rest
 	}
-	return append(rest, member{key, d.Raw()})
+	return append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 }
 
 func (c *call) read(d *jsonio.Dec, keep bool) {
@@ -123,7 +124,7 @@ func (c *call) read(d *jsonio.Dec, keep bool) {
 		case key == "args":
 			c.args = compact(d.Raw())
 		case key == "willContinue" && !keep:
-			c.goesOn = d.Bool()
+			c.willContinue = d.Bool()
 		case key == "partialArgs" && !keep:
 			c.readPartial(d)
 		default:
@@ -156,7 +157,7 @@ func (r *result) read(d *jsonio.Dec) {
 				}
 			})
 		default:
-			r.rest = append(r.rest, member{key, d.Raw()})
+			r.rest = append(r.rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 }
@@ -174,12 +175,12 @@ func (m *media) read(d *jsonio.Dec) {
 				d.Fail("expected base64")
 			}
 		default:
-			m.rest = append(m.rest, member{key, d.Raw()})
+			m.rest = append(m.rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 }
 
-// content returns what a part says. It is nil for a part that says nothing.
+// content converts the part. It returns nil for an empty part.
 func (p *part) content() llm.Part {
 	switch p.data {
 	case keyCall:
@@ -190,7 +191,7 @@ func (p *part) content() llm.Part {
 			Opaque: p.opaque(p.media.rest),
 		}
 	case keyResponse:
-		return p.answered()
+		return p.toolResult()
 	case keyCode, keyToolCall:
 		return p.executed()
 	case "":
@@ -208,7 +209,7 @@ func (p *part) content() llm.Part {
 	return llm.Text{Text: p.text, Opaque: opaque}
 }
 
-// arguments returns the arguments of a call; without any they are {}.
+// arguments returns the arguments of a call. The default is {}.
 func (c *call) arguments() string {
 	if c.args == "" {
 		return "{}"
@@ -216,17 +217,17 @@ func (c *call) arguments() string {
 	return c.args
 }
 
-func (p *part) answered() llm.ToolResult {
+func (p *part) toolResult() llm.ToolResult {
 	r := &p.result
 	text, isError := textOf(orObject(r.response), r.name)
 	out := llm.ToolResult{ID: r.id, Name: r.name, IsError: isError}
 	if text != "" {
 		out.Content = []llm.Part{llm.Text{Text: text}}
 	}
-	// What would be written as it is need not be kept.
+	// Keep the response only if appendResponse would write it differently.
 	rest := r.rest
 	if again := appendResponse(nil, &out, ""); string(again) != compact(r.response) {
-		rest = append(rest, member{"response", orObject(r.response)})
+		rest = append(rest, wirejson.Member{Key: "response", Raw: orObject(r.response)})
 	}
 	out.Opaque = p.opaque(rest)
 	out.Content = append(out.Content, r.media...)
@@ -240,15 +241,15 @@ func orObject(raw string) string {
 	return raw
 }
 
-// executed returns a call that the provider ran itself.
+// executed returns a call that the provider ran.
 func (p *part) executed() llm.ToolCall {
-	value := membersOf(json.RawMessage(p.value))
+	value := wirejson.MembersOf(json.RawMessage(p.value))
 	c := llm.ToolCall{Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
-	if id := find(value, "id"); id != "" {
+	if id := wirejson.Find(value, "id"); id != "" {
 		c.ID = valueText(id)
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Arguments = valueText(orText(find(value, "toolType"))), compact(orObject(find(value, "args")))
+		c.Name, c.Arguments = valueText(orText(wirejson.Find(value, "toolType"))), compact(orObject(wirejson.Find(value, "args")))
 	}
 	return c
 }
@@ -260,13 +261,12 @@ func orText(raw string) string {
 	return raw
 }
 
-func displayName(rest []member) string {
-	return valueText(orText(find(rest, "displayName")))
+func displayName(rest []wirejson.Member) string {
+	return valueText(orText(wirejson.Find(rest, "displayName")))
 }
 
-// opaque returns what is kept of the part beside what it says; inner is what is
-// kept of the object that says it.
-func (p *part) opaque(inner []member) json.RawMessage {
+// opaque returns the opaque data of the part. Inner are the opaque members of its object.
+func (p *part) opaque(inner []wirejson.Member) json.RawMessage {
 	thought := p.thought && p.data != "text" && p.data != ""
 	if p.signature == "" && !thought && len(inner)+len(p.rest) == 0 {
 		return nil
@@ -276,22 +276,22 @@ func (p *part) opaque(inner []member) json.RawMessage {
 		out = append(append(out, `{"`+keySignature+`":`...), p.signature...)
 		return append(out, '}')
 	}
-	var all []member
+	var all []wirejson.Member
 	if p.signature != "" {
-		all = append(all, member{keySignature, p.signature})
+		all = append(all, wirejson.Member{Key: keySignature, Raw: p.signature})
 	}
 	if thought {
-		all = append(all, member{keyThought, "true"})
+		all = append(all, wirejson.Member{Key: keyThought, Raw: "true"})
 	}
 	for _, m := range p.rest {
-		all = append(all, member{m.key, compact(m.raw)})
+		all = append(all, wirejson.Member{Key: m.Key, Raw: compact(m.Raw)})
 	}
 	if len(inner) > 0 {
 		object := []byte{'{'}
 		for _, m := range inner {
-			object = append(appendKey(object, m.key), compact(m.raw)...)
+			object = append(wirejson.AppendKey(object, m.Key), compact(m.Raw)...)
 		}
-		all = append(all, member{p.data, string(append(object, '}'))})
+		all = append(all, wirejson.Member{Key: p.data, Raw: string(append(object, '}'))})
 	}
 	return opaqueOf(all)
 }

@@ -7,13 +7,13 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// Vertex AI can send the arguments of a call in pieces, each a value at a path
-// (quirk QG-10). They are built into one JSON object, which is told when the call
-// is complete.
+// Vertex AI can stream the arguments of a call as values at JSON paths (quirk QG-10). The
+// decoder builds one object and emits it when the call is complete.
 
-// partialArg is a piece of the arguments.
+// partialArg is a value of the arguments.
 type partialArg struct {
 	path  string
 	value string // JSON of a scalar; "" if there is none
@@ -28,7 +28,7 @@ func (c *call) readPartial(d *jsonio.Dec) {
 		eachMember(d, func(key string) {
 			switch camel(key) {
 			case "jsonPath":
-				a.path = word(d)
+				a.path = wirejson.String(d)
 			case "stringValue":
 				a.text, a.isStr = d.String(), true
 			case "numberValue", "boolValue":
@@ -44,20 +44,19 @@ func (c *call) readPartial(d *jsonio.Dec) {
 	})
 }
 
-// openCall is a call that is not complete.
+// openCall is an incomplete call.
 type openCall struct {
 	index  int
 	root   node
 	broken bool // a piece did not fit
 }
 
-// piece takes a part of a call that comes in several: its beginning, some of its
-// arguments, its end, or all of them at once.
-func (c *decoder) piece() {
+// partialCall handles a part of a call that arrives in several parts.
+func (c *decoder) partialCall() {
 	p := &c.part
 	opaque := p.opaque(nil)
 	if p.call.name != "" || c.open == nil {
-		c.cut()
+		c.truncate()
 		c.calls++
 		c.open = &openCall{index: c.calls}
 		c.out = append(c.out, llm.ToolCallStart{Index: c.calls, ID: p.call.id, Name: p.call.name, Opaque: opaque})
@@ -70,9 +69,9 @@ func (c *decoder) piece() {
 		}
 	}
 	switch {
-	case p.call.goesOn:
+	case p.call.willContinue:
 	case o.broken && p.call.args == "":
-		c.cut()
+		c.truncate()
 	default:
 		args := p.call.args
 		if args == "" {
@@ -87,18 +86,18 @@ func (c *decoder) end(args string, end llm.ToolCallEnd) {
 	c.open = nil
 }
 
-// cut ends the open call, if there is one, though it is not complete: its
-// arguments lack their last bracket, so that nobody takes them for whole.
-func (c *decoder) cut() {
+// truncate ends the open call although it is incomplete. Its arguments lack the last brace, so
+// that they are invalid.
+func (c *decoder) truncate() {
 	if c.open == nil {
 		return
 	}
 	args := c.open.root.append(nil)
-	c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallEnd, Message: "a call was not complete when something else came"})
+	c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallEnd, Message: "an incomplete call was ended by another part"})
 	c.end(string(args[:len(args)-1]), llm.ToolCallEnd{Index: c.open.index})
 }
 
-// node is a value of the arguments. The zero value is an object without members.
+// node is a value of the arguments. The zero value is an empty object.
 type node struct {
 	kind  kind
 	keys  []string       // of an object
@@ -118,13 +117,13 @@ const (
 	kindString
 )
 
-// Bounds of what a hostile server can make us build.
+// Limits against hostile servers.
 const (
 	maxMembers = 4096
 	maxPath    = 100
 )
 
-// set puts a piece where its path leads; ok is false if it does not fit.
+// set sets the value at a path. It returns false if the path does not fit.
 func (n *node) set(a partialArg) (ok bool) {
 	path, ok := steps(a.path)
 	if !ok {
@@ -150,8 +149,7 @@ func (n *node) set(a partialArg) (ok bool) {
 	return true
 }
 
-// step returns the node below, which is made where there is none; nil if there
-// can be none.
+// step returns the child node, or a new one. It returns nil if there can be none.
 func (n *node) step(s step) *node {
 	want := kindObject
 	if s.isIndex {
@@ -178,11 +176,10 @@ func (n *node) step(s step) *node {
 	return n.below[at]
 }
 
-// few is how many keys are looked through one by one.
+// few is how many keys member searches without an index.
 const few = 8
 
-// member returns where an object has a member, or will have it; it has no more than
-// maxMembers.
+// member returns the position of a member, at most maxMembers, and adds it if necessary.
 func (n *node) member(key string) int {
 	if i := slices.Index(n.keys[:min(few, len(n.keys))], key); i >= 0 {
 		return i
@@ -205,19 +202,19 @@ func (n *node) member(key string) int {
 	return i
 }
 
-// append appends the value's JSON.
+// append appends the JSON of the value.
 func (n *node) append(dst []byte) []byte {
 	switch n.kind {
 	case kindObject:
 		dst = append(dst, '{')
 		for i, b := range n.below {
-			dst = b.append(appendKey(dst, n.keys[i]))
+			dst = b.append(wirejson.AppendKey(dst, n.keys[i]))
 		}
 		return append(dst, '}')
 	case kindArray:
 		dst = append(dst, '[')
 		for _, b := range n.below {
-			dst = b.append(appendComma(dst))
+			dst = b.append(wirejson.AppendComma(dst))
 		}
 		return append(dst, ']')
 	case kindString:
@@ -234,7 +231,7 @@ type step struct {
 	isIndex bool
 }
 
-// steps reads a path: $.a.b[0]['c d'], the part of RFC 9535 that names one value.
+// steps parses a path such as $.a.b[0]['c d'], the part of RFC 9535 that names one value.
 func steps(path string) (out []step, ok bool) {
 	rest, ok := strings.CutPrefix(path, "$")
 	for ok && rest != "" && len(out) < maxPath {
@@ -261,7 +258,7 @@ func steps(path string) (out []step, ok bool) {
 	return out, ok && rest == "" && len(out) > 0
 }
 
-// quoted reads a name in quotes, and the bracket behind it.
+// quoted parses a name in quotes and the bracket after it.
 func quoted(s string) (name, rest string, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

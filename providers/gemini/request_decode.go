@@ -9,25 +9,25 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// DecodeRequest implements protocol.Protocol. What it reads comes back as
-// EncodeRequest would have been asked for it: roles are set, results that came
-// with a text are a tool message and a user message, a schema in Gemini's form is
-// JSON Schema. The errors name the JSON path.
+// DecodeRequest implements [protocol.Protocol]. It normalizes the request: roles are set,
+// results with text become a tool message and a user message, schemas become JSON Schema.
+// Errors contain the JSON path.
 func (GenerateContent) DecodeRequest(path string, body []byte) (*llm.Request, error) {
 	model, delivery, err := readPath(path)
 	if err != nil {
 		return nil, err
 	}
 	if !jsonio.ValidUTF8(body) {
-		return nil, errors.New("the request's body is not UTF-8")
+		return nil, errors.New("the request body is not UTF-8")
 	}
 	r := requestReader{req: &llm.Request{Model: model, ResponseMode: delivery}, d: jsonio.NewDec(string(body))}
 	r.ids.used = map[string]bool{}
 	r.body()
 	if err := r.d.End(); err != nil {
-		return nil, fmt.Errorf("the request's body: %w", err)
+		return nil, fmt.Errorf("the request body: %w", err)
 	}
 	return r.req, nil
 }
@@ -36,7 +36,7 @@ type requestReader struct {
 	req *llm.Request
 	d   jsonio.Dec
 	ids ids
-	// strict is what the mode of calling says of all tools.
+	// strict is true if the calling mode enforces the schemas of all tools.
 	strict bool
 }
 
@@ -73,23 +73,22 @@ func (r *requestReader) extra(key string, raw json.RawMessage) {
 	r.req.Extra[key] = raw
 }
 
-// keep puts the members of an object that are not known into Extra.
-func (r *requestReader) keep(key string, rest []member) {
+// keep adds an object of unknown members to Extra.
+func (r *requestReader) keep(key string, rest []wirejson.Member) {
 	if len(rest) > 0 {
 		r.extra(key, objectOf(rest))
 	}
 }
 
-func objectOf(members []member) json.RawMessage {
+func objectOf(members []wirejson.Member) json.RawMessage {
 	dst := []byte{'{'}
 	for _, m := range members {
-		dst = append(appendKey(dst, m.key), m.raw...)
+		dst = append(wirejson.AppendKey(dst, m.Key), m.Raw...)
 	}
 	return append(dst, '}')
 }
 
-// system reads the system prompt. If it is more than texts, all of it goes to
-// Extra too.
+// system reads the system prompt. Extra keeps it if it is more than text.
 func (r *requestReader) system() {
 	ahead := r.d
 	simple, n := true, 0
@@ -119,13 +118,12 @@ func (r *requestReader) contents() {
 	eachElement(&r.d, func() { r.content() })
 }
 
-// content reads one content into a message, or into two where a text stands with
-// results.
+// content reads a content into a message, or into two if it has results and other parts.
 func (r *requestReader) content() {
 	d := &r.d
 	role := llm.RoleUser
 	var parts []part
-	var rest []member
+	var rest []wirejson.Member
 	eachMember(d, func(key string) {
 		switch key {
 		case "role":
@@ -136,7 +134,7 @@ func (r *requestReader) content() {
 				parts[len(parts)-1].read(d, true)
 			})
 		default:
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 	if d.Err() != nil { // parts that are not JSON say nothing
@@ -144,13 +142,13 @@ func (r *requestReader) content() {
 	}
 	m := llm.Message{Role: role}
 	if rest != nil {
-		m.Opaque = objectOf([]member{{keyOther, string(objectOf(rest))}})
+		m.Opaque = objectOf([]wirejson.Member{{Key: keyOther, Raw: string(objectOf(rest))}})
 	}
 	results := llm.Message{Role: llm.RoleTool}
 	called, signs := false, SignsCalls(r.req.Model)
 	for i := range parts {
 		if r := &parts[i].result; r.media != nil && !signs {
-			r.rest = append(r.rest, member{within, "[]"})
+			r.rest = append(r.rest, wirejson.Member{Key: within, Raw: "[]"})
 		}
 		p := parts[i].content()
 		switch p := p.(type) {
@@ -205,21 +203,21 @@ func readRole(role string) llm.Role {
 	return llm.Role(role)
 }
 
-// unsigned takes away what EncodeRequest puts in place of a signature.
+// unsigned removes skipValidator from opaque data.
 func unsigned(opaque json.RawMessage) json.RawMessage {
-	members := slices.DeleteFunc(membersOf(opaque), func(m member) bool { return m == member{keySignature, skipValidator} })
+	members := slices.DeleteFunc(wirejson.MembersOf(opaque), func(m wirejson.Member) bool { return m == wirejson.Member{Key: keySignature, Raw: skipValidator} })
 	if len(members) == 0 {
 		return nil
 	}
 	return objectOf(members)
 }
 
-// ids gives calls the ids that the loop would give them, and results the ids of
-// their calls.
+// ids generates the ids that the loop would generate for calls without one, and assigns them to
+// results.
 type ids struct {
-	used   map[string]bool
-	minted int
-	open   []llm.ToolCall // of the last turn with calls, not answered yet
+	used      map[string]bool
+	generated int
+	open      []llm.ToolCall // of the last turn with calls, not answered yet
 }
 
 func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
@@ -228,16 +226,16 @@ func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
 	}
 	given := c.ID
 	for c.ID == "" || s.used[c.ID] {
-		s.minted++
-		c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+strconv.Itoa(s.minted), true, given
+		s.generated++
+		c.ID, c.IDGenerated, c.ProviderID = "loop_call_"+strconv.Itoa(s.generated), true, given
 	}
 	s.used[c.ID] = true
 	s.open = append(s.open, c)
 	return c
 }
 
-// result returns a result under the id of its call: the one that the provider
-// calls so, else the first of its name.
+// result sets the id of a result to that of its call: the one with the provider's id, else the
+// first one with the name.
 func (s *ids) result(r llm.ToolResult) llm.ToolResult {
 	at := -1
 	for i := range s.open {

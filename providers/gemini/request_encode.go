@@ -9,21 +9,21 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The members of a request's body that are joined with what Extra says of them.
+// Members of the body that are joined with those in Extra.
 const (
 	keyTools      = "tools"
 	keyToolConfig = "toolConfig"
 	keyConfig     = "generationConfig"
 )
 
-// EncodeRequest implements protocol.Protocol. System messages that come first are
-// the end of the system prompt, with an empty line between, and what another
-// provider ran itself is left out. The errors name what Gemini cannot say: a system
-// message within the conversation, another part of another provider, media whose
-// content is not there, one call a turn at most.
+// EncodeRequest implements [protocol.Protocol]. Leading system messages are the end of the
+// system prompt, separated by empty lines. Calls that another provider ran are omitted. It
+// returns an error for what Gemini cannot represent: a system message within the conversation,
+// other parts of another provider, media without content, and a limit of one call per step.
 func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	path, query, err := requestPath(req)
 	if err != nil {
@@ -72,13 +72,13 @@ func (e *requestEncoder) body() error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.req.Extra)) {
 		if !slices.Contains(joined, key) {
-			e.dst = appendValue(appendKey(e.dst, key), string(e.req.Extra[key]))
+			e.dst = wirejson.AppendRaw(e.dst, key, string(e.req.Extra[key]))
 		}
 	}
 	return nil
 }
 
-// first is how many messages are the end of the system prompt.
+// first returns how many messages belong to the system prompt.
 func (e *requestEncoder) first() (n int) {
 	for n < len(e.req.Messages) && e.req.Messages[n].Role == llm.RoleSystem {
 		n++
@@ -96,12 +96,11 @@ func (e *requestEncoder) system() error {
 		}
 	}
 	if prompt != "" {
-		e.dst = append(appendMember(append(appendKey(e.dst, "systemInstruction"), `{"parts":[{`...), "text", prompt), `}]}`...)
+		e.dst = append(wirejson.AppendString(append(wirejson.AppendKey(e.dst, "systemInstruction"), `{"parts":[{`...), "text", prompt), `}]}`...)
 	}
 	return nil
 }
 
-// config writes the settings.
 func (e *requestEncoder) config() error {
 	own, err := settings(&e.req.Settings)
 	if err != nil {
@@ -111,17 +110,17 @@ func (e *requestEncoder) config() error {
 }
 
 // settings returns the members of a generationConfig.
-func settings(s *llm.Settings) (own []member, err error) {
+func settings(s *llm.Settings) (own []wirejson.Member, err error) {
 	value := func(key string, v any) {
 		raw, bad := json.Marshal(v)
 		if bad != nil && err == nil {
 			err = fmt.Errorf("settings.%s: %w", key, bad)
 		}
-		own = append(own, member{key, string(raw)})
+		own = append(own, wirejson.Member{Key: key, Raw: string(raw)})
 	}
 	whole := func(name, key string, n int64) {
 		if n != int64(int32(n)) && err == nil {
-			err = fmt.Errorf("settings.%s: %d has more than the 32 bits that Gemini reads", name, n)
+			err = fmt.Errorf("settings.%s: %d exceeds the 32 bits that Gemini reads", name, n)
 		}
 		value(key, n)
 	}
@@ -140,83 +139,77 @@ func settings(s *llm.Settings) (own []member, err error) {
 	if len(s.StopSequences) > 0 {
 		raw := []byte{'['}
 		for _, w := range s.StopSequences {
-			raw = jsonio.AppendString(appendComma(raw), w)
+			raw = jsonio.AppendString(wirejson.AppendComma(raw), w)
 		}
-		own = append(own, member{"stopSequences", string(append(raw, ']'))})
+		own = append(own, wirejson.Member{Key: "stopSequences", Raw: string(append(raw, ']'))})
 	}
 	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
-		return nil, errors.New("settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil")
+		return nil, errors.New("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
 	}
 	if s.ReasoningEffort != "" {
-		own = append(own, member{"thinkingConfig", thinking(s.ReasoningEffort)})
+		own = append(own, wirejson.Member{Key: "thinkingConfig", Raw: thinking(s.ReasoningEffort)})
 	}
 	if s.OutputSchema != nil {
 		if !jsonio.Valid(s.OutputSchema) {
 			return nil, errors.New("settings.output_schema: not JSON")
 		}
-		own = append(own, member{keyMIME, `"` + typeJSON + `"`}, member{keySchema, string(s.OutputSchema)})
+		own = append(own, wirejson.Member{Key: keyMIME, Raw: `"` + typeJSON + `"`}, wirejson.Member{Key: keySchema, Raw: string(s.OutputSchema)})
 	}
 	return own, err
 }
 
-// The members that ask for an answer of a schema.
+// Members for a response that follows a schema.
 const (
 	keyMIME   = "responseMimeType"
 	keySchema = "responseJsonSchema"
 	typeJSON  = "application/json"
 )
 
-// thinking returns the thinkingConfig of an effort: a number of tokens, or a level.
+// thinking returns the thinkingConfig of an effort: a number of tokens or a level.
 func thinking(effort string) string {
 	if isBudget(effort) {
 		return `{"thinkingBudget":` + effort + `}`
 	}
-	return string(append(appendMember([]byte{'{'}, "thinkingLevel", effort), '}'))
+	return string(append(wirejson.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
 }
 
-// isBudget reports whether an effort is a whole number as JSON writes it.
+// isBudget reports whether an effort is an integer in JSON form.
 func isBudget(effort string) bool {
 	d := jsonio.NewDec(effort)
 	n := d.Int()
 	return d.End() == nil && string(jsonio.AppendInt(nil, n)) == effort
 }
 
-// overlay writes an object of the members own, joined with what Extra has by that
-// name; the member deep is joined likewise.
-func (e *requestEncoder) overlay(key string, own []member, deep string) error {
+// overlay writes an object of own members, joined with the object in Extra. The member deep is
+// joined too.
+func (e *requestEncoder) overlay(key string, own []wirejson.Member, deep string) error {
 	raw := e.req.Extra[key]
-	extra := membersOf(raw)
-	if raw != nil && !isObject(string(raw)) {
+	extra := wirejson.MembersOf(raw)
+	if raw != nil && !jsonio.IsObject(string(raw)) {
 		return fmt.Errorf("extra.%s: expected an object", key)
 	}
 	if len(own)+len(extra) == 0 {
 		return nil
 	}
-	e.dst = append(appendKey(e.dst, key), '{')
+	e.dst = append(wirejson.AppendKey(e.dst, key), '{')
 	var covered []string
 	for _, m := range own {
-		x := find(extra, m.key)
+		x := wirejson.Find(extra, m.Key)
 		switch {
 		case x == "":
-			e.dst = appendValue(appendKey(e.dst, m.key), m.raw)
-		case m.key == deep && isObject(x):
-			over := membersOf(json.RawMessage(x))
-			e.dst = append(appendKey(e.dst, m.key), '{')
-			for _, in := range membersOf(json.RawMessage(m.raw)) {
-				if find(over, in.key) == "" {
-					e.dst = appendValue(appendKey(e.dst, in.key), in.raw)
+			e.dst = wirejson.AppendRaw(e.dst, m.Key, m.Raw)
+		case m.Key == deep && jsonio.IsObject(x):
+			over := wirejson.MembersOf(json.RawMessage(x))
+			e.dst = append(wirejson.AppendKey(e.dst, m.Key), '{')
+			for _, in := range wirejson.MembersOf(json.RawMessage(m.Raw)) {
+				if wirejson.Find(over, in.Key) == "" {
+					e.dst = wirejson.AppendRaw(e.dst, in.Key, in.Raw)
 				}
 			}
 			e.dst = append(appendMembers(e.dst, over), '}')
-			covered = append(covered, m.key)
+			covered = append(covered, m.Key)
 		}
 	}
 	e.dst = append(appendMembers(e.dst, extra, covered...), '}')
 	return nil
-}
-
-// isObject reports whether valid JSON is an object.
-func isObject(raw string) bool {
-	d := jsonio.NewDec(raw)
-	return d.Peek() == '{'
 }

@@ -115,40 +115,40 @@ func TestRequestErrors(t *testing.T) {
 		return func(r *llm.Request) { r.Tools = []llm.Tool{{Name: "a"}, tool} }
 	}
 	for want, change := range map[string]func(*llm.Request){
-		"model: Gemini has its name in the path; set Request.Model":    func(r *llm.Request) { r.Model = "" },
-		`model: "a/../b" cannot stand in a path`:                       func(r *llm.Request) { r.Model = "a/../b" },
-		`model: "a//b" cannot stand in a path`:                         func(r *llm.Request) { r.Model = "a//b" },
-		`model: "." cannot stand in a path`:                            func(r *llm.Request) { r.Model = "." },
-		`delivery: "slow" is none that is known; use "" or "buffered"`: func(r *llm.Request) { r.ResponseMode = "slow" },
-		"messages: there is none with content, and Gemini wants one":   func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
-		"messages[2]: there is no system message within a conversation with Gemini; put its text into Request.System": func(r *llm.Request) {
+		"model: missing: set Request.Model":    func(r *llm.Request) { r.Model = "" },
+		`model: "a/../b" is invalid in a path`:                       func(r *llm.Request) { r.Model = "a/../b" },
+		`model: "a//b" is invalid in a path`:                         func(r *llm.Request) { r.Model = "a//b" },
+		`model: "." is invalid in a path`:                            func(r *llm.Request) { r.Model = "." },
+		`delivery: "slow" is unknown: want "" or "buffered"`: func(r *llm.Request) { r.ResponseMode = "slow" },
+		"messages: no content: add a user message":   func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
+		"messages[2]: Gemini has no system message within a conversation: move its text to Request.System": func(r *llm.Request) {
 			r.Messages = append([]llm.Message{{Role: llm.RoleSystem}}, append(r.Messages, llm.Message{Role: llm.RoleSystem})...)
 		},
-		"messages[1]: there is no system message within a conversation with Gemini; put its text into Request.System":                             say(llm.Message{Role: llm.RoleSystem}),
-		`messages[1]: the role "critic" is none; there are "user", "tool" and "assistant"`:                                                        say(llm.Message{Role: "critic"}),
-		"messages[1].parts[1]: the media has no media type; set one, such as image/png":                                                           user(llm.Media{Data: []byte{1}}),
+		"messages[1]: Gemini has no system message within a conversation: move its text to Request.System":                             say(llm.Message{Role: llm.RoleSystem}),
+		`messages[1]: unknown role "critic": want "user", "tool" or "assistant"`:                                                        say(llm.Message{Role: "critic"}),
+		"messages[1].parts[1]: missing media type: set one, such as image/png":                                                           user(llm.Media{Data: []byte{1}}),
 		"messages[1].parts[1]: the media has neither data nor a URL":                                                                              user(llm.Media{MediaType: "image/png", Data: []byte{}}),
-		"messages[1].parts[1]: the content of the media is kept elsewhere (sha256:0a); load it before it is sent":                                 user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
-		`messages[1].parts[1]: the part of the kind "compaction" is of another protocol, and means nothing to gemini; take it out of the message`: user(llm.Unknown{Kind: "compaction", Raw: opaque(`{"type":"compaction"}`)}),
-		`messages[1].parts[1]: the part of the kind "gemini_part" has no member part; give it as it was read`:                                     user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
-		`messages[1].parts[1]: the part of the kind "other" is of another protocol, and means nothing to gemini; take it out of the message`:      user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
-		"messages[1].parts[1]: content[1]: a result can only hold texts and media":                                                                user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
+		"messages[1].parts[1]: the content of the media is stored elsewhere (sha256:0a): load it first":                                 user(llm.Media{MediaType: "image/png", Digest: "sha256:0a", Size: 1}),
+		`messages[1].parts[1]: the part of the kind "compaction" belongs to another protocol and is unknown to gemini: remove it from the message`: user(llm.Unknown{Kind: "compaction", Raw: opaque(`{"type":"compaction"}`)}),
+		`messages[1].parts[1]: the part of the kind "gemini_part" has no member part: keep it as it was read`:                                     user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
+		`messages[1].parts[1]: the part of the kind "other" belongs to another protocol and is unknown to gemini: remove it from the message`:      user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
+		"messages[1].parts[1]: content[1]: a result contains only text and media":                                                                user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
 		"messages[2].parts[0]: content[0]: the media has neither data nor a URL": func(r *llm.Request) {
 			r.Messages = []llm.Message{llm.User("a"), llm.ToolResults(llm.ToolResult{}), llm.ToolResults(llm.ToolResult{Content: []llm.Part{llm.Media{}}})}
 		},
 		"messages[1].parts[1]: content[0]: the media has neither data nor a URL":                                                                                                         user(llm.ToolResult{Content: []llm.Part{llm.Media{}}}),
-		`tools[1]: the name "a b" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`:                               tool(llm.Tool{Name: "a b"}),
-		`tools[1]: the name "_9` + strings.Repeat("a", 63) + `" is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most`: tool(llm.Tool{Name: "9" + strings.Repeat("a", 63)}),
+		`tools[1]: the name "a b" is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters`:                               tool(llm.Tool{Name: "a b"}),
+		`tools[1]: the name "_9` + strings.Repeat("a", 63) + `" is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters`: tool(llm.Tool{Name: "9" + strings.Repeat("a", 63)}),
 		"tools[1]: the parameters are not a JSON object":                                            tool(llm.Tool{Name: "b", Parameters: opaque(`[]`)}),
 		"tools[1]: the parameters are not a JSON object ":                                           tool(llm.Tool{Name: "b", Parameters: opaque(`{`)}),
-		"tool_choice: it names no tool":                                                             func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseTool; r.Tools = []llm.Tool{{Name: "a"}} },
-		`tool_choice: "maybe" is no way to choose tools`:                                            func(r *llm.Request) { r.ToolChoice.Mode = "maybe" },
-		"tool_choice: there is no tool to choose":                                                   func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseRequired },
+		"tool_choice: missing tool name: set ToolChoice.Name":                                                             func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseTool; r.Tools = []llm.Tool{{Name: "a"}} },
+		`tool_choice: "maybe" is unknown`:                                            func(r *llm.Request) { r.ToolChoice.Mode = "maybe" },
+		"tool_choice: no tools: add a tool":                                                   func(r *llm.Request) { r.ToolChoice.Mode = llm.ChooseRequired },
 		"settings.temperature: json: unsupported value: NaN":                                        func(r *llm.Request) { r.Settings.Temperature = ptr(math.NaN()) },
 		"settings.topP: json: unsupported value: +Inf":                                              func(r *llm.Request) { r.Settings.TopP = ptr(math.Inf(1)) },
-		"settings.seed: 2147483648 has more than the 32 bits that Gemini reads":                     func(r *llm.Request) { r.Settings.Seed = ptr(int64(1 << 31)) },
-		"settings.max_tokens: 4294967296 has more than the 32 bits that Gemini reads":               func(r *llm.Request) { r.Settings.MaxTokens = 1 << 32; r.Settings.Temperature = ptr(math.NaN()) },
-		"settings.parallel_calls: Gemini cannot be asked for one call a turn at most; leave it nil": func(r *llm.Request) { r.Settings.ParallelToolCalls = ptr(false) },
+		"settings.seed: 2147483648 exceeds the 32 bits that Gemini reads":                     func(r *llm.Request) { r.Settings.Seed = ptr(int64(1 << 31)) },
+		"settings.max_tokens: 4294967296 exceeds the 32 bits that Gemini reads":               func(r *llm.Request) { r.Settings.MaxTokens = 1 << 32; r.Settings.Temperature = ptr(math.NaN()) },
+		"settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil": func(r *llm.Request) { r.Settings.ParallelToolCalls = ptr(false) },
 		"settings.output_schema: not JSON":                                                          func(r *llm.Request) { r.Settings.OutputSchema = opaque("{") },
 		"extra.x: not JSON":                                                                         extra("x", "{\xff}"),
 		"extra.generationConfig: expected an object":                                                extra("generationConfig", "[]"),
@@ -240,7 +240,7 @@ func TestRequestSettings(t *testing.T) {
 			}
 			back, err := codec.DecodeRequest(got.Path, got.Body)
 			if strings.HasSuffix(c.want, ":7}") {
-				if message(err) != "the request's body: expected an object at generationConfig.thinkingConfig (byte 92)" {
+				if message(err) != "the request body: expected an object at generationConfig.thinkingConfig (byte 92)" {
 					t.Errorf("read again: %v", err)
 				}
 				return
@@ -462,18 +462,18 @@ func TestDecodeRequestErrors(t *testing.T) {
 	for _, c := range []struct{ path, body, want string }{
 		{"models/m:generateContent", "{}", `the path "models/m:generateContent" is not /models/MODEL:METHOD`},
 		{"/models/m", "{}", `the path "/models/m" is not /models/MODEL:METHOD`},
-		{"/models/m:countTokens", "{}", `the path "/models/m:countTokens" asks for the method "countTokens"; there are generateContent and streamGenerateContent`},
+		{"/models/m:countTokens", "{}", `the path "/models/m:countTokens" asks for the method "countTokens": want generateContent or streamGenerateContent`},
 		{"/models/%:generateContent", "{}", `the path "/models/%:generateContent": invalid URL escape "%"`},
 		{"/models/:generateContent", "{}", `the path "/models/:generateContent" names no model`},
-		{"", "{\"a\":\"\xff\"}", "the request's body is not UTF-8"},
-		{"", "[]", "the request's body: expected an object (byte 1)"},
-		{"", `{"contents":1}`, "the request's body: expected an array at contents (byte 13)"},
-		{"", `{"contents":[{"parts":[{"text":1}]}]}`, "the request's body: expected a string at contents[0].parts[0].text (byte 32)"},
-		{"", `{"contents":[{"parts":[{"functionResponse":{"response":"x"}}]}]}`, "the request's body: expected an object at contents[0].parts[0].functionResponse.response (byte 56)"},
-		{"", `{"contents":[{"parts":[{"functionResponse":{"parts":[{"text":""}]}}]}]}`, "the request's body: expected inlineData or fileData at contents[0].parts[0].functionResponse.parts[0] (byte 65)"},
-		{"", `{"contents":[{"parts":[{"inlineData":{"data":"*"}}]}]}`, "the request's body: expected base64 at contents[0].parts[0].inlineData.data (byte 49)"},
-		{"", `{"generationConfig":{"seed":1.5}}`, "the request's body: expected a whole number, not 1.5 at generationConfig.seed (byte 29)"},
-		{"", `{} x`, "the request's body: something follows the JSON value (byte 4)"},
+		{"", "{\"a\":\"\xff\"}", "the request body is not UTF-8"},
+		{"", "[]", "the request body: expected an object (byte 1)"},
+		{"", `{"contents":1}`, "the request body: expected an array at contents (byte 13)"},
+		{"", `{"contents":[{"parts":[{"text":1}]}]}`, "the request body: expected a string at contents[0].parts[0].text (byte 32)"},
+		{"", `{"contents":[{"parts":[{"functionResponse":{"response":"x"}}]}]}`, "the request body: expected an object at contents[0].parts[0].functionResponse.response (byte 56)"},
+		{"", `{"contents":[{"parts":[{"functionResponse":{"parts":[{"text":""}]}}]}]}`, "the request body: expected inlineData or fileData at contents[0].parts[0].functionResponse.parts[0] (byte 65)"},
+		{"", `{"contents":[{"parts":[{"inlineData":{"data":"*"}}]}]}`, "the request body: expected base64 at contents[0].parts[0].inlineData.data (byte 49)"},
+		{"", `{"generationConfig":{"seed":1.5}}`, "the request body: expected a whole number, not 1.5 at generationConfig.seed (byte 29)"},
+		{"", `{} x`, "the request body: something follows the JSON value (byte 4)"},
 	} {
 		if c.path == "" {
 			c.path = "/models/m:generateContent"

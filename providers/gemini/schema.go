@@ -5,17 +5,18 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// readSchema reads a schema in Gemini's form, which is a subset of OpenAPI 3.0,
-// as JSON Schema: types in lower case, nullable as a type of its own.
+// readSchema converts a schema in Gemini's form, a subset of OpenAPI 3.0, to JSON Schema: types
+// become lower case, and nullable becomes a type.
 func readSchema(d *jsonio.Dec) json.RawMessage {
 	var dst []byte
 	schema(d, &dst)
 	return dst
 }
 
-// schema copies one schema.
+// schema converts one schema.
 func schema(d *jsonio.Dec, dst *[]byte) {
 	*dst = append(*dst, '{')
 	kind, nullable := "", false
@@ -26,34 +27,34 @@ func schema(d *jsonio.Dec, dst *[]byte) {
 		case "nullable":
 			nullable = d.Bool()
 		case "items":
-			*dst = appendKey(*dst, key)
+			*dst = wirejson.AppendKey(*dst, key)
 			schema(d, dst)
 		case "properties":
-			*dst = append(appendKey(*dst, key), '{')
+			*dst = append(wirejson.AppendKey(*dst, key), '{')
 			eachMember(d, func(name string) {
-				*dst = appendKey(*dst, name)
+				*dst = wirejson.AppendKey(*dst, name)
 				schema(d, dst)
 			})
 			*dst = append(*dst, '}')
 		case "anyOf":
-			*dst = append(appendKey(*dst, key), '[')
+			*dst = append(wirejson.AppendKey(*dst, key), '[')
 			eachElement(d, func() {
-				*dst = appendComma(*dst)
+				*dst = wirejson.AppendComma(*dst)
 				schema(d, dst)
 			})
 			*dst = append(*dst, ']')
 		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
-			*dst = append(appendKey(*dst, key), strings.Trim(d.Raw(), `"`)...) // 64 bits may come as a string
+			*dst = append(wirejson.AppendKey(*dst, key), strings.Trim(d.Raw(), `"`)...) // 64 bits may come as a string
 		default:
-			*dst = append(appendKey(*dst, key), compact(d.Raw())...)
+			*dst = append(wirejson.AppendKey(*dst, key), compact(d.Raw())...)
 		}
 	})
 	switch {
 	case nullable && kind != "":
-		*dst = append(append(appendKey(*dst, "type"), '['), quote(kind)...)
+		*dst = append(append(wirejson.AppendKey(*dst, "type"), '['), quote(kind)...)
 		*dst = append(*dst, `,"null"]`...)
 	case kind != "":
-		*dst = appendMember(*dst, "type", kind)
+		*dst = wirejson.AppendString(*dst, "type", kind)
 	}
 	*dst = append(*dst, '}')
 }

@@ -7,43 +7,43 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// decoder reads the chunks of an answer, each of which is an answer of its own.
-// There is no terminal mark: the end of the stream is the end, if a finish reason
-// came (quirk QG-09) and nothing was said behind it. Some servers write one on every
-// chunk, so that the finish is told at the end.
+// decoder reads the chunks of a response, each of which is a response. The end of the stream
+// ends the response, if a finish reason came (quirk QG-09) and no content after it. Some
+// servers write a finish reason on every chunk, so the decoder emits it at the end.
 type decoder struct {
-	mem     jsonio.Arena
-	part    part
-	out     []llm.Event // of the chunk
-	calls   int
-	open    *openCall // a call whose arguments come in pieces
-	counts  counts
-	told    llm.Usage
-	id      string
-	model   string
-	ending  ending // of the chunk
-	last    ending // of what was said so far
-	blocked *llm.APIError
-	kept    kept
-	others  []member // of the candidate, which are kept
+	mem       jsonio.Arena
+	part      part
+	out       []llm.Event // of the chunk
+	calls     int
+	open      *openCall // a call whose arguments come in pieces
+	counts    counts
+	lastUsage llm.Usage
+	id        string
+	model     string
+	ending    ending // of the chunk
+	last      ending // of what was said so far
+	blocked   *llm.APIError
+	kept      keptMembers
+	others    []wirejson.Member // of the candidate, which are kept
 
-	known    bool // something of an answer came
-	answered bool // a candidate came
-	said     bool // the chunk says more than signatures
+	known      bool // something of an answer came
+	answered   bool // a candidate came
+	hasContent bool // the chunk says more than signatures
 }
 
-// ending is why an answer ended; without a reason it has not.
+// ending is why a response ended. Without a reason it has not ended.
 type ending struct{ reason, message string }
 
-// done is what some gateways end a stream with.
+// done ends the streams of some gateways.
 const done = "[DONE]"
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, error) {
-	text := textOfBytes(data)
+	text := validText(data)
 	if text == done {
 		return true, nil
 	}
@@ -57,15 +57,15 @@ func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, erro
 	return false, nil
 }
 
-// textOfBytes returns a text that is UTF-8.
-func textOfBytes(b []byte) string {
+// validText returns b as valid UTF-8.
+func validText(b []byte) string {
 	if jsonio.ValidUTF8(b) {
 		return string(b)
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// End implements protocol.Decoder.
+// End implements [protocol.Decoder].
 func (c *decoder) End(emit func(llm.Event)) error {
 	if c.last.reason == "" {
 		return protocol.ErrTruncated
@@ -74,12 +74,12 @@ func (c *decoder) End(emit func(llm.Event)) error {
 	return nil
 }
 
-// chunk reads a chunk and emits what it says: parts, usage.
+// chunk reads a chunk and emits its events.
 func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	if !d.Object() {
-		return fmt.Errorf("a chunk of the answer: %w", d.Err())
+		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	}
-	c.out, c.ending, c.blocked, c.said = c.out[:0], ending{}, nil, false
+	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var told *llm.APIError
 	kind := ""
 	for first := true; ; {
@@ -100,20 +100,20 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		case "promptFeedback":
 			c.feedback(d)
 		case "modelVersion":
-			c.model = word(d)
+			c.model = wirejson.String(d)
 		case "responseId":
-			c.id = word(d)
+			c.id = wirejson.String(d)
 		case "error":
 			told = readError(d)
 		case "errorType": // beside an error that is a string, of imitators
-			kind = word(d)
+			kind = wirejson.String(d)
 		default:
-			c.kept.response.set(member{key, d.Raw()})
+			c.kept.response.Set(key, d.Raw())
 		}
 	}
 	switch {
 	case d.Err() != nil:
-		return fmt.Errorf("a chunk of the answer: %w", d.Err())
+		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	case told != nil && told.Code == "":
 		told.Code = kind
 	}
@@ -131,24 +131,24 @@ func (c *decoder) emit(emit func(llm.Event)) {
 	for _, ev := range c.out {
 		emit(ev)
 	}
-	if u := c.counts.usage(); u != c.told {
-		c.told = u
+	if u := c.counts.usage(); u != c.lastUsage {
+		c.lastUsage = u
 		emit(u)
 	}
-	if c.said || c.ending.reason != "" {
+	if c.hasContent || c.ending.reason != "" {
 		c.last = c.ending
 	}
 }
 
-// finish emits the end of the answer.
+// finish emits the end of the response.
 func (c *decoder) finish(emit func(llm.Event)) {
 	c.out = c.out[:0]
-	c.cut()
+	c.truncate()
 	for _, ev := range c.out {
 		emit(ev)
 	}
 	if c.last.reason == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer has no finish reason"})
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response has no finish reason"})
 	}
 	emit(llm.Finish{
 		Reason: reasonOf(c.last.reason), Raw: c.last.reason, Message: c.last.message,
@@ -162,9 +162,9 @@ func (c *decoder) feedback(d *jsonio.Dec) {
 	eachMember(d, func(key string) {
 		switch camel(key) {
 		case "blockReason":
-			reason = word(d)
+			reason = wirejson.String(d)
 		case "blockReasonMessage":
-			message = word(d)
+			message = wirejson.String(d)
 		default:
 			d.Skip()
 		}
@@ -175,8 +175,8 @@ func (c *decoder) feedback(d *jsonio.Dec) {
 	}
 }
 
-// candidates reads the first candidate. Others come in its array or, in a stream,
-// in chunks of their own, and are passed over.
+// candidates reads the first candidate. It skips others, which come in the array or in chunks
+// of their own.
 func (c *decoder) candidates(d *jsonio.Dec) {
 	if !d.Array() {
 		return
@@ -190,12 +190,12 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 		calls, open, out := c.calls, c.open, len(c.out)
 		if c.candidate(d) != 0 {
 			c.calls, c.open, c.out = calls, open, c.out[:out]
-			c.ending, c.said = ending{}, false
+			c.ending, c.hasContent = ending{}, false
 			continue
 		}
 		c.answered = true
 		for _, m := range c.others {
-			c.kept.candidate.set(m)
+			c.kept.candidate.Set(m.Key, m.Raw)
 		}
 	}
 }
@@ -217,15 +217,15 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 		case "content":
 			c.content(d)
 		case "finishReason":
-			if c.ending.reason = word(d); c.ending.reason == unspecified {
+			if c.ending.reason = wirejson.String(d); c.ending.reason == unspecified {
 				c.ending.reason = ""
 			}
 		case "finishMessage":
-			c.ending.message = word(d)
+			c.ending.message = wirejson.String(d)
 		case "index":
-			index = number(d)
+			index = wirejson.Count(d)
 		default:
-			c.others = append(c.others, member{key, d.Raw()})
+			c.others = append(c.others, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	}
 }
@@ -248,24 +248,24 @@ func (c *decoder) content(d *jsonio.Dec) {
 		}
 		for first := true; d.More(&first); {
 			if c.part.read(d, false); d.Err() == nil { // what is not JSON says nothing
-				c.say()
+				c.addPart()
 			}
 		}
 	}
 }
 
-// say adds the events of a part.
-func (c *decoder) say() {
+// addPart adds the events of a part.
+func (c *decoder) addPart() {
 	p := &c.part
-	c.said = c.said || p.text != "" || p.data != "" && p.data != "text"
-	if p.data == keyCall && (p.call.goesOn || len(p.call.partial) > 0 || c.open != nil && p.call.name == "") {
-		c.piece()
+	c.hasContent = c.hasContent || p.text != "" || p.data != "" && p.data != "text"
+	if p.data == keyCall && (p.call.willContinue || len(p.call.partial) > 0 || c.open != nil && p.call.name == "") {
+		c.partialCall()
 		return
 	}
 	if p.data == keyCall {
-		c.cut()
+		c.truncate()
 		if p.call.name == "" && p.call.args == "" {
-			c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallStart, Message: "the end of a call came for no open call and was dropped"})
+			c.out = append(c.out, llm.Warning{Code: llm.WarnNoCallStart, Message: "the end of a call without a start was dropped"})
 			return
 		}
 		c.calls++
@@ -281,10 +281,10 @@ func (c *decoder) say() {
 	}
 }
 
-// DecodeResponse implements protocol.Protocol. A stream in one array, as it comes
-// without alt=sse, is read too.
+// DecodeResponse implements [protocol.Protocol]. It also reads a stream in one array, the
+// format without alt=sse.
 func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
-	d := jsonio.NewDec(textOfBytes(body))
+	d := jsonio.NewDec(validText(body))
 	c := &decoder{}
 	var err error
 	switch d.Peek() {
@@ -296,7 +296,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 			err = c.chunk(&d, emit)
 		}
 	default:
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	if _, told := errors.AsType[*llm.APIError](err); told {
 		return err
@@ -304,10 +304,10 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if bad := d.End(); bad != nil && d.Short() {
 		return fmt.Errorf("%w: %w", protocol.ErrTruncated, bad)
 	} else if bad != nil {
-		return fmt.Errorf("the answer: %w", bad)
+		return fmt.Errorf("the response: %w", bad)
 	}
 	if !c.known {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	c.finish(emit)
 	return nil

@@ -92,17 +92,17 @@ func TestDecoderErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		wire, want, text string
 	}{
-		"not an object":            {chunks(hello, "[]"), "a chunk of the answer: expected an object (byte 1)", "a"},
-		"a wrong type":             {chunks(hello, say(`{"text":1}`, "")), "a chunk of the answer: expected a string at candidates[0].content.parts[0].text (byte 45)", "a"},
-		"candidates of a type":     {chunks(hello, `{"candidates":1}`), "a chunk of the answer: expected an array at candidates (byte 15)", "a"},
-		"a candidate of a type":    {chunks(hello, `{"candidates":[1]}`), "a chunk of the answer: expected an object at candidates[0] (byte 16)", "a"},
-		"content of a type":        {chunks(hello, `{"candidates":[{"content":1}]}`), "a chunk of the answer: expected an object at candidates[0].content (byte 27)", "a"},
-		"parts of a type":          {chunks(hello, `{"candidates":[{"content":{"parts":1}}]}`), "a chunk of the answer: expected an array at candidates[0].content.parts (byte 36)", "a"},
-		"a part of a type":         {chunks(hello, say("1", "")), "a chunk of the answer: expected an object at candidates[0].content.parts[0] (byte 37)", "a"},
-		"a call of a type":         {chunks(hello, say(`{"functionCall":1}`, "")), "a chunk of the answer: expected an object at candidates[0].content.parts[0].functionCall (byte 53)", "a"},
-		"usage of a type":          {chunks(hello, `{"usageMetadata":1}`), "a chunk of the answer: expected an object at usageMetadata (byte 18)", "a"},
+		"not an object":            {chunks(hello, "[]"), "a chunk of the response: expected an object (byte 1)", "a"},
+		"a wrong type":             {chunks(hello, say(`{"text":1}`, "")), "a chunk of the response: expected a string at candidates[0].content.parts[0].text (byte 45)", "a"},
+		"candidates of a type":     {chunks(hello, `{"candidates":1}`), "a chunk of the response: expected an array at candidates (byte 15)", "a"},
+		"a candidate of a type":    {chunks(hello, `{"candidates":[1]}`), "a chunk of the response: expected an object at candidates[0] (byte 16)", "a"},
+		"content of a type":        {chunks(hello, `{"candidates":[{"content":1}]}`), "a chunk of the response: expected an object at candidates[0].content (byte 27)", "a"},
+		"parts of a type":          {chunks(hello, `{"candidates":[{"content":{"parts":1}}]}`), "a chunk of the response: expected an array at candidates[0].content.parts (byte 36)", "a"},
+		"a part of a type":         {chunks(hello, say("1", "")), "a chunk of the response: expected an object at candidates[0].content.parts[0] (byte 37)", "a"},
+		"a call of a type":         {chunks(hello, say(`{"functionCall":1}`, "")), "a chunk of the response: expected an object at candidates[0].content.parts[0].functionCall (byte 53)", "a"},
+		"usage of a type":          {chunks(hello, `{"usageMetadata":1}`), "a chunk of the response: expected an object at usageMetadata (byte 18)", "a"},
 		"rubbish behind":           {chunks(hello, hello+"x"), "an event of the stream: something follows the JSON value (byte 79)", "aa"},
-		"cut within":               {chunks(hello, hello[:50]), "a chunk of the answer: expected a member's name in double quotes at candidates[0].content.parts (byte 51)", "a"},
+		"cut within":               {chunks(hello, hello[:50]), "a chunk of the response: expected a member's name in double quotes at candidates[0].content.parts (byte 51)", "a"},
 		"text behind a finish":     {chunks(say(`{"text":"a"}`, stop), hello), protocol.ErrTruncated.Error(), "aa"},
 		"a call behind a finish":   {chunks(say(`{"text":"a"}`, stop), say(`{"functionCall":{"name":"f"}}`, "")), protocol.ErrTruncated.Error(), "a"},
 		"a finish of no reason":    {chunks(say(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`)), protocol.ErrTruncated.Error(), "a"},
@@ -118,13 +118,13 @@ func TestDecoderErrors(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q and %s", name, got.Text(), err, c.text, c.want)
 		}
 	}
-	if _, err := whole([]byte(hello + "]")); message(err) != "the answer: something follows the JSON value (byte 79)" {
+	if _, err := whole([]byte(hello + "]")); message(err) != "the response: something follows the JSON value (byte 79)" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := whole([]byte("[" + hello)); !errors.Is(err, protocol.ErrTruncated) {
 		t.Errorf("half an array: %v", err)
 	}
-	if _, err := whole([]byte("[" + hello + ",1]")); message(err) != "the answer: expected an object at [1] (byte 81)" {
+	if _, err := whole([]byte("[" + hello + ",1]")); message(err) != "the response: expected an object at [1] (byte 81)" {
 		t.Errorf("an array of something: %v", err)
 	}
 	got, err := whole([]byte(`[` + hello + `,{"error":{"code":500,"message":"no","status":"INTERNAL"}}]`))

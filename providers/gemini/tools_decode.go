@@ -6,45 +6,46 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// tools reads the functions; what else there is goes to Extra.
+// tools reads the functions. Extra gets the rest.
 func (r *requestReader) tools() {
 	d := &r.d
 	said, others := []byte{'['}, []byte{'['}
 	eachElement(d, func() {
-		var other []member
+		var other []wirejson.Member
 		eachMember(d, func(key string) {
 			if camel(key) != keyFunctions {
-				other = append(other, member{key, d.Raw()})
+				other = append(other, wirejson.Member{Key: key, Raw: d.Raw()})
 				return
 			}
 			eachElement(d, func() {
 				t, rest := readFunction(d)
 				r.req.Tools = append(r.req.Tools, t)
 				if rest != nil {
-					rest = append([]member{{"name", quote(wireName(t.Name))}}, rest...)
-					said = append(appendComma(said), objectOf(rest)...)
+					rest = append([]wirejson.Member{{Key: "name", Raw: quote(wireName(t.Name))}}, rest...)
+					said = append(wirejson.AppendComma(said), objectOf(rest)...)
 				}
 			})
 		})
 		if other != nil {
-			others = append(appendComma(others), objectOf(other)...)
+			others = append(wirejson.AppendComma(others), objectOf(other)...)
 		}
 	})
 	all := []byte{'['}
 	if len(said) > 1 {
-		all = append(append(appendKey(append(all, '{'), keyFunctions), said...), "]}"...)
+		all = append(append(wirejson.AppendKey(append(all, '{'), keyFunctions), said...), "]}"...)
 	}
 	if len(others) > 1 {
-		all = append(appendComma(all), others[1:]...)
+		all = append(wirejson.AppendComma(all), others[1:]...)
 	}
 	if len(all) > 1 {
 		r.extra(keyTools, append(all, ']'))
 	}
 }
 
-func readFunction(d *jsonio.Dec) (t llm.Tool, rest []member) {
+func readFunction(d *jsonio.Dec) (t llm.Tool, rest []wirejson.Member) {
 	eachMember(d, func(key string) {
 		switch camel(key) {
 		case "name":
@@ -56,30 +57,30 @@ func readFunction(d *jsonio.Dec) (t llm.Tool, rest []member) {
 		case "parameters":
 			t.Parameters = readSchema(d)
 		default:
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 	return t, rest
 }
 
-// toolConfig reads the choice of tools and returns what else there is.
-func (r *requestReader) toolConfig() (rest []member) {
+// toolConfig reads the tool choice and returns the other members.
+func (r *requestReader) toolConfig() (rest []wirejson.Member) {
 	d := &r.d
 	eachMember(d, func(key string) {
 		if camel(key) != keyCalling {
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 			return
 		}
 		if more := r.calling(); more != nil {
-			rest = append(rest, member{keyCalling, string(objectOf(more))})
+			rest = append(rest, wirejson.Member{Key: keyCalling, Raw: string(objectOf(more))})
 		}
 	})
 	return rest
 }
 
-func (r *requestReader) calling() (rest []member) {
+func (r *requestReader) calling() (rest []wirejson.Member) {
 	d := &r.d
-	allowed := member{}
+	allowed := wirejson.Member{}
 	var names []string
 	choice := &r.req.ToolChoice
 	eachMember(d, func(key string) {
@@ -94,14 +95,14 @@ func (r *requestReader) calling() (rest []member) {
 			case modeNone:
 				choice.Mode = llm.ChooseNone
 			default:
-				rest = append(rest, member{key, quote(mode)})
+				rest = append(rest, wirejson.Member{Key: key, Raw: quote(mode)})
 			}
 		case keyAllowed:
 			from := d.Offset()
 			eachElement(d, func() { names = append(names, toolName(d.String())) })
-			allowed = member{key, d.Since(from)}
+			allowed = wirejson.Member{Key: key, Raw: d.Since(from)}
 		default:
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 	switch {
@@ -113,11 +114,11 @@ func (r *requestReader) calling() (rest []member) {
 	return rest
 }
 
-// config reads the settings and returns what is none of ours.
-func (r *requestReader) config() (rest []member) {
+// config reads the settings and returns the other members.
+func (r *requestReader) config() (rest []wirejson.Member) {
 	d := &r.d
 	s := &r.req.Settings
-	mime := member{}
+	mime := wirejson.Member{}
 	eachMember(d, func(key string) {
 		switch camel(key) {
 		case "maxOutputTokens":
@@ -135,45 +136,45 @@ func (r *requestReader) config() (rest []member) {
 			eachElement(d, func() { s.StopSequences = append(s.StopSequences, d.String()) })
 		case "thinkingConfig":
 			if more := r.thinking(); more != nil {
-				rest = append(rest, member{"thinkingConfig", string(objectOf(more))})
+				rest = append(rest, wirejson.Member{Key: "thinkingConfig", Raw: string(objectOf(more))})
 			}
 		case keySchema:
 			s.OutputSchema = json.RawMessage(compact(d.Raw()))
 		case "responseSchema":
 			s.OutputSchema = readSchema(d)
 		case keyMIME:
-			mime = member{key, d.Raw()}
+			mime = wirejson.Member{Key: key, Raw: d.Raw()}
 		default:
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
-	if mime.raw != "" && (s.OutputSchema == nil || mime.raw != `"`+typeJSON+`"`) {
+	if mime.Raw != "" && (s.OutputSchema == nil || mime.Raw != `"`+typeJSON+`"`) {
 		rest = append(rest, mime)
 	}
 	return rest
 }
 
 // thinking reads the effort: the level, else the budget.
-func (r *requestReader) thinking() (rest []member) {
+func (r *requestReader) thinking() (rest []wirejson.Member) {
 	d := &r.d
 	var level string
-	budget := member{}
+	budget := wirejson.Member{}
 	eachMember(d, func(key string) {
 		switch camel(key) {
 		case "thinkingLevel":
 			level = d.String()
 		case "thinkingBudget":
-			budget = member{key, strconv.FormatInt(d.Int(), 10)}
+			budget = wirejson.Member{Key: key, Raw: strconv.FormatInt(d.Int(), 10)}
 		default:
-			rest = append(rest, member{key, d.Raw()})
+			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	})
 	if level == "" {
-		r.req.Settings.ReasoningEffort = budget.raw
+		r.req.Settings.ReasoningEffort = budget.Raw
 		return rest
 	}
 	r.req.Settings.ReasoningEffort = level
-	if budget.raw != "" {
+	if budget.Raw != "" {
 		rest = append(rest, budget)
 	}
 	return rest

@@ -8,6 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 const keyFunctions = "functionDeclarations"
@@ -21,9 +22,9 @@ func (e *requestEncoder) tools() error {
 	if len(e.req.Tools)+len(more.others)+len(more.functions) == 0 {
 		return nil
 	}
-	e.dst = append(appendKey(e.dst, keyTools), '[')
+	e.dst = append(wirejson.AppendKey(e.dst, keyTools), '[')
 	if len(e.req.Tools)+len(more.functions) > 0 {
-		e.dst = append(appendKey(append(appendComma(e.dst), '{'), keyFunctions), '[')
+		e.dst = append(wirejson.AppendKey(append(wirejson.AppendComma(e.dst), '{'), keyFunctions), '[')
 		for i := range e.req.Tools {
 			t := &e.req.Tools[i]
 			if err := e.function(t, more.take(wireName(t.Name))); err != nil {
@@ -31,37 +32,37 @@ func (e *requestEncoder) tools() error {
 			}
 		}
 		for _, f := range more.functions {
-			e.dst = append(appendMembers(append(appendComma(e.dst), '{'), f), '}')
+			e.dst = append(appendMembers(append(wirejson.AppendComma(e.dst), '{'), f), '}')
 		}
 		e.dst = append(e.dst, "]}"...)
 	}
 	for _, o := range more.others {
-		e.dst = append(appendMembers(append(appendComma(e.dst), '{'), o), '}')
+		e.dst = append(appendMembers(append(wirejson.AppendComma(e.dst), '{'), o), '}')
 	}
 	e.dst = append(e.dst, ']')
 	return nil
 }
 
-// function writes a tool; more is what Extra says of it.
-func (e *requestEncoder) function(t *llm.Tool, more []member) error {
+// function writes a tool; more are its members in Extra.
+func (e *requestEncoder) function(t *llm.Tool, more []wirejson.Member) error {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
-		return fmt.Errorf("the name %q is not one that Gemini takes: a letter or an underscore first, then letters, digits, _ . : and -, 64 characters at most", name)
+		return fmt.Errorf("the name %q is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters", name)
 	}
-	e.dst = append(appendComma(e.dst), '{')
-	own := []member{{"name", quote(name)}}
+	e.dst = append(wirejson.AppendComma(e.dst), '{')
+	own := []wirejson.Member{{Key: "name", Raw: quote(name)}}
 	if t.Description != "" {
-		own = append(own, member{"description", quote(t.Description)})
+		own = append(own, wirejson.Member{Key: "description", Raw: quote(t.Description)})
 	}
 	if t.Parameters != nil {
-		if !jsonio.Valid(t.Parameters) || !isObject(string(t.Parameters)) {
+		if !jsonio.IsObject(string(t.Parameters)) {
 			return errors.New("the parameters are not a JSON object")
 		}
-		own = append(own, member{keyParameters, string(t.Parameters)})
+		own = append(own, wirejson.Member{Key: keyParameters, Raw: string(t.Parameters)})
 	}
 	for _, m := range own {
-		if find(more, m.key) == "" {
-			e.dst = appendValue(appendKey(e.dst, m.key), m.raw)
+		if wirejson.Find(more, m.Key) == "" {
+			e.dst = wirejson.AppendRaw(e.dst, m.Key, m.Raw)
 		}
 	}
 	e.dst = append(appendMembers(e.dst, more), '}')
@@ -72,15 +73,15 @@ const keyParameters = "parametersJsonSchema"
 
 func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
-// more are the tools of Extra: what it says of functions, and the others.
-type more struct{ functions, others [][]member }
+// more contains the tools of Extra.
+type more struct{ functions, others [][]wirejson.Member }
 
-// take returns what is said of a function beside its name, and takes it out.
-func (m *more) take(name string) []member {
+// take removes a function and returns its members except the name.
+func (m *more) take(name string) []wirejson.Member {
 	for i, f := range m.functions {
-		if find(f, "name") == quote(name) {
+		if wirejson.Find(f, "name") == quote(name) {
 			m.functions = slices.Delete(m.functions, i, i+1)
-			return slices.DeleteFunc(f, func(m member) bool { return m.key == "name" })
+			return slices.DeleteFunc(f, func(m wirejson.Member) bool { return m.Key == "name" })
 		}
 	}
 	return nil
@@ -92,13 +93,13 @@ func extraTools(raw json.RawMessage) (out more, err error) {
 	}
 	d := jsonio.NewDec(string(raw))
 	eachElement(&d, func() {
-		var other []member
+		var other []wirejson.Member
 		eachMember(&d, func(key string) {
 			if camel(key) != keyFunctions {
-				other = append(other, member{key, d.Raw()})
+				other = append(other, wirejson.Member{Key: key, Raw: d.Raw()})
 				return
 			}
-			eachElement(&d, func() { out.functions = append(out.functions, membersOf(json.RawMessage(d.Raw()))) })
+			eachElement(&d, func() { out.functions = append(out.functions, wirejson.MembersOf(json.RawMessage(d.Raw()))) })
 		})
 		if other != nil {
 			out.others = append(out.others, other)
@@ -110,7 +111,7 @@ func extraTools(raw json.RawMessage) (out more, err error) {
 	return out, nil
 }
 
-// The modes in which functions are called.
+// Function calling modes.
 const (
 	modeAuto      = "AUTO"
 	modeAny       = "ANY"
@@ -123,20 +124,19 @@ const (
 	keyAllowed = "allowedFunctionNames"
 )
 
-// toolConfig writes the choice of tools.
 func (e *requestEncoder) toolConfig() error {
-	var own []member
+	var own []wirejson.Member
 	calling, err := calling(e.req)
 	if err != nil {
 		return err
 	}
 	if calling != "" {
-		own = []member{{keyCalling, calling}}
+		own = []wirejson.Member{{Key: keyCalling, Raw: calling}}
 	}
 	return e.overlay(keyToolConfig, own, keyCalling)
 }
 
-// calling returns the functionCallingConfig, or "" where it goes without saying.
+// calling returns the functionCallingConfig, or "" for the default.
 func calling(req *llm.Request) (string, error) {
 	mode, name := "", ""
 	switch c := req.ToolChoice; c.Mode {
@@ -153,21 +153,21 @@ func calling(req *llm.Request) (string, error) {
 	case llm.ChooseTool:
 		mode, name = modeAny, c.Name
 		if name == "" {
-			return "", errors.New("tool_choice: it names no tool")
+			return "", errors.New("tool_choice: missing tool name: set ToolChoice.Name")
 		}
 	default:
-		return "", fmt.Errorf("tool_choice: %q is no way to choose tools", c.Mode)
+		return "", fmt.Errorf("tool_choice: %q is unknown", c.Mode)
 	}
 	none := len(req.Tools) == 0 && req.Extra[keyTools] == nil
 	switch {
 	case none && mode == modeAny:
-		return "", errors.New("tool_choice: there is no tool to choose")
+		return "", errors.New("tool_choice: no tools: add a tool")
 	case none, mode == "":
 		return "", nil // Gemini refuses a mode without functions
 	}
-	dst := appendMember([]byte{'{'}, "mode", mode)
+	dst := wirejson.AppendString([]byte{'{'}, "mode", mode)
 	if name != "" {
-		dst = append(jsonio.AppendString(append(appendKey(dst, keyAllowed), '['), wireName(name)), ']')
+		dst = append(jsonio.AppendString(append(wirejson.AppendKey(dst, keyAllowed), '['), wireName(name)), ']')
 	}
 	return string(append(dst, '}')), nil
 }

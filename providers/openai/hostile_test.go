@@ -52,7 +52,7 @@ func decoded(t *testing.T, p protocol.Protocol, data ...string) (calls, ends int
 // A chunk may hold very many calls. The number is such that the test does not end if a
 // call costs more, the more there are before it.
 func TestChatManyCalls(t *testing.T) {
-	const n = 200_000
+	const n = 60_000
 	for name, format := range map[string]string{
 		"ids":                 `{"index":0,"id":"c%d"}`,
 		"ids without indexes": `{"id":"c%d"}`,
@@ -97,7 +97,7 @@ func TestChatManyPieces(t *testing.T) {
 // Very many items that were streamed are found again in the last event; the number is such
 // that the test does not end if each is held against all.
 func TestResponsesManyItems(t *testing.T) {
-	const n = 200_000
+	const n = 60_000
 	data := make([]string, 0, n+1)
 	for i := range n {
 		data = append(data, fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","call_id":"c%[1]d"}}`, i))

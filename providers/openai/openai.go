@@ -1,45 +1,52 @@
-// Package openai speaks the two wire protocols of OpenAI: Chat Completions, with
-// the many servers that imitate it (Chat), and Responses (Responses). Each is a
-// protocol.Protocol: a codec in both directions, streamed and not, errors
-// included. A protocol.Client makes one an llm.Model over HTTP:
+// Package openai contains what both protocols of OpenAI share, and constructors of their
+// clients. Package chat implements Chat Completions, also for OpenAI-compatible servers, and
+// package responses implements Responses.
 //
-//	model := &protocol.Client{
-//		Protocol:  openai.Chat{},
-//		BaseURL:   openai.BaseURL,
-//		Authorize: openai.Key(key),
-//	}
+//	model := openai.NewChat(key)
 //
-// Another server is another BaseURL, another credential another Authorize; for Azure
-// see docs/providers.md.
+// For another server or credential, set the fields of the [protocol.Client]. For Azure see
+// docs/providers.md.
 //
-// The package promises that whatever a server sends becomes events or an error
-// and nothing is lost that has to go back, and that a request asks for what the
-// llm.Request says or is an error that names the message and the part. It keeps
-// no connection, retries nothing and runs no tool.
+// The codecs convert each response to events or an error, and keep all data that a later
+// request must contain. An error names the message and the part that a request cannot
+// represent. The loop retries requests and runs tools.
 package openai
 
 import (
 	"errors"
 	"net/http"
 
+	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/providers/protocol"
 )
 
-// BaseURL is where OpenAI serves both protocols.
+// BaseURL is the base URL of both protocols.
 const BaseURL = "https://api.openai.com/v1"
 
-// Key returns the authorizer of an API key, which is sent as a bearer token.
+// Key returns an authorizer that sends an API key as a bearer token.
 func Key(key string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		if key == "" {
-			return errors.New("the API key is empty; pass one to openai.Key")
+			return errors.New("openai: empty API key: pass the key to openai.Key")
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 		return nil
 	}
 }
 
-// Error is OpenAI's error object; what is empty is null on the wire.
+// NewChat returns a client for Chat Completions.
+func NewChat(key string) *protocol.Client {
+	return &protocol.Client{Protocol: chat.Protocol{}, BaseURL: BaseURL, Authorize: Key(key)}
+}
+
+// NewResponses returns a client for Responses.
+func NewResponses(key string) *protocol.Client {
+	return &protocol.Client{Protocol: responses.Protocol{}, BaseURL: BaseURL, Authorize: Key(key)}
+}
+
+// Error is OpenAI's error object. Empty strings are null in JSON.
 type Error struct {
 	Message string
 	Type    string // such as invalid_request_error

@@ -19,80 +19,75 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Client is an llm.Model over HTTP. Retrying is the loop's, so that it shows in
-// the trace: a Client sends each request once, and follows no redirect, which
-// would take the credential along. It is safe for use by many goroutines; its
-// fields are not to be changed once it is in use.
+// Client is an [llm.Model] over HTTP. It sends each request once, because the loop retries and
+// records it. It follows no redirect, which would send the credential elsewhere. It is safe for
+// concurrent use. Do not change its fields after the first call.
 type Client struct {
 	Protocol Protocol
-	// BaseURL is what stands before the paths of the protocol, such as
-	// https://api.openai.com/v1. A query behind it goes with each request, such as
-	// Azure's ?api-version=2024-10-21; a credential belongs into Authorize.
+	// BaseURL precedes the paths of the protocol, for example https://api.openai.com/v1. Each
+	// request has its query, such as ?api-version=2024-10-21 of Azure. Put credentials into
+	// Authorize.
 	BaseURL string
-	// HTTP sends the requests; nil is http.DefaultClient. Its CheckRedirect is not
-	// used.
+	// HTTP sends the requests; nil means [http.DefaultClient]. Its CheckRedirect is ignored.
 	HTTP *http.Client
-	// Authorize adds the credential to a request: a key, a bearer token, a
-	// signature. nil adds none. The values of six bytes and more that it adds, in
-	// headers and the query, are kept out of every error, and so is a password of
-	// the BaseURL; shorter ones would make gaps in any text.
+	// Authorize adds a credential to a request: a key, a token, a signature. nil adds none.
+	// Errors do not contain the values of six or more bytes that it adds to headers and the
+	// query, nor a password in BaseURL.
 	Authorize func(req *http.Request) error
-	// Header is sent with each request. Authorization, X-Api-Key, Api-Key and
-	// X-Goog-Api-Key in it, in any case, are kept out of every error as those of
-	// Authorize are; others are not.
+	// Header is sent with each request. Errors do not contain the values of Authorization,
+	// X-Api-Key, Api-Key and X-Goog-Api-Key.
 	Header http.Header
-	// MaxEvent and MaxResponse bound the bytes of one event of a stream and of a
-	// whole answer, both after decompression. 0 is DefaultMaxEvent and
-	// DefaultMaxResponse.
+	// MaxEvent and MaxResponse limit the bytes of one event of a stream and of a whole response
+	// after decompression. 0 means [DefaultMaxEvent] and [DefaultMaxResponse].
 	MaxEvent, MaxResponse int
 }
 
-// The bounds of a Client that sets none.
+// Default limits of a [Client].
 const (
 	DefaultMaxEvent    = 32 << 20
 	DefaultMaxResponse = 256 << 20
 )
 
-// maxError is how much of an error's body is read.
+// maxError limits the body of an error response.
 const maxError = 64 << 10
 
 var (
-	// ErrTruncated is the error of an answer that ends before it is complete.
-	ErrTruncated = errors.New("the answer broke off before its end")
-	// ErrTooLarge is the error of an answer beyond the bounds of the Client.
-	ErrTooLarge = errors.New("the answer is too large")
+	// ErrTruncated is the error of a response that ends before it is complete.
+	ErrTruncated = errors.New("the response was truncated")
+	// ErrTooLarge is the error of a response that exceeds the limits of the [Client].
+	ErrTooLarge = errors.New("the response is too large")
 )
 
-// Stream implements llm.Model. Each error that a provider or the network caused
-// is an *llm.APIError. What broke a connection can be asked with errors.Is, but not
-// unwrapped, since it may hold the credential.
+// Stream implements [llm.Model]. Each error of the provider or network is an [*llm.APIError].
+// errors.Is finds the cause of a connection error. The cause cannot be unwrapped, because it
+// may contain the credential.
 func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // so that leaving early ends the connection
-		a := &answer{client: c, yield: yield, hangUp: cancel}
-		if err := a.get(ctx, req); err != nil && !a.left {
+		a := &exchange{client: c, yield: yield, hangUp: cancel}
+		if err := a.get(ctx, req); err != nil && !a.stopped {
 			yield(nil, err)
 		}
 	}
 }
 
-// answer is one answer on its way.
-type answer struct {
+// exchange is one request with its response.
+type exchange struct {
 	client  *Client
 	yield   func(llm.Event, error) bool
-	left    bool
+	stopped bool
 	hangUp  context.CancelFunc // ends the connection
 	secrets []string           // as they were sent; see spelled
 }
 
-func (a *answer) emit(ev llm.Event) {
-	if !a.left {
-		a.left = !a.yield(ev, nil)
+func (a *exchange) emit(ev llm.Event) {
+	if !a.stopped {
+		a.stopped = !a.yield(ev, nil)
 	}
 }
 
-func (a *answer) get(ctx context.Context, req *llm.Request) error {
+func (a *exchange) get(ctx context.Context, req *llm.Request) error {
 	hr, err := a.request(ctx, req)
 	if err != nil {
 		return err
@@ -107,44 +102,44 @@ func (a *answer) get(ctx context.Context, req *llm.Request) error {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // the URL may hold a key
 		}
-		return a.broken(ctx, 0, err)
+		return a.connectionError(ctx, 0, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body := &bounded{from: resp.Body, left: orDefault(a.client.MaxResponse, DefaultMaxResponse)}
+	body := &limitedReader{from: resp.Body, left: orDefault(a.client.MaxResponse, DefaultMaxResponse)}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return a.refusal(ctx, resp, body)
+		return a.statusError(ctx, resp, body)
 	}
 	err = a.read(ctx, resp.Header.Get("Content-Type"), body)
-	if err == nil || a.left {
+	if err == nil || a.stopped {
 		return nil
 	}
 	if told, ok := errors.AsType[*llm.APIError](err); ok {
-		return a.told(resp, told)
+		return a.complete(resp, told)
 	}
-	return a.broken(ctx, resp.StatusCode, err)
+	return a.connectionError(ctx, resp.StatusCode, err)
 }
 
-// read reads the answer of a success.
-func (a *answer) read(ctx context.Context, contentType string, body io.Reader) error {
+// read reads a successful response.
+func (a *exchange) read(ctx context.Context, contentType string, body io.Reader) error {
 	if kind, _, _ := mime.ParseMediaType(contentType); kind == "text/event-stream" {
-		return a.streamed(ctx, body)
+		return a.stream(ctx, body)
 	}
 	peeked := bufio.NewReader(body)
 	if beginsStream(peeked) {
-		return a.streamed(ctx, peeked)
+		return a.stream(ctx, peeked)
 	}
-	return a.buffered(peeked)
+	return a.nonStreaming(peeked)
 }
 
-// request makes the HTTP request, and takes note of the credential in it.
-func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
+// request makes the HTTP request and notes its credential.
+func (a *exchange) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
 	c := a.client
 	if c.Protocol == nil {
-		return nil, errors.New("the client has no protocol; set Client.Protocol, to anthropic.Messages{} for instance")
+		return nil, errors.New("protocol: missing Client.Protocol: set it, for example to anthropic.Messages{}")
 	}
 	name := c.Protocol.Name()
 	if req == nil {
-		return nil, fmt.Errorf("%s: there is no request; pass an *llm.Request", name)
+		return nil, fmt.Errorf("%s: missing request: pass an *llm.Request", name)
 	}
 	r, err := c.Protocol.EncodeRequest(req)
 	if err != nil {
@@ -152,7 +147,7 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 	}
 	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target(c.BaseURL, r), bytes.NewReader(r.Body))
 	if err != nil || hr.URL.Host == "" { // the URL may hold a password
-		return nil, fmt.Errorf("%s: the base URL cannot be used; it has to be one such as https://api.example.com/v1", name)
+		return nil, fmt.Errorf("%s: invalid base URL: use one such as https://api.example.com/v1", name)
 	}
 	maps.Copy(hr.Header, r.Header.Clone()) // an authorizer may add to the values
 	maps.Copy(hr.Header, c.Header.Clone())
@@ -167,7 +162,7 @@ func (a *answer) request(ctx context.Context, req *llm.Request) (*http.Request, 
 	return hr, nil
 }
 
-// target is the URL of a request: what the base URL has as a query comes first.
+// target returns the URL of a request. The query of the base URL comes first.
 func target(base string, r *Request) string {
 	base, query, _ := strings.Cut(base, "?")
 	to := strings.TrimSuffix(base, "/") + r.Path
@@ -177,12 +172,11 @@ func target(base string, r *Request) string {
 	return to
 }
 
-// streamed reads an answer that comes as server-sent events. What was read ahead is not
-// told once the request is cancelled.
-func (a *answer) streamed(ctx context.Context, body io.Reader) error {
+// stream reads server-sent events. It emits nothing after the request is canceled.
+func (a *exchange) stream(ctx context.Context, body io.Reader) error {
 	events := sse.NewReader(body, orDefault(a.client.MaxEvent, DefaultMaxEvent))
 	dec := a.client.Protocol.NewDecoder()
-	for !a.left {
+	for !a.stopped {
 		ev, err := events.Next()
 		switch {
 		case ctx.Err() != nil:
@@ -195,7 +189,7 @@ func (a *answer) streamed(ctx context.Context, body io.Reader) error {
 			}
 			return err
 		case errors.Is(err, sse.ErrTooLong):
-			return fmt.Errorf("%w: %w, the bound of Client.MaxEvent", ErrTooLarge, err)
+			return fmt.Errorf("%w: %w, the limit Client.MaxEvent", ErrTooLarge, err)
 		case err != nil:
 			return err
 		}
@@ -211,23 +205,22 @@ func (a *answer) streamed(ctx context.Context, body io.Reader) error {
 }
 
 const (
-	// linger is how long the end of an answer may take behind the mark that ends it.
+	// linger limits the time that the end of a response takes after its last event.
 	linger = 50 * time.Millisecond
-	// maxRest is how much may stand behind the mark.
+	// maxRest limits the bytes after the last event.
 	maxRest = 64 << 10
 )
 
-// drain reads the end of an answer behind its mark, so that the connection can be used
-// again. Some servers leave it open: it is closed after a short time.
-func (a *answer) drain(body io.Reader) {
+// drain reads the end of a response, so that the connection can be reused. It closes
+// connections that a server leaves open.
+func (a *exchange) drain(body io.Reader) {
 	late := time.AfterFunc(linger, a.hangUp) //nolint:forbidigo // nothing that was said depends on it
 	defer late.Stop()
 	_, _ = io.CopyN(io.Discard, body, maxRest) // the answer is whole
 }
 
-// buffered reads an answer that comes in one piece, also where a stream was asked
-// for: some servers know none.
-func (a *answer) buffered(body io.Reader) error {
+// nonStreaming reads a non-streaming response. Some servers send one for a streaming request.
+func (a *exchange) nonStreaming(body io.Reader) error {
 	data, err := readAll(body)
 	if err != nil {
 		return err
@@ -235,29 +228,29 @@ func (a *answer) buffered(body io.Reader) error {
 	return a.client.Protocol.DecodeResponse(data, a.emit)
 }
 
-// readAll reads what there is of a body, without the mark that may stand before its text.
+// readAll reads a body without its byte order mark.
 func readAll(body io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(body)
 	return bytes.TrimPrefix(data, []byte(byteOrderMark)), err
 }
 
-// refusal is the error of a status that is none of success.
-func (a *answer) refusal(ctx context.Context, resp *http.Response, body io.Reader) error {
+// statusError returns the error of a status that is not success.
+func (a *exchange) statusError(ctx context.Context, resp *http.Response, body io.Reader) error {
 	data, err := readAll(io.LimitReader(body, maxError))
 	e := a.client.Protocol.DecodeError(resp.StatusCode, resp.Header, data)
 	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode < 400 {
-		e.Message = "a redirect, which is not followed; set the base URL to where it leads"
+		e.Message = "a redirect, which is not followed: set the base URL to its target"
 	}
-	out := a.told(resp, e)
+	out := a.complete(resp, e)
 	if err != nil {
-		out.Err = a.broken(ctx, resp.StatusCode, err).Err
+		out.Err = a.connectionError(ctx, resp.StatusCode, err).Err
 		out.Retryable = out.Retryable && ctx.Err() == nil
 	}
 	return out
 }
 
-// told completes an error that the provider told.
-func (a *answer) told(resp *http.Response, e *llm.APIError) *llm.APIError {
+// complete completes an error of the provider.
+func (a *exchange) complete(resp *http.Response, e *llm.APIError) *llm.APIError {
 	out := *e
 	out.Provider = a.client.Protocol.Name()
 	if out.Status == 0 {
@@ -279,8 +272,8 @@ func (a *answer) told(resp *http.Response, e *llm.APIError) *llm.APIError {
 	return &out
 }
 
-// broken is the error of an answer that did not come whole.
-func (a *answer) broken(ctx context.Context, status int, err error) *llm.APIError {
+// connectionError returns the error of an incomplete response.
+func (a *exchange) connectionError(ctx context.Context, status int, err error) *llm.APIError {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w: %w", ErrTruncated, err)
 	}
@@ -295,16 +288,16 @@ func (a *answer) broken(ctx context.Context, status int, err error) *llm.APIErro
 	}
 }
 
-// bounded reads so many bytes, and then fails.
-type bounded struct {
+// limitedReader fails after a number of bytes.
+type limitedReader struct {
 	from io.Reader
 	left int
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p[:min(len(p), b.left+1)])
 	if n > b.left {
-		return 0, fmt.Errorf("%w: it has more bytes than Client.MaxAnswer", ErrTooLarge)
+		return 0, fmt.Errorf("%w: more bytes than Client.MaxResponse", ErrTooLarge)
 	}
 	b.left -= n
 	return n, err

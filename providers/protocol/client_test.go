@@ -214,7 +214,7 @@ func TestClientErrors(t *testing.T) {
 			serve: func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 			},
-			message: "plain: status 307: a redirect, which is not followed; set the base URL to where it leads", status: 307,
+			message: "plain: status 307: a redirect, which is not followed: set the base URL to its target", status: 307,
 		},
 		"too long an event": {
 			serve:  func(w http.ResponseWriter, _ *http.Request) { stream(w, "so far", strings.Repeat("x", 2000), "bye") },
@@ -470,7 +470,7 @@ func TestClientLeft(t *testing.T) {
 func TestClientCannotAsk(t *testing.T) {
 	c := client(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
 	no := errors.New("no key")
-	const noURL = "plain: the base URL cannot be used; it has to be one such as https://api.example.com/v1"
+	const noURL = "plain: invalid base URL: use one such as https://api.example.com/v1"
 	for _, c := range []struct {
 		client protocol.Client
 		want   string
@@ -479,7 +479,7 @@ func TestClientCannotAsk(t *testing.T) {
 		{protocol.Client{Protocol: plain{}, BaseURL: "http://x:sesame@ h"}, noURL},
 		{protocol.Client{Protocol: plain{}, BaseURL: "localhost:8000/v1"}, noURL},
 		{protocol.Client{Protocol: plain{}}, noURL},
-		{protocol.Client{BaseURL: c.BaseURL}, "the client has no protocol; set Client.Protocol, to anthropic.Messages{} for instance"},
+		{protocol.Client{BaseURL: c.BaseURL}, "protocol: missing Client.Protocol: set it, for example to anthropic.Messages{}"},
 	} {
 		if _, err := ask(&c.client); err == nil || err.Error() != c.want {
 			t.Errorf("%q: got %v, want %s", c.client.BaseURL, err, c.want)
@@ -487,7 +487,7 @@ func TestClientCannotAsk(t *testing.T) {
 	}
 	for want, req := range map[string]*llm.Request{
 		"plain: there are no messages":                     {},
-		"plain: there is no request; pass an *llm.Request": nil,
+		"plain: missing request: pass an *llm.Request": nil,
 	} {
 		for _, err := range c.Stream(t.Context(), req) {
 			if err == nil || err.Error() != want {

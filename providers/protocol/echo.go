@@ -6,10 +6,9 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// ReturnedOpaque returns what comes back of the opaque data of an answer's message, in a
-// request of the protocol, where that request's message has it. The rest tells of the
-// answer alone (what is not known of it, why it ended, its logprobs), or has its place
-// elsewhere in a request, as a container of Anthropic's. It is nil if nothing comes back.
+// ReturnedOpaque returns the part of a response's opaque data that a request of p contains on
+// the message. It is nil if there is none. Requests omit data about the response alone, such as
+// logprobs, and contain some data elsewhere, such as the container of Anthropic.
 func ReturnedOpaque(p Protocol, opaque json.RawMessage) json.RawMessage {
 	if opaque == nil {
 		return nil

@@ -9,17 +9,15 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A part of a kind that llm does not know, llm.Unknown, is of the protocol that wrote
-// it and means nothing to any other. Since a conversation has to go on where it is
-// handed to another provider, there is one rule for all codecs:
+// A part of a kind that llm does not know, [llm.Unknown], belongs to the protocol that wrote it.
+// Conversations may continue with another provider, so all codecs follow one rule:
 //
-//   - In a message of the assistant or of tools such a part is left out (see Omits):
-//     it tells of what a provider did on its own. The history keeps it, and it is
-//     sent again where the conversation comes back to that provider.
-//   - Everywhere else, in what the user said and in the content of a tool's result, it
-//     is an error (see CheckUnknown): without it the question would be another one.
+//   - Requests omit such a part from messages of the assistant and of tools (see [Omits]). The
+//     history keeps it for the provider that wrote it.
+//   - Anywhere else it is an error (see [CheckUnknown]), because the request would change its
+//     meaning without it.
 
-// The names of the protocols, as Protocol.Name has them.
+// Names of the protocols, as [Protocol.Name] returns them.
 const (
 	chat      = "openai-chat"
 	responses = "openai-responses"
@@ -27,15 +25,15 @@ const (
 	generate  = "gemini"
 )
 
-// ResponsesMark and ChatMark are what the codecs of OpenAI's protocols set before the
-// kind of a part that is their own although neither the kind nor what is in it tells so.
+// ResponsesMark and ChatMark are prefixes for the kinds of OpenAI's parts that another protocol
+// would claim otherwise.
 const (
 	ResponsesMark = "responses:"
 	ChatMark      = "chat:"
 )
 
-// Omits reports whether a request of the protocol of this name leaves a part out of a
-// message of such a role, because it is another protocol's.
+// Omits reports whether the named protocol omits part p from a message with this role because p
+// belongs to another protocol.
 func Omits(name string, role llm.Role, p llm.Part) bool {
 	u, ok := p.(llm.Unknown)
 	if !ok || role != llm.RoleAssistant && role != llm.RoleTool {
@@ -45,15 +43,14 @@ func Omits(name string, role llm.Role, p llm.Part) bool {
 	return object && !owns(name, u.Kind, members)
 }
 
-// CheckUnknown returns an error if a request of the protocol of this name cannot have a
-// part.
+// CheckUnknown returns an error if the named protocol cannot send p.
 func CheckUnknown(name string, p llm.Unknown) error {
 	members, object := membersOf(p)
 	switch {
 	case !object:
-		return fmt.Errorf("the part of the kind %q is not a JSON object; give it whole", p.Kind)
+		return fmt.Errorf("the part of the kind %q is not a JSON object: use the whole object", p.Kind)
 	case !owns(name, p.Kind, members):
-		return fmt.Errorf("the part of the kind %q is of another protocol, and means nothing to %s; take it out of the message", p.Kind, name)
+		return fmt.Errorf("the part of the kind %q belongs to another protocol and is unknown to %s: remove it from the message", p.Kind, name)
 	}
 	return nil
 }
@@ -63,11 +60,10 @@ func membersOf(p llm.Unknown) (members map[string]json.RawMessage, object bool) 
 	return members, err == nil && members != nil
 }
 
-// owns reports whether a part may be one of the protocol. One of a kind that none is
-// known to have may be new: Anthropic's have no mark, those of OpenAI's protocols that
-// nothing else tells are marked by their codecs. What tells of Chat Completions is that
-// a part has what it holds under the name of the kind, or one that begins with it. A part
-// without a kind may be of any but Gemini, whose codec marks its own.
+// owns reports whether a part may belong to the protocol. A part of an unknown kind may be new.
+// Anthropic's parts have no mark. Chat Completions parts have a member whose name begins with
+// the kind. A part without a kind may belong to any protocol except Gemini, whose codec marks
+// its own.
 func owns(name, kind string, members map[string]json.RawMessage) bool {
 	if owners := ownersOf(kind, members); owners != nil {
 		return slices.Contains(owners, name)
@@ -88,8 +84,7 @@ func owns(name, kind string, members map[string]json.RawMessage) bool {
 	return false
 }
 
-// ownersOf returns the protocols that are known to have parts of such a kind; nil if
-// none is.
+// ownersOf returns the protocols with parts of this kind, or nil if none is known.
 func ownersOf(kind string, members map[string]json.RawMessage) []string {
 	switch kind {
 	case "gemini_part":

@@ -68,7 +68,7 @@ func TestForeignParts(t *testing.T) {
 			}
 			var want string
 			if !own {
-				want = fmt.Sprintf("the part of the kind %q is of another protocol, and means nothing to %s; take it out of the message", c.kind, name)
+				want = fmt.Sprintf("the part of the kind %q belongs to another protocol and is unknown to %s: remove it from the message", c.kind, name)
 			}
 			if diff := cmp.Diff(want, or(protocol.CheckUnknown(name, p))); diff != "" {
 				t.Errorf("%s to %s (-want +got):\n%s", p.Raw, name, diff)
@@ -93,7 +93,7 @@ func TestForeignPartsOdd(t *testing.T) {
 		if protocol.Omits("gemini", llm.RoleAssistant, p) {
 			t.Errorf("%s is left out", raw)
 		}
-		const want = `the part of the kind "reference" is not a JSON object; give it whole`
+		const want = `the part of the kind "reference" is not a JSON object: use the whole object`
 		if got := or(protocol.CheckUnknown("openai-chat", p)); got != want {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}

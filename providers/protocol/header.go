@@ -6,40 +6,39 @@ import (
 	"time"
 )
 
-// retryAfter reads how long a response asks to wait: in milliseconds
-// (retry-after-ms, of OpenAI and Azure), in seconds, or until a time (RFC 9110,
-// 10.2.3), which counts from the response's own Date.
+// retryAfter returns the delay that a response asks for: in milliseconds (retry-after-ms of
+// OpenAI and Azure), in seconds, or until a time (RFC 9110, 10.2.3), relative to the Date of
+// the response.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return wait(ms * float64(time.Millisecond))
+		return limitDelay(ms * float64(time.Millisecond))
 	}
 	text := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
-		return wait(s * float64(time.Second))
+		return limitDelay(s * float64(time.Second))
 	}
 	until, err := http.ParseTime(text)
 	now, errNow := http.ParseTime(h.Get("Date"))
 	if err != nil || errNow != nil {
 		return 0
 	}
-	return wait(float64(until.Sub(now)))
+	return limitDelay(float64(until.Sub(now)))
 }
 
-// longestWait is more than any provider means.
-const longestWait = 24 * time.Hour
+// maxDelay exceeds what any provider means.
+const maxDelay = 24 * time.Hour
 
-// wait is d, or 0 or the longest wait where d is beyond them. NaN is 0.
-func wait(d float64) time.Duration {
+// limitDelay returns d between 0 and maxDelay. It returns 0 for NaN.
+func limitDelay(d float64) time.Duration {
 	switch {
-	case d >= float64(longestWait):
-		return longestWait
+	case d >= float64(maxDelay):
+		return maxDelay
 	case d > 0:
 		return time.Duration(d)
 	}
 	return 0
 }
 
-// requestID is what the provider calls the request.
 func requestID(h http.Header) string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "Apim-Request-Id"} {
 		if id := h.Get(name); id != "" {
@@ -49,9 +48,8 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// Retryable reports whether a request that was answered with such a status may
-// succeed later: 408 Request Timeout, 409 Conflict, 429 Too Many Requests and what
-// failed on the server's side, Anthropic's 529 Overloaded among them.
+// Retryable reports whether a request with this response status may succeed later: 408, 409,
+// 429 and temporary server errors, including Anthropic's 529.
 func Retryable(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:

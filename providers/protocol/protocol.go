@@ -1,6 +1,5 @@
-// Package protocol is what the wire protocols of models have in common: the
-// shape of a codec, in both directions, and the client that makes one an
-// llm.Model over HTTP. What the bytes mean is for the package of each provider.
+// Package protocol defines the codec of a model provider's protocol and a client that makes a
+// codec an [llm.Model] over HTTP. The packages of the providers implement the codecs.
 package protocol
 
 import (
@@ -10,41 +9,38 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Protocol is the codec of one wire protocol. It is safe for use by many
-// goroutines.
+// Protocol is the codec of a protocol. It is safe for concurrent use.
 type Protocol interface {
-	// Name is the protocol's name in reports: openai-chat, openai-responses,
-	// anthropic-messages, gemini.
+	// Name returns the name of the protocol: openai-chat, openai-responses, anthropic-messages
+	// or gemini.
 	Name() string
 
-	// EncodeRequest returns what asks the question. It fails for what the
-	// protocol cannot say, such as a part of a kind that it does not have; what
-	// another provider has left in the history is left out (see Omits).
+	// EncodeRequest encodes a request. It returns an error if the protocol cannot represent a
+	// part. It omits parts of other providers in the history (see [Omits]).
 	EncodeRequest(req *llm.Request) (*Request, error)
-	// DecodeRequest reads what a client sent. Path is the one behind the base
-	// URL. What the protocol knows and llm.Request does not goes to Extra.
+	// DecodeRequest decodes the request of a client. Path follows the base URL. Extra gets the
+	// members that llm.Request has no field for.
 	DecodeRequest(path string, body []byte) (*llm.Request, error)
 
-	// DecodeResponse reads a buffered answer. An error that the provider tells with
-	// a status of success is an *llm.APIError; for what is no answer at all see
-	// UnexpectedBody.
+	// DecodeResponse decodes a non-streaming response. It returns an [*llm.APIError] if the
+	// body contains an error.
 	DecodeResponse(body []byte, emit func(llm.Event)) error
-	// EncodeResponse appends the buffered answer of a turn.
+	// EncodeResponse appends a non-streaming response.
 	EncodeResponse(dst []byte, a ResponseMeta, t *llm.Response) ([]byte, error)
 
-	// NewDecoder returns what reads one streamed answer.
+	// NewDecoder returns a decoder for one stream.
 	NewDecoder() Decoder
-	// NewEncoder returns what writes one streamed answer.
+	// NewEncoder returns an encoder for one stream.
 	NewEncoder(a ResponseMeta) Encoder
 
-	// DecodeError reads the error that a response with such a status tells. It
-	// is never nil: of a body that is not the protocol's it has the beginning.
+	// DecodeError decodes an error response. It never returns nil. For a body of another
+	// format, the message contains its beginning.
 	DecodeError(status int, header http.Header, body []byte) *llm.APIError
-	// EncodeError returns the body that tells an error.
+	// EncodeError returns the body of an error response.
 	EncodeError(e *llm.APIError) []byte
 }
 
-// Request is a question on the wire.
+// Request is an encoded request.
 type Request struct {
 	Path   string // behind the base URL, with a leading slash
 	Query  string
@@ -52,39 +48,36 @@ type Request struct {
 	Body   []byte
 }
 
-// Decoder reads the events of one streamed answer. It is for one goroutine.
+// Decoder decodes one stream. It is not safe for concurrent use.
 type Decoder interface {
-	// Event takes the next event of the stream; emit gets what it says, in
-	// order. Done says that it is the terminal mark: nothing is waited for after
-	// it, and End is called. An error is the end of the answer: an *llm.APIError
-	// if the provider told it. Data may be used again when Event has returned.
+	// Event decodes the next event and emits its content in order. Done reports that the
+	// response ended; the caller then calls End. An error ends the response. It is an
+	// [*llm.APIError] if the provider sent it. The caller may reuse data after Event returns.
 	Event(name string, data []byte, emit func(llm.Event)) (done bool, err error)
-	// End takes the end of the stream. It fails if the answer is not complete
-	// (ErrTruncated).
+	// End handles the end of the stream. It returns [ErrTruncated] if the response is
+	// incomplete.
 	End(emit func(llm.Event)) error
 }
 
-// Encoder writes one streamed answer as the provider does. It is for one
-// goroutine.
+// Encoder encodes one stream. It is not safe for concurrent use.
 type Encoder interface {
-	// Event writes what carries ev, if anything does.
+	// Event writes the wire events for ev, if any.
 	Event(ev llm.Event, write func(name string, data []byte)) error
-	// End writes what ends the stream.
+	// End writes the end of the stream.
 	End(write func(name string, data []byte)) error
 }
 
-// Answer is what an answer on the wire says of itself, beside what the model said.
+// ResponseMeta contains the members of a response in addition to the model output.
 type ResponseMeta struct {
 	ID      string // of the response
 	Model   string
 	Created int64 // seconds since 1970
-	// Input are the input tokens, for the protocols that tell them before the
-	// first word.
+	// Input are the input tokens, which some protocols send first.
 	Input int64
 }
 
-// IsName reports whether a text has letters, digits, _ and - alone, and one at least: what
-// every provider takes as the name of a tool.
+// IsName reports whether s contains only letters, digits, _ and -, and at least one. Every
+// provider accepts such a tool name.
 func IsName(s string) bool {
 	other := func(r rune) bool {
 		switch {

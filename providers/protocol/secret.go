@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Redacted stands for a credential.
-const Redacted = "[redacted]"
+// redactedText replaces a credential.
+const redactedText = "[redacted]"
 
-// credentials are the headers that are secret also where the Client has them.
+// credentials are the headers that are secret even if the Client sets them.
 var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
-// added returns the values that an authorizer has put into a request, or the Client
-// into a header for credentials, each also as its words: of "Bearer x" also "x", and
-// of "Basic x" also the password in it.
+// added returns the values that the authorizer added to a request, and those of credential
+// headers. It also returns their words (for "Bearer x" also "x") and the password of Basic
+// authentication.
 func added(header http.Header, query string, req *http.Request) (secrets []string) {
 	note := func(v string) { secrets = append(append(secrets, v), strings.Fields(v)...) }
 	for name, values := range req.Header {
@@ -48,12 +48,12 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 	return secrets
 }
 
-// spelled are the ways in which secrets may be quoted that are long enough to be looked
-// for, the longest first.
-func spelled(secrets []string) (out []string) {
+// searchTerms returns the representations of secrets that are long enough to search for, the
+// longest first.
+func searchTerms(secrets []string) (out []string) {
 	for _, secret := range secrets {
-		for _, s := range spellings(secret) {
-			if len(s) >= leastSecret && !slices.Contains(out, s) {
+		for _, s := range representations(secret) {
+			if len(s) >= minSecret && !slices.Contains(out, s) {
 				out = append(out, s)
 			}
 		}
@@ -62,48 +62,45 @@ func spelled(secrets []string) (out []string) {
 	return out
 }
 
-// spellings are the ways in which an answer may quote a credential: as it is, in a URL,
-// in HTML, and in JSON as PHP and as Go write it.
-func spellings(s string) []string {
+// representations returns how a response may quote a credential: as it is, in a URL, in HTML,
+// and in JSON as PHP and Go write it.
+func representations(s string) []string {
 	quoted, _ := json.Marshal(s) // never fails
 	return []string{s, url.QueryEscape(s), html.EscapeString(s), strings.ReplaceAll(s, "/", `\/`), string(quoted[1 : len(quoted)-1])}
 }
 
-// basic returns the password of a value of Basic authentication, or the name where it
-// has no password: some services take their key as that. Of other values it is empty.
+// basic returns the password of Basic authentication, or the name if there is no password,
+// because some services use the name as key.
 func basic(value string) string {
 	name, pass, _ := (&http.Request{Header: http.Header{"Authorization": {value}}}).BasicAuth()
 	return cmp.Or(pass, name)
 }
 
-// leastSecret is how long a credential is at least: shorter values would make
-// gaps in any text.
-const leastSecret = 6
+// minSecret is the minimum length of a credential. Shorter values occur in ordinary text.
+const minSecret = 6
 
-// leastPiece is how much of a credential's beginning and end tells something of it.
-const leastPiece = 4
+// minFragment is the minimum length of a fragment that reveals part of a credential.
+const minFragment = 4
 
-// mask stands for the rest of a credential: what providers write for it, and where
-// Beginning has cut a text.
+// mask matches what replaces part of a credential: the mask of a provider, or a truncated text.
 var mask = regexp.MustCompile(`\*+|\.{2,}|…|•+`)
 
-// masked is a key as OpenAI quotes it: its beginning, stars, its end.
+// masked matches a key as OpenAI quotes it: its beginning, stars, its end.
 var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 
-// redact takes the credential out of a text, also where the provider has masked
-// the most of it.
-func (a *answer) redact(text string) string {
-	secrets := spelled(a.secrets)
+// redact removes the credential from a text, also if the provider masked most of it.
+func (a *exchange) redact(text string) string {
+	secrets := searchTerms(a.secrets)
 	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, Redacted)
+		text = strings.ReplaceAll(text, s, redactedText)
 	}
 	if len(secrets) > 0 {
-		text = masked.ReplaceAllString(redactMasked(text, secrets), Redacted)
+		text = masked.ReplaceAllString(redactMasked(text, secrets), redactedText)
 	}
 	return text
 }
 
-// redactMasked takes out what is shown of credentials around a mask.
+// redactMasked removes fragments of credentials next to a mask.
 func redactMasked(text string, secrets []string) string {
 	var out []byte
 	from := 0
@@ -115,16 +112,16 @@ func redactMasked(text string, secrets []string) string {
 		for _, s := range secrets {
 			begins, ends = max(begins, overlap(text[from:m[0]], s)), max(ends, overlap(s, text[m[1]:]))
 		}
-		if begins+ends < leastPiece {
+		if begins+ends < minFragment {
 			continue
 		}
-		out = append(append(out, text[from:m[0]-begins]...), Redacted...)
+		out = append(append(out, text[from:m[0]-begins]...), redactedText...)
 		from = m[1] + ends
 	}
 	return string(append(out, text[from:]...))
 }
 
-// overlap returns how many bytes at the end of a b begins with.
+// overlap returns how many bytes at the end of a are the beginning of b.
 func overlap(a, b string) int {
 	n := min(len(a), len(b))
 	for !strings.HasPrefix(b, a[len(a)-n:]) {
@@ -133,8 +130,8 @@ func overlap(a, b string) int {
 	return n
 }
 
-// redacted is an error with another text. What it is can be asked, but it cannot be
-// unwrapped: people print all that lies beneath an error.
+// redacted is an error with another text. It matches its cause with errors.Is. It does not
+// unwrap, because programs print wrapped errors.
 type redacted struct {
 	err  error
 	text string
@@ -142,5 +139,5 @@ type redacted struct {
 
 func (r *redacted) Error() string { return r.text }
 
-// Is makes it what err is.
+// Is reports whether the cause matches target.
 func (r *redacted) Is(target error) bool { return errors.Is(r.err, target) }

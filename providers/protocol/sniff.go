@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// byteOrderMark may stand before a stream or an answer in one piece.
+// byteOrderMark may precede a body.
 const byteOrderMark = "\ufeff"
 
-// beginsStream reports whether a body begins as server-sent events do: some servers
-// and proxies give them no Content-Type, or another. JSON never begins so. It reads
-// no further than it must, and takes nothing off the body.
+// beginsStream reports whether a body begins like server-sent events. Some servers and proxies
+// send another Content-Type or none. JSON never begins so. It only peeks.
 func beginsStream(body *bufio.Reader) bool {
 	for n := 1; ; n++ {
 		head, err := body.Peek(n)
@@ -29,8 +28,8 @@ func beginsStream(body *bufio.Reader) bool {
 	}
 }
 
-// isField reports whether text begins with a field or a comment of a stream, and
-// whether more of it is needed to know.
+// isField reports whether text begins with a field or comment of a stream, and whether longer
+// text may.
 func isField(text string) (is, may bool) {
 	for _, field := range [...]string{":", "data:", "event:", "id:", "retry:"} {
 		is = is || strings.HasPrefix(text, field)

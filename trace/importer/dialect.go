@@ -35,7 +35,7 @@ func ProtocolOf(address string) (p protocol.Protocol, path string) {
 	case ends(path, "/messages"),
 		claude && ends(path, ":rawPredict", ":streamRawPredict"),        // Vertex
 		claude && ends(path, "/invoke", "/invoke-with-response-stream"): // Bedrock
-		return anthropic.Messages{}, anthropic.Path
+		return anthropic.Messages{}, "/v1/messages"
 	}
 	return nil, ""
 }

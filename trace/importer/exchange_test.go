@@ -108,8 +108,8 @@ func TestExchanges(t *testing.T) {
 	want := []string{
 		"1 " + to + " hi -> hello", "2 " + to + " hi -> hello", "3 " + to + " hi",
 		"4 GET https://api.openai.com/v1/responses", "5 POST https://api.openai.com/v1/threads/t/messages",
-		"6 " + to + " ! file:LINE: interaction 6: the request is none of Chat Completions: expected an array at messages (byte 13)",
-		"7 " + to + " ! file:LINE: interaction 7: the request is none of Chat Completions: expected an object (byte 1)",
+		"6 " + to + " ! file:LINE: interaction 6: invalid Chat Completions request: expected an array at messages (byte 13)",
+		"7 " + to + " ! file:LINE: interaction 7: invalid Chat Completions request: expected an object (byte 1)",
 		"8 POST https://example.com/v1/responses",
 	}
 	for _, f := range convert.Formats() {
@@ -160,7 +160,7 @@ func TestExchangesOfJournal(t *testing.T) {
 	}
 	const one = "1 POST http://example.com/v1/chat/completions openai-chat hi"
 	for cut, want := range map[int][]string{
-		0:  {one, "2 POST http://example.com/v1/chat/completions openai-chat ! file: interaction 2: the request is none of Chat Completions: expected an array at messages (byte 13)"},
+		0:  {one, "2 POST http://example.com/v1/chat/completions openai-chat ! file: interaction 2: invalid Chat Completions request: expected an array at messages (byte 13)"},
 		10: {one, fmt.Sprintf("0  ! file: the recording was not closed; %d bytes at its end are not whole", len(journal)-bytes.LastIndex(journal, []byte("=== frame "))-10)},
 	} {
 		f, got := exchanges(t, bytes.NewReader(journal[:len(journal)-cut]))
@@ -186,7 +186,7 @@ func TestExchangesOdd(t *testing.T) {
 	}{
 		"packed":                {packed, to + " hi -> hello"},
 		"cut":                   {cut, to + " hi"},
-		"a body that is cut":    {over("POST", chatURL, `{"model":`, ""), to + " ! file:5: interaction 1: the request is none of Chat Completions: expected a string at model (byte 10)"},
+		"a body that is cut":    {over("POST", chatURL, `{"model":`, ""), to + " ! file:5: interaction 1: invalid Chat Completions request: expected a string at model (byte 10)"},
 		"a prompt that is kept": {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"},"input":"hi"}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses hi"},
 		"a prompt alone":        {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"}}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses"},
 		"of another service":    {over("POST", chatURL, `{}`, ""), "1 POST https://api.openai.com/v1/chat/completions"},
@@ -212,7 +212,7 @@ func TestExchangesOfJSON(t *testing.T) {
 	const src = `{"version":1,"interactions":[
 {"request":{"method":"POST","uri":"https://api.openai.com/v1/chat/completions","headers":{},"body":"{\"messages\":7}"},"response":{"status":{"code":200,"message":"OK"},"headers":{},"body":{"string":""}}}]}`
 	f, got := exchanges(t, strings.NewReader(src))
-	want := []string{"1 POST https://api.openai.com/v1/chat/completions openai-chat ! file: interaction 1: the request is none of Chat Completions: expected an array at messages (byte 13)"}
+	want := []string{"1 POST https://api.openai.com/v1/chat/completions openai-chat ! file: interaction 1: invalid Chat Completions request: expected an array at messages (byte 13)"}
 	if diff := cmp.Diff(want, got); diff != "" || f != importer.FormatVCRPy {
 		t.Errorf("it is read as %s; (-want +got):\n%s", f, diff)
 	}
@@ -227,7 +227,7 @@ func TestExchangesAsRuns(t *testing.T) {
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	}
 	_, got := read(t, bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, list)))
-	want := []string{"interaction-2@13 system:be kind user:hi assistant:hello", "! file:33: interaction 3: the request is none of Chat Completions: expected an array at messages (byte 13)", "interaction-4@43 user:ho"}
+	want := []string{"interaction-2@13 system:be kind user:hi assistant:hello", "! file:33: interaction 3: invalid Chat Completions request: expected an array at messages (byte 13)", "interaction-4@43 user:ho"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}

@@ -12,21 +12,21 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The fields of reasoning that imitators have; in contentField it stands among
-// the texts.
+// The members that OpenAI-compatible servers use for reasoning. With contentField the reasoning
+// is an element of the content.
 const (
 	reasoningContent = "reasoning_content"
 	reasoningField   = "reasoning"
 	contentField     = "content"
 )
 
-// unnamedTool stands for a name that never came (quirk QO-30).
+// unnamedTool replaces a missing tool name (quirk QO-30).
 const unnamedTool = "unnamed_tool"
 
-// assistant writes the members of an assistant message behind its opening brace.
+// assistant writes the members of an assistant message after its opening brace.
 func (w *writer) assistant(m *llm.Message) error {
 	w.text("role", "assistant")
-	calls, err := w.said(m.Parts)
+	calls, err := w.content(m.Parts)
 	if err != nil {
 		return err
 	}
@@ -34,14 +34,14 @@ func (w *writer) assistant(m *llm.Message) error {
 	if calls {
 		w.calls(m.Parts)
 	}
-	w.beside(m.Opaque, own...)
+	w.opaque(m.Opaque, own...)
 	w.buf = append(w.buf, '}')
 	return nil
 }
 
-// said writes what was said, and reports whether there are calls too. OpenAI
-// takes null for a content only where there are (SO-07).
-func (w *writer) said(parts []llm.Part) (calls bool, err error) {
+// content writes the content, and reports whether there are tool calls too. OpenAI accepts null
+// as content only with tool calls (SO-07).
+func (w *writer) content(parts []llm.Part) (calls bool, err error) {
 	var texts, refusals, others int
 	var text, refusal string
 	for i, p := range parts {
@@ -54,7 +54,7 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 			case p.Refusal:
 				refusals, refusal = refusals+1, p.Text
 			default:
-				// A text behind a refusal would come before it.
+				// As plain members, the refusal would come after this text.
 				texts, text, others = texts+1, p.Text, others+refusals
 			}
 		case llm.Reasoning:
@@ -71,17 +71,17 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 			others++
 		case llm.ToolCall:
 			if p.ProviderExecuted && w.req == nil {
-				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
+				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot contain %s", i, kind(p))
 			}
 			calls = calls || !p.ProviderExecuted
 		case llm.ToolResult: // of a call that another provider ran
 		case llm.Media:
-			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot hold %s", i, kind(p))
+			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot contain %s", i, kind(p))
 		}
 	}
 	switch {
 	case others > 0 || texts > 1 || refusals > 1:
-		w.saidArray(parts)
+		w.contentArray(parts)
 		return calls, nil
 	case texts > 0 || !calls && w.req != nil:
 		w.text("content", text)
@@ -97,8 +97,8 @@ func (w *writer) said(parts []llm.Part) (calls bool, err error) {
 	return calls, nil
 }
 
-// saidArray writes what was said piece by piece.
-func (w *writer) saidArray(parts []llm.Part) {
+// contentArray writes the content as an array of parts.
+func (w *writer) contentArray(parts []llm.Part) {
 	w.raw("content", "[")
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -120,14 +120,14 @@ func (w *writer) saidArray(parts []llm.Part) {
 	w.buf = append(w.buf, ']')
 }
 
-// appendThinking appends reasoning as Mistral has it among the texts.
+// appendThinking appends reasoning as an element of the content, the format of Mistral.
 func appendThinking(dst []byte, text string) []byte {
 	dst = append(dst, `{"type":"thinking","thinking":[{"type":"text","text":`...)
 	return append(jsonio.AppendString(dst, text), `}]}`...)
 }
 
-// reasoning writes the fields beside the content. In an answer, reasoning that
-// names no field is in reasoning_content. It returns what was written.
+// reasoning writes the reasoning members and returns their names. In a response, reasoning
+// without a field goes to reasoning_content.
 func (w *writer) reasoning(parts []llm.Part) (own []string) {
 	for _, field := range [...]string{reasoningContent, reasoningField} {
 		text, some := "", false
@@ -141,22 +141,21 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 			own = append(own, field)
 		}
 	}
-	var details wirejson.Members
+	var details wirejson.Elements
 	for _, p := range parts {
 		if r, ok := p.(llm.Reasoning); ok {
-			wirejson.EachElement(wirejson.Get(r.Opaque, "reasoning_details"), details.AddElement)
+			wirejson.EachElement(wirejson.Get(r.Opaque, "reasoning_details"), details.Add)
 		}
 	}
 	if details != nil {
-		w.name("reasoning_details")
-		w.buf = append(append(w.buf, details...), ']')
+		w.raw("reasoning_details", string(details.Array()))
 		own = append(own, "reasoning_details")
 	}
 	return own
 }
 
-// field is the field that reasoning came in, or goes to; empty if it is of
-// another protocol, or all in its details.
+// field returns the member for reasoning. It is empty if the reasoning belongs to another
+// protocol or is only in its details.
 func (w *writer) field(opaque json.RawMessage) string {
 	f := wirejson.GetString(opaque, "field")
 	switch {
@@ -179,7 +178,7 @@ func (w *writer) calls(parts []llm.Part) {
 	w.buf = append(w.buf, ']')
 }
 
-// call writes a call. A custom tool's call says so in its opaque data.
+// call writes a call. The opaque data of a custom tool's call contains its type.
 func (w *writer) call(c llm.ToolCall) {
 	kind, args := "function", "arguments"
 	if wirejson.GetString(c.Opaque, "type") == "custom" {
@@ -195,16 +194,18 @@ func (w *writer) call(c llm.ToolCall) {
 	w.buf = append(w.appendOwn(c.Opaque, "id", "type", kind, "index"), '}')
 }
 
-// arguments are the text as it is, but for lone surrogates in a request.
+// arguments returns the arguments of a call. In a request it repairs lone surrogates.
 func (w *writer) arguments(args string) string {
-	if w.req == nil {
+	if w.req == nil || !strings.Contains(args, `\u`) {
 		return args
 	}
-	return wirejson.RepairSurrogates(args)
+	repaired := []byte(args)
+	wirejson.RepairSurrogates(repaired)
+	return string(repaired)
 }
 
-// callName is the name of a call as it goes back: OpenAI takes none that is empty
-// (SO-09) or has other characters than these, and a model may make up any.
+// callName returns the name of a call for a request. A model may invent any name, and OpenAI
+// rejects empty names (SO-09) and other characters.
 func (w *writer) callName(name string) string {
 	if w.req == nil {
 		return name
@@ -226,12 +227,12 @@ func (w *writer) callName(name string) string {
 	}, name)
 }
 
-// appendOwn appends the members of opaque data that are of this protocol to the
-// object that is begun, but for those that the codec writes.
+// appendOwn appends the opaque members of this protocol to the open object, except those that
+// the codec writes.
 func (w *writer) appendOwn(opaque json.RawMessage, own ...string) []byte {
 	wirejson.EachMember(opaque, func(key, raw string) {
 		if name, ok := messageNames.Wire(key); ok && !slices.Contains(own, name) {
-			w.buf = wirejson.AppendMember(w.buf, name, raw)
+			w.buf = wirejson.AppendRaw(w.buf, name, raw)
 		}
 	})
 	return w.buf

@@ -6,12 +6,12 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// chatCalls are the calls that a stream has told of. The zero value is none.
+// callList contains the calls of a stream. The zero value is empty.
 type callList struct {
 	list    []callInfo
 	started int // how many are announced: the first ones
-	// at holds the place of the last call of an index and an id. An empty id stands for
-	// any, and so does the index -1.
+	// at is the position of the last call with an index and an id. An empty id means any id,
+	// and -1 means any index.
 	at map[callKey]int
 }
 
@@ -20,7 +20,7 @@ type callKey struct {
 	id    string
 }
 
-// chatCall is a call. Its number, from 1, is its place among them.
+// callInfo is a call. Its number in events is its position, from 1.
 type callInfo struct {
 	index  int // as the wire has it; -1 if it does not
 	id     string
@@ -30,14 +30,13 @@ type callInfo struct {
 	late   bool // opaque is not announced
 }
 
-// begin adds a call of an index.
 func (c *callList) begin(index int) {
 	n := len(c.list)
 	c.list = append(c.list, callInfo{index: index})
 	c.mark(n)
 }
 
-// identify gives the call n its id.
+// identify sets the id of call n.
 func (c *callList) identify(n int, id string) {
 	c.list[n].id = id
 	c.mark(n)
@@ -51,8 +50,8 @@ func (c *callList) mark(n int) {
 	c.at[callKey{of.index, of.id}], c.at[callKey{-1, of.id}] = n, n
 }
 
-// call takes what a delta says of a call. A call is announced when its id or its
-// name is known.
+// call handles the delta of a call. The decoder emits the start of a call when its id or name
+// is known.
 func (d *decoder) call(e *callDelta, emit func(llm.Event)) {
 	n := d.find(e)
 	if n < 0 {
@@ -88,14 +87,14 @@ func (d *decoder) call(e *callDelta, emit func(llm.Event)) {
 	}
 }
 
-// find returns the number of the call that a delta goes on with, less 1, or -1 if
-// it begins one. In an answer that is whole, each begins one (quirk QO-09).
+// find returns the position of the call that a delta continues, or -1 if it begins one. In a
+// non-streaming response, each begins one (quirk QO-09).
 //
-// It is the call of the index and the id, if there is one (quirk QO-04). Else it is the
-// last call of the index. Unless a delta tells the index alone, that is not one with
-// another id, nor one with a name if the delta tells a name.
+// The call has the index and the id of the delta, if there is one (quirk QO-04). Otherwise it
+// is the last call with the index, unless the id or the name differ. A delta with only an index
+// always continues that call.
 func (d *decoder) find(e *callDelta) int {
-	if d.reasoning.whole {
+	if d.reasoning.nonStreaming {
 		return -1
 	}
 	if n, known := d.calls.at[callKey{e.index, e.id}]; known && e.id != "" {
@@ -114,15 +113,14 @@ func (d *decoder) find(e *callDelta) int {
 	return n
 }
 
-// startUntil announces the first n calls, as far as they are not, so that all stay in
-// order.
+// startUntil emits the missing starts of the first n calls, so that all stay in order.
 func (d *decoder) startUntil(n int, emit func(llm.Event)) {
 	for d.calls.started < n {
 		d.start("", emit)
 	}
 }
 
-// start announces the next call.
+// start emits the start of the next call.
 func (d *decoder) start(name string, emit func(llm.Event)) {
 	c := &d.calls.list[d.calls.started]
 	d.calls.started++

@@ -1,3 +1,5 @@
+// Package chat encodes and decodes requests, responses, streams and errors of the Chat
+// Completions API of OpenAI and OpenAI-compatible servers.
 package chat
 
 import (
@@ -9,86 +11,79 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// Chat is the protocol Chat Completions, as OpenAI serves it and as its many
-// imitators do. Its zero value suits OpenAI; the fields are for servers that
-// differ.
+// Protocol is the Chat Completions protocol of OpenAI and OpenAI-compatible servers. The zero
+// value suits OpenAI; the fields are for other servers. It is safe for concurrent use.
 //
-// What Request.Extra holds stands in the body as it is, instead of what the
-// codec would write there; null leaves a member out. Opaque data are members
-// of the object that they are on (cache_control, extra_content), with "chat:" before
-// the names that this package does not know; for those of reasoning see below.
+// The members of Request.Extra replace those that the codec would write. A null member is
+// omitted. Opaque data contains the members of the object that it is on (cache_control,
+// extra_content). Names that this package does not know have the prefix "chat:".
 //
-// What an answer tells beside what llm has fields for is in the opaque data of its
-// message: "audio", "annotations", "images", "logprobs" and what is sent back (Google's
-// "extra_content") under these names, and what is not known within a member
-// "chat_answer", by the object it came on (message, choice, response), but for what
-// quirks QO-19 and QO-24 call noise. Deltas are joined: arrays by their elements, or by
-// the index of each, the data and transcript of a sound as texts; of all else the last
-// word counts. All of it is written again in an answer. Of a sound only the id is sent
-// back, of annotations those of files. The transcript of a sound is the text, where the
-// content has none.
+// Members of a response without a field in llm are in the opaque data of its message. "audio",
+// "annotations", "images", "logprobs" and Google's "extra_content" have their own names.
+// Unknown members are in "chat_answer", grouped by message, choice and response, except those
+// that quirks QO-19 and QO-24 name. Deltas are joined: array elements by position or index, the
+// data and transcript of audio as strings. Of other members the last value counts.
+// EncodeResponse writes all of them. Requests contain the id of audio and the annotations of
+// files only. The transcript of audio is the text if the content has none.
 //
-// The protocol knows one text and one list of calls a message, so an assistant
-// message has its reasoning first, then its texts, then its calls. It has no
-// mark for a failed result: the text has to say so. Results are texts. Media of
-// users are images, sounds (WAV and MP3) and files.
+// The protocol has one text and one list of calls per message. So an assistant message contains
+// its reasoning first, then its text, then its calls. The protocol has no error flag for
+// results, and results contain only text. Media in user messages are images, audio (WAV and
+// MP3) and files.
 //
-// A history may have begun with another provider. What is that one's alone is not
-// sent: members of opaque data, reasoning, parts of a kind that is not known (see
-// protocol.Omits), calls that it ran itself with their results; and neither is a
-// message of the assistant of which nothing is left.
+// The history may come from another provider. Requests omit what only that provider
+// understands: opaque members, reasoning, parts of unknown kinds (see [protocol.Omits]), and
+// the calls that it ran with their results. They also omit assistant messages that are empty
+// then.
 //
-// Reasoning is none of OpenAI's protocol, but of its imitators'. The Opaque of
-// such a part is {"field": …}, the name of the field that it came in
-// (reasoning_content, reasoning, or content, where Mistral has it among the
-// texts), and "reasoning_details", OpenRouter's pieces, whole. It goes back where
-// it came from (quirk QO-29); reasoning without a field or details is of
-// another protocol and is not sent.
+// Only OpenAI-compatible servers send reasoning; the OpenAI API does not. The Opaque of such a
+// part contains "field", the member that it came in (reasoning_content, reasoning, or content
+// for Mistral), and "reasoning_details" of OpenRouter. Requests send it in the same member
+// (quirk QO-29). Reasoning without either is omitted, because it belongs to another protocol.
 type Protocol struct {
-	// MaxTokens sends the bound of the output as max_tokens, for servers that do
-	// not know max_completion_tokens. OpenAI's reasoning models refuse it.
+	// MaxTokens sends the token limit as max_tokens, for servers that do not know
+	// max_completion_tokens. OpenAI's reasoning models reject it.
 	MaxTokens bool
-	// Developer sends the system prompt in a message of the role developer.
+	// Developer sends the system prompt with the role developer.
 	Developer bool
-	// LongIDs sends ids of calls as they are. OpenAI refuses those of over 40
-	// characters, which are otherwise sent as their beginning and a digest; other
-	// servers give such ids themselves.
+	// LongIDs sends call ids unchanged. By default, ids of more than 40 characters, which
+	// OpenAI rejects, become their beginning and a digest.
 	LongIDs bool
 }
 
 var _ protocol.Protocol = Protocol{}
 
-// Name implements protocol.Protocol.
+// Name returns "openai-chat".
 func (Protocol) Name() string { return protocolName }
 
 const protocolName = "openai-chat"
 
-// DecodeError implements protocol.Protocol. The code is the error's code or, if
-// that is null, its type.
+// DecodeError implements [protocol.Protocol]. The code is the code of the error or, if that is
+// null, its type.
 func (Protocol) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	return api.DecodeError(status, body)
 }
 
-// EncodeError implements protocol.Protocol. For the error's param see Error.
+// EncodeError implements [protocol.Protocol]. It writes no param.
 func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) }
 
-// NewDecoder implements protocol.Protocol.
+// NewDecoder implements [protocol.Protocol].
 func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 
-// DecodeResponse implements protocol.Protocol: an answer in one piece is read like
-// the one chunk of a stream.
+// DecodeResponse implements [protocol.Protocol]. It reads a non-streaming response like the
+// only chunk of a stream.
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !isResponse(body) {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
-	d := &decoder{done: true, reasoning: reasoningReader{whole: true}}
+	d := &decoder{done: true, reasoning: reasoningReader{nonStreaming: true}}
 	if err := d.chunk(string(body), emit); err != nil {
 		return err
 	}
 	return d.End(emit)
 }
 
-// isChatAnswer reports whether a body is an answer, or tells an error as one.
+// isResponse reports whether a body is a response or an error.
 func isResponse(body []byte) (is bool) {
 	wirejson.EachMember(body, func(key, raw string) {
 		switch key {

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// chatDecoder reads a stream of chunks. All calls end with the stream, since
-// this wire has no ends of calls.
+// decoder reads a stream of chunks. All calls end with the stream, because the protocol does
+// not end single calls.
 type decoder struct {
 	mem       jsonio.Arena
 	id, model string
@@ -25,7 +25,7 @@ type decoder struct {
 	delta     delta // of the choice at hand
 }
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -38,8 +38,8 @@ func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool,
 	return false, d.chunk(string(data), emit)
 }
 
-// End implements protocol.Decoder. The answer is complete if a finish reason
-// came, or the mark (quirks QO-21, QO-22, QO-25).
+// End implements [protocol.Decoder]. The response is complete if a finish reason or [DONE] came
+// (quirks QO-21, QO-22, QO-25).
 func (d *decoder) End(emit func(llm.Event)) error {
 	if d.finish == "" && !d.done {
 		return protocol.ErrTruncated
@@ -49,13 +49,13 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	f := llm.Finish{ResponseID: d.id, Model: d.model, Opaque: d.kept.opaque()}
 	f.Reason, f.Raw = finishReason(d.finish)
 	if d.finish == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"})
+		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a finish reason"})
 	}
 	emit(f)
 	return nil
 }
 
-// chunk reads a chunk, or a whole answer, and emits what it says.
+// chunk reads a chunk or a non-streaming response.
 func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 	dec := jsonio.NewDecIn(&d.mem, text)
 	failed := false
@@ -73,9 +73,9 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 				emit(u)
 			}
 		case "id":
-			firstWord(&dec, &d.id)
+			firstString(&dec, &d.id)
 		case "model":
-			firstWord(&dec, &d.model)
+			firstString(&dec, &d.model)
 		case "object":
 			failed = wirejson.String(&dec) == "error" || failed
 		case "error":
@@ -85,26 +85,25 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 			}
 		default:
 			if m, keep := readKept(&dec, key); keep {
-				d.kept.response.Set(m)
+				d.kept.response.Set(m.Key, m.Raw)
 			}
 		}
 	}
 	if err := dec.End(); err != nil {
-		return fmt.Errorf("an event is no chunk of Chat Completions: %w; it begins with %q", err, protocol.Beginning([]byte(text)))
+		return fmt.Errorf("an event is not a Chat Completions chunk: %w; it begins with %q", err, wirejson.Beginning([]byte(text)))
 	}
 	return d.failure(text, failed)
 }
 
-// firstWord reads a string into to, unless there is one: Azure's first chunk has
-// empty ones (quirk QO-19).
-func firstWord(d *jsonio.Dec, to *string) {
+// firstString sets to if it is empty. Azure's first chunk has an empty id and model (quirk
+// QO-19).
+func firstString(d *jsonio.Dec, to *string) {
 	if s := wirejson.String(d); *to == "" {
 		*to = s
 	}
 }
 
-// failure is the error that a chunk tells, if it does (quirk QO-20): as an object,
-// or only by its finish reason.
+// failure returns the error in a chunk (quirk QO-20): an object, or only a finish reason.
 func (d *decoder) failure(text string, failed bool) error {
 	if failed {
 		t, _ := api.ReadError(text)
@@ -112,13 +111,12 @@ func (d *decoder) failure(text string, failed bool) error {
 	}
 	switch d.finish {
 	case "error", "network_error", "insufficient_system_resource": // the last two of Z.ai and DeepSeek
-		return &llm.APIError{Code: d.finish, Message: "the provider gave the answer up", Retryable: true}
+		return &llm.APIError{Code: d.finish, Message: "the provider aborted the response", Retryable: true}
 	}
 	return nil
 }
 
-// choices reads the choices of a chunk. Only the first one is an answer to a
-// request of ours; others are skipped.
+// choices reads the choices of a chunk. It uses the one with index 0.
 func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
 	if !wirejson.BeginArray(dec) {
 		return
@@ -130,7 +128,7 @@ func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
 
 func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 	old := &d.delta
-	d.delta = delta{pieces: old.pieces[:0], calls: old.calls[:0], more: old.more[:0], beside: old.beside[:0]}
+	d.delta = delta{parts: old.parts[:0], calls: old.calls[:0], messageMembers: old.messageMembers[:0], choiceMembers: old.choiceMembers[:0]}
 	index, finish := int64(0), ""
 	if !wirejson.BeginObject(dec) {
 		return
@@ -148,7 +146,7 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 		case "finish_reason":
 			finish = wirejson.String(dec)
 		default:
-			d.delta.beside = appendKept(d.delta.beside, dec, key)
+			d.delta.choiceMembers = appendKept(d.delta.choiceMembers, dec, key)
 		}
 	}
 	if index != 0 || dec.Err() != nil {
@@ -160,8 +158,7 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 	}
 }
 
-// apply emits what the delta says: the reasoning first, and all of it before its
-// finish reason (quirk QO-17).
+// apply emits the events of a delta: first the reasoning, last the finish reason (quirk QO-17).
 func (d *decoder) apply(emit func(llm.Event)) {
 	delta := &d.delta
 	told, some := d.reasoning.addDetails(&delta.details, delta.hasDetails)
@@ -173,39 +170,38 @@ func (d *decoder) apply(emit func(llm.Event)) {
 	case delta.field != "":
 		d.reasoning.empty = delta.field
 	}
-	for _, p := range delta.pieces {
+	for _, p := range delta.parts {
 		if p.kind == "thinking" {
 			d.reason(contentField, p.text, emit)
 		} else {
-			d.say(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
+			d.text(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
 		}
 	}
-	if d.spoke = d.spoke || delta.content != "" || len(delta.pieces) > 0; !d.spoke {
+	if d.spoke = d.spoke || delta.content != "" || len(delta.parts) > 0; !d.spoke {
 		delta.content = delta.transcript
 	}
-	d.say(llm.TextDelta{Text: delta.content}, emit)
-	d.say(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
+	d.text(llm.TextDelta{Text: delta.content}, emit)
+	d.text(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
 	for i := range delta.calls {
 		d.call(&delta.calls[i], emit)
 	}
-	for _, m := range delta.more {
-		d.kept.said(m)
+	for _, m := range delta.messageMembers {
+		d.kept.addMessage(m)
 	}
-	for _, m := range delta.beside {
-		d.kept.beside(m)
+	for _, m := range delta.choiceMembers {
+		d.kept.addChoice(m)
 	}
 }
 
-// say emits text, if there is any; it ends the reasoning before it.
-func (d *decoder) say(ev llm.TextDelta, emit func(llm.Event)) {
+// text emits text, if any, and ends the reasoning before it.
+func (d *decoder) text(ev llm.TextDelta, emit func(llm.Event)) {
 	if ev.Text != "" {
 		d.endReasoning(emit)
 		emit(ev)
 	}
 }
 
-// finishReason maps a provider's word, and returns the word itself if it is
-// another than ours.
+// finishReason maps a finish reason. It returns raw if the name differs from ours.
 func finishReason(word string) (reason llm.FinishReason, raw string) {
 	switch word {
 	case "stop", "tool_calls", "length", "content_filter":

@@ -34,7 +34,7 @@ func chatReason(opaque string) llm.Event { return llm.ReasoningDelta{Opaque: cha
 // TestChatEvents shows what is emitted when: text and arguments at once, reasoning's
 // opaque data at its end, the ends of calls and the finish last.
 func TestChatEvents(t *testing.T) {
-	unknown := []llm.Event{llm.Warning{Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"}, llm.Finish{Reason: llm.FinishUnknown}}
+	unknown := []llm.Event{llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a finish reason"}, llm.Finish{Reason: llm.FinishUnknown}}
 	stop := llm.Finish{Reason: llm.FinishStop, ResponseID: "c1", Model: "m"}
 	for _, c := range []struct {
 		name string

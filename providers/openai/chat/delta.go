@@ -9,25 +9,25 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// chatDelta is what one choice of a chunk says, or of a whole answer.
+// delta contains the members of the choice in a chunk or in a non-streaming response.
 type delta struct {
-	content, refusal string
-	pieces           []contentPart // of a content that is an array
-	reasoning, field string        // the text, and the field that it came in
-	details          jsonio.Dec    // stands before the reasoning_details
-	hasDetails       bool
-	calls            []callDelta
-	more, beside     []wirejson.Member // what is not known of it, and of the choice
-	transcript       string            // the words of a sound
+	content, refusal              string
+	parts                         []contentPart // of a content that is an array
+	reasoning, field              string        // the text, and the field that it came in
+	details                       jsonio.Dec    // stands before the reasoning_details
+	hasDetails                    bool
+	calls                         []callDelta
+	messageMembers, choiceMembers []wirejson.Member // what is not known of it, and of the choice
+	transcript                    string            // the words of a sound
 }
 
-// chatPiece is an element of a content that is an array (quirk QO-28).
+// contentPart is an element of a content array (quirk QO-28).
 type contentPart struct {
 	kind string // text, thinking or refusal
 	text string
 }
 
-// callDelta is what a delta says of one call.
+// callDelta is the delta of a call.
 type callDelta struct {
 	index          int // -1 if it says none
 	id, name, args string
@@ -65,17 +65,17 @@ func (c *delta) read(d *jsonio.Dec) {
 		case keyAudio:
 			ahead := *d
 			c.transcript = wirejson.GetString(json.RawMessage(ahead.Raw()), "transcript")
-			c.more = appendKept(c.more, d, key)
+			c.messageMembers = appendKept(c.messageMembers, d, key)
 		case "role":
 			d.Skip()
 		default:
-			c.more = appendKept(c.more, d, key)
+			c.messageMembers = appendKept(c.messageMembers, d, key)
 		}
 	}
 }
 
-// readReasoning keeps the first field that has text: some servers send the same
-// in two.
+// readReasoning uses the first member with text. Some servers send the same text in two
+// members.
 func (c *delta) readReasoning(d *jsonio.Dec, field string) {
 	if d.Peek() != '"' {
 		d.Skip()
@@ -93,16 +93,16 @@ func (c *delta) readContent(d *jsonio.Dec) {
 	}
 	d.Array()
 	for first := true; d.More(&first); {
-		p, ok := readPiece(d, joinedText)
+		p, ok := readPart(d, joinedText)
 		if ok {
-			c.pieces = append(c.pieces, p)
+			c.parts = append(c.parts, p)
 		}
 	}
 }
 
-// readPiece reads an element of a content, and its text by read; one of another kind
-// is not ok.
-func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
+// readPart reads an element of a content array; read reads its text. It returns false for other
+// types.
+func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
 	if !wirejson.BeginObject(d) {
 		return p, false
 	}
@@ -123,7 +123,7 @@ func readPiece(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok 
 	return p, p.kind == "text" || p.kind == "thinking" || p.kind == "refusal"
 }
 
-// joinedText reads a string, or the texts of an array of parts.
+// joinedText reads a string, or the texts in an array of parts.
 func joinedText(d *jsonio.Dec) string {
 	if d.Peek() != '[' {
 		return wirejson.String(d)
@@ -131,7 +131,7 @@ func joinedText(d *jsonio.Dec) string {
 	var text strings.Builder
 	d.Array()
 	for first := true; d.More(&first); {
-		if p, ok := readPiece(d, wirejson.String); ok {
+		if p, ok := readPart(d, wirejson.String); ok {
 			text.WriteString(p.text)
 		}
 	}
@@ -182,8 +182,7 @@ func (c *callDelta) read(d *jsonio.Dec) {
 	c.opaque = rest.Object()
 }
 
-// readFunction reads the name and the arguments: text, or the text of what came
-// in its place (quirk QO-16). A custom tool's input is text of any kind.
+// readFunction reads a name and arguments. Arguments may be any JSON value (quirk QO-16).
 func (c *callDelta) readFunction(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return

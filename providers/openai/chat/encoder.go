@@ -10,40 +10,39 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// NewEncoder implements protocol.Protocol. The first chunk has the role, each
-// event a chunk of its own; usage comes behind the finish, and [DONE] last.
+// NewEncoder implements [protocol.Protocol]. The first chunk contains the role, each event has
+// a chunk, usage follows the finish reason, and [DONE] is last.
 //
-// Reasoning waits for its end, where it is told to which field it belongs. What
-// the wire cannot say is an error: parts other than text, reasoning and calls, and
-// arguments at a call's end that are not those before it. The Opaque of a text is
-// left out.
+// The encoder holds reasoning until its end, because only the end names its member. It returns
+// an error for parts other than text, reasoning and calls, and if the end of a call has
+// different arguments than its deltas. It omits the Opaque of text.
 func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	e := &encoder{w: writer{chat: c, buf: []byte{'{'}}}
-	e.w.answer(a, "chat.completion.chunk")
+	e.w.head(a, "chat.completion.chunk")
 	e.w.raw("service_tier", `"default"`)
 	e.w.raw("system_fingerprint", "null")
 	e.head = len(e.w.buf)
 	return e
 }
 
-// chatEncoder writes a stream of chunks.
+// encoder writes a stream of chunks.
 type encoder struct {
 	w     writer // begins with what all chunks begin with
 	head  int    // the length of that
 	begun bool
 	open  bool     // reasoning is held, perhaps without text
-	held  []string // its texts
+	texts []string // its texts
 	calls []sentCall
 	usage llm.Usage
 }
 
 type writeEvent = func(name string, data []byte)
 
-// Event implements protocol.Encoder.
+// Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		e.say(ev, write)
+		e.text(ev, write)
 	case llm.ReasoningDelta:
 		e.reason(ev, write)
 	case llm.ToolCallStart:
@@ -61,14 +60,14 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.begin(false, write)
 		e.delta()
-		e.w.beside(ev.Opaque)
+		e.w.opaque(ev.Opaque)
 		e.send(ev, write)
 	case llm.Warning, llm.Unknown: // not of the wire
 	}
 	return nil
 }
 
-// End implements protocol.Encoder.
+// End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
 	e.flush(nil, write)
 	if e.usage != (llm.Usage{}) {
@@ -82,8 +81,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// begin writes what stands before anything that is no reasoning: the chunk of the
-// role, and the reasoning that is held.
+// begin writes the chunk with the role, and the reasoning that is held.
 func (e *encoder) begin(text bool, write writeEvent) {
 	e.role(text, write)
 	e.flush(nil, write)
@@ -105,21 +103,21 @@ func (e *encoder) role(text bool, write writeEvent) {
 	e.send(llm.Finish{}, write)
 }
 
-// delta begins a chunk with a delta.
+// delta begins a chunk.
 func (e *encoder) delta() {
 	e.w.buf = e.w.buf[:e.head]
 	e.w.raw("choices", `[{"index":0,"delta":{`)
 }
 
-// send ends the chunk and writes it.
+// send ends a chunk and writes it.
 func (e *encoder) send(f llm.Finish, write writeEvent) {
 	e.w.buf = append(e.w.buf, '}')
 	e.w.ending(f)
-	e.w.buf = append(wirejson.AppendMembers(append(e.w.buf, '}', ']'), answered(f.Opaque, keyResponse)), '}')
+	e.w.buf = append(wirejson.AppendMembers(append(e.w.buf, '}', ']'), keptOf(f.Opaque, keyResponse)), '}')
 	write("", e.w.buf)
 }
 
-func (e *encoder) say(ev llm.TextDelta, write writeEvent) {
+func (e *encoder) text(ev llm.TextDelta, write writeEvent) {
 	if ev.Text == "" {
 		return
 	}
@@ -138,25 +136,24 @@ func (e *encoder) reason(ev llm.ReasoningDelta, write writeEvent) {
 	e.role(false, write)
 	e.open = true
 	if ev.Text != "" {
-		e.held = append(e.held, ev.Text)
+		e.texts = append(e.texts, ev.Text)
 	}
 	if ev.Opaque != nil {
 		e.flush(ev.Opaque, write)
 	}
 }
 
-// flush writes the reasoning that is held: where there are details, they have the
-// text too, if no field has it.
+// flush writes the reasoning that is held. If no member has the text, the details contain it.
 func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 	if !e.open {
 		return
 	}
 	e.open = false
 	field := e.w.field(opaque)
-	if len(e.held) == 0 {
-		e.held = append(e.held, "")
+	if len(e.texts) == 0 {
+		e.texts = append(e.texts, "")
 	}
-	for _, text := range e.held {
+	for _, text := range e.texts {
 		if field == "" {
 			break
 		}
@@ -169,7 +166,7 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 		}
 		e.send(llm.Finish{}, write)
 	}
-	e.held = e.held[:0]
+	e.texts = e.texts[:0]
 	if details := wirejson.Get(opaque, "reasoning_details"); details != nil {
 		e.delta()
 		e.w.name("reasoning_details")
@@ -178,11 +175,10 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 	}
 }
 
-// part writes a part that comes whole.
 func (e *encoder) part(p llm.Part, write writeEvent) error {
 	switch p := p.(type) {
 	case llm.Text:
-		e.say(llm.TextDelta(p), write)
+		e.text(llm.TextDelta(p), write)
 		return nil
 	case llm.Reasoning:
 		e.reason(llm.ReasoningDelta(p), write)
@@ -195,5 +191,5 @@ func (e *encoder) part(p llm.Part, write writeEvent) error {
 		}
 	case llm.Media, llm.ToolResult, llm.Unknown:
 	}
-	return fmt.Errorf("a Chat Completions answer cannot hold %s", kind(p))
+	return fmt.Errorf("a Chat Completions response cannot contain %s", kind(p))
 }

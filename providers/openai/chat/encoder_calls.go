@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// sentCall is a call that an encoder has written of.
+// sentCall is a call in the stream.
 type sentCall struct {
 	index         int // as the events have it
 	place         int // as the wire has it
@@ -19,7 +19,7 @@ type sentCall struct {
 	args          []byte // that were written
 }
 
-// callChunk is what a chunk says of a call.
+// callChunk contains what a chunk writes about a call.
 type callChunk struct {
 	first      bool
 	name, args string
@@ -52,8 +52,7 @@ func (e *encoder) callChunk(c *sentCall, say callChunk, write writeEvent) {
 	c.args = append(c.args, say.args...)
 }
 
-// start opens a call, or names the one that is open without a name, as
-// llm.Accumulator does.
+// start begins a call, or names the open call without a name, like [llm.Accumulator].
 func (e *encoder) start(ev llm.ToolCallStart, write writeEvent) {
 	e.begin(false, write)
 	for i := range e.calls {
@@ -85,8 +84,8 @@ func (e *encoder) whole(p llm.ToolCall, write writeEvent) {
 	e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Arguments, opaque: p.Opaque}, write)
 }
 
-// endCall writes what a call's end tells beside the end, which is none of this
-// wire's.
+// endCall writes the remaining arguments and the opaque data of a call. The protocol does not
+// end single calls.
 func (e *encoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
 	c := e.find(ev.Index, ev.ID, false)
 	if c == nil {
@@ -97,7 +96,7 @@ func (e *encoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
 	if ev.Arguments != "" {
 		var ok bool
 		if rest, ok = strings.CutPrefix(ev.Arguments, string(c.args)); !ok {
-			return fmt.Errorf("the end of the call %s tells other arguments than came before it, which Chat Completions cannot say", c.id)
+			return fmt.Errorf("the end of the call %s has other arguments than its deltas", c.id)
 		}
 	}
 	if rest != "" || ev.Opaque != nil {
@@ -106,8 +105,8 @@ func (e *encoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
 	return nil
 }
 
-// find returns the open call that an event names, as llm.Accumulator does: by
-// index, else by id, else the last one opened or the first unfinished one.
+// find returns the open call of an event, like [llm.Accumulator]: by index, else by id, else
+// the last or the first open one.
 func (e *encoder) find(index int, id string, last bool) *sentCall {
 	var byID, fallback *sentCall
 	for i := len(e.calls) - 1; i >= 0; i-- {

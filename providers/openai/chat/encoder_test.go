@@ -141,12 +141,12 @@ func TestChatStreamsWritten(t *testing.T) {
 
 func TestChatCannotStream(t *testing.T) {
 	for want, ev := range map[string]llm.Event{
-		"a Chat Completions answer cannot hold image/png":                                                    llm.PartDone{Part: llm.Media{MediaType: "image/png"}},
-		"a Chat Completions answer cannot hold a tool result":                                                llm.PartDone{Part: llm.ToolResult{}},
-		"a Chat Completions answer cannot hold a part of the type x":                                         llm.PartDone{Part: llm.Unknown{Kind: "x"}},
-		"a Chat Completions answer cannot hold a call that a provider ran":                                   llm.PartDone{Part: llm.ToolCall{ProviderExecuted: true}},
-		"a Chat Completions answer cannot hold nothing":                                                      llm.PartDone{},
-		"the end of the call 1 tells other arguments than came before it, which Chat Completions cannot say": llm.ToolCallEnd{Arguments: "{}"},
+		"a Chat Completions response cannot contain image/png":                                                    llm.PartDone{Part: llm.Media{MediaType: "image/png"}},
+		"a Chat Completions response cannot contain a tool result":                                                llm.PartDone{Part: llm.ToolResult{}},
+		"a Chat Completions response cannot contain a part of the type x":                                         llm.PartDone{Part: llm.Unknown{Kind: "x"}},
+		"a Chat Completions response cannot contain a call that the provider ran":                                   llm.PartDone{Part: llm.ToolCall{ProviderExecuted: true}},
+		"a Chat Completions response cannot contain nothing":                                                      llm.PartDone{},
+		"the end of the call 1 has other arguments than its deltas": llm.ToolCallEnd{Arguments: "{}"},
 	} {
 		enc := chat.Protocol{}.NewEncoder(chatAnswered)
 		write := func(string, []byte) {}
@@ -191,7 +191,7 @@ func TestChatAnswersWritten(t *testing.T) {
 		}
 	}
 	_, err := chat.Protocol{}.EncodeResponse(nil, chatAnswered, &llm.Response{Parts: chatParts(llm.Media{MediaType: "image/png"})})
-	if err == nil || err.Error() != "answer.parts[0]: a Chat Completions assistant message cannot hold image/png" {
+	if err == nil || err.Error() != "answer.parts[0]: a Chat Completions assistant message cannot contain image/png" {
 		t.Errorf("got %v", err)
 	}
 }

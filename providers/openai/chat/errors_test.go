@@ -101,9 +101,9 @@ func TestChatFinishReasons(t *testing.T) {
 		"model_context_window_exceeded": {finish: llm.FinishLength, raw: "model_context_window_exceeded"},
 		"sensitive":                     {finish: llm.FinishContentFilter, raw: "sensitive"},
 		"new":                           {finish: llm.FinishUnknown, raw: "new"},
-		"error":                         {err: "no response error: the provider gave the answer up"},
-		"network_error":                 {err: "no response network_error: the provider gave the answer up"},
-		"insufficient_system_resource":  {err: "no response insufficient_system_resource: the provider gave the answer up"},
+		"error":                         {err: "no response error: the provider aborted the response"},
+		"network_error":                 {err: "no response network_error: the provider aborted the response"},
+		"insufficient_system_resource":  {err: "no response insufficient_system_resource: the provider aborted the response"},
 	} {
 		want.parts = chatParts(chatText("Hi"))
 		turn, err := chatTurn(strings.NewReader(chatStream(chatSays(`"content":"Hi"`, word))))

@@ -10,65 +10,64 @@ import (
 	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
-// The members of an answer that llm has no field for stand in the opaque datum of its
-// message. Those that are known (see chatOwn) have their own names there, and so have
-// those that come because they were asked for. All others stand together under
-// keyChatAnswer, by the object that they are on, but for those of over maxKept bytes and
-// those beyond maxNames, which would stand in the history of every later step.
+// Members of a response without a field in llm are in the opaque data of its message. The
+// members that messageNames knows, and those that the caller asked for, have their own names.
+// The others are in keyChatAnswer, grouped by object. They are limited by [wirejson.MaxKept]
+// and [wirejson.MemberSet], because each later request of the history carries them.
 const (
 	keyAudio       = "audio"
 	keyAnnotations = "annotations"
 	keyImages      = "images"
 	keyLogprobs    = "logprobs"
 
-	keyChatAnswer = "chat_answer"
-	keyMessage    = "message"
-	keyChoice     = "choice"
-	keyResponse   = "response"
+	keyKept     = "chat_answer"
+	keyMessage  = "message"
+	keyChoice   = "choice"
+	keyResponse = "response"
 )
 
-// notKept are the members of an answer and of its choices that tell of the service
-// rather than of what was said, or nothing (quirks QO-19, QO-24).
+// notKept lists the members of a response and its choices that describe the service (quirks
+// QO-19, QO-24).
 var notKept = []string{
 	"content_filter_offsets", "content_filter_results", "created", "latency_checkpoint", "native_finish_reason", "obfuscation",
 	"prompt_filter_results", "provider", "service_tier", "system_fingerprint", "timings", "x_groq",
 }
 
-// chatKept gathers these members. What deltas say of a message is joined; of what
-// stands beside it the last word counts, since servers say it in each chunk.
+// keptMembers collects these members. Deltas of a message are joined. Of other members the last
+// value counts, because servers repeat them in each chunk.
 type keptMembers struct{ plain, audio, logprobs, message, choice, response wirejson.MemberSet }
 
-// said takes a member of a message or of a delta.
-func (k *keptMembers) said(m wirejson.Member) {
+// addMessage adds a member of a message or delta.
+func (k *keptMembers) addMessage(m wirejson.Member) {
 	switch {
 	case m.Key == keyAudio:
 		k.audio.JoinObject(m.Raw, "data", "transcript")
 	case m.Key == keyAnnotations, m.Key == keyImages, slices.Contains(messageNames.Known, m.Key):
-		k.plain.Join(m)
+		k.plain.Join(m.Key, m.Raw)
 	default:
-		k.message.Join(m)
+		k.message.Join(m.Key, m.Raw)
 	}
 }
 
-// beside takes a member of a choice.
-func (k *keptMembers) beside(m wirejson.Member) {
+// addChoice adds a member of a choice.
+func (k *keptMembers) addChoice(m wirejson.Member) {
 	if m.Key == keyLogprobs {
 		k.logprobs.JoinObject(m.Raw)
 		return
 	}
-	k.choice.Set(m)
+	k.choice.Set(m.Key, m.Raw)
 }
 
-// opaque is what was gathered, or nil.
+// opaque returns the opaque data of the response, or nil.
 func (k *keptMembers) opaque() json.RawMessage {
 	var answer wirejson.Members
-	answer.AddObject(keyMessage, k.message.Members(wirejson.MaxKept))
-	answer.AddObject(keyChoice, k.choice.Members(wirejson.MaxKept))
-	answer.AddObject(keyResponse, k.response.Members(wirejson.MaxKept))
-	out := k.plain.Members(0)
-	out.AddObject(keyAudio, k.audio.Members(0))
-	out.AddObject(keyLogprobs, k.logprobs.Members(0))
-	out.AddObject(keyChatAnswer, answer)
+	answer.AddObject(keyMessage, k.message.Sorted().Members(wirejson.MaxKept))
+	answer.AddObject(keyChoice, k.choice.Sorted().Members(wirejson.MaxKept))
+	answer.AddObject(keyResponse, k.response.Sorted().Members(wirejson.MaxKept))
+	out := k.plain.Sorted().Members(0)
+	out.AddObject(keyAudio, k.audio.Sorted().Members(0))
+	out.AddObject(keyLogprobs, k.logprobs.Sorted().Members(0))
+	out.AddObject(keyKept, answer)
 	return out.Object()
 }
 
@@ -78,7 +77,7 @@ func readKept(d *jsonio.Dec, key string) (m wirejson.Member, keep bool) {
 	return m, m.Raw != "null" && !slices.Contains(notKept, key)
 }
 
-// appendKept appends a member to those of its object that are kept.
+// appendKept reads a member and appends it if it is kept.
 func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Member {
 	if m, keep := readKept(d, key); keep {
 		return append(rest, m)
@@ -86,58 +85,54 @@ func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Me
 	return rest
 }
 
-// answered returns what was kept of an object of an answer.
-func answered(opaque json.RawMessage, object string) json.RawMessage {
-	return wirejson.Get(wirejson.Get(opaque, keyChatAnswer), object)
+// keptOf returns the kept members of an object of a response.
+func keptOf(opaque json.RawMessage, object string) json.RawMessage {
+	return wirejson.Get(wirejson.Get(opaque, keyKept), object)
 }
 
-// beside writes what stands beside what a message of the assistant says, but for its
-// own members: in an answer all that was kept of it, in a request what servers take
-// back.
+// opaque writes the opaque members of an assistant message, except own: in a response all, in a
+// request those that servers accept.
 //
-// OpenAI takes the id of a sound (API reference, "Create chat completion", the
-// assistant message), and OpenRouter its annotations of files, which it then need not
-// read again (its docs, "PDF Inputs"). Other annotations are sent to none: OpenAI's
-// requests know no such member, and Groq refuses it ("property 'annotations' is
-// unsupported").
-func (w *writer) beside(opaque json.RawMessage, own ...string) {
+// OpenAI accepts the id of audio (API reference, "Create chat completion", the assistant
+// message). OpenRouter accepts annotations of files and then does not parse them again (its
+// docs, "PDF Inputs"). Groq rejects annotations ("property 'annotations' is unsupported").
+func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 	if w.req != nil {
-		w.echo(opaque, own)
+		w.echoOpaque(opaque, own)
 		return
 	}
 	w.buf = w.appendOwn(opaque, own...)
 	for _, key := range [...]string{keyAnnotations, keyImages} {
 		if raw := wirejson.Get(opaque, key); raw != nil {
-			w.buf = wirejson.AppendMember(w.buf, key, string(raw))
+			w.buf = wirejson.AppendRaw(w.buf, key, string(raw))
 		}
 	}
-	w.buf = wirejson.AppendMembers(w.buf, answered(opaque, keyMessage))
+	w.buf = wirejson.AppendMembers(w.buf, keptOf(opaque, keyMessage))
 }
 
-func (w *writer) echo(opaque json.RawMessage, own []string) {
+func (w *writer) echoOpaque(opaque json.RawMessage, own []string) {
 	w.buf = w.appendOwn(opaque, append(own, keyAudio)...)
 	if id := wirejson.Get(wirejson.Get(opaque, keyAudio), "id"); id != nil {
 		w.raw(keyAudio, `{"id":`+string(id)+`}`)
 	}
-	var files wirejson.Members
+	var files wirejson.Elements
 	wirejson.EachElement(wirejson.Get(opaque, keyAnnotations), func(raw string) {
 		if wirejson.GetString(json.RawMessage(raw), "type") == "file" {
-			files.AddElement(raw)
+			files.Add(raw)
 		}
 	})
 	if files != nil {
-		w.raw(keyAnnotations, string(append(files, ']')))
+		w.raw(keyAnnotations, string(files.Array()))
 	}
 }
 
-// ending writes what a choice tells beside its message.
+// ending writes the members of a choice after its message.
 func (w *writer) ending(f llm.Finish) {
 	w.name(keyLogprobs)
 	w.buf = jsonio.AppendRaw(w.buf, wirejson.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)
-	w.buf = wirejson.AppendMembers(w.buf, answered(f.Opaque, keyChoice))
+	w.buf = wirejson.AppendMembers(w.buf, keptOf(f.Opaque, keyChoice))
 }
 
-// chatOwn are the members that stand beside what a message, a text, a call or media
-// of Chat Completions says.
+// messageNames are the known opaque members of messages, text, calls and media.
 var messageNames = api.MemberNames{Prefix: "chat:", Known: []string{"audio", "cache_control", "extra_content", "name", "prefix"}}

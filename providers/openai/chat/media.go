@@ -14,14 +14,14 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// anyImage is the media type of an image of which only the address is known.
+// anyImage is the media type of an image at a URL.
 const anyImage = "image/*"
 
-// unnamedFile is what a file without a name is called: OpenAI wants one.
+// unnamedFile replaces a missing file name, which OpenAI requires.
 const unnamedFile = "file"
 
-// media writes an image, a sound or a file as an element of a content. An image may
-// be elsewhere, all else has to be here.
+// media writes an image, audio or a file as an element of a content. Only images may be at a
+// URL.
 func (w *writer) media(p llm.Media) error {
 	switch {
 	case p.Data == nil && p.URL == "":
@@ -30,9 +30,9 @@ func (w *writer) media(p llm.Media) error {
 		w.image(p)
 		return nil
 	case p.Data == nil:
-		return fmt.Errorf("a Chat Completions message takes %s by its data, not by a URL", kind(p))
+		return fmt.Errorf("a Chat Completions message accepts %s by its data, not by a URL", kind(p))
 	case p.MediaType == "":
-		return errors.New("data without a media type cannot be sent")
+		return errors.New("missing media type: set Media.MediaType")
 	case strings.HasPrefix(p.MediaType, "audio/"):
 		return w.sound(p)
 	}
@@ -56,7 +56,7 @@ func (w *writer) image(p llm.Media) {
 func (w *writer) sound(p llm.Media) error {
 	format := soundFormat(p.MediaType)
 	if format == "" {
-		return fmt.Errorf("a Chat Completions message takes sound as audio/wav or audio/mpeg, not %s", p.MediaType)
+		return fmt.Errorf("a Chat Completions message accepts audio as audio/wav or audio/mpeg, not %s", p.MediaType)
 	}
 	inner := w.beginMedia("input_audio", p.Opaque)
 	w.name("data")
@@ -77,8 +77,8 @@ func soundFormat(mediaType string) string {
 	return ""
 }
 
-// beginMedia begins an element and the object of the same name in it. It returns
-// what is opaque in that.
+// beginMedia opens an element and its inner object. It returns the opaque data of the inner
+// object.
 func (w *writer) beginMedia(kind string, opaque json.RawMessage) (inner json.RawMessage) {
 	w.buf = append(w.buf, '{')
 	w.text("type", kind)
@@ -91,15 +91,15 @@ func (w *writer) endMedia(kind string, opaque, inner json.RawMessage, own ...str
 	w.buf = append(w.appendOwn(opaque, "type", kind), '}')
 }
 
-// dataURL writes the data as RFC 2397 says.
+// dataURL writes the data as a data URL (RFC 2397).
 func (w *writer) dataURL(key string, p llm.Media) {
 	w.text(key, "data:"+p.MediaType+";base64,")
 	w.buf = base64.StdEncoding.AppendEncode(w.buf[:len(w.buf)-1], p.Data)
 	w.buf = append(w.buf, '"')
 }
 
-// readMedia reads an element of such a kind: image_url, input_audio or file. What
-// Media cannot say is Unknown, such as a file by its id.
+// readMedia reads an image_url, input_audio or file element. It returns Unknown for what Media
+// cannot contain, such as a file id.
 func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	f := mediaFields{kind: kind}
 	var rest wirejson.Members
@@ -129,8 +129,7 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	return p
 }
 
-// unknownPart keeps an element as it came, with the mark of the protocol if it would
-// pass for another's without it.
+// unknownPart keeps an element unchanged. It marks the kind if another protocol would claim it.
 func unknownPart(kind, raw string) llm.Part {
 	u := llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(raw))}
 	if protocol.Omits(protocolName, llm.RoleAssistant, u) {
@@ -139,11 +138,11 @@ func unknownPart(kind, raw string) llm.Part {
 	return u
 }
 
-// mediaFields are the members of an element's inner object.
+// mediaFields contains the members of the inner object.
 type mediaFields struct {
-	kind                      string
-	url, data, format, called string
-	rest                      wirejson.Members
+	kind                    string
+	url, data, format, name string
+	rest                    wirejson.Members
 }
 
 func (f *mediaFields) read(d *jsonio.Dec) {
@@ -163,15 +162,14 @@ func (f *mediaFields) read(d *jsonio.Dec) {
 		case "input_audio.format":
 			f.format = d.String()
 		case "file.filename":
-			f.called = d.String()
+			f.name = d.String()
 		default:
 			f.rest.Add(d, key)
 		}
 	}
 }
 
-// media returns what the fields say, if Media can say it so that it is written
-// the same way again.
+// media returns the Media, and reports whether it encodes to the same element.
 func (f *mediaFields) media() (p llm.Media, ok bool) {
 	mediaType, data, inline := cutDataURL(f.url)
 	image := strings.HasPrefix(mediaType, "image/")
@@ -182,7 +180,7 @@ func (f *mediaFields) media() (p llm.Media, ok bool) {
 		return llm.Media{MediaType: anyImage, URL: f.url}, f.url != ""
 	case f.kind == "file":
 		other := mediaType != "" && !image && !strings.HasPrefix(mediaType, "audio/")
-		return llm.Media{MediaType: mediaType, Name: f.called, Data: data}, inline && other
+		return llm.Media{MediaType: mediaType, Name: f.name, Data: data}, inline && other
 	}
 	data, err := base64.StdEncoding.DecodeString(f.data)
 	switch {
@@ -194,7 +192,7 @@ func (f *mediaFields) media() (p llm.Media, ok bool) {
 	return llm.Media{MediaType: "audio/mpeg", Data: data}, f.format == "mp3"
 }
 
-// cutDataURL takes a data URL in base64 apart.
+// cutDataURL parses a data URL in base64.
 func cutDataURL(url string) (mediaType string, data []byte, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// messages writes the conversation. A tool message of several results becomes
-// several.
+// messages writes the conversation. A tool message with several results becomes several
+// messages.
 func (w *writer) messages() error {
 	if !w.asks("messages") {
 		return nil
@@ -34,7 +34,6 @@ func (w *writer) messages() error {
 	return nil
 }
 
-// systemRole is the role of the system prompt on the wire.
 func (c Protocol) systemRole() string {
 	if c.Developer {
 		return "developer"
@@ -42,13 +41,12 @@ func (c Protocol) systemRole() string {
 	return "system"
 }
 
-// message writes a message. An error begins with the part in its message, such as
-// ".parts[0]: ".
+// message writes a message. Its errors begin with the part, such as ".parts[0]: ".
 func (w *writer) message(m *llm.Message) error {
 	role := string(m.Role)
 	switch m.Role {
 	case llm.RoleAssistant:
-		return w.turn(m)
+		return w.assistantMessage(m)
 	case llm.RoleTool:
 		return w.results(m)
 	case llm.RoleSystem:
@@ -57,16 +55,16 @@ func (w *writer) message(m *llm.Message) error {
 	}
 	w.begin(role)
 	w.name("content")
-	if err := w.content(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot hold ", w.media); err != nil {
+	if err := w.parts(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot contain ", w.media); err != nil {
 		return err
 	}
 	w.end(m.Opaque, "role", "content")
 	return nil
 }
 
-// turn writes a message of the assistant, unless there is nothing in it to send: an
-// empty turn is not sent, and neither is one of which all is another provider's.
-func (w *writer) turn(m *llm.Message) error {
+// assistantMessage writes an assistant message, unless it is empty or contains only parts of
+// another provider.
+func (w *writer) assistantMessage(m *llm.Message) error {
 	before := len(w.buf)
 	w.comma()
 	w.buf = append(w.buf, '{')
@@ -74,15 +72,14 @@ func (w *writer) turn(m *llm.Message) error {
 	if err := w.assistant(m); err != nil {
 		return err
 	}
-	if string(w.buf[at:]) == emptyTurn {
+	if string(w.buf[at:]) == emptyMessage {
 		w.buf = w.buf[:before]
 	}
 	return nil
 }
 
-// emptyTurn is what a message of the assistant without anything is, behind its
-// opening brace.
-const emptyTurn = `"role":"assistant","content":""}`
+// emptyMessage is an empty assistant message after its opening brace.
+const emptyMessage = `"role":"assistant","content":""}`
 
 func (w *writer) begin(role string) {
 	w.comma()
@@ -90,13 +87,13 @@ func (w *writer) begin(role string) {
 	w.text("role", role)
 }
 
-// end ends a message with the opaque members that are not its own.
+// end ends a message with its other opaque members.
 func (w *writer) end(opaque json.RawMessage, own ...string) {
 	w.buf = append(w.appendOwn(opaque, own...), '}')
 }
 
-// results writes a message for each result. What is opaque on the tool message
-// stands on the last one, unless that has something of its own.
+// results writes a message for each result. The last one gets the opaque data of the tool
+// message, unless it has its own.
 func (w *writer) results(m *llm.Message) error {
 	for i, p := range m.Parts {
 		if protocol.Omits(protocolName, m.Role, p) {
@@ -104,12 +101,12 @@ func (w *writer) results(m *llm.Message) error {
 		}
 		r, ok := p.(llm.ToolResult)
 		if !ok {
-			return fmt.Errorf(".parts[%d]: a Chat Completions tool message can only hold results, not %s", i, kind(p))
+			return fmt.Errorf(".parts[%d]: a Chat Completions tool message contains only results, not %s", i, kind(p))
 		}
 		w.begin("tool")
 		w.text("tool_call_id", w.id(r.ID))
 		w.name("content")
-		if err := w.content(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message can only hold text, not ", nil); err != nil {
+		if err := w.parts(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message contains only text, not ", nil); err != nil {
 			return err
 		}
 		opaque := r.Opaque
@@ -121,10 +118,9 @@ func (w *writer) results(m *llm.Message) error {
 	return nil
 }
 
-// content writes texts, media and parts that are not known: none or one plain
-// text as a string, all else as an array. An empty text says nothing and is left
-// out. The error for another part is path, its number, and refusal with its kind.
-func (w *writer) content(parts []llm.Part, path, refusal string, media func(llm.Media) error) error {
+// content writes text, media and unknown parts: at most one plain text as a string, others as
+// an array. It omits empty text. Errors begin with path and the index of the part.
+func (w *writer) parts(parts []llm.Part, path, refusal string, media func(llm.Media) error) error {
 	if t, ok := onlyText(parts); ok {
 		w.buf = jsonio.AppendString(w.buf, t)
 		return nil
@@ -159,7 +155,6 @@ func (w *writer) content(parts []llm.Part, path, refusal string, media func(llm.
 	return nil
 }
 
-// textPart writes a text as an element of a content.
 func (w *writer) textPart(p llm.Text) {
 	if p.Text == "" {
 		return
@@ -175,7 +170,7 @@ func (w *writer) textPart(p llm.Text) {
 	w.buf = append(w.appendOwn(p.Opaque, "type", key), '}')
 }
 
-// onlyText returns the text of parts that are one plain text or none at all.
+// onlyText returns the text if the parts are at most one plain text.
 func onlyText(parts []llm.Part) (only string, ok bool) {
 	for _, p := range parts {
 		t, isText := p.(llm.Text)
@@ -190,7 +185,7 @@ func onlyText(parts []llm.Part) (only string, ok bool) {
 	return only, true
 }
 
-// kind is what a part is called in an error.
+// kind describes a part in an error.
 func kind(p llm.Part) string {
 	switch p := p.(type) {
 	case llm.Text:
@@ -201,7 +196,7 @@ func kind(p llm.Part) string {
 		return cmp.Or(p.MediaType, "media without a type")
 	case llm.ToolCall:
 		if p.ProviderExecuted {
-			return "a call that a provider ran"
+			return "a call that the provider ran"
 		}
 		return "a tool call"
 	case llm.ToolResult:
@@ -212,13 +207,13 @@ func kind(p llm.Part) string {
 	return "nothing"
 }
 
-// longestID is how many characters OpenAI takes as the id of a call (SO-10).
-const longestID = 40
+// maxID is the length limit of OpenAI for call ids (SO-10).
+const maxID = 40
 
-// id returns the id of a call as it is sent: the same for a call and its result.
+// id returns the id of a call in a request, equal for the call and its result.
 func (w *writer) id(id string) string {
 	if w.req == nil || w.chat.LongIDs {
 		return id
 	}
-	return api.ShortID(id, longestID)
+	return api.ShortID(id, maxID)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// wireMessage is a message as its members come, in whatever order.
+// wireMessage collects the members of a message, which have any order.
 type wireMessage struct {
 	role           string
 	content, calls []llm.Part
@@ -23,7 +23,6 @@ type wireMessage struct {
 	opaque         wirejson.Members
 }
 
-// message reads a message and adds it to the request.
 func (r *reader) message() {
 	m := wireMessage{role: r.role()}
 	r.Object()
@@ -39,7 +38,7 @@ func (r *reader) message() {
 	}
 }
 
-// role looks ahead for the role, which tells what the members before it mean.
+// role looks ahead for the role, because other members depend on it.
 func (r *reader) role() string {
 	ahead := r.Dec
 	ahead.Object()
@@ -88,7 +87,7 @@ func (r *reader) messageMember(m *wireMessage, key string) {
 	}
 }
 
-// add makes m a message of the request, or a result of its last one.
+// add adds m to the request as a message, or as a result to the last message.
 func (r *reader) add(m *wireMessage) {
 	req := r.req
 	last := len(req.Messages) - 1
@@ -129,12 +128,12 @@ func (r *reader) add(m *wireMessage) {
 	}
 }
 
-// functionCall is what a message had before there were several calls; a message of the
-// role function answers it. It has no id.
+// functionCall is the member of a message before tool_calls existed. A message with the role
+// function is its result. It has no id.
 const functionCall = "function_call"
 
-// callFunction makes the function_call of a message a call, with its place among the
-// messages for an id. Beside other calls, or in a form that is none, it stays as it is.
+// callFunction converts function_call to a call whose id contains the position of the message.
+// It stays opaque if there are tool calls too or if it is invalid.
 func (m *wireMessage) callFunction(at int) {
 	if m.function == "" {
 		return
@@ -151,7 +150,7 @@ func (m *wireMessage) callFunction(at int) {
 	m.calls = []llm.Part{c}
 }
 
-// openFunction is the id of the function_call in the last message; empty if it has none.
+// openFunction returns the id of the function_call in the last message, or "".
 func (r *reader) openFunction() string {
 	for _, m := range r.req.Messages[max(0, len(r.req.Messages)-1):] {
 		for _, c := range m.Calls() {
@@ -163,7 +162,7 @@ func (r *reader) openFunction() string {
 	return ""
 }
 
-// reasoningParts are a part for each field, the details on the last of them.
+// reasoningParts returns a part for each reasoning member. The last one has the details.
 func (m *wireMessage) reasoningParts() (parts []llm.Part) {
 	details := m.details
 	for i := len(m.reasons) - 1; i >= 0; i-- {
@@ -182,8 +181,8 @@ func (m *wireMessage) reasoningParts() (parts []llm.Part) {
 	return parts
 }
 
-// opaqueReasoning is the Opaque of reasoning that came in a field, with an array of
-// details as JSON; each may be empty.
+// opaqueReasoning returns the Opaque of reasoning in a member, with a JSON array of details.
+// Each may be empty.
 func opaqueReasoning(field, details string) json.RawMessage {
 	var out wirejson.Members
 	if field != "" {
@@ -193,8 +192,7 @@ func opaqueReasoning(field, details string) json.RawMessage {
 	return out.Object()
 }
 
-// calledName is the name of the call that a result is of, or else what the result
-// says itself.
+// calledName returns the name of the call that a result belongs to, or own.
 func (r *reader) calledName(id, own string) string {
 	for _, m := range slices.Backward(r.req.Messages) {
 		for _, p := range m.Parts {
@@ -206,7 +204,7 @@ func (r *reader) calledName(id, own string) string {
 	return own
 }
 
-// content reads the content of a message: a text, or an array of elements.
+// content reads a content: a string or an array.
 func (r *reader) content(role string) (parts []llm.Part) {
 	if r.Peek() != '[' {
 		if s := r.String(); s != "" {
@@ -221,7 +219,6 @@ func (r *reader) content(role string) (parts []llm.Part) {
 	return parts
 }
 
-// element reads an element of a content.
 func (r *reader) element(role string) llm.Part {
 	kind := r.kind()
 	switch {
@@ -269,11 +266,10 @@ func (r *reader) textElement(kind string) llm.Part {
 	}
 }
 
-// thinking reads Mistral's reasoning among the texts, if it is of the one form that
-// this codec writes.
+// thinking reads Mistral's reasoning in a content, if this codec would write it the same way.
 func (r *reader) thinking() llm.Part {
 	ahead := r.Dec
-	piece, _ := readPiece(&ahead, joinedText)
+	piece, _ := readPart(&ahead, joinedText)
 	raw := r.Raw()
 	if llm.Canonical(raw) != llm.Canonical(string(appendThinking(nil, piece.text))) {
 		return unknownPart("thinking", raw)
@@ -281,7 +277,6 @@ func (r *reader) thinking() llm.Part {
 	return llm.Reasoning{Text: piece.text, Opaque: opaqueReasoning(contentField, "")}
 }
 
-// toolCall reads a call.
 func (r *reader) toolCall() llm.Part {
 	var c llm.ToolCall
 	var rest, inner wirejson.Members
@@ -314,8 +309,7 @@ func (r *reader) toolCall() llm.Part {
 	return c
 }
 
-// called reads what is called, and returns the members that a call has no field
-// for.
+// called reads a function object and returns its other members.
 func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
 	r.Object()
 	for first := true; ; {

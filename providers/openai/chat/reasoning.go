@@ -10,32 +10,31 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// chatReasoning is the reasoning part that is open.
+// reasoningReader contains the open reasoning part.
 type reasoningReader struct {
-	whole      bool // the answer comes in one piece, and so do its details
-	open, ever bool
-	field      string // empty if the text is in the details alone
-	empty      string // a field that came without text
-	details    []detail
-	found      []wirejson.Member // of the detail at hand
+	nonStreaming  bool // the answer comes in one piece, and so do its details
+	open, emitted bool
+	field         string // empty if the text is in the details alone
+	empty         string // a field that came without text
+	details       []detail
+	members       []wirejson.Member // of the detail at hand
 }
 
-// chatDetail is one of OpenRouter's reasoning_details. A stream brings it in
-// pieces, which have its type and index again and add to its text; they go back as
-// one.
+// detail is an element of OpenRouter's reasoning_details. A stream sends it in deltas that
+// repeat its type and index. Requests contain the joined detail.
 type detail struct {
 	raw     string // as it came, while it is in one piece
 	text    []byte
 	members []wirejson.Member
 }
 
-// reason emits reasoning that came in a field, or in the details alone.
+// reason emits reasoning from a member, or from the details alone.
 func (d *decoder) reason(field, text string, emit func(llm.Event)) {
 	r := &d.reasoning
 	if r.open && r.field != "" && field != "" && r.field != field {
 		d.endReasoning(emit)
 	}
-	r.open, r.ever = true, true
+	r.open, r.emitted = true, true
 	if field != "" {
 		r.field = field
 	}
@@ -44,7 +43,7 @@ func (d *decoder) reason(field, text string, emit func(llm.Event)) {
 	}
 }
 
-// endReasoning ends the open part with what has to go back.
+// endReasoning ends the open part with its opaque data.
 func (d *decoder) endReasoning(emit func(llm.Event)) {
 	r := &d.reasoning
 	if r.open {
@@ -53,17 +52,17 @@ func (d *decoder) endReasoning(emit func(llm.Event)) {
 	}
 }
 
-// reasonForCall tells of a field of reasoning that stayed empty: with a call it
-// has to go back all the same (SO-19).
+// reasonForCall emits an empty reasoning member, because requests with a call must contain it
+// (SO-19).
 func (d *decoder) reasonForCall(emit func(llm.Event)) {
 	r := &d.reasoning
-	if r.empty == "reasoning_content" && !r.ever {
-		r.ever = true
+	if r.empty == "reasoning_content" && !r.emitted {
+		r.emitted = true
 		emit(llm.ReasoningDelta{Opaque: reasoningOpaque(r.empty, nil)})
 	}
 }
 
-// reasoningOpaque is what goes back with a reasoning part.
+// reasoningOpaque returns the opaque data of a reasoning part.
 func reasoningOpaque(field string, details []detail) json.RawMessage {
 	out := []byte{'{'}
 	if field != "" {
@@ -86,8 +85,7 @@ func reasoningOpaque(field string, details []detail) json.RawMessage {
 	return append(out, '}')
 }
 
-// addDetails reads an array of details, if there is one, and returns their text
-// and whether there are any.
+// addDetails reads an array of details. It returns their text and whether there are any.
 func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, some bool) {
 	if !there || !wirejson.BeginArray(d) {
 		return "", false
@@ -109,7 +107,7 @@ func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, so
 
 // readDetail reads the members of a detail and returns its text.
 func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
-	r.found = r.found[:0]
+	r.members = r.members[:0]
 	d.Object()
 	for first := true; ; {
 		key, ok := d.Key(&first)
@@ -120,23 +118,23 @@ func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 			ahead := *d
 			text = ahead.String()
 		}
-		r.found = append(r.found, wirejson.Member{Key: key, Raw: d.Raw()})
+		r.members = append(r.members, wirejson.Member{Key: key, Raw: d.Raw()})
 	}
 }
 
-// merge adds the detail that was read to the last one, if it goes on with it.
+// merge joins the detail with the last one, if it continues it.
 func (r *reasoningReader) merge(raw, text string) {
-	if n := len(r.details); !r.whole && n > 0 && r.details[n-1].continues(r.found) {
-		r.details[n-1].add(r.found, text)
+	if n := len(r.details); !r.nonStreaming && n > 0 && r.details[n-1].continues(r.members) {
+		r.details[n-1].add(r.members, text)
 		return
 	}
-	r.details = append(r.details, detail{raw: raw, text: []byte(text), members: slices.Clone(r.found)})
+	r.details = append(r.details, detail{raw: raw, text: []byte(text), members: slices.Clone(r.members)})
 }
 
-// maxDetail is how many members of details are put together.
+// maxDetail limits the members of joined details.
 const maxDetail = 64
 
-// continues reports whether a detail with such members goes on with c.
+// continues reports whether a detail with these members continues c.
 func (c *detail) continues(next []wirejson.Member) bool {
 	if len(c.members)+len(next) > maxDetail {
 		return false
@@ -146,8 +144,8 @@ func (c *detail) continues(next []wirejson.Member) bool {
 		find(c.members, "index") == find(next, "index") && (id == nextID || id == "" || nextID == "")
 }
 
-// add takes a further piece. Of other members what was told last counts: the
-// signature is empty until it comes.
+// add joins a further delta. Of other members the last value counts: the signature is empty
+// until it arrives.
 func (c *detail) add(next []wirejson.Member, text string) {
 	c.raw = ""
 	c.text = append(c.text, text...)
@@ -182,8 +180,7 @@ func (c *detail) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// textKey is the member of a detail that a stream adds to; kind is its type as
-// JSON.
+// textKey returns the member that a stream extends; kind is the type as JSON.
 func textKey(kind string) string {
 	switch kind {
 	case `"reasoning.text"`:
@@ -194,7 +191,6 @@ func textKey(kind string) string {
 	return ""
 }
 
-// find returns the JSON of a member; null is none.
 func find(list []wirejson.Member, key string) string {
 	for _, m := range list {
 		if m.Key == key && m.Raw != "null" {

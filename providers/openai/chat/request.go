@@ -17,37 +17,32 @@ import (
 
 const path = "/chat/completions"
 
-// EncodeRequest implements protocol.Protocol.
+// EncodeRequest implements [protocol.Protocol].
 //
-// Names of tools, descriptions and schemas that the provider may refuse are sent
-// as they are, so that its own words reach the caller; other servers take them.
-// What a model made is mended: an echoed call without a name is unnamed_tool, and
-// one whose name is of no declared tool has "_" for each character that OpenAI
-// does not take; text that is not UTF-8 has U+FFFD, and so have lone surrogates in
-// arguments.
+// Tool names, descriptions and schemas that the provider may reject are sent unchanged, so that
+// the caller sees the provider's error. Output of a model is repaired: a call without a name
+// gets unnamed_tool, other characters in the name of an undeclared tool become "_", and invalid
+// UTF-8 and lone surrogates in arguments become U+FFFD.
 func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	w := writer{chat: c, req: req, buf: []byte{'{'}}
 	if err := w.request(); err != nil {
 		return nil, err
 	}
-	return &protocol.Request{Path: path, Body: wirejson.RepairSurrogatesBytes(w.buf)}, nil
+	wirejson.RepairSurrogates(w.buf)
+	return &protocol.Request{Path: path, Body: w.buf}, nil
 }
 
-// chatWriter writes the body of a request, or the message of an answer.
+// writer writes the body of a request, or the message of a response.
 type writer struct {
 	chat Protocol
 	req  *llm.Request // nil in an answer
 	buf  []byte
 }
 
-// comma separates what comes from what stands before it in an object or array.
 func (w *writer) comma() {
-	if c := w.buf[len(w.buf)-1]; c != '{' && c != '[' {
-		w.buf = append(w.buf, ',')
-	}
+	w.buf = wirejson.AppendComma(w.buf)
 }
 
-// name begins a member.
 func (w *writer) name(key string) {
 	w.comma()
 	w.buf = append(append(append(w.buf, '"'), key...), '"', ':')
@@ -63,7 +58,7 @@ func (w *writer) raw(key, value string) {
 	w.buf = append(w.buf, value...)
 }
 
-// asks reports whether the codec writes the member key: if Extra has none.
+// asks reports whether the codec writes a member: it does unless Extra has it.
 func (w *writer) asks(key string) bool {
 	_, told := w.req.Extra[key]
 	return !told
@@ -82,8 +77,8 @@ func (w *writer) request() error {
 	return nil
 }
 
-// tools writes the tools and what is asked of them, which OpenAI refuses without
-// any (SO-12, SO-18).
+// tools writes the tools and their options. OpenAI rejects the options without tools (SO-12,
+// SO-18).
 func (w *writer) tools() error {
 	if len(w.req.Tools) > 0 && w.asks("tools") {
 		w.raw("tools", "[")
@@ -101,7 +96,7 @@ func (w *writer) tools() error {
 			return nil
 		case llm.ChooseRequired, llm.ChooseTool:
 		}
-		return fmt.Errorf("tool_choice: %s cannot be asked for without tools", w.req.ToolChoice)
+		return fmt.Errorf("tool_choice: %s requires tools: add a tool", w.req.ToolChoice)
 	}
 	if p := w.req.Settings.ParallelToolCalls; p != nil && w.asks("parallel_tool_calls") {
 		w.raw("parallel_tool_calls", strconv.FormatBool(*p))
@@ -120,7 +115,7 @@ func (w *writer) tool(t llm.Tool) error {
 	}
 	if t.Parameters != nil {
 		if !jsonio.Valid(t.Parameters) {
-			return fmt.Errorf("the parameters of %s are not JSON; give a JSON Schema", t.Name)
+			return fmt.Errorf("the parameters of %s are not JSON: set a JSON Schema", t.Name)
 		}
 		w.name("parameters")
 		w.buf = jsonio.AppendRaw(w.buf, api.Parameters(t.Parameters))
@@ -157,7 +152,7 @@ func (w *writer) settings() error {
 			continue
 		}
 		if math.IsNaN(*m.value) || math.IsInf(*m.value, 0) {
-			return fmt.Errorf("%s: %v is no number that JSON can say", m.key, *m.value)
+			return fmt.Errorf("%s: %v is not a JSON number", m.key, *m.value)
 		}
 		w.raw(m.key, strconv.FormatFloat(*m.value, 'g', -1, 64))
 	}
@@ -178,7 +173,7 @@ func (w *writer) settings() error {
 	return nil
 }
 
-// maxTokens is the name of the member that bounds the output.
+// maxTokens returns the name of the member with the token limit.
 func (c Protocol) maxTokens() string {
 	if c.MaxTokens {
 		return "max_tokens"
@@ -186,14 +181,14 @@ func (c Protocol) maxTokens() string {
 	return "max_completion_tokens"
 }
 
-// outputName is the name that OpenAI wants for a schema of the answer.
+// outputName is the name of the output schema, which OpenAI requires.
 const outputName = "answer"
 
-// output writes the form of the answer. Usage has to be asked for in a stream.
+// output writes the response format. A stream has usage only on request.
 func (w *writer) output() error {
 	if schema := w.req.Settings.OutputSchema; schema != nil && w.asks("response_format") {
 		if !jsonio.Valid(schema) {
-			return fmt.Errorf("settings.output_schema: not JSON; give a JSON Schema")
+			return fmt.Errorf("settings.output_schema: not JSON: set a JSON Schema")
 		}
 		w.name("response_format")
 		w.buf = appendFormat(w.buf, schema)
@@ -212,7 +207,7 @@ func (w *writer) output() error {
 
 const usageInStream = `{"include_usage":true}`
 
-// appendFormat appends the response format of a schema; it is strict if it can be.
+// appendFormat appends the response format of a schema. It is strict if the schema allows it.
 func appendFormat(dst []byte, schema json.RawMessage) []byte {
 	dst = append(dst, `{"type":"json_schema","json_schema":{"name":"`+outputName+`","strict":`...)
 	dst = strconv.AppendBool(dst, api.FollowsStrict(schema))
@@ -220,7 +215,7 @@ func appendFormat(dst []byte, schema json.RawMessage) []byte {
 	return append(dst, '}', '}')
 }
 
-// extra writes what only the provider knows; null leaves a member out.
+// extra writes the members of Extra, except null.
 func (w *writer) extra() error {
 	for _, key := range slices.Sorted(maps.Keys(w.req.Extra)) {
 		raw := w.req.Extra[key]

@@ -12,21 +12,19 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// DecodeRequest implements protocol.Protocol. The path is not looked at: the
-// body has all.
+// DecodeRequest implements [protocol.Protocol]. It ignores the path.
 //
-// A first message of the system's role with one plain text is Request.System; a
-// system or developer message of another kind stays a message. Tool messages in
-// a row are one. A function_call, as it was before there were several, is a call with
-// an id of its own, and the message of the role function behind it the result;
-// EncodeRequest writes them as tool calls are now. What differs from what EncodeRequest was given is what the wire
-// does not say: the order of reasoning, texts and calls, empty texts, IsError,
-// the type of an image elsewhere, names of tools on results (they are those of
-// the calls), Minted and ProviderID, and a choice of tools where there are none.
+// A first system message with one plain text becomes Request.System; other system and developer
+// messages stay messages. Tool messages in a row become one. A function_call becomes a call
+// with a generated id, and the following message with the role function becomes its result.
+// EncodeRequest writes both in the current format. The result differs from the request that
+// EncodeRequest encoded in what the protocol omits: the order of reasoning, text and calls,
+// empty text, IsError, the media type of images at URLs, tool names on results (they are those
+// of the calls), IDGenerated and ProviderID, and a tool choice without tools.
 //
-// Known members in a form that the request cannot keep, and all that are not
-// known, are in Extra, so that EncodeRequest writes them again; a stream without
-// usage has null for stream_options there. Null members are left out.
+// Extra contains unknown members and known ones that Request cannot represent, so that
+// EncodeRequest writes them again. A stream without usage has stream_options null there. Null
+// members are omitted.
 func (c Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	if !jsonio.ValidUTF8(body) {
 		return nil, errors.New("the request is not UTF-8")
@@ -34,23 +32,23 @@ func (c Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	r := reader{Dec: jsonio.NewDec(string(body)), chat: c, req: &llm.Request{ResponseMode: llm.NonStreaming}}
 	r.request()
 	if err := r.End(); err != nil {
-		return nil, fmt.Errorf("the request is none of Chat Completions: %w", err)
+		return nil, fmt.Errorf("invalid Chat Completions request: %w", err)
 	}
 	return r.req, nil
 }
 
-// chatReader reads the body of a request.
+// reader reads the body of a request.
 type reader struct {
 	jsonio.Dec
 	chat Protocol
 	req  *llm.Request
-	// What only counts together with other members.
+	// These members depend on others.
 	choice, parallel, options string
-	bound, other              int64 // of the output, by the codec's name for it and by the other
-	otherName                 string
+	limit, otherLimit         int64 // of the output, by the codec's name for it and by the other
+	otherLimitName            string
 }
 
-// keep puts the text of a value into Extra.
+// keep adds a member to Extra.
 func (r *reader) keep(key, raw string) {
 	if r.Err() != nil {
 		return
@@ -92,9 +90,9 @@ func (r *reader) member(key string) {
 	case "parallel_tool_calls":
 		r.parallel = r.Raw()
 	case r.chat.maxTokens():
-		r.bound = r.Int()
+		r.limit = r.Int()
 	case "max_tokens", "max_completion_tokens":
-		r.other, r.otherName = r.Int(), key
+		r.otherLimit, r.otherLimitName = r.Int(), key
 	case "temperature":
 		s.Temperature = new(r.Float())
 	case "top_p":
@@ -129,8 +127,7 @@ func (r *reader) stop() {
 	}
 }
 
-// format reads the form of the answer; what is not that of a schema as this
-// codec writes it is kept.
+// format reads the response format. Extra keeps it if this codec would write it differently.
 func (r *reader) format() {
 	raw := r.Raw()
 	schema := wirejson.Get(wirejson.Get(json.RawMessage(raw), "json_schema"), "schema")
@@ -143,8 +140,7 @@ func (r *reader) format() {
 	r.keep("response_format", raw)
 }
 
-// tools reads the tools. If there is one that llm.Tool does not say all of, all
-// are kept too.
+// tools reads the tools. Extra keeps all of them if Tool cannot represent one.
 func (r *reader) tools() {
 	from := r.Offset()
 	exact := r.Array()
@@ -161,8 +157,7 @@ func (r *reader) tools() {
 	}
 }
 
-// tool reads a tool, and reports whether it is a function and whether t says all
-// of it.
+// tool reads a tool, and reports whether it is a function and whether t represents all of it.
 func (r *reader) tool() (t llm.Tool, function, whole bool) {
 	whole = true
 	r.Object()
@@ -186,7 +181,7 @@ func (r *reader) tool() (t llm.Tool, function, whole bool) {
 	}
 }
 
-// function reads a function's definition, and reports whether t says all of it.
+// function reads a function, and reports whether t represents all of it.
 func (r *reader) function(t *llm.Tool) (whole bool) {
 	whole = true
 	r.Object()
@@ -212,14 +207,14 @@ func (r *reader) function(t *llm.Tool) (whole bool) {
 	}
 }
 
-// settle takes what only counts together with other members.
+// settle handles the members that depend on others.
 func (r *reader) settle() {
 	s := &r.req.Settings
-	s.MaxTokens = int(cmp.Or(r.bound, r.other))
-	if r.other != 0 {
-		r.keep(r.otherName, strconv.FormatInt(r.other, 10))
-		if r.bound != 0 {
-			r.keep(r.chat.maxTokens(), strconv.FormatInt(r.bound, 10))
+	s.MaxTokens = int(cmp.Or(r.limit, r.otherLimit))
+	if r.otherLimit != 0 {
+		r.keep(r.otherLimitName, strconv.FormatInt(r.otherLimit, 10))
+		if r.limit != 0 {
+			r.keep(r.chat.maxTokens(), strconv.FormatInt(r.limit, 10))
 		}
 	}
 	tools := len(r.req.Tools) > 0
@@ -248,7 +243,7 @@ func (r *reader) settle() {
 	}
 }
 
-// readToolChoice reads a choice that llm.ToolChoice can say; others are not ok.
+// readToolChoice reads a tool choice. It returns false if ToolChoice cannot represent it.
 func readToolChoice(raw string) (c llm.ToolChoice, ok bool) {
 	switch raw {
 	case `"auto"`:

@@ -9,12 +9,11 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// EncodeResponse implements protocol.Protocol. Reasoning comes before text, text
-// before calls. Opaque data of texts, and usage that is not told, do not stand
-// in an answer.
+// EncodeResponse implements [protocol.Protocol]. Reasoning comes before text, text before
+// calls. It omits the opaque data of text.
 func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
 	w := writer{chat: c, buf: append(dst, '{')}
-	w.answer(a, "chat.completion")
+	w.head(a, "chat.completion")
 	w.raw("choices", `[{"index":0,"message":{`)
 	m := t.Message()
 	if err := w.assistant(&m); err != nil {
@@ -25,18 +24,18 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	w.usage(t.Usage)
 	w.raw("service_tier", `"default"`)
 	w.raw("system_fingerprint", "null")
-	return append(wirejson.AppendMembers(w.buf, answered(t.Opaque, keyResponse)), '}'), nil
+	return append(wirejson.AppendMembers(w.buf, keptOf(t.Opaque, keyResponse)), '}'), nil
 }
 
-// answer writes what an answer says of itself.
-func (w *writer) answer(a protocol.ResponseMeta, object string) {
+// head writes the id, type, time and model.
+func (w *writer) head(a protocol.ResponseMeta, object string) {
 	w.text("id", a.ID)
 	w.text("object", object)
 	w.number("created", a.Created)
 	w.text("model", a.Model)
 }
 
-// finish writes the finish reason: the provider's own word, if there is one.
+// finish writes the finish reason, raw if it is set.
 func (w *writer) finish(reason llm.FinishReason, raw string) {
 	switch {
 	case raw != "":
@@ -50,7 +49,7 @@ func (w *writer) finish(reason llm.FinishReason, raw string) {
 	}
 }
 
-// usage writes the counts. Only some servers tell of what was written to a cache.
+// usage writes the usage. Only some servers report cache writes.
 func (w *writer) usage(u llm.Usage) {
 	w.raw("usage", "{")
 	w.number("prompt_tokens", u.InputTokens)

@@ -8,20 +8,20 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// callState is what is known of a call while it is streamed.
+// callState is the state of a call during the stream.
 type callState struct {
-	index  int    // in the events; 0 before the call is announced
-	id     string // call_id
-	named  bool
-	joined []byte // of the deltas
-	shown  int    // how much of joined was emitted
-	told   string // arguments of their own "done" event
-	done   string // arguments of output_item.done
-	last   string // arguments in the output of the last event
+	index    int    // in the events; 0 before the call is announced
+	id       string // call_id
+	named    bool
+	deltas   []byte // of the deltas
+	emitted  int    // how much of joined was emitted
+	ownDone  string // arguments of their own "done" event
+	itemDone string // arguments of output_item.done
+	terminal string // arguments in the output of the last event
 }
 
-// named announces a call, once; a name that comes later is told when it comes.
-func (s *decoder) named(it *openItem, from *item) {
+// startCall emits the start of a call once, and its name when it arrives.
+func (s *decoder) startCall(it *openItem, from *item) {
 	if it.call.index != 0 {
 		if !it.call.named && from.name != "" {
 			it.call.named = true
@@ -30,87 +30,85 @@ func (s *decoder) named(it *openItem, from *item) {
 		return
 	}
 	s.calls++
-	s.called = true
+	s.hasCall = true
 	it.call.index, it.call.id, it.call.named = s.calls, from.callID, from.name != ""
 	c := from.call()
 	s.emit(llm.ToolCallStart{Index: it.call.index, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
-	s.show(it)
+	s.emitArguments(it)
 }
 
-// show emits what came of the arguments since the last time.
-func (s *decoder) show(it *openItem) {
+// emitArguments emits the arguments that arrived since the last time.
+func (s *decoder) emitArguments(it *openItem) {
 	c := &it.call
-	if c.index == 0 || c.shown == len(c.joined) {
+	if c.index == 0 || c.emitted == len(c.deltas) {
 		return
 	}
-	s.emit(llm.ToolCallDelta{Index: c.index, Arguments: string(c.joined[c.shown:])})
-	c.shown = len(c.joined)
+	s.emit(llm.ToolCallDelta{Index: c.index, Arguments: string(c.deltas[c.emitted:])})
+	c.emitted = len(c.deltas)
 }
 
-// args takes a piece of the arguments.
-func (s *decoder) args(ev *event, kind string) {
+// argumentsDelta handles a delta of the arguments.
+func (s *decoder) argumentsDelta(ev *event, kind string) {
 	it := s.open(ev.index, kind)
-	it.call.joined = append(it.call.joined, ev.delta...)
+	it.call.deltas = append(it.call.deltas, ev.delta...)
 	if it.call.index == 0 || ev.delta == "" {
 		return
 	}
 	s.emit(llm.ToolCallDelta{Index: it.call.index, Arguments: ev.delta})
-	it.call.shown = len(it.call.joined)
+	it.call.emitted = len(it.call.deltas)
 }
 
-// argsDone takes the whole arguments as their own event tells them.
-func (s *decoder) argsDone(ev *event, kind string) {
+// argumentsDone handles the event with the complete arguments.
+func (s *decoder) argumentsDone(ev *event, kind string) {
 	it := s.open(ev.index, kind)
-	it.call.told = ev.text
+	it.call.ownDone = ev.text
 	s.advance(it, ev.text)
 }
 
-// advance emits what whole arguments have beyond the pieces that came, if they
-// begin with them (quirk QR-06).
+// advance emits the rest of complete arguments, if they begin with the deltas so far (quirk
+// QR-06).
 func (s *decoder) advance(it *openItem, whole string) {
 	c := &it.call
-	if isWhole(whole, it.kind) && strings.HasPrefix(whole, string(c.joined)) {
-		c.joined = append(c.joined, whole[len(c.joined):]...)
-		s.show(it)
+	if isComplete(whole, it.kind) && strings.HasPrefix(whole, string(c.deltas)) {
+		c.deltas = append(c.deltas, whole[len(c.deltas):]...)
+		s.emitArguments(it)
 	}
 }
 
-// isWhole reports whether arguments are one JSON object; what a custom tool gets is
-// any text.
-func isWhole(args, kind string) bool {
+// isComplete reports whether arguments are a JSON object, or any text for a custom tool.
+func isComplete(args, kind string) bool {
 	return kind == kindCustomCall && args != "" || jsonio.IsObject(args)
 }
 
-// endCall ends a call. Of the several tellings of its arguments the one that came
-// last in the answer and is whole counts (quirk QR-05). A call that the provider did
-// not end stays without an end, so that the turn says so (QR-04).
+// endCall ends a call. Several events repeat its arguments; the last complete ones count (quirk
+// QR-05). A call that the provider did not end gets no end (QR-04).
 func (s *decoder) endCall(it *openItem) {
 	it.added.kind = it.kind
-	s.named(it, &it.added)
+	s.startCall(it, &it.added)
 	c := &it.call
-	best := c.best(it.kind)
-	if len(c.joined) == 0 {
-		c.joined = []byte(best)
-		s.show(it)
+	best := c.finalArguments(it.kind)
+	if len(c.deltas) == 0 {
+		c.deltas = []byte(best)
+		s.emitArguments(it)
 	}
 	end := llm.ToolCallEnd{Index: c.index}
-	if best != string(c.joined) {
+	if best != string(c.deltas) {
 		end.Arguments = best
-		s.emit(llm.Warning{Code: WarnArguments, Message: "the arguments of " + c.id + " came in several forms that differ; the last whole one was kept"})
+		s.emit(llm.Warning{Code: WarnArguments, Message: "the arguments of " + c.id + " differ between events; the last complete ones were kept"})
 	}
 	if it.finished || end.Arguments != "" {
 		s.emit(end)
 	}
 }
 
-// best returns the telling that counts. If none is whole, it is what was streamed, or
-// what is told where nothing was.
-func (c *callState) best(kind string) string {
-	joined := string(c.joined)
-	for _, args := range []string{c.last, c.done, c.told, joined} {
-		if isWhole(args, kind) {
+// finalArguments returns the arguments that count. If none are complete, these are the deltas,
+// or else any others.
+func (c *callState) finalArguments(kind string) string {
+	joined := string(c.deltas)
+	for _, args := range []string{c.terminal, c.itemDone, c.ownDone, joined} {
+		if isComplete(args, kind) {
 			return args
 		}
 	}
-	return cmp.Or(joined, c.told, c.done, c.last)
+	return cmp.Or(joined, c.ownDone, c.itemDone, c.terminal)
 }

@@ -12,49 +12,48 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// WarnArguments is the code of the warning that a call's arguments came in several
-// forms that differ (quirk QR-05).
+// WarnArguments is the code of the warning that events contain different arguments for a call
+// (quirk QR-05).
 const WarnArguments = "conflicting_arguments"
 
-// NewDecoder implements protocol.Protocol.
+// NewDecoder implements [protocol.Protocol].
 func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 
-// responsesDecoder reads a streamed answer. An item is known by its output_index;
-// item_id is not looked at, since some servers change it with every event (quirk
-// QR-09). A call ends at the end of the answer, because its arguments are told up to
-// four times, and what the last event says of them counts most (QR-05).
+// decoder reads a stream. The output_index identifies an item. The decoder ignores item_id,
+// because some servers change it with every event (quirk QR-09). A call ends with the response,
+// because up to four events repeat its arguments and the last one counts (QR-05).
 type decoder struct {
-	emit    func(llm.Event) // of the Event or End that is running
-	mem     jsonio.Arena
-	items   []openItem
-	places  map[int64]int // of the last item at each index
-	speaker int           // the place of the last message or reasoning, if there is one
-	calls   int           // that were started
-	called  bool          // there is a call that the loop has to answer
-	ended   bool
-	id      string
-	model   string
+	emit     func(llm.Event) // of the Event or End that is running
+	mem      jsonio.Arena
+	items    []openItem
+	places   map[int64]int // of the last item at each index
+	textItem int           // the place of the last message or reasoning, if there is one
+	calls    int           // that were started
+	hasCall  bool          // there is a call that the loop has to answer
+	ended    bool
+	id       string
+	model    string
 }
 
-// openItem is an item of the answer that began.
+// openItem is an item that began.
 type openItem struct {
 	index    int64
 	kind     string
 	closed   bool // its parts have ended; no deltas are taken for it
 	finished bool // output_item.done came for it
 
-	spoke   bool // text or reasoning of it was emitted
-	section int64
-	refusal bool
-	opaque  wirejson.Members // of the item, for its texts
-	notes   wirejson.Members // of the piece of content that ended last
-	added   item             // as output_item.added told it
-	summary [][]byte         // of reasoning, as it was streamed
+	hasText     bool // text or reasoning of it was emitted
+	section     int64
+	refusal     bool
+	opaque      wirejson.Members // of the item, for its texts
+	partMembers wirejson.Members // of the piece of content that ended last
+	added       item             // as output_item.added told it
+	summary     [][]byte         // of reasoning, as it was streamed
 
 	call callState
 }
 
-// The kinds of event that tell of the answer before its end.
+// Event types with a response before its end.
 const (
 	kindCreated    = "response.created"
 	kindInProgress = "response.in_progress"
@@ -68,14 +67,14 @@ type event struct {
 	index    int64  // output_index
 	section  int64  // content_index or summary_index
 	item     item
-	part     contentPiece
+	part     contentPart
 	response jsonio.Dec
-	fault    string // raw
+	errorRaw string // raw
 	has      struct{ item, response bool }
 	raw      string
 }
 
-// Event implements protocol.Decoder.
+// Event implements [protocol.Decoder].
 func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	s.emit = emit
 	if string(data) == "[DONE]" {
@@ -87,7 +86,7 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	}
 	ev, err := s.read(name, data)
 	if err != nil {
-		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, protocol.Beginning(data))
+		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, wirejson.Beginning(data))
 	}
 	if done, err = s.event(&ev); err != nil {
 		return false, err
@@ -96,12 +95,12 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	return done, nil
 }
 
-// read reads an event. Data are the caller's: of an event that passes, which most are,
-// nothing but its delta is copied.
+// read reads an event. The caller reuses data. Of the frequent transient events, read copies
+// only the delta.
 func (s *decoder) read(name string, data []byte) (ev event, err error) {
-	if passes(kindAtFront(data)) {
+	if isTransient(kindAtFront(data)) {
 		ev, err = s.readText(name, jsonio.View(data))
-		if err == nil && passes(ev.kind) {
+		if err == nil && isTransient(ev.kind) {
 			ev.delta = strings.Clone(ev.delta)
 			return ev, nil
 		}
@@ -109,8 +108,7 @@ func (s *decoder) read(name string, data []byte) (ev event, err error) {
 	return s.readText(name, string(data))
 }
 
-// kindAtFront is the kind of an event if it stands before all else, as the provider
-// writes it.
+// kindAtFront returns the type of an event if it is the first member.
 func kindAtFront(data []byte) string {
 	d := jsonio.NewDec(jsonio.View(data))
 	first := true
@@ -120,13 +118,13 @@ func kindAtFront(data []byte) string {
 	return ""
 }
 
-// passes reports whether no more is kept of a kind of event than its delta, or what
-// event clones.
-func passes(kind string) bool {
+// isTransient reports whether the decoder keeps only the delta of an event, or what event
+// clones.
+func isTransient(kind string) bool {
 	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
 }
 
-// latest is what a text is now, in memory of its own, if it is told.
+// latest returns a copy of now, or was if now is empty.
 func latest(was, now string) string {
 	if now == "" || now == was {
 		return was
@@ -145,7 +143,6 @@ func (s *decoder) readText(name, text string) (event, error) {
 	return ev, d.End()
 }
 
-// read reads the members of an event.
 func (ev *event) read(d *jsonio.Dec) {
 	d.Object()
 	for first := true; ; {
@@ -172,7 +169,7 @@ func (ev *event) read(d *jsonio.Dec) {
 			d.Skip()
 		case "part":
 			if d.Peek() == '{' {
-				ev.part = readContentPiece(d)
+				ev.part = readContentPart(d)
 				continue
 			}
 			d.Skip()
@@ -180,14 +177,14 @@ func (ev *event) read(d *jsonio.Dec) {
 			ev.response, ev.has.response = *d, d.Peek() == '{'
 			d.Skip()
 		case "error":
-			ev.fault = d.Raw()
+			ev.errorRaw = d.Raw()
 		default:
 			d.Skip()
 		}
 	}
 }
 
-// event takes an event. What is not known is passed over.
+// event handles an event. It skips unknown ones.
 func (s *decoder) event(ev *event) (done bool, err error) {
 	switch ev.kind {
 	case "response.output_text.delta":
@@ -200,18 +197,18 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 		s.textDone(ev, true)
 	case "response.content_part.done":
 		if it := s.at(ev.index); it != nil {
-			it.notes = ev.part.opaque
+			it.partMembers = ev.part.opaque
 		}
 	case summaryDelta, "response.reasoning_text.delta":
-		s.thought(ev)
+		s.reasoningDelta(ev)
 	case "response.function_call_arguments.delta":
-		s.args(ev, kindCall)
+		s.argumentsDelta(ev, kindCall)
 	case "response.custom_tool_call_input.delta":
-		s.args(ev, kindCustomCall)
+		s.argumentsDelta(ev, kindCustomCall)
 	case "response.function_call_arguments.done":
-		s.argsDone(ev, kindCall)
+		s.argumentsDone(ev, kindCall)
 	case "response.custom_tool_call_input.done":
-		s.argsDone(ev, kindCustomCall)
+		s.argumentsDone(ev, kindCustomCall)
 	case "response.output_item.added":
 		if ev.has.item {
 			s.added(ev)
@@ -221,7 +218,7 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 			return false, s.done(ev)
 		}
 	case kindCreated, kindInProgress:
-		r, err := ev.about()
+		r, err := ev.readResponse()
 		s.id, s.model = latest(s.id, r.id), latest(s.model, r.model)
 		return false, err
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -232,12 +229,11 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 	return false, nil
 }
 
-// failed takes an event that tells an error, in an object of its own or beside the
-// type.
+// failed handles an error event, with or without an error object.
 func (s *decoder) failed(ev *event) (bool, error) {
-	if ev.fault != "" && ev.fault != "null" {
+	if ev.errorRaw != "" && ev.errorRaw != "null" {
 		var r response
-		r.failed(ev.fault)
+		r.failed(ev.errorRaw)
 		return false, r.failure
 	}
 	t, ok := api.ReadError(ev.raw)
@@ -250,8 +246,8 @@ func (s *decoder) failed(ev *event) (bool, error) {
 	return false, t.APIError(0)
 }
 
-// about reads the response that an event tells of.
-func (ev *event) about() (response, error) {
+// readResponse reads the response in an event.
+func (ev *event) readResponse() (response, error) {
 	if !ev.has.response {
 		return response{}, nil
 	}
@@ -262,9 +258,9 @@ func (ev *event) about() (response, error) {
 	return r, nil
 }
 
-// terminal takes the event that ends the answer.
+// terminal handles the last event.
 func (s *decoder) terminal(ev *event) (bool, error) {
-	r, err := ev.about()
+	r, err := ev.readResponse()
 	if err != nil {
 		return false, err
 	}
@@ -285,7 +281,7 @@ func (s *decoder) terminal(ev *event) (bool, error) {
 	return true, nil
 }
 
-// End implements protocol.Decoder.
+// End implements [protocol.Decoder].
 func (s *decoder) End(emit func(llm.Event)) error {
 	s.emit = emit
 	if !s.ended {

@@ -14,18 +14,17 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// NewEncoder implements protocol.Protocol. The stream is as OpenAI writes it, from
-// response.created to response.completed, response.incomplete or response.failed.
-// Items without an id get one that is made from the answer's and their place. A call
-// without an end gets no output_item.done, and an answer without a Finish ends with
-// [DONE] alone.
+// NewEncoder implements [protocol.Protocol]. The stream goes from response.created to
+// response.completed, response.incomplete or response.failed. Items without an id get one from
+// the response id and their position. A call without an end gets no output_item.done. A
+// response without [llm.Finish] ends with only [DONE].
 func (Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
-	return &encoder{answer: a}
+	return &encoder{meta: a}
 }
 
-// EncodeResponse implements protocol.Protocol.
+// EncodeResponse implements [protocol.Protocol].
 func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
-	e := encoder{answer: a}
+	e := encoder{meta: a}
 	for i, p := range t.Parts {
 		if err := e.Event(llm.PartDone{Part: p}, nil); err != nil {
 			return nil, fmt.Errorf("parts[%d]: %w", i, err)
@@ -37,9 +36,9 @@ func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 	return e.appendResponse(dst, e.status()), nil
 }
 
-// responsesEncoder writes a streamed answer, or without a write only gathers it.
+// encoder writes a stream. If write is nil, it only collects the items.
 type encoder struct {
-	answer   protocol.ResponseMeta
+	meta     protocol.ResponseMeta
 	write    func(name string, data []byte)
 	sequence int64
 	items    []*outItem
@@ -58,7 +57,7 @@ type outItem struct {
 	closed bool
 
 	refusal bool   // of a message
-	spoke   bool   // a piece of content or of the summary was begun
+	hasText bool   // a piece of content or of the summary was begun
 	text    []byte // of a message or reasoning; of a call its arguments
 
 	index        int // of a call's events
@@ -67,7 +66,7 @@ type outItem struct {
 	final []byte // what it is once it is done
 }
 
-// Event implements protocol.Encoder.
+// Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
 	e.write = write
 	e.start()
@@ -77,12 +76,12 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 			e.text(ev)
 		}
 	case llm.ReasoningDelta:
-		e.thought(ev)
+		e.reasoning(ev)
 	case llm.ToolCallStart:
 		e.call(ev)
 	case llm.ToolCallDelta:
 		if it := e.find(ev.Index, ev.ID, true); it != nil {
-			e.args(it, ev.Arguments)
+			e.arguments(it, ev.Arguments)
 		}
 	case llm.ToolCallEnd:
 		if it := e.find(ev.Index, ev.ID, false); it != nil {
@@ -102,7 +101,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	return nil
 }
 
-// End implements protocol.Encoder.
+// End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
 	e.write = write
 	e.start()
@@ -118,33 +117,32 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// send writes an event whose members f appends, each with the comma before it.
+// send writes an event; f appends its members.
 func (e *encoder) send(kind string, f func(dst []byte) []byte) {
 	if e.write == nil {
 		return
 	}
-	e.buf = f(appendFirst(e.buf[:0], "type", kind))
-	e.buf = append(appendInt(e.buf, "sequence_number", e.sequence), '}')
+	e.buf = f(wirejson.AppendString(append(e.buf[:0], '{'), "type", kind))
+	e.buf = append(wirejson.AppendInt(e.buf, "sequence_number", e.sequence), '}')
 	e.sequence++
 	e.write(kind, e.buf)
 }
 
-// about writes an event about a piece of an item.
-func (e *encoder) about(it *outItem, kind, section string, f func(dst []byte) []byte) {
+// partEvent writes an event about a part of an item.
+func (e *encoder) partEvent(it *outItem, kind, section string, f func(dst []byte) []byte) {
 	e.send(kind, func(dst []byte) []byte {
-		dst = appendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
+		dst = wirejson.AppendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
 		if section != "" {
-			dst = appendInt(dst, section, 0)
+			dst = wirejson.AppendInt(dst, section, 0)
 		}
 		return f(dst)
 	})
 }
 
-// delta writes an event with a piece of a text. The real ones are padded to hide
-// the length of the piece.
+// delta writes a delta event. OpenAI pads deltas to hide their length.
 func (e *encoder) delta(it *outItem, kind, section, text string) {
 	const padding = "0123456789abcdef"
-	e.about(it, kind, section, func(dst []byte) []byte {
+	e.partEvent(it, kind, section, func(dst []byte) []byte {
 		if kind == "response.output_text.delta" {
 			dst = append(dst, `,"logprobs":[]`...)
 		}
@@ -152,7 +150,7 @@ func (e *encoder) delta(it *outItem, kind, section, text string) {
 	})
 }
 
-// start writes how a stream begins.
+// start writes the first events of a stream.
 func (e *encoder) start() {
 	if e.sequence > 0 {
 		return
@@ -164,34 +162,32 @@ func (e *encoder) start() {
 	}
 }
 
-// begin begins an item; the message or reasoning that is open ends. Whole is how it
-// is written while nothing of it has come; nil means as it is.
+// begin begins an item and ends the open message or reasoning.
 func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	e.closeTexts()
 	it.place = len(e.items)
 	if it.id = wirejson.GetString(it.opaque, "id"); it.id == "" {
-		it.id = prefix + strings.TrimPrefix(e.answer.ID, "resp_") + "_" + strconv.Itoa(it.place)
+		it.id = prefix + strings.TrimPrefix(e.meta.ID, "resp_") + "_" + strconv.Itoa(it.place)
 	}
 	e.items = append(e.items, it)
 	e.item("response.output_item.added", it, it.append(nil, "in_progress"))
 	return it
 }
 
-// item writes an event about a whole item.
+// item writes an event with a whole item.
 func (e *encoder) item(kind string, it *outItem, text []byte) {
 	e.send(kind, func(dst []byte) []byte {
-		return appendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
+		return wirejson.AppendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
 	})
 }
 
-// done ends an item.
 func (e *encoder) done(it *outItem) {
 	it.closed = true
 	it.final = it.append(nil, "completed")
 	e.item("response.output_item.done", it, it.final)
 }
 
-// closeTexts ends the message or the reasoning that is open.
+// closeTexts ends the open message or reasoning.
 func (e *encoder) closeTexts() {
 	for _, it := range e.items {
 		if !it.closed && !isCall(it.kind) {
@@ -200,7 +196,7 @@ func (e *encoder) closeTexts() {
 	}
 }
 
-// status is how the response ended.
+// status returns the status of the response.
 func (e *encoder) status() string {
 	switch e.finish.Reason {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown:
@@ -212,37 +208,33 @@ func (e *encoder) status() string {
 	return "completed"
 }
 
-// appendResponse appends the response object.
 func (e *encoder) appendResponse(dst []byte, status string) []byte {
 	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(appendFirst(dst, "id", e.answer.ID), "object", "response")
-	dst = appendInt(dst, "created_at", e.answer.Created)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", e.meta.ID), "object", "response")
+	dst = wirejson.AppendInt(dst, "created_at", e.meta.Created)
 	dst = append(wirejson.AppendString(dst, "status", status), `,"background":false`...)
 	if status == "completed" {
-		dst = appendInt(dst, "completed_at", e.answer.Created)
+		dst = wirejson.AppendInt(dst, "completed_at", e.meta.Created)
 	}
 	dst = append(dst, `,"error":`...)
 	if status == "failed" {
-		dst = append(wirejson.AppendString(appendFirst(dst, "code", "server_error"), "message", e.finish.Message), '}')
+		dst = append(wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "code", "server_error"), "message", e.finish.Message), '}')
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"incomplete_details":`...)
 	if reason := e.reason(); status == statusIncomplete && reason != "" {
-		dst = append(appendFirst(dst, "reason", reason), '}')
+		dst = append(wirejson.AppendString(append(dst, '{'), "reason", reason), '}')
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"instructions":null,"max_output_tokens":null`...)
-	dst = append(wirejson.AppendString(dst, "model", e.answer.Model), `,"output":[`...)
-	for i, it := range e.items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	dst = append(wirejson.AppendString(dst, "model", e.meta.Model), `,"output":[`...)
+	for _, it := range e.items {
 		if it.final == nil {
 			it.final = it.append(nil, statusIncomplete)
 		}
-		dst = append(dst, it.final...)
+		dst = append(wirejson.AppendComma(dst), it.final...)
 	}
 	dst = append(dst, `],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`...)
 	if inProgress {
@@ -254,7 +246,7 @@ func (e *encoder) appendResponse(dst []byte, status string) []byte {
 	return append(wirejson.AppendMembers(dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
-// reason is why the response is incomplete.
+// reason returns why the response is incomplete.
 func (e *encoder) reason() string {
 	switch e.finish.Reason {
 	case llm.FinishLength:
@@ -270,23 +262,19 @@ func appendUsage(dst []byte, u llm.Usage) []byte {
 	dst = jsonio.AppendInt(append(dst, `{"input_tokens":`...), u.InputTokens)
 	dst = jsonio.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.CacheReadInputTokens)
 	if u.CacheCreationInputTokens != 0 {
-		dst = appendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
+		dst = wirejson.AppendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
 	}
 	dst = jsonio.AppendInt(append(dst, `},"output_tokens":`...), u.OutputTokens)
 	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.ReasoningOutputTokens)
 	return append(jsonio.AppendInt(append(dst, `},"total_tokens":`...), u.Total()), '}')
 }
 
-func appendInt(dst []byte, key string, n int64) []byte {
-	return jsonio.AppendInt(wirejson.AppendKey(dst, key), n)
-}
-
-// madeUp is the encrypted content of reasoning that has no opaque data.
-func madeUp(id string) string {
+// placeholder returns encrypted content for reasoning without opaque data.
+func placeholder(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
 
-// find returns the call that an event names, as an llm.Accumulator does.
+// find returns the call of an event, like [llm.Accumulator].
 func (e *encoder) find(index int, id string, last bool) *outItem {
 	var byID, fallback *outItem
 	for _, it := range slices.Backward(e.items) {

@@ -282,8 +282,8 @@ func codesOf(warnings []llm.Warning, code string) (out string) {
 
 func TestResponsesEncoderRefuses(t *testing.T) {
 	for want, p := range map[string]llm.Part{
-		"an answer cannot hold media":        llm.Media{URL: "u"},
-		"an answer has no result of its own": llm.ToolResult{ID: "x"},
+		"a response contains no media":        llm.Media{URL: "u"},
+		"a response contains no tool result": llm.ToolResult{ID: "x"},
 		"is not a JSON object":               llm.Unknown{Kind: "x", Raw: raw(`[]`)},
 	} {
 		err := responses.Protocol{}.NewEncoder(answer).Event(llm.PartDone{Part: p}, func(string, []byte) {})

@@ -21,7 +21,7 @@ type inputWriter struct {
 	custom map[string]bool // call ids of custom calls
 }
 
-// encodeInput returns the array of items that messages are.
+// encodeInput returns the array of items for messages.
 func encodeInput(messages []llm.Message) ([]byte, error) {
 	const each = 256 // bytes, at least usually, of a message
 	w := inputWriter{dst: make([]byte, 0, each*(1+len(messages))), seen: map[string]bool{}, custom: map[string]bool{}}
@@ -38,7 +38,7 @@ func encodeInput(messages []llm.Message) ([]byte, error) {
 func (w *inputWriter) message(m *llm.Message) error {
 	switch m.Role {
 	case llm.RoleUser, llm.RoleSystem:
-		return w.said(m)
+		return w.userMessage(m)
 	case llm.RoleAssistant:
 		return w.assistant(m.Parts)
 	case llm.RoleTool:
@@ -52,24 +52,22 @@ func (w *inputWriter) message(m *llm.Message) error {
 		}
 		return nil
 	}
-	return fmt.Errorf(".role: there is no role %q", m.Role)
+	return fmt.Errorf(".role: unknown role %q", m.Role)
 }
 
-// next begins another element of an array.
+// next begins an element of an array.
 func (w *inputWriter) next() {
-	if w.dst[len(w.dst)-1] != '[' {
-		w.dst = append(w.dst, ',')
-	}
+	w.dst = wirejson.AppendComma(w.dst)
 }
 
-// said writes a message of the user or the system.
-func (w *inputWriter) said(m *llm.Message) error {
+// userMessage writes a user or system message.
+func (w *inputWriter) userMessage(m *llm.Message) error {
 	w.next()
 	role := string(m.Role)
 	if r := wirejson.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
 		role = r
 	}
-	w.dst = appendFirst(w.dst, "role", role)
+	w.dst = wirejson.AppendString(append(w.dst, '{'), "role", role)
 	w.itemID(m.Opaque, messageID)
 	w.dst = itemNames.Append(w.dst, m.Opaque, func(key string) bool {
 		return key == "role" || key == "id" || key == "type" || key == "content" || key == "status"
@@ -86,17 +84,16 @@ func (w *inputWriter) said(m *llm.Message) error {
 	return nil
 }
 
-// itemID writes the id of an item, if it has one that begins as those of its kind do
-// (SR-05), that does not stand in the request already (SR-04) and that is not empty
-// (SR-06).
+// itemID writes the id of an item, if it has the prefix of its kind (SR-05) and is not in the
+// request yet (SR-04, SR-06).
 func (w *inputWriter) itemID(opaque json.RawMessage, prefix string) {
-	if id := idOf(opaque, prefix); id != "" && !w.seen[id] {
+	if id := knownID(opaque, prefix); id != "" && !w.seen[id] {
 		w.seen[id] = true
 		w.dst = wirejson.AppendString(w.dst, "id", id)
 	}
 }
 
-// How the ids of items begin.
+// Prefixes of item ids.
 const (
 	messageID   = "msg"
 	reasoningID = "rs"
@@ -104,16 +101,16 @@ const (
 	customID    = "ct"
 )
 
-// idOf returns the id of an item if it begins so. Servers that imitate the provider's
-// make others, which it would refuse.
-func idOf(opaque json.RawMessage, prefix string) string {
+// knownID returns the id of an item if it has the prefix. OpenAI rejects the ids of
+// OpenAI-compatible servers.
+func knownID(opaque json.RawMessage, prefix string) string {
 	if id := wirejson.GetString(opaque, "id"); strings.HasPrefix(id, prefix) {
 		return id
 	}
 	return ""
 }
 
-// soleText returns the text of parts that are no more than one text.
+// soleText returns the text if the parts are at most one text.
 func soleText(parts []llm.Part) (string, bool) {
 	switch len(parts) {
 	case 0:
@@ -125,12 +122,11 @@ func soleText(parts []llm.Part) (string, bool) {
 	return "", false
 }
 
-// content writes an array of pieces.
 func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 	w.dst = append(w.dst, '[')
 	for i, p := range parts {
 		w.next()
-		if err := w.piece(p, sound); err != nil {
+		if err := w.contentPart(p, sound); err != nil {
 			return fmt.Errorf("%s[%d]%w", path, i, err)
 		}
 	}
@@ -138,12 +134,12 @@ func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
 	return nil
 }
 
-// piece writes what a user or a tool says.
-func (w *inputWriter) piece(p llm.Part, sound bool) error {
+// contentPart writes a part of a user or tool message.
+func (w *inputWriter) contentPart(p llm.Part, sound bool) error {
 	switch p := p.(type) {
 	case llm.Text:
-		w.dst = wirejson.AppendString(appendFirst(w.dst, "type", "input_text"), "text", p.Text)
-		w.dst = append(contentNames.Append(w.dst, p.Opaque, ownPiece), '}')
+		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", "input_text"), "text", p.Text)
+		w.dst = append(contentNames.Append(w.dst, p.Opaque, isPartMember), '}')
 		return nil
 	case llm.Media:
 		return w.media(&p, sound)
@@ -151,11 +147,11 @@ func (w *inputWriter) piece(p llm.Part, sound bool) error {
 		return w.unknown(p)
 	case llm.Reasoning, llm.ToolCall, llm.ToolResult:
 	}
-	return fmt.Errorf(": %s cannot stand here; only text and media can", partName(p))
+	return fmt.Errorf(": %s is not allowed here: use text or media", partName(p))
 }
 
-// ownPiece are the members of a piece of content that this package writes.
-func ownPiece(key string) bool {
+// isPartMember reports whether this package writes a member of a content part.
+func isPartMember(key string) bool {
 	switch key {
 	case "type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio":
 		return true
@@ -167,11 +163,11 @@ func (w *inputWriter) unknown(p llm.Unknown) error {
 	if err := protocol.CheckUnknown(protocolName, p); err != nil {
 		return fmt.Errorf(": %w", err)
 	}
-	w.dst = wirejson.AppendRepaired(w.dst, p.Raw)
+	w.dst = wirejson.AppendValue(w.dst, p.Raw)
 	return nil
 }
 
-// partName is what a part is called in an error.
+// partName describes a part in an error.
 func partName(p llm.Part) string {
 	switch p.(type) {
 	case llm.Text:
@@ -189,22 +185,22 @@ func partName(p llm.Part) string {
 	}
 }
 
-// media writes an image, a file or a sound.
+// media writes an image, a file or audio.
 func (w *inputWriter) media(m *llm.Media, sound bool) error {
 	fileID := wirejson.GetString(m.Opaque, "file_id")
 	if m.Data == nil && m.URL == "" && fileID == "" {
-		return fmt.Errorf(": the media has neither data nor a URL; load what is kept beside the trace")
+		return fmt.Errorf(": the media has neither data nor a URL: load the content")
 	}
 	switch {
 	case strings.HasPrefix(m.MediaType, "image/"):
-		w.dst = appendFirst(w.dst, "type", "input_image")
+		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_image")
 		w.source("image_url", "image_url", m)
 	case strings.HasPrefix(m.MediaType, "audio/"):
-		if err := w.sound(m, sound); err != nil {
+		if err := w.audio(m, sound); err != nil {
 			return err
 		}
 	default:
-		w.dst = appendFirst(w.dst, "type", "input_file")
+		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_file")
 		name := m.Name
 		if name == "" && m.Data != nil {
 			name = fileName(m.MediaType)
@@ -214,11 +210,11 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 		}
 		w.source("file_data", "file_url", m)
 	}
-	w.dst = append(contentNames.Append(w.dst, m.Opaque, ownPiece), '}')
+	w.dst = append(contentNames.Append(w.dst, m.Opaque, isPartMember), '}')
 	return nil
 }
 
-// source writes where the bytes of media are.
+// source writes the data or URL of media.
 func (w *inputWriter) source(dataKey, urlKey string, m *llm.Media) {
 	switch {
 	case m.Data != nil:
@@ -231,16 +227,16 @@ func (w *inputWriter) source(dataKey, urlKey string, m *llm.Media) {
 	}
 }
 
-func (w *inputWriter) sound(m *llm.Media, allowed bool) error {
-	for _, s := range sounds {
+func (w *inputWriter) audio(m *llm.Media, allowed bool) error {
+	for _, s := range audioFormats {
 		if s.mediaType == m.MediaType && m.Data != nil && allowed {
-			w.dst = append(appendFirst(w.dst, "type", "input_audio"), `,"input_audio":{"data":"`...)
+			w.dst = append(wirejson.AppendString(append(w.dst, '{'), "type", "input_audio"), `,"input_audio":{"data":"`...)
 			w.dst = append(base64.StdEncoding.AppendEncode(w.dst, m.Data), `","format":"`...)
 			w.dst = append(append(w.dst, s.format...), `"}`...)
 			return nil
 		}
 	}
-	return fmt.Errorf(": the Responses API takes sound from the user only, as the data of audio/wav or audio/mpeg, not %s", m.MediaType)
+	return fmt.Errorf(": the Responses API accepts audio only in user messages, as audio/wav or audio/mpeg data, not %s", m.MediaType)
 }
 
 // toolPart writes a part of a tool message.
@@ -253,10 +249,10 @@ func (w *inputWriter) toolPart(p llm.Part) error {
 		return w.unknown(p)
 	case llm.Text, llm.Reasoning, llm.Media, llm.ToolCall:
 	}
-	return fmt.Errorf(": %s cannot stand in a tool message; only results can", partName(p))
+	return fmt.Errorf(": %s is not allowed in a tool message: use results", partName(p))
 }
 
-// result writes the output of a call: a text, or pieces of content.
+// result writes the output of a call.
 func (w *inputWriter) result(r *llm.ToolResult) error {
 	id, err := callID(r.ID)
 	if err != nil {
@@ -267,7 +263,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	if w.custom[r.ID] || wirejson.GetString(r.Opaque, "type") == kindCustomOutput {
 		kind = kindCustomOutput
 	}
-	w.dst = appendFirst(w.dst, "type", kind)
+	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
 	w.itemID(r.Opaque, "")
 	w.dst = wirejson.AppendString(w.dst, "call_id", id)
 	w.dst = wirejson.AppendKey(w.dst, "output")
@@ -276,23 +272,23 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	} else if err := w.content(r.Content, ".content", false); err != nil {
 		return err
 	}
-	w.dst = append(itemNames.Append(w.dst, r.Opaque, ownItem), '}')
+	w.dst = append(itemNames.Append(w.dst, r.Opaque, isItemMember), '}')
 	return nil
 }
 
-// maxCallID is how long a call id may be (SR-15).
+// maxCallID is the length limit of call ids (SR-15).
 const maxCallID = 64
 
-// callID returns the id of a call as it is sent: the same for a call and its result.
+// callID returns the id of a call in a request, equal for the call and its result.
 func callID(id string) (string, error) {
 	if id == "" {
-		return "", errors.New(": the call has no id; give it one, and its result the same")
+		return "", errors.New(": missing call id: set it on the call and its result")
 	}
 	return api.ShortID(id, maxCallID), nil
 }
 
-// ownItem are the members of an item that this package writes.
-func ownItem(key string) bool {
+// isItemMember reports whether this package writes a member of an item.
+func isItemMember(key string) bool {
 	switch key {
 	case "type", "id", "call_id", "name", "arguments", "input", "output", "status", "role", "content":
 		return true

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// input reads the input: one text of the user, or items.
+// input reads the input: one user message as a string, or items.
 func (r *requestReader) input(d *jsonio.Dec) {
 	if d.Peek() == '"' {
 		r.req.Messages = []llm.Message{llm.User(d.String())}
@@ -27,7 +27,7 @@ func (r *requestReader) input(d *jsonio.Dec) {
 	}
 }
 
-// item adds an item to the messages. Calls has the calls so far, by their ids.
+// item adds an item to the messages. Calls contains the earlier calls by id.
 func (r *requestReader) item(it *item, calls map[string]*item) error {
 	switch it.kind {
 	case kindMessage:
@@ -43,7 +43,7 @@ func (r *requestReader) item(it *item, calls map[string]*item) error {
 	case kindOutput, kindCustomOutput:
 		return r.result(it, calls[it.callID])
 	}
-	if c, ok := it.ranItself(); ok {
+	if c, ok := it.hostedCall(); ok {
 		r.add(llm.RoleAssistant, c)
 		return nil
 	}
@@ -51,7 +51,7 @@ func (r *requestReader) item(it *item, calls map[string]*item) error {
 	return nil
 }
 
-// roleOf tells who says an item of a kind that nothing else is known of.
+// roleOf returns the role for an item of an unknown kind.
 func roleOf(kind string) llm.Role {
 	switch kind {
 	case "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_approval_response":
@@ -60,7 +60,7 @@ func roleOf(kind string) llm.Role {
 	return llm.RoleAssistant
 }
 
-// add adds a part to the last message, if it is of this role, or to a new one.
+// add adds a part to the last message if it has the role, or to a new one.
 func (r *requestReader) add(role llm.Role, p llm.Part) {
 	list := &r.req.Messages
 	if n := len(*list); n == 0 || (*list)[n-1].Role != role {
@@ -70,7 +70,6 @@ func (r *requestReader) add(role llm.Role, p llm.Part) {
 	m.Parts = append(m.Parts, p)
 }
 
-// message adds a message item.
 func (r *requestReader) message(it *item) error {
 	switch it.role {
 	case "user", "system", "developer":
@@ -84,19 +83,18 @@ func (r *requestReader) message(it *item) error {
 		r.req.Messages = append(r.req.Messages, llm.Message{Role: role, Parts: parts, Opaque: it.opaque.Object()})
 		return err
 	case "assistant":
-		parts, err := it.said()
+		parts, err := it.assistantParts()
 		for _, p := range parts {
 			r.add(llm.RoleAssistant, p)
 		}
 		return err
 	}
 	at := it.content
-	at.Fail("a message has the role " + string(quoted(it.role)) + ", which is none of user, assistant, system and developer")
+	at.Fail("a message has the role " + string(quoted(it.role)) + ": want user, assistant, system or developer")
 	return at.Err()
 }
 
-// parts returns the content of a message that is not the assistant's, or of an
-// output.
+// parts returns the content of a user or system message.
 func (it *item) parts() ([]llm.Part, error) { return readContent(&it.content, it.has.content) }
 
 func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
@@ -112,15 +110,15 @@ func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
 	var parts []llm.Part
 	d.Array()
 	for first := true; d.More(&first); {
-		p := readContentPiece(d)
-		parts = append(parts, marked(p.part()))
+		p := readContentPart(d)
+		parts = append(parts, markUnknown(p.part()))
 	}
 	return parts, d.Err()
 }
 
-// said returns the texts of an assistant's message; each has the opaque data of the
-// item and its own. What is no text is Unknown.
-func (it *item) said() ([]llm.Part, error) {
+// assistantParts returns the parts of an assistant message. Each text has the opaque data of
+// the item and its own.
+func (it *item) assistantParts() ([]llm.Part, error) {
 	if !it.has.content || it.content.Peek() == '"' {
 		parts, err := it.parts()
 		if len(parts) == 1 {
@@ -128,12 +126,12 @@ func (it *item) said() ([]llm.Part, error) {
 		}
 		return parts, err
 	}
-	pieces, err := it.pieces()
+	pieces, err := it.contentParts()
 	var parts []llm.Part
 	for i := range pieces {
 		part := pieces[i].part()
 		if t, ok := part.(llm.Text); ok {
-			t.Opaque = joined(it.opaque, pieces[i].opaque)
+			t.Opaque = joinMembers(it.opaque, pieces[i].opaque)
 			part = t
 		}
 		parts = append(parts, part)
@@ -141,21 +139,21 @@ func (it *item) said() ([]llm.Part, error) {
 	return parts, err
 }
 
-// pieces returns the pieces of a message's content; a text has none.
-func (it *item) pieces() (out []contentPiece, err error) {
+// contentParts returns the content of a message. A string has none.
+func (it *item) contentParts() (out []contentPart, err error) {
 	d := it.content
 	if !it.has.content || d.Peek() == '"' {
 		return nil, nil
 	}
 	d.Array()
 	for first := true; d.More(&first); {
-		out = append(out, readContentPiece(&d))
+		out = append(out, readContentPart(&d))
 	}
 	return out, d.Err()
 }
 
-// joined returns an object of the members of both; nil if there are none.
-func joined(a, b wirejson.Members) json.RawMessage {
+// joinMembers returns an object with the members of both, or nil.
+func joinMembers(a, b wirejson.Members) json.RawMessage {
 	o := append(wirejson.Members(nil), a...)
 	if len(a) > 0 && len(b) > 0 {
 		o = append(o, ',')
@@ -164,7 +162,7 @@ func joined(a, b wirejson.Members) json.RawMessage {
 	return append(o, b...).Object()
 }
 
-// result adds an output, and the name of the call that it answers.
+// result adds an output with the name of its call.
 func (r *requestReader) result(it, call *item) error {
 	content, err := readContent(&it.output, it.has.output)
 	out := llm.ToolResult{ID: it.callID, Content: content}

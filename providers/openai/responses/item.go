@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// item is an item of a request's input or of an answer's output.
+// item is an item of a request's input or a response's output.
 type item struct {
 	kind   string
 	id     string
@@ -19,7 +19,7 @@ type item struct {
 	status string
 	callID string
 	name   string
-	// args are the arguments of a call, or the input of a custom one.
+	// args are the arguments of a call or the input of a custom one.
 	args    string
 	content jsonio.Dec // stands before the value
 	summary jsonio.Dec
@@ -29,7 +29,7 @@ type item struct {
 	raw     string           // all of it
 }
 
-// The kinds of items that are more to this package than their text.
+// Kinds of items that this package interprets.
 const (
 	kindMessage      = "message"
 	kindReasoning    = "reasoning"
@@ -39,11 +39,11 @@ const (
 	kindCustomOutput = "custom_tool_call_output"
 )
 
-// statusIncomplete is the status of an item, or a response, that was cut.
+// statusIncomplete is the status of a truncated item or response.
 const statusIncomplete = "incomplete"
 
-// readItem reads an item; content, summary and output are left for when its kind
-// is known, which may be its last member.
+// readItem reads an item. It leaves content, summary and output unread, because the type may be
+// the last member.
 func readItem(d *jsonio.Dec) (it item) {
 	from := d.Offset()
 	d.Object()
@@ -96,24 +96,23 @@ func (it *item) member(d *jsonio.Dec, key string) {
 	}
 }
 
-// call returns the call that the item is.
+// call returns the item as a call.
 func (it *item) call() llm.ToolCall {
 	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
 	if it.kind == kindCustomCall {
-		c.Opaque = joined(wirejson.Members(`{"type":"custom_tool_call"`), it.opaque)
+		c.Opaque = joinMembers(wirejson.Members(`{"type":"custom_tool_call"`), it.opaque)
 	}
 	return c
 }
 
-// reasoning returns the reasoning that the item is. Its text is that of the
-// summary, or else of the content, which only open models show. The whole item
-// but its type and status is opaque.
+// reasoning returns the item as reasoning. The text is the summary, or else the content, which
+// only open models send. Other members are opaque.
 func (it *item) reasoning() (llm.Reasoning, error) {
 	out := llm.Reasoning{}
 	o := it.opaque
 	if it.has.summary {
 		ahead := it.summary
-		out.Text = readThoughts(&ahead)
+		out.Text = readSummary(&ahead)
 		if err := ahead.Err(); err != nil {
 			return out, err
 		}
@@ -121,7 +120,7 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 	}
 	if it.has.content {
 		ahead := it.content
-		text := readThoughts(&ahead)
+		text := readSummary(&ahead)
 		if err := ahead.Err(); err != nil {
 			return out, err
 		}
@@ -137,26 +136,25 @@ func (it *item) reasoning() (llm.Reasoning, error) {
 	return out, nil
 }
 
-// thoughtGap stands between the parts of a summary.
-const thoughtGap = "\n\n"
+// summarySeparator separates the parts of a summary.
+const summarySeparator = "\n\n"
 
-// readThoughts reads an array of {"type":"summary_text","text":…} or the like.
-func readThoughts(d *jsonio.Dec) string {
+// readSummary reads an array of objects with a text.
+func readSummary(d *jsonio.Dec) string {
 	var text strings.Builder
 	d.Array()
 	for n, first := 0, true; d.More(&first); n++ {
 		if n > 0 {
-			text.WriteString(thoughtGap)
+			text.WriteString(summarySeparator)
 		}
-		p := readContentPiece(d)
+		p := readContentPart(d)
 		text.WriteString(p.text)
 	}
 	return text.String()
 }
 
-// ranItself returns the call that an item stands for which the provider ran on
-// its side, and whether it is one.
-func (it *item) ranItself() (llm.ToolCall, bool) {
+// hostedCall returns the item as a call that the provider ran, and whether it is one.
+func (it *item) hostedCall() (llm.ToolCall, bool) {
 	switch it.kind {
 	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
 	default:
@@ -172,14 +170,13 @@ func (it *item) ranItself() (llm.ToolCall, bool) {
 	return c, true
 }
 
-// unknown returns the item as it is.
+// unknown returns the whole item as an unknown part.
 func (it *item) unknown() llm.Part {
-	return marked(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
+	return markUnknown(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
 }
 
-// marked returns a part of an unknown kind with the mark of the protocol, if it would
-// pass for another's without it. Other parts stay as they are.
-func marked(p llm.Part) llm.Part {
+// markUnknown marks the kind of an unknown part if another protocol would claim it.
+func markUnknown(p llm.Part) llm.Part {
 	if u, ok := p.(llm.Unknown); ok && protocol.Omits(protocolName, llm.RoleAssistant, u) {
 		u.Kind = protocol.ResponsesMark + u.Kind
 		return u
@@ -187,8 +184,8 @@ func marked(p llm.Part) llm.Part {
 	return p
 }
 
-// contentPiece is a piece of the content of a message or of an output.
-type contentPiece struct {
+// contentPart is a part of the content of a message or an output.
+type contentPart struct {
 	kind     string
 	text     string
 	url      string // of an image or a file, as a data URL too
@@ -199,7 +196,7 @@ type contentPiece struct {
 	raw      string
 }
 
-func readContentPiece(d *jsonio.Dec) (p contentPiece) {
+func readContentPart(d *jsonio.Dec) (p contentPart) {
 	from := d.Offset()
 	d.Object()
 	for first := true; ; {
@@ -235,7 +232,7 @@ func readContentPiece(d *jsonio.Dec) (p contentPiece) {
 	return p
 }
 
-func (p *contentPiece) audio(d *jsonio.Dec) {
+func (p *contentPart) audio(d *jsonio.Dec) {
 	if d.Peek() != '{' {
 		d.Skip()
 		return
@@ -257,9 +254,8 @@ func (p *contentPiece) audio(d *jsonio.Dec) {
 	}
 }
 
-// part returns the part that the piece is; what no field takes as it is stays
-// Unknown.
-func (p *contentPiece) part() llm.Part {
+// part returns the content part as an llm.Part, Unknown if no other type represents it.
+func (p *contentPart) part() llm.Part {
 	switch p.kind {
 	case "input_text", "output_text", "text":
 		return llm.Text{Text: p.text, Opaque: p.opaque.Object()}
@@ -267,7 +263,7 @@ func (p *contentPiece) part() llm.Part {
 		return llm.Text{Text: p.text, Refusal: true, Opaque: p.opaque.Object()}
 	case "input_image":
 		m := llm.Media{MediaType: "image/*", URL: p.url}
-		if p.takes(&m, p.url) {
+		if p.fill(&m, p.url) {
 			return m
 		}
 	case "input_file":
@@ -275,14 +271,14 @@ func (p *contentPiece) part() llm.Part {
 		if strings.HasSuffix(p.filename, ".pdf") {
 			m.MediaType = "application/pdf"
 		}
-		if p.takes(&m, p.data) {
+		if p.fill(&m, p.data) {
 			if m.Name == fileName(m.MediaType) && m.Data != nil {
 				m.Name = ""
 			}
 			return m
 		}
 	case "input_audio":
-		for _, s := range sounds {
+		for _, s := range audioFormats {
 			if data, err := base64.StdEncoding.DecodeString(p.data); err == nil && s.format == p.format && p.data != "" {
 				return llm.Media{MediaType: s.mediaType, Data: data, Opaque: p.opaque.Object()}
 			}
@@ -291,9 +287,8 @@ func (p *contentPiece) part() llm.Part {
 	return llm.Unknown{Kind: p.kind, Raw: wirejson.Compact(p.raw)}
 }
 
-// takes puts what the piece holds or points to into m, and reports whether m then
-// says all of it.
-func (p *contentPiece) takes(m *llm.Media, data string) bool {
+// fill sets the data or URL of m, and reports whether m represents the whole part.
+func (p *contentPart) fill(m *llm.Media, data string) bool {
 	m.Opaque = p.opaque.Object()
 	if !strings.HasPrefix(data, "data:") {
 		return m.URL != "" && (data == "" || data == m.URL) || data == "" && wirejson.GetString(m.Opaque, "file_id") != ""
@@ -307,12 +302,12 @@ func (p *contentPiece) takes(m *llm.Media, data string) bool {
 	return base64.StdEncoding.EncodeToString(b) == body
 }
 
-// sounds are the forms of sound that the protocol takes.
-var sounds = []struct{ mediaType, format string }{
+// audioFormats are the audio types of the protocol.
+var audioFormats = []struct{ mediaType, format string }{
 	{"audio/wav", "wav"}, {"audio/mpeg", "mp3"}, {"audio/x-wav", "wav"}, {"audio/mp3", "mp3"},
 }
 
-// fileName is the name of a file that has none; the protocol wants one.
+// fileName returns a name for a file without one, because the protocol requires it.
 func fileName(mediaType string) string {
 	if mediaType == "application/pdf" {
 		return "file.pdf"

@@ -7,7 +7,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
-// responsesDec returns a decoder of a body.
+// newDec returns a reader of a body.
 func newDec(body []byte) (jsonio.Dec, error) {
 	if jsonio.ValidUTF8(body) {
 		return jsonio.NewDec(string(body)), nil
@@ -22,9 +22,9 @@ func newDec(body []byte) (jsonio.Dec, error) {
 	}
 }
 
-// responsesOwn are those of the items of Responses.
+// itemNames are the known opaque members of items.
 var itemNames = api.MemberNames{Prefix: "responses:", Known: []string{"action", "content", "encrypted_content", "id", "namespace", "phase", "summary"}}
 
-// pieceOwn are those of the pieces of their content. A text of the assistant has them
-// beside those of its item.
+// contentNames are the known opaque members of content parts. Text of the assistant has them in
+// addition to those of its item.
 var contentNames = api.MemberNames{Prefix: "responses_content:", Known: []string{"annotations", "detail", "file_id", "logprobs"}}

@@ -94,7 +94,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 		stream(messageAdded, textDelta(0, "x"), `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":7}}`):         "expected an array at item.content",
 		stream(`{"type":"response.reasoning_text.delta","delta":"x"}`, `{"type":"response.output_item.done","item":{"type":"reasoning","summary":1}}`): "expected an array at item.summary",
 		stream(messageAdded, textDelta(0, "x"), `{"type":"response.completed","response":{"output":[{"type":"message","content":7}]}}`):                "expected an array at response.output[0].content",
-		stream(`{"type":"response.failed"}`):   "the response failed, and the provider does not say why",
+		stream(`{"type":"response.failed"}`):   "the response failed without a message",
 		stream(`{"type":"error"}`):             "no response",
 		stream(`{"message":"Out of memory."}`): "Out of memory.",
 	} {
@@ -112,17 +112,17 @@ func TestResponsesBrokenStreams(t *testing.T) {
 
 func TestResponsesBrokenAnswers(t *testing.T) {
 	for body, want := range map[string]string{
-		``:               "the answer is empty",
-		`{"output":[1]}`: "openai-responses: the answer: expected an object at output[0]",
-		`{"output":1}`:   "openai-responses: the answer: expected an array at output",
-		`{"output":[{},{"type":"reasoning","summary":1}]}`: "openai-responses: the answer: output[1]: expected an array at output[1].summary",
-		`{"output":[],"status":"comp`:                      "the answer is none that the protocol knows",
-		`{"output":[],"status":"failed"}`:                  "the response failed, and the provider does not say why",
+		``:               "the response is empty",
+		`{"output":[1]}`: "openai-responses: the response: expected an object at output[0]",
+		`{"output":1}`:   "openai-responses: the response: expected an array at output",
+		`{"output":[{},{"type":"reasoning","summary":1}]}`: "openai-responses: the response: output[1]: expected an array at output[1].summary",
+		`{"output":[],"status":"comp`:                      "the response does not have the format of the protocol",
+		`{"output":[],"status":"failed"}`:                  "the response failed without a message",
 		`{"status":"failed","error":{"code":"c"}}`:         "no response c",
 		`{"error":{"message":"m","status":503}}`:           "status 503 503: m",
 		`{"object":"error","message":"m","code":400}`:      "status 400 400: m",
-		`{"detail":""}`:         "the answer is none that the protocol knows",
-		"{\"status\":\"\xff\"}": "the answer is none that the protocol knows",
+		`{"detail":""}`:         "the response does not have the format of the protocol",
+		"{\"status\":\"\xff\"}": "the response does not have the format of the protocol",
 	} {
 		if _, err := readAnswer(body); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", body, err, want)

@@ -9,18 +9,18 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// text writes a piece of text.
+// text writes a text delta.
 func (e *encoder) text(ev llm.TextDelta) {
 	it := e.last(kindMessage)
 	if it == nil || it.refusal != ev.Refusal {
 		it = e.begin(&outItem{kind: kindMessage, opaque: ev.Opaque, refusal: ev.Refusal}, "msg_")
-		e.about(it, "response.content_part.added", "content_index", func(dst []byte) []byte {
-			return it.appendPiece(append(dst, `,"part":`...), "")
+		e.partEvent(it, "response.content_part.added", "content_index", func(dst []byte) []byte {
+			return it.appendContent(append(dst, `,"part":`...), "")
 		})
 	}
 	if ev.Text != "" {
 		it.text = append(it.text, ev.Text...)
-		e.delta(it, "response."+it.speech()+".delta", "content_index", ev.Text)
+		e.delta(it, "response."+it.textEvent()+".delta", "content_index", ev.Text)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
@@ -28,7 +28,7 @@ func (e *encoder) text(ev llm.TextDelta) {
 	}
 }
 
-// last returns the last item if it is an open one of this kind.
+// last returns the last item if it is open and of this kind.
 func (e *encoder) last(kind string) *outItem {
 	if n := len(e.items); n > 0 {
 		if it := e.items[n-1]; it.kind == kind && !it.closed {
@@ -38,25 +38,25 @@ func (e *encoder) last(kind string) *outItem {
 	return nil
 }
 
-// speech is what the events of a message's text are called.
-func (it *outItem) speech() string {
+// textEvent returns the name in the events of a message's text.
+func (it *outItem) textEvent() string {
 	if it.refusal {
 		return "refusal"
 	}
 	return "output_text"
 }
 
-// thought writes a piece of reasoning.
-func (e *encoder) thought(ev llm.ReasoningDelta) {
+// reasoning writes a reasoning delta.
+func (e *encoder) reasoning(ev llm.ReasoningDelta) {
 	const added = "response.reasoning_summary_part.added"
 	it := e.last(kindReasoning)
 	if it == nil {
 		it = e.begin(&outItem{kind: kindReasoning, opaque: ev.Opaque}, "rs_")
 	}
 	if ev.Text != "" {
-		if !it.spoke {
-			it.spoke = true
-			e.about(it, added, "summary_index", func(dst []byte) []byte {
+		if !it.hasText {
+			it.hasText = true
+			e.partEvent(it, added, "summary_index", func(dst []byte) []byte {
 				return append(dst, `,"part":{"type":"summary_text","text":""}`...)
 			})
 		}
@@ -78,35 +78,35 @@ func (e *encoder) endText(it *outItem) {
 		if it.refusal {
 			key = "refusal"
 		}
-		e.about(it, "response."+it.speech()+".done", "content_index", func(dst []byte) []byte {
+		e.partEvent(it, "response."+it.textEvent()+".done", "content_index", func(dst []byte) []byte {
 			if !it.refusal {
 				dst = append(dst, `,"logprobs":[]`...)
 			}
 			return wirejson.AppendString(dst, key, said)
 		})
-		e.about(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
-			return it.appendPiece(append(dst, `,"part":`...), said)
+		e.partEvent(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
+			return it.appendContent(append(dst, `,"part":`...), said)
 		})
-	case it.spoke:
-		e.about(it, "response.reasoning_summary_text.done", "summary_index", func(dst []byte) []byte {
+	case it.hasText:
+		e.partEvent(it, "response.reasoning_summary_text.done", "summary_index", func(dst []byte) []byte {
 			return wirejson.AppendString(dst, "text", said)
 		})
-		e.about(it, "response.reasoning_summary_part.done", "summary_index", func(dst []byte) []byte {
+		e.partEvent(it, "response.reasoning_summary_part.done", "summary_index", func(dst []byte) []byte {
 			return append(wirejson.AppendString(append(dst, `,"part":{"type":"summary_text"`...), "text", said), '}')
 		})
 	}
-	it.reid()
+	it.updateID()
 	e.done(it)
 }
 
-// reid gives an item the id of its opaque data, where that came last.
-func (it *outItem) reid() {
+// updateID sets the id from opaque data that arrived last.
+func (it *outItem) updateID() {
 	if id := wirejson.GetString(it.opaque, "id"); id != "" {
 		it.id = id
 	}
 }
 
-// call begins a call, or gives the one that is open at its index its name.
+// call begins a call, or sets the name of the open call with the index.
 func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	if ev.Index != 0 && ev.Name != "" {
 		for _, it := range e.items {
@@ -126,41 +126,40 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	return e.begin(it, prefix)
 }
 
-// args writes a piece of a call's arguments.
-func (e *encoder) args(it *outItem, args string) {
+// arguments writes a delta of a call's arguments.
+func (e *encoder) arguments(it *outItem, args string) {
 	if args == "" {
 		return
 	}
 	it.text = append(it.text, args...)
-	e.delta(it, "response."+it.argsName()+".delta", "", args)
+	e.delta(it, "response."+it.argumentsEvent()+".delta", "", args)
 }
 
-// argsName is what the events of a call's arguments are called.
-func (it *outItem) argsName() string {
+// argumentsEvent returns the name in the events of a call's arguments.
+func (it *outItem) argumentsEvent() string {
 	if it.kind == kindCustomCall {
 		return "custom_tool_call_input"
 	}
 	return "function_call_arguments"
 }
 
-// endCall ends a call.
 func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	if ev.Arguments != "" {
 		it.text = append(it.text[:0], ev.Arguments...)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
-		it.reid()
+		it.updateID()
 	}
-	key := it.argsKey()
-	e.about(it, "response."+it.argsName()+".done", "", func(dst []byte) []byte {
+	key := it.argumentsKey()
+	e.partEvent(it, "response."+it.argumentsEvent()+".done", "", func(dst []byte) []byte {
 		return wirejson.AppendString(dst, key, string(it.text))
 	})
 	e.done(it)
 }
 
-// argsKey is where an item of a call has its arguments.
-func (it *outItem) argsKey() string {
+// argumentsKey returns the member with a call's arguments.
+func (it *outItem) argumentsKey() string {
 	if it.kind == kindCustomCall {
 		return "input"
 	}
@@ -177,89 +176,89 @@ func (e *encoder) part(p llm.Part) error {
 		}
 	case llm.Reasoning:
 		e.closeTexts()
-		if e.thought(llm.ReasoningDelta(p)); p.Opaque == nil {
+		if e.reasoning(llm.ReasoningDelta(p)); p.Opaque == nil {
 			e.closeTexts()
 		}
 	case llm.ToolCall:
 		if p.ProviderExecuted {
-			e.whole(hostedItem(&p))
+			e.wholeItem(hostedItem(&p))
 			return nil
 		}
 		it := e.call(llm.ToolCallStart{ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-		e.args(it, p.Arguments)
+		e.arguments(it, p.Arguments)
 		e.endCall(it, llm.ToolCallEnd{})
 	case llm.ToolResult:
 		if wirejson.GetString(p.Opaque, "type") == "" {
-			return errors.New("openai-responses: an answer has no result of its own; give the item in the opaque data")
+			return errors.New("openai-responses: a response contains no tool result: put the item into the opaque data")
 		}
-		e.whole(p.Opaque)
+		e.wholeItem(p.Opaque)
 	case llm.Unknown:
 		if !jsonio.IsObject(jsonio.View(p.Raw)) {
-			return errors.New("openai-responses: an unknown part is not a JSON object; give the item")
+			return errors.New("openai-responses: an unknown part is not a JSON object: put the item there")
 		}
-		e.whole(p.Raw)
+		e.wholeItem(p.Raw)
 	case llm.Media:
-		return errors.New("openai-responses: an answer cannot hold media; give the item of the provider's tool that made it")
+		return errors.New("openai-responses: a response contains no media: use the item of the tool that made it")
 	}
 	return nil
 }
 
-// whole writes an item that comes whole.
-func (e *encoder) whole(raw json.RawMessage) {
+// wholeItem writes an item that has no deltas.
+func (e *encoder) wholeItem(raw json.RawMessage) {
 	e.closeTexts()
 	kind := wirejson.GetString(raw, "type")
-	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendRepaired(nil, raw)}
+	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendValue(nil, raw)}
 	e.begin(it, kind+"_")
 	it.closed = true
 	e.item("response.output_item.done", it, it.final)
 }
 
-// hostedItem is the item of a call that the provider ran: its opaque data, or what
-// can be made of the call.
+// hostedItem returns the item of a call that the provider ran: its opaque data, or one made
+// from the call.
 func hostedItem(c *llm.ToolCall) json.RawMessage {
 	if wirejson.GetString(c.Opaque, "type") != "" {
 		return c.Opaque
 	}
 	like := item{kind: c.Name + "_call"}
-	if _, known := like.ranItself(); known && c.Name != "mcp" {
-		dst := append(wirejson.AppendString(appendFirst(nil, "type", like.kind), "id", c.ID), `,"status":"completed"`...)
+	if _, known := like.hostedCall(); known && c.Name != "mcp" {
+		dst := append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", like.kind), "id", c.ID), `,"status":"completed"`...)
 		if jsonio.IsObject(c.Arguments) {
 			dst = wirejson.AppendRaw(dst, "action", []byte(c.Arguments))
 		}
 		return append(dst, '}')
 	}
-	dst := wirejson.AppendString(appendFirst(nil, "type", "mcp_call"), "id", c.ID)
+	dst := wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", "mcp_call"), "id", c.ID)
 	dst = wirejson.AppendString(wirejson.AppendString(dst, "name", c.Name), "arguments", c.Arguments)
 	return append(dst, `,"server_label":"server","status":"completed"}`...)
 }
 
-// append appends the item as it is so far.
+// append appends the item in its current state.
 func (it *outItem) append(dst []byte, status string) []byte {
 	if it.final != nil {
 		return append(dst, it.final...)
 	}
 	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(appendFirst(dst, "id", it.id), "type", it.kind)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", it.id), "type", it.kind)
 	if it.kind == kindReasoning {
-		return append(it.appendThought(dst, inProgress), '}')
+		return append(it.appendReasoning(dst, inProgress), '}')
 	}
 	dst = wirejson.AppendString(dst, "status", status)
 	if it.kind == kindMessage {
 		dst = append(dst, `,"content":[`...)
 		if !inProgress {
-			dst = it.appendPiece(dst, string(it.text))
+			dst = it.appendContent(dst, string(it.text))
 		}
 		dst = append(dst, `],"role":"assistant"`...)
-		return append(itemNames.Append(dst, it.opaque, ownItem), '}')
+		return append(itemNames.Append(dst, it.opaque, isItemMember), '}')
 	}
-	key := it.argsKey()
+	key := it.argumentsKey()
 	dst = wirejson.AppendString(wirejson.AppendString(dst, key, string(it.text)), "call_id", it.callID)
 	dst = wirejson.AppendString(dst, "name", it.name)
-	return append(itemNames.Append(dst, it.opaque, ownItem), '}')
+	return append(itemNames.Append(dst, it.opaque, isItemMember), '}')
 }
 
-// appendThought appends what a reasoning item has beside its id and type.
-func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
+// appendReasoning appends the members of a reasoning item after its type.
+func (it *outItem) appendReasoning(dst []byte, inProgress bool) []byte {
 	if wirejson.Get(it.opaque, "content") == nil {
 		dst = append(dst, `,"content":[]`...)
 	}
@@ -271,25 +270,25 @@ func (it *outItem) appendThought(dst []byte, inProgress bool) []byte {
 	case inProgress:
 		dst = append(dst, "[]"...)
 	case summary != nil:
-		dst = wirejson.AppendRepaired(dst, summary)
+		dst = wirejson.AppendValue(dst, summary)
 	case len(it.text) > 0:
 		dst = append(wirejson.AppendString(append(dst, `[{"type":"summary_text"`...), "text", string(it.text)), "}]"...)
 	default:
 		dst = append(dst, "[]"...)
 	}
 	if it.opaque == nil {
-		dst = wirejson.AppendString(dst, "encrypted_content", madeUp(it.id))
+		dst = wirejson.AppendString(dst, "encrypted_content", placeholder(it.id))
 	}
 	return dst
 }
 
-// appendPiece appends the piece of content that a message has.
-func (it *outItem) appendPiece(dst []byte, said string) []byte {
+// appendContent appends the content part of a message.
+func (it *outItem) appendContent(dst []byte, said string) []byte {
 	if it.refusal {
-		dst = wirejson.AppendString(appendFirst(dst, "type", "refusal"), "refusal", said)
-		return append(it.appendNotes(dst), '}')
+		dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "refusal"), "refusal", said)
+		return append(it.appendPartMembers(dst), '}')
 	}
-	dst = it.appendNotes(appendFirst(dst, "type", "output_text"))
+	dst = it.appendPartMembers(wirejson.AppendString(append(dst, '{'), "type", "output_text"))
 	for _, key := range []string{"annotations", "logprobs"} {
 		if wirejson.Get(it.opaque, key) == nil {
 			dst = append(wirejson.AppendKey(dst, key), "[]"...)
@@ -298,7 +297,7 @@ func (it *outItem) appendPiece(dst []byte, said string) []byte {
 	return append(wirejson.AppendString(dst, "text", said), '}')
 }
 
-// appendNotes appends what of the opaque data is the piece's.
-func (it *outItem) appendNotes(dst []byte) []byte {
-	return contentNames.Append(dst, it.opaque, ownPiece)
+// appendPartMembers appends the opaque members of a content part.
+func (it *outItem) appendPartMembers(dst []byte) []byte {
+	return contentNames.Append(dst, it.opaque, isPartMember)
 }

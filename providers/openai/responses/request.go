@@ -16,20 +16,19 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// schemaName is what an output schema is called where nothing else is said; the
-// protocol wants a name.
+// schemaName is the name of the output schema, which the protocol requires.
 const schemaName = "answer"
 
-// wantsEncrypted is the value of include that has reasoning sent in a form that can
-// go back without the provider keeping it.
+// wantsEncrypted is the include that requests reasoning in encrypted form, because the provider
+// stores nothing.
 const wantsEncrypted = `["reasoning.encrypted_content"]`
 
-// EncodeRequest implements protocol.Protocol.
+// EncodeRequest implements [protocol.Protocol].
 func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
-	b := bodyWriter{extra: req.Extra}
+	b := bodyWriter{extra: req.Extra, dst: []byte{'{'}}
 	for _, k := range slices.Sorted(maps.Keys(req.Extra)) {
 		if !jsonio.Valid(req.Extra[k]) {
-			return nil, fmt.Errorf("extra.%s: not JSON; give a JSON value", k)
+			return nil, fmt.Errorf("extra.%s: not JSON: set a JSON value", k)
 		}
 	}
 	if req.Model != "" {
@@ -66,8 +65,7 @@ type bodyWriter struct {
 	written []string // what extra had for its members
 }
 
-// put writes a member, unless extra has it: then that stands there, and null
-// leaves it out.
+// put writes a member. A member of Extra replaces it; null omits it.
 func (b *bodyWriter) put(key string, value []byte) {
 	if raw, ok := b.extra[key]; ok {
 		b.written = append(b.written, key)
@@ -79,20 +77,20 @@ func (b *bodyWriter) put(key string, value []byte) {
 	b.dst = wirejson.AppendRaw(b.dst, key, value)
 }
 
-// join writes a member that is an object: the members of extra stand in it
-// instead of those of value, and in the objects in it down to depth likewise.
+// join writes a member that is an object. The members of the object in Extra replace its
+// members, down to depth.
 func (b *bodyWriter) join(key string, value []byte, depth int) {
 	raw, ok := b.extra[key]
 	if ok && jsonio.IsObject(jsonio.View(raw)) {
 		b.written = append(b.written, key)
-		b.dst = wirejson.AppendRaw(b.dst, key, join(value, raw, depth))
+		b.dst = wirejson.AppendRaw(b.dst, key, joinObjects(value, raw, depth))
 		return
 	}
 	b.put(key, value)
 }
 
-// join returns the members of two objects as one; those of over win.
-func join(value, over json.RawMessage, depth int) []byte {
+// joinObjects returns the members of two objects as one. Those of over replace others.
+func joinObjects(value, over json.RawMessage, depth int) []byte {
 	var out wirejson.Members
 	put := func(key string, raw []byte) {
 		d := jsonio.NewDec(string(raw))
@@ -103,7 +101,7 @@ func join(value, over json.RawMessage, depth int) []byte {
 		case o == nil:
 			put(key, []byte(raw))
 		case depth > 0 && jsonio.IsObject(jsonio.View(o)) && jsonio.IsObject(raw):
-			put(key, join([]byte(raw), o, depth-1))
+			put(key, joinObjects([]byte(raw), o, depth-1))
 		default:
 			put(key, o)
 		}
@@ -116,24 +114,22 @@ func join(value, over json.RawMessage, depth int) []byte {
 	return out.Object()
 }
 
-// end writes what is left of extra.
+// end writes the remaining members of Extra.
 func (b *bodyWriter) end() []byte {
 	for _, k := range slices.Sorted(maps.Keys(b.extra)) {
 		if !slices.Contains(b.written, k) {
 			b.dst = wirejson.AppendRaw(b.dst, k, b.extra[k])
 		}
 	}
-	b.dst[0] = '{'
 	return append(b.dst, '}')
 }
 
-// settings writes the knobs.
 func (b *bodyWriter) settings(s *llm.Settings) error {
 	if s.Seed != nil {
-		return errors.New("settings.seed: the Responses API has no seed; leave it out")
+		return errors.New("settings.seed: the Responses API has no seed: remove it")
 	}
 	if len(s.StopSequences) > 0 {
-		return errors.New("settings.stop: the Responses API has no stop sequences; leave them out")
+		return errors.New("settings.stop: the Responses API has no stop sequences: remove them")
 	}
 	if s.MaxTokens != 0 {
 		b.put("max_output_tokens", jsonio.AppendInt(nil, int64(s.MaxTokens)))
@@ -147,20 +143,20 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 		}
 		n := strconv.AppendFloat(nil, *k.v, 'g', -1, 64)
 		if !jsonio.Valid(n) {
-			return fmt.Errorf("settings.%s: %s is not a number that JSON has", k.key, n)
+			return fmt.Errorf("settings.%s: %s is not a JSON number", k.key, n)
 		}
 		b.put(k.key, n)
 	}
 	if s.ReasoningEffort != "" {
-		b.join("reasoning", append(appendFirst(nil, "effort", s.ReasoningEffort), '}'), 0)
+		b.join("reasoning", append(wirejson.AppendString([]byte("{"), "effort", s.ReasoningEffort), '}'), 0)
 	}
 	if s.OutputSchema == nil {
 		return nil
 	}
 	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
-		return errors.New("settings.output_schema: not a JSON object; give the JSON Schema of the answer")
+		return errors.New("settings.output_schema: not a JSON object: set a JSON Schema")
 	}
-	format := wirejson.AppendString(appendFirst([]byte(`{"format":`), "type", "json_schema"), "name", schemaName)
+	format := wirejson.AppendString(wirejson.AppendString([]byte(`{"format":{`), "type", "json_schema"), "name", schemaName)
 	format = wirejson.AppendRaw(format, "schema", s.OutputSchema)
 	if api.FollowsStrict(s.OutputSchema) {
 		format = append(format, `,"strict":true`...)
@@ -169,8 +165,7 @@ func (b *bodyWriter) settings(s *llm.Settings) error {
 	return nil
 }
 
-// tools writes the tools and what may be said of them only where there are any
-// (SO-12, SO-18).
+// tools writes the tools, and their options only if there are tools (SO-12, SO-18).
 func (b *bodyWriter) tools(req *llm.Request) error {
 	var tools []byte
 	if extra := b.extra["tools"]; isNull(extra) {
@@ -184,7 +179,7 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 	choice := req.ToolChoice
 	if tools == nil {
 		if choice.Mode == llm.ChooseRequired || choice.Mode == llm.ChooseTool {
-			return fmt.Errorf("tool_choice: %s is asked for, and there are no tools", choice)
+			return fmt.Errorf("tool_choice: %s without tools: add a tool", choice)
 		}
 		return nil
 	}
@@ -196,9 +191,9 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 		b.put("tool_choice", quoted(string(choice.Mode)))
 	case llm.ChooseTool:
 		if !namesTool(tools, choice.Name) {
-			return fmt.Errorf("tool_choice: there is no tool named %q", choice.Name)
+			return fmt.Errorf("tool_choice: unknown tool %q", choice.Name)
 		}
-		b.put("tool_choice", append(wirejson.AppendString(appendFirst(nil, "type", "function"), "name", choice.Name), '}'))
+		b.put("tool_choice", append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", "function"), "name", choice.Name), '}'))
 	default:
 		return fmt.Errorf("tool_choice: unknown mode %q", choice.Mode)
 	}
@@ -208,8 +203,8 @@ func (b *bodyWriter) tools(req *llm.Request) error {
 	return nil
 }
 
-// encodeTools returns the array of tools, those of extra behind the others and
-// instead of those of the same name; nil if there are none.
+// encodeTools returns the array of tools, or nil. Those of Extra come last and replace tools of
+// the same name.
 func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 	if d := jsonio.NewDec(string(extra)); extra != nil && d.Peek() != '[' {
 		return nil, errors.New("extra.tools: not a JSON array")
@@ -219,22 +214,16 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 		if namesTool(extra, t.Name) {
 			continue
 		}
-		if !soundName(t.Name) {
-			return nil, fmt.Errorf("tools[%d]: the name %q is none that OpenAI takes; use letters, digits, _ and -", i, t.Name)
-		}
-		if len(dst) > 1 {
-			dst = append(dst, ',')
+		if !protocol.IsName(t.Name) {
+			return nil, fmt.Errorf("tools[%d]: the name %q is invalid: use letters, digits, _ and -", i, t.Name)
 		}
 		var err error
-		if dst, err = appendTool(dst, t); err != nil {
+		if dst, err = appendTool(wirejson.AppendComma(dst), t); err != nil {
 			return nil, fmt.Errorf("tools[%d]: %w", i, err)
 		}
 	}
 	wirejson.EachElement(extra, func(raw string) {
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
-		dst = wirejson.AppendRepaired(dst, []byte(raw))
+		dst = wirejson.AppendValue(wirejson.AppendComma(dst), raw)
 	})
 	if len(dst) == 1 {
 		return nil, nil
@@ -242,18 +231,18 @@ func encodeTools(tools []llm.Tool, extra json.RawMessage) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendTool appends a tool. What is said of strict is said always, unless the
-// schema keeps its rules: it is the default here, and refuses the others (SR-16).
+// appendTool appends a tool. It writes strict unless the schema follows the strict rules:
+// OpenAI defaults to true and then rejects other schemas (SR-16).
 func appendTool(dst []byte, t llm.Tool) ([]byte, error) {
 	schema := t.Parameters
 	if schema == nil {
 		schema = json.RawMessage(`{}`)
 	}
 	if !jsonio.IsObject(jsonio.View(schema)) {
-		return nil, errors.New("the parameters are not a JSON object; give a JSON Schema")
+		return nil, errors.New("the parameters are not a JSON object: set a JSON Schema")
 	}
 	schema = api.Parameters(schema)
-	dst = wirejson.AppendString(appendFirst(dst, "type", "function"), "name", t.Name)
+	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "function"), "name", t.Name)
 	if t.Description != "" {
 		dst = wirejson.AppendString(dst, "description", t.Description)
 	}
@@ -275,27 +264,7 @@ func namesTool(tools json.RawMessage, name string) (found bool) {
 	return found
 }
 
-// soundName reports whether a name is one that OpenAI takes (SR-14).
-func soundName(name string) bool {
-	for _, c := range []byte(name) {
-		if !nameByte(c) {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func nameByte(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
-
-// isNull reports whether raw is the JSON null.
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 // quoted returns a JSON string.
 func quoted(s string) []byte { return jsonio.AppendString(nil, s) }
-
-// appendFirst begins an object with a member that is a string.
-func appendFirst(dst []byte, key, value string) []byte {
-	return jsonio.AppendString(append(jsonio.AppendString(append(dst, '{'), key), ':'), value)
-}

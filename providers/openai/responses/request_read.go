@@ -11,14 +11,14 @@ import (
 	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
-// DecodeRequest implements protocol.Protocol. The path is not looked at.
+// DecodeRequest implements [protocol.Protocol]. It ignores the path.
 func (Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	d, err := newDec(body)
 	if err != nil {
 		return nil, fmt.Errorf("openai-responses: the request: %w", err)
 	}
 	r := requestReader{req: &llm.Request{ResponseMode: llm.NonStreaming}}
-	// What stands in a body of ours always, and says something where it does not.
+	// EncodeRequest always writes these, so Extra says if they are missing.
 	r.extra("store", "null")
 	r.extra("include", "null")
 	d.Object()
@@ -97,7 +97,7 @@ func (r *requestReader) member(d *jsonio.Dec, key string) {
 	}
 }
 
-// standing takes a member that EncodeRequest writes always, of that value.
+// standing handles a member that EncodeRequest always writes with this value.
 func (r *requestReader) standing(key, raw, always string) {
 	if string(wirejson.Compact(raw)) == always {
 		delete(r.req.Extra, key)
@@ -125,7 +125,7 @@ func (r *requestReader) toolChoice(d *jsonio.Dec) {
 	r.extra("tool_choice", raw)
 }
 
-// reasoning takes the effort; the rest stays in Extra.
+// reasoning reads the effort. The rest goes to Extra.
 func (r *requestReader) reasoning(d *jsonio.Dec) {
 	var rest wirejson.Members
 	d.Object()
@@ -145,7 +145,7 @@ func (r *requestReader) reasoning(d *jsonio.Dec) {
 	}
 }
 
-// text takes the output schema; the rest stays in Extra.
+// text reads the output schema. The rest goes to Extra.
 func (r *requestReader) text(d *jsonio.Dec) {
 	var rest wirejson.Members
 	d.Object()
@@ -169,8 +169,7 @@ func (r *requestReader) text(d *jsonio.Dec) {
 	}
 }
 
-// format takes the schema out of a format, and returns what EncodeRequest would not
-// write by itself.
+// format reads the schema, and returns the members that EncodeRequest would not write.
 func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
 	schema := wirejson.Get(raw, "schema")
 	if wirejson.GetString(raw, "type") != "json_schema" || !jsonio.IsObject(jsonio.View(schema)) {
@@ -199,8 +198,7 @@ func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
 	return rest.Object()
 }
 
-// tools takes the functions; what a Tool cannot say of them, and other tools, stay
-// in Extra.
+// tools reads the functions. Other tools, and those that Tool cannot represent, go to Extra.
 func (r *requestReader) tools(d *jsonio.Dec) {
 	others := []byte{'['}
 	d.Array()
@@ -213,18 +211,15 @@ func (r *requestReader) tools(d *jsonio.Dec) {
 		if whole {
 			continue
 		}
-		if len(others) > 1 {
-			others = append(others, ',')
-		}
-		others = append(others, wirejson.Compact(d.Since(from))...)
+		others = append(wirejson.AppendComma(others), wirejson.Compact(d.Since(from))...)
 	}
 	if len(others) > 1 {
 		r.extra("tools", string(append(others, ']')))
 	}
 }
 
-// readTool reads a tool. It is without a name if it is no function; whole says that
-// the Tool says all of it.
+// readTool reads a tool. It has no name unless it is a function. Whole reports whether Tool
+// represents all of it.
 func readTool(d *jsonio.Dec) (t llm.Tool, whole bool) {
 	kind := ""
 	whole = true

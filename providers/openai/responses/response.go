@@ -10,65 +10,62 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/openai/internal/api"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
-// DecodeError implements protocol.Protocol.
+// DecodeError implements [protocol.Protocol].
 func (Protocol) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	return api.DecodeError(status, body)
 }
 
-// EncodeError implements protocol.Protocol.
+// EncodeError implements [protocol.Protocol].
 func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) }
 
-// DecodeResponse implements protocol.Protocol.
+// DecodeResponse implements [protocol.Protocol].
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.Valid(body) {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() != '{' {
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	s := decoder{emit: emit}
 	r, err := readResponse(&d)
 	if err != nil {
-		return fmt.Errorf("openai-responses: the answer: %w", err)
+		return fmt.Errorf("openai-responses: the response: %w", err)
 	}
 	if !r.has.output && !r.has.status {
 		if t, ok := api.ReadError(string(body)); ok && t.Message != "" {
 			return t.APIError(0)
 		}
-		return protocol.UnexpectedBody(body)
+		return wirejson.UnexpectedBody(body)
 	}
 	if r.failure != nil {
 		return r.failure
 	}
 	for i := range r.output {
-		if err := s.whole(&r.output[i]); err != nil {
-			return fmt.Errorf("openai-responses: the answer: output[%d]: %w", i, err)
+		if err := s.emitItem(&r.output[i]); err != nil {
+			return fmt.Errorf("openai-responses: the response: output[%d]: %w", i, err)
 		}
 	}
 	s.finish(&r)
 	return nil
 }
 
-// response is what is read of a response object.
+// response contains the members of a response object.
 type response struct {
 	id, model, status, reason string
 	output                    []item
 	usage                     llm.Usage
 	failure                   *llm.APIError
-	more                      wirejson.MemberSet // what is not known of it
+	unknown                   wirejson.MemberSet // what is not known of it
 	has                       struct{ output, status bool }
 }
 
-// keyResponsesAnswer holds, in the opaque datum of a message, the members of the
-// response that are not known, but for those of over maxKept bytes and those beyond
-// maxNames.
+// keyResponse is the member of a message's opaque data with the unknown members of the
+// response, limited by [wirejson.MaxKept] and [wirejson.MemberSet].
 const keyResponse = "responses_answer"
 
-// readResponse reads a response object.
 func readResponse(d *jsonio.Dec) (r response, err error) {
 	d.Object()
 	for first := true; ; {
@@ -102,34 +99,34 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			}
 		case "object", "created_at", "completed_at", "output_text", // what it is, and what llm has no use for
 			"access_programs", "background", "billing", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
-			// what was asked
+			// settings of the request
 			"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
 			"presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
 			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
 			d.Skip()
 		default:
-			r.more.Set(wirejson.Member{Key: key, Raw: d.Raw()})
+			r.unknown.Set(key, d.Raw())
 		}
 	}
 }
 
-// failed takes the error of a response, an object or a text; null is none.
+// failed sets the error of a response: an object, a string or null.
 func (r *response) failed(raw string) {
 	if raw == "null" || raw == "{}" && r.failure != nil {
 		return
 	}
 	t, _ := api.ReadError(`{"error":` + raw + `}`)
 	if t.Message == "" && t.Code == "" {
-		t.Message = "the response failed, and the provider does not say why"
+		t.Message = "the response failed without a message"
 	}
 	r.failure = t.APIError(0)
 }
 
-// whole emits the parts of an item that came in one piece.
-func (s *decoder) whole(it *item) error {
+// emitItem emits the parts of a whole item.
+func (s *decoder) emitItem(it *item) error {
 	switch it.kind {
 	case kindMessage:
-		parts, err := it.said()
+		parts, err := it.assistantParts()
 		for _, p := range parts {
 			if t, ok := p.(llm.Text); ok {
 				s.emit(llm.TextDelta(t))
@@ -143,15 +140,15 @@ func (s *decoder) whole(it *item) error {
 		s.emit(llm.ReasoningDelta(p))
 		return err
 	case kindCall, kindCustomCall:
-		s.called = true
+		s.hasCall = true
 		if it.status == statusIncomplete {
-			s.unended(it)
+			s.emitIncomplete(it)
 			return nil
 		}
 		s.emit(llm.PartDone{Part: it.call()})
 		return nil
 	}
-	if c, ok := it.ranItself(); ok {
+	if c, ok := it.hostedCall(); ok {
 		s.emit(llm.PartDone{Part: c})
 		return nil
 	}
@@ -159,25 +156,25 @@ func (s *decoder) whole(it *item) error {
 	return nil
 }
 
-// unended emits a call whose item says that the provider did not end it (quirk
-// QR-03), as in a stream that has no end of it.
-func (s *decoder) unended(it *item) {
+// emitIncomplete emits a call that the provider did not end (quirk QR-03), like a stream
+// without its end.
+func (s *decoder) emitIncomplete(it *item) {
 	s.calls++
 	c := it.call()
 	s.emit(llm.ToolCallStart{Index: s.calls, ID: c.ID, Name: c.Name, Opaque: c.Opaque})
 	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
 }
 
-// finish emits what a response says of itself at its end.
+// finish emits the usage and the end of a response.
 func (s *decoder) finish(r *response) {
 	if r.usage != (llm.Usage{}) {
 		s.emit(r.usage)
 	}
 	var kept wirejson.Members
-	kept.AddObject(keyResponse, r.more.Members(wirejson.MaxKept))
+	kept.AddObject(keyResponse, r.unknown.Sorted().Members(wirejson.MaxKept))
 	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.Object()}
 	switch word := cmp.Or(r.reason, r.status); {
-	case r.status == "completed" && s.called:
+	case r.status == "completed" && s.hasCall:
 		f.Reason, f.Raw = llm.FinishToolCalls, r.status
 	case r.status == "completed":
 		f.Reason, f.Raw = llm.FinishStop, r.status
@@ -191,5 +188,5 @@ func (s *decoder) finish(r *response) {
 	s.emit(f)
 }
 
-// errNoTerminal is ErrTruncated with what did not come.
-var errNoTerminal = errors.New("no response.completed came")
+// errNoTerminal is the cause of an [protocol.ErrTruncated].
+var errNoTerminal = errors.New("missing response.completed")

@@ -6,7 +6,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// at returns the open item at an index, or nil. There is one at most: begin sees to it.
+// at returns the open item at an index, or nil.
 func (s *decoder) at(index int64) *openItem {
 	if i, known := s.places[index]; known && !s.items[i].closed {
 		return &s.items[i]
@@ -14,8 +14,8 @@ func (s *decoder) at(index int64) *openItem {
 	return nil
 }
 
-// open returns the open item at an index, if it is of this kind, or begins one:
-// some servers leave output_item.added out.
+// open returns the open item of this kind at an index, or begins one, because some servers omit
+// output_item.added.
 func (s *decoder) open(index int64, kind string) *openItem {
 	if it := s.at(index); it != nil && it.kind == kind {
 		return it
@@ -23,18 +23,18 @@ func (s *decoder) open(index int64, kind string) *openItem {
 	return s.begin(openItem{index: index, kind: kind})
 }
 
-// begin begins an item. One that is open at its index is closed (quirk QR-09), and
-// so is the message or the reasoning that is open, whose part ends here.
+// begin begins an item. It closes the open one at its index (quirk QR-09) and the open message
+// or reasoning.
 func (s *decoder) begin(next openItem) *openItem {
 	if it := s.at(next.index); it != nil {
 		s.close(it)
 	}
 	n := len(s.items)
-	if n > 0 && s.items[s.speaker].speaks() {
-		s.close(&s.items[s.speaker])
+	if n > 0 && s.items[s.textItem].isText() {
+		s.close(&s.items[s.textItem])
 	}
-	if next.speaks() {
-		s.speaker = n
+	if next.isText() {
+		s.textItem = n
 	}
 	if s.places == nil {
 		s.places = map[int64]int{}
@@ -44,10 +44,10 @@ func (s *decoder) begin(next openItem) *openItem {
 	return &s.items[n]
 }
 
-// speaks reports whether an item is a message or reasoning.
-func (it *openItem) speaks() bool { return it.kind == kindMessage || it.kind == kindReasoning }
+// isText reports whether an item is a message or reasoning.
+func (it *openItem) isText() bool { return it.kind == kindMessage || it.kind == kindReasoning }
 
-// close ends the parts of an item that no output_item.done has ended.
+// close ends the parts of an item without output_item.done.
 func (s *decoder) close(it *openItem) {
 	if it.closed {
 		return
@@ -55,70 +55,64 @@ func (s *decoder) close(it *openItem) {
 	it.closed = true
 	switch it.kind {
 	case kindMessage:
-		if it.spoke {
+		if it.hasText {
 			s.endText(it)
 		}
 	case kindReasoning:
-		it.summarize()
-		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.spoke) {
-			it.spoke = true
+		it.setSummary()
+		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.hasText) {
+			it.hasText = true
 			s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
 		}
 	}
 }
 
-// summarize makes the summary that was streamed the item's: it goes back with it,
-// also where nothing tells all of the item (quirk QR-09).
-func (it *openItem) summarize() {
+// setSummary sets the summary of an item from its deltas (quirk QR-09).
+func (it *openItem) setSummary() {
 	if it.summary == nil {
 		return
 	}
 	text := []byte{'['}
-	for i, s := range it.summary {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(wirejson.AppendString(appendFirst(text, "type", "summary_text"), "text", string(s)), '}')
+	for _, s := range it.summary {
+		text = append(wirejson.AppendString(wirejson.AppendString(append(wirejson.AppendComma(text), '{'), "type", "summary_text"), "text", string(s)), '}')
 	}
 	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
 }
 
-// endText ends the text part of a message item, with the opaque data of the item and
-// of its piece.
+// endText ends a text part with the opaque data of the item and its content part.
 func (s *decoder) endText(it *openItem) {
-	if o := joined(it.opaque, it.notes); o != nil {
+	if o := joinMembers(it.opaque, it.partMembers); o != nil {
 		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
 	}
-	it.notes = nil
+	it.partMembers = nil
 }
 
-// text takes a piece of text.
+// text handles a text delta.
 func (s *decoder) text(ev *event, delta string, refusal bool) {
 	it := s.open(ev.index, kindMessage)
-	if it.spoke && (it.section != ev.section || it.refusal != refusal) {
+	if it.hasText && (it.section != ev.section || it.refusal != refusal) {
 		s.endText(it)
 	}
-	it.spoke, it.section, it.refusal = true, ev.section, refusal
+	it.hasText, it.section, it.refusal = true, ev.section, refusal
 	s.emit(llm.TextDelta{Text: delta, Refusal: refusal})
 }
 
-// textDone takes the whole text of a part; it counts if no delta came.
+// textDone handles the whole text of a part. It counts if no delta came.
 func (s *decoder) textDone(ev *event, refusal bool) {
-	if it := s.at(ev.index); it != nil && it.spoke && it.section == ev.section && it.refusal == refusal {
+	if it := s.at(ev.index); it != nil && it.hasText && it.section == ev.section && it.refusal == refusal {
 		return
 	}
 	s.text(ev, ev.text, refusal)
 }
 
-// summaryDelta is the event of a piece of reasoning's summary.
 const summaryDelta = "response.reasoning_summary_text.delta"
 
-// thought takes a piece of reasoning.
-func (s *decoder) thought(ev *event) {
+// reasoningDelta handles a reasoning delta.
+func (s *decoder) reasoningDelta(ev *event) {
 	it := s.open(ev.index, kindReasoning)
-	next := it.spoke && it.section != ev.section
+	next := it.hasText && it.section != ev.section
 	if next {
-		s.emit(llm.ReasoningDelta{Text: thoughtGap})
+		s.emit(llm.ReasoningDelta{Text: summarySeparator})
 	}
 	if ev.kind == summaryDelta {
 		if next || it.summary == nil {
@@ -127,11 +121,11 @@ func (s *decoder) thought(ev *event) {
 		last := &it.summary[len(it.summary)-1]
 		*last = append(*last, ev.delta...)
 	}
-	it.spoke, it.section = true, ev.section
+	it.hasText, it.section = true, ev.section
 	s.emit(llm.ReasoningDelta{Text: ev.delta})
 }
 
-// added takes the beginning of an item.
+// added handles the beginning of an item.
 func (s *decoder) added(ev *event) {
 	it := s.begin(openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
 	switch it.kind {
@@ -139,25 +133,24 @@ func (s *decoder) added(ev *event) {
 		it.opaque = it.added.opaque
 	case kindCall, kindCustomCall:
 		if it.added.callID != "" || it.added.name != "" {
-			s.named(it, &it.added)
+			s.startCall(it, &it.added)
 		}
 		s.advance(it, it.added.args)
 	}
 }
 
-// done takes the end of an item, which tells all of it again.
+// done handles the end of an item, which repeats the whole item.
 func (s *decoder) done(ev *event) error {
-	it := s.of(ev)
+	it := s.itemOf(ev)
 	if it == nil {
 		it = s.begin(openItem{index: ev.index, kind: ev.item.kind})
 	}
 	return s.end(it, &ev.item)
 }
 
-// of returns the item that an output_item.done ends: of the open ones of its kind
-// that at its index, if its call id is the same, else the call of that id, else that
-// at its index.
-func (s *decoder) of(ev *event) (found *openItem) {
+// itemOf returns the item of an output_item.done: among the unfinished ones of its kind, the
+// one with the index and call id, else with the call id, else with the index.
+func (s *decoder) itemOf(ev *event) (found *openItem) {
 	best := 0
 	for i := range s.items {
 		it := &s.items[i]
@@ -178,22 +171,22 @@ func (s *decoder) of(ev *event) (found *openItem) {
 	return found
 }
 
-// end ends an item by what is told of all of it.
+// end ends an item with its whole content.
 func (s *decoder) end(it *openItem, whole *item) error {
-	ended := it.closed && it.spoke
+	ended := it.closed && it.hasText
 	it.closed, it.finished = true, true
 	switch {
 	case isCall(it.kind):
 		it.finished = whole.status != statusIncomplete
-		s.named(it, whole)
-		it.call.done = whole.args
+		s.startCall(it, whole)
+		it.call.itemDone = whole.args
 		s.advance(it, whole.args)
 		return nil
 	case ended:
 		return nil
-	case !it.spoke:
-		it.spoke = true
-		return s.whole(whole)
+	case !it.hasText:
+		it.hasText = true
+		return s.emitItem(whole)
 	case it.kind == kindMessage:
 		return s.doneText(it, whole)
 	}
@@ -202,20 +195,20 @@ func (s *decoder) end(it *openItem, whole *item) error {
 	return err
 }
 
-// doneText ends a message item whose text was streamed; the opaque data of its last
-// piece go on its last text.
+// doneText ends a message whose text arrived in deltas. The last text gets the opaque data of
+// its content part.
 func (s *decoder) doneText(it *openItem, whole *item) error {
-	pieces, err := whole.pieces()
+	pieces, err := whole.contentParts()
 	it.opaque = whole.opaque
 	if n := len(pieces); n > 0 {
-		it.notes = pieces[n-1].opaque
+		it.partMembers = pieces[n-1].opaque
 	}
 	s.endText(it)
 	return err
 }
 
-// endItems ends what is open once the answer is complete. Output are its items as
-// the last event tells them; what of it was not streamed is taken as it is.
+// endItems ends the open items when the response is complete. It emits the items of output that
+// the stream did not contain.
 func (s *decoder) endItems(output []item) error {
 	streamed := s.streamed()
 	for i := range output {
@@ -223,12 +216,12 @@ func (s *decoder) endItems(output []item) error {
 		it := streamed.take(whole)
 		switch {
 		case it == nil:
-			if err := s.whole(whole); err != nil {
+			if err := s.emitItem(whole); err != nil {
 				return err
 			}
 		case isCall(it.kind):
-			it.call.last = whole.args
-			s.named(it, whole)
+			it.call.terminal = whole.args
+			s.startCall(it, whole)
 		case !it.finished:
 			if err := s.end(it, whole); err != nil {
 				return err
@@ -240,8 +233,8 @@ func (s *decoder) endItems(output []item) error {
 		switch s.close(it); {
 		case isCall(it.kind):
 			s.endCall(it)
-		case !it.finished && !it.speaks():
-			if err := s.whole(&it.added); err != nil {
+		case !it.finished && !it.isText():
+			if err := s.emitItem(&it.added); err != nil {
 				return err
 			}
 		}
@@ -249,12 +242,10 @@ func (s *decoder) endItems(output []item) error {
 	return nil
 }
 
-// streamedItems are the items that were streamed, in order, by what tells them in the
-// output of the last event. Each is taken once.
+// streamedItems are the items of the stream in order. Each is taken once.
 type streamedItems map[itemKey][]*openItem
 
-// itemKey is the kind of an item and, of calls, the id. A call that was not announced may
-// be any.
+// itemKey is the kind of an item and, for calls, the id. A call without a start matches any id.
 type itemKey struct {
 	kind, id string
 	any      bool
@@ -270,8 +261,8 @@ func (s *decoder) streamed() streamedItems {
 	return items
 }
 
-// take returns the streamed item that an item of the output is, or nil: the first one of
-// its kind, of calls the one of its id, or else one that was not announced.
+// take returns the streamed item for an item of the output, or nil: the first of its kind, for
+// calls with its id, or else a call without a start.
 func (items streamedItems) take(whole *item) *openItem {
 	key := itemKey{kind: whole.kind}
 	if isCall(whole.kind) {

@@ -1,3 +1,5 @@
+// Package api contains what Chat Completions and Responses share: error objects, usage, rules
+// of tool schemas, and the names of opaque members.
 package api
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// The types of errors that OpenAI tells.
+// Error types of the OpenAI API.
 const (
 	typeInvalid = "invalid_request_error"
 	typeServer  = "server_error"
@@ -21,7 +23,7 @@ const (
 	typeQuota   = "insufficient_quota"
 )
 
-// appendError appends an error object; what is empty is null.
+// AppendError appends an error object. Empty strings become null.
 func AppendError(dst []byte, message, typ, param, code string) []byte {
 	dst = jsonio.AppendString(append(dst, `{"error":{"message":`...), message)
 	for _, m := range [...][2]string{{"type", typ}, {"param", param}, {"code", code}} {
@@ -35,8 +37,8 @@ func AppendError(dst []byte, message, typ, param, code string) []byte {
 	return append(dst, `}}`...)
 }
 
-// encodeError returns the body that tells e. The type follows from the code and
-// the status; a code that is the type does not stand twice.
+// EncodeError returns the body of an error response. The type follows from the code and the
+// status. A code equal to the type is omitted.
 func EncodeError(e *llm.APIError) []byte {
 	typ, code := typeInvalid, e.Code
 	switch {
@@ -53,23 +55,23 @@ func EncodeError(e *llm.APIError) []byte {
 	return AppendError(nil, e.Message, typ, "", code)
 }
 
-// decodeError reads the body of an error response, in OpenAI's form or an
-// imitator's. What is neither gives the body's beginning as the message.
+// DecodeError reads the body of an error response of OpenAI or an OpenAI-compatible server. Of
+// other bodies the message contains the beginning.
 func DecodeError(status int, body []byte) *llm.APIError {
 	if t, ok := ReadError(string(body)); ok {
 		return t.APIError(status)
 	}
-	return ErrorInfo{Message: protocol.Beginning(body)}.APIError(status)
+	return ErrorInfo{Message: wirejson.Beginning(body)}.APIError(status)
 }
 
-// told is what a server says of an error.
+// ErrorInfo contains the members of an error object.
 type ErrorInfo struct {
 	Message, Type, Code string
 	status              int // as the server counts, which may differ from the response's
 }
 
-// readTold reads an error from a JSON text, which may stand in an array (as in
-// Google's imitation). It is not ok if nothing of an error is in it.
+// ReadError reads an error from JSON, which may be in an array (Google). It returns false if
+// the JSON contains no error.
 func ReadError(text string) (t ErrorInfo, ok bool) {
 	if !jsonio.Valid([]byte(text)) {
 		return t, false
@@ -85,10 +87,9 @@ func ReadError(text string) (t ErrorInfo, ok bool) {
 	return t, t != ErrorInfo{}
 }
 
-// read takes the members of an error object, or of the object around it:
-// OpenAI's {"error":{…}}, vLLM's {"object":"error","message":…}, TGI's
-// {"error":"…","error_type":"…"}, OpenRouter's with the words of the provider
-// behind it in "metadata", and {"detail":…}.
+// read reads the members of an error object or of the object around it: {"error":{…}} of
+// OpenAI, {"object":"error","message":…} of vLLM, {"error":"…","error_type":"…"} of TGI,
+// "metadata" of OpenRouter with the provider's own error, and {"detail":…}.
 func (t *ErrorInfo) read(d *jsonio.Dec) {
 	d.Object()
 	for first := true; ; {
@@ -119,7 +120,7 @@ func (t *ErrorInfo) read(d *jsonio.Dec) {
 	}
 }
 
-// number reads a code, which is a word or a status or, in quotes, both.
+// number reads a code: a string, a status or a status in a string.
 func (t *ErrorInfo) number(d *jsonio.Dec) {
 	quoted := d.Peek() == '"'
 	text := wirejson.Text(d)
@@ -133,7 +134,7 @@ func (t *ErrorInfo) number(d *jsonio.Dec) {
 	}
 }
 
-// metadata reads what OpenRouter tells of the provider behind it.
+// metadata reads the provider's own error, which OpenRouter adds.
 func (t *ErrorInfo) metadata(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
@@ -144,13 +145,13 @@ func (t *ErrorInfo) metadata(d *jsonio.Dec) {
 			return
 		}
 		if raw := wirejson.Text(d); key == "raw" && raw != "" {
-			t.Message = strings.TrimPrefix(t.Message+": "+protocol.Beginning([]byte(raw)), ": ")
+			t.Message = strings.TrimPrefix(t.Message+": "+wirejson.Beginning([]byte(raw)), ": ")
 		}
 	}
 }
 
-// apiError returns the error of a response with such a status; a status of
-// success, or none, gives way to the one that the server tells.
+// APIError returns the error. If the status is missing or means success, the status in the body
+// counts.
 func (t ErrorInfo) APIError(status int) *llm.APIError {
 	if status < http.StatusBadRequest && t.status != 0 {
 		status = t.status
@@ -163,7 +164,7 @@ func (t ErrorInfo) APIError(status int) *llm.APIError {
 	return e
 }
 
-// retryWords are codes and types of errors that may pass.
+// retryableCodes are codes and types of temporary errors.
 var retryWords = []string{
 	typeServer, typeLimit, "tokens", "rate_limit_exceeded", "rate_limit_error", "overloaded_error", "overloaded",
 	"internal_error", "internal_server_error", "api_error", "timeout", "service_unavailable", "service_unavailable_error",

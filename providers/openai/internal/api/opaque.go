@@ -10,16 +10,15 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// dialect is how a protocol names the members of opaque data. A history may have
-// begun with another provider, which refuses what it did not write: so those that
-// this package knows keep their names, and others get the mark, which says whose
-// they are.
+// MemberNames maps the members of a protocol to the names that they have in opaque data. Known
+// members keep their names. Others get a prefix, because a history may have begun with another
+// provider, and providers reject unknown members.
 type MemberNames struct {
 	Prefix string
 	Known  []string
 }
 
-// keep returns the name by which a member of the wire is kept.
+// Stored returns the name of a member in opaque data.
 func (d MemberNames) Stored(key string) string {
 	if slices.Contains(d.Known, key) {
 		return key
@@ -27,7 +26,7 @@ func (d MemberNames) Stored(key string) string {
 	return d.Prefix + key
 }
 
-// wire returns the name that a member has on the wire, and whether it is of this
+// Wire returns the name of a member in the protocol, and whether the member belongs to the
 // protocol.
 func (d MemberNames) Wire(key string) (name string, ok bool) {
 	if name, ok = strings.CutPrefix(key, d.Prefix); ok {
@@ -36,8 +35,8 @@ func (d MemberNames) Wire(key string) (name string, ok bool) {
 	return key, slices.Contains(d.Known, key)
 }
 
-// shortID returns an id of a call that has at most so many characters, the same for
-// a call and its result: a longer one becomes its beginning and a digest.
+// ShortID returns a call id of at most limit bytes, equal for a call and its result. A longer
+// id becomes its beginning and a digest.
 func ShortID(id string, most int) string {
 	if len(id) <= most {
 		return id
@@ -48,9 +47,8 @@ func ShortID(id string, most int) string {
 	return fmt.Sprintf("%.*s%s", most-len(digest), id, digest)
 }
 
-// append appends the members of opaque data that own does not take out, each with the
-// comma before it, but for those of other dialects: a history may have begun with
-// another provider.
+// Append appends the opaque members of the protocol to the open object, except those that own
+// reports.
 func (d MemberNames) Append(dst []byte, opaque json.RawMessage, own func(key string) bool) []byte {
 	wirejson.EachMember(opaque, func(key, raw string) {
 		if name, ok := d.Wire(key); ok && !own(name) {

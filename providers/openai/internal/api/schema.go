@@ -9,8 +9,8 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// parameters returns a tool's schema with what OpenAI wants of every one, strict
-// or not (SO-11): the type object, and properties, if only none.
+// Parameters adds what OpenAI requires of each tool schema (SO-11): the type object and
+// properties.
 func Parameters(schema json.RawMessage) json.RawMessage {
 	typed, listed, empty, object := false, false, true, false
 	wirejson.EachMember(schema, func(key, raw string) {
@@ -44,10 +44,9 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// followsStrict reports whether a schema keeps the rules of strict: true, as far
-// as the guide "Structured model outputs" states them: objects list each of
-// their properties as required and allow no other, the top is an object, and no
-// keyword stands there that strict does not know.
+// FollowsStrict reports whether a schema follows the rules for strict: true of the guide
+// "Structured model outputs". The top is an object. Objects require all of their properties and
+// allow no other. All keywords are supported.
 func FollowsStrict(schema json.RawMessage) bool {
 	if !jsonio.Valid(schema) {
 		return false
@@ -56,8 +55,8 @@ func FollowsStrict(schema json.RawMessage) bool {
 	return strictSchema(&d, true)
 }
 
-// strictSchema reads one schema and reports whether it keeps the rules. If it
-// does not, the decoder may stand anywhere.
+// strictSchema reads a schema and reports whether it follows the rules. If not, the position of
+// d is undefined.
 func strictSchema(d *jsonio.Dec, top bool) bool {
 	if d.Peek() != '{' {
 		return false
@@ -96,7 +95,6 @@ func strictSchema(d *jsonio.Dec, top bool) bool {
 	return ok && (object && closed && !slices.ContainsFunc(names, optional) || !object && !top)
 }
 
-// strictSchemas reads an object of schemas and returns its names.
 func strictSchemas(d *jsonio.Dec) (names []string, ok bool) {
 	if d.Peek() != '{' {
 		return nil, false

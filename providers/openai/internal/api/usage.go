@@ -8,9 +8,8 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// readUsage reads the usage of an answer, by the names of Chat Completions, of
-// Responses or of an imitator. What is not a number of tokens is 0, which means
-// not told: some servers write the names of both protocols, those of one with 0.
+// ReadUsage reads the usage of a response with the names of Chat Completions, Responses or
+// OpenAI-compatible servers. Some servers write the names of both protocols, with 0 for one.
 func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
 	if !wirejson.BeginObject(d) {
 		return u
@@ -38,7 +37,7 @@ func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
 			d.Skip()
 		}
 	}
-	// xAI, and Vercel's gateway for Gemini, leave the reasoning out of the output.
+	// xAI, and Vercel's gateway for Gemini, exclude reasoning from the output tokens.
 	if u.ReasoningOutputTokens > u.OutputTokens || total == u.InputTokens+u.OutputTokens+u.ReasoningOutputTokens {
 		u.OutputTokens += u.ReasoningOutputTokens
 	}

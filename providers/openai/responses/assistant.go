@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// assistant writes the items of an assistant's message, each where it stood, but for
-// reasoning at the end: the provider refuses it without what came after it (SR-07).
+// assistant writes the items of an assistant message in order. It omits reasoning at the end,
+// which the provider rejects (SR-07).
 func (w *inputWriter) assistant(parts []llm.Part) error {
 	parts = withoutForeign(parts)
 	last := len(w.dst)    // where reasoning begins that nothing has come after
@@ -27,7 +27,7 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 		switch {
 		case len(w.dst) == from:
 		case thought:
-			thoughts = append(thoughts, idOf(r.Opaque, reasoningID))
+			thoughts = append(thoughts, knownID(r.Opaque, reasoningID))
 		default:
 			last, thoughts = len(w.dst), nil
 		}
@@ -40,7 +40,7 @@ func (w *inputWriter) assistant(parts []llm.Part) error {
 	return nil
 }
 
-// items writes what parts begin with, and returns how many of them that is.
+// items writes the first item of parts, and returns how many parts it contains.
 func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
 	switch p := parts[0].(type) {
 	case llm.Text:
@@ -56,18 +56,17 @@ func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
 	case llm.ToolResult:
 		w.hosted(p.Opaque)
 	case llm.Unknown:
-		if !w.repeated(p.Raw) {
+		if !w.isRepeated(p.Raw) {
 			w.next()
 			err = w.unknown(p)
 		}
 	case llm.Media:
-		err = fmt.Errorf(": an assistant's message cannot hold media, only text and calls")
+		err = fmt.Errorf(": an assistant's message cannot contain media, only text and calls")
 	}
 	return 1, err
 }
 
-// withoutForeign takes out what is another provider's alone: calls that it ran
-// itself with their results, and parts of a kind that is not known.
+// withoutForeign removes parts that only another provider understands.
 func withoutForeign(parts []llm.Part) []llm.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
 		switch p := p.(type) {
@@ -83,21 +82,19 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 	})
 }
 
-// isHosted reports whether opaque data are the item of a call that the provider ran
-// itself.
+// isHosted reports whether opaque data is the item of a call that the provider ran.
 func isHosted(opaque json.RawMessage) bool {
 	return strings.HasSuffix(wirejson.GetString(opaque, "type"), "_call")
 }
 
-// silent reports whether a text is empty and no item of the provider, or one that
-// stands in the request already and is not written again (SR-04).
-func (w *inputWriter) silent(t *llm.Text) bool {
-	id := idOf(t.Opaque, messageID)
+// isOmitted reports whether a text is empty and has no item, or one that the request contains
+// already (SR-04).
+func (w *inputWriter) isOmitted(t *llm.Text) bool {
+	id := knownID(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])
 }
 
-// texts writes the message item of the texts that parts begin with and that
-// belong to one item, and returns how many these are.
+// texts writes the message item of the first texts, and returns how many texts belong to it.
 func (w *inputWriter) texts(parts []llm.Part) (n int) {
 	opened := false
 	var of llm.Text
@@ -107,7 +104,7 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 			break
 		}
 		n, of = n+1, t
-		if w.silent(&t) {
+		if w.isOmitted(&t) {
 			continue
 		}
 		if !opened {
@@ -120,27 +117,26 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 		if t.Refusal {
 			kind, key = "refusal", "refusal"
 		}
-		w.dst = wirejson.AppendString(appendFirst(w.dst, "type", kind), key, t.Text)
-		w.dst = append(contentNames.Append(w.dst, t.Opaque, ownPiece), '}')
+		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", kind), key, t.Text)
+		w.dst = append(contentNames.Append(w.dst, t.Opaque, isPartMember), '}')
 	}
 	if opened {
 		w.dst = append(w.dst, ']')
 		w.itemID(of.Opaque, messageID)
-		w.dst = append(itemNames.Append(w.dst, of.Opaque, ownItem), '}')
+		w.dst = append(itemNames.Append(w.dst, of.Opaque, isItemMember), '}')
 	}
 	return n
 }
 
-// sameItem reports whether two texts in a row are of one message item: they have
-// the same id, or both none.
+// sameItem reports whether two consecutive texts belong to one item.
 func sameItem(a, b json.RawMessage) bool {
 	return wirejson.GetString(a, "id") == wirejson.GetString(b, "id")
 }
 
-// reasoning writes a reasoning item, unchanged. That of another provider is left
-// out, and so is an item that stands there already (SR-04).
+// reasoning writes a reasoning item unchanged. It omits items of another provider and repeated
+// ones (SR-04).
 func (w *inputWriter) reasoning(r *llm.Reasoning) {
-	id := idOf(r.Opaque, reasoningID)
+	id := knownID(r.Opaque, reasoningID)
 	if wirejson.Get(r.Opaque, "summary") == nil && wirejson.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
 		return
 	}
@@ -162,8 +158,8 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	w.dst = append(w.dst, '}')
 }
 
-// repeated reports whether a whole item stands in the request already (SR-04).
-func (w *inputWriter) repeated(raw json.RawMessage) bool {
+// isRepeated reports whether the request contains an item already (SR-04).
+func (w *inputWriter) isRepeated(raw json.RawMessage) bool {
 	id := wirejson.GetString(raw, "id")
 	if w.seen[id] {
 		return true
@@ -174,7 +170,6 @@ func (w *inputWriter) repeated(raw json.RawMessage) bool {
 	return false
 }
 
-// call writes a call.
 func (w *inputWriter) call(c *llm.ToolCall) error {
 	id, err := callID(c.ID)
 	if err != nil {
@@ -186,40 +181,32 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 		kind, args, prefix = kindCustomCall, "input", customID
 		w.custom[c.ID] = true
 	}
-	w.dst = appendFirst(w.dst, "type", kind)
+	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
 	w.itemID(c.Opaque, prefix)
 	w.dst = wirejson.AppendString(w.dst, "call_id", id)
-	w.dst = wirejson.AppendString(w.dst, "name", echoName(c.Name))
+	w.dst = wirejson.AppendString(w.dst, "name", requestName(c.Name))
 	w.dst = wirejson.AppendString(w.dst, args, c.Arguments)
-	w.dst = append(itemNames.Append(w.dst, c.Opaque, ownItem), '}')
+	w.dst = append(itemNames.Append(w.dst, c.Opaque, isItemMember), '}')
 	return nil
 }
 
-// echoName returns a call's name as the provider takes it back: a model makes
-// calls of tools that it was never told of, such as multi_tool_use.parallel.
-func echoName(name string) string {
-	if soundName(name) {
+// requestName returns the name of a call for a request. Models invent names such as
+// multi_tool_use.parallel.
+func requestName(name string) string {
+	if protocol.IsName(name) {
 		return name
 	}
 	if name == "" {
 		return "unnamed_tool"
 	}
-	b := []byte(strings.ToValidUTF8(name, "_"))
-	out := b[:0]
-	for _, c := range b {
-		if !nameByte(c) {
-			c = '_'
-		}
-		out = append(out, c)
-	}
-	return string(out)
+	return wirejson.CleanName(strings.ToValidUTF8(name, "_"))
 }
 
-// hosted writes the item of a call that the provider ran itself.
+// hosted writes the item of a call that the provider ran.
 func (w *inputWriter) hosted(opaque json.RawMessage) {
-	if w.repeated(opaque) {
+	if w.isRepeated(opaque) {
 		return
 	}
 	w.next()
-	w.dst = wirejson.AppendRepaired(w.dst, opaque)
+	w.dst = wirejson.AppendValue(w.dst, opaque)
 }
