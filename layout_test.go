@@ -50,7 +50,7 @@ var table = []room{
 	{name: "internal/slab"},
 	{name: "llm", rooms: []string{"internal/jsonio", "internal/slab"}},
 	{name: "llm/llmtest", rooms: []string{"internal/bubble", "llm"}},
-	{name: "trace", rooms: []string{"internal/jsonio", "llm"}},
+	{name: "trace", rooms: []string{"internal/jsonio", "llm"}, modules: []string{"github.com/cespare/xxhash/v2"}},
 	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
 	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes/..."}, modules: []string{zstd}},
 	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},

@@ -1,5 +1,7 @@
 package trace
 
+import "github.com/cespare/xxhash/v2"
+
 // chain is the rolling hash of one conversation: the requests of one purpose in
 // one run. It holds the hash of every prefix, eight bytes a message.
 //
@@ -39,7 +41,12 @@ func (c *chain) keep(n int) bool {
 	return true
 }
 
-func (c *chain) add(message []byte) { c.sums = append(c.sums, xxh64(c.sum(), message)) }
+func (c *chain) add(message []byte) {
+	var h xxhash.Digest
+	h.ResetWithSeed(c.sum())
+	_, _ = h.Write(message) // a hash takes all
+	c.sums = append(c.sums, h.Sum64())
+}
 
 func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }
 
