@@ -45,9 +45,8 @@ func (c *canon) value() {
 		c.object()
 	case '[':
 		c.depth++
-		c.dec.Array()
 		c.dst = append(c.dst, '[')
-		for first := true; c.dec.More(&first); {
+		for range c.dec.Elements() {
 			c.comma('[')
 			c.value()
 		}
@@ -80,17 +79,12 @@ const mostMoved = 64
 
 func (c *canon) object() {
 	c.depth++
-	c.dec.Object()
 	var room [8]span
 	members := room[:0]
 	sorted := true
 	c.dst = append(c.dst, '{')
 	body := len(c.dst)
-	for first := true; ; {
-		key, ok := c.dec.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range c.dec.Members() {
 		c.comma('{')
 		m := span{key: key, from: len(c.dst)}
 		c.dst = append(jsonio.AppendString(c.dst, key), ':')

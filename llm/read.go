@@ -12,18 +12,8 @@ import (
 
 // ReadMessage reads a message.
 func ReadMessage(d *jsonio.Dec) (m Message) {
-	if !d.Object() {
-		return m
-	}
 	parts := false
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			if !parts {
-				d.Fail(`a message has no "parts"`)
-			}
-			return m
-		}
+	for key := range d.Members() {
 		switch key {
 		case "role", "role_b64":
 			m.Role = role(d.Text(key))
@@ -35,6 +25,10 @@ func ReadMessage(d *jsonio.Dec) (m Message) {
 			d.Skip()
 		}
 	}
+	if !parts {
+		d.Fail(`a message has no "parts"`)
+	}
+	return m
 }
 
 // role returns the constant for a known role, so that the text it was read from
@@ -71,11 +65,7 @@ func ReadUsage(d *jsonio.Dec) Usage {
 }
 
 func readUsage(d *jsonio.Dec, first bool) (u Usage) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return u
-		}
+	for key := range d.MembersAfter(first) {
 		switch key = v1Usage.Name(d, key); key {
 		case "input_tokens":
 			u.InputTokens = d.Int()
@@ -91,18 +81,12 @@ func readUsage(d *jsonio.Dec, first bool) (u Usage) {
 			d.Skip()
 		}
 	}
+	return u
 }
 
 // ReadTool reads a tool definition.
 func ReadTool(d *jsonio.Dec) (t Tool) {
-	if !d.Object() {
-		return t
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return t
-		}
+	for key := range d.Members() {
 		switch key {
 		case "name", "name_b64":
 			t.Name = d.Text(key)
@@ -117,6 +101,7 @@ func ReadTool(d *jsonio.Dec) (t Tool) {
 			d.Skip()
 		}
 	}
+	return t
 }
 
 // ReadToolChoice reads the spelling of ToolChoice.String.
@@ -134,24 +119,14 @@ func ReadToolChoice(s string) (ToolChoice, bool) {
 
 // ReadRequest reads a request.
 func ReadRequest(d *jsonio.Dec) (r Request) {
-	if !d.Object() {
-		return r
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return r
-		}
+	for key := range d.Members() {
 		switch key = v1Request.Name(d, key); key {
 		case "model", "model_b64":
 			r.Model = d.Text(key)
 		case "system", "system_b64":
 			r.System = d.Text(key)
 		case "messages":
-			if !d.Array() {
-				return r
-			}
-			for first := true; d.More(&first); {
+			for range d.Elements() {
 				r.Messages = append(r.Messages, ReadMessage(d))
 			}
 		case "tools":
@@ -171,44 +146,29 @@ func ReadRequest(d *jsonio.Dec) (r Request) {
 			d.Skip()
 		}
 	}
+	return r
 }
 
 // ReadTools reads an array of tool definitions.
 func ReadTools(d *jsonio.Dec) []Tool {
-	if !d.Array() {
-		return nil
-	}
 	tools := []Tool{}
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		tools = append(tools, ReadTool(d))
 	}
 	return tools
 }
 
 func readExtra(d *jsonio.Dec) map[string]json.RawMessage {
-	if !d.Object() {
-		return nil
-	}
 	extra := map[string]json.RawMessage{}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return extra
-		}
+	for key := range d.Members() {
 		extra[key] = readRaw(d)
 	}
+	return extra
 }
 
 // ReadSettings reads settings.
 func ReadSettings(d *jsonio.Dec) (s Settings) {
-	if !d.Object() {
-		return s
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return s
-		}
+	for key := range d.Members() {
 		switch key = v1Settings.Name(d, key); key {
 		case "max_tokens":
 			s.MaxTokens = int(d.Int())
@@ -220,10 +180,8 @@ func ReadSettings(d *jsonio.Dec) (s Settings) {
 			s.Seed = new(d.Int())
 		case "stop_sequences":
 			s.StopSequences = []string{}
-			if d.Array() {
-				for first := true; d.More(&first); {
-					s.StopSequences = append(s.StopSequences, d.String())
-				}
+			for range d.Elements() {
+				s.StopSequences = append(s.StopSequences, d.String())
 			}
 		case "parallel_tool_calls":
 			s.ParallelToolCalls = new(d.Bool())
@@ -235,4 +193,5 @@ func ReadSettings(d *jsonio.Dec) (s Settings) {
 			d.Skip()
 		}
 	}
+	return s
 }

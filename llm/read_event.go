@@ -33,11 +33,7 @@ func ReadEvent(d *jsonio.Dec) Event {
 }
 
 func readTextDelta(d *jsonio.Dec, first bool) (e TextDelta) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "text", "text_b64":
 			e.Text = d.Text(key)
@@ -49,14 +45,11 @@ func readTextDelta(d *jsonio.Dec, first bool) (e TextDelta) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func readReasoningDelta(d *jsonio.Dec, first bool) (e ReasoningDelta) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "text", "text_b64":
 			e.Text = d.Text(key)
@@ -66,14 +59,11 @@ func readReasoningDelta(d *jsonio.Dec, first bool) (e ReasoningDelta) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func readCallStart(d *jsonio.Dec, first bool) (e ToolCallStart) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "index":
 			e.Index = int(d.Int())
@@ -87,14 +77,11 @@ func readCallStart(d *jsonio.Dec, first bool) (e ToolCallStart) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func readCallDelta(d *jsonio.Dec, first bool) (e ToolCallDelta) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key = v1Call.Name(d, key); key {
 		case "index":
 			e.Index = int(d.Int())
@@ -106,14 +93,11 @@ func readCallDelta(d *jsonio.Dec, first bool) (e ToolCallDelta) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func readCallEnd(d *jsonio.Dec, first bool) (e ToolCallEnd) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key = v1Call.Name(d, key); key {
 		case "index":
 			e.Index = int(d.Int())
@@ -127,15 +111,12 @@ func readCallEnd(d *jsonio.Dec, first bool) (e ToolCallEnd) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func readPartDone(d *jsonio.Dec, first bool) Event {
 	var p Part
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.MembersAfter(first) {
 		if key != "part" {
 			d.Skip()
 			continue
@@ -150,11 +131,7 @@ func readPartDone(d *jsonio.Dec, first bool) Event {
 }
 
 func readWarning(d *jsonio.Dec, first bool) (e Warning) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "code", "code_b64":
 			e.Code = d.Text(key)
@@ -164,14 +141,11 @@ func readWarning(d *jsonio.Dec, first bool) (e Warning) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func readFinish(d *jsonio.Dec, first bool) (e Finish) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "reason", "reason_b64":
 			e.Reason = FinishReason(d.Text(key))
@@ -189,4 +163,5 @@ func readFinish(d *jsonio.Dec, first bool) (e Finish) {
 			d.Skip()
 		}
 	}
+	return e
 }

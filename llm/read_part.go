@@ -17,12 +17,12 @@ func ReadParts(d *jsonio.Dec) []Part { return readParts(d, 0) }
 
 // readParts reads an array of parts within so many tool results.
 func readParts(d *jsonio.Dec, depth int) []Part {
-	if d.Null() || !d.Array() {
+	if d.Null() {
 		return nil
 	}
 	var buf [8]Part // most messages have fewer
 	parts := buf[:0]
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		if p := readPart(d, depth); p != nil {
 			parts = append(parts, p)
 		}
@@ -66,34 +66,24 @@ func readType(d *jsonio.Dec) (kind string, first bool) {
 	if d.Object() && d.Member("type", &first) {
 		return d.String(), first
 	}
-	ahead.Object()
-	for first := true; ; {
-		key, ok := ahead.Key(&first)
-		if !ok {
-			return "", true
-		}
+	for key := range ahead.Members() {
 		if key == "type" {
 			return ahead.String(), true
 		}
 		ahead.Skip()
 	}
+	return "", true
 }
 
 func readUnknown(d *jsonio.Dec, first bool, kind string, from int) Unknown {
-	for {
-		if _, ok := d.Key(&first); !ok {
-			return Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(d.Since(from)))}
-		}
+	for range d.MembersAfter(first) {
 		d.Skip()
 	}
+	return Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(d.Since(from)))}
 }
 
 func readText(d *jsonio.Dec, first bool) (p Text) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "text", "text_b64":
 			p.Text = d.Text(key)
@@ -105,14 +95,11 @@ func readText(d *jsonio.Dec, first bool) (p Text) {
 			d.Skip()
 		}
 	}
+	return p
 }
 
 func readReasoning(d *jsonio.Dec, first bool) (p Reasoning) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "text", "text_b64":
 			p.Text = d.Text(key)
@@ -122,14 +109,11 @@ func readReasoning(d *jsonio.Dec, first bool) (p Reasoning) {
 			d.Skip()
 		}
 	}
+	return p
 }
 
 func readMedia(d *jsonio.Dec, first bool) (p Media) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "media_type", "media_type_b64":
 			p.MediaType = d.Text(key)
@@ -149,6 +133,7 @@ func readMedia(d *jsonio.Dec, first bool) (p Media) {
 			d.Skip()
 		}
 	}
+	return p
 }
 
 func readData(d *jsonio.Dec) []byte {
@@ -161,11 +146,7 @@ func readData(d *jsonio.Dec) []byte {
 }
 
 func readToolCall(d *jsonio.Dec, first bool) (p ToolCall) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key = v1Call.Name(d, key); key {
 		case "id", "id_b64":
 			p.ID = d.Text(key)
@@ -185,14 +166,11 @@ func readToolCall(d *jsonio.Dec, first bool) (p ToolCall) {
 			d.Skip()
 		}
 	}
+	return p
 }
 
 func readToolResult(d *jsonio.Dec, first bool, depth int) (p ToolResult) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key = v1Result.Name(d, key); key {
 		case "tool_call_id", "tool_call_id_b64":
 			p.ID = d.Text(key)
@@ -212,4 +190,5 @@ func readToolResult(d *jsonio.Dec, first bool, depth int) (p ToolResult) {
 			d.Skip()
 		}
 	}
+	return p
 }

@@ -79,11 +79,7 @@ func (x *decoder) event(line []byte) (Event, error) {
 	d.Object()
 	first := true
 	b := x.usual(&d, &first, &ev)
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.MembersAfter(first) {
 		if b == nil && !inEnvelope(key) {
 			if b = x.find(&d, s); b == nil {
 				break
@@ -146,17 +142,13 @@ func invalidAt(b []byte) int {
 // find begins the body of a line whose kind does not come first.
 func (x *decoder) find(line *jsonio.Dec, s string) bodyReader {
 	d := jsonio.NewDec(s)
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return nil
-		}
+	for key := range d.Members() {
 		if key == "kind" {
 			return x.beginIn(line, Kind(d.String()))
 		}
 		d.Skip()
 	}
+	return nil
 }
 
 // envelope reads a member of the envelope, of which kind is one but is read
@@ -282,8 +274,7 @@ func (r *requestReader) member(d *jsonio.Dec, key string) bool {
 // readMessages reads an array of messages; it appends their texts to raw.
 func readMessages(d *jsonio.Dec, raw []string) ([]llm.Message, []string) {
 	var list []llm.Message
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		from := d.Offset()
 		m := llm.ReadMessage(d)
 		list, raw = append(list, m), append(raw, d.Since(from))
@@ -351,18 +342,12 @@ func readRaw(d *jsonio.Dec) json.RawMessage { return json.RawMessage(d.Raw()) }
 
 func readStrings(d *jsonio.Dec) []string {
 	var list []string
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		if d.Peek() != '{' {
 			list = append(list, d.String())
 			continue
 		}
-		d.Object()
-		for first := true; ; {
-			key, ok := d.Key(&first)
-			if !ok {
-				break
-			}
+		for key := range d.Members() {
 			list = append(list, d.Text(key))
 		}
 	}
@@ -371,25 +356,16 @@ func readStrings(d *jsonio.Dec) []string {
 
 func readMap(d *jsonio.Dec) map[string]string {
 	m := map[string]string{}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return m
-		}
+	for key := range d.Members() {
 		m[strings.TrimSuffix(key, b64Suffix)] = d.Text(key)
 	}
+	return m
 }
 
 // readOptions reads options, whose values are any scalars.
 func readOptions(d *jsonio.Dec) Options {
 	var o Options
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return o
-		}
+	for key := range d.Members() {
 		var value string
 		switch d.Peek() {
 		case '"':
@@ -401,18 +377,15 @@ func readOptions(d *jsonio.Dec) Options {
 		}
 		o = append(o, Option{Name: strings.TrimSuffix(key, b64Suffix), Value: value})
 	}
+	return o
 }
 
 func readExtra(d *jsonio.Dec) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return m
-		}
+	for key := range d.Members() {
 		m[key] = readRaw(d)
 	}
+	return m
 }
 
 func readResult(d *jsonio.Dec) llm.ToolResult {

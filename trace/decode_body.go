@@ -21,8 +21,7 @@ func (b *RunStart) member(d *jsonio.Dec, key string) bool {
 		b.Options = readOptions(d)
 	case "tools":
 		b.Tools = nil
-		d.Array()
-		for first := true; d.More(&first); {
+		for range d.Elements() {
 			b.Tools = append(b.Tools, readToolInfo(d))
 		}
 	case "suppress":
@@ -35,12 +34,7 @@ func (b *RunStart) member(d *jsonio.Dec, key string) bool {
 
 func readParent(d *jsonio.Dec) *Parent {
 	var p Parent
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return &p
-		}
+	for key := range d.Members() {
 		switch key = v1Parent.Name(d, key); key {
 		case "run", "run_b64":
 			p.Run = d.Text(key)
@@ -50,15 +44,11 @@ func readParent(d *jsonio.Dec) *Parent {
 			d.Skip()
 		}
 	}
+	return &p
 }
 
 func readToolInfo(d *jsonio.Dec) (t ToolInfo) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return t
-		}
+	for key := range d.Members() {
 		switch key {
 		case "name", "name_b64":
 			t.Name = d.Text(key)
@@ -68,6 +58,7 @@ func readToolInfo(d *jsonio.Dec) (t ToolInfo) {
 			d.Skip()
 		}
 	}
+	return t
 }
 
 func (b *StepStart) body() Body { return *b }
@@ -160,12 +151,7 @@ func (b *ModelError) member(d *jsonio.Dec, key string) bool {
 }
 
 func readError(d *jsonio.Dec) (e Error) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return e
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type", "type_b64":
 			e.Type = word(d.Text(key))
@@ -183,6 +169,7 @@ func readError(d *jsonio.Dec) (e Error) {
 			d.Skip()
 		}
 	}
+	return e
 }
 
 func (b *ModelRetry) body() Body { return *b }
@@ -414,12 +401,8 @@ func (b *RunEnd) member(d *jsonio.Dec, key string) bool {
 
 func readUsageBy(d *jsonio.Dec) map[Purpose]llm.Usage {
 	m := map[Purpose]llm.Usage{}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return m
-		}
+	for key := range d.Members() {
 		m[Purpose(word(key))] = llm.ReadUsage(d)
 	}
+	return m
 }

@@ -188,7 +188,7 @@ func (b *ModelRequest) append(dst []byte, c *chain) []byte {
 		from := len(dst)
 		dst = b.NewMessages[i].AppendJSON(dst)
 		if hashed {
-			c.add(dst[from:])
+			c.add(jsonio.View(dst[from:]))
 		}
 	}
 	dst = listEnd(dst, len(b.NewMessages), ']')
@@ -251,18 +251,14 @@ func (u *Unknown) append(dst []byte) []byte {
 	if d.Peek() != '{' {
 		return appendRaw(dst, "raw", u.Raw)
 	}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return dst
-		}
+	for key := range d.Members() {
 		value := d.Raw()
 		if !inEnvelope(key) {
 			dst = append(jsonio.AppendString(append(dst, ','), key), ':')
 			dst = jsonio.AppendRaw(dst, []byte(value))
 		}
 	}
+	return dst
 }
 
 // The helpers below append one member after a comma, or nothing if it is empty.

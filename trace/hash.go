@@ -12,7 +12,8 @@ type chain struct {
 	sums []uint64
 	// lost says that a line between was broken, so that the messages are not
 	// known until a request keeps none.
-	lost bool
+	lost   bool
+	digest xxhash.Digest
 }
 
 // sum is the hash of all messages.
@@ -41,11 +42,10 @@ func (c *chain) keep(n int) bool {
 	return true
 }
 
-func (c *chain) add(message []byte) {
-	var h xxhash.Digest
-	h.ResetWithSeed(c.sum())
-	_, _ = h.Write(message) // a hash takes all
-	c.sums = append(c.sums, h.Sum64())
+func (c *chain) add(message string) {
+	c.digest.ResetWithSeed(c.sum())
+	_, _ = c.digest.WriteString(message) // a hash takes all
+	c.sums = append(c.sums, c.digest.Sum64())
 }
 
 func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }

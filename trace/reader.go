@@ -218,7 +218,7 @@ func (r *Reader) verify(ev *Event) error {
 		return nil
 	}
 	for _, m := range req.raw {
-		c.add([]byte(m))
+		c.add(m)
 	}
 	if got := string(c.appendHash(nil)); req.hash != "" && got != req.hash {
 		return &HashError{Run: ev.Run, Want: req.hash, Got: got}
@@ -285,12 +285,7 @@ func readHeader(line []byte) (Header, error) {
 		return h, ErrNotTrace
 	}
 	d := jsonio.NewDec(string(line))
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		switch key {
 		case "format":
 			h.Format = d.String()

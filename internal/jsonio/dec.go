@@ -2,6 +2,7 @@ package jsonio
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 )
 
@@ -415,5 +416,44 @@ func (d *Dec) Skip() {
 			return
 		}
 		d.number()
+	}
+}
+
+// Members starts to read an object and returns its members' names. The loop over
+// them reads the value of each member, with Skip if nothing else. A loop that
+// ends early leaves the decoder within the object.
+func (d *Dec) Members() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if d.Object() {
+			d.rest(true, yield)
+		}
+	}
+}
+
+// MembersAfter is Members for an object that was begun by Object; first is that
+// of the calls of [Dec.Member] since.
+func (d *Dec) MembersAfter(first bool) iter.Seq[string] {
+	return func(yield func(string) bool) { d.rest(first, yield) }
+}
+
+func (d *Dec) rest(first bool, yield func(string) bool) {
+	for {
+		key, ok := d.Key(&first)
+		if !ok || !yield(key) {
+			return
+		}
+	}
+}
+
+// Elements starts to read an array and counts its elements from 0. The loop over
+// them reads each.
+func (d *Dec) Elements() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if !d.Array() {
+			return
+		}
+		first := true
+		for i := 0; d.More(&first) && yield(i); i++ {
+		}
 	}
 }

@@ -234,3 +234,49 @@ func FuzzDec(f *testing.F) {
 		}
 	})
 }
+
+func TestMembersAndElements(t *testing.T) {
+	d := NewDec(`{"a":[1,2,{}],"b":{"c":0},"d":[]} `)
+	var got []string
+	for key := range d.Members() {
+		got = append(got, key)
+		if key == "b" {
+			for key := range d.Members() {
+				got = append(got, key, strconv.FormatInt(d.Int(), 10))
+			}
+			continue
+		}
+		for i := range d.Elements() {
+			got = append(got, strconv.Itoa(i))
+			d.Skip()
+		}
+	}
+	if want := "a 0 1 2 b c 0 d"; d.End() != nil || strings.Join(got, " ") != want {
+		t.Errorf("got %q and error %v, want %q", got, d.End(), want)
+	}
+	for _, text := range []string{`[`, `[1,]`, `{"a":1`, `{"a" 1}`, `1`} {
+		d := NewDec(text)
+		for range d.Members() {
+			d.Skip()
+		}
+		if d.Err() == nil {
+			t.Errorf("Members of %s: no error", text)
+		}
+		d = NewDec(text)
+		for range d.Elements() {
+			d.Skip()
+		}
+		if d.Err() == nil {
+			t.Errorf("Elements of %s: no error", text)
+		}
+	}
+	allocs := testing.AllocsPerRun(10, func() {
+		d := NewDec(`{"a":[1,2],"b":3}`)
+		for range d.Members() {
+			d.Skip()
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("Members allocates %v times, want 0", allocs)
+	}
+}
