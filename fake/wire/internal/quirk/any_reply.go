@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// padded gives the first event, or the body, a member of so many bytes.
+// padded adds a member of this size to the first event, or to the body.
 func padded(size int) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		done := false
@@ -38,8 +38,8 @@ func resetsFirst(p *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-// eachTry answers with a status and the given headers.
-func eachTry(status int, headers ...string) edit {
+// eachAttempt replaces the response by an error with headers, as name and value.
+func eachAttempt(status int, headers ...string) edit {
 	return func(p *reply.Response, r *reply.Reply) bool {
 		p.Fail(r, &llm.APIError{Status: status, Message: "The request fails: " + statusText(status) + "."})
 		for i := 0; i < len(headers); i += 2 {
@@ -50,35 +50,31 @@ func eachTry(status int, headers ...string) edit {
 }
 
 func statusText(status int) string {
-	if status == 529 { // of Anthropic alone
+	if status == 529 { // Anthropic only
 		return "Overloaded"
 	}
 	return http.StatusText(status)
 }
 
-// firstTry is eachTry for the first try of a turn.
-func firstTry(status int, headers ...string) edit {
-	return onFirst(eachTry(status, headers...))
+func firstAttempt(status int, headers ...string) edit {
+	return onFirstAttempt(eachAttempt(status, headers...))
 }
 
-// onFirst does f to the answer to the first try of a turn.
-func onFirst(f edit) edit {
+func onFirstAttempt(f edit) edit {
 	return func(p *reply.Response, r *reply.Reply) bool { return p.Key.Attempt == 1 && f(p, r) }
 }
 
-func quotesKey(p *reply.Response, r *reply.Reply) bool {
+func quoteKey(p *reply.Response, r *reply.Reply) bool {
 	p.Fail(r, &llm.APIError{Status: http.StatusUnauthorized, Message: "Incorrect API key provided: " + p.MaskedKey + ". You can find your API key in your account."})
 	return true
 }
 
-// masked is a key as OpenAI quotes it: its beginning and its end.
 func masked(key string) string {
 	n := min(len(key)/3, 8)
 	return key[:n] + "****" + key[len(key)-n:]
 }
 
-// otherBody answers with such a body, whatever was asked for.
-func otherBody(status int, contentType, body string) edit {
+func replaceBody(status int, contentType, body string) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		r.SetJSON(status, []byte(body))
 		r.Header.Set("Content-Type", contentType)
@@ -86,8 +82,8 @@ func otherBody(status int, contentType, body string) edit {
 	}
 }
 
-// unstreamed answers with the turn in one piece.
-func unstreamed(p *reply.Response, r *reply.Reply) bool {
+// nonStreaming replaces a stream by a non-streaming response.
+func nonStreaming(p *reply.Response, r *reply.Reply) bool {
 	asked := *p.Request
 	asked.ResponseMode = llm.NonStreaming
 	whole := *p
@@ -96,8 +92,9 @@ func unstreamed(p *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-// argued gives the first call other arguments. Long ones come in one piece.
-func argued(args string) scriptEdit {
+// setArguments replaces the arguments of the first call. Long ones come in a single
+// chunk.
+func setArguments(args string) scriptEdit {
 	return func(_ *reply.Response, t *fake.Response) bool {
 		return eachCall(t, func(i int, c *fake.Call) {
 			if i == 0 {
@@ -107,26 +104,23 @@ func argued(args string) scriptEdit {
 	}
 }
 
-// deep is an object that nests so deep.
-func deep(n int) string {
+func nestedArguments(n int) string {
 	return fmt.Sprintf(`{"city":%s%s}`, strings.Repeat("[", n), strings.Repeat("]", n))
 }
 
-// silentAtOnce sends the headers, and then nothing.
-func silentAtOnce(_ *reply.Response, r *reply.Reply) bool {
+func stallAtStart(_ *reply.Response, r *reply.Reply) bool {
 	r.Frames, r.Body, r.End = nil, nil, reply.Hang
 	return true
 }
 
-// silentHalfway sends half of the events, and then nothing but the drip.
-func silentHalfway(drip string) edit {
+func stallHalfway(drip string) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		r.Frames, r.End, r.Repeat = r.Frames[:len(r.Frames)/2], reply.Hang, []byte(drip)
 		return true
 	}
 }
 
-func staysOpen(_ *reply.Response, r *reply.Reply) bool {
+func neverCloses(_ *reply.Response, r *reply.Reply) bool {
 	if len(r.Frames) == 0 || r.End != reply.EndBody {
 		return false
 	}

@@ -8,32 +8,28 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// chatQuirks are those of OpenAI reply.Chat Completions and of what imitates it.
-var chatQuirks = slices.Concat(chatFinishQuirks, chatCallQuirks, chatArgsQuirks, chatSaidQuirks)
+// chatQuirks are those of OpenAI Chat Completions and of OpenAI-compatible servers.
+var chatQuirks = slices.Concat(chatFinishQuirks, chatCallQuirks, chatArgumentQuirks, chatTextQuirks)
 
-// onChat describes a form.
-func onChat(id, form, says string) Info {
-	return Info{ID: id, Form: form, Description: says, Protocols: []string{reply.Chat}}
+func onChat(id, form, description string) Info {
+	return Info{ID: id, Form: form, Description: description, Protocols: []string{reply.Chat}}
 }
 
-// inChat is a form that changes the bytes of an answer, streamed or not.
-func inChat(id, form, says string, change func(r *reply.Reply) bool) Form {
-	return inReply(onChat(id, form, says), change)
+func inChat(id, form, description string, change func(r *reply.Reply) bool) Form {
+	return inReply(onChat(id, form, description), change)
 }
 
-// inChunks is a form that only streams show.
-func inChunks(id, form, says string, change func(r *reply.Reply) bool) Form {
-	return inReply(inStream(onChat(id, form, says)), change)
+func inChunks(id, form, description string, change func(r *reply.Reply) bool) Form {
+	return inReply(inStream(onChat(id, form, description)), change)
 }
 
-// Where things stand in a chunk.
+// Paths in a chunk.
 const (
 	choicePath = "choices.0"
 	deltaPath  = choicePath + ".delta"
 	finishPath = choicePath + ".finish_reason"
 )
 
-// finishAt returns the place of the last chunk with a finish reason, or -1.
 func finishAt(r *reply.Reply) int {
 	for i, f := range slices.Backward(r.Frames) {
 		if gjson.GetBytes(f.Data, finishPath).Type == gjson.String {
@@ -43,7 +39,6 @@ func finishAt(r *reply.Reply) int {
 	return -1
 }
 
-// finishWith sets the finish reason, where there is one.
 func finishWith(r *reply.Reply, word string) bool {
 	return r.Edit(func(text string) string {
 		if gjson.Get(text, finishPath).Type != gjson.String {
@@ -53,13 +48,12 @@ func finishWith(r *reply.Reply, word string) bool {
 	})
 }
 
-// piecePlace is where a piece of a call stands.
-type piecePlace struct {
-	frame int    // -1 is the body
+// deltaPosition is the position of a tool call delta.
+type deltaPosition struct {
+	frame int    // -1 means the body
 	path  string // of the element of tool_calls
 }
 
-// at returns the data of a frame, or the body.
 func dataAt(r *reply.Reply, frame int) *[]byte {
 	if frame < 0 {
 		return &r.Body
@@ -67,20 +61,19 @@ func dataAt(r *reply.Reply, frame int) *[]byte {
 	return &r.Frames[frame].Data
 }
 
-// callPieces returns where the pieces of each call stand, in the order in which the
-// calls begin: what has a type begins one, and all else goes on with the last one
-// of its index.
-func callPieces(r *reply.Reply) (calls [][]piecePlace) {
+// callDeltas returns the positions of the deltas of each call. A delta with a type
+// starts a call; others continue the last call with their index.
+func callDeltas(r *reply.Reply) (calls [][]deltaPosition) {
 	last := map[string]int{}
 	find := func(frame int, list string) {
-		gjson.GetBytes(*dataAt(r, frame), list).ForEach(func(i, piece gjson.Result) bool {
-			index := piece.Get("index").Raw
-			if piece.Get("type").Exists() || len(calls) == 0 {
+		gjson.GetBytes(*dataAt(r, frame), list).ForEach(func(i, delta gjson.Result) bool {
+			index := delta.Get("index").Raw
+			if delta.Get("type").Exists() || len(calls) == 0 {
 				last[index] = len(calls)
 				calls = append(calls, nil)
 			}
 			n := last[index]
-			calls[n] = append(calls[n], piecePlace{frame, list + "." + i.String()})
+			calls[n] = append(calls[n], deltaPosition{frame, list + "." + i.String()})
 			return true
 		})
 	}
@@ -91,16 +84,14 @@ func callPieces(r *reply.Reply) (calls [][]piecePlace) {
 	return calls
 }
 
-// get returns a piece.
-func (p piecePlace) get(r *reply.Reply) gjson.Result {
+func (p deltaPosition) get(r *reply.Reply) gjson.Result {
 	return gjson.GetBytes(*dataAt(r, p.frame), p.path)
 }
 
-// eachPiece lets f change each piece of a call, the n-th of its call, and reports
-// whether anything is another now. A piece for which f returns nothing is taken
-// out, with its chunk.
-func eachPiece(r *reply.Reply, f func(call, n int, piece string) string) (changed bool) {
-	for call, places := range callPieces(r) {
+// eachDelta replaces each tool call delta by the result of f; n counts the deltas of a
+// call. It removes a delta if the result is empty. It reports whether anything changed.
+func eachDelta(r *reply.Reply, f func(call, n int, delta string) string) (changed bool) {
+	for call, places := range callDeltas(r) {
 		for n, p := range places {
 			was := p.get(r).Raw
 			now := f(call, n, was)
@@ -122,9 +113,8 @@ func eachPiece(r *reply.Reply, f func(call, n int, piece string) string) (change
 
 const argsPath = "function.arguments"
 
-// chatArgs returns the arguments of each call.
-func chatArgs(r *reply.Reply) (args []string) {
-	for _, places := range callPieces(r) {
+func callArguments(r *reply.Reply) (args []string) {
+	for _, places := range callDeltas(r) {
 		joined := ""
 		for _, p := range places {
 			joined += p.get(r).Get(argsPath).String()
@@ -134,23 +124,23 @@ func chatArgs(r *reply.Reply) (args []string) {
 	return args
 }
 
-// follow puts a further piece of a call behind one.
-type follow struct {
-	after piecePlace
-	piece string // without its index
+// insertion is a tool call delta to insert after another one.
+type insertion struct {
+	after deltaPosition
+	delta string // without its index
 }
 
-// insert puts further pieces into a stream, each in a chunk like that of the one
-// before it, and reports whether there are any.
-func insert(r *reply.Reply, list []follow) bool {
-	list = slices.DeleteFunc(list, func(f follow) bool { return f.after.frame < 0 })
-	slices.SortStableFunc(list, func(a, b follow) int { return b.after.frame - a.after.frame })
+// insert inserts deltas into a stream, each in a copy of the chunk before it. It reports
+// whether it inserted any.
+func insert(r *reply.Reply, list []insertion) bool {
+	list = slices.DeleteFunc(list, func(f insertion) bool { return f.after.frame < 0 })
+	slices.SortStableFunc(list, func(a, b insertion) int { return b.after.frame - a.after.frame })
 	for _, f := range list {
-		piece := f.piece
+		delta := f.delta
 		if index := f.after.get(r).Get("index"); index.Exists() {
-			piece = reply.Put(piece, "index", index.Raw)
+			delta = reply.Put(delta, "index", index.Raw)
 		}
-		data := reply.Put(string(*dataAt(r, f.after.frame)), deltaPath, `{"tool_calls":[`+piece+`]}`)
+		data := reply.Put(string(*dataAt(r, f.after.frame)), deltaPath, `{"tool_calls":[`+delta+`]}`)
 		data = reply.Put(data, finishPath, "null")
 		r.Frames = slices.Insert(r.Frames, f.after.frame+1, reply.NewFrame("", data))
 	}

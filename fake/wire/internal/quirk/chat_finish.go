@@ -10,20 +10,18 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// chatFinishQuirks are about how an answer ends: its reason, its usage, its mark, or
-// an error.
 var chatFinishQuirks = []Form{
-	inChat("QO-01", "", "the reason is stop, and there are calls", func(r *reply.Reply) bool {
-		return len(callPieces(r)) > 0 && finishWith(r, "stop")
+	inChat("QO-01", "", "the finish reason is stop, and there are calls", func(r *reply.Reply) bool {
+		return len(callDeltas(r)) > 0 && finishWith(r, "stop")
 	}),
-	inChat("QO-02", "absent", "the reason is tool_calls, and there are none", func(r *reply.Reply) bool {
-		return len(callPieces(r)) == 0 && finishWith(r, "tool_calls")
+	inChat("QO-02", "absent", "the finish reason is tool_calls, and there are none", func(r *reply.Reply) bool {
+		return len(callDeltas(r)) == 0 && finishWith(r, "tool_calls")
 	}),
-	inChat("QO-02", "empty", "the reason is tool_calls, and the list of them is empty", func(r *reply.Reply) bool {
-		return len(callPieces(r)) == 0 && finishWith(r, "tool_calls") && r.Edit(noCalls)
+	inChat("QO-02", "empty", "the finish reason is tool_calls, and the list of them is empty", func(r *reply.Reply) bool {
+		return len(callDeltas(r)) == 0 && finishWith(r, "tool_calls") && r.Edit(noCalls)
 	}),
-	inChunks("QO-17", "", "the last arguments and the reason come in one chunk", finishWithArgs),
-	inChunks("QO-18", "after", "the usage comes behind the reason, in a chunk without choices; in all others it is null", func(r *reply.Reply) bool {
+	inChunks("QO-17", "", "the last arguments and the finish reason come in one chunk", finishWithArgs),
+	inChunks("QO-18", "after", "the usage comes after the finish reason, in a chunk without choices; in all others it is null", func(r *reply.Reply) bool {
 		return reply.UsageAt(r) >= 0 && r.Edit(func(text string) string {
 			if gjson.Get(text, choicePath).Exists() {
 				return reply.Put(text, "usage", "null")
@@ -31,11 +29,11 @@ var chatFinishQuirks = []Form{
 			return text
 		})
 	}),
-	inChunks("QO-18", "beside", "the usage comes in the chunk of the reason, which has choices", func(r *reply.Reply) bool {
+	inChunks("QO-18", "beside", "the usage comes in the chunk of the finish reason, which has choices", func(r *reply.Reply) bool {
 		usage := reply.UsageAt(r)
 		return usage >= 0 && usageToFinish(r, usage) && r.Cut(usage, usage+1)
 	}),
-	inChunks("QO-18", "twice", "some usage comes in the chunk of the reason, and all of it behind", func(r *reply.Reply) bool {
+	inChunks("QO-18", "twice", "part of the usage comes in the chunk of the finish reason, and all of it after", func(r *reply.Reply) bool {
 		usage := reply.UsageAt(r)
 		return usage >= 0 && usageToFinish(r, usage) && r.Edit(func(text string) string {
 			if !gjson.Get(text, choicePath).Exists() || !gjson.Get(text, "usage").IsObject() {
@@ -44,16 +42,16 @@ var chatFinishQuirks = []Form{
 			return reply.Put(text, "usage.completion_tokens", "1")
 		})
 	}),
-	inChunks("QO-20", "choices", "an error breaks in: a chunk has it beside a choice whose reason is error", breakIn(
+	inChunks("QO-20", "choices", "an error interrupts the stream, in a chunk with a choice whose finish reason is error", interruptWith(
 		`{"id":"gen-1","object":"chat.completion.chunk","created":946684800,"model":"some-model","provider":"some-provider","error":{"code":502,"message":"Provider returned error"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`,
 	)),
-	inChunks("QO-20", "no-choices", "an error breaks in: a chunk has it and no choices", breakIn(
+	inChunks("QO-20", "no-choices", "an error interrupts the stream, in a chunk without choices", interruptWith(
 		`{"error":{"message":"The server had an error while processing your request.","type":"server_error","param":null,"code":500},"choices":[]}`,
 	)),
-	inChunks("QO-20", "object", "an error breaks in: the object is one", breakIn(
+	inChunks("QO-20", "object", "an error object interrupts the stream", interruptWith(
 		`{"object":"error","message":"The prompt is too long for this model.","type":"BadRequestError","param":null,"code":400}`,
 	)),
-	inChunks("QO-21", "", "the stream ends with neither a reason nor [DONE]", func(r *reply.Reply) bool {
+	inChunks("QO-21", "", "the stream ends with neither a finish reason nor [DONE]", func(r *reply.Reply) bool {
 		at := finishAt(r)
 		return at >= 0 && r.Cut(at, len(r.Frames))
 	}),
@@ -61,13 +59,13 @@ var chatFinishQuirks = []Form{
 		at := slices.IndexFunc(r.Frames, isDone)
 		return at >= 0 && r.Cut(at, at+1)
 	}),
-	inChunks("QO-25", "", "[DONE] comes, and never was there a reason", noReason),
+	inChunks("QO-25", "", "[DONE] comes, and there is no finish reason", noReason),
 	{
-		Info:   inStream(onChat("QO-25", "cut", "[DONE] comes within the last call, and never was there a reason")),
-		script: func(_ *reply.Response, t *fake.Response) bool { return cutLastCall(t) },
+		Info:   inStream(onChat("QO-25", "cut", "[DONE] comes within the last call, and there is no finish reason")),
+		script: func(_ *reply.Response, t *fake.Response) bool { return truncateLastCall(t) },
 		edit:   func(_ *reply.Response, r *reply.Reply) bool { return noReason(r) },
 	},
-	inChunks("QO-26", "", "the chunk of the reason comes twice, the second time with the usage", func(r *reply.Reply) bool {
+	inChunks("QO-26", "", "the chunk of the finish reason comes twice, the second time with the usage", func(r *reply.Reply) bool {
 		at, usage := finishAt(r), reply.UsageAt(r)
 		if at < 0 || usage < 0 {
 			return false
@@ -79,7 +77,7 @@ var chatFinishQuirks = []Form{
 
 func isDone(f reply.Frame) bool { return bytes.Equal(f.Data, []byte("[DONE]")) }
 
-// noCalls puts an empty list of calls beside the reason.
+// noCalls adds an empty list of calls to the chunk with the finish reason.
 func noCalls(text string) string {
 	switch {
 	case gjson.Get(text, finishPath).Type != gjson.String:
@@ -90,10 +88,9 @@ func noCalls(text string) string {
 	return reply.Put(text, deltaPath+".tool_calls", "[]")
 }
 
-// finishWithArgs moves the reason into the last chunk that has arguments.
 func finishWithArgs(r *reply.Reply) bool {
 	from, to := finishAt(r), -1
-	for _, places := range callPieces(r) {
+	for _, places := range callDeltas(r) {
 		for _, p := range places {
 			if p.get(r).Get(argsPath).String() != "" {
 				to = max(to, p.frame)
@@ -108,7 +105,6 @@ func finishWithArgs(r *reply.Reply) bool {
 	return r.Cut(from, from+1)
 }
 
-// usageToFinish copies the usage of a chunk into the last one with a reason.
 func usageToFinish(r *reply.Reply, from int) bool {
 	to := finishAt(r)
 	if to < 0 {
@@ -118,8 +114,7 @@ func usageToFinish(r *reply.Reply, from int) bool {
 	return true
 }
 
-// breakIn puts an error in the place of the reason and of all behind it.
-func breakIn(chunk string) func(r *reply.Reply) bool {
+func interruptWith(chunk string) func(r *reply.Reply) bool {
 	return func(r *reply.Reply) bool {
 		at := finishAt(r)
 		if at < 0 {
@@ -130,7 +125,6 @@ func breakIn(chunk string) func(r *reply.Reply) bool {
 	}
 }
 
-// noReason takes the reason out of a stream that has a mark.
 func noReason(r *reply.Reply) bool {
 	return slices.ContainsFunc(r.Frames, isDone) && r.Edit(func(text string) string {
 		switch {

@@ -11,30 +11,28 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// chatSaidQuirks are about text, reasoning and what stands beside them.
-var chatSaidQuirks = []Form{
-	inChunks("QO-19", "", "as Azure has it: the first chunk tells of the prompt alone, without an id or a model, and a later choice has no delta", filtered),
-	inScript(onChat("QO-23", "tags", "calls leak into the text, between <tool_call> and </tool_call>"), func(t *fake.Response) bool {
+var chatTextQuirks = []Form{
+	inChunks("QO-19", "", "as from Azure: the first chunk has prompt filters only, without an id or a model, and a later choice has no delta", filtered),
+	inScript(onChat("QO-23", "tags", "calls are in the text, between <tool_call> and </tool_call>"), func(t *fake.Response) bool {
 		return leakCalls(t, t.Text+strings.Join(t.Chunks, ""), func(call string) string { return "<tool_call>" + call + "</tool_call>" })
 	}),
-	inScript(onChat("QO-23", "bare", "calls leak into the text, as JSON, and it is all the text"), func(t *fake.Response) bool {
+	inScript(onChat("QO-23", "bare", "calls are in the text, as JSON without other text"), func(t *fake.Response) bool {
 		return leakCalls(t, "", func(call string) string { return call })
 	}),
-	inChat("QO-24", "noise", "members come that say nothing, or that nobody knows", func(r *reply.Reply) bool { return r.Edit(noise) }),
-	inScript(onChat("QO-24", "refusal", "the model refuses"), refuse),
+	inChat("QO-24", "noise", "there are unknown and null members", func(r *reply.Reply) bool { return r.Edit(noise) }),
+	inScript(onChat("QO-24", "refusal", "the model refuses"), refusal),
 	{
-		Info:   onChat("QO-28", "", "as Mistral has it: the content is an array, in which reasoning stands too"),
+		Info:   onChat("QO-28", "", "as from Mistral: the content is an array, which includes the reasoning"),
 		script: func(_ *reply.Response, t *fake.Response) bool { return reasonIn(t, `{"field":"content"}`) },
 		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(contentArray) },
 	},
-	inScript(onChat("QO-29", "reasoning_content", "reasoning stands in reasoning_content"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning_content"}`) }),
-	inScript(onChat("QO-29", "reasoning", "reasoning stands in reasoning"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning"}`) }),
-	inScript(onChat("QO-29", "reasoning_details", "reasoning stands in reasoning_details"), func(t *fake.Response) bool {
+	inScript(onChat("QO-29", "reasoning_content", "the reasoning is in reasoning_content"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning_content"}`) }),
+	inScript(onChat("QO-29", "reasoning", "the reasoning is in reasoning"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning"}`) }),
+	inScript(onChat("QO-29", "reasoning_details", "the reasoning is in reasoning_details"), func(t *fake.Response) bool {
 		return reasonIn(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+reply.Quote(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
 	}),
 }
 
-// filtered puts in what Azure's filters say.
 func filtered(r *reply.Reply) bool {
 	const verdict = `{"hate":{"filtered":false,"severity":"safe"}}`
 	at := finishAt(r)
@@ -50,9 +48,8 @@ func filtered(r *reply.Reply) bool {
 	return true
 }
 
-// leakCalls makes the calls of a turn text behind what was said.
 func leakCalls(t *fake.Response, said string, mark func(call string) string) bool {
-	calls := scripted(t)
+	calls := scriptedCalls(t)
 	if len(calls) == 0 {
 		return false
 	}
@@ -67,8 +64,7 @@ func leakCalls(t *fake.Response, said string, mark func(call string) string) boo
 	return true
 }
 
-// refuse makes a turn a refusal, behind what was said.
-func refuse(t *fake.Response) bool {
+func refusal(t *fake.Response) bool {
 	if t.Events != nil {
 		return false
 	}
@@ -77,7 +73,6 @@ func refuse(t *fake.Response) bool {
 	return true
 }
 
-// noise adds members that a client passes over.
 func noise(text string) string {
 	at := deltaPath
 	switch {
@@ -98,7 +93,6 @@ func noise(text string) string {
 	return text
 }
 
-// reasonIn says how the reasoning of a turn goes over the wire.
 func reasonIn(t *fake.Response, opaque string) bool {
 	if t.Reasoning == "" || t.Events != nil {
 		return false
@@ -107,8 +101,7 @@ func reasonIn(t *fake.Response, opaque string) bool {
 	return true
 }
 
-// contentArray makes content that is text an array, with something in it that is
-// neither text nor reasoning.
+// contentArray makes content an array that also has an element of another type.
 func contentArray(text string) string {
 	for _, at := range []string{deltaPath + ".content", choicePath + ".message.content"} {
 		if said := gjson.Get(text, at); said.Type == gjson.String && said.String() != "" {

@@ -13,38 +13,36 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// onGemini describes a form of Gemini's protocol.
-func onGemini(id, form, says string) Info {
-	return Info{ID: id, Form: form, Description: says, Protocols: []string{reply.Generate}}
+func onGemini(id, form, description string) Info {
+	return Info{ID: id, Form: form, Description: description, Protocols: []string{reply.Generate}}
 }
 
-// geminiQuirks are those of Gemini.
 var geminiQuirks = []Form{
-	{Info: onGemini("QG-01", "", "the finish reason STOP stands beside a call"), edit: stopsAtCall},
-	{Info: onGemini("QG-02", "", "an empty text comes behind the last call"), edit: emptyBehindCall},
+	{Info: onGemini("QG-01", "", "the finish reason STOP comes with a call"), edit: stopsAtCall},
+	{Info: onGemini("QG-02", "", "an empty text comes after the last call"), edit: emptyAfterCall},
 	{Info: onGemini("QG-03", "", "the calls have no ids"), script: namesCalls(func(int, int) string { return "" })},
 	{Info: onGemini("QG-03", "id", "the calls have ids that are the provider's own"), script: namesCalls(callID)},
-	{Info: onGemini("QG-04", "", "the first call of a turn is signed, others are not"), edit: signsCall},
-	{Info: onGemini("QG-04", "text", "the text of a turn is signed"), edit: signsText},
-	{Info: onGemini("QG-05", "", "the request is refused as if it had other function responses than calls (SG-01)"), edit: refusesResponses},
-	{Info: onGemini("QG-06", "", "the model made a malformed call, and there is no content"), script: malformed("MALFORMED_FUNCTION_CALL", silence)},
-	{Info: onGemini("QG-06", "text", "the model made a malformed call after a text"), script: malformed("MALFORMED_FUNCTION_CALL", func(t *fake.Response) { t.Calls = nil })},
-	{Info: onGemini("QG-07", "", "the candidate has no content"), script: silent, edit: contentIs("")},
-	{Info: onGemini("QG-07", "noparts", "the candidate has content without parts"), script: silent, edit: contentIs(`{"role":"model"}`)},
-	{Info: onGemini("QG-08", "", "the candidate has no parts in its content"), script: silent, edit: contentIs(`{"parts":[],"role":"model"}`)},
+	{Info: onGemini("QG-04", "", "the first call of a response is signed, others are not"), edit: signsCall},
+	{Info: onGemini("QG-04", "text", "the text of a response is signed"), edit: signsText},
+	{Info: onGemini("QG-05", "", "the request is rejected as if it had other function responses than calls (SG-01)"), edit: refusesResponses},
+	{Info: onGemini("QG-06", "", "the model made a malformed call, and there is no content"), script: malformed("MALFORMED_FUNCTION_CALL", clearContent)},
+	{Info: onGemini("QG-06", "text", "the model made a malformed call after text"), script: malformed("MALFORMED_FUNCTION_CALL", func(t *fake.Response) { t.Calls = nil })},
+	{Info: onGemini("QG-07", "", "the candidate has no content"), script: clearAll, edit: contentIs("")},
+	{Info: onGemini("QG-07", "noparts", "the candidate has content without parts"), script: clearAll, edit: contentIs(`{"role":"model"}`)},
+	{Info: onGemini("QG-08", "", "the candidate has no parts in its content"), script: clearAll, edit: contentIs(`{"parts":[],"role":"model"}`)},
 	{Info: onGemini("QG-08", "blocked", "there is no candidate: the prompt was blocked"), edit: blocksPrompt},
-	{Info: inStream(onGemini("QG-09", "", "the usage grows from chunk to chunk, and the last chunk leaves the output out")), edit: growingCounts},
-	{Info: inStream(onGemini("QG-10", "", "the arguments of calls come in pieces, each at its path")), edit: partialArgs},
-	{Info: onGemini("QG-10", "noargs", "calls without arguments have no args"), edit: leavesArgsOut},
-	{Info: onGemini("QG-11", "", "the model made an unexpected call, and there is no content"), script: malformed("UNEXPECTED_TOOL_CALL", silence)},
-	{Info: onGemini("QG-11", "call", "the model made an unexpected call, which is in the content all the same"), script: malformed("UNEXPECTED_TOOL_CALL", func(*fake.Response) {})},
-	{Info: inStream(onGemini("QG-12", "", "an error comes after the first words, with status 200")), edit: unavailable(1, false)},
-	{Info: inStream(onGemini("QG-12", "first", "the first try gets an error before anything of the answer, with status 200")), edit: unavailable(0, false)},
-	{Info: inStream(onGemini("QG-12", "bare", "an error comes after the first words, with status 200 and outside any event")), edit: unavailable(1, true)},
-	{Info: inStream(onGemini("QG-12", "barefirst", "the first try gets an error before anything of the answer, with status 200 and outside any event")), edit: unavailable(0, true)},
+	{Info: inStream(onGemini("QG-09", "", "the usage counts up from chunk to chunk, and the last chunk omits the output")), edit: growingCounts},
+	{Info: inStream(onGemini("QG-10", "", "the arguments of calls come in chunks, each at its path")), edit: partialArgs},
+	{Info: onGemini("QG-10", "noargs", "calls without arguments have no args"), edit: omitArguments},
+	{Info: onGemini("QG-11", "", "the model made an unexpected call, and there is no content"), script: malformed("UNEXPECTED_TOOL_CALL", clearContent)},
+	{Info: onGemini("QG-11", "call", "the model made an unexpected call, which is also in the content"), script: malformed("UNEXPECTED_TOOL_CALL", func(*fake.Response) {})},
+	{Info: inStream(onGemini("QG-12", "", "an error comes after the first text, with status 200")), edit: unavailable(1, false)},
+	{Info: inStream(onGemini("QG-12", "first", "the first attempt gets an error before the response begins, with status 200")), edit: unavailable(0, false)},
+	{Info: inStream(onGemini("QG-12", "bare", "an error comes after the first text, with status 200 and outside any event")), edit: unavailable(1, true)},
+	{Info: inStream(onGemini("QG-12", "barefirst", "the first attempt gets an error before the response begins, with status 200 and outside any event")), edit: unavailable(0, true)},
 }
 
-// Where things stand in a chunk and in an answer.
+// Paths in a chunk and in a response.
 const (
 	candidatePath = "candidates.0"
 	contentPath   = candidatePath + ".content"
@@ -53,8 +51,7 @@ const (
 	outputPath    = "usageMetadata.candidatesTokenCount"
 )
 
-// partWhere returns the place of the first part for which f holds.
-func partWhere(text string, f func(part gjson.Result) bool) (path string, ok bool) {
+func findPart(text string, f func(part gjson.Result) bool) (path string, ok bool) {
 	for i, part := range gjson.Get(text, partsPath).Array() {
 		if f(part) {
 			return partsPath + "." + strconv.Itoa(i), true
@@ -66,12 +63,12 @@ func partWhere(text string, f func(part gjson.Result) bool) (path string, ok boo
 func isCall(part gjson.Result) bool { return part.Get("functionCall").Exists() }
 
 func hasCall(data []byte) bool {
-	_, ok := partWhere(string(data), isCall)
+	_, ok := findPart(string(data), isCall)
 	return ok
 }
 
-// stopsAtCall puts the end of a stream into the chunk before it, if that has a call.
-// An answer in one piece is so already, and so is a stream of a model before Gemini 3.
+// stopsAtCall moves the end of a stream to the chunk before it, if that has a call.
+// Other responses, and streams of models before Gemini 3, have it so already.
 func stopsAtCall(_ *reply.Response, r *reply.Reply) bool {
 	n := len(r.Frames)
 	if n == 0 {
@@ -91,12 +88,12 @@ func stopsAtCall(_ *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-// emptyBehindCall puts an empty text behind the last call; in a stream it comes with
-// the reason, in a chunk of its own.
-func emptyBehindCall(_ *reply.Response, r *reply.Reply) bool {
+// emptyAfterCall adds an empty text after the last call; in a stream it comes with the
+// finish reason, in its own chunk.
+func emptyAfterCall(_ *reply.Response, r *reply.Reply) bool {
 	if n := len(r.Frames); n > 0 {
 		last := r.Frames[n-1]
-		if !hasCall(last.Data) { // Gemini 3 does so anyway
+		if !hasCall(last.Data) { // as Gemini 3 does
 			return n > 1 && hasCall(r.Frames[n-2].Data) && last.At(partsPath+".0.text").Exists()
 		}
 		empty := reply.Put(string(last.Data), partsPath, `[{"text":""}]`)
@@ -111,21 +108,18 @@ func emptyBehindCall(_ *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-// namesCalls gives each call the id that f has for the turn and the call.
-func namesCalls(f func(turn, call int) string) scriptEdit {
+func namesCalls(f func(response, call int) string) scriptEdit {
 	return func(p *reply.Response, t *fake.Response) bool {
 		return eachCall(t, func(i int, c *fake.Call) { c.ID = f(p.Key.Response, i) })
 	}
 }
 
-// callID looks like an id of Gemini 3.
-func callID(turn, call int) string { return fmt.Sprintf("8h%d%dvsf", turn+1, call+1) }
+func callID(response, call int) string { return fmt.Sprintf("8h%d%dvsf", response+1, call+1) }
 
-// signsCall signs the first call.
 func signsCall(p *reply.Response, r *reply.Reply) bool {
 	found := false
 	return r.Edit(func(text string) string {
-		path, ok := partWhere(text, isCall)
+		path, ok := findPart(text, isCall)
 		if !ok || found {
 			return text
 		}
@@ -134,19 +128,18 @@ func signsCall(p *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// signsText signs the last piece of the text.
 func signsText(p *reply.Response, r *reply.Reply) bool {
 	last := -1
 	isText := func(part gjson.Result) bool { return part.Get("text").Str != "" && !part.Get("thought").Bool() }
 	for i, f := range r.Frames {
-		if _, ok := partWhere(string(f.Data), isText); ok {
+		if _, ok := findPart(string(f.Data), isText); ok {
 			last = i
 		}
 	}
 	n := -1
 	return r.Edit(func(text string) string {
 		n++
-		path, ok := partWhere(text, isText)
+		path, ok := findPart(text, isText)
 		if !ok || last >= 0 && n != last {
 			return text
 		}
@@ -154,13 +147,11 @@ func signsText(p *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// ownSignature is a signature that no other answer has, in quotes: one that is given
-// back in the place of another is seen.
+// ownSignature returns a signature, in quotes, that no other response has.
 func ownSignature(p *reply.Response) string {
 	return `"` + base64.StdEncoding.EncodeToString([]byte("thought "+p.Key.ID())) + `"`
 }
 
-// refusesResponses answers as SG-01 does.
 func refusesResponses(p *reply.Response, r *reply.Reply) bool {
 	if at, _ := lastCalls(p); at < 0 {
 		return false
@@ -169,7 +160,7 @@ func refusesResponses(p *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-// malformed ends a turn with calls, of which only some is left, for such a reason.
+// malformed ends a response with calls for this reason; leave removes content.
 func malformed(word string, leave func(t *fake.Response)) scriptEdit {
 	return func(_ *reply.Response, t *fake.Response) bool {
 		if len(t.Calls) == 0 {
@@ -186,12 +177,12 @@ func malformed(word string, leave func(t *fake.Response)) scriptEdit {
 	}
 }
 
-func silent(_ *reply.Response, t *fake.Response) bool {
-	silence(t)
+func clearAll(_ *reply.Response, t *fake.Response) bool {
+	clearContent(t)
 	return true
 }
 
-// contentIs sets the content of the candidate; none takes it out.
+// contentIs sets the content of the candidate; empty means to remove it.
 func contentIs(content string) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		return r.Edit(func(text string) string {
@@ -218,8 +209,8 @@ func blocksPrompt(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// unavailable lets an error follow so many chunks; if they are none, only for the
-// first try.
+// unavailable inserts an error after this number of chunks; 0 limits it to the first
+// attempt.
 func unavailable(after int, bare bool) edit {
 	return func(p *reply.Response, r *reply.Reply) bool {
 		if len(r.Frames) <= after || after == 0 && p.Key.Attempt > 1 {

@@ -10,23 +10,22 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// growingCounts counts the output from chunk to chunk, up to the last but one, which
-// has all; the last has none.
+// growingCounts counts the output tokens up from chunk to chunk. The last chunk has no
+// count.
 func growingCounts(_ *reply.Response, r *reply.Reply) bool {
 	n := len(r.Frames) - 1
 	if n < 1 || !r.Frames[n].At(outputPath).Exists() {
 		return false
 	}
-	most := int(r.Frames[n].At(outputPath).Int())
+	maxCount := int(r.Frames[n].At(outputPath).Int())
 	for i := range n {
-		r.Frames[i].Put(outputPath, strconv.Itoa(most*(i+1)/n))
+		r.Frames[i].Put(outputPath, strconv.Itoa(maxCount*(i+1)/n))
 	}
 	r.Frames[n].Data = []byte(reply.Drop(string(r.Frames[n].Data), outputPath))
 	return true
 }
 
-// leavesArgsOut takes empty arguments out.
-func leavesArgsOut(_ *reply.Response, r *reply.Reply) bool {
+func omitArguments(_ *reply.Response, r *reply.Reply) bool {
 	return r.Edit(func(text string) string {
 		for i, part := range gjson.Get(text, partsPath).Array() {
 			if part.Get("functionCall.args").Raw == "{}" {
@@ -37,21 +36,21 @@ func leavesArgsOut(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// partialArgs cuts each chunk that is a call with arguments into a beginning, one
-// piece for each scalar in the arguments, two for a string, and an end.
+// partialArgs splits each call with arguments into a start, a chunk for each scalar, two
+// for a string, and an end.
 func partialArgs(_ *reply.Response, r *reply.Reply) bool {
 	return r.Spread(func(f reply.Frame) []reply.Frame {
-		path, ok := partWhere(string(f.Data), isCall)
+		path, ok := findPart(string(f.Data), isCall)
 		args := f.At(path + ".functionCall.args")
 		if !ok || !args.IsObject() {
 			return []reply.Frame{f}
 		}
-		pieces := scalars("$", args)
-		if pieces == nil {
+		deltas := scalars("$", args)
+		if deltas == nil {
 			return []reply.Frame{f}
 		}
 		last := f
-		f.Data = []byte(reply.Drop(string(f.Data), reasonPath)) // it comes with the last piece
+		f.Data = []byte(reply.Drop(string(f.Data), reasonPath)) // the last chunk has it
 		out := []reply.Frame{f}
 		out[0].Data = []byte(reply.Put(reply.Drop(string(f.Data), path+".functionCall.args"), path+".functionCall.willContinue", "true"))
 		more := func(call string) {
@@ -59,7 +58,7 @@ func partialArgs(_ *reply.Response, r *reply.Reply) bool {
 			next.Put(partsPath, `[{"functionCall":`+call+`}]`)
 			out = append(out, next)
 		}
-		for _, p := range pieces {
+		for _, p := range deltas {
 			more(`{"partialArgs":[` + p + `],"willContinue":true}`)
 		}
 		last.Put(partsPath, `[{"functionCall":{}}]`)
@@ -67,25 +66,25 @@ func partialArgs(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// scalars are the pieces of a value; nil if one of its objects or arrays is empty,
-// for which there is no piece.
+// scalars returns the partial arguments of a value; nil if an object or array in it is
+// empty, which partial arguments cannot represent.
 func scalars(path string, v gjson.Result) (out []string) {
-	piece := func(member string) string { return `{"jsonPath":` + reply.Quote(path) + `,` + member }
+	delta := func(member string) string { return `{"jsonPath":` + reply.Quote(path) + `,` + member }
 	switch v.Type {
 	case gjson.Null:
-		return []string{piece(`"nullValue":"NULL_VALUE"}`)}
+		return []string{delta(`"nullValue":"NULL_VALUE"}`)}
 	case gjson.True, gjson.False:
-		return []string{piece(`"boolValue":` + v.Raw + `}`)}
+		return []string{delta(`"boolValue":` + v.Raw + `}`)}
 	case gjson.Number:
-		return []string{piece(`"numberValue":` + v.Raw + `}`)}
+		return []string{delta(`"numberValue":` + v.Raw + `}`)}
 	case gjson.String:
 		half := len(v.Str) / 2
 		for half > 0 && !utf8.RuneStart(v.Str[half]) {
 			half--
 		}
 		return []string{
-			piece(`"stringValue":` + reply.Quote(v.Str[:half]) + `,"willContinue":true}`),
-			piece(`"stringValue":` + reply.Quote(v.Str[half:]) + `}`),
+			delta(`"stringValue":` + reply.Quote(v.Str[:half]) + `,"willContinue":true}`),
+			delta(`"stringValue":` + reply.Quote(v.Str[half:]) + `}`),
 		}
 	case gjson.JSON:
 	}
@@ -95,19 +94,18 @@ func scalars(path string, v gjson.Result) (out []string) {
 		if v.IsObject() {
 			to = path + step(key.Str)
 		}
-		pieces := scalars(to, below)
-		if pieces == nil {
+		deltas := scalars(to, below)
+		if deltas == nil {
 			out = nil
 			return false
 		}
 		n++
-		out = append(out, pieces...)
+		out = append(out, deltas...)
 		return true
 	})
 	return out
 }
 
-// step is a member's name in a path.
 func step(name string) string {
 	plain := func(r rune) bool {
 		return r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'

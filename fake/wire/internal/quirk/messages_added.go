@@ -11,15 +11,14 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// addedBlock is a content block that a quirk adds to an answer.
+// addedBlock is a content block that a quirk adds to a response.
 type addedBlock struct {
 	start  string   // as a stream starts it
 	deltas []string // of a stream
-	whole  string   // in one piece; empty if that is start
+	whole  string   // in a non-streaming response; empty means start
 }
 
-// insert puts a block before the one at an index, or last. It reports whether there
-// is an answer to put it into.
+// insertBlock inserts a block at an index. It reports whether r is a response.
 func insertBlock(r *reply.Reply, at int, b addedBlock) bool {
 	if b.whole == "" {
 		b.whole = b.start
@@ -51,7 +50,6 @@ func insertBlock(r *reply.Reply, at int, b addedBlock) bool {
 	return true
 }
 
-// frames are the events of a block.
 func (b addedBlock) frames(index int) []reply.Frame {
 	event := func(kind, member, value string) reply.Frame {
 		return reply.NewFrame(kind, fmt.Sprintf(`{"type":"%s","index":%d,"%s":%s}`, kind, index, member, value))
@@ -67,7 +65,6 @@ func unknownBlock(_ *reply.Response, r *reply.Reply) bool {
 	return insertBlock(r, max(0, len(blocks(r))-1), addedBlock{start: `{"type":"hologram","hue":[1,2.50]}`})
 }
 
-// signedThought is the n-th thought of a turn.
 func signedThought(n int) addedBlock {
 	thinking, signature := reply.Quote(fmt.Sprintf("Thought %d.", n)), reply.Quote(fmt.Sprintf("EqQBCkYIBxgC%dKkA=", n))
 	return addedBlock{
@@ -85,7 +82,6 @@ func thinksFirst(thought func(n int) addedBlock) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool { return insertBlock(r, 0, thought(1)) }
 }
 
-// thinksBetween thinks at the beginning, and before each call but the first.
 func thinksBetween(_ *reply.Response, r *reply.Reply) bool {
 	calls := toolUses(r)
 	if len(calls) < 2 {
@@ -99,7 +95,6 @@ func thinksBetween(_ *reply.Response, r *reply.Reply) bool {
 	return insertBlock(r, 0, signedThought(1))
 }
 
-// ranItself puts what the provider ran before all else.
 func ranItself(did func(id string) []addedBlock) edit {
 	return func(p *reply.Response, r *reply.Reply) (changed bool) {
 		for i, b := range did(p.Key.ID()) {
@@ -109,7 +104,7 @@ func ranItself(did func(id string) []addedBlock) edit {
 	}
 }
 
-// ran is a call of a provider's own tool: the input comes in deltas.
+// ran returns a call of a tool that the provider runs.
 func ran(kind, id, members, input string) addedBlock {
 	head := `{"type":` + reply.Quote(kind) + `,"id":` + reply.Quote(id) + members + `,"input":`
 	return addedBlock{

@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// blocks returns the content blocks of an answer, in order, as they start.
+// blocks returns the content blocks of a response, as they start.
 func blocks(r *reply.Reply) []gjson.Result {
 	if len(r.Frames) == 0 {
 		return gjson.GetBytes(r.Body, "content").Array()
@@ -24,7 +24,6 @@ func blocks(r *reply.Reply) []gjson.Result {
 	return out
 }
 
-// calls returns the indexes of the blocks that are calls.
 func toolUses(r *reply.Reply) (at []int) {
 	for i, b := range blocks(r) {
 		if b.Get("type").Str == "tool_use" {
@@ -34,24 +33,20 @@ func toolUses(r *reply.Reply) (at []int) {
 	return at
 }
 
-// of reports whether a frame is an event of the block at an index.
 func isEvent(f reply.Frame, event string, index int) bool {
 	return f.Name == event && f.At("index").Int() == int64(index)
 }
 
-// isDelta reports whether a frame is more of the input of the block at an index.
 func isInputDelta(f reply.Frame, index int) bool {
 	return isEvent(f, "content_block_delta", index) && f.At("delta.type").Str == "input_json_delta"
 }
 
-// isInput is isDelta for one that is not empty.
 func isInput(f reply.Frame, index int) bool {
 	return isInputDelta(f, index) && f.At(partialJSON).Str != ""
 }
 
 const partialJSON = "delta.partial_json"
 
-// inputs is how many deltas of an input there are for a block.
 func inputDeltas(r *reply.Reply, index int) (n int) {
 	for _, f := range r.Frames {
 		if isInput(f, index) {
@@ -61,7 +56,6 @@ func inputDeltas(r *reply.Reply, index int) (n int) {
 	return n
 }
 
-// starts sets the input that a block starts with.
 func setInput(r *reply.Reply, index int, input string) {
 	for i := range r.Frames {
 		if f := &r.Frames[i]; isEvent(*f, "content_block_start", index) {
@@ -105,8 +99,7 @@ func wholeInputs(_ *reply.Response, r *reply.Reply) (changed bool) {
 
 func sameInput(*reply.Reply, int) {}
 
-// cutInput loses the second half of the last piece of an input.
-func cutInput(r *reply.Reply, call int) {
+func truncateInput(r *reply.Reply, call int) {
 	left := inputDeltas(r, call)
 	for i := range r.Frames {
 		f := &r.Frames[i]
@@ -114,8 +107,8 @@ func cutInput(r *reply.Reply, call int) {
 			continue
 		}
 		if left--; left == 0 {
-			piece := f.At(partialJSON).Str
-			f.Put(partialJSON, reply.Quote(piece[:len(piece)/2]))
+			delta := f.At(partialJSON).Str
+			f.Put(partialJSON, reply.Quote(delta[:len(delta)/2]))
 		}
 	}
 }
@@ -180,7 +173,6 @@ func calledByCode(p *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// cites puts a citation at the end of the first text.
 func cites(_ *reply.Response, r *reply.Reply) bool {
 	const citation = `{"type":"web_search_result_location","cited_text":"rain","url":"https://weather.invalid/","title":"Weather","encrypted_index":"Eo8BCioIAhgB"}`
 	for i, b := range blocks(r) {

@@ -13,14 +13,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// ending returns where the event with the stop_reason is; -1 if there is none.
+// endAt returns the index of the event with the stop_reason, or -1.
 func endAt(r *reply.Reply) int {
 	return slices.IndexFunc(r.Frames, func(f reply.Frame) bool {
 		return f.Name == "message_delta" && f.At("delta.stop_reason").Type == gjson.String
 	})
 }
 
-// setEnd sets a member of how the answer ends, and reports whether it ends.
+// setEnd sets a member next to the stop_reason. It reports whether there is one.
 func setEnd(r *reply.Reply, name, value string) bool {
 	if i := endAt(r); i >= 0 {
 		r.Frames[i].Put("delta."+name, value)
@@ -59,7 +59,6 @@ func neverMarked(_ *reply.Response, r *reply.Reply) bool {
 	return r.Omit(func(f reply.Frame) bool { return f.Name == "message_stop" })
 }
 
-// overloaded is an error in a stream.
 func overloaded(p *reply.Response) reply.Frame {
 	return p.ErrorFrame(&llm.APIError{Code: "overloaded_error", Message: "Overloaded"})
 }
@@ -86,8 +85,7 @@ func unknownEvent() reply.Frame {
 	return reply.NewFrame("hologram", `{"type":"hologram","hue":[1,2.50]}`)
 }
 
-// interspersed puts a frame between each two.
-func interspersed(more func() reply.Frame) edit {
+func betweenEvents(more func() reply.Frame) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		first := true
 		return r.Spread(func(f reply.Frame) []reply.Frame {
@@ -100,7 +98,7 @@ func interspersed(more func() reply.Frame) edit {
 	}
 }
 
-// outputAlone has message_start tell of the input, and message_delta not.
+// outputAlone moves the input counts from message_delta to message_start.
 func outputAlone(_ *reply.Response, r *reply.Reply) bool {
 	i := endAt(r)
 	if i < 0 || r.Frames[0].Name != "message_start" {
@@ -108,15 +106,14 @@ func outputAlone(_ *reply.Response, r *reply.Reply) bool {
 	}
 	end := &r.Frames[i]
 	for _, count := range []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
-		if told := end.At("usage." + count); told.Exists() {
-			r.Frames[0].Put("message.usage."+count, told.Raw)
+		if body := end.At("usage." + count); body.Exists() {
+			r.Frames[0].Put("message.usage."+count, body.Raw)
 		}
 	}
 	end.Put("usage", `{"output_tokens":`+end.At("usage.output_tokens").Raw+`}`)
 	return true
 }
 
-// growingUsage counts to what the ending tells, which comes last.
 func growingUsage(_ *reply.Response, r *reply.Reply) bool {
 	so := 1
 	return r.Spread(func(f reply.Frame) []reply.Frame {
@@ -137,7 +134,7 @@ func pausesInContainer(p *reply.Response, r *reply.Reply) bool {
 	return pauses(p, r) && setEnd(r, "container", `{"id":"container_9","expires_at":"2000-01-01T01:00:00Z"}`)
 }
 
-// limited ends a turn whose last block is a call at a limit.
+// limited ends a response at a limit if its last block is a call.
 func limited(reason string, input func(r *reply.Reply, call int)) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		calls := toolUses(r)
@@ -150,7 +147,6 @@ func limited(reason string, input func(r *reply.Reply, call int)) edit {
 	}
 }
 
-// refuses takes all blocks away.
 func refuses(_ *reply.Response, r *reply.Reply) bool {
 	if !setEnd(r, "stop_reason", `"refusal"`) {
 		return false
@@ -162,7 +158,6 @@ func refuses(_ *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-// refusesUnanswered answers as SA-01 does.
 func refusesUnanswered(p *reply.Response, r *reply.Reply) bool {
 	at, ids := lastCalls(p)
 	if at < 0 {

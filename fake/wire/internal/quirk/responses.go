@@ -12,20 +12,17 @@ import (
 	"github.com/looptape/looptape/providers/openai"
 )
 
-// responsesQuirks are those of OpenAI reply.Responses and of what imitates it.
-var responsesQuirks = slices.Concat(responsesItemQuirks, responsesArgsQuirks, responsesEndQuirks)
+// responsesQuirks are those of OpenAI Responses and of compatible servers.
+var responsesQuirks = slices.Concat(responsesItemQuirks, responsesArgumentQuirks, responsesEndQuirks)
 
-// onResponses describes a form.
-func onResponses(id, form, says string) Info {
-	return Info{ID: id, Form: form, Description: says, Protocols: []string{reply.Responses}}
+func onResponses(id, form, description string) Info {
+	return Info{ID: id, Form: form, Description: description, Protocols: []string{reply.Responses}}
 }
 
-// inEvents is a form that only streams show.
-func inEvents(id, form, says string, change func(r *reply.Reply) bool) Form {
-	return inReply(inStream(onResponses(id, form, says)), change)
+func inEvents(id, form, description string, change func(r *reply.Reply) bool) Form {
+	return inReply(inStream(onResponses(id, form, description)), change)
 }
 
-// The types of events.
 const (
 	itemAdded = "response.output_item.added"
 	itemDone  = "response.output_item.done"
@@ -35,7 +32,6 @@ const (
 
 func typeOf(text string) string { return gjson.Get(text, "type").String() }
 
-// endsResponse reports whether an event ends the answer.
 func endsResponse(text string) bool {
 	switch typeOf(text) {
 	case "response.completed", "response.incomplete":
@@ -44,13 +40,11 @@ func endsResponse(text string) bool {
 	return false
 }
 
-// ofCall reports whether an event, or an item, is of a call's item.
 func ofCall(text string) bool {
 	return gjson.Get(text, "item.type").String() == "function_call" || strings.HasPrefix(typeOf(text), "response.function_call_arguments.")
 }
 
-// eachOutput lets f change each item of the output that ends the answer, or is all of
-// it.
+// eachOutput replaces each item of the final output by the result of f.
 func eachOutput(text string, f func(item string) string) string {
 	path := "response.output"
 	switch {
@@ -66,26 +60,24 @@ func eachOutput(text string, f func(item string) string) string {
 	return reply.Put(text, path, "["+strings.Join(items, ",")+"]")
 }
 
-// responsesEndQuirks are answers that fail, before they begin or after.
 var responsesEndQuirks = []Form{
 	{
-		Info: onResponses("QR-07", "no-output", "the request is refused as if it had a call without its output (SR-01)"),
+		Info: onResponses("QR-07", "no-output", "the request is rejected as if it had a call without its output (SR-01)"),
 		edit: refuseInput("No tool output found for function call "),
 	},
 	{
-		Info: onResponses("QR-07", "no-call", "the request is refused as if it had an output without its call (SR-02)"),
+		Info: onResponses("QR-07", "no-call", "the request is rejected as if it had an output without its call (SR-02)"),
 		edit: refuseInput("No tool call found for function call output with call_id "),
 	},
-	inEvents("QR-08", "failed", "response.failed comes where the end would", func(r *reply.Reply) bool {
+	inEvents("QR-08", "failed", "response.failed replaces the end", func(r *reply.Reply) bool {
 		return failResponse(r, "server_error", "The model had an error.", false)
 	}),
-	inEvents("QR-08", "error", "an error event comes where the end would, and then response.failed", func(r *reply.Reply) bool {
+	inEvents("QR-08", "error", "an error event replaces the end, followed by response.failed", func(r *reply.Reply) bool {
 		return failResponse(r, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details.", true)
 	}),
 }
 
-// refuseInput answers with the provider's refusal of the input: its words, and the id
-// of the last result in the request.
+// refuseInput returns the provider's error about the last result in the request.
 func refuseInput(words string) func(p *reply.Response, r *reply.Reply) bool {
 	return func(p *reply.Response, r *reply.Reply) bool {
 		r.SetJSON(http.StatusBadRequest, openai.Error{Message: words + lastResult(p.Request) + ".", Type: "invalid_request_error", Param: "input"}.AppendJSON(nil))
@@ -104,25 +96,24 @@ func lastResult(req *llm.Request) string {
 	return "call_0"
 }
 
-// failResponse puts response.failed in the place of the end, perhaps with an event of
-// the error before it.
+// failResponse replaces the end by response.failed, and by an error event before it.
 func failResponse(r *reply.Reply, code, message string, event bool) bool {
 	at := slices.IndexFunc(r.Frames, func(f reply.Frame) bool { return endsResponse(string(f.Data)) })
 	if at < 0 {
 		return false
 	}
 	text := string(r.Frames[at].Data)
-	told := `{"code":` + reply.Quote(code) + `,"message":` + reply.Quote(message) + `}`
+	body := `{"code":` + reply.Quote(code) + `,"message":` + reply.Quote(message) + `}`
 	for _, m := range [][2]string{
-		{"type", `"response.failed"`}, {"response.status", `"failed"`}, {"response.error", told}, {"response.completed_at", "null"}, {"response.usage", "null"},
+		{"type", `"response.failed"`}, {"response.status", `"failed"`}, {"response.error", body}, {"response.completed_at", "null"}, {"response.usage", "null"},
 	} {
 		text = reply.Put(text, m[0], m[1])
 	}
 	end := []reply.Frame{reply.NewFrame("response.failed", text)}
 	if event {
-		told = reply.Put(reply.Put(told, "type", reply.Quote(code)), "param", "null")
+		body = reply.Put(reply.Put(body, "type", reply.Quote(code)), "param", "null")
 		number := gjson.Get(text, "sequence_number").Raw
-		end = append([]reply.Frame{reply.NewFrame("error", `{"type":"error","sequence_number":`+number+`,"error":`+told+`}`)}, end...)
+		end = append([]reply.Frame{reply.NewFrame("error", `{"type":"error","sequence_number":`+number+`,"error":`+body+`}`)}, end...)
 	}
 	r.Frames = append(r.Frames[:at], end...)
 	return true

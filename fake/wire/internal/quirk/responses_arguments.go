@@ -8,46 +8,45 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// responsesArgsQuirks are about the arguments of calls, which come up to four times.
-var responsesArgsQuirks = []Form{
+// responsesArgumentQuirks edit the arguments, which a stream contains up to four times.
+var responsesArgumentQuirks = []Form{
 	{
 		Info:   onResponses("QR-03", "incomplete", "the response is incomplete: its limit came within the arguments of the last call"),
-		script: func(_ *reply.Response, t *fake.Response) bool { return cutBy(llm.FinishLength, t) },
-		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(cutItems) },
+		script: func(_ *reply.Response, t *fake.Response) bool { return truncateBy(llm.FinishLength, t) },
+		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(markTruncated) },
 	},
 	{
-		Info:   onResponses("QR-03", "completed", "the response is completed, and yet it was cut within the arguments of the last call"),
-		script: func(_ *reply.Response, t *fake.Response) bool { return cutBy(llm.FinishStop, t) },
-		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(cutItems) },
+		Info:   onResponses("QR-03", "completed", "the response is completed, and truncated within the arguments of the last call"),
+		script: func(_ *reply.Response, t *fake.Response) bool { return truncateBy(llm.FinishStop, t) },
+		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(markTruncated) },
 	},
-	inEvents("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply.Reply) bool { return r.Edit(firstDeltas()) }),
-	inEvents("QR-05", "completed", "the arguments are cut in the output at the end, and nowhere else", func(r *reply.Reply) bool {
-		return r.Edit(cutOutput)
+	inEvents("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply.Reply) bool { return r.Edit(dropFirstDeltas()) }),
+	inEvents("QR-05", "completed", "only the final output has truncated arguments", func(r *reply.Reply) bool {
+		return r.Edit(truncateOutput)
 	}),
-	inEvents("QR-05", "none", "a delta of the arguments is lost, and they are cut wherever they come as one", func(r *reply.Reply) bool {
-		lose := firstDeltas()
+	inEvents("QR-05", "none", "a delta of the arguments is lost, and they are truncated in all other events", func(r *reply.Reply) bool {
+		lose := dropFirstDeltas()
 		return r.Edit(func(text string) string {
 			switch typeOf(text) {
 			case argsDelta:
 				return lose(text)
 			case argsDone:
-				return cutMember(text, "arguments")
+				return truncateMember(text, "arguments")
 			case itemDone:
-				return cutMember(text, "item.arguments")
+				return truncateMember(text, "item.arguments")
 			}
-			return cutOutput(text)
+			return truncateOutput(text)
 		})
 	}),
-	inEvents("QR-06", "arguments", "arguments come in their own event alone, and in no deltas", func(r *reply.Reply) bool {
-		return tellOnce(r, argsDone, "arguments")
+	inEvents("QR-06", "arguments", "arguments come only in their own event", func(r *reply.Reply) bool {
+		return argumentsOnlyIn(r, argsDone, "arguments")
 	}),
-	inEvents("QR-06", "item", "arguments come with the end of their item alone, and in no deltas", func(r *reply.Reply) bool {
-		return tellOnce(r, itemDone, "item.arguments")
+	inEvents("QR-06", "item", "arguments come only with the end of their item", func(r *reply.Reply) bool {
+		return argumentsOnlyIn(r, itemDone, "item.arguments")
 	}),
 }
 
-// cutItems marks the calls in an output that are cut.
-func cutItems(text string) string {
+func markTruncated(text string) string {
 	return eachOutput(text, func(item string) string {
 		if args := gjson.Get(item, "arguments"); !args.Exists() || isWhole(args.String()) {
 			return item
@@ -56,8 +55,7 @@ func cutItems(text string) string {
 	})
 }
 
-// firstDeltas takes the first delta of each call out.
-func firstDeltas() func(text string) string {
+func dropFirstDeltas() func(text string) string {
 	seen := map[string]bool{}
 	return func(text string) string {
 		index := gjson.Get(text, "output_index").Raw
@@ -69,32 +67,29 @@ func firstDeltas() func(text string) string {
 	}
 }
 
-// cutOutput cuts the arguments in the output at the end.
-func cutOutput(text string) string {
-	return eachOutput(text, func(item string) string { return cutMember(item, "arguments") })
+func truncateOutput(text string) string {
+	return eachOutput(text, func(item string) string { return truncateMember(item, "arguments") })
 }
 
-// cutMember cuts arguments near their end.
-func cutMember(text, path string) string {
+func truncateMember(text, path string) string {
 	args := gjson.Get(text, path).String()
 	if len(args) < 2 {
 		return text
 	}
-	return reply.Put(text, path, reply.Quote(cutArgs(args)))
+	return reply.Put(text, path, reply.Quote(truncateArguments(args)))
 }
 
-// tellOnce leaves arguments that events of one type tell out wherever else they are
-// told.
-func tellOnce(r *reply.Reply, kind, path string) bool {
-	told, whose := map[string]bool{}, map[string]bool{}
+// argumentsOnlyIn empties the arguments everywhere except in events of one type.
+func argumentsOnlyIn(r *reply.Reply, kind, path string) bool {
+	body, whose := map[string]bool{}, map[string]bool{}
 	for _, f := range r.Frames {
 		if text := string(f.Data); typeOf(text) == kind {
-			told[gjson.Get(text, path).String()] = true
+			body[gjson.Get(text, path).String()] = true
 			whose[gjson.Get(text, "output_index").Raw] = true
 		}
 	}
 	empty := func(text, path string) string {
-		if !told[gjson.Get(text, path).String()] {
+		if !body[gjson.Get(text, path).String()] {
 			return text
 		}
 		return reply.Put(text, path, `""`)

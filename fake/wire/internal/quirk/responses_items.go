@@ -13,10 +13,9 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// responsesItemQuirks are about items: their ids, their places, their ends.
 var responsesItemQuirks = []Form{
 	{
-		Info:   onResponses("QR-01", "", "the item of a call has an id of its own, which says nothing of the call"),
+		Info:   onResponses("QR-01", "", "the item of a call has an id of its own, which does not contain the call's id"),
 		script: ownIDs,
 	},
 	{
@@ -61,18 +60,16 @@ var responsesItemQuirks = []Form{
 			return reply.Put(text, "response.output", "[]")
 		})
 	}),
-	manyInOne("parallel", "parallel"),
-	manyInOne("multi", "multi_tool_use.parallel"),
+	parallelCall("parallel", "parallel"),
+	parallelCall("multi", "multi_tool_use.parallel"),
 }
 
-// ownID is an id of an item of the answer that no other item has.
 func ownID(p *reply.Response, prefix string, n int) string {
 	return prefix + "_" + p.Key.ID() + "_own" + strconv.Itoa(n)
 }
 
-// ownIDs gives the items of calls ids.
 func ownIDs(p *reply.Response, t *fake.Response) bool {
-	calls := scripted(t)
+	calls := scriptedCalls(t)
 	for i := range calls {
 		calls[i].Opaque = json.RawMessage(reply.Put("{}", "id", reply.Quote(ownID(p, "fc", i))))
 	}
@@ -80,10 +77,10 @@ func ownIDs(p *reply.Response, t *fake.Response) bool {
 	return len(calls) > 0
 }
 
-// thinkBeforeCalls puts reasoning before each call of a turn, the n-th, which is then
-// written as events.
+// thinkBeforeCalls inserts a reasoning item before each call, and writes the response as
+// events.
 func thinkBeforeCalls(t *fake.Response, item func(n int) string) bool {
-	if len(scripted(t)) == 0 {
+	if len(scriptedCalls(t)) == 0 {
 		return false
 	}
 	content := *t
@@ -112,8 +109,7 @@ func thinkBeforeCalls(t *fake.Response, item func(n int) string) bool {
 	return true
 }
 
-// allAtZero puts all items at the index 0, and leaves the ends of all but the last
-// out.
+// allAtZero sets all indexes to 0 and omits the ends of all items except the last.
 func allAtZero(r *reply.Reply) bool {
 	last := int64(-1)
 	for _, f := range r.Frames {
@@ -133,12 +129,12 @@ func allAtZero(r *reply.Reply) bool {
 	})
 }
 
-// manyInOne makes the calls of a turn one call of a tool that nobody declared.
-func manyInOne(form, tool string) Form {
-	f := onResponses("QR-parallel", form, "all calls of a turn come as one, of the tool "+tool+", which was never declared")
+// parallelCall replaces the calls of a response by one call of an undeclared tool.
+func parallelCall(form, tool string) Form {
+	f := onResponses("QR-parallel", form, "all calls of a response come as one call of the tool "+tool+", which was never declared")
 	f.Protocols = []string{reply.Responses, reply.Chat}
 	return inScript(f, func(t *fake.Response) bool {
-		calls := scripted(t)
+		calls := scriptedCalls(t)
 		if len(calls) == 0 {
 			return false
 		}

@@ -10,11 +10,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// These change what a scripted turn says. A turn that is written as events is not
-// changed.
+// Edits of scripted responses leave responses alone that are written as events.
 
-// scripted returns a copy of the calls of a turn, with their arguments in one piece.
-func scripted(t *fake.Response) []fake.Call {
+// scriptedCalls returns a copy of the calls, each with its arguments in one string.
+func scriptedCalls(t *fake.Response) []fake.Call {
 	if t.Events != nil {
 		return nil
 	}
@@ -26,20 +25,20 @@ func scripted(t *fake.Response) []fake.Call {
 	return calls
 }
 
-// cutLastCall cuts the arguments of the last call near their end.
-func cutLastCall(t *fake.Response) bool {
-	calls := scripted(t)
+func truncateLastCall(t *fake.Response) bool {
+	calls := scriptedCalls(t)
 	n := len(calls) - 1
 	if n < 0 || len(calls[n].Arguments) < 2 {
 		return false
 	}
-	calls[n].Arguments, calls[n].OmitEnd = cutArgs(calls[n].Arguments), true
+	calls[n].Arguments, calls[n].OmitEnd = truncateArguments(calls[n].Arguments), true
 	t.Calls = calls
 	return true
 }
 
-// cutArgs cuts arguments of two bytes or more near their end, between two characters.
-func cutArgs(args string) string {
+// truncateArguments removes the last bytes of arguments of two bytes or more, at a
+// character boundary.
+func truncateArguments(args string) string {
 	at := max(len(args)-3, 1)
 	for !utf8.RuneStart(args[at]) {
 		at--
@@ -47,8 +46,8 @@ func cutArgs(args string) string {
 	return args[:at]
 }
 
-// called returns the last message of the request that has calls, and their ids; -1
-// if there is none.
+// lastCalls returns the last message of the request that has calls, and their ids; -1 if
+// none has.
 func lastCalls(p *reply.Response) (at int, ids []string) {
 	list := p.Request.Messages
 	for i := len(list) - 1; i >= 0; i-- {
@@ -62,7 +61,6 @@ func lastCalls(p *reply.Response) (at int, ids []string) {
 	return -1, nil
 }
 
-// eachCall gives a turn other calls, each changed by f.
 func eachCall(t *fake.Response, f func(i int, c *fake.Call)) bool {
 	t.Calls = slices.Clone(t.Calls)
 	for i := range t.Calls {
@@ -71,8 +69,8 @@ func eachCall(t *fake.Response, f func(i int, c *fake.Call)) bool {
 	return len(t.Calls) > 0
 }
 
-// silence takes all away that a model says in a turn, but for its usage.
-func silence(t *fake.Response) {
+// clearContent removes the content of a response.
+func clearContent(t *fake.Response) {
 	*t = fake.Response{
 		Delay: t.Delay, EventInterval: t.EventInterval, Usage: t.Usage, ResponseID: t.ResponseID, Model: t.Model,
 		FinishReason: llm.FinishStop, Error: t.Error, Err: t.Err, Stall: t.Stall,

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// strictChat holds a request to the rules of Chat Completions (SO-01 to SO-20).
+// strictChat checks a request by the rules of Chat Completions (SO-01 to SO-20).
 func strictChat(in Request, body object) *Error {
 	model := body.get("model").text()
 	history := objects(body.get("messages"))
@@ -30,40 +30,38 @@ func chatFields(body object, model string) *Error {
 	switch {
 	case body.get("messages").empty():
 		return emptyArray("SO-06", "messages")
-	case !body.get("messages").given():
+	case !body.get("messages").isSet():
 		return missingParameter("", "messages")
 	case body.get("tools").empty():
 		return emptyArray("", "tools")
-	case reasons(model) && body.get("max_tokens").given():
+	case isReasoning(model) && body.get("max_tokens").isSet():
 		return reject("SO-13", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.").at("max_tokens", "unsupported_parameter")
 	}
 	return cmp.Or(onlyWithTools("SO-12", body, "parallel_tool_calls"), onlyWithTools("SO-18", body, "tool_choice"))
 }
 
-// reasons reports whether a model is one of OpenAI's reasoning models.
-func reasons(model string) bool {
+func isReasoning(model string) bool {
 	if strings.HasPrefix(model, "gpt-5-chat") {
 		return false
 	}
 	return slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"}, func(prefix string) bool { return strings.HasPrefix(model, prefix) })
 }
 
-// instructed reports whether a model takes messages of the system.
-func instructed(model string) bool {
+func takesSystem(model string) bool {
 	return !strings.HasPrefix(model, "o1-mini") && !strings.HasPrefix(model, "o1-preview")
 }
 
 func chatTools(tools value) *Error {
 	for i, t := range tools.elements() {
 		f := t.get("function").object()
-		if f == nil { // a tool of another kind
+		if f == nil { // another kind of tool
 			continue
 		}
 		path, name := fmt.Sprintf("tools[%d].function.", i), f.get("name").text()
 		if e := cmp.Or(
-			badName("SO-08", path+"name", name),
+			checkName("SO-08", path+"name", name),
 			tooLong("SO-15", path+"description", f.get("description").text(), 1024),
-			badFunction("SO-11", path+"parameters", name, f.get("parameters"), f.get("strict") == "true"),
+			checkFunction("SO-11", path+"parameters", name, f.get("parameters"), f.get("strict") == "true"),
 		); e != nil {
 			return e
 		}
@@ -71,7 +69,6 @@ func chatTools(tools value) *Error {
 	return nil
 }
 
-// chatMessages looks at each message by itself.
 func chatMessages(history []object, model string) *Error {
 	for i, m := range history {
 		path := fmt.Sprintf("messages[%d].", i)
@@ -79,7 +76,7 @@ func chatMessages(history []object, model string) *Error {
 		switch role {
 		case "user", "assistant", "tool", "function":
 		case "system", "developer":
-			if !instructed(model) {
+			if !takesSystem(model) {
 				return reject("SO-14", "Unsupported value: '%srole' does not support '%s' with this model.", path, role).at(path+"role", "unsupported_value")
 			}
 		default:
@@ -104,30 +101,28 @@ func chatCall(path string, c object, model string) *Error {
 		e = tooLong("SO-10", path+"id", c.get("id").text(), 40)
 	}
 	if f := c.get("function").object(); f != nil {
-		e = cmp.Or(e, emptyName("SO-09", path+"function.name", f.get("name").text()), noText(path+"function.arguments", f.get("arguments")))
+		e = cmp.Or(e, checkCalledName("SO-09", path+"function.name", f.get("name").text()), checkArguments(path+"function.arguments", f.get("arguments")))
 	}
-	if e == nil && !c.get("type").given() {
+	if e == nil && !c.get("type").isSet() {
 		e = missingParameter("", path+"type")
 	}
 	return e
 }
 
-// noText refuses arguments that are an object instead of its text.
-func noText(param string, args value) *Error {
+func checkArguments(param string, args value) *Error {
 	if !args.is('{') {
 		return nil
 	}
 	return reject("", "Invalid type for '%s': expected a string, but got an object instead.", param).at(param, "invalid_type")
 }
 
-// behindGateway reports whether a model is another's, as gateways name them
-// (z-ai/glm-4.6): their ids of calls may be longer.
+// behindGateway reports whether the name of a model has the form of gateways
+// (z-ai/glm-4.6), which accept longer call ids.
 func behindGateway(model string) bool {
 	maker, _, ok := strings.Cut(model, "/")
 	return ok && maker != "openai"
 }
 
-// chatOrder refuses calls and results that do not belong together.
 func chatOrder(history []object) *Error {
 	var open openCalls
 	for i, m := range history {
@@ -142,25 +137,25 @@ func chatOrder(history []object) *Error {
 			}
 			open = openCallsOf(calls)
 		}
-		if !m.get("content").given() && !says(m) {
+		if !m.get("content").isSet() && !hasOtherContent(m) {
 			return reject("SO-07", "Invalid value for 'content': expected a string, got null.").at(fmt.Sprintf("messages.[%d].content", i), "")
 		}
 	}
 	return open.end(len(history) - 1)
 }
 
-// says reports whether a message without content says something all the same.
-func says(m object) bool {
+// hasOtherContent reports whether a message may omit its content.
+func hasOtherContent(m object) bool {
 	for _, key := range []string{"tool_calls", "function_call", "refusal", "audio"} {
-		if m.get(key).given() {
+		if m.get(key).isSet() {
 			return true
 		}
 	}
 	return false
 }
 
-// openCalls are the calls of the last assistant message, with the messages that
-// answer them, or 0.
+// openCalls are the calls of the last assistant message, and the index of the message
+// that answers each, or 0.
 type openCalls struct {
 	ids      []string
 	answered map[string]int
@@ -178,7 +173,6 @@ func openCallsOf(calls value) (c openCalls) {
 	return c
 }
 
-// result takes a tool message.
 func (c openCalls) result(i int, id string) *Error {
 	path := fmt.Sprintf("messages.[%d].", i)
 	before, called := c.answered[id]
@@ -195,8 +189,7 @@ func (c openCalls) result(i int, id string) *Error {
 	return nil
 }
 
-// end refuses calls that are not answered when message i comes, or where it is the
-// last.
+// end rejects calls that have no result before message i.
 func (c openCalls) end(i int) *Error {
 	open := slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return c.answered[id] > 0 })
 	if len(open) == 0 {
@@ -206,7 +199,6 @@ func (c openCalls) end(i int) *Error {
 		at(fmt.Sprintf("messages.[%d].role", i), "")
 }
 
-// mistralCounts refuses another number of results than of calls, as Mistral does.
 func mistralCounts(history []object, model string) *Error {
 	if !strings.HasPrefix(model, "mistral/") && !strings.HasPrefix(model, "mistral-") {
 		return nil
@@ -234,8 +226,8 @@ func mistralCounts(history []object, model string) *Error {
 	return nil
 }
 
-// deepSeekReasoning refuses calls of the turn that is going on without the
-// reasoning they came from, as DeepSeek's thinking models do.
+// deepSeekReasoning rejects calls since the last user message without reasoning, as
+// DeepSeek's thinking models do.
 func deepSeekReasoning(history []object, model string) *Error {
 	if !strings.HasPrefix(model, "deepseek-reasoner") {
 		return nil
@@ -247,7 +239,7 @@ func deepSeekReasoning(history []object, model string) *Error {
 		}
 	}
 	for i, m := range history[from:] {
-		if m.get("tool_calls").given() && !m.get("reasoning_content").given() {
+		if m.get("tool_calls").isSet() && !m.get("reasoning_content").isSet() {
 			return reject("SO-19", "Missing `reasoning_content` field in the assistant message at message index %d.", from+i).at("", reply.InvalidRequest)
 		}
 	}

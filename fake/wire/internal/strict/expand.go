@@ -17,7 +17,7 @@ func (in Request) Expanded() []byte {
 		return in.Body
 	}
 	body := parse(in.Body).object()
-	p := in.past(body.get("model").text())
+	p := in.scripted(body.get("model").text())
 	previous := body.get("previous_response_id").text()
 	items, _ := p.answer(previous)
 	for i, m := range body {
@@ -30,11 +30,11 @@ func (in Request) Expanded() []byte {
 
 // Input returns the input of an expanded request to Responses as a JSON array.
 func Input(body []byte) string {
-	return string((&past{}).expanded("", nil, parse(body).get("input")))
+	return string((&scripted{}).expanded("", nil, parse(body).get("input")))
 }
 
 // expanded returns the elements of before, the items and the elements of input.
-func (p *past) expanded(before value, items []object, input value) value {
+func (p *scripted) expanded(before value, items []object, input value) value {
 	dst := append(make([]byte, 0, len(before)+len(input)+2), '[')
 	add := func(item []byte) {
 		if len(dst) > 1 {

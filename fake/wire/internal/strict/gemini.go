@@ -13,17 +13,17 @@ import (
 	"github.com/looptape/looptape/providers/gemini"
 )
 
-// strictGenerate holds a request to the rules of Gemini (SG-01 to SG-16). Names of
-// members are taken in both spellings that JSON of a protocol buffer may have.
+// strictGenerate checks a request by the rules of Gemini (SG-01 to SG-16). Names of
+// members may be camelCase or snake_case, as in JSON of protocol buffers.
 func strictGenerate(in Request, body object) *Error {
 	model, method := in.modelInPath()
-	contents := contentsIn(listed(body.get("contents")))
+	contents := contentsIn(asArray(body.get("contents")))
 	return cmp.Or(
 		unknownGemini(in, model, method),
 		unknownGenerateSetting(body),
 		generateParts(contents),
 		generateSchemas(body),
-		generateTools(listed(body.get("tools"))),
+		generateTools(asArray(body.get("tools"))),
 		generateContents(contents),
 		generateValues(body, contents),
 		generateOrder(contents),
@@ -31,7 +31,6 @@ func strictGenerate(in Request, body object) *Error {
 	)
 }
 
-// modelInPath returns the model and the method that a path names.
 func (in Request) modelInPath() (model, method string) {
 	model, method, _ = strings.Cut(strings.TrimPrefix(in.Path, "/models/"), ":")
 	return model, method
@@ -46,7 +45,6 @@ func unknownGemini(in Request, model, method string) *Error {
 	return e
 }
 
-// snake is the other spelling of a member's name: functionCall as function_call.
 func snake(key string) string {
 	var out []rune
 	for _, r := range key {
@@ -58,9 +56,8 @@ func snake(key string) string {
 	return string(out)
 }
 
-// spells reports whether a name is that of a member in either spelling: functionCall or
-// function_call.
-func spells(name, key string) bool {
+// matchesName reports whether name is key or its snake_case form.
+func matchesName(name, key string) bool {
 	if name == key {
 		return true
 	}
@@ -82,34 +79,33 @@ func spells(name, key string) bool {
 	return name == ""
 }
 
-// either returns the value of a member in either spelling.
+// either returns the value of a member by its camelCase or snake_case name.
 func (o object) either(key string) value {
 	if v := o.get(key); v != "" {
 		return v
 	}
 	for _, m := range slices.Backward(o) {
-		if spells(m.key, key) {
+		if matchesName(m.key, key) {
 			return m.value
 		}
 	}
 	return ""
 }
 
-// listed is an array, which an object stands for that it alone would have: Google's own
-// examples in REST leave the brackets out.
-func listed(v value) value {
+// asArray returns an array; an object becomes its only element, as in Google's REST
+// examples.
+func asArray(v value) value {
 	if v.is('{') {
 		return "[" + v + "]"
 	}
 	return v
 }
 
-// content is a turn of a conversation.
 type content struct {
 	role  string
 	parts []object
-	calls []object // the function calls
-	// results are how many function responses there are.
+	calls []object
+	// results is the number of function responses.
 	results int
 }
 
@@ -117,12 +113,12 @@ func contentsIn(list value) []content {
 	var out []content
 	for _, v := range list.elements() {
 		o := v.object()
-		c := content{role: o.get("role").text(), parts: objects(listed(o.get("parts")))}
+		c := content{role: o.get("role").text(), parts: objects(asArray(o.get("parts")))}
 		for _, p := range c.parts {
-			if call := p.either("functionCall"); call.given() {
+			if call := p.either("functionCall"); call.isSet() {
 				c.calls = append(c.calls, p)
 			}
-			if p.either("functionResponse").given() {
+			if p.either("functionResponse").isSet() {
 				c.results++
 			}
 		}
@@ -131,8 +127,7 @@ func contentsIn(list value) []content {
 	return out
 }
 
-// partData are the members of which a part has one, and partNotes those that may
-// stand beside it.
+// partData are the members of which a part has one. Members in partNotes may be added.
 var (
 	partData = []string{
 		"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode", "codeExecutionResult",
@@ -141,19 +136,18 @@ var (
 	partNotes = []string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
 )
 
-// generateParts refuses what is no JSON of a part.
 func generateParts(contents []content) *Error {
 	for i, c := range contents {
 		for j, p := range c.parts {
 			path := fmt.Sprintf("contents[%d].parts[%d]", i, j)
 			for _, m := range p {
-				is := func(key string) bool { return spells(m.key, key) }
+				is := func(key string) bool { return matchesName(m.key, key) }
 				if !slices.ContainsFunc(partData, is) && !slices.ContainsFunc(partNotes, is) {
 					return unknownName("SG-14", m.key, path, "Cannot find field.")
 				}
 			}
 			response := p.either("functionResponse").get("response")
-			if response.given() && !response.is('{') {
+			if response.isSet() && !response.is('{') {
 				return reject("SG-15", "Invalid value at '%s.function_response.response' (type.googleapis.com/google.protobuf.Struct)", path)
 			}
 		}
@@ -165,13 +159,13 @@ func unknownName(id, name, path, problem string) *Error {
 	return reject(id, "Invalid JSON payload received. Unknown name \"%s\" at '%s': %s", name, path, problem)
 }
 
-// functionName is what a function may be called; newer words of the provider allow
-// colons too.
+// functionName matches valid names of functions; newer messages of the provider allow
+// colons.
 var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
 func generateTools(tools value) *Error {
 	for i, t := range tools.elements() {
-		for j, f := range listed(t.object().either("functionDeclarations")).elements() {
+		for j, f := range asArray(t.object().either("functionDeclarations")).elements() {
 			if !functionName.MatchString(f.get("name").text()) {
 				return reject("SG-05", "* GenerateContentRequest.tools[%d].function_declarations[%d].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum length of 64.\n", i, j)
 			}
@@ -180,7 +174,6 @@ func generateTools(tools value) *Error {
 	return nil
 }
 
-// generateContents looks at each content by itself.
 func generateContents(contents []content) *Error {
 	if len(contents) == 0 {
 		return reject("SG-08", "* GenerateContentRequest.contents: contents is not specified\n")
@@ -191,17 +184,17 @@ func generateContents(contents []content) *Error {
 		}
 		for j, p := range c.parts {
 			path := fmt.Sprintf("* GenerateContentRequest.contents[%d].parts[%d].", i, j)
-			if !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).given() }) {
+			if !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).isSet() }) {
 				return reject("SG-07", "%sdata: required oneof field 'data' must have one initialized field\n", path)
 			}
-			if r := p.either("functionResponse"); r.given() && r.get("name").text() == "" {
+			if r := p.either("functionResponse"); r.isSet() && r.get("name").text() == "" {
 				return reject("SG-13", "%sfunction_response.name: Name cannot be empty.\n", path)
 			}
 		}
 	}
 	for _, c := range contents {
 		switch c.role {
-		case "user", "model", "", "function": // the last is of the first versions
+		case "user", "model", "", "function": // in the first versions
 		default:
 			return reject("SG-12", "Please use a valid role: user, model.")
 		}
@@ -209,7 +202,6 @@ func generateContents(contents []content) *Error {
 	return nil
 }
 
-// generateOrder refuses calls and responses that do not belong together.
 func generateOrder(contents []content) *Error {
 	var before content
 	for _, c := range contents {
@@ -234,10 +226,9 @@ func unequal() *Error {
 	return reject("SG-01", reply.UnequalResponses)
 }
 
-// unsignedCall refuses the first call of a content without its signature, in the
-// turn that is going on: what came before the last words of the user is not looked
-// at ("Thought signatures", Gemini). Models of images are not strict ("Thought
-// signatures", Vertex AI).
+// unsignedCall rejects the first call of a content without signature, if it comes after
+// the last text of the user ("Thought signatures", Gemini). Image models are exempt
+// ("Thought signatures", Vertex AI).
 func unsignedCall(contents []content, model string) *Error {
 	if !gemini.SignsCalls(model) || strings.Contains(model, "-image") {
 		return nil

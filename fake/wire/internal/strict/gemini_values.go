@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// generateSchemas looks at the schemas that are Gemini's own; those in JSON Schema
-// have other members.
+// generateSchemas checks the schemas in Gemini's own form, not those in JSON Schema.
 func generateSchemas(body object) *Error {
-	for i, t := range listed(body.get("tools")).elements() {
-		for j, f := range listed(t.object().either("functionDeclarations")).elements() {
+	for i, t := range asArray(body.get("tools")).elements() {
+		for j, f := range asArray(t.object().either("functionDeclarations")).elements() {
 			for _, key := range []string{"parameters", "response"} {
 				path := fmt.Sprintf("tools[%d].function_declarations[%d].%s", i, j, key)
-				if e := badSchema(path, f.get(key), 0); e != nil {
+				if e := checkSchema(path, f.get(key), 0); e != nil {
 					return e
 				}
 			}
 		}
 	}
 	config := body.either("generationConfig").object()
-	return badSchema("generation_config.response_schema", config.either("responseSchema"), 0)
+	return checkSchema("generation_config.response_schema", config.either("responseSchema"), 0)
 }
 
 // schemaMembers are those of a Schema ("Schema", Gemini API).
@@ -31,38 +30,37 @@ var schemaMembers = []string{
 	"default", "items", "minimum", "maximum",
 }
 
-// badSchema refuses what is no JSON of a Schema.
-func badSchema(path string, schema value, depth int) *Error {
-	if depth > deepest {
+func checkSchema(path string, schema value, depth int) *Error {
+	if depth > maxDepth {
 		return nil
 	}
 	for _, m := range schema.object() {
-		if !slices.ContainsFunc(schemaMembers, func(key string) bool { return spells(m.key, key) }) {
+		if !slices.ContainsFunc(schemaMembers, func(key string) bool { return matchesName(m.key, key) }) {
 			return unknownName("SG-09", m.key, path, "Cannot find field.")
 		}
-		if e := badMember(path, m, depth+1); e != nil {
+		if e := checkSchemaMember(path, m, depth+1); e != nil {
 			return e
 		}
 	}
 	return nil
 }
 
-func badMember(path string, m member, depth int) *Error {
+func checkSchemaMember(path string, m member, depth int) *Error {
 	at := path + "." + snake(m.key)
 	switch at[len(path)+1:] {
 	case "type":
-		return badType(path, m.value)
+		return checkType(path, m.value)
 	case "items":
-		return badSchema(at, m.value, depth)
+		return checkSchema(at, m.value, depth)
 	case "properties":
 		for i, p := range m.object() {
-			if e := badSchema(fmt.Sprintf("%s[%d].value", at, i), p.value, depth); e != nil {
+			if e := checkSchema(fmt.Sprintf("%s[%d].value", at, i), p.value, depth); e != nil {
 				return e
 			}
 		}
 	case "any_of":
-		for i, s := range listed(m.value).elements() {
-			if e := badSchema(fmt.Sprintf("%s[%d]", at, i), s, depth); e != nil {
+		for i, s := range asArray(m.value).elements() {
+			if e := checkSchema(fmt.Sprintf("%s[%d]", at, i), s, depth); e != nil {
 				return e
 			}
 		}
@@ -70,8 +68,7 @@ func badMember(path string, m member, depth int) *Error {
 	return nil
 }
 
-// badType refuses a type that is a list, or none.
-func badType(path string, v value) *Error {
+func checkType(path string, v value) *Error {
 	if v.is('[') {
 		return unknownName("SG-10", "type", path, "Proto field is not repeating, cannot start list.")
 	}
@@ -79,19 +76,18 @@ func badType(path string, v value) *Error {
 	case "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL", "TYPE_UNSPECIFIED":
 		return nil
 	}
-	if !v.given() {
+	if !v.isSet() {
 		return nil
 	}
 	return reject("SG-11", "Invalid value at '%s.type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), %s", path, v)
 }
 
-// generateValues refuses what no rule of quirks has, and Gemini refuses all the same: a
-// mode that has to call where there is nothing to call, functions of one name, a
-// temperature out of range, arguments that are a text, and parts that are two things.
+// generateValues rejects values that Gemini rejects although no rule of the list names
+// them.
 func generateValues(body object, contents []content) *Error {
 	names := map[string]bool{}
-	for _, t := range listed(body.get("tools")).elements() {
-		for _, f := range listed(t.object().either("functionDeclarations")).elements() {
+	for _, t := range asArray(body.get("tools")).elements() {
+		for _, f := range asArray(t.object().either("functionDeclarations")).elements() {
 			name := f.get("name").text()
 			if names[name] {
 				return reject("", "Duplicate function declaration found: %s", name)
@@ -103,13 +99,13 @@ func generateValues(body object, contents []content) *Error {
 	if calling.get("mode").text() == "ANY" && len(names) == 0 {
 		return reject("", "Function calling config is set without function_declarations.")
 	}
-	if heat, heated := body.either("generationConfig").get("temperature").number(); heated && (heat < 0 || heat > 2) {
-		return reject("", "The temperature has to be in the range from 0 to 2, and is %v.", heat)
+	if temperature, hasTemperature := body.either("generationConfig").get("temperature").number(); hasTemperature && (temperature < 0 || temperature > 2) {
+		return reject("", "The temperature has to be in the range from 0 to 2, and is %v.", temperature)
 	}
 	for i, c := range contents {
 		for j, p := range c.parts {
 			path := fmt.Sprintf("contents[%d].parts[%d]", i, j)
-			if e := cmp.Or(twofold(path, p), textForArgs(path, p)); e != nil {
+			if e := cmp.Or(checkSingle(path, p), checkArgumentsObject(path, p)); e != nil {
 				return e
 			}
 		}
@@ -117,8 +113,7 @@ func generateValues(body object, contents []content) *Error {
 	return nil
 }
 
-// textForArgs refuses arguments that are JSON in a text, as OpenAI has them.
-func textForArgs(path string, part object) *Error {
+func checkArgumentsObject(path string, part object) *Error {
 	args := part.either("functionCall").get("args")
 	if !args.is('"') {
 		return nil
@@ -126,11 +121,10 @@ func textForArgs(path string, part object) *Error {
 	return reject("", "Invalid value at '%s.function_call.args' (type.googleapis.com/google.protobuf.Struct), %s", path, args)
 }
 
-// twofold refuses a part with more than one of the members of which it has one.
-func twofold(path string, part object) *Error {
+func checkSingle(path string, part object) *Error {
 	one := false
 	for _, key := range partData {
-		if !part.either(key).given() {
+		if !part.either(key).isSet() {
 			continue
 		}
 		if one {

@@ -7,7 +7,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// value is the text of a JSON value, which is valid; empty if there is none.
+// value is valid JSON; empty means that there is no value.
 type value string
 
 // parse returns valid JSON as a value.
@@ -16,13 +16,13 @@ func parse(body []byte) value {
 	return value(d.Raw())
 }
 
-// given reports whether there is a value, and it is not null.
-func (v value) given() bool { return v != "" && v != "null" }
+// isSet reports whether the value exists and is not null.
+func (v value) isSet() bool { return v != "" && v != "null" }
 
-// is reports whether the value begins with this byte, which tells its kind.
+// is reports whether the value begins with this byte, which identifies its type.
 func (v value) is(c byte) bool { return v != "" && v[0] == c }
 
-// text returns a string; of any other value nothing.
+// text returns a string; empty if the value is not a string.
 func (v value) text() string {
 	if !v.is('"') {
 		return ""
@@ -31,13 +31,12 @@ func (v value) text() string {
 	return d.String()
 }
 
-// number returns a number; any other value is not ok.
 func (v value) number() (n float64, ok bool) {
 	n, err := strconv.ParseFloat(string(v), 64)
 	return n, err == nil
 }
 
-// elements are those of an array; any other value has none.
+// elements returns the elements of an array; none if the value is not an array.
 func (v value) elements() iter.Seq2[int, value] {
 	return func(yield func(int, value) bool) {
 		if !v.is('[') {
@@ -61,12 +60,12 @@ func (v value) empty() bool {
 	return v.is('[')
 }
 
-// object returns the members of an object in order; any other value has none.
+// object returns the members of an object in order; nil if the value is not an object.
 func (v value) object() object {
 	if !v.is('{') {
 		return nil
 	}
-	const usual = 8 // members, at most
+	const usual = 8 // members, usually at most
 	var o object
 	d := jsonio.NewDec(string(v))
 	d.Object()
@@ -82,10 +81,8 @@ func (v value) object() object {
 	}
 }
 
-// get returns the value of a member of an object.
 func (v value) get(key string) value { return v.object().get(key) }
 
-// object is a JSON object.
 type object []member
 
 type member struct {
@@ -93,7 +90,7 @@ type member struct {
 	value
 }
 
-// get returns the value of a member, the last one of that name.
+// get returns the value of the last member with this name.
 func (o object) get(key string) value {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].key == key {
@@ -103,7 +100,6 @@ func (o object) get(key string) value {
 	return ""
 }
 
-// objects are the elements of an array.
 func objects(v value) []object {
 	var out []object
 	for _, e := range v.elements() {

@@ -12,14 +12,13 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// strictMessages holds a request to the rules of Anthropic Messages (SA-01 to
-// SA-20).
+// strictMessages checks a request by the rules of Anthropic Messages (SA-01 to SA-20).
 func strictMessages(in Request, body object) *Error {
 	if e := loneSurrogate(jsonio.View(in.Body)); e != nil {
 		return e
 	}
 	model := body.get("model").text()
-	history := saidIn(body.get("messages"))
+	history := messagesIn(body.get("messages"))
 	return cmp.Or(
 		in.noVersion(body),
 		unknownClaude(in, model),
@@ -27,10 +26,10 @@ func strictMessages(in Request, body object) *Error {
 		messagesFields(body),
 		messagesTools(body.get("tools")),
 		in.messagesValues(body),
-		messagesSpeakers(history),
+		messagesRoles(history),
 		messagesBlocks(history),
 		messagesOrder(history),
-		in.past(model).thinking(body.get("thinking").get("type").text(), history),
+		in.scripted(model).thinking(body.get("thinking").get("type").text(), history),
 		prefilled(model, history),
 	)
 }
@@ -42,10 +41,10 @@ func unknownClaude(in Request, model string) *Error {
 	return &Error{Status: http.StatusNotFound, Type: "not_found_error", Setup: true, Message: "model: " + model}
 }
 
-// noVersion refuses a request that does not tell its version. Bedrock and Vertex AI have
-// it in the body.
+// noVersion rejects a request without version. Bedrock and Vertex AI have it in the
+// body.
 func (in Request) noVersion(body object) *Error {
-	if in.Header.Get("Anthropic-Version") != "" || body.get("anthropic_version").given() {
+	if in.Header.Get("Anthropic-Version") != "" || body.get("anthropic_version").isSet() {
 		return nil
 	}
 	return reject("", "anthropic-version: header is required")
@@ -53,9 +52,9 @@ func (in Request) noVersion(body object) *Error {
 
 func messagesFields(body object) *Error {
 	switch {
-	case !body.get("max_tokens").given():
+	case !body.get("max_tokens").isSet():
 		return reject("SA-06", "max_tokens: Field required")
-	case !body.get("messages").given():
+	case !body.get("messages").isSet():
 		return reject("", "messages: Field required")
 	case body.get("messages").empty():
 		return reject("", "messages: at least one message is required")
@@ -63,7 +62,7 @@ func messagesFields(body object) *Error {
 	return nil
 }
 
-// loneSurrogate refuses an escape of half a character (SA-20).
+// loneSurrogate rejects an escape of half a surrogate pair (SA-20).
 func loneSurrogate(body string) *Error {
 	for i := 0; ; {
 		next := strings.IndexByte(body[i:], '\\')
@@ -81,8 +80,8 @@ func loneSurrogate(body string) *Error {
 	}
 }
 
-// escapeAt returns how long the escape is that a valid text begins with, and
-// whether it is of a whole character.
+// escapeAt returns the length of the escape at the start of s, and whether it is a
+// complete character.
 func escapeAt(s string) (n int, whole bool) {
 	r, unicode := unit(s)
 	if !unicode {
@@ -98,7 +97,6 @@ func escapeAt(s string) (n int, whole bool) {
 	return 6, false
 }
 
-// unit reads an escape as \ud83d.
 func unit(s string) (r uint64, ok bool) {
 	if !strings.HasPrefix(s, `\u`) {
 		return 0, false
@@ -112,7 +110,7 @@ func messagesTools(tools value) *Error {
 	for i, t := range tools.elements() {
 		o := t.object()
 		name := o.get("name").text()
-		if kind := o.get("type"); !kind.given() || kind.text() == "custom" {
+		if kind := o.get("type"); !kind.isSet() || kind.text() == "custom" {
 			if e := customTool(fmt.Sprintf("tools.%d.custom.", i), name, o.get("input_schema")); e != nil {
 				return e
 			}
@@ -129,7 +127,7 @@ func customTool(path, name string, schema value) *Error {
 	switch {
 	case !protocol.IsName(name) || len(name) > 128:
 		return reject("SA-07", "%sname: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", path)
-	case !schema.given():
+	case !schema.isSet():
 		return reject("", "%sinput_schema: Field required", path)
 	case schema.get("type").text() != "object":
 		return reject("", "%sinput_schema.type: Input should be 'object'", path)
@@ -145,27 +143,25 @@ func customTool(path, name string, schema value) *Error {
 	return nil
 }
 
-// said is a message of a conversation.
-type said struct {
+type message struct {
 	role   string
-	blocks []block // a text is one block
+	blocks []block // a string is one block
 }
 
-// block is a piece of a message.
 type block struct {
 	object
 	kind    string
-	message int    // in which it is
-	at      string // where it is: messages.1.content.0
+	message int    // its index
+	at      string // the position: messages.1.content.0
 }
 
 func (b block) text(key string) string { return b.get(key).text() }
 
-func saidIn(messages value) []said {
-	var out []said
+func messagesIn(messages value) []message {
+	var out []message
 	for i, m := range messages.elements() {
 		o := m.object()
-		s := said{role: o.get("role").text()}
+		s := message{role: o.get("role").text()}
 		content := o.get("content")
 		if content.text() != "" {
 			s.blocks = []block{{kind: "text", message: i, at: fmt.Sprintf("messages.%d.content", i), object: object{{"text", content}}}}
@@ -179,14 +175,13 @@ func saidIn(messages value) []said {
 	return out
 }
 
-// messagesBlocks looks at each block by itself.
-func messagesBlocks(history []said) *Error {
+func messagesBlocks(history []message) *Error {
 	for i, m := range history {
 		if len(m.blocks) == 0 && (i < len(history)-1 || m.role != "assistant") {
 			return reject("SA-12", "messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
 		}
 		for _, b := range m.blocks {
-			if e := badBlock(b); e != nil {
+			if e := checkBlock(b); e != nil {
 				return e
 			}
 		}
@@ -197,7 +192,7 @@ func messagesBlocks(history []said) *Error {
 	return nil
 }
 
-func badBlock(b block) *Error {
+func checkBlock(b block) *Error {
 	const pattern = "%s.%s.%s: String should match pattern '^[a-zA-Z0-9_-]+$'"
 	switch {
 	case b.kind == "text" && b.text("text") == "":
@@ -214,14 +209,13 @@ func badBlock(b block) *Error {
 	return nil
 }
 
-// claude finds the version in a model's name, as in claude-opus-4-6 or
-// us.anthropic.claude-sonnet-4-5-20250929-v1:0.
+// claude matches the version in a model's name: claude-opus-4-6 or us.anthropic.claude-
+// sonnet-4-5-20250929-v1:0.
 var claude = regexp.MustCompile(`claude-[a-z]+-(\d{1,2})[-.](\d{1,2})(?:\D|$)`)
 
-// prefilled refuses that the last message is the assistant's, for models from 4.6
-// on. A turn that the provider paused is none of these: it ends with what the
-// provider ran.
-func prefilled(model string, history []said) *Error {
+// prefilled rejects a last message of the assistant, for models from 4.6 on. It accepts
+// a paused response, which ends with a block that the provider ran.
+func prefilled(model string, history []message) *Error {
 	v := claude.FindStringSubmatch(model)
 	if v == nil || len(history) == 0 {
 		return nil
@@ -240,7 +234,6 @@ func prefilled(model string, history []said) *Error {
 	return reject("SA-18", "This model does not support assistant message prefill. The conversation must end with a user message.")
 }
 
-// ranByProvider reports whether a block is of a call that the provider ran.
 func ranByProvider(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_use") || kind != "tool_result" && strings.HasSuffix(kind, "_tool_result")
 }

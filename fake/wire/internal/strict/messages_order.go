@@ -6,13 +6,12 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// joined are the turns of a conversation: messages of one role in a row are one
-// (they are not refused any more).
-func joined(history []said) []turn {
-	var out []turn
+// merged joins messages of one role in a row, which the provider accepts.
+func merge(history []message) []mergedMessage {
+	var out []mergedMessage
 	for i, m := range history {
 		if n := len(out); n == 0 || out[n-1].role != m.role {
-			out = append(out, turn{first: i, said: said{role: m.role}})
+			out = append(out, mergedMessage{first: i, message: message{role: m.role}})
 		}
 		t := &out[len(out)-1]
 		t.last = i
@@ -21,13 +20,12 @@ func joined(history []said) []turn {
 	return out
 }
 
-// turn is one turn of a conversation.
-type turn struct {
-	said
-	first, last int // its messages
+type mergedMessage struct {
+	message
+	first, last int // indexes of its messages
 }
 
-func (t turn) has(kind string) bool {
+func (t mergedMessage) has(kind string) bool {
 	for _, b := range t.blocks {
 		if b.kind == kind {
 			return true
@@ -36,16 +34,15 @@ func (t turn) has(kind string) bool {
 	return false
 }
 
-// messagesOrder refuses calls and results that do not belong together.
-func messagesOrder(history []said) *Error {
+func messagesOrder(history []message) *Error {
 	used := map[string]bool{}
 	open := calls{}
-	turns := joined(history)
-	for _, t := range turns {
+	scripts := merge(history)
+	for _, t := range scripts {
 		if e := open.results(t); e != nil {
 			return e
 		}
-		open = calls{turn: t}
+		open = calls{from: t}
 		for _, b := range t.blocks {
 			if b.kind != "tool_use" {
 				continue
@@ -58,21 +55,19 @@ func messagesOrder(history []said) *Error {
 			open.ids = append(open.ids, id)
 		}
 	}
-	if e := open.results(turn{}); e != nil {
+	if e := open.results(mergedMessage{}); e != nil {
 		return e
 	}
-	return unfinished(turns)
+	return unfinished(scripts)
 }
 
-// calls are those of one turn, which the next one has to answer.
 type calls struct {
-	turn turn
+	from mergedMessage
 	ids  []string
 }
 
-// results refuses a turn that does not answer the calls, first of all: a result behind
-// anything else answers none.
-func (c calls) results(next turn) *Error {
+// results rejects a message that does not answer the calls before all else.
+func (c calls) results(next mergedMessage) *Error {
 	answered := map[string]bool{}
 	for _, id := range c.ids {
 		answered[id] = false
@@ -102,22 +97,22 @@ func (c calls) results(next turn) *Error {
 	if open == nil {
 		return nil
 	}
-	return reject("SA-01", reply.UnansweredToolUses, c.turn.last, strings.Join(open, ", "))
+	return reject("SA-01", reply.UnansweredToolUses, c.from.last, strings.Join(open, ", "))
 }
 
-// unfinished refuses a call that the provider ran, without its result. The last
-// turn may have one, if it was paused, and so may a call that calls tools itself.
-func unfinished(turns []turn) *Error {
+// unfinished rejects a call that the provider ran, without its result. The last message
+// may have one, if it was paused, and so may a call that calls tools itself.
+func unfinished(scripts []mergedMessage) *Error {
 	done := map[string]bool{}
-	for _, t := range turns {
+	for _, t := range scripts {
 		for _, b := range t.blocks {
 			done[b.text("tool_use_id")] = true
 			done[b.get("caller").get("tool_id").text()] = true
 		}
 	}
-	for i, t := range turns {
+	for i, t := range scripts {
 		for _, b := range t.blocks {
-			if id := b.text("id"); b.kind == "server_tool_use" && !done[id] && i < len(turns)-1 {
+			if id := b.text("id"); b.kind == "server_tool_use" && !done[id] && i < len(scripts)-1 {
 				name := b.text("name")
 				at, _, _ := strings.Cut(b.at, ".content")
 				return reject("SA-19", "%s: `%s` tool use with id %s was found without a corresponding `%s_tool_result` block", at, name, id, name)

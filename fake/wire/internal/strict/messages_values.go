@@ -7,27 +7,26 @@ import (
 	"github.com/looptape/looptape/trace/watch"
 )
 
-// What no rule of quirks has, and Anthropic Messages refuses all the same: values out of
-// range, a choice of a tool that there is not, pieces of another API.
+// The provider rejects these values although no rule of the list names them.
 
 func (in Request) messagesValues(body object) *Error {
-	most, limited := body.get("max_tokens").number()
-	heat, heated := body.get("temperature").number()
-	budget, budgeted := body.get("thinking").get("budget_tokens").number()
+	maxTokens, hasMaxTokens := body.get("max_tokens").number()
+	temperature, hasTemperature := body.get("temperature").number()
+	budget, hasBudget := body.get("thinking").get("budget_tokens").number()
 	marks := cacheMarks(body.get("system")) + cacheMarks(body.get("tools")) + cacheMarks(body.get("messages"))
 	switch {
-	case !body.get("model").given() && !body.get("anthropic_version").given():
+	case !body.get("model").isSet() && !body.get("anthropic_version").isSet():
 		return reject("", "model: Field required")
-	case limited && most < 0: // none fills the cache alone
+	case hasMaxTokens && maxTokens < 0: // 0 only fills the cache
 		return reject("", "max_tokens: Input should be greater than or equal to 0")
-	case heated && (heat < 0 || heat > 1):
+	case hasTemperature && (temperature < 0 || temperature > 1):
 		return reject("", "temperature: range: 0..1")
-	case budgeted && budget < leastBudget:
-		return reject("", "thinking.enabled.budget_tokens: Input should be greater than or equal to %d", leastBudget)
-	case budgeted && limited && budget >= most && !in.interleaves():
+	case hasBudget && budget < minBudget:
+		return reject("", "thinking.enabled.budget_tokens: Input should be greater than or equal to %d", minBudget)
+	case hasBudget && hasMaxTokens && budget >= maxTokens && !in.interleaves():
 		return reject("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
-	case marks > mostCacheMarks:
-		return reject("", "A maximum of %d blocks with cache_control may be provided. Found %d.", mostCacheMarks, marks)
+	case marks > maxCacheMarks:
+		return reject("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheMarks, marks)
 	}
 	for _, b := range body.get("system").elements() {
 		if b.get("type").text() == "text" && strings.TrimSpace(b.get("text").text()) == "" {
@@ -37,22 +36,20 @@ func (in Request) messagesValues(body object) *Error {
 	return messagesChoice(body)
 }
 
-// interleaves reports whether thinking may go on between calls: its budget is then that
-// of the whole turn ("Extended thinking", Anthropic).
+// interleaves reports whether thinking may occur between calls: then its budget is that
+// of the complete response ("Extended thinking", Anthropic).
 func (in Request) interleaves() bool {
 	return strings.Contains(strings.Join(in.Header.Values("Anthropic-Beta"), ","), "interleaved-thinking")
 }
 
 const (
-	mostCacheMarks = 4
-	leastBudget    = 1024
+	maxCacheMarks = 4
+	minBudget     = 1024
 )
 
-// cacheMarks counts the marks for caching on the elements of an array, and on those of
-// their content.
 func cacheMarks(list value) (n int) {
 	for _, v := range list.elements() {
-		if v.get(watch.CacheMark).given() {
+		if v.get(watch.CacheMark).isSet() {
 			n++
 		}
 		n += cacheMarks(v.get("content"))
@@ -60,14 +57,13 @@ func cacheMarks(list value) (n int) {
 	return n
 }
 
-// messagesChoice refuses the choice of a tool that there is not.
 func messagesChoice(body object) *Error {
 	choice, tools := body.get("tool_choice"), body.get("tools")
 	kind, name := choice.get("type").text(), choice.get("name").text()
 	switch {
 	case kind != "any" && kind != "tool":
 		return nil
-	case !tools.given() || tools.empty():
+	case !tools.isSet() || tools.empty():
 		return reject("", "tool_choice: it may only be specified while providing tools")
 	case kind == "any" || hasTool(tools, name):
 		return nil
@@ -75,7 +71,6 @@ func messagesChoice(body object) *Error {
 	return reject("", "Tool '%s' not found in provided tools", name)
 }
 
-// hasTool reports whether there is a tool of this name.
 func hasTool(tools value, name string) bool {
 	for _, t := range tools.elements() {
 		if t.get("name").text() == name {
@@ -85,13 +80,13 @@ func hasTool(tools value, name string) bool {
 	return false
 }
 
-// userBlocks are what the user can say. Blocks of the assistant are not looked at: what
-// came from the provider goes back to it.
+// userBlocks are the blocks of users. Blocks of the assistant are not checked, because
+// they come from the provider.
 var userBlocks = []string{"container_upload", "document", "image", "search_result", "text", "tool_result"}
 
-// messagesSpeakers refuses roles that there are not, and pieces that are not the user's.
-// The system may speak later on, to models that take it.
-func messagesSpeakers(history []said) *Error {
+// messagesRoles rejects unknown roles, and blocks that users cannot send. Some models
+// accept a system message later in the conversation.
+func messagesRoles(history []message) *Error {
 	for i, m := range history {
 		switch {
 		case m.role == "user", m.role == "assistant", m.role == "system" && i > 0:

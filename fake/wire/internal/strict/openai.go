@@ -9,10 +9,9 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// What both protocols of OpenAI have in common. Where a param has a dot before an
-// index (messages.[1]), that is how the provider writes it.
+// Both protocols of OpenAI share these checks. The provider writes some params with a
+// dot before the index (messages.[1]).
 
-// unknownOpenAI refuses a model that there is not (SO-16).
 func unknownOpenAI(in Request, model string) *Error {
 	if !in.unknownModel(model) {
 		return nil
@@ -22,54 +21,46 @@ func unknownOpenAI(in Request, model string) *Error {
 	return e
 }
 
-// emptyArray refuses an array without elements.
 func emptyArray(id, param string) *Error {
 	return reject(id, "Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", param).at(param, "empty_array")
 }
 
-// missingParameter refuses that there is no such member.
 func missingParameter(id, param string) *Error {
 	return reject(id, "Missing required parameter: '%s'.", param).at(param, "missing_required_parameter")
 }
 
-// tooLong refuses a text of more than so many characters.
-func tooLong(id, param, text string, most int) *Error {
+func tooLong(id, param, text string, limit int) *Error {
 	n := utf8.RuneCountInString(text)
-	if n <= most {
+	if n <= limit {
 		return nil
 	}
-	return reject(id, "Invalid '%s': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", param, most, n).at(param, "string_above_max_length")
+	return reject(id, "Invalid '%s': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", param, limit, n).at(param, "string_above_max_length")
 }
 
-// longestName is how many characters the name of a function may have.
-const longestName = 64
+const maxNameLength = 64
 
-// badName refuses the name of a function.
-func badName(id, param, name string) *Error {
+func checkName(id, param, name string) *Error {
 	if !protocol.IsName(name) {
 		return reject(id, "Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param).at(param, "invalid_value")
 	}
-	return tooLong("", param, name, longestName)
+	return tooLong("", param, name, maxNameLength)
 }
 
-// emptyName refuses the name of an echoed call.
-func emptyName(id, param, name string) *Error {
+func checkCalledName(id, param, name string) *Error {
 	if name == "" {
 		return reject(id, "Invalid '%s': empty string. Expected a string with minimum length 1, but got an empty string instead.", param).at(param, "empty_string")
 	}
-	return badName("", param, name)
+	return checkName("", param, name)
 }
 
-// onlyWithTools refuses a member that means nothing without tools.
 func onlyWithTools(id string, body object, key string) *Error {
-	if body.get("tools").given() || !body.get(key).given() {
+	if body.get("tools").isSet() || !body.get(key).isSet() {
 		return nil
 	}
 	return reject(id, "Invalid value for '%s': '%s' is only allowed when 'tools' are specified.", key, key).at(key, "")
 }
 
-// badFunction refuses the schema of a function.
-func badFunction(id, param, name string, schema value, strict bool) *Error {
+func checkFunction(id, param, name string, schema value, strict bool) *Error {
 	problem := schemaProblem(schema, strict)
 	if problem == "" {
 		return nil
@@ -77,10 +68,10 @@ func badFunction(id, param, name string, schema value, strict bool) *Error {
 	return reject(id, "Invalid schema for function '%s': %s", name, problem).at(param, "invalid_function_parameters")
 }
 
-// schemaProblem is what is wrong with a schema; empty if nothing is, or there is none:
-// strict or not, its top is an object that tells its properties.
+// schemaProblem returns the error in a schema; empty means none. The top of a schema is
+// an object with properties.
 func schemaProblem(schema value, strict bool) string {
-	if !schema.given() {
+	if !schema.isSet() {
 		return ""
 	}
 	top := schema.object()
@@ -89,28 +80,28 @@ func schemaProblem(schema value, strict bool) string {
 		return fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kindOf(kind))
 	case strict:
 		return strictProblem(schema, nil)
-	case !top.get("properties").given():
+	case !top.get("properties").isSet():
 		return "In context=(), object schema missing properties."
 	}
 	return ""
 }
 
 func kindOf(kind value) string {
-	if !kind.given() {
+	if !kind.isSet() {
 		return `"None"`
 	}
 	return string(kind)
 }
 
-// deepest is how far down schemas are looked at.
-const deepest = 32
+// maxDepth limits how deep schemas are checked.
+const maxDepth = 32
 
-// strictProblem is what in a schema breaks the rules of strict: true, with the path
-// to it; empty if nothing does. An object allows no members but its properties, and
-// requires all of them ("Structured model outputs", OpenAI).
+// strictProblem returns the violation of the rules of strict: true, with its path; empty
+// means none. An object must list all properties as required and allow no others
+// ("Structured model outputs", OpenAI).
 func strictProblem(schema value, path []string) string {
-	if len(path) > deepest {
-		return "In context=" + inContext(path[:deepest]) + ", the schema is nested too deeply."
+	if len(path) > maxDepth {
+		return "In context=" + inContext(path[:maxDepth]) + ", the schema is nested too deeply."
 	}
 	o := schema.object()
 	for _, m := range o {
@@ -120,7 +111,7 @@ func strictProblem(schema value, path []string) string {
 		}
 	}
 	properties := o.get("properties")
-	if strings.Contains(string(o.get("type")), `"object"`) || properties.given() {
+	if strings.Contains(string(o.get("type")), `"object"`) || properties.isSet() {
 		if o.get("additionalProperties") != "false" {
 			return "In context=" + inContext(path) + ", 'additionalProperties' is required to be supplied and to be false."
 		}
@@ -131,7 +122,6 @@ func strictProblem(schema value, path []string) string {
 	return strictBelow(o, path)
 }
 
-// strictBelow is strictProblem of the schemas in one.
 func strictBelow(o object, path []string) string {
 	for _, m := range o {
 		switch m.key {
@@ -156,21 +146,21 @@ func strictBelow(o object, path []string) string {
 	return ""
 }
 
-// unrequired returns a property that is not required; ok says that there is none.
+// unrequired returns a property that is not required; ok is true if there is none.
 func unrequired(properties, required value) (name string, ok bool) {
-	listed := map[string]bool{}
+	asArray := map[string]bool{}
 	for _, r := range required.elements() {
-		listed[r.text()] = true
+		asArray[r.text()] = true
 	}
 	for _, p := range properties.object() {
-		if !listed[p.key] {
+		if !asArray[p.key] {
 			return p.key, false
 		}
 	}
 	return "", true
 }
 
-// inContext writes a path as the provider does: (), ('items',), ('properties', 'a').
+// inContext formats a path as the provider does: (), ('items',), ('properties', 'a').
 func inContext(path []string) string {
 	quoted := make([]string, len(path))
 	for i, p := range path {
@@ -183,11 +173,11 @@ func inContext(path []string) string {
 	return "(" + text + ")"
 }
 
-// formatPlace is where a protocol has the form of an answer.
+// formatPlace contains the names that a protocol gives to the response format.
 type formatPlace struct {
 	path   string
 	named  string // of the object with the name and the schema
-	schema string // what is told to be wrong with a schema
+	schema string // the param of an error in a schema
 	code   string
 }
 
@@ -196,10 +186,8 @@ var (
 	responsesFormat = formatPlace{"text.format", "text.format", "text.format.schema", "invalid_json_schema"}
 )
 
-// badFormat refuses a form of the answer that there is not, a schema without a name, and
-// one that breaks the rules of strict: true. What stands in others is not looked at.
-func badFormat(format, named value, at formatPlace) *Error {
-	if !format.given() {
+func checkFormat(format, named value, at formatPlace) *Error {
+	if !format.isSet() {
 		return nil
 	}
 	name := named.get("name").text()
@@ -210,7 +198,7 @@ func badFormat(format, named value, at formatPlace) *Error {
 		return nil
 	case kind != "json_schema":
 		return reject("", "Invalid value: '%s'. Supported values are: 'json_object', 'json_schema', and 'text'.", kind).at(at.path+".type", "invalid_value")
-	case !named.given():
+	case !named.isSet():
 		return missingParameter("", at.named)
 	case name == "":
 		return missingParameter("", at.named+".name")

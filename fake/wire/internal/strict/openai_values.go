@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// What no rule of quirks has, and OpenAI refuses all the same: values out of range, a
-// choice of a tool that there is not, items without what they are about. Servers that
-// imitate it have wider ranges, more pieces and other formats.
+// OpenAI rejects these values although no rule of the list names them. OpenAI-compatible
+// servers accept wider ranges, more parts and other formats.
 
 func chatValues(body object, model string) *Error {
 	if model == "" {
@@ -22,63 +21,58 @@ func chatValues(body object, model string) *Error {
 	if !isOpenAIs(model) {
 		return nil
 	}
-	if body.get("stream_options").given() && body.get("stream") != "true" {
+	if body.get("stream_options").isSet() && body.get("stream") != "true" {
 		return reject("", "The 'stream_options' parameter is only allowed when 'stream' is enabled.").at("stream_options", "")
 	}
 	format := body.get("response_format")
 	return cmp.Or(
-		badHeat(body),
+		checkTemperature(body),
 		atMost("stop", body, 4),
 		atMost("tools", body, 128),
 		atLeast("n", body, 1),
-		badEffort("reasoning_effort", body.get("reasoning_effort")),
-		badFormat(format, format.get("json_schema"), chatFormat),
-		chatPieces(objects(body.get("messages"))),
+		checkEffort("reasoning_effort", body.get("reasoning_effort")),
+		checkFormat(format, format.get("json_schema"), chatFormat),
+		chatParts(objects(body.get("messages"))),
 	)
 }
 
-// badHeat refuses a temperature out of range.
-func badHeat(body object) *Error {
-	heat, heated := body.get("temperature").number()
+func checkTemperature(body object) *Error {
+	temperature, hasTemperature := body.get("temperature").number()
 	switch {
-	case heated && heat > 2:
-		return reject("", "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got %v instead.", heat).at("temperature", "decimal_above_max_value")
-	case heated && heat < 0:
-		return reject("", "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but got %v instead.", heat).at("temperature", "decimal_below_min_value")
+	case hasTemperature && temperature > 2:
+		return reject("", "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got %v instead.", temperature).at("temperature", "decimal_above_max_value")
+	case hasTemperature && temperature < 0:
+		return reject("", "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but got %v instead.", temperature).at("temperature", "decimal_below_min_value")
 	}
 	return nil
 }
 
-// atMost refuses an array of more elements.
-func atMost(key string, body object, most int) *Error {
+func atMost(key string, body object, limit int) *Error {
 	n := len(objects(body.get(key)))
-	if n <= most {
+	if n <= limit {
 		return nil
 	}
-	return reject("", "Invalid '%s': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", key, most, n).at(key, "array_above_max_length")
+	return reject("", "Invalid '%s': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", key, limit, n).at(key, "array_above_max_length")
 }
 
-// atLeast refuses a smaller number.
-func atLeast(key string, body object, least float64) *Error {
+func atLeast(key string, body object, minimum float64) *Error {
 	n, ok := body.get(key).number()
-	if !ok || n >= least {
+	if !ok || n >= minimum {
 		return nil
 	}
-	return reject("", "Invalid '%s': integer below minimum value. Expected a value >= %v, but got %v instead.", key, least, n).at(key, "integer_below_min_value")
+	return reject("", "Invalid '%s': integer below minimum value. Expected a value >= %v, but got %v instead.", key, minimum, n).at(key, "integer_below_min_value")
 }
 
-// efforts are those of any of the models; which takes which is not looked at.
+// efforts are those of all models.
 var efforts = strings.Fields("none minimal low medium high xhigh max")
 
-// badEffort refuses an effort of reasoning that no model has.
-func badEffort(param string, effort value) *Error {
-	if !effort.given() || slices.Contains(efforts, effort.text()) {
+func checkEffort(param string, effort value) *Error {
+	if !effort.isSet() || slices.Contains(efforts, effort.text()) {
 		return nil
 	}
 	return reject("", "Invalid value: '%s'. Supported values are: '%s'.", effort.text(), strings.Join(efforts, "', '")).at(param, "invalid_value")
 }
 
-// hasFunction reports whether there is a function of this name.
 func hasFunction(tools value, name string) bool {
 	for _, t := range tools.elements() {
 		if t.get("function").get("name").text() == name {
@@ -88,12 +82,11 @@ func hasFunction(tools value, name string) bool {
 	return false
 }
 
-// chatPieces refuses pieces that there are not, and images that are not the user's.
-func chatPieces(history []object) *Error {
+func chatParts(history []object) *Error {
 	for i, m := range history {
-		for j, piece := range m.get("content").elements() {
-			kind, role := piece.get("type").text(), m.get("role").text()
-			if kind == "thinking" && role == "assistant" { // as QO-28 has it
+		for j, part := range m.get("content").elements() {
+			kind, role := part.get("type").text(), m.get("role").text()
+			if kind == "thinking" && role == "assistant" { // QO-28
 				continue
 			}
 			switch kind {
@@ -112,11 +105,11 @@ func chatPieces(history []object) *Error {
 
 func responsesValues(body object) *Error {
 	input := body.get("input")
-	elsewhere := func(key string) bool { return body.get(key).given() }
+	elsewhere := func(key string) bool { return body.get(key).isSet() }
 	switch {
 	case !elsewhere("model") && !elsewhere("prompt"):
 		return missingParameter("", "model")
-	case (!input.given() || input.empty()) && !slices.ContainsFunc([]string{"previous_response_id", "prompt", "conversation"}, elsewhere):
+	case (!input.isSet() || input.empty()) && !slices.ContainsFunc([]string{"previous_response_id", "prompt", "conversation"}, elsewhere):
 		return reject("", `One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided.`)
 	case body.get("tool_choice").text() == "required" && !elsewhere("tools"):
 		return reject("", "Tool choice 'required' must be specified with 'tools' parameter.").at("tool_choice", "")
@@ -130,14 +123,13 @@ func responsesValues(body object) *Error {
 	}
 	format := body.get("text").get("format")
 	return cmp.Or(
-		badHeat(body),
+		checkTemperature(body),
 		atLeast("max_output_tokens", body, 16),
-		badEffort("reasoning.effort", body.get("reasoning").get("effort")),
-		badFormat(format, format, responsesFormat),
+		checkEffort("reasoning.effort", body.get("reasoning").get("effort")),
+		checkFormat(format, format, responsesFormat),
 	)
 }
 
-// itemKinds are the types of items that the provider takes.
 var itemKinds = strings.Fields(`
 	additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger
 	computer_call computer_call_output configuration_update custom_tool_call custom_tool_call_output file_search_call
@@ -145,8 +137,8 @@ var itemKinds = strings.Fields(`
 	mcp_approval_request mcp_approval_response mcp_call mcp_list_tools message program program_output reasoning
 	shell_call shell_call_output tool_search_call tool_search_output web_search_call`)
 
-// halfItem refuses an item of an unknown type, and one without what it is about.
-func halfItem(path string, it object) *Error {
+// incompleteItem rejects an unknown type, and an item without a required member.
+func incompleteItem(path string, it object) *Error {
 	kind := kindOfItem(it)
 	if kind != "" && !slices.Contains(itemKinds, kind) {
 		return reject("", "Invalid value: '%s'. Supported values are: %s.", kind, "'"+strings.Join(itemKinds, "', '")+"'").at(strings.TrimSuffix(path, "."), "invalid_value")
@@ -155,11 +147,11 @@ func halfItem(path string, it object) *Error {
 	switch {
 	case kind != "function_call" && kind != "function_call_output":
 		return nil
-	case !id.given():
+	case !id.isSet():
 		return missingParameter("", path+"call_id")
 	case id.text() == "":
 		return reject("", "Invalid '%scall_id': empty string. Expected a string with minimum length 1, but got an empty string instead.", path).at(path+"call_id", "empty_string")
-	case kind == "function_call_output" && !it.get("output").given():
+	case kind == "function_call_output" && !it.get("output").isSet():
 		return missingParameter("", path+"output")
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// strictResponses holds a request to the rules of Responses (SR-01 to SR-17).
+// strictResponses checks a request by the rules of Responses (SR-01 to SR-17).
 func strictResponses(in Request, body object) *Error {
 	model := body.get("model").text()
 	items := objects(body.get("input"))
@@ -23,7 +23,7 @@ func strictResponses(in Request, body object) *Error {
 	if e != nil {
 		return e
 	}
-	return in.past(model).strict(body, items)
+	return in.scripted(model).strict(body, items)
 }
 
 func responsesTools(tools value) *Error {
@@ -34,13 +34,13 @@ func responsesTools(tools value) *Error {
 			continue
 		}
 		path, name := fmt.Sprintf("tools[%d].", i), o.get("name")
-		if !name.given() {
+		if !name.isSet() {
 			return missingParameter("SR-13", path+"name")
 		}
 		strict := o.get("strict")
 		if e := cmp.Or(
-			badName("SR-14", path+"name", name.text()),
-			badFunction("SR-16", path+"parameters", name.text(), o.get("parameters"), strict == "" || strict == "true"),
+			checkName("SR-14", path+"name", name.text()),
+			checkFunction("SR-16", path+"parameters", name.text(), o.get("parameters"), strict == "" || strict == "true"),
 		); e != nil {
 			return e
 		}
@@ -48,17 +48,16 @@ func responsesTools(tools value) *Error {
 	return nil
 }
 
-// responsesItems looks at each item by itself.
 func responsesItems(items []object) *Error {
 	for i, it := range items {
 		path := fmt.Sprintf("input[%d].", i)
 		if e := cmp.Or(
-			badItemID(path+"id", it),
+			checkItemID(path+"id", it),
 			unknownMember(path, it),
-			halfItem(path, it),
+			incompleteItem(path, it),
 			tooLong("SR-15", path+"call_id", it.get("call_id").text(), 64),
-			badCallee(path+"name", it),
-			badContent(path, it),
+			checkCallName(path+"name", it),
+			checkContent(path, it),
 		); e != nil {
 			return e
 		}
@@ -66,13 +65,11 @@ func responsesItems(items []object) *Error {
 	return nil
 }
 
-// itemPrefixes are how the ids of items begin.
 var itemPrefixes = map[string]string{"function_call": "fc", "message": "msg", "reasoning": "rs"}
 
-// badItemID refuses an id that is no id, or that of something else.
-func badItemID(param string, it object) *Error {
+func checkItemID(param string, it object) *Error {
 	id := it.get("id")
-	if !id.given() {
+	if !id.isSet() {
 		return nil
 	}
 	text := id.text()
@@ -86,15 +83,14 @@ func badItemID(param string, it object) *Error {
 	return nil
 }
 
-// kindOfItem is the type of an item; a message needs none.
 func kindOfItem(it object) string {
-	if kind := it.get("type").text(); kind != "" || !it.get("role").given() {
+	if kind := it.get("type").text(); kind != "" || !it.get("role").isSet() {
 		return kind
 	}
 	return "message"
 }
 
-// itemMembers are the members of items, for the types that are looked at.
+// itemMembers are the members of the items that are checked.
 var itemMembers = map[string][]string{
 	"message":              {"type", "role", "content", "id", "status", "phase"},
 	"reasoning":            {"type", "id", "summary", "content", "encrypted_content"},
@@ -103,7 +99,6 @@ var itemMembers = map[string][]string{
 	"item_reference":       {"type", "id"},
 }
 
-// unknownMember refuses a member that an item does not have.
 func unknownMember(path string, it object) *Error {
 	known, ok := itemMembers[kindOfItem(it)]
 	if !ok {
@@ -117,21 +112,19 @@ func unknownMember(path string, it object) *Error {
 	return nil
 }
 
-// badCallee refuses the name of an echoed call.
-func badCallee(param string, it object) *Error {
+func checkCallName(param string, it object) *Error {
 	if kindOfItem(it) != "function_call" {
 		return nil
 	}
-	return emptyName("", param, it.get("name").text())
+	return checkCalledName("", param, it.get("name").text())
 }
 
-// badContent refuses that the assistant says what only the user can.
-func badContent(path string, it object) *Error {
+func checkContent(path string, it object) *Error {
 	if it.get("role").text() != "assistant" {
 		return nil
 	}
-	for i, piece := range it.get("content").elements() {
-		switch kind := piece.get("type").text(); kind {
+	for i, part := range it.get("content").elements() {
+		switch kind := part.get("type").text(); kind {
 		case "output_text", "refusal":
 		default:
 			param := fmt.Sprintf("%scontent[%d]", path, i)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// strict holds the items of a Responses request to each other and to the past.
-func (p *past) strict(body object, items []object) *Error {
+// strict checks the items of a request against each other and against the responses.
+func (p *scripted) strict(body object, items []object) *Error {
 	previous := body.get("previous_response_id")
 	before, known := p.answer(previous.text())
-	if previous.given() && !known {
+	if previous.isSet() && !known {
 		return reject("SR-11", "Previous response with id '%s' not found.", previous.text()).at("previous_response_id", "previous_response_not_found")
 	}
 	unstored := body.get("store") == "false"
@@ -22,20 +22,20 @@ func (p *past) strict(body object, items []object) *Error {
 		if kindOfItem(it) == "item_reference" && !unstored {
 			resolved[i], _ = p.item(it.get("id").text())
 		}
-		if e := p.kept(it, resolved[i], unstored); e != nil {
+		if e := p.checkStored(it, resolved[i], unstored); e != nil {
 			return e
 		}
 	}
 	return cmp.Or(
-		repeated(before, resolved),
-		p.genuine(resolved),
-		p.reasoned(resolved),
+		checkDuplicates(before, resolved),
+		p.checkEncrypted(resolved),
+		p.checkReasoning(resolved),
 		answered(before, resolved),
 	)
 }
 
-// kept refuses an item by its id alone that nobody keeps.
-func (p *past) kept(it, resolved object, unstored bool) *Error {
+// checkStored rejects a reference to an item that is not stored.
+func (p *scripted) checkStored(it, resolved object, unstored bool) *Error {
 	id := it.get("id").text()
 	switch kindOfItem(it) {
 	case "item_reference":
@@ -43,10 +43,10 @@ func (p *past) kept(it, resolved object, unstored bool) *Error {
 			return nil
 		}
 	case "reasoning":
-		if !unstored || id == "" || it.get("encrypted_content").given() {
+		if !unstored || id == "" || it.get("encrypted_content").isSet() {
 			return nil
 		}
-		if said, _ := p.item(id); said != nil && !said.get("encrypted_content").given() {
+		if message, _ := p.item(id); message != nil && !message.get("encrypted_content").isSet() {
 			return nil
 		}
 	default:
@@ -61,8 +61,7 @@ func (p *past) kept(it, resolved object, unstored bool) *Error {
 	return e
 }
 
-// repeated refuses an item that is there already.
-func repeated(before, items []object) *Error {
+func checkDuplicates(before, items []object) *Error {
 	seen := map[string]bool{}
 	for _, it := range before {
 		seen[it.get("id").text()] = true
@@ -77,15 +76,15 @@ func repeated(before, items []object) *Error {
 	return nil
 }
 
-// genuine refuses encrypted content that is not as it was sent.
-func (p *past) genuine(items []object) *Error {
+// checkEncrypted rejects encrypted content that was changed.
+func (p *scripted) checkEncrypted(items []object) *Error {
 	for _, it := range items {
 		text := it.get("encrypted_content").text()
 		if kindOfItem(it) != "reasoning" || text == "" {
 			continue
 		}
-		said, _ := p.item(it.get("id").text())
-		if said != nil && said.get("encrypted_content").text() != text || !p.ours(text) {
+		message, _ := p.item(it.get("id").text())
+		if message != nil && message.get("encrypted_content").text() != text || !p.isOwn(text) {
 			shown := text
 			if len(text) > 8 {
 				shown = text[:4] + "..." + text[len(text)-4:]
@@ -96,25 +95,25 @@ func (p *past) genuine(items []object) *Error {
 	return nil
 }
 
-// madeUp is how the encrypted content begins that the server makes up: behind it is
-// the id of its item, in base64.
-const madeUp = "gAAAAAB"
+// generatedPrefix begins encrypted content that the server generates. The item's id
+// follows in base64.
+const generatedPrefix = "gAAAAAB"
 
-// ours reports whether encrypted content is of these lanes, if the server made it up;
-// any other is.
-func (p *past) ours(text string) bool {
-	rest, marked := strings.CutPrefix(text, madeUp)
+// isOwn reports whether encrypted content is from these sessions, or not from the
+// server.
+func (p *scripted) isOwn(text string) bool {
+	rest, marked := strings.CutPrefix(text, generatedPrefix)
 	if !marked || !strings.HasPrefix(rest, base64.RawURLEncoding.EncodeToString([]byte("rs_"))) {
 		return true
 	}
 	id, _ := base64.RawURLEncoding.DecodeString(rest)
-	_, ok := p.madeBy(string(id))
+	_, ok := p.keyOf(string(id))
 	return ok
 }
 
-// reasoned refuses reasoning without what it led to, and a call without the
-// reasoning that led to it.
-func (p *past) reasoned(items []object) *Error {
+// checkReasoning rejects reasoning without the item after it, and a call without its
+// reasoning.
+func (p *scripted) checkReasoning(items []object) *Error {
 	seen := map[string]bool{}
 	for i, it := range items {
 		id := it.get("id").text()
@@ -123,17 +122,17 @@ func (p *past) reasoned(items []object) *Error {
 			if i+1 == len(items) || !follows(items[i+1]) {
 				return reject("SR-07", "Item '%s' of type 'reasoning' was provided without its required following item.", id).at("input", "")
 			}
-			seen[p.anyTry(id)] = true
+			seen[p.withoutAttempt(id)] = true
 		case "function_call":
-			if at, ok := p.madeBy(id); ok && !p.thinks(at) {
-				continue // as in most turns: they need not be made again
+			if at, ok := p.keyOf(id); ok && !p.thinks(at) {
+				continue // the response has no reasoning
 			}
 			_, before := p.item(id)
 			for _, r := range slices.Backward(before) {
 				if kindOfItem(r) != "reasoning" {
 					continue
 				}
-				if led := r.get("id").text(); !seen[p.anyTry(led)] {
+				if led := r.get("id").text(); !seen[p.withoutAttempt(led)] {
 					return reject("SR-08", "Item '%s' of type 'function_call' was provided without its required 'reasoning' item: '%s'.", id, led).at("input", "")
 				}
 				break
@@ -143,10 +142,10 @@ func (p *past) reasoned(items []object) *Error {
 	return nil
 }
 
-// anyTry is the id of an item without the attempt, if the server made it: a call
-// that has its id from the script has it in each of them.
-func (p *past) anyTry(id string) string {
-	at, ok := p.madeBy(id)
+// withoutAttempt returns the id of an item without the attempt: the script may give a
+// call the same id in each attempt.
+func (p *scripted) withoutAttempt(id string) string {
+	at, ok := p.keyOf(id)
 	if !ok {
 		return id
 	}
@@ -155,14 +154,13 @@ func (p *past) anyTry(id string) string {
 	return kind + "_" + at.ID() + rest[strings.IndexByte(rest, '_')+1:]
 }
 
-// follows reports whether an item can come after reasoning.
 func follows(it object) bool {
 	kind := kindOfItem(it)
 	return !strings.HasSuffix(kind, "_output") && (kind != "message" || it.get("role").text() == "assistant")
 }
 
-// answered refuses calls and outputs that do not belong together. The calls of the
-// answer before are to be answered too.
+// checkOutputs rejects calls and outputs without each other. It includes the calls of
+// the previous response.
 func answered(before, items []object) *Error {
 	called, done := map[string]bool{}, map[string]bool{}
 	all := slices.Concat(before, items)

@@ -6,41 +6,40 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// Rule is a way in which a request can be wrong, with the answer that it gets.
+// Rule is a reason to reject a request. The fields are those of wire.Rule.
 type Rule struct {
-	ID          string // such as SO-01; it stands in Refusal.ID
-	Description string // what is refused
+	ID          string
+	Description string
 	Status      int
-	Type        string // Gemini's status word
-	Param       string // n stands for any index; empty where the provider tells none
-	Code        string // empty for null or none; of Gemini the reason in the details
+	Type        string
+	Param       string
+	Code        string
 }
 
-// Rules lists what a Server refuses as the real providers do: OpenAI Chat
-// Completions (SO), OpenAI Responses (SR), Anthropic Messages (SA), Gemini (SG).
+// Rules returns all rules, by protocol.
 func Rules() []Rule {
 	return slices.Concat(chatRules(), responsesRules(), messagesRules(), generateRules())
 }
 
 func chatRules() []Rule {
 	return []Rule{
-		{"SO-01", "calls that are not all answered at once", 400, reply.InvalidRequest, "messages.[n].role", ""},
-		{"SO-02", "a tool message with no call before it", 400, reply.InvalidRequest, "messages.[n].role", ""},
+		{"SO-01", "calls without a result right after them", 400, reply.InvalidRequest, "messages.[n].role", ""},
+		{"SO-02", "a tool message without a call before it", 400, reply.InvalidRequest, "messages.[n].role", ""},
 		{"SO-03", "two tool messages for one call", 400, reply.InvalidRequest, "messages.[n].tool_call_id", ""},
 		{"SO-04", "a tool message without `tool_call_id`", 400, reply.InvalidRequest, "messages.[n].tool_call_id", ""},
 		{"SO-05", "`tool_calls: []` in the history", 400, reply.InvalidRequest, "messages[n].tool_calls", "empty_array"},
 		{"SO-06", "`messages: []`", 400, reply.InvalidRequest, "messages", "empty_array"},
 		{"SO-07", "`content: null` without calls", 400, reply.InvalidRequest, "messages.[n].content", ""},
-		{"SO-08", "the name of a tool with other characters than letters, digits, `_` and `-`", 400, reply.InvalidRequest, "tools[n].function.name", "invalid_value"},
+		{"SO-08", "the name of a tool with characters other than letters, digits, `_` and `-`", 400, reply.InvalidRequest, "tools[n].function.name", "invalid_value"},
 		{"SO-09", "an echoed call with an empty name", 400, reply.InvalidRequest, "messages[n].tool_calls[n].function.name", "empty_string"},
 		{"SO-10", "a call id of over 40 characters (gateways take longer ones)", 400, reply.InvalidRequest, "messages[n].tool_calls[n].id", "string_above_max_length"},
-		{"SO-11", "a schema that is no object with properties, or breaks the rules of `strict: true`", 400, reply.InvalidRequest, "tools[n].function.parameters", "invalid_function_parameters"},
+		{"SO-11", "a schema that is not an object with properties, or breaks the rules of `strict: true`", 400, reply.InvalidRequest, "tools[n].function.parameters", "invalid_function_parameters"},
 		{"SO-12", "`parallel_tool_calls` without `tools`", 400, reply.InvalidRequest, "parallel_tool_calls", ""},
 		{"SO-13", "`max_tokens` for a reasoning model", 400, reply.InvalidRequest, "max_tokens", "unsupported_parameter"},
-		{"SO-14", "a role that the model does not take", 400, reply.InvalidRequest, "messages[n].role", "unsupported_value"},
+		{"SO-14", "a role that the model does not accept", 400, reply.InvalidRequest, "messages[n].role", "unsupported_value"},
 		{"SO-15", "the description of a tool of over 1,024 characters", 400, reply.InvalidRequest, "tools[n].function.description", "string_above_max_length"},
 		{"SO-16", "an unknown model (on Responses too)", 404, reply.InvalidRequest, "", "model_not_found"},
-		{"SO-17", "a wrong key or none (on Responses too)", 401, reply.InvalidRequest, "", "invalid_api_key"},
+		{"SO-17", "a wrong or missing key (on Responses too)", 401, reply.InvalidRequest, "", "invalid_api_key"},
 		{"SO-18", "`tool_choice` without `tools`", 400, reply.InvalidRequest, "tool_choice", ""},
 		{"SO-19", "DeepSeek's thinking models: calls without the reasoning that led to them", 400, reply.InvalidRequest, "", reply.InvalidRequest},
 		{"SO-20", "Mistral: more or fewer results than calls", 400, "invalid_request_message_order", "", "3230"},
@@ -52,20 +51,20 @@ func responsesRules() []Rule {
 		{"SR-01", "a call without its output", 400, reply.InvalidRequest, "input", ""},
 		{"SR-02", "an output without its call", 400, reply.InvalidRequest, "input", ""},
 		{"SR-03", "two outputs for one call", 400, reply.InvalidRequest, "input", ""},
-		{"SR-04", "an item sent twice, or again beside `previous_response_id`", 400, reply.InvalidRequest, "input", ""},
-		{"SR-05", "an item with the id of something else, such as a call with its `call_id`", 400, reply.InvalidRequest, "input[n].id", "invalid_value"},
-		{"SR-06", "an id that is empty or has other characters", 400, reply.InvalidRequest, "input[n].id", ""},
-		{"SR-07", "reasoning without what came after it", 400, reply.InvalidRequest, "input", ""},
+		{"SR-04", "an item sent twice, or again with `previous_response_id`", 400, reply.InvalidRequest, "input", ""},
+		{"SR-05", "an item with an id of another kind, such as a call with its `call_id`", 400, reply.InvalidRequest, "input[n].id", "invalid_value"},
+		{"SR-06", "an id that is empty or has invalid characters", 400, reply.InvalidRequest, "input[n].id", ""},
+		{"SR-07", "reasoning without the item after it", 400, reply.InvalidRequest, "input", ""},
 		{"SR-08", "a call without the reasoning that led to it", 400, reply.InvalidRequest, "input", ""},
-		{"SR-09", "encrypted content that was altered, or is of another lane", 400, reply.InvalidRequest, "", "invalid_encrypted_content"},
-		{"SR-10", "an item by its id alone that was not stored", 404, reply.InvalidRequest, "input", ""},
+		{"SR-09", "encrypted content that was changed, or is from another session", 400, reply.InvalidRequest, "", "invalid_encrypted_content"},
+		{"SR-10", "a reference to an item that was not stored", 404, reply.InvalidRequest, "input", ""},
 		{"SR-11", "an unknown `previous_response_id`", 400, reply.InvalidRequest, "previous_response_id", "previous_response_not_found"},
 		{"SR-12", "a message of the assistant with `input_text`", 400, reply.InvalidRequest, "input[n].content[n]", "invalid_value"},
-		{"SR-13", "a tool without a name, such as one in the form of Chat Completions", 400, reply.InvalidRequest, "tools[n].name", "missing_required_parameter"},
-		{"SR-14", "the name of a tool with other characters than letters, digits, `_` and `-`", 400, reply.InvalidRequest, "tools[n].name", "invalid_value"},
+		{"SR-13", "a tool without a name, such as in the form of Chat Completions", 400, reply.InvalidRequest, "tools[n].name", "missing_required_parameter"},
+		{"SR-14", "the name of a tool with characters other than letters, digits, `_` and `-`", 400, reply.InvalidRequest, "tools[n].name", "invalid_value"},
 		{"SR-15", "a `call_id` of over 64 characters", 400, reply.InvalidRequest, "input[n].call_id", "string_above_max_length"},
 		{"SR-16", "a schema that breaks the rules of strict, which is the default here", 400, reply.InvalidRequest, "tools[n].parameters", "invalid_function_parameters"},
-		{"SR-17", "a member that the item does not have", 400, reply.InvalidRequest, "input[n].status", "unknown_parameter"},
+		{"SR-17", "an unknown member of an item", 400, reply.InvalidRequest, "input[n].status", "unknown_parameter"},
 	}
 }
 
@@ -75,45 +74,45 @@ func messagesRules() []Rule {
 		{"SA-02", "a result without its call in the message before", 400, reply.InvalidRequest, "", ""},
 		{"SA-03", "two results for one call", 400, reply.InvalidRequest, "", ""},
 		{"SA-04", "a `tool_use` id used twice", 400, reply.InvalidRequest, "", ""},
-		{"SA-05", "a `tool_use` id with other characters than letters, digits, `_` and `-`", 400, reply.InvalidRequest, "", ""},
-		{"SA-06", "no `max_tokens`", 400, reply.InvalidRequest, "", ""},
-		{"SA-07", "the name of a tool with other characters, or more than 128", 400, reply.InvalidRequest, "", ""},
-		{"SA-08", "two tools of one name", 400, reply.InvalidRequest, "", ""},
+		{"SA-05", "a `tool_use` id with characters other than letters, digits, `_` and `-`", 400, reply.InvalidRequest, "", ""},
+		{"SA-06", "`max_tokens` is missing", 400, reply.InvalidRequest, "", ""},
+		{"SA-07", "the name of a tool with invalid characters, or more than 128", 400, reply.InvalidRequest, "", ""},
+		{"SA-08", "two tools with the same name", 400, reply.InvalidRequest, "", ""},
 		{"SA-09", "a schema that is not JSON Schema 2020-12", 400, reply.InvalidRequest, "", ""},
 		{"SA-10", "`anyOf`, `oneOf` or `allOf` at the top of a schema", 400, reply.InvalidRequest, "", ""},
 		{"SA-11", "an empty text block", 400, reply.InvalidRequest, "", ""},
-		{"SA-12", "an empty message that is not a last one of the assistant", 400, reply.InvalidRequest, "", ""},
-		{"SA-13", "thinking whose signature was altered", 400, reply.InvalidRequest, "", ""},
-		{"SA-14", "thinking of the last turn of the assistant that was altered or moved", 400, reply.InvalidRequest, "", ""},
-		{"SA-15", "thinking is on, and the turn with calls does not begin with it", 400, reply.InvalidRequest, "", ""},
-		{"SA-16", "thinking is off, and the last turn of the assistant has it", 400, reply.InvalidRequest, "", ""},
+		{"SA-12", "an empty message, except a last one of the assistant", 400, reply.InvalidRequest, "", ""},
+		{"SA-13", "thinking with a changed signature", 400, reply.InvalidRequest, "", ""},
+		{"SA-14", "thinking of the last assistant message that was changed or moved", 400, reply.InvalidRequest, "", ""},
+		{"SA-15", "thinking is enabled, and the message with calls does not begin with it", 400, reply.InvalidRequest, "", ""},
+		{"SA-16", "thinking is disabled, and the last assistant message has it", 400, reply.InvalidRequest, "", ""},
 		{"SA-17", "a first message of the assistant", 400, reply.InvalidRequest, "", ""},
 		{"SA-18", "a last message of the assistant, for models from 4.6 on", 400, reply.InvalidRequest, "", ""},
 		{"SA-19", "a `server_tool_use` without its result", 400, reply.InvalidRequest, "", ""},
 		{"SA-20", "a lone surrogate in the body", 400, reply.InvalidRequest, "", ""},
-		{"SA-21", "a wrong key or none", 401, "authentication_error", "", ""},
+		{"SA-21", "a wrong or missing key", 401, "authentication_error", "", ""},
 	}
 }
 
 func generateRules() []Rule {
 	return []Rule{
 		{"SG-01", "more or fewer function responses than calls", 400, reply.InvalidArgument, "", ""},
-		{"SG-02", "calls that follow the model's own words, or come first", 400, reply.InvalidArgument, "", ""},
-		{"SG-03", "a function response without calls right before it", 400, reply.InvalidArgument, "", ""},
+		{"SG-02", "calls that follow text of the model, or come first", 400, reply.InvalidArgument, "", ""},
+		{"SG-03", "a function response without calls directly before it", 400, reply.InvalidArgument, "", ""},
 		{"SG-04", "Gemini 3: a call without its signature", 400, reply.InvalidArgument, "", ""},
-		{"SG-05", "the name of a function with other characters, or more than 64", 400, reply.InvalidArgument, "", ""},
+		{"SG-05", "the name of a function with invalid characters, or more than 64", 400, reply.InvalidArgument, "", ""},
 		{"SG-06", "`parts: []`", 400, reply.InvalidArgument, "", ""},
 		{"SG-07", "a part `{}`", 400, reply.InvalidArgument, "", ""},
-		{"SG-08", "no contents", 400, reply.InvalidArgument, "", ""},
-		{"SG-09", "a keyword that Gemini's schemas do not have", 400, reply.InvalidArgument, "", ""},
+		{"SG-08", "`contents` is missing", 400, reply.InvalidArgument, "", ""},
+		{"SG-09", "a keyword that is unknown in Gemini's schemas", 400, reply.InvalidArgument, "", ""},
 		{"SG-10", "a list as the `type` of a schema", 400, reply.InvalidArgument, "", ""},
-		{"SG-11", "a `type` that there is not", 400, reply.InvalidArgument, "", ""},
-		{"SG-12", "a role other than user or model, or `function`, which the first versions had", 400, reply.InvalidArgument, "", ""},
+		{"SG-11", "an unknown `type`", 400, reply.InvalidArgument, "", ""},
+		{"SG-12", "a role other than user or model, or `function`, as in the first versions", 400, reply.InvalidArgument, "", ""},
 		{"SG-13", "a function response without a name", 400, reply.InvalidArgument, "", ""},
 		{"SG-14", "an unknown member of a part", 400, reply.InvalidArgument, "", ""},
 		{"SG-15", "a `functionResponse.response` that is not an object", 400, reply.InvalidArgument, "", ""},
-		{"SG-16", "an unknown model, or another method than the two", 404, "NOT_FOUND", "", ""},
-		{"SG-17", "a wrong key or none", 400, reply.InvalidArgument, "", "API_KEY_INVALID"},
+		{"SG-16", "an unknown model, or an unknown method", 404, "NOT_FOUND", "", ""},
+		{"SG-17", "a wrong or missing key", 400, reply.InvalidArgument, "", "API_KEY_INVALID"},
 	}
 }
 

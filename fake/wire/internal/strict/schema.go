@@ -5,10 +5,9 @@ import (
 	"strconv"
 )
 
-// isSchema reports whether a value keeps the rules of JSON Schema 2020-12, as its
-// meta-schema states them, down to a depth that no real schema has.
+// isSchema reports whether a value conforms to the meta-schema of JSON Schema 2020-12.
 func isSchema(v value, depth int) bool {
-	if v == "true" || v == "false" || depth > deepest {
+	if v == "true" || v == "false" || depth > maxDepth {
 		return true
 	}
 	if !v.is('{') {
@@ -17,7 +16,6 @@ func isSchema(v value, depth int) bool {
 	return !slices.ContainsFunc(v.object(), func(m member) bool { return !isKeyword(m.key, m.value, depth+1) })
 }
 
-// isKeyword reports whether a keyword of a schema has a value that it can have.
 func isKeyword(key string, v value, depth int) bool {
 	switch key {
 	case "type":
@@ -70,7 +68,6 @@ func isTypeName(name string) bool {
 	return slices.Contains([]string{"null", "boolean", "object", "array", "number", "string", "integer"}, name)
 }
 
-// isNames reports whether a value is an array of texts, each another.
 func isNames(v value) bool {
 	seen := map[string]bool{}
 	for _, e := range v.elements() {

@@ -12,45 +12,43 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// past is what a lane's script has said, or would have. The answers are a function
-// of the script, so nothing that was sent has to be kept to know it again.
-type past struct {
+// scripted contains the responses of a session. They are a function of the script, so
+// that the server does not have to store them.
+type scripted struct {
 	Request
-	lane  string
-	turns map[string][]fake.Response // of each lane, each Repeat written out; none until they are asked for
-	said  []thought                  // nil until it is asked for
-	sent  map[reply.Key][]object
+	session string
+	scripts map[string][]fake.Response // by session, with repeats expanded; filled on demand
+	message []thought                  // nil until it is used
+	sent    map[reply.Key][]object
 }
 
-// past returns the past of a request for this model.
-func (in Request) past(model string) *past {
-	return &past{Request: in, lane: cmp.Or(in.Session, model, in.Config.Script.Default)}
+func (in Request) scripted(model string) *scripted {
+	return &scripted{Request: in, session: cmp.Or(in.Session, model, in.Config.Script.Default)}
 }
 
-// lanes are those whose answers a request may name: its own, and where that is no more
-// than the model's name, those of the models that have answered before.
-func (p *past) lanes() []string { return append([]string{p.lane}, p.Answered...) }
+// sessions returns those whose responses a request may name: its own and, without a
+// session in the URL, those of models that have answered before.
+func (p *scripted) sessions() []string { return append([]string{p.session}, p.Answered...) }
 
-// script returns the turns of a lane.
-func (p *past) script(lane string) []fake.Response {
-	turns, ok := p.turns[lane]
+func (p *scripted) script(session string) []fake.Response {
+	scripts, ok := p.scripts[session]
 	if !ok {
-		if p.turns == nil {
-			p.turns = map[string][]fake.Response{}
+		if p.scripts == nil {
+			p.scripts = map[string][]fake.Response{}
 		}
-		turns = p.Config.Script.Script(lane)
-		p.turns[lane] = turns
+		scripts = p.Config.Script.Script(session)
+		p.scripts[session] = scripts
 	}
-	return turns
+	return scripts
 }
 
-// turn returns what answers at a place; ok is false where the script has nothing.
-func (p *past) turn(at fake.Place) (t fake.Response, ok bool) {
-	turns := p.script(at.Session)
-	if at.Response >= len(turns) {
+// response returns the scripted response at a place; ok is false if there is none.
+func (p *scripted) mergedMessage(at fake.Place) (t fake.Response, ok bool) {
+	scripts := p.script(at.Session)
+	if at.Response >= len(scripts) {
 		return t, false
 	}
-	t = turns[at.Response]
+	t = scripts[at.Response]
 	if t.Attempts == nil {
 		return t, true
 	}
@@ -60,14 +58,13 @@ func (p *past) turn(at fake.Place) (t fake.Response, ok bool) {
 	return t.Attempts[at.Attempt-1], true
 }
 
-// thinks reports whether there may be reasoning in the answer at a spot.
-func (p *past) thinks(at reply.Key) bool {
-	t, ok := p.turn(at.Place)
+// thinks reports whether a response may contain reasoning.
+func (p *scripted) thinks(at reply.Key) bool {
+	t, ok := p.mergedMessage(at.Place)
 	return ok && (t.Reasoning != "" || t.ReasoningOpaque != nil || t.Events != nil || p.Config.EditScript != nil)
 }
 
-// output returns the items of the answer at a spot.
-func (p *past) output(at reply.Key) []object {
+func (p *scripted) output(at reply.Key) []object {
 	if items, ok := p.sent[at]; ok {
 		return items
 	}
@@ -78,8 +75,8 @@ func (p *past) output(at reply.Key) []object {
 	return p.sent[at]
 }
 
-func (p *past) rendered(at reply.Key) []object {
-	t, ok := p.turn(at.Place)
+func (p *scripted) rendered(at reply.Key) []object {
+	t, ok := p.mergedMessage(at.Place)
 	if !ok {
 		return nil
 	}
@@ -94,39 +91,35 @@ func (p *past) rendered(at reply.Key) []object {
 	return objects(value(r.Body).get("output"))
 }
 
-// answer returns the items of an answer by its id; ok is false if no lane has such an
-// answer.
-func (p *past) answer(id string) (items []object, ok bool) {
-	if at, ok := p.spotOf(strings.TrimPrefix(id, "resp_")); ok {
-		_, ok = p.turn(at.Place)
+// answer returns the items of a response by its id; ok is false if no session has it.
+func (p *scripted) answer(id string) (items []object, ok bool) {
+	if at, ok := p.parseKey(strings.TrimPrefix(id, "resp_")); ok {
+		_, ok = p.mergedMessage(at.Place)
 		return p.output(at), ok
 	}
-	for at := range p.places(p.lanes()...) {
-		if t, _ := p.turn(at); id != "" && t.ResponseID == id {
+	for at := range p.places(p.sessions()...) {
+		if t, _ := p.mergedMessage(at); id != "" && t.ResponseID == id {
 			return p.output(reply.Key{Place: at, Conversation: reply.ConversationID(0)}), true
 		}
 	}
 	return nil, false
 }
 
-// spotOf returns the spot in any of the lanes that text is the name of; ok is false if
-// there is none.
-func (p *past) spotOf(text string) (at reply.Key, ok bool) {
-	for _, lane := range p.lanes() {
-		if at, ok = reply.ParseKey(lane, text); ok {
+func (p *scripted) parseKey(text string) (at reply.Key, ok bool) {
+	for _, session := range p.sessions() {
+		if at, ok = reply.ParseKey(session, text); ok {
 			return at, true
 		}
 	}
 	return reply.Key{}, false
 }
 
-// places are those of the lanes' scripts.
-func (p *past) places(lanes ...string) iter.Seq[fake.Place] {
+func (p *scripted) places(sessions ...string) iter.Seq[fake.Place] {
 	return func(yield func(fake.Place) bool) {
-		for _, lane := range lanes {
-			for i, t := range p.script(lane) {
+		for _, session := range sessions {
+			for i, t := range p.script(session) {
 				for a := range max(1, len(t.Attempts)) {
-					if !yield(fake.Place{Session: lane, Response: i, Attempt: a + 1}) {
+					if !yield(fake.Place{Session: session, Response: i, Attempt: a + 1}) {
 						return
 					}
 				}
@@ -135,14 +128,14 @@ func (p *past) places(lanes ...string) iter.Seq[fake.Place] {
 	}
 }
 
-// item returns an item of an answer by its id, with those before it in the answer;
-// it is nil if no lane has it.
-func (p *past) item(id string) (item object, before []object) {
-	if at, ok := p.madeBy(id); ok {
+// item returns an item by its id, and the items before it in its response; nil if no
+// session has it.
+func (p *scripted) item(id string) (item object, before []object) {
+	if at, ok := p.keyOf(id); ok {
 		return find(p.output(at), id)
 	}
-	for at := range p.places(p.lanes()...) {
-		if t, _ := p.turn(at); named(&t) {
+	for at := range p.places(p.sessions()...) {
+		if t, _ := p.mergedMessage(at); named(&t) {
 			if item, before = find(p.output(reply.Key{Place: at, Conversation: reply.ConversationID(0)}), id); item != nil {
 				return item, before
 			}
@@ -151,12 +144,12 @@ func (p *past) item(id string) (item object, before []object) {
 	return nil, nil
 }
 
-// madeBy returns the spot whose answer has an item of this id, if the server made
-// the id (rs_, the name of the answer, _ and a number).
-func (p *past) madeBy(id string) (at reply.Key, ok bool) {
+// keyOf returns the key of the response whose item has this id; ok is false if the
+// server did not generate the id.
+func (p *scripted) keyOf(id string) (at reply.Key, ok bool) {
 	_, rest, _ := strings.Cut(id, "_")
 	answer, _, _ := strings.Cut(rest, "_")
-	return p.spotOf(answer)
+	return p.parseKey(answer)
 }
 
 func find(items []object, id string) (item object, before []object) {
@@ -167,7 +160,6 @@ func find(items []object, id string) (item object, before []object) {
 	return items[i], items[:i]
 }
 
-// named reports whether a turn may give its items ids.
 func named(t *fake.Response) bool {
 	return t.Events != nil || t.ReasoningOpaque != nil || t.TextOpaque != nil ||
 		slices.ContainsFunc(t.Calls, func(c fake.Call) bool { return c.Opaque != nil })

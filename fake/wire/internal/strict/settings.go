@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// What a request may have at its top, in each protocol: the members that the providers'
-// references name, those in beta among them. No rule of quirks has these.
+// These are the members of requests that the providers' references name, including beta
+// members.
 
 var chatSettings = strings.Fields(`
 	audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages
@@ -21,8 +21,6 @@ var responsesSettings = strings.Fields(`
 	prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options
 	temperature text tool_choice tools top_logprobs top_p truncation user`)
 
-// messagesSettings are those of Bedrock and Vertex AI too, which have the version in the
-// body.
 var messagesSettings = strings.Fields(`
 	anthropic_beta anthropic_version cache_control compaction container context_management diagnostics
 	fallback_credit_token fallbacks inference_geo max_tokens mcp_servers messages metadata model output_config
@@ -32,18 +30,15 @@ var generateSettings = strings.Fields(`
 	cachedContent contents continuationToken generationConfig labels model safetySettings serviceTier store
 	systemInstruction toolConfig tools`)
 
-// generationSettings are those in generationConfig.
 var generationSettings = strings.Fields(`
 	audioTimestamp audioTranscriptionConfig candidateCount enableAffectiveDialog enableEnhancedCivicAnswers
 	frequencyPenalty imageConfig logprobs maxOutputTokens mediaResolution modelSelectionConfig presencePenalty
 	responseFormat responseJsonSchema _responseJsonSchema responseLogprobs responseMimeType responseModalities
 	responseSchema routingConfig seed speechConfig stopSequences temperature thinkingConfig topK topP translationConfig`)
 
-// unknownSetting returns a member of a request that is none of the known ones; ok is
-// false if there is none.
 func unknownSetting(body object, known []string) (name string, ok bool) {
 	i := slices.IndexFunc(body, func(m member) bool {
-		return !slices.ContainsFunc(known, func(key string) bool { return spells(m.key, key) })
+		return !slices.ContainsFunc(known, func(key string) bool { return matchesName(m.key, key) })
 	})
 	if i < 0 {
 		return "", false
@@ -51,8 +46,8 @@ func unknownSetting(body object, known []string) (name string, ok bool) {
 	return body[i].key, true
 }
 
-// unknownChatSetting refuses what Chat Completions does not have, of OpenAI's own models:
-// servers that imitate it have more.
+// unknownChatSetting rejects members that OpenAI's own models do not have. OpenAI-
+// compatible servers accept more.
 func unknownChatSetting(body object, model string) *Error {
 	name, ok := unknownSetting(body, chatSettings)
 	if !ok || !isOpenAIs(model) {
@@ -61,8 +56,7 @@ func unknownChatSetting(body object, model string) *Error {
 	return reject("", "Unrecognized request argument supplied: %s", name)
 }
 
-// isOpenAIs reports whether a model is one that OpenAI serves itself. It gives others
-// (gpt-oss) away.
+// isOpenAIs reports whether OpenAI serves the model itself.
 func isOpenAIs(model string) bool {
 	if strings.HasPrefix(model, "gpt-oss") {
 		return false
@@ -87,8 +81,6 @@ func unknownMessagesSetting(body object) *Error {
 	return reject("", "%s: Extra inputs are not permitted", name)
 }
 
-// unknownGenerateSetting also looks into generationConfig, and at the members of each
-// content.
 func unknownGenerateSetting(body object) *Error {
 	if name, ok := unknownSetting(body, generateSettings); ok {
 		return reject("", "Invalid JSON payload received. Unknown name \"%s\": Cannot find field.", name)
@@ -96,7 +88,7 @@ func unknownGenerateSetting(body object) *Error {
 	if name, ok := unknownSetting(body.either("generationConfig").object(), generationSettings); ok {
 		return unknownName("", name, "generation_config", "Cannot find field.")
 	}
-	for i, c := range objects(listed(body.get("contents"))) {
+	for i, c := range objects(asArray(body.get("contents"))) {
 		if name, ok := unknownSetting(c, []string{"role", "parts"}); ok {
 			return unknownName("", name, fmt.Sprintf("contents[%d]", i), "Cannot find field.")
 		}
