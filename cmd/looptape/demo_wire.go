@@ -68,7 +68,7 @@ func (a *adapter) run(ctx context.Context, s *fake.Script, d llm.ResponseMode, r
 		Model: func(script *fake.Model) llm.Model {
 			return &protocol.Client{
 				Protocol: a.protocol,
-				BaseURL:  wire.BaseURL(wire.PipeURL, "main", a.provider) + a.version,
+				BaseURL:  a.provider.BaseURL("http://fake.invalid/lane/main", "") + a.version,
 				HTTP:     &http.Client{Transport: reach(script)},
 			}
 		},

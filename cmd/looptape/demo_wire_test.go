@@ -76,7 +76,7 @@ type faked struct {
 // play takes a provider that plays a script.
 func (p *faked) play(t *testing.T, script *fake.Model) {
 	p.server = wire.New(wire.Config{Model: script})
-	pipe := wire.NewPipe(p.server)
+	pipe := p.server.Pipe()
 	t.Cleanup(pipe.Close)
 	p.to = pipe.Client().Transport
 }

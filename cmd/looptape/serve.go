@@ -106,7 +106,7 @@ func (v *server) serve(args []string) error {
 	failed, err := v.w.serve(ctx, v.addr, s, program{
 		args:  args[1:],
 		greet: func(url string) error { return v.greet(args[0], s.Info(url)) },
-		env:   func(url string) []string { return wire.Env(url, "", cmp.Or(v.key, anyKey)) },
+		env:   func(url string) []string { return s.Info(url).Env("", cmp.Or(v.key, anyKey)) },
 	})
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (v *server) config(name string) (*wire.Config, error) {
 		return nil, err
 	}
 	cfg := &wire.Config{
-		Model: wire.ModelOf(f.Script), Key: v.key, Models: v.models,
+		Model: wire.NewModel(f.Script), Key: v.key, Models: v.models,
 		Wait: loop.SystemClock{}.Sleep, Delays: v.delays, Suppress: map[string]string{},
 	}
 	for _, s := range v.quirks {

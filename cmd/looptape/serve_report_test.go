@@ -29,7 +29,7 @@ func TestServeReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := wire.New(wire.Config{
 				Suppress: map[string]string{"INV-24": "it tries what is hot"},
-				Model: wire.ModelOf(&fake.Script{Models: []fake.ModelScript{
+				Model: wire.NewModel(&fake.Script{Models: []fake.ModelScript{
 					{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: "{}"}}}, {Text: "It rains."}}},
 					{Name: "helper", Responses: []fake.Response{{Text: "one"}}},
 				}}),

@@ -66,7 +66,7 @@ func open(t testing.TB, turns ...fake.Response) *lab {
 const key = "sk-of-the-tests"
 
 // base is the base URL for the SDK of a provider.
-func (l *lab) base(p wire.Provider) string { return wire.BaseURL(l.http.URL, "", p) }
+func (l *lab) base(p wire.Provider) string { return p.BaseURL(l.http.URL, "") }
 
 // ServeHTTP keeps what is asked, and lets the server answer.
 func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,7 @@ type Case struct {
 	// Input is what the model is asked; empty is a question for the weather.
 	Input string `json:"input,omitempty"`
 	// Env is put into the program's environment, where the libraries look for base
-	// URLs and keys (see wire.Env).
+	// URLs and keys (see wire.ServerInfo.Env).
 	Env map[string]string `json:"env"`
 }
 

@@ -32,11 +32,11 @@ func BenchmarkRuns(b *testing.B) {
 				model := fake.NewModel(turns...)
 				model.DiscardRequests = true
 				s := wire.New(wire.Config{Model: model})
-				p := wire.NewPipe(s)
+				p := s.Pipe()
 				defer p.Close()
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					c := clientsOf(wire.PipeURL, strconv.Itoa(i), p.Client())[k.name]
+					c := clientsOf(pipeURL, strconv.Itoa(i), p.Client())[k.name]
 					agent, err := loop.New(c, &loop.Config{Model: "some-model", ResponseMode: deliveries[word], Tools: []loop.Tool{tool}})
 					if err != nil {
 						b.Fatal(err)

@@ -89,10 +89,10 @@ func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol
 		Model: func(script *fake.Model) llm.Model {
 			cfg.Model = script
 			server = wire.New(cfg)
-			p := wire.NewPipe(server)
+			p := server.Pipe()
 			t.Cleanup(p.Close)
 			tape.to = p.Client().Transport
-			return clientsOf(wire.PipeURL, "main", &http.Client{Transport: tape})[protocol]
+			return clientsOf(pipeURL, "main", &http.Client{Transport: tape})[protocol]
 		},
 	})
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 
 // The clients of the four protocols are models like others, however their bytes come.
 func TestContract(t *testing.T) {
-	t.Parallel()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) { llmtest.Check(t, contract(k.name, nil)) })
 		t.Run(k.name+", byte by byte", func(t *testing.T) { llmtest.Check(t, contract(k.name, iotest.OneByteReader)) })
@@ -32,14 +31,14 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 		for model, a := range script {
 			m.Sessions[model] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err), Stall: a.Stall}}
 		}
-		pipe := wire.NewPipe(wire.New(wire.Config{Model: m}))
+		pipe := wire.New(wire.Config{Model: m}).Pipe()
 		t.Cleanup(pipe.Close)
 		h := *pipe.Client()
 		if cut != nil {
 			h.Transport = cutter{h.Transport, cut}
 		}
 		return llmtest.Subject{
-			Model:   clientsOf(wire.PipeURL, "", &h)[name],
+			Model:   clientsOf(pipeURL, "", &h)[name],
 			Asked:   m.Requests,
 			Release: pipe.Client().CloseIdleConnections,
 		}
@@ -69,7 +68,6 @@ var limits = map[string]llmtest.Suite{
 
 // What the limits above leave out fails indeed, and nothing else does.
 func TestLimits(t *testing.T) {
-	t.Parallel()
 	want := map[string][]string{
 		"openai-chat":        {"media", "a result that is an error", "an image in a result"},
 		"openai-responses":   {"media", "a result that is an error", "a seed", "stop sequences"},

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Pipe serves a Server in process, without a port. It is safe for use by many
+// Pipe serves a [Server] in process, without a port. It is safe for use by many
 // goroutines.
 type Pipe struct {
 	server *http.Server
@@ -20,11 +20,8 @@ type Pipe struct {
 	served sync.WaitGroup
 }
 
-// PipeURL is the address of a Server behind a Pipe, for BaseURL.
-const PipeURL = "http://fake.invalid"
-
-// NewPipe starts to serve s. Close ends it.
-func NewPipe(s *Server) *Pipe {
+// Pipe serves s in process. The caller must call Close.
+func (s *Server) Pipe() *Pipe {
 	p := &Pipe{conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.server = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // only this process can connect
 	p.client = &http.Client{Transport: &http.Transport{
@@ -34,10 +31,13 @@ func NewPipe(s *Server) *Pipe {
 	return p
 }
 
-// Client returns what reaches the Server under PipeURL, and nothing else.
+// URL returns the address of the server for [Provider.BaseURL].
+func (p *Pipe) URL() string { return "http://fake.invalid" }
+
+// Client returns a client that connects to the server only, whatever the address.
 func (p *Pipe) Client() *http.Client { return p.client }
 
-// Close ends all connections and waits until nothing is accepted any more.
+// Close ends all connections and waits until the server has stopped.
 func (p *Pipe) Close() {
 	p.client.CloseIdleConnections()
 	_ = p.server.Close() // a listener's error, and ours has none

@@ -15,20 +15,23 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
+// pipeURL is the address of each pipe.
+const pipeURL = "http://fake.invalid"
+
 // pipe serves a configuration in process and returns a client of each protocol.
 func pipe(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string]*protocol.Client) {
 	t.Helper()
 	s := wire.New(cfg)
-	p := wire.NewPipe(s)
+	p := s.Pipe()
 	t.Cleanup(p.Close)
-	return s, clientsOf(wire.PipeURL, lane, p.Client())
+	return s, clientsOf(pipeURL, lane, p.Client())
 }
 
 // clientsOf returns a client of each protocol for a server.
 func clientsOf(server, lane string, h *http.Client) map[string]*protocol.Client {
 	clients := map[string]*protocol.Client{}
 	for _, k := range kinds {
-		base := wire.BaseURL(server, lane, k.provider)
+		base := k.provider.BaseURL(server, lane)
 		if k.provider == wire.Gemini {
 			base += "/v1beta"
 		}
@@ -56,8 +59,8 @@ func TestPipe(t *testing.T) {
 // A closed pipe refuses, and ends what hangs; so does a context.
 func TestPipeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := wire.NewPipe(wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}))
-		c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.BaseURL(wire.PipeURL, "", wire.OpenAI), HTTP: p.Client(), Authorize: openai.Key("k")}
+		p := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}).Pipe()
+		c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.OpenAI.BaseURL(pipeURL, ""), HTTP: p.Client(), Authorize: openai.Key("k")}
 		ctx, cancel := context.WithCancel(context.Background())
 		hung := make(chan error)
 		go func() {

@@ -17,9 +17,9 @@ func TestParseQuirk(t *testing.T) {
 		t.Errorf("a quirk without a form became %q, %v", q, err)
 	}
 	for s, want := range map[string]string{
-		"":            `there is no quirk ""`,
-		"QX-01":       `there is no quirk "QX-01"`,
-		"QT-01:lf":    "it has crlf",
+		"":            `unknown quirk ""`,
+		"QX-01":       `unknown quirk "QX-01"`,
+		"QT-01:lf":    "want one of crlf",
 		"QO-01:":      `QO-01 has no form ""`,
 		"QO-01@0":     "a number from 1",
 		"QO-01@":      "a number from 1",

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
 )
@@ -86,7 +85,7 @@ type outcome struct {
 func reads(protocol, word string, x exchanged, from io.Reader) outcome {
 	again := *x.response
 	again.Body = io.NopCloser(from)
-	client := clientsOf(wire.PipeURL, "", &http.Client{Transport: answering{&again}})[protocol]
+	client := clientsOf(pipeURL, "", &http.Client{Transport: answering{&again}})[protocol]
 	turn, err := ask(client, request(deliveries[word], llm.User("hi")))
 	out := outcome{Turn: turn}
 	if err != nil {

@@ -2,75 +2,87 @@ package wire
 
 import (
 	"cmp"
+	"hash/fnv"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/fake/wire/internal/strict"
 	"github.com/looptape/looptape/trace/check"
 )
 
-// Report is what a Server has seen. Its JSON form is what `looptape serve --report`
-// writes; members may be added to it.
+// reportVersion is the version of the JSON form of a [Report].
+const reportVersion = 2
+
+// Report is what a [Server] has received. Its JSON form is what `looptape serve --report`
+// writes. Later versions may add members.
 type Report struct {
-	Requests int `json:"requests"` // that reached a path of a provider
-	// Refusals are the requests that got an error because of what they were, and
-	// Violations the invariants that they broke, both in the order in which they were
-	// seen.
-	RejectedRequests []RejectedRequest `json:"refusals"`
+	Version  int `json:"version"`  // of the JSON form
+	Requests int `json:"requests"` // to the path of a provider
+	// RejectedRequests got an error, Violations are the invariants that requests broke.
+	// Both are in the order of the requests.
+	RejectedRequests []RejectedRequest `json:"rejected_requests"`
 	Violations       []Violation       `json:"violations"`
-	// Counts are the violations that nobody suppressed, by invariant.
+	// Counts is the number of violations that are not suppressed, by invariant.
 	Counts map[string]int `json:"counts"`
-	// Shown is in how many answers each quirk was shown, by Quirk.String.
+	// Shown is the number of responses that show each quirk, by Quirk.String.
 	Shown map[string]int `json:"quirks"`
-	// Strays are the requests that are none of Requests, in the order in which they
-	// were first seen.
-	UnmatchedRequests []UnmatchedRequest `json:"strays"`
-	// Lanes are those in which there were requests, by name.
-	Sessions []string `json:"lanes"`
-	// Unused are the turns of the script that nobody asked for.
+	// UnmatchedRequests are not among Requests. They are in the order of the first ones.
+	UnmatchedRequests []UnmatchedRequest `json:"unmatched_requests"`
+	// Sessions are the names of the sessions that had requests.
+	Sessions []string `json:"sessions"`
+	// Unused are the responses of the script that no request asked for.
 	Unused []string `json:"unused"`
 }
 
-// Refusal is a request that got an error because of what it was.
+// RejectedRequest is a request that got an error because it is invalid.
 type RejectedRequest struct {
-	Request int `json:"request"` // counted from 1
-	// RetryOf is the first request that was refused alike and had just the same body;
-	// 0 if this is the first. What the request broke is told there.
+	Request int `json:"request"` // from 1
+	// RetryOf is the number of the first request with the same body and error; 0 means
+	// that this is the first.
 	RetryOf  int    `json:"retry_of,omitempty"`
 	Protocol string `json:"protocol"`
-	Session  string `json:"lane,omitempty"`
-	// ID is that of the rule that the request broke, such as SO-01; empty if it is
-	// none of those.
+	Session  string `json:"session,omitempty"`
+	// ID is the id of the [Rule]; empty means none of them.
 	ID      string `json:"id,omitempty"`
 	Status  int    `json:"status"`
-	Type    string `json:"type,omitempty"`  // as the provider calls it; Gemini's status word
-	Param   string `json:"param,omitempty"` // where in the request
+	Type    string `json:"type,omitempty"`  // the provider's; Gemini's status word
+	Param   string `json:"param,omitempty"` // the position in the request
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
 }
 
 // Violation is an invariant that a request broke.
 type Violation struct {
-	Request    int    `json:"request"` // counted from 1
-	Session    string `json:"lane,omitempty"`
+	Request    int    `json:"request"` // from 1
+	Session    string `json:"session,omitempty"`
 	Invariant  string `json:"invariant"`
 	Message    string `json:"message"`
 	Hint       string `json:"hint"`
-	Suppressed string `json:"suppressed,omitempty"` // why it does not count
+	Suppressed string `json:"suppressed,omitempty"` // the reason; empty means that it counts
 }
 
-// Held reports whether every request was one that its provider takes and kept the
-// invariants.
+// UnmatchedRequest is a request whose method or path matches no provider endpoint. The
+// usual reason is a wrong base URL.
+type UnmatchedRequest struct {
+	Method string `json:"method"`
+	Path   string `json:"path"` // without the query, which may contain a key
+	Times  int    `json:"times"`
+	Served string `json:"served"` // the endpoints for such a client
+}
+
+// OK reports whether no request was rejected or unmatched and no invariant broken.
 func (r *Report) OK() bool {
 	return len(r.RejectedRequests)+len(r.Counts)+len(r.UnmatchedRequests) == 0
 }
 
-// Report returns what the Server has seen until now. None of its members is nil.
+// Report returns what the server has received until now. None of its members is nil.
 func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report
+	r.Version = reportVersion
 	r.RejectedRequests = append([]RejectedRequest{}, r.RejectedRequests...)
 	r.Violations = append([]Violation{}, r.Violations...)
 	r.Shown = map[string]int{}
@@ -85,82 +97,21 @@ func (s *Server) Report() Report {
 	return r
 }
 
-// violated notes the invariants that a request broke.
-func (x *exchange) violated(found ...check.Violation) {
-	s := x.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range found {
-		x.broke = true
-		s.report.Violations = append(s.report.Violations, Violation{
-			Request: x.n, Session: x.played, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
-		})
-	}
-}
-
-// invalid notes which invariant a refused request broke, unless that is told
-// already: what is wrong with its credential, with the name of the model or with the
-// script is none of the loop's.
-func (x *exchange) invalid(e *refusal) {
-	if x.broke || e.setup {
-		return
-	}
-	id := ruleBreaks(e.id)
-	if id == "" {
-		return
-	}
-	v := check.Broken(id, "", check.NoEvent, "the provider refuses the request")
-	if e.id == "" {
-		v.Hint = noRuleHint
-	} else {
-		v.Message += ", by " + e.id
-	}
-	x.violated(v)
-}
-
-// noRuleHint is for what is refused by none of the Rules.
-const noRuleHint = "The words of the refusal say which header, field or value the provider does not take, or that the body is not JSON. Correct it where the client, or a library below it, sets it."
-
-// ruleBreaks is the invariant that a request broke which a rule refuses; empty if
-// none.
-func ruleBreaks(rule string) string {
-	switch rule {
-	case "SO-16", "SO-17", "SA-21", "SG-16", "SG-17":
-		return ""
-	case "SO-01", "SO-02", "SO-03", "SO-04", "SO-20", "SR-01", "SR-02", "SR-03", "SA-01", "SA-02", "SA-03", "SG-01", "SG-03":
-		return "INV-01"
-	case "SG-02":
-		return "INV-02"
-	case "SA-04":
-		return "INV-04"
-	case "SO-19", "SR-07", "SR-08", "SR-09", "SA-13", "SA-14", "SG-04":
-		return "INV-22"
-	}
-	return "INV-24"
-}
-
-// Done returns the report of a Server whose clients have ended: an answer with calls
-// that nobody went on from is a violation too (INV-07).
+// Done returns the report of a server whose clients have ended. It also reports
+// responses with tool calls from which no request continued (INV-07).
 func (s *Server) Done() Report {
 	r := s.Report()
 	for _, p := range s.watch.Pending() {
-		v := check.Broken("INV-07", "", check.NoEvent, "the answer asked for "+names(p.Calls)+", and nobody went on from it")
-		r.Violations = append(r.Violations, Violation{
-			Request: p.Request, Session: p.Session, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant],
-		})
+		var names []string
+		for _, c := range p.Calls {
+			names = append(names, c.Name)
+		}
+		v := check.Broken("INV-07", "", check.NoEvent, "the response requested "+strings.Join(names, ", ")+", and no request continued from it")
+		r.Violations = append(r.Violations, s.violation(p.Request, p.Session, v))
 	}
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
 	r.count()
 	return r
-}
-
-// names lists the tools of calls.
-func names(calls []llm.ToolCall) string {
-	var out []string
-	for _, c := range calls {
-		out = append(out, c.Name)
-	}
-	return strings.Join(out, ", ")
 }
 
 // count counts the violations.
@@ -171,4 +122,95 @@ func (r *Report) count() {
 			r.Counts[v.Invariant]++
 		}
 	}
+}
+
+// countQuirks counts the quirks of a response.
+func (s *Server) countQuirks(shown []bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, yes := range shown {
+		if !yes {
+			continue
+		}
+		if s.report.Shown == nil {
+			s.report.Shown = map[string]int{}
+		}
+		s.report.Shown[s.cfg.Quirks[i].String()]++
+	}
+}
+
+// addViolations reports the invariants that a request broke.
+func (x *exchange) addViolations(found ...check.Violation) {
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range found {
+		x.broke = true
+		s.report.Violations = append(s.report.Violations, s.violation(x.number, x.played, v))
+	}
+}
+
+func (s *Server) violation(request int, session string, v check.Violation) Violation {
+	return Violation{Request: request, Session: session, Invariant: v.Invariant, Message: v.Message, Hint: v.Hint, Suppressed: s.cfg.Suppress[v.Invariant]}
+}
+
+// reject writes the error of a request and reports it.
+func (x *exchange) reject(e *strict.Error) {
+	e.Type = cmp.Or(e.Type, x.InvalidType())
+	id := "req_" + x.key.ID()
+	first := x.firstRejection(e)
+	if invariant := strict.Breaks(e.ID); first == 0 && !x.broke && !e.Setup && invariant != "" {
+		v := check.Broken(invariant, "", check.NoEvent, "the provider rejects the request")
+		if e.ID == "" {
+			v.Hint = noRuleHint
+		} else {
+			v.Message += " by rule " + e.ID
+		}
+		x.addViolations(v)
+	}
+	x.server.mu.Lock()
+	x.server.report.RejectedRequests = append(x.server.report.RejectedRequests, RejectedRequest{
+		Request: x.number, RetryOf: first, Protocol: x.Protocol.Name(), Session: x.played, ID: e.ID,
+		Status: e.Status, Type: e.Type, Param: e.Param, Code: e.Code, Message: strings.TrimSuffix(e.Message, "\n"),
+	})
+	x.server.mu.Unlock()
+	if name := x.IDHeader(); name != "" {
+		x.w.Header().Set(name, id)
+	}
+	writeError(x.w, e.Status, e.Body(x.Endpoint, id))
+}
+
+func writeError(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may have disconnected
+}
+
+// noRuleHint is the hint of a request that none of the [Rules] rejects.
+const noRuleHint = "The error message names the header, member or value that the provider rejects, or says that the body is not JSON. Correct it in the client, or in the library that sets it."
+
+// rejection identifies a rejected request and its retries.
+type rejection struct {
+	session, path, rule string
+	status              int
+	body                uint64 // its hash
+}
+
+// firstRejection returns the number of the first request with the same body and error; 0
+// means that this is the first.
+func (x *exchange) firstRejection(e *strict.Error) int {
+	h := fnv.New64a()
+	_, _ = h.Write(x.body) // a hash takes all
+	same := rejection{x.session, x.Path, e.ID, e.Status, h.Sum64()}
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.rejected[same]; first > 0 {
+		return first
+	}
+	if s.rejected == nil {
+		s.rejected = map[rejection]int{}
+	}
+	s.rejected[same] = x.number
+	return 0
 }

@@ -119,7 +119,7 @@ func TestRefusedWithoutRule(t *testing.T) {
 		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 		post(t, s, "/anthropic/v1/messages", body)
 		r := s.Report()
-		if diff := cmp.Diff([]string{"1 INV-24"}, broke(r)); diff != "" || strings.HasPrefix(r.Violations[0].Hint, "The words of the refusal say") != fits {
+		if diff := cmp.Diff([]string{"1 INV-24"}, broke(r)); diff != "" || strings.HasPrefix(r.Violations[0].Hint, "The error message names") != fits {
 			t.Errorf("%s: %+v; violations (-want +got):\n%s", body, r, diff)
 		}
 	}
@@ -154,7 +154,7 @@ func TestDone(t *testing.T) {
 	}
 	r := s.Done()
 	if len(r.Violations) != 1 || r.OK() || r.Counts["INV-07"] != 1 || r.Violations[0].Session != "a" || r.Violations[0].Request != 1 ||
-		r.Violations[0].Message != "the answer asked for weather, note, and nobody went on from it" || r.Violations[0].Hint == "" {
+		r.Violations[0].Message != "the response requested weather, note, and no request continued from it" || r.Violations[0].Hint == "" {
 		t.Errorf("the report is %+v", r)
 	}
 	turn := llm.Assistant(llm.ToolCall{ID: "call_1", Name: "weather", Arguments: "{}"}, llm.ToolCall{ID: "call_2", Name: "note", Arguments: "{}"})
@@ -231,7 +231,7 @@ func TestUnused(t *testing.T) {
 		"main":   {`lane "helper": all of it`},
 		"helper": {`lane "main": all of it`},
 	} {
-		s, clients := pipe(t, wire.Config{Model: wire.ModelOf(&fake.Script{Models: models})}, "")
+		s, clients := pipe(t, wire.Config{Model: wire.NewModel(&fake.Script{Models: models})}, "")
 		if _, err := ask(clients["openai-chat"], &llm.Request{Model: model, Messages: []llm.Message{llm.User("hi")}}); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"}), Quirks: []wire.Quirk{q}}, "")
 	text, err := json.Marshal(s.Report())
-	const empty = `{"requests":0,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"strays":[],"lanes":[],"unused":["turns: all of them"]}`
+	const empty = `{"version":2,"requests":0,"rejected_requests":[],"violations":[],"counts":{},"quirks":{"QO-22":0},"unmatched_requests":[],"sessions":[],"unused":["turns: all of them"]}`
 	if string(text) != empty || err != nil {
 		t.Errorf("an empty report is %s, %v", text, err)
 	}
@@ -257,7 +257,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err = json.Marshal(s.Report())
-	if want := `{"requests":1,"refusals":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"strays":[],"lanes":["some-model"],"unused":["lane \"some-model\": turn 2"]}`; string(text) != want || err != nil {
+	if want := `{"version":2,"requests":1,"rejected_requests":[],"violations":[],"counts":{},"quirks":{"QO-22":1},"unmatched_requests":[],"sessions":["some-model"],"unused":["lane \"some-model\": turn 2"]}`; string(text) != want || err != nil {
 		t.Errorf("the report is %s, %v", text, err)
 	}
 }

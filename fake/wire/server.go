@@ -10,58 +10,80 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire/internal/quirk"
+	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/fake/wire/internal/strict"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/watch"
 )
 
-// Config says what a Server plays.
+// Config specifies what a [Server] serves.
 type Config struct {
-	// Model is the script. Its Clock is not used.
+	// Model is the script. The server does not use its Clock.
 	Model *fake.Model
-	// Key is the only credential that is right; if it is empty, any is.
+	// Key is the only valid credential; empty means that any is valid.
 	Key string
-	// Models are the models that there are; if it is empty, any is.
+	// Models are the known models; empty means that any is known.
 	Models []string
-	// Quirks are shown one after the other in each answer that they apply to.
+	// Quirks edit each response that they apply to, one after the other.
 	Quirks []Quirk
-	// Wait waits between the pings of a stall, and returns early with an error when
-	// ctx ends. If it is nil, nothing waits. With Delays it also waits for the delays
-	// and the pace of the script; its gates are open.
+	// Wait waits between the pings of a stall. It returns an error when ctx ends; nil
+	// means not to wait. With Delays it also waits for the delays of the script. Gates
+	// of the script are open.
 	Wait   func(ctx context.Context, d time.Duration) error
 	Delays bool
-	// Suppress are invariants that clients may break, each with the reason why:
-	// INV-05 for one that shortens its history.
+	// Suppress maps invariants that clients may break to the reason: INV-05 for a
+	// client that shortens its history.
 	Suppress map[string]string
 }
 
-// Server is the fake provider. It is an http.Handler, safe for many requests at
-// once.
+// Server is an [http.Handler] that plays the providers. It is safe for use by many
+// goroutines.
 //
-// It forgets nothing that its Report is made of: each refusal and violation takes some
-// hundred bytes, and each conversation as much as its answers, so a Server that serves
-// for long grows. Where that matters, take a new one now and then.
+// It keeps what its [Report] needs: some hundred bytes for each rejected request and
+// each violation, and the responses of each conversation. A process that serves for long
+// should create a new Server now and then.
 type Server struct {
-	cfg Config
+	cfg    Config
+	strict strict.Config
 
 	watch watch.Monitor
 
-	mu      sync.Mutex
-	report  Report
-	refused map[try]int    // the first of its tries
-	strays  map[string]int // where each is in the report, by method and path
-	inputs  inputs
-	models  []string // that have answered requests without a lane; only appended to
+	mu        sync.Mutex
+	report    Report
+	rejected  map[rejection]int // the number of the first request
+	unmatched map[string]int    // index in the report, by method and path
+	inputs    inputs
+	models    []string // that have answered requests without a session; only appended to
 }
 
 // New returns a Server.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""}}
+	s := &Server{
+		cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""},
+		strict: strict.Config{Script: cfg.Model, Key: cfg.Key, Models: cfg.Models},
+	}
+	quirks := s.quirks()
+	s.strict.Render = func(p *reply.Response) *reply.Reply {
+		r, _ := quirk.Render(p, quirks)
+		return r
+	}
+	if len(quirks) > 0 {
+		s.strict.EditScript = func(p *reply.Response) { quirk.EditScript(p, quirks) }
+	}
+	return s
 }
 
-// ServeHTTP implements http.Handler.
+func (s *Server) quirks() (quirks []quirk.Quirk) {
+	for _, q := range s.cfg.Quirks {
+		quirks = append(quirks, q.quirk)
+	}
+	return quirks
+}
+
+// ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if share(w, r) {
+	if allowOrigin(w, r) {
 		return
 	}
 	switch r.URL.Path {
@@ -69,110 +91,154 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	case "/":
-		s.greet(w, r)
+		writeJSON(w, s.Info("http://"+r.Host))
+		_, _ = io.WriteString(w, "\n") // the client may have disconnected
 		return
 	}
 	if e, name, ok := modelsAt(r.URL.Path); ok && r.Method == http.MethodGet {
 		s.begin(w, e, "").list(r, name)
 		return
 	}
-	lane, e, ok := route(r.URL.Path)
+	session, e, ok := route(r.URL.Path)
 	if !ok || r.Method != http.MethodPost {
-		s.stray(w, r, ok)
+		s.serveUnmatched(w, r, ok)
 		return
 	}
-	s.begin(w, e, lane).serve(r)
+	s.begin(w, e, session).serve(r)
+}
+
+// allowOrigin lets clients in browsers in, as the providers do. It responds to the
+// preflight request of a browser, and reports whether r is one.
+func allowOrigin(w http.ResponseWriter, r *http.Request) (done bool) {
+	if r.Header.Get("Origin") == "" {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "*")
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers")) // * excludes Authorization
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// exchange is one request and its response.
+type exchange struct {
+	reply.Endpoint
+	server  *Server
+	session string // of the URL
+	played  string // the session, if it is known: that of the URL, or the model
+	number  int    // of the request, from 1
+	key     reply.Key
+	w       http.ResponseWriter
+	body    []byte
+	talk    *watch.Conversation // nil if the request cannot be decoded
+	broke   bool                // a violation was reported
 }
 
 // begin counts a request.
-func (s *Server) begin(w http.ResponseWriter, e endpoint, lane string) *exchange {
+func (s *Server) begin(w http.ResponseWriter, e reply.Endpoint, session string) *exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Requests++
-	return &exchange{server: s, endpoint: e, lane: lane, played: lane, n: s.report.Requests, w: w}
+	return &exchange{server: s, Endpoint: e, session: session, played: session, number: s.report.Requests, w: w}
 }
-
-// exchange is one request and its answer.
-type exchange struct {
-	endpoint
-	server *Server
-	lane   string // of the URL
-	played string // the lane, as far as it is known: that of the URL, or the model
-	n      int
-	place  spot
-	w      http.ResponseWriter
-	body   []byte
-	array  bool                // a stream is one JSON array
-	masked string              // what may be told of the key
-	talk   *watch.Conversation // nil if the request cannot be read
-	broke  bool                // a violation was noted
-}
-
-// maxBody is how long a request may be.
-const maxBody = 64 << 20
 
 func (x *exchange) serve(r *http.Request) {
-	x.array = x.provider == Gemini && r.URL.Query().Get("alt") != "sse"
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, strict.MaxBody))
 	x.body = body
 	if err != nil {
-		x.refuse(unreadable(err))
+		x.reject(strict.Unreadable(err))
 		return
 	}
-	in := inbound{endpoint: x.endpoint, lane: x.lane, cfg: &x.server.cfg, key: x.key(r), models: x.models(), asked: x.asked(body), header: r.Header, body: body}
-	x.masked = masked(in.key)
-	if e := in.unauthorized(); e != nil {
-		x.refuse(e)
+	in := strict.Request{
+		Endpoint: x.Endpoint, Config: &x.server.strict, Session: x.session, Key: credential(x.Provider, r),
+		Answered: x.answeredModels(), Input: x.input, Header: r.Header, Body: body,
+	}
+	if e := in.Unauthorized(); e != nil {
+		x.reject(e)
 		return
 	}
-	spelled := in.spelled()
-	req, err := x.proto.DecodeRequest(x.path, spelled)
+	expanded := in.Expanded()
+	req, err := x.Protocol.DecodeRequest(x.Path, expanded)
 	if err == nil {
 		req = watch.Unmarked(req)
-		x.played = cmp.Or(x.lane, req.Model, x.server.cfg.Model.Default)
+		x.played = cmp.Or(x.session, req.Model, x.server.cfg.Model.Default)
 		x.check(req)
 	} else {
-		x.server.watch.AddUnparsedRequest(x.lane, spelled)
+		x.server.watch.AddUnparsedRequest(x.session, expanded)
 	}
-	in.req, in.err = req, err
-	if e := strict(in); e != nil {
-		x.refuse(e)
+	in.Decoded, in.Err = req, err
+	if e := strict.Check(in); e != nil {
+		x.reject(e)
 		return
 	}
 	ctx := r.Context()
-	if x.lane != "" {
-		ctx = fake.WithSession(ctx, x.lane)
+	if x.session != "" {
+		ctx = fake.WithSession(ctx, x.session)
 	}
-	if x.provider == OpenAI {
+	if x.Provider == reply.OpenAI {
 		ctx = fake.WithoutErrorFlags(ctx)
 	}
-	turn, place, err := x.server.cfg.Model.Respond(ctx, req)
-	if err != nil { // the script has no answer: trying again does not help
+	script, place, err := x.server.cfg.Model.Respond(ctx, req)
+	if err != nil { // a retry fails as well
 		x.w.Header().Set("X-Should-Retry", "false")
-		x.refuse(&refusal{status: http.StatusBadRequest, setup: true, message: err.Error()})
+		x.reject(&strict.Error{Status: http.StatusBadRequest, Setup: true, Message: err.Error()})
 		return
 	}
-	x.place.Place = place
-	if x.proto.Name() == responses {
-		x.place.talk = talkOf(x.talk.Hash())
+	x.key.Place = place
+	if x.Protocol.Name() == reply.Responses {
+		x.key.Conversation = reply.ConversationID(x.talk.Hash())
+		x.keepInput(cmp.Or(script.ResponseID, "resp_"+x.key.ID()), strict.Input(expanded))
 	}
-	x.answeredBy(place.Session)
-	x.keep(spelled, turn)
-	x.answer(ctx, req, turn)
-}
-
-// check notes what is wrong with the messages that a client sends.
-func (x *exchange) check(req *llm.Request) {
-	var found []check.Violation
-	x.talk, found, x.broke = x.server.watch.AddRequest(&watch.Request{
-		Protocol: x.proto, Number: x.n, Session: x.lane, Model: x.played, Request: req,
+	x.addModel(place.Session)
+	x.respond(ctx, &reply.Response{
+		Endpoint: x.Endpoint, Key: x.key, Request: req, Script: *script, MaskedKey: mask(in.Key),
+		IsLast: place.Response == len(x.server.cfg.Model.Script(place.Session))-1,
+		Array:  x.Provider == reply.Gemini && r.URL.Query().Get("alt") != "sse",
 	})
-	x.violated(found...)
 }
 
-// models are those that have answered requests without a lane, for one that has none.
-func (x *exchange) models() []string {
-	if x.lane != "" {
+// respond writes a scripted response.
+func (x *exchange) respond(ctx context.Context, p *reply.Response) {
+	s := x.server
+	r, shown := quirk.Render(p, s.quirks())
+	s.countQuirks(shown)
+	r.Complete = func() {
+		if m, ok := p.Message(r); ok {
+			s.watch.AddResponse(x.talk, m)
+		}
+	}
+	if s.cfg.Wait != nil {
+		r.Wait = func(d time.Duration) error { return s.cfg.Wait(ctx, d) }
+	}
+	if !s.cfg.Delays {
+		r.Delay, r.Interval = 0, 0
+	}
+	r.Write(ctx, x.w)
+}
+
+// check reports the invariants that the messages of a request break.
+func (x *exchange) check(req *llm.Request) {
+	talk, found, broke := x.server.watch.AddRequest(&watch.Request{
+		Protocol: x.Protocol, Number: x.number, Session: x.session, Model: x.played, Request: req,
+	})
+	x.talk, x.broke = talk, broke
+	x.addViolations(found...)
+}
+
+// maxModels and maxInputs limit what a server keeps. It drops the oldest first.
+const (
+	maxModels = 100
+	maxInputs = 1000
+)
+
+// answeredModels returns the models that have answered requests without a session.
+func (x *exchange) answeredModels() []string {
+	if x.session != "" {
 		return nil
 	}
 	x.server.mu.Lock()
@@ -180,17 +246,44 @@ func (x *exchange) models() []string {
 	return x.server.models
 }
 
-// answeredBy notes the model that answers a request, if it has no lane.
-func (x *exchange) answeredBy(model string) {
+// addModel records the model that answers a request without a session.
+func (x *exchange) addModel(model string) {
 	s := x.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x.lane != "" || slices.Contains(s.models, model) {
+	if x.session != "" || slices.Contains(s.models, model) {
 		return
 	}
 	s.models = append(s.models, model)
-	s.models = s.models[max(0, len(s.models)-mostModels):]
+	s.models = s.models[max(0, len(s.models)-maxModels):]
 }
 
-// mostModels are as many as are kept in mind; the first are forgotten first.
-const mostModels = 100
+// inputs holds the inputs of answered requests to Responses, by session and response.
+type inputs struct {
+	values map[string]string
+	order  []string
+}
+
+// input returns the input that a response of this session answers.
+func (x *exchange) input(responseID string) string {
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	return x.server.inputs.values[x.session+" "+responseID]
+}
+
+func (x *exchange) keepInput(responseID, input string) {
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	in, key := &x.server.inputs, x.session+" "+responseID
+	if in.values == nil {
+		in.values = map[string]string{}
+	}
+	if _, known := in.values[key]; !known {
+		in.order = append(in.order, key)
+	}
+	in.values[key] = input
+	if len(in.order) > maxInputs {
+		delete(in.values, in.order[0])
+		in.order = in.order[1:]
+	}
+}

@@ -120,7 +120,7 @@ func TestLanes(t *testing.T) {
 	ids := make([]string, 8)
 	for i := range ids {
 		wg.Go(func() {
-			c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.BaseURL(h.URL, fmt.Sprint("lane", i), wire.OpenAI), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
+			c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.OpenAI.BaseURL(h.URL, fmt.Sprint("lane", i)), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
 			first, err := ask(c, request(llm.Streaming, llm.User("hi")))
 			if err != nil || first.Text() != "one" {
 				t.Errorf("lane %d: %v, %v", i, first, err)

@@ -39,15 +39,15 @@ func TestOtherPathsEnvelope(t *testing.T) {
 		status       int
 		want         string
 	}{
-		{http.MethodPost, "/openai/v1/foo", 404, `{"error":{"message":"POST /openai/v1/foo: there is no such path; `},
-		{http.MethodPost, "/lane/x/anthropic/v1/foo", 404, `{"type":"error","error":{"type":"not_found_error","message":"POST /lane/x/anthropic/v1/foo: there is no such path; `},
-		{http.MethodGet, "/gemini/v1beta/files", 404, `{"error":{"code":404,"message":"GET /gemini/v1beta/files: there is no such path; `},
-		{http.MethodPost, "/v1/chat/completions", 404, `{"error":{"message":"POST /v1/chat/completions: there is no such path; `},
-		{http.MethodPost, "/lane//openai/v1/chat/completions", 404, `{"error":{"message":"POST /lane//openai/v1/chat/completions: there is no such path; `},
-		{http.MethodPost, "/v1/foo", 404, "POST /v1/foo: there is no such path; "},
-		{http.MethodGet, "/openai/v1/chat/completions", 405, `{"error":{"message":"the method has to be POST","type":"invalid_request_error"`},
-		{http.MethodPut, "/anthropic/v1/messages", 405, `{"type":"error","error":{"type":"invalid_request_error","message":"the method has to be POST"`},
-		{http.MethodGet, "/gemini/v1beta/models/m:generateContent", 405, `{"error":{"code":405,"message":"the method has to be POST","status":"INVALID_ARGUMENT"`},
+		{http.MethodPost, "/openai/v1/foo", 404, `{"error":{"message":"POST /openai/v1/foo: unknown path: `},
+		{http.MethodPost, "/lane/x/anthropic/v1/foo", 404, `{"type":"error","error":{"type":"not_found_error","message":"POST /lane/x/anthropic/v1/foo: unknown path: `},
+		{http.MethodGet, "/gemini/v1beta/files", 404, `{"error":{"code":404,"message":"GET /gemini/v1beta/files: unknown path: `},
+		{http.MethodPost, "/v1/chat/completions", 404, `{"error":{"message":"POST /v1/chat/completions: unknown path: `},
+		{http.MethodPost, "/lane//openai/v1/chat/completions", 404, `{"error":{"message":"POST /lane//openai/v1/chat/completions: unknown path: `},
+		{http.MethodPost, "/v1/foo", 404, "POST /v1/foo: unknown path: "},
+		{http.MethodGet, "/openai/v1/chat/completions", 405, `{"error":{"message":"method not allowed: use POST","type":"invalid_request_error"`},
+		{http.MethodPut, "/anthropic/v1/messages", 405, `{"type":"error","error":{"type":"invalid_request_error","message":"method not allowed: use POST"`},
+		{http.MethodGet, "/gemini/v1beta/models/m:generateContent", 405, `{"error":{"code":405,"message":"method not allowed: use POST","status":"INVALID_ARGUMENT"`},
 	} {
 		w := httptest.NewRecorder()
 		wire.New(wire.Config{Model: fake.NewModel()}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
@@ -88,7 +88,7 @@ func TestStrays(t *testing.T) {
 		{Method: "POST", Path: "/models/m:generateContent", Times: 1, Served: gemini},
 		{Method: "POST", Path: "/gemini/v2/models/m:generateContent", Times: 1, Served: gemini},
 		{Method: "GET", Path: "/openai/v1/responses", Times: 1, Served: openAI},
-		{Method: "PUT", Path: "/favicon%1B.ico", Times: 1, Served: "base URLs: /openai/v1, /anthropic, /gemini, each with /lane/NAME in front or without"},
+		{Method: "PUT", Path: "/favicon%1B.ico", Times: 1, Served: "base URLs: /openai/v1, /anthropic, /gemini, each with or without the prefix /session/NAME"},
 	}
 	r := s.Report()
 	if diff := cmp.Diff(want, r.UnmatchedRequests); diff != "" || r.Requests != 0 || len(r.RejectedRequests)+len(r.Violations) > 0 || r.OK() {

@@ -152,9 +152,9 @@ func TestStrictTakesWhatWasSaid(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				d := &drawn{T: r, protocol: k.name}
 				s := wire.New(wire.Config{Model: fake.NewModel(d.script()...)})
-				pipe := wire.NewPipe(s)
+				pipe := s.Pipe()
 				defer pipe.Close()
-				c := clientsOf(wire.PipeURL, "main", pipe.Client())[k.name]
+				c := clientsOf(pipeURL, "main", pipe.Client())[k.name]
 				req := d.request()
 				req.Messages, req.Extra = req.Messages[:1], nil
 				for range 4 {

@@ -170,9 +170,9 @@ func TestWatchTries(t *testing.T) {
 // The server says what it serves.
 func TestHello(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"m"}})
-	p := wire.NewPipe(s)
+	p := s.Pipe()
 	t.Cleanup(p.Close)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, wire.PipeURL+"/", http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pipeURL+"/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,16 +186,16 @@ func TestHello(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := wire.ServerInfo{
-		URL: wire.PipeURL, Session: "/lane/NAME", Models: []string{"m"}, Quirks: []string{},
+		URL: pipeURL, Session: "/session/NAME", Models: []string{"m"}, Quirks: []string{},
 		BaseURLs: map[wire.Provider]string{
-			wire.OpenAI: wire.PipeURL + "/openai/v1", wire.Anthropic: wire.PipeURL + "/anthropic", wire.Gemini: wire.PipeURL + "/gemini",
+			wire.OpenAI: pipeURL + "/openai/v1", wire.Anthropic: pipeURL + "/anthropic", wire.Gemini: pipeURL + "/gemini",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("hello (-want +got):\n%s", diff)
+		t.Errorf("server info (-want +got):\n%s", diff)
 	}
-	env := strings.Join(wire.Env("http://x", "a", "k"), " ")
-	for _, part := range []string{"OPENAI_BASE_URL=http://x/lane/a/openai/v1", "ANTHROPIC_BASE_URL=http://x/lane/a/anthropic", "GOOGLE_GEMINI_BASE_URL=http://x/lane/a/gemini", "GEMINI_API_KEY=k", "LOOPTAPE_URL=http://x"} {
+	env := strings.Join((wire.ServerInfo{URL: "http://x"}).Env("a", "k"), " ")
+	for _, part := range []string{"OPENAI_BASE_URL=http://x/session/a/openai/v1", "ANTHROPIC_BASE_URL=http://x/session/a/anthropic", "GOOGLE_GEMINI_BASE_URL=http://x/session/a/gemini", "GEMINI_API_KEY=k", "LOOPTAPE_URL=http://x"} {
 		if !strings.Contains(env, part) {
 			t.Errorf("the environment %s lacks %s", env, part)
 		}

@@ -1,36 +1,37 @@
-// Package wire is a fake provider over HTTP: it plays a scripted model in four
-// wire protocols, streamed and buffered, so that a program in any language can be
-// tested with no change to it but a base URL.
+// Package wire serves a scripted model over HTTP in the protocols of the providers,
+// streaming and non-streaming. To test a program in any language, change its base URL.
 //
-// Under the address of a Server each provider has a base path, to which its own
-// paths are added as its SDKs do:
+// Each provider has a base path under the address of a [Server]:
 //
 //	/openai/v1          chat/completions, responses
 //	/anthropic          v1/messages
 //	/gemini             v1beta/models/{model}:generateContent, :streamGenerateContent
 //
-// Some clients ask Gemini for v1 instead of v1beta, and some expect the v1 of Anthropic
-// in their base URL and leave it out of the path: they are served too. GET of models,
-// and of models/{model}, tells which models there are, as the provider does.
+// Clients may also use v1 for Gemini, and omit v1 for Anthropic. GET of models and
+// models/{model} lists the models as the provider does.
 //
-// In front of them /lane/NAME puts the requests into a lane of the script, so that
-// several clients can be served at once. An answer is a function of the script, the
-// lane and the conversation so far, tries counted (see fake.Model), and of nothing
-// else: no clock is read, and nothing waits.
+// The prefix /session/NAME, or its alias /lane/NAME, selects a session of the script, so
+// that several clients can be served concurrently. A response depends on the script, the
+// session, the conversation and the number of attempts alone (see [fake.Model]). The
+// server reads no clock.
 package wire
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire/internal/quirk"
+	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/fake/wire/internal/strict"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
-	openaichat "github.com/looptape/looptape/providers/openai/chat"
-	openairesponses "github.com/looptape/looptape/providers/openai/responses"
-	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
 )
 
-// Provider is a provider that a Server plays.
+// Provider is a provider that a [Server] serves.
 type Provider string
 
 // The providers.
@@ -40,12 +41,12 @@ const (
 	Gemini    Provider = "gemini"
 )
 
-// BaseURL is what a client of the provider's official SDK gets as its base URL. A
-// lane may be empty.
-func BaseURL(server string, lane string, p Provider) string {
+// BaseURL returns the base URL for the provider's official SDK. An empty session means
+// that the model of a request selects the session.
+func (p Provider) BaseURL(server, session string) string {
 	base := strings.TrimSuffix(server, "/")
-	if lane != "" {
-		base += "/lane/" + lane
+	if session != "" {
+		base += "/session/" + session
 	}
 	base += "/" + string(p)
 	if p == OpenAI {
@@ -54,73 +55,122 @@ func BaseURL(server string, lane string, p Provider) string {
 	return base
 }
 
-// endpoint is one path of a provider.
-type endpoint struct {
-	provider Provider
-	proto    protocol.Protocol
-	path     string // for the codec
+// Quirk is a documented deviation of a provider that a [Server] shows. [ParseQuirk]
+// returns one; the zero value shows nothing.
+type Quirk struct{ quirk quirk.Quirk }
+
+// String returns the quirk in the syntax of [ParseQuirk].
+func (q Quirk) String() string { return q.quirk.String() }
+
+// QuirkForm describes one form of a quirk.
+type QuirkForm struct {
+	ID          string `json:"id"`          // such as QO-03
+	Form        string `json:"form"`        // empty means the only form
+	Description string `json:"description"` // of what is on the wire
+	// Protocols are the names of the protocols that have the quirk.
+	Protocols []string `json:"protocols"`
+	// Streaming is true if only streaming responses show the form.
+	Streaming bool `json:"streaming"`
 }
 
-// route finds what a path means.
-func route(path string) (lane string, e endpoint, ok bool) {
-	lane, rest := laneOf(path)
-	switch {
-	case rest == "/openai/v1/chat/completions":
-		return lane, endpoint{OpenAI, openaichat.Protocol{}, "/chat/completions"}, true
-	case rest == "/openai/v1/responses":
-		return lane, endpoint{OpenAI, openairesponses.Protocol{}, "/responses"}, true
-	case rest == "/anthropic/v1/messages", rest == "/anthropic/messages":
-		return lane, endpoint{Anthropic, anthropic.Messages{}, "/v1/messages"}, true
+// Quirks returns the quirks that a [Server] can show.
+func Quirks() (forms []QuirkForm) {
+	for _, f := range quirk.Forms() {
+		forms = append(forms, QuirkForm(f.Info))
+	}
+	return forms
+}
+
+// ParseQuirk parses a quirk as ID, ID:FORM, ID@N or ID:FORM@N. N is the number of the
+// response, from 1; without it all responses show the quirk. An ID alone is the first
+// form.
+func ParseQuirk(s string) (Quirk, error) {
+	q, err := quirk.Parse(s)
+	return Quirk{q}, err
+}
+
+// Rule is a reason to reject a request, with the error that the client gets.
+type Rule struct {
+	ID          string // such as SO-01; see [RejectedRequest]
+	Description string // of the request
+	Status      int
+	Type        string // Gemini's status word
+	Param       string // n is any index; empty if the provider reports no position
+	Code        string // empty means null or none; for Gemini the reason in the details
+}
+
+// Rules returns the rules by which a [Server] rejects requests as the real providers do:
+// OpenAI Chat Completions (SO), OpenAI Responses (SR), Anthropic Messages (SA), Gemini
+// (SG).
+func Rules() (rules []Rule) {
+	for _, r := range strict.Rules() {
+		rules = append(rules, Rule(r))
+	}
+	return rules
+}
+
+// NewModel returns the model of a scenario for clients that do not know it. The session
+// of a request is that of its URL, or else its model. A session that is not in the
+// scenario plays the first model of the scenario.
+func NewModel(s *fake.Script) *fake.Model {
+	m := s.NewModel(nil)
+	if len(s.Models) == 0 {
+		return m
+	}
+	m.Responses = s.Models[0].Responses
+	delete(m.Sessions, m.Default)
+	if len(m.Sessions) == 0 {
+		m.Sessions = nil
+	}
+	m.DiscardRequests, m.IsolateConversations = true, true
+	return m
+}
+
+// route returns the session and the endpoint of a path.
+func route(path string) (session string, e reply.Endpoint, ok bool) {
+	session, rest := sessionOf(path)
+	switch rest {
+	case "/openai/v1/chat/completions":
+		return session, reply.Endpoint{Provider: reply.OpenAI, Protocol: chat.Protocol{}, Path: "/chat/completions"}, true
+	case "/openai/v1/responses":
+		return session, reply.Endpoint{Provider: reply.OpenAI, Protocol: responses.Protocol{}, Path: "/responses"}, true
+	case "/anthropic/v1/messages", "/anthropic/messages":
+		return session, reply.Endpoint{Provider: reply.Anthropic, Protocol: anthropic.Messages{}, Path: "/v1/messages"}, true
 	}
 	for _, version := range []string{"/gemini/v1beta", "/gemini/v1"} {
 		if after, has := strings.CutPrefix(rest, version); has && strings.HasPrefix(after, "/models/") {
-			return lane, endpoint{Gemini, gemini.GenerateContent{}, after}, true
+			return session, reply.Endpoint{Provider: reply.Gemini, Protocol: gemini.GenerateContent{}, Path: after}, true
 		}
 	}
-	return "", endpoint{}, false
+	return "", e, false
 }
 
-// laneOf parts a path from the lane in front of it.
-func laneOf(path string) (lane, rest string) {
-	after, has := strings.CutPrefix(path, "/lane/")
-	if !has {
-		return "", path
+// sessionOf splits a path after its session.
+func sessionOf(path string) (session, rest string) {
+	for _, prefix := range []string{"/session/", "/lane/"} {
+		if after, has := strings.CutPrefix(path, prefix); has {
+			session, rest, _ = strings.Cut(after, "/")
+			if session != "" {
+				return session, "/" + rest
+			}
+		}
 	}
-	lane, rest, _ = strings.Cut(after, "/")
-	if lane == "" {
-		return "", path // which leads nowhere
-	}
-	return lane, "/" + rest
+	return "", path
 }
 
-// key returns the credential of a request.
-func (e endpoint) key(r *http.Request) string {
+// credential returns the credential of a request.
+func credential(p reply.Provider, r *http.Request) string {
 	bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	switch e.provider {
-	case Anthropic:
-		if k := r.Header.Get("X-Api-Key"); k != "" {
-			return k
-		}
-	case Gemini:
-		if k := r.Header.Get("X-Goog-Api-Key"); k != "" {
-			return k
-		}
-		if k := r.URL.Query().Get("key"); k != "" {
-			return k
-		}
-	case OpenAI:
-	}
-	return bearer
+	keys := map[reply.Provider][]string{
+		reply.Anthropic: {r.Header.Get("X-Api-Key")},
+		reply.Gemini:    {r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key")},
+	}[p]
+	keys = append(keys, bearer)
+	return keys[max(0, slices.IndexFunc(keys, func(k string) bool { return k != "" }))]
 }
 
-// idHeader is where the provider tells what it calls a request; empty if nowhere.
-func (e endpoint) idHeader() string {
-	switch e.provider {
-	case Anthropic:
-		return "Request-Id"
-	case OpenAI:
-		return "X-Request-Id"
-	case Gemini:
-	}
-	return ""
+// mask returns a credential as OpenAI quotes it: its beginning and its end.
+func mask(key string) string {
+	n := min(len(key)/3, 8)
+	return key[:n] + "****" + key[len(key)-n:]
 }

@@ -119,7 +119,7 @@ func (b bench) playAll(ctx context.Context, p player, list []row) (found map[pla
 
 // one plays one game, with a server of its own.
 func one(ctx context.Context, run play, g game) (o outcome, err error) {
-	s := wire.New(wire.Config{Model: wire.ModelOf(g.script), Quirks: []wire.Quirk{g.quirk}, Wait: loop.SystemClock{}.Sleep})
+	s := wire.New(wire.Config{Model: wire.NewModel(g.script), Quirks: []wire.Quirk{g.quirk}, Wait: loop.SystemClock{}.Sleep})
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return o, err

@@ -61,7 +61,7 @@ func playOurs(ctx context.Context, g game, url string) (end, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	agent, err := loop.New(&protocol.Client{
-		Protocol: a.protocol, BaseURL: wire.BaseURL(url, "", a.provider) + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
+		Protocol: a.protocol, BaseURL: a.provider.BaseURL(url, "") + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
 	}, &cfg)
 	if err != nil {
 		return end{}, err

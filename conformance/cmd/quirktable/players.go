@@ -113,7 +113,7 @@ const key = "looptape"
 // environment is what tells a program where its provider is.
 func environment(url string) map[string]string {
 	env := map[string]string{}
-	for _, v := range wire.Env(url, "", key) {
+	for _, v := range (wire.ServerInfo{URL: url}).Env("", key) {
 		name, value, _ := strings.Cut(v, "=")
 		env[name] = value
 	}

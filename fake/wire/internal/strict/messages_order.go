@@ -1,0 +1,123 @@
+package strict
+
+import (
+	"strings"
+
+	"github.com/looptape/looptape/fake/wire/internal/reply"
+)
+
+// merged joins messages of one role in a row, which the provider accepts.
+func merge(history []message) []mergedMessage {
+	var out []mergedMessage
+	for i, m := range history {
+		if n := len(out); n == 0 || out[n-1].role != m.role {
+			out = append(out, mergedMessage{first: i, message: message{role: m.role}})
+		}
+		t := &out[len(out)-1]
+		t.last = i
+		t.blocks = append(t.blocks, m.blocks...)
+	}
+	return out
+}
+
+type mergedMessage struct {
+	message
+	first, last int // indexes of its messages
+}
+
+func (t mergedMessage) has(kind string) bool {
+	for _, b := range t.blocks {
+		if b.kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func messagesOrder(history []message) *Error {
+	used := map[string]bool{}
+	open := calls{}
+	scripts := merge(history)
+	for _, t := range scripts {
+		if e := open.results(t); e != nil {
+			return e
+		}
+		open = calls{from: t}
+		for _, b := range t.blocks {
+			if b.kind != "tool_use" {
+				continue
+			}
+			id := b.text("id")
+			if used[id] {
+				return reject("SA-04", "%s: `tool_use` ids must be unique", b.at)
+			}
+			used[id] = true
+			open.ids = append(open.ids, id)
+		}
+	}
+	if e := open.results(mergedMessage{}); e != nil {
+		return e
+	}
+	return unfinished(scripts)
+}
+
+type calls struct {
+	from mergedMessage
+	ids  []string
+}
+
+// results rejects a message that does not answer the calls before all else.
+func (c calls) results(next mergedMessage) *Error {
+	answered := map[string]bool{}
+	for _, id := range c.ids {
+		answered[id] = false
+	}
+	late := false
+	for _, b := range next.blocks {
+		if b.kind != "tool_result" {
+			late = true
+			continue
+		}
+		id := b.text("tool_use_id")
+		done, called := answered[id]
+		switch {
+		case !called:
+			return reject("SA-02", "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", b.at, id)
+		case done:
+			return reject("SA-03", "%s: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", b.at, id)
+		}
+		answered[id] = !late
+	}
+	var open []string
+	for _, id := range c.ids {
+		if !answered[id] {
+			open = append(open, id)
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	return reject("SA-01", reply.UnansweredToolUses, c.from.last, strings.Join(open, ", "))
+}
+
+// unfinished rejects a call that the provider ran, without its result. The last message
+// may have one, if it was paused, and so may a call that calls tools itself.
+func unfinished(scripts []mergedMessage) *Error {
+	done := map[string]bool{}
+	for _, t := range scripts {
+		for _, b := range t.blocks {
+			done[b.text("tool_use_id")] = true
+			done[b.get("caller").get("tool_id").text()] = true
+		}
+	}
+	for i, t := range scripts {
+		for _, b := range t.blocks {
+			if id := b.text("id"); b.kind == "server_tool_use" && !done[id] && i < len(scripts)-1 {
+				name := b.text("name")
+				at, _, _ := strings.Cut(b.at, ".content")
+				return reject("SA-19", "%s: `%s` tool use with id %s was found without a corresponding `%s_tool_result` block", at, name, id, name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package strict
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// Both protocols of OpenAI share these checks. The provider writes some params with a
+// dot before the index (messages.[1]).
+
+func unknownOpenAI(in Request, model string) *Error {
+	if !in.unknownModel(model) {
+		return nil
+	}
+	e := reject("SO-16", "The model `%s` does not exist or you do not have access to it.", model).at("", "model_not_found")
+	e.Status = http.StatusNotFound
+	return e
+}
+
+func emptyArray(id, param string) *Error {
+	return reject(id, "Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", param).at(param, "empty_array")
+}
+
+func missingParameter(id, param string) *Error {
+	return reject(id, "Missing required parameter: '%s'.", param).at(param, "missing_required_parameter")
+}
+
+func tooLong(id, param, text string, limit int) *Error {
+	n := utf8.RuneCountInString(text)
+	if n <= limit {
+		return nil
+	}
+	return reject(id, "Invalid '%s': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", param, limit, n).at(param, "string_above_max_length")
+}
+
+const maxNameLength = 64
+
+func checkName(id, param, name string) *Error {
+	if !protocol.IsName(name) {
+		return reject(id, "Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param).at(param, "invalid_value")
+	}
+	return tooLong("", param, name, maxNameLength)
+}
+
+func checkCalledName(id, param, name string) *Error {
+	if name == "" {
+		return reject(id, "Invalid '%s': empty string. Expected a string with minimum length 1, but got an empty string instead.", param).at(param, "empty_string")
+	}
+	return checkName("", param, name)
+}
+
+func onlyWithTools(id string, body object, key string) *Error {
+	if body.get("tools").isSet() || !body.get(key).isSet() {
+		return nil
+	}
+	return reject(id, "Invalid value for '%s': '%s' is only allowed when 'tools' are specified.", key, key).at(key, "")
+}
+
+func checkFunction(id, param, name string, schema value, strict bool) *Error {
+	problem := schemaProblem(schema, strict)
+	if problem == "" {
+		return nil
+	}
+	return reject(id, "Invalid schema for function '%s': %s", name, problem).at(param, "invalid_function_parameters")
+}
+
+// schemaProblem returns the error in a schema; empty means none. The top of a schema is
+// an object with properties.
+func schemaProblem(schema value, strict bool) string {
+	if !schema.isSet() {
+		return ""
+	}
+	top := schema.object()
+	switch kind := top.get("type"); {
+	case kind.text() != "object":
+		return fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kindOf(kind))
+	case strict:
+		return strictProblem(schema, nil)
+	case !top.get("properties").isSet():
+		return "In context=(), object schema missing properties."
+	}
+	return ""
+}
+
+func kindOf(kind value) string {
+	if !kind.isSet() {
+		return `"None"`
+	}
+	return string(kind)
+}
+
+// maxDepth limits how deep schemas are checked.
+const maxDepth = 32
+
+// strictProblem returns the violation of the rules of strict: true, with its path; empty
+// means none. An object must list all properties as required and allow no others
+// ("Structured model outputs", OpenAI).
+func strictProblem(schema value, path []string) string {
+	if len(path) > maxDepth {
+		return "In context=" + inContext(path[:maxDepth]) + ", the schema is nested too deeply."
+	}
+	o := schema.object()
+	for _, m := range o {
+		switch m.key {
+		case "oneOf", "allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties":
+			return fmt.Sprintf("In context=%s, '%s' is not permitted.", inContext(path), m.key)
+		}
+	}
+	properties := o.get("properties")
+	if strings.Contains(string(o.get("type")), `"object"`) || properties.isSet() {
+		if o.get("additionalProperties") != "false" {
+			return "In context=" + inContext(path) + ", 'additionalProperties' is required to be supplied and to be false."
+		}
+		if missing, ok := unrequired(properties, o.get("required")); !ok {
+			return fmt.Sprintf("In context=%s, 'required' is required to be supplied and to be an array including every key in properties. Missing '%s'.", inContext(path), missing)
+		}
+	}
+	return strictBelow(o, path)
+}
+
+func strictBelow(o object, path []string) string {
+	for _, m := range o {
+		switch m.key {
+		case "properties", "$defs", "definitions":
+			for _, p := range m.object() {
+				if problem := strictProblem(p.value, append(path[:len(path):len(path)], m.key, p.key)); problem != "" {
+					return problem
+				}
+			}
+		case "items":
+			if problem := strictProblem(m.value, append(path[:len(path):len(path)], m.key)); problem != "" {
+				return problem
+			}
+		case "anyOf":
+			for i, s := range m.elements() {
+				if problem := strictProblem(s, append(path[:len(path):len(path)], m.key, fmt.Sprint(i))); problem != "" {
+					return problem
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// unrequired returns a property that is not required; ok is true if there is none.
+func unrequired(properties, required value) (name string, ok bool) {
+	asArray := map[string]bool{}
+	for _, r := range required.elements() {
+		asArray[r.text()] = true
+	}
+	for _, p := range properties.object() {
+		if !asArray[p.key] {
+			return p.key, false
+		}
+	}
+	return "", true
+}
+
+// inContext formats a path as the provider does: (), ('items',), ('properties', 'a').
+func inContext(path []string) string {
+	quoted := make([]string, len(path))
+	for i, p := range path {
+		quoted[i] = "'" + p + "'"
+	}
+	text := strings.Join(quoted, ", ")
+	if len(path) == 1 {
+		text += ","
+	}
+	return "(" + text + ")"
+}
+
+// formatPlace contains the names that a protocol gives to the response format.
+type formatPlace struct {
+	path   string
+	named  string // of the object with the name and the schema
+	schema string // the param of an error in a schema
+	code   string
+}
+
+var (
+	chatFormat      = formatPlace{"response_format", "response_format.json_schema", "response_format", ""}
+	responsesFormat = formatPlace{"text.format", "text.format", "text.format.schema", "invalid_json_schema"}
+)
+
+func checkFormat(format, named value, at formatPlace) *Error {
+	if !format.isSet() {
+		return nil
+	}
+	name := named.get("name").text()
+	switch kind := format.get("type").text(); {
+	case kind == "":
+		return missingParameter("", at.path+".type")
+	case kind == "text", kind == "json_object":
+		return nil
+	case kind != "json_schema":
+		return reject("", "Invalid value: '%s'. Supported values are: 'json_object', 'json_schema', and 'text'.", kind).at(at.path+".type", "invalid_value")
+	case !named.isSet():
+		return missingParameter("", at.named)
+	case name == "":
+		return missingParameter("", at.named+".name")
+	case named.get("strict") != "true":
+		return nil
+	}
+	if problem := schemaProblem(named.get("schema"), true); problem != "" {
+		return reject("", "Invalid schema for response_format '%s': %s", name, problem).at(at.schema, at.code)
+	}
+	return nil
+}

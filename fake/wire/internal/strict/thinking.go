@@ -1,0 +1,191 @@
+package strict
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/llm"
+)
+
+// checkThinking rejects thinking that is changed, missing or disabled. Mode is the type
+// of the request's thinking.
+func (p *scripted) thinking(mode string, history []message) *Error {
+	scripts := merge(history)
+	last := -1
+	for i, t := range scripts {
+		if t.role == "assistant" {
+			last = i
+		}
+	}
+	for i, t := range scripts {
+		for j := range t.blocks {
+			if e := p.checkUnchanged(t, j, i == last); e != nil {
+				return e
+			}
+		}
+	}
+	if last < 0 || !isOpen(scripts, last) {
+		return nil
+	}
+	switch mode {
+	case "enabled":
+		return checkStart(scripts, last)
+	case "adaptive":
+		return nil
+	}
+	return p.checkDisabled(scripts[last], mode == "disabled")
+}
+
+// isOpen reports whether only results follow the assistant's message.
+func isOpen(scripts []mergedMessage, last int) bool {
+	return last == len(scripts)-1 || scripts[last+1].has("tool_result")
+}
+
+func checkStart(scripts []mergedMessage, last int) *Error {
+	if !scripts[last].has("tool_use") {
+		return nil
+	}
+	first := last // where the response began, before calls and results
+	for first >= 2 && scripts[first-1].has("tool_result") {
+		first -= 2
+	}
+	for _, i := range []int{first, last} {
+		if len(scripts[i].blocks) > 0 && isThought(scripts[i].blocks[0].kind) {
+			return nil
+		}
+	}
+	b := scripts[last].blocks[0]
+	return reject("SA-15", "%s.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", //nolint:misspell // so spelt
+		b.at, b.kind)
+}
+
+// checkDisabled rejects thinking where the request disables it. If the request has no
+// mode, it accepts the thinking of the script.
+func (p *scripted) checkDisabled(t mergedMessage, off bool) *Error {
+	for _, b := range t.blocks {
+		if isThought(b.kind) && (off || !p.scripted(b)) {
+			return reject("SA-16", "%s: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`.", b.at)
+		}
+	}
+	return nil
+}
+
+func (p *scripted) scripted(b block) bool {
+	like := func(own thought) bool {
+		return own.text == b.text("thinking") && own.signature == b.text("signature") && own.data == b.text("data")
+	}
+	if slices.ContainsFunc(p.thoughts(), like) {
+		return true
+	}
+	for session := range p.Config.Script.Sessions {
+		other := scripted{Request: p.Request, session: session}
+		if slices.ContainsFunc(other.thoughts(), like) {
+			return true
+		}
+	}
+	return false
+}
+
+func isThought(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
+
+// checkUnchanged rejects thinking of this session that was changed. It accepts unknown
+// thinking, unless the server generated its signature.
+func (p *scripted) checkUnchanged(t mergedMessage, j int, last bool) *Error {
+	b := t.blocks[j]
+	if b.kind != "thinking" {
+		return nil
+	}
+	text, sign := b.text("thinking"), b.text("signature")
+	var same, placed, otherText, otherSign bool
+	for _, own := range p.thoughts() {
+		switch {
+		case own.text == text && own.signature == sign:
+			same = true
+			placed = placed || own.after == t.kindBefore(j)
+		case own.signature == sign && sign != "":
+			otherText = true
+		case own.text == text && text != "":
+			otherSign = true
+		}
+	}
+	switch {
+	case same && (placed || !last):
+		return nil
+	case same, otherText && last:
+		return reject("SA-14", "%s: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", b.at)
+	case otherText, otherSign, reply.IsSignature(sign) && sign != reply.Signature(text):
+		return reject("SA-13", "%s: Invalid `signature` in `thinking` block", b.at)
+	}
+	return nil
+}
+
+func (t mergedMessage) kindBefore(j int) string {
+	if j == 0 || t.blocks[j-1].message != t.blocks[j].message {
+		return ""
+	}
+	return t.blocks[j-1].kind
+}
+
+type thought struct {
+	text, signature string
+	data            string
+	after           string // the kind of the block before it; empty if it is the first
+}
+
+func (p *scripted) thoughts() []thought {
+	if p.message != nil {
+		return p.message
+	}
+	p.message = []thought{}
+	for at := range p.places(p.session) {
+		after := ""
+		for _, part := range p.answered(at) {
+			kind := blockKind(part)
+			if r, ok := part.(llm.Reasoning); ok {
+				o := value(r.Opaque).object()
+				p.message = append(p.message, thought{r.Text, o.get("signature").text(), o.get("data").text(), after})
+			}
+			after = kind
+		}
+	}
+	return p.message
+}
+
+// parts returns the parts of a response as a client decodes them; none if it fails. It
+// uses the second attempt, because quirks of first attempts only let them fail.
+func (p *scripted) answered(at fake.Place) []llm.Part {
+	t, _ := p.mergedMessage(at)
+	at.Attempt = max(at.Attempt, 2)
+	asked := &llm.Request{} // whatever the messages are
+	if p.Decoded != nil {
+		asked.Model, asked.ResponseMode = p.Decoded.Model, p.Decoded.ResponseMode
+	}
+	a := &reply.Response{Endpoint: p.Endpoint, Key: reply.Key{Place: at}, Request: asked, Script: t}
+	r := p.Config.Render(a)
+	m, _ := a.Message(r)
+	return m.Parts
+}
+
+func blockKind(part llm.Part) string {
+	kindOf := func(opaque json.RawMessage, usual string) string {
+		if kind := value(opaque).get("type").text(); kind != "" {
+			return kind
+		}
+		return usual
+	}
+	switch part := part.(type) {
+	case llm.Reasoning:
+		return kindOf(part.Opaque, "thinking")
+	case llm.ToolCall:
+		if part.ProviderExecuted {
+			return kindOf(part.Opaque, "server_tool_use")
+		}
+		return "tool_use"
+	case llm.Unknown:
+		return part.Kind
+	case llm.Text, llm.Media, llm.ToolResult:
+	}
+	return "text"
+}
