@@ -294,7 +294,7 @@ func TestResultsInATurn(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s, %s (-want +got):\n%s", who, name, diff)
 			}
-			if c.warns > 0 && !strings.Contains(warned[0].Message, `which is no call that the provider ran; it was dropped`) {
+			if c.warns > 0 && !strings.Contains(warned[0].Message, `the provider executed no call with this id`) {
 				t.Errorf("%s, %s: got %q", who, name, warned[0].Message)
 			}
 		}

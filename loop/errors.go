@@ -117,9 +117,9 @@ func describe(err error) (e trace.Error) {
 	return e
 }
 
-// stopCause says why a run that fails with err ends.
-func stopCause(err error) (cause trace.Reason) {
-	cause = trace.ReasonError
+// stopReason says why a run that fails with err ends.
+func stopReason(err error) (reason trace.Reason) {
+	reason = trace.ReasonError
 	defer func() { _ = recover() }() // as in describe
 	_, isPolicy := errors.AsType[*MiddlewareError](err)
 	switch {
@@ -135,17 +135,17 @@ func stopCause(err error) (cause trace.Reason) {
 	return trace.ReasonError
 }
 
-// stopCause is stopCause, where the run's context may have been ended with an error of
+// stopReason is stopReason, where the run's context may have been ended with an error of
 // the caller's own, and where a model may have ended one of its own.
-func (r *run) stopCause(err error) trace.Reason {
-	cause := stopCause(err)
+func (r *run) stopReason(err error) trace.Reason {
+	reason := stopReason(err)
 	switch {
-	case cause == trace.ReasonError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)):
-		return stopCause(r.ctx.Err())
-	case r.ctx.Err() == nil && (cause == trace.ReasonCancel || cause == trace.ReasonDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
+	case reason == trace.ReasonError && r.life.ctx.Err() != nil && is(err, context.Cause(r.life.ctx)):
+		return stopReason(r.life.ctx.Err())
+	case r.life.ctx.Err() == nil && (reason == trace.ReasonCancel || reason == trace.ReasonDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
 		return trace.ReasonError
 	}
-	return cause
+	return reason
 }
 
 // is is errors.Is of errors whose methods may panic.

@@ -1,12 +1,38 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 )
+
+// options are the policies that the Config's own fields stand for, in the order
+// of the canonical step: what is looked at before a step (deadline, budget, cap
+// at the top), what goes around calls, what is looked at after a step (guard,
+// cap at the bottom, stop conditions).
+func (c *Config) options() []Middleware {
+	var list []Middleware
+	add := func(on bool, p Middleware) {
+		if on {
+			list = append(list, p)
+		}
+	}
+	add(c.Deadline > 0, deadlinePolicy(c.Deadline))
+	add(c.TokenBudget > 0, budgetPolicy(c.TokenBudget))
+	add(c.StepLimitCheck == CheckBeforeStep, limitBeforeStep(c.MaxSteps, c.OnStepLimit))
+	add(c.Retry.Max > 0, c.Retry.policy())
+	add(c.DuplicateStep == DuplicateSkip, duplicatePolicy(c.MaxDuplicateSteps))
+	add(c.ToolTimeout > 0, timeoutPolicy(c.ToolTimeout))
+	add(c.MaxConsecutiveToolErrors > 0, guardPolicy(c.MaxConsecutiveToolErrors, c.ResetByAbsence))
+	add(c.StepLimitCheck == CheckAfterStep, limitAfterStep(c.MaxSteps, c.OnStepLimit))
+	add(len(c.StopWhen) > 0, stopPolicy(c.StopWhen))
+	return list
+}
 
 // deadlinePolicy ends the run's context after d; see Config.DeadlineReturns for
 // what becomes of the run.
@@ -31,7 +57,7 @@ func deadlinePolicy(d time.Duration) Middleware {
 func budgetPolicy(budget int64) Middleware {
 	return Middleware{Name: "token_budget", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
-			if !s.run.spent() {
+			if !s.run.caller.budgetSpent() {
 				return Decision{}, nil
 			}
 			return Decision{Action: trace.Stop, Reason: trace.ReasonBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}, nil
@@ -39,33 +65,29 @@ func budgetPolicy(budget int64) Middleware {
 	}}
 }
 
-// spent reports whether the token budget is spent, so that no model call may
-// start.
-func (r *run) spent() bool { return r.cfg.TokenBudget > 0 && r.usage.Total() >= r.cfg.TokenBudget }
-
-func capTopPolicy(limit int, on OnStepLimit) Middleware {
+func limitBeforeStep(limit int, on OnStepLimit) Middleware {
 	return Middleware{Name: "max_steps", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
 			if s.Step < limit {
 				return Decision{}, nil
 			}
-			return capDecision(limit, on), nil
+			return stepLimitDecision(limit, on), nil
 		}}
 	}}
 }
 
-func capBottomPolicy(limit int, on OnStepLimit) Middleware {
+func limitAfterStep(limit int, on OnStepLimit) Middleware {
 	return Middleware{Name: "max_steps", New: func(RunInfo) Hooks {
 		return Hooks{AfterStep: func(_ context.Context, s *StepInfo, _ *Step) (Decision, error) {
 			if s.Step+1 < limit {
 				return Decision{}, nil
 			}
-			return capDecision(limit, on), nil
+			return stepLimitDecision(limit, on), nil
 		}}
 	}}
 }
 
-func capDecision(limit int, on OnStepLimit) Decision {
+func stepLimitDecision(limit int, on OnStepLimit) Decision {
 	d := Decision{Action: trace.Stop, Reason: trace.ReasonMaxSteps, Note: fmt.Sprintf("max_steps=%d", limit)}
 	switch on {
 	case StepLimitForceFinal:
@@ -75,4 +97,134 @@ func capDecision(limit int, on OnStepLimit) Decision {
 	case StepLimitReturn:
 	}
 	return d
+}
+
+// timeoutPolicy ends the context of each tool after d. The tool is told and
+// waited for; what it returns after that is an error result. The time left is
+// not part of the result's text, so that a repeat gives the same one.
+func timeoutPolicy(d time.Duration) Middleware {
+	return Middleware{Name: "tool_timeout", New: func(info RunInfo) Hooks {
+		return Hooks{WrapTool: func(next ToolFunc) ToolFunc {
+			return func(ctx context.Context, call Call) (Output, error) {
+				ctx, stop := info.Clock.WithTimeout(ctx, d, ErrToolTimeout)
+				defer stop()
+				out, err := next(ctx, call)
+				if context.Cause(ctx) == ErrToolTimeout { //nolint:errorlint // exactly this context's own end
+					return Output{}, fmt.Errorf("%w (%v)", ErrToolTimeout, d)
+				}
+				return out, err
+			}
+		}}
+	}}
+}
+
+// duplicatePolicy answers the calls of a step with a note where they are the
+// calls of the step before once more: the same tools as often with the same arguments,
+// in whatever order. After so many such steps in a row it forces the last answer, if
+// most is above 0.
+func duplicatePolicy(most int) Middleware {
+	return Middleware{Name: "duplicate_round", New: func(RunInfo) Hooks {
+		type key struct{ name, args string }
+		var last []key // of the step at, which is any but the one before where that had no calls
+		var at int
+		row := 0 // duplicates on end
+		h := Hooks{BeforeTools: func(_ context.Context, s *StepInfo, calls []*PlannedCall) (Decision, error) {
+			if s.Step != at+1 {
+				last = nil
+			}
+			at = s.Step
+			now := make([]key, len(calls))
+			for i, p := range calls {
+				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Arguments)}
+			}
+			slices.SortFunc(now, func(a, b key) int {
+				return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.args, b.args))
+			})
+			if row++; !slices.Equal(now, last) {
+				row = 0
+			} else {
+				for _, p := range calls {
+					if p.Output == nil {
+						p.Reason = trace.SkipDuplicate
+						note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
+						p.Output = &note
+					}
+				}
+			}
+			last = now
+			return Decision{}, nil
+		}}
+		if most > 0 {
+			h.AfterStep = func(context.Context, *StepInfo, *Step) (Decision, error) {
+				if row < most {
+					return Decision{}, nil
+				}
+				return Decision{Action: trace.ForceFinal, Reason: trace.ReasonMiddleware, Note: fmt.Sprintf("the same calls %d times in a row", row+1)}, nil
+			}
+		}
+		return h
+	}}
+}
+
+// guardPolicy is the runaway guard: it stops the run when the same tool has
+// failed in limit consecutive steps. Several failures in one step count once,
+// and a success in a step resets the tool's count, whatever else it did there.
+// With absence, a step that does not call the tool resets it as well.
+func guardPolicy(limit int, absence bool) Middleware {
+	return Middleware{Name: "same_tool_errors", New: func(RunInfo) Hooks {
+		var rows map[string]row // by tool
+		return Hooks{AfterStep: func(_ context.Context, _ *StepInfo, step *Step) (Decision, error) {
+			if rows == nil && !step.failed {
+				return Decision{}, nil
+			}
+			failed, fine := outcomes(step)
+			if rows == nil {
+				rows = map[string]row{}
+			}
+			for name := range fine {
+				delete(rows, name)
+			}
+			var tripped string
+			for _, c := range step.Calls { // in call order, for one answer
+				if !failed[c.Name] || fine[c.Name] {
+					continue
+				}
+				failed[c.Name] = false
+				r := rows[c.Name]
+				if absence && r.last != step.Index-1 {
+					r.n = 0
+				}
+				r.n, r.last = r.n+1, step.Index
+				rows[c.Name] = r
+				if r.n >= limit && tripped == "" {
+					tripped = c.Name
+				}
+			}
+			if tripped == "" {
+				return Decision{}, nil
+			}
+			return Decision{Action: trace.Stop, Reason: trace.ReasonRunawayGuard, Note: fmt.Sprintf("%s failed in %d steps in a row", tripped, limit)}, nil
+		}}
+	}}
+}
+
+// row is the steps in a row in which a tool has failed. Steps without calls are not
+// seen here, so their indexes tell whether one lies between.
+type row struct{ n, last int }
+
+// outcomes tells which tools failed in a step and which succeeded. A call that
+// was denied, skipped or cancelled did neither.
+func outcomes(step *Step) (failed, fine map[string]bool) {
+	failed, fine = map[string]bool{}, map[string]bool{}
+	for i, r := range step.Results {
+		switch name := step.Calls[i].Name; {
+		case !r.IsError:
+			if step.marks[i]&markRan != 0 {
+				fine[name] = true
+			}
+		case step.marks[i]&markCounts != 0:
+			failed[name] = true
+		}
+	}
+	return failed, fine
 }

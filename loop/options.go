@@ -100,10 +100,10 @@ func (c *Config) declare() trace.Options {
 	opt("cap_at", string(c.StepLimitCheck))
 	opt("on_cap", string(c.OnStepLimit))
 	opt("stop_when", stopNames(c.StopWhen))
-	if width := c.width(); width < 0 {
+	if limit := c.concurrency(); limit < 0 {
 		add("concurrency", "unbounded")
 	} else {
-		add("concurrency", strconv.Itoa(width))
+		add("concurrency", strconv.Itoa(limit))
 	}
 	num("same_tool_error_stop", int64(max(c.MaxConsecutiveToolErrors, 0)))
 	if c.ResetByAbsence {
@@ -146,9 +146,9 @@ func (c *Config) declare() trace.Options {
 	return o
 }
 
-// width is the concurrency cap, with one at a time where the model was asked
+// concurrency is the concurrency cap, with one at a time where the model was asked
 // for one call a turn: whoever asks so does not want calls to overlap.
-func (c *Config) width() int {
+func (c *Config) concurrency() int {
 	if p := c.Settings.ParallelToolCalls; p != nil && !*p {
 		return 1
 	}

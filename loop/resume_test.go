@@ -106,9 +106,9 @@ func TestResumeErrors(t *testing.T) {
 	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}
 	asked := llm.Assistant(call)
 	for want, in := range map[string]loop.Input{
-		"loop: Input.Messages[1]: there is no call without a result to resume; leave Input.Resume out": {
+		"loop: Input.Messages[1]: no call without a result to resume; leave Input.Resume out": {
 			Messages: []llm.Message{llm.User("go"), llm.Assistant(llm.Text{Text: "x"})}},
-		"loop: Input.Messages[3].Parts[0]: the call has the id \"c1\", which is none or an earlier call's; give it one of its own": {
+		"loop: Input.Messages[3].Parts[0]: the call id \"c1\" is empty or belongs to an earlier call; give the call an id of its own": {
 			Messages: []llm.Message{llm.User("go"), asked, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a"}), asked}},
 		"loop: Input.Messages[3]: the call \"c2\" has no result directly after it; append a tool message with one result for each call": {
 			Messages: []llm.Message{llm.User("go"), asked}, Resume: &loop.Resume{Then: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"})}}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/stall"
 )
 
 // Retry is how failed model calls are tried again. Only a failure that may pass
@@ -73,8 +74,8 @@ func Retryable(err error) bool {
 	return ok && api.Retryable || errors.Is(err, ErrStalled)
 }
 
-// may asks On. An error or an On that panics is not retried.
-func (r *Retry) may(err error) (retryable bool) {
+// allows calls On. An error or an On that panics is not retried.
+func (r *Retry) allows(err error) (retryable bool) {
 	defer func() {
 		if recover() != nil {
 			retryable = false
@@ -85,16 +86,16 @@ func (r *Retry) may(err error) (retryable bool) {
 
 func (r Retry) policy() Middleware {
 	return Middleware{Name: "retry", New: func(info RunInfo) Hooks {
-		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.around(next, info.Rand) }}
+		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.wrap(next, info.Rand) }}
 	}}
 }
 
-// around is a model call that is tried again.
-func (r Retry) around(next ModelFunc, random func() float64) ModelFunc {
+// wrap returns a model call with retries.
+func (r Retry) wrap(next ModelFunc, random func() float64) ModelFunc {
 	return func(ctx context.Context, call *ModelCall) (*llm.Response, error) {
 		for n := 1; ; n++ {
 			turn, err := next(ctx, call)
-			if err == nil || !call.again || ctx.Err() != nil || call.run.spent() {
+			if err == nil || !call.retryable || ctx.Err() != nil || call.run.caller.budgetSpent() {
 				return turn, err
 			}
 			call.wait = r.wait(n, random)
@@ -110,4 +111,12 @@ func (r Retry) wait(n int, random func() float64) time.Duration {
 		f *= 1 - r.Jitter*random()
 	}
 	return time.Duration(min(f, float64(r.MaxWait)))
+}
+
+// withStallTimeout returns a model whose calls fail after StallTimeout without events.
+func (c *Config) withStallTimeout(m llm.Model) llm.Model {
+	if c.StallTimeout == 0 {
+		return m
+	}
+	return &stall.Model{Model: m, Clock: c.Clock, Limit: c.StallTimeout, Err: ErrStalled}
 }

@@ -102,8 +102,7 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	r := &Run{done: make(chan struct{})}
 	r.exec = func(yield func(trace.Event, error) bool) {
 		in := a.name(ctx, in)
-		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield), stop: &r.stop}
-		k.recorded = k.rec.on()
+		k := newRun(a, in, newRecorder(a, in, yield), &r.stop)
 		defer func() {
 			v := recover()
 			r.res, r.err, r.last = &k.res, k.err, k.rec.last
@@ -154,15 +153,6 @@ func (r *Run) Wait() (*Result, error) {
 // before its first one. The step's model call and its tools come to their end; a
 // context ends them sooner. It may be called at any time, by anybody.
 func (r *Run) Stop() { r.stop.Store(true) }
-
-// stopAsked reports whether the run is to stop, and records that it does.
-func (r *run) stopAsked(step int) bool {
-	if !r.stop.Load() {
-		return false
-	}
-	r.decide(step, Decision{Action: trace.Stop, Reason: trace.ReasonStopped}, "", true)
-	return true
-}
 
 // contain makes a panic an error; it is deferred. The name of the place is put
 // together only when it is needed.

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/arguments"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -30,8 +30,7 @@ type Tool struct {
 	// error it returns, or a panic, becomes an error result that the model sees.
 	Run ToolFunc
 
-	schema *jsonschema.Resolved
-	shape  *shape // nil if the schema is no plain one
+	schema *arguments.Schema // nil accepts any object
 }
 
 // ToolFunc runs one call.
@@ -47,7 +46,7 @@ type Call struct {
 	// Index is the call's place among the calls of its turn, from 0.
 	Index int
 
-	planned *planned
+	planned *plannedCall
 }
 
 // Output is what a tool gives back.
@@ -61,13 +60,11 @@ func TextOutput(text string) Output { return Output{Content: []llm.Part{llm.Text
 
 // JSONOutput is an Output of a value's JSON, without HTML escaping.
 func JSONOutput(v any) (Output, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := arguments.Encode(v)
+	if err != nil {
 		return Output{}, fmt.Errorf("encoding the tool's result: %w", err)
 	}
-	return TextOutput(strings.TrimSuffix(b.String(), "\n")), nil
+	return TextOutput(text), nil
 }
 
 // NewTool makes a Go function a tool. The schema of its arguments is inferred
@@ -86,13 +83,13 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 	if err != nil {
 		return Tool{}, fmt.Errorf("loop: the tool %q: %w", name, err)
 	}
-	fast := newDecoder(reflect.TypeFor[In]())
+	fast := arguments.NewDecoder(reflect.TypeFor[In]())
 	return RawTool(name, description, raw, func(ctx context.Context, call Call) (Output, error) {
-		in, err := decodeArgs[In](fast, call.Arguments)
+		in, err := arguments.Decode[In](fast, call.Arguments)
 		if err != nil {
 			return Output{}, fmt.Errorf("reading the arguments: %w", err)
 		}
-		out, err := fn(&callContext{ctx, call}, in)
+		out, err := fn(&callContext{ctx, call, true}, in)
 		if err != nil {
 			return Output{}, err
 		}
@@ -134,18 +131,11 @@ func (t *Tool) resolve() error {
 	if t.Parameters == nil || t.schema != nil {
 		return nil
 	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(t.Parameters, &s); err != nil {
-		return fmt.Errorf("the tool %q: its parameters are not a JSON Schema: %w", t.Name, err)
-	}
-	if s.Type != "object" {
-		return fmt.Errorf("the tool %q: its parameters must have \"type\": \"object\"", t.Name)
-	}
-	r, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	s, err := arguments.ParseSchema(t.Parameters)
 	if err != nil {
-		return fmt.Errorf("the tool %q: its parameters: %w", t.Name, err)
+		return fmt.Errorf("the tool %q: %w", t.Name, err)
 	}
-	t.schema, t.shape = r, newShape(&s)
+	t.schema = s
 	return nil
 }
 
@@ -160,23 +150,27 @@ func (t *Tool) definition() llm.Tool {
 	return llm.Tool{Name: t.Name, Description: t.Description, Parameters: p, Strict: t.Strict}
 }
 
-// toolSet holds tools in the order in which they were declared.
+// toolSet is a list of tools in the order of their declaration.
 type toolSet struct {
 	list  []Tool
 	index map[string]int
+	defs  []llm.Tool       // what the model gets
+	info  []trace.ToolInfo // what the trace declares
 }
 
-func newToolSet(tools []Tool) (toolSet, error) {
-	s := toolSet{list: slices.Clone(tools), index: make(map[string]int, len(tools))}
+func newToolSet(tools []Tool) (*toolSet, error) {
+	s := &toolSet{list: slices.Clone(tools), index: make(map[string]int, len(tools)), defs: make([]llm.Tool, len(tools))}
 	for i := range s.list {
 		t := &s.list[i]
 		if err := t.resolve(); err != nil {
-			return toolSet{}, err
+			return nil, err
 		}
-		if _, twice := s.index[t.Name]; twice {
-			return toolSet{}, fmt.Errorf("two tools have the name %q", t.Name)
+		if _, duplicate := s.index[t.Name]; duplicate {
+			return nil, fmt.Errorf("two tools have the name %q", t.Name)
 		}
 		s.index[t.Name] = i
+		s.defs[i] = t.definition()
+		s.info = append(s.info, trace.ToolInfo{Name: t.Name, Client: t.Run == nil})
 	}
 	return s, nil
 }
@@ -187,22 +181,6 @@ func (s *toolSet) lookup(name string) *Tool {
 		return nil
 	}
 	return &s.list[i]
-}
-
-func (s *toolSet) definitions() []llm.Tool {
-	defs := make([]llm.Tool, len(s.list))
-	for i := range s.list {
-		defs[i] = s.list[i].definition()
-	}
-	return defs
-}
-
-func (s *toolSet) info() []trace.ToolInfo {
-	var info []trace.ToolInfo
-	for _, t := range s.list {
-		info = append(info, trace.ToolInfo{Name: t.Name, Client: t.Run == nil})
-	}
-	return info
 }
 
 // names lists the tools for an error text.
