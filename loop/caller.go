@@ -36,6 +36,7 @@ type caller struct {
 	stream   stream
 	take     func(llm.Event, error) bool // stream.take, made once
 	attempts []attempts                  // of the step
+	memory   ModelCall                   // of the step
 	active   *ModelCall                  // under way
 	usage    llm.Usage
 
@@ -49,8 +50,12 @@ type caller struct {
 func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 	r := c.run
 	c.accepted, c.given, c.attempts = nil, nil, c.attempts[:0]
-	s.call = ModelCall{Request: s.Request, Model: s.Model, Step: r.step, run: r}
-	response, err := c.callWrapped(&s.call)
+	call := &c.memory
+	if len(r.hooks.wrappers) > 0 { // a hook may keep it
+		call = new(ModelCall)
+	}
+	*call = ModelCall{Request: s.Request, Model: s.Model, Step: r.step, run: r}
+	response, err := c.callWrapped(call)
 	switch {
 	case err != nil:
 		r.res.Partial = response

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,9 +23,9 @@ type named[F any] struct {
 // chain is the hooks of a run, in the order of their calls.
 type chain struct {
 	start       []named[func(context.Context) (context.Context, error)]
-	beforeStep  []named[func(context.Context, *StepInfo) (Decision, error)]
+	beforeStep  []named[func(context.Context, *StepInfo) (StepChange, error)]
 	afterModel  []named[func(context.Context, *StepInfo, *llm.Response) (Decision, error)]
-	beforeTools []named[func(context.Context, *StepInfo, []*PlannedCall) (Decision, error)]
+	beforeTools []named[func(context.Context, *StepInfo, []PlannedCall) ([]CallDecision, Decision, error)]
 	afterStep   []named[func(context.Context, *StepInfo, *Step) (Decision, error)]
 	end         []named[func(context.Context, *Result) error]
 	wrapModel   []func(ModelFunc) ModelFunc
@@ -95,33 +96,39 @@ func (c *chain) wrap(h Hooks) {
 func (c *chain) wrapper() string { return cmp.Or(strings.Join(c.wrappers, ", "), "(model wrap)") }
 
 // callHook calls a hook. Its error, or its panic, is the error of the middleware.
-func callHook(middleware string, f func() (Decision, error)) (d Decision, err error) {
+func callHook[T any](middleware string, f func() (T, error)) (result T, err error) {
 	func() {
 		defer contain("the policy ", middleware, &err)
-		d, err = f()
+		result, err = f()
 	}()
 	if err != nil {
-		return Decision{}, &MiddlewareError{middleware, err}
+		return *new(T), &MiddlewareError{middleware, err}
 	}
-	return d, nil
+	return result, nil
+}
+
+// view returns the StepInfo for a hook: a copy, which the hook may keep and change.
+func (s *StepInfo) view(builtin bool) *StepInfo {
+	if builtin {
+		return s
+	}
+	v, req := *s, *s.Request
+	v.Request = &req
+	return &v
 }
 
 // startHooks calls the Start hooks, which may replace the context of the run.
 func (r *run) startHooks() error {
 	for _, h := range r.hooks.start {
-		_, err := callHook(h.middleware, func() (Decision, error) {
-			ctx, err := h.f(r.life.ctx)
-			switch {
-			case ctx == nil || err != nil:
-			case h.builtin:
-				r.life.ctx = ctx
-			default:
-				r.life.link(ctx)
-			}
-			return Decision{}, err
-		})
-		if err != nil {
+		ctx, err := callHook(h.middleware, func() (context.Context, error) { return h.f(r.life.ctx) })
+		switch {
+		case err != nil:
 			return r.fail(trace.NoStep, err)
+		case ctx == nil:
+		case h.builtin:
+			r.life.ctx = ctx
+		default:
+			r.life.link(ctx)
 		}
 	}
 	return nil
@@ -131,27 +138,26 @@ func (r *run) startHooks() error {
 // of the history.
 func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop bool, err error) {
 	for _, h := range r.hooks.beforeStep {
-		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s) })
+		c, err := callHook(h.middleware, func() (StepChange, error) { return h.f(r.life.ctx, s.view(h.builtin)) })
+		if err == nil {
+			err = r.change(s, h.middleware, c)
+		}
 		if err != nil {
 			return nil, true, r.fail(r.openStep, err)
 		}
-		if d.Action == trace.Stop || d.Action == trace.ForceFinal && !r.final() {
-			r.decide(r.openStep, d, h.middleware, h.builtin)
+		if c.Messages != nil {
+			rewrites = append(rewrites, trace.HistoryRewrite{Reason: cmp.Or(c.Note, "middleware"), By: h.middleware})
 		}
-		switch d.Action {
+		if c.Action == trace.Stop || c.Action == trace.ForceFinal && !r.final() {
+			r.decide(r.openStep, c.Decision, h.middleware, h.builtin)
+		}
+		switch c.Action {
 		case trace.Stop:
 			r.closeStep(r.openStep)
-			return nil, true, d.Err
+			return nil, true, c.Err
 		case trace.ForceFinal:
 			r.finalStep = r.step
 		case trace.Continue, trace.End, trace.Suspend:
-		}
-		if d.Messages != nil {
-			if err := checkReplacement(h.middleware, d.Messages); err != nil {
-				return nil, true, r.fail(r.openStep, err)
-			}
-			r.transcript.rewrite(d.Messages)
-			rewrites = append(rewrites, trace.HistoryRewrite{Reason: cmp.Or(d.Note, "middleware"), By: h.middleware})
 		}
 	}
 	if r.ended(r.openStep) { // a hook may have waited
@@ -159,17 +165,45 @@ func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop boo
 		r.closeStep(r.openStep)
 		return nil, true, err
 	}
-	if s.Request == nil {
-		return nil, true, r.fail(r.openStep, &MiddlewareError{"(before the step)", errors.New("left no StepInfo.Request; change its fields, or put another in its place")})
-	}
 	return rewrites, false, nil
+}
+
+// change applies the change of a BeforeStep hook.
+func (r *run) change(s *StepInfo, middleware string, c StepChange) error {
+	if c.Tools != nil {
+		set, err := newToolSet(c.Tools)
+		if err != nil {
+			return &MiddlewareError{middleware, fmt.Errorf("its tools cannot be used: %w", err)}
+		}
+		r.tools = set
+		r.transcript.base.Tools, s.Request.Tools = set.defs, set.defs
+	}
+	if c.Request != nil {
+		tools := s.Request.Tools
+		*s.Request = *c.Request
+		if c.Tools != nil && c.Request.Tools == nil {
+			s.Request.Tools = tools
+		}
+	}
+	if c.Model != nil {
+		s.Model = c.Model
+	}
+	if c.Messages != nil && c.Action != trace.Stop {
+		if err := checkReplacement(middleware, c.Messages); err != nil {
+			return err
+		}
+		r.transcript.rewrite(c.Messages)
+	}
+	return nil
 }
 
 // afterModel calls the AfterModel hooks. The decision is a stop, or the first one that
 // continues after a response without calls.
 func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCall) (next Decision, by string, err error) {
 	for _, h := range r.hooks.afterModel {
-		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s, shareResponse(response, h.builtin)) })
+		d, err := callHook(h.middleware, func() (Decision, error) {
+			return h.f(r.life.ctx, s.view(h.builtin), shareResponse(response, h.builtin))
+		})
 		switch {
 		case err != nil:
 			return d, "", err
@@ -183,24 +217,24 @@ func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 	return next, by, nil
 }
 
-// beforeTools calls the BeforeTools hooks, and applies what they did to the calls.
+// beforeTools calls the BeforeTools hooks, until one ends the run, and applies what each
+// decided about the calls.
 func (r *run) beforeTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
-	if len(r.hooks.beforeTools) == 0 {
-		return Decision{}, nil
-	}
-	shown, own := make([]*PlannedCall, len(plans)), make([]PlannedCall, len(plans))
-	for i, p := range plans {
-		own[i] = p.PlannedCall
-		shown[i] = &own[i]
-	}
 	for _, h := range r.hooks.beforeTools {
-		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s, slices.Clone(shown)) })
-		s.Step = r.step
-		for i, p := range plans { // a hook cannot change what a call is
-			shown[i].Call, shown[i].Index = p.Call, i
+		var calls []CallDecision
+		d, err := callHook(h.middleware, func() (d Decision, err error) {
+			calls, d, err = h.f(r.life.ctx, s.view(h.builtin), copyCalls(plans))
+			return d, err
+		})
+		for _, c := range calls {
+			if c.Index < 0 || c.Index >= len(plans) {
+				err = cmp.Or(err, error(&MiddlewareError{h.middleware, fmt.Errorf("CallDecision.Index %d: want the Index of one of %d calls", c.Index, len(plans))}))
+			} else if err == nil {
+				r.exec.apply(plans[c.Index], c)
+			}
 		}
 		if err != nil {
-			return d, err
+			return Decision{}, err
 		}
 		if d.Action == trace.Suspend {
 			d.Reason = cmp.Or(d.Reason, trace.ReasonApproval)
@@ -210,18 +244,26 @@ func (r *run) beforeTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
 			return d, nil
 		}
 	}
-	for i, p := range plans {
-		p.PlannedCall = *shown[i]
-		r.exec.recheck(p)
-	}
 	return Decision{}, nil
+}
+
+// copyCalls returns copies of the calls for a hook.
+func copyCalls(plans []*plannedCall) []PlannedCall {
+	calls := make([]PlannedCall, len(plans))
+	for i, p := range plans {
+		calls[i] = p.PlannedCall
+		if out := p.Output; out != nil {
+			calls[i].Output = &Output{slices.Clone(out.Content), out.IsError}
+		}
+	}
+	return calls
 }
 
 // afterStep calls the AfterStep hooks, until one ends the run or forces the final answer.
 func (r *run) afterStep(s *StepInfo) (stop bool, err error) {
 	s.Usage, s.Steps = r.caller.usage, r.log.view()
 	for _, h := range r.hooks.afterStep {
-		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s, s.Steps[len(s.Steps)-1]) })
+		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s.view(h.builtin), s.Steps[len(s.Steps)-1]) })
 		if err != nil {
 			return true, err
 		}
@@ -238,7 +280,7 @@ func (r *run) endHooks(res *Result, err error) error {
 	hooks := r.hooks.end
 	r.hooks.end = nil
 	for _, h := range hooks {
-		_, herr := callHook(h.middleware, func() (Decision, error) { return Decision{}, h.f(r.life.ctx, res) })
+		_, herr := callHook(h.middleware, func() (struct{}, error) { return struct{}{}, h.f(r.life.ctx, res) })
 		err = errors.Join(err, herr)
 	}
 	return err

@@ -27,8 +27,6 @@ var (
 	// ErrModelCallNotAllowed: a policy wanted a model call when none is taken.
 	ErrModelCallNotAllowed = errors.New("a model call of a policy is taken while its WrapModel goes around the step's call, or by StepInfo.Ask in a hook before or after it, and one at a time; " +
 		"do not keep next beyond that, and wait for one call before you make another")
-	// ErrToolsFixed: a policy wanted to change the tools of a step that had begun.
-	ErrToolsFixed = errors.New("the tools of a step are offered in BeforeStep, and not when its model call is under way or over")
 	// ErrIterationStopped: the consumer of Events left before the end. It is a cancel:
 	// errors.Is(err, context.Canceled) holds as well.
 	ErrIterationStopped = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)

@@ -103,8 +103,8 @@ func TestHistoryErrors(t *testing.T) {
 // ofAPolicy runs an agent whose policy gives other messages.
 func ofAPolicy(t *testing.T, name string, messages []llm.Message) (*loop.Result, error) {
 	t.Helper()
-	p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
-		return loop.Decision{Messages: messages}, nil
+	p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+		return loop.StepChange{Decision: loop.Decision{Messages: messages}}, nil
 	}})
 	return held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 }

@@ -35,7 +35,7 @@ type run struct {
 	continued int  // paused responses that were continued
 	hadTools  bool // the run had tools, or a request offered some
 
-	info        StepInfo // memory of the StepInfo; see stepInfo
+	info        StepInfo // of the current step; hooks get copies
 	callsMemory slab.Slab[llm.ToolCall]
 
 	res Result
@@ -185,14 +185,13 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	}
 	r.step = n
 	r.life.enter(phasePreparing)
-	s = r.stepInfo()
+	s = &r.info
 	*s = StepInfo{Step: n, Request: r.transcript.request(), Usage: r.caller.usage, Steps: r.log.view(), run: r}
 	r.caller.attempts = r.caller.attempts[:0]
 	rewrites, stop, err := r.beforeStep(s)
 	if stop || err != nil {
 		return nil, true, err
 	}
-	s.Step = n // a hook may have changed it
 	r.hadTools = r.hadTools || len(s.Request.Tools) > 0
 	r.beginStep()
 	for _, w := range rewrites {
@@ -203,15 +202,6 @@ func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
 	}
 	s.Request.Messages = r.transcript.messages()
 	return s, false, nil
-}
-
-// stepInfo returns the StepInfo of a step. Middleware may keep it, so that each step then
-// has its own.
-func (r *run) stepInfo() *StepInfo {
-	if len(r.cfg.Middleware) == 0 {
-		return &r.info
-	}
-	return new(StepInfo)
 }
 
 // beginStep begins the current step, unless a model call of middleware has begun it.
@@ -373,7 +363,6 @@ func (r *run) settle(s *StepInfo, response *llm.Response, calls []llm.ToolCall, 
 	for _, m := range next.Messages {
 		r.transcript.append(m)
 	}
-	s.Step = r.step // a hook may have changed it
 	step := r.complete(response, calls, plans)
 	if err := r.onStep(step); err != nil {
 		return true, err
@@ -434,7 +423,7 @@ func (r *run) resume() (stop bool, err error) {
 		return true, r.decideEnd(trace.NoStep)
 	}
 	r.step = trace.NoStep
-	s := r.stepInfo()
+	s := &r.info
 	*s = StepInfo{Step: trace.NoStep, Request: &r.transcript.base, run: r}
 	next, plans, err := r.decideCalls(s, &llm.Response{}, conversation.Pending(r.transcript.history))
 	if err != nil {

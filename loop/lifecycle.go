@@ -31,13 +31,12 @@ const (
 	opEvent     operation = 1 << iota // StepInfo.Emit and StepInfo.Warn
 	opCallModel                       // StepInfo.CallModel
 	opNext                            // the inner function of WrapModel
-	opSetTools                        // StepInfo.SetTools
 )
 
 // allowed is the table of the operations that each phase allows.
 var allowed = [...]operation{
 	phaseIdle:         opEvent,
-	phasePreparing:    opEvent | opCallModel | opSetTools,
+	phasePreparing:    opEvent | opCallModel,
 	phaseCalling:      opEvent | opNext,
 	phaseDeciding:     opEvent | opCallModel,
 	phaseRunningTools: 0,

@@ -56,22 +56,23 @@ func deadlinePolicy(d time.Duration) Middleware {
 // forced: it would cost more.
 func budgetPolicy(budget int64) Middleware {
 	return Middleware{Name: "token_budget", New: func(RunInfo) Hooks {
-		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
+		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (StepChange, error) {
 			if !s.run.caller.budgetSpent() {
-				return Decision{}, nil
+				return StepChange{}, nil
 			}
-			return Decision{Action: trace.Stop, Reason: trace.ReasonBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}, nil
+			d := Decision{Action: trace.Stop, Reason: trace.ReasonBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}
+			return StepChange{Decision: d}, nil
 		}}
 	}}
 }
 
 func limitBeforeStep(limit int, on OnStepLimit) Middleware {
 	return Middleware{Name: "max_steps", New: func(RunInfo) Hooks {
-		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (Decision, error) {
+		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (StepChange, error) {
 			if s.Step < limit {
-				return Decision{}, nil
+				return StepChange{}, nil
 			}
-			return stepLimitDecision(limit, on), nil
+			return StepChange{Decision: stepLimitDecision(limit, on)}, nil
 		}}
 	}}
 }
@@ -128,7 +129,7 @@ func duplicatePolicy(most int) Middleware {
 		var last []key // of the step at, which is any but the one before where that had no calls
 		var at int
 		row := 0 // duplicates on end
-		h := Hooks{BeforeTools: func(_ context.Context, s *StepInfo, calls []*PlannedCall) (Decision, error) {
+		h := Hooks{BeforeTools: func(_ context.Context, s *StepInfo, calls []PlannedCall) (skipped []CallDecision, d Decision, err error) {
 			if s.Step != at+1 {
 				last = nil
 			}
@@ -140,19 +141,20 @@ func duplicatePolicy(most int) Middleware {
 			slices.SortFunc(now, func(a, b key) int {
 				return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.args, b.args))
 			})
-			if row++; !slices.Equal(now, last) {
+			duplicate := slices.Equal(now, last)
+			last = now
+			row++
+			if !duplicate {
 				row = 0
-			} else {
-				for _, p := range calls {
-					if p.Output == nil {
-						p.Reason = trace.SkipDuplicate
-						note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
-						p.Output = &note
-					}
+				return nil, Decision{}, nil
+			}
+			note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
+			for _, p := range calls {
+				if p.Output == nil {
+					skipped = append(skipped, CallDecision{Index: p.Index, Output: &note, Reason: trace.SkipDuplicate})
 				}
 			}
-			last = now
-			return Decision{}, nil
+			return skipped, Decision{}, nil
 		}}
 		if most > 0 {
 			h.AfterStep = func(context.Context, *StepInfo, *Step) (Decision, error) {

@@ -1,9 +1,9 @@
 package loop
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -31,9 +31,6 @@ type plannedCall struct {
 	step      int
 	truncated bool // the response ended within it
 	tool      *Tool
-	checked   string  // the Arguments that were accepted; empty if they were not
-	reason    string  // the Reason of that check
-	refusal   *Output // and its Output
 
 	state   atomic.Int32
 	entered atomic.Bool // the tool was entered, or must not be entered any more
@@ -55,7 +52,7 @@ func (x *executor) plan(response *llm.Response, calls []llm.ToolCall) []*planned
 	for i, c := range calls {
 		p := plans[i]
 		p.PlannedCall = PlannedCall{Call: c, Index: i, Arguments: c.Arguments}
-		p.step, p.tool, p.checked, p.context, p.outcome, p.result = x.run.step, nil, "", nil, "", &x.results[i]
+		p.step, p.tool, p.context, p.outcome, p.result = x.run.step, nil, nil, "", &x.results[i]
 		p.truncated = response.FinishReason == llm.FinishLength && i == len(calls)-1
 		p.set(callPlanned)
 		p.entered.Store(false)
@@ -77,36 +74,29 @@ func (x *executor) memory(n int) []*plannedCall {
 	return x.plans[:n:n]
 }
 
-// recheck makes sure that a call that middleware changed can be run, or has an answer,
-// and that its reason says which.
-func (x *executor) recheck(p *plannedCall) {
-	reason := cmp.Or(p.Reason, p.reason)
+// apply puts what a hook decided about a call into effect.
+func (x *executor) apply(p *plannedCall, d CallDecision) {
 	switch {
-	case p.Output != nil && p.Output == p.refusal && p.Output.IsError:
-		p.Reason = reason
-	case p.Output != nil && (reason == p.reason || isRefusal(reason) && !p.Output.IsError):
-		p.Reason = reasonAnswered
-	case p.Output != nil:
-	case p.Reason == ReasonRepair:
-		x.checkRepair(p)
-	case p.checked == "" || p.Arguments != p.checked:
-		p.Reason = reasonEdit
+	case d.Output != nil:
+		out := *d.Output
+		out.Content = slices.Clone(out.Content)
+		p.Output, p.Reason = &out, d.Reason
+		if d.Reason == "" || isRefusal(d.Reason) && !out.IsError {
+			p.Reason = reasonAnswered
+		}
+	case d.Arguments != "" && (p.Output != nil || d.Arguments != p.Arguments):
+		before := p.PlannedCall
+		p.Arguments, p.Output, p.Reason = d.Arguments, nil, reasonEdit
 		x.check(p)
-	default:
-		p.Reason = p.reason
-	}
-}
-
-// checkRepair checks repaired arguments. If they are no better, the call is refused for
-// the arguments that the model sent.
-func (x *executor) checkRepair(p *plannedCall) {
-	reason, refusal := p.reason, p.refusal
-	x.check(p)
-	switch {
-	case p.Output == nil:
-		p.Reason = ReasonRepair
-	case refusal != nil:
-		p.Reason, p.Output = reason, refusal
+		switch {
+		case d.Reason != ReasonRepair:
+		case p.Output == nil:
+			p.Reason = ReasonRepair
+		case before.Output != nil: // no better: the refusal is about what the model sent
+			p.PlannedCall = before
+		}
+	case p.Output != nil && d.Reason != "":
+		p.Reason = d.Reason
 	}
 }
 
@@ -116,55 +106,52 @@ func isRefusal(reason string) bool {
 	return reason == trace.SkipUnknownTool || reason == trace.SkipMalformedArguments || reason == trace.SkipInvalidArguments || reason == trace.SkipTruncated
 }
 
-// check finds out whether a call can be run, and answers a call that cannot.
+// check finds out whether a call can be run, and fills in its defaults. A call that
+// cannot gets its error result.
 func (x *executor) check(p *plannedCall) {
-	if x.accepts(p) {
-		p.checked = p.Arguments
-	}
-	p.reason, p.refusal = p.Reason, p.Output
-}
-
-// accepts reports whether a call can be run, and fills in its defaults.
-func (x *executor) accepts(p *plannedCall) bool {
 	tools, cfg := x.run.tools, x.run.cfg
 	p.tool = tools.lookup(p.Call.Name)
 	switch {
 	case p.tool == nil && p.Call.Name == UnnamedTool:
-		return x.refuse(p, trace.SkipUnknownTool, errors.New("the call names no tool; "+tools.names()))
+		x.refuse(p, trace.SkipUnknownTool, errors.New("the call names no tool; "+tools.names()))
+		return
 	case p.tool == nil:
-		return x.refuse(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, tools.names()))
+		x.refuse(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, tools.names()))
+		return
 	case p.truncated && p.Arguments == p.Call.Arguments:
-		return x.refuse(p, trace.SkipTruncated, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
+		x.refuse(p, trace.SkipTruncated, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
+		return
 	}
 	if strings.TrimSpace(p.Arguments) == "" {
 		p.Arguments, p.Reason = "{}", reasonEmpty
 	}
 	if p.tool.schema.Accepts(p.Arguments) {
-		return true
+		return
 	}
 	if err := arguments.CheckObject(p.Arguments); err != nil {
 		switch {
 		case cfg.BadArguments == BadArgumentsEmpty:
 			p.Arguments, p.Reason = "{}", reasonEmpty
 		case err.Truncated:
-			return x.refuse(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
+			x.refuse(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
+			return
 		default:
-			return x.refuse(p, trace.SkipMalformedArguments, fmt.Errorf("%w; the call was not run", err))
+			x.refuse(p, trace.SkipMalformedArguments, fmt.Errorf("%w; the call was not run", err))
+			return
 		}
 	}
 	args, changed, err := p.tool.schema.Prepare(p.Arguments)
 	switch {
 	case err != nil && cfg.BadArguments == BadArgumentsPass:
 	case err != nil:
-		return x.refuse(p, trace.SkipInvalidArguments, err)
+		x.refuse(p, trace.SkipInvalidArguments, err)
 	case changed:
 		p.Arguments, p.Reason = args, reasonDefaults
 	}
-	return true
 }
 
-// ReasonRepair is the PlannedCall.Reason of a hook that has repaired the Arguments, and
-// has removed the Output with which the loop refused them.
+// ReasonRepair is the CallDecision.Reason of repaired Arguments. If the tool does not
+// accept them either, a refused call keeps the error result that it had.
 const ReasonRepair = "repair"
 
 // Reasons of arguments that differ from those of the model, and of an answer of middleware
@@ -176,11 +163,10 @@ const (
 	reasonAnswered = "answered"
 )
 
-// refuse answers a call with an error. It returns false.
-func (x *executor) refuse(p *plannedCall, reason string, err error) bool {
+// refuse answers a call with an error.
+func (x *executor) refuse(p *plannedCall, reason string, err error) {
 	out := x.errorOutput(p.Call.Name, err)
 	p.Output, p.Reason = &out, reason
-	return false
 }
 
 // errorOutput is the result of a failure. Config.ErrorText and the error may panic.

@@ -15,7 +15,7 @@ import (
 
 // waits suspends a run while the call of a name has no decision.
 func waits(name string, decided *string) loop.Middleware {
-	return policy("approval", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	return policy("approval", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			switch {
 			case p.Call.Name != name:
@@ -26,7 +26,7 @@ func waits(name string, decided *string) loop.Middleware {
 			}
 		}
 		return loop.Decision{}, nil
-	}})
+	})})
 }
 
 // A run that waits for somebody outside ends with its calls pending, and another goes
@@ -82,12 +82,12 @@ func TestResumeStops(t *testing.T) {
 	}{
 		"waits again":    {waits("a", &decided), "a", trace.ReasonApproval, nil},
 		"for the caller": {policy("p", loop.Hooks{}), "c", trace.ReasonClientTools, nil},
-		"fails": {policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		"fails": {policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{}, boom
-		}}), "a", trace.ReasonMiddleware, boom},
-		"is stopped with an error": {policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		})}), "a", trace.ReasonMiddleware, boom},
+		"is stopped with an error": {policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{Action: trace.Stop, Err: boom}, nil
-		}}), "a", trace.ReasonMiddleware, boom},
+		})}), "a", trace.ReasonMiddleware, boom},
 	} {
 		var mem trace.Memory
 		a := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a"), client}, Middleware: []loop.Middleware{c.policy}, Sink: &mem})

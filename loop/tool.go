@@ -142,7 +142,8 @@ func (t *Tool) resolve() error {
 // anyObject is the schema of a tool that declares none.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-func (t *Tool) definition() llm.Tool {
+// Definition returns the tool as requests have it.
+func (t *Tool) Definition() llm.Tool {
 	p := t.Parameters
 	if p == nil {
 		p = anyObject
@@ -169,7 +170,7 @@ func newToolSet(tools []Tool) (*toolSet, error) {
 			return nil, fmt.Errorf("two tools have the name %q", t.Name)
 		}
 		s.index[t.Name] = i
-		s.defs[i] = t.definition()
+		s.defs[i] = t.Definition()
 		s.info = append(s.info, trace.ToolInfo{Name: t.Name, Client: t.Run == nil})
 	}
 	return s, nil

@@ -105,9 +105,9 @@ func TestCallOfInANestedRun(t *testing.T) {
 	raw := tool("raw", func(ctx context.Context) (string, error) { note("raw", ctx); return "", nil })
 	inner := newAgent(t, model(calls("raw#i1", "typed#i2"), text("a")), loop.Config{
 		Tools: []loop.Tool{raw, typed("typed", func(context.Context) (string, error) { return "", nil })}, Clock: fake.NewClock(),
-		Middleware: []loop.Middleware{policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
+		Middleware: []loop.Middleware{policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
 			note("hook", ctx)
-			return loop.Decision{}, ctx.Err()
+			return loop.StepChange{}, ctx.Err()
 		}})},
 	})
 	outer := newAgent(t, model(calls("outer#o1"), text("done")), loop.Config{Tools: []loop.Tool{typed("outer", agentTool(inner, loop.Prompt("x")))}})

@@ -207,9 +207,9 @@ func TestLimitDA13(t *testing.T) {
 func TestPrepareStepDA14(t *testing.T) {
 	var got []string
 	spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		}}
 	}}
 	m := fake.NewModel(calls("a"), calls("a"), text("done"))
