@@ -20,7 +20,7 @@ import (
 var ends = []struct{ stop, scenario, err string }{
 	{"end_turn", "models: {main: [{text: done}]}", ""},
 	{"max_steps", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"max_steps", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its cap of steps"},
+	{"max_steps", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its step limit"},
 	{"forced", "loop: {max_steps: 1, on_cap: force_final}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}, {text: done}]}", ""},
 	{"stop_condition", "loop: {stop_when: [{step_count: 1}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"runaway_guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},

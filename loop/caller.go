@@ -18,13 +18,19 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Names in traces and results: the name of a call without one (providers reject an empty
-// name in a history, quirk QO-30), and the codes of warnings.
+// Names and texts in traces and results: the name of a call without one (providers reject
+// an empty name in a history, quirk QO-30), codes of warnings, and others.
 const (
 	UnnamedTool = conversation.UnnamedTool
 	WarnNoName  = conversation.WarnNoName // a call has no name
 	WarnNoCall  = conversation.WarnNoCall // a result has no call
 	WarnHistory = "history"               // the loop repaired the messages of the Input
+
+	// ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
+	ExitedText = "the tool ended its goroutine instead of returning"
+	// ReasonRepair is the CallDecision.Reason of repaired Arguments. If the tool does not
+	// accept them either, a refused call keeps the error result that it had.
+	ReasonRepair = "repair"
 )
 
 // caller makes the model calls of a run, one at a time.
@@ -67,7 +73,7 @@ func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 		}
 		return nil, err
 	case response == nil:
-		return nil, &MiddlewareError{r.hooks.wrapper(), errors.New("returned neither a turn nor an error")}
+		return nil, &MiddlewareError{r.hooks.wrapper(), errors.New("returned neither a response nor an error")}
 	case response != c.given || !equalResponse(response, c.accepted): // a hook made or changed it
 		c.accepted = r.transcript.ids.Adopt(response, c.accepted)
 		conversation.RepairResponse(c.accepted)
@@ -91,7 +97,7 @@ func (c *caller) callWrapped(call *ModelCall) (response *llm.Response, err error
 	}()
 	var caught error
 	func() {
-		defer contain("a policy around the model call", "", &caught)
+		defer contain("the middleware around the model call", "", &caught)
 		response, err = c.wrapped(c.run.life.ctx, call)
 	}()
 	if caught != nil {
@@ -185,7 +191,7 @@ func (c *caller) check(call *ModelCall) error {
 	return nil
 }
 
-// budgetSpent reports whether the token budget is spent.
+// budgetSpent reports whether the run has used its token budget.
 func (c *caller) budgetSpent() bool {
 	budget := c.run.cfg.TokenBudget
 	return budget > 0 && c.usage.Total() >= budget
@@ -429,7 +435,7 @@ func responseEvent(t *llm.Response, usage llm.Usage) trace.Body {
 	}
 }
 
-// unwind records the model call under way and the response that the history lacks.
+// unwind records the model call under way, and appends a response that is not in the history.
 func (c *caller) unwind() {
 	if c.active != nil {
 		c.fail(c.active, c.acc.Response(), describe(errUnwound))

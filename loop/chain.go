@@ -61,7 +61,7 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 }
 
 func newHooks(m Middleware, info RunInfo) (h Hooks, err error) {
-	defer contain("the policy ", m.Name, &err)
+	defer contain("the middleware ", m.Name, &err)
 	return m.New(info), nil
 }
 
@@ -98,7 +98,7 @@ func (c *chain) wrapper() string { return cmp.Or(strings.Join(c.wrappers, ", "),
 // callHook calls a hook. Its error, or its panic, is the error of the middleware.
 func callHook[T any](middleware string, f func() (T, error)) (result T, err error) {
 	func() {
-		defer contain("the policy ", middleware, &err)
+		defer contain("the middleware ", middleware, &err)
 		result, err = f()
 	}()
 	if err != nil {

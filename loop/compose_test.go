@@ -119,7 +119,7 @@ func features() []feature {
 			c.Deadline, c.DeadlineReturns = 30*time.Minute, true
 		}, ended(trace.ReasonDeadline), true},
 		{"stall timeout", "stall_timeout", []fake.Response{{Stall: true}}, func(c *loop.Config, _ int) { c.StallTimeout = 2 * time.Minute },
-			emitted(func(b trace.ModelError) bool { return strings.Contains(b.Error.Message, "nothing came") }), true},
+			emitted(func(b trace.ModelError) bool { return strings.Contains(b.Error.Message, "delivered no event") }), true},
 		{"tool timeout", "tool_timeout", []fake.Response{calls("hang")}, func(c *loop.Config, _ int) { c.ToolTimeout = time.Minute },
 			emitted(func(b trace.ToolEnd) bool { return b.Outcome == trace.OutcomeTimeout }), false},
 		{"one tool at a time", "concurrency", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = 1 },

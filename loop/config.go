@@ -1,16 +1,16 @@
-// Package loop is an agent loop: call the model, run the tools that it asks
-// for, feed the results back, repeat.
+// Package loop is an agent loop: it calls the model, runs the tools that the model
+// calls, appends the results, and repeats.
 //
-// It promises, whatever the model, the tools and the policies do: every call
-// gets exactly one result or is reported as pending; results stand in the order
-// of their calls; a tool is run at most once a call, with the arguments that
-// were sent or a recorded replacement; the loop goes on because of calls, never
-// because of a finish reason; what was handed out never changes; nothing runs
-// after a run has returned; and a run is a function of its inputs, the clock and
-// the random source among them. Every decision is an event (package trace).
+// It guarantees, whatever the model, the tools and the middleware do: every call gets
+// exactly one result or is reported as pending. Results are in the order of their
+// calls. A tool runs at most once for each call, with the arguments of the model or a
+// recorded replacement. The loop continues because of calls, never because of a finish
+// reason. What it returned never changes. Nothing runs after a run has returned. A run
+// is a function of its inputs, which include the clock and the random source. Every
+// decision is an event (package trace).
 //
-// The kernel (kernel.go) keeps these promises. What a loop may do differently
-// is an option of Config, and what only some want is a Policy.
+// The kernel (kernel.go) keeps these guarantees. Options of [Config] select what loops
+// do differently, and [Middleware] adds what only some loops need.
 package loop
 
 import (
@@ -20,25 +20,22 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// The values that zero fields of a Config stand for.
+// Default values of zero [Config] fields, and values that lift them.
 const (
 	DefaultMaxSteps                 = 16
 	DefaultConcurrency              = 5
 	DefaultMaxConsecutiveToolErrors = 3
 	DefaultContinuations            = 5
 	DefaultMaxRetryWait             = 2 * time.Minute
+
+	Disabled  = -1 // disables an option whose zero value is a default
+	Unlimited = -1 // removes a limit whose zero value is a default
 )
 
-// Off switches off an option whose zero value is a default.
-const Disabled = -1
-
-// Unbounded lifts a limit whose zero value is a default.
-const Unlimited = -1
-
-// Config is how a loop behaves. Its zero value is a loop of at most
-// DefaultMaxSteps steps, five tools at a time, with a runaway guard.
+// Config configures a loop. Its zero value is a loop of at most DefaultMaxSteps steps,
+// five concurrent tools and a runaway guard.
 type Config struct {
-	Preset string // the name of the preset this is; only declared in the trace
+	Preset string // name of the preset, declared in the trace
 
 	Model        string // the provider's name of the model
 	System       string
@@ -47,93 +44,92 @@ type Config struct {
 	ToolChoice   llm.ToolChoice // applied on every step
 	Tools        []Tool
 
-	// MaxSteps is how many model turns a run may take; 0 means
-	// DefaultMaxSteps, and a negative number a cap of nought.
+	// MaxSteps is the step limit; 0 is DefaultMaxSteps, and a negative number is a limit
+	// of no steps.
 	MaxSteps       int
 	StepLimitCheck StepLimitCheck
 	OnStepLimit    OnStepLimit
-	// Concurrency is how many tools of a step may run at once; 0 means
-	// DefaultConcurrency, Unbounded as many as there are.
+	// Concurrency is how many tools of a step may run concurrently; 0 is
+	// DefaultConcurrency, and Unlimited is no limit.
 	Concurrency int
-	// MaxConsecutiveToolErrors is the number of steps in a row in which a tool may fail
-	// before the run is stopped; 0 means DefaultMaxConsecutiveToolErrors, Off no guard.
+	// MaxConsecutiveToolErrors is the runaway guard: the number of consecutive steps in
+	// which one tool fails that stops the run; 0 is DefaultMaxConsecutiveToolErrors, and
+	// Disabled is no guard.
 	MaxConsecutiveToolErrors int
-	// ResetByAbsence makes a step that does not call the tool break the row as
-	// well; otherwise only a success does.
+	// ResetByAbsence resets the runaway guard also in a step that does not call the tool;
+	// otherwise only a success does.
 	ResetByAbsence bool
-	// StopWhen are conditions of which any one stops the run after a step that
-	// ran tools. They are asked in order, the cap first.
+	// StopWhen are conditions. Any one of them stops the run after a step that ran tools.
+	// The loop evaluates them in order, after the step limit.
 	StopWhen []StopCondition
-	// TokenBudget stops a run before the model call that finds this many tokens
-	// (input and output) spent; 0 is no budget.
+	// TokenBudget stops a run before the next model call when the run has used this number
+	// of input and output tokens; 0 is no budget.
 	TokenBudget int64
-	// Deadline ends a run after this time; 0 is none: the context of its model
-	// call or tools ends, and the run fails with ErrDeadline. With
-	// DeadlineReturns, a run that finds its time over between two steps returns
-	// what it has without an error, as at a cap.
+	// Deadline ends a run after this time; 0 is none. The context of its model call or its
+	// tools ends, and the run fails with ErrDeadline. With DeadlineReturns, a run whose time
+	// is over between two steps returns its result without an error, as at the step limit.
 	Deadline        time.Duration
 	DeadlineReturns bool
-	// StallTimeout gives a model call up of which nothing comes for this time: no
-	// event of a stream, no answer that was asked for in one piece; 0 is none. What
-	// only keeps a connection open does not count. The call fails with ErrStalled,
-	// and may be tried again if nothing of the answer was passed on.
+	// StallTimeout ends a model call that delivers no event of a stream, or no non-streaming
+	// response, for this time; 0 is none. Bytes that only keep a connection open do not
+	// count. The call fails with ErrStalled, and is retryable before the first event.
 	StallTimeout time.Duration
 	// ToolTimeout ends the context of each tool after this time; 0 is none.
 	ToolTimeout time.Duration
-	// Grace is how long a tool may go on after the run's context has ended
-	// before it is abandoned; 0 waits for ever.
+	// Grace is how long a tool may continue after the run's context has ended before the
+	// loop abandons it; 0 waits forever.
 	Grace       time.Duration
 	Retry       Retry
 	ToolMessage ToolMessage
-	// AppendResponse is when the history gets a turn: before the AfterModel hooks, or after
-	// them.
+	// AppendResponse is when the history gets a response: before or after the AfterModel
+	// hooks.
 	AppendResponse AppendResponse
 	BadArguments   BadArguments
 	UnknownTool    UnknownTool
 	NoTools        NoTools
 	ClientCalls    ClientCalls
 	DuplicateStep  DuplicateStep
-	// MaxDuplicateSteps is how many duplicate rounds in a row a run takes before its last
-	// answer is forced; 0 is any number. It needs DuplicateSkip.
+	// MaxDuplicateSteps is the number of consecutive duplicate steps after which the final
+	// answer is forced; 0 is no limit. It requires DuplicateSkip.
 	MaxDuplicateSteps int
-	// Continuations is how often a turn that the provider paused is continued;
-	// 0 means DefaultContinuations, Off never.
+	// Continuations is how many responses that the provider paused are continued; 0 is
+	// DefaultContinuations, and Disabled is none.
 	Continuations int
-	// ErrorText words the error results that the model reads; nil is the
-	// error's own text.
+	// ErrorText returns the text of error results for the model; nil is the text of the
+	// error.
 	ErrorText func(tool string, err error) string
-	// OmitErrorFlag tells the model of a failure by the text of the result alone, and not
-	// by llm.ToolResult.IsError. Step.Results have it all the same.
+	// OmitErrorFlag leaves llm.ToolResult.IsError out of messages, so that only the text of
+	// a result reports a failure to the model. Step.Results have the flag.
 	OmitErrorFlag bool
 
 	// OnStep is called after each step, in order, on the run's goroutine.
 	OnStep func(Step)
-	// Policies go around the kernel; the first is outermost.
+	// Middleware wraps the kernel; the first is outermost.
 	Middleware []Middleware
 
-	// Sink gets every event of every run, deltas if Deltas is set. A Sink for
-	// one run alone is in Input. For names where Agents share one see Input.ID.
+	// Sink gets every event of every run, and deltas if Deltas is set. Input has a Sink for
+	// one run. For the names of runs in a shared sink see Input.ID.
 	Sink   trace.Sink
 	Deltas bool
 	Clock  Clock          // nil is SystemClock
 	Rand   func() float64 // in [0, 1), for jitter; nil is no jitter
 }
 
-// StepLimitCheck is where the cap is looked at.
+// StepLimitCheck is when the loop checks the step limit.
 type StepLimitCheck string
 
-// The places of the cap.
+// The times of the check.
 const (
-	CheckAfterStep  StepLimitCheck = ""    // after a step that ran tools: always one step at least
+	CheckAfterStep  StepLimitCheck = ""    // after a step that ran tools: a run has at least one step
 	CheckBeforeStep StepLimitCheck = "top" // before each step
 )
 
-// OnStepLimit is what a run does when it reaches its cap.
+// OnStepLimit is what a run does when it reaches its step limit.
 type OnStepLimit string
 
-// The ways to end at a cap.
+// The ways to end at the step limit.
 const (
-	StepLimitReturn     OnStepLimit = ""            // return what there is
+	StepLimitReturn     OnStepLimit = ""            // return the result so far
 	StepLimitForceFinal OnStepLimit = "force_final" // one more model call, without tools
 	StepLimitError      OnStepLimit = "error"       // fail with ErrMaxSteps
 )
@@ -147,49 +143,49 @@ const (
 	OnePerCall ToolMessage = "one_per_call"
 )
 
-// AppendResponse is when the history gets a turn.
+// AppendResponse is when the history gets a response.
 type AppendResponse string
 
-// The places of the turn.
+// The times to append.
 const (
 	AppendBefore AppendResponse = ""            // before the AfterModel hooks
-	AppendAfter  AppendResponse = "after_hooks" // behind them, whatever they decide
+	AppendAfter  AppendResponse = "after_hooks" // after them, whatever they decide
 )
 
-// BadArguments is what happens to a call of a known tool whose arguments cannot be taken.
+// BadArguments is what happens to a call of a known tool with invalid arguments.
 type BadArguments string
 
-// The ways to treat bad arguments.
+// The ways to handle invalid arguments.
 const (
 	BadArgumentsError BadArguments = ""             // the call gets an error result
-	BadArgumentsEmpty BadArguments = "empty_object" // what is not a JSON object becomes {}
-	BadArgumentsPass  BadArguments = "pass"         // an object that the schema does not allow is passed on
+	BadArgumentsEmpty BadArguments = "empty_object" // arguments that are not a JSON object become {}
+	BadArgumentsPass  BadArguments = "pass"         // the tool gets an object that its schema does not allow
 )
 
-// UnknownTool is what happens to a call of a tool that the run has not.
+// UnknownTool is what happens to a call of an unknown tool.
 type UnknownTool string
 
-// The ways to treat calls of unknown tools.
+// The ways to handle calls of unknown tools.
 const (
 	UnknownError UnknownTool = ""      // the call gets an error result
-	UnknownBreak UnknownTool = "break" // the run ends, and the calls of the step are its caller's
+	UnknownBreak UnknownTool = "break" // the run ends, and its caller answers the calls of the step
 )
 
-// NoTools is what happens to the calls of a turn where there are no tools at all, neither
-// of the run nor in the step's request.
+// NoTools is what happens to the calls of a response if neither the run nor the request
+// of the step has tools.
 type NoTools string
 
-// The ways to treat calls without tools.
+// The ways to handle calls without tools.
 const (
-	NoToolsError NoTools = ""         // they are calls of unknown tools, each
-	NoToolsBreak NoTools = "one_turn" // the run ends: without tools there is one turn, and no Result.Steps
+	NoToolsError NoTools = ""         // each is a call of an unknown tool
+	NoToolsBreak NoTools = "one_turn" // the run ends after one response, without Result.Steps
 )
 
-// ClientCalls is what happens to the other calls of a turn that calls a client tool,
-// or, with UnknownBreak, a tool that is not there.
+// ClientCalls is what happens to the other calls of a response that calls a client tool,
+// or, with UnknownBreak, an unknown tool.
 type ClientCalls string
 
-// The ways to treat a turn with calls that the caller answers.
+// The ways to handle a response with client-side calls.
 const (
 	ClientBreak ClientCalls = ""                    // nothing is run
 	ClientRest  ClientCalls = "run_rest_then_break" // the others are run
@@ -199,8 +195,8 @@ const (
 // before it.
 type DuplicateStep string
 
-// The ways to treat a duplicate round.
+// The ways to handle a duplicate step.
 const (
-	DuplicateRun  DuplicateStep = ""     // like any other
+	DuplicateRun  DuplicateStep = ""     // run it like any other step
 	DuplicateSkip DuplicateStep = "skip" // each call gets a note instead
 )

@@ -197,14 +197,14 @@ func (x *executor) contained(ctx context.Context, call Call) (out Output, err er
 func (x *executor) enter(ctx context.Context, call Call) (Output, error) {
 	p := call.planned
 	if p == nil {
-		return Output{}, fmt.Errorf("a policy made up a call of the tool %q", call.Name)
+		return Output{}, fmt.Errorf("middleware made up a call of the tool %q", call.Name)
 	}
 	call.ID, call.Name, call.Arguments = p.Call.ID, p.Call.Name, p.Arguments
 	if x.run.life.ctx.Err() != nil {
 		return Output{}, errNotEntered
 	}
 	if p.entered.Swap(true) {
-		return Output{}, fmt.Errorf("a policy ran the tool %q twice for one call, or after the call was over", call.Name)
+		return Output{}, fmt.Errorf("middleware ran the tool %q twice for one call, or after the call had its result", call.Name)
 	}
 	if p.context != nil {
 		p.context.Context = ctx
@@ -212,9 +212,6 @@ func (x *executor) enter(ctx context.Context, call Call) (Output, error) {
 	}
 	return p.tool.Run(ctx, call)
 }
-
-// ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
-const ExitedText = "the tool ended its goroutine instead of returning"
 
 // exit gives a call whose goroutine was ended its result.
 func (p *plannedCall) exit() (trace.Outcome, llm.ToolResult) {

@@ -189,7 +189,7 @@ func (r *run) end(err error) {
 
 // errUnwound is the error of a run whose goroutine was ended from within.
 var errUnwound = errors.New("loop: the goroutine of the run was ended from within: " +
-	"a tool, a policy, the model, OnStep or the consumer of the events called runtime.Goexit (as FailNow and Fatal of a test do) or panicked")
+	"a tool, a hook, the model, OnStep or the consumer of the events called runtime.Goexit (as FailNow and Fatal of a test do) or panicked")
 
 // unwind completes the trace of a run whose goroutine is ended from within. It is
 // deferred, and does nothing if the run has ended.

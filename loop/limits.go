@@ -11,32 +11,30 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// options are the policies that the Config's own fields stand for, in the order
-// of the canonical step: what is looked at before a step (deadline, budget, cap
-// at the top), what goes around calls, what is looked at after a step (guard,
-// cap at the bottom, stop conditions).
+// options returns the middleware of the Config's own options, in the order of the canonical
+// step: checks before a step (deadline, budget, step limit), wraps of calls, and checks after
+// a step (runaway guard, step limit, stop conditions).
 func (c *Config) options() []Middleware {
 	var list []Middleware
-	add := func(on bool, p Middleware) {
+	add := func(on bool, m Middleware) {
 		if on {
-			list = append(list, p)
+			list = append(list, m)
 		}
 	}
-	add(c.Deadline > 0, deadlinePolicy(c.Deadline))
-	add(c.TokenBudget > 0, budgetPolicy(c.TokenBudget))
+	add(c.Deadline > 0, deadline(c.Deadline))
+	add(c.TokenBudget > 0, tokenBudget(c.TokenBudget))
 	add(c.StepLimitCheck == CheckBeforeStep, limitBeforeStep(c.MaxSteps, c.OnStepLimit))
-	add(c.Retry.Max > 0, c.Retry.policy())
-	add(c.DuplicateStep == DuplicateSkip, duplicatePolicy(c.MaxDuplicateSteps))
-	add(c.ToolTimeout > 0, timeoutPolicy(c.ToolTimeout))
-	add(c.MaxConsecutiveToolErrors > 0, guardPolicy(c.MaxConsecutiveToolErrors, c.ResetByAbsence))
+	add(c.Retry.Max > 0, c.Retry.middleware())
+	add(c.DuplicateStep == DuplicateSkip, skipDuplicates(c.MaxDuplicateSteps))
+	add(c.ToolTimeout > 0, toolTimeout(c.ToolTimeout))
+	add(c.MaxConsecutiveToolErrors > 0, runawayGuard(c.MaxConsecutiveToolErrors, c.ResetByAbsence))
 	add(c.StepLimitCheck == CheckAfterStep, limitAfterStep(c.MaxSteps, c.OnStepLimit))
-	add(len(c.StopWhen) > 0, stopPolicy(c.StopWhen))
+	add(len(c.StopWhen) > 0, stopWhen(c.StopWhen))
 	return list
 }
 
-// deadlinePolicy ends the run's context after d; see Config.DeadlineReturns for
-// what becomes of the run.
-func deadlinePolicy(d time.Duration) Middleware {
+// deadline ends the context of the run after d; see Config.DeadlineReturns.
+func deadline(d time.Duration) Middleware {
 	return Middleware{Name: "deadline", New: func(info RunInfo) Hooks {
 		stop := func() {}
 		return Hooks{
@@ -52,9 +50,9 @@ func deadlinePolicy(d time.Duration) Middleware {
 	}}
 }
 
-// budgetPolicy stops the run when budget tokens are spent. No last answer is
-// forced: it would cost more.
-func budgetPolicy(budget int64) Middleware {
+// tokenBudget stops the run when it has used budget tokens. It forces no final answer, which
+// would use more.
+func tokenBudget(budget int64) Middleware {
 	return Middleware{Name: "token_budget", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (StepChange, error) {
 			if !s.run.caller.budgetSpent() {
@@ -100,10 +98,10 @@ func stepLimitDecision(limit int, on OnStepLimit) Decision {
 	return d
 }
 
-// timeoutPolicy ends the context of each tool after d. The tool is told and
-// waited for; what it returns after that is an error result. The time left is
-// not part of the result's text, so that a repeat gives the same one.
-func timeoutPolicy(d time.Duration) Middleware {
+// toolTimeout ends the context of each tool after d. The loop waits for the tool, and what it
+// returns after that is an error result. The result does not contain the elapsed time, so
+// that a repeated run gets the same one.
+func toolTimeout(d time.Duration) Middleware {
 	return Middleware{Name: "tool_timeout", New: func(info RunInfo) Hooks {
 		return Hooks{WrapTool: func(next ToolFunc) ToolFunc {
 			return func(ctx context.Context, call Call) (Output, error) {
@@ -119,16 +117,15 @@ func timeoutPolicy(d time.Duration) Middleware {
 	}}
 }
 
-// duplicatePolicy answers the calls of a step with a note where they are the
-// calls of the step before once more: the same tools as often with the same arguments,
-// in whatever order. After so many such steps in a row it forces the last answer, if
-// most is above 0.
-func duplicatePolicy(most int) Middleware {
+// skipDuplicates answers the calls of a step if the step before made the same calls: the
+// same tools with the same arguments, in any order. After limit consecutive such steps it
+// forces the final answer, if limit is above 0.
+func skipDuplicates(limit int) Middleware {
 	return Middleware{Name: "duplicate_round", New: func(RunInfo) Hooks {
 		type key struct{ name, args string }
-		var last []key // of the step at, which is any but the one before where that had no calls
+		var last []key // the calls of step at
 		var at int
-		row := 0 // duplicates on end
+		row := 0 // consecutive duplicates
 		h := Hooks{BeforeTools: func(_ context.Context, s *StepInfo, calls []PlannedCall) (skipped []CallDecision, d Decision, err error) {
 			if s.Step != at+1 {
 				last = nil
@@ -156,9 +153,9 @@ func duplicatePolicy(most int) Middleware {
 			}
 			return skipped, Decision{}, nil
 		}}
-		if most > 0 {
+		if limit > 0 {
 			h.AfterStep = func(context.Context, *StepInfo, *Step) (Decision, error) {
-				if row < most {
+				if row < limit {
 					return Decision{}, nil
 				}
 				return Decision{Action: trace.ForceFinal, Reason: trace.ReasonMiddleware, Note: fmt.Sprintf("the same calls %d times in a row", row+1)}, nil
@@ -168,11 +165,10 @@ func duplicatePolicy(most int) Middleware {
 	}}
 }
 
-// guardPolicy is the runaway guard: it stops the run when the same tool has
-// failed in limit consecutive steps. Several failures in one step count once,
-// and a success in a step resets the tool's count, whatever else it did there.
-// With absence, a step that does not call the tool resets it as well.
-func guardPolicy(limit int, absence bool) Middleware {
+// runawayGuard stops the run when the same tool has failed in limit consecutive steps.
+// Several failures in one step count once, and a success in a step resets the count of the
+// tool. With absence, a step that does not call the tool resets it, too.
+func runawayGuard(limit int, absence bool) Middleware {
 	return Middleware{Name: "same_tool_errors", New: func(RunInfo) Hooks {
 		var rows map[string]row // by tool
 		return Hooks{AfterStep: func(_ context.Context, _ *StepInfo, step *Step) (Decision, error) {
@@ -187,7 +183,7 @@ func guardPolicy(limit int, absence bool) Middleware {
 				delete(rows, name)
 			}
 			var tripped string
-			for _, c := range step.Calls { // in call order, for one answer
+			for _, c := range step.Calls { // in call order, for one result
 				if !failed[c.Name] || fine[c.Name] {
 					continue
 				}
@@ -210,12 +206,12 @@ func guardPolicy(limit int, absence bool) Middleware {
 	}}
 }
 
-// row is the steps in a row in which a tool has failed. Steps without calls are not
-// seen here, so their indexes tell whether one lies between.
+// row counts consecutive steps in which a tool failed. The guard does not see steps without
+// calls, so the index of the last step is needed.
 type row struct{ n, last int }
 
-// outcomes tells which tools failed in a step and which succeeded. A call that
-// was denied, skipped or cancelled did neither.
+// outcomes returns the tools that failed in a step and those that succeeded. A call that was
+// denied, skipped or canceled did neither.
 func outcomes(step *Step) (failed, fine map[string]bool) {
 	failed, fine = map[string]bool{}, map[string]bool{}
 	for i, r := range step.Results {

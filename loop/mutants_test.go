@@ -35,7 +35,7 @@ var mutants = []mutant{
 	{"INV-06", "a request is emptied after its use", "kernel.go",
 		"calls := r.callsOf(response)", "calls := r.callsOf(response); s.Request.Messages = nil"},
 	{"INV-07", "pending calls are not reported", "lifecycle.go",
-		"res.Pending = conversation.Pending(t.history)", "res.Pending = nil"},
+		"res.Pending = conversation.Pending(t.history)", "res.Pending = conversation.Pending(nil)"},
 	{"INV-08", "a call is begun twice", "group.go",
 		"if !g.exec.begin(p) {", "if p.Arguments == p.Call.Arguments { g.exec.begin(p) }; if !g.exec.begin(p) {"},
 	{"INV-09", "other arguments are not recorded", "executor.go",
@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{"INV-26", "tools do not hear of a cancel", "executor.go",
 		"x.contained(ctx, Call{", "x.contained(context.WithoutCancel(ctx), Call{"},
 	{"INV-27", "the tool that trips the guard is found in a map", "limits.go",
-		"for _, c := range step.Calls { // in call order, for one answer", "for name := range failed { c := struct{ Name string }{name}"},
+		"for _, c := range step.Calls { // in call order, for one result", "for name := range failed { c := struct{ Name string }{name}"},
 }
 
 // TestMutantsApply holds the table against the source, so that it does not rot

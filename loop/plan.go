@@ -150,10 +150,6 @@ func (x *executor) check(p *plannedCall) {
 	}
 }
 
-// ReasonRepair is the CallDecision.Reason of repaired Arguments. If the tool does not
-// accept them either, a refused call keeps the error result that it had.
-const ReasonRepair = "repair"
-
 // Reasons of arguments that differ from those of the model, and of an answer of middleware
 // without a reason of its own.
 const (

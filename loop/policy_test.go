@@ -91,7 +91,7 @@ func TestHooksFail(t *testing.T) {
 	} {
 		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{policy("p", h)}})
 		var p *loop.MiddlewareError
-		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the policy ") {
+		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the middleware ") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		end := events[len(events)-1].Body.(trace.RunEnd)
@@ -300,13 +300,13 @@ func TestWrapToolIsContained(t *testing.T) {
 		"twice": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
 			_, _ = next(ctx, c)
 			return next(ctx, c)
-		}), `a policy ran the tool "a" twice for one call, or after the call was over`, 1},
+		}), `middleware ran the tool "a" twice for one call, or after the call had its result`, 1},
 		"never": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) {
 			return loop.TextOutput("cached"), nil
 		}), "cached", 0},
 		"made up": {wrap(func(next loop.ToolFunc, ctx context.Context, _ loop.Call) (loop.Output, error) {
 			return next(ctx, loop.Call{Name: "a"})
-		}), `a policy made up a call of the tool "a"`, 0},
+		}), `middleware made up a call of the tool "a"`, 0},
 		"changed": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
 			c.Arguments, c.ID, c.Name = `{"x":1}`, "other", "other"
 			return next(ctx, c)
@@ -328,7 +328,7 @@ func TestWrapModelIsContained(t *testing.T) {
 	}
 	_, _, err := ran(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(nil)}})
 	var p *loop.MiddlewareError
-	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a turn nor an error") {
+	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a response nor an error") {
 		t.Errorf("neither turn nor error: got %v", err)
 	}
 	made := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{

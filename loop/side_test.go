@@ -254,7 +254,7 @@ func TestStepChangeInvalidTools(t *testing.T) {
 		return loop.StepChange{Tools: []loop.Tool{echo("b"), echo("b")}}, nil
 	}})
 	_, err := held(t, "twice", model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
-	if fmt.Sprint(err) != `the policy p: its tools cannot be used: two tools have the name "b"` {
+	if fmt.Sprint(err) != `the middleware p: its tools cannot be used: two tools have the name "b"` {
 		t.Errorf("got %v", err)
 	}
 }

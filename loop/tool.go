@@ -16,18 +16,18 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Tool is a tool that a model may call. Make one with NewTool, RawTool or
-// ClientTool, or fill the fields.
+// Tool is a tool that a model may call. Use [NewTool], [RawTool] or [ClientTool], or set the
+// fields.
 type Tool struct {
 	Name        string
 	Description string
-	// Parameters is the JSON Schema (2020-12 or draft 7) of the arguments, an
-	// object. nil takes any object and checks nothing.
+	// Parameters is the JSON Schema (2020-12 or draft 7) of the arguments, an object. nil
+	// accepts any object.
 	Parameters json.RawMessage
 	Strict     *bool // see llm.Tool
-	// Run runs a call. nil makes it a client tool: the loop stops and hands the
-	// call to its caller. Run may be called by several goroutines at once. An
-	// error it returns, or a panic, becomes an error result that the model sees.
+	// Run runs a call. nil makes it a client tool: the run stops, and its caller answers the
+	// call. Run must be safe for use by many goroutines. Its error, or a panic, becomes an
+	// error result for the model.
 	Run ToolFunc
 
 	schema *arguments.Schema // nil accepts any object
@@ -36,29 +36,28 @@ type Tool struct {
 // ToolFunc runs one call.
 type ToolFunc func(ctx context.Context, call Call) (Output, error)
 
-// Call is a call as its tool gets it.
+// Call is a call as the tool gets it.
 type Call struct {
 	ID   string
 	Name string
-	// Args is a JSON object that the schema allows, with the schema's defaults.
+	// Arguments is a JSON object that the schema allows, with the defaults of the schema.
 	Arguments string
-	Step      int // counted from 0; see Resume for -1
-	// Index is the call's place among the calls of its turn, from 0.
-	Index int
+	Step      int // from 0; see [Resume] for -1
+	Index     int // in the calls of the response, from 0
 
 	planned *plannedCall
 }
 
-// Output is what a tool gives back.
+// Output is the result of a tool.
 type Output struct {
 	Content []llm.Part // Text and Media
-	IsError bool       // the tool failed, and Content says how
+	IsError bool       // the tool failed; Content is the error for the model
 }
 
-// TextOutput is an Output of one text.
+// TextOutput returns an Output with one text.
 func TextOutput(text string) Output { return Output{Content: []llm.Part{llm.Text{Text: text}}} }
 
-// JSONOutput is an Output of a value's JSON, without HTML escaping.
+// JSONOutput returns an Output with the JSON of v, without HTML escaping.
 func JSONOutput(v any) (Output, error) {
 	text, err := arguments.Encode(v)
 	if err != nil {
@@ -67,13 +66,13 @@ func JSONOutput(v any) (Output, error) {
 	return TextOutput(text), nil
 }
 
-// NewTool makes a Go function a tool. The schema of its arguments is inferred
-// from In, a struct or a map (see jsonschema.For: json tags name the members,
-// omitempty makes them optional, a jsonschema tag describes them). Arguments
-// are validated before fn is called. An Out that is a string is the result's
-// text, an Output the result, and any other value the text of its JSON.
+// NewTool returns a tool that calls a Go function. It infers the schema of the arguments from
+// In, a struct or a map (see [jsonschema.For]: json tags name the members, omitempty makes
+// them optional, a jsonschema tag describes them). The loop validates the arguments before
+// it calls fn. An Out of type string is the text of the result, an Output is the result, and
+// any other value is encoded as JSON.
 //
-// It fails if no schema can be inferred, or if it is not that of an object.
+// It returns an error if it cannot infer a schema, or if the schema is not that of an object.
 func NewTool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (Tool, error) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -103,8 +102,8 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 	})
 }
 
-// RawTool makes a tool from a JSON Schema and a function of the raw arguments.
-// It fails if the schema cannot be read or is not that of an object.
+// RawTool returns a tool with a JSON Schema and a function of the raw arguments. It returns an
+// error if the schema is invalid or not that of an object.
 func RawTool(name, description string, parameters json.RawMessage, fn ToolFunc) (Tool, error) {
 	t := Tool{Name: name, Description: description, Parameters: parameters, Run: fn}
 	if err := t.resolve(); err != nil {
@@ -113,20 +112,20 @@ func RawTool(name, description string, parameters json.RawMessage, fn ToolFunc) 
 	return t, nil
 }
 
-// ClientTool makes a tool that the loop does not run: a call of it ends the run,
-// and the caller answers it.
+// ClientTool returns a tool that the loop does not run: a call of it ends the run, and the
+// caller of the run answers it.
 func ClientTool(name, description string, parameters json.RawMessage) (Tool, error) {
 	return RawTool(name, description, parameters, nil)
 }
 
-// nameRule is what OpenAI, Anthropic and Gemini all take in a name (Gemini also
-// wants a letter or an underscore first, which its adapter sees to).
+// nameRule matches the names that OpenAI, Anthropic and Gemini accept. (Gemini requires a
+// letter or an underscore first, which its codec adds.)
 var nameRule = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // resolve checks the tool and prepares its schema.
 func (t *Tool) resolve() error {
 	if !nameRule.MatchString(t.Name) {
-		return fmt.Errorf("the tool name %q is not one that providers take: letters, digits, _ and -, 64 characters at most", t.Name)
+		return fmt.Errorf("invalid tool name %q: use 1 to 64 letters, digits, _ and -", t.Name)
 	}
 	if t.Parameters == nil || t.schema != nil {
 		return nil
@@ -139,7 +138,7 @@ func (t *Tool) resolve() error {
 	return nil
 }
 
-// anyObject is the schema of a tool that declares none.
+// anyObject is the schema of a tool without one.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
 // Definition returns the tool as requests have it.
@@ -184,7 +183,7 @@ func (s *toolSet) lookup(name string) *Tool {
 	return &s.list[i]
 }
 
-// names lists the tools for an error text.
+// names lists the tools for an error result.
 func (s *toolSet) names() string {
 	if len(s.list) == 0 {
 		return "there are no tools"

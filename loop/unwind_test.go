@@ -114,7 +114,7 @@ func TestGoexitInWrap(t *testing.T) {
 					if text != c.want {
 						t.Errorf("%s: got the result %q, want %q", name, text, c.want)
 					}
-					if err := (<-kept)(); err == nil || !strings.Contains(err.Error(), "after the call was over") {
+					if err := (<-kept)(); err == nil || !strings.Contains(err.Error(), "after the call had its result") {
 						t.Errorf("%s: the tool was run late, with the error %v", name, err)
 					}
 				}
