@@ -29,7 +29,7 @@ type Agent struct {
 // or a tool is invalid.
 func New(model llm.Model, cfg *Config) (*Agent, error) {
 	if model == nil {
-		return nil, fmt.Errorf("loop: New: the model is nil: pass one")
+		return nil, fmt.Errorf("loop: New needs a model, got nil")
 	}
 	a := &Agent{runs: new(atomic.Int64)}
 	if cfg != nil {

@@ -105,9 +105,9 @@ func TestToolErrors(t *testing.T) {
 		tools []loop.Tool
 		want  string
 	}{
-		{"no name", []loop.Tool{{Run: run}}, `invalid tool name ""`},
-		{"bad name", []loop.Tool{{Name: "a b", Run: run}}, `invalid tool name "a b"`},
-		{"long name", []loop.Tool{{Name: strings.Repeat("x", 65), Run: run}}, "1 to 64 letters"},
+		{"no name", []loop.Tool{{Run: run}}, `the tool name ""`},
+		{"bad name", []loop.Tool{{Name: "a b", Run: run}}, `the tool name "a b"`},
+		{"long name", []loop.Tool{{Name: strings.Repeat("x", 65), Run: run}}, "64 characters at most"},
 		{"twice", []loop.Tool{echo("a"), echo("b"), echo("a")}, `two tools have the name "a"`},
 		{"schema not JSON", []loop.Tool{{Name: "a", Parameters: json.RawMessage(`{`), Run: run}}, "not a JSON Schema"},
 		{"schema of a string", []loop.Tool{{Name: "a", Parameters: json.RawMessage(`{"type":"string"}`), Run: run}}, `"type": "object"`},

@@ -23,7 +23,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.message }
 
-// CheckObject reports why args is not one complete JSON object that every
+// CheckObject reports why the arguments are not one complete JSON object that every
 // provider accepts in a history: another type, trailing data, duplicate members,
 // lone surrogates, excessive depth, or invalid UTF-8.
 func CheckObject(args string) *Error {

@@ -36,14 +36,14 @@ func ParseSchema(raw json.RawMessage) (*Schema, error) {
 	return &Schema{r, newShape(&s), bytes.Contains(raw, []byte(`"default"`))}, nil
 }
 
-// Accepts reports whether [CheckObject] and the schema accept args without any
+// Accepts reports whether [CheckObject] and the schema accept the arguments without any
 // change. It needs one pass. A false result says nothing: use CheckObject and
 // [Schema.Prepare] then.
 func (s *Schema) Accepts(args string) bool {
 	return s != nil && s.shape != nil && s.shape.accepts(args)
 }
 
-// Prepare validates args, a JSON object, and fills in the schema's defaults.
+// Prepare validates the arguments, a JSON object, and fills in the schema's defaults.
 // changed reports whether it filled in any.
 func (s *Schema) Prepare(args string) (resolved string, changed bool, err error) {
 	if s == nil {

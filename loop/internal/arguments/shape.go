@@ -62,7 +62,7 @@ func newShape(s *jsonschema.Schema) *shape {
 	return sh
 }
 
-// accepts reports whether args is an object that CheckObject and the schema allow.
+// accepts reports whether the arguments are an object that CheckObject and the schema allow.
 func (sh *shape) accepts(args string) bool {
 	d := jsonio.NewDec(args)
 	return d.Peek() == '{' && sh.value(&d, 1) && d.End() == nil && utf8.ValidString(args) && !hasLoneSurrogate(args)

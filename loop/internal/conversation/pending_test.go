@@ -52,7 +52,7 @@ func responseOf(n int, id func(i int) string, result func(i int) int) []llm.Mess
 	return []llm.Message{llm.User("go"), calls, results}
 }
 
-// TestLargeResponses checks that sixteen times as many calls take about as long as
+// TestLargeResponses checks that a response with sixteen times the calls takes about as long as
 // sixteen times a few, and not sixteen times as long.
 func TestLargeResponses(t *testing.T) {
 	const n, times, most = 1_250, 16, 4

@@ -108,7 +108,7 @@ func TestPoolReusesWorkers(t *testing.T) {
 	})
 }
 
-// A worker that is busy when the pool is closed ends with its function.
+// A worker that runs a function when the pool is closed ends with its function.
 func TestPoolCloseWhileBusy(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		c := NewPool(-1)
