@@ -20,7 +20,7 @@ import (
 var ends = []struct{ stop, scenario, err string }{
 	{"end_turn", "models: {main: [{text: done}]}", ""},
 	{"max_steps", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"max_steps", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its cap of steps"},
+	{"max_steps", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its step limit"},
 	{"forced", "loop: {max_steps: 1, on_cap: force_final}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}, {text: done}]}", ""},
 	{"stop_condition", "loop: {stop_when: [{step_count: 1}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"runaway_guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
@@ -31,9 +31,9 @@ var ends = []struct{ stop, scenario, err string }{
 	{"middleware", "loop: {policies: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
 	{"continued_turn", "loop: {continuations: 1}\nmodels: {main: [{repeat: 2, text: 'well,', finish: pause}]}", ""},
 	{"deadline", "loop: {deadline: 1s}\nmodels: {main: [{text: done, delay: 2s}]}", "the run took longer than its deadline"},
-	{"deadline", "loop: {stall_timeout: 1s}\nmodels: {main: [{stall: true}]}", "nothing came of the model's answer"},
+	{"deadline", "loop: {stall_timeout: 1s}\nmodels: {main: [{stall: true}]}", "the model delivered no event"},
 	{"cancel", "models: {main: [{text: done}]}\ncancel: {before: true}", "context canceled"},
-	{"cancel", "models: {main: [{text: done}]}\nconsumer: {leave_after: 2}", "left before its end"},
+	{"cancel", "models: {main: [{text: done}]}\nconsumer: {leave_after: 2}", "the iteration over the run's events was stopped"},
 	{"error", "models: {main: [{error: {status: 500}}]}", "status 500"},
 	{"error", "models: {main: [{finish: malformed_call}]}", "the provider reports a malformed call"},
 }

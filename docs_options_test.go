@@ -54,7 +54,7 @@ var matrix = []option{
 	{name: "gates", here: "the order of `Config.Middleware`: `Hooks.BeforeTools`, then the nest of `Hooks.WrapTool`", otherwise: "lookup, validate", own: map[string]string{"agentloop": "hook, lookup, policy, approval", "deepagents": "lookup, validate, repair", "reactagent": "lookup, validate, person, nest"}},
 	{name: "approval", here: "`middleware.Approvals`, `middleware.HumanInTheLoop`", otherwise: "-", own: map[string]string{"agentloop": "suspends; denies", "reactagent": "asks and waits"}},
 	{name: "guardrails", here: "`middleware.Guardrails`", otherwise: "-", own: map[string]string{"agentloop": "in, out"}},
-	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepInfo.SetTools`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, hand-off", "reactagent": "`BeforeStep`"}},
+	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepChange.Tools`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, hand-off", "reactagent": "`BeforeStep`"}},
 	{name: "end_hook", here: "`Hooks.AfterModel` with `trace.Continue`, `middleware.PrepareEnd`", otherwise: "-", own: map[string]string{"deepagents": "`PrepareEnd`"}},
 	{name: "result_messages", here: "`Result.Messages`; the whole: `loop.Continue`", otherwise: "new", own: map[string]string{"agentier": "all", "agentloop": "its history", "reactagent": "its thread"}},
 	{name: "failure", here: "the error of `Run.Wait`, the last of `Run.Events`", otherwise: "an error", own: map[string]string{"agentier": "an error with a code", "agentloop": "a report", "reactagent": "false, and an event"}},

@@ -246,7 +246,7 @@ func markdown(header []string, rows [][]string) string {
 func TestDocFields(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"docs/loop.md":     {reflect.TypeFor[loop.Config](), reflect.TypeFor[loop.Retry]()},
-		"docs/policies.md": {reflect.TypeFor[loop.Hooks]()},
+		"docs/middleware.md": {reflect.TypeFor[loop.Hooks]()},
 	} {
 		text := read(t, page)
 		for _, s := range types {

@@ -16,12 +16,12 @@ import (
 
 // onBatch is a policy that does something to each call of a step.
 func onBatch(f func(c *loop.PlannedCall)) loop.Middleware {
-	return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	return policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, c := range calls {
 			f(c)
 		}
 		return loop.Decision{}, nil
-	}})
+	})})
 }
 
 // counter is a tool that takes a whole number and notes what it gets.
@@ -95,11 +95,11 @@ func TestAnswersTakenAway(t *testing.T) {
 		{"cut off, once more the same", "count" + whole, llm.FinishLength, away(whole), "", "truncated", "at its length limit"},
 		{"cut off, made whole", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
 		{"cut off, not made whole", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "truncated", "before its arguments were complete"},
-		{"cut off, made nothing", `echo{"n":`, llm.FinishLength, away(""), "", "empty_object", "{}"},
+		{"truncated, with no arguments", `echo{"n":`, llm.FinishLength, away("{}"), "", "edit", "{}"},
 		{"mended", `count{"n":"x"}`, "", away(whole), whole, "edit", "counted"},
 		{"mended, with a default", `count{"n":"x"}`, "", away(`{"n":3}`), `{"m":7,"n":3}`, "defaults", "counted"},
 		{"mended badly", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_arguments", "invalid arguments"},
-		{"made nothing", "count" + whole, "", away(""), "", "invalid_arguments", "invalid arguments"},
+		{"with no arguments", "count" + whole, "", away("{}"), "", "invalid_arguments", "invalid arguments"},
 		{"defaults taken away", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
 		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
 	} {
@@ -137,8 +137,11 @@ func TestCausesOfAnswers(t *testing.T) {
 		{"answered as if it were malformed, without an error", whole, "", answer(false, "malformed_arguments"), "", "answered", "mine"},
 		{"answered as if it were invalid, without an error", whole, "", answer(false, "invalid_arguments"), "", "answered", "mine"},
 		{"answered as if it were cut, without an error", whole, "", answer(false, "truncated"), "", "answered", "mine"},
-		{"refused, in other words", bad, "", func(c *loop.PlannedCall) { c.Output.Content = loop.TextOutput("mine").Content }, "", "invalid_arguments", "mine"},
-		{"refused, but without an error", bad, "", func(c *loop.PlannedCall) { c.Output.IsError = false }, "", "answered", "invalid arguments"},
+		{"refused, in other words", bad, "", func(c *loop.PlannedCall) {
+			c.Output = &loop.Output{Content: loop.TextOutput("mine").Content, IsError: true}
+		}, "", "answered", "mine"},
+		{"refused, but without an error", bad, "", func(c *loop.PlannedCall) { c.Output = &loop.Output{Content: c.Output.Content} }, "", "answered", "invalid arguments"},
+		{"refused, in a changed copy", bad, "", func(c *loop.PlannedCall) { c.Output.Content[0], c.Output.IsError = llm.Text{Text: "mine"}, false }, "", "invalid_arguments", "invalid arguments"},
 		{"refused without a cause", bad, "", because(""), "", "invalid_arguments", "invalid arguments"},
 		{"refused with another cause", bad, "", because("denied"), "", "denied", "invalid arguments"},
 		{"run with a cause", whole, "", because("denied"), `{"m":1,"n":2}`, "", "counted"},
@@ -174,10 +177,10 @@ func TestPlannedIsChangedLater(t *testing.T) {
 			var got []string
 			var kept []*loop.PlannedCall
 			p := policy("p", loop.Hooks{
-				BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+				BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 					kept = calls
 					return loop.Decision{}, nil
-				},
+				}),
 				WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 					return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 						change(kept[0])
@@ -237,12 +240,12 @@ func TestNobodyIsAskedBesideAClientCall(t *testing.T) {
 		"no tool and the next one": {loop.Config{}, "ghost", "ok ghost"},
 	} {
 		var asked []string
-		c.cfg.Middleware = []loop.Middleware{policy("asks", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+		c.cfg.Middleware = []loop.Middleware{policy("asks", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 			for _, p := range calls {
 				asked = append(asked, p.Call.Name)
 			}
 			return loop.Decision{}, nil
-		}})}
+		})})}
 		c.cfg.Tools = []loop.Tool{echo("ok"), client}
 		if _, err := newAgent(t, model(calls("ok", c.call), text("x")), c.cfg).Run(t.Context(), loop.Prompt("go")); err != nil {
 			t.Fatal(err)

@@ -8,31 +8,31 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Clock is the loop's only source of time, and of goroutines, so that a virtual
-// one (package fake) can make a run a function of its inputs.
+// Clock is the only source of time and of goroutines of a loop, so that a virtual clock
+// (package fake) makes a run a function of its inputs.
 type Clock interface {
 	Now() time.Time
-	// Sleep returns nil after d, or the context's cause if it ends first.
+	// Sleep returns nil after d, or the cause of the context if that ends first.
 	Sleep(ctx context.Context, d time.Duration) error
 	// WithTimeout returns a context that ends after d, with cause as its
 	// context.Cause.
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
-	// Go runs f at the same time as its caller.
+	// Go runs f concurrently.
 	Go(f func())
-	// Signal returns a counted signal: each notify lets one wait return. Any
-	// goroutine that Go started may notify; one waits.
+	// Signal returns a counted signal: each notify lets one wait return. Any goroutine that
+	// Go started may notify; one goroutine waits.
 	Signal() (wait func(), notify func())
 }
 
-// SystemClock is the machine's time. It is the only place in the module where a
-// clock is read or a timer is set.
+// SystemClock is the time of the machine. No other type of the module reads a clock or
+// sets a timer.
 type SystemClock struct{}
 
 // Now implements Clock.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// since is the time from t to now. The machine's is read in one piece where
-// time.Now reads two.
+// since returns the time from t to now. With SystemClock it reads one clock, where Now reads
+// two.
 func since(c Clock, t time.Time) time.Duration {
 	if _, system := c.(SystemClock); system {
 		return time.Since(t)
@@ -85,8 +85,7 @@ func (SystemClock) Signal() (wait func(), notify func()) {
 	return wait, notify
 }
 
-// clockName is the name of a clock in a trace. A virtual clock says so with a
-// method Virtual.
+// clockName returns the name of a clock in a trace. A virtual clock has a method Virtual.
 func clockName(c Clock) string {
 	if v, ok := c.(interface{ Virtual() bool }); ok && v.Virtual() {
 		return trace.ClockVirtual

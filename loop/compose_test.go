@@ -119,7 +119,7 @@ func features() []feature {
 			c.Deadline, c.DeadlineReturns = 30*time.Minute, true
 		}, ended(trace.ReasonDeadline), true},
 		{"stall timeout", "stall_timeout", []fake.Response{{Stall: true}}, func(c *loop.Config, _ int) { c.StallTimeout = 2 * time.Minute },
-			emitted(func(b trace.ModelError) bool { return strings.Contains(b.Error.Message, "nothing came") }), true},
+			emitted(func(b trace.ModelError) bool { return strings.Contains(b.Error.Message, "delivered no event") }), true},
 		{"tool timeout", "tool_timeout", []fake.Response{calls("hang")}, func(c *loop.Config, _ int) { c.ToolTimeout = time.Minute },
 			emitted(func(b trace.ToolEnd) bool { return b.Outcome == trace.OutcomeTimeout }), false},
 		{"one tool at a time", "concurrency", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = 1 },
@@ -193,15 +193,15 @@ func features() []feature {
 			return nil
 		}}.Middleware()), ended(middleware.ReasonToolError), true},
 		{"short history", "compaction", []fake.Response{calls("ok"), calls("ok"), calls("ok")}, with(middleware.KeepLast(2, 5)), emitted(func(b trace.HistoryRewrite) bool { return b.Reason == "compaction" }), false},
-		{"a policy's own model call", "compaction", one, with(policy("summary", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		{"a policy's own model call", "compaction", one, with(policy("summary", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step != 1 {
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			}
 			_, err := s.CallModel(ctx, summary(always("short")))
 			if errors.Is(err, loop.ErrBudget) {
 				err = nil
 			}
-			return loop.Decision{}, err
+			return loop.StepChange{}, err
 		}})), func(events []trace.Event) bool {
 			return slices.ContainsFunc(events, func(e trace.Event) bool { return e.Purpose == trace.PurposeSummary })
 		}, false},
@@ -257,8 +257,8 @@ func features() []feature {
 			}
 			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, Messages: []llm.Message{llm.User("go on")}}, nil
 		}})), decidedOn(trace.Continue, trace.ReasonEndHook), false},
-		{"other tools", "prepare_step", one, with(policy("offer", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-			return loop.Decision{}, s.SetTools(append(s.Tools(), echo(fmt.Sprintf("more%d", s.Step))))
+		{"other tools", "prepare_step", one, with(policy("offer", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+			return loop.StepChange{Tools: append(s.Tools(), echo(fmt.Sprintf("more%d", s.Step)))}, nil
 		}})), emitted(func(b trace.ModelConfig) bool {
 			return slices.ContainsFunc(b.Tools, func(t llm.Tool) bool { return t.Name == "more1" })
 		}), false},

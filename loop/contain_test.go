@@ -60,7 +60,7 @@ func TestErrorsThatPanic(t *testing.T) {
 				t.Errorf("a tool's error, %s: got %+v, %v", name, res, err)
 			}
 		}
-		p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { return loop.Decision{}, bad }})
+		p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { return loop.StepChange{}, bad }})
 		if _, err := held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}}); err == nil {
 			t.Errorf("a policy's error, %s: got none", name)
 		}
@@ -82,8 +82,8 @@ func TestErrorsThatPanic(t *testing.T) {
 func TestConsumerPanicsAnywhere(t *testing.T) {
 	wrap := policy("p", loop.Hooks{
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc { return next },
-		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-			return loop.Decision{}, s.Emit("mine", []byte("1"))
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+			return loop.StepChange{}, s.Emit("mine", []byte("1"))
 		},
 	})
 	for n := range 20 {
@@ -110,18 +110,18 @@ func TestConsumerPanicsAnywhere(t *testing.T) {
 
 // What policies do to what they are given breaks nothing.
 func TestMischievousPolicies(t *testing.T) {
-	batch := func(f func(calls []*loop.PlannedCall)) loop.Middleware {
-		return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	batch := func(f func(calls []loop.PlannedCall), decisions ...loop.CallDecision) loop.Middleware {
+		return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 			f(calls)
-			return loop.Decision{}, nil
+			return decisions, loop.Decision{}, nil
 		}})
 	}
 	for name, p := range map[string]loop.Middleware{
-		"a call twice":   batch(func(calls []*loop.PlannedCall) { calls[1] = calls[0] }),
-		"calls left out": batch(func(calls []*loop.PlannedCall) { calls[0], calls[1] = nil, nil }),
-		"another id":     batch(func(calls []*loop.PlannedCall) { calls[0].Call.ID = "evil" }),
-		"another tool":   batch(func(calls []*loop.PlannedCall) { calls[0].Call.Name = "nope" }),
-		"another index":  batch(func(calls []*loop.PlannedCall) { calls[0].Index = 7 }),
+		"a call twice":   batch(func(calls []loop.PlannedCall) { calls[1] = calls[0] }, loop.CallDecision{Index: 1}, loop.CallDecision{Index: 1}),
+		"calls left out": batch(func(calls []loop.PlannedCall) { clear(calls) }),
+		"another id":     batch(func(calls []loop.PlannedCall) { calls[0].Call.ID = "evil" }),
+		"another tool":   batch(func(calls []loop.PlannedCall) { calls[0].Call.Name = "nope" }),
+		"another index":  batch(func(calls []loop.PlannedCall) { calls[0].Index = 7 }),
 		"the turn changed": policy("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 			turn.Parts[0] = llm.Text{Text: "changed"}
 			return loop.Decision{}, nil
@@ -136,11 +136,18 @@ func TestMischievousPolicies(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	cut := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-		if h := s.History(); len(h) > 1 {
-			return loop.Decision{Messages: h[:len(h)-1]}, nil
+	for _, index := range []int{-1, 2} {
+		p := batch(func([]loop.PlannedCall) {}, loop.CallDecision{Index: index, Output: &loop.Output{}})
+		res, err := held(t, "no such call", model(calls("a", "b")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
+		if pe := (*loop.MiddlewareError)(nil); !errors.As(err, &pe) || len(res.Pending) != 2 {
+			t.Errorf("a decision about call %d: got %v, %d pending", index, err, len(res.Pending))
 		}
-		return loop.Decision{}, nil
+	}
+	cut := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		if h := s.History(); len(h) > 1 {
+			return loop.StepChange{Decision: loop.Decision{Messages: h[:len(h)-1]}}, nil
+		}
+		return loop.StepChange{}, nil
 	}})
 	_, err := held(t, "a history without results", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{cut}})
 	if h := (*loop.HistoryError)(nil); !errors.As(err, &h) {
@@ -238,9 +245,9 @@ func TestDeadlineOfAForeignContext(t *testing.T) {
 // runs on for it.
 func TestStartsContextEndsWithTheRun(t *testing.T) {
 	var kept context.Context
-	p := policy("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
 		kept = ctx
-		return loop.Decision{}, nil
+		return loop.StepChange{}, nil
 	}})
 	mustRun(t, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 	if kept.Err() == nil {
@@ -294,7 +301,7 @@ func TestResultsInATurn(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s, %s (-want +got):\n%s", who, name, diff)
 			}
-			if c.warns > 0 && !strings.Contains(warned[0].Message, `which is no call that the provider ran; it was dropped`) {
+			if c.warns > 0 && !strings.Contains(warned[0].Message, `the provider executed no call with this id`) {
 				t.Errorf("%s, %s: got %q", who, name, warned[0].Message)
 			}
 		}
@@ -318,9 +325,9 @@ func TestStepsInHand(t *testing.T) {
 		}
 		clear(steps)
 	}
-	before := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	before := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		spoil(s.Steps)
-		return loop.Decision{}, nil
+		return loop.StepChange{}, nil
 	}})
 	after := policy("p", loop.Hooks{AfterStep: func(_ context.Context, s *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
 		if step != s.Steps[len(s.Steps)-1] || step.Index != s.Step || len(step.Calls) != 1 || len(step.Results) != 1 || len(step.Messages) != 2 {

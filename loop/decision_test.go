@@ -25,9 +25,12 @@ func deciding(place string, n int, d loop.Decision) loop.Middleware {
 		return loop.Decision{}, nil
 	}
 	return policy("p", loop.Hooks{
-		BeforeStep:  func(context.Context, *loop.StepInfo) (loop.Decision, error) { return at("before") },
+		BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+			d, err := at("before")
+			return loop.StepChange{Decision: d}, err
+		},
 		AfterModel:  func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) { return at("model") },
-		BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return at("batch") },
+		BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return at("batch") }),
 		AfterStep:   func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return at("after") },
 	})
 }
@@ -130,9 +133,9 @@ func TestToolsOfPoliciesAreChecked(t *testing.T) {
 				return next(ctx, &loop.ModelCall{Request: &req, Purpose: purpose})
 			})
 		}
-		before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			s.Request.Tools = c.tools
-			return loop.Decision{}, nil
+			return loop.StepChange{Request: s.Request}, nil
 		}})
 		for who, p := range map[string]loop.Middleware{"a wrap": wrap(trace.PurposeAnswer), "a judge": wrap(trace.PurposeGrade), "before the step": before} {
 			_, err := held(t, who+", "+name, model(text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})

@@ -33,10 +33,10 @@ func (e *teller) tell(place string) {
 
 func (e *teller) hooks() loop.Hooks {
 	return loop.Hooks{
-		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			e.s = s
 			e.tell("before")
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
@@ -49,10 +49,10 @@ func (e *teller) hooks() loop.Hooks {
 			e.tell("turn")
 			return loop.Decision{}, nil
 		},
-		BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			e.tell("batch")
 			return loop.Decision{}, nil
-		},
+		}),
 		WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				e.tell("tool")

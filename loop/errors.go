@@ -9,38 +9,34 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Facts about how a run ended, for errors.Is.
+// Errors for errors.Is.
 var (
-	// ErrMaxSteps: the cap was reached, and OnStepLimit is StepLimitError.
-	ErrMaxSteps = errors.New("the run reached its cap of steps")
+	// ErrMaxSteps: the run reached its step limit, and OnStepLimit is StepLimitError.
+	ErrMaxSteps = errors.New("the run reached its step limit")
 	// ErrDeadline: the run took longer than Config.Deadline.
 	ErrDeadline = errors.New("the run took longer than its deadline")
-	// ErrBudget: a policy wanted a model call after Config.TokenBudget was spent.
-	ErrBudget = errors.New("the token budget is spent")
-	// ErrStalled: nothing came of a model's answer for Config.StallTimeout.
-	ErrStalled = errors.New("nothing came of the model's answer")
+	// ErrBudget: middleware called a model after the run had used its Config.TokenBudget.
+	ErrBudget = errors.New("the token budget is used up")
+	// ErrStalled: a model call delivered no event for Config.StallTimeout.
+	ErrStalled = errors.New("the model delivered no event")
 	// ErrToolTimeout: a tool took longer than Config.ToolTimeout.
 	ErrToolTimeout = errors.New("the tool took too long")
-	// ErrEventNotAllowed: a policy wanted to add an event to the trace while tools ran, or
-	// after the run.
-	ErrEventNotAllowed = errors.New("events of policies are not taken while tools run, nor after the run; add them in AfterStep")
-	// ErrModelCallNotAllowed: a policy wanted a model call when none is taken.
-	ErrModelCallNotAllowed = errors.New("a model call of a policy is taken while its WrapModel goes around the step's call, or by StepInfo.Ask in a hook before or after it, and one at a time; " +
-		"do not keep next beyond that, and wait for one call before you make another")
-	// ErrToolsFixed: a policy wanted to change the tools of a step that had begun.
-	ErrToolsFixed = errors.New("the tools of a step are offered in BeforeStep, and not when its model call is under way or over")
-	// ErrIterationStopped: the consumer of Events left before the end. It is a cancel:
-	// errors.Is(err, context.Canceled) holds as well.
-	ErrIterationStopped = fmt.Errorf("the run's events were left before its end: %w", context.Canceled)
-	// ErrMalformedCall: the provider says that the model made a call that could
-	// not be read, or of a tool that it was not offered.
+	// ErrEventNotAllowed: middleware emitted an event while tools ran, or after the run.
+	ErrEventNotAllowed = errors.New("an event of middleware is not allowed while tools run or after the run: emit it in AfterStep")
+	// ErrModelCallNotAllowed: middleware called a model at a time that does not allow it.
+	ErrModelCallNotAllowed = errors.New("a model call of middleware is not allowed now: call next within WrapModel, or StepInfo.CallModel in BeforeStep, AfterModel, BeforeTools or AfterStep, one call at a time")
+	// ErrIterationStopped: the consumer of Events stopped the iteration. The error is a
+	// context.Canceled, too.
+	ErrIterationStopped = fmt.Errorf("the iteration over the run's events was stopped: %w", context.Canceled)
+	// ErrMalformedCall: the provider reports a call that it could not parse, or a call of a
+	// tool that was not in the request.
 	ErrMalformedCall = errors.New("the provider reports a malformed call")
 )
 
-// HistoryError says that the messages of an Input cannot be sent as they are.
+// HistoryError reports that providers reject the messages of an Input.
 type HistoryError struct {
-	Message int    // counted from 0
-	Part    int    // of the message, counted from 0; -1 if it is about the message
+	Message int    // from 0
+	Part    int    // of the message, counted from 0; -1 if the problem is the message itself
 	Problem string // what is wrong, and what to do
 }
 
@@ -53,7 +49,7 @@ func (e *HistoryError) Error() string {
 
 // PanicError is a panic that was contained.
 type PanicError struct {
-	Where string // such as "the tool weather", "the policy audit"
+	Where string // such as "the tool weather"
 	Value any
 	Stack []byte
 }
@@ -66,31 +62,32 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// MiddlewareError is an error that a policy, a stop condition or OnStep returned.
+// MiddlewareError is an error of middleware, of a stop condition or of OnStep.
 type MiddlewareError struct {
 	Middleware string
 	Err        error
 }
 
-func (e *MiddlewareError) Error() string { return "the policy " + e.Middleware + ": " + errText(e.Err) }
+func (e *MiddlewareError) Error() string {
+	return "the middleware " + e.Middleware + ": " + errText(e.Err)
+}
 
-// Unwrap returns what the policy returned.
+// Unwrap returns the error of the middleware.
 func (e *MiddlewareError) Unwrap() error { return e.Err }
 
-// SinkError says that a sink refused an event; the run went on without it.
+// SinkError reports that a sink failed. The run continued without it.
 type SinkError struct{ Err error }
 
 func (e *SinkError) Error() string { return "the trace sink failed: " + errText(e.Err) }
 
-// Unwrap returns what the sink returned.
+// Unwrap returns the error of the sink.
 func (e *SinkError) Unwrap() error { return e.Err }
 
-// errText is an error's text, also if the error is a nil pointer whose Error
-// panics: package fmt sees to that.
+// errText returns the text of an error. Package fmt contains the panic of an Error method
+// of a nil pointer.
 func errText(err error) string { return fmt.Sprint(err) }
 
-// describe gives an error's facts for the trace. Of an error whose methods panic
-// it gives what it can.
+// describe returns the facts of an error for the trace, as far as its methods do not panic.
 func describe(err error) (e trace.Error) {
 	e = trace.Error{Type: "error", Message: errText(err)}
 	defer func() { _ = recover() }()
@@ -117,9 +114,9 @@ func describe(err error) (e trace.Error) {
 	return e
 }
 
-// stopCause says why a run that fails with err ends.
-func stopCause(err error) (cause trace.Reason) {
-	cause = trace.ReasonError
+// stopReason returns why a run that fails with err ends.
+func stopReason(err error) (reason trace.Reason) {
+	reason = trace.ReasonError
 	defer func() { _ = recover() }() // as in describe
 	_, isPolicy := errors.AsType[*MiddlewareError](err)
 	switch {
@@ -135,20 +132,20 @@ func stopCause(err error) (cause trace.Reason) {
 	return trace.ReasonError
 }
 
-// stopCause is stopCause, where the run's context may have been ended with an error of
-// the caller's own, and where a model may have ended one of its own.
-func (r *run) stopCause(err error) trace.Reason {
-	cause := stopCause(err)
+// stopReason also knows the context of the run, which the caller may have ended with an
+// error of its own. The end of another context is an error.
+func (r *run) stopReason(err error) trace.Reason {
+	reason := stopReason(err)
 	switch {
-	case cause == trace.ReasonError && r.ctx.Err() != nil && is(err, context.Cause(r.ctx)):
-		return stopCause(r.ctx.Err())
-	case r.ctx.Err() == nil && (cause == trace.ReasonCancel || cause == trace.ReasonDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
+	case reason == trace.ReasonError && r.life.ctx.Err() != nil && is(err, context.Cause(r.life.ctx)):
+		return stopReason(r.life.ctx.Err())
+	case r.life.ctx.Err() == nil && (reason == trace.ReasonCancel || reason == trace.ReasonDeadline && !is(err, ErrDeadline) && !is(err, ErrStalled)):
 		return trace.ReasonError
 	}
-	return cause
+	return reason
 }
 
-// is is errors.Is of errors whose methods may panic.
+// is calls errors.Is. The methods of the errors may panic.
 func is(err, target error) (same bool) {
 	defer func() { _ = recover() }()
 	return errors.Is(err, target)

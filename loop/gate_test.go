@@ -32,18 +32,18 @@ func TestKeptNext(t *testing.T) {
 			p := policy("keeps", loop.Hooks{
 				WrapModel: func(next loop.ModelFunc) loop.ModelFunc { kept = next; return next },
 				Start:     func(ctx context.Context) (context.Context, error) { use(ctx, "start"); return ctx, nil },
-				BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.Decision, error) {
+				BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
 					use(ctx, "before")
-					return none, nil
+					return loop.StepChange{}, nil
 				},
 				AfterModel: func(ctx context.Context, _ *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 					use(ctx, "after the model")
 					return none, nil
 				},
-				BeforeTools: func(ctx context.Context, _ *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
+				BeforeTools: editCalls(func(ctx context.Context, _ *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 					use(ctx, "batch")
 					return none, nil
-				},
+				}),
 				WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 					return func(ctx context.Context, c loop.Call) (loop.Output, error) {
 						use(ctx, "tool")

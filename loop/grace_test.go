@@ -167,10 +167,10 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 		var kept *loop.StepInfo
 		var told []int
 		p := policy("p", loop.Hooks{
-			BeforeTools: func(_ context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
+			BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 				kept = s
 				return loop.Decision{}, nil
-			},
+			}),
 			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 				return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 					kept.Step = 77

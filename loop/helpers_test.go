@@ -117,3 +117,28 @@ func resultTexts(messages []llm.Message) []string {
 	}
 	return out
 }
+
+// editCalls returns a BeforeTools hook that returns what f changes in its calls.
+func editCalls(f func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error)) func(context.Context, *loop.StepInfo, []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+	return func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (out []loop.CallDecision, d loop.Decision, err error) {
+		edited := make([]*loop.PlannedCall, len(calls))
+		for i, c := range calls {
+			edited[i] = &c
+		}
+		d, err = f(ctx, s, edited)
+		for i, was := range calls {
+			c, now := loop.CallDecision{Index: i}, edited[i]
+			if now.Output != was.Output {
+				c.Output = now.Output
+			}
+			if now.Arguments != was.Arguments || now.Output == nil && was.Output != nil {
+				c.Arguments = now.Arguments
+			}
+			if now.Reason != was.Reason {
+				c.Reason = now.Reason
+			}
+			out = append(out, c)
+		}
+		return out, d, err
+	}
+}

@@ -56,24 +56,24 @@ func TestHistoryErrors(t *testing.T) {
 	}{
 		{"unanswered at the end", []llm.Message{user, called("c1")}, 1, -1, `the call "c1" has no result`},
 		{"unanswered before another turn", []llm.Message{user, called("c1", "c2"), told("c1"), user}, 1, -1, `the call "c2" has no result`},
-		{"a result of nothing", []llm.Message{user, told("c1")}, 1, 0, `the result "c1" answers no call`},
-		{"twice", []llm.Message{user, called("c1"), told("c1", "c1")}, 2, 1, "answered already"},
-		{"of the turn before", []llm.Message{user, called("c1"), told("c1"), called("c2"), told("c1")}, 4, 0, "answers no call"},
-		{"a user's call", []llm.Message{parts(llm.RoleUser, llm.Text{Text: "x"}, called("c1").Parts[0])}, 0, 1, "calls are an assistant's"},
-		{"a user's reasoning", []llm.Message{parts(llm.RoleUser, llm.Reasoning{Text: "x"})}, 0, 0, "it is an assistant's"},
+		{"a result of nothing", []llm.Message{user, told("c1")}, 1, 0, `the result "c1" has no unanswered call`},
+		{"twice", []llm.Message{user, called("c1"), told("c1", "c1")}, 2, 1, "has no unanswered call"},
+		{"of the turn before", []llm.Message{user, called("c1"), told("c1"), called("c2"), told("c1")}, 4, 0, "has no unanswered call"},
+		{"a user's call", []llm.Message{parts(llm.RoleUser, llm.Text{Text: "x"}, called("c1").Parts[0])}, 0, 1, "only an assistant message has calls"},
+		{"a user's reasoning", []llm.Message{parts(llm.RoleUser, llm.Reasoning{Text: "x"})}, 0, 0, "only an assistant message has reasoning"},
 		{"a user's result", []llm.Message{user, called("c1"), parts(llm.RoleUser, told("c1").Parts...)}, 1, -1, "has no result directly after it"},
 		{"a user's result of nothing", []llm.Message{parts(llm.RoleUser, told("c1").Parts...)}, 0, 0, "put it into a tool message"},
 		{"a system's result", []llm.Message{parts(llm.RoleSystem, told("c1").Parts...)}, 0, 0, "put it into a tool message"},
-		{"an assistant's result", []llm.Message{user, llm.Assistant(told("c1").Parts...)}, 1, 0, "of no call that the provider ran in this turn"},
-		{"another's result", []llm.Message{user, llm.Assistant(own, told("s", "c1").Parts[1])}, 1, 1, "of no call that the provider ran in this turn"},
-		{"another role", []llm.Message{user, {Role: "developer", Parts: user.Parts}}, 1, -1, `the role "developer" is none of`},
-		{"no role", []llm.Message{{Parts: user.Parts}}, 0, -1, `the role "" is none of`},
-		{"an empty turn", []llm.Message{user, llm.Assistant(), user}, 1, -1, "says nothing; take it out"},
-		{"a turn of nothing", []llm.Message{user, llm.Assistant(llm.Text{}, llm.Text{Refusal: true})}, 1, -1, "says nothing; take it out"},
-		{"an empty tool message", []llm.Message{user, called("c1", "c2"), told("c1"), told(), told("c2")}, 3, -1, "without a result; take it out"},
-		{"text in a tool message", []llm.Message{user, called("c1"), parts(llm.RoleTool, told("c1").Parts[0], llm.Text{Text: "x"})}, 2, 1, "has results alone"},
-		{"media in a tool message", []llm.Message{user, called("c1"), parts(llm.RoleTool, llm.Media{URL: "x"})}, 2, 0, "has results alone"},
-		{"something in a tool message", []llm.Message{user, called("c1"), parts(llm.RoleTool, llm.Unknown{Kind: "x", Raw: []byte("{}")})}, 2, 0, "has results alone"},
+		{"an assistant's result", []llm.Message{user, llm.Assistant(told("c1").Parts...)}, 1, 0, "has no call in this message that the provider executed"},
+		{"another's result", []llm.Message{user, llm.Assistant(own, told("s", "c1").Parts[1])}, 1, 1, "has no call in this message that the provider executed"},
+		{"another role", []llm.Message{user, {Role: "developer", Parts: user.Parts}}, 1, -1, `unknown role "developer"`},
+		{"no role", []llm.Message{{Parts: user.Parts}}, 0, -1, `unknown role ""`},
+		{"an empty turn", []llm.Message{user, llm.Assistant(), user}, 1, -1, "the assistant message is empty; remove it"},
+		{"a turn of nothing", []llm.Message{user, llm.Assistant(llm.Text{}, llm.Text{Refusal: true})}, 1, -1, "the assistant message is empty; remove it"},
+		{"an empty tool message", []llm.Message{user, called("c1", "c2"), told("c1"), told(), told("c2")}, 3, -1, "has no result; remove it"},
+		{"text in a tool message", []llm.Message{user, called("c1"), parts(llm.RoleTool, told("c1").Parts[0], llm.Text{Text: "x"})}, 2, 1, "may contain results only"},
+		{"media in a tool message", []llm.Message{user, called("c1"), parts(llm.RoleTool, llm.Media{URL: "x"})}, 2, 0, "may contain results only"},
+		{"something in a tool message", []llm.Message{user, called("c1"), parts(llm.RoleTool, llm.Unknown{Kind: "x", Raw: []byte("{}")})}, 2, 0, "may contain results only"},
 		{"a nil part", []llm.Message{user, parts(llm.RoleUser, llm.Text{}, nil)}, 1, 1, "the part is nil"},
 		{"a nil part of an assistant", []llm.Message{llm.Assistant(nil)}, 0, 0, "the part is nil"},
 		{"a nil part of a result", []llm.Message{user, called("c1"), llm.ToolResults(llm.ToolResult{ID: "c1", Content: []llm.Part{nil}})}, 2, 0, "has a part that is nil"},
@@ -103,8 +103,8 @@ func TestHistoryErrors(t *testing.T) {
 // ofAPolicy runs an agent whose policy gives other messages.
 func ofAPolicy(t *testing.T, name string, messages []llm.Message) (*loop.Result, error) {
 	t.Helper()
-	p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
-		return loop.Decision{Messages: messages}, nil
+	p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+		return loop.StepChange{Decision: loop.Decision{Messages: messages}}, nil
 	}})
 	return held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 }
@@ -164,37 +164,37 @@ func TestHistoriesThatAreMended(t *testing.T) {
 	}{
 		{"an id in a later turn", []llm.Message{user, called("c1"), told("c1=1"), called("c1"), told("c1=2"), user},
 			[]llm.Message{user, called("c1"), told("c1=1"), renamed("loop_call_1", "c1"), told("loop_call_1=2"), user},
-			[]string{`Input.Messages[3].Parts[0]: the id "c1" of the call is none or an earlier call's; it is loop_call_1 here`}},
+			[]string{`Input.Messages[3].Parts[0]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
 		{"an id twice in a turn", []llm.Message{called("c1", "c1", "c2"), told("c1=1", "c1=2", "c2=3")},
 			[]llm.Message{llm.Assistant(called("c1").Parts[0], renamed("loop_call_1", "c1").Parts[0], called("c2").Parts[0]), told("c1=1", "loop_call_1=2", "c2=3")},
-			[]string{`Input.Messages[0].Parts[1]: the id "c1" of the call is none or an earlier call's; it is loop_call_1 here`}},
+			[]string{`Input.Messages[0].Parts[1]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
 		{"no ids", []llm.Message{called("", ""), told("=1", "=2")},
 			[]llm.Message{renamed("loop_call_1", "", renamed("loop_call_2", "").Parts[0]), told("loop_call_1=1", "loop_call_2=2")},
-			[]string{`Input.Messages[0].Parts[0]: the id "" of the call is none or an earlier call's; it is loop_call_1 here`,
-				`Input.Messages[0].Parts[1]: the id "" of the call is none or an earlier call's; it is loop_call_2 here`}},
+			[]string{`Input.Messages[0].Parts[0]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_1`,
+				`Input.Messages[0].Parts[1]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_2`}},
 		{"an id that is taken further on", []llm.Message{called(""), told("=1"), called("loop_call_1"), told("loop_call_1=2")},
 			[]llm.Message{renamed("loop_call_2", ""), told("loop_call_2=1"), called("loop_call_1"), told("loop_call_1=2")},
-			[]string{`Input.Messages[0].Parts[0]: the id "" of the call is none or an earlier call's; it is loop_call_2 here`}},
+			[]string{`Input.Messages[0].Parts[0]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_2`}},
 		{"an id that was minted before", []llm.Message{called("c1"), told("c1"), renamed("c1", "c0"), told("c1=2")},
 			[]llm.Message{called("c1"), told("c1"), renamed("loop_call_1", "c0"), told("loop_call_1=2")},
-			[]string{`Input.Messages[2].Parts[0]: the id "c1" of the call is none or an earlier call's; it is loop_call_1 here`}},
+			[]string{`Input.Messages[2].Parts[0]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
 		{"another order", []llm.Message{user, called("c1", "c2", "c3"), told("c3=3", "c1=1", "c2=2"), user},
 			[]llm.Message{user, called("c1", "c2", "c3"), told("c1=1", "c2=2", "c3=3"), user},
-			[]string{`Input.Messages[2].Parts[0]: the result "c3" stands out of the order of the calls; that of c1 is here`,
-				`Input.Messages[2].Parts[1]: the result "c1" stands out of the order of the calls; that of c2 is here`,
-				`Input.Messages[2].Parts[2]: the result "c2" stands out of the order of the calls; that of c3 is here`}},
+			[]string{`Input.Messages[2].Parts[0]: the result "c3" is not in the order of the calls: replaced by the result of c1`,
+				`Input.Messages[2].Parts[1]: the result "c1" is not in the order of the calls: replaced by the result of c2`,
+				`Input.Messages[2].Parts[2]: the result "c2" is not in the order of the calls: replaced by the result of c3`}},
 		{"another order, in messages", []llm.Message{called("c1", "c2"), told("c2=2"), told("c1=1"), called("c3"), told("c3=3")},
 			[]llm.Message{called("c1", "c2"), told("c1=1"), told("c2=2"), called("c3"), told("c3=3")},
-			[]string{`Input.Messages[1].Parts[0]: the result "c2" stands out of the order of the calls; that of c1 is here`,
-				`Input.Messages[2].Parts[0]: the result "c1" stands out of the order of the calls; that of c2 is here`}},
+			[]string{`Input.Messages[1].Parts[0]: the result "c2" is not in the order of the calls: replaced by the result of c1`,
+				`Input.Messages[2].Parts[0]: the result "c1" is not in the order of the calls: replaced by the result of c2`}},
 		{"both", []llm.Message{called("c1", "c2"), told("c2=2", "c1=1"), called("c2", "c1"), told("c1=4", "c2=3")},
 			[]llm.Message{called("c1", "c2"), told("c1=1", "c2=2"), renamed("loop_call_1", "c2", renamed("loop_call_2", "c1").Parts[0]), told("loop_call_1=3", "loop_call_2=4")},
-			[]string{`Input.Messages[1].Parts[0]: the result "c2" stands out of the order of the calls; that of c1 is here`,
-				`Input.Messages[1].Parts[1]: the result "c1" stands out of the order of the calls; that of c2 is here`,
-				`Input.Messages[2].Parts[0]: the id "c2" of the call is none or an earlier call's; it is loop_call_1 here`,
-				`Input.Messages[2].Parts[1]: the id "c1" of the call is none or an earlier call's; it is loop_call_2 here`,
-				`Input.Messages[3].Parts[0]: the result "c1" stands out of the order of the calls; that of loop_call_1 is here`,
-				`Input.Messages[3].Parts[1]: the result "c2" stands out of the order of the calls; that of loop_call_2 is here`}},
+			[]string{`Input.Messages[1].Parts[0]: the result "c2" is not in the order of the calls: replaced by the result of c1`,
+				`Input.Messages[1].Parts[1]: the result "c1" is not in the order of the calls: replaced by the result of c2`,
+				`Input.Messages[2].Parts[0]: the call id "c2" is empty or belongs to an earlier call: replaced by loop_call_1`,
+				`Input.Messages[2].Parts[1]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_2`,
+				`Input.Messages[3].Parts[0]: the result "c1" is not in the order of the calls: replaced by the result of loop_call_1`,
+				`Input.Messages[3].Parts[1]: the result "c2" is not in the order of the calls: replaced by the result of loop_call_2`}},
 	} {
 		before := make([]llm.Message, len(c.messages))
 		for i, m := range c.messages {
@@ -245,10 +245,10 @@ func TestHistoryOfAPolicyIsNotMended(t *testing.T) {
 		messages []llm.Message
 		want     string
 	}{
-		{[]llm.Message{called("c1"), told("c1"), called("c2", "c1"), told("c2", "c1")}, `Input.Messages[2].Parts[1]: the call has the id "c1", which is none or an earlier call's; give it one of its own`},
-		{[]llm.Message{called(""), told("")}, `Input.Messages[0].Parts[0]: the call has the id "", which`},
-		{[]llm.Message{called("c1", "c2"), told("c2", "c1"), called("c1"), told("c1")}, `Input.Messages[1].Parts[0]: the result "c2" stands before that of an earlier call; put results in the order of their calls`},
-		{[]llm.Message{called("c1", "c2"), told("c2", "c1"), llm.Assistant()}, `Input.Messages[2]: an assistant turn that says nothing`},
+		{[]llm.Message{called("c1"), told("c1"), called("c2", "c1"), told("c2", "c1")}, `Input.Messages[2].Parts[1]: the call id "c1" is empty or belongs to an earlier call; give the call an id of its own`},
+		{[]llm.Message{called(""), told("")}, `Input.Messages[0].Parts[0]: the call id "" is empty`},
+		{[]llm.Message{called("c1", "c2"), told("c2", "c1"), called("c1"), told("c1")}, `Input.Messages[1].Parts[0]: the result "c2" comes before the result of an earlier call; put results in the order of their calls`},
+		{[]llm.Message{called("c1", "c2"), told("c2", "c1"), llm.Assistant()}, `Input.Messages[2]: the assistant message is empty`},
 	} {
 		if _, err := ofAPolicy(t, c.want, c.messages); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)

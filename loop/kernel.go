@@ -2,253 +2,307 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 
 	"github.com/looptape/looptape/internal/slab"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/conversation"
 	"github.com/looptape/looptape/trace"
 )
 
-// run is one run in progress. All of it belongs to the goroutine that runs it;
-// tools on other goroutines see the context and their own call.
+// run is one run in progress. It belongs to the goroutine that runs it. Tools on other
+// goroutines use its context, its phase and their own call.
 type run struct {
 	agent *Agent
 	cfg   *Config
 	in    Input
 	rec   *recorder
-	stop  *atomic.Bool // set to stop after the step
-	// recorded says that somebody looked when the run began.
-	recorded bool
+	hooks chain
+	tools *toolSet // of the current step and the next ones
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	bonds  []bond
-	hooks  chain
-	tools  *toolSet
-	defs   []llm.Tool
-	tooled bool      // there were tools, or a request offered some
-	call   ModelFunc // the model call within its wraps
-	gate   gate      // for what is within
-	exec   ToolFunc  // a tool within its wraps
+	life       lifecycle
+	transcript transcript
+	caller     caller
+	exec       executor
+	log        stepLog
 
-	acc    llm.Accumulator
-	answer answer
-	take   func(llm.Event, error) bool
+	step      int  // the current step; see Resume for -1
+	openStep  int  // the step that the trace shows as begun, or trace.NoStep
+	begun     int  // steps that began
+	finalStep int  // the step that answers without tools, or noStep
+	continued int  // paused responses that were continued
+	hadTools  bool // the run had tools, or a request offered some
 
-	// What the steps keep.
-	kept    slab.Slab[Step]
-	reqs    slab.Slab[llm.Request]
-	parts   slab.Slab[llm.Part]
-	calls   slab.Slab[llm.ToolCall]
-	results slab.Slab[llm.ToolResult]
-	marks   slab.Slab[mark]
-	serves  slab.Slab[serving]
+	info        StepInfo // of the current step; hooks get copies
+	callsMemory slab.Slab[llm.ToolCall]
 
-	ids     idSet
-	history []llm.Message
-	fresh   []llm.Message // what the run added, once a rewrite has parted it from history
-	split   bool          // fresh is in use
-	request llm.Request   // of each step, but for its messages
-	sent    int           // how much of history there was when the step began
-	shown   int           // how much of it the last request had
-	unsent  []llm.Message // what came after that request, and then gave way to a rewrite
-	step    int
-	steps   []*Step
-	lent    []*Step // the same as policies and conditions have them in hand
-	usage   llm.Usage
-	place   llm.Response   // the turn of the last model call, unless a wrap may keep one
-	turn    *llm.Response  // the step's answer, until the history has it
-	given   *llm.Response  // the same as policies have it in hand
-	tries   []try          // of the step's model calls
-	strayed *[]llm.Message // what the last request held, if it was not the history
-	strayAt int            // the step of that request
-	asked   *ModelCall     // the model call under way
-	at      *StepInfo      // the step whose calls are open
-	open    []*planned     // calls whose results are not in the history
-	shut    atomic.Bool    // policies may not add events
-	lost    bool           // a call was abandoned: a policy's code may still run around its tool
-	forced  bool           // the next step is the forced last answer
-	seen    bool           // the end of the context was recorded
-	inStep  bool
-	// preparing says that hooks are asked about a step that may not have begun.
-	preparing bool
-	contd     int // turns that were continued
-	begun     int // steps that were begun
-	res       Result
-	err       error
-	finished  bool
+	res Result
+	err error
+}
 
-	wait, notify func()
-	info         StepInfo // see frame
-	plans, todo  []*planned
-	batch        *batch
-	crew         *crew // nil until calls run at once, and on any clock but the system's
+// noStep is the index of no step, and differs from trace.NoStep, the index of the calls
+// of a resumed run.
+const noStep = -2
+
+func newRun(a *Agent, in Input, rec *recorder, stop *atomic.Bool) *run {
+	r := &run{agent: a, cfg: &a.cfg, in: in, rec: rec, tools: a.tools, openStep: trace.NoStep, finalStep: noStep}
+	r.life.stop = stop
+	r.caller.run, r.exec.run = r, r
+	return r
 }
 
 // execute is a whole run.
 func (r *run) execute(ctx context.Context) {
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	defer r.cancel(nil)
-	defer r.dismiss()
-	defer r.release()
-	defer r.unwind() // again, if the consumer does not come back from the other
+	r.life.ctx, r.life.cancel = context.WithCancelCause(ctx)
+	defer r.life.cancel(nil)
+	defer r.exec.close()
+	defer r.life.release()
+	defer r.unwind() // again, if the consumer ends the goroutine in the first one
 	defer r.unwind()
 	err := r.start()
 	if err == nil {
-		err = r.loop()
+		err = r.steps()
 	}
 	r.end(err)
 }
 
-// start makes the hooks, tells the trace what the loop promises, and checks what
-// it was given.
+// start makes the hooks, declares the run in the trace, and checks the Input.
 func (r *run) start() error {
 	var err error
-	r.tools, r.defs = &r.agent.tools, r.agent.defs
-	info := r.agent.info
 	r.hooks, err = r.cfg.hooks(RunInfo{ID: r.rec.name, Input: r.in, Clock: r.cfg.Clock, Rand: r.cfg.Rand})
 	if err == nil && len(r.hooks.tools) > 0 {
-		var set toolSet
-		if set, err = newToolSet(append(r.cfg.Tools[:len(r.cfg.Tools):len(r.cfg.Tools)], r.hooks.tools...)); err == nil {
-			r.tools, r.defs, info = &set, set.definitions(), set.info()
+		var set *toolSet
+		if set, err = newToolSet(slices.Concat(r.cfg.Tools, r.hooks.tools)); err == nil {
+			r.tools = set
 		}
 	}
-	r.tooled = len(r.tools.list) > 0
-	r.begin(info)
-	var odd *HistoryError
+	r.hadTools = len(r.tools.list) > 0
+	r.declare()
+	var repairable, fatal *conversation.Problem
 	if err == nil {
-		odd, err = checkHistory(r.in.Messages, r.in.Resume != nil)
+		if repairable, fatal = conversation.Check(r.in.Messages, r.in.Resume != nil); fatal != nil {
+			err = historyError(fatal)
+		}
 	}
 	if err != nil {
 		return r.fail(trace.NoStep, err)
 	}
-	r.begins(odd)
-	r.request = llm.Request{
-		Model: r.cfg.Model, System: r.cfg.System, Tools: r.defs, ToolChoice: r.cfg.ToolChoice,
+	r.warnHistory(r.transcript.begin(r.in.Messages, repairable))
+	r.transcript.base = llm.Request{
+		Model: r.cfg.Model, System: r.cfg.System, Tools: r.tools.defs, ToolChoice: r.cfg.ToolChoice,
 		ResponseMode: r.cfg.ResponseMode, Settings: r.cfg.Settings,
 	}
 	if r.in.ToolChoice != nil {
-		r.request.ToolChoice = *r.in.ToolChoice
+		r.transcript.base.ToolChoice = *r.in.ToolChoice
 	}
-	r.acc.NewID = r.ids.mint
-	r.call, r.exec = r.callModel, r.runTool
-	for i := len(r.hooks.wrapModel) - 1; i >= 0; i-- {
-		r.call = r.hooks.wrapModel[i](r.call)
+	r.caller.acc.NewID = r.transcript.ids.Reserve
+	r.caller.wrapped, r.exec.tool = r.caller.next, r.exec.enter
+	for _, wrap := range slices.Backward(r.hooks.wrapModel) {
+		r.caller.wrapped = wrap(r.caller.wrapped)
 	}
-	for i := len(r.hooks.wrapTool) - 1; i >= 0; i-- {
-		r.exec = r.hooks.wrapTool[i](r.exec)
+	for _, wrap := range slices.Backward(r.hooks.wrapTool) {
+		r.exec.tool = wrap(r.exec.tool)
 	}
 	return r.startHooks()
 }
 
-// begin tells the trace what the run promises.
-func (r *run) begin(tools []trace.ToolInfo) {
+// declare records the beginning of the run with its options.
+func (r *run) declare() {
 	opts := r.agent.opts
 	if r.in.ToolChoice != nil {
 		opts = opts.With("tool_choice", r.in.ToolChoice.String())
 	}
-	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: tools})
+	r.emit(trace.NoStep, trace.RunStart{Parent: r.in.Parent, Clock: clockName(r.cfg.Clock), Options: opts, Tools: r.tools.info})
 }
 
-// loop is the kernel: prepare the step, call the model, decide by its calls, run
-// them, append the results, decide whether to go on.
-func (r *run) loop() error {
-	if stop, err := r.resume(); stop || err != nil {
-		return err
+func (r *run) warnHistory(warnings []string) {
+	for _, w := range warnings {
+		r.emit(trace.NoStep, trace.Warning{Code: WarnHistory, Message: w})
 	}
-	for n := 0; ; n++ {
-		s, stop, err := r.prepare(n)
-		if stop || err != nil {
+}
+
+// steps runs the calls of a resumed run, and then the steps until one is the last.
+func (r *run) steps() error {
+	if r.in.Resume != nil {
+		if stop, err := r.resume(); stop || err != nil {
 			return err
 		}
-		turn, err := r.ask(s)
-		if err != nil {
-			return r.fail(n, err)
-		}
-		calls := r.callsOf(turn)
-		if r.cfg.AppendResponse == AppendBefore {
-			r.appendTurn(turn)
-		}
-		next, by, err := r.askAfter(s, turn, calls)
-		if r.cfg.AppendResponse == AppendAfter {
-			r.appendTurn(turn)
-		}
-		var plans []*planned
-		if err == nil && next.Action != trace.Stop {
-			next, plans, err = r.judge(s, turn, calls, next, by)
-		}
-		if err == nil {
-			r.runCalls(s, plans)
-			stop, err = r.settle(s, turn, calls, plans, next)
-		}
-		if err != nil {
-			return r.fail(n, err)
-		}
-		r.closeStep(n)
-		if stop {
-			return r.err
+	}
+	for n := 0; ; n++ {
+		if stop, err := r.runStep(n); stop || err != nil {
+			return err
 		}
 	}
 }
 
-// askAfter asks the policies about a turn. The decision is a stop, or that of the
-// first that has more to say behind a turn without calls.
-func (r *run) askAfter(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) (more Decision, by string, err error) {
-	for _, h := range r.hooks.afterModel {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, r.copyFor(turn, h.builtin)) })
-		switch {
-		case err != nil:
-			return d, "", err
-		case d.Action == trace.Stop:
-			r.decide(r.step, d, h.policy, h.builtin)
-			return d, "", nil
-		case d.Action == trace.Continue && len(calls) == 0 && more.Action == "":
-			more, by = d, h.policy
-		}
+// runStep is the kernel: one step of a run. An error that it returns has its decision in
+// the trace.
+func (r *run) runStep(n int) (stop bool, err error) {
+	s, stop, err := r.prepare(n)
+	if stop || err != nil {
+		return true, err
 	}
-	return more, by, nil
+	response, err := r.caller.call(s)
+	if err != nil {
+		return true, r.fail(n, err)
+	}
+	calls := r.callsOf(response)
+	if r.cfg.AppendResponse == AppendBefore {
+		r.appendResponse(response)
+	}
+	next, by, err := r.afterModel(s, response, calls)
+	if r.cfg.AppendResponse == AppendAfter {
+		r.appendResponse(response)
+	}
+	var plans []*plannedCall
+	if err == nil && next.Action != trace.Stop {
+		next, plans, err = r.decideNext(s, response, calls, next, by)
+	}
+	if err == nil {
+		r.runCalls(plans)
+		stop, err = r.settle(s, response, calls, plans, next)
+	}
+	if err != nil {
+		return true, r.fail(n, err)
+	}
+	r.closeStep(n)
+	if !stop {
+		return false, nil
+	}
+	return true, r.err
 }
 
-// judge decides what follows from a turn: from its calls, never from its finish
-// reason. With ContinueOnUnknown and calls, plans are the calls, checked. A policy may have more
-// to say behind a turn without calls.
-func (r *run) judge(s *StepInfo, turn *llm.Response, calls []llm.ToolCall, more Decision, by string) (d Decision, plans []*planned, err error) {
-	decided := func(d Decision) (Decision, []*planned, error) {
-		r.decide(r.step, d, "", true)
-		return d, nil, nil
+// prepare asks whether step n may begin, and begins it: the end of the context first,
+// then Run.Stop, then the options and the middleware.
+func (r *run) prepare(n int) (s *StepInfo, stop bool, err error) {
+	if r.ended(trace.NoStep) {
+		return nil, true, r.decideEnd(trace.NoStep)
 	}
+	if r.stopRequested() {
+		return nil, true, nil
+	}
+	r.step = n
+	r.life.enter(phasePreparing)
+	s = &r.info
+	*s = StepInfo{Step: n, Request: r.transcript.request(), Usage: r.caller.usage, Steps: r.log.view(), run: r}
+	r.caller.attempts = r.caller.attempts[:0]
+	rewrites, stop, err := r.beforeStep(s)
+	if stop || err != nil {
+		return nil, true, err
+	}
+	r.hadTools = r.hadTools || len(s.Request.Tools) > 0
+	r.beginStep()
+	for _, w := range rewrites {
+		r.emit(n, w)
+	}
+	if r.final() {
+		s.Request.Tools, s.Request.ToolChoice = nil, llm.ToolChoice{}
+	}
+	s.Request.Messages = r.transcript.messages()
+	return s, false, nil
+}
+
+// beginStep begins the current step, unless a model call of middleware has begun it.
+func (r *run) beginStep() {
+	if r.openStep == trace.NoStep {
+		r.openStep = r.step
+		r.emit(r.step, trace.StepStart{})
+		r.begun++
+	}
+}
+
+func (r *run) closeStep(n int) {
+	if r.openStep != trace.NoStep && n != trace.NoStep {
+		r.openStep = trace.NoStep
+		r.emit(n, trace.StepEnd{})
+	}
+	r.life.enter(phaseIdle)
+}
+
+// final reports whether the current step is the forced final answer.
+func (r *run) final() bool { return r.step == r.finalStep }
+
+func (r *run) appendResponse(response *llm.Response) {
+	r.caller.accepted = nil
+	r.transcript.appendResponse(response, r.final())
+}
+
+// callsOf returns the calls that the loop has to answer, as [llm.Response.Calls] does.
+func (r *run) callsOf(response *llm.Response) []llm.ToolCall {
+	var out []llm.ToolCall
+	for i, p := range response.Parts {
+		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
+			if out == nil {
+				out = r.callsMemory.Take(len(response.Parts) - i)[:0]
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// decideNext decides what follows a response: by its calls, never by its finish reason.
+// With Continue and calls, plans are the checked calls. by names the middleware that
+// continues after a response without calls.
+func (r *run) decideNext(s *StepInfo, response *llm.Response, calls []llm.ToolCall, next Decision, by string) (d Decision, plans []*plannedCall, err error) {
 	switch {
-	case r.forced:
-		return decided(Decision{Action: trace.End, Reason: trace.ReasonForced})
+	case r.final():
+		d = Decision{Action: trace.End, Reason: trace.ReasonForced}
 	case len(calls) == 0:
-		return r.natural(turn, more, by)
+		return r.decideWithoutCalls(response, next, by), nil, nil
 	case r.cfg.NoTools == NoToolsBreak && len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
-		return decided(Decision{Action: trace.Stop, Reason: trace.ReasonClientTools})
+		d = Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}
+	default:
+		return r.decideCalls(s, response, calls)
 	}
-	return r.launch(s, turn, calls)
+	r.decide(r.step, d, "", true)
+	return d, nil, nil
 }
 
-// launch decides whether the calls of a turn are run. With ContinueOnUnknown, plans are the calls,
-// checked.
-func (r *run) launch(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) (d Decision, plans []*planned, err error) {
-	plans = r.plan(s, turn, calls)
-	wait := func() (Decision, []*planned, error) {
-		d := Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}
+// decideWithoutCalls decides what follows a response without calls: the end, unless the
+// provider paused the response or middleware continues, and the step limit allows it.
+func (r *run) decideWithoutCalls(response *llm.Response, next Decision, by string) Decision {
+	d, own := Decision{Action: trace.End, Reason: trace.ReasonEndTurn}, true
+	switch {
+	case next.Action == trace.Continue:
+		d, own = next, false
+		if d.Reason == "" {
+			d.Reason = trace.ReasonEndHook
+		}
+	case response.FinishReason == llm.FinishPause && r.continued < r.cfg.Continuations:
+		r.continued++
+		d = Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}
+	case response.FinishReason == llm.FinishPause:
+		d = Decision{Action: trace.Stop, Reason: trace.ReasonContinuedResponse, Note: fmt.Sprintf("continued %d times", r.continued)}
+	}
+	if d.Action == trace.Continue && r.step+1 >= r.cfg.MaxSteps {
+		messages := d.Messages
+		d, own = stepLimitDecision(r.cfg.MaxSteps, r.cfg.OnStepLimit), true
+		if d.Action == trace.ForceFinal {
+			d.Messages = messages
+		}
+	}
+	r.decide(r.step, d, by, own)
+	return d
+}
+
+// decideCalls decides whether the calls of a response are run. With Continue, plans are the
+// checked calls.
+func (r *run) decideCalls(s *StepInfo, response *llm.Response, calls []llm.ToolCall) (d Decision, plans []*plannedCall, err error) {
+	plans = r.exec.plan(response, calls)
+	clientSide := r.exec.classify(plans)
+	if clientSide == 0 || r.cfg.ClientCalls != ClientBreak { // otherwise nothing is run, and no hook is asked
+		if d, err = r.beforeTools(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
+			return d, nil, err
+		}
+		clientSide = r.exec.classify(plans)
+	}
+	if clientSide == len(plans) || clientSide > 0 && r.cfg.ClientCalls == ClientBreak {
+		d = Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}
 		r.decide(r.step, d, "", true)
 		return d, nil, nil
-	}
-	if r.cfg.ClientCalls == ClientBreak && r.hold(plans) > 0 { // so nobody is asked about the others
-		return wait()
-	}
-	if d, err := r.askBatch(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
-		return d, nil, err
-	}
-	if held := r.hold(plans); held == len(plans) || held > 0 && r.cfg.ClientCalls == ClientBreak {
-		return wait()
 	}
 	d = Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls}
 	if r.rec.on() {
@@ -257,135 +311,149 @@ func (r *run) launch(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) (d D
 	return d, plans, nil
 }
 
-// hold finds the calls that the caller answers.
-func (r *run) hold(plans []*planned) (held int) {
-	for _, p := range plans {
-		p.held = p.Output == nil && p.tool.Run == nil || p.Reason == trace.SkipUnknownTool && r.cfg.UnknownTool == UnknownBreak
-		if p.held {
-			held++
+// decide records a decision, and why the run ends if it does.
+func (r *run) decide(step int, d Decision, middleware string, own bool) {
+	if d.Reason == "" || !own && isReserved(d) {
+		d.Reason = trace.ReasonMiddleware
+	}
+	if r.rec.on() {
+		ev := trace.Decision{Action: d.Action, Reason: d.Reason, Note: d.Note}
+		if !own {
+			ev.By = middleware
+		}
+		r.emit(step, ev)
+		if d.Action == trace.Suspend {
+			r.emit(step, r.transcript.suspended())
 		}
 	}
-	return held
+	r.res.StopReason, r.res.Note = d.Reason, d.Note // the last decision is the one that ends the run
 }
 
-// natural is what follows a turn without calls: the end, unless the provider
-// paused the turn or a policy has more to say, and the cap admits it.
-func (r *run) natural(turn *llm.Response, more Decision, by string) (Decision, []*planned, error) {
-	d := Decision{Action: trace.End, Reason: trace.ReasonEndTurn}
-	own := true
-	switch {
-	case more.Action == trace.Continue:
-		d, own = more, false
-		if d.Reason == "" {
-			d.Reason = trace.ReasonEndHook
-		}
-	case turn.FinishReason == llm.FinishPause && r.contd < r.cfg.Continuations:
-		r.contd++
-		d = Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}
-	case turn.FinishReason == llm.FinishPause:
-		d = Decision{Action: trace.Stop, Reason: trace.ReasonContinuedResponse, Note: fmt.Sprintf("continued %d times", r.contd)}
+// isReserved reports whether only the loop makes decisions for this reason.
+func isReserved(d Decision) bool {
+	switch d.Reason {
+	case trace.ReasonToolCalls, trace.ReasonEndTurn, trace.ReasonMaxSteps, trace.ReasonStopCondition, trace.ReasonRunawayGuard, trace.ReasonClientTools,
+		trace.ReasonForced, trace.ReasonStopped, trace.ReasonMalformedCall, trace.ReasonCancel, trace.ReasonDeadline, trace.ReasonError:
+		return true
+	case trace.ReasonContinuedResponse:
+		return d.Action != trace.Continue
+	case trace.ReasonBudget, trace.ReasonHandoff, trace.ReasonEndHook, trace.ReasonApproval, trace.ReasonMiddleware:
 	}
-	if d.Action == trace.Continue && r.step+1 >= r.cfg.MaxSteps {
-		messages := d.Messages
-		d, own = capDecision(r.cfg.MaxSteps, r.cfg.OnStepLimit), true
-		if d.Action == trace.ForceFinal {
-			d.Messages = messages
-		}
-	}
-	r.decide(r.step, d, by, own)
-	return d, nil, nil
+	return false
 }
 
-// settle ends a step: results into the history, the step's record, and, if calls
-// were answered, the guard, the cap, the stop conditions and the policies.
-func (r *run) settle(s *StepInfo, turn *llm.Response, calls []llm.ToolCall, plans []*planned, next Decision) (stop bool, err error) {
-	results := r.appendResults(s, plans)
+// runCalls runs the calls of a step and appends their results.
+func (r *run) runCalls(plans []*plannedCall) {
+	if plans == nil {
+		return
+	}
+	r.exec.runAll(plans)
+	r.appendResults(plans)
+}
+
+func (r *run) appendResults(plans []*plannedCall) {
+	r.exec.open = nil
+	r.res.ToolSteps++
+	r.transcript.appendResults(plans, r.cfg)
+}
+
+// settle completes a step. If calls were answered, it asks the end of the context, the
+// options and the middleware whether the run continues.
+func (r *run) settle(s *StepInfo, response *llm.Response, calls []llm.ToolCall, plans []*plannedCall, next Decision) (stop bool, err error) {
 	for _, m := range next.Messages {
-		r.append(m)
+		r.transcript.append(m)
 	}
-	s.Step = r.step // whatever policies did to it
-	step := r.complete(s, turn, calls, results, plans)
+	step := r.complete(response, calls, plans)
 	if err := r.onStep(step); err != nil {
 		return true, err
 	}
-	if plans == nil {
-		r.forced, r.err = next.Action == trace.ForceFinal, next.Err
-		return !r.forced && next.Action != trace.Continue, nil
-	}
-	if slices.ContainsFunc(plans, func(p *planned) bool { return p.held }) {
-		r.decide(r.step, Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}, "", true)
+	switch {
+	case plans == nil:
+		return r.apply(next), nil
+	case r.stopForClient(plans):
 		return true, nil
-	}
-	if r.ended(r.step) {
+	case r.ended(r.step):
 		r.err = r.decideEnd(r.step)
 		return true, nil
 	}
-	s.Usage, s.Steps = r.usage, r.inHand()
-	step = s.Steps[len(s.Steps)-1]
-	for _, h := range r.hooks.after {
-		d, err := callHook(h.policy, func() (Decision, error) { return h.f(r.ctx, s, step) })
-		if err != nil {
-			return true, err
-		}
-		if d.Action == trace.Stop || d.Action == trace.ForceFinal {
-			r.decide(r.step, d, h.policy, h.builtin)
-			r.forced, r.err = d.Action == trace.ForceFinal, d.Err
-			return !r.forced, nil
-		}
-	}
-	return false, nil
+	return r.afterStep(s)
 }
 
-// fail ends the run with an error: its decision, and the step's end if one is
-// open.
-func (r *run) fail(step int, err error) error {
-	d := Decision{Action: trace.Stop, Reason: r.stopCause(err)}
-	r.decide(step, d, "", true)
-	r.closeStep(step)
-	return err
+// apply puts a decision into effect, and reports whether the run stops.
+func (r *run) apply(d Decision) (stop bool) {
+	if d.Action == trace.ForceFinal {
+		r.finalStep = r.step + 1
+	}
+	r.err = d.Err
+	return d.Action != trace.ForceFinal && d.Action != trace.Continue
 }
 
-// end is the one place where a run ends.
-func (r *run) end(err error) {
-	res := &r.res
-	res.Usage, res.Messages = r.usage, r.added()
-	if r.tooled || r.cfg.NoTools == NoToolsError {
-		res.Steps = r.steps
+// stopForClient stops a run with client-side calls whose other calls were run.
+func (r *run) stopForClient(plans []*plannedCall) bool {
+	if !slices.ContainsFunc(plans, func(p *plannedCall) bool { return p.is(callClientSide) }) {
+		return false
 	}
-	if n := len(r.steps); n > 0 {
-		res.Text, res.FinishReason = r.steps[n-1].Text, r.steps[n-1].FinishReason
+	r.decide(r.step, Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}, "", true)
+	return true
+}
+
+// complete adds the current step to the log.
+func (r *run) complete(response *llm.Response, calls []llm.ToolCall, plans []*plannedCall) *Step {
+	s := Step{Index: r.step, Type: StepInitial, Text: response.Text(), FinishReason: response.FinishReason, Usage: response.Usage}
+	if plans != nil {
+		s.Results = r.exec.results
 	}
-	res.Pending = pendingOf(r.history)
-	if res.StopReason == "" {
-		res.StopReason = r.stopCause(err)
+	if !r.final() {
+		s.Calls = calls
 	}
-	end := trace.RunEnd{
-		StopReason: res.StopReason, FinishReason: res.FinishReason, Steps: r.begun, ModelCalls: res.ModelCalls, Usage: res.Usage,
-		UsageBy: maps.Clone(res.UsageBy), AppendedMessages: r.history[r.shown:],
+	if s.Index > 0 {
+		s.Type = StepToolResult
 	}
-	if r.unsent != nil {
-		end.AppendedMessages = slices.Concat(r.unsent, end.AppendedMessages)
+	s.Reasoning, s.HasReasoning = response.Reasoning()
+	if t := &r.transcript; t.sent < len(t.history) {
+		s.Messages = t.history[t.sent:len(t.history):len(t.history)]
 	}
-	for _, c := range res.Pending {
-		end.Pending = append(end.Pending, c.ID)
+	return r.log.add(s, plans, len(r.cfg.Middleware)+len(r.cfg.StopWhen) > 0)
+}
+
+// resume runs the calls that a resumed run begins with.
+func (r *run) resume() (stop bool, err error) {
+	r.emit(trace.NoStep, trace.Resumed{Of: r.in.Resume.Of})
+	if r.ended(trace.NoStep) {
+		return true, r.decideEnd(trace.NoStep)
 	}
-	hooks := r.hooks.end
-	r.hooks.end = nil // each is called once, whatever it does
-	for _, h := range hooks {
-		_, herr := callHook(h.policy, func() (Decision, error) { return Decision{}, h.f(r.ctx, res) })
-		err = errors.Join(err, herr)
-	}
-	if err == nil {
-		err = r.rec.err
-	}
-	r.err, r.finished = err, true
+	r.step = trace.NoStep
+	s := &r.info
+	*s = StepInfo{Step: trace.NoStep, Request: &r.transcript.base, run: r}
+	next, plans, err := r.decideCalls(s, &llm.Response{}, conversation.Pending(r.transcript.history))
 	if err != nil {
-		e := describe(err)
-		if e.Type == "error" && res.StopReason == trace.ReasonCancel {
-			e.Type = "cancelled"
-		}
-		end.Error = &e
+		return true, r.fail(trace.NoStep, err)
 	}
-	r.shut.Store(true)
-	r.rec.write(trace.Event{Step: trace.NoStep, Body: end}, err)
+	if plans == nil {
+		return true, next.Err
+	}
+	r.runCalls(plans)
+	if r.stopForClient(plans) {
+		return true, nil
+	}
+	return false, r.continueResumed()
+}
+
+// continueResumed appends the messages after the results of a resumed run, and puts the
+// results in the order of their calls.
+func (r *run) continueResumed() error {
+	t := &r.transcript
+	for _, m := range r.in.Resume.Then {
+		t.append(m)
+	}
+	repairable, fatal := conversation.Check(t.history, false)
+	if fatal != nil {
+		return r.fail(trace.NoStep, historyError(fatal))
+	}
+	if repairable != nil {
+		repaired, warnings := conversation.Repair(t.history, &t.ids)
+		t.rewrite(repaired)
+		r.warnHistory(warnings)
+	}
+	return nil
 }

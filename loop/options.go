@@ -33,15 +33,15 @@ func (c *Config) fill() {
 func (c *Config) check() error {
 	switch {
 	case !slices.Contains([]StepLimitCheck{CheckAfterStep, CheckBeforeStep}, c.StepLimitCheck):
-		return fmt.Errorf("the CapAt %q is neither CapBottom nor CapTop", c.StepLimitCheck)
+		return fmt.Errorf("the StepLimitCheck %q is neither CheckAfterStep nor CheckBeforeStep", c.StepLimitCheck)
 	case !slices.Contains([]OnStepLimit{StepLimitReturn, StepLimitForceFinal, StepLimitError}, c.OnStepLimit):
-		return fmt.Errorf("the OnCap %q is none of CapReturn, CapForceFinal and CapError", c.OnStepLimit)
+		return fmt.Errorf("unknown OnStepLimit %q: use StepLimitReturn, StepLimitForceFinal or StepLimitError", c.OnStepLimit)
 	case c.ToolMessage != OnePerStep && c.ToolMessage != OnePerCall:
 		return fmt.Errorf("the ToolMessage %q is neither OnePerStep nor OnePerCall", c.ToolMessage)
 	case c.AppendResponse != AppendBefore && c.AppendResponse != AppendAfter:
-		return fmt.Errorf("the AppendTurn %q is neither AppendBefore nor AppendAfter", c.AppendResponse)
+		return fmt.Errorf("the AppendResponse %q is neither AppendBefore nor AppendAfter", c.AppendResponse)
 	case !slices.Contains([]BadArguments{BadArgumentsError, BadArgumentsEmpty, BadArgumentsPass}, c.BadArguments):
-		return fmt.Errorf("the BadArgs %q are none of BadArgsError, BadArgsEmpty and BadArgsPass", c.BadArguments)
+		return fmt.Errorf("unknown BadArguments %q: use BadArgumentsError, BadArgumentsEmpty or BadArgumentsPass", c.BadArguments)
 	case c.UnknownTool != UnknownError && c.UnknownTool != UnknownBreak:
 		return fmt.Errorf("the UnknownTool %q is neither UnknownError nor UnknownBreak", c.UnknownTool)
 	case c.NoTools != NoToolsError && c.NoTools != NoToolsBreak:
@@ -49,21 +49,21 @@ func (c *Config) check() error {
 	case c.ClientCalls != ClientBreak && c.ClientCalls != ClientRest:
 		return fmt.Errorf("the ClientCalls %q are neither ClientBreak nor ClientRest", c.ClientCalls)
 	case c.DuplicateStep != DuplicateRun && c.DuplicateStep != DuplicateSkip:
-		return fmt.Errorf("the DuplicateRound %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateStep)
+		return fmt.Errorf("the DuplicateStep %q is neither DuplicateRun nor DuplicateSkip", c.DuplicateStep)
 	case c.MaxDuplicateSteps < 0 || c.MaxDuplicateSteps > 0 && c.DuplicateStep != DuplicateSkip:
-		return fmt.Errorf("the DuplicateRounds are %d; they count rounds that were skipped, and need DuplicateSkip", c.MaxDuplicateSteps)
+		return fmt.Errorf("MaxDuplicateSteps is %d: use a positive number with DuplicateSkip", c.MaxDuplicateSteps)
 	case c.ResponseMode != llm.Streaming && c.ResponseMode != llm.NonStreaming:
-		return fmt.Errorf("the Delivery %q is neither llm.Streamed nor llm.Buffered", c.ResponseMode)
+		return fmt.Errorf("the ResponseMode %q is neither llm.Streaming nor llm.NonStreaming", c.ResponseMode)
 	case c.TokenBudget < 0:
-		return fmt.Errorf("the TokenBudget is %d; it counts tokens, and 0 means none", c.TokenBudget)
+		return fmt.Errorf("TokenBudget is %d: use 0 for no budget", c.TokenBudget)
 	case c.Deadline < 0 || c.StallTimeout < 0 || c.ToolTimeout < 0 || c.Grace < 0:
-		return fmt.Errorf("of Deadline, StallTimeout, ToolTimeout and Grace none may be negative; 0 means none")
+		return fmt.Errorf("a negative Deadline, StallTimeout, ToolTimeout or Grace: use 0 for none")
 	case c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }):
 		return fmt.Errorf("the ToolChoice names the tool %q, which is not among Tools", c.ToolChoice.Name)
 	}
 	for i, p := range c.Middleware {
 		if p.New == nil {
-			return fmt.Errorf("the policy Policies[%d] (%q) has no New", i, p.Name)
+			return fmt.Errorf("Middleware[%d] (%q) has no New", i, p.Name)
 		}
 	}
 	for i, s := range c.StopWhen {
@@ -74,8 +74,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// declare lists the options by their names in the option matrix, as the trace
-// holds them.
+// declare returns the options for the trace, by their names in the option matrix.
 func (c *Config) declare() trace.Options {
 	var o trace.Options
 	add := func(name, value string) { o = append(o, trace.Option{Name: name, Value: value}) }
@@ -100,10 +99,10 @@ func (c *Config) declare() trace.Options {
 	opt("cap_at", string(c.StepLimitCheck))
 	opt("on_cap", string(c.OnStepLimit))
 	opt("stop_when", stopNames(c.StopWhen))
-	if width := c.width(); width < 0 {
+	if limit := c.concurrency(); limit < 0 {
 		add("concurrency", "unbounded")
 	} else {
-		add("concurrency", strconv.Itoa(width))
+		add("concurrency", strconv.Itoa(limit))
 	}
 	num("same_tool_error_stop", int64(max(c.MaxConsecutiveToolErrors, 0)))
 	if c.ResetByAbsence {
@@ -146,9 +145,9 @@ func (c *Config) declare() trace.Options {
 	return o
 }
 
-// width is the concurrency cap, with one at a time where the model was asked
-// for one call a turn: whoever asks so does not want calls to overlap.
-func (c *Config) width() int {
+// concurrency returns the concurrency limit. It is one if Settings ask the model for one
+// call in each response.
+func (c *Config) concurrency() int {
 	if p := c.Settings.ParallelToolCalls; p != nil && !*p {
 		return 1
 	}

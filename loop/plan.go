@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,238 +8,196 @@ import (
 	"sync/atomic"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/arguments"
 	"github.com/looptape/looptape/trace"
 )
 
-// planned is a call of a step as the kernel has it: nothing of it is handed out.
-type planned struct {
+// callState is the state of a tool call of a step.
+type callState int32
+
+const (
+	callPlanned    callState = iota // to be run
+	callAnswered                    // has its Output, and is not run
+	callClientSide                  // the caller of the run answers it
+	callRunning                     // begun
+	callAbandoned                   // still running after the grace period
+	callDone                        // its result is recorded
+)
+
+// plannedCall is a call of a step as the kernel has it. Hooks get copies of its
+// PlannedCall.
+type plannedCall struct {
 	PlannedCall
 	step      int
-	cut       bool // the answer was cut off within it
-	held      bool // its caller answers it
+	truncated bool // the response ended within it
 	tool      *Tool
-	checked   string  // the Args that were found fit to run; empty if they were not
-	why       string  // the Cause that was found then,
-	refusal   *Output // and the Answer
-	ran       bool    // it was begun: its tool.start was recorded, if anybody looks
-	told      bool    // what came of it was recorded
-	running   bool
-	abandoned bool
-	lost      bool // that it was abandoned is to be recorded
-	entered   atomic.Bool
-	serving   *serving // the context of its tool, if the run is recorded
-	outcome   trace.Outcome
-	result    *llm.ToolResult // its place among the results of the step
-	job       func()          // runs the call, on a goroutine of its own
+
+	state   atomic.Int32
+	entered atomic.Bool // the tool was entered, or must not be entered any more
+	context *toolContext
+	outcome trace.Outcome   // empty unless the call was begun and has returned
+	result  *llm.ToolResult // in the results of the step
+	job     func()          // runs the call on another goroutine
 }
 
-// plan checks the calls of a turn, in order: is there such a tool, are the
-// arguments whole, does the schema allow them. A call that fails gets its error
-// result here and is not run.
-func (r *run) plan(s *StepInfo, turn *llm.Response, calls []llm.ToolCall) []*planned {
-	s.results = r.results.Take(len(calls))
-	plans := r.room(len(calls))
+func (p *plannedCall) is(s callState) bool { return callState(p.state.Load()) == s }
+
+func (p *plannedCall) set(s callState) { p.state.Store(int32(s)) }
+
+// plan checks the calls of a response, in order. A call that cannot be run gets its
+// error result here.
+func (x *executor) plan(response *llm.Response, calls []llm.ToolCall) []*plannedCall {
+	x.results = x.resultMemory.Take(len(calls))
+	plans := x.memory(len(calls))
 	for i, c := range calls {
 		p := plans[i]
-		p.begin(c, i, r.step, &s.results[i])
-		p.cut = turn.FinishReason == llm.FinishLength && i == len(calls)-1
-		r.check(p)
+		p.PlannedCall = PlannedCall{Call: c, Index: i, Arguments: c.Arguments}
+		p.step, p.tool, p.context, p.outcome, p.result = x.run.step, nil, nil, "", &x.results[i]
+		p.truncated = response.FinishReason == llm.FinishLength && i == len(calls)-1
+		p.set(callPlanned)
+		p.entered.Store(false)
+		x.check(p)
 	}
 	return plans
 }
 
-// room returns room for the calls of a step. It is used again in the next one,
-// unless a policy may hold on to what runs a call. (There is no next one after a
-// tool was abandoned.)
-func (r *run) room(n int) []*planned {
-	if n > len(r.plans) || len(r.cfg.Middleware) > 0 {
-		all := make([]planned, n)
-		r.plans = make([]*planned, n)
+// memory returns the plans of a step. The next step uses them again, unless middleware
+// may keep what runs a call. (No step follows an abandoned call.)
+func (x *executor) memory(n int) []*plannedCall {
+	if n > len(x.plans) || len(x.run.cfg.Middleware) > 0 {
+		all := make([]plannedCall, n)
+		x.plans = make([]*plannedCall, n)
 		for i := range all {
-			r.plans[i] = &all[i]
+			x.plans[i] = &all[i]
 		}
 	}
-	return r.plans[:n:n]
+	return x.plans[:n:n]
 }
 
-// begin makes p the plan of a call, whatever it was before.
-func (p *planned) begin(c llm.ToolCall, index, step int, result *llm.ToolResult) {
-	p.PlannedCall = PlannedCall{Call: c, Index: index, Arguments: c.Arguments}
-	p.step, p.tool, p.checked, p.outcome, p.result = step, nil, "", "", result
-	p.held, p.ran, p.told, p.running, p.abandoned, p.lost = false, false, false, false, false, false
-	p.entered.Store(false)
-}
-
-// askBatch shows the calls to the policies and takes over what they did to them.
-func (r *run) askBatch(s *StepInfo, plans []*planned) (Decision, error) {
-	if len(r.hooks.batch) == 0 {
-		return Decision{}, nil
-	}
-	shown, own := make([]*PlannedCall, len(plans)), make([]PlannedCall, len(plans))
-	for i, p := range plans {
-		own[i] = p.PlannedCall
-		shown[i] = &own[i]
-	}
-	for _, h := range r.hooks.batch {
-		d, err := callHook(h.policy, func() (Decision, error) {
-			if h.builtin {
-				return h.f(r.ctx, s, shown)
-			}
-			return h.f(r.ctx, s, slices.Clone(shown))
-		})
-		s.Step = r.step
-		for i, p := range plans { // what a call is, is not for a policy to say
-			shown[i].Call, shown[i].Index = p.Call, i
-		}
-		if err != nil {
-			return d, err
-		}
-		if d.Action == trace.Suspend {
-			d.Reason = cmp.Or(d.Reason, trace.ReasonApproval)
-		}
-		if d.Action == trace.Stop || d.Action == trace.Suspend {
-			r.decide(r.step, d, h.policy, h.builtin)
-			return d, nil
-		}
-	}
-	for i, p := range plans {
-		p.PlannedCall = *shown[i]
-		r.recheck(p)
-	}
-	return Decision{}, nil
-}
-
-// recheck makes sure that what policies did to a call can be run, or was an answer,
-// and that the cause tells which.
-func (r *run) recheck(p *planned) {
-	cause := cmp.Or(p.Reason, p.why)
+// apply puts what a hook decided about a call into effect.
+func (x *executor) apply(p *plannedCall, d CallDecision) {
 	switch {
-	case p.Output != nil && p.Output == p.refusal && p.Output.IsError:
-		p.Reason = cause
-	case p.Output != nil && (cause == p.why || isRefusal(cause) && !p.Output.IsError):
-		p.Reason = causeAnswered
-	case p.Output != nil:
-	case p.Reason == ReasonRepair:
-		r.repaired(p)
-	case p.checked == "" || p.Arguments != p.checked:
-		p.Reason = causeEdit
-		r.check(p)
-	default:
-		p.Reason = p.why
+	case d.Output != nil:
+		out := *d.Output
+		out.Content = slices.Clone(out.Content)
+		p.Output, p.Reason = &out, d.Reason
+		if d.Reason == "" || isRefusal(d.Reason) && !out.IsError {
+			p.Reason = reasonAnswered
+		}
+	case d.Arguments != "" && (p.Output != nil || d.Arguments != p.Arguments):
+		before := p.PlannedCall
+		p.Arguments, p.Output, p.Reason = d.Arguments, nil, reasonEdit
+		x.check(p)
+		switch {
+		case d.Reason != ReasonRepair:
+		case p.Output == nil:
+			p.Reason = ReasonRepair
+		case before.Output != nil: // no better: the refusal is about what the model sent
+			p.PlannedCall = before
+		}
+	case p.Output != nil && d.Reason != "":
+		p.Reason = d.Reason
 	}
 }
 
-// repaired takes over mended arguments if they can be run with; else the call is
-// refused for what was wrong with those that the model sent, which knows no others.
-func (r *run) repaired(p *planned) {
-	why, refusal := p.why, p.refusal
-	r.check(p)
-	switch {
-	case p.Output == nil:
-		p.Reason = ReasonRepair
-	case refusal != nil:
-		p.Reason, p.Output = why, refusal
-	}
+// isRefusal reports whether a call with this reason could not be run, so that its result
+// is an error.
+func isRefusal(reason string) bool {
+	return reason == trace.SkipUnknownTool || reason == trace.SkipMalformedArguments || reason == trace.SkipInvalidArguments || reason == trace.SkipTruncated
 }
 
-// isRefusal reports whether a call was not run because it could not be, so that its
-// result is an error.
-func isRefusal(cause string) bool {
-	return cause == trace.SkipUnknownTool || cause == trace.SkipMalformedArguments || cause == trace.SkipInvalidArguments || cause == trace.SkipTruncated
-}
-
-// check finds out whether a call can be run, and answers one that cannot.
-func (r *run) check(p *planned) {
-	if r.fit(p) {
-		p.checked = p.Arguments
-	}
-	p.why, p.refusal = p.Reason, p.Output
-}
-
-// fit reports whether a call can be run, with its defaults filled in. One that
-// cannot gets its answer.
-func (r *run) fit(p *planned) bool {
-	p.tool = r.tools.lookup(p.Call.Name)
+// check finds out whether a call can be run, and fills in its defaults. A call that
+// cannot gets its error result.
+func (x *executor) check(p *plannedCall) {
+	tools, cfg := x.run.tools, x.run.cfg
+	p.tool = tools.lookup(p.Call.Name)
 	switch {
 	case p.tool == nil && p.Call.Name == UnnamedTool:
-		r.reject(p, trace.SkipUnknownTool, errors.New("the call names no tool; "+r.tools.names()))
-		return false
+		x.refuse(p, trace.SkipUnknownTool, errors.New("the call names no tool; "+tools.names()))
+		return
 	case p.tool == nil:
-		r.reject(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, r.tools.names()))
-		return false
-	case p.cut && p.Arguments == p.Call.Arguments:
-		r.reject(p, trace.SkipTruncated, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
-		return false
+		x.refuse(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, tools.names()))
+		return
+	case p.truncated && p.Arguments == p.Call.Arguments:
+		x.refuse(p, trace.SkipTruncated, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
+		return
 	}
 	if strings.TrimSpace(p.Arguments) == "" {
-		p.Arguments, p.Reason = "{}", causeEmpty
+		p.Arguments, p.Reason = "{}", reasonEmpty
 	}
-	if p.tool.shape != nil && p.tool.shape.accepts(p.Arguments) {
-		return true
+	if p.tool.schema.Accepts(p.Arguments) {
+		return
 	}
-	if err := checkObject(p.Arguments); err != nil {
+	if err := arguments.CheckObject(p.Arguments); err != nil {
 		switch {
-		case r.cfg.BadArguments == BadArgumentsEmpty:
-			p.Arguments, p.Reason = "{}", causeEmpty
-		case err.cut:
-			r.reject(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
-			return false
+		case cfg.BadArguments == BadArgumentsEmpty:
+			p.Arguments, p.Reason = "{}", reasonEmpty
+		case err.Truncated:
+			x.refuse(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
+			return
 		default:
-			r.reject(p, trace.SkipMalformedArguments, fmt.Errorf("%w; the call was not run", err))
-			return false
+			x.refuse(p, trace.SkipMalformedArguments, fmt.Errorf("%w; the call was not run", err))
+			return
 		}
 	}
-	args, changed, err := p.tool.prepare(p.Arguments)
-	if err != nil && r.cfg.BadArguments == BadArgumentsPass {
-		return true
+	args, changed, err := p.tool.schema.Prepare(p.Arguments)
+	switch {
+	case err != nil && cfg.BadArguments == BadArgumentsPass:
+	case err != nil:
+		x.refuse(p, trace.SkipInvalidArguments, err)
+	case changed:
+		p.Arguments, p.Reason = args, reasonDefaults
 	}
-	if err != nil {
-		r.reject(p, trace.SkipInvalidArguments, err)
-		return false
-	}
-	if changed {
-		p.Arguments, p.Reason = args, causeDefaults
-	}
-	return true
 }
 
-// ReasonRepair is the PlannedCall.Reason with which a policy says that it has mended the
-// Args, and has taken away the Answer with which they were refused.
-const ReasonRepair = "repair"
-
-// The causes of arguments that are not those the model sent.
+// Reasons of arguments that differ from those of the model, and of an answer of middleware
+// without a reason of its own.
 const (
-	causeEmpty    = "empty_object"
-	causeDefaults = "defaults"
-	causeEdit     = "edit"
+	reasonEmpty    = "empty_object"
+	reasonDefaults = "defaults"
+	reasonEdit     = "edit"
+	reasonAnswered = "answered"
 )
 
-// causeAnswered is the cause of a call that a policy answered and gave no cause.
-const causeAnswered = "answered"
-
-func (r *run) reject(p *planned, cause string, err error) {
-	out := failed(r.errorText(p.Call.Name, err))
-	p.Output, p.Reason = &out, cause
+// refuse answers a call with an error.
+func (x *executor) refuse(p *plannedCall, reason string, err error) {
+	out := x.errorOutput(p.Call.Name, err)
+	p.Output, p.Reason = &out, reason
 }
 
-// errorText words an error for the model. Whatever goes wrong in that is not to
-// end the run.
-func (r *run) errorText(tool string, err error) (text string) {
+// errorOutput is the result of a failure. Config.ErrorText and the error may panic.
+func (x *executor) errorOutput(tool string, err error) (out Output) {
+	text := func(s string) Output { return Output{Content: []llm.Part{llm.Text{Text: s}}, IsError: true} }
 	defer func() {
 		if recover() != nil {
-			text = "the tool failed, and its error cannot be put into words"
+			out = text("the tool failed, and its error cannot be put into words")
 		}
 	}()
-	if r.cfg.ErrorText != nil {
-		return r.cfg.ErrorText(tool, err)
+	if f := x.run.cfg.ErrorText; f != nil {
+		return text(f(tool, err))
 	}
-	return errText(err)
+	return text(errText(err))
 }
 
-// mark tells the guard what became of the call.
-func (p *planned) mark() mark {
-	var m mark
-	if p.ran {
+// classify sets the states of checked calls, and counts the client-side ones.
+func (x *executor) classify(plans []*plannedCall) (clientSide int) {
+	for _, p := range plans {
+		switch {
+		case p.Output == nil && p.tool.Run == nil || p.Reason == trace.SkipUnknownTool && x.run.cfg.UnknownTool == UnknownBreak:
+			p.set(callClientSide)
+			clientSide++
+		case p.Output != nil:
+			p.set(callAnswered)
+		default:
+			p.set(callPlanned)
+		}
+	}
+	return clientSide
+}
+
+// mark returns what became of the call, for the runaway guard.
+func (p *plannedCall) mark() (m mark) {
+	if p.outcome != "" {
 		m |= markRan
 	}
 	switch p.Reason {

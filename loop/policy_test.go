@@ -31,8 +31,11 @@ func TestHookOrder(t *testing.T) {
 	note := func(name, what string) { log = append(log, what+" "+name) }
 	all := func(name string) loop.Middleware {
 		return policy(name, loop.Hooks{
-			Start:      func(ctx context.Context) (context.Context, error) { note(name, "start"); return ctx, nil },
-			BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { note(name, "before"); return none, nil },
+			Start: func(ctx context.Context) (context.Context, error) { note(name, "start"); return ctx, nil },
+			BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+				note(name, "before")
+				return loop.StepChange{}, nil
+			},
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 				return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
 					note(name, "model>")
@@ -44,10 +47,10 @@ func TestHookOrder(t *testing.T) {
 				note(name, "after-model")
 				return none, nil
 			},
-			BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+			BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 				note(name, "batch")
 				return none, nil
-			},
+			}),
 			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 				return func(ctx context.Context, c loop.Call) (loop.Output, error) {
 					note(name, "tool>")
@@ -75,20 +78,20 @@ func TestHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	for name, h := range map[string]loop.Hooks{
 		"start":         {Start: func(context.Context) (context.Context, error) { return nil, boom }},
-		"before":        {BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { return none, boom }},
-		"before, panic": {BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) { panic(boom) }},
+		"before":        {BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { return loop.StepChange{}, boom }},
+		"before, panic": {BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { panic(boom) }},
 		"model, panic": {WrapModel: func(loop.ModelFunc) loop.ModelFunc {
 			return func(context.Context, *loop.ModelCall) (*llm.Response, error) { panic(boom) }
 		}},
 		"after model": {AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) { return none, boom }},
-		"batch":       {BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return none, boom }},
+		"batch":       {BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return none, boom })},
 		"after":       {AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return none, boom }},
 		"end":         {End: func(context.Context, *loop.Result) error { return boom }},
 		"end, panic":  {End: func(context.Context, *loop.Result) error { panic(boom) }},
 	} {
 		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{policy("p", h)}})
 		var p *loop.MiddlewareError
-		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the policy ") {
+		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the middleware ") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		end := events[len(events)-1].Body.(trace.RunEnd)
@@ -130,21 +133,21 @@ func TestStartGivesContext(t *testing.T) {
 func TestBeforeStep(t *testing.T) {
 	other := []llm.Message{llm.User("shorter")}
 	var seen [][]llm.Message
-	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		seen = append(seen, s.History())
 		switch s.Step {
 		case 0:
 			s.Request.System, s.Request.Model = "be brief", "small"
-			return loop.Decision{}, s.Emit("mine", []byte(`{"x":1}`))
+			return loop.StepChange{Request: s.Request}, s.Emit("mine", []byte(`{"x":1}`))
 		case 1:
-			return loop.Decision{Messages: other}, nil
+			return loop.StepChange{Decision: loop.Decision{Messages: other}}, nil
 		case 2:
 			if s.Usage.Total() != 6 || len(s.Steps) != 2 {
 				t.Errorf("step 2 sees usage %+v, %d steps", s.Usage, len(s.Steps))
 			}
-			return loop.Decision{Action: trace.Stop, Note: "enough"}, nil
+			return loop.StepChange{Decision: loop.Decision{Action: trace.Stop, Note: "enough"}}, nil
 		}
-		return none, nil
+		return loop.StepChange{}, nil
 	}})
 	one, two := calls("a"), calls("a#x")
 	one.Usage, two.Usage = llm.Usage{InputTokens: 1, OutputTokens: 2}, llm.Usage{InputTokens: 3}
@@ -221,7 +224,7 @@ func TestAfterModel(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
-	p := policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		out := loop.TextOutput("from the policy")
 		calls[0].Output = &out
 		calls[1].Arguments = `{"edited":true}`
@@ -230,7 +233,7 @@ func TestBatch(t *testing.T) {
 		denied := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
 		calls[4].Output, calls[4].Reason = &denied, "denied"
 		return none, nil
-	}})
+	})})
 	res, events := mustRun(t, model(calls("a", "a", "nope", "a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 	got := resultTexts(res.Messages)
 	if got[0] != "from the policy" || got[1] != `{"edited":true}` || !strings.Contains(got[2], "there is no tool") || !strings.Contains(got[3], "not JSON") || got[4] != "no" {
@@ -246,9 +249,9 @@ func TestBatch(t *testing.T) {
 	if a := of[trace.ToolArguments](events); len(a) != 1 || a[0] != (trace.ToolArguments{ToolCallID: "c2", Arguments: `{"edited":true}`, Reason: "edit"}) {
 		t.Errorf("resolved: %+v", a)
 	}
-	stop := policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+	stop := policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Stop, Reason: trace.ReasonApproval}, nil
-	}})
+	})})
 	res, _ = mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{stop}})
 	if res.StopReason != trace.ReasonApproval || len(res.Pending) != 1 {
 		t.Errorf("stop: %+v", res)
@@ -259,11 +262,11 @@ func TestBatch(t *testing.T) {
 func TestBatchMayBeKept(t *testing.T) {
 	var kept []*loop.PlannedCall
 	var infos []*loop.StepInfo
-	p := policy("p", loop.Hooks{BeforeTools: func(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		kept = append(kept, calls...)
 		infos = append(infos, s)
 		return none, nil
-	}})
+	})})
 	mustRun(t, model(calls("a#1", "b#2"), calls("a#3"), text("x")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
 	var got []string
 	for _, p := range kept {
@@ -297,13 +300,13 @@ func TestWrapToolIsContained(t *testing.T) {
 		"twice": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
 			_, _ = next(ctx, c)
 			return next(ctx, c)
-		}), `a policy ran the tool "a" twice for one call, or after the call was over`, 1},
+		}), `middleware ran the tool "a" twice for one call, or after the call had its result`, 1},
 		"never": {wrap(func(loop.ToolFunc, context.Context, loop.Call) (loop.Output, error) {
 			return loop.TextOutput("cached"), nil
 		}), "cached", 0},
 		"made up": {wrap(func(next loop.ToolFunc, ctx context.Context, _ loop.Call) (loop.Output, error) {
 			return next(ctx, loop.Call{Name: "a"})
-		}), `a policy made up a call of the tool "a"`, 0},
+		}), `middleware made up a call of the tool "a"`, 0},
 		"changed": {wrap(func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error) {
 			c.Arguments, c.ID, c.Name = `{"x":1}`, "other", "other"
 			return next(ctx, c)
@@ -325,7 +328,7 @@ func TestWrapModelIsContained(t *testing.T) {
 	}
 	_, _, err := ran(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(nil)}})
 	var p *loop.MiddlewareError
-	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a turn nor an error") {
+	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a response nor an error") {
 		t.Errorf("neither turn nor error: got %v", err)
 	}
 	made := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{
@@ -658,13 +661,13 @@ func TestGuard(t *testing.T) {
 
 // Failures that are not the tool's or the model's do not count for the guard.
 func TestGuardDoesNotCount(t *testing.T) {
-	deny := policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	deny := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			out := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
 			p.Output, p.Reason = &out, "denied"
 		}
 		return none, nil
-	}})
+	})})
 	res, _ := mustRun(t, model(calls("a#1"), calls("a#2"), calls("a#3"), calls("a#4"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{deny}})
 	if res.StopReason != trace.ReasonEndTurn {
 		t.Errorf("denied: stop %q (%s)", res.StopReason, res.Note)

@@ -74,7 +74,7 @@ func (d *dice) start(h *loop.Hooks, clock loop.Clock) {
 }
 
 func (d *dice) before(h *loop.Hooks, _ loop.Clock) {
-	h.BeforeStep = func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	h.BeforeStep = func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		switch d.roll(7) {
 		case 0:
 			s.Request.Tools = nil
@@ -86,9 +86,9 @@ func (d *dice) before(h *loop.Hooks, _ loop.Clock) {
 			s.Step = 99
 		}
 		if err := s.Emit("x", []byte(`{}`)); err != nil {
-			return loop.Decision{}, err
+			return loop.StepChange{}, err
 		}
-		return d.decide(func() []llm.Message {
+		decision, err := d.decide(func() []llm.Message {
 			switch d.roll(4) {
 			case 0:
 				return []llm.Message{llm.User("all so far")}
@@ -99,6 +99,7 @@ func (d *dice) before(h *loop.Hooks, _ loop.Clock) {
 			}
 			return nil
 		})
+		return loop.StepChange{Decision: decision, Request: s.Request}, err
 	}
 }
 
@@ -157,7 +158,7 @@ func (d *dice) afterModel(h *loop.Hooks, _ loop.Clock) {
 }
 
 func (d *dice) batch(h *loop.Hooks, _ loop.Clock) {
-	h.BeforeTools = func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	h.BeforeTools = editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, c := range calls {
 			out := loop.TextOutput("mine")
 			switch d.roll(8) {
@@ -178,7 +179,7 @@ func (d *dice) batch(h *loop.Hooks, _ loop.Clock) {
 			return loop.Decision{Action: trace.Stop, Reason: trace.ReasonApproval}, nil
 		}
 		return loop.Decision{}, nil
-	}
+	})
 }
 
 // wrapTool does the same to the calls of one id, since calls run at once.

@@ -15,7 +15,7 @@ import (
 
 // waits suspends a run while the call of a name has no decision.
 func waits(name string, decided *string) loop.Middleware {
-	return policy("approval", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	return policy("approval", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			switch {
 			case p.Call.Name != name:
@@ -26,7 +26,7 @@ func waits(name string, decided *string) loop.Middleware {
 			}
 		}
 		return loop.Decision{}, nil
-	}})
+	})})
 }
 
 // A run that waits for somebody outside ends with its calls pending, and another goes
@@ -82,12 +82,12 @@ func TestResumeStops(t *testing.T) {
 	}{
 		"waits again":    {waits("a", &decided), "a", trace.ReasonApproval, nil},
 		"for the caller": {policy("p", loop.Hooks{}), "c", trace.ReasonClientTools, nil},
-		"fails": {policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		"fails": {policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{}, boom
-		}}), "a", trace.ReasonMiddleware, boom},
-		"is stopped with an error": {policy("p", loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		})}), "a", trace.ReasonMiddleware, boom},
+		"is stopped with an error": {policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{Action: trace.Stop, Err: boom}, nil
-		}}), "a", trace.ReasonMiddleware, boom},
+		})}), "a", trace.ReasonMiddleware, boom},
 	} {
 		var mem trace.Memory
 		a := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a"), client}, Middleware: []loop.Middleware{c.policy}, Sink: &mem})
@@ -106,9 +106,9 @@ func TestResumeErrors(t *testing.T) {
 	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}
 	asked := llm.Assistant(call)
 	for want, in := range map[string]loop.Input{
-		"loop: Input.Messages[1]: there is no call without a result to resume; leave Input.Resume out": {
+		"loop: Input.Messages[1]: no call without a result to resume; leave Input.Resume out": {
 			Messages: []llm.Message{llm.User("go"), llm.Assistant(llm.Text{Text: "x"})}},
-		"loop: Input.Messages[3].Parts[0]: the call has the id \"c1\", which is none or an earlier call's; give it one of its own": {
+		"loop: Input.Messages[3].Parts[0]: the call id \"c1\" is empty or belongs to an earlier call; give the call an id of its own": {
 			Messages: []llm.Message{llm.User("go"), asked, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a"}), asked}},
 		"loop: Input.Messages[3]: the call \"c2\" has no result directly after it; append a tool message with one result for each call": {
 			Messages: []llm.Message{llm.User("go"), asked}, Resume: &loop.Resume{Then: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"})}}},

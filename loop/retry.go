@@ -8,27 +8,26 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/stall"
 )
 
-// Retry is how failed model calls are tried again. Only a failure that may pass
-// is retried, only while nothing of the answer was passed on, and only while the
-// token budget, if there is one, is not spent. The wait before the n-th retry is
-// Base × Factor^(n-1), at least what the provider asks for; one that is longer
-// than MaxWait is not waited for, the call fails at once.
+// Retry configures retries of model calls. The loop retries only errors that On accepts,
+// only before the first event of the response, and only within the token budget. The wait
+// before the n-th retry is Base × Factor^(n-1), and at least what the provider asks for. A
+// call whose wait is longer than MaxWait fails immediately.
 type Retry struct {
 	Max     int           // retries of one call; 0 is none
 	Base    time.Duration // 0 means half a second
 	Factor  float64       // 0 means 2
 	MaxWait time.Duration // 0 means DefaultMaxRetryWait
-	// Jitter is the part of the wait, 0 … 1, that is drawn at random (from
-	// Config.Rand); what the provider asks for is never cut.
+	// Jitter is the part of the wait, 0 … 1, that is random (from Config.Rand). The loop
+	// always waits as long as the provider asks for.
 	Jitter float64
-	// On says which errors may pass; nil is Retryable.
+	// On reports whether an error is retryable; nil is [Retryable].
 	On func(error) bool
 }
 
-// The values that zero fields of a Retry stand for; see also
-// DefaultMaxRetryWait.
+// Default values of zero Retry fields; see also DefaultMaxRetryWait.
 const (
 	defaultRetryBase   = 500 * time.Millisecond
 	defaultRetryFactor = 2
@@ -66,15 +65,15 @@ func (r *Retry) fill() {
 	}
 }
 
-// Retryable reports whether a model call's error may pass: the provider says so, or
-// it is ErrStalled.
+// Retryable reports whether an error of a model call is an [llm.APIError] that is retryable,
+// or [ErrStalled].
 func Retryable(err error) bool {
 	api, ok := errors.AsType[*llm.APIError](err)
 	return ok && api.Retryable || errors.Is(err, ErrStalled)
 }
 
-// may asks On. An error or an On that panics is not retried.
-func (r *Retry) may(err error) (retryable bool) {
+// allows calls On. It returns false if On or a method of the error panics.
+func (r *Retry) allows(err error) (retryable bool) {
 	defer func() {
 		if recover() != nil {
 			retryable = false
@@ -83,31 +82,39 @@ func (r *Retry) may(err error) (retryable bool) {
 	return r.On(err)
 }
 
-func (r Retry) policy() Middleware {
+func (r Retry) middleware() Middleware {
 	return Middleware{Name: "retry", New: func(info RunInfo) Hooks {
-		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.around(next, info.Rand) }}
+		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.wrap(next, info.Rand) }}
 	}}
 }
 
-// around is a model call that is tried again.
-func (r Retry) around(next ModelFunc, random func() float64) ModelFunc {
+// wrap returns a model call with retries.
+func (r Retry) wrap(next ModelFunc, random func() float64) ModelFunc {
 	return func(ctx context.Context, call *ModelCall) (*llm.Response, error) {
 		for n := 1; ; n++ {
-			turn, err := next(ctx, call)
-			if err == nil || !call.again || ctx.Err() != nil || call.run.spent() {
-				return turn, err
+			response, err := next(ctx, call)
+			if err == nil || !call.retryable || ctx.Err() != nil || call.run.caller.budgetSpent() {
+				return response, err
 			}
 			call.wait = r.wait(n, random)
 		}
 	}
 }
 
-// wait is how long to wait before the n-th retry, counted from 1, if the provider
-// does not ask for more.
+// wait returns the wait before the n-th retry, from 1, if the provider does not ask for
+// more.
 func (r Retry) wait(n int, random func() float64) time.Duration {
 	f := float64(r.Base) * math.Pow(r.Factor, float64(n-1))
 	if random != nil {
 		f *= 1 - r.Jitter*random()
 	}
 	return time.Duration(min(f, float64(r.MaxWait)))
+}
+
+// withStallTimeout returns a model whose calls fail after StallTimeout without events.
+func (c *Config) withStallTimeout(m llm.Model) llm.Model {
+	if c.StallTimeout == 0 {
+		return m
+	}
+	return &stall.Model{Model: m, Clock: c.Clock, Limit: c.StallTimeout, Err: ErrStalled}
 }

@@ -13,11 +13,11 @@ import (
 // A run whose history gave way to a summary may end in any way: the calls of the
 // turns before are not missed.
 func TestSummaryThenAnyEnd(t *testing.T) {
-	summary := policy("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	summary := policy("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step != 1 {
-			return none, nil
+			return loop.StepChange{}, nil
 		}
-		return loop.Decision{Messages: []llm.Message{llm.User("all so far")}, Note: "compaction"}, nil
+		return loop.StepChange{Decision: loop.Decision{Messages: []llm.Message{llm.User("all so far")}, Note: "compaction"}}, nil
 	}})
 	cfg := loop.Config{
 		Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{summary},

@@ -11,14 +11,13 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Run is a run that was started. It makes progress while its events are read,
-// or while somebody waits for it, on the goroutine that does: there is no queue
-// between the loop and its consumer, and a Run that nobody looks at costs
-// nothing. For a run in the background, call Wait on a goroutine.
+// Run is a started run. It makes progress on the goroutine that ranges over its Events or
+// calls Wait: the loop has no queue and no goroutine of its own. For a run in the
+// background, call Wait on another goroutine.
 //
-// A step's only tool, hooks and OnStep are called on that goroutine as well. If one
-// of them ends it (runtime.Goexit, as FailNow of a test does), the run ends there:
-// its trace is completed, and who else waits for it gets an error.
+// Hooks, OnStep and the only tool of a step run on that goroutine, too. If one of them ends
+// it (runtime.Goexit, as FailNow of a test does), the run ends there: its trace is
+// completed, and other callers of Wait get an error.
 type Run struct {
 	begin sync.Once
 	done  chan struct{}
@@ -30,64 +29,65 @@ type Run struct {
 	err  error
 }
 
-// Result is what a run has come to. With an error it holds what there was
-// before it.
+// Result is the result of a run. With an error it contains what the run did before the
+// error.
 type Result struct {
 	// Text is the text of the last step.
 	Text string
-	// Steps are the steps that were completed, one a model turn, in order; with
-	// NoToolsBreak they are nil where there were no tools.
+	// Steps are the completed steps, in order. With NoToolsBreak they are nil if the run had
+	// no tools.
 	Steps []*Step
-	// Messages are what the run added to its Input's: Continue(input, …) with
-	// them is the whole conversation.
+	// Messages are what the run added to those of its Input: Continue(input, …) with them is
+	// the whole conversation.
 	Messages []llm.Message
 	// Usage is the sum over all model calls, failed ones included.
 	Usage        llm.Usage
-	UsageBy      map[trace.Purpose]llm.Usage // nil where all was for the answer
-	FinishReason llm.FinishReason            // of the last turn, as reported
-	// Stop is why the run ended; trace.ReasonEndTurn is the natural end.
+	UsageBy      map[trace.Purpose]llm.Usage // nil if all calls were for the answer
+	FinishReason llm.FinishReason            // of the last response, as reported
+	// StopReason is why the run ended; trace.ReasonEndTurn is the natural end.
 	StopReason trace.Reason
-	// Note says more about Stop, such as the tool that tripped the guard.
+	// Note explains StopReason, such as the tool that tripped the runaway guard.
 	Note string
-	// Pending are the calls of the last turn that have no results: of client tools and
-	// what came with them, of a run that was suspended, or that a policy stopped before
-	// they were run.
+	// Pending are the calls of the last response that have no results: client-side calls
+	// and those of their step, and the calls of a run that was suspended or stopped before
+	// they ran.
 	Pending    []llm.ToolCall
 	ModelCalls int // retries included
 	ToolSteps  int // steps in which calls got results
-	// Partial is what had come of the answer when the last model call failed.
+	// Partial is the partial response of the last model call, if that failed.
 	Partial *llm.Response
 }
 
-// Step is one model turn with what came of it.
+// Step is one model call with its tool calls.
 type Step struct {
 	Index int // counted from 0
 	Type  StepType
 	Text  string
-	// Reasoning is the turn's reasoning; Reasoned tells whether there was any.
+	// Reasoning is the reasoning of the response, and HasReasoning reports whether it has
+	// any.
 	Reasoning    string
 	HasReasoning bool
 	Calls        []llm.ToolCall
-	// Results stand index by index beside Calls; nil if nothing was run.
+	// Results have the indexes of Calls; nil if nothing was run.
 	Results      []llm.ToolResult
 	FinishReason llm.FinishReason // as reported
-	Usage        llm.Usage        // of this turn
+	Usage        llm.Usage        // of this response
 	// Messages are what this step added to the history.
 	Messages []llm.Message
 
 	marks  []mark
-	failed bool // some result counts for the guard
+	failed bool // a result counts for the runaway guard
 }
 
-// mark tells what became of a call, for the guard.
+// mark is what became of a call, for the runaway guard.
 type mark byte
 
 const (
-	markRan    mark = 1 << iota // its tool was run
-	markCounts                  // its failure is the tool's or the model's
+	markRan    mark = 1 << iota // the tool was run
+	markCounts                  // a failure counts as one of the tool
 )
 
-// StepType says what a step followed.
+// StepType is what a step follows.
 type StepType string
 
 // The step types.
@@ -96,14 +96,13 @@ const (
 	StepToolResult StepType = "tool-result"
 )
 
-// Start prepares a run and returns at once; see Run for when it makes progress.
-// Cancelling ctx ends the run.
+// Start prepares a run and returns immediately; see [Run] for when it makes progress. The end
+// of ctx ends the run.
 func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	r := &Run{done: make(chan struct{})}
 	r.exec = func(yield func(trace.Event, error) bool) {
 		in := a.name(ctx, in)
-		k := &run{agent: a, in: in, cfg: &a.cfg, rec: newRecorder(a, in, yield), stop: &r.stop}
-		k.recorded = k.rec.on()
+		k := newRun(a, in, newRecorder(a, in, yield), &r.stop)
 		defer func() {
 			v := recover()
 			r.res, r.err, r.last = &k.res, k.err, k.rec.last
@@ -120,14 +119,13 @@ func (a *Agent) Start(ctx context.Context, in Input) *Run {
 	return r
 }
 
-// Events runs the loop and yields its events; deltas are among them. The last
-// item is the terminal event, together with the run's error if it failed, and
-// that is the only place of the error. Leaving early cancels the run, waits for
-// the tools that are running, and ends it; its trace is complete all the same.
+// Events runs the loop and yields its events, deltas included. The last item is the
+// terminal event, with the error of the run if it failed, which no other item has.
+// Stopping the iteration early cancels the run, waits for running tools, and completes the
+// trace.
 //
-// The events of a run can be had once: called again, Events waits for the end
-// and yields the terminal event alone. Wait must not be called from the body of
-// the range.
+// Only the first iteration yields all events. Another one waits for the end and yields the
+// terminal event. The body of the range must not call Wait.
 func (r *Run) Events() iter.Seq2[trace.Event, error] {
 	return func(yield func(trace.Event, error) bool) {
 		first := false
@@ -142,30 +140,21 @@ func (r *Run) Events() iter.Seq2[trace.Event, error] {
 	}
 }
 
-// Wait runs the loop to its end, or waits until another goroutine has, and
-// returns what it came to. The Result is never nil.
+// Wait runs the loop to its end, or waits until another goroutine has, and returns the
+// result. The Result is never nil.
 func (r *Run) Wait() (*Result, error) {
 	r.begin.Do(func() { r.exec(nil) })
 	<-r.done
 	return r.res, r.err
 }
 
-// Stop ends the run after the step that is under way, with trace.ReasonStopped, or
-// before its first one. The step's model call and its tools come to their end; a
-// context ends them sooner. It may be called at any time, by anybody.
+// Stop ends the run after the current step, or before the first one, with
+// trace.ReasonStopped. It does not interrupt the model call and the tools of the step; the
+// end of the context does. It is safe for use by many goroutines.
 func (r *Run) Stop() { r.stop.Store(true) }
 
-// stopAsked reports whether the run is to stop, and records that it does.
-func (r *run) stopAsked(step int) bool {
-	if !r.stop.Load() {
-		return false
-	}
-	r.decide(step, Decision{Action: trace.Stop, Reason: trace.ReasonStopped}, "", true)
-	return true
-}
-
-// contain makes a panic an error; it is deferred. The name of the place is put
-// together only when it is needed.
+// contain turns a panic into an error. It is deferred. Its two strings are concatenated
+// only for a panic.
 func contain(kind, name string, err *error) {
 	if v := recover(); v != nil {
 		if c, is := v.(consumerPanic); is {

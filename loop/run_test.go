@@ -30,23 +30,23 @@ func TestNewErrors(t *testing.T) {
 		cfg  loop.Config
 		want string
 	}{
-		{loop.Config{StepLimitCheck: "x"}, `CapAt "x"`},
-		{loop.Config{AppendResponse: "x"}, `AppendTurn "x"`},
-		{loop.Config{BadArguments: "x"}, `BadArgs "x"`},
+		{loop.Config{StepLimitCheck: "x"}, `StepLimitCheck "x"`},
+		{loop.Config{AppendResponse: "x"}, `AppendResponse "x"`},
+		{loop.Config{BadArguments: "x"}, `BadArguments "x"`},
 		{loop.Config{UnknownTool: "x"}, `UnknownTool "x"`},
 		{loop.Config{ClientCalls: "x"}, `ClientCalls "x"`},
-		{loop.Config{MaxDuplicateSteps: 1}, `DuplicateRounds are 1`},
-		{loop.Config{MaxDuplicateSteps: -1, DuplicateStep: loop.DuplicateSkip}, `DuplicateRounds are -1`},
-		{loop.Config{OnStepLimit: "x"}, `OnCap "x"`},
+		{loop.Config{MaxDuplicateSteps: 1}, `MaxDuplicateSteps is 1`},
+		{loop.Config{MaxDuplicateSteps: -1, DuplicateStep: loop.DuplicateSkip}, `MaxDuplicateSteps is -1`},
+		{loop.Config{OnStepLimit: "x"}, `OnStepLimit "x"`},
 		{loop.Config{ToolMessage: "x"}, `ToolMessage "x"`},
-		{loop.Config{DuplicateStep: "x"}, `DuplicateRound "x"`},
-		{loop.Config{ResponseMode: "x"}, `Delivery "x"`},
+		{loop.Config{DuplicateStep: "x"}, `DuplicateStep "x"`},
+		{loop.Config{ResponseMode: "x"}, `ResponseMode "x"`},
 		{loop.Config{TokenBudget: -1}, "TokenBudget is -1"},
-		{loop.Config{Deadline: -1}, "may be negative"},
-		{loop.Config{ToolTimeout: -1}, "may be negative"},
-		{loop.Config{Grace: -1}, "may be negative"},
+		{loop.Config{Deadline: -1}, "a negative Deadline"},
+		{loop.Config{ToolTimeout: -1}, "a negative Deadline"},
+		{loop.Config{Grace: -1}, "a negative Deadline"},
 		{loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "b"}, Tools: []loop.Tool{echo("a")}}, `the tool "b"`},
-		{loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}, `Policies[0] ("p") has no New`},
+		{loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}, `Middleware[0] ("p") has no New`},
 		{loop.Config{StopWhen: []loop.StopCondition{loop.StepCountIs(1), nil}}, "StopWhen[1] is nil"},
 	} {
 		if _, err := loop.New(model(), &c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -598,7 +598,7 @@ func TestNothingChanges(t *testing.T) {
 func TestOnStepPanics(t *testing.T) {
 	_, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, OnStep: func(loop.Step) { panic("no") }})
 	var p *loop.MiddlewareError
-	if !errors.As(err, &p) || p.Middleware != "OnStep" || p.Error() != "the policy OnStep: OnStep panicked: no" {
+	if !errors.As(err, &p) || p.Middleware != "OnStep" || p.Error() != "the middleware OnStep: OnStep panicked: no" {
 		t.Errorf("got %v", err)
 	}
 	if d := of[trace.Decision](events); d[len(d)-1].Reason != trace.ReasonMiddleware || d[len(d)-1].Action != trace.Stop {

@@ -42,16 +42,16 @@ func TestAsk(t *testing.T) {
 			return nil
 		}
 		p := policy("p", loop.Hooks{
-			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
-				return loop.Decision{}, ask("BeforeStep", ctx, s)
+			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				return loop.StepChange{}, ask("BeforeStep", ctx, s)
 			},
 			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 				defer func() { got = append(got, turn.Text()) }()
 				return loop.Decision{}, ask("AfterModel", ctx, s)
 			},
-			BeforeTools: func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
+			BeforeTools: editCalls(func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 				return loop.Decision{}, ask("Batch", ctx, s)
-			},
+			}),
 			AfterStep: func(ctx context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
 				return loop.Decision{}, ask("AfterStep", ctx, s)
 			},
@@ -78,19 +78,19 @@ func TestAskThenStop(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		first := policy("first", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		first := policy("first", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			_, err := s.CallModel(ctx, summary(model(text("x"))))
-			return loop.Decision{}, err
+			return loop.StepChange{}, err
 		}})
-		second := policy("second", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
+		second := policy("second", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 			switch name {
 			case "stop":
-				return loop.Decision{Action: trace.Stop, Reason: "enough"}, nil
+				return loop.StepChange{Decision: loop.Decision{Action: trace.Stop, Reason: "enough"}}, nil
 			case "error":
-				return loop.Decision{}, errors.New("boom")
+				return loop.StepChange{}, errors.New("boom")
 			}
 			cancel()
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		}})
 		var mem trace.Memory
 		a := newAgent(t, model(), loop.Config{Middleware: []loop.Middleware{first, second}, Sink: &mem})
@@ -106,12 +106,12 @@ func TestAskThenStop(t *testing.T) {
 func TestAskRetries(t *testing.T) {
 	passing := fake.Response{Error: &fake.Failure{Status: 429}}
 	other := inTurn(passing, text("short"))
-	p := policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	p := policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		turn, err := s.CallModel(ctx, summary(other))
 		if err == nil && turn.Text() != "short" {
 			err = errors.New(turn.Text())
 		}
-		return loop.Decision{}, err
+		return loop.StepChange{}, err
 	}})
 	clock := fake.NewClock()
 	res, err := held(t, "retry", model(text("done")), loop.Config{Middleware: []loop.Middleware{p}, Clock: clock, Retry: loop.Retry{Max: 1, Base: time.Second}})
@@ -126,11 +126,11 @@ func TestAskWhereNoneIsTaken(t *testing.T) {
 	got := map[string]error{}
 	try := func(where string, call loop.ModelCall) { _, got[where] = s.CallModel(context.Background(), call) }
 	p := policy("p", loop.Hooks{
-		BeforeStep: func(_ context.Context, now *loop.StepInfo) (loop.Decision, error) {
+		BeforeStep: func(_ context.Context, now *loop.StepInfo) (loop.StepChange, error) {
 			s = now
 			try("for the answer", loop.ModelCall{Request: &llm.Request{}})
 			try("of nothing", loop.ModelCall{Purpose: trace.PurposeGrade})
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
@@ -151,8 +151,8 @@ func TestAskWhereNoneIsTaken(t *testing.T) {
 		}
 	}
 	for where, want := range map[string]string{
-		"for the answer": "loop: StepInfo.Ask needs a Purpose, such as trace.PurposeSummary; the answer itself is asked for by the loop",
-		"of nothing":     "loop: StepInfo.Ask needs a Request",
+		"for the answer": "loop: StepInfo.CallModel: no Purpose: set one, such as trace.PurposeSummary",
+		"of nothing":     "loop: StepInfo.CallModel: no Request: set one",
 	} {
 		if fmt.Sprint(got[where]) != want {
 			t.Errorf("%s: got %v", where, got[where])
@@ -164,11 +164,11 @@ func TestAskWhereNoneIsTaken(t *testing.T) {
 func TestOtherModel(t *testing.T) {
 	other, third := model(text("other")), model(text("third"))
 	p := policy("p", loop.Hooks{
-		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step == 1 {
-				s.Model = other
+				return loop.StepChange{Model: other}, nil
 			}
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
@@ -191,22 +191,17 @@ func TestOtherModel(t *testing.T) {
 
 // Tools that are offered take the place of those before, for the model and for its
 // calls.
-func TestOffer(t *testing.T) {
-	var late error
+func TestStepChangeTools(t *testing.T) {
 	var kept []string
 	p := policy("p", loop.Hooks{
-		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step != 1 {
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			}
 			for _, tool := range s.Tools() {
 				kept = append(kept, tool.Name)
 			}
-			return loop.Decision{}, s.SetTools([]loop.Tool{echo("b")})
-		},
-		AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
-			late = s.SetTools(nil)
-			return loop.Decision{}, nil
+			return loop.StepChange{Tools: []loop.Tool{echo("b")}}, nil
 		},
 	})
 	m := model(calls("a"), calls("a#2", "b#3"), calls("b#4"), text("done"))
@@ -225,17 +220,14 @@ func TestOffer(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "b", "b"}, offered); diff != "" || len(kept) != 1 || kept[0] != "a" {
 		t.Errorf("offered (-want +got):\n%s\nbefore: %q", diff, kept)
 	}
-	if !errors.Is(late, loop.ErrToolsFixed) {
-		t.Errorf("after the step: got %v", late)
-	}
 }
 
 // Tools that a request alone offers are no tools of the agent: a call of one gets an
 // error, and the run goes on. The steps are there, since calls were answered.
-func TestOfferedByTheRequestAlone(t *testing.T) {
-	offer := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+func TestStepChangeToolsOfRequestOnly(t *testing.T) {
+	offer := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		s.Request.Tools = []llm.Tool{{Name: "ghost"}}
-		return loop.Decision{}, nil
+		return loop.StepChange{Request: s.Request}, nil
 	}})
 	res, _ := mustRun(t, model(calls("ghost"), text("x")), loop.Config{Middleware: []loop.Middleware{offer}})
 	if res.Text != "x" || len(res.Steps) != 2 || !res.Steps[0].Results[0].IsError {
@@ -244,12 +236,12 @@ func TestOfferedByTheRequestAlone(t *testing.T) {
 }
 
 // A run whose tools were taken away has its steps all the same.
-func TestOfferNothingMore(t *testing.T) {
-	take := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+func TestStepChangeWithoutTools(t *testing.T) {
+	take := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step > 0 {
-			return loop.Decision{}, s.SetTools(nil)
+			return loop.StepChange{Tools: []loop.Tool{}}, nil
 		}
-		return loop.Decision{}, nil
+		return loop.StepChange{}, nil
 	}})
 	res, _ := mustRun(t, model(calls("a"), text("x")), loop.Config{Middleware: []loop.Middleware{take}, Tools: []loop.Tool{echo("a")}})
 	if len(res.Steps) != 2 {
@@ -257,12 +249,12 @@ func TestOfferNothingMore(t *testing.T) {
 	}
 }
 
-func TestOfferRefuses(t *testing.T) {
-	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-		return loop.Decision{}, s.SetTools([]loop.Tool{echo("b"), echo("b")})
+func TestStepChangeInvalidTools(t *testing.T) {
+	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		return loop.StepChange{Tools: []loop.Tool{echo("b"), echo("b")}}, nil
 	}})
 	_, err := held(t, "twice", model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
-	if fmt.Sprint(err) != `the policy p: loop: StepInfo.Offer: two tools have the name "b"` {
+	if fmt.Sprint(err) != `the middleware p: its tools cannot be used: two tools have the name "b"` {
 		t.Errorf("got %v", err)
 	}
 }

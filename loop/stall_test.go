@@ -34,7 +34,7 @@ func stalled(t *testing.T, err error, res *loop.Result) {
 	if !errors.Is(err, loop.ErrStalled) || res.StopReason != trace.ReasonDeadline {
 		t.Errorf("the run stopped by %s with %v, want %s with %v", res.StopReason, err, trace.ReasonDeadline, loop.ErrStalled)
 	}
-	if want := "loop: step 0: nothing came of the model's answer for 10s"; err.Error() != want {
+	if want := "loop: step 0: the model delivered no event for 10s"; err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
 	}
 }

@@ -9,20 +9,19 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// StopCondition says whether a run stops after a step that ran tools. An error
-// ends the run. The trace declares a condition by what its method String returns,
-// and one that has none as "custom".
+// StopCondition decides whether a run stops after a step that ran tools. Its error ends the
+// run. The trace declares a condition by its method String, or as "custom".
 type StopCondition interface {
 	Stop(ctx context.Context, s StopInfo) (bool, error)
 }
 
-// StopFunc makes a function a StopCondition.
+// StopFunc is a function that is a [StopCondition].
 type StopFunc func(ctx context.Context, s StopInfo) (bool, error)
 
 // Stop calls f.
 func (f StopFunc) Stop(ctx context.Context, s StopInfo) (bool, error) { return f(ctx, s) }
 
-// namedStop is one of the conditions below, with its name in the trace.
+// namedStop is a condition of this package with its name in the trace.
 type namedStop struct {
 	StopFunc
 	name string
@@ -30,7 +29,7 @@ type namedStop struct {
 
 func (s namedStop) String() string { return s.name }
 
-// stopNames are the conditions as the trace declares them.
+// stopNames returns the conditions as the trace declares them.
 func stopNames(conditions []StopCondition) string {
 	names := make([]string, len(conditions))
 	for i, c := range conditions {
@@ -42,23 +41,21 @@ func stopNames(conditions []StopCondition) string {
 	return strings.Join(names, ",")
 }
 
-// StopInfo is what a stop condition knows. Its last step is complete, results
-// included.
+// StopInfo is the input of a stop condition. Its last step has its results.
 type StopInfo struct {
-	Steps []*Step   // one a model turn, in order; copies of those in the Result
+	Steps []*Step   // in order; copies of those in the Result
 	Usage llm.Usage // of all of them
 }
 
-// StepCount is the number of steps so far.
+// StepCount returns the number of steps so far.
 func (s StopInfo) StepCount() int { return len(s.Steps) }
 
-// StepCountIs stops once n steps have been taken. The trace calls it step_count:n.
+// StepCountIs stops after n steps. The trace calls it step_count:n.
 func StepCountIs(n int) StopCondition {
 	return namedStop{func(_ context.Context, s StopInfo) (bool, error) { return s.StepCount() >= n, nil }, fmt.Sprintf("step_count:%d", n)}
 }
 
-// HasToolCall stops after a step that called the tool; earlier steps do not
-// count. The trace calls it has_tool_call:name.
+// HasToolCall stops after a step that called the tool. Earlier steps do not count. The trace calls it has_tool_call:name.
 func HasToolCall(name string) StopCondition {
 	return namedStop{func(_ context.Context, s StopInfo) (bool, error) {
 		for _, c := range s.Steps[len(s.Steps)-1].Calls {
@@ -70,15 +67,14 @@ func HasToolCall(name string) StopCondition {
 	}, "has_tool_call:" + name}
 }
 
-// TotalTokensExceed stops once n tokens, input and output, have been spent. The
-// trace calls it total_tokens:n.
+// TotalTokensExceed stops when the run has used n input and output tokens. The trace calls
+// it total_tokens:n.
 func TotalTokensExceed(n int64) StopCondition {
 	return namedStop{func(_ context.Context, s StopInfo) (bool, error) { return s.Usage.Total() >= n, nil }, fmt.Sprintf("total_tokens:%d", n)}
 }
 
-// CostExceeds stops once the usage costs limit. Without a price, or where price
-// says that it does not know one, it never stops. The trace calls it cost:limit,
-// and never without a price.
+// CostExceeds stops when the usage costs limit. It does not stop if price is nil or returns
+// false. The trace calls it cost:limit, or never without a price.
 func CostExceeds(limit float64, price func(llm.Usage) (cost float64, ok bool)) StopCondition {
 	if price == nil {
 		return namedStop{func(context.Context, StopInfo) (bool, error) { return false, nil }, "never"}
@@ -89,8 +85,8 @@ func CostExceeds(limit float64, price func(llm.Usage) (cost float64, ok bool)) S
 	}, fmt.Sprintf("cost:%v", limit)}
 }
 
-// stopPolicy asks the conditions in order, until one is true.
-func stopPolicy(conditions []StopCondition) Middleware {
+// stopWhen evaluates the conditions in order, until one is true.
+func stopWhen(conditions []StopCondition) Middleware {
 	return Middleware{Name: "stop_when", New: func(RunInfo) Hooks {
 		return Hooks{AfterStep: func(ctx context.Context, s *StepInfo, _ *Step) (Decision, error) {
 			info := StopInfo{Steps: s.Steps, Usage: s.Usage}

@@ -1,82 +1,80 @@
 package loop
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/arguments"
 	"github.com/looptape/looptape/trace"
 )
 
-// Tool is a tool that a model may call. Make one with NewTool, RawTool or
-// ClientTool, or fill the fields.
+// Tool is a tool that a model may call. Use [NewTool], [RawTool] or [ClientTool], or set the
+// fields.
 type Tool struct {
 	Name        string
 	Description string
-	// Parameters is the JSON Schema (2020-12 or draft 7) of the arguments, an
-	// object. nil takes any object and checks nothing.
+	// Parameters is the JSON Schema (2020-12 or draft 7) of the arguments, an object. nil
+	// accepts any object.
 	Parameters json.RawMessage
 	Strict     *bool // see llm.Tool
-	// Run runs a call. nil makes it a client tool: the loop stops and hands the
-	// call to its caller. Run may be called by several goroutines at once. An
-	// error it returns, or a panic, becomes an error result that the model sees.
+	// Run runs a call. nil makes it a client tool: the run stops, and its caller answers the
+	// call. Run must be safe for use by many goroutines. Its error, or a panic, becomes an
+	// error result for the model.
 	Run ToolFunc
 
-	schema *jsonschema.Resolved
-	shape  *shape // nil if the schema is no plain one
+	schema *arguments.Schema // nil accepts any object
 }
 
 // ToolFunc runs one call.
 type ToolFunc func(ctx context.Context, call Call) (Output, error)
 
-// Call is a call as its tool gets it.
+// Call is a call as the tool gets it.
 type Call struct {
 	ID   string
 	Name string
-	// Args is a JSON object that the schema allows, with the schema's defaults.
+	// Arguments is a JSON object that the schema allows, with the defaults of the schema.
 	Arguments string
-	Step      int // counted from 0; see Resume for -1
-	// Index is the call's place among the calls of its turn, from 0.
-	Index int
+	Step      int // from 0; see [Resume] for -1
+	Index     int // in the calls of the response, from 0
 
-	planned *planned
+	planned *plannedCall
 }
 
-// Output is what a tool gives back.
+// Output is the result of a tool.
 type Output struct {
 	Content []llm.Part // Text and Media
-	IsError bool       // the tool failed, and Content says how
+	IsError bool       // the tool failed; Content is the error for the model
 }
 
-// TextOutput is an Output of one text.
+// TextOutput returns an Output with one text.
 func TextOutput(text string) Output { return Output{Content: []llm.Part{llm.Text{Text: text}}} }
 
-// JSONOutput is an Output of a value's JSON, without HTML escaping.
+// JSONOutput returns an Output with the JSON of v, without HTML escaping.
 func JSONOutput(v any) (Output, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := arguments.Encode(v)
+	if err != nil {
 		return Output{}, fmt.Errorf("encoding the tool's result: %w", err)
 	}
-	return TextOutput(strings.TrimSuffix(b.String(), "\n")), nil
+	return TextOutput(text), nil
 }
 
-// NewTool makes a Go function a tool. The schema of its arguments is inferred
-// from In, a struct or a map (see jsonschema.For: json tags name the members,
-// omitempty makes them optional, a jsonschema tag describes them). Arguments
-// are validated before fn is called. An Out that is a string is the result's
-// text, an Output the result, and any other value the text of its JSON.
+// NewTool returns a tool that calls a Go function. It infers the schema of the arguments from
+// In, a struct or a map (see [jsonschema.For]: json tags name the members, omitempty makes
+// them optional, a jsonschema tag describes them). The loop validates the arguments before
+// it calls fn. An Out of type string is the text of the result, an Output is the result, and
+// any other value is encoded as JSON.
 //
-// It fails if no schema can be inferred, or if it is not that of an object.
+// It returns an error if it cannot infer a schema, or if the schema is not that of an object.
 func NewTool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (Tool, error) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -86,13 +84,13 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 	if err != nil {
 		return Tool{}, fmt.Errorf("loop: the tool %q: %w", name, err)
 	}
-	fast := newDecoder(reflect.TypeFor[In]())
+	fast := arguments.NewDecoder(reflect.TypeFor[In]())
 	return RawTool(name, description, raw, func(ctx context.Context, call Call) (Output, error) {
-		in, err := decodeArgs[In](fast, call.Arguments)
+		in, err := arguments.Decode[In](fast, call.Arguments)
 		if err != nil {
 			return Output{}, fmt.Errorf("reading the arguments: %w", err)
 		}
-		out, err := fn(&callContext{ctx, call}, in)
+		out, err := fn(&callContext{ctx, call, true}, in)
 		if err != nil {
 			return Output{}, err
 		}
@@ -106,8 +104,8 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 	})
 }
 
-// RawTool makes a tool from a JSON Schema and a function of the raw arguments.
-// It fails if the schema cannot be read or is not that of an object.
+// RawTool returns a tool with a JSON Schema and a function of the raw arguments. It returns an
+// error if the schema is invalid or not that of an object.
 func RawTool(name, description string, parameters json.RawMessage, fn ToolFunc) (Tool, error) {
 	t := Tool{Name: name, Description: description, Parameters: parameters, Run: fn}
 	if err := t.resolve(); err != nil {
@@ -116,14 +114,14 @@ func RawTool(name, description string, parameters json.RawMessage, fn ToolFunc) 
 	return t, nil
 }
 
-// ClientTool makes a tool that the loop does not run: a call of it ends the run,
-// and the caller answers it.
+// ClientTool returns a tool that the loop does not run: a call of it ends the run, and the
+// caller of the run answers it.
 func ClientTool(name, description string, parameters json.RawMessage) (Tool, error) {
 	return RawTool(name, description, parameters, nil)
 }
 
-// nameRule is what OpenAI, Anthropic and Gemini all take in a name (Gemini also
-// wants a letter or an underscore first, which its adapter sees to).
+// nameRule matches the names that OpenAI, Anthropic and Gemini accept. (Gemini requires a
+// letter or an underscore first, which its codec adds.)
 var nameRule = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // resolve checks the tool and prepares its schema.
@@ -134,25 +132,19 @@ func (t *Tool) resolve() error {
 	if t.Parameters == nil || t.schema != nil {
 		return nil
 	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(t.Parameters, &s); err != nil {
-		return fmt.Errorf("the tool %q: its parameters are not a JSON Schema: %w", t.Name, err)
-	}
-	if s.Type != "object" {
-		return fmt.Errorf("the tool %q: its parameters must have \"type\": \"object\"", t.Name)
-	}
-	r, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	s, err := arguments.ParseSchema(t.Parameters)
 	if err != nil {
-		return fmt.Errorf("the tool %q: its parameters: %w", t.Name, err)
+		return fmt.Errorf("the tool %q: %w", t.Name, err)
 	}
-	t.schema, t.shape = r, newShape(&s)
+	t.schema = s
 	return nil
 }
 
-// anyObject is the schema of a tool that declares none.
+// anyObject is the schema of a tool without one.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-func (t *Tool) definition() llm.Tool {
+// Definition returns the tool as requests have it.
+func (t *Tool) Definition() llm.Tool {
 	p := t.Parameters
 	if p == nil {
 		p = anyObject
@@ -160,23 +152,27 @@ func (t *Tool) definition() llm.Tool {
 	return llm.Tool{Name: t.Name, Description: t.Description, Parameters: p, Strict: t.Strict}
 }
 
-// toolSet holds tools in the order in which they were declared.
+// toolSet is a list of tools in the order of their declaration.
 type toolSet struct {
 	list  []Tool
 	index map[string]int
+	defs  []llm.Tool       // what the model gets
+	info  []trace.ToolInfo // what the trace declares
 }
 
-func newToolSet(tools []Tool) (toolSet, error) {
-	s := toolSet{list: slices.Clone(tools), index: make(map[string]int, len(tools))}
+func newToolSet(tools []Tool) (*toolSet, error) {
+	s := &toolSet{list: slices.Clone(tools), index: make(map[string]int, len(tools)), defs: make([]llm.Tool, len(tools))}
 	for i := range s.list {
 		t := &s.list[i]
 		if err := t.resolve(); err != nil {
-			return toolSet{}, err
+			return nil, err
 		}
-		if _, twice := s.index[t.Name]; twice {
-			return toolSet{}, fmt.Errorf("two tools have the name %q", t.Name)
+		if _, duplicate := s.index[t.Name]; duplicate {
+			return nil, fmt.Errorf("two tools have the name %q", t.Name)
 		}
 		s.index[t.Name] = i
+		s.defs[i] = t.Definition()
+		s.info = append(s.info, trace.ToolInfo{Name: t.Name, Client: t.Run == nil})
 	}
 	return s, nil
 }
@@ -189,23 +185,7 @@ func (s *toolSet) lookup(name string) *Tool {
 	return &s.list[i]
 }
 
-func (s *toolSet) definitions() []llm.Tool {
-	defs := make([]llm.Tool, len(s.list))
-	for i := range s.list {
-		defs[i] = s.list[i].definition()
-	}
-	return defs
-}
-
-func (s *toolSet) info() []trace.ToolInfo {
-	var info []trace.ToolInfo
-	for _, t := range s.list {
-		info = append(info, trace.ToolInfo{Name: t.Name, Client: t.Run == nil})
-	}
-	return info
-}
-
-// names lists the tools for an error text.
+// names lists the tools for an error result.
 func (s *toolSet) names() string {
 	if len(s.list) == 0 {
 		return "there are no tools"
@@ -215,4 +195,79 @@ func (s *toolSet) names() string {
 		names[i] = t.Name
 	}
 	return "the tools are " + strings.Join(names, ", ")
+}
+
+// callContext is a context with a call. It hides the calls of the contexts around it.
+type callContext struct {
+	context.Context
+	call Call
+	ok   bool // it has a call
+}
+
+// Value implements [context.Context].
+func (c *callContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+type callKey struct{}
+
+// CallFromContext returns the call that a function of [NewTool] serves. ok is false in any
+// other context, also in those of a run that such a function starts.
+func CallFromContext(ctx context.Context) (call Call, ok bool) {
+	c, ok := ctx.Value(callKey{}).(*callContext)
+	if !ok || !c.ok {
+		return Call{}, false
+	}
+	return c.call, true
+}
+
+// withoutCall returns the context for a run that is started with ctx.
+func withoutCall(ctx context.Context) context.Context {
+	if _, ok := CallFromContext(ctx); ok {
+		return &callContext{Context: ctx}
+	}
+	return ctx
+}
+
+// toolContext is the context of a tool in a recorded run. A run that is started with it
+// serves the tool's call.
+type toolContext struct {
+	context.Context
+	call trace.Parent
+	runs atomic.Int64 // unnamed runs that serve the call
+}
+
+// Value implements [context.Context].
+func (c *toolContext) Value(key any) any {
+	if key == (toolKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+type toolKey struct{}
+
+// name gives a run its parent and its name, if the Input does not.
+func (a *Agent) name(ctx context.Context, in Input) Input {
+	tool, serves := ctx.Value(toolKey{}).(*toolContext)
+	if serves && in.Parent == nil {
+		call := tool.call
+		in.Parent = &call
+	}
+	switch {
+	case in.ID != "":
+	case in.Parent == nil:
+		in.ID = "r" + strconv.FormatInt(a.runs.Add(1), 10)
+	default:
+		in.ID = in.Parent.Run + "/" + in.Parent.ToolCallID
+		if serves && *in.Parent == tool.call {
+			if n := tool.runs.Add(1); n > 1 {
+				in.ID += "." + strconv.FormatInt(n, 10)
+			}
+		}
+	}
+	return in
 }

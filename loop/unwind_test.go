@@ -114,7 +114,7 @@ func TestGoexitInWrap(t *testing.T) {
 					if text != c.want {
 						t.Errorf("%s: got the result %q, want %q", name, text, c.want)
 					}
-					if err := (<-kept)(); err == nil || !strings.Contains(err.Error(), "after the call was over") {
+					if err := (<-kept)(); err == nil || !strings.Contains(err.Error(), "after the call had its result") {
 						t.Errorf("%s: the tool was run late, with the error %v", name, err)
 					}
 				}
@@ -190,9 +190,9 @@ func TestGoexitAnywhere(t *testing.T) {
 func exits(at func(place string)) loop.Hooks {
 	return loop.Hooks{
 		Start: func(ctx context.Context) (context.Context, error) { at("start"); return ctx, nil },
-		BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
+		BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 			at("before")
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 			return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
@@ -205,10 +205,10 @@ func exits(at func(place string)) loop.Hooks {
 			at("after model")
 			return loop.Decision{}, nil
 		},
-		BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			at("batch")
 			return loop.Decision{}, nil
-		},
+		}),
 		WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, c loop.Call) (loop.Output, error) {
 				at("wrap tool")

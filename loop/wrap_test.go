@@ -335,11 +335,11 @@ func TestTransientIDs(t *testing.T) {
 		call.Request = &req
 		return next(ctx, call)
 	})
-	before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step > 0 {
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		}
-		return loop.Decision{Messages: slices.Concat(example, s.History())}, nil
+		return loop.StepChange{Decision: loop.Decision{Messages: slices.Concat(example, s.History())}}, nil
 	}})
 	for name, p := range map[string]loop.Middleware{"a wrap": wrap, "before the step": before} {
 		res, err := held(t, name, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
@@ -454,17 +454,17 @@ func TestWrapOffersToolsInTheEnd(t *testing.T) {
 // run after another has rewritten the history.
 func TestNothingIsLostBeforeARequest(t *testing.T) {
 	boom := errors.New("boom")
-	rewrite := policy("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	rewrite := policy("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step == 0 {
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		}
-		return loop.Decision{Messages: []llm.Message{llm.User("anew")}}, nil
+		return loop.StepChange{Decision: loop.Decision{Messages: []llm.Message{llm.User("anew")}}}, nil
 	}})
-	stop := policy("stops", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	stop := policy("stops", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step < 2 {
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		}
-		return loop.Decision{Action: trace.Stop}, nil
+		return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
 	}})
 	instead := func(turn *llm.Response, err error) loop.Middleware {
 		return around("instead", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
@@ -535,18 +535,18 @@ func TestStepInfoIsAPolicysOwn(t *testing.T) {
 		}
 	}
 	p := policy("spoils", loop.Hooks{
-		BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			spoil(ctx, s)
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		},
 		AfterModel: func(ctx context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 			spoil(ctx, s)
 			return loop.Decision{}, nil
 		},
-		BeforeTools: func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
+		BeforeTools: editCalls(func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 			spoil(ctx, s)
 			return loop.Decision{}, nil
-		},
+		}),
 		AfterStep: func(ctx context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
 			spoil(ctx, s)
 			return loop.Decision{}, nil
@@ -566,11 +566,15 @@ func TestStepInfoIsAPolicysOwn(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, steps); diff != "" {
 		t.Errorf("steps of a policy's events (-want +got):\n%s", diff)
 	}
-	none := policy("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-		s.Request = nil
-		return loop.Decision{}, nil
+	none := policy("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		s.Request.System, s.Request.Messages = "spoilt", []llm.Message{llm.User("spoilt")}
+		s.Request, s.Steps = nil, nil
+		return loop.StepChange{}, nil
 	}})
-	if _, err := held(t, "no request", model(text("x")), loop.Config{Middleware: []loop.Middleware{none}}); err == nil || !strings.Contains(err.Error(), "left no StepInfo.Request") {
+	m := model(text("x"))
+	if _, err := held(t, "no request", m, loop.Config{Middleware: []loop.Middleware{none}}); err != nil {
 		t.Errorf("no request: got %v", err)
+	} else if req := m.RecordedRequests()[0].Request; req.System != "" || len(req.Messages) != 1 || req.Messages[0].Text() != "go" {
+		t.Errorf("no request: sent %+v", req)
 	}
 }

@@ -89,9 +89,9 @@ func notRun(context.Context, loop.Call) (loop.Output, error) { return loop.Outpu
 const causeRecorded = "recorded"
 
 // answer answers a call as recorded.
-func answer(c *loop.PlannedCall, recorded *llm.ToolResult) {
+func answer(c loop.PlannedCall, recorded *llm.ToolResult) loop.CallDecision {
 	out := recordedOutput(recorded)
-	c.Output, c.Reason = &out, causeRecorded
+	return loop.CallDecision{Index: c.Index, Output: &out, Reason: causeRecorded}
 }
 
 // recordedOutput is a recorded result as a tool gives it.
@@ -103,11 +103,12 @@ func recordedOutput(r *llm.ToolResult) loop.Output {
 }
 
 // heardBefore adds to the history what users said while tools had the word.
-func (p *path) heardBefore(s *loop.StepInfo) loop.Decision {
+func (p *path) heardBefore(s *loop.StepInfo) (c loop.StepChange) {
 	if s.Step == 0 || len(p.turns[s.Step-1].calls) == 0 || len(p.turns[s.Step-1].next) == 0 {
-		return loop.Decision{}
+		return c
 	}
-	return loop.Decision{Messages: slices.Concat(s.History(), p.turns[s.Step-1].next), Note: causeRecorded}
+	c.Messages, c.Note = slices.Concat(s.History(), p.turns[s.Step-1].next), causeRecorded
+	return c
 }
 
 // goOn is what follows a turn without calls: what users said next, if the model said

@@ -78,12 +78,12 @@ func (x *modelRerun) hooks() loop.Hooks {
 }
 
 // before adds to the history what users said while tools had the word.
-func (x *modelRerun) before(_ context.Context, s *loop.StepInfo) (d loop.Decision, _ error) {
+func (x *modelRerun) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, _ error) {
 	if x.heard != nil {
-		d = loop.Decision{Messages: slices.Concat(s.History(), x.heard), Note: causeRecorded}
+		c.Messages, c.Note = slices.Concat(s.History(), x.heard), causeRecorded
 		x.heard = nil
 	}
-	return d, nil
+	return c, nil
 }
 
 // turn holds a turn of the model against the record.
@@ -168,17 +168,17 @@ func (x *modelRerun) leave(s *loop.StepInfo, t *llm.Response, why string) {
 }
 
 // batch answers the calls of a step.
-func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	for i, c := range calls {
 		if was := x.taken[i]; was != nil {
-			answer(c, was.result)
+			decisions = append(decisions, answer(c, was.result))
 			continue
 		}
 		out := loop.TextOutput(UnrecordedText)
 		out.IsError = true
-		c.Output, c.Reason = &out, "unrecorded"
+		decisions = append(decisions, loop.CallDecision{Index: c.Index, Output: &out, Reason: "unrecorded"})
 	}
-	return loop.Decision{}, nil
+	return decisions, d, nil
 }
 
 // after ends a stage that ended with calls.

@@ -142,7 +142,7 @@ type toolsRerun struct {
 
 func (x *toolsRerun) hooks() loop.Hooks {
 	return loop.Hooks{
-		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return x.path.heardBefore(s), nil },
+		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) { return x.path.heardBefore(s), nil },
 		AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 			return x.path.goOn(s.Step), nil
 		},
@@ -153,17 +153,17 @@ func (x *toolsRerun) hooks() loop.Hooks {
 }
 
 // batch answers the calls whose tools are not run.
-func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	t := x.path.turns[s.Step]
 	for i, c := range calls {
 		call := Call{Step: s.Step, Index: i, ID: t.calls[i].ID, Tool: c.Call.Name, Arguments: c.Call.Arguments, Recorded: textOf(t.results[i])}
 		if !slices.Contains(x.live, c.Call.Name) {
 			call.Status = AsRecorded
-			answer(c, t.results[i])
+			decisions = append(decisions, answer(c, t.results[i]))
 		}
 		x.out.Calls = append(x.out.Calls, call)
 	}
-	return loop.Decision{}, nil
+	return decisions, d, nil
 }
 
 // wrap goes around the tools that are run.

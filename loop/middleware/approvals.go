@@ -53,7 +53,7 @@ type Approvals struct {
 }
 
 // decide waits for the decisions about calls and puts them into effect.
-func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 	w := &waitingRoom{Approvals: a, desk: a.Store, info: info, step: s}
 	if w.desk == nil {
 		w.desk = new(ApprovalStore)
@@ -70,7 +70,7 @@ func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepI
 	}
 	for _, group := range groups {
 		if err := w.await(ctx, group); err != nil {
-			return loop.Decision{}, err
+			return nil, loop.Decision{}, err
 		}
 	}
 	return w.settle()
@@ -90,7 +90,7 @@ type waitingRoom struct {
 
 // petition is one call.
 type petition struct {
-	plan *loop.PlannedCall
+	plan loop.PlannedCall
 	req  ApprovalRequest
 	got  Approval
 }
@@ -188,7 +188,7 @@ func (w *waitingRoom) close(ctx context.Context, p *petition) error {
 }
 
 // settle puts the decisions into effect.
-func (w *waitingRoom) settle() (loop.Decision, error) {
+func (w *waitingRoom) settle() (decisions []loop.CallDecision, d loop.Decision, err error) {
 	suspended := ""
 	for _, p := range w.all {
 		if p.got.Decision == Suspend {
@@ -201,25 +201,26 @@ func (w *waitingRoom) settle() (loop.Decision, error) {
 		case suspended != "":
 			w.desk.keep(p.req.Call.ID, p.got)
 		default:
-			p.settle()
+			decisions = append(decisions, p.settle()...)
 			w.desk.settle(p.req.Call.ID)
 		}
 	}
 	if suspended != "" {
-		return loop.Decision{Action: trace.Suspend, Reason: trace.ReasonApproval, Note: "waiting for a decision about " + suspended}, nil
+		d = loop.Decision{Action: trace.Suspend, Reason: trace.ReasonApproval, Note: "waiting for a decision about " + suspended}
 	}
-	return loop.Decision{}, nil
+	return decisions, d, nil
 }
 
-func (p *petition) settle() {
+func (p *petition) settle() []loop.CallDecision {
 	switch a := p.got; {
 	case a.Decision == Approve && a.Override != nil:
-		p.plan.Output, p.plan.Reason = a.Override, ReasonOverride
+		return []loop.CallDecision{{Index: p.plan.Index, Output: a.Override, Reason: ReasonOverride}}
 	case a.Decision == Approve:
+		return nil
 	case a.Decision == Skip:
-		answer(p.plan, ReasonSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))
+		return []loop.CallDecision{answer(p.plan, ReasonSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))}
 	default:
-		answer(p.plan, ReasonDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))
+		return []loop.CallDecision{answer(p.plan, ReasonDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))}
 	}
 }
 

@@ -54,8 +54,8 @@ func TestAround(t *testing.T) {
 			return err
 		}), "done", "1 A", ""},
 		"the tool is kept from": {kind(middleware.ActionTool, fails), "done", "no", ""},
-		"the start fails":       {kind(middleware.ActionStart, fails), "", "", "the policy p: no"},
-		"the end fails":         {kind(middleware.ActionEnd, fails), "done", "A", "the policy p: no"},
+		"the start fails":       {kind(middleware.ActionStart, fails), "", "", "the middleware p: no"},
+		"the end fails":         {kind(middleware.ActionEnd, fails), "done", "A", "the middleware p: no"},
 		"the result is filled in": {kind(middleware.ActionEnd, func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
 			a.Result.Note = "seen"
 			return nil

@@ -168,9 +168,9 @@ func TestAL58InputTripwire(t *testing.T) {
 func TestGuardrailsThatCannotLook(t *testing.T) {
 	var log []string
 	for want, g := range map[string]middleware.Guardrail{
-		`policy guardrails: middleware: the guardrail "g" has the Kind ""; it is GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailResult{}),
-		`policy guardrails: middleware: the guardrail "g" has the Kind "Output"; it is GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailResult{}),
-		`policy guardrails: middleware: the Check of the guardrail "g" is nil`:                                    {Name: "g", Kind: middleware.GuardInput},
+		`middleware guardrails: middleware: the guardrail "g" has the Kind ""; it is GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailResult{}),
+		`middleware guardrails: middleware: the guardrail "g" has the Kind "Output"; it is GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailResult{}),
+		`middleware guardrails: middleware: the Check of the guardrail "g" is nil`:                                    {Name: "g", Kind: middleware.GuardInput},
 	} {
 		fine := guard("fine", middleware.GuardInput, &log, middleware.GuardrailResult{Pass: true})
 		p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{fine, g, fine}, nil)}, done())

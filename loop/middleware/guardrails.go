@@ -102,8 +102,9 @@ func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigg
 			return loop.Hooks{Start: func(ctx context.Context) (context.Context, error) { return ctx, odd }}
 		}
 		return loop.Hooks{
-			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
-				return g.ask(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
+			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				d, err := g.ask(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
+				return loop.StepChange{Decision: d}, err
 			},
 			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 				return g.ask(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System, s.Request.Messages, turn})

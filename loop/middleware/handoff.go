@@ -111,23 +111,26 @@ type handoff struct {
 	missing string        // the name of nobody that was warned of
 }
 
-func (h *handoff) before(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 	m, err := h.next(s)
 	if err != nil {
-		return loop.Decision{}, err
+		return c, err
 	}
-	if err := h.offer(s, m); err != nil {
-		return loop.Decision{}, err
+	if c.Tools, err = h.tools(s, m); err != nil {
+		return c, err
 	}
 	h.active = m
+	c.Request, c.Model = s.Request, m.Model
+	if c.Tools != nil {
+		c.Request.Tools = nil // their definitions
+	}
 	if m.Instructions != nil {
-		s.Request.System = m.Instructions(h.vars)
+		c.Request.System = m.Instructions(h.vars)
 	}
-	s.Model = m.Model
 	if m.Model != nil || m.ModelName != "" {
-		s.Request.Model = m.ModelName
+		c.Request.Model = m.ModelName
 	}
-	return loop.Decision{}, nil
+	return c, nil
 }
 
 // next is the member whose turn it is.
@@ -150,24 +153,24 @@ func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
 	return m, s.Warn(WarnUnknownAgent, fmt.Sprintf("the variable %s names the agent %q, which nobody hands over to; %s goes on", ActiveAgent, name, m.Name))
 }
 
-// offer makes the member's tools those of the run, if it was not active before.
-func (h *handoff) offer(s *loop.StepInfo, m *HandoffAgent) error {
+// tools returns the tools of the run for a member, or nil if it was active before.
+func (h *handoff) tools(s *loop.StepInfo, m *HandoffAgent) ([]loop.Tool, error) {
 	switch h.active {
 	case m:
-		return nil
+		return nil, nil
 	case nil:
 		h.common = s.Tools()
 	default:
 		data := append(jsonio.AppendString([]byte(`{"from":`), h.active.Name), `,"to":`...)
 		if err := s.Emit("handoff", append(jsonio.AppendString(data, m.Name), '}')); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	tools := slices.Concat(m.Tools, h.common)
+	tools := append([]loop.Tool{}, slices.Concat(m.Tools, h.common)...) // not nil
 	for _, to := range m.Handoffs {
 		tools = append(tools, transferTo(to))
 	}
-	return s.SetTools(tools)
+	return tools, nil
 }
 
 // transferTo is the tool that hands over to a member.

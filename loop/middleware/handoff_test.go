@@ -258,7 +258,7 @@ func TestHandoffToolsTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err == nil || err.Error() != `the policy handoff: loop: StepInfo.Offer: two tools have the name "a"` {
+	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err == nil || err.Error() != `the middleware handoff: its tools cannot be used: two tools have the name "a"` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, er
 	}
 	return loop.Middleware{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
 		var passed passes
-		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 			passed.begin()
 			for _, p := range calls {
 				rule, listed := on[p.Call.Name]
@@ -81,15 +82,16 @@ func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, er
 					passed.stop(p)
 					continue
 				}
-				decision := ask.decide(ctx, info.ID, p, rule)
+				decision, effect := ask.decide(ctx, info.ID, p, rule)
+				decisions = append(decisions, effect...)
 				if over(ctx) { // nothing is run any more
-					return loop.Decision{}, nil
+					return decisions, d, nil
 				}
 				if err := emitJSON(s, HumanEvent, humanTold{p.Call.ID, p.Call.Name, decision}); err != nil {
-					return loop.Decision{}, err
+					return nil, d, err
 				}
 			}
-			return loop.Decision{}, nil
+			return decisions, d, nil
 		}}
 	}}, nil
 }
@@ -107,40 +109,35 @@ const causeResponded = "respond"
 
 // decide asks about a call and does what is decided; the decision is empty if there
 // was none that counts.
-func (ask HumanFunc) decide(ctx context.Context, run string, p *loop.PlannedCall, rule HumanRule) HumanDecision {
+func (ask HumanFunc) decide(ctx context.Context, run string, p loop.PlannedCall, rule HumanRule) (HumanDecision, []loop.CallDecision) {
 	allowed := rule.Allowed
 	if allowed == nil {
 		allowed = []HumanDecision{HumanApprove, HumanReject}
 	}
 	v, err := ask(ctx, HumanReview{Run: run, ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Description: rule.Description, Allowed: slices.Clone(allowed)})
-	deny := func(text string) {
-		out := loop.TextOutput(text)
-		out.IsError = true
-		p.Output, p.Reason = &out, ReasonDenied
+	deny := func(text string) []loop.CallDecision {
+		return []loop.CallDecision{answer(p, ReasonDenied, true, text)}
 	}
 	switch {
 	case err != nil:
-		deny("not run: no decision could be had: " + err.Error())
-		return ""
+		return "", deny("not run: no decision could be had: " + err.Error())
 	case !slices.Contains(allowed, v.Decision):
-		deny(fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", v.Decision, joined(allowed)))
-		return ""
+		return "", deny(fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", v.Decision, joined(allowed)))
 	}
 	switch v.Decision {
 	case HumanApprove:
 	case HumanEdit:
-		p.Arguments = v.Arguments
+		return v.Decision, []loop.CallDecision{{Index: p.Index, Arguments: cmp.Or(v.Arguments, "{}")}}
 	case HumanReject:
 		text := "not run: the user rejected the call"
 		if v.Message != "" {
 			text += ": " + v.Message
 		}
-		deny(text)
+		return v.Decision, deny(text)
 	case HumanRespond:
-		out := loop.TextOutput(v.Message)
-		p.Output, p.Reason = &out, causeResponded
+		return v.Decision, []loop.CallDecision{answer(p, causeResponded, false, v.Message)}
 	}
-	return v.Decision
+	return v.Decision, nil
 }
 
 func joined(list []HumanDecision) string {

@@ -144,15 +144,15 @@ func TestHumanAskedAtTheEnd(t *testing.T) {
 func TestHumanIsInside(t *testing.T) {
 	var order []string
 	outer := loop.Middleware{Name: "outer", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+		return loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 			for _, c := range calls {
 				order = append(order, "outer "+c.Call.ID)
 				if c.Call.ID == "2" {
 					out := loop.TextOutput("known")
-					c.Output = &out
+					decisions = append(decisions, loop.CallDecision{Index: c.Index, Output: &out})
 				}
 			}
-			return loop.Decision{}, nil
+			return decisions, d, nil
 		}}
 	}}
 	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {

@@ -50,13 +50,13 @@ func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loo
 				tell(isNew(info.Input.Messages))
 				return nil, nil
 			},
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				for ; steps < len(s.Steps); steps++ {
 					list := s.Steps[steps].Messages
 					told += len(list)
 					tell(list)
 				}
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
 				tell(res.Messages[told:])

@@ -23,12 +23,12 @@ import (
 func KeepLast(keep, limit int) loop.Middleware {
 	limit = max(limit, keep+1)
 	return loop.Middleware{Name: "keep_last", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			history := s.History()
 			if len(history) <= limit {
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			}
-			return loop.Decision{Messages: shorten(history, keep), Note: "compaction"}, nil
+			return loop.StepChange{Decision: loop.Decision{Messages: shorten(history, keep), Note: "compaction"}}, nil
 		}}
 	}}
 }

@@ -129,9 +129,9 @@ func (o *Output) Middleware(reAsks int) loop.Middleware {
 	return loop.Middleware{Name: "output", New: func(loop.RunInfo) loop.Hooks {
 		left := reAsks
 		return loop.Hooks{
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				s.Request.Settings.OutputSchema = o.schema
-				return loop.Decision{}, nil
+				return loop.StepChange{Request: s.Request}, nil
 			},
 			AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 				if len(turn.Calls()) > 0 || turn.FinishReason == llm.FinishPause {

@@ -65,8 +65,8 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 	}
 	return loop.Middleware{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
 		var passed passes
-		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
-			var ask []*loop.PlannedCall
+		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
+			var ask []loop.PlannedCall
 			passed.begin()
 			for _, p := range calls {
 				if p.Output != nil {
@@ -76,14 +76,15 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 				v, err := policy.Check(ctx, PermissionRequest{SubjectAgent, KindTool, p.Call.Name, ActionExecute, p.Call, p.Arguments})
 				switch {
 				case err != nil:
-					return loop.Decision{}, err
+					return nil, d, err
 				case v.Ask:
 					ask = append(ask, p)
 				case !v.Allow:
-					answer(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it"))
+					decisions = append(decisions, answer(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it")))
 				}
 			}
-			return approvals.decide(ctx, info, s, ask)
+			asked, d, err := approvals.decide(ctx, info, s, ask)
+			return append(decisions, asked...), d, err
 		}}
 	}}
 }
@@ -102,7 +103,7 @@ func (p *passes) begin() {
 	p.unseen = nil
 }
 
-func (p *passes) stop(call *loop.PlannedCall) {
+func (p *passes) stop(call loop.PlannedCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.unseen == nil {
@@ -125,9 +126,9 @@ func (p *passes) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// answer gives a call a result instead of running it.
-func answer(p *loop.PlannedCall, cause string, isError bool, text string) {
+// answer returns the decision that answers a call without running it.
+func answer(p loop.PlannedCall, reason string, isError bool, text string) loop.CallDecision {
 	out := loop.TextOutput(text)
 	out.IsError = isError
-	p.Output, p.Reason = &out, cause
+	return loop.CallDecision{Index: p.Index, Output: &out, Reason: reason}
 }

@@ -74,23 +74,25 @@ func (r *repairer) note(_ context.Context, _ *loop.StepInfo, turn *llm.Response)
 	return loop.Decision{}, nil
 }
 
-func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	for i, p := range calls {
 		switch {
 		case p.Output == nil || !slices.Contains([]string{trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated}, p.Reason):
 		case i == len(calls)-1 && r.finish == llm.FinishLength:
 		default:
-			if err := r.mend(ctx, s, p); err != nil {
-				return loop.Decision{}, err
+			repaired, err := r.mend(ctx, s, p)
+			if err != nil {
+				return nil, d, err
 			}
+			decisions = append(decisions, repaired...)
 		}
 	}
-	return loop.Decision{}, nil
+	return decisions, d, nil
 }
 
 // mend asks for the arguments of a call that was refused. That there is none is no
 // failure of the run.
-func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p *loop.PlannedCall) error {
+func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) ([]loop.CallDecision, error) {
 	schema := schemaOf(s.Tools(), p.Call.Name)
 	req := &llm.Request{
 		Model: r.ModelName, Messages: []llm.Message{llm.User(r.Prompt(p.Call, schema))},
@@ -105,12 +107,12 @@ func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p *loop.PlannedCa
 	}
 	turn, err := s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeRepair, Model: model, Request: req})
 	if err != nil {
-		return s.Warn(WarnRepair, fmt.Sprintf("the arguments of the call %s were not mended: %v", p.Call.ID, err))
+		return nil, s.Warn(WarnRepair, fmt.Sprintf("the arguments of the call %s were not mended: %v", p.Call.ID, err))
 	}
 	if args := unfenced(turn.Text()); args != "" {
-		p.Arguments, p.Output, p.Reason = args, nil, loop.ReasonRepair
+		return []loop.CallDecision{{Index: p.Index, Arguments: args, Reason: loop.ReasonRepair}}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // schemaOf returns the schema of a tool's arguments; one without takes any object.

@@ -166,9 +166,8 @@ func TestRepairByTheStepsModel(t *testing.T) {
 	for name, want := range map[string]string{"": "own own own", "small": "own small own"} {
 		m := &asked{turns: []fake.Response{badCall("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
 		switching := loop.Middleware{Name: "switch", New: func(loop.RunInfo) loop.Hooks {
-			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-				s.Model = m
-				return loop.Decision{}, nil
+			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				return loop.StepChange{Model: m}, nil
 			}}
 		}}
 		repair := middleware.Repair(middleware.RepairOptions{ModelName: name, Prompt: func(call llm.ToolCall, schema json.RawMessage) string {

@@ -101,10 +101,10 @@ func (z *Summarizer) Middleware() loop.Middleware {
 	return loop.Middleware{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 		var count tokenCount
 		var setup setupCount
-		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			messages := s.History()
 			if float64(count.of(messages)+setup.of(s.Request)) <= z.limit() {
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			}
 			ask := func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 				if req.Model == "" {
@@ -114,12 +114,12 @@ func (z *Summarizer) Middleware() loop.Middleware {
 			}
 			done, err := z.sumUp(ctx, messages, z.cut(messages), ask)
 			if err != nil && !over(ctx) { // what ended the run is for the loop to say
-				return loop.Decision{}, s.Warn(WarnSummary, "the conversation could not be summed up: "+err.Error())
+				return loop.StepChange{}, s.Warn(WarnSummary, "the conversation could not be summed up: "+err.Error())
 			}
 			if done == nil {
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			}
-			return loop.Decision{Messages: done.Messages, Note: "compaction"}, nil
+			return loop.StepChange{Decision: loop.Decision{Messages: done.Messages, Note: "compaction"}}, nil
 		}}
 	}}
 }

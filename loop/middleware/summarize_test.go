@@ -214,9 +214,9 @@ func TestSummaryLimit(t *testing.T) {
 }
 
 // before is a policy that does something before each step.
-func before(f func(s *loop.StepInfo) error) loop.Middleware {
+func before(f func(s *loop.StepInfo) (loop.StepChange, error)) loop.Middleware {
 	return loop.Middleware{Name: "before", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return loop.Decision{}, f(s) }}
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) { return f(s) }}
 	}}
 }
 
@@ -245,26 +245,26 @@ func TestSummaryCountsAnew(t *testing.T) {
 		}
 	}
 	long := says("", 300).Parts[0].(llm.Text).Text
-	for name, change := range map[string]func(s *loop.StepInfo) error{
-		"system": func(s *loop.StepInfo) error {
+	for name, change := range map[string]func(s *loop.StepInfo) (loop.StepChange, error){
+		"system": func(s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step == 1 {
 				s.Request.System = long
 			}
-			return nil
+			return loop.StepChange{Request: s.Request}, nil
 		},
-		"tools": func(s *loop.StepInfo) error {
+		"tools": func(s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step != 1 {
-				return nil
+				return loop.StepChange{}, nil
 			}
 			more := tool
 			more.Description = long
-			return s.SetTools([]loop.Tool{more})
+			return loop.StepChange{Tools: []loop.Tool{more}}, nil
 		},
-		"more tools": func(s *loop.StepInfo) error {
+		"more tools": func(s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step != 1 {
-				return nil
+				return loop.StepChange{}, nil
 			}
-			return s.SetTools([]loop.Tool{tool, {Name: "b", Description: long, Run: tool.Run}})
+			return loop.StepChange{Tools: []loop.Tool{tool, {Name: "b", Description: long, Run: tool.Run}}}, nil
 		},
 	} {
 		z := summarizer(t, middleware.SummaryConfig{Window: 340, KeepMessages: 1})

@@ -74,7 +74,10 @@ func (h ToolHooks) Middleware() loop.Middleware {
 	return loop.Middleware{Name: "tool_hooks", New: func(info loop.RunInfo) loop.Hooks {
 		t := &toolHooks{ToolHooks: h, clock: info.Clock}
 		return loop.Hooks{
-			BeforeStep:  func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) { return t.after(s) },
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				d, err := t.after(s)
+				return loop.StepChange{Decision: d}, err
+			},
 			BeforeTools: t.batch, WrapTool: t.wrap, End: t.end,
 			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
 		}
@@ -97,43 +100,45 @@ type fatal struct {
 }
 
 // batch is asked before any call is run.
-func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	for _, p := range calls {
 		if t.Start != nil {
 			start := &ToolStarting{Step: s.Step, Index: p.Index, Call: p.Call}
 			if err := t.Start(ctx, start); err != nil {
-				return loop.Decision{}, err
+				return nil, d, err
 			}
-			if start.settle(p) {
+			if answered := start.settle(p); answered != nil {
+				decisions = append(decisions, *answered)
 				continue
 			}
 		}
 		if p.Output != nil && p.Output.IsError {
-			if err := t.refused(ctx, s, p); err != nil {
-				return loop.Decision{}, err
+			fallback, err := t.refused(ctx, s, p)
+			if err != nil {
+				return nil, d, err
 			}
+			decisions = append(decisions, fallback...)
 		}
 	}
-	return loop.Decision{}, nil
+	return decisions, d, nil
 }
 
-// settle puts into effect what a hook said, and reports whether the call is answered.
-func (t *ToolStarting) settle(p *loop.PlannedCall) bool {
+// settle returns the answer that a hook gave, or nil.
+func (t *ToolStarting) settle(p loop.PlannedCall) *loop.CallDecision {
+	d := loop.CallDecision{Index: p.Index, Output: t.Override, Reason: ReasonOverride}
 	switch {
 	case t.Skip && t.Override == nil:
-		answer(p, ReasonSkipped, false, "skipped: the call was not run")
+		d = answer(p, ReasonSkipped, false, "skipped: the call was not run")
 	case t.Skip:
-		p.Output, p.Reason = &loop.Output{Content: t.Override.Content}, ReasonSkipped
-	case t.Override != nil:
-		p.Output, p.Reason = t.Override, ReasonOverride
-	default:
-		return false
+		d.Output, d.Reason = &loop.Output{Content: t.Override.Content}, ReasonSkipped
+	case t.Override == nil:
+		return nil
 	}
-	return true
+	return &d
 }
 
 // refused tells of a call that the loop does not run.
-func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.PlannedCall) error {
+func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) (fallback []loop.CallDecision, err error) {
 	text := llm.ToolResult{Content: p.Output.Content}.Text()
 	f := &ToolFailed{
 		ToolDone: ToolDone{Call: loop.Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Step: s.Step, Index: p.Index}, Output: *p.Output},
@@ -141,14 +146,14 @@ func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p *loop.Plann
 	}
 	if f.Unknown {
 		if err := s.Warn(WarnToolNotFound, text); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	out, err := t.failed(ctx, f)
 	if f.Fallback != nil {
-		p.Output, p.Reason = &out, "fallback"
+		fallback = []loop.CallDecision{{Index: p.Index, Output: &out, Reason: "fallback"}}
 	}
-	return err
+	return fallback, err
 }
 
 // failed tells of a failure and returns the result that a hook gave instead.

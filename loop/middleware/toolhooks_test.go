@@ -143,9 +143,8 @@ func TestAnsweredIsNoFailure(t *testing.T) {
 	var log []string
 	out := loop.TextOutput("cached")
 	cache := loop.Middleware{Name: "cache", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
-			calls[0].Output = &out
-			return loop.Decision{}, nil
+		return loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+			return []loop.CallDecision{{Output: &out}}, loop.Decision{}, nil
 		}}
 	}}
 	gated(t, fake.NewClock(), []loop.Middleware{cache, spied(&log, nil, nil)}, asks("", "a"), done())

@@ -17,17 +17,17 @@ import (
 
 // waits suspends a run with all calls of a step.
 var waits = loop.Middleware{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
-	return loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
-		return loop.Decision{Action: trace.Suspend}, nil
+	return loop.Hooks{BeforeTools: func(context.Context, *loop.StepInfo, []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+		return nil, loop.Decision{Action: trace.Suspend}, nil
 	}}
 }}
 
 // asks asks a model something of its own before the first step.
 var asks = loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
-	return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+	return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		side := fake.NewModel(fake.Response{Text: "aside", Reasoning: "hm", Usage: llm.Usage{InputTokens: 100}})
 		_, err := s.CallModel(ctx, loop.ModelCall{Model: side, Purpose: trace.PurposeSummary, Request: &llm.Request{Messages: []llm.Message{llm.User("?")}}})
-		return loop.Decision{}, err
+		return loop.StepChange{}, err
 	}}
 }}
 

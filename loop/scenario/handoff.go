@@ -99,7 +99,7 @@ func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err != nil {
 		return loop.Middleware{}, at(arg.Pos, errors.New(unprefixed(err)))
 	}
-	return r.team.policy(p), nil
+	return p, nil
 }
 
 // words reads a list of names.
@@ -128,18 +128,15 @@ func worded(text string) func(middleware.Scope) string {
 	}
 }
 
-// policy gives the agents their tools before p prepares the first step: there are none
-// before a run.
-func (t *team) policy(p loop.Middleware) loop.Middleware {
-	return loop.Middleware{Name: p.Name, New: func(info loop.RunInfo) loop.Hooks {
-		prepare := p.New(info).BeforeStep
-		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) {
+// middleware gives the agents their tools before the first step of a run, which makes
+// them. It comes before the middleware of the handoff.
+func (t *team) middleware() loop.Middleware {
+	return loop.Middleware{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, _ error) {
 			if s.Step == 0 {
-				if err := s.SetTools(t.share(s.Tools())); err != nil {
-					return loop.Decision{}, err
-				}
+				c.Tools = append([]loop.Tool{}, t.share(s.Tools())...)
 			}
-			return prepare(ctx, s)
+			return c, nil
 		}}
 	}}
 }

@@ -56,9 +56,12 @@ func policies(r *reader, v fake.Value) error {
 		same := func(other loop.Middleware) bool { return other.Name == p.Name }
 		if n := slices.IndexFunc(presets, same); n >= 0 {
 			r.cfg.Middleware[n] = p // instead of the preset's
-		} else {
-			r.cfg.Middleware = append(r.cfg.Middleware, p)
+			continue
 		}
+		if p.Name == "handoff" {
+			r.cfg.Middleware = append(r.cfg.Middleware, r.team.middleware())
+		}
+		r.cfg.Middleware = append(r.cfg.Middleware, p)
 	}
 	return nil
 }

@@ -327,7 +327,7 @@ func TestPoliciesBeforeGates(t *testing.T) {
 	}
 	shorter := loop.Middleware{Name: "shorter", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (d loop.Decision, err error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (d loop.StepChange, err error) {
 				if list := s.History(); len(list) > 3 {
 					d.Messages = append([]llm.Message{list[0]}, list[len(list)-2:]...)
 				}

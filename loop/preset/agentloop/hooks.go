@@ -28,7 +28,9 @@ func (r *run) policies(cache json.RawMessage) []loop.Middleware {
 	list := []loop.Middleware{
 		{Name: Name, New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{
-				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.Decision, error) { return r.beforeStep(ctx, s, cache) },
+				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+					return r.beforeStep(ctx, s, cache)
+				},
 				WrapModel:  r.wrapModel,
 				AfterModel: r.afterModel,
 				End: func(_ context.Context, res *loop.Result) error {
@@ -95,48 +97,48 @@ func (r *run) note(callID string) *note {
 }
 
 // beforeStep puts together what the step sends.
-func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (d loop.Decision, err error) {
+func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (c loop.StepChange, err error) {
 	own := s.History()
 	r.resumed(own[min(r.history.Len(), len(own)):])
 	if err := r.tell(ctx, OnStepStart, s.Step, nil); err != nil {
-		return d, err
+		return c, err
 	}
-	if err := r.offer(s); err != nil {
-		return d, err
-	}
-	s.Request.System = r.history.System()
+	c = r.offer(s)
+	c.Request.System = r.history.System()
 	if cache != nil {
-		s.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
+		c.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
 	}
 	// Only where somebody has changed it is the history what is sent: policies of the
 	// caller's may have made another of it, which stays for the run.
 	list := r.history.Messages()
 	if n := r.history.Splices(); n != r.splices || len(list) != r.known {
 		r.splices, r.known = n, len(list)
-		d.Messages, d.Note = list, "history"
+		c.Messages, c.Note = list, "history"
 	}
-	return d, nil
+	return c, nil
 }
 
 // offer offers the tools that were added, and those of the run's options.
-func (r *run) offer(s *loop.StepInfo) error {
+func (r *run) offer(s *loop.StepInfo) loop.StepChange {
+	c := loop.StepChange{Request: s.Request}
 	if tools, added := r.toolsNow(); added != r.added {
 		r.added = added
 		all := s.Tools()
 		for _, t := range tools {
 			all = put(all, t)
 		}
-		if err := s.SetTools(all); err != nil {
-			return err
+		c.Tools, c.Request.Tools = all, nil
+		for _, t := range all {
+			c.Request.Tools = append(c.Request.Tools, t.Definition())
 		}
 	}
 	if len(r.opts.Tools) > 0 {
-		s.Request.Tools = slices.DeleteFunc(slices.Clone(s.Request.Tools), func(own llm.Tool) bool {
+		c.Request.Tools = slices.DeleteFunc(slices.Clone(c.Request.Tools), func(own llm.Tool) bool {
 			return slices.ContainsFunc(r.opts.Tools, func(t llm.Tool) bool { return t.Name == own.Name })
 		})
-		s.Request.Tools = append(s.Request.Tools, r.opts.Tools...)
+		c.Request.Tools = append(c.Request.Tools, r.opts.Tools...)
 	}
-	return nil
+	return c
 }
 
 // wrapModel takes the time of the model call.

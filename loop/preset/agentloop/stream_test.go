@@ -248,12 +248,12 @@ func TestHooksFail(t *testing.T) {
 func TestMorePolicies(t *testing.T) {
 	seen := ""
 	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Middleware: []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			seen = s.Request.System
 			if s.Step > 0 {
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			}
-			return loop.Decision{}, s.SetTools(s.Tools()[:1])
+			return loop.StepChange{Tools: s.Tools()[:1]}, nil
 		}}
 	}}}})
 	w.run("go")

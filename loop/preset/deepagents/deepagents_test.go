@@ -207,9 +207,9 @@ func TestLimitDA13(t *testing.T) {
 func TestPrepareStepDA14(t *testing.T) {
 	var got []string
 	spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			got = append(got, fmt.Sprintf("%d steps, %d messages", len(s.Steps), len(s.History())))
-			return loop.Decision{}, nil
+			return loop.StepChange{}, nil
 		}}
 	}}
 	m := fake.NewModel(calls("a"), calls("a"), text("done"))
@@ -515,7 +515,7 @@ func TestWhatCannotStart(t *testing.T) {
 		`deepagents: there is no agent`:                                                                    {nil, nil},
 		`deepagents: the agent "a" has no Model, which the first one needs`:                                {agent("a", nil), nil},
 		`deepagents: the OutputMode "all" is neither FullHistory nor LastMessage`:                          {twins, &deepagents.Options{OutputMode: "all"}},
-		`deepagents: loop: the TokenBudget is -1; it counts tokens, and 0 means none`:                      {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
+		`deepagents: loop: TokenBudget is -1: use 0 for no budget`:                                         {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
 		`deepagents: middleware: Handoff: a hand-off of the member "a" leads to nobody (nil); take it out`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
 	} {
 		_, err := deepagents.Execute(t.Context(), c.agent, loop.Prompt("go"), nil, c.opts)

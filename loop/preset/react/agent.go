@@ -210,9 +210,9 @@ func keepThread(in []llm.Message, whole *[]llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo
 		return loop.Hooks{
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				last = s
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
 				*whole = slices.Concat(in, res.Messages)
@@ -257,9 +257,8 @@ func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Respo
 			c.Model = req.Model
 		}
 		c.Middleware = []loop.Middleware{{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
-			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
-				s.Model = a.writer
-				return loop.Decision{}, nil
+			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				return loop.StepChange{Model: a.writer}, nil
 			}}
 		}}}
 	})

@@ -100,9 +100,9 @@ func watcher(name string, seen *[]string) loop.Middleware {
 	note := func(format string, args ...any) { *seen = append(*seen, name+" "+fmt.Sprintf(format, args...)) }
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.Decision, error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				note("before %d", len(s.History()))
-				return loop.Decision{}, nil
+				return loop.StepChange{}, nil
 			},
 			AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				note("after %d", len(s.History()))
@@ -263,8 +263,8 @@ func TestThreads(t *testing.T) {
 // Of a run that a policy ends before its first round, the input is kept.
 func TestKeptWithoutARound(t *testing.T) {
 	stop := loop.Middleware{Name: "stop", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.Decision, error) {
-			return loop.Decision{Action: trace.Stop}, nil
+		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+			return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
 		}}
 	}}
 	memory := &react.Threads{}

@@ -1,0 +1,458 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/conversation"
+	"github.com/looptape/looptape/trace"
+)
+
+// Names and texts in traces and results: the name of a call without one (providers reject
+// an empty name in a history, quirk QO-30), codes of warnings, and others.
+const (
+	UnnamedTool = conversation.UnnamedTool
+	WarnNoName  = conversation.WarnNoName // a call has no name
+	WarnNoCall  = conversation.WarnNoCall // a result has no call
+	WarnHistory = "history"               // the loop repaired the messages of the Input
+
+	// ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
+	ExitedText = "the tool ended its goroutine instead of returning"
+	// ReasonRepair is the CallDecision.Reason of repaired Arguments. If the tool does not
+	// accept them either, a refused call keeps the error result that it had.
+	ReasonRepair = "repair"
+)
+
+// caller makes the model calls of a run, one at a time.
+type caller struct {
+	run      *run
+	wrapped  ModelFunc  // the model call within the WrapModel hooks
+	mu       sync.Mutex // held during a model call
+	acc      llm.Accumulator
+	stream   stream
+	take     func(llm.Event, error) bool // stream.take, made once
+	attempts []attempts                  // of the step
+	memory   ModelCall                   // of the step
+	active   *ModelCall                  // under way
+	usage    llm.Usage
+
+	response llm.Response  // memory of the last response, unless a hook may keep it
+	accepted *llm.Response // the response of the step, until the history has it
+	given    *llm.Response // the copy of it that WrapModel hooks got
+}
+
+// call makes the model call of a step within the WrapModel hooks, and returns the
+// response of the step.
+func (c *caller) call(s *StepInfo) (*llm.Response, error) {
+	r := c.run
+	c.accepted, c.given, c.attempts = nil, nil, c.attempts[:0]
+	call := &c.memory
+	if len(r.hooks.wrappers) > 0 { // a hook may keep it
+		call = new(ModelCall)
+	}
+	*call = ModelCall{Request: s.Request, Model: s.Model, Step: r.step, run: r}
+	response, err := c.callWrapped(call)
+	switch {
+	case err != nil:
+		r.res.Partial = response
+		if c.accepted != nil { // the error of a hook: the trace has the response
+			r.appendResponse(c.accepted)
+		}
+		if r.life.ctx.Err() == nil {
+			err = fmt.Errorf("loop: step %d: %w", r.step, err)
+		}
+		return nil, err
+	case response == nil:
+		return nil, &MiddlewareError{r.hooks.wrapper(), errors.New("returned neither a response nor an error")}
+	case response != c.given || !equalResponse(response, c.accepted): // a hook made or changed it
+		c.accepted = r.transcript.ids.Adopt(response, c.accepted)
+		conversation.RepairResponse(c.accepted)
+		r.emit(r.step, responseEvent(c.accepted, llm.Usage{}))
+		r.warn(r.step, c.accepted.Warnings[len(response.Warnings):])
+	}
+	return c.accepted, nil
+}
+
+func equalResponse(a, b *llm.Response) bool {
+	return a == b || a.FinishReason == b.FinishReason && a.RawFinishReason == b.RawFinishReason && a.FinishMessage == b.FinishMessage &&
+		a.ResponseID == b.ResponseID && a.Model == b.Model && bytes.Equal(a.Opaque, b.Opaque) && reflect.DeepEqual(a.Parts, b.Parts)
+}
+
+func (c *caller) callWrapped(call *ModelCall) (response *llm.Response, err error) {
+	c.run.life.enter(phaseCalling)
+	defer func() {
+		c.mu.Lock() // waits for a call that a hook left behind
+		c.run.life.enter(phaseDeciding)
+		c.mu.Unlock()
+	}()
+	var caught error
+	func() {
+		defer contain("the middleware around the model call", "", &caught)
+		response, err = c.wrapped(c.run.life.ctx, call)
+	}()
+	if caught != nil {
+		return nil, &MiddlewareError{c.run.hooks.wrapper(), caught}
+	}
+	return response, err
+}
+
+// next is the inner function of the WrapModel hooks. Hooks may keep it and call it
+// anywhere.
+func (c *caller) next(ctx context.Context, call *ModelCall) (*llm.Response, error) {
+	if !c.acquire(opNext) {
+		return nil, &MiddlewareError{c.run.hooks.wrapper(), ErrModelCallNotAllowed}
+	}
+	defer c.mu.Unlock()
+	return c.callModel(ctx, call)
+}
+
+// acquire reports whether a model call may begin. It locks mu if so.
+func (c *caller) acquire(op operation) bool {
+	if !c.mu.TryLock() {
+		return false
+	}
+	if !c.run.life.allows(op) {
+		c.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+// side makes a model call for middleware, with retries.
+func (c *caller) side(ctx context.Context, call ModelCall) (*llm.Response, error) {
+	if !c.acquire(opCallModel) {
+		return nil, ErrModelCallNotAllowed
+	}
+	defer c.mu.Unlock()
+	c.run.beginStep()
+	if retry := &c.run.cfg.Retry; retry.Max > 0 {
+		return retry.wrap(c.callModel, c.run.cfg.Rand)(ctx, &call)
+	}
+	return c.callModel(ctx, &call)
+}
+
+// callModel makes one attempt of a model call.
+func (c *caller) callModel(ctx context.Context, call *ModelCall) (*llm.Response, error) {
+	r := c.run
+	call.run, call.Step, call.Partial, call.retryable = r, r.step, false, false
+	if err := c.check(call); err != nil {
+		return nil, err
+	}
+	a, err := c.begin(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepare(call); err != nil {
+		return nil, err
+	}
+	r.res.ModelCalls++
+	c.active = call
+	r.emitRequest(call)
+	err = c.read(ctx, call)
+	own := len(r.hooks.wrappers) == 0 && call.Purpose == trace.PurposeAnswer
+	response := &c.response
+	if !own { // a hook may keep it
+		response = new(llm.Response)
+	}
+	c.acc.ResponseInto(response)
+	if err == nil && response.FinishReason == llm.FinishMalformedCall {
+		err = &malformedError{response.FinishMessage}
+	}
+	if err != nil {
+		r.ended(call.Step)
+		facts := describe(err)
+		facts.Retryable = r.cfg.Retry.allows(err)
+		a.fail(call, err, facts, r.cfg)
+		c.fail(call, response, facts)
+		return shareResponse(response, own), err
+	}
+	return c.accept(call, response, own), nil
+}
+
+// check reports why no model call may begin.
+func (c *caller) check(call *ModelCall) error {
+	r := c.run
+	if r.ended(call.Step) {
+		return context.Cause(r.life.ctx)
+	}
+	if c.budgetSpent() { // middleware calls again, or for a purpose of its own
+		return ErrBudget
+	}
+	return nil
+}
+
+// budgetSpent reports whether the run has used its token budget.
+func (c *caller) budgetSpent() bool {
+	budget := c.run.cfg.TokenBudget
+	return budget > 0 && c.usage.Total() >= budget
+}
+
+// attempts are the model calls of a step for one purpose.
+type attempts struct {
+	purpose trace.Purpose
+	n       int // attempts of the call under way
+	retries int
+	err     error // of the last attempt, if it may be retried
+	reason  string
+	after   time.Duration // the wait that the provider asks for
+	at      time.Time
+}
+
+// fail records a failed attempt. The call may be retried if the error is retryable, no
+// part of the response came, and Retry.Max, if set, is not reached.
+func (a *attempts) fail(call *ModelCall, err error, facts trace.Error, cfg *Config) {
+	call.retryable = facts.Retryable && !call.Partial && (cfg.Retry.Max == 0 || a.retries < cfg.Retry.Max)
+	if call.retryable {
+		a.err, a.reason, a.after, a.at = err, facts.Message, facts.RetryAfter, cfg.Clock.Now()
+	}
+}
+
+// begin counts an attempt: the first of a call, or the retry of a failed one, whoever
+// asks for it. It is the only place that records retries and waits for them. Another
+// call for the answer, after a response or a final failure, is recorded as a repair.
+func (c *caller) begin(ctx context.Context, call *ModelCall) (*attempts, error) {
+	wait := call.wait
+	call.wait = 0
+	a := c.attemptsFor(call.Purpose)
+	if a.n > 0 && a.err == nil && call.Purpose == trace.PurposeAnswer {
+		call.Purpose = trace.PurposeRepair
+		a = c.attemptsFor(call.Purpose)
+	}
+	if a.err == nil {
+		*a = attempts{purpose: a.purpose}
+	} else if err := c.retry(ctx, call, a, wait); err != nil {
+		return nil, err
+	}
+	a.n++
+	call.Attempt = a.n
+	return a, nil
+}
+
+// retry waits as long as the options and the provider ask for, counted from the failure.
+func (c *caller) retry(ctx context.Context, call *ModelCall, a *attempts, wait time.Duration) error {
+	r := c.run
+	left := max(wait, a.after-since(r.cfg.Clock, a.at))
+	if limit := r.cfg.Retry.MaxWait; left > limit {
+		return fmt.Errorf("not retried, since the provider asks to wait %v, longer than Retry.MaxWait (%v): %w", a.after, limit, a.err)
+	}
+	call.Attempt = a.n
+	r.emitCall(call, trace.ModelRetry{Wait: max(wait, a.after), Reason: a.reason})
+	a.retries++
+	a.err = nil
+	if err := r.cfg.Clock.Sleep(ctx, left); err != nil {
+		r.ended(call.Step)
+		return err
+	}
+	return c.check(call) // a hook may have passed another context
+}
+
+// attemptsFor returns the model calls of the step for a purpose.
+func (c *caller) attemptsFor(p trace.Purpose) *attempts {
+	for i := range c.attempts {
+		if a := &c.attempts[i]; a.purpose == p {
+			return a
+		}
+	}
+	c.attempts = append(c.attempts, attempts{purpose: p})
+	return &c.attempts[len(c.attempts)-1]
+}
+
+// prepare checks the request of a call, which a hook may have replaced, and records its
+// parts outside the messages.
+func (c *caller) prepare(call *ModelCall) error {
+	r := c.run
+	rewritten, err := r.transcript.track(call, r.hooks.wrapper())
+	if err != nil {
+		return err
+	}
+	if rewritten {
+		r.emit(call.Step, trace.HistoryRewrite{Reason: "middleware", By: r.hooks.wrapper()})
+	}
+	if err := r.checkTools(call.Request); err != nil {
+		return err
+	}
+	if r.final() && len(call.Request.Tools) > 0 {
+		req := *call.Request
+		req.Tools, req.ToolChoice = nil, llm.ToolChoice{}
+		call.Request = &req
+	}
+	r.emitConfig(call)
+	if r.ended(call.Step) { // the consumer of the events may end the run at any event
+		return context.Cause(r.life.ctx)
+	}
+	r.transcript.ids.Reset()
+	c.acc.Reset()
+	if call.Purpose == trace.PurposeAnswer {
+		r.transcript.shown, r.transcript.unsent = r.transcript.sent, nil
+	}
+	return nil
+}
+
+// checkTools checks the tools of a request, unless they are those of the run.
+func (r *run) checkTools(req *llm.Request) error {
+	own := r.tools.defs
+	if len(req.Tools) == 0 || len(req.Tools) == len(own) && &req.Tools[0] == &own[0] {
+		return nil
+	}
+	for i, t := range req.Tools {
+		duplicate := slices.ContainsFunc(req.Tools[:i], func(o llm.Tool) bool { return o.Name == t.Name })
+		problem := ""
+		switch {
+		case t.Name == "":
+			problem = "has no name"
+		case duplicate:
+			problem = fmt.Sprintf("has the name %q, as one before it; take one of them out", t.Name)
+		case t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)):
+			problem = fmt.Sprintf("(%q) has Parameters that are not a JSON object", t.Name)
+		default:
+			continue
+		}
+		name := cmp.Or(strings.Join(r.hooks.wrappers, ", "), "(before the step)") // without a wrap, only there
+		return &MiddlewareError{name, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
+	}
+	return nil
+}
+
+// stream is the state of the response that is being read.
+type stream struct {
+	ctx  context.Context
+	call *ModelCall
+	live bool
+	done bool
+	err  error
+}
+
+// read reads the events of a response.
+func (c *caller) read(ctx context.Context, call *ModelCall) (err error) {
+	r := c.run
+	if r.ended(call.Step) {
+		return context.Cause(r.life.ctx)
+	}
+	defer contain("the model", "", &err)
+	if c.take == nil {
+		c.take = c.takeEvent
+	}
+	c.stream = stream{ctx: ctx, call: call, live: r.rec.live()}
+	model := r.agent.model
+	if call.Model != nil {
+		model = r.cfg.withStallTimeout(call.Model)
+	}
+	model.Stream(ctx, call.Request)(c.take)
+	c.stream.done = true
+	return c.stream.err
+}
+
+// takeEvent adds one event of a response and reports whether the model may send more. It
+// ignores events of a model that continues anyway.
+func (c *caller) takeEvent(ev llm.Event, err error) bool {
+	s := &c.stream
+	switch {
+	case s.done:
+	case err != nil:
+		s.err, s.done = err, true
+		if cause := context.Cause(s.ctx); cause != nil && c.run.life.ctx.Err() != nil {
+			s.err = cause
+		}
+	default:
+		switch ev.(type) {
+		case llm.TextDelta, llm.ReasoningDelta, llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd, llm.PartDone:
+			s.call.Partial = true
+		case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
+		}
+		open := c.acc.Add(ev)
+		if s.live {
+			c.run.emitDelta(s.call, ev, open)
+		}
+		if s.ctx.Err() != nil {
+			s.err, s.done = context.Cause(s.ctx), true
+		}
+	}
+	return !s.done
+}
+
+// fail records a failed model call with its partial response.
+func (c *caller) fail(call *ModelCall, response *llm.Response, facts trace.Error) {
+	c.active = nil
+	c.spend(call.Purpose, response.Usage)
+	c.run.emitCall(call, trace.ModelError{Error: facts, Partial: call.Partial, PartialContent: response.Parts, Usage: response.Usage})
+}
+
+// accept records a response and returns it for the WrapModel hooks.
+func (c *caller) accept(call *ModelCall, response *llm.Response, own bool) *llm.Response {
+	r := c.run
+	c.active = nil
+	c.spend(call.Purpose, response.Usage)
+	conversation.RepairResponse(response)
+	given := shareResponse(response, own)
+	if call.Purpose == trace.PurposeAnswer { // the run does not have the ids of other responses
+		r.transcript.ids.Accept()
+		c.accepted, c.given = response, given
+	}
+	if r.rec.on() {
+		r.emitCall(call, responseEvent(response, response.Usage))
+	}
+	r.warn(call.Step, response.Warnings)
+	return given
+}
+
+// shareResponse returns a response for a hook, which may change it. own says that only
+// the loop gets it.
+func shareResponse(response *llm.Response, own bool) *llm.Response {
+	if own {
+		return response
+	}
+	out := *response
+	out.Parts = slices.Clone(response.Parts)
+	return &out
+}
+
+func (c *caller) spend(p trace.Purpose, u llm.Usage) {
+	before, res := c.usage, &c.run.res
+	c.usage = before.Add(u)
+	if p == trace.PurposeAnswer && res.UsageBy == nil {
+		return
+	}
+	if res.UsageBy == nil {
+		res.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: before}
+	}
+	res.UsageBy[p] = res.UsageBy[p].Add(u)
+}
+
+func responseEvent(t *llm.Response, usage llm.Usage) trace.Body {
+	return trace.ModelResponse{
+		Message: t.Message(), FinishReason: t.FinishReason, RawFinishReason: t.RawFinishReason, FinishMessage: t.FinishMessage,
+		ResponseID: t.ResponseID, Model: t.Model, Usage: usage,
+	}
+}
+
+// unwind records the model call under way, and appends a response that is not in the history.
+func (c *caller) unwind() {
+	if c.active != nil {
+		c.fail(c.active, c.acc.Response(), describe(errUnwound))
+	}
+	if c.accepted != nil {
+		c.run.appendResponse(c.accepted)
+	}
+}
+
+// malformedError is ErrMalformedCall with the provider's message.
+type malformedError struct{ message string }
+
+func (e *malformedError) Error() string {
+	if e.message == "" {
+		return ErrMalformedCall.Error()
+	}
+	return ErrMalformedCall.Error() + ": " + e.message
+}
+
+func (e *malformedError) Unwrap() error { return ErrMalformedCall }

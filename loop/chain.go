@@ -1,0 +1,303 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// named is a hook with the name of its middleware. Built-in hooks are those of the
+// Config's options.
+type named[F any] struct {
+	middleware string
+	builtin    bool
+	f          F
+}
+
+// chain is the hooks of a run, in the order of their calls.
+type chain struct {
+	start       []named[func(context.Context) (context.Context, error)]
+	beforeStep  []named[func(context.Context, *StepInfo) (StepChange, error)]
+	afterModel  []named[func(context.Context, *StepInfo, *llm.Response) (Decision, error)]
+	beforeTools []named[func(context.Context, *StepInfo, []PlannedCall) ([]CallDecision, Decision, error)]
+	afterStep   []named[func(context.Context, *StepInfo, *Step) (Decision, error)]
+	end         []named[func(context.Context, *Result) error]
+	wrapModel   []func(ModelFunc) ModelFunc
+	wrappers    []string // the names of the caller's middleware in wrapModel
+	wrapTool    []func(ToolFunc) ToolFunc
+	tools       []Tool
+}
+
+// hooks makes the hooks of a run. Decisions come from the Config's options first, and
+// wraps of the caller's middleware are outermost.
+func (c *Config) hooks(info RunInfo) (ch chain, err error) {
+	own := make([]Hooks, 0, 8)
+	for _, m := range c.options() {
+		h := m.New(info)
+		ch.add(m.Name, true, h)
+		own = append(own, h)
+	}
+	for _, m := range c.Middleware {
+		h, err := newHooks(m, info)
+		if err != nil {
+			return chain{}, err
+		}
+		ch.add(m.Name, false, h)
+		ch.wrap(h)
+		if h.WrapModel != nil {
+			ch.wrappers = append(ch.wrappers, m.Name)
+		}
+	}
+	for _, h := range own {
+		ch.wrap(h)
+	}
+	return ch, nil
+}
+
+func newHooks(m Middleware, info RunInfo) (h Hooks, err error) {
+	defer contain("the middleware ", m.Name, &err)
+	return m.New(info), nil
+}
+
+func (c *chain) add(middleware string, builtin bool, h Hooks) {
+	c.start = hook(c.start, middleware, builtin, h.Start, h.Start != nil)
+	c.beforeStep = hook(c.beforeStep, middleware, builtin, h.BeforeStep, h.BeforeStep != nil)
+	c.afterModel = hook(c.afterModel, middleware, builtin, h.AfterModel, h.AfterModel != nil)
+	c.beforeTools = hook(c.beforeTools, middleware, builtin, h.BeforeTools, h.BeforeTools != nil)
+	c.afterStep = hook(c.afterStep, middleware, builtin, h.AfterStep, h.AfterStep != nil)
+	c.end = hook(c.end, middleware, builtin, h.End, h.End != nil)
+	c.tools = append(c.tools, h.Tools...)
+}
+
+func hook[F any](list []named[F], middleware string, builtin bool, f F, set bool) []named[F] {
+	if !set {
+		return list
+	}
+	return append(list, named[F]{middleware, builtin, f})
+}
+
+func (c *chain) wrap(h Hooks) {
+	if h.WrapModel != nil {
+		c.wrapModel = append(c.wrapModel, h.WrapModel)
+	}
+	if h.WrapTool != nil {
+		c.wrapTool = append(c.wrapTool, h.WrapTool)
+	}
+}
+
+// wrapper names the middleware around the model call. Which one of several did something
+// is unknown.
+func (c *chain) wrapper() string { return cmp.Or(strings.Join(c.wrappers, ", "), "(model wrap)") }
+
+// callHook calls a hook. Its error, or its panic, is the error of the middleware.
+func callHook[T any](middleware string, f func() (T, error)) (result T, err error) {
+	func() {
+		defer contain("the middleware ", middleware, &err)
+		result, err = f()
+	}()
+	if err != nil {
+		return *new(T), &MiddlewareError{middleware, err}
+	}
+	return result, nil
+}
+
+// view returns the StepInfo for a hook: a copy, which the hook may keep and change.
+func (s *StepInfo) view(builtin bool) *StepInfo {
+	if builtin {
+		return s
+	}
+	v, req := *s, *s.Request
+	v.Request = &req
+	return &v
+}
+
+// startHooks calls the Start hooks, which may replace the context of the run.
+func (r *run) startHooks() error {
+	for _, h := range r.hooks.start {
+		ctx, err := callHook(h.middleware, func() (context.Context, error) { return h.f(r.life.ctx) })
+		switch {
+		case err != nil:
+			return r.fail(trace.NoStep, err)
+		case ctx == nil:
+		case h.builtin:
+			r.life.ctx = ctx
+		default:
+			r.life.link(ctx)
+		}
+	}
+	return nil
+}
+
+// beforeStep calls the BeforeStep hooks, until one ends the run. It returns the rewrites
+// of the history.
+func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop bool, err error) {
+	for _, h := range r.hooks.beforeStep {
+		c, err := callHook(h.middleware, func() (StepChange, error) { return h.f(r.life.ctx, s.view(h.builtin)) })
+		if err == nil {
+			err = r.change(s, h.middleware, c)
+		}
+		if err != nil {
+			return nil, true, r.fail(r.openStep, err)
+		}
+		if c.Messages != nil {
+			rewrites = append(rewrites, trace.HistoryRewrite{Reason: cmp.Or(c.Note, "middleware"), By: h.middleware})
+		}
+		if c.Action == trace.Stop || c.Action == trace.ForceFinal && !r.final() {
+			r.decide(r.openStep, c.Decision, h.middleware, h.builtin)
+		}
+		switch c.Action {
+		case trace.Stop:
+			r.closeStep(r.openStep)
+			return nil, true, c.Err
+		case trace.ForceFinal:
+			r.finalStep = r.step
+		case trace.Continue, trace.End, trace.Suspend:
+		}
+	}
+	if r.ended(r.openStep) { // a hook may have waited
+		err := r.decideEnd(r.openStep)
+		r.closeStep(r.openStep)
+		return nil, true, err
+	}
+	return rewrites, false, nil
+}
+
+// change applies the change of a BeforeStep hook.
+func (r *run) change(s *StepInfo, middleware string, c StepChange) error {
+	if c.Tools != nil {
+		set, err := newToolSet(c.Tools)
+		if err != nil {
+			return &MiddlewareError{middleware, fmt.Errorf("its tools cannot be used: %w", err)}
+		}
+		r.tools = set
+		r.transcript.base.Tools, s.Request.Tools = set.defs, set.defs
+	}
+	if c.Request != nil {
+		tools := s.Request.Tools
+		*s.Request = *c.Request
+		if c.Tools != nil && c.Request.Tools == nil {
+			s.Request.Tools = tools
+		}
+	}
+	if c.Model != nil {
+		s.Model = c.Model
+	}
+	if c.Messages != nil && c.Action != trace.Stop {
+		if err := checkReplacement(middleware, c.Messages); err != nil {
+			return err
+		}
+		r.transcript.rewrite(c.Messages)
+	}
+	return nil
+}
+
+// afterModel calls the AfterModel hooks. The decision is a stop, or the first one that
+// continues after a response without calls.
+func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCall) (next Decision, by string, err error) {
+	for _, h := range r.hooks.afterModel {
+		d, err := callHook(h.middleware, func() (Decision, error) {
+			return h.f(r.life.ctx, s.view(h.builtin), shareResponse(response, h.builtin))
+		})
+		switch {
+		case err != nil:
+			return d, "", err
+		case d.Action == trace.Stop:
+			r.decide(r.step, d, h.middleware, h.builtin)
+			return d, "", nil
+		case d.Action == trace.Continue && len(calls) == 0 && next.Action == "":
+			next, by = d, h.middleware
+		}
+	}
+	return next, by, nil
+}
+
+// beforeTools calls the BeforeTools hooks, until one ends the run, and applies what each
+// decided about the calls.
+func (r *run) beforeTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
+	for _, h := range r.hooks.beforeTools {
+		var calls []CallDecision
+		d, err := callHook(h.middleware, func() (d Decision, err error) {
+			calls, d, err = h.f(r.life.ctx, s.view(h.builtin), copyCalls(plans))
+			return d, err
+		})
+		for _, c := range calls {
+			if c.Index < 0 || c.Index >= len(plans) {
+				err = cmp.Or(err, error(&MiddlewareError{h.middleware, fmt.Errorf("CallDecision.Index %d: want the Index of one of %d calls", c.Index, len(plans))}))
+			} else if err == nil {
+				r.exec.apply(plans[c.Index], c)
+			}
+		}
+		if err != nil {
+			return Decision{}, err
+		}
+		if d.Action == trace.Suspend {
+			d.Reason = cmp.Or(d.Reason, trace.ReasonApproval)
+		}
+		if d.Action == trace.Stop || d.Action == trace.Suspend {
+			r.decide(r.step, d, h.middleware, h.builtin)
+			return d, nil
+		}
+	}
+	return Decision{}, nil
+}
+
+// copyCalls returns copies of the calls for a hook.
+func copyCalls(plans []*plannedCall) []PlannedCall {
+	calls := make([]PlannedCall, len(plans))
+	for i, p := range plans {
+		calls[i] = p.PlannedCall
+		if out := p.Output; out != nil {
+			calls[i].Output = &Output{slices.Clone(out.Content), out.IsError}
+		}
+	}
+	return calls
+}
+
+// afterStep calls the AfterStep hooks, until one ends the run or forces the final answer.
+func (r *run) afterStep(s *StepInfo) (stop bool, err error) {
+	s.Usage, s.Steps = r.caller.usage, r.log.view()
+	for _, h := range r.hooks.afterStep {
+		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s.view(h.builtin), s.Steps[len(s.Steps)-1]) })
+		if err != nil {
+			return true, err
+		}
+		if d.Action == trace.Stop || d.Action == trace.ForceFinal {
+			r.decide(r.step, d, h.middleware, h.builtin)
+			return r.apply(d), nil
+		}
+	}
+	return false, nil
+}
+
+// endHooks calls each End hook once, and adds their errors to err.
+func (r *run) endHooks(res *Result, err error) error {
+	hooks := r.hooks.end
+	r.hooks.end = nil
+	for _, h := range hooks {
+		_, herr := callHook(h.middleware, func() (struct{}, error) { return struct{}{}, h.f(r.life.ctx, res) })
+		err = errors.Join(err, herr)
+	}
+	return err
+}
+
+// onStep calls Config.OnStep.
+func (r *run) onStep(step *Step) error {
+	if r.cfg.OnStep == nil {
+		return nil
+	}
+	err := func() (err error) {
+		defer contain("OnStep", "", &err)
+		r.cfg.OnStep(*step)
+		return nil
+	}()
+	if err != nil {
+		return &MiddlewareError{"OnStep", err}
+	}
+	return nil
+}

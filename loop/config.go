@@ -1,0 +1,202 @@
+// Package loop is an agent loop: it calls the model, runs the tools that the model
+// calls, appends the results, and repeats.
+//
+// It guarantees, whatever the model, the tools and the middleware do: every call gets
+// exactly one result or is reported as pending. Results are in the order of their
+// calls. A tool runs at most once for each call, with the arguments of the model or a
+// recorded replacement. The loop continues because of calls, never because of a finish
+// reason. What it returned never changes. Nothing runs after a run has returned. A run
+// is a function of its inputs, which include the clock and the random source. Every
+// decision is an event (package trace).
+//
+// The kernel (kernel.go) keeps these guarantees. Options of [Config] select what loops
+// do differently, and [Middleware] adds what only some loops need.
+package loop
+
+import (
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+)
+
+// Default values of zero [Config] fields, and values that lift them.
+const (
+	DefaultMaxSteps                 = 16
+	DefaultConcurrency              = 5
+	DefaultMaxConsecutiveToolErrors = 3
+	DefaultContinuations            = 5
+	DefaultMaxRetryWait             = 2 * time.Minute
+
+	Disabled  = -1 // disables an option whose zero value is a default
+	Unlimited = -1 // removes a limit whose zero value is a default
+)
+
+// Config configures a loop. Its zero value is a loop of at most DefaultMaxSteps steps,
+// five concurrent tools and a runaway guard.
+type Config struct {
+	Preset string // name of the preset, declared in the trace
+
+	Model        string // the provider's name of the model
+	System       string
+	Settings     llm.Settings
+	ResponseMode llm.ResponseMode
+	ToolChoice   llm.ToolChoice // applied on every step
+	Tools        []Tool
+
+	// MaxSteps is the step limit; 0 is DefaultMaxSteps, and a negative number is a limit
+	// of no steps.
+	MaxSteps       int
+	StepLimitCheck StepLimitCheck
+	OnStepLimit    OnStepLimit
+	// Concurrency is how many tools of a step may run concurrently; 0 is
+	// DefaultConcurrency, and Unlimited is no limit.
+	Concurrency int
+	// MaxConsecutiveToolErrors is the runaway guard: the number of consecutive steps in
+	// which one tool fails that stops the run; 0 is DefaultMaxConsecutiveToolErrors, and
+	// Disabled is no guard.
+	MaxConsecutiveToolErrors int
+	// ResetByAbsence resets the runaway guard also in a step that does not call the tool;
+	// otherwise only a success does.
+	ResetByAbsence bool
+	// StopWhen are conditions. Any one of them stops the run after a step that ran tools.
+	// The loop evaluates them in order, after the step limit.
+	StopWhen []StopCondition
+	// TokenBudget stops a run before the next model call when the run has used this number
+	// of input and output tokens; 0 is no budget.
+	TokenBudget int64
+	// Deadline ends a run after this time; 0 is none. The context of its model call or its
+	// tools ends, and the run fails with ErrDeadline. With DeadlineReturns, a run whose time
+	// is over between two steps returns its result without an error, as at the step limit.
+	Deadline        time.Duration
+	DeadlineReturns bool
+	// StallTimeout ends a model call that delivers no event of a stream, or no non-streaming
+	// response, for this time; 0 is none. Bytes that only keep a connection open do not
+	// count. The call fails with ErrStalled, and is retryable before the first event.
+	StallTimeout time.Duration
+	// ToolTimeout ends the context of each tool after this time; 0 is none.
+	ToolTimeout time.Duration
+	// Grace is how long a tool may continue after the run's context has ended before the
+	// loop abandons it; 0 waits forever.
+	Grace       time.Duration
+	Retry       Retry
+	ToolMessage ToolMessage
+	// AppendResponse is when the history gets a response: before or after the AfterModel
+	// hooks.
+	AppendResponse AppendResponse
+	BadArguments   BadArguments
+	UnknownTool    UnknownTool
+	NoTools        NoTools
+	ClientCalls    ClientCalls
+	DuplicateStep  DuplicateStep
+	// MaxDuplicateSteps is the number of consecutive duplicate steps after which the final
+	// answer is forced; 0 is no limit. It requires DuplicateSkip.
+	MaxDuplicateSteps int
+	// Continuations is how many responses that the provider paused are continued; 0 is
+	// DefaultContinuations, and Disabled is none.
+	Continuations int
+	// ErrorText returns the text of error results for the model; nil is the text of the
+	// error.
+	ErrorText func(tool string, err error) string
+	// OmitErrorFlag leaves llm.ToolResult.IsError out of messages, so that only the text of
+	// a result reports a failure to the model. Step.Results have the flag.
+	OmitErrorFlag bool
+
+	// OnStep is called after each step, in order, on the run's goroutine.
+	OnStep func(Step)
+	// Middleware wraps the kernel; the first is outermost.
+	Middleware []Middleware
+
+	// Sink gets every event of every run, and deltas if Deltas is set. Input has a Sink for
+	// one run. For the names of runs in a shared sink see Input.ID.
+	Sink   trace.Sink
+	Deltas bool
+	Clock  Clock          // nil is SystemClock
+	Rand   func() float64 // in [0, 1), for jitter; nil is no jitter
+}
+
+// StepLimitCheck is when the loop checks the step limit.
+type StepLimitCheck string
+
+// The times of the check.
+const (
+	CheckAfterStep  StepLimitCheck = ""    // after a step that ran tools: a run has at least one step
+	CheckBeforeStep StepLimitCheck = "top" // before each step
+)
+
+// OnStepLimit is what a run does when it reaches its step limit.
+type OnStepLimit string
+
+// The ways to end at the step limit.
+const (
+	StepLimitReturn     OnStepLimit = ""            // return the result so far
+	StepLimitForceFinal OnStepLimit = "force_final" // one more model call, without tools
+	StepLimitError      OnStepLimit = "error"       // fail with ErrMaxSteps
+)
+
+// ToolMessage is how the results of a step become messages.
+type ToolMessage string
+
+// The forms of tool messages.
+const (
+	OnePerStep ToolMessage = "" // one message with all results
+	OnePerCall ToolMessage = "one_per_call"
+)
+
+// AppendResponse is when the history gets a response.
+type AppendResponse string
+
+// The times to append.
+const (
+	AppendBefore AppendResponse = ""            // before the AfterModel hooks
+	AppendAfter  AppendResponse = "after_hooks" // after them, whatever they decide
+)
+
+// BadArguments is what happens to a call of a known tool with invalid arguments.
+type BadArguments string
+
+// The ways to handle invalid arguments.
+const (
+	BadArgumentsError BadArguments = ""             // the call gets an error result
+	BadArgumentsEmpty BadArguments = "empty_object" // arguments that are not a JSON object become {}
+	BadArgumentsPass  BadArguments = "pass"         // the tool gets an object that its schema does not allow
+)
+
+// UnknownTool is what happens to a call of an unknown tool.
+type UnknownTool string
+
+// The ways to handle calls of unknown tools.
+const (
+	UnknownError UnknownTool = ""      // the call gets an error result
+	UnknownBreak UnknownTool = "break" // the run ends, and its caller answers the calls of the step
+)
+
+// NoTools is what happens to the calls of a response if neither the run nor the request
+// of the step has tools.
+type NoTools string
+
+// The ways to handle calls without tools.
+const (
+	NoToolsError NoTools = ""         // each is a call of an unknown tool
+	NoToolsBreak NoTools = "one_turn" // the run ends after one response, without Result.Steps
+)
+
+// ClientCalls is what happens to the other calls of a response that calls a client tool,
+// or, with UnknownBreak, an unknown tool.
+type ClientCalls string
+
+// The ways to handle a response with client-side calls.
+const (
+	ClientBreak ClientCalls = ""                    // nothing is run
+	ClientRest  ClientCalls = "run_rest_then_break" // the others are run
+)
+
+// DuplicateStep is what happens to a step whose calls equal those of the step
+// before it.
+type DuplicateStep string
+
+// The ways to handle a duplicate step.
+const (
+	DuplicateRun  DuplicateStep = ""     // run it like any other step
+	DuplicateSkip DuplicateStep = "skip" // each call gets a note instead
+)

@@ -1,0 +1,162 @@
+// Package arguments checks, completes and decodes the arguments of tool calls.
+package arguments
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// maxDepth is the nesting limit of arguments. Providers refuse far less, and
+// deeper arguments are an attack or a mistake (quirk QT-09).
+const maxDepth = 1000
+
+// Error reports why arguments are not a usable JSON object.
+type Error struct {
+	Truncated bool // the arguments end in the middle
+	message   string
+}
+
+func (e *Error) Error() string { return e.message }
+
+// CheckObject reports why the arguments are not one complete JSON object that every
+// provider accepts in a history: another type, trailing data, duplicate members,
+// lone surrogates, excessive depth, or invalid UTF-8.
+func CheckObject(args string) *Error {
+	if args == "{}" {
+		return nil
+	}
+	d := jsonio.NewDec(args)
+	var problem string
+	object := d.Peek() == '{'
+	if object {
+		problem = walk(&d, 1)
+	} else {
+		d.Skip()
+	}
+	if err := d.End(); err != nil {
+		var syntax *jsonio.SyntaxError
+		errors.As(err, &syntax)
+		return &Error{syntax.Offset >= len(args), "the arguments are not JSON: " + err.Error()}
+	}
+	switch {
+	case !object:
+		return &Error{message: "the arguments are JSON, but not an object"}
+	case problem != "":
+		return &Error{message: problem}
+	case !utf8.ValidString(args):
+		return &Error{message: "the arguments are not valid UTF-8"}
+	case hasLoneSurrogate(args):
+		return &Error{message: "the arguments have half of a surrogate pair"}
+	}
+	return nil
+}
+
+// walk reads a value and returns its first problem beyond syntax.
+func walk(d *jsonio.Dec, depth int) (problem string) {
+	if depth > maxDepth {
+		d.Skip()
+		return fmt.Sprintf("the arguments are nested more than %d deep", maxDepth)
+	}
+	note := func(p string) {
+		if problem == "" {
+			problem = p
+		}
+	}
+	switch d.Peek() {
+	case '{':
+		d.Object()
+		var seen members
+		for first := true; ; {
+			key, ok := d.Key(&first)
+			if !ok {
+				return problem
+			}
+			if seen.add(key) {
+				note(fmt.Sprintf("the arguments have the member %q twice", key))
+			}
+			note(walk(d, depth+1))
+		}
+	case '[':
+		d.Array()
+		for first := true; d.More(&first); {
+			note(walk(d, depth+1))
+		}
+	default:
+		d.Skip()
+	}
+	return problem
+}
+
+// members is a set of names. A small set needs no map.
+type members struct {
+	few  [8]string
+	n    int
+	many map[string]bool
+}
+
+// add adds key and reports whether the set contained it.
+func (m *members) add(key string) (duplicate bool) {
+	switch {
+	case m.has(key):
+		return true
+	case m.n < len(m.few):
+		m.few[m.n] = key
+		m.n++
+		return false
+	case m.many == nil:
+		m.many = map[string]bool{}
+	}
+	m.many[key] = true
+	return false
+}
+
+func (m *members) has(key string) bool { return slices.Contains(m.few[:m.n], key) || m.many[key] }
+
+// hasLoneSurrogate reports whether valid JSON contains an escape of half a pair.
+func hasLoneSurrogate(s string) bool {
+	for {
+		i := strings.Index(s, `\u`)
+		if i < 0 {
+			return false
+		}
+		back := i
+		for back > 0 && s[back-1] == '\\' {
+			back--
+		}
+		if (i-back)%2 == 1 { // this backslash is itself escaped
+			s = s[i+1:]
+			continue
+		}
+		if k := surrogate(s[i:]); k == high && surrogate(s[i+6:]) == low {
+			s = s[i+12:]
+			continue
+		} else if k != 0 {
+			return true
+		}
+		s = s[i+6:]
+	}
+}
+
+const (
+	high = 'h'
+	low  = 'l'
+)
+
+// surrogate returns the kind of surrogate whose escape s begins with, or 0.
+func surrogate(s string) byte {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' || s[2]|0x20 != 'd' {
+		return 0
+	}
+	switch s[3] | 0x20 {
+	case '8' | 0x20, '9' | 0x20, 'a', 'b':
+		return high
+	case 'c', 'd', 'e', 'f':
+		return low
+	}
+	return 0
+}
