@@ -1,13 +1,13 @@
 package scorers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -15,13 +15,13 @@ import (
 // ArgSchema scores 1 if the arguments of all calls follow the schemas of their tools.
 // Calls of tools without a schema are passed over; a run with calls and none of a tool
 // that has one is an error.
-type ArgSchema struct {
+type argSchemaSettings struct {
 	// Schemas are JSON Schemas by tool (draft 2020-12 or 7); those that a trace tells of
 	// its tools stand behind them.
 	Schemas map[string]json.RawMessage `json:"schemas,omitempty"`
 }
 
-func (s ArgSchema) judge() (judge, error) {
+func (s argSchemaSettings) scorer() (scoreFunc, error) {
 	given := map[string]*jsonschema.Resolved{}
 	for tool, raw := range s.Schemas {
 		schema, err := resolve(tool, raw)
@@ -30,8 +30,8 @@ func (s ArgSchema) judge() (judge, error) {
 		}
 		given[tool] = schema
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		calls := Read(run).Calls
+	return single(func(run *importer.Run) (float64, string, error) {
+		calls := facts.Read(run).Calls
 		declared := declaredSchemas(run)
 		checked := 0
 		var wrong []string

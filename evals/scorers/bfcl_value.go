@@ -57,7 +57,7 @@ func typeOfAny(values []any) pyType {
 }
 
 // accepts reports whether a value is one of those accepted of a parameter.
-func (p *BFCLParameter) accepts(value any, accepted []any) bool {
+func (p *bfclParameter) accepts(value any, accepted []any) bool {
 	want, inner := pyTypes[p.Type], pyType("")
 	if want == pyList {
 		inner = pyTypes[p.Items.Type]

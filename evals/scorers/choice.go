@@ -15,23 +15,23 @@ import (
 // a $ around a letter do not count, nor does case where nothing else stands beside it:
 // behind "answer is", and at the beginning of an answer, it has to be a capital. An answer
 // that names none scores 0.
-type Choice struct {
+type choiceSettings struct {
 	// Want is the letter; "": what the recording says, which may be any text that names
 	// one.
-	Want string `json:"want,omitempty"`
+	Expected string `json:"expected,omitempty"`
 	// Letters are those to choose from; "" is ABCDE.
 	Letters string `json:"letters,omitempty"`
 }
 
-func (s Choice) judge() (judge, error) {
+func (s choiceSettings) scorer() (scoreFunc, error) {
 	letters := strings.ToUpper(cmp.Or(s.Letters, "ABCDE"))
 	if strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 		return nil, fmt.Errorf("the letters %q: give them as in ABCD", s.Letters)
 	}
 	patterns := choicePatterns(letters)
 	var want []string
-	if s.Want != "" {
-		want = []string{s.Want}
+	if s.Expected != "" {
+		want = []string{s.Expected}
 	}
 	return answered(want, func(answer, want string) (bool, error) {
 		should := chosen(patterns, want)

@@ -30,7 +30,7 @@ type Grader struct {
 }
 
 // in opens the model that the settings name.
-func (g Grader) in(m *Maker) (Grader, error) {
+func (g Grader) open(m *Maker) (Grader, error) {
 	if m.Grader == nil {
 		return g, errors.New("no model can be opened here that grades; a command does it for a suite, and in Go Maker.Grader")
 	}
@@ -59,9 +59,9 @@ type asker struct {
 
 // asking is a question that was asked.
 type asking struct {
-	once sync.Once
-	said evals.Grading
-	err  error
+	once    sync.Once
+	grading evals.Grading
+	err     error
 }
 
 // graderSystem is what each grader is told.
@@ -79,12 +79,12 @@ func (a *asker) ask(ctx context.Context, question string, times int) (evals.Grad
 	a.mu.Unlock()
 	q.once.Do(func() {
 		for range times {
-			if q.err = a.answer(ctx, question, &q.said); q.err != nil {
+			if q.err = a.answer(ctx, question, &q.grading); q.err != nil {
 				return
 			}
 		}
 	})
-	return q.said, q.err
+	return q.grading, q.err
 }
 
 // answer adds one answer.

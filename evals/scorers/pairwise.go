@@ -20,7 +20,7 @@ import (
 // Two more scores, with .first and .split behind the name, show what the order does: the
 // part of the two answers that prefer what is shown first, of which a tie is a half, so that
 // a mean of 0.5 is a model that does not care; and 1 where the two do not agree, else 0.
-type Pairwise struct {
+type pairwiseSettings struct {
 	Grader Grader `json:"grader"`
 	// Criteria say what makes an answer better.
 	Criteria string `json:"criteria"`
@@ -33,8 +33,8 @@ type Pairwise struct {
 	Base []*importer.Run `json:"-"`
 }
 
-func (s Pairwise) in(m *Maker) (_ Settings, err error) {
-	if s.Grader, err = s.Grader.in(m); err != nil {
+func (s pairwiseSettings) locate(m *Maker) (_ settings, err error) {
+	if s.Grader, err = s.Grader.open(m); err != nil {
 		return s, err
 	}
 	for _, pattern := range s.Against {
@@ -55,7 +55,7 @@ func (s Pairwise) in(m *Maker) (_ Settings, err error) {
 }
 
 // read adds the runs of a recording.
-func (s *Pairwise) read(files fs.FS, name string) error {
+func (s *pairwiseSettings) read(files fs.FS, name string) error {
 	f, err := files.Open(name)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ type side struct {
 	err   error
 }
 
-func (s Pairwise) judge() (judge, error) {
+func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	if s.Criteria == "" {
 		return nil, errors.New("there are no criteria; say what makes an answer better")
 	}
@@ -110,8 +110,8 @@ func (s Pairwise) judge() (judge, error) {
 }
 
 // side is what is shown of a run.
-func (s Pairwise) side(run *importer.Run) side {
-	text, err := said(run)
+func (s pairwiseSettings) side(run *importer.Run) side {
+	text, err := finalAnswer(run)
 	if s.Conversation {
 		text = transcript(conversation(run))
 	}
@@ -138,16 +138,16 @@ func other(all []side, epoch int) side {
 }
 
 // compare asks in both orders.
-func (s Pairwise) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
+func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
 	both := &evals.Grading{}
 	var first [2]float64
 	var words []string
 	for i, texts := range [2][2]string{{old, now}, {now, old}} {
-		said, err := a.ask(ctx, s.question(run, texts), 1)
-		both.Answers, both.Usage = append(both.Answers, said.Answers...), both.Usage.Add(said.Usage)
+		finalAnswer, err := a.ask(ctx, s.question(run, texts), 1)
+		both.Answers, both.Usage = append(both.Answers, finalAnswer.Answers...), both.Usage.Add(finalAnswer.Usage)
 		var g grade
 		if err == nil {
-			g, err = readGrade(said.Answers[0])
+			g, err = readGrade(finalAnswer.Answers[0])
 		}
 		if err == nil {
 			first[i], err = prefersFirst(g.text)
@@ -169,7 +169,7 @@ func (s Pairwise) compare(ctx context.Context, a *asker, run *importer.Run, old,
 }
 
 // question is what the model is asked of two texts, of which the first is A.
-func (s Pairwise) question(run *importer.Run, texts [2]string) string {
+func (s pairwiseSettings) question(run *importer.Run, texts [2]string) string {
 	name := "answer"
 	all := []string{s.Criteria}
 	if s.Conversation {

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // Place says where the JSON of a state is in a recording.
-type Place struct {
+type statePlace struct {
 	// Event is the name of custom events of a trace, each of which has a state; Result, in
 	// its place, is a tool whose results, but for errors, are states.
 	Event  string `json:"event,omitempty"`
@@ -22,13 +23,13 @@ type Place struct {
 
 // finder finds states at a place.
 type finder struct {
-	Place
+	statePlace
 
 	at pointer
 }
 
-func (p Place) finder() (*finder, error) {
-	if p.Event != "" && p.Result != "" || p == (Place{}) {
+func (p statePlace) finder() (*finder, error) {
+	if p.Event != "" && p.Result != "" || p == (statePlace{}) {
 		return nil, errors.New("give one of at, event and result, which says where the state is; at may stand beside the others")
 	}
 	at, err := parsePointer(p.At)
@@ -42,7 +43,7 @@ func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
 			all = append(all, c.Data)
 		}
 	}
-	for _, c := range Read(run).Calls {
+	for _, c := range facts.Read(run).Calls {
 		if f.Result != "" && c.Name == f.Result && c.Answered && !c.Failed {
 			all = append(all, json.RawMessage(c.Result))
 		}

@@ -26,7 +26,7 @@ import (
 // in time, answers anything else, or says so itself. The error has the end of its standard
 // error. When it ends, what it has started and left in its process group is killed; where
 // there are no process groups, it alone is. It has the environment of this process.
-type Program struct {
+type programSettings struct {
 	// Command is the program and its arguments. A name without a slash is looked for as a
 	// shell does; a path is below Folder.
 	Command []string `json:"command"`
@@ -41,7 +41,7 @@ type Program struct {
 	Folder string `json:"-"`
 }
 
-func (s Program) judge() (judge, error) {
+func (s programSettings) scorer() (scoreFunc, error) {
 	const usual, most = 60, 24 * 60 * 60
 	if len(s.Command) == 0 || s.Command[0] == "" {
 		return nil, errors.New("there is no command; give the program and its arguments, as in [python3, judge.py]")
@@ -75,7 +75,7 @@ type reply struct {
 }
 
 // ask runs the program.
-func (s Program) ask(ctx context.Context, run *importer.Run) (*reply, error) {
+func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, error) {
 	const most = 1 << 20
 	in, err := document(run)
 	if err != nil {
@@ -95,13 +95,13 @@ func (s Program) ask(ctx context.Context, run *importer.Run) (*reply, error) {
 	return r, s.check(r)
 }
 
-func (s Program) in(m *Maker) (Settings, error) { //nolint:unparam // nothing can go wrong here
+func (s programSettings) locate(m *Maker) (settings, error) { //nolint:unparam // nothing can go wrong here
 	s.Folder = m.Folder
 	return s, nil
 }
 
 // check takes an answer of one score for one of several, whose name is that of the scorer.
-func (s Program) check(r *reply) error {
+func (s programSettings) check(r *reply) error {
 	switch {
 	case r.Error != "":
 		return errors.New("the program says: " + r.Error)
@@ -121,7 +121,7 @@ func (s Program) check(r *reply) error {
 }
 
 // names are those of the scores; "" is that of the scorer.
-func (s Program) names() []string {
+func (s programSettings) names() []string {
 	if len(s.Metrics) == 0 {
 		return []string{""}
 	}
@@ -130,7 +130,7 @@ func (s Program) names() []string {
 
 // scores are what the program answered. One that it has left out, or that is null, the run
 // does not have.
-func (s Program) scores(r *reply, failed error) (all []evals.Score) {
+func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 	for _, name := range s.names() {
 		if failed != nil {
 			all = append(all, evals.Score{Metric: name, Err: failed})

@@ -21,7 +21,7 @@ import (
 // Texts of the run stand in the question between lines with a code that they cannot hold
 // themselves. That keeps them from seeming to be a part of the rubric; it does not keep the
 // model from believing what they say.
-type Rubric struct {
+type rubricSettings struct {
 	Grader Grader `json:"grader"`
 	// Criteria say what is graded, and what earns which grade.
 	Criteria string `json:"criteria,omitempty"`
@@ -41,12 +41,12 @@ type Rubric struct {
 	Majority bool `json:"majority,omitempty"`
 }
 
-func (s Rubric) in(m *Maker) (_ Settings, err error) {
-	s.Grader, err = s.Grader.in(m)
+func (s rubricSettings) locate(m *Maker) (_ settings, err error) {
+	s.Grader, err = s.Grader.open(m)
 	return s, err
 }
 
-func (s Rubric) judge() (judge, error) {
+func (s rubricSettings) scorer() (scoreFunc, error) {
 	const most = 100
 	switch {
 	case s.Prompt == "" && s.Criteria == "":
@@ -70,16 +70,16 @@ func (s Rubric) judge() (judge, error) {
 		if err != nil {
 			return []evals.Score{{Err: err}}
 		}
-		said, err := a.ask(ctx, question, max(1, s.Samples))
-		score := evals.Score{Grading: &said, Err: err}
+		finalAnswer, err := a.ask(ctx, question, max(1, s.Samples))
+		score := evals.Score{Grading: &finalAnswer, Err: err}
 		if err == nil {
-			score.Value, score.Explanation, score.Err = s.score(said.Answers)
+			score.Value, score.Explanation, score.Err = s.score(finalAnswer.Answers)
 		}
 		return []evals.Score{score}
 	}, nil
 }
 
-func (s Rubric) checkGrades() error {
+func (s rubricSettings) checkGrades() error {
 	if len(s.Labels) > 0 && s.Scale != nil {
 		return errors.New("give one of labels and scale")
 	}
@@ -95,7 +95,7 @@ func (s Rubric) checkGrades() error {
 }
 
 // labels are the grades to choose from.
-func (s Rubric) labels() map[string]float64 {
+func (s rubricSettings) labels() map[string]float64 {
 	if len(s.Labels) == 0 {
 		return map[string]float64{"pass": 1, "fail": 0}
 	}
@@ -105,7 +105,7 @@ func (s Rubric) labels() map[string]float64 {
 var rubricPlace = regexp.MustCompile(`\{(?:criteria|question|answer|conversation|expected|format)\}`)
 
 // question is what the model is asked of a run.
-func (s Rubric) question(run *importer.Run) (string, error) {
+func (s rubricSettings) question(run *importer.Run) (string, error) {
 	var failed error
 	text := rubricPlace.ReplaceAllStringFunc(s.template(run), func(place string) string {
 		text, err := s.piece(place, run)
@@ -118,7 +118,7 @@ func (s Rubric) question(run *importer.Run) (string, error) {
 }
 
 // template is the question with places for what it shows.
-func (s Rubric) template(run *importer.Run) string {
+func (s rubricSettings) template(run *importer.Run) string {
 	if s.Prompt != "" {
 		return s.Prompt
 	}
@@ -139,17 +139,17 @@ func (s Rubric) template(run *importer.Run) string {
 }
 
 // piece is what stands at a place.
-func (s Rubric) piece(place string, run *importer.Run) (string, error) {
+func (s rubricSettings) piece(place string, run *importer.Run) (string, error) {
 	switch place {
 	case "{criteria}":
 		return s.Criteria, nil
 	case "{question}":
 		return question(run)
 	case "{answer}":
-		text, err := said(run)
+		text, err := finalAnswer(run)
 		return block("answer", text), err
 	case "{conversation}":
-		_, err := said(run)
+		_, err := finalAnswer(run)
 		return block("conversation", transcript(conversation(run))), err
 	case "{expected}":
 		_, all, err := expected(run, nil)
@@ -159,7 +159,7 @@ func (s Rubric) piece(place string, run *importer.Run) (string, error) {
 }
 
 // format tells how to answer.
-func (s Rubric) format() string {
+func (s rubricSettings) format() string {
 	grades := "one of " + strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", ")
 	if s.Scale != nil {
 		grades = fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
@@ -180,7 +180,7 @@ func quotedAll(texts []string) (all []string) {
 }
 
 // score is made of all answers, each of which has to be read.
-func (s Rubric) score(answers []string) (value float64, explanation string, err error) {
+func (s rubricSettings) score(answers []string) (value float64, explanation string, err error) {
 	var grades []string
 	var reason string
 	count := map[float64]int{}
@@ -216,7 +216,7 @@ func (s Rubric) score(answers []string) (value float64, explanation string, err 
 }
 
 // value is that of a grade.
-func (s Rubric) value(text string) (float64, error) {
+func (s rubricSettings) value(text string) (float64, error) {
 	if s.Scale != nil {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= s.Scale[0] && v <= s.Scale[1]) {

@@ -2,23 +2,23 @@ package scorers
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // Limit makes of a number 1 if it is at most as large, and else 0.
-type Limit struct {
+type limit struct {
 	AtMost *float64 `json:"at_most,omitempty"` // nil: the number itself is the score
 }
 
 // of is the score of a number.
-func (l Limit) of(v float64, what string) (float64, string, error) {
+func (l limit) of(v float64, what string) (float64, string, error) {
 	text := fmt.Sprintf("%v %s", v, what)
 	switch {
 	case l.AtMost == nil:
@@ -30,7 +30,7 @@ func (l Limit) of(v float64, what string) (float64, string, error) {
 }
 
 // check refuses a limit that nothing keeps.
-func (l Limit) check() error {
+func (l limit) check() error {
 	if l.AtMost != nil && !(*l.AtMost >= 0) {
 		return fmt.Errorf("at_most %v: nothing is less than 0", *l.AtMost)
 	}
@@ -38,8 +38,8 @@ func (l Limit) check() error {
 }
 
 // number judges a run by a number of it.
-func (l Limit) number(what string, of func(run *importer.Run) (float64, error)) (judge, error) {
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+func (l limit) number(what string, of func(run *importer.Run) (float64, error)) (scoreFunc, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		v, err := of(run)
 		if err != nil {
 			return 0, "", err
@@ -49,23 +49,23 @@ func (l Limit) number(what string, of func(run *importer.Run) (float64, error)) 
 }
 
 // Steps scores how many answers the model gave.
-type Steps struct{ Limit }
+type stepsSettings struct{ limit }
 
-func (s Steps) judge() (judge, error) {
-	return s.number("steps", func(run *importer.Run) (float64, error) { return float64(Read(run).Steps), nil })
+func (s stepsSettings) scorer() (scoreFunc, error) {
+	return s.number("steps", func(run *importer.Run) (float64, error) { return float64(facts.Read(run).Steps), nil })
 }
 
 // Failures scores how much failed: tool calls, attempts of model calls, and the run itself.
-type Failures struct{ Limit }
+type failuresSettings struct{ limit }
 
-func (s Failures) judge() (judge, error) {
-	return s.number("errors", func(run *importer.Run) (float64, error) { return float64(len(Read(run).Errors)), nil })
+func (s failuresSettings) scorer() (scoreFunc, error) {
+	return s.number("errors", func(run *importer.Run) (float64, error) { return float64(len(facts.Read(run).Errors)), nil })
 }
 
 // Latency scores how many seconds the run took.
-type Latency struct{ Limit }
+type latencySettings struct{ limit }
 
-func (s Latency) judge() (judge, error) {
+func (s latencySettings) scorer() (scoreFunc, error) {
 	return s.number("seconds", func(run *importer.Run) (float64, error) {
 		took := run.Resources().Latency
 		if took == 0 {
@@ -76,9 +76,9 @@ func (s Latency) judge() (judge, error) {
 }
 
 // Tokens scores how many tokens all model calls of the run took, in and out.
-type Tokens struct{ Limit }
+type tokensSettings struct{ limit }
 
-func (s Tokens) judge() (judge, error) {
+func (s tokensSettings) scorer() (scoreFunc, error) {
 	return s.number("tokens", func(run *importer.Run) (float64, error) {
 		total := run.Resources().Usage.Total()
 		if total == 0 {
@@ -92,14 +92,14 @@ var errNoUsage = errors.New("the recording does not tell how many tokens the run
 
 // Cost scores what the tokens of all model calls of the run cost. Runs that a call of this
 // one started are not part of it.
-type Cost struct {
-	Limit
+type costSettings struct {
+	limit
 	// Prices are by the name of the model, as the recording has it.
-	Prices map[string]Price `json:"prices"`
+	Prices map[string]tokenPrice `json:"prices"`
 }
 
 // Price is for a million tokens each.
-type Price struct {
+type tokenPrice struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 	// Of tokens read from and written to a cache the usual price is Input, of tokens of
@@ -109,7 +109,7 @@ type Price struct {
 	Reasoning  *float64 `json:"reasoning,omitempty"`
 }
 
-func (s Cost) judge() (judge, error) {
+func (s costSettings) scorer() (scoreFunc, error) {
 	if len(s.Prices) == 0 {
 		return nil, errors.New("there are no prices; give those of a million tokens by model")
 	}
@@ -130,7 +130,7 @@ func (s Cost) judge() (judge, error) {
 }
 
 // of is the price of some tokens.
-func (p Price) of(u llm.Usage) float64 {
+func (p tokenPrice) of(u llm.Usage) float64 {
 	or := func(price *float64, usual float64) float64 {
 		if price == nil {
 			return usual

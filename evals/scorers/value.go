@@ -3,7 +3,6 @@ package scorers
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,24 +21,24 @@ import (
 // JSON scores 1 if the final answer is JSON of one of the values expected: all of it, or
 // else the last block of it between ``` and ```. Numbers are the same if they have the
 // same value, objects if they have the same members in any order.
-type JSON struct {
+type jsonSettings struct {
 	// Want is the value; none: what the recording says.
-	Want json.RawMessage `json:"want,omitempty"`
+	Expected json.RawMessage `json:"expected,omitempty"`
 	// Ignore are JSON pointers (RFC 6901) to what is not looked at on either side; the
 	// name * stands for all members or elements.
 	Ignore []string `json:"ignore,omitempty"`
 }
 
-func (s JSON) judge() (judge, error) {
+func (s jsonSettings) scorer() (scoreFunc, error) {
 	ignore, err := pointers(s.Ignore)
 	if err != nil {
 		return nil, err
 	}
 	var want []string
-	if len(s.Want) > 0 {
-		want = []string{string(s.Want)}
+	if len(s.Expected) > 0 {
+		want = []string{string(s.Expected)}
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, want)
 		if err != nil {
 			return 0, "", err
