@@ -14,13 +14,6 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// The file of a baseline: one JSON object with a case on each line, made to be reviewed
-// as a difference.
-const (
-	BaselineFormat  = "looptape-baseline"
-	BaselineVersion = 1
-)
-
 // Baseline is what a set of runs scored, kept for a [Gate] to hold later runs against.
 type Baseline struct {
 	// Scorers are the names of the scorers.
@@ -29,11 +22,11 @@ type Baseline struct {
 	// computes with the cases.
 	Means map[string]float64
 	// Cases are sorted by name.
-	Cases []BaselineCase
+	Cases []baselineCase
 }
 
 // BaselineCase is what the runs of a case scored.
-type BaselineCase struct {
+type baselineCase struct {
 	Case    string `json:"case"`
 	Cluster string `json:"cluster,omitempty"`
 	// MustPass marks the case as one that a gate does not let fail.
@@ -49,7 +42,7 @@ func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error)
 	b := &Baseline{Scorers: r.Scorers, Means: map[string]float64{}}
 	marked := old.marked(mustPass)
 	for _, runs := range r.Cases() {
-		c := BaselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
+		c := baselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
 		for _, run := range runs {
 			for metric, value := range run.Scores.All() {
 				c.Scores[metric] = append(c.Scores[metric], value)
@@ -92,7 +85,7 @@ func (b *Baseline) marked(more []string) map[string]bool {
 // has is the error for the first name that is no case of the baseline.
 func (b *Baseline) has(names []string) error {
 	for _, name := range names {
-		if !slices.ContainsFunc(b.Cases, func(c BaselineCase) bool { return c.Case == name }) {
+		if !slices.ContainsFunc(b.Cases, func(c baselineCase) bool { return c.Case == name }) {
 			return fmt.Errorf("the must-pass case %q is no case of the runs: name it as the recordings do", name)
 		}
 	}
@@ -148,19 +141,19 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 		Version int                `json:"version"`
 		Scorers []string           `json:"scorers"`
 		Metrics map[string]float64 `json:"metrics"`
-		Cases   []BaselineCase     `json:"cases"`
+		Cases   []baselineCase     `json:"cases"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&file); err != nil {
-		return nil, &importer.Error{File: name, Line: lineOf(text, err), Err: fmt.Errorf("it is no baseline of looptape eval gate --update: %w", jsonio.Words(err))}
+		return nil, &importer.Error{File: name, Line: errorLine(text, err), Err: fmt.Errorf("it is no baseline of looptape eval gate --update: %w", jsonio.Words(err))}
 	}
 	switch {
 	case file.Format != BaselineFormat:
 		err = fmt.Errorf("its format is %q, not %s: write it with looptape eval gate --update", file.Format, BaselineFormat)
 	case file.Version != BaselineVersion:
 		err = fmt.Errorf("version %d: this version of looptape reads %d; write it anew with looptape eval gate --update", file.Version, BaselineVersion)
-	case !ended(dec):
+	case !atEnd(dec):
 		err = errors.New("something follows the baseline; write it anew with looptape eval gate --update")
 	}
 	b := &Baseline{file.Scorers, file.Metrics, file.Cases}
@@ -174,27 +167,27 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 const maxBaseline = 1 << 30
 
 // ended reports whether nothing follows what was decoded.
-func ended(dec *json.Decoder) bool {
+func atEnd(dec *json.Decoder) bool {
 	_, err := dec.Token()
 	return errors.Is(err, io.EOF)
 }
 
 // lineOf is the line of an error of decoding, or 0 if it does not tell the place.
-func lineOf(text []byte, err error) int {
-	var at int64
+func errorLine(text []byte, err error) int {
+	var runFinding int64
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = e.Offset
+		runFinding = e.Offset
 	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		at = e.Offset
+		runFinding = e.Offset
 	} else {
 		return 0
 	}
-	return 1 + bytes.Count(text[:at], []byte("\n"))
+	return 1 + bytes.Count(text[:runFinding], []byte("\n"))
 }
 
 // check sorts the cases, and refuses what Write does not write.
 func (b *Baseline) check() error {
-	slices.SortFunc(b.Cases, func(x, y BaselineCase) int { return cmp.Compare(x.Case, y.Case) })
+	slices.SortFunc(b.Cases, func(x, y baselineCase) int { return cmp.Compare(x.Case, y.Case) })
 	for i, c := range b.Cases {
 		if i > 0 && b.Cases[i-1].Case == c.Case {
 			return fmt.Errorf("the case %q is there twice", c.Case)

@@ -11,10 +11,10 @@ import (
 
 // ByName holds values by name, in the order of the names; its JSON is an object. It is what
 // a row has instead of maps, since a map with one value takes ten times the memory.
-type ByName[T any] []Item[T]
+type ByName[T any] []item[T]
 
 // Item is a value with its name.
-type Item[T any] struct {
+type item[T any] struct {
 	Name  string
 	Value T
 }
@@ -23,16 +23,16 @@ type Item[T any] struct {
 func NewByName[T any](of map[string]T) ByName[T] {
 	b := slices.Grow(ByName[T](nil), len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		b = append(b, Item[T]{name, of[name]})
+		b = append(b, item[T]{name, of[name]})
 	}
 	return b
 }
 
 // Get returns the value of a name, if there is one.
 func (b ByName[T]) Get(name string) (value T, ok bool) {
-	at, ok := slices.BinarySearchFunc(b, name, func(i Item[T], name string) int { return cmp.Compare(i.Name, name) })
+	runFinding, ok := slices.BinarySearchFunc(b, name, func(i item[T], name string) int { return cmp.Compare(i.Name, name) })
 	if ok {
-		value = b[at].Value
+		value = b[runFinding].Value
 	}
 	return value, ok
 }
@@ -61,7 +61,7 @@ func (b ByName[T]) All() iter.Seq2[string, T] {
 }
 
 // share takes the names from texts.
-func (b ByName[T]) share(t texts) {
+func (b ByName[T]) share(t interner) {
 	for i := range b {
 		t.one(&b[i].Name)
 	}

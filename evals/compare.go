@@ -21,8 +21,8 @@ type Comparison struct {
 	Unreadable []Unreadable `json:"unreadable"` // of both
 	// Spent is what changed by the name of each measure, and Tools by the name of each tool
 	// (the 200 that were called most); those of which no run has anything are left out.
-	Resources map[string]ResourceChange `json:"spent,omitempty"`
-	Tools     map[string]ToolUse        `json:"tools,omitempty"`
+	Resources map[string]ResourceChange `json:"resources,omitempty"`
+	Tools     map[string]toolChange     `json:"tools,omitempty"`
 
 	// Together is how many sets were compared with the base at once; see [CompareAll].
 	Together int `json:"-"`
@@ -35,30 +35,30 @@ type Change struct {
 	Base       *float64   `json:"base"` // mean
 	New        *float64   `json:"new"`
 	Difference *float64   `json:"difference"` // New − Base
-	SE         PairErrors `json:"se"`
+	SE         pairErrors `json:"se"`
 	CI95       *Interval  `json:"ci95"` // of the difference, by the paired error
-	P          PValues    `json:"p"`
+	P          pValues    `json:"p"`
 	// Discordant counts Broke and Fixed. It is nil where a score is neither 0 nor 1.
-	Discordant *Discordant `json:"discordant"`
+	Discordant *discordant `json:"discordant"`
 	// Broke are the cases that failed in the new set and succeeded in the base, Fixed
 	// those the other way round. One with several runs succeeds if more than half of them
 	// do, and fails if fewer do.
-	Regressed []string `json:"broke"`
+	Regressed []string `json:"regressed"`
 	Fixed     []string `json:"fixed"`
 	// Missing and Errors are as those of Metric, in each set.
-	Missing PerSet `json:"missing"`
-	Errors  PerSet `json:"errors"`
+	Missing perSet `json:"missing"`
+	Errors  perSet `json:"errors"`
 }
 
 // PairErrors are the standard errors of a difference; see package stats.
-type PairErrors struct {
+type pairErrors struct {
 	Paired   *float64 `json:"paired"`
 	Unpaired *float64 `json:"unpaired"` // if the cases were others
 }
 
 // PValues are the probabilities of a difference as large, in either direction, if there
 // was none; see package stats.
-type PValues struct {
+type pValues struct {
 	// McNemarExact is nil where a case has several runs, cases share a cluster, or a score is
 	// neither 0 nor 1.
 	McNemarExact *float64 `json:"mcnemar_exact"`
@@ -69,28 +69,18 @@ type PValues struct {
 }
 
 // Best is the value that Holm corrects, or nil.
-func (p *PValues) Best() *float64 { return cmp.Or(p.McNemarExact, p.Permutation) }
+func (p *pValues) Best() *float64 { return cmp.Or(p.McNemarExact, p.Permutation) }
 
 // Discordant counts the cases that failed in one set and succeeded in the other.
-type Discordant struct {
+type discordant struct {
 	OnlyBase int `json:"only_base"`
 	OnlyNew  int `json:"only_new"`
 }
 
-// PerSet is a count in each set.
-type PerSet struct {
+// perSet is a count in each set.
+type perSet struct {
 	Base int `json:"base"`
 	New  int `json:"new"`
-}
-
-// Compare compares two results by their cases. What is random starts from the seed. The
-// error is for sets without a case in common, and for a case that is not in one cluster.
-func Compare(base, other *Result, seed uint64) (*Comparison, error) {
-	all, err := CompareAll(base, []*Result{other}, seed)
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
 }
 
 // CompareAll compares each of other results with the base, as [Compare] does, but for what
@@ -113,9 +103,9 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c := &Comparison{Metrics: map[string]Change{}}
 	c.Unreadable = append(append([]Unreadable{}, base.Unreadable...), other.Unreadable...)
 	slices.SortFunc(c.Unreadable, Unreadable.compare)
-	c.OnlyBase, c.OnlyNew = lacks(other, base), lacks(base, other)
+	c.OnlyBase, c.OnlyNew = missingCases(other, base), missingCases(base, other)
 	if len(c.OnlyBase) == len(base.Cases()) {
-		return nil, nothingInCommon(base, other)
+		return nil, noCommonCase(base, other)
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(append(base.metrics(), other.metrics()...))))
 	for _, metric := range names {
@@ -126,19 +116,19 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 		c.Metrics[metric] = change
 	}
 	var err error
-	if c.Resources, err = shifts(base, other); err != nil {
+	if c.Resources, err = resourceChanges(base, other); err != nil {
 		return nil, err
 	}
 	c.Tools, err = toolUse(base, other)
 	return c, err
 }
 
-func nothingInCommon(base, other *Result) error {
+func noCommonCase(base, other *Result) error {
 	return fmt.Errorf("none of %d and %d cases is in both sets: name the cases alike", len(base.Cases()), len(other.Cases()))
 }
 
 // lacks are the cases of a result that another lacks.
-func lacks(r, of *Result) []string {
+func missingCases(r, of *Result) []string {
 	have := r.names()
 	lacking := []string{}
 	for _, runs := range of.Cases() {
@@ -186,7 +176,7 @@ func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 		return c, err
 	}
 	c.measure(b.CaseMeans(), n.CaseMeans(), difference, seed)
-	return c, c.judge(b, n)
+	return c, c.evaluate(b, n)
 }
 
 // paired are the samples of the cases that both sets have, and their difference; nil if
@@ -221,7 +211,7 @@ func common(rows *[2][]stats.Row) {
 func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
 	c.Pairs = difference.Len()
 	c.Base, c.New, c.Difference = known(base.Mean(), nil), known(other.Mean(), nil), known(difference.Mean(), nil)
-	c.SE = PairErrors{known(se(difference.Cluster())), known(se(unpaired(base, other)))}
+	c.SE = pairErrors{known(se(difference.Cluster())), known(se(unpaired(base, other)))}
 	c.CI95 = known(ends(t(difference.Cluster())))
 	if flip, err := difference.SignFlip(stats.Resampling{Seed: seed}); err == nil {
 		c.P.Permutation = &flip.P
@@ -242,7 +232,7 @@ func unpaired(base, other *stats.Sample) (stats.Estimate, error) {
 
 // judge says which cases broke and which were fixed, if the scores are successes. Both
 // samples have the same cases.
-func (c *Change) judge(base, other *stats.Sample) error {
+func (c *Change) evaluate(base, other *stats.Sample) error {
 	if !binary(base) || !binary(other) {
 		return nil
 	}
@@ -258,7 +248,7 @@ func (c *Change) judge(base, other *stats.Sample) error {
 	}
 	slices.Sort(c.Regressed)
 	slices.Sort(c.Fixed)
-	c.Discordant = &Discordant{len(c.Regressed), len(c.Fixed)}
+	c.Discordant = &discordant{len(c.Regressed), len(c.Fixed)}
 	if base.Clusters() < base.Len() || other.Len() > c.Pairs {
 		return nil // McNemar's test takes runs for independent
 	}

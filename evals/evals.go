@@ -13,6 +13,7 @@ package evals
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -37,9 +38,20 @@ type Score struct {
 
 // Grading is what a model said that was asked to grade a run.
 type Grading struct {
-	Answers []string `json:"answers"` // as they were, in the order of asking
+	Responses []string `json:"responses"` // as they were, in the order of asking
 	// Usage is what the answers took. It is no part of what the run took.
 	Usage llm.Usage `json:"usage,omitzero"`
+}
+
+// UnmarshalJSON reads a grading. Version 1 of score files has the member answers.
+func (g *Grading) UnmarshalJSON(b []byte) error {
+	var v struct {
+		Responses, Answers []string
+		Usage              llm.Usage
+	}
+	err := json.Unmarshal(b, &v)
+	*g = Grading{append(v.Responses, v.Answers...), v.Usage}
+	return err
 }
 
 // Scorer scores a run. It may be called by several goroutines at once, and returns the
@@ -77,8 +89,8 @@ func (r *Row) scored(scores []Score) {
 	values, wrong := map[string]float64{}, map[string]string{}
 	explained, graded := map[string]string{}, map[string]Grading{}
 	for _, s := range scores {
-		metric := valid(s.Metric)
-		if s.Grading != nil && len(s.Grading.Answers) > 0 {
+		metric := validText(s.Metric)
+		if s.Grading != nil && len(s.Grading.Responses) > 0 {
 			graded[metric] = s.Grading.kept()
 		}
 		_, before := values[metric]
@@ -86,12 +98,12 @@ func (r *Row) scored(scores []Score) {
 		if err := s.wrong(before || failed); err != nil {
 			delete(values, metric)
 			delete(explained, metric)
-			wrong[metric] = kept(err.Error())
+			wrong[metric] = cloneText(err.Error())
 			continue
 		}
 		values[metric] = s.Value
 		if s.Explanation != "" {
-			explained[metric] = kept(s.Explanation)
+			explained[metric] = cloneText(s.Explanation)
 		}
 	}
 	r.Scores, r.Errors = NewByName(values), NewByName(wrong)
@@ -114,8 +126,8 @@ func (s *Score) wrong(again bool) error {
 // kept is a grading with texts of its own.
 func (g *Grading) kept() Grading {
 	own := Grading{Usage: g.Usage}
-	for _, text := range g.Answers {
-		own.Answers = append(own.Answers, kept(text))
+	for _, text := range g.Responses {
+		own.Responses = append(own.Responses, cloneText(text))
 	}
 	return own
 }

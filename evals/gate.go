@@ -29,17 +29,13 @@ type Gate struct {
 	Seed uint64
 }
 
-// InvariantMetric is the metric that is 1 for a run that broke no invariant. Less than that
-// fails a gate in any case.
-const InvariantMetric = "invariants"
-
 // Verdict is what a gate says. Its JSON is what `looptape eval gate --format json` prints.
 type GateResult struct {
 	// Passed says that there is no finding.
 	Passed bool `json:"passed"`
 	// Findings are why the runs failed, by kind, metric and case.
 	Findings []Finding               `json:"findings"`
-	Metrics  map[string]MetricResult `json:"metrics"` // those that the gate looked at
+	Metrics  map[string]metricResult `json:"metrics"` // those that the gate looked at
 	// Cases are those of the baseline and of the runs. NewCases are those that the baseline
 	// lacks, which count for nothing but as must-pass, invariants and errors.
 	Cases      []string     `json:"cases"`
@@ -49,7 +45,7 @@ type GateResult struct {
 
 // Judged is what changed of a metric's mean, of the cases that have it before and now. A
 // figure that the runs do not have is nil.
-type MetricResult struct {
+type metricResult struct {
 	Pairs      int      `json:"pairs"`
 	Base       *float64 `json:"base"`
 	New        *float64 `json:"new"`
@@ -98,18 +94,19 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	if !slices.Equal(base.Scorers, now.Scorers) {
 		return nil, fmt.Errorf("the baseline is of the scorers %q and the runs of %q: score them alike, or write the baseline anew with --update", base.Scorers, now.Scorers)
 	}
-	c, err := Compare(base.result(), now, g.Seed)
+	all, err := CompareAll(base.result(), []*Result{now}, g.Seed)
 	if err != nil {
 		return nil, err
 	}
+	c := all[0]
 	names := slices.Sorted(maps.Keys(c.Metrics))
 	for _, name := range slices.Concat(g.Metrics, g.Lower) {
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("there is no metric %q, only %q", name, names)
 		}
 	}
-	v := &GateResult{Findings: []Finding{}, Metrics: map[string]MetricResult{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
-	j := judging{g, c, v, base.marked(g.MustPass)}
+	v := &GateResult{Findings: []Finding{}, Metrics: map[string]metricResult{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
+	j := evaluation{g, c, v, base.marked(g.MustPass)}
 	if err := j.drops(names); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (v *GateResult) Markdown(w io.Writer) error {
 	text.WriteString("| metric | cases | baseline | now | difference | p |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
-		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", markdown.Plain(name), m.Pairs, digits("%.4f", m.Base), digits("%.4f", m.New), digits("%+.4f", m.Difference), digits("%.4f", m.Holm))
+		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", markdown.Plain(name), m.Pairs, formatValue("%.4f", m.Base), formatValue("%.4f", m.New), formatValue("%+.4f", m.Difference), formatValue("%.4f", m.Holm))
 	}
 	if !v.Passed {
 		text.WriteString("\n| what | metric | case | why |\n| --- | --- | --- | --- |\n")
@@ -66,7 +66,7 @@ func (v *GateResult) Markdown(w io.Writer) error {
 }
 
 // digits is a figure for people, if there is one.
-func digits(format string, x *float64) string {
+func formatValue(format string, x *float64) string {
 	if x == nil {
 		return "-"
 	}

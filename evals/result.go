@@ -40,14 +40,14 @@ func (u Unreadable) compare(o Unreadable) int {
 // Unread is the error of a recording as a part that could not be read. That of an importer
 // tells the line and the place apart.
 func Unread(file string, err error) Unreadable {
-	u := Unreadable{File: kept(file), Error: err.Error()}
+	u := Unreadable{File: cloneText(file), Error: err.Error()}
 	if e, ok := errors.AsType[*importer.Error](err); ok {
 		u.Line, u.Error = e.Line, e.Err.Error()
 		if e.Path != "" {
 			u.Error = e.Path + ": " + u.Error
 		}
 	}
-	u.Error = kept(u.Error)
+	u.Error = cloneText(u.Error)
 	return u
 }
 
@@ -75,14 +75,14 @@ func Merge(parts ...*Result) (*Result, error) {
 	slices.SortFunc(whole.Rows, func(a, b Row) int { return a.compare(&b) })
 	slices.SortFunc(whole.Unreadable, Unreadable.compare)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
-	if err := cmp.Or(twice(whole.Rows), copied(whole.Rows)); err != nil {
+	if err := cmp.Or(findDuplicate(whole.Rows), findCopies(whole.Rows)); err != nil {
 		return nil, err
 	}
 	return whole, nil
 }
 
 // twice is the error for a run that is there twice.
-func twice(rows []Row) error {
+func findDuplicate(rows []Row) error {
 	for i := 1; i < len(rows); i++ {
 		a, b := &rows[i-1], &rows[i]
 		switch {
@@ -97,7 +97,7 @@ func twice(rows []Row) error {
 }
 
 // copied is the error for two files with the same runs, none of which tells its epoch.
-func copied(rows []Row) error {
+func findCopies(rows []Row) error {
 	digests := map[string][]string{}
 	for _, r := range rows {
 		if r.Digest != "" {

@@ -29,11 +29,11 @@ func TestMergeIsTheWhole(t *testing.T) {
 		var parts []*evals.Result
 		for len(order) > 0 {
 			n := rapid.IntRange(1, len(order)).Draw(t, "files of a part")
-			part := score(t, order[:n]...)
+			inputResult := score(t, order[:n]...)
 			if rapid.Bool().Draw(t, "through a file") {
-				part = reread(t, part)
+				inputResult = reread(t, inputResult)
 			}
-			parts, order = append(parts, part), order[n:]
+			parts, order = append(parts, inputResult), order[n:]
 		}
 		merged, err := evals.Merge(parts...)
 		if err != nil {
@@ -98,7 +98,7 @@ func TestEpochsGoByContent(t *testing.T) {
 
 // A run that is given twice is never counted twice: the error names both places.
 func TestTwice(t *testing.T) {
-	part := func(name string, words string) evals.Input {
+	inputResult := func(name string, words string) evals.Input {
 		return file(name, written(t, score(t, file("f", runs(words)))))
 	}
 	for name, c := range map[string]struct {
@@ -122,11 +122,11 @@ func TestTwice(t *testing.T) {
 			[]string{"g has the same runs as f, and they tell no epoch; give each file once"},
 		},
 		"parts that overlap": {
-			[]evals.Input{part("p", "a/0=1 b/0=0"), part("q", "c/0=1 b/0=0")},
+			[]evals.Input{inputResult("p", "a/0=1 b/0=0"), inputResult("q", "c/0=1 b/0=0")},
 			[]string{`case "b", epoch 0: f:2 (run-2, in the part p) and f:2 (run-2, in the part q)`},
 		},
 		"a part and its file": {
-			[]evals.Input{file("f", runs("a=1")), part("p", "a=1")},
+			[]evals.Input{file("f", runs("a=1")), inputResult("p", "a=1")},
 			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1, in the part p)"},
 		},
 	} {

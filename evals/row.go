@@ -70,7 +70,7 @@ type Row struct {
 
 // CaseOf is the case of a run, as its row has it.
 func CaseOf(run *importer.Run) string {
-	return kept(cmp.Or(run.Case, shortened(asked(run)), run.Name))
+	return cloneText(cmp.Or(run.Case, shorten(firstPrompt(run)), run.Name))
 }
 
 // rowOf is the row of a run, without scores. What other rows have, too, may share memory
@@ -79,7 +79,7 @@ func rowOf(file string, run *importer.Run) Row {
 	spent, said := run.Resources(), facts.Read(run)
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
-		Cluster: valid(run.Cluster), Run: kept(run.Name), File: valid(file), Line: run.Line,
+		Cluster: validText(run.Cluster), Run: cloneText(run.Name), File: validText(file), Line: run.Line,
 		Usage: spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
 		Steps: said.Steps, Calls: callsOf(said.Calls),
 	}
@@ -91,15 +91,15 @@ func rowOf(file string, run *importer.Run) Row {
 
 // valid is a text as a file of JSON can have it: what is not UTF-8 would be another text
 // when it is read again.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // kept is a valid text of its own.
-func kept(text string) string { return strings.Clone(valid(text)) }
+func cloneText(text string) string { return strings.Clone(validText(text)) }
 
 // texts are those that many rows have, one of each.
-type texts map[string]string
+type interner map[string]string
 
-func (t texts) one(text *string) {
+func (t interner) one(text *string) {
 	own, ok := t[*text]
 	if !ok {
 		own = strings.Clone(*text)
@@ -109,7 +109,7 @@ func (t texts) one(text *string) {
 }
 
 // share has a row take from texts what other rows have, too.
-func (t texts) share(r *Row) {
+func (t interner) share(r *Row) {
 	t.one(&r.File)
 	t.one(&r.Cluster)
 	r.Scores.share(t)
@@ -120,15 +120,15 @@ func (t texts) share(r *Row) {
 }
 
 // abridge leaves out texts that no figure is made of.
-func (r *Row) abridge() {
+func (r *Row) removeTexts() {
 	r.Explanations = nil
 	for i := range r.Gradings {
-		r.Gradings[i].Value.Answers = nil
+		r.Gradings[i].Value.Responses = nil
 	}
 }
 
 // asked is the text of the first message of the user.
-func asked(run *importer.Run) string {
+func firstPrompt(run *importer.Run) string {
 	messages := run.Messages
 	for _, ev := range run.Events {
 		if req, ok := ev.Body.(trace.ModelRequest); ok {
@@ -145,7 +145,7 @@ func asked(run *importer.Run) string {
 }
 
 // shortened is a text, or if it is a long one, its beginning and its digest.
-func shortened(text string) string {
+func shorten(text string) string {
 	const most = 200 // bytes
 	if len(text) <= most {
 		return text

@@ -199,7 +199,7 @@ func TestRowsOfAnyShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"format":"looptape-eval","version":1,"scorers":["recorded","rows case=/q epoch=/n cluster=/doc prompt=/text want=/right answer=/said score done=/n score fine=/ok"],"runs":1,"unreadable":0}
+	const want = `{"format":"looptape-eval","version":2,"scorers":["recorded","rows case=/q epoch=/n cluster=/doc prompt=/text want=/right answer=/said score done=/n score fine=/ok"],"runs":1,"unreadable":0}
 {"run":{"case":"x","epoch":3,"cluster":"d","run":"run-1","file":"f.csv","line":2,"scores":{"done":3,"fine":1},"steps":1}}
 `
 	if diff := cmp.Diff(want, written(t, r)); diff != "" {

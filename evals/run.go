@@ -8,7 +8,7 @@ import (
 )
 
 // Test is what Run needs of a *testing.T, which is one.
-type Test[T any] interface {
+type testingT[T any] interface {
 	Helper()
 	Context() context.Context
 	Error(args ...any)
@@ -21,9 +21,9 @@ type Test[T any] interface {
 // case, which fails by each finding about it. What is found of a metric as a whole, and what
 // cannot be read, fails t itself. The folder is that of the suite file, such as
 // os.DirFS("testdata"); its patterns match files there, not folders.
-func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
+func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	t.Helper()
-	v, err := s.judge(t.Context(), folder)
+	v, err := s.evaluate(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
 }
 
 // judge is the verdict on the runs of a suite.
-func (s *Suite) judge(ctx context.Context, folder fs.FS) (*GateResult, error) {
+func (s *Suite) evaluate(ctx context.Context, folder fs.FS) (*GateResult, error) {
 	if s.Baseline == "" {
 		return nil, errors.New("the suite has no baseline: name one, and write it with looptape eval gate --update")
 	}

@@ -29,17 +29,22 @@ func TestRun(t *testing.T) {
 }
 
 // told is a test that fails by a list of what it was told, and by those of its subtests.
-type told struct {
+type describePointers struct {
 	name  string
 	lines *[]string
 }
 
-func (t told) Helper()                            {}
-func (t told) Context() context.Context           { return context.Background() }
-func (t told) Error(args ...any)                  { *t.lines = append(*t.lines, t.name+": "+fmt.Sprint(args...)) }
-func (t told) Errorf(format string, args ...any)  { t.Error(fmt.Sprintf(format, args...)) }
-func (t told) Fatal(args ...any)                  { t.Error(args...); runtime.Goexit() }
-func (t told) Run(name string, f func(told)) bool { f(told{t.name + "/" + name, t.lines}); return true }
+func (t describePointers) Helper()                  {}
+func (t describePointers) Context() context.Context { return context.Background() }
+func (t describePointers) Error(args ...any) {
+	*t.lines = append(*t.lines, t.name+": "+fmt.Sprint(args...))
+}
+func (t describePointers) Errorf(format string, args ...any) { t.Error(fmt.Sprintf(format, args...)) }
+func (t describePointers) Fatal(args ...any)                 { t.Error(args...); runtime.Goexit() }
+func (t describePointers) Run(name string, f func(describePointers)) bool {
+	f(describePointers{t.name + "/" + name, t.lines})
+	return true
+}
 
 // What fails a gate fails the tests, too: that of the case, where it is about one.
 func TestRunFails(t *testing.T) {
@@ -63,7 +68,7 @@ func TestRunFails(t *testing.T) {
 			done := make(chan bool)
 			go func() { // which Fatal ends
 				defer close(done)
-				evals.Run(told{"T", &lines}, c.suite, c.in)
+				evals.Run(describePointers{"T", &lines}, c.suite, c.in)
 			}()
 			<-done
 			for i := range lines {

@@ -61,21 +61,21 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	if len(scorers) == 0 {
 		scorers = []Scoring{{"recorded", ScorerFunc(Recorded)}}
 	}
-	parts := make([]*part, len(inputs))
+	parts := make([]*inputResult, len(inputs))
 	helpers := make(chan struct{}, runtime.GOMAXPROCS(0))
 	each(len(inputs), func(i int) {
-		parts[i] = newPart(scorers, o, helpers)
+		parts[i] = newInputResult(scorers, o, helpers)
 		parts[i].input(ctx, &inputs[i], o.Journal)
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scoring stopped: %w", err)
 	}
-	if err := o.Journal.failed(); err != nil {
+	if err := o.Journal.err(); err != nil {
 		return nil, err
 	}
 	results := make([]*Result, len(parts))
 	for i, p := range parts {
-		if p.passed && o.Skipped != nil {
+		if p.skipped && o.Skipped != nil {
 			o.Skipped(inputs[i].Name)
 		}
 		results[i] = &p.Result

@@ -35,9 +35,9 @@ func sizeOfMessages(list []llm.Message) (n int) {
 }
 
 func sizeOfParts(list []llm.Part) (n int) {
-	const part = 128
+	const inputResult = 128
 	for _, p := range list {
-		n += part
+		n += inputResult
 		switch p := p.(type) {
 		case llm.Text:
 			n += len(p.Text)

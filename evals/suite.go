@@ -12,12 +12,6 @@ import (
 	"github.com/looptape/looptape/fake"
 )
 
-// SuiteVersion is the version of the suite file that this package reads.
-const SuiteVersion = 1
-
-// DefaultDrop is the least drop that counts for a suite that does not say it.
-const DefaultDrop = 0.02
-
 // Suite is what a suite file says: where runs are, how they are scored, and what they are
 // held against.
 type Suite struct {
@@ -32,12 +26,7 @@ type Suite struct {
 	Gate     Gate
 }
 
-// Registry makes a scorer by the name of its kind. Its scores have the name of the metric,
-// or where that is empty that of the kind. It is Parse of package evals/scorers, or a
-// function that makes scorers of one's own, too.
-type Registry func(kind, metric string, settings json.RawMessage) (Scorer, error)
-
-//go:embed schema/suite-v1.schema.json
+//go:embed schema/suite-v2.schema.json
 var suiteSchema []byte
 
 // SuiteSchema returns the JSON Schema (draft 2020-12) of a suite file. The caller owns what
@@ -52,7 +41,7 @@ func IsSuite(head []byte) bool { return isSuite.Match(head) }
 
 // ParseSuite reads a suite file, which is YAML as [SuiteSchema] says. The name is for errors.
 // All errors are returned together, each a *fake.SyntaxError with line and column.
-func ParseSuite(name string, src []byte, scorers Registry) (*Suite, error) {
+func ParseSuite(name string, src []byte, scorers func(kind, metric string, settings json.RawMessage) (Scorer, error)) (*Suite, error) {
 	options, err := fake.ParseOptions(name, src)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,9 @@ import (
 // suiteReader reads what stands in a suite file, and collects what is wrong with it.
 type suiteReader struct {
 	file    string
-	scorers Registry
+	scorers func(kind, metric string, settings json.RawMessage) (Scorer, error)
 	s       *Suite
+	version int
 	errs    []error
 	// names and gate are where these stand.
 	names, gate fake.Pos
@@ -28,17 +29,19 @@ type suiteReader struct {
 // setters read the values of keys.
 type setters map[string]func(fake.Value)
 
-func (r *suiteReader) errorf(at fake.Pos, format string, args ...any) {
-	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)})
+func (r *suiteReader) errorf(runFinding fake.Pos, format string, args ...any) {
+	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: runFinding.Line, Col: runFinding.Col, Msg: fmt.Sprintf(format, args...)})
 }
 
 // top are the keys of the file.
 func (r *suiteReader) top() setters {
 	return setters{
 		"suite": func(v fake.Value) {
-			if v.Kind != fake.Number || v.Text != strconv.Itoa(SuiteVersion) {
-				r.errorf(v.Pos, "this reads version %d of the format, found %s", SuiteVersion, strconv.Quote(v.Text))
+			version, err := strconv.Atoi(v.Text)
+			if v.Kind != fake.Number || err != nil || version < 1 || version > SuiteVersion {
+				r.errorf(v.Pos, "unknown version %q of the format: want 1 to %d", v.Text, SuiteVersion)
 			}
+			r.version = version
 		},
 		"runs": r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
 		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
@@ -56,17 +59,21 @@ func (r *suiteReader) top() setters {
 func (r *suiteReader) rows() setters {
 	m := &importer.Mapping{Scores: map[string]string{}}
 	r.s.Rows = m
+	expected := "expected"
+	if r.version == 1 {
+		expected = "want"
+	}
 	return setters{
 		"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster),
-		"prompt": r.pointer(&m.Prompt), "want": r.pointer(&m.Expected), "answer": r.pointer(&m.Answer),
+		"prompt": r.pointer(&m.Prompt), expected: r.pointer(&m.Expected), "answer": r.pointer(&m.Answer),
 		"scores": func(v fake.Value) {
 			if v.Kind != fake.Map {
 				r.errorf(v.Pos, "expected pointers by the name of a score, found %v", v.Kind)
 			}
 			for _, o := range v.Fields {
-				var at string
-				r.pointer(&at)(o.Value)
-				m.Scores[o.Name] = at
+				var runFinding string
+				r.pointer(&runFinding)(o.Value)
+				m.Scores[o.Name] = runFinding
 			}
 		},
 	}
@@ -92,14 +99,14 @@ func (r *suiteReader) gateKeys() setters {
 func (r *suiteReader) scorer(v fake.Value) {
 	var kind, metric string
 	var settings json.RawMessage
-	at := v.Pos
+	runFinding := v.Pos
 	if v.Kind == fake.Text {
 		kind = v.Text
 	} else {
 		r.object(v, "a scorer", setters{
 			"kind":     r.text(func(text string) { kind = text }),
 			"metric":   r.text(func(text string) { metric = text }),
-			"settings": func(v fake.Value) { settings, at = settingsOf(v), v.Pos },
+			"settings": func(v fake.Value) { settings, runFinding = settingsOf(v), v.Pos },
 		})
 	}
 	switch {
@@ -111,7 +118,7 @@ func (r *suiteReader) scorer(v fake.Value) {
 	default:
 		s, err := r.scorers(kind, metric, settings)
 		if err != nil {
-			r.errorf(at, "%v", err)
+			r.errorf(runFinding, "%v", err)
 		}
 		r.s.Scorers = append(r.s.Scorers, Scoring{scoringName(kind, metric, settings), s})
 	}
@@ -126,23 +133,23 @@ func scoringName(kind, metric string, settings json.RawMessage) string {
 }
 
 // settingsOf is a value as JSON.
-func settingsOf(v fake.Value) json.RawMessage { return oneLine(plainValue(v)) }
+func settingsOf(v fake.Value) json.RawMessage { return oneLine(jsonValue(v)) }
 
 // plainValue is a value as package json writes it.
-func plainValue(v fake.Value) any {
+func jsonValue(v fake.Value) any {
 	switch v.Kind {
 	case fake.Number, fake.Bool:
 		return json.RawMessage(v.Text)
 	case fake.List:
 		list := []any{}
 		for _, item := range v.Items {
-			list = append(list, plainValue(item))
+			list = append(list, jsonValue(item))
 		}
 		return list
 	case fake.Map:
 		members := map[string]any{}
 		for _, o := range v.Fields {
-			members[o.Name] = plainValue(o.Value)
+			members[o.Name] = jsonValue(o.Value)
 		}
 		return members
 	case fake.Null:

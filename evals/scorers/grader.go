@@ -97,7 +97,7 @@ func (a *asker) answer(ctx context.Context, question string, to *evals.Grading) 
 	if err != nil {
 		return fmt.Errorf("the grader gave no answer: %w", err)
 	}
-	to.Answers = append(to.Answers, turn.Text())
+	to.Responses = append(to.Responses, turn.Text())
 	if turn.FinishReason == llm.FinishLength {
 		return errors.New("the grader's answer is cut off; let max_tokens be more")
 	}

@@ -143,11 +143,11 @@ func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.R
 	var first [2]float64
 	var words []string
 	for i, texts := range [2][2]string{{old, now}, {now, old}} {
-		finalAnswer, err := a.ask(ctx, s.question(run, texts), 1)
-		both.Answers, both.Usage = append(both.Answers, finalAnswer.Answers...), both.Usage.Add(finalAnswer.Usage)
+		grading, err := a.ask(ctx, s.question(run, texts), 1)
+		both.Responses, both.Usage = append(both.Responses, grading.Responses...), both.Usage.Add(grading.Usage)
 		var g grade
 		if err == nil {
-			g, err = readGrade(finalAnswer.Answers[0])
+			g, err = readGrade(grading.Responses[0])
 		}
 		if err == nil {
 			first[i], err = prefersFirst(g.text)

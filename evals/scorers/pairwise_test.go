@@ -37,7 +37,7 @@ func TestPairwise(t *testing.T) {
 		s := pairwiseSettings{Grader: Grader{LLM: j}, Criteria: "better", Base: []*importer.Run{sideRun("a", 0, "old")}}
 		got := gradeRun(t, s, sideRun("a", 0, "new"))
 		wantPrefix(t, c.first+" "+c.second, describeScores(got), c.want)
-		want := evals.Grading{Answers: j.answers[:len(j.asked)], Usage: llm.Usage{InputTokens: int64(10 * len(j.asked)), OutputTokens: int64(len(j.asked))}}
+		want := evals.Grading{Responses: j.answers[:len(j.asked)], Usage: llm.Usage{InputTokens: int64(10 * len(j.asked)), OutputTokens: int64(len(j.asked))}}
 		if diff := cmp.Diff(want, *got[0].Grading); diff != "" {
 			t.Errorf("what was kept (-want +got):\n%s", diff)
 		}

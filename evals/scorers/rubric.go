@@ -70,10 +70,10 @@ func (s rubricSettings) scorer() (scoreFunc, error) {
 		if err != nil {
 			return []evals.Score{{Err: err}}
 		}
-		finalAnswer, err := a.ask(ctx, question, max(1, s.Samples))
-		score := evals.Score{Grading: &finalAnswer, Err: err}
+		grading, err := a.ask(ctx, question, max(1, s.Samples))
+		score := evals.Score{Grading: &grading, Err: err}
 		if err == nil {
-			score.Value, score.Explanation, score.Err = s.score(finalAnswer.Answers)
+			score.Value, score.Explanation, score.Err = s.score(grading.Responses)
 		}
 		return []evals.Score{score}
 	}, nil

@@ -137,7 +137,7 @@ func TestRubricSamples(t *testing.T) {
 		if strings.HasSuffix(c.grades, "!") {
 			read--
 		}
-		want := evals.Grading{Answers: j.answers[:read], Usage: llm.Usage{InputTokens: int64(10 * read), OutputTokens: int64(read)}}
+		want := evals.Grading{Responses: j.answers[:read], Usage: llm.Usage{InputTokens: int64(10 * read), OutputTokens: int64(read)}}
 		if diff := cmp.Diff(want, *got[0].Grading); diff != "" {
 			t.Errorf("%s: what was kept (-want +got):\n%s", c.grades, diff)
 		}

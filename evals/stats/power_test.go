@@ -52,8 +52,7 @@ func TestCasesNeededMany(t *testing.T) {
 	near(t, "a tenth of a point", float64(must(stats.CasesNeeded(0.001, 0.1, stats.Test{}))(t)), 784890.0, 1e-5)
 }
 
-// TestPowerIsFound tests drawn samples of cases that differ by what the plan says: as
-// many as it says find it.
+// TestPowerIsFound tests drawn samples with a planned difference: the planned share finds it.
 func TestPowerIsFound(t *testing.T) {
 	const cases = 8
 	plan := stats.Test{Alpha: 0.1, Power: 0.7}

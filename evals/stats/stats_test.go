@@ -81,7 +81,7 @@ func TestCaseMeans(t *testing.T) {
 // TestOrder hands in the same rows in two orders: no value may differ by a bit.
 func TestOrder(t *testing.T) {
 	for _, c := range []struct {
-		value   *rapid.Generator[float64]
+		value      *rapid.Generator[float64]
 		statistics func(tb, []stats.Row) []uint64
 	}{{value(), statistics}, {rapid.SampledFrom([]float64{0, 1}), rates}} {
 		rapid.Check(t, func(t *rapid.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-const partText = `{"format":"looptape-eval","version":1,"scorers":["recorded"],"runs":2,"unreadable":1}
+const partText = `{"format":"looptape-eval","version":2,"scorers":["recorded"],"runs":2,"unreadable":1}
 {"run":{"case":"a","epoch":0,"run":"run-1","file":"f","line":1,"scores":{"score":1}}}
 {"run":{"case":"b","epoch":2,"run":"run-2","file":"f","line":2,"scores":{},"errors":{"score":"no answer"}}}
 {"unreadable":{"file":"f","line":3,"error":"messages[0]: expected an object"}}
@@ -117,8 +117,8 @@ func TestPartBroken(t *testing.T) {
 		"nothing":               {"", "part: it is empty"},
 		"a recording":           {runs("a/0=1"), "part:1: it is no result of looptape eval score -o"},
 		"words":                 {"hello\n", "part:1: it is no result"},
-		"a newer version":       {strings.Replace(partText, `"version":1`, `"version":2`, 1), "part:1: version 2: this version of looptape reads 1"},
-		"no version":            {strings.Replace(partText, `"version":1`, `"version":0`, 1), "part:1: version 0"},
+		"a newer version":       {strings.Replace(partText, `"version":2`, `"version":3`, 1), "part:1: version 3: this version of looptape reads 1 to 2"},
+		"no version":            {strings.Replace(partText, `"version":2`, `"version":0`, 1), "part:1: version 0"},
 		"a run is gone":         {lines[0] + lines[1] + lines[3], "part: it has 1 of 2 runs and 1 of 1 unreadable parts"},
 		"a run too many":        {lines[0] + lines[1] + lines[1] + lines[2] + lines[3], "part: it has 3 of 2 runs"},
 		"an error is gone":      {lines[0] + lines[1] + lines[2], "part: it has 2 of 2 runs and 0 of 1 unreadable parts"},

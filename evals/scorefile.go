@@ -15,15 +15,20 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// The file of a result: JSON Lines, first a [Header], then a line a row, then a line for
-// each part that could not be read.
+// Formats and defaults. A score file is JSON Lines: a header, then one line per run, then one line
+// per unreadable record. A baseline is a JSON object with one case per line, for review as a diff.
 const (
-	Format  = "looptape-eval"
-	Version = 1
+	Format          = "looptape-eval"
+	Version         = 2
+	BaselineFormat  = "looptape-baseline"
+	BaselineVersion = 1
+	SuiteVersion    = 2
+	DefaultDrop     = 0.02         // smallest drop that counts for a suite without gate.drop
+	InvariantMetric = "invariants" // metric that is 1 for a run without violations; less fails any gate
 )
 
 // Header is the first line of a result's file.
-type Header struct {
+type header struct {
 	Format     string   `json:"format"`
 	Version    int      `json:"version"`
 	Scorers    []string `json:"scorers"`
@@ -42,7 +47,7 @@ func (r *Result) Write(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(Header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)}); err != nil {
+	if err := enc.Encode(header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)}); err != nil {
 		return err
 	}
 	for i := range r.Rows {
@@ -63,7 +68,7 @@ var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)
 
 // begins reports whether a file, which may be compressed, is that of a result, by its
 // first bytes. What is wrong with another one its reader tells.
-func begins(head []byte) bool {
+func isScoreFile(head []byte) bool {
 	plain, err := importer.Decompress(bytes.NewReader(head))
 	if err != nil {
 		return false
@@ -86,8 +91,8 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxLine)
-	var head Header
-	res, shared := &Result{}, texts{}
+	var head header
+	res, shared := &Result{}, interner{}
 	n := 0
 	for lines.Scan() {
 		n++
@@ -110,7 +115,7 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 }
 
 // read takes the n-th line, which shares texts with others.
-func (r *Result) read(text []byte, n int, head *Header, shared texts) error {
+func (r *Result) read(text []byte, n int, head *header, shared interner) error {
 	if n == 1 {
 		err := head.read(text)
 		r.Scorers = head.Scorers
@@ -133,12 +138,12 @@ func (r *Result) read(text []byte, n int, head *Header, shared texts) error {
 }
 
 // read takes the first line.
-func (h *Header) read(text []byte) error {
+func (h *header) read(text []byte) error {
 	if err := json.Unmarshal(text, h); err != nil || h.Format != Format {
 		return errors.New("it is no result of looptape eval score -o, which begins with the format " + Format)
 	}
-	if h.Version != Version {
-		return fmt.Errorf("version %d: this version of looptape reads %d; score the recordings again", h.Version, Version)
+	if h.Version < 1 || h.Version > Version {
+		return fmt.Errorf("version %d: this version of looptape reads 1 to %d: score the recordings again", h.Version, Version)
 	}
 	return nil
 }

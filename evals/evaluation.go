@@ -11,7 +11,7 @@ import (
 )
 
 // judging is a verdict in the making.
-type judging struct {
+type evaluation struct {
 	*Gate
 
 	change *Comparison
@@ -20,20 +20,20 @@ type judging struct {
 }
 
 // looksAt reports whether the gate looks at a metric.
-func (j *judging) looksAt(metric string) bool {
+func (j *evaluation) includes(metric string) bool {
 	return len(j.Metrics) == 0 || slices.Contains(j.Metrics, metric)
 }
 
 // drops judges the means of the metrics of these names that the gate looks at.
-func (j *judging) drops(names []string) error {
+func (j *evaluation) drops(names []string) error {
 	var tested []string
 	var p []float64
 	for _, name := range names {
-		if !j.looksAt(name) {
+		if !j.includes(name) {
 			continue
 		}
 		c := j.change.Metrics[name]
-		m := MetricResult{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.worse(name, &c), Missing: c.Missing.New}
+		m := metricResult{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.declineProbability(name, &c), Missing: c.Missing.New}
 		j.v.Metrics[name] = m
 		if m.P != nil {
 			tested, p = append(tested, name), append(p, *m.P)
@@ -50,7 +50,7 @@ func (j *judging) drops(names []string) error {
 }
 
 // fall is by how much a metric got worse.
-func (j *judging) fall(metric string, difference float64) float64 {
+func (j *evaluation) decline(metric string, difference float64) float64 {
 	if slices.Contains(j.Lower, metric) {
 		return difference
 	}
@@ -58,22 +58,22 @@ func (j *judging) fall(metric string, difference float64) float64 {
 }
 
 // worse is the probability of a change for the worse as large.
-func (j *judging) worse(metric string, c *Change) *float64 {
+func (j *evaluation) declineProbability(metric string, c *Change) *float64 {
 	p := c.P.Best()
 	if p == nil {
 		return nil
 	}
 	one := 1.0
-	if j.fall(metric, *c.Difference) > 0 {
+	if j.decline(metric, *c.Difference) > 0 {
 		one = *p / 2
 	}
 	return &one
 }
 
 // drop notes a drop that is large enough and significant.
-func (j *judging) drop(metric string, m *MetricResult) {
+func (j *evaluation) drop(metric string, m *metricResult) {
 	const usual, rounding = 0.05, 1e-9
-	fall := j.fall(metric, *m.Difference)
+	fall := j.decline(metric, *m.Difference)
 	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // which is 1 where nothing fell
 		return
 	}
@@ -82,7 +82,7 @@ func (j *judging) drop(metric string, m *MetricResult) {
 }
 
 // cases judges each case.
-func (j *judging) cases(base *Baseline, now *Result) {
+func (j *evaluation) cases(base *Baseline, now *Result) {
 	runs, had := map[string][]Row{}, map[string]map[string][]float64{}
 	for _, rows := range now.Cases() {
 		runs[rows[0].Case] = rows
@@ -98,7 +98,7 @@ func (j *judging) cases(base *Baseline, now *Result) {
 			j.found(Finding{Kind: KindMissing, Case: name, Message: "no run of the case is there"})
 			continue
 		}
-		j.lost(had[name], rows)
+		j.missing(had[name], rows)
 		for metric := range j.v.Metrics {
 			j.runs(metric, rows)
 		}
@@ -108,48 +108,48 @@ func (j *judging) cases(base *Baseline, now *Result) {
 	}
 }
 
-func (j *judging) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
+func (j *evaluation) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
 
 // lost notes the metrics of which a case has fewer scores than it had, since a run has none.
 // That there are fewer runs is no finding.
-func (j *judging) lost(had map[string][]float64, runs []Row) {
+func (j *evaluation) missing(had map[string][]float64, runs []Row) {
 	for metric, before := range had {
 		without := slices.DeleteFunc(slices.Clone(runs), func(r Row) bool {
 			return r.Scores.Has(metric) || r.Errors.Has(metric) // which is told
 		})
-		if !j.looksAt(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
+		if !j.includes(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
 			continue
 		}
-		f := at(&without[0], KindMissing, metric)
+		f := runFinding(&without[0], KindMissing, metric)
 		f.Message = fmt.Sprintf("%d of %d runs of the case have no score any more, the first %s", len(without), len(runs), without[0].Run)
 		j.found(f)
 	}
 }
 
 // at is a finding about a run.
-func at(r *Row, kind Kind, metric string) Finding {
+func runFinding(r *Row, kind Kind, metric string) Finding {
 	return Finding{Kind: kind, Metric: metric, Case: r.Case, File: r.File, Line: r.Line}
 }
 
 // runs notes the first run of a case that broke an invariant, and the first that could not
 // be scored.
-func (j *judging) runs(metric string, runs []Row) {
+func (j *evaluation) runs(metric string, runs []Row) {
 	broke := slices.IndexFunc(runs, func(r Row) bool { return metric == InvariantMetric && failed(&r, metric) })
 	if broke >= 0 {
-		f := at(&runs[broke], KindInvariant, metric)
-		f.Message = fmt.Sprintf("the run %s broke an invariant%s", runs[broke].Run, why(&runs[broke], metric))
+		f := runFinding(&runs[broke], KindInvariant, metric)
+		f.Message = fmt.Sprintf("the run %s broke an invariant%s", runs[broke].Run, explain(&runs[broke], metric))
 		j.found(f)
 	}
 	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors.Has(metric) })
 	if wrong >= 0 {
-		f := at(&runs[wrong], KindError, metric)
+		f := runFinding(&runs[wrong], KindError, metric)
 		f.Message = runs[wrong].Errors.Of(metric)
 		j.found(f)
 	}
 }
 
 // why is what explains a score, on the line of a finding; "" if nothing does.
-func why(r *Row, metric string) string {
+func explain(r *Row, metric string) string {
 	const most = 200 // characters
 	text := strings.Join(strings.Fields(r.Explanations.Of(metric)), " ")
 	if text == "" {
@@ -170,7 +170,7 @@ func failed(r *Row, metric string) bool {
 // mustPass notes the first run of a case that did not succeed, by each metric that is about
 // success: one whose scores are all 0 or 1, and of which more is better. It notes the first
 // run that none of them tells about.
-func (j *judging) mustPass(runs []Row) {
+func (j *evaluation) mustPass(runs []Row) {
 	judged := make([]bool, len(runs))
 	for metric := range j.v.Metrics {
 		if j.change.Metrics[metric].Discordant == nil || slices.Contains(j.Lower, metric) {
@@ -180,13 +180,13 @@ func (j *judging) mustPass(runs []Row) {
 			judged[i] = judged[i] || r.Scores.Has(metric)
 		}
 		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
-			f := at(&runs[n], KindMustPass, metric)
-			f.Message = fmt.Sprintf("the run %s failed%s", runs[n].Run, why(&runs[n], metric))
+			f := runFinding(&runs[n], KindMustPass, metric)
+			f.Message = fmt.Sprintf("the run %s failed%s", runs[n].Run, explain(&runs[n], metric))
 			j.found(f)
 		}
 	}
 	if n := slices.Index(judged, false); n >= 0 {
-		f := at(&runs[n], KindMustPass, "")
+		f := runFinding(&runs[n], KindMustPass, "")
 		f.Message = fmt.Sprintf("no score says whether the run %s passed", runs[n].Run)
 		j.found(f)
 	}

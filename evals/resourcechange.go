@@ -20,17 +20,17 @@ type ResourceChange struct {
 
 // ToolUse is what changed in the calls of a tool: how many there are in a run, and how many
 // failed in all runs of the cases.
-type ToolUse struct {
+type toolChange struct {
 	ResourceChange
 
-	Failed PerSet `json:"failed"`
+	Failed perSet `json:"failed"`
 }
 
 // shifts is what changed by each measure of which either set has something.
-func shifts(base, other *Result) (map[string]ResourceChange, error) {
+func resourceChanges(base, other *Result) (map[string]ResourceChange, error) {
 	by := map[string]ResourceChange{}
 	for _, m := range Measures() {
-		s, err := shiftOf(base, other, m.Of)
+		s, err := resourceChangeOf(base, other, m.Of)
 		if err != nil {
 			return nil, err
 		}
@@ -42,15 +42,15 @@ func shifts(base, other *Result) (map[string]ResourceChange, error) {
 }
 
 // toolUse is what changed in the calls of each tool that the cases of both sets call.
-func toolUse(base, other *Result) (map[string]ToolUse, error) {
-	by := map[string]ToolUse{}
+func toolUse(base, other *Result) (map[string]toolChange, error) {
+	by := map[string]toolChange{}
 	for _, name := range toolsOf(base, other) {
-		s, err := shiftOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 })
+		s, err := resourceChangeOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 })
 		if err != nil {
 			return nil, err
 		}
 		if s.Base != 0 || s.New != 0 {
-			by[name] = ToolUse{s, PerSet{failures(base, other, name), failures(other, base, name)}}
+			by[name] = toolChange{s, perSet{failedCalls(base, other, name), failedCalls(other, base, name)}}
 		}
 	}
 	return by, nil
@@ -74,7 +74,7 @@ func toolsOf(sets ...*Result) []string {
 }
 
 // failures counts the calls of a tool that failed, in the cases that another set has, too.
-func failures(of, with *Result, tool string) (n int) {
+func failedCalls(of, with *Result, tool string) (n int) {
 	both := with.names()
 	for i := range of.Rows {
 		if both[of.Rows[i].Case] {
@@ -86,7 +86,7 @@ func failures(of, with *Result, tool string) (n int) {
 
 // shiftOf is what changed of what a function tells of runs. It is all 0 where no case tells
 // it in both sets.
-func shiftOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChange, err error) {
+func resourceChangeOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChange, err error) {
 	rows := [2][]stats.Row{base.values(of), other.values(of)}
 	b, n, difference, err := paired(&rows)
 	if difference == nil {

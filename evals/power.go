@@ -11,8 +11,8 @@ import (
 // many cases as there are find. Its JSON is what `looptape eval power --format json`
 // prints.
 type PowerReport struct {
-	Difference float64         `json:"difference"`
-	Metrics    map[string]Need `json:"metrics"`
+	Difference float64                 `json:"difference"`
+	Metrics    map[string]requirements `json:"metrics"`
 	// Missing and Errors are runs without a score, by any metric, of both sets.
 	Missing    int          `json:"missing"`
 	Errors     int          `json:"errors"`
@@ -21,7 +21,7 @@ type PowerReport struct {
 
 // Need is what a comparison by one metric needs. A way to compare that the runs tell
 // nothing about is nil: there are too few cases, or all are alike.
-type Need struct {
+type requirements struct {
 	// Same is of two sets of the same cases, as [Compare] pairs them. How far their
 	// differences vary two sets tell alone.
 	Same *Sizes `json:"same_cases"`
@@ -35,10 +35,10 @@ type Need struct {
 type Sizes struct {
 	Cases int `json:"cases"` // that there are
 	// Find is the smallest difference that they find, nil if they are too few for any.
-	Detectable *float64 `json:"find"`
+	Detectable *float64 `json:"detectable"`
 	// Needed are the cases that find the difference; nil stands for more than
 	// stats.MaxCases clusters.
-	Needed *int `json:"needed"`
+	Needed *int `json:"required"`
 }
 
 // AnalyzePower says what comparisons need that are like one of these two results, of which other
@@ -52,21 +52,21 @@ func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*Po
 	if _, err := stats.CasesNeeded(one, one, test); err != nil {
 		return nil, err
 	}
-	n := &PowerReport{Difference: difference, Metrics: map[string]Need{}, Unreadable: []Unreadable{}}
+	n := &PowerReport{Difference: difference, Metrics: map[string]requirements{}, Unreadable: []Unreadable{}}
 	sets := []*Result{base}
 	if other != nil {
 		sets = append(sets, other)
 	}
 	last := sets[len(sets)-1]
-	if len(lacks(last, base)) == len(base.Cases()) {
-		return nil, nothingInCommon(base, last)
+	if len(missingCases(last, base)) == len(base.Cases()) {
+		return nil, noCommonCase(base, last)
 	}
 	for _, set := range sets {
 		n.Unreadable = append(n.Unreadable, set.Unreadable...)
 		for _, metric := range set.metrics() {
 			_, missing, failed := set.scores(metric)
 			n.Missing, n.Errors = n.Missing+missing, n.Errors+failed
-			n.Metrics[metric] = Need{}
+			n.Metrics[metric] = requirements{}
 		}
 	}
 	for metric := range n.Metrics {
@@ -80,7 +80,7 @@ func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*Po
 }
 
 // of is what comparisons by a metric need. Of a set and itself no case differs.
-func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need Need, err error) {
+func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need requirements, err error) {
 	var rows [2][]stats.Row
 	rows[0], _, _ = base.scores(metric)
 	rows[1], _, _ = other.scores(metric)
@@ -92,7 +92,7 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 		e, _ := s.Cluster() // 0 of one cluster, which is too few
 		return e.SE * e.SE
 	}
-	return Need{
+	return requirements{
 		Same:      n.sizes(difference, square(difference), test),
 		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), test),
 	}, nil

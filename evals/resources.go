@@ -15,7 +15,7 @@ type Calls struct {
 func callsOf(list []facts.Call) ByName[Calls] {
 	by := map[string]Calls{}
 	for i := range list {
-		name := valid(list[i].Name)
+		name := validText(list[i].Name)
 		c := by[name]
 		c.N++
 		if list[i].Failed {
@@ -68,7 +68,7 @@ func calls(name string, of func(c Calls) int) Measure {
 }
 
 // Amount is what runs took by a measure.
-type Amount struct {
+type amount struct {
 	N    int     `json:"n"` // runs that tell it
 	Sum  float64 `json:"sum"`
 	Mean float64 `json:"mean"` // of those runs
@@ -76,10 +76,10 @@ type Amount struct {
 
 // spent is what the runs took, by the name of the measure; those of which they took nothing
 // are left out.
-func (r *Result) spent() map[string]Amount {
-	by := map[string]Amount{}
+func (r *Result) resources() map[string]amount {
+	by := map[string]amount{}
 	for _, m := range Measures() {
-		var a Amount
+		var a amount
 		for i := range r.Rows {
 			if v, ok := m.Of(&r.Rows[i]); ok {
 				a.N++

@@ -22,17 +22,17 @@ type Summary struct {
 	Unreadable []Unreadable      `json:"unreadable"`
 	// Spent is what the runs took, by the name of the measure; those of which they took
 	// nothing are left out.
-	Resources map[string]Amount `json:"spent,omitempty"`
+	Resources map[string]amount `json:"resources,omitempty"`
 	// Graders is what the models took that graded the runs.
 	Graders llm.Usage `json:"graders,omitzero"`
 }
 
 // Metric is what the runs come to by one metric.
 type Metric struct {
-	N    int      `json:"n"` // runs that have a score
-	Mean *float64 `json:"mean"`
-	SE   Errors   `json:"se"`
-	CI95 Bounds   `json:"ci95"`
+	N    int            `json:"n"` // runs that have a score
+	Mean *float64       `json:"mean"`
+	SE   standardErrors `json:"se"`
+	CI95 bounds         `json:"ci95"`
 	// PassHatK and PassAtK are pass^k and pass@k for k from 1 up to the fewest runs that
 	// any case has, of a metric whose scores are all 0 or 1; else nil.
 	PassHatK []float64 `json:"pass_hat_k"`
@@ -42,7 +42,7 @@ type Metric struct {
 }
 
 // Errors are the standard errors of a mean; see package stats.
-type Errors struct {
+type standardErrors struct {
 	Naive      *float64 `json:"naive"`
 	ClusterCR0 *float64 `json:"cluster_cr0"`
 	Cluster    *float64 `json:"cluster"` // ClusterCR0 times √(C/(C−1))
@@ -50,7 +50,7 @@ type Errors struct {
 
 // Bounds are intervals of a mean that hold it in 95 of 100 samples; see package stats.
 // Those named after Wilson are there where all scores are 0 or 1.
-type Bounds struct {
+type bounds struct {
 	T             *Interval `json:"t"` // of the clustered error
 	Wilson        *Interval `json:"wilson,omitempty"`
 	ClusterWilson *Interval `json:"cluster_wilson,omitempty"`
@@ -68,7 +68,7 @@ type Interval [2]float64
 // same result and seed give the same figures. The error is for a case that stands in
 // two clusters.
 func (r *Result) Summary(seed uint64) (*Summary, error) {
-	f := &Summary{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.spent()}
+	f := &Summary{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.resources()}
 	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))
@@ -106,8 +106,8 @@ func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 // compute computes the figures of a sample.
 func (m *Metric) compute(s *stats.Sample, seed uint64) {
 	m.Mean = known(s.Mean(), nil)
-	m.SE = Errors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
-	m.CI95 = Bounds{
+	m.SE = standardErrors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
+	m.CI95 = bounds{
 		T:             known(ends(t(s.Cluster()))),
 		Wilson:        known(ends(s.Wilson(level))),
 		ClusterWilson: known(ends(s.ClusterWilson(level))),
@@ -115,12 +115,12 @@ func (m *Metric) compute(s *stats.Sample, seed uint64) {
 	}
 	m.PassHatK, _ = s.PassHat() // none if the scores are no successes
 	m.PassAtK, _ = s.PassAt()
-	m.CI95.PassHatK = around(m.PassHatK, s.PassHatK)
-	m.CI95.PassAtK = around(m.PassAtK, s.PassAtK)
+	m.CI95.PassHatK = passIntervals(m.PassHatK, s.PassHatK)
+	m.CI95.PassAtK = passIntervals(m.PassAtK, s.PassAtK)
 }
 
 // around are the intervals of pass figures, each of which is the mean of a sample.
-func around(figures []float64, sample func(k int) (*stats.Sample, error)) []*Interval {
+func passIntervals(figures []float64, sample func(k int) (*stats.Sample, error)) []*Interval {
 	var list []*Interval
 	for i := range figures {
 		var in *Interval
