@@ -194,7 +194,7 @@ func TestCompareAll(t *testing.T) {
 // What cannot be compared is an error, and what could not be read is told of both sets.
 func TestCompareErrors(t *testing.T) {
 	_, err := evals.Compare(score(t, file("f", runs("a/0=1 b/0=1"))), score(t, file("g", runs("c/0=1"))), 0)
-	fails(t, err, "none of 2 and 1 cases is in both sets: name the cases alike")
+	fails(t, err, "none of 2 and 1 cases is in both sets: use the same names")
 	_, err = evals.Compare(score(t), score(t), 0)
 	fails(t, err, "none of 0 and 0 cases")
 

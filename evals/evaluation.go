@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// judging is a verdict in the making.
+// evaluation is a gate result while it is computed.
 type evaluation struct {
 	*Gate
 
@@ -19,12 +19,12 @@ type evaluation struct {
 	must   map[string]bool
 }
 
-// looksAt reports whether the gate looks at a metric.
+// includes reports whether the gate checks a metric.
 func (j *evaluation) includes(metric string) bool {
 	return len(j.Metrics) == 0 || slices.Contains(j.Metrics, metric)
 }
 
-// drops judges the means of the metrics of these names that the gate looks at.
+// drops tests the means of the checked metrics.
 func (j *evaluation) drops(names []string) error {
 	var tested []string
 	var p []float64
@@ -49,7 +49,7 @@ func (j *evaluation) drops(names []string) error {
 	return err
 }
 
-// fall is by how much a metric got worse.
+// decline returns by how much a metric got worse.
 func (j *evaluation) decline(metric string, difference float64) float64 {
 	if slices.Contains(j.Lower, metric) {
 		return difference
@@ -57,7 +57,7 @@ func (j *evaluation) decline(metric string, difference float64) float64 {
 	return -difference
 }
 
-// worse is the probability of a change for the worse as large.
+// declineProbability returns the one-sided probability of a decline at least as large.
 func (j *evaluation) declineProbability(metric string, c *Change) *float64 {
 	p := c.P.Best()
 	if p == nil {
@@ -70,18 +70,18 @@ func (j *evaluation) declineProbability(metric string, c *Change) *float64 {
 	return &one
 }
 
-// drop notes a drop that is large enough and significant.
+// drop records a significant drop that is large enough.
 func (j *evaluation) drop(metric string, m *metricResult) {
 	const usual, rounding = 0.05, 1e-9
 	fall := j.decline(metric, *m.Difference)
-	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // which is 1 where nothing fell
+	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // Holm is 1 without a decline
 		return
 	}
 	j.found(Finding{Kind: KindDrop, Metric: metric,
 		Message: fmt.Sprintf("the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)})
 }
 
-// cases judges each case.
+// cases checks each case.
 func (j *evaluation) cases(base *Baseline, now *Result) {
 	runs, had := map[string][]Row{}, map[string]map[string][]float64{}
 	for _, rows := range now.Cases() {
@@ -95,7 +95,7 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 	for _, name := range j.v.Cases {
 		rows := runs[name]
 		if len(rows) == 0 {
-			j.found(Finding{Kind: KindMissing, Case: name, Message: "no run of the case is there"})
+			j.found(Finding{Kind: KindMissing, Case: name, Message: "the case has no run"})
 			continue
 		}
 		j.missing(had[name], rows)
@@ -110,34 +110,34 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 
 func (j *evaluation) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
 
-// lost notes the metrics of which a case has fewer scores than it had, since a run has none.
-// That there are fewer runs is no finding.
+// missing records metrics with fewer scores than the baseline, if a run has none. Fewer runs are
+// no finding.
 func (j *evaluation) missing(had map[string][]float64, runs []Row) {
 	for metric, before := range had {
 		without := slices.DeleteFunc(slices.Clone(runs), func(r Row) bool {
-			return r.Scores.Has(metric) || r.Errors.Has(metric) // which is told
+			return r.Scores.Has(metric) || r.Errors.Has(metric) // errors are separate findings
 		})
 		if !j.includes(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
 			continue
 		}
 		f := runFinding(&without[0], KindMissing, metric)
-		f.Message = fmt.Sprintf("%d of %d runs of the case have no score any more, the first %s", len(without), len(runs), without[0].Run)
+		f.Message = fmt.Sprintf("%d of %d runs of the case have no score, first %s", len(without), len(runs), without[0].Run)
 		j.found(f)
 	}
 }
 
-// at is a finding about a run.
+// runFinding returns a finding about a run.
 func runFinding(r *Row, kind Kind, metric string) Finding {
 	return Finding{Kind: kind, Metric: metric, Case: r.Case, File: r.File, Line: r.Line}
 }
 
-// runs notes the first run of a case that broke an invariant, and the first that could not
-// be scored.
+// runs records the first run of a case that violates an invariant, and the first with a failed
+// score.
 func (j *evaluation) runs(metric string, runs []Row) {
-	broke := slices.IndexFunc(runs, func(r Row) bool { return metric == InvariantMetric && failed(&r, metric) })
-	if broke >= 0 {
-		f := runFinding(&runs[broke], KindInvariant, metric)
-		f.Message = fmt.Sprintf("the run %s broke an invariant%s", runs[broke].Run, explain(&runs[broke], metric))
+	violation := slices.IndexFunc(runs, func(r Row) bool { return metric == InvariantMetric && failed(&r, metric) })
+	if violation >= 0 {
+		f := runFinding(&runs[violation], KindInvariant, metric)
+		f.Message = fmt.Sprintf("the run %s violates an invariant%s", runs[violation].Run, explain(&runs[violation], metric))
 		j.found(f)
 	}
 	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors.Has(metric) })
@@ -148,36 +148,35 @@ func (j *evaluation) runs(metric string, runs []Row) {
 	}
 }
 
-// why is what explains a score, on the line of a finding; "" if nothing does.
+// explain returns the explanation of a score on one line, with a leading colon.
 func explain(r *Row, metric string) string {
-	const most = 200 // characters
+	const maxLength = 200 // characters
 	text := strings.Join(strings.Fields(r.Explanations.Of(metric)), " ")
 	if text == "" {
 		return ""
 	}
-	if long := []rune(text); len(long) > most {
-		text = string(long[:most]) + "…"
+	if long := []rune(text); len(long) > maxLength {
+		text = string(long[:maxLength]) + "…"
 	}
 	return ": " + text
 }
 
-// failed reports whether a run has a score that is no success.
+// failed reports whether a run has a score below 1.
 func failed(r *Row, metric string) bool {
 	value, ok := r.Scores.Get(metric)
 	return ok && value < 1
 }
 
-// mustPass notes the first run of a case that did not succeed, by each metric that is about
-// success: one whose scores are all 0 or 1, and of which more is better. It notes the first
-// run that none of them tells about.
+// mustPass records the first run of a case that fails, for each binary metric for which more is
+// better, and the first run without such a score.
 func (j *evaluation) mustPass(runs []Row) {
-	judged := make([]bool, len(runs))
+	scored := make([]bool, len(runs))
 	for metric := range j.v.Metrics {
 		if j.change.Metrics[metric].Discordant == nil || slices.Contains(j.Lower, metric) {
 			continue
 		}
 		for i, r := range runs {
-			judged[i] = judged[i] || r.Scores.Has(metric)
+			scored[i] = scored[i] || r.Scores.Has(metric)
 		}
 		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
 			f := runFinding(&runs[n], KindMustPass, metric)
@@ -185,9 +184,9 @@ func (j *evaluation) mustPass(runs []Row) {
 			j.found(f)
 		}
 	}
-	if n := slices.Index(judged, false); n >= 0 {
+	if n := slices.Index(scored, false); n >= 0 {
 		f := runFinding(&runs[n], KindMustPass, "")
-		f.Message = fmt.Sprintf("no score says whether the run %s passed", runs[n].Run)
+		f.Message = fmt.Sprintf("the run %s has no score that shows whether it passed", runs[n].Run)
 		j.found(f)
 	}
 }

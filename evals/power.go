@@ -7,48 +7,47 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// Needs say how many cases a comparison needs to find a difference of means, and what so
-// many cases as there are find. Its JSON is what `looptape eval power --format json`
-// prints.
+// PowerReport states how many cases a comparison needs to detect a difference of means, and which
+// difference the existing cases detect. Its JSON is the output of `looptape eval power --format
+// json`.
 type PowerReport struct {
 	Difference float64                 `json:"difference"`
 	Metrics    map[string]requirements `json:"metrics"`
-	// Missing and Errors are runs without a score, by any metric, of both sets.
+	// Missing and Errors count runs without a score, over all metrics and both sets.
 	Missing    int          `json:"missing"`
 	Errors     int          `json:"errors"`
-	Unreadable []Unreadable `json:"unreadable"` // of both
+	Unreadable []Unreadable `json:"unreadable"` // of both sets
 }
 
-// Need is what a comparison by one metric needs. A way to compare that the runs tell
-// nothing about is nil: there are too few cases, or all are alike.
+// requirements are the sizes of a comparison by one metric. A field is nil if the runs do not
+// show their variance: too few cases, or all equal.
 type requirements struct {
-	// Same is of two sets of the same cases, as [Compare] pairs them. How far their
-	// differences vary two sets tell alone.
+	// Same is for two sets of the same cases, as [CompareAll] pairs them. It needs two sets.
 	Same *Sizes `json:"same_cases"`
-	// Different is of two sets of different cases, each of so many. Where there is one set,
-	// the other is taken for one that varies as much.
+	// Different is for two sets of different cases, with this number of cases each. A single set
+	// stands for both.
 	Different *Sizes `json:"different_cases"`
 }
 
-// Sizes are numbers of cases, each of them run as often, and in clusters of as many, as
-// those that there are.
+// Sizes are numbers of cases with the same epochs and cluster sizes as the existing cases.
 type Sizes struct {
-	Cases int `json:"cases"` // that there are
-	// Find is the smallest difference that they find, nil if they are too few for any.
+	Cases int `json:"cases"` // existing cases
+	// Detectable is the smallest difference that the existing cases detect; nil if they are too
+	// few.
 	Detectable *float64 `json:"detectable"`
-	// Needed are the cases that find the difference; nil stands for more than
+	// Needed is the number of cases that detect the difference; nil means more than
 	// stats.MaxCases clusters.
 	Needed *int `json:"required"`
 }
 
-// AnalyzePower says what comparisons need that are like one of these two results, of which other
-// may be nil. The error is for a difference or a test that cannot be, for sets without a
-// case in common, and for a case that is not in one cluster.
+// AnalyzePower analyzes comparisons of results such as these two; other may be nil. It returns an
+// error for an invalid difference or test, for sets without a common case, and for a case in two
+// clusters.
 func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*PowerReport, error) {
 	if !(math.Abs(difference) > 0) || math.IsInf(difference, 0) {
-		return nil, fmt.Errorf("the difference %v: it must be a number, and not 0", difference)
+		return nil, fmt.Errorf("the difference %v: want a number other than 0", difference)
 	}
-	const one = 1 // of anything, to check the test
+	const one = 1 // any valid values, to check the test
 	if _, err := stats.CasesNeeded(one, one, test); err != nil {
 		return nil, err
 	}
@@ -79,7 +78,7 @@ func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*Po
 	return n, nil
 }
 
-// of is what comparisons by a metric need. Of a set and itself no case differs.
+// of returns the requirements of a metric. A set compared with itself shows no differences.
 func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need requirements, err error) {
 	var rows [2][]stats.Row
 	rows[0], _, _ = base.scores(metric)
@@ -89,7 +88,7 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 		return need, err
 	}
 	square := func(s *stats.Sample) float64 {
-		e, _ := s.Cluster() // 0 of one cluster, which is too few
+		e, _ := s.Cluster() // 0 for one cluster
 		return e.SE * e.SE
 	}
 	return requirements{
@@ -98,8 +97,7 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 	}, nil
 }
 
-// sizes are those of cases whose mean has that squared error; nil if it has none. That there
-// are too few, or that too many are needed, is all that can be wrong.
+// sizes returns the sizes for cases whose mean has this squared error; nil if it is 0.
 func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test) *Sizes {
 	if square == 0 {
 		return nil

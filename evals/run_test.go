@@ -57,7 +57,7 @@ func TestRunFails(t *testing.T) {
 		"a case":             {suite, folder(t, runs("a/0=0 b/0=1 c/0=1 d/0=1 e/0=1")), "T/a: must pass: score: a: the run run-1 failed"},
 		"a drop":             {suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0")), "T: drop: score: the mean of 5 cases went from 1.0000 to 0.2000"},
 		"no baseline":        {&evals.Suite{Runs: []string{"*.jsonl"}}, folder(t, runs("a/0=1")), "T: the suite has no baseline"},
-		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: there is no x"},
+		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: no file matches x"},
 		"unreadable":         {suite, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1")+"{\"messages\":[7]}\n"), "T: runs.jsonl:6: messages[0]: expected an object"},
 		"a lost file":        {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "none.json"}, folder(t, runs("a/0=1")), "T: open none.json: file does not exist"},
 		"no baseline at all": {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1")), "T: runs.jsonl: it is no baseline"},

@@ -126,8 +126,8 @@ func TestPartBroken(t *testing.T) {
 		"an empty line":         {lines[0] + "\n" + lines[1], "part:2: unexpected end"},
 		"a line without end":    {lines[0] + strings.Repeat(" ", 64<<20), "part:2: bufio.Scanner: token too long"},
 		"broken gzip":           {"\x1f\x8b7", "part: unexpected EOF"},
-		"another line":          {lines[0] + "{}\n", "part:2: it is neither a run nor an unreadable part"},
-		"a score beyond reason": {strings.Replace(partText, `"score":1`, `"score":1e101`, 1), `part:2: the score 1e+101 of "score" is no number within ±1e+100`},
+		"another line":          {lines[0] + "{}\n", "part:2: neither a run nor an unreadable record"},
+		"a score beyond reason": {strings.Replace(partText, `"score":1`, `"score":1e101`, 1), `part:2: the score 1e+101 of "score" : want a number within ±1e+100`},
 		"no epoch":              {strings.Replace(partText, `"epoch":0`, `"epoch":-1`, 1), "part:2: the run has neither an epoch nor a digest"},
 	} {
 		t.Run(name, func(t *testing.T) {

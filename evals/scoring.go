@@ -46,7 +46,7 @@ func newInputResult(scorers []Scoring, o *Options, slots chan struct{}) *inputRe
 	return p
 }
 
-// mapped says what is where in rows, since scores depend on it.
+// mappingName describes the mapping of rows, since scores depend on it.
 func mappingName(m *importer.Mapping) string {
 	text := "rows" + describePointers([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Expected}, {"answer", m.Answer}})
 	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
@@ -55,7 +55,7 @@ func mappingName(m *importer.Mapping) string {
 	return text
 }
 
-// told says what is told to be where.
+// describePointers formats the pointers that are set.
 func describePointers(list [][2]string) (text string) {
 	for _, runFinding := range list {
 		if runFinding[1] != "" {
@@ -69,7 +69,7 @@ func (p *inputResult) addUnreadable(file string, err error) {
 	p.Unreadable = append(p.Unreadable, Unread(file, err))
 }
 
-// input scores what an input holds, unless the journal knows it.
+// input scores an input, or takes its rows from the journal.
 func (p *inputResult) input(ctx context.Context, in *Input, j *Journal) {
 	if ctx.Err() != nil {
 		return
@@ -98,7 +98,7 @@ func (p *inputResult) input(ctx context.Context, in *Input, j *Journal) {
 	}
 }
 
-// file scores a recording, or takes the rows of a result.
+// file scores a recording, or takes the rows of a score file.
 func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error {
 	head, f := peek(f)
 	if isScoreFile(head) {
@@ -115,11 +115,11 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 	for run, err := range src.Conversations() {
 		switch {
 		case ctx.Err() != nil:
-			return nil // which ScoreFiles tells
+			return nil // ScoreFiles reports it
 		case err != nil:
 			p.addUnreadable(name, err)
 		case run.Partial:
-			p.addUnreadable(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not scored", run.Name)})
+			p.addUnreadable(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may be incomplete (an event is missing) and is not scored", run.Name)})
 		default:
 			p.run(ctx, name, &run)
 		}
@@ -127,8 +127,8 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 	return nil
 }
 
-// peek returns the first bytes of a file, and what reads all of it: the file itself where
-// it can be read at any place, so that an importer can do so, too.
+// peek returns the first bytes of a file and a reader of all of it: f itself if f supports random
+// access, which some importers need.
 func peek(f io.Reader) (head []byte, all io.Reader) {
 	const size = 4096
 	if file, ok := f.(io.ReaderAt); ok {
@@ -145,8 +145,8 @@ func peek(f io.Reader) (head []byte, all io.Reader) {
 // large is the size of a run that is scored before the next one of its input is read.
 const largeRun = 16 << 20
 
-// run has a run named and scored, while the next ones are read, or counts what it took for
-// the run that it is part of.
+// run names a run and scores it while the next one is read. The usage of a run that another run
+// started is added to that run.
 func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 	started := p.childUsage[run.Name]
 	delete(p.childUsage, run.Name)
@@ -171,11 +171,11 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 			p.score(ctx, file, run, started)
 			<-p.slots
 		})
-	case <-ctx.Done(): // which ScoreFiles tells
+	case <-ctx.Done(): // ScoreFiles reports it
 	}
 }
 
-// score makes the row of a run, which took something beside that by the runs that it started.
+// score adds the row of a run; started is the usage of the runs that it started.
 func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, started llm.Usage) {
 	row := rowOf(file, run)
 	row.Usage = row.Usage.Add(started)

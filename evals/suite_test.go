@@ -139,8 +139,8 @@ func TestSuiteErrors(t *testing.T) {
 	const least = "suite: 2\nruns: [a]\n"
 	for text, want := range map[string]string{
 		"":                                            "s:1:1: the file is empty",
-		"runs: [a]":                                   "s:1:1: begin with suite: 2, which tells that the file is a suite",
-		"{}":                                          "s:1:1: begin with suite: 2",
+		"runs: [a]":                                   "s:1:1: missing suite: 2: write it as the first key",
+		"{}":                                          "s:1:1: missing suite: 2",
 		"suite: 2":                                    "s:1:1: the key runs is missing",
 		"suite: 3\nruns: [a]":                         `s:1:8: unknown version "3" of the format: want 1 to 2`,
 		"suite: '1'\nruns: [a]":                       `s:1:8: unknown version "1" of the format`,
@@ -149,13 +149,13 @@ func TestSuiteErrors(t *testing.T) {
 		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
 		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",
 		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a text",
-		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: the level 0.5 is not between 0 and 0.5",
+		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: alpha 0.5: want 0 to 0.5",
 		least + "gate: {seed: -1}":                    "s:3:14: expected a whole number from 0 on, found a number",
 		least + "gate: {seed: '1'}":                   "s:3:14: expected a whole number from 0 on, found a text",
 		least + "gate: {lower: a}":                    "s:3:15: expected a list of one item or more, found a text",
-		least + "gate: {lower: [1]}":                  "s:3:16: expected a text, found a number; put it in quotes if it is one",
+		least + "gate: {lower: [1]}":                  "s:3:16: expected a string, found a number: quote it if it is a string",
 		"suite: 2\nruns: []":                          "s:2:7: expected a list of one item or more, found a list",
-		"suite: 2\nruns: [../a]":                      `s:2:8: "../a" is no name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
+		"suite: 2\nruns: [../a]":                      `s:2:8: "../a" : want a name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
 		"suite: 2\nruns: ['[a']":                      `s:2:8: "[a" is no name`,
 		"suite: 2\nruns: ['']":                        "s:2:8: expected a text",
 		least + "baseline: /b":                        `s:3:11: "/b" is no name`,
@@ -163,10 +163,10 @@ func TestSuiteErrors(t *testing.T) {
 		least + "rows: {case: /a~2}":                  `s:3:14: "/a~2" is no JSON pointer`,
 		least + "names: {case: a}":                    `s:3:15: "a" is no JSON pointer`,
 		least + "names: {want: /a}":                   `s:3:9: unknown key "want" of names; allowed: case, cluster, epoch`,
-		least + "names: {case: /a}\nrows: {case: /b}": "s:3:8: names: rows say under rows what is where; move it there",
+		least + "names: {case: /a}\nrows: {case: /b}": "s:3:8: names: not allowed with rows: move the pointers to rows",
 		least + "rows: {scores: a}":                   "s:3:16: expected pointers by the name of a score, found a text",
 		least + "rows: {scores: {a: b}}":              `s:3:20: "b" is no JSON pointer`,
-		least + "scorers: [{metric: a}]":              "s:3:11: a scorer needs its kind",
+		least + "scorers: [{metric: a}]":              "s:3:11: a scorer needs the key kind",
 		least + "scorers: [[a]]":                      "s:3:11: expected a scorer, which is a map, found a list",
 		least + "scorers: [none]":                     "s:3:11: there is no kind none for ",
 		least + "scorers: [{kind: none, metric: m, settings: {a: 1}}]": `s:3:45: there is no kind none for m{"a":1}`,
@@ -234,7 +234,7 @@ func TestSuiteMatch(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/1.jsonl", "a/2.jsonl", "c.jsonl"}, got); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	for pattern, want := range map[string]string{"b/*": "runs: there is no b/* in the folder of the suite", "[": "runs: [: syntax error in pattern"} {
+	for pattern, want := range map[string]string{"b/*": "runs: no file matches b/* in the folder of the suite", "[": "runs: [: syntax error in pattern"} {
 		_, err := (&evals.Suite{Runs: []string{pattern}}).Match(folder)
 		fails(t, err, want)
 	}
