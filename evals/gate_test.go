@@ -93,7 +93,7 @@ func TestGate(t *testing.T) {
 		"four of four":           {base: one[:4], now: zero[:4]},
 		"four, at another level": {gate: evals.Gate{Alpha: 0.07}, base: one[:4], now: zero[:4], want: []string{"drop m  :0 the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625"}},
 		"five, at another level": {gate: evals.Gate{Alpha: 0.03}, base: one, now: zero},
-		"of drop":      {gate: evals.Gate{Drop: 1}, base: one, now: zero, want: []string{dropped}},
+		"of drop":                {gate: evals.Gate{Drop: 1}, base: one, now: zero, want: []string{dropped}},
 		"less than the least":    {gate: evals.Gate{Drop: 1.001}, base: one, now: zero},
 		"of a rounded drop":      {gate: evals.Gate{Drop: 0.1}, base: each5("m=0.4"), now: each5("m=0.3"), want: []string{"drop m  :0 the mean of 5 cases went from 0.4000 to 0.3000, p = 0.0312"}},
 		"less is better":         {gate: evals.Gate{Lower: []string{"m"}}, base: zero, now: one, want: []string{"drop m  :0 the mean of 5 cases went from 0.0000 to 1.0000, p = 0.0312"}},
@@ -181,11 +181,11 @@ func TestGateErrors(t *testing.T) {
 	one := rowsOf(t, "a m=1")
 	base := baseline(t, one)
 	for want, g := range map[string]evals.Gate{
-		"alpha -1: want 0 to 0.5":    {Alpha: -1},
-		"alpha 0.5: want 0 to 0.5":   {Alpha: 0.5},
-		"drop -1: want 0 or more": {Drop: -1},
-		`unknown metric "n": want one of ["m"]`:       {Metrics: []string{"m", "n"}},
-		`unknown metric "steps": want one of ["m"]`:   {Lower: []string{"steps"}},
+		"alpha -1: want 0 to 0.5":                   {Alpha: -1},
+		"alpha 0.5: want 0 to 0.5":                  {Alpha: 0.5},
+		"drop -1: want 0 or more":                   {Drop: -1},
+		`unknown metric "n": want one of ["m"]`:     {Metrics: []string{"m", "n"}},
+		`unknown metric "steps": want one of ["m"]`: {Lower: []string{"steps"}},
 	} {
 		_, err := g.Evaluate(base, one)
 		fails(t, err, want)
@@ -254,7 +254,7 @@ func TestGateExplains(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{
 		`the run run-1 failed: want "Bern", got ` + strings.Repeat("é", 200-len(`want "Bern", got `)) + "…": true,
-		"the run run-1 failed: INV-04: twice":             true,
+		"the run run-1 failed: INV-04: twice":                true,
 		"the run run-1 violates an invariant: INV-04: twice": true,
 	}, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)

@@ -60,7 +60,7 @@ func TestRunFails(t *testing.T) {
 		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: no file matches x"},
 		"unreadable":         {suite, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1")+"{\"messages\":[7]}\n"), "T: runs.jsonl:6: messages[0]: expected an object"},
 		"a lost file":        {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "none.json"}, folder(t, runs("a/0=1")), "T: open none.json: file does not exist"},
-		"no baseline at all": {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1")), "T: runs.jsonl: it is no baseline"},
+		"no baseline at all": {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1")), "T: runs.jsonl: not a baseline of"},
 		"a run twice":        {suite, folder(t, runs("a/0=1 a/0=1")), `T: two runs of case "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
