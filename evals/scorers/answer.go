@@ -12,12 +12,12 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Exact scores 1 if the final answer is one of the texts expected, byte for byte but for
-// white space around them.
+// exactSettings scores 1 if the final answer is one of the expected strings, except for white
+// space around them.
 type exactSettings struct {
-	// Want are the texts of which any is right; none: what the recording says.
+	// Expected are the accepted strings; empty means those of the recording.
 	Expected []string `json:"expected,omitempty"`
-	// IgnoreCase takes letters of both cases for the same, as strings.EqualFold does.
+	// IgnoreCase ignores case, as strings.EqualFold does.
 	IgnoreCase bool `json:"ignore_case,omitempty"`
 }
 
@@ -28,18 +28,18 @@ func (s exactSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing
 	}), nil
 }
 
-// Contains scores 1 if the final answer has one of the texts expected in it.
+// containsSettings scores 1 if the final answer contains one of the expected strings.
 type containsSettings struct {
-	// Want are the texts; none: what the recording says.
+	// Expected are the strings; empty means those of the recording.
 	Expected []string `json:"expected,omitempty"`
-	// All asks for all of them, not for any.
+	// All requires all of them.
 	All        bool `json:"all,omitempty"`
 	IgnoreCase bool `json:"ignore_case,omitempty"`
 }
 
 func (s containsSettings) scorer() (scoreFunc, error) {
 	if slices.Contains(s.Expected, "") {
-		return nil, errors.New("one of the texts wanted is empty, and would be in any answer")
+		return nil, errors.New("an expected string is empty: any answer contains it")
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, s.Expected)
@@ -91,7 +91,7 @@ func (s regexpSettings) scorer() (scoreFunc, error) {
 // script): lower case, no ASCII punctuation, none of the words a, an and the, single
 // spaces.
 type normalizedSettings struct {
-	// Want are the texts of which any is right; none: what the recording says.
+	// Expected are the accepted strings; empty means those of the recording.
 	Expected []string `json:"expected,omitempty"`
 }
 
@@ -107,8 +107,7 @@ func (s normalizedSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// something is what is left of a text expected, without which any answer that says nothing
-// would be right.
+// something returns the normalized expected string. An empty one would match any empty answer.
 func something(want string) (string, error) {
 	text := normal(want)
 	if text == "" {
@@ -130,8 +129,8 @@ func normal(text string) string {
 	return strings.Join(words, " ")
 }
 
-// answered judges the final answer by any of the texts expected. An error of right is
-// one of what is expected.
+// answered compares the final answer with each expected string. An error of right concerns the
+// expected string.
 func answered(want []string, right func(answer, want string) (bool, error)) scoreFunc {
 	return single(func(run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, want)
@@ -151,8 +150,8 @@ func answered(want []string, right func(answer, want string) (bool, error)) scor
 	})
 }
 
-// expected returns the final answer of a run and what it should be: what the settings
-// say, or else the recording.
+// expected returns the final answer of a run and the expected ones, from the settings or else
+// from the recording.
 func expected(run *importer.Run, want []string) (answer string, texts []string, err error) {
 	if len(want) == 0 {
 		want = run.Expected.Answers
@@ -161,22 +160,22 @@ func expected(run *importer.Run, want []string) (answer string, texts []string, 
 		want = run.Expected.Replies[n-1:]
 	}
 	if len(want) == 0 {
-		return "", nil, errors.New("nobody says what the answer should be: neither the recording nor the setting expected")
+		return "", nil, errors.New("expected answer missing in the recording: set expected")
 	}
 	answer, err = finalAnswer(run)
 	return answer, want, err
 }
 
-// said returns the final answer of a run, "" if the model gave none.
+// finalAnswer returns the final answer of a run; may be empty.
 func finalAnswer(run *importer.Run) (string, error) {
 	f := facts.Read(run)
 	if f.Steps == 0 && f.Answer == "" {
-		return "", errors.New("the recording has no answer of a model")
+		return "", errors.New("the recording has no model response")
 	}
 	return f.Answer, nil
 }
 
-// quote is a text as explanations show it.
+// quote shortens and quotes a string for an explanation.
 func quote(text string) string {
 	const most = 80 // characters
 	if r := []rune(text); len(r) > most {

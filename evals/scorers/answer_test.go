@@ -18,7 +18,7 @@ func TestAnswers(t *testing.T) {
 		{"exact", ``, "paris", "Paris|Rome", `0 want "Paris" or "Rome", got "paris"`},
 		{"exact", `{"ignore_case":true}`, "paris", "Rome|Paris", `1 `},
 		{"exact", `{"expected":["Rome"]}`, "Paris", "Paris", `0 want "Rome", got "Paris"`},
-		{"exact", ``, "x", "", `error: nobody says what the answer should be`},
+		{"exact", ``, "x", "", `error: expected answer missing`},
 		{"exact", ``, "", "x", `0 want "x", got ""`},
 		{"exact", ``, strings.Repeat("é", 81), "x", `0 want "x", got "` + strings.Repeat("é", 79) + `…"`},
 		{"exact", ``, strings.Repeat("é", 80), "x", `0 want "x", got "` + strings.Repeat("é", 80) + `"`},
@@ -27,7 +27,7 @@ func TestAnswers(t *testing.T) {
 		{"contains", `{"all":true}`, "Rome, Paris", "Rome|Paris", `1 `},
 		{"contains", ``, "PARIS", "Rome|Paris", `0 want "Rome" or "Paris" in "PARIS"`},
 		{"contains", `{"ignore_case":true}`, "PARIS", "Paris", `1 `},
-		{"contains", ``, "x", "", `error: nobody says`},
+		{"contains", ``, "x", "", `error: expected answer missing`},
 		{"regexp", `{"pattern":"^(?i)par"}`, "Paris", "", `1 "Par" matches ^(?i)par`},
 		{"regexp", `{"pattern":"x*"}`, "Paris", "", `1 "" matches x*`},
 		{"regexp", `{"pattern":"^is"}`, "Paris", "", `0 want a match of ^is in "Paris"`},
@@ -47,7 +47,7 @@ func TestAnswers(t *testing.T) {
 		{"json", ``, "[1] [2]", `[1]`, `0 want "[1]", got no JSON: "[1] [2]"`},
 		{"json", ``, "[1]", `no`, `error: what is expected is no JSON: "no": invalid character`},
 		{"json", ``, "none", `[1]|no`, `error: what is expected is no JSON: "no": invalid character`},
-		{"json", ``, "[1]", ``, `error: nobody says`},
+		{"json", ``, "[1]", ``, `error: expected answer missing`},
 		{"json", `{"expected":{"a":[1,2]},"ignore":["/a/1","/t","/l/*/id"]}`, `{"a":[1,3],"t":4,"l":[{"id":1}]}`, ``, `0 /l: want nothing, got [{}]`},
 		{"json", `{"expected":{"l":[{"id":5,"x":1},{"x":2}]},"ignore":["/l/*/id"]}`, `{"l":[{"id":1,"x":1},{"x":2,"id":7}]}`, ``, `1 `},
 		{"json", `{"expected":1,"ignore":[""]}`, `2`, ``, `1 `},
@@ -144,7 +144,7 @@ func TestWantOfReplies(t *testing.T) {
 	run.Expected.Replies = []string{"hi", "bye"}
 	wantPrefix(t, "replies", scoreText(t, "exact", "", run), "1 ")
 	run.Expected.Replies = []string{"bye", ""}
-	wantPrefix(t, "no last reply", scoreText(t, "exact", "", run), "error: nobody says")
+	wantPrefix(t, "no last reply", scoreText(t, "exact", "", run), "error: expected answer missing")
 	run.Expected.Answers = []string{"no"}
 	wantPrefix(t, "both", scoreText(t, "exact", "", run), "0 ")
 }
@@ -152,8 +152,8 @@ func TestWantOfReplies(t *testing.T) {
 // A recording in which no model said anything has no answer to judge.
 func TestNoAnswer(t *testing.T) {
 	run := &importer.Run{Messages: []llm.Message{llm.User("Well?")}, Expected: importer.Expected{Answers: []string{"x"}}}
-	wantPrefix(t, "no answer", scoreText(t, "exact", "", run), "error: the recording has no answer of a model")
-	wantPrefix(t, "no answer", scoreText(t, "regexp", `{"pattern":"x"}`, run), "error: the recording has no answer of a model")
+	wantPrefix(t, "no answer", scoreText(t, "exact", "", run), "error: the recording has no model response")
+	wantPrefix(t, "no answer", scoreText(t, "regexp", `{"pattern":"x"}`, run), "error: the recording has no model response")
 	run.Answer = "x"
 	wantPrefix(t, "named", scoreText(t, "exact", "", run), "1 ")
 }

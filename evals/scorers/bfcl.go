@@ -17,20 +17,19 @@ import (
 // parallel and irrelevance (ast_checker.py of bfcl_eval in github.com/ShishirPatil/gorilla,
 // at v4):
 //
-//   - There are as many calls as answers, and each answer has a call of its own, in any
+//   - There is one call per answer, and each answer has a call of its own, in any
 //     order. The first that fits is taken there, here the best assignment, which never
 //     scores less.
 //   - A call has the name of the function, or that with _ for each dot, as providers
 //     want it; all required parameters; none that the function or the answer does not
-//     have; and all that the answer does not let be left out, with "" among its values.
+//     have; and all that the answer does not make optional with the value "".
 //   - A value is of the parameter's type (float takes whole numbers, tuple is array) or
 //     of the type of the values accepted, and one of those: texts without space and
 //     ,./-_*^ in lower case and with " for ', also in a list or in a dict; numbers by
 //     value; of dicts, each member by a list of values of its own.
 type bfclSettings struct {
-	// Cases are what should come by the case of the run. A run whose case is not there is
-	// judged by the members function and ground_truth that its recording has beside the
-	// messages.
+	// Cases are the expectations by case. Other runs are scored by the members function and
+	// ground_truth of their recording.
 	Cases map[string]bfclCase `json:"cases,omitempty"`
 	// Irrelevance takes a case without ground_truth for one in which nothing may be called.
 	Irrelevance bool `json:"irrelevance,omitempty"`
@@ -101,7 +100,7 @@ func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 		}
 	}
 	if c.GroundTruth == nil && !s.Irrelevance {
-		return c, fmt.Errorf("nobody says which calls are accepted: neither the setting cases, by the case %q, nor the recording, as ground_truth", run.Case)
+		return c, fmt.Errorf("accepted calls of the case %q missing: set cases, or record ground_truth", run.Case)
 	}
 	return c, c.check()
 }
@@ -197,7 +196,7 @@ func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) er
 	return errors.New(f.Name + ": want " + strings.Join(wrong, ", "))
 }
 
-// optional reports whether a parameter may be left out.
+// optional reports whether a parameter is optional.
 func optional(values []any) bool { return slices.Contains(texts(values), "") }
 
 // texts returns those values that are texts.

@@ -101,7 +101,7 @@ func TestBFCLCalls(t *testing.T) {
 		{`[{"f.g":{"x":[1]}},{"f.g":{"x":[1]}}]`, `f.g {"x":1}; f.g {"x":2}`, "0 two answers accept the same call alone"},
 		{`[]`, ``, "1 all 0 calls"},
 		{`[]`, `h {}`, "0 want 0 calls, got 1"},
-		{``, ``, `error: nobody says which calls are accepted: neither the setting cases, by the case ""`},
+		{``, ``, `error: accepted calls of the case ""`},
 		{`7`, ``, `error: ground_truth of the recording: expected a list, found number`},
 		{`[{"k":{}}]`, ``, `error: ground_truth 0 is a call of "k", which is not among the functions`},
 	} {

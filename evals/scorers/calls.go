@@ -106,21 +106,21 @@ func all(wrong, right []string) (float64, string, error) {
 // Expected says which calls should be made, and which arguments are the same: those of
 // the same JSON, numbers by their value and members in any order.
 type expectedCalls struct {
-	// Want are the calls; nil: what the recording says. An empty list is no calls.
+	// Expected are the calls; nil means those of the recording, and an empty list means no calls.
 	Expected []expectedCall `json:"expected,omitempty"`
-	// Args is how arguments are compared.
+	// Arguments selects how arguments are compared.
 	Arguments argumentMatch `json:"arguments,omitempty"`
 	// Ignore are JSON pointers into the arguments, by tool, to what is not compared; the
 	// tool * is every tool, and a name * in a pointer all members or elements.
 	Ignore map[string][]string `json:"ignore,omitempty"`
-	// Defaults are what arguments are, by tool and name, where they are left out.
+	// Defaults are values of omitted arguments, by tool and name.
 	Defaults map[string]map[string]json.RawMessage `json:"defaults,omitempty"`
 }
 
-// Want is a call that should be made.
+// expectedCall is an expected call.
 type expectedCall struct {
 	Name string `json:"name"`
-	// Args is a JSON object; nil: any arguments are right.
+	// Arguments is a JSON object; nil accepts any arguments.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
@@ -142,7 +142,7 @@ type matcher struct {
 
 func (s expectedCalls) matcher() (*matcher, error) {
 	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
-		return nil, fmt.Errorf("arguments %q: give %q or %q, or leave it out", s.Arguments, matchSubset, matchName)
+		return nil, fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
 	}
 	m := &matcher{s, map[string][]pointer{}}
 	for tool, texts := range s.Ignore {
@@ -151,7 +151,7 @@ func (s expectedCalls) matcher() (*matcher, error) {
 			return nil, err
 		}
 		if slices.Contains(texts, "") {
-			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; leave arguments out of its calls in expected", tool)
+			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; omit arguments in expected", tool)
 		}
 		m.ignore[tool] = p
 	}
@@ -181,7 +181,7 @@ func (m *matcher) wanted(recorded importer.Expected) ([]made, error) {
 	list := m.Expected
 	if list == nil {
 		if recorded.Calls == nil {
-			return nil, errors.New("nobody says which calls should be made: neither the recording nor the setting expected")
+			return nil, errors.New("expected calls missing in the recording: set expected")
 		}
 		for _, c := range recorded.Calls {
 			list = append(list, expectedCall{c.Name, c.Arguments})
@@ -202,8 +202,7 @@ func (m *matcher) wanted(recorded importer.Expected) ([]made, error) {
 	return calls, nil
 }
 
-// made reads the arguments of a call, those left out by their defaults, and without what
-// is ignored.
+// made reads the arguments of a call, with defaults and without ignored members.
 func (m *matcher) made(name string, args json.RawMessage) made {
 	v, _ := parse(args) // what cannot be read is nothing, and nothing else is that
 	object, ok := v.(map[string]any)

@@ -110,8 +110,8 @@ func TestTrajectorySettings(t *testing.T) {
 	} {
 		wantPrefix(t, c.settings+" "+c.want+" and "+c.calls, scoreText(t, "trajectory", c.settings, expectCalls(callsOf(c.calls), c.want)), c.score)
 	}
-	wantPrefix(t, "nothing said", scoreText(t, "trajectory", ``, callsOf("a")), "error: nobody says which calls should be made")
-	wantPrefix(t, "nothing said", scoreText(t, "call_match", ``, callsOf("a")), "error: nobody says which calls should be made")
+	wantPrefix(t, "nothing said", scoreText(t, "trajectory", ``, callsOf("a")), "error: expected calls missing")
+	wantPrefix(t, "nothing said", scoreText(t, "call_match", ``, callsOf("a")), "error: expected calls missing")
 }
 
 func TestCallMatch(t *testing.T) {
@@ -144,7 +144,7 @@ func TestArgSchema(t *testing.T) {
 		{`a {"x":"1"}; a {"x":1}; a`, "0 a: validating"},
 		{`a {"x":`, "0 a: unexpected end of JSON input"},
 		{``, "1 0 of 0 calls"},
-		{`b`, "error: nobody says what the arguments should be"},
+		{`b`, "error: no schema for any called tool"},
 	} {
 		wantPrefix(t, c.calls, scoreText(t, "arg_schema", schemas, callsOf(c.calls)), c.want)
 	}

@@ -92,7 +92,7 @@ func (e *edit) copied() (any, error) {
 	return parse(raw)
 }
 
-// element edits what is at a place of an array, or behind its last element.
+// element edits an element of an array, or appends one.
 func (e *edit) element(at pointer, v []any) (any, error) {
 	i, ok := index(at[0], len(v)+1)
 	if at[0] == "-" {

@@ -19,7 +19,7 @@ func TestDiffer(t *testing.T) {
 	if got, err := d.Differences(`{"at":1}`, `{}`); err != nil || got != nil {
 		t.Errorf("of what is ignored: got %v, %v", got, err)
 	}
-	for _, c := range [][3]string{{"{", "1", "want: unexpected EOF"}, {"1", "1 2", "got: something follows the value"}} {
+	for _, c := range [][3]string{{"{", "1", "want: unexpected EOF"}, {"1", "1 2", "got: unexpected data after the value"}} {
 		if _, err := d.Differences(c[0], c[1]); err == nil || err.Error() != c[2] {
 			t.Errorf("%s and %s: got the error %v, want %s", c[0], c[1], err, c[2])
 		}

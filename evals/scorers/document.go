@@ -19,12 +19,12 @@ var runSchema []byte
 //go:embed schema/answer-v1.schema.json
 var answerSchema []byte
 
-// RunSchema returns the JSON Schema (draft 2020-12) of what a [Program] reads. The caller
-// owns what it gets.
+// RunSchema returns the JSON Schema (draft 2020-12) of the input of a scoring program. The caller
+// owns the slice.
 func RunSchema() []byte { return slices.Clone(runSchema) }
 
-// AnswerSchema returns the JSON Schema (draft 2020-12) of what a [Program] answers. The
-// caller owns what it gets.
+// AnswerSchema returns the JSON Schema (draft 2020-12) of the output of a scoring program. The
+// caller owns the slice.
 func AnswerSchema() []byte { return slices.Clone(answerSchema) }
 
 // documented is a run as a program reads it.

@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Finish scores 1 if the last answer of the model ended as it should.
+// finishSettings scores 1 if the last model response has an expected finish reason.
 type finishSettings struct {
 	Expected []llm.FinishReason `json:"expected,omitempty"` // none: stop
 }
@@ -38,9 +38,8 @@ func (s finishSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothin
 	}), nil
 }
 
-// Refusal scores 1 if the model refused: a text of its answers is marked as a refusal, the
-// last answer's finish reason is refusal or content_filter, or a pattern matches the final
-// answer. It scores 0 if it did not.
+// refusalSettings scores 1 if the model refused: a text is marked as a refusal, the last finish
+// reason is refusal or content_filter, or a pattern matches the final answer.
 type refusalSettings struct {
 	// Patterns are regular expressions, as package regexp documents them.
 	Patterns []string `json:"patterns,omitempty"`

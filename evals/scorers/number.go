@@ -11,13 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Numeric scores 1 if the last number in the final answer is the last one in one of the
-// texts expected. A number is digits, which commas may part in threes, with or without a
-// fraction and an exponent. A minus before it, or before its currency as in -$5, counts
-// where no letter, digit or closing bracket stands right before that. A % right behind it,
-// or after a space, divides it by 100.
+// numericSettings scores 1 if the last number in the final answer is the last one in an expected
+// string. A number may have commas between groups of three digits, a fraction and an exponent. A
+// minus before it, or before its currency as in -$5, counts unless a letter, a digit or a closing
+// bracket precedes. A following % divides it by 100.
 type numericSettings struct {
-	// Want are texts of which any is right; none: what the recording says.
+	// Expected are the accepted strings; empty means those of the recording.
 	Expected []string `json:"expected,omitempty"`
 	// Absolute and Relative are how far from the number expected is still right, the
 	// latter as a part of that number. The larger of the two holds.

@@ -12,24 +12,24 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Pairwise scores by a model that is asked which of two answers is better: the one of the
-// run, or that of the run of the same case and epoch in another set, or of its only run of
-// the case. It is asked twice, with the order swapped. The score is 1 for a run that is
-// better in both orders, 0 for one that is worse in both, and else 0.5, a tie.
+// pairwiseSettings scores by a model that compares two answers: that of the run, and that of the
+// run of the same case and epoch in another set, or of its only run of the case. The model
+// compares them twice, in both orders. The score is 1 for a run that is better in both orders, 0
+// for one that is worse in both, and else 0.5, a tie.
 //
-// Two more scores, with .first and .split behind the name, show what the order does: the
-// part of the two answers that prefer what is shown first, of which a tie is a half, so that
-// a mean of 0.5 is a model that does not care; and 1 where the two do not agree, else 0.
+// Two more scores, with .first and .split after the name, measure the effect of the order: the
+// share of responses that prefer the first answer (a tie counts half), and 1 if the two responses
+// disagree, else 0.
 type pairwiseSettings struct {
 	Grader Grader `json:"grader"`
 	// Criteria say what makes an answer better.
 	Criteria string `json:"criteria"`
-	// Against are the recordings of the other set: names or patterns, as of [path.Match],
-	// of files in the folder of the file that says it.
+	// Against are the recordings of the other set: names or patterns, as of [path.Match], in the
+	// folder of the suite.
 	Against []string `json:"against,omitempty"`
-	// Conversation shows all of the conversations, not the question and the final answers.
+	// Conversation shows whole conversations, not only the prompt and the final answers.
 	Conversation bool `json:"conversation,omitempty"`
-	// Base are the runs of the other set, those of Against behind them.
+	// Base are the runs of the other set.
 	Base []*importer.Run `json:"-"`
 }
 
@@ -168,7 +168,7 @@ func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.R
 	}
 }
 
-// question is what the model is asked of two texts, of which the first is A.
+// question returns the prompt for two texts; the first is A.
 func (s pairwiseSettings) question(run *importer.Run, texts [2]string) string {
 	name := "answer"
 	all := []string{s.Criteria}

@@ -99,9 +99,9 @@ func TestPairwisePairs(t *testing.T) {
 		{sideRun("b", 2, "new"), "new", "m error: the other set has 2 runs of the case, of which 0 are of the epoch"},
 		{sideRun("c", importer.NoEpoch, "new"), "new", "m error: the other set has 2 runs of the case, of which 2 are of the epoch"},
 		{sideRun("d", 0, "new"), "new", "m error: the other set has no run of the case"},
-		{sideRun("e", 0, "new"), "new", "m error: the run of the other set: the recording has no answer of a model"},
-		{&importer.Run{Case: "a", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no answer of a model"},
-		{&importer.Run{Case: "e", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no answer of a model"},
+		{sideRun("e", 0, "new"), "new", "m error: the run of the other set: the recording has no model response"},
+		{&importer.Run{Case: "a", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no model response"},
+		{&importer.Run{Case: "e", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no model response"},
 	} {
 		s := pairwiseSettings{Grader: Grader{LLM: prefers(c.old)}, Criteria: "x", Base: base}
 		wantPrefix(t, fmt.Sprint(c.run.Case, c.run.Epoch), describeScores(gradeRun(t, s, c.run)), c.want)

@@ -14,13 +14,11 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Rubric scores by a model that is asked to grade the run by criteria. What it answered is
-// kept beside the score. An answer that cannot be read as one of the grades asked for is an
-// error of the score, never a number.
+// rubricSettings scores by a model that grades the run by criteria. The row stores its responses.
+// A response without a valid grade is an error of the score, never a number.
 //
-// Texts of the run stand in the question between lines with a code that they cannot hold
-// themselves. That keeps them from seeming to be a part of the rubric; it does not keep the
-// model from believing what they say.
+// Texts of the run are between lines with a code that they cannot contain. So they cannot look
+// like a part of the rubric. This does not prevent the model from believing them.
 type rubricSettings struct {
 	Grader Grader `json:"grader"`
 	// Criteria say what is graded, and what earns which grade.
@@ -32,11 +30,11 @@ type rubricSettings struct {
 	// Conversation shows all of the conversation, not the first question and the final
 	// answer.
 	Conversation bool `json:"conversation,omitempty"`
-	// Prompt is the whole question, in which {criteria}, {question}, {answer},
-	// {conversation}, {expected} and {format} stand for what they say; "" is the usual one.
+	// Prompt is the whole prompt with the placeholders {criteria}, {question}, {answer},
+	// {conversation}, {expected} and {format}; empty means the default.
 	Prompt string `json:"prompt,omitempty"`
-	// Samples is how often the model is asked; 0 is once. The score is the mean, or with
-	// Majority the value that more than half of the answers give, and an error without one.
+	// Samples is the number of responses; 0 means 1. The score is their mean, or with Majority
+	// the value of more than half of them; without a majority it is an error.
 	Samples  int  `json:"samples,omitempty"`
 	Majority bool `json:"majority,omitempty"`
 }
@@ -104,11 +102,11 @@ func (s rubricSettings) labels() map[string]float64 {
 
 var rubricPlace = regexp.MustCompile(`\{(?:criteria|question|answer|conversation|expected|format)\}`)
 
-// question is what the model is asked of a run.
+// question returns the prompt for a run.
 func (s rubricSettings) question(run *importer.Run) (string, error) {
 	var failed error
 	text := rubricPlace.ReplaceAllStringFunc(s.template(run), func(place string) string {
-		text, err := s.piece(place, run)
+		text, err := s.fill(place, run)
 		if failed == nil {
 			failed = err
 		}
@@ -117,7 +115,7 @@ func (s rubricSettings) question(run *importer.Run) (string, error) {
 	return text, failed
 }
 
-// template is the question with places for what it shows.
+// template returns the prompt with placeholders.
 func (s rubricSettings) template(run *importer.Run) string {
 	if s.Prompt != "" {
 		return s.Prompt
@@ -138,8 +136,8 @@ func (s rubricSettings) template(run *importer.Run) string {
 	return strings.Join(append(all, "{format}"), "\n\n")
 }
 
-// piece is what stands at a place.
-func (s rubricSettings) piece(place string, run *importer.Run) (string, error) {
+// fill returns the text of a placeholder.
+func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 	switch place {
 	case "{criteria}":
 		return s.Criteria, nil
@@ -158,7 +156,7 @@ func (s rubricSettings) piece(place string, run *importer.Run) (string, error) {
 	return s.format(), nil
 }
 
-// format tells how to answer.
+// format describes the form of the response.
 func (s rubricSettings) format() string {
 	grades := "one of " + strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", ")
 	if s.Scale != nil {
@@ -167,7 +165,7 @@ func (s rubricSettings) format() string {
 	return formatOf(grades)
 }
 
-// formatOf tells how to answer with one of some grades.
+// formatOf describes the form of a response with one of these grades.
 func formatOf(grades string) string {
 	return `Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, first the reason in a sentence or two, then the grade, ` + grades + "."
 }

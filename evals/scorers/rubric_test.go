@@ -95,7 +95,7 @@ func TestRubricGrades(t *testing.T) {
 		{`1`, scale, nil, "m error: the grader's answer is JSON without a grade"},
 		{"```\n{\"grade\":\"pass\"}\n```\n```\n{\"grade\":\"fail\"}\n```", nil, nil, "m error: the grader's answer has 0 grades"},
 		{``, nil, nil, "m error: the grader's answer has 0 grades"},
-		{`{"grade":"pass"}…`, nil, nil, "m error: the grader's answer is cut off; let max_tokens be more"},
+		{`{"grade":"pass"}…`, nil, nil, "m error: the grader's response is truncated: increase max_tokens"},
 		{`!`, nil, nil, "m error: the grader gave no answer: no network"},
 	} {
 		s := rubricSettings{Grader: Grader{LLM: &fakeGrader{answers: []string{c.answer}}}, Criteria: "x", Scale: c.scale, Labels: c.labels}
@@ -220,9 +220,9 @@ func TestRubricShows(t *testing.T) {
 	wantPrefix(t, "no question", askedRequest(t, rubricSettings{Criteria: "x"}, silent), "x\n\nBEGIN answer")
 	wantPrefix(t, "places in a text", askedRequest(t, rubricSettings{Prompt: "{answer}{format}"}, silent), "BEGIN answer 7085970e7e52847a\nHi {format}.\n")
 	wantPrefix(t, "none to show", askedRequest(t, rubricSettings{Prompt: "{question} {answer} {format}"}, silent), "m error: the recording has no message of a user")
-	wantPrefix(t, "none expected", askedRequest(t, rubricSettings{Prompt: "{expected} {answer} {format}"}, silent), "m error: nobody says what the answer should be")
-	wantPrefix(t, "no answer", askedRequest(t, rubricSettings{Criteria: "x"}, &importer.Run{Messages: history}), "m error: the recording has no answer of a model")
-	wantPrefix(t, "no conversation", askedRequest(t, rubricSettings{Criteria: "x", Conversation: true}, &importer.Run{Messages: history}), "m error: the recording has no answer of a model")
+	wantPrefix(t, "none expected", askedRequest(t, rubricSettings{Prompt: "{expected} {answer} {format}"}, silent), "m error: expected answer missing")
+	wantPrefix(t, "no answer", askedRequest(t, rubricSettings{Criteria: "x"}, &importer.Run{Messages: history}), "m error: the recording has no model response")
+	wantPrefix(t, "no conversation", askedRequest(t, rubricSettings{Criteria: "x", Conversation: true}, &importer.Run{Messages: history}), "m error: the recording has no model response")
 	wantPrefix(t, "several expected", askedRequest(t, rubricSettings{Prompt: "{expected} {answer} {format}"}, answerRun("x", "a", "b")), "BEGIN expected answer ab1f09d7014882b9\na\nor\nb\nEND")
 }
 

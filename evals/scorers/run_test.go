@@ -48,10 +48,10 @@ func TestCounts(t *testing.T) {
 		{"errors", ``, run, "1 1 errors"},
 		{"errors", `{"at_most":0}`, run, "0 want at most 0, got 1 errors"},
 		{"tokens", ``, spent, "42 42 tokens"},
-		{"tokens", ``, run, "error: the recording does not tell how many tokens"},
+		{"tokens", ``, run, "error: the token usage of the run is unknown"},
 		{"latency", ``, spent, "1.5 1.5 seconds"},
 		{"latency", `{"at_most":1}`, traceRun(response("x", llm.FinishStop), trace.RunEnd{}), "1 1 seconds"},
-		{"latency", ``, run, "error: the recording does not tell how long"},
+		{"latency", ``, run, "error: the duration of the run is unknown"},
 		{"finish", ``, traceRun(response("x", llm.FinishLength), response("y", llm.FinishStop)), "1 stop"},
 		{"finish", ``, traceRun(response("x", llm.FinishLength)), `0 want ["stop"], got "length"`},
 		{"finish", `{"expected":["stop","length"]}`, traceRun(response("x", llm.FinishLength)), "1 length"},
@@ -62,7 +62,7 @@ func TestCounts(t *testing.T) {
 		{"refusal", ``, traceRun(response("x", llm.FinishRefusal), response("y", llm.FinishStop)), "0 no refusal"},
 		{"refusal", `{"patterns":["z","(?i)i cannot"]}`, answerRun("I cannot."), `1 (?i)i cannot matches "I cannot."`},
 		{"refusal", `{"patterns":["z"]}`, answerRun("I can."), "0 no refusal"},
-		{"refusal", ``, messagesRun(nil), "error: the recording has no answer of a model"},
+		{"refusal", ``, messagesRun(nil), "error: the recording has no model response"},
 	} {
 		wantPrefix(t, c.kind+" "+c.settings, scoreText(t, c.kind, c.settings, c.run), c.want)
 	}
@@ -83,10 +83,10 @@ func TestCost(t *testing.T) {
 		{"the usual prices", traceRun(setup("m"), trace.ModelResponse{Model: "n", Usage: usage}), "1.9 1.9 in all"},
 		{"all calls", traceRun(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelResponse{Usage: usage}, trace.ModelResponse{Model: "x"}), "7.5 "},
 		{"no price", traceRun(trace.ModelResponse{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
-		{"no usage", traceRun(trace.ModelResponse{Model: "m"}), "error: the recording does not tell how many tokens"},
+		{"no usage", traceRun(trace.ModelResponse{Model: "m"}), "error: the token usage of the run is unknown"},
 		{"a list", messagesRun(map[string]string{"model": `"n"`, "usage": `{"prompt_tokens":1000000,"completion_tokens":1000000}`}), "4 "},
 		{"a list without model", messagesRun(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: there is no price for the model ""`},
-		{"a list without usage", messagesRun(map[string]string{"model": `"n"`}), `error: the recording does not tell how many tokens`},
+		{"a list without usage", messagesRun(map[string]string{"model": `"n"`}), `error: the token usage of the run is unknown`},
 	} {
 		wantPrefix(t, c.name, scoreText(t, "cost", prices, c.run), c.want)
 	}

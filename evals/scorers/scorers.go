@@ -1,15 +1,12 @@
-// Package scorers scores runs by what they say: the final answer, the tool calls, the
-// state that was reached, what the run took, and whether its invariants hold.
+// Package scorers contains the scorers of suite files. They score the final answer, the tool
+// calls, the final state, the resource usage and the invariants of a run.
 //
-// A scorer is made of its settings, which say what is expected where the recording does
-// not: [New] takes them as a value, [Parse] as the JSON of a file. It is deterministic and
-// needs no network, as far as a [Program] of the user's or the model of a [Grader] is and
-// does, and may be called by several goroutines at once. Beside each score it explains what
-// was expected and what came.
+// [Parse] and [Maker.Parse] make a scorer from its settings in JSON. A scorer is deterministic
+// and needs no network, except that a program of the user or the model of a [Grader] may need it.
+// Scorers are safe for concurrent use and explain each score.
 //
-// A score that cannot be made, because nothing is known of what should have come or the
-// recording does not tell what is judged, is an error of that score and never 0. Package
-// scorers leaves out figures and decisions; see package evals.
+// A scorer returns an error, not 0, if the expected value is unknown or the recording has no data for it.
+// Package evals computes the statistics.
 package scorers
 
 import (
@@ -166,7 +163,7 @@ var kinds = []Kind{
 	kind[regexpSettings]("regexp", "a regular expression matches the final answer"),
 	kind[numericSettings]("numeric", "the last number of the final answer is the one expected, within a tolerance"),
 	kind[jsonSettings]("json", "the final answer is JSON of the value expected"),
-	kind[normalizedSettings]("normalized", "the final answer is one of those expected, but for case, punctuation, articles and space"),
+	kind[normalizedSettings]("normalized", "the final answer is an expected one, ignoring case, punctuation, articles and space"),
 	kind[choiceSettings]("choice", "the final answer names the letter expected"),
 	kind[calledSettings]("called", "tools were called as often as they should be"),
 	kind[notCalledSettings]("not_called", "none of the tools named was called, or no tool at all"),
@@ -177,16 +174,16 @@ var kinds = []Kind{
 	kind[stateSettings]("state", "the state that the run left is the one expected"),
 	kind[stateDiffSettings]("state_diff", "the run changed of the state what was expected, no less and no more"),
 	kind[invariantsSettings]("invariants", "no invariant is broken"),
-	kind[finishSettings]("finish", "the last answer of the model ended as it should"),
+	kind[finishSettings]("finish", "the last response of the model has an expected finish reason"),
 	kind[refusalSettings]("refusal", "the model refused"),
 	kind[failuresSettings]("errors", "the number of tool calls, model calls and runs that failed"),
-	kind[stepsSettings]("steps", "the number of answers of the model"),
+	kind[stepsSettings]("steps", "the number of model responses"),
 	kind[tokensSettings]("tokens", "the number of tokens in and out"),
 	kind[costSettings]("cost", "the cost of the tokens, by a table of prices"),
 	kind[latencySettings]("latency", "the seconds that the run took"),
 	kind[rubricSettings]("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale"),
 	kind[pairwiseSettings]("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie"),
-	kind[programSettings]("program", "what a program of yours says of the run"),
+	kind[programSettings]("program", "the score that a program of the user returns"),
 }
 
 func kind[S settings](name, description string) Kind {

@@ -13,12 +13,11 @@ import (
 // says where the two differ.
 type stateSettings struct {
 	statePlace
-	// Want is the state expected, and WantAt in its place a pointer to it in what the
-	// recording says of the run beside its messages.
+	// Expected is the expected state. ExpectedAt is a pointer to it in the metadata of the
+	// recording instead.
 	Expected   json.RawMessage `json:"expected,omitempty"`
 	ExpectedAt string          `json:"expected_at,omitempty"`
-	// Ignore are pointers into the state to what is not compared; the name * stands for
-	// all members or elements.
+	// Ignore are pointers to ignored values; the name * matches all members or elements.
 	Ignore []string `json:"ignore,omitempty"`
 }
 
@@ -28,7 +27,7 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 		return nil, err
 	}
 	if (len(s.Expected) == 0) == (s.ExpectedAt == "") {
-		return nil, errors.New("give one of expected and expected_at, which says what is expected")
+		return nil, errors.New("give one of expected and expected_at")
 	}
 	all, err := pointers(append([]string{s.ExpectedAt}, s.Ignore...))
 	if err != nil {
@@ -59,5 +58,5 @@ func (s stateSettings) expected(run *importer.Run, at pointer) (any, error) {
 	if s.ExpectedAt == "" {
 		return parse(s.Expected)
 	}
-	return beside(run, s.ExpectedAt, at)
+	return metadata(run, s.ExpectedAt, at)
 }

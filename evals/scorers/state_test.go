@@ -119,7 +119,7 @@ func TestStateDiffPartial(t *testing.T) {
 func TestStateDiffPlaces(t *testing.T) {
 	const settings = `{"before":{"result":"look","at":"/n"},"after":{"result":"look","at":"/n"},"expected":[{"op":"replace","path":"","value":3}]}`
 	wantPrefix(t, "first and last", scoreText(t, "state_diff", settings, lookupRun(`{"n":1}`, `{"n":2}`, `{"n":3}`)), "1 ")
-	wantPrefix(t, "one", scoreText(t, "state_diff", settings, lookupRun(`{"n":1}`)), "error: the recording tells the state once")
+	wantPrefix(t, "one", scoreText(t, "state_diff", settings, lookupRun(`{"n":1}`)), "error: the recording contains the state once")
 	wantPrefix(t, "none", scoreText(t, "state_diff", settings, lookupRun()), "error: before: the recording has no state in a result")
 	const apart = `{"before":{"at":"/n"},"after":{"result":"look"},"expected":[]}`
 	run := lookupRun("1", "7")

@@ -8,27 +8,24 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// StateDiff scores 1 if what the run changed of a state is what was expected, no less and
-// no more. The explanation names what is missing, extra and wrong by its path.
+// stateDiffSettings scores 1 if the run made exactly the expected changes of a state. The
+// explanation lists missing, extra and wrong changes by path.
 //
-// It is how tau-bench (Yao et al., 2024) and the multi-turn categories of the Berkeley
-// Function-Calling Leaderboard judge: by the database, not by the calls that changed it,
-// of which there may be several that do. Both hold the whole state against the one that
-// the right calls leave; here what was there before does not hide what was changed.
+// tau-bench (Yao et al., 2024) and the multi-turn categories of the Berkeley Function-Calling
+// Leaderboard score in the same way: by the database, not by the calls. Both compare whole
+// states; this scorer compares changes.
 type stateDiffSettings struct {
 	// Before is where the first state is, and After where the last is.
 	Before statePlace `json:"before"`
 	After  statePlace `json:"after"`
-	// Want is what should be changed; WantAt, in its place, a pointer to that in what the
-	// recording says of the run beside its messages; Goal, in place of both, where the
-	// state is (the last, of several) that should have come of it.
+	// Expected are the changes. Alternatives: ExpectedAt, a pointer to them in the metadata of
+	// the recording, and Goal, the place of the expected state (the last one).
 	Expected   []patchOperation `json:"expected,omitempty"`
 	ExpectedAt string           `json:"expected_at,omitempty"`
 	Goal       statePlace       `json:"goal,omitzero"`
-	// Ignore are pointers into the state to what is not compared; the name * stands for
-	// all members or elements.
+	// Ignore are pointers to ignored values; the name * matches all members or elements.
 	Ignore []string `json:"ignore,omitempty"`
-	// Partial scores the part of the changes, expected or made, that are both.
+	// Partial scores the share of the changes that are both expected and made.
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -54,7 +51,7 @@ func (s stateDiffSettings) scorer() (scoreFunc, error) {
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
 		if s.Before == s.After && len(before.texts(run)) == 1 {
-			return 0, "", errors.New("the recording tells the state once, so that nobody knows what it was before")
+			return 0, "", errors.New("the recording contains the state once: the state before is unknown")
 		}
 		was, err := before.first(run)
 		if err != nil {
@@ -83,7 +80,7 @@ func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, e
 		}
 	}
 	if given != 1 {
-		return nil, errors.New("give one of expected, expected_at and goal, which says what is expected")
+		return nil, errors.New("give one of expected, expected_at and goal")
 	}
 	if s.Goal != (statePlace{}) {
 		goal, err := s.Goal.finder()
@@ -118,7 +115,7 @@ func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, e
 
 // patchIn is the patch that a recording has.
 func (s stateDiffSettings) patchIn(run *importer.Run, at pointer) ([]edit, error) {
-	v, err := beside(run, s.ExpectedAt, at)
+	v, err := metadata(run, s.ExpectedAt, at)
 	if err != nil {
 		return nil, err
 	}

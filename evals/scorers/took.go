@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Limit makes of a number 1 if it is at most as large, and else 0.
+// limit scores 1 if a number is at most AtMost, and else 0.
 type limit struct {
 	AtMost *float64 `json:"at_most,omitempty"` // nil: the number itself is the score
 }
@@ -29,7 +29,7 @@ func (l limit) of(v float64, what string) (float64, string, error) {
 	return 1, text, nil
 }
 
-// check refuses a limit that nothing keeps.
+// check rejects a limit that no number satisfies.
 func (l limit) check() error {
 	if l.AtMost != nil && !(*l.AtMost >= 0) {
 		return fmt.Errorf("at_most %v: nothing is less than 0", *l.AtMost)
@@ -37,7 +37,7 @@ func (l limit) check() error {
 	return nil
 }
 
-// number judges a run by a number of it.
+// number scores a number of the run.
 func (l limit) number(what string, of func(run *importer.Run) (float64, error)) (scoreFunc, error) {
 	return single(func(run *importer.Run) (float64, string, error) {
 		v, err := of(run)
@@ -48,7 +48,7 @@ func (l limit) number(what string, of func(run *importer.Run) (float64, error)) 
 	}), l.check()
 }
 
-// Steps scores how many answers the model gave.
+// stepsSettings scores the number of model responses.
 type stepsSettings struct{ limit }
 
 func (s stepsSettings) scorer() (scoreFunc, error) {
@@ -62,20 +62,20 @@ func (s failuresSettings) scorer() (scoreFunc, error) {
 	return s.number("errors", func(run *importer.Run) (float64, error) { return float64(len(facts.Read(run).Errors)), nil })
 }
 
-// Latency scores how many seconds the run took.
+// latencySettings scores the duration in seconds.
 type latencySettings struct{ limit }
 
 func (s latencySettings) scorer() (scoreFunc, error) {
 	return s.number("seconds", func(run *importer.Run) (float64, error) {
 		took := run.Resources().Latency
 		if took == 0 {
-			return 0, errors.New("the recording does not tell how long the run was")
+			return 0, errors.New("the duration of the run is unknown")
 		}
 		return took.Seconds(), nil
 	})
 }
 
-// Tokens scores how many tokens all model calls of the run took, in and out.
+// tokensSettings scores the tokens of all model calls, input and output.
 type tokensSettings struct{ limit }
 
 func (s tokensSettings) scorer() (scoreFunc, error) {
@@ -88,17 +88,17 @@ func (s tokensSettings) scorer() (scoreFunc, error) {
 	})
 }
 
-var errNoUsage = errors.New("the recording does not tell how many tokens the run took")
+var errNoUsage = errors.New("the token usage of the run is unknown")
 
-// Cost scores what the tokens of all model calls of the run cost. Runs that a call of this
-// one started are not part of it.
+// costSettings scores the cost of all model calls. It excludes runs that a call of this run
+// started.
 type costSettings struct {
 	limit
 	// Prices are by the name of the model, as the recording has it.
 	Prices map[string]tokenPrice `json:"prices"`
 }
 
-// Price is for a million tokens each.
+// tokenPrice is the price of a million tokens.
 type tokenPrice struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
@@ -114,11 +114,11 @@ func (s costSettings) scorer() (scoreFunc, error) {
 		return nil, errors.New("there are no prices; give those of a million tokens by model")
 	}
 	return s.number("in all", func(run *importer.Run) (sum float64, err error) {
-		spent := spentBy(run)
-		if len(spent) == 0 {
+		used := usageByModel(run)
+		if len(used) == 0 {
 			return 0, errNoUsage
 		}
-		for _, part := range spent {
+		for _, part := range used {
 			price, ok := s.Prices[part.model]
 			if !ok {
 				return 0, fmt.Errorf("there is no price for the model %q", part.model)
@@ -145,15 +145,14 @@ func (p tokenPrice) of(u llm.Usage) float64 {
 		float64(u.ReasoningOutputTokens)*or(p.Reasoning, p.Output)) / million
 }
 
-// modelUsage is what calls of a model took.
+// modelUsage is the usage of a model.
 type modelUsage struct {
 	model string
 	usage llm.Usage
 }
 
-// spentBy returns what the model calls of a run took: of a trace call by call, of other
-// recordings all together, by the model that is named beside the messages.
-func spentBy(run *importer.Run) (spent []modelUsage) {
+// usageByModel returns the usage of the model calls: per call in a trace, else in total.
+func usageByModel(run *importer.Run) (used []modelUsage) {
 	setup := map[trace.Purpose]string{}
 	for _, ev := range run.Events {
 		var part modelUsage
@@ -166,13 +165,13 @@ func spentBy(run *importer.Run) (spent []modelUsage) {
 			part = modelUsage{setup[ev.Purpose], body.Usage}
 		}
 		if part.usage != (llm.Usage{}) {
-			spent = append(spent, part)
+			used = append(used, part)
 		}
 	}
 	if usage := run.Resources().Usage; len(run.Events) == 0 && usage != (llm.Usage{}) {
 		var model string
-		_ = json.Unmarshal(run.Meta["model"], &model) // what is no text is no name
-		spent = append(spent, modelUsage{model, usage})
+		_ = json.Unmarshal(run.Meta["model"], &model) // ignore other types
+		used = append(used, modelUsage{model, usage})
 	}
-	return spent
+	return used
 }

@@ -15,14 +15,12 @@ type trajectorySettings struct {
 	Order callOrder `json:"order,omitempty"`
 }
 
-// Order is how calls have to stand to those expected. No call is taken for two of those
-// expected.
+// callOrder is the required order of calls. A call matches one expected call at most.
 type callOrder string
 
 // The orders. ADK's EXACT, IN_ORDER and ANY_ORDER (TrajectoryEvaluator of google/adk-python)
 // are exact, in_order and any_order. Of the modes of trajectory matching in LangChain's
-// agentevals strict is exact, but for the texts beside the calls, which it compares as
-// well; unordered, superset and subset are those here.
+// agentevals strict is exact, except that it also compares texts; unordered, superset and subset are those here.
 const (
 	orderExact     callOrder = ""          // the same calls in the same order
 	orderInOrder   callOrder = "in_order"  // those expected in their order, others between
@@ -77,11 +75,9 @@ func (o callOrder) holds(weights [][]float64, got int) (bool, error) {
 type callMatchSettings struct {
 	expectedCalls
 	Measure measure `json:"measure,omitempty"`
-	// Ordered takes the longest common subsequence of the calls made and those expected;
-	// else order does not matter, and the best assignment counts.
+	// Ordered uses the longest common subsequence; else the best assignment in any order.
 	Ordered bool `json:"ordered,omitempty"`
-	// Partial takes a call of the right tool for the part of its arguments, by name, that
-	// is as expected; else it counts as a whole or not at all.
+	// Partial counts a call of the right tool by the share of matching arguments.
 	Partial bool `json:"partial,omitempty"`
 }
 
