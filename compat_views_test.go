@@ -772,7 +772,7 @@ func viewRow(r *evals.Row) values {
 	return values{
 		r.Case, r.Epoch, r.Cluster, r.Run, r.File, r.Line, r.Digest,
 		viewByName(r.Scores, func(x float64) any { return compatNumber(x) }), viewByName(r.Errors, plainText), viewByName(r.Explanations, plainText),
-		viewByName(r.Gradings, func(g evals.Grading) any { return values{g.Answers, viewUsage(g.Usage)} }),
+		viewByName(r.Gradings, func(g evals.Grading) any { return values{g.Responses, viewUsage(g.Usage)} }),
 		viewUsage(r.Usage), compatNumber(r.Cost), r.Latency, r.Steps, viewByName(r.Calls, func(c evals.Calls) any { return values{c.N, c.Failed} }),
 	}
 }

@@ -73,7 +73,7 @@ func tableOf(t *testing.T, name string) string {
 	case "scorers":
 		var rows [][]string
 		for _, k := range scorers.Kinds() {
-			rows = append(rows, []string{"`" + k.Name + "`", k.What, settings(reflect.TypeOf(k.Settings))})
+			rows = append(rows, []string{"`" + k.Name + "`", k.Description, settings(reflect.TypeOf(k.Settings))})
 		}
 		return markdown([]string{"scorer", "1 says, or the number is", "settings"}, rows)
 	}

@@ -14,42 +14,34 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// The file of a baseline: one JSON object with a case on each line, made to be reviewed
-// as a difference.
-const (
-	BaselineFormat  = "looptape-baseline"
-	BaselineVersion = 1
-)
-
-// Baseline is what a set of runs scored, kept for a [Gate] to hold later runs against.
+// Baseline contains the scores of a set of runs. A [Gate] compares later runs with it.
 type Baseline struct {
 	// Scorers are the names of the scorers.
 	Scorers []string
-	// Means are those of all runs, by metric. They are for those who read the file: a gate
+	// Means are the means of all runs by metric. They are for readers of the file; a gate
 	// computes with the cases.
 	Means map[string]float64
 	// Cases are sorted by name.
-	Cases []BaselineCase
+	Cases []baselineCase
 }
 
-// BaselineCase is what the runs of a case scored.
-type BaselineCase struct {
+// baselineCase contains the scores of the runs of a case.
+type baselineCase struct {
 	Case    string `json:"case"`
 	Cluster string `json:"cluster,omitempty"`
-	// MustPass marks the case as one that a gate does not let fail.
+	// MustPass marks a case that fails the gate if it fails.
 	MustPass bool `json:"must_pass,omitempty"`
-	// Scores are those of each run that has one, by metric, in the order of [Result.Rows].
+	// Scores are the scores of the runs that have one, by metric, in the order of [Result.Rows].
 	Scores map[string][]float64 `json:"scores"`
 }
 
-// NewBaseline returns the baseline of a result. Cases that old marks as must-pass, or that
-// are in mustPass, are marked; old may be nil. The error is for a name in mustPass that is
-// no case.
+// NewBaseline returns the baseline of a result. It marks the cases that old marks or that
+// mustPass names; old may be nil. It returns an error if mustPass names an unknown case.
 func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error) {
 	b := &Baseline{Scorers: r.Scorers, Means: map[string]float64{}}
 	marked := old.marked(mustPass)
 	for _, runs := range r.Cases() {
-		c := BaselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
+		c := baselineCase{Case: runs[0].Case, Cluster: runs[0].Cluster, MustPass: marked[runs[0].Case], Scores: map[string][]float64{}}
 		for _, run := range runs {
 			for metric, value := range run.Scores.All() {
 				c.Scores[metric] = append(c.Scores[metric], value)
@@ -72,7 +64,7 @@ func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error)
 	return b, nil
 }
 
-// marked are the must-pass cases of a baseline, which may be nil, and more.
+// marked returns the must-pass cases of a baseline, which may be nil, and more.
 func (b *Baseline) marked(more []string) map[string]bool {
 	marked := map[string]bool{}
 	for _, name := range more {
@@ -89,17 +81,17 @@ func (b *Baseline) marked(more []string) map[string]bool {
 	return marked
 }
 
-// has is the error for the first name that is no case of the baseline.
+// has returns an error for the first name that is not a case.
 func (b *Baseline) has(names []string) error {
 	for _, name := range names {
-		if !slices.ContainsFunc(b.Cases, func(c BaselineCase) bool { return c.Case == name }) {
-			return fmt.Errorf("the must-pass case %q is no case of the runs: name it as the recordings do", name)
+		if !slices.ContainsFunc(b.Cases, func(c baselineCase) bool { return c.Case == name }) {
+			return fmt.Errorf("the must-pass case %q is unknown: use the name in the recordings", name)
 		}
 	}
 	return nil
 }
 
-// Write writes the file of a baseline. The same baseline is the same bytes.
+// Write writes the baseline. Equal baselines are equal bytes.
 func (b *Baseline) Write(w io.Writer) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "{\n\"format\": %s,\n\"version\": %d,\n\"scorers\": %s,\n\"metrics\": {", oneLine(BaselineFormat), BaselineVersion, oneLine(b.Scorers))
@@ -115,7 +107,7 @@ func (b *Baseline) Write(w io.Writer) error {
 	return err
 }
 
-// comma stands before an item of a list but the first.
+// comma returns the separator before item i of a list.
 func comma(i int) string {
 	if i == 0 {
 		return ""
@@ -123,7 +115,7 @@ func comma(i int) string {
 	return ","
 }
 
-// oneLine is JSON without HTML escaping of what always has one.
+// oneLine returns the JSON of a value that can always be encoded, without HTML escaping.
 func oneLine(v any) []byte {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -132,36 +124,35 @@ func oneLine(v any) []byte {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// ReadBaseline reads the file of a baseline. What is wrong with it is an *importer.Error
-// with its name and, where one is to blame, its line. Members that it does not know are
-// errors, since a mark that is spelt wrong would mark nothing.
+// ReadBaseline reads a baseline. It returns an [*importer.Error] with the name and, if known, the
+// line. Unknown members are errors, since a misspelled mark has no effect.
 func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
 	switch {
 	case err != nil:
 		return nil, &importer.Error{File: name, Err: err}
 	case len(text) > maxBaseline:
-		return nil, &importer.Error{File: name, Err: fmt.Errorf("it is larger than %d bytes, which no baseline is", maxBaseline)}
+		return nil, &importer.Error{File: name, Err: fmt.Errorf("larger than %d bytes: not a baseline", maxBaseline)}
 	}
 	var file struct {
 		Format  string             `json:"format"`
 		Version int                `json:"version"`
 		Scorers []string           `json:"scorers"`
 		Metrics map[string]float64 `json:"metrics"`
-		Cases   []BaselineCase     `json:"cases"`
+		Cases   []baselineCase     `json:"cases"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&file); err != nil {
-		return nil, &importer.Error{File: name, Line: lineOf(text, err), Err: fmt.Errorf("it is no baseline of looptape eval gate --update: %w", jsonio.Words(err))}
+		return nil, &importer.Error{File: name, Line: errorLine(text, err), Err: fmt.Errorf("not a baseline of looptape eval gate --update: %w", jsonio.Words(err))}
 	}
 	switch {
 	case file.Format != BaselineFormat:
-		err = fmt.Errorf("its format is %q, not %s: write it with looptape eval gate --update", file.Format, BaselineFormat)
+		err = fmt.Errorf("unknown format %q: want %s: write it with looptape eval gate --update", file.Format, BaselineFormat)
 	case file.Version != BaselineVersion:
-		err = fmt.Errorf("version %d: this version of looptape reads %d; write it anew with looptape eval gate --update", file.Version, BaselineVersion)
-	case !ended(dec):
-		err = errors.New("something follows the baseline; write it anew with looptape eval gate --update")
+		err = fmt.Errorf("version %d: this version of looptape reads %d: write the baseline again with looptape eval gate --update", file.Version, BaselineVersion)
+	case !atEnd(dec):
+		err = errors.New("unexpected data after the baseline: write it again with looptape eval gate --update")
 	}
 	b := &Baseline{file.Scorers, file.Metrics, file.Cases}
 	if err = cmp.Or(err, b.check()); err != nil {
@@ -170,34 +161,34 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	return b, nil
 }
 
-// maxBaseline is how large a baseline may be; a case takes some 100 bytes.
+// maxBaseline is the maximum size of a baseline in bytes; a case needs about 100.
 const maxBaseline = 1 << 30
 
-// ended reports whether nothing follows what was decoded.
-func ended(dec *json.Decoder) bool {
+// atEnd reports whether no data follows the decoded value.
+func atEnd(dec *json.Decoder) bool {
 	_, err := dec.Token()
 	return errors.Is(err, io.EOF)
 }
 
-// lineOf is the line of an error of decoding, or 0 if it does not tell the place.
-func lineOf(text []byte, err error) int {
-	var at int64
+// errorLine returns the line of a decoding error, or 0 if the error has no position.
+func errorLine(text []byte, err error) int {
+	var runFinding int64
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = e.Offset
+		runFinding = e.Offset
 	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		at = e.Offset
+		runFinding = e.Offset
 	} else {
 		return 0
 	}
-	return 1 + bytes.Count(text[:at], []byte("\n"))
+	return 1 + bytes.Count(text[:runFinding], []byte("\n"))
 }
 
-// check sorts the cases, and refuses what Write does not write.
+// check sorts the cases and rejects what Write does not write.
 func (b *Baseline) check() error {
-	slices.SortFunc(b.Cases, func(x, y BaselineCase) int { return cmp.Compare(x.Case, y.Case) })
+	slices.SortFunc(b.Cases, func(x, y baselineCase) int { return cmp.Compare(x.Case, y.Case) })
 	for i, c := range b.Cases {
 		if i > 0 && b.Cases[i-1].Case == c.Case {
-			return fmt.Errorf("the case %q is there twice", c.Case)
+			return fmt.Errorf("duplicate case %q", c.Case)
 		}
 	}
 	for _, row := range b.result().Rows {
@@ -208,8 +199,7 @@ func (b *Baseline) check() error {
 	return nil
 }
 
-// result is the baseline as a result: the runs of each case, and one of a case that none
-// has a score of.
+// result converts the baseline to a result. A case without scores has one run.
 func (b *Baseline) result() *Result {
 	r := &Result{Scorers: b.Scorers}
 	for _, c := range b.Cases {

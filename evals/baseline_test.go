@@ -73,21 +73,21 @@ func TestBaselineEmpty(t *testing.T) {
 
 func TestBaselineErrors(t *testing.T) {
 	_, err := evals.NewBaseline(scored(t), nil, []string{"a", "z"})
-	fails(t, err, `the must-pass case "z" is no case of the runs`)
+	fails(t, err, `the must-pass case "z" is unknown`)
 	twoClusters := scored(t)
 	twoClusters.Rows[0].Cluster = "y"
 	_, err = evals.NewBaseline(twoClusters, nil, nil)
 	fails(t, err, `metric "<m>"`, `"a"`)
 	for _, c := range [][3]string{
-		{`"looptape-baseline"`, `"other"`, `b.json: its format is "other", not looptape-baseline: write it with looptape eval gate --update`},
+		{`"looptape-baseline"`, `"other"`, `b.json: unknown format "other": want looptape-baseline: write it with looptape eval gate --update`},
 		{`"version": 1`, `"version": 2`, "b.json: version 2: this version of looptape reads 1"},
-		{`"must_pass"`, `"mustpass"`, `b.json: it is no baseline of looptape eval gate --update: json: unknown field "mustpass"`},
-		{`"case":"b"`, `"case":7`, "b.json:11: it is no baseline"},
-		{`"case":"b"`, `"case":b`, "b.json:11: it is no baseline"},
-		{`"case":"b"`, `"case":"a"`, `b.json: the case "a" is there twice`},
-		{"[7]", "[1e101]", `b.json: case "b": the score 1e+101 of "n" is no number within`},
-		{"]\n}\n", "]\n}\n}", "b.json: something follows the baseline"},
-		{"]\n}\n", "", "b.json: it is no baseline of looptape eval gate --update: unexpected EOF"},
+		{`"must_pass"`, `"mustpass"`, `b.json: not a baseline of looptape eval gate --update: json: unknown field "mustpass"`},
+		{`"case":"b"`, `"case":7`, "b.json:11: not a baseline"},
+		{`"case":"b"`, `"case":b`, "b.json:11: not a baseline"},
+		{`"case":"b"`, `"case":"a"`, `b.json: duplicate case "a"`},
+		{"[7]", "[1e101]", `b.json: case "b": the score 1e+101 of "n": want a number within`},
+		{"]\n}\n", "]\n}\n}", "b.json: unexpected data after the baseline"},
+		{"]\n}\n", "", "b.json: not a baseline of looptape eval gate --update: unexpected EOF"},
 	} {
 		_, err := evals.ReadBaseline("b.json", strings.NewReader(strings.Replace(baselineText, c[0], c[1], 1)))
 		fails(t, err, c[2])

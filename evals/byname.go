@@ -9,41 +9,41 @@ import (
 	"slices"
 )
 
-// ByName holds values by name, in the order of the names; its JSON is an object. It is what
-// a row has instead of maps, since a map with one value takes ten times the memory.
-type ByName[T any] []Item[T]
+// ByName contains values by name, sorted by name; its JSON is an object. A map with one value
+// needs ten times the memory.
+type ByName[T any] []item[T]
 
-// Item is a value with its name.
-type Item[T any] struct {
+// item is a value with its name.
+type item[T any] struct {
 	Name  string
 	Value T
 }
 
-// NewByName returns what a map holds.
+// NewByName returns the values of a map.
 func NewByName[T any](of map[string]T) ByName[T] {
 	b := slices.Grow(ByName[T](nil), len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		b = append(b, Item[T]{name, of[name]})
+		b = append(b, item[T]{name, of[name]})
 	}
 	return b
 }
 
-// Get returns the value of a name, if there is one.
+// Get returns the value with this name, if it exists.
 func (b ByName[T]) Get(name string) (value T, ok bool) {
-	at, ok := slices.BinarySearchFunc(b, name, func(i Item[T], name string) int { return cmp.Compare(i.Name, name) })
+	runFinding, ok := slices.BinarySearchFunc(b, name, func(i item[T], name string) int { return cmp.Compare(i.Name, name) })
 	if ok {
-		value = b[at].Value
+		value = b[runFinding].Value
 	}
 	return value, ok
 }
 
-// Has reports whether there is a value of a name.
+// Has reports whether a value has this name.
 func (b ByName[T]) Has(name string) bool {
 	_, ok := b.Get(name)
 	return ok
 }
 
-// Of returns the value of a name, or the zero value.
+// Of returns the value with this name, or the zero value.
 func (b ByName[T]) Of(name string) T {
 	value, _ := b.Get(name)
 	return value
@@ -60,8 +60,8 @@ func (b ByName[T]) All() iter.Seq2[string, T] {
 	}
 }
 
-// share takes the names from texts.
-func (b ByName[T]) share(t texts) {
+// share interns the names.
+func (b ByName[T]) share(t interner) {
 	for i := range b {
 		t.one(&b[i].Name)
 	}

@@ -9,92 +9,81 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// Comparison is what changed from a base to a new set of runs. Its JSON is what
-// `looptape eval compare --format json` prints; a figure that the rows do not have is
-// nil, which is null.
+// Comparison contains the changes from a base to a new set of runs. Its JSON is the output of
+// `looptape eval compare --format json`; nil values are null.
 type Comparison struct {
-	// Metrics are those that a run of either set has a score or an error of.
+	// Metrics are the metrics with a score or an error in either set.
 	Metrics map[string]Change `json:"metrics"`
-	// OnlyBase and OnlyNew are the cases that one set lacks. They count for nothing.
+	// OnlyBase and OnlyNew are the cases of one set only. They do not count.
 	OnlyBase   []string     `json:"only_base"`
 	OnlyNew    []string     `json:"only_new"`
-	Unreadable []Unreadable `json:"unreadable"` // of both
-	// Spent is what changed by the name of each measure, and Tools by the name of each tool
-	// (the 200 that were called most); those of which no run has anything are left out.
-	Resources map[string]ResourceChange `json:"spent,omitempty"`
-	Tools     map[string]ToolUse        `json:"tools,omitempty"`
+	Unreadable []Unreadable `json:"unreadable"` // of both sets
+	// Resources are the changes by measure, and Tools by tool (the 200 with most calls). Measures
+	// without data are omitted.
+	Resources map[string]ResourceChange `json:"resources,omitempty"`
+	Tools     map[string]toolChange     `json:"tools,omitempty"`
 
-	// Together is how many sets were compared with the base at once; see [CompareAll].
+	// Together is the number of sets that were compared with the base; see [CompareAll].
 	Together int `json:"-"`
 }
 
-// Change is what changed by one metric. Each figure is of the cases that have a score in
-// both sets, a case with several runs by their mean.
+// Change is the change of one metric. Its values are those of the cases with a score in both
+// sets; a case with several runs counts by their mean.
 type Change struct {
 	Pairs      int        `json:"pairs"`
 	Base       *float64   `json:"base"` // mean
 	New        *float64   `json:"new"`
 	Difference *float64   `json:"difference"` // New − Base
-	SE         PairErrors `json:"se"`
-	CI95       *Interval  `json:"ci95"` // of the difference, by the paired error
-	P          PValues    `json:"p"`
-	// Discordant counts Broke and Fixed. It is nil where a score is neither 0 nor 1.
-	Discordant *Discordant `json:"discordant"`
-	// Broke are the cases that failed in the new set and succeeded in the base, Fixed
-	// those the other way round. One with several runs succeeds if more than half of them
-	// do, and fails if fewer do.
-	Regressed []string `json:"broke"`
+	SE         pairErrors `json:"se"`
+	CI95       *Interval  `json:"ci95"` // of the difference, with the paired error
+	P          pValues    `json:"p"`
+	// Discordant counts Regressed and Fixed. It is nil if a score is neither 0 nor 1.
+	Discordant *discordant `json:"discordant"`
+	// Regressed are the cases that passed in the base and fail in the new set; Fixed are the
+	// opposite. A case with several runs passes if more than half of them pass, and fails if
+	// fewer do.
+	Regressed []string `json:"regressed"`
 	Fixed     []string `json:"fixed"`
-	// Missing and Errors are as those of Metric, in each set.
-	Missing PerSet `json:"missing"`
-	Errors  PerSet `json:"errors"`
+	// Missing and Errors count runs as in Metric, in each set.
+	Missing perSet `json:"missing"`
+	Errors  perSet `json:"errors"`
 }
 
-// PairErrors are the standard errors of a difference; see package stats.
-type PairErrors struct {
+// pairErrors are the standard errors of a difference; see package stats.
+type pairErrors struct {
 	Paired   *float64 `json:"paired"`
-	Unpaired *float64 `json:"unpaired"` // if the cases were others
+	Unpaired *float64 `json:"unpaired"` // for sets of different cases
 }
 
-// PValues are the probabilities of a difference as large, in either direction, if there
-// was none; see package stats.
-type PValues struct {
-	// McNemarExact is nil where a case has several runs, cases share a cluster, or a score is
+// pValues are the two-sided probabilities of a difference at least as large without a real
+// change; see package stats.
+type pValues struct {
+	// McNemarExact is nil if a case has several runs, cases share a cluster, or a score is
 	// neither 0 nor 1.
 	McNemarExact *float64 `json:"mcnemar_exact"`
 	Permutation  *float64 `json:"permutation"` // signs flipped by cluster
-	// Holm is McNemarExact, or else Permutation, corrected for the number of metrics, and of
-	// sets if several were compared with the base.
+	// Holm is the value of Best, corrected for the number of metrics and of compared sets.
 	Holm *float64 `json:"holm"`
 }
 
-// Best is the value that Holm corrects, or nil.
-func (p *PValues) Best() *float64 { return cmp.Or(p.McNemarExact, p.Permutation) }
+// Best returns McNemarExact, or else Permutation.
+func (p *pValues) Best() *float64 { return cmp.Or(p.McNemarExact, p.Permutation) }
 
-// Discordant counts the cases that failed in one set and succeeded in the other.
-type Discordant struct {
+// discordant counts the cases that fail in one set and pass in the other.
+type discordant struct {
 	OnlyBase int `json:"only_base"`
 	OnlyNew  int `json:"only_new"`
 }
 
-// PerSet is a count in each set.
-type PerSet struct {
+// perSet is a count in each set.
+type perSet struct {
 	Base int `json:"base"`
 	New  int `json:"new"`
 }
 
-// Compare compares two results by their cases. What is random starts from the seed. The
-// error is for sets without a case in common, and for a case that is not in one cluster.
-func Compare(base, other *Result, seed uint64) (*Comparison, error) {
-	all, err := CompareAll(base, []*Result{other}, seed)
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// CompareAll compares each of other results with the base, as [Compare] does, but for what
-// Holm corrects: the probabilities of all of them together.
+// CompareAll compares each of the other results with the base by their cases, and corrects all
+// probabilities together. Randomness starts from the seed. CompareAll returns an error for sets
+// without a common case, and for a case in two clusters.
 func CompareAll(base *Result, others []*Result, seed uint64) ([]*Comparison, error) {
 	all := make([]*Comparison, len(others))
 	for i, other := range others {
@@ -108,14 +97,14 @@ func CompareAll(base *Result, others []*Result, seed uint64) ([]*Comparison, err
 	return all, correct(all)
 }
 
-// compare compares two results, without a correction.
+// compare compares two results without the correction.
 func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	c := &Comparison{Metrics: map[string]Change{}}
 	c.Unreadable = append(append([]Unreadable{}, base.Unreadable...), other.Unreadable...)
 	slices.SortFunc(c.Unreadable, Unreadable.compare)
-	c.OnlyBase, c.OnlyNew = lacks(other, base), lacks(base, other)
+	c.OnlyBase, c.OnlyNew = missingCases(other, base), missingCases(base, other)
 	if len(c.OnlyBase) == len(base.Cases()) {
-		return nil, nothingInCommon(base, other)
+		return nil, noCommonCase(base, other)
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(append(base.metrics(), other.metrics()...))))
 	for _, metric := range names {
@@ -126,19 +115,19 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 		c.Metrics[metric] = change
 	}
 	var err error
-	if c.Resources, err = shifts(base, other); err != nil {
+	if c.Resources, err = resourceChanges(base, other); err != nil {
 		return nil, err
 	}
 	c.Tools, err = toolUse(base, other)
 	return c, err
 }
 
-func nothingInCommon(base, other *Result) error {
-	return fmt.Errorf("none of %d and %d cases is in both sets: name the cases alike", len(base.Cases()), len(other.Cases()))
+func noCommonCase(base, other *Result) error {
+	return fmt.Errorf("none of %d and %d cases is in both sets: use the same names", len(base.Cases()), len(other.Cases()))
 }
 
-// lacks are the cases of a result that another lacks.
-func lacks(r, of *Result) []string {
+// missingCases returns the cases of a result that r does not have.
+func missingCases(r, of *Result) []string {
 	have := r.names()
 	lacking := []string{}
 	for _, runs := range of.Cases() {
@@ -149,7 +138,7 @@ func lacks(r, of *Result) []string {
 	return lacking
 }
 
-// correct sets the p-values that are corrected for the number of all of them.
+// correct sets the p-values that are corrected for the number of tests.
 func correct(all []*Comparison) error {
 	type test struct {
 		in   *Comparison
@@ -175,7 +164,7 @@ func correct(all []*Comparison) error {
 	return err
 }
 
-// changeOf computes what changed by one metric.
+// changeOf computes the change of one metric.
 func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 	c := Change{Regressed: []string{}, Fixed: []string{}}
 	var rows [2][]stats.Row
@@ -186,11 +175,11 @@ func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 		return c, err
 	}
 	c.measure(b.CaseMeans(), n.CaseMeans(), difference, seed)
-	return c, c.judge(b, n)
+	return c, c.classify(b, n)
 }
 
-// paired are the samples of the cases that both sets have, and their difference; nil if
-// there is no such case.
+// paired returns the samples of the common cases and their difference, or nil without a common
+// case.
 func paired(rows *[2][]stats.Row) (base, other, difference *stats.Sample, err error) {
 	common(rows)
 	if len(rows[0]) == 0 {
@@ -206,7 +195,7 @@ func paired(rows *[2][]stats.Row) (base, other, difference *stats.Sample, err er
 	return base, other, pairs.Difference, err
 }
 
-// common leaves the rows of cases that both sets have.
+// common keeps the rows of cases in both sets.
 func common(rows *[2][]stats.Row) {
 	for i := range rows {
 		have := map[string]bool{}
@@ -217,11 +206,11 @@ func common(rows *[2][]stats.Row) {
 	}
 }
 
-// measure says how large the difference is, and how sure that is.
+// measure computes the difference and its uncertainty.
 func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
 	c.Pairs = difference.Len()
 	c.Base, c.New, c.Difference = known(base.Mean(), nil), known(other.Mean(), nil), known(difference.Mean(), nil)
-	c.SE = PairErrors{known(se(difference.Cluster())), known(se(unpaired(base, other)))}
+	c.SE = pairErrors{known(se(difference.Cluster())), known(se(unpaired(base, other)))}
 	c.CI95 = known(ends(t(difference.Cluster())))
 	if flip, err := difference.SignFlip(stats.Resampling{Seed: seed}); err == nil {
 		c.P.Permutation = &flip.P
@@ -240,9 +229,9 @@ func unpaired(base, other *stats.Sample) (stats.Estimate, error) {
 	return stats.Unpaired(b, o)
 }
 
-// judge says which cases broke and which were fixed, if the scores are successes. Both
-// samples have the same cases.
-func (c *Change) judge(base, other *stats.Sample) error {
+// classify finds the regressed and the fixed cases if all scores are 0 or 1. Both samples have the
+// same cases.
+func (c *Change) classify(base, other *stats.Sample) error {
 	if !binary(base) || !binary(other) {
 		return nil
 	}
@@ -258,9 +247,9 @@ func (c *Change) judge(base, other *stats.Sample) error {
 	}
 	slices.Sort(c.Regressed)
 	slices.Sort(c.Fixed)
-	c.Discordant = &Discordant{len(c.Regressed), len(c.Fixed)}
+	c.Discordant = &discordant{len(c.Regressed), len(c.Fixed)}
 	if base.Clusters() < base.Len() || other.Len() > c.Pairs {
-		return nil // McNemar's test takes runs for independent
+		return nil // McNemar's test assumes independent runs
 	}
 	exact, _, err := stats.McNemar(len(c.Regressed), len(c.Fixed))
 	c.P.McNemarExact = &exact

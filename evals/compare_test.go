@@ -31,7 +31,7 @@ func TestCompareByHand(t *testing.T) {
 			"ci95":       list{-1.273482, 1.773482},
 			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
 			"discordant": object{"only_base": 1., "only_new": 2.},
-			"broke":      list{"a"}, "fixed": list{"b", "c"},
+			"regressed":  list{"a"}, "fixed": list{"b", "c"},
 			"missing": object{"base": 0., "new": 0.}, "errors": object{"base": 0., "new": 0.},
 		}},
 	}, got)
@@ -40,8 +40,8 @@ func TestCompareByHand(t *testing.T) {
 // The other way round everything has the other sign.
 func TestCompareSwapped(t *testing.T) {
 	got := compared(t, "d/0=1 c/0=1 b/0=1 a/0=0 came/0=1", "a/0=1 b/0=0 c/0=0 d/0=1")["metrics"].(object)["score"].(object)
-	near(t, object{"difference": -0.25, "ci95": list{-1.773482, 1.273482}, "broke": list{"b", "c"}, "fixed": list{"a"}},
-		object{"difference": got["difference"], "ci95": got["ci95"], "broke": got["broke"], "fixed": got["fixed"]})
+	near(t, object{"difference": -0.25, "ci95": list{-1.773482, 1.273482}, "regressed": list{"b", "c"}, "fixed": list{"a"}},
+		object{"difference": got["difference"], "ci95": got["ci95"], "regressed": got["regressed"], "fixed": got["fixed"]})
 }
 
 // Of cases with several runs, the mean counts, and more than half of the runs decide
@@ -55,7 +55,7 @@ func TestCompareEpochs(t *testing.T) {
 		"se": object{"paired": 0.243848, "unpaired": 0.261041}, "ci95": list{-0.546866, 1.005200},
 		"p":          object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5},
 		"discordant": object{"only_base": 1., "only_new": 1.},
-		"broke":      list{"a"}, "fixed": list{"c"},
+		"regressed":  list{"a"}, "fixed": list{"c"},
 		"missing": object{"base": 0., "new": 0.}, "errors": object{"base": 0., "new": 0.},
 	}, got["metrics"].(object)["score"].(object))
 }
@@ -71,28 +71,28 @@ func TestCompareThatIsNot(t *testing.T) {
 			"pairs": 1., "base": 1., "new": 1., "difference": 0.,
 			"se": object{"paired": nil, "unpaired": nil}, "ci95": nil,
 			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
-			"discordant": object{"only_base": 0., "only_new": 0.}, "broke": list{}, "fixed": list{},
+			"discordant": object{"only_base": 0., "only_new": 0.}, "regressed": list{}, "fixed": list{},
 			"missing": object{"base": 1., "new": 0.}, "errors": object{"base": 0., "new": 1.},
 		}},
 		"no pair": {"a/0=1 b/0", "a/0 b/0=1", object{
 			"pairs": 0., "base": nil, "new": nil, "difference": nil,
 			"se": object{"paired": nil, "unpaired": nil}, "ci95": nil,
 			"p":          object{"mcnemar_exact": nil, "permutation": nil, "holm": nil},
-			"discordant": nil, "broke": list{}, "fixed": list{},
+			"discordant": nil, "regressed": list{}, "fixed": list{},
 			"missing": object{"base": 1., "new": 1.}, "errors": none,
 		}},
 		"no successes": {"a/0=0.5 b/0=1", "a/0=1 b/0=1", object{
 			"pairs": 2., "base": 0.75, "new": 1., "difference": 0.25,
 			"se": object{"paired": 0.25, "unpaired": 0.25}, "ci95": list{-2.926551, 3.426551},
 			"p":          object{"mcnemar_exact": nil, "permutation": 1., "holm": 1.},
-			"discordant": nil, "broke": list{}, "fixed": list{},
+			"discordant": nil, "regressed": list{}, "fixed": list{},
 			"missing": none, "errors": none,
 		}},
 		"all alike": {"a/0=1 b/0=1", "a/0=1 b/0=1", object{
 			"pairs": 2., "base": 1., "new": 1., "difference": 0.,
 			"se": object{"paired": 0., "unpaired": nil}, "ci95": list{0., 0.},
 			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},
-			"discordant": object{"only_base": 0., "only_new": 0.}, "broke": list{}, "fixed": list{},
+			"discordant": object{"only_base": 0., "only_new": 0.}, "regressed": list{}, "fixed": list{},
 			"missing": none, "errors": none,
 		}},
 	} {
@@ -194,7 +194,7 @@ func TestCompareAll(t *testing.T) {
 // What cannot be compared is an error, and what could not be read is told of both sets.
 func TestCompareErrors(t *testing.T) {
 	_, err := evals.Compare(score(t, file("f", runs("a/0=1 b/0=1"))), score(t, file("g", runs("c/0=1"))), 0)
-	fails(t, err, "none of 2 and 1 cases is in both sets: name the cases alike")
+	fails(t, err, "none of 2 and 1 cases is in both sets: use the same names")
 	_, err = evals.Compare(score(t), score(t), 0)
 	fails(t, err, "none of 0 and 0 cases")
 

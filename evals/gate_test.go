@@ -93,7 +93,7 @@ func TestGate(t *testing.T) {
 		"four of four":           {base: one[:4], now: zero[:4]},
 		"four, at another level": {gate: evals.Gate{Alpha: 0.07}, base: one[:4], now: zero[:4], want: []string{"drop m  :0 the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625"}},
 		"five, at another level": {gate: evals.Gate{Alpha: 0.03}, base: one, now: zero},
-		"of the least drop":      {gate: evals.Gate{Drop: 1}, base: one, now: zero, want: []string{dropped}},
+		"of drop":                {gate: evals.Gate{Drop: 1}, base: one, now: zero, want: []string{dropped}},
 		"less than the least":    {gate: evals.Gate{Drop: 1.001}, base: one, now: zero},
 		"of a rounded drop":      {gate: evals.Gate{Drop: 0.1}, base: each5("m=0.4"), now: each5("m=0.3"), want: []string{"drop m  :0 the mean of 5 cases went from 0.4000 to 0.3000, p = 0.0312"}},
 		"less is better":         {gate: evals.Gate{Lower: []string{"m"}}, base: zero, now: one, want: []string{"drop m  :0 the mean of 5 cases went from 0.0000 to 1.0000, p = 0.0312"}},
@@ -105,14 +105,14 @@ func TestGate(t *testing.T) {
 			"drop m  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625", "drop n  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625"}},
 		"one of two metrics": {gate: evals.Gate{Metrics: []string{"m"}}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{dropped}},
 
-		"missing case":                  {base: one, now: one[1:], want: []string{"missing  a :0 no run of the case is there"}},
-		"missing score":                 {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score any more, the first run-5"}},
+		"missing case":                  {base: one, now: one[1:], want: []string{"missing  a :0 the case has no run"}},
+		"missing score":                 {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score, first run-5"}},
 		"missing score nobody looks at": {gate: evals.Gate{Metrics: []string{"n"}}, base: each5("m=1 n=1"), now: append(each5("n=1")[1:], "a n=1")},
-		"missing scores of some runs":   {base: []string{"a m=1", "a m=0", "a m=0"}, now: []string{"a m=1", "a", "a"}, want: []string{"missing m a f:2 2 of 3 runs of the case have no score any more, the first run-2"}},
+		"missing scores of some runs":   {base: []string{"a m=1", "a m=0", "a m=0"}, now: []string{"a m=1", "a", "a"}, want: []string{"missing m a f:2 2 of 3 runs of the case have no score, first run-2"}},
 		"missing score made up for":     {base: []string{"a m=1", "a"}, now: []string{"a", "a m=1"}},
 		"fewer runs":                    {base: []string{"a m=1", "a m=1"}, now: []string{"a m=1"}},
 		"fewer runs, one without score": {base: []string{"a m=1", "a m=1", "a m=1"}, now: []string{"a m=1", "a m=!no_end", "a"}, want: []string{
-			"missing m a f:3 1 of 3 runs of the case have no score any more, the first run-3", "scorer_error m a f:2 no_end"}},
+			"missing m a f:3 1 of 3 runs of the case have no score, first run-3", "scorer_error m a f:2 no_end"}},
 		"never had a score": {base: []string{"a", "b m=1"}, now: []string{"a", "b m=1"}},
 		"new case":          {base: one[1:], now: one},
 		"new metric":        {base: one, now: each5("m=1 n=0")},
@@ -124,17 +124,17 @@ func TestGate(t *testing.T) {
 		"must pass in each run": {base: []string{"a m=1"}, now: []string{"a m=1", "a m=0", "a m=0"}, marked: []string{"a"}, want: []string{"must_pass m a f:2 the run run-2 failed"}},
 		"must pass by success only": {gate: evals.Gate{Lower: []string{"less"}}, marked: []string{"a"},
 			base: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}, now: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}},
-		"must pass, and nothing says it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 no score says whether the run run-1 passed"}},
+		"must pass, and nothing says it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 the run run-1 has no score that shows whether it passed"}},
 		"must pass, and another says it": {base: []string{"a m=1", "b m=1"}, now: []string{"a", "b m=1"}, marked: []string{"a"}, want: []string{
-			"must_pass  a f:1 no score says whether the run run-1 passed", "missing m a f:1 1 of 1 runs of the case have no score any more, the first run-1"}},
+			"must_pass  a f:1 the run run-1 has no score that shows whether it passed", "missing m a f:1 1 of 1 runs of the case have no score, first run-1"}},
 		"must pass, and one run does not say it": {gate: evals.Gate{MustPass: []string{"a"}}, base: []string{"b m=1"}, now: []string{"a m=1", "a", "b m=1"}, want: []string{
-			"must_pass  a f:2 no score says whether the run run-2 passed"}},
+			"must_pass  a f:2 the run run-2 has no score that shows whether it passed"}},
 		"must pass, said by another metric": {base: []string{"a m=1", "a n=1"}, now: []string{"a m=1", "a n=1"}, marked: []string{"a"}},
-		"must pass, missing":                {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 no run of the case is there"}},
-		"must pass, unknown":                {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 no run of the case is there"}},
+		"must pass, missing":                {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 the case has no run"}},
+		"must pass, unknown":                {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 the case has no run"}},
 
 		"invariant": {base: each5("invariants=1"), now: append(each5("invariants=1")[1:], "a invariants=1", "a invariants=0", "a invariants=0"),
-			want: []string{"invariant invariants a f:6 the run run-6 broke an invariant"}},
+			want: []string{"invariant invariants a f:6 the run run-6 violates an invariant"}},
 		"invariant nobody looks at": {gate: evals.Gate{Metrics: []string{"m"}}, base: []string{"a m=1 invariants=1"}, now: []string{"a m=1 invariants=0"}},
 		"scorer error": {base: one, now: append(one[1:5:5], "a m=1", "a m=!no_end", "a m=!no_start", "new m=!new"),
 			want: []string{"scorer_error m a f:6 no_end", "scorer_error m new f:8 new"}},
@@ -181,11 +181,11 @@ func TestGateErrors(t *testing.T) {
 	one := rowsOf(t, "a m=1")
 	base := baseline(t, one)
 	for want, g := range map[string]evals.Gate{
-		"the level -1 is not between 0 and 0.5":    {Alpha: -1},
-		"the level 0.5 is not between 0 and 0.5":   {Alpha: 0.5},
-		"the least drop -1 is no number from 0 on": {Drop: -1},
-		`there is no metric "n", only ["m"]`:       {Metrics: []string{"m", "n"}},
-		`there is no metric "steps", only ["m"]`:   {Lower: []string{"steps"}},
+		"alpha -1: want 0 to 0.5":                   {Alpha: -1},
+		"alpha 0.5: want 0 to 0.5":                  {Alpha: 0.5},
+		"drop -1: want 0 or more":                   {Drop: -1},
+		`unknown metric "n": want one of ["m"]`:     {Metrics: []string{"m", "n"}},
+		`unknown metric "steps": want one of ["m"]`: {Lower: []string{"steps"}},
 	} {
 		_, err := g.Evaluate(base, one)
 		fails(t, err, want)
@@ -193,7 +193,7 @@ func TestGateErrors(t *testing.T) {
 	other := *one
 	other.Scorers = []string{"other"}
 	_, err := new(evals.Gate).Evaluate(base, &other)
-	fails(t, err, `the baseline is of the scorers ["test"] and the runs of ["other"]`, "--update")
+	fails(t, err, `the baseline has the scorers ["test"] and the runs ["other"]`, "--update")
 	_, err = new(evals.Gate).Evaluate(base, rowsOf(t, "z m=1"))
 	fails(t, err, "none of 1 and 1 cases is in both sets")
 }
@@ -254,8 +254,8 @@ func TestGateExplains(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{
 		`the run run-1 failed: want "Bern", got ` + strings.Repeat("é", 200-len(`want "Bern", got `)) + "…": true,
-		"the run run-1 failed: INV-04: twice":             true,
-		"the run run-1 broke an invariant: INV-04: twice": true,
+		"the run run-1 failed: INV-04: twice":                true,
+		"the run run-1 violates an invariant: INV-04: twice": true,
 	}, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}

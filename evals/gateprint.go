@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/internal/markdown"
 )
 
-// line is the finding on one line for people: what, by which metric, of which case.
+// line returns the finding as one line: kind, metric, case and message.
 func (f *Finding) line() string {
 	words := []string{f.Kind.String()}
 	for _, word := range []string{f.Metric, f.Case} {
@@ -21,8 +21,8 @@ func (f *Finding) line() string {
 	return strings.Join(words, ": ") + ": " + f.Message
 }
 
-// GitHub writes the findings as annotations of GitHub Actions, one line each (the command
-// "error" of its "Workflow commands").
+// GitHub writes one GitHub Actions annotation per finding (the command "error" of the
+// documentation page "Workflow commands").
 func (v *GateResult) GitHub(w io.Writer) error {
 	var text strings.Builder
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
@@ -39,21 +39,21 @@ func (v *GateResult) GitHub(w io.Writer) error {
 	return err
 }
 
-// Markdown writes the verdict as GitHub-flavoured Markdown.
+// Markdown writes the result as GitHub-flavored Markdown.
 func (v *GateResult) Markdown(w io.Writer) error {
 	var text strings.Builder
-	verdict := "passed"
+	status := "passed"
 	if !v.Passed {
-		verdict = fmt.Sprintf("failed (%d)", len(v.Findings))
+		status = fmt.Sprintf("failed (%d)", len(v.Findings))
 	}
-	fmt.Fprintf(&text, "### looptape eval gate: %s\n\n", verdict)
-	text.WriteString("| metric | cases | baseline | now | difference | p |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	fmt.Fprintf(&text, "### looptape eval gate: %s\n\n", status)
+	text.WriteString("| metric | cases | baseline | new | difference | p |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
-		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", markdown.Plain(name), m.Pairs, digits("%.4f", m.Base), digits("%.4f", m.New), digits("%+.4f", m.Difference), digits("%.4f", m.Holm))
+		fmt.Fprintf(&text, "| %s | %d | %s | %s | %s | %s |\n", markdown.Plain(name), m.Pairs, formatValue("%.4f", m.Base), formatValue("%.4f", m.New), formatValue("%+.4f", m.Difference), formatValue("%.4f", m.Holm))
 	}
 	if !v.Passed {
-		text.WriteString("\n| what | metric | case | why |\n| --- | --- | --- | --- |\n")
+		text.WriteString("\n| finding | metric | case | message |\n| --- | --- | --- | --- |\n")
 	}
 	for _, f := range v.Findings {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Kind, markdown.Plain(f.Metric), markdown.Plain(f.Case), markdown.Plain(f.Message))
@@ -65,8 +65,8 @@ func (v *GateResult) Markdown(w io.Writer) error {
 	return err
 }
 
-// digits is a figure for people, if there is one.
-func digits(format string, x *float64) string {
+// formatValue formats a value, or returns "-" for nil.
+func formatValue(format string, x *float64) string {
 	if x == nil {
 		return "-"
 	}

@@ -30,7 +30,7 @@ func hostile(t *testing.T) *evals.GateResult {
 func TestGateGitHub(t *testing.T) {
 	const want = `::error title=looptape eval gate::drop: m|m: the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625
 ::error file=a%2Cb%3Ac%0A.jsonl,line=1,title=looptape eval gate::must pass: m|m: b: the run run-1 failed
-::error title=looptape eval gate::missing: a: no run of the case is there
+::error title=looptape eval gate::missing: a: the case has no run
 ::error file=a%2Cb%3Ac%0A.jsonl,line=5,title=looptape eval gate::scorer error: m|m: <b>x</b>::%250A,@all: ]]>&"` + "\x00`no`" + `%0A::error::
 `
 	if diff := cmp.Diff(want, text(t, hostile(t).GitHub)); diff != "" {
@@ -41,15 +41,15 @@ func TestGateGitHub(t *testing.T) {
 func TestGateMarkdown(t *testing.T) {
 	const want = `### looptape eval gate: failed (4)
 
-| metric | cases | baseline | now | difference | p |
+| metric | cases | baseline | new | difference | p |
 | --- | ---: | ---: | ---: | ---: | ---: |
 | m\|m | 4 | 1.0000 | 0.0000 | -1.0000 | 0.0625 |
 
-| what | metric | case | why |
+| finding | metric | case | message |
 | --- | --- | --- | --- |
 | drop | m\|m |  | the mean of 4 cases went from 1.0000 to 0.0000, p = 0.0625 |
 | must pass | m\|m | b | the run run-1 failed |
-| missing |  | a | no run of the case is there |
+| missing |  | a | the case has no run |
 | scorer error | m\|m | \<b\>x\</b\>::%0A,\@&#8203;all | \]\]\>\&" ` + "\\`no\\`" + ` ::error:: |
 
 Unreadable: \<f\>:3: \*no\*
@@ -61,7 +61,7 @@ Unreadable: \<f\>:3: \*no\*
 	passed.Findings, passed.Passed = nil, true
 	const short = `### looptape eval gate: passed
 
-| metric | cases | baseline | now | difference | p |
+| metric | cases | baseline | new | difference | p |
 | --- | ---: | ---: | ---: | ---: | ---: |
 | m | 1 | 1.0000 | 1.0000 | +0.0000 | 1.0000 |
 | n | 0 | - | - | - | - |
@@ -81,7 +81,7 @@ func TestGateJUnit(t *testing.T) {
     <error type="scorer_error" message="]]&gt;&amp;&#34;�` + "`no`" + `&#xA;::error::">scorer error: m|m: &lt;b&gt;x&lt;/b&gt;::%0A,@all: ]]&gt;&amp;&#34;�` + "`no`" + `&#xA;::error::&#xA;</error>
   </testcase>
   <testcase classname="case" name="a" time="0">
-    <failure type="missing" message="no run of the case is there">missing: a: no run of the case is there&#xA;</failure>
+    <failure type="missing" message="the case has no run">missing: a: the case has no run&#xA;</failure>
   </testcase>
   <testcase classname="case" name="b" time="0">
     <failure type="must_pass" message="the run run-1 failed">must pass: m|m: b: the run run-1 failed&#xA;</failure>

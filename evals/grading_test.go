@@ -19,8 +19,8 @@ import (
 func TestGradings(t *testing.T) {
 	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
 		return []evals.Score{
-			{Metric: "good", Value: 1, Grading: &evals.Grading{Answers: []string{"yes\xff", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}}},
-			{Metric: "bad", Err: errors.New("unreadable"), Grading: &evals.Grading{Answers: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}}},
+			{Metric: "good", Value: 1, Grading: &evals.Grading{Responses: []string{"yes\xff", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}}},
+			{Metric: "bad", Err: errors.New("unreadable"), Grading: &evals.Grading{Responses: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}}},
 			{Metric: "silent", Err: errors.New("no answer"), Grading: &evals.Grading{}},
 			{Metric: "plain", Value: 1},
 		}
@@ -31,8 +31,8 @@ func TestGradings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]evals.Grading{
-		"good": {Answers: []string{"yes\uFFFD", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}},
-		"bad":  {Answers: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}},
+		"good": {Responses: []string{"yes\uFFFD", "no"}, Usage: llm.Usage{InputTokens: 30, OutputTokens: 4}},
+		"bad":  {Responses: []string{"what"}, Usage: llm.Usage{InputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1}},
 	}
 	for _, row := range r.Rows {
 		if diff := cmp.Diff(evals.NewByName(want), row.Gradings); diff != "" {
@@ -62,7 +62,7 @@ func TestGradings(t *testing.T) {
 // figures; what looks on sees the whole rows, and a journal keeps them.
 func TestBrief(t *testing.T) {
 	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
-		return []evals.Score{{Metric: "m", Value: 1, Explanation: "why", Grading: &evals.Grading{Answers: []string{"yes"}, Usage: llm.Usage{InputTokens: 3}}}}
+		return []evals.Score{{Metric: "m", Value: 1, Explanation: "why", Grading: &evals.Grading{Responses: []string{"yes"}, Usage: llm.Usage{InputTokens: 3}}}}
 	})
 	rowAndFigures := func(o *evals.Options) (evals.Row, *evals.Summary) {
 		o.Scorers = []evals.Scoring{{Name: "g", Scorer: grader}}
@@ -72,7 +72,7 @@ func TestBrief(t *testing.T) {
 	whole, figures := rowAndFigures(&evals.Options{})
 	var seen []string
 	brief, same := rowAndFigures(&evals.Options{Brief: true, Seen: func(row *evals.Row, _ *importer.Run) {
-		seen = append(seen, row.Explanations.Of("m"), row.Gradings.Of("m").Answers[0])
+		seen = append(seen, row.Explanations.Of("m"), row.Gradings.Of("m").Responses[0])
 	}})
 	if diff := cmp.Diff(figures, same); diff != "" {
 		t.Errorf("figures (-whole +brief):\n%s", diff)
@@ -80,11 +80,11 @@ func TestBrief(t *testing.T) {
 	if diff := cmp.Diff([]string{"why", "yes"}, seen); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
 	}
-	if brief.Explanations != nil || brief.Gradings.Of("m").Answers != nil || brief.Scores.Of("m") != 1 {
+	if brief.Explanations != nil || brief.Gradings.Of("m").Responses != nil || brief.Scores.Of("m") != 1 {
 		t.Errorf("brief is %+v", brief)
 	}
-	kept, _ := rowAndFigures(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
-	if diff := cmp.Diff(whole, kept, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
+	cloneText, _ := rowAndFigures(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
+	if diff := cmp.Diff(whole, cloneText, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
 		t.Errorf("with a journal (-whole +got):\n%s", diff)
 	}
 }

@@ -70,9 +70,9 @@ func fails(t *testing.T, err error, parts ...string) {
 		t.Errorf("no error, want one with %q", parts)
 		return
 	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("got error %q, want %q in it", err, part)
+	for _, inputResult := range parts {
+		if !strings.Contains(err.Error(), inputResult) {
+			t.Errorf("got error %q, want %q in it", err, inputResult)
 		}
 	}
 }

@@ -16,153 +16,177 @@ import (
 	"sync"
 )
 
-// Journal keeps what each input scored, so that scoring that was broken off, or killed at
-// any moment, goes on where it was: what is lost are the inputs that were being scored. An
-// input is known again by its name, its size and a digest of its content, and by the
-// scorers. One that cannot be read twice, such as standard input, one of which something
-// cannot be read or scored, and the file of a result are scored each time. What scorers
-// read beside runs is not looked at. A journal is for any goroutines.
+// Journal stores the rows of each scored input, so that interrupted scoring can continue: only
+// the inputs that were being scored are lost. A journal identifies an input by its name, its size,
+// a digest of its content and the scorers. It does not store inputs that cannot be read twice
+// (such as standard input), inputs with errors and score files. It does not detect changes of other
+// files that scorers read. A Journal is safe for use by many goroutines.
 type Journal struct {
-	by string
+	program string
 
-	mu     sync.Mutex
-	file   JournalFile
-	broken error // of file, the first
-	kept   map[string]*entry
+	mu       sync.Mutex
+	file     journalFile
+	writeErr error // the first of file
+	entries  map[string]*entry
+	inputs   map[string]bool // names of the stored inputs; "" for an entry without a name
 }
 
-// JournalFile is what a journal stands in: an *os.File that nobody else writes to.
-type JournalFile interface {
+// journalFile is the file of a journal: an *os.File that only this journal writes to.
+type journalFile interface {
 	io.ReadWriteSeeker
 	Truncate(size int64) error
 }
 
-// entry is what an input scored.
+// entry is the result of an input.
 type entry struct {
-	Key    string `json:"key"`
-	Passed bool   `json:"passed,omitzero"` // it is no recording
-	Rows   []Row  `json:"rows"`
+	Key     string `json:"key"`
+	Input   string `json:"input,omitzero"`
+	Skipped bool   `json:"passed,omitzero"` // the input is not a recording
+	Rows    []Row  `json:"rows"`
 }
 
-// The file of a journal: a line that says what it is, then an entry a line, each after its
-// checksum (CRC32C, eight digits) and a space.
-const journalHead = `{"format":"looptape-eval-journal","version":1}` + "\n"
+// journalHeader is the first line of a journal. Each other line is a checksum (CRC32C, eight
+// digits), a space and an entry.
+const journalHeader = `{"format":"looptape-eval-journal","version":1}` + "\n"
 
-// OpenJournal reads a journal, of which an end that was not written whole is cut off, or
-// begins one in an empty file. By is what scores, beside the scorers: what another version
-// of a program kept is not taken. The error is for a file that is no journal, which stays
-// as it is, and for one that cannot be read or written.
-func OpenJournal(f JournalFile, by string) (*Journal, error) {
-	j := &Journal{by: by, file: f, kept: map[string]*entry{}}
+// OpenJournal reads a journal and removes an incomplete last line, or begins a journal in an empty
+// file. Entries of another program, or of another version of it, are not used. OpenJournal returns
+// an error and leaves the file unchanged if the file is not a journal.
+func OpenJournal(f journalFile, program string) (*Journal, error) {
+	j := &Journal{program: program, file: f, entries: map[string]*entry{}, inputs: map[string]bool{}}
 	in := bufio.NewReader(f)
-	head, err := in.ReadString('\n')
+	header, err := in.ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if !strings.HasPrefix(journalHead, head) {
-		return nil, errors.New("it is no journal of looptape eval score --resume; remove it, or name another output")
+	if !strings.HasPrefix(journalHeader, header) {
+		return nil, errors.New("not a journal of looptape eval score --resume: remove the file, or name another output")
 	}
-	whole := int64(len(head))
-	if head == journalHead {
-		whole += j.read(in)
-	} else {
-		whole = 0
+	var size int64
+	if header == journalHeader {
+		size = int64(len(header)) + j.read(in)
 	}
-	if err := f.Truncate(whole); err != nil {
+	if err := f.Truncate(size); err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(whole, io.SeekStart); err != nil {
+	if _, err := f.Seek(size, io.SeekStart); err != nil {
 		return nil, err
 	}
-	if whole == 0 {
-		_, err = io.WriteString(f, journalHead)
-		return j, err
+	if size == 0 {
+		_, err = io.WriteString(f, journalHeader)
 	}
-	return j, nil
+	return j, err
 }
 
-// read reads entries up to the first that is not whole, and returns the size of those
-// before. What cannot be read is scored again.
-func (j *Journal) read(in *bufio.Reader) (whole int64) {
+// read reads entries up to the first incomplete one and returns their size. Inputs of unreadable
+// entries are scored again.
+func (j *Journal) read(in *bufio.Reader) (size int64) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return whole
+			return size
 		}
 		e := &entry{}
 		sum, text, _ := bytes.Cut(line, []byte(" "))
 		if string(sum) != checksum(text) || json.Unmarshal(text, e) != nil {
-			return whole
+			return size
 		}
-		whole += int64(len(line))
-		j.kept[e.Key] = e
+		size += int64(len(line))
+		j.entries[e.Key], j.inputs[e.Input] = e, true
 	}
 }
 
-// checksum is that of an entry and the end of its line.
+// checksum returns the checksum of an entry with the end of its line.
 func checksum(text []byte) string {
 	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// Kept is how many inputs the journal knows.
+// Kept returns the number of stored inputs.
 func (j *Journal) Kept() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.kept)
+	return len(j.entries)
 }
 
-// key tells an input by all that its scores depend on; "" if it is not to be kept.
-func (j *Journal) key(in *Input, f io.Reader, scorers []string) string {
+// source is an input that a journal may store.
+type source struct {
+	io.Reader
+
+	key func() (string, error) // reads the rest of the input
+}
+
+// open returns the source to score, or the stored entry of an input. It digests the content in
+// advance only if the journal may contain the input, or if the input is an archive; otherwise the
+// digest is computed while the input is scored. key is nil for inputs that are not stored.
+func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry) {
 	at, ok := f.(io.ReaderAt)
 	if j == nil || !ok {
-		return ""
+		return source{Reader: f}, nil
 	}
 	content := sha256.New()
-	size, err := io.Copy(content, io.NewSectionReader(at, 0, math.MaxInt64))
-	if err != nil {
-		return ""
+	counted := &counter{Reader: io.TeeReader(f, content)}
+	key := func() (string, error) {
+		_, err := io.Copy(io.Discard, counted)
+		sum := sha256.Sum256(oneLine([]any{j.program, scorers, in.Name, in.Found, counted.n, content.Sum(nil)}))
+		return hex.EncodeToString(sum[:]), err
 	}
-	h := sha256.New()
-	h.Write(oneLine([]any{j.by, scorers, in.Name, in.Found, size, content.Sum(nil)}))
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// take gives a part what its input scored, if that is known.
-func (j *Journal) take(key string, p *part) bool {
-	if key == "" {
-		return false
+	j.mu.Lock()
+	unknown := !j.inputs[in.Name] && !j.inputs[""]
+	j.mu.Unlock()
+	head := make([]byte, 2)
+	_, _ = at.ReadAt(head, 0) // a reader of the input reports the error
+	if unknown && string(head) != "PK" {
+		return source{counted, key}, nil
+	}
+	counted.Reader = io.TeeReader(io.NewSectionReader(at, 0, math.MaxInt64), content)
+	name, err := key()
+	if err != nil {
+		return source{Reader: f}, nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := j.kept[key]
-	if e != nil {
-		p.Rows, p.passed = e.Rows, e.Passed
-	}
-	return e != nil
+	return source{f, func() (string, error) { return name, nil }}, j.entries[name]
 }
 
-// keep keeps what an input scored.
-func (j *Journal) keep(key string, p *part) {
-	failed := func(r Row) bool { return len(r.Errors) > 0 }
-	if key == "" || p.whole || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, failed) {
+// counter counts the bytes that it reads.
+type counter struct {
+	io.Reader
+
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// store writes the result of an input to the journal.
+func (j *Journal) store(s source, in *Input, p *inputResult) {
+	hasErrors := func(r Row) bool { return len(r.Errors) > 0 }
+	if s.key == nil || p.fromScoreFile || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, hasErrors) {
 		return
 	}
-	slices.SortFunc(p.Rows, func(a, b Row) int { return a.compare(&b) }) // so that the same input is the same entry
-	e := &entry{Key: key, Passed: p.passed, Rows: p.Rows}
+	key, err := s.key()
+	if err != nil {
+		return
+	}
+	slices.SortFunc(p.Rows, func(a, b Row) int { return a.compare(&b) }) // equal inputs are equal entries
+	e := &entry{Key: key, Input: in.Name, Skipped: p.skipped, Rows: p.Rows}
 	text := append(oneLine(e), '\n')
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.broken != nil || j.kept[key] != nil {
+	if j.writeErr != nil || j.entries[key] != nil {
 		return
 	}
-	_, j.broken = j.file.Write(append([]byte(checksum(text)+" "), text...))
-	j.kept[key] = e
+	_, j.writeErr = j.file.Write(append([]byte(checksum(text)+" "), text...))
+	j.entries[key], j.inputs[in.Name] = e, true
 }
 
-// failed is the error of writing the journal.
-func (j *Journal) failed() error {
-	if j == nil || j.broken == nil {
+// err returns the first error of writing the journal.
+func (j *Journal) err() error {
+	if j == nil || j.writeErr == nil {
 		return nil
 	}
-	return fmt.Errorf("what was scored cannot be kept: %w", j.broken)
+	return fmt.Errorf("write the journal: %w", j.writeErr)
 }

@@ -129,7 +129,7 @@ func sorted(text []byte) []byte {
 // What was kept is not scored again, unless something is not as it was.
 func TestJournalKnows(t *testing.T) {
 	a, b := again("a.jsonl", runs("a/0=1 a/1=0")), again("b.jsonl", runs("b/0=1"))
-	part := again("part.jsonl", written(t, score(t, file("z.jsonl", runs("z/0=1")))))
+	inputResult := again("part.jsonl", written(t, score(t, file("z.jsonl", runs("z/0=1")))))
 	for name, c := range map[string]struct {
 		by     string
 		inputs []evals.Input
@@ -143,7 +143,7 @@ func TestJournalKnows(t *testing.T) {
 		"another version":      {"v2", []evals.Input{a, b}, 3},
 		"not found, but named": {"v1", []evals.Input{{Name: "a.jsonl", Found: true, Open: a.Open}, b}, 2},
 		"no file":              {"v1", []evals.Input{file("a.jsonl", runs("a/0=1 a/1=0")), b}, 2},
-		"the file of a result": {"v1", []evals.Input{a, b, part}, 0},
+		"the file of a result": {"v1", []evals.Input{a, b, inputResult}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &disk{}
@@ -216,7 +216,7 @@ func TestJournalErrors(t *testing.T) {
 	for _, text := range []string{"my notes", "my\nnotes", `{"format":"looptape-eval","version":1,`, strings.Repeat("x", 100) + "\n"} {
 		d := &disk{text: []byte(text)}
 		_, err := evals.OpenJournal(d, "v1")
-		fails(t, err, "it is no journal of looptape eval score --resume; remove it, or name another output")
+		fails(t, err, "not a journal of looptape eval score --resume: remove the file, or name another output")
 		if string(d.text) != text {
 			t.Errorf("the file %q is %q now", text, d.text)
 		}
@@ -230,8 +230,8 @@ func TestJournalErrors(t *testing.T) {
 	if !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
 	}
-	fails(t, err, "what was scored cannot be kept: ")
-	for _, f := range []evals.JournalFile{bad{&disk{}, "read"}, bad{&disk{}, "seek"}, bad{&disk{}, "truncate"}} {
+	fails(t, err, "write the journal: ")
+	for _, f := range []bad{{&disk{}, "read"}, {&disk{}, "seek"}, {&disk{}, "truncate"}} {
 		if _, err := evals.OpenJournal(f, "v1"); !errors.Is(err, errFull) {
 			t.Errorf("%v: got %v", f, err)
 		}

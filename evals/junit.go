@@ -22,7 +22,7 @@ type (
 	junitCase struct {
 		Class   string        `xml:"classname,attr"`
 		Name    string        `xml:"name,attr"`
-		Time    int           `xml:"time,attr"` // which some readers need
+		Time    int           `xml:"time,attr"` // some readers require it
 		Failure *junitFailure `xml:"failure"`
 		Error   *junitFailure `xml:"error"`
 	}
@@ -33,9 +33,9 @@ type (
 	}
 )
 
-// JUnit writes the verdict as JUnit XML: a test for each metric, of the class "metric", and
-// one for each case, of the class "case". A test has one failure at most, or where its first
-// finding is that of a scorer one error, which lists all findings.
+// JUnit writes the result as JUnit XML: one test per metric with the class "metric", and one per
+// case with the class "case". A failed test has one failure, or one error if its first finding is
+// a scorer error. The failure lists all findings.
 func (v *GateResult) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "looptape eval gate"}
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
@@ -62,7 +62,7 @@ func (v *GateResult) Of(name string) (found []Finding) {
 	return found
 }
 
-// drops are the findings about a metric as a whole.
+// drops returns the drops of a metric.
 func (v *GateResult) drops(metric string) (found []Finding) {
 	for _, f := range v.Findings {
 		if f.Metric == metric && f.Kind == KindDrop {
@@ -72,7 +72,7 @@ func (v *GateResult) drops(metric string) (found []Finding) {
 	return found
 }
 
-// add adds a test with what was found of it.
+// add adds a test with its findings.
 func (s *junitSuite) add(class, name string, found []Finding) {
 	c := junitCase{Class: class, Name: name}
 	if len(found) > 0 {

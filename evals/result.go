@@ -11,24 +11,24 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Result is what a set of runs scored: all that figures are computed of.
+// Result contains the rows of a set of runs. All statistics are computed from it.
 type Result struct {
 	// Scorers are the names of the scorers.
 	Scorers []string
-	// Rows has a row a run, sorted by case, epoch and, where there is none, content.
+	// Rows has one row per run, sorted by case, epoch and, without an epoch, content.
 	Rows []Row
-	// Unreadable are the parts of recordings that could not be read, by file and line.
+	// Unreadable are the unreadable records, by file and line.
 	Unreadable []Unreadable
 }
 
-// Unreadable is a part of a recording that could not be read.
+// Unreadable is a record of a recording that could not be read.
 type Unreadable struct {
 	File  string `json:"file"`
-	Line  int    `json:"line"` // 0 where no line is to blame
+	Line  int    `json:"line"` // 0 if unknown
 	Error string `json:"error"`
 }
 
-// String tells all of it on a line.
+// String returns it on one line.
 func (u Unreadable) String() string {
 	return (&importer.Error{File: u.File, Line: u.Line, Err: errors.New(u.Error)}).Error()
 }
@@ -37,24 +37,23 @@ func (u Unreadable) compare(o Unreadable) int {
 	return cmp.Or(cmp.Compare(u.File, o.File), cmp.Compare(u.Line, o.Line), cmp.Compare(u.Error, o.Error))
 }
 
-// Unread is the error of a recording as a part that could not be read. That of an importer
-// tells the line and the place apart.
+// Unread converts an error of a recording. It keeps the line and the path of an
+// [*importer.Error].
 func Unread(file string, err error) Unreadable {
-	u := Unreadable{File: kept(file), Error: err.Error()}
+	u := Unreadable{File: cloneText(file), Error: err.Error()}
 	if e, ok := errors.AsType[*importer.Error](err); ok {
 		u.Line, u.Error = e.Line, e.Err.Error()
 		if e.Path != "" {
 			u.Error = e.Path + ": " + u.Error
 		}
 	}
-	u.Error = kept(u.Error)
+	u.Error = cloneText(u.Error)
 	return u
 }
 
-// Merge puts results of parts together, which stay as they are. Those of one scoring
-// must not overlap: two rows of the same case and epoch, or of the same place, and
-// files with the same runs that have no epoch, are an error that names both. So are
-// results of different scorers.
+// Merge combines results without changing them. It returns an error if results overlap (the same
+// case and epoch, the same position, or files with the same runs without epochs) or have
+// different scorers.
 func Merge(parts ...*Result) (*Result, error) {
 	whole := &Result{}
 	n := 0
@@ -67,7 +66,7 @@ func Merge(parts ...*Result) (*Result, error) {
 			whole.Scorers = p.Scorers
 		}
 		if !slices.Equal(whole.Scorers, p.Scorers) {
-			return nil, fmt.Errorf("results of the scorers %q and of %q: score all parts by the same", whole.Scorers, p.Scorers)
+			return nil, fmt.Errorf("results with the scorers %q and %q: use the same scorers for all", whole.Scorers, p.Scorers)
 		}
 		whole.Rows = append(whole.Rows, p.Rows...)
 		whole.Unreadable = append(whole.Unreadable, p.Unreadable...)
@@ -75,29 +74,29 @@ func Merge(parts ...*Result) (*Result, error) {
 	slices.SortFunc(whole.Rows, func(a, b Row) int { return a.compare(&b) })
 	slices.SortFunc(whole.Unreadable, Unreadable.compare)
 	whole.Unreadable = slices.Compact(whole.Unreadable)
-	if err := cmp.Or(twice(whole.Rows), copied(whole.Rows)); err != nil {
+	if err := cmp.Or(findDuplicate(whole.Rows), findCopies(whole.Rows)); err != nil {
 		return nil, err
 	}
 	return whole, nil
 }
 
-// twice is the error for a run that is there twice.
-func twice(rows []Row) error {
+// findDuplicate returns an error for a run that occurs twice.
+func findDuplicate(rows []Row) error {
 	for i := 1; i < len(rows); i++ {
 		a, b := &rows[i-1], &rows[i]
 		switch {
 		case !a.same(b):
 		case a.Epoch >= 0:
-			return fmt.Errorf("two runs of case %q, epoch %d: %s and %s; give each run once, number those of a case, and score different benchmarks one by one", a.Case, a.Epoch, a.place(), b.place())
+			return fmt.Errorf("two runs of case %q, epoch %d: %s and %s: pass each run once, number the runs of a case, and score different benchmarks separately", a.Case, a.Epoch, a.place(), b.place())
 		default:
-			return fmt.Errorf("the same run twice: %s and %s; give each run once", a.place(), b.place())
+			return fmt.Errorf("the same run twice: %s and %s: pass each run once", a.place(), b.place())
 		}
 	}
 	return nil
 }
 
-// copied is the error for two files with the same runs, none of which tells its epoch.
-func copied(rows []Row) error {
+// findCopies returns an error for two files with the same runs without epochs.
+func findCopies(rows []Row) error {
 	digests := map[string][]string{}
 	for _, r := range rows {
 		if r.Digest != "" {
@@ -108,7 +107,7 @@ func copied(rows []Row) error {
 	for _, file := range slices.Sorted(maps.Keys(digests)) {
 		all := strings.Join(digests[file], " ")
 		if other, ok := seen[all]; ok {
-			return fmt.Errorf("%s has the same runs as %s, and they tell no epoch; give each file once, or, if its runs were run twice, number those of a case", file, other)
+			return fmt.Errorf("%s has the same runs as %s, without epochs: pass each file once, or number the runs of a case", file, other)
 		}
 		seen[all] = file
 	}

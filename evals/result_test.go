@@ -29,11 +29,11 @@ func TestMergeIsTheWhole(t *testing.T) {
 		var parts []*evals.Result
 		for len(order) > 0 {
 			n := rapid.IntRange(1, len(order)).Draw(t, "files of a part")
-			part := score(t, order[:n]...)
+			inputResult := score(t, order[:n]...)
 			if rapid.Bool().Draw(t, "through a file") {
-				part = reread(t, part)
+				inputResult = reread(t, inputResult)
 			}
-			parts, order = append(parts, part), order[n:]
+			parts, order = append(parts, inputResult), order[n:]
 		}
 		merged, err := evals.Merge(parts...)
 		if err != nil {
@@ -98,7 +98,7 @@ func TestEpochsGoByContent(t *testing.T) {
 
 // A run that is given twice is never counted twice: the error names both places.
 func TestTwice(t *testing.T) {
-	part := func(name string, words string) evals.Input {
+	inputResult := func(name string, words string) evals.Input {
 		return file(name, written(t, score(t, file("f", runs(words)))))
 	}
 	for name, c := range map[string]struct {
@@ -107,7 +107,7 @@ func TestTwice(t *testing.T) {
 	}{
 		"an epoch in two files": {
 			[]evals.Input{file("f", runs("a/0=1 b/1=1")), file("g", runs("b/0=0 b/1=1"))},
-			[]string{`two runs of case "b", epoch 1: f:2 (run-2) and g:2 (run-2); give each run once`},
+			[]string{`two runs of case "b", epoch 1: f:2 (run-2) and g:2 (run-2): pass each run once`},
 		},
 		"an epoch in one file": {
 			[]evals.Input{file("f", runs("a/0=1 a/0=0"))},
@@ -115,19 +115,19 @@ func TestTwice(t *testing.T) {
 		},
 		"a file twice": {
 			[]evals.Input{file("f", runs("a=1 a=1")), file("f", runs("a=1 a=1"))},
-			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1); give each run once"},
+			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1): pass each run once"},
 		},
 		"a copy of a file": {
 			[]evals.Input{file("f", runs("a=1 b=1")), file("e", runs("b=1")), file("g", runs("b=1 a=1"))},
-			[]string{"g has the same runs as f, and they tell no epoch; give each file once"},
+			[]string{"g has the same runs as f, without epochs: pass each file once"},
 		},
 		"parts that overlap": {
-			[]evals.Input{part("p", "a/0=1 b/0=0"), part("q", "c/0=1 b/0=0")},
-			[]string{`case "b", epoch 0: f:2 (run-2, in the part p) and f:2 (run-2, in the part q)`},
+			[]evals.Input{inputResult("p", "a/0=1 b/0=0"), inputResult("q", "c/0=1 b/0=0")},
+			[]string{`case "b", epoch 0: f:2 (run-2, in the score file p) and f:2 (run-2, in the score file q)`},
 		},
 		"a part and its file": {
-			[]evals.Input{file("f", runs("a=1")), part("p", "a=1")},
-			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1, in the part p)"},
+			[]evals.Input{file("f", runs("a=1")), inputResult("p", "a=1")},
+			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1, in the score file p)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestTwice(t *testing.T) {
 // Results of different scorers have nothing to do with each other.
 func TestMergeOtherScorers(t *testing.T) {
 	_, err := evals.Merge(&evals.Result{Scorers: []string{"x"}}, &evals.Result{Scorers: []string{"x", "y"}})
-	fails(t, err, `of the scorers ["x"] and of ["x" "y"]`)
+	fails(t, err, `with the scorers ["x"] and ["x" "y"]`)
 }
 
 // The same comes out whoever scores first.
@@ -224,7 +224,7 @@ func TestUnreadable(t *testing.T) {
 		"empty:0: it is empty; what should have written it wrote nothing",
 		"f:2: messages[0]: expected an object",
 		"gone:0: gone",
-		"part:0: it has 0 of 1 runs and 0 of 0 unreadable parts: something wa",
+		"part:0: got 0 of 1 runs and 0 of 0 unreadable records: score the rec",
 		"shut:0: shut",
 		"tape:0: no request in it is one to a model, in a protocol that is kn",
 		fmt.Sprintf("words:0: %.60s", importer.ErrFormat),

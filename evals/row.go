@@ -19,69 +19,66 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Row is what is kept of a run that was scored. Its texts are UTF-8.
+// Row is the stored result of a run. Its strings are UTF-8.
 type Row struct {
-	// Case names what the run was to do: what the recording says, or else the first
-	// words of the user, or else the run's name. Of words that are longer than a line
-	// the beginning is kept, and a digest.
+	// Case names the task: the case in the recording, or else the first user message, or else the
+	// name of the run. Long messages are shortened and get a digest.
 	Case string `json:"case"`
 
-	// Epoch tells the runs of a case apart, from 0. It is importer.NoEpoch where the
-	// recording does not say it. Such runs are told apart by their content, so that the
-	// order of files does not matter.
+	// Epoch distinguishes the runs of a case, from 0. It is importer.NoEpoch if the recording has
+	// none; Digest distinguishes such runs, so that the order of files does not matter.
 	Epoch int `json:"epoch"`
 
-	// Cluster names what cases have in common; empty where each case stands for itself.
+	// Cluster names what cases share; empty if each case is independent.
 	Cluster string `json:"cluster,omitempty"`
 
-	// Run, File and Line say where the run stands.
+	// Run, File and Line locate the run.
 	Run  string `json:"run"`
 	File string `json:"file"`
 	Line int    `json:"line"`
 
-	// Digest is that of the run's content, where Epoch is importer.NoEpoch.
+	// Digest is the digest of the content if Epoch is importer.NoEpoch.
 	Digest string `json:"digest,omitempty"`
 
-	// Scores are the values by metric. Errors says of others why there is none. A metric
-	// that is in neither is missing.
+	// Scores are the values by metric. Errors are the reasons for failed scores. A metric in
+	// neither is missing.
 	Scores ByName[float64] `json:"scores"`
 	Errors ByName[string]  `json:"errors,omitempty"`
 
-	// Explanations say of scores, by metric, what was expected and what came.
+	// Explanations describe, by metric, what was expected and what the run did.
 	Explanations ByName[string] `json:"explanations,omitempty"`
 
-	// Gradings are what models said that graded the run, by metric.
+	// Gradings are the responses of models that graded the run, by metric.
 	Gradings ByName[Grading] `json:"gradings,omitempty"`
 
-	// Usage is what the run's model calls took, those of the runs that it started among
-	// them; Cost is in the money of the recording, and Latency how long the run was. All
-	// are 0 where the recording does not tell them.
+	// Usage is the usage of the model calls of the run and of the runs that it started. Cost is
+	// in the currency of the recording; Latency is the duration. All are 0 if unknown.
 	Usage   llm.Usage     `json:"usage,omitzero"`
 	Cost    float64       `json:"cost,omitzero"`
 	Latency time.Duration `json:"latency_ns,omitzero"`
 
-	// Steps counts the answers of the model and Calls, by the name of the tool, its tool
-	// calls: those of the run itself, as package facts tells them.
+	// Steps counts the model responses and Calls the tool calls by tool, of the run itself; see
+	// package facts.
 	Steps int           `json:"steps,omitzero"`
 	Calls ByName[Calls] `json:"calls,omitempty"`
 
-	part string // the file of the result that it was read from, if it was
+	part string // score file of the row, if any
 }
 
-// CaseOf is the case of a run, as its row has it.
+// CaseOf returns the case of a run, as in its row.
 func CaseOf(run *importer.Run) string {
-	return kept(cmp.Or(run.Case, shortened(asked(run)), run.Name))
+	return cloneText(cmp.Or(run.Case, shorten(firstPrompt(run)), run.Name))
 }
 
-// rowOf is the row of a run, without scores. What other rows have, too, may share memory
-// with the run; see texts.
+// rowOf returns the row of a run without scores. It may share memory with the run until it is
+// interned.
 func rowOf(file string, run *importer.Run) Row {
-	spent, said := run.Resources(), facts.Read(run)
+	used, f := run.Resources(), facts.Read(run)
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
-		Cluster: valid(run.Cluster), Run: kept(run.Name), File: valid(file), Line: run.Line,
-		Usage: spent.Usage, Cost: spent.Cost, Latency: spent.Latency,
-		Steps: said.Steps, Calls: callsOf(said.Calls),
+		Cluster: validText(run.Cluster), Run: cloneText(run.Name), File: validText(file), Line: run.Line,
+		Usage: used.Usage, Cost: used.Cost, Latency: used.Latency,
+		Steps: f.Steps, Calls: callsOf(f.Calls),
 	}
 	if r.Epoch == importer.NoEpoch {
 		r.Digest = digest(run)
@@ -89,17 +86,16 @@ func rowOf(file string, run *importer.Run) Row {
 	return r
 }
 
-// valid is a text as a file of JSON can have it: what is not UTF-8 would be another text
-// when it is read again.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+// validText replaces invalid UTF-8, which JSON would change.
+func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// kept is a valid text of its own.
-func kept(text string) string { return strings.Clone(valid(text)) }
+// cloneText returns valid text that shares no memory.
+func cloneText(text string) string { return strings.Clone(validText(text)) }
 
-// texts are those that many rows have, one of each.
-type texts map[string]string
+// interner contains one copy of each string that many rows share.
+type interner map[string]string
 
-func (t texts) one(text *string) {
+func (t interner) one(text *string) {
 	own, ok := t[*text]
 	if !ok {
 		own = strings.Clone(*text)
@@ -108,8 +104,8 @@ func (t texts) one(text *string) {
 	*text = own
 }
 
-// share has a row take from texts what other rows have, too.
-func (t texts) share(r *Row) {
+// share interns the strings that rows share.
+func (t interner) share(r *Row) {
 	t.one(&r.File)
 	t.one(&r.Cluster)
 	r.Scores.share(t)
@@ -119,16 +115,16 @@ func (t texts) share(r *Row) {
 	r.Calls.share(t)
 }
 
-// abridge leaves out texts that no figure is made of.
-func (r *Row) abridge() {
+// removeTexts removes texts that no statistic needs.
+func (r *Row) removeTexts() {
 	r.Explanations = nil
 	for i := range r.Gradings {
-		r.Gradings[i].Value.Answers = nil
+		r.Gradings[i].Value.Responses = nil
 	}
 }
 
-// asked is the text of the first message of the user.
-func asked(run *importer.Run) string {
+// firstPrompt returns the text of the first user message.
+func firstPrompt(run *importer.Run) string {
 	messages := run.Messages
 	for _, ev := range run.Events {
 		if req, ok := ev.Body.(trace.ModelRequest); ok {
@@ -144,13 +140,13 @@ func asked(run *importer.Run) string {
 	return ""
 }
 
-// shortened is a text, or if it is a long one, its beginning and its digest.
-func shortened(text string) string {
-	const most = 200 // bytes
-	if len(text) <= most {
+// shorten returns a text, or the beginning and the digest of a long one.
+func shorten(text string) string {
+	const maxBytes = 200
+	if len(text) <= maxBytes {
 		return text
 	}
-	end := most - 1
+	end := maxBytes - 1
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -159,8 +155,7 @@ func shortened(text string) string {
 	return text[:end] + "… " + sum(h)
 }
 
-// digest is that of all that the recording says of a run, but for its name and its
-// place.
+// digest returns the digest of a run, without its name and position.
 func digest(run *importer.Run) string {
 	h := sha256.New()
 	var buf []byte
@@ -180,12 +175,10 @@ func digest(run *importer.Run) string {
 	return sum(h)
 }
 
-// sum is what a digest is written as: half of it is more than enough to tell the runs
-// of a case apart.
+// sum returns half of a digest, enough to distinguish the runs of a case.
 func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }
 
-// compare is the order of rows. The place, which takes longer to compare, is rarely
-// needed.
+// compare orders rows. The position is rarely needed and compared last.
 func (r *Row) compare(o *Row) int {
 	if by := cmp.Or(cmp.Compare(r.Case, o.Case), r.compareEpochs(o), cmp.Compare(r.Digest, o.Digest)); by != 0 {
 		return by
@@ -193,7 +186,7 @@ func (r *Row) compare(o *Row) int {
 	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Line, o.Line), cmp.Compare(r.Run, o.Run))
 }
 
-// compareEpochs puts runs without an epoch last.
+// compareEpochs orders runs without an epoch last.
 func (r *Row) compareEpochs(o *Row) int {
 	if (r.Epoch < 0) != (o.Epoch < 0) {
 		return cmp.Compare(o.Epoch, r.Epoch)
@@ -201,7 +194,7 @@ func (r *Row) compareEpochs(o *Row) int {
 	return cmp.Compare(r.Epoch, o.Epoch)
 }
 
-// same reports whether two rows that follow each other are of the same run.
+// same reports whether two neighbors are the same run.
 func (r *Row) same(o *Row) bool {
 	if r.Case != o.Case || r.Epoch != o.Epoch {
 		return false
@@ -209,11 +202,11 @@ func (r *Row) same(o *Row) bool {
 	return r.Epoch >= 0 || r.File == o.File && r.Line == o.Line && r.Run == o.Run
 }
 
-// place says where the run stands.
+// place returns the position of the run for messages.
 func (r *Row) place() string {
 	text := fmt.Sprintf("%s:%d (%s", r.File, r.Line, r.Run)
 	if r.part != "" {
-		text += ", in the part " + r.part
+		text += ", in the score file " + r.part
 	}
 	return text + ")"
 }

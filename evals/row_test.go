@@ -155,7 +155,7 @@ func TestLostLine(t *testing.T) {
 	for _, u := range r.Unreadable {
 		got = append(got, fmt.Sprintf("%d %s", u.Line, u.Error))
 	}
-	if diff := cmp.Diff([]string{`2 the run "a" may have lost an event; it is not scored`, "3 expected a colon after the member's name at seq (byte 7)"}, got); diff != "" || len(r.Rows) > 0 {
+	if diff := cmp.Diff([]string{`2 the run "a" may be incomplete (an event is missing) and is not scored`, "3 expected a colon after the member's name at seq (byte 7)"}, got); diff != "" || len(r.Rows) > 0 {
 		t.Errorf("%d rows, want none; unreadable (-want +got):\n%s", len(r.Rows), diff)
 	}
 }
@@ -177,8 +177,8 @@ func TestScorers(t *testing.T) {
 	want := evals.Row{
 		Scores: evals.NewByName(map[string]float64{"one": 1, "most": 1e100, "score": 1}),
 		Errors: evals.NewByName(map[string]string{
-			"broken": "no answer", "nan": "the score NaN is no number within ±1e+100", "inf": "the score -Inf is no number within ±1e+100",
-			"twice": "the metric has two scores: give them names of their own",
+			"broken": "no answer", "nan": "the score NaN: want a number within ±1e+100", "inf": "the score -Inf: want a number within ±1e+100",
+			"twice": "the metric has two scores: use unique metric names",
 		}),
 		Explanations: evals.NewByName(map[string]string{"one": "as expected: \uFFFD"}),
 	}
@@ -199,7 +199,7 @@ func TestRowsOfAnyShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"format":"looptape-eval","version":1,"scorers":["recorded","rows case=/q epoch=/n cluster=/doc prompt=/text want=/right answer=/said score done=/n score fine=/ok"],"runs":1,"unreadable":0}
+	const want = `{"format":"looptape-eval","version":2,"scorers":["recorded","rows case=/q epoch=/n cluster=/doc prompt=/text want=/right answer=/said score done=/n score fine=/ok"],"runs":1,"unreadable":0}
 {"run":{"case":"x","epoch":3,"cluster":"d","run":"run-1","file":"f.csv","line":2,"scores":{"done":3,"fine":1},"steps":1}}
 `
 	if diff := cmp.Diff(want, written(t, r)); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// Test is what Run needs of a *testing.T, which is one.
-type Test[T any] interface {
+// testingT is the part of [testing.T] that Run needs.
+type testingT[T any] interface {
 	Helper()
 	Context() context.Context
 	Error(args ...any)
@@ -17,13 +17,12 @@ type Test[T any] interface {
 	Run(name string, f func(t T)) bool
 }
 
-// Run holds the runs of a suite against its baseline, as `looptape eval gate` does: a test a
-// case, which fails by each finding about it. What is found of a metric as a whole, and what
-// cannot be read, fails t itself. The folder is that of the suite file, such as
-// os.DirFS("testdata"); its patterns match files there, not folders.
-func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
+// Run evaluates a suite as `looptape eval gate` does: one subtest per case, which fails for each
+// finding. Drops of metrics and unreadable records fail t itself. The folder is that of the suite
+// file, such as os.DirFS("testdata"). Patterns of the suite match files, not folders.
+func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	t.Helper()
-	v, err := s.judge(t.Context(), folder)
+	v, err := s.evaluate(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +43,10 @@ func Run[T Test[T]](t T, s *Suite, folder fs.FS) {
 	}
 }
 
-// judge is the verdict on the runs of a suite.
-func (s *Suite) judge(ctx context.Context, folder fs.FS) (*GateResult, error) {
+// evaluate runs the gate of a suite.
+func (s *Suite) evaluate(ctx context.Context, folder fs.FS) (*GateResult, error) {
 	if s.Baseline == "" {
-		return nil, errors.New("the suite has no baseline: name one, and write it with looptape eval gate --update")
+		return nil, errors.New("the suite has no baseline: set baseline, and write it with looptape eval gate --update")
 	}
 	names, err := s.Match(folder)
 	if err != nil {

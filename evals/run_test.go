@@ -29,17 +29,22 @@ func TestRun(t *testing.T) {
 }
 
 // told is a test that fails by a list of what it was told, and by those of its subtests.
-type told struct {
+type describePointers struct {
 	name  string
 	lines *[]string
 }
 
-func (t told) Helper()                            {}
-func (t told) Context() context.Context           { return context.Background() }
-func (t told) Error(args ...any)                  { *t.lines = append(*t.lines, t.name+": "+fmt.Sprint(args...)) }
-func (t told) Errorf(format string, args ...any)  { t.Error(fmt.Sprintf(format, args...)) }
-func (t told) Fatal(args ...any)                  { t.Error(args...); runtime.Goexit() }
-func (t told) Run(name string, f func(told)) bool { f(told{t.name + "/" + name, t.lines}); return true }
+func (t describePointers) Helper()                  {}
+func (t describePointers) Context() context.Context { return context.Background() }
+func (t describePointers) Error(args ...any) {
+	*t.lines = append(*t.lines, t.name+": "+fmt.Sprint(args...))
+}
+func (t describePointers) Errorf(format string, args ...any) { t.Error(fmt.Sprintf(format, args...)) }
+func (t describePointers) Fatal(args ...any)                 { t.Error(args...); runtime.Goexit() }
+func (t describePointers) Run(name string, f func(describePointers)) bool {
+	f(describePointers{t.name + "/" + name, t.lines})
+	return true
+}
 
 // What fails a gate fails the tests, too: that of the case, where it is about one.
 func TestRunFails(t *testing.T) {
@@ -52,10 +57,10 @@ func TestRunFails(t *testing.T) {
 		"a case":             {suite, folder(t, runs("a/0=0 b/0=1 c/0=1 d/0=1 e/0=1")), "T/a: must pass: score: a: the run run-1 failed"},
 		"a drop":             {suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0")), "T: drop: score: the mean of 5 cases went from 1.0000 to 0.2000"},
 		"no baseline":        {&evals.Suite{Runs: []string{"*.jsonl"}}, folder(t, runs("a/0=1")), "T: the suite has no baseline"},
-		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: there is no x"},
+		"no runs":            {&evals.Suite{Runs: []string{"x"}, Baseline: "baseline.json"}, folder(t, ""), "T: runs: no file matches x"},
 		"unreadable":         {suite, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1")+"{\"messages\":[7]}\n"), "T: runs.jsonl:6: messages[0]: expected an object"},
 		"a lost file":        {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "none.json"}, folder(t, runs("a/0=1")), "T: open none.json: file does not exist"},
-		"no baseline at all": {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1")), "T: runs.jsonl: it is no baseline"},
+		"no baseline at all": {&evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "runs.jsonl"}, folder(t, runs("a/0=1")), "T: runs.jsonl: not a baseline of"},
 		"a run twice":        {suite, folder(t, runs("a/0=1 a/0=1")), `T: two runs of case "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +68,7 @@ func TestRunFails(t *testing.T) {
 			done := make(chan bool)
 			go func() { // which Fatal ends
 				defer close(done)
-				evals.Run(told{"T", &lines}, c.suite, c.in)
+				evals.Run(describePointers{"T", &lines}, c.suite, c.in)
 			}()
 			<-done
 			for i := range lines {

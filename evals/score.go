@@ -10,49 +10,44 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Input is a file to score: a recording in any format of package importer, or the file
-// of a result, whose rows are taken as they are.
+// Input is a file to score: a recording in any format of package importer, or a score file.
 type Input struct {
-	Name string // stands in rows and errors
+	Name string // for rows and errors
 	// Open is called once, by any goroutine.
 	Open func() (io.ReadCloser, error)
-	// Found says that nobody has named the file, so that it is passed over if it is no
+	// Found is true for a file that the user did not name; it is skipped if it is not a
 	// recording.
 	Found bool
 }
 
-// Options of scoring; the zero value takes the scores that the recordings carry.
+// Options configure scoring. The zero value uses the scores in the recordings.
 type Options struct {
 	Scorers []Scoring // none: Recorded, as "recorded"
-	// Rows tells that recordings are rows of any shape, and what is where in them; nil
-	// lets their content tell what they are.
+	// Rows maps the columns or members of recordings that are rows of any shape; nil detects the
+	// format.
 	Rows *importer.Mapping
-	// Names tells where recordings that are no such rows say the case, the epoch and the
-	// cluster; nil takes what they are known to say.
+	// Names locates the case, the epoch and the cluster in other recordings; nil uses the
+	// defaults of the formats.
 	Names *importer.Naming
-	// Passed is called with the name of each input that is passed over, in order; nil
-	// does nothing.
+	// Skipped is called with the name of each skipped input, in order; may be nil.
 	Skipped func(name string)
-	// Journal keeps what inputs score, and knows what they have scored; nil does neither.
+	// Journal stores and reuses the rows of inputs; may be nil.
 	Journal *Journal
-	// Brief leaves out of rows what explains scores, and what models said that graded; not
-	// so where Journal keeps them.
+	// Brief omits explanations and grader responses from rows, unless Journal is set.
 	Brief bool
-	// Seen is called with each run that was read, and its whole row, by several goroutines
-	// at once, but for inputs that Journal knows; nil does nothing. The row of a run that a
-	// call of another run started, which comes before that one, has no scores. Neither may
-	// be changed or kept.
+	// Seen is called with each run and its complete row, concurrently, except for inputs from the
+	// Journal; may be nil. A run that a call of another run started comes before that run and has
+	// no scores. Seen must not change or keep its arguments.
 	Seen func(row *Row, run *importer.Run)
 }
 
-// ScoreFiles scores the runs of all inputs, several inputs and several runs of one at once.
-// In memory are at most twice as many runs as there are processors, and of those over 16 MB
-// one of each input that is being read. What cannot be read is in the result; the
-// error is that of [Merge], of a context that has ended, or of a journal that cannot be
-// written.
+// ScoreFiles scores the runs of all inputs, several inputs and runs concurrently. It keeps at
+// most two runs per processor in memory, and one run over 16 MB per open input. Unreadable
+// records are in the result. ScoreFiles returns the errors of [Merge], of a canceled context and
+// of the journal.
 //
-// Of a trace, runs that a call of another run started have no row: they are part of
-// that run. A run that cannot be read to its end has none either.
+// Runs that a call of another run started have no row: they are part of that run. Truncated runs
+// have none either.
 func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error) {
 	if o == nil {
 		o = &Options{}
@@ -61,21 +56,21 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	if len(scorers) == 0 {
 		scorers = []Scoring{{"recorded", ScorerFunc(Recorded)}}
 	}
-	parts := make([]*part, len(inputs))
+	parts := make([]*inputResult, len(inputs))
 	helpers := make(chan struct{}, runtime.GOMAXPROCS(0))
 	each(len(inputs), func(i int) {
-		parts[i] = newPart(scorers, o, helpers)
+		parts[i] = newInputResult(scorers, o, helpers)
 		parts[i].input(ctx, &inputs[i], o.Journal)
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scoring stopped: %w", err)
 	}
-	if err := o.Journal.failed(); err != nil {
+	if err := o.Journal.err(); err != nil {
 		return nil, err
 	}
 	results := make([]*Result, len(parts))
 	for i, p := range parts {
-		if p.passed && o.Skipped != nil {
+		if p.skipped && o.Skipped != nil {
 			o.Skipped(inputs[i].Name)
 		}
 		results[i] = &p.Result
@@ -83,7 +78,7 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	return Merge(results...)
 }
 
-// each calls do for all numbers below n, as many at once as there are processors.
+// each calls do for all numbers below n, one call per processor at a time.
 func each(n int, do func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup

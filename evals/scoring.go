@@ -14,112 +14,112 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// part is the result of one input in the making.
-type part struct {
+// inputResult is the result of one input while it is scored.
+type inputResult struct {
 	Result
 
-	o      *Options
-	by     []Scoring
-	passed bool
-	whole  bool // it was read from the file of a result
-	// helpers has an item for each goroutine that scores a run beside those that read, as
-	// many as there may be; helped are those of this input.
-	helpers chan struct{}
-	helped  sync.WaitGroup
-	// mu is for what several runs add to: Rows and texts.
+	options       *Options
+	scorers       []Scoring
+	skipped       bool // the input is not a recording
+	fromScoreFile bool // the rows come from a score file
+	// slots limits the goroutines that score runs, of all inputs; workers are those of this input.
+	slots   chan struct{}
+	workers sync.WaitGroup
+	// mu protects Rows and names, which several runs add to.
 	mu    sync.Mutex
-	texts texts
-	// spent is what the runs took that calls of others started, by the run that they are
-	// part of.
-	spent map[string]llm.Usage
+	names interner
+	// childUsage is the usage of runs that a call of another run started, by the name of that run.
+	childUsage map[string]llm.Usage
 }
 
-func newPart(by []Scoring, o *Options, helpers chan struct{}) *part {
-	p := &part{o: o, by: by, helpers: helpers, texts: texts{}, spent: map[string]llm.Usage{}}
-	for _, s := range by {
+func newInputResult(scorers []Scoring, o *Options, slots chan struct{}) *inputResult {
+	p := &inputResult{options: o, scorers: scorers, slots: slots, names: interner{}, childUsage: map[string]llm.Usage{}}
+	for _, s := range scorers {
 		p.Scorers = append(p.Scorers, s.Name)
 	}
 	if o.Rows != nil {
-		p.Scorers = append(p.Scorers, mapped(o.Rows))
+		p.Scorers = append(p.Scorers, mappingName(o.Rows))
 	}
 	if n := o.Names; n != nil {
-		p.Scorers = append(p.Scorers, "names"+told([][2]string{{"case", n.Case}, {"epoch", n.Epoch}, {"cluster", n.Cluster}}))
+		p.Scorers = append(p.Scorers, "names"+describePointers([][2]string{{"case", n.Case}, {"epoch", n.Epoch}, {"cluster", n.Cluster}}))
 	}
 	return p
 }
 
-// mapped says what is where in rows, since scores depend on it.
-func mapped(m *importer.Mapping) string {
-	text := "rows" + told([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Expected}, {"answer", m.Answer}})
+// mappingName describes the mapping of rows, since scores depend on it.
+func mappingName(m *importer.Mapping) string {
+	text := "rows" + describePointers([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Expected}, {"answer", m.Answer}})
 	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
 		text += " score " + name + "=" + m.Scores[name]
 	}
 	return text
 }
 
-// told says what is told to be where.
-func told(list [][2]string) (text string) {
-	for _, at := range list {
-		if at[1] != "" {
-			text += " " + at[0] + "=" + at[1]
+// describePointers formats the pointers that are set.
+func describePointers(list [][2]string) (text string) {
+	for _, runFinding := range list {
+		if runFinding[1] != "" {
+			text += " " + runFinding[0] + "=" + runFinding[1]
 		}
 	}
 	return text
 }
 
-func (p *part) unread(file string, err error) {
+func (p *inputResult) addUnreadable(file string, err error) {
 	p.Unreadable = append(p.Unreadable, Unread(file, err))
 }
 
-// input scores what an input holds, unless the journal knows it.
-func (p *part) input(ctx context.Context, in *Input, j *Journal) {
+// input scores an input, or takes its rows from the journal.
+func (p *inputResult) input(ctx context.Context, in *Input, j *Journal) {
 	if ctx.Err() != nil {
 		return
 	}
 	f, err := in.Open()
 	if err != nil {
-		p.unread(in.Name, err)
+		p.addUnreadable(in.Name, err)
 		return
 	}
-	key := j.key(in, f, p.Scorers)
-	if !j.take(key, p) {
-		if err := p.file(ctx, in.Name, f); in.Found && errors.Is(err, importer.ErrFormat) {
-			p.passed = true
+	src, known := j.open(in, f, p.Scorers)
+	if known != nil {
+		p.Rows, p.skipped = known.Rows, known.Skipped
+	} else {
+		if err := p.file(ctx, in.Name, src.Reader); in.Found && errors.Is(err, importer.ErrFormat) {
+			p.skipped = true
 		} else if err != nil {
-			p.unread(in.Name, err)
+			p.addUnreadable(in.Name, err)
 		}
-		p.helped.Wait()
+		p.workers.Wait()
+		if ctx.Err() == nil {
+			j.store(src, in, p)
+		}
 	}
 	if err := f.Close(); err != nil {
-		p.unread(in.Name, err)
-	}
-	if ctx.Err() == nil {
-		j.keep(key, p)
+		p.addUnreadable(in.Name, err)
 	}
 }
 
-// file scores a recording, or takes the rows of a result.
-func (p *part) file(ctx context.Context, name string, f io.Reader) error {
+// file scores a recording, or takes the rows of a score file.
+func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error {
 	head, f := peek(f)
-	if begins(head) {
+	if isScoreFile(head) {
 		res, err := ReadResult(name, f)
 		if err == nil {
-			p.Result, p.whole = *res, true
+			p.Result, p.fromScoreFile = *res, true
 		}
 		return err
 	}
-	src, err := importer.OpenRows(name, f, p.o.Rows)
+	src, err := importer.OpenRows(name, f, p.options.Rows)
 	if err != nil {
 		return err
 	}
 	for run, err := range src.Conversations() {
 		switch {
 		case ctx.Err() != nil:
-			return nil // which ScoreFiles tells
+			return nil // ScoreFiles reports it
 		case err != nil:
-			p.unread(name, err)
+			p.addUnreadable(name, err)
 		case run.Partial:
-			p.unread(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not scored", run.Name)})
+			p.addUnreadable(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may be incomplete (an event is missing) and is not scored", run.Name)})
 		default:
 			p.run(ctx, name, &run)
 		}
@@ -127,8 +127,8 @@ func (p *part) file(ctx context.Context, name string, f io.Reader) error {
 	return nil
 }
 
-// peek returns the first bytes of a file, and what reads all of it: the file itself where
-// it can be read at any place, so that an importer can do so, too.
+// peek returns the first bytes of a file and a reader of all of it: f itself if f supports random
+// access, which some importers need.
 func peek(f io.Reader) (head []byte, all io.Reader) {
 	const size = 4096
 	if file, ok := f.(io.ReaderAt); ok {
@@ -143,59 +143,59 @@ func peek(f io.Reader) (head []byte, all io.Reader) {
 }
 
 // large is the size of a run that is scored before the next one of its input is read.
-const large = 16 << 20
+const largeRun = 16 << 20
 
-// run has a run named and scored, while the next ones are read, or counts what it took for
-// the run that it is part of.
-func (p *part) run(ctx context.Context, file string, run *importer.Run) {
-	started := p.spent[run.Name]
-	delete(p.spent, run.Name)
+// run names a run and scores it while the next one is read. The usage of a run that another run
+// started is added to that run.
+func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
+	started := p.childUsage[run.Name]
+	delete(p.childUsage, run.Name)
 	if parent := run.Parent(); parent != nil {
 		row := rowOf(file, run)
 		row.Usage = row.Usage.Add(started)
-		p.spent[parent.Run] = p.spent[parent.Run].Add(row.Usage)
+		p.childUsage[parent.Run] = p.childUsage[parent.Run].Add(row.Usage)
 		p.seen(&row, run)
 		return
 	}
-	if err := p.o.Names.Name(run); err != nil {
-		p.unread(file, &importer.Error{Line: run.Line, Err: err})
+	if err := p.options.Names.Name(run); err != nil {
+		p.addUnreadable(file, &importer.Error{Line: run.Line, Err: err})
 		return
 	}
-	if sizeOf(run) >= large {
+	if sizeOf(run) >= largeRun {
 		p.score(ctx, file, run, started)
 		return
 	}
 	select {
-	case p.helpers <- struct{}{}:
-		p.helped.Go(func() {
+	case p.slots <- struct{}{}:
+		p.workers.Go(func() {
 			p.score(ctx, file, run, started)
-			<-p.helpers
+			<-p.slots
 		})
-	case <-ctx.Done(): // which ScoreFiles tells
+	case <-ctx.Done(): // ScoreFiles reports it
 	}
 }
 
-// score makes the row of a run, which took something beside that by the runs that it started.
-func (p *part) score(ctx context.Context, file string, run *importer.Run, started llm.Usage) {
+// score adds the row of a run; started is the usage of the runs that it started.
+func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, started llm.Usage) {
 	row := rowOf(file, run)
 	row.Usage = row.Usage.Add(started)
 	var scores []Score
-	for _, s := range p.by {
+	for _, s := range p.scorers {
 		scores = append(scores, s.Scorer.Score(ctx, run)...)
 	}
 	row.scored(scores)
 	p.seen(&row, run)
-	if p.o.Brief && p.o.Journal == nil {
-		row.abridge()
+	if p.options.Brief && p.options.Journal == nil {
+		row.removeTexts()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.texts.share(&row)
+	p.names.share(&row)
 	p.Rows = append(p.Rows, row)
 }
 
-func (p *part) seen(row *Row, run *importer.Run) {
-	if p.o.Seen != nil {
-		p.o.Seen(row, run)
+func (p *inputResult) seen(row *Row, run *importer.Run) {
+	if p.options.Seen != nil {
+		p.options.Seen(row, run)
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// sizeOf is about how many bytes of memory a run takes: its texts, and something for each
-// event and part.
+// sizeOf estimates the memory of a run: its texts and a constant per event and part.
 func sizeOf(run *importer.Run) int {
 	const event = 256
 	n := sizeOfMessages(run.Messages) + event*len(run.Events)
@@ -21,7 +20,7 @@ func sizeOf(run *importer.Run) int {
 			n += len(body.Text)
 		case trace.ToolEnd:
 			n += sizeOfParts(body.Result.Content)
-		default: // is small
+		default: // small
 		}
 	}
 	return n
@@ -35,9 +34,9 @@ func sizeOfMessages(list []llm.Message) (n int) {
 }
 
 func sizeOfParts(list []llm.Part) (n int) {
-	const part = 128
+	const inputResult = 128
 	for _, p := range list {
-		n += part
+		n += inputResult
 		switch p := p.(type) {
 		case llm.Text:
 			n += len(p.Text)

@@ -19,7 +19,7 @@ import (
 // Every text of a run counts for its size, byte by byte, and every event and part counts
 // for something.
 func TestSizeOf(t *testing.T) {
-	told := func(parts ...llm.Part) *importer.Run {
+	describePointers := func(parts ...llm.Part) *importer.Run {
 		return &importer.Run{Messages: []llm.Message{{Parts: parts}, {Parts: parts}}}
 	}
 	did := func(body trace.Body) *importer.Run {
@@ -27,12 +27,12 @@ func TestSizeOf(t *testing.T) {
 	}
 	result := func(text string) llm.ToolResult { return llm.ToolResult{Content: []llm.Part{llm.Text{Text: text}}} }
 	for name, run := range map[string]func(text string) *importer.Run{
-		"text":      func(text string) *importer.Run { return told(llm.Text{Text: text}) },
-		"reasoning": func(text string) *importer.Run { return told(llm.Reasoning{Text: text}) },
-		"media":     func(text string) *importer.Run { return told(llm.Media{Data: []byte(text)}) },
-		"call":      func(text string) *importer.Run { return told(llm.ToolCall{Arguments: text}) },
-		"result":    func(text string) *importer.Run { return told(result(text)) },
-		"unknown":   func(text string) *importer.Run { return told(llm.Unknown{Raw: []byte(text)}) },
+		"text":      func(text string) *importer.Run { return describePointers(llm.Text{Text: text}) },
+		"reasoning": func(text string) *importer.Run { return describePointers(llm.Reasoning{Text: text}) },
+		"media":     func(text string) *importer.Run { return describePointers(llm.Media{Data: []byte(text)}) },
+		"call":      func(text string) *importer.Run { return describePointers(llm.ToolCall{Arguments: text}) },
+		"result":    func(text string) *importer.Run { return describePointers(result(text)) },
+		"unknown":   func(text string) *importer.Run { return describePointers(llm.Unknown{Raw: []byte(text)}) },
 		"request": func(text string) *importer.Run {
 			return did(trace.ModelRequest{NewMessages: []llm.Message{llm.User(text)}})
 		},
@@ -53,10 +53,10 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-// Of an input that is being read one large run is in memory.
+// Of an input that is being read one largeRun run is in memory.
 func TestLargeRunsAreAlone(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	for size, want := range map[int]int64{large / 2: 2, large: 1} {
+	for size, want := range map[int]int64{largeRun / 2: 2, largeRun: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var now, most atomic.Int64
 			scorer := ScorerFunc(func(context.Context, *importer.Run) []Score {

@@ -12,64 +12,51 @@ import (
 	"github.com/looptape/looptape/fake"
 )
 
-// SuiteVersion is the version of the suite file that this package reads.
-const SuiteVersion = 1
-
-// DefaultDrop is the least drop that counts for a suite that does not say it.
-const DefaultDrop = 0.02
-
-// Suite is what a suite file says: where runs are, how they are scored, and what they are
-// held against.
+// Suite is a suite file: the recordings, the scorers, the baseline and the gate.
 type Suite struct {
-	// Runs are the names of recordings, as patterns of [path.Match], below the folder of
-	// the file.
+	// Runs are names of recordings, or patterns of [path.Match], in the folder of the file.
 	Runs []string
-	// Options are how runs are scored.
+	// Options configure scoring.
 	Options
-	// Baseline is the name of its file, below the folder of the suite; empty if the suite
-	// has none.
+	// Baseline is the name of the baseline in the folder of the suite; empty means none.
 	Baseline string
 	Gate     Gate
 }
 
-// Registry makes a scorer by the name of its kind. Its scores have the name of the metric,
-// or where that is empty that of the kind. It is Parse of package evals/scorers, or a
-// function that makes scorers of one's own, too.
-type Registry func(kind, metric string, settings json.RawMessage) (Scorer, error)
-
-//go:embed schema/suite-v1.schema.json
+//go:embed schema/suite-v2.schema.json
 var suiteSchema []byte
 
-// SuiteSchema returns the JSON Schema (draft 2020-12) of a suite file. The caller owns what
-// it gets.
+// SuiteSchema returns the JSON Schema (draft 2020-12) of a suite file. The caller owns the slice.
 func SuiteSchema() []byte { return slices.Clone(suiteSchema) }
 
-// isSuite tells a suite file by its first key.
+// isSuite matches the first key of a suite file.
 var isSuite = regexp.MustCompile(`^(?:\x{FEFF})?(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*suite[ \t]*:`)
 
-// IsSuite reports whether a file is a suite, by its beginning.
+// IsSuite reports whether a file begins as a suite does.
 func IsSuite(head []byte) bool { return isSuite.Match(head) }
 
-// ParseSuite reads a suite file, which is YAML as [SuiteSchema] says. The name is for errors.
-// All errors are returned together, each a *fake.SyntaxError with line and column.
-func ParseSuite(name string, src []byte, scorers Registry) (*Suite, error) {
+// ParseSuite reads a suite file, YAML that matches [SuiteSchema]. It reads version 1, too. The
+// function scorers makes a scorer of a kind, such as Maker.Parse of package scorers; an empty
+// metric means the name of the kind. ParseSuite joins all errors, each a [*fake.SyntaxError] with
+// line and column.
+func ParseSuite(name string, src []byte, scorers func(kind, metric string, settings json.RawMessage) (Scorer, error)) (*Suite, error) {
 	options, err := fake.ParseOptions(name, src)
 	if err != nil {
 		return nil, err
 	}
 	r := &suiteReader{file: name, scorers: scorers, s: &Suite{Gate: Gate{Drop: DefaultDrop}}}
 	if len(options) == 0 || options[0].Name != "suite" {
-		r.errorf(fake.Pos{Line: 1, Col: 1}, "begin with suite: %d, which tells that the file is a suite", SuiteVersion)
+		r.errorf(fake.Pos{Line: 1, Col: 1}, "missing suite: %d: write it as the first key", SuiteVersion)
 	}
 	r.members(options, "the suite", r.top())
 	if err := r.s.Gate.check(); err != nil {
 		r.errorf(r.gate, "gate: %v", err)
 	}
 	if r.s.Rows != nil && r.s.Names != nil {
-		r.errorf(r.names, "names: rows say under rows what is where; move it there")
+		r.errorf(r.names, "names: not allowed with rows: move the pointers to rows")
 	}
 	if len(r.s.Runs) == 0 && len(r.errs) == 0 {
-		r.errorf(fake.Pos{Line: 1, Col: 1}, "the key runs is missing, which says where recordings are")
+		r.errorf(fake.Pos{Line: 1, Col: 1}, "missing key runs: list the recordings")
 	}
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
@@ -77,8 +64,8 @@ func ParseSuite(name string, src []byte, scorers Registry) (*Suite, error) {
 	return r.s, nil
 }
 
-// Match returns the names of the recordings in the folder of the suite file, sorted. The
-// error is for a pattern that nothing matches.
+// Match returns the names of the recordings in the folder of the suite, sorted. It returns an
+// error for a pattern without a match.
 func (s *Suite) Match(folder fs.FS) ([]string, error) {
 	var names []string
 	for _, pattern := range s.Runs {
@@ -87,7 +74,7 @@ func (s *Suite) Match(folder fs.FS) ([]string, error) {
 			return nil, fmt.Errorf("runs: %s: %w", pattern, err)
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("runs: there is no %s in the folder of the suite", pattern)
+			return nil, fmt.Errorf("runs: no file matches %s in the folder of the suite", pattern)
 		}
 		names = append(names, found...)
 	}

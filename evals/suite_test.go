@@ -20,14 +20,14 @@ import (
 )
 
 const suiteText = `# What we hold ourselves to.
-suite: 1
+suite: 2
 runs: [runs/*.jsonl, more]
 rows:
   case: /question
   epoch: /try
   cluster: /document
   prompt: /prompt
-  want: /gold
+  expected: /gold
   answer: /said
   scores: {right: /right}
 scorers:
@@ -82,7 +82,7 @@ func TestSuite(t *testing.T) {
 // Recordings are named as a suite says: also those that carry other names. What says nothing
 // there is no run that was read; what a run started needs no name.
 func TestSuiteNames(t *testing.T) {
-	s, err := evals.ParseSuite("eval.yaml", []byte("suite: 1\nruns: [a]\nnames: {case: /info/task, epoch: /info/try, cluster: /on}\n"), nil)
+	s, err := evals.ParseSuite("eval.yaml", []byte("suite: 2\nruns: [a]\nnames: {case: /info/task, epoch: /info/try, cluster: /on}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +109,8 @@ func TestSuiteNames(t *testing.T) {
 	if diff := cmp.Diff([]evals.Unreadable{{File: "t", Line: r.Unreadable[0].Line, Error: `the run "outer" has no epoch at /info/try, which of a trace begins with the name of a custom event`}}, r.Unreadable); diff != "" {
 		t.Errorf("unreadable (-want +got):\n%s", diff)
 	}
-	told := traced(t, "r", trace.RunStart{}, trace.Custom{Name: "info", Data: json.RawMessage(`{"try":2}`)}, trace.RunEnd{})
-	r, err = evals.ScoreFiles(t.Context(), []evals.Input{file("t", told)}, &evals.Options{Names: only})
+	describePointers := traced(t, "r", trace.RunStart{}, trace.Custom{Name: "info", Data: json.RawMessage(`{"try":2}`)}, trace.RunEnd{})
+	r, err = evals.ScoreFiles(t.Context(), []evals.Input{file("t", describePointers)}, &evals.Options{Names: only})
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Epoch != 2 {
 		t.Errorf("of a trace: %+v, %v", r, err)
 	}
@@ -126,7 +126,7 @@ func nested(t *testing.T) string {
 
 // What a suite does not say has its usual value.
 func TestSuiteLeast(t *testing.T) {
-	got, err := evals.ParseSuite("eval.yaml", []byte("suite: 1\nruns: [a]\n"), nil)
+	got, err := evals.ParseSuite("eval.yaml", []byte("suite: 2\nruns: [a]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,37 +136,37 @@ func TestSuiteLeast(t *testing.T) {
 }
 
 func TestSuiteErrors(t *testing.T) {
-	const least = "suite: 1\nruns: [a]\n"
+	const least = "suite: 2\nruns: [a]\n"
 	for text, want := range map[string]string{
 		"":                                            "s:1:1: the file is empty",
-		"runs: [a]":                                   "s:1:1: begin with suite: 1, which tells that the file is a suite",
-		"{}":                                          "s:1:1: begin with suite: 1",
-		"suite: 1":                                    "s:1:1: the key runs is missing",
-		"suite: 2\nruns: [a]":                         `s:1:8: this reads version 1 of the format, found "2"`,
-		"suite: '1'\nruns: [a]":                       `s:1:8: this reads version 1 of the format, found "1"`,
-		"suite: 1\nrun: [a]":                          `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, names, rows, runs, scorers, suite`,
+		"runs: [a]":                                   "s:1:1: missing suite: 2: write it as the first key",
+		"{}":                                          "s:1:1: missing suite: 2",
+		"suite: 2":                                    "s:1:1: missing key runs",
+		"suite: 3\nruns: [a]":                         `s:1:8: unknown version "3" of the format: want 1 to 2`,
+		"suite: '1'\nruns: [a]":                       `s:1:8: unknown version "1" of the format`,
+		"suite: 2\nrun: [a]":                          `s:2:1: unknown key "run" of the suite; did you mean "runs"? allowed: baseline, gate, names, rows, runs, scorers, suite`,
 		least + "gaet: {}":                            `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
 		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
 		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",
 		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a text",
-		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: the level 0.5 is not between 0 and 0.5",
+		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: alpha 0.5: want 0 to 0.5",
 		least + "gate: {seed: -1}":                    "s:3:14: expected a whole number from 0 on, found a number",
 		least + "gate: {seed: '1'}":                   "s:3:14: expected a whole number from 0 on, found a text",
 		least + "gate: {lower: a}":                    "s:3:15: expected a list of one item or more, found a text",
-		least + "gate: {lower: [1]}":                  "s:3:16: expected a text, found a number; put it in quotes if it is one",
-		"suite: 1\nruns: []":                          "s:2:7: expected a list of one item or more, found a list",
-		"suite: 1\nruns: [../a]":                      `s:2:8: "../a" is no name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
-		"suite: 1\nruns: ['[a']":                      `s:2:8: "[a" is no name`,
-		"suite: 1\nruns: ['']":                        "s:2:8: expected a text",
-		least + "baseline: /b":                        `s:3:11: "/b" is no name`,
-		least + "rows: {case: a}":                     `s:3:14: "a" is no JSON pointer; begin it with /, as in /question`,
-		least + "rows: {case: /a~2}":                  `s:3:14: "/a~2" is no JSON pointer`,
-		least + "names: {case: a}":                    `s:3:15: "a" is no JSON pointer`,
+		least + "gate: {lower: [1]}":                  "s:3:16: expected a string, found a number: quote it if it is a string",
+		"suite: 2\nruns: []":                          "s:2:7: expected a list of one item or more, found a list",
+		"suite: 2\nruns: [../a]":                      `s:2:8: "../a": want a name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
+		"suite: 2\nruns: ['[a']":                      `s:2:8: "[a": want a name`,
+		"suite: 2\nruns: ['']":                        "s:2:8: expected a string",
+		least + "baseline: /b":                        `s:3:11: "/b": want a name`,
+		least + "rows: {case: a}":                     `s:3:14: "a": want a JSON pointer such as /question`,
+		least + "rows: {case: /a~2}":                  `s:3:14: "/a~2": want a JSON pointer`,
+		least + "names: {case: a}":                    `s:3:15: "a": want a JSON pointer`,
 		least + "names: {want: /a}":                   `s:3:9: unknown key "want" of names; allowed: case, cluster, epoch`,
-		least + "names: {case: /a}\nrows: {case: /b}": "s:3:8: names: rows say under rows what is where; move it there",
+		least + "names: {case: /a}\nrows: {case: /b}": "s:3:8: names: not allowed with rows: move the pointers to rows",
 		least + "rows: {scores: a}":                   "s:3:16: expected pointers by the name of a score, found a text",
-		least + "rows: {scores: {a: b}}":              `s:3:20: "b" is no JSON pointer`,
-		least + "scorers: [{metric: a}]":              "s:3:11: a scorer needs its kind",
+		least + "rows: {scores: {a: b}}":              `s:3:20: "b": want a JSON pointer`,
+		least + "scorers: [{metric: a}]":              "s:3:11: a scorer needs the key kind",
 		least + "scorers: [[a]]":                      "s:3:11: expected a scorer, which is a map, found a list",
 		least + "scorers: [none]":                     "s:3:11: there is no kind none for ",
 		least + "scorers: [{kind: none, metric: m, settings: {a: 1}}]": `s:3:45: there is no kind none for m{"a":1}`,
@@ -177,7 +177,11 @@ func TestSuiteErrors(t *testing.T) {
 		_, err := evals.ParseSuite("s", []byte(text), kinds)
 		fails(t, err, want)
 	}
-	_, err := evals.ParseSuite("s", []byte("suite: 1\na: 1\nb: 2"), kinds)
+	v1, err := evals.ParseSuite("s", []byte("suite: 1\nruns: [a]\nrows: {want: /w}"), kinds)
+	if err != nil || v1.Rows.Expected != "/w" {
+		t.Errorf("a suite of version 1: %v, %v", v1, err)
+	}
+	_, err = evals.ParseSuite("s", []byte("suite: 2\na: 1\nb: 2"), kinds)
 	fails(t, err, "s:2:1:", "s:3:1:")
 }
 
@@ -198,22 +202,22 @@ func TestSuiteSchema(t *testing.T) {
 	if err := resolved.Validate(suite); err != nil {
 		t.Error(err)
 	}
-	for text, part := range map[string]*jsonschema.Schema{
-		"suite: 1\nunknown: 1":                       schema,
-		"suite: 1\nrows: {unknown: 1}":               schema.Properties["rows"],
-		"suite: 1\nnames: {unknown: 1}":              schema.Properties["names"],
-		"suite: 1\ngate: {unknown: 1}":               schema.Properties["gate"],
-		"suite: 1\nscorers: [{unknown: 1, kind: a}]": schema.Properties["scorers"].Items.AnyOf[1],
+	for text, inputResult := range map[string]*jsonschema.Schema{
+		"suite: 2\nunknown: 1":                       schema,
+		"suite: 2\nrows: {unknown: 1}":               schema.Properties["rows"],
+		"suite: 2\nnames: {unknown: 1}":              schema.Properties["names"],
+		"suite: 2\ngate: {unknown: 1}":               schema.Properties["gate"],
+		"suite: 2\nscorers: [{unknown: 1, kind: a}]": schema.Properties["scorers"].Items.AnyOf[1],
 	} {
 		_, err := evals.ParseSuite("s", []byte(text), kinds)
-		fails(t, err, "allowed: "+strings.Join(slices.Sorted(maps.Keys(part.Properties)), ", "))
+		fails(t, err, "allowed: "+strings.Join(slices.Sorted(maps.Keys(inputResult.Properties)), ", "))
 	}
 }
 
 func TestIsSuite(t *testing.T) {
 	for text, want := range map[string]bool{
-		suiteText: true, "suite: 1": true, "\ufeff---\n# a\n\n  # b\r\nsuite : 1": true,
-		"": false, "version: 1\nsuite: 1": false, "{\"suite\": 1}": false, "suites: 1": false, "a\nsuite: 1": false,
+		suiteText: true, "suite: 2": true, "\ufeff---\n# a\n\n  # b\r\nsuite : 1": true,
+		"": false, "version: 1\nsuite: 2": false, "{\"suite\": 1}": false, "suites: 1": false, "a\nsuite: 2": false,
 	} {
 		if got := evals.IsSuite([]byte(text)); got != want {
 			t.Errorf("IsSuite(%q) = %v", text, got)
@@ -230,7 +234,7 @@ func TestSuiteMatch(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/1.jsonl", "a/2.jsonl", "c.jsonl"}, got); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	for pattern, want := range map[string]string{"b/*": "runs: there is no b/* in the folder of the suite", "[": "runs: [: syntax error in pattern"} {
+	for pattern, want := range map[string]string{"b/*": "runs: no file matches b/* in the folder of the suite", "[": "runs: [: syntax error in pattern"} {
 		_, err := (&evals.Suite{Runs: []string{pattern}}).Match(folder)
 		fails(t, err, want)
 	}
@@ -239,8 +243,8 @@ func TestSuiteMatch(t *testing.T) {
 // A suite of any text is read or refused.
 func FuzzSuite(f *testing.F) {
 	f.Add(suiteText)
-	f.Add("suite: 1\nruns: [a]\nscorers: [{kind: none, settings: [1e400, .inf, .nan, 0x1f, 1_000]}]\n")
-	f.Add("suite: 1\nruns: {a: *b}\n")
+	f.Add("suite: 2\nruns: [a]\nscorers: [{kind: none, settings: [1e400, .inf, .nan, 0x1f, 1_000]}]\n")
+	f.Add("suite: 2\nruns: {a: *b}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := evals.ParseSuite("s", []byte(text), kinds)
 		if (err == nil) != (s != nil) {

@@ -15,30 +15,33 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// suiteReader reads what stands in a suite file, and collects what is wrong with it.
+// suiteReader reads a suite file and collects its errors.
 type suiteReader struct {
 	file    string
-	scorers Registry
+	scorers func(kind, metric string, settings json.RawMessage) (Scorer, error)
 	s       *Suite
+	version int
 	errs    []error
-	// names and gate are where these stand.
+	// names and gate are the positions of these keys.
 	names, gate fake.Pos
 }
 
 // setters read the values of keys.
 type setters map[string]func(fake.Value)
 
-func (r *suiteReader) errorf(at fake.Pos, format string, args ...any) {
-	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)})
+func (r *suiteReader) errorf(runFinding fake.Pos, format string, args ...any) {
+	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: runFinding.Line, Col: runFinding.Col, Msg: fmt.Sprintf(format, args...)})
 }
 
-// top are the keys of the file.
+// top returns the keys of the file.
 func (r *suiteReader) top() setters {
 	return setters{
 		"suite": func(v fake.Value) {
-			if v.Kind != fake.Number || v.Text != strconv.Itoa(SuiteVersion) {
-				r.errorf(v.Pos, "this reads version %d of the format, found %s", SuiteVersion, strconv.Quote(v.Text))
+			version, err := strconv.Atoi(v.Text)
+			if v.Kind != fake.Number || err != nil || version < 1 || version > SuiteVersion {
+				r.errorf(v.Pos, "unknown version %q of the format: want 1 to %d", v.Text, SuiteVersion)
 			}
+			r.version = version
 		},
 		"runs": r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
 		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
@@ -52,27 +55,31 @@ func (r *suiteReader) top() setters {
 	}
 }
 
-// rows are the keys of what is where in rows.
+// rows returns the keys of the mapping of rows.
 func (r *suiteReader) rows() setters {
 	m := &importer.Mapping{Scores: map[string]string{}}
 	r.s.Rows = m
+	expected := "expected"
+	if r.version == 1 {
+		expected = "want"
+	}
 	return setters{
 		"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster),
-		"prompt": r.pointer(&m.Prompt), "want": r.pointer(&m.Expected), "answer": r.pointer(&m.Answer),
+		"prompt": r.pointer(&m.Prompt), expected: r.pointer(&m.Expected), "answer": r.pointer(&m.Answer),
 		"scores": func(v fake.Value) {
 			if v.Kind != fake.Map {
 				r.errorf(v.Pos, "expected pointers by the name of a score, found %v", v.Kind)
 			}
 			for _, o := range v.Fields {
-				var at string
-				r.pointer(&at)(o.Value)
-				m.Scores[o.Name] = at
+				var runFinding string
+				r.pointer(&runFinding)(o.Value)
+				m.Scores[o.Name] = runFinding
 			}
 		},
 	}
 }
 
-// gateKeys are the keys of the gate.
+// gateKeys returns the keys of the gate.
 func (r *suiteReader) gateKeys() setters {
 	g := &r.s.Gate
 	return setters{
@@ -92,32 +99,32 @@ func (r *suiteReader) gateKeys() setters {
 func (r *suiteReader) scorer(v fake.Value) {
 	var kind, metric string
 	var settings json.RawMessage
-	at := v.Pos
+	runFinding := v.Pos
 	if v.Kind == fake.Text {
 		kind = v.Text
 	} else {
 		r.object(v, "a scorer", setters{
 			"kind":     r.text(func(text string) { kind = text }),
 			"metric":   r.text(func(text string) { metric = text }),
-			"settings": func(v fake.Value) { settings, at = settingsOf(v), v.Pos },
+			"settings": func(v fake.Value) { settings, runFinding = settingsOf(v), v.Pos },
 		})
 	}
 	switch {
-	case v.Kind != fake.Text && v.Kind != fake.Map: // which is told
+	case v.Kind != fake.Text && v.Kind != fake.Map: // object reported it
 	case kind == "":
-		r.errorf(v.Pos, "a scorer needs its kind")
+		r.errorf(v.Pos, "a scorer needs the key kind")
 	case kind == "recorded" && metric == "" && settings == nil:
 		r.s.Scorers = append(r.s.Scorers, Scoring{kind, ScorerFunc(Recorded)})
 	default:
 		s, err := r.scorers(kind, metric, settings)
 		if err != nil {
-			r.errorf(at, "%v", err)
+			r.errorf(runFinding, "%v", err)
 		}
 		r.s.Scorers = append(r.s.Scorers, Scoring{scoringName(kind, metric, settings), s})
 	}
 }
 
-// scoringName tells all that the scores of a scorer depend on.
+// scoringName identifies all that the scores of a scorer depend on.
 func scoringName(kind, metric string, settings json.RawMessage) string {
 	if metric != "" {
 		kind = metric + "=" + kind
@@ -125,24 +132,24 @@ func scoringName(kind, metric string, settings json.RawMessage) string {
 	return kind + string(settings)
 }
 
-// settingsOf is a value as JSON.
-func settingsOf(v fake.Value) json.RawMessage { return oneLine(plainValue(v)) }
+// settingsOf returns a value as JSON.
+func settingsOf(v fake.Value) json.RawMessage { return oneLine(jsonValue(v)) }
 
-// plainValue is a value as package json writes it.
-func plainValue(v fake.Value) any {
+// jsonValue returns a value for package json.
+func jsonValue(v fake.Value) any {
 	switch v.Kind {
 	case fake.Number, fake.Bool:
 		return json.RawMessage(v.Text)
 	case fake.List:
 		list := []any{}
 		for _, item := range v.Items {
-			list = append(list, plainValue(item))
+			list = append(list, jsonValue(item))
 		}
 		return list
 	case fake.Map:
 		members := map[string]any{}
 		for _, o := range v.Fields {
-			members[o.Name] = plainValue(o.Value)
+			members[o.Name] = jsonValue(o.Value)
 		}
 		return members
 	case fake.Null:
@@ -176,18 +183,18 @@ func (r *suiteReader) members(options []fake.Option, of string, known setters) {
 	}
 }
 
-// text takes a text that is not empty.
+// text reads a string that is not empty.
 func (r *suiteReader) text(set func(string)) func(fake.Value) {
 	return func(v fake.Value) {
 		if v.Kind != fake.Text || v.Text == "" {
-			r.errorf(v.Pos, "expected a text, found %v; put it in quotes if it is one", v.Kind)
+			r.errorf(v.Pos, "expected a string, found %v: quote it if it is a string", v.Kind)
 			return
 		}
 		set(v.Text)
 	}
 }
 
-// list takes items, at least one.
+// list reads one item or more.
 func (r *suiteReader) list(item func(fake.Value)) func(fake.Value) {
 	return func(v fake.Value) {
 		if v.Kind != fake.List || len(v.Items) == 0 {
@@ -203,27 +210,27 @@ func (r *suiteReader) texts(to *[]string) func(fake.Value) {
 	return r.list(r.text(func(text string) { *to = append(*to, text) }))
 }
 
-// below takes the name or the pattern of files in the folder of the suite.
+// below reads the name or the pattern of files in the folder of the suite.
 func (r *suiteReader) below(set func(string)) func(fake.Value) {
 	return func(v fake.Value) {
 		r.text(func(name string) {
 			if _, err := path.Match(name, ""); err != nil || !fs.ValidPath(name) {
-				r.errorf(v.Pos, "%q is no name or pattern of files in the folder of the suite, such as runs/*.jsonl", name)
+				r.errorf(v.Pos, "%q: want a name or pattern of files in the folder of the suite, such as runs/*.jsonl", name)
 			}
 			set(name)
 		})(v)
 	}
 }
 
-// isPointer tells a JSON pointer (RFC 6901) below the top.
+// isPointer matches a JSON pointer (RFC 6901) other than "".
 var isPointer = regexp.MustCompile(`^/([^~]|~[01])*$`)
 
-// pointer takes a JSON pointer.
+// pointer reads a JSON pointer.
 func (r *suiteReader) pointer(to *string) func(fake.Value) {
 	return func(v fake.Value) {
 		r.text(func(text string) {
 			if !isPointer.MatchString(text) {
-				r.errorf(v.Pos, "%q is no JSON pointer; begin it with /, as in /question, and write ~1 for / in a name and ~0 for ~", text)
+				r.errorf(v.Pos, "%q: want a JSON pointer such as /question, with ~1 for / and ~0 for ~ in a name", text)
 			}
 			*to = text
 		})(v)

@@ -7,8 +7,7 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// Cases returns the rows of each case, by its name. They are those of the result, not to
-// be changed.
+// Cases returns the rows of each case, by name. The caller must not change them.
 func (r *Result) Cases() (cases [][]Row) {
 	from := 0
 	for i := range r.Rows {
@@ -20,7 +19,7 @@ func (r *Result) Cases() (cases [][]Row) {
 	return cases
 }
 
-// names are those of the cases.
+// names returns the names of the cases.
 func (r *Result) names() map[string]bool {
 	have := map[string]bool{}
 	for i := range r.Rows {
@@ -29,7 +28,7 @@ func (r *Result) names() map[string]bool {
 	return have
 }
 
-// metrics are the names of all metrics, sorted.
+// metrics returns the names of all metrics, sorted.
 func (r *Result) metrics() []string {
 	names := map[string]bool{}
 	for i := range r.Rows {
@@ -43,8 +42,8 @@ func (r *Result) metrics() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// scores are the rows of a metric as package stats takes them, their epochs numbered by
-// their order, and how many have no score and an error.
+// scores returns the rows of a metric for package stats, with epochs numbered by order, and the
+// numbers of missing and failed scores.
 func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
 	for _, runs := range r.Cases() {
 		for i, r := range runs {

@@ -19,43 +19,45 @@ const (
 	Error Verdict = "error"
 )
 
-// settings are those of the scorer that says what the assertion does.
-func (c *Case) settings() (scorers.Settings, error) {
+// settings returns the kind and the settings of the scorer that makes the same assertion.
+func (c *Case) settings() (kind string, settings map[string]any, err error) {
 	switch v := c.Value.(type) {
 	case string:
 		switch c.Kind {
 		case "equals":
-			return scorers.Exact{Want: []string{v}}, nil
-		case "contains":
-			return scorers.Contains{Want: []string{v}}, nil
-		case "icontains":
-			return scorers.Contains{Want: []string{v}, IgnoreCase: true}, nil
+			return "exact", map[string]any{"expected": []string{v}}, nil
+		case "contains", "icontains":
+			return "contains", map[string]any{"expected": []string{v}, "ignore_case": c.Kind == "icontains"}, nil
 		case "regex":
-			return scorers.Regexp{Pattern: v}, nil
+			return "regexp", map[string]any{"pattern": v}, nil
 		}
 	case []string:
-		return scorers.Contains{Want: v, All: c.Kind == "contains-all"}, nil
+		return "contains", map[string]any{"expected": v, "all": c.Kind == "contains-all"}, nil
 	default:
-		want, err := json.Marshal(v)
-		return scorers.JSON{Want: want}, err
+		return "json", map[string]any{"expected": v}, nil
 	}
-	return nil, fmt.Errorf("no scorer is known for %s", c.Kind)
+	return "", nil, fmt.Errorf("unknown assertion %q", c.Kind)
 }
 
 // prepared is a case as looptape gets it.
 type prepared struct {
-	settings scorers.Settings
+	kind     string
+	settings json.RawMessage
 	run      importer.Run
 }
 
 func prepare(c *Case) (prepared, error) {
-	s, err := c.settings()
-	return prepared{s, importer.Run{Name: "run", Answer: c.Answer}}, err
+	kind, settings, err := c.settings()
+	if err != nil {
+		return prepared{}, err
+	}
+	raw, err := json.Marshal(settings)
+	return prepared{kind, raw, importer.Run{Name: "run", Answer: c.Answer}}, err
 }
 
 // judge makes the scorer and scores, as promptfoo does with each assertion.
 func (p *prepared) judge() Verdict {
-	s, err := scorers.New("m", p.settings)
+	s, err := scorers.Parse(p.kind, "m", p.settings)
 	if err != nil {
 		return Error
 	}

@@ -104,14 +104,14 @@ func TestFilter(t *testing.T) {
 		t.Helper()
 		p.click(`.choice[data-kind="` + kind + `"]`)
 	}
-	same(t, "choices", "all4 failed1 mixed1 not scored1 passed1 broke1 only in new1",
+	same(t, "choices", "all4 failed1 mixed1 not scored1 passed1 regressed1 only in new1",
 		strings.Join(eval[[]string](p, `[...document.querySelectorAll(".choice")].map((e) => e.textContent)`), " "))
 	for _, c := range []struct {
 		kind string
 		want []string
 	}{
 		{"failed", []string{"cancel"}}, {"mixed", []string{"book"}}, {"not_scored", []string{"wait"}}, {"passed", []string{"pay"}},
-		{"broke", []string{"cancel"}}, {"only in new", []string{"wait"}}, {"all", []string{"cancel", "book", "wait", "pay"}},
+		{"regressed", []string{"cancel"}}, {"only in new", []string{"wait"}}, {"all", []string{"cancel", "book", "wait", "pay"}},
 	} {
 		choose(c.kind)
 		same(t, c.kind, c.want, p.names())

@@ -76,7 +76,7 @@ func plain(t *testing.T) string {
 		run("cancel", 0, 1, "Cancel it.", "cancel", `{}`, "gone", "Done.") +
 		run("pay", 0, 1, "Pay the bill.", "pay", `{"amount": 12.50}`, "paid", "Paid.")
 	length := evals.ScorerFunc(func(_ context.Context, run *importer.Run) []evals.Score {
-		return []evals.Score{{Metric: "messages", Value: float64(len(run.Messages)), Explanation: "as many as were said", Grading: &evals.Grading{Answers: []string{"I count them."}}}}
+		return []evals.Score{{Metric: "messages", Value: float64(len(run.Messages)), Explanation: "as many as were said", Grading: &evals.Grading{Responses: []string{"I count them."}}}}
 	})
 	return made(t, "runs against base", "runs.jsonl", runs, base, evals.Scoring{Name: "recorded", Scorer: evals.ScorerFunc(evals.Recorded)}, evals.Scoring{Name: "length", Scorer: length})
 }

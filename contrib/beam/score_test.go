@@ -214,9 +214,9 @@ func TestScoreFails(t *testing.T) {
 		files []string
 		want  string
 	}{
-		"in two files":    {evalbeam.Suite{}, files[:2], `two runs of case "case 1/0", epoch 0: ` + files[0] + ":1 (run-1) and " + files[1] + ":1 (run-1); give each run once"},
+		"in two files":    {evalbeam.Suite{}, files[:2], `two runs of case "case 1/0", epoch 0: ` + files[0] + ":1 (run-1) and " + files[1] + ":1 (run-1): pass each run once"},
 		"in one file":     {evalbeam.Suite{}, files[2:], `two runs of case "case 1/0", epoch 0: ` + files[2]},
-		"no suite":        {evalbeam.Suite{Name: "eval.yaml", Text: []byte("suit: 1\n")}, files[:1], "eval.yaml:1:1: begin with suite: 1"},
+		"no suite":        {evalbeam.Suite{Name: "eval.yaml", Text: []byte("suit: 1\n")}, files[:1], "eval.yaml:1:1: missing suite: 1"},
 		"no such scheme":  {evalbeam.Suite{}, []string{"nowhere://a"}, `file system scheme "nowhere" not registered`},
 		"one of two runs": {evalbeam.Suite{}, append([]string{"nowhere://a"}, files[:1]...), `"nowhere"`},
 	} {

@@ -1,5 +1,4 @@
-// Package facts reads what a run says: its answer, its tool calls and what failed. It
-// leaves out every judgement.
+// Package facts extracts the final answer, the tool calls and the errors of a run.
 package facts
 
 import (
@@ -11,42 +10,40 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Facts are what a run says, the same of a trace as of the list of its messages. Of a
-// trace it is what the run itself did: the history that it began with is not part of it,
-// nor is what a model was asked for another purpose than the answer.
+// Facts are equal for a trace and for the list of its messages. They describe what the run itself
+// did: not the history it began with, and not model calls for another purpose than the answer.
 type Facts struct {
-	// Answer is the final text that the recording names, or else the last that the
-	// assistant said; "" if there is none.
+	// Answer is the final answer that the recording names, or else the last text of the
+	// assistant; may be empty.
 	Answer string
-	// Calls are the tool calls in the order in which the model made them, those that the
-	// provider ran itself among them.
+	// Calls are the tool calls in order, those that the provider executed included.
 	Calls []Call
-	// Steps counts the answers of the model.
+	// Steps counts the model responses.
 	Steps int
-	// Finishes are the finish reasons, in order, as far as the recording tells them: of a list
-	// of messages the last, which may stand beside it as finish_reason.
+	// Finishes are the known finish reasons in order. A list of messages can have one, in
+	// finish_reason.
 	Finishes []llm.FinishReason
 	// Refusals are the texts that are marked as refusals.
 	Refusals []string
-	// Errors are what failed: tool calls, attempts of model calls, and the run itself.
+	// Errors are the failed tool calls, model call attempts and runs.
 	Errors []string
 }
 
-// Call is a tool call and what came of it.
+// Call is a tool call with its result.
 type Call struct {
 	ID           string
 	Name         string
-	RawArguments string // as the model sent them; see [Call.Arguments]
-	// Answered says that there is a result, which is Result; Failed, that it is an error.
+	RawArguments string // unchanged; see [Call.Arguments]
+	// Answered is true if there is a Result; Failed is true if it is an error.
 	Answered, Failed bool
 	Result           string
 }
 
-// Arguments returns the arguments as JSON; those that the model left out are {}.
+// Arguments returns the arguments as JSON; omitted arguments are {}.
 func (c *Call) Arguments() json.RawMessage { return json.RawMessage(cmp.Or(c.RawArguments, "{}")) }
 
-// Read returns the facts of a run. Results belong to the first call of their id that has
-// none yet, since ids are used again.
+// Read returns the facts of a run. A result belongs to the first call with its id that has none,
+// since ids can repeat.
 func Read(run *importer.Run) *Facts {
 	f := &Facts{}
 	for _, m := range run.Messages {
@@ -98,7 +95,7 @@ func (f *Facts) message(m llm.Message) {
 			if p.Refusal {
 				f.Refusals = append(f.Refusals, p.Text)
 			}
-		default: // says nothing here
+		default: // not a fact
 		}
 	}
 }

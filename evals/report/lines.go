@@ -11,7 +11,7 @@ import (
 // The document that [Report.JSON] writes.
 const (
 	Format  = "looptape-report"
-	Version = 1
+	Version = 2
 )
 
 // Run is a run of a report.
@@ -53,7 +53,7 @@ func (r *Report) JSON(w io.Writer) error {
 		Format     string            `json:"format"`
 		Version    int               `json:"version"`
 		Scorers    []string          `json:"scorers"`
-		Figures    *evals.Summary    `json:"figures"`
+		Summary    *evals.Summary    `json:"summary"`
 		Outcomes   map[Outcome]int   `json:"outcomes"`
 		Cases      []Case            `json:"cases"`
 		Runs       []Run             `json:"runs"`

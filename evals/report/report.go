@@ -90,9 +90,13 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	})
 	if o.Base != nil {
 		rep.baseSuccess = successOf(o.Base, o.Lower)
-		rep.Comparison, err = evals.Compare(o.Base, r, o.Seed)
+		all, err := evals.CompareAll(o.Base, []*evals.Result{r}, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		rep.Comparison = all[0]
 	}
-	return rep, err
+	return rep, nil
 }
 
 // Of returns the cases of an outcome.

@@ -215,10 +215,11 @@ func TestSpentSteps(t *testing.T) {
 	if got := report.Resources(reported(t, whole(t, r), nil).Summary).Rows; got != nil {
 		t.Errorf("got %q, want nothing", got)
 	}
-	c, err := evals.Compare(whole(t, r), whole(t, r), 0)
+	all, err := evals.CompareAll(whole(t, r), []*evals.Result{whole(t, r)}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := all[0]
 	if got := len(report.Changes(c, report.Lists{})[2].Rows); got > 0 {
 		t.Errorf("%d rows of what changed, want none", got)
 	}

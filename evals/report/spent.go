@@ -74,7 +74,7 @@ func ChangedTools(c *evals.Comparison) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		use := c.Tools[name]
-		rows = append(rows, append(append([]string{name}, shifted("", use.ResourceChange)...), perSet(use.Failed)))
+		rows = append(rows, append(append([]string{name}, shifted("", use.ResourceChange)...), perSet(use.Failed.Base, use.Failed.New)))
 	}
 	return Filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
 }

@@ -86,7 +86,7 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 			holm = Probability(m.P.Holm)
 		}
 		means = append(means, []string{name, FormatValue(m.Base), FormatValue(m.New), Signed(m.Difference), Bounds(m.CI95), Probability(m.P.Best()), holm})
-		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing), perSet(m.Errors)})
+		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing.Base, m.Missing.New), perSet(m.Errors.Base, m.Errors.New)})
 		cases = append(cases, l.names("broke", name, m.Regressed)...)
 		cases = append(cases, l.names("fixed", name, m.Fixed)...)
 	}
@@ -102,11 +102,11 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 }
 
 // perSet is a count in each set, or nothing where both are 0.
-func perSet(n evals.PerSet) string {
-	if n == (evals.PerSet{}) {
+func perSet(base, other int) string {
+	if base == 0 && other == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d, %d", n.Base, n.New)
+	return fmt.Sprintf("%d, %d", base, other)
 }
 
 // names has a row for each of the first cases of a list.

@@ -73,7 +73,7 @@ type Response struct {
 // ResponseCall is a call of a Turn.
 type ResponseCall struct {
 	Tool      string `json:"tool"`
-	Arguments string `json:"args"` // as the model sent them
+	Arguments string `json:"arguments"` // as the model sent them
 }
 
 func turnCall(c llm.ToolCall) ResponseCall { return ResponseCall{c.Name, c.Arguments} }

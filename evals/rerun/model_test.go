@@ -210,7 +210,7 @@ func TestReports(t *testing.T) {
 	for _, l := range m.Runs {
 		paths = append(paths, fmt.Sprint(l.Path, " ", l.Steps, " ", l.Error != ""))
 	}
-	if diff := cmp.Diff([]string{"same 2 false", "left 1 false", "failed 1 true", "failed 0 true"}, paths); diff != "" {
+	if diff := cmp.Diff([]string{"same 2 false", "diverged 1 false", "failed 1 true", "failed 0 true"}, paths); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[rerun.Path]int{rerun.PathSame: 1, rerun.PathDiverged: 1, rerun.PathFailed: 2}, m.Paths); diff != "" || !m.Diverged() {

@@ -55,7 +55,7 @@ type ProgramCall struct {
 	Step      int             `json:"step"`  // the turn of the model, from 0
 	Index     int             `json:"index"` // the place among its calls, from 0
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"args"` // a JSON object
+	Arguments json.RawMessage `json:"arguments"` // a JSON object
 }
 
 // ProgramError says that a program did not answer a call as it should.

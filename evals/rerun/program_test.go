@@ -113,8 +113,8 @@ func TestProgramCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	const one = `new
-{"run":"run-1","case":"c","epoch":-1,"step":0,"index":0,"tool":"t","args":{"n":"<0>"}}
-{"run":"run-1","case":"c","epoch":-1,"step":1,"index":0,"tool":"t","args":{"n":"<1>"}}
+{"run":"run-1","case":"c","epoch":-1,"step":0,"index":0,"tool":"t","arguments":{"n":"<0>"}}
+{"run":"run-1","case":"c","epoch":-1,"step":1,"index":0,"tool":"t","arguments":{"n":"<1>"}}
 `
 	if diff := cmp.Diff(one+one, string(got)); diff != "" {
 		t.Errorf("what the program got (-want +got):\n%s", diff)

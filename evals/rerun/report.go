@@ -34,7 +34,7 @@ type ModelLine struct {
 	Path       Path        `json:"path"`
 	Steps      int         `json:"steps"`    // turns of the model
 	Reworded   int         `json:"reworded"` // answers on the path with another text
-	Divergence *Divergence `json:"left,omitempty"`
+	Divergence *Divergence `json:"divergence,omitempty"`
 	// Error says why the model failed, or why the run could not be rerun.
 	Error string `json:"error,omitempty"`
 }
@@ -44,9 +44,9 @@ type Path string
 
 // The paths.
 const (
-	PathSame     Path = "same"   // the recorded one to its end
-	PathDiverged Path = "left"   // it left that
-	PathFailed   Path = "failed" // the model failed on it, or the run could not be rerun
+	PathSame     Path = "same"     // the recorded one to its end
+	PathDiverged Path = "diverged" // it left that
+	PathFailed   Path = "failed"   // the model failed on it, or the run could not be rerun
 )
 
 // ModelReport says of many runs what came of having a model go them again.

@@ -52,8 +52,8 @@ type Call struct {
 	Index     int        `json:"index"` // the place among its calls, from 0
 	ID        string     `json:"id"`    // as recorded
 	Tool      string     `json:"tool"`
-	Arguments string     `json:"args"` // as the model sent them
-	Status    CallStatus `json:"verdict"`
+	Arguments string     `json:"arguments"` // as the model sent them
+	Status    CallStatus `json:"status"`
 	// Recorded and Now are the texts of the results, Recorded "" where there is none;
 	// content that is no text stands as JSON.
 	Recorded string `json:"recorded"`

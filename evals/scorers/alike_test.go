@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
@@ -33,13 +32,13 @@ const sampleRuns = `{"case":"a","epoch":0,"before":{"n":1,"l":[1]},"after":{"n":
 func sampleTrace(t *testing.T) string {
 	t.Helper()
 	call := llm.ToolCall{ID: "1", Name: "add", Arguments: `{"x":3}`}
-	run := traced(
+	run := traceRun(
 		trace.RunStart{}, trace.ModelConfig{Model: "m", Tools: []llm.Tool{{Name: "add", Parameters: json.RawMessage(`{"type":"object"}`)}}},
 		trace.ModelRequest{NewMessages: []llm.Message{llm.User("a?")}},
 		trace.ModelResponse{Message: llm.Assistant(call), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 5, OutputTokens: 2}},
 		trace.ToolEnd{ToolCallID: "1", Result: llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: `{"n":3}`}}}},
 		trace.Custom{Name: "state", Data: json.RawMessage(`{"n":3}`)},
-		turn("3", llm.FinishStop), trace.RunEnd{})
+		response("3", llm.FinishStop), trace.RunEnd{})
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, trace.Header{})
 	for _, ev := range run.Events {
@@ -55,12 +54,12 @@ func sampleTrace(t *testing.T) string {
 
 // settingsOf are settings of each kind, with which the samples succeed and fail.
 var settingsOf = map[string][]string{
-	"exact": {``, `{"want":["B"]}`}, "contains": {`{"want":["4","B"]}`}, "regexp": {`{"pattern":"[0-9]"}`}, "numeric": {`{"want":["4"]}`}, "json": {``, `{"want":{"a":[4]},"ignore":["/a/0"]}`},
-	"normalized": {`{"want":["b"]}`}, "choice": {``, `{"want":"B"}`}, "called": {`{"tools":{"add":{"min":1}}}`}, "not_called": {``},
-	"trajectory": {`{"want":[{"name":"add","args":{"x":2}}],"ignore":{"add":["/y"]},"defaults":{"add":{"y":1}}}`}, "call_match": {`{"want":[{"name":"add","args":{"x":2}}],"partial":true}`},
+	"exact": {``, `{"expected":["B"]}`}, "contains": {`{"expected":["4","B"]}`}, "regexp": {`{"pattern":"[0-9]"}`}, "numeric": {`{"expected":["4"]}`}, "json": {``, `{"expected":{"a":[4]},"ignore":["/a/0"]}`},
+	"normalized": {`{"expected":["b"]}`}, "choice": {``, `{"expected":"B"}`}, "called": {`{"tools":{"add":{"min":1}}}`}, "not_called": {``},
+	"trajectory": {`{"expected":[{"name":"add","arguments":{"x":2}}],"ignore":{"add":["/y"]},"defaults":{"add":{"y":1}}}`}, "call_match": {`{"expected":[{"name":"add","arguments":{"x":2}}],"partial":true}`},
 	"bfcl": {``}, "arg_schema": {`{"schemas":{"add":{"required":["x"]}}}`},
-	"state":      {`{"at":"/after","want_at":"/goal","ignore":["/l/*"]}`, `{"event":"state","want":{"n":3}}`, `{"result":"add","want":{"n":4}}`},
-	"state_diff": {`{"before":{"at":"/before"},"after":{"at":"/after"},"goal":{"at":"/goal"},"ignore":["/l/0"],"partial":true}`, `{"before":{"at":"/before"},"after":{"at":"/after"},"want":[{"op":"add","path":"/l/-","value":{"x":1}},{"op":"remove","path":"/n"}]}`},
+	"state":      {`{"at":"/after","expected_at":"/goal","ignore":["/l/*"]}`, `{"event":"state","expected":{"n":3}}`, `{"result":"add","expected":{"n":4}}`},
+	"state_diff": {`{"before":{"at":"/before"},"after":{"at":"/after"},"goal":{"at":"/goal"},"ignore":["/l/0"],"partial":true}`, `{"before":{"at":"/before"},"after":{"at":"/after"},"expected":[{"op":"add","path":"/l/-","value":{"x":1}},{"op":"remove","path":"/n"}]}`},
 	"invariants": {``}, "finish": {``}, "refusal": {`{"patterns":["(?i)cannot"]}`}, "errors": {``}, "steps": {``}, "tokens": {``},
 	"cost": {`{"prices":{"m":{"input":1,"output":2}}}`}, "latency": {``},
 	"rubric":   {`{"criteria":"x","grader":{},"samples":3}`, `{"criteria":"x","grader":{},"conversation":true,"scale":[0,9]}`},
@@ -87,11 +86,11 @@ func byHash(question string) string {
 // allScorers are scorers of all kinds, made anew.
 func allScorers(t tb) (all []evals.Scoring) {
 	t.Helper()
-	m := scorers.Maker{
+	m := Maker{
 		Files:  fstest.MapFS{"base.jsonl": {Data: []byte(strings.NewReplacer("5", "7", "B", "E", "cannot", "can").Replace(sampleRuns))}},
-		Grader: func(*scorers.Grader) (llm.Model, error) { return &judge{of: byHash}, nil },
+		Grader: func(*Grader) (llm.Model, error) { return &fakeGrader{of: byHash}, nil },
 	}
-	for _, k := range scorers.Kinds() {
+	for _, k := range Kinds() {
 		if len(settingsOf[k.Name]) == 0 {
 			t.Fatal("add settings of " + k.Name + ", so that it is held to be alike")
 		}
@@ -164,11 +163,11 @@ func TestRunsStay(t *testing.T) {
 		runs, untouched := runsIn(t, text), runsIn(t, text)
 		for i, run := range runs {
 			for _, s := range all {
-				first := told(s.Scorer.Score(t.Context(), run))
+				first := describeScores(s.Scorer.Score(t.Context(), run))
 				if diff := cmp.Diff(untouched[i], run); diff != "" {
 					t.Fatalf("%s changes the run %s (-before +after):\n%s", s.Name, run.Name, diff)
 				}
-				if diff := cmp.Diff(first, told(s.Scorer.Score(t.Context(), run))); diff != "" {
+				if diff := cmp.Diff(first, describeScores(s.Scorer.Score(t.Context(), run))); diff != "" {
 					t.Errorf("%s says another thing of the run %s (-first +then):\n%s", s.Name, run.Name, diff)
 				}
 			}

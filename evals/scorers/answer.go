@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,40 +8,41 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Exact scores 1 if the final answer is one of the texts expected, byte for byte but for
-// white space around them.
-type Exact struct {
-	// Want are the texts of which any is right; none: what the recording says.
-	Want []string `json:"want,omitempty"`
-	// IgnoreCase takes letters of both cases for the same, as strings.EqualFold does.
+// exactSettings scores 1 if the final answer is one of the expected strings, except for white
+// space around them.
+type exactSettings struct {
+	// Expected are the accepted strings; empty means those of the recording.
+	Expected []string `json:"expected,omitempty"`
+	// IgnoreCase ignores case, as strings.EqualFold does.
 	IgnoreCase bool `json:"ignore_case,omitempty"`
 }
 
-func (s Exact) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
-	return answered(s.Want, func(answer, want string) (bool, error) {
+func (s exactSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
+	return answered(s.Expected, func(answer, want string) (bool, error) {
 		answer, want = strings.TrimSpace(answer), strings.TrimSpace(want)
 		return answer == want || s.IgnoreCase && strings.EqualFold(answer, want), nil
 	}), nil
 }
 
-// Contains scores 1 if the final answer has one of the texts expected in it.
-type Contains struct {
-	// Want are the texts; none: what the recording says.
-	Want []string `json:"want,omitempty"`
-	// All asks for all of them, not for any.
+// containsSettings scores 1 if the final answer contains one of the expected strings.
+type containsSettings struct {
+	// Expected are the strings; empty means those of the recording.
+	Expected []string `json:"expected,omitempty"`
+	// All requires all of them.
 	All        bool `json:"all,omitempty"`
 	IgnoreCase bool `json:"ignore_case,omitempty"`
 }
 
-func (s Contains) judge() (judge, error) {
-	if slices.Contains(s.Want, "") {
-		return nil, errors.New("one of the texts wanted is empty, and would be in any answer")
+func (s containsSettings) scorer() (scoreFunc, error) {
+	if slices.Contains(s.Expected, "") {
+		return nil, errors.New("an expected string is empty: any answer contains it")
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		answer, want, err := expected(run, s.Want)
+	return single(func(run *importer.Run) (float64, string, error) {
+		answer, want, err := expected(run, s.Expected)
 		if err != nil {
 			return 0, "", err
 		}
@@ -60,12 +60,12 @@ func (s Contains) judge() (judge, error) {
 }
 
 // Regexp scores 1 if a regular expression matches somewhere in the final answer.
-type Regexp struct {
+type regexpSettings struct {
 	// Pattern is as package regexp documents; (?i), (?m) and (?s) set its flags.
 	Pattern string `json:"pattern"`
 }
 
-func (s Regexp) judge() (judge, error) {
+func (s regexpSettings) scorer() (scoreFunc, error) {
 	if s.Pattern == "" {
 		return nil, errors.New("there is no pattern; give a regular expression")
 	}
@@ -73,8 +73,8 @@ func (s Regexp) judge() (judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the pattern: %w", err)
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		answer, err := said(run)
+	return single(func(run *importer.Run) (float64, string, error) {
+		answer, err := finalAnswer(run)
 		if err != nil {
 			return 0, "", err
 		}
@@ -90,25 +90,24 @@ func (s Regexp) judge() (judge, error) {
 // Questions for Machine Comprehension of Text", EMNLP 2016, normalize_answer of its
 // script): lower case, no ASCII punctuation, none of the words a, an and the, single
 // spaces.
-type Normalized struct {
-	// Want are the texts of which any is right; none: what the recording says.
-	Want []string `json:"want,omitempty"`
+type normalizedSettings struct {
+	// Expected are the accepted strings; empty means those of the recording.
+	Expected []string `json:"expected,omitempty"`
 }
 
-func (s Normalized) judge() (judge, error) {
-	for _, text := range s.Want {
+func (s normalizedSettings) scorer() (scoreFunc, error) {
+	for _, text := range s.Expected {
 		if _, err := something(text); err != nil {
 			return nil, err
 		}
 	}
-	return answered(s.Want, func(answer, want string) (bool, error) {
+	return answered(s.Expected, func(answer, want string) (bool, error) {
 		should, err := something(want)
 		return normal(answer) == should, err
 	}), nil
 }
 
-// something is what is left of a text expected, without which any answer that says nothing
-// would be right.
+// something returns the normalized expected string. An empty one would match any empty answer.
 func something(want string) (string, error) {
 	text := normal(want)
 	if text == "" {
@@ -130,10 +129,10 @@ func normal(text string) string {
 	return strings.Join(words, " ")
 }
 
-// answered judges the final answer by any of the texts expected. An error of right is
-// one of what is expected.
-func answered(want []string, right func(answer, want string) (bool, error)) judge {
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+// answered compares the final answer with each expected string. An error of right concerns the
+// expected string.
+func answered(want []string, right func(answer, want string) (bool, error)) scoreFunc {
+	return single(func(run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, want)
 		if err != nil {
 			return 0, "", err
@@ -151,8 +150,8 @@ func answered(want []string, right func(answer, want string) (bool, error)) judg
 	})
 }
 
-// expected returns the final answer of a run and what it should be: what the settings
-// say, or else the recording.
+// expected returns the final answer of a run and the expected ones, from the settings or else
+// from the recording.
 func expected(run *importer.Run, want []string) (answer string, texts []string, err error) {
 	if len(want) == 0 {
 		want = run.Expected.Answers
@@ -161,22 +160,22 @@ func expected(run *importer.Run, want []string) (answer string, texts []string, 
 		want = run.Expected.Replies[n-1:]
 	}
 	if len(want) == 0 {
-		return "", nil, errors.New("nobody says what the answer should be: neither the recording nor the setting want")
+		return "", nil, errors.New("expected answer missing in the recording: set expected")
 	}
-	answer, err = said(run)
+	answer, err = finalAnswer(run)
 	return answer, want, err
 }
 
-// said returns the final answer of a run, "" if the model gave none.
-func said(run *importer.Run) (string, error) {
-	f := Read(run)
+// finalAnswer returns the final answer of a run; may be empty.
+func finalAnswer(run *importer.Run) (string, error) {
+	f := facts.Read(run)
 	if f.Steps == 0 && f.Answer == "" {
-		return "", errors.New("the recording has no answer of a model")
+		return "", errors.New("the recording has no model response")
 	}
 	return f.Answer, nil
 }
 
-// quote is a text as explanations show it.
+// quote shortens and quotes a string for an explanation.
 func quote(text string) string {
 	const most = 80 // characters
 	if r := []rune(text); len(r) > most {

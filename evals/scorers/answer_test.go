@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"strings"
@@ -17,8 +17,8 @@ func TestAnswers(t *testing.T) {
 		{"exact", ``, " Paris\n", "Paris", `1 " Paris\n", as expected`},
 		{"exact", ``, "paris", "Paris|Rome", `0 want "Paris" or "Rome", got "paris"`},
 		{"exact", `{"ignore_case":true}`, "paris", "Rome|Paris", `1 `},
-		{"exact", `{"want":["Rome"]}`, "Paris", "Paris", `0 want "Rome", got "Paris"`},
-		{"exact", ``, "x", "", `error: nobody says what the answer should be`},
+		{"exact", `{"expected":["Rome"]}`, "Paris", "Paris", `0 want "Rome", got "Paris"`},
+		{"exact", ``, "x", "", `error: expected answer missing`},
 		{"exact", ``, "", "x", `0 want "x", got ""`},
 		{"exact", ``, strings.Repeat("é", 81), "x", `0 want "x", got "` + strings.Repeat("é", 79) + `…"`},
 		{"exact", ``, strings.Repeat("é", 80), "x", `0 want "x", got "` + strings.Repeat("é", 80) + `"`},
@@ -27,7 +27,7 @@ func TestAnswers(t *testing.T) {
 		{"contains", `{"all":true}`, "Rome, Paris", "Rome|Paris", `1 `},
 		{"contains", ``, "PARIS", "Rome|Paris", `0 want "Rome" or "Paris" in "PARIS"`},
 		{"contains", `{"ignore_case":true}`, "PARIS", "Paris", `1 `},
-		{"contains", ``, "x", "", `error: nobody says`},
+		{"contains", ``, "x", "", `error: expected answer missing`},
 		{"regexp", `{"pattern":"^(?i)par"}`, "Paris", "", `1 "Par" matches ^(?i)par`},
 		{"regexp", `{"pattern":"x*"}`, "Paris", "", `1 "" matches x*`},
 		{"regexp", `{"pattern":"^is"}`, "Paris", "", `0 want a match of ^is in "Paris"`},
@@ -47,10 +47,10 @@ func TestAnswers(t *testing.T) {
 		{"json", ``, "[1] [2]", `[1]`, `0 want "[1]", got no JSON: "[1] [2]"`},
 		{"json", ``, "[1]", `no`, `error: what is expected is no JSON: "no": invalid character`},
 		{"json", ``, "none", `[1]|no`, `error: what is expected is no JSON: "no": invalid character`},
-		{"json", ``, "[1]", ``, `error: nobody says`},
-		{"json", `{"want":{"a":[1,2]},"ignore":["/a/1","/t","/l/*/id"]}`, `{"a":[1,3],"t":4,"l":[{"id":1}]}`, ``, `0 /l: want nothing, got [{}]`},
-		{"json", `{"want":{"l":[{"id":5,"x":1},{"x":2}]},"ignore":["/l/*/id"]}`, `{"l":[{"id":1,"x":1},{"x":2,"id":7}]}`, ``, `1 `},
-		{"json", `{"want":1,"ignore":[""]}`, `2`, ``, `1 `},
+		{"json", ``, "[1]", ``, `error: expected answer missing`},
+		{"json", `{"expected":{"a":[1,2]},"ignore":["/a/1","/t","/l/*/id"]}`, `{"a":[1,3],"t":4,"l":[{"id":1}]}`, ``, `0 /l: want nothing, got [{}]`},
+		{"json", `{"expected":{"l":[{"id":5,"x":1},{"x":2}]},"ignore":["/l/*/id"]}`, `{"l":[{"id":1,"x":1},{"x":2,"id":7}]}`, ``, `1 `},
+		{"json", `{"expected":1,"ignore":[""]}`, `2`, ``, `1 `},
 		{"json", ``, `[1e18,1e19,1e-18,1e-19]`, `[]`, `0 : want [], got [1000000000000000000,1e19,0.000000000000000001,1e-19]`},
 		{"json", ``, `[100,-1.50,0.01,1e30,12e-40,-0.0]`, `[]`, `0 : want [], got [100,-1.5,0.01,1e30,12e-40,0]`},
 		{"choice", ``, "B", "B", `1 `},
@@ -64,14 +64,14 @@ func TestAnswers(t *testing.T) {
 		{"choice", ``, "c) Paris", "C", `0 `},
 		{"choice", ``, "A dog", "A", `0 want "A", got "A dog"`},
 		{"choice", `{"letters":"AB"}`, "C", "B", `0 `},
-		{"choice", `{"letters":"ab","want":"B"}`, "B", "A", `1 `},
+		{"choice", `{"letters":"ab","expected":"B"}`, "B", "A", `1 `},
 		{"choice", ``, "B", "Paris", `error: "Paris" names none of the letters ABCDE`},
 	} {
-		run := answers(c.answer)
+		run := answerRun(c.answer)
 		if c.want != "" {
 			run.Expected.Answers = strings.Split(c.want, "|")
 		}
-		begin(t, c.kind+" "+c.settings+" "+c.answer, says(t, c.kind, c.settings, run), c.score)
+		wantPrefix(t, c.kind+" "+c.settings+" "+c.answer, scoreText(t, c.kind, c.settings, run), c.score)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestNumbers(t *testing.T) {
 		{`{"absolute":1,"relative":0.5}`, "14", "10", "1 "},
 		{`{"absolute":4,"relative":0.1}`, "14", "10", "1 "},
 	} {
-		begin(t, c.settings+" "+c.answer, says(t, "numeric", c.settings, answers(c.answer, c.want)), c.score)
+		wantPrefix(t, c.settings+" "+c.answer, scoreText(t, "numeric", c.settings, answerRun(c.answer, c.want)), c.score)
 	}
 }
 
@@ -131,29 +131,29 @@ func TestNumbersOfJSON(t *testing.T) {
 				if b == "7" {
 					want = "0 "
 				}
-				begin(t, a+" and "+b, says(t, "json", "", answers(a, b)), want)
+				wantPrefix(t, a+" and "+b, scoreText(t, "json", "", answerRun(a, b)), want)
 			}
 		}
 	}
-	begin(t, "digits", says(t, "json", "", answers("10000000000000001", "10000000000000000")), "0 ")
+	wantPrefix(t, "digits", scoreText(t, "json", "", answerRun("10000000000000001", "10000000000000000")), "0 ")
 }
 
 // What is expected is what the recording says of the last reply, if of nothing else.
 func TestWantOfReplies(t *testing.T) {
-	run := answers("bye")
+	run := answerRun("bye")
 	run.Expected.Replies = []string{"hi", "bye"}
-	begin(t, "replies", says(t, "exact", "", run), "1 ")
+	wantPrefix(t, "replies", scoreText(t, "exact", "", run), "1 ")
 	run.Expected.Replies = []string{"bye", ""}
-	begin(t, "no last reply", says(t, "exact", "", run), "error: nobody says")
+	wantPrefix(t, "no last reply", scoreText(t, "exact", "", run), "error: expected answer missing")
 	run.Expected.Answers = []string{"no"}
-	begin(t, "both", says(t, "exact", "", run), "0 ")
+	wantPrefix(t, "both", scoreText(t, "exact", "", run), "0 ")
 }
 
 // A recording in which no model said anything has no answer to judge.
 func TestNoAnswer(t *testing.T) {
 	run := &importer.Run{Messages: []llm.Message{llm.User("Well?")}, Expected: importer.Expected{Answers: []string{"x"}}}
-	begin(t, "no answer", says(t, "exact", "", run), "error: the recording has no answer of a model")
-	begin(t, "no answer", says(t, "regexp", `{"pattern":"x"}`, run), "error: the recording has no answer of a model")
+	wantPrefix(t, "no answer", scoreText(t, "exact", "", run), "error: the recording has no model response")
+	wantPrefix(t, "no answer", scoreText(t, "regexp", `{"pattern":"x"}`, run), "error: the recording has no model response")
 	run.Answer = "x"
-	begin(t, "named", says(t, "exact", "", run), "1 ")
+	wantPrefix(t, "named", scoreText(t, "exact", "", run), "1 ")
 }

@@ -1,27 +1,26 @@
 package scorers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// ArgSchema scores 1 if the arguments of all calls follow the schemas of their tools.
-// Calls of tools without a schema are passed over; a run with calls and none of a tool
-// that has one is an error.
-type ArgSchema struct {
-	// Schemas are JSON Schemas by tool (draft 2020-12 or 7); those that a trace tells of
-	// its tools stand behind them.
+// argSchemaSettings scores 1 if the arguments of all calls match the schemas of their tools. It
+// skips tools without a schema. A run with calls but without any schema is an error.
+type argSchemaSettings struct {
+	// Schemas are JSON Schemas by tool (draft 2020-12 or 7). They take precedence over the
+	// schemas in a trace.
 	Schemas map[string]json.RawMessage `json:"schemas,omitempty"`
 }
 
-func (s ArgSchema) judge() (judge, error) {
+func (s argSchemaSettings) scorer() (scoreFunc, error) {
 	given := map[string]*jsonschema.Resolved{}
 	for tool, raw := range s.Schemas {
 		schema, err := resolve(tool, raw)
@@ -30,8 +29,8 @@ func (s ArgSchema) judge() (judge, error) {
 		}
 		given[tool] = schema
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		calls := Read(run).Calls
+	return single(func(run *importer.Run) (float64, string, error) {
+		calls := facts.Read(run).Calls
 		declared := declaredSchemas(run)
 		checked := 0
 		var wrong []string
@@ -52,13 +51,13 @@ func (s ArgSchema) judge() (judge, error) {
 			}
 		}
 		if checked == 0 && len(calls) > 0 {
-			return 0, "", errors.New("nobody says what the arguments should be: neither the recording nor the setting schemas has a schema of a tool that was called")
+			return 0, "", errors.New("no schema for any called tool: set schemas")
 		}
 		return all(wrong, []string{fmt.Sprintf("%d of %d calls follow their schema", checked, len(calls))})
 	}), nil
 }
 
-// declaredSchemas are the schemas that a trace tells of tools, the last of each.
+// declaredSchemas returns the last schema of each tool in a trace.
 func declaredSchemas(run *importer.Run) map[string]json.RawMessage {
 	schemas := map[string]json.RawMessage{}
 	for _, ev := range run.Events {

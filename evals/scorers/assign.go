@@ -69,8 +69,7 @@ func cheapest(weights [][]float64) []int {
 	return h.row[:m]
 }
 
-// hungarian is an assignment in the making. Its last column stands for the row that is
-// being assigned.
+// hungarian is an assignment in progress. Its last column represents the row being assigned.
 type hungarian struct {
 	weights      [][]float64
 	ofRow, ofCol []float64 // potentials
@@ -128,9 +127,8 @@ func (h *hungarian) shift(by float64, dist []float64, done []bool) {
 	}
 }
 
-// common returns the largest sum of weights of pairs that stand in the same order in rows
-// and columns: for weights of 0 and 1 the length of the longest common subsequence. It
-// takes a step for each pair.
+// common returns the largest sum of weights of pairs in the same order in rows and columns: for
+// weights of 0 and 1 the length of the longest common subsequence. It takes a step per pair.
 func common(weights [][]float64, columns int) float64 {
 	best := make([]float64, columns+1)
 	for _, row := range weights {

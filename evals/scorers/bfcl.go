@@ -2,13 +2,13 @@ package scorers
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -17,62 +17,61 @@ import (
 // parallel and irrelevance (ast_checker.py of bfcl_eval in github.com/ShishirPatil/gorilla,
 // at v4):
 //
-//   - There are as many calls as answers, and each answer has a call of its own, in any
+//   - There is one call per answer, and each answer has a call of its own, in any
 //     order. The first that fits is taken there, here the best assignment, which never
 //     scores less.
 //   - A call has the name of the function, or that with _ for each dot, as providers
 //     want it; all required parameters; none that the function or the answer does not
-//     have; and all that the answer does not let be left out, with "" among its values.
+//     have; and all that the answer does not make optional with the value "".
 //   - A value is of the parameter's type (float takes whole numbers, tuple is array) or
 //     of the type of the values accepted, and one of those: texts without space and
 //     ,./-_*^ in lower case and with " for ', also in a list or in a dict; numbers by
 //     value; of dicts, each member by a list of values of its own.
-type BFCL struct {
-	// Cases are what should come by the case of the run. A run whose case is not there is
-	// judged by the members function and ground_truth that its recording has beside the
-	// messages.
-	Cases map[string]BFCLCase `json:"cases,omitempty"`
+type bfclSettings struct {
+	// Cases are the expectations by case. Other runs are scored by the members function and
+	// ground_truth of their recording.
+	Cases map[string]bfclCase `json:"cases,omitempty"`
 	// Irrelevance takes a case without ground_truth for one in which nothing may be called.
 	Irrelevance bool `json:"irrelevance,omitempty"`
 }
 
 // BFCLCase is what BFCL's files say of a case.
-type BFCLCase struct {
-	Function []BFCLFunction `json:"function,omitempty"`
+type bfclCase struct {
+	Function []bfclFunction `json:"function,omitempty"`
 	// GroundTruth has the calls in order: the values accepted, by parameter, by function.
 	// Numbers are json.Numbers. An empty list is no calls.
 	GroundTruth []map[string]map[string][]any `json:"ground_truth,omitempty"`
 }
 
 // BFCLFunction is what a function is called and takes.
-type BFCLFunction struct {
+type bfclFunction struct {
 	Name       string `json:"name"`
 	Parameters struct {
-		Properties map[string]BFCLParameter `json:"properties"`
+		Properties map[string]bfclParameter `json:"properties"`
 		Required   []string                 `json:"required"`
 	} `json:"parameters"`
 }
 
 // BFCLParameter is the type of a parameter.
-type BFCLParameter struct {
+type bfclParameter struct {
 	Type  string `json:"type"`
 	Items struct {
 		Type string `json:"type"`
 	} `json:"items,omitzero"`
 }
 
-func (s BFCL) judge() (judge, error) {
+func (s bfclSettings) scorer() (scoreFunc, error) {
 	for name, c := range s.Cases {
 		if err := c.check(); err != nil {
 			return nil, fmt.Errorf("the case %q: %w", name, err)
 		}
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		c, err := s.of(run)
 		if err != nil {
 			return 0, "", err
 		}
-		calls := Read(run).Calls
+		calls := facts.Read(run).Calls
 		if len(calls) != len(c.GroundTruth) {
 			return 0, fmt.Sprintf("want %d calls, got %d", len(c.GroundTruth), len(calls)), nil
 		}
@@ -89,7 +88,7 @@ func (s BFCL) judge() (judge, error) {
 }
 
 // of returns what is expected of a run.
-func (s BFCL) of(run *importer.Run) (c BFCLCase, err error) {
+func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 	c, ok := s.Cases[run.Case]
 	if !ok {
 		for name, to := range map[string]any{"function": &c.Function, "ground_truth": &c.GroundTruth} {
@@ -101,13 +100,13 @@ func (s BFCL) of(run *importer.Run) (c BFCLCase, err error) {
 		}
 	}
 	if c.GroundTruth == nil && !s.Irrelevance {
-		return c, fmt.Errorf("nobody says which calls are accepted: neither the setting cases, by the case %q, nor the recording, as ground_truth", run.Case)
+		return c, fmt.Errorf("accepted calls of the case %q missing: set cases, or record ground_truth", run.Case)
 	}
 	return c, c.check()
 }
 
 // check refuses an answer of no function.
-func (c *BFCLCase) check() error {
+func (c *bfclCase) check() error {
 	for i, answer := range c.GroundTruth {
 		if len(answer) != 1 {
 			return fmt.Errorf("ground_truth %d has %d functions; it has to be one", i, len(answer))
@@ -121,8 +120,8 @@ func (c *BFCLCase) check() error {
 	return nil
 }
 
-func (c *BFCLCase) function(name string) *BFCLFunction {
-	i := slices.IndexFunc(c.Function, func(f BFCLFunction) bool { return f.Name == name })
+func (c *bfclCase) function(name string) *bfclFunction {
+	i := slices.IndexFunc(c.Function, func(f bfclFunction) bool { return f.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -131,7 +130,7 @@ func (c *BFCLCase) function(name string) *BFCLFunction {
 
 // pairs says which calls are accepted for which answers, and why the first answer that
 // has none has none.
-func (c *BFCLCase) pairs(calls []Call) (weights [][]float64, wrong string) {
+func (c *bfclCase) pairs(calls []facts.Call) (weights [][]float64, wrong string) {
 	for _, answer := range c.GroundTruth {
 		row := make([]float64, len(calls))
 		var errs []string
@@ -156,7 +155,7 @@ func (c *BFCLCase) pairs(calls []Call) (weights [][]float64, wrong string) {
 }
 
 // accepts says what is wrong with a call.
-func (f *BFCLFunction) accepts(call *Call, accepted map[string][]any) error {
+func (f *bfclFunction) accepts(call *facts.Call, accepted map[string][]any) error {
 	if call.Name != f.Name && call.Name != strings.ReplaceAll(f.Name, ".", "_") {
 		return fmt.Errorf("want %s, got %s", f.Name, call.Name)
 	}
@@ -179,7 +178,7 @@ func (f *BFCLFunction) accepts(call *Call, accepted map[string][]any) error {
 }
 
 // values says which value is wrong.
-func (f *BFCLFunction) values(args map[string]any, accepted map[string][]any) error {
+func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) error {
 	var wrong []string
 	for name, value := range args {
 		p, known := f.Parameters.Properties[name]
@@ -197,7 +196,7 @@ func (f *BFCLFunction) values(args map[string]any, accepted map[string][]any) er
 	return errors.New(f.Name + ": want " + strings.Join(wrong, ", "))
 }
 
-// optional reports whether a parameter may be left out.
+// optional reports whether a parameter is optional.
 func optional(values []any) bool { return slices.Contains(texts(values), "") }
 
 // texts returns those values that are texts.

@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -25,7 +24,7 @@ func bfclRun(function, truth, calls string) *importer.Run {
 }
 
 // property is a function f.g of one parameter x, and of which y may be left out.
-func property(schema string) string {
+func propertyJSON(schema string) string {
 	return `[{"name":"f.g","description":"d","parameters":{"type":"dict","properties":{"x":` + schema + `,"y":{"type":"integer"}},"required":["x"]}},{"name":"h","parameters":{"type":"dict","properties":{"x":{"type":"string"}},"required":[]}}]`
 }
 
@@ -75,8 +74,8 @@ func TestBFCL(t *testing.T) {
 		{`{"type":"array","items":{"type":"dict"}}`, `[[{"a":[1]},{"a":[2]}]]`, `[{"a":1}]`, "0 "},
 		{`{"type":"array","items":{"type":"dict"}}`, `[[{"a":[1]}]]`, `[1]`, "0 "},
 	} {
-		run := bfclRun(property(c.schema), `[{"f.g":{"x":`+c.accepted+`,"y":["",3]}}]`, `f_g {"x":`+c.value+`}`)
-		begin(t, c.schema+" "+c.accepted+" "+c.value, says(t, "bfcl", ``, run), c.want)
+		run := bfclRun(propertyJSON(c.schema), `[{"f.g":{"x":`+c.accepted+`,"y":["",3]}}]`, `f_g {"x":`+c.value+`}`)
+		wantPrefix(t, c.schema+" "+c.accepted+" "+c.value, scoreText(t, "bfcl", ``, run), c.want)
 	}
 }
 
@@ -102,20 +101,20 @@ func TestBFCLCalls(t *testing.T) {
 		{`[{"f.g":{"x":[1]}},{"f.g":{"x":[1]}}]`, `f.g {"x":1}; f.g {"x":2}`, "0 two answers accept the same call alone"},
 		{`[]`, ``, "1 all 0 calls"},
 		{`[]`, `h {}`, "0 want 0 calls, got 1"},
-		{``, ``, `error: nobody says which calls are accepted: neither the setting cases, by the case ""`},
+		{``, ``, `error: accepted calls of the case ""`},
 		{`7`, ``, `error: ground_truth of the recording: expected a list, found number`},
 		{`[{"k":{}}]`, ``, `error: ground_truth 0 is a call of "k", which is not among the functions`},
 	} {
-		begin(t, c.truth+" "+c.calls, says(t, "bfcl", ``, bfclRun(property(`{"type":"integer"}`), c.truth, c.calls)), c.want)
+		wantPrefix(t, c.truth+" "+c.calls, scoreText(t, "bfcl", ``, bfclRun(propertyJSON(`{"type":"integer"}`), c.truth, c.calls)), c.want)
 	}
-	begin(t, "irrelevance", says(t, "bfcl", `{"irrelevance":true}`, bfclRun(property(`{}`), ``, ``)), "1 ")
-	begin(t, "irrelevance", says(t, "bfcl", `{"irrelevance":true}`, bfclRun(property(`{}`), ``, `h {}`)), "0 ")
+	wantPrefix(t, "irrelevance", scoreText(t, "bfcl", `{"irrelevance":true}`, bfclRun(propertyJSON(`{}`), ``, ``)), "1 ")
+	wantPrefix(t, "irrelevance", scoreText(t, "bfcl", `{"irrelevance":true}`, bfclRun(propertyJSON(`{}`), ``, `h {}`)), "0 ")
 	const cases = `{"cases":{"c":{"function":[{"name":"f","parameters":{"properties":{"x":{"type":"integer"}},"required":[]}}],"ground_truth":[{"f":{"x":[1]}}]}}}`
 	run := bfclRun(`[]`, `[]`, `f {"x":1}`)
 	run.Case = "c"
-	begin(t, "of the settings", says(t, "bfcl", cases, run), "1 ")
+	wantPrefix(t, "of the settings", scoreText(t, "bfcl", cases, run), "1 ")
 	run.Case = "d"
-	begin(t, "of another case", says(t, "bfcl", cases, run), "0 ")
+	wantPrefix(t, "of another case", scoreText(t, "bfcl", cases, run), "0 ")
 }
 
 // The answers that BFCL accepts score 1, and what is changed in them 0.
@@ -123,37 +122,37 @@ func TestBFCLData(t *testing.T) {
 	dir := filepath.Join(sharedDir(t), "data", "bfcl")
 	cases := 0
 	for _, category := range []string{"simple_python", "multiple", "parallel", "parallel_multiple"} {
-		truths := lines(t, filepath.Join(dir, "possible_answer", "BFCL_v4_"+category+".json"))
-		for i, q := range lines(t, filepath.Join(dir, "BFCL_v4_"+category+".json")) {
+		truths := readObjects(t, filepath.Join(dir, "possible_answer", "BFCL_v4_"+category+".json"))
+		for i, q := range readObjects(t, filepath.Join(dir, "BFCL_v4_"+category+".json")) {
 			cases++
 			name, function, truth := string(q["id"]), q["function"], truths[i]["ground_truth"]
-			judge := func(calls []llm.Part) string {
-				return says(t, "bfcl", ``, &importer.Run{
+			fakeGrader := func(calls []llm.Part) string {
+				return scoreText(t, "bfcl", ``, &importer.Run{
 					Messages: []llm.Message{llm.Assistant(calls...)},
 					Meta:     map[string]json.RawMessage{"function": function, "ground_truth": truth},
 				})
 			}
 			calls := acceptedCalls(t, function, truth)
-			begin(t, name, judge(calls), "1 ")
+			wantPrefix(t, name, fakeGrader(calls), "1 ")
 			slices.Reverse(calls)
-			begin(t, name+" in another order", judge(calls), "1 ")
-			begin(t, name+" without a call", judge(calls[1:]), "0 ")
-			begin(t, name+" with a call twice", judge(append(calls[:1:1], calls...)), "0 ")
-			for what, changed := range broken(t, calls[0]) {
-				begin(t, name+" with "+what, judge(append([]llm.Part{changed}, calls[1:]...)), "0 ")
+			wantPrefix(t, name+" in another order", fakeGrader(calls), "1 ")
+			wantPrefix(t, name+" without a call", fakeGrader(calls[1:]), "0 ")
+			wantPrefix(t, name+" with a call twice", fakeGrader(append(calls[:1:1], calls...)), "0 ")
+			for what, changed := range brokenCalls(t, calls[0]) {
+				wantPrefix(t, name+" with "+what, fakeGrader(append([]llm.Part{changed}, calls[1:]...)), "0 ")
 			}
 		}
 	}
-	irrelevant := lines(t, filepath.Join(dir, "BFCL_v4_irrelevance.json"))
+	irrelevant := readObjects(t, filepath.Join(dir, "BFCL_v4_irrelevance.json"))
 	for _, q := range irrelevant {
-		begin(t, string(q["id"]), says(t, "bfcl", `{"irrelevance":true}`, bfclRun(string(q["function"]), "", "")), "1 ")
-		begin(t, string(q["id"]), says(t, "bfcl", `{"irrelevance":true}`, bfclRun(string(q["function"]), "", "f {}")), "0 ")
+		wantPrefix(t, string(q["id"]), scoreText(t, "bfcl", `{"irrelevance":true}`, bfclRun(string(q["function"]), "", "")), "1 ")
+		wantPrefix(t, string(q["id"]), scoreText(t, "bfcl", `{"irrelevance":true}`, bfclRun(string(q["function"]), "", "f {}")), "0 ")
 	}
 	t.Logf("%d cases with answers, %d without", cases, len(irrelevant))
 }
 
 // broken are changes of a call that is accepted.
-func broken(t *testing.T, part llm.Part) map[string]llm.Part {
+func brokenCalls(t *testing.T, part llm.Part) map[string]llm.Part {
 	t.Helper()
 	call, ok := part.(llm.ToolCall)
 	if !ok {
@@ -189,7 +188,7 @@ func broken(t *testing.T, part llm.Part) map[string]llm.Part {
 // answers accept a parameter that the function does not have, and may be left out.
 func acceptedCalls(t *testing.T, function, truth json.RawMessage) (calls []llm.Part) {
 	t.Helper()
-	var functions []scorers.BFCLFunction
+	var functions []bfclFunction
 	if err := json.Unmarshal(function, &functions); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +198,7 @@ func acceptedCalls(t *testing.T, function, truth json.RawMessage) (calls []llm.P
 	}
 	for _, answer := range answers {
 		for name, params := range answer {
-			f := functions[slices.IndexFunc(functions, func(f scorers.BFCLFunction) bool { return f.Name == name })]
+			f := functions[slices.IndexFunc(functions, func(f bfclFunction) bool { return f.Name == name })]
 			maps.DeleteFunc(params, func(name string, _ []json.RawMessage) bool {
 				_, known := f.Parameters.Properties[name]
 				return !known
@@ -220,7 +219,7 @@ func firsts(values map[string][]json.RawMessage) map[string]json.RawMessage {
 	for name, list := range values {
 		for _, raw := range slices.Backward(list) {
 			if string(raw) != `""` {
-				chosen[name] = plain(raw)
+				chosen[name] = plainJSON(raw)
 			}
 		}
 	}
@@ -228,7 +227,7 @@ func firsts(values map[string][]json.RawMessage) map[string]json.RawMessage {
 }
 
 // plain is a value accepted, with the first of those of the members of dicts.
-func plain(raw json.RawMessage) json.RawMessage {
+func plainJSON(raw json.RawMessage) json.RawMessage {
 	var dict map[string][]json.RawMessage
 	var dicts []map[string][]json.RawMessage
 	var v any
@@ -254,7 +253,7 @@ func plain(raw json.RawMessage) json.RawMessage {
 }
 
 // lines reads the objects of a file, one a line.
-func lines(t *testing.T, name string) (all []map[string]json.RawMessage) {
+func readObjects(t *testing.T, name string) (all []map[string]json.RawMessage) {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {

@@ -46,7 +46,7 @@ func typeOf(v any) pyType {
 	}
 }
 
-// typeOfAny is the type of the first value that does not stand for leaving out.
+// typeOfAny returns the type of the first value other than "".
 func typeOfAny(values []any) pyType {
 	for _, v := range values {
 		if v != "" {
@@ -57,7 +57,7 @@ func typeOfAny(values []any) pyType {
 }
 
 // accepts reports whether a value is one of those accepted of a parameter.
-func (p *BFCLParameter) accepts(value any, accepted []any) bool {
+func (p *bfclParameter) accepts(value any, accepted []any) bool {
 	want, inner := pyTypes[p.Type], pyType("")
 	if want == pyList {
 		inner = pyTypes[p.Items.Type]
@@ -134,7 +134,7 @@ func among(value any, others []any) bool {
 	return slices.ContainsFunc(others, func(o any) bool { return same(value, o) })
 }
 
-// list reports whether a list is one of those accepted. Leaving out stands for none.
+// list reports whether a list is accepted. The value "" accepts an empty list.
 func list(value []any, accepted []any) bool {
 	return slices.ContainsFunc(accepted, func(a any) bool {
 		of, _ := a.([]any)
@@ -151,8 +151,7 @@ func dict(value any, accepted []any) bool {
 	})
 }
 
-// members reports whether a dict has each member as accepted, and none left out that may
-// not be.
+// members reports whether a dict has each member as accepted and all required members.
 func members(got, want map[string]any) bool {
 	for name, v := range got {
 		values, _ := want[name].([]any)
@@ -182,7 +181,7 @@ func same(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
 		n, ok := b.(json.Number)
-		return ok && oneSpelling(a) == oneSpelling(n)
+		return ok && canonicalNumber(a) == canonicalNumber(n)
 	case []any:
 		l, ok := b.([]any)
 		return ok && slices.EqualFunc(a, l, same)

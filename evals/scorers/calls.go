@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,22 +8,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // Called scores 1 if the tools named were called as often as they should be.
-type Called struct {
+type calledSettings struct {
 	// Tools are counts by the tool's name.
-	Tools map[string]Count `json:"tools"`
+	Tools map[string]callCount `json:"tools"`
 }
 
 // Count is how often something may be; the zero value is once or more.
-type Count struct {
+type callCount struct {
 	Min *int `json:"min,omitempty"` // nil is 1, or Max if that is less
 	Max *int `json:"max,omitempty"` // nil is no limit
 }
 
-func (s Called) judge() (judge, error) {
+func (s calledSettings) scorer() (scoreFunc, error) {
 	if len(s.Tools) == 0 {
 		return nil, errors.New("no tools are named; name those that should be called")
 	}
@@ -34,7 +34,7 @@ func (s Called) judge() (judge, error) {
 			return nil, fmt.Errorf("the tool %q: no count is %s", name, c)
 		}
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		count := counted(run)
 		var wrong, right []string
 		for _, name := range tools {
@@ -48,7 +48,7 @@ func (s Called) judge() (judge, error) {
 	}), nil
 }
 
-func (c Count) least() int {
+func (c callCount) least() int {
 	switch {
 	case c.Min != nil:
 		return *c.Min
@@ -58,7 +58,7 @@ func (c Count) least() int {
 	return 1
 }
 
-func (c Count) String() string {
+func (c callCount) String() string {
 	switch {
 	case c.Max == nil:
 		return fmt.Sprintf("%d or more", c.least())
@@ -69,12 +69,12 @@ func (c Count) String() string {
 }
 
 // NotCalled scores 1 if none of the tools named was called.
-type NotCalled struct {
+type notCalledSettings struct {
 	Tools []string `json:"tools,omitempty"` // none: no tool at all may be called
 }
 
-func (s NotCalled) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+func (s notCalledSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
+	return single(func(run *importer.Run) (float64, string, error) {
 		var wrong []string
 		count := counted(run)
 		for _, name := range slices.Sorted(maps.Keys(count)) {
@@ -89,7 +89,7 @@ func (s NotCalled) judge() (judge, error) { //nolint:unparam // nothing can be w
 // counted counts the calls of a run by tool.
 func counted(run *importer.Run) map[string]int {
 	count := map[string]int{}
-	for _, c := range Read(run).Calls {
+	for _, c := range facts.Read(run).Calls {
 		count[c.Name]++
 	}
 	return count
@@ -105,44 +105,44 @@ func all(wrong, right []string) (float64, string, error) {
 
 // Expected says which calls should be made, and which arguments are the same: those of
 // the same JSON, numbers by their value and members in any order.
-type Expected struct {
-	// Want are the calls; nil: what the recording says. An empty list is no calls.
-	Want []Want `json:"want,omitempty"`
-	// Args is how arguments are compared.
-	Args Compare `json:"args,omitempty"`
+type expectedCalls struct {
+	// Expected are the calls; nil means those of the recording, and an empty list means no calls.
+	Expected []expectedCall `json:"expected,omitempty"`
+	// Arguments selects how arguments are compared.
+	Arguments argumentMatch `json:"arguments,omitempty"`
 	// Ignore are JSON pointers into the arguments, by tool, to what is not compared; the
 	// tool * is every tool, and a name * in a pointer all members or elements.
 	Ignore map[string][]string `json:"ignore,omitempty"`
-	// Defaults are what arguments are, by tool and name, where they are left out.
+	// Defaults are values of omitted arguments, by tool and name.
 	Defaults map[string]map[string]json.RawMessage `json:"defaults,omitempty"`
 }
 
-// Want is a call that should be made.
-type Want struct {
+// expectedCall is an expected call.
+type expectedCall struct {
 	Name string `json:"name"`
-	// Args is a JSON object; nil: any arguments are right.
-	Args json.RawMessage `json:"args,omitempty"`
+	// Arguments is a JSON object; nil accepts any arguments.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // Compare is how arguments are compared.
-type Compare string
+type argumentMatch string
 
 // The ways to compare arguments.
 const (
-	CompareEqual  Compare = ""       // all of them are the same
-	CompareSubset Compare = "subset" // those wanted are there; there may be others
-	CompareNone   Compare = "ignore" // the name alone counts
+	matchEqual  argumentMatch = ""       // all of them are the same
+	matchSubset argumentMatch = "subset" // those wanted are there; there may be others
+	matchName   argumentMatch = "ignore" // the name alone counts
 )
 
 // matcher is Expected, read.
 type matcher struct {
-	Expected
+	expectedCalls
 	ignore map[string][]pointer
 }
 
-func (s Expected) matcher() (*matcher, error) {
-	if !slices.Contains([]Compare{CompareEqual, CompareSubset, CompareNone}, s.Args) {
-		return nil, fmt.Errorf("args %q: give %q or %q, or leave it out", s.Args, CompareSubset, CompareNone)
+func (s expectedCalls) matcher() (*matcher, error) {
+	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
+		return nil, fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
 	}
 	m := &matcher{s, map[string][]pointer{}}
 	for tool, texts := range s.Ignore {
@@ -151,7 +151,7 @@ func (s Expected) matcher() (*matcher, error) {
 			return nil, err
 		}
 		if slices.Contains(texts, "") {
-			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; leave args out of its calls in want", tool)
+			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; omit arguments in expected", tool)
 		}
 		m.ignore[tool] = p
 	}
@@ -162,7 +162,7 @@ func (s Expected) matcher() (*matcher, error) {
 			}
 		}
 	}
-	if s.Want == nil {
+	if s.Expected == nil {
 		return m, nil
 	}
 	_, err := m.wanted(importer.Expected{})
@@ -178,32 +178,31 @@ type made struct {
 
 // wanted returns the calls that should be made.
 func (m *matcher) wanted(recorded importer.Expected) ([]made, error) {
-	list := m.Want
+	list := m.Expected
 	if list == nil {
 		if recorded.Calls == nil {
-			return nil, errors.New("nobody says which calls should be made: neither the recording nor the setting want")
+			return nil, errors.New("expected calls missing in the recording: set expected")
 		}
 		for _, c := range recorded.Calls {
-			list = append(list, Want{c.Name, c.Arguments})
+			list = append(list, expectedCall{c.Name, c.Arguments})
 		}
 	}
 	var calls []made
 	for _, w := range list {
-		if w.Args == nil {
+		if w.Arguments == nil {
 			calls = append(calls, made{name: w.Name, any: true})
 			continue
 		}
-		c := m.made(w.Name, w.Args)
+		c := m.made(w.Name, w.Arguments)
 		if c.args == nil {
-			return nil, fmt.Errorf("the arguments that the call of %q should have are no JSON object: %s", w.Name, quote(string(w.Args)))
+			return nil, fmt.Errorf("the arguments that the call of %q should have are no JSON object: %s", w.Name, quote(string(w.Arguments)))
 		}
 		calls = append(calls, c)
 	}
 	return calls, nil
 }
 
-// made reads the arguments of a call, those left out by their defaults, and without what
-// is ignored.
+// made reads the arguments of a call, with defaults and without ignored members.
 func (m *matcher) made(name string, args json.RawMessage) made {
 	v, _ := parse(args) // what cannot be read is nothing, and nothing else is that
 	object, ok := v.(map[string]any)
@@ -220,7 +219,7 @@ func (m *matcher) made(name string, args json.RawMessage) made {
 
 // calls returns the calls that a run made.
 func (m *matcher) calls(run *importer.Run) (calls []made) {
-	for _, c := range Read(run).Calls {
+	for _, c := range facts.Read(run).Calls {
 		calls = append(calls, m.made(c.Name, c.Arguments()))
 	}
 	return calls
@@ -238,7 +237,7 @@ func (m *matcher) share(want, got made) float64 {
 	if want.name != got.name {
 		return 0
 	}
-	if want.any || m.Args == CompareNone {
+	if want.any || m.Arguments == matchName {
 		return 1
 	}
 	w, _ := want.args.(map[string]any)
@@ -253,7 +252,7 @@ func (m *matcher) share(want, got made) float64 {
 		}
 	}
 	for name := range g {
-		if _, wanted := w[name]; !wanted && m.Args == CompareEqual {
+		if _, wanted := w[name]; !wanted && m.Arguments == matchEqual {
 			names++
 		}
 	}
@@ -279,7 +278,7 @@ func (m *matcher) weights(want, got []made, partial bool) [][]float64 {
 }
 
 // told shows calls.
-func told(calls []made) string {
+func describeCalls(calls []made) string {
 	if len(calls) == 0 {
 		return "no calls"
 	}

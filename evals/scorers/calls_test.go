@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func callsOf(text string) *importer.Run {
 }
 
 // should says which calls a run should have made, spelled in the same way.
-func should(run *importer.Run, text string) *importer.Run {
+func expectCalls(run *importer.Run, text string) *importer.Run {
 	run.Expected.Calls = []importer.Call{}
 	for _, p := range callsOf(text).Messages[1].Parts {
 		if c, ok := p.(llm.ToolCall); ok {
@@ -53,7 +53,7 @@ func TestCalled(t *testing.T) {
 		{"not_called", ``, "", "1 "},
 		{"not_called", ``, "b; a", "0 want 0 of a, got 1; want 0 of b, got 1"},
 	} {
-		begin(t, c.kind+" "+c.settings+" "+c.calls, says(t, c.kind, c.settings, callsOf(c.calls)), c.want)
+		wantPrefix(t, c.kind+" "+c.settings+" "+c.calls, scoreText(t, c.kind, c.settings, callsOf(c.calls)), c.want)
 	}
 }
 
@@ -77,10 +77,10 @@ func TestTrajectory(t *testing.T) {
 			if strings.Contains(" "+c.holds+" ", " "+order+" ") {
 				want = "1 "
 			}
-			run := should(callsOf(c.calls), c.want)
-			begin(t, order+" of "+c.want+" and "+c.calls, says(t, "trajectory", `{"order":"`+order+`"}`, run), want)
+			run := expectCalls(callsOf(c.calls), c.want)
+			wantPrefix(t, order+" of "+c.want+" and "+c.calls, scoreText(t, "trajectory", `{"order":"`+order+`"}`, run), want)
 		}
-		begin(t, "the usual order is exact", says(t, "trajectory", ``, should(callsOf(c.calls), c.want)), says(t, "trajectory", `{"order":"exact"}`, should(callsOf(c.calls), c.want)))
+		wantPrefix(t, "the usual order is exact", scoreText(t, "trajectory", ``, expectCalls(callsOf(c.calls), c.want)), scoreText(t, "trajectory", `{"order":"exact"}`, expectCalls(callsOf(c.calls), c.want)))
 	}
 }
 
@@ -93,25 +93,25 @@ func TestTrajectorySettings(t *testing.T) {
 		{``, `a`, `a [1]`, `1 `},
 		{``, `a {"x":1}`, `a {"x":`, `0 `},
 		{``, `a [1]`, `a [1]`, `error: the arguments that the call of "a" should have are no JSON object: "[1]"`},
-		{`{"args":"subset"}`, `a {"x":1}`, `a {"x":1,"y":2}`, `1 `},
-		{`{"args":"subset"}`, `a {"x":1,"y":2}`, `a {"x":1}`, `0 `},
-		{`{"args":"ignore"}`, `a {"x":1}`, `a {"x":`, `1 `},
-		{`{"args":"ignore"}`, `a {"x":1}`, `b {"x":1}`, `0 `},
+		{`{"arguments":"subset"}`, `a {"x":1}`, `a {"x":1,"y":2}`, `1 `},
+		{`{"arguments":"subset"}`, `a {"x":1,"y":2}`, `a {"x":1}`, `0 `},
+		{`{"arguments":"ignore"}`, `a {"x":1}`, `a {"x":`, `1 `},
+		{`{"arguments":"ignore"}`, `a {"x":1}`, `b {"x":1}`, `0 `},
 		{`{"ignore":{"a":["/x","/l/*/id"]}}`, `a {"x":1,"l":[{"id":1}]}`, `a {"l":[{"id":2}]}`, `1 `},
 		{`{"ignore":{"a":["/x"]}}`, `b {"x":1}`, `b {"x":2}`, `0 `},
 		{`{"ignore":{"*":["/x"]}}`, `b {"x":1}`, `b {"x":2}`, `1 `},
 		{`{"defaults":{"a":{"x":1,"y":{"z":1}}},"ignore":{"a":["/y/z"]}}`, `a {"x":1.0,"y":{}}`, `a {}`, `1 `},
 		{`{"defaults":{"a":{"x":1}}}`, `a {"x":2}`, `a {}`, `0 `},
 		{`{"defaults":{"a":{"x":1}}}`, `a {"x":2}`, `a {"x":2}`, `1 `},
-		{`{"want":[{"name":"a"},{"name":"b","args":{"x":1}}]}`, `c`, `a {"y":1}; b {"x":1}`, `1 `},
-		{`{"want":[]}`, `c`, `c`, `0 want no calls; got c{}`},
-		{`{"want":[]}`, `c`, ``, `1 no calls`},
+		{`{"expected":[{"name":"a"},{"name":"b","arguments":{"x":1}}]}`, `c`, `a {"y":1}; b {"x":1}`, `1 `},
+		{`{"expected":[]}`, `c`, `c`, `0 want no calls; got c{}`},
+		{`{"expected":[]}`, `c`, ``, `1 no calls`},
 		{``, `a`, `a; a; a; a; a; a; a; a; b; b`, `0 want a; got a{}, a{}, a{}, a{}, a{}, a{}, a{}, a{}, and 2 more`},
 	} {
-		begin(t, c.settings+" "+c.want+" and "+c.calls, says(t, "trajectory", c.settings, should(callsOf(c.calls), c.want)), c.score)
+		wantPrefix(t, c.settings+" "+c.want+" and "+c.calls, scoreText(t, "trajectory", c.settings, expectCalls(callsOf(c.calls), c.want)), c.score)
 	}
-	begin(t, "nothing said", says(t, "trajectory", ``, callsOf("a")), "error: nobody says which calls should be made")
-	begin(t, "nothing said", says(t, "call_match", ``, callsOf("a")), "error: nobody says which calls should be made")
+	wantPrefix(t, "nothing said", scoreText(t, "trajectory", ``, callsOf("a")), "error: expected calls missing")
+	wantPrefix(t, "nothing said", scoreText(t, "call_match", ``, callsOf("a")), "error: expected calls missing")
 }
 
 func TestCallMatch(t *testing.T) {
@@ -128,12 +128,12 @@ func TestCallMatch(t *testing.T) {
 		{`{"measure":"recall"}`, "", "a", "0 "},
 		{`{"measure":"precision"}`, "", "a", "0 "},
 		{`{"partial":true,"measure":"recall"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"y":2,"w":4}`, "0.5 0.5 right"},
-		{`{"partial":true,"args":"subset"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"w":4}`, "0.3333333333333333 0.33 right"},
+		{`{"partial":true,"arguments":"subset"}`, `a {"x":1,"y":2,"z":3}`, `a {"x":1,"w":4}`, "0.3333333333333333 0.33 right"},
 		{``, `a {"x":1,"y":2}`, `a {"x":1}`, "0 "},
 		// Taking the call that fits best for the first expected comes to 1 in all.
 		{`{"partial":true,"measure":"recall"}`, `a {"x":1,"y":1,"z":1,"w":1}; a {"x":1,"y":1,"z":1,"w":2}`, `a {"x":1,"y":1,"z":1,"w":3}; a {"x":1,"y":2,"z":2,"w":1}`, "0.625 1.25 right"},
 	} {
-		begin(t, c.settings+" "+c.want+" and "+c.calls, says(t, "call_match", c.settings, should(callsOf(c.calls), c.want)), c.score)
+		wantPrefix(t, c.settings+" "+c.want+" and "+c.calls, scoreText(t, "call_match", c.settings, expectCalls(callsOf(c.calls), c.want)), c.score)
 	}
 }
 
@@ -144,18 +144,18 @@ func TestArgSchema(t *testing.T) {
 		{`a {"x":"1"}; a {"x":1}; a`, "0 a: validating"},
 		{`a {"x":`, "0 a: unexpected end of JSON input"},
 		{``, "1 0 of 0 calls"},
-		{`b`, "error: nobody says what the arguments should be"},
+		{`b`, "error: no schema for any called tool"},
 	} {
-		begin(t, c.calls, says(t, "arg_schema", schemas, callsOf(c.calls)), c.want)
+		wantPrefix(t, c.calls, scoreText(t, "arg_schema", schemas, callsOf(c.calls)), c.want)
 	}
 	traced := &importer.Run{Events: []trace.Event{
 		{Body: trace.ModelConfig{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"required":["y"]}`)}, {Name: "b"}}}},
 		{Body: trace.ModelResponse{Message: callsOf(`a {"x":1}; b {}`).Messages[1]}},
 	}}
-	begin(t, "of the trace", says(t, "arg_schema", ``, traced), "0 a: validating")
-	begin(t, "of the settings first", says(t, "arg_schema", schemas, traced), "1 1 of 2")
+	wantPrefix(t, "of the trace", scoreText(t, "arg_schema", ``, traced), "0 a: validating")
+	wantPrefix(t, "of the settings first", scoreText(t, "arg_schema", schemas, traced), "1 1 of 2")
 	traced.Events[0].Body = trace.ModelConfig{Tools: []llm.Tool{{Name: "a", Parameters: json.RawMessage(`{"type":7}`)}}}
-	begin(t, "no schema", says(t, "arg_schema", ``, traced), `error: the schema of the tool "a"`)
+	wantPrefix(t, "no schema", scoreText(t, "arg_schema", ``, traced), `error: the schema of the tool "a"`)
 }
 
 // Sets of ADK and of agentevals say which calls should be made: a run that makes them
@@ -171,7 +171,7 @@ func TestSetsOfADK(t *testing.T) {
 	}
 	cases := 0
 	for _, name := range files {
-		for _, run := range read(t, name) {
+		for _, run := range readRuns(t, name) {
 			if len(run.Expected.Calls) == 0 {
 				continue
 			}
@@ -182,13 +182,13 @@ func TestSetsOfADK(t *testing.T) {
 			}
 			for _, order := range []string{"exact", "in_order", "any_order", "subset", "unordered"} {
 				run.Messages = []llm.Message{made}
-				begin(t, name+" "+order, says(t, "trajectory", `{"order":"`+order+`"}`, &run), "1 ")
+				wantPrefix(t, name+" "+order, scoreText(t, "trajectory", `{"order":"`+order+`"}`, &run), "1 ")
 				run.Messages = []llm.Message{llm.Assistant(made.Parts[1:]...)}
 				want := "0 "
 				if order == "subset" {
 					want = "1 "
 				}
-				begin(t, name+" "+order+" without a call", says(t, "trajectory", `{"order":"`+order+`"}`, &run), want)
+				wantPrefix(t, name+" "+order+" without a call", scoreText(t, "trajectory", `{"order":"`+order+`"}`, &run), want)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func TestSetsOfADK(t *testing.T) {
 }
 
 // read returns the runs of a recording.
-func read(t *testing.T, name string) (runs []importer.Run) {
+func readRuns(t *testing.T, name string) (runs []importer.Run) {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {

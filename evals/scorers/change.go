@@ -10,7 +10,7 @@ import (
 )
 
 // Operation is one of JSON Patch (RFC 6902): add, remove or replace.
-type Operation struct {
+type patchOperation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
 	Value json.RawMessage `json:"value,omitempty"` // not of remove
@@ -24,7 +24,7 @@ type edit struct {
 }
 
 // edits reads a patch. The error names what is wrong of it.
-func edits(patch []Operation) (all []edit, err error) {
+func edits(patch []patchOperation) (all []edit, err error) {
 	for _, o := range patch {
 		e := edit{op: o.Op, path: o.Path, value: absent{}}
 		if e.at, err = parsePointer(o.Path); err != nil {
@@ -92,7 +92,7 @@ func (e *edit) copied() (any, error) {
 	return parse(raw)
 }
 
-// element edits what is at a place of an array, or behind its last element.
+// element edits an element of an array, or appends one.
 func (e *edit) element(at pointer, v []any) (any, error) {
 	i, ok := index(at[0], len(v)+1)
 	if at[0] == "-" {

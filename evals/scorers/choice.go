@@ -7,31 +7,30 @@ import (
 	"strings"
 )
 
-// Choice scores 1 if the final answer names the letter expected. The letter that an
-// answer names is, by the first of these that is there: the last in \boxed{B}; the last
-// behind "answer is", "answer:" or "choice is" and the like; the answer itself, as in
-// B, (B), B. or B); the last line that is nothing but such a letter; and a letter that
-// the answer begins with, as in "B) Paris" or "B: Paris". Brackets, quotes, asterisks and
-// a $ around a letter do not count, nor does case where nothing else stands beside it:
-// behind "answer is", and at the beginning of an answer, it has to be a capital. An answer
-// that names none scores 0.
-type Choice struct {
-	// Want is the letter; "": what the recording says, which may be any text that names
+// choiceSettings scores 1 if the final answer names the expected letter. The first rule that
+// matches selects the letter of an answer: the last in \boxed{B}; the last after "answer is",
+// "answer:", "choice is" and similar words; the whole answer, as in B, (B), B. or B); the last
+// line with only a letter; a letter at the beginning, as in "B) Paris" or "B: Paris". Brackets,
+// quotes, asterisks and $ around a letter are ignored. Case is ignored where the letter is alone;
+// after "answer is" and at the beginning it must be a capital. An answer without a letter scores
+// 0.
+type choiceSettings struct {
+	// Expected is the letter; empty means that of the recording, which may be any text that names
 	// one.
-	Want string `json:"want,omitempty"`
+	Expected string `json:"expected,omitempty"`
 	// Letters are those to choose from; "" is ABCDE.
 	Letters string `json:"letters,omitempty"`
 }
 
-func (s Choice) judge() (judge, error) {
+func (s choiceSettings) scorer() (scoreFunc, error) {
 	letters := strings.ToUpper(cmp.Or(s.Letters, "ABCDE"))
 	if strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 		return nil, fmt.Errorf("the letters %q: give them as in ABCD", s.Letters)
 	}
 	patterns := choicePatterns(letters)
 	var want []string
-	if s.Want != "" {
-		want = []string{s.Want}
+	if s.Expected != "" {
+		want = []string{s.Expected}
 	}
 	return answered(want, func(answer, want string) (bool, error) {
 		should := chosen(patterns, want)

@@ -5,7 +5,7 @@ import "fmt"
 // Difference is a place where two JSON values differ.
 type Difference struct {
 	At string `json:"at"` // a JSON pointer (RFC 6901)
-	// Want and Got are the JSON that stands there, long ones cut short, or "nothing".
+	// Want and Got are the JSON values, shortened, or "nothing".
 	Want string `json:"want"`
 	Got  string `json:"got"`
 }
@@ -14,20 +14,19 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: want %s, got %s", d.At, d.Want, d.Got)
 }
 
-// Differ compares JSON values: numbers by their value, members in any order. It may be
-// used by several goroutines at once.
+// Differ compares JSON values: numbers by value, members in any order. It is safe for concurrent
+// use.
 type Differ struct{ ignore []pointer }
 
-// NewDiffer returns a Differ that does not look at what JSON pointers lead to on either
-// side; a name * in them stands for all members or elements. The error is for a text that
-// is no pointer.
+// NewDiffer returns a Differ that ignores the values at these JSON pointers on both sides; the
+// name * matches all members or elements. It returns an error for an invalid pointer.
 func NewDiffer(ignore ...string) (*Differ, error) {
 	all, err := pointers(ignore)
 	return &Differ{all}, err
 }
 
-// Differences returns the places where two values differ, in the order of pointers. The
-// error is for a text that is no JSON value; it says which.
+// Differences returns the places where two values differ, in the order of pointers. It returns an
+// error if want or got is not JSON.
 func (d *Differ) Differences(want, got string) ([]Difference, error) {
 	w, err := parse([]byte(want))
 	if err != nil {

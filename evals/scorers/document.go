@@ -7,23 +7,24 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
-//go:embed schema/run-v1.schema.json
+//go:embed schema/run-v2.schema.json
 var runSchema []byte
 
 //go:embed schema/answer-v1.schema.json
 var answerSchema []byte
 
-// RunSchema returns the JSON Schema (draft 2020-12) of what a [Program] reads. The caller
-// owns what it gets.
+// RunSchema returns the JSON Schema (draft 2020-12) of the input of a scoring program. The caller
+// owns the slice.
 func RunSchema() []byte { return slices.Clone(runSchema) }
 
-// AnswerSchema returns the JSON Schema (draft 2020-12) of what a [Program] answers. The
-// caller owns what it gets.
+// AnswerSchema returns the JSON Schema (draft 2020-12) of the output of a scoring program. The
+// caller owns the slice.
 func AnswerSchema() []byte { return slices.Clone(answerSchema) }
 
 // documented is a run as a program reads it.
@@ -36,7 +37,7 @@ type documented struct {
 	Cluster  string                     `json:"cluster,omitempty"`
 	Answer   string                     `json:"answer"`
 	Calls    []documentedCall           `json:"calls"`
-	Want     importer.Expected          `json:"want"`
+	Expected importer.Expected          `json:"expected"`
 	Messages []llm.Message              `json:"messages,omitempty"`
 	Events   []json.RawMessage          `json:"events,omitempty"`
 	Meta     map[string]json.RawMessage `json:"meta,omitempty"`
@@ -46,7 +47,7 @@ type documented struct {
 type documentedCall struct {
 	ID           string `json:"id"`
 	Name         string `json:"name"`
-	RawArguments string `json:"args"`
+	RawArguments string `json:"arguments"`
 	Answered     bool   `json:"answered"`
 	Failed       bool   `json:"failed"`
 	Result       string `json:"result"`
@@ -54,11 +55,11 @@ type documentedCall struct {
 
 // document is a run as a line of JSON.
 func document(run *importer.Run) ([]byte, error) {
-	f := Read(run)
+	f := facts.Read(run)
 	d := documented{
-		Format: "looptape-run", Version: 1, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
+		Format: "looptape-run", Version: 2, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
 		Answer: f.Answer, Calls: []documentedCall{},
-		Want: run.Expected, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
+		Expected: run.Expected, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
 	}
 	if run.Epoch != importer.NoEpoch {
 		d.Epoch = &run.Epoch

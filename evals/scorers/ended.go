@@ -2,31 +2,31 @@ package scorers
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Finish scores 1 if the last answer of the model ended as it should.
-type Finish struct {
-	Want []llm.FinishReason `json:"want,omitempty"` // none: stop
+// finishSettings scores 1 if the last model response has an expected finish reason.
+type finishSettings struct {
+	Expected []llm.FinishReason `json:"expected,omitempty"` // none: stop
 }
 
-func (s Finish) judge() (judge, error) { //nolint:unparam // nothing can be wrong with these settings
-	want := s.Want
+func (s finishSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
+	want := s.Expected
 	if len(want) == 0 {
 		want = []llm.FinishReason{llm.FinishStop}
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		all := Read(run).Finishes
+	return single(func(run *importer.Run) (float64, string, error) {
+		all := facts.Read(run).Finishes
 		if len(all) == 0 {
 			return 0, "", errors.New("the recording has no finish reasons")
 		}
@@ -38,15 +38,14 @@ func (s Finish) judge() (judge, error) { //nolint:unparam // nothing can be wron
 	}), nil
 }
 
-// Refusal scores 1 if the model refused: a text of its answers is marked as a refusal, the
-// last answer's finish reason is refusal or content_filter, or a pattern matches the final
-// answer. It scores 0 if it did not.
-type Refusal struct {
+// refusalSettings scores 1 if the model refused: a text is marked as a refusal, the last finish
+// reason is refusal or content_filter, or a pattern matches the final answer.
+type refusalSettings struct {
 	// Patterns are regular expressions, as package regexp documents them.
 	Patterns []string `json:"patterns,omitempty"`
 }
 
-func (s Refusal) judge() (judge, error) {
+func (s refusalSettings) scorer() (scoreFunc, error) {
 	var patterns []*regexp.Regexp
 	for _, text := range s.Patterns {
 		re, err := regexp.Compile(text)
@@ -55,12 +54,12 @@ func (s Refusal) judge() (judge, error) {
 		}
 		patterns = append(patterns, re)
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
-		answer, err := said(run)
+	return single(func(run *importer.Run) (float64, string, error) {
+		answer, err := finalAnswer(run)
 		if err != nil {
 			return 0, "", err
 		}
-		f := Read(run)
+		f := facts.Read(run)
 		if len(f.Refusals) > 0 {
 			return 1, "refused: " + quote(f.Refusals[0]), nil
 		}
@@ -78,18 +77,18 @@ func (s Refusal) judge() (judge, error) {
 
 // Invariants scores 1 if no invariant is broken (see package check) that the run does not
 // suppress. Of a list of messages fewer can be seen than of a trace.
-type Invariants struct {
+type invariantsSettings struct {
 	// Ignore are the ids of invariants that may be broken.
 	Ignore []string `json:"ignore,omitempty"`
 }
 
-func (s Invariants) judge() (judge, error) {
+func (s invariantsSettings) scorer() (scoreFunc, error) {
 	for _, id := range s.Ignore {
 		if !slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id }) {
 			return nil, fmt.Errorf("there is no invariant %q to ignore", id)
 		}
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		found, err := violations(run)
 		if err != nil {
 			return 0, "", fmt.Errorf("the run cannot be checked as a whole: %w", err)

@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -20,9 +19,9 @@ func FuzzParse(f *testing.F) {
 			f.Add(kind, settings)
 		}
 	}
-	f.Add("state_diff", `{"before":{"at":"/before"},"after":{"at":"/after"},"want":[{"op":"add","path":"/l/0/x","value":[]},{"op":"remove","path":""},{"op":"add","path":"/~1","value":null}]}`)
+	f.Add("state_diff", `{"before":{"at":"/before"},"after":{"at":"/after"},"expected":[{"op":"add","path":"/l/0/x","value":[]},{"op":"remove","path":""},{"op":"add","path":"/~1","value":null}]}`)
 	f.Add("rubric", `{"prompt":"{answer}{format}{expected}","grader":{},"labels":{"a":1e308,"b":-1e308},"samples":2}`)
-	m := scorers.Maker{Grader: func(*scorers.Grader) (llm.Model, error) { return &judge{of: byHash}, nil }}
+	m := Maker{Grader: func(*Grader) (llm.Model, error) { return &fakeGrader{of: byHash}, nil }}
 	f.Fuzz(func(t *testing.T, kind, settings string) {
 		s, err := m.Parse(kind, "m", json.RawMessage(settings))
 		if (s == nil) == (err == nil) {
@@ -33,11 +32,11 @@ func FuzzParse(f *testing.F) {
 		}
 		untouched := runsIn(t, sampleRuns)
 		for i, run := range runsIn(t, sampleRuns) {
-			said := told(s.Score(t.Context(), run))
+			said := describeScores(s.Score(t.Context(), run))
 			if diff := cmp.Diff(untouched[i], run); diff != "" {
 				t.Errorf("%s changes a run (-before +after):\n%s", kind, diff)
 			}
-			if again := told(s.Score(t.Context(), run)); again != said || !strings.HasPrefix(said, "m") {
+			if again := describeScores(s.Score(t.Context(), run)); again != said || !strings.HasPrefix(said, "m") {
 				t.Errorf("%s says %q and then %q", kind, said, again)
 			}
 		}
@@ -46,20 +45,20 @@ func FuzzParse(f *testing.F) {
 
 // FuzzBFCL reads anything for the functions, what is accepted and the arguments of a call.
 func FuzzBFCL(f *testing.F) {
-	f.Add(property(`{"type":"integer"}`), `[{"f.g":{"x":[5],"y":[""]}}]`, `{"x":5}`)
-	f.Add(property(`{"type":"array","items":{"type":"dict"}}`), `[{"f.g":{"x":[[{"a":[1]}]]}}]`, `{"x":[{"a":1}]}`)
-	f.Add(property(`{"type":"tuple"}`), `[{"f.g":{"x":[["it's",1.0]]}},{"h":{}}]`, `{"x":["ITS",1]}`)
+	f.Add(propertyJSON(`{"type":"integer"}`), `[{"f.g":{"x":[5],"y":[""]}}]`, `{"x":5}`)
+	f.Add(propertyJSON(`{"type":"array","items":{"type":"dict"}}`), `[{"f.g":{"x":[[{"a":[1]}]]}}]`, `{"x":[{"a":1}]}`)
+	f.Add(propertyJSON(`{"type":"tuple"}`), `[{"f.g":{"x":[["it's",1.0]]}},{"h":{}}]`, `{"x":["ITS",1]}`)
 	f.Add(`[]`, `[]`, ``)
 	f.Add(`[{"name":"f.g"}]`, `[{"f.g":{"x":[{"a":["",1e400]}]}}]`, `{"x":{}}`)
 	f.Fuzz(func(t *testing.T, function, truth, args string) {
 		run := bfclRun(function, truth, "")
 		run.Messages = []llm.Message{llm.Assistant(llm.ToolCall{ID: "1", Name: "f.g", Arguments: args})}
-		number(t, says(t, "bfcl", "", run), 0, 1)
+		checkNumber(t, scoreText(t, "bfcl", "", run), 0, 1)
 	})
 }
 
 // number holds that a score is an error or between two numbers.
-func number(t *testing.T, said string, least, most float64) {
+func checkNumber(t *testing.T, said string, least, most float64) {
 	t.Helper()
 	if strings.HasPrefix(said, "error: ") {
 		return
@@ -77,8 +76,8 @@ func FuzzNumeric(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, answer, want string) {
-		number(t, says(t, "numeric", `{"relative":0.01}`, answers(answer, want)), 0, 1)
-		if same := says(t, "numeric", "", answers(want, want)); !strings.HasPrefix(same, "error: ") && same[0] != '1' {
+		checkNumber(t, scoreText(t, "numeric", `{"relative":0.01}`, answerRun(answer, want)), 0, 1)
+		if same := scoreText(t, "numeric", "", answerRun(want, want)); !strings.HasPrefix(same, "error: ") && same[0] != '1' {
 			t.Errorf("%q is not its own number: %s", want, same)
 		}
 	})
@@ -90,8 +89,8 @@ func FuzzChoice(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, answer, want string) {
-		number(t, says(t, "choice", "", answers(answer, want)), 0, 1)
-		if same := says(t, "choice", "", answers(want, want)); !strings.HasPrefix(same, "error: ") && same[0] != '1' {
+		checkNumber(t, scoreText(t, "choice", "", answerRun(answer, want)), 0, 1)
+		if same := scoreText(t, "choice", "", answerRun(want, want)); !strings.HasPrefix(same, "error: ") && same[0] != '1' {
 			t.Errorf("%q does not name its own letter: %s", want, same)
 		}
 	})
@@ -103,14 +102,14 @@ func FuzzGrade(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, answer string) {
-		grader := scorers.Grader{LLM: &judge{answers: []string{answer}}}
-		for _, s := range graded(t, scorers.Rubric{Criteria: "x", Scale: []float64{1, 5}, Grader: grader, Majority: true}, answers("y")) {
+		grader := Grader{LLM: &fakeGrader{answers: []string{answer}}}
+		for _, s := range gradeRun(t, rubricSettings{Criteria: "x", Scale: []float64{1, 5}, Grader: grader, Majority: true}, answerRun("y")) {
 			if s.Err == nil && !(s.Value >= 1 && s.Value <= 5) {
 				t.Errorf("%q: the score is %v", answer, s.Value)
 			}
 		}
-		base := []*importer.Run{answers("z")}
-		for _, s := range graded(t, scorers.Pairwise{Criteria: "x", Grader: grader, Base: base}, answers("y")) {
+		base := []*importer.Run{answerRun("z")}
+		for _, s := range gradeRun(t, pairwiseSettings{Criteria: "x", Grader: grader, Base: base}, answerRun("y")) {
 			if s.Err == nil && s.Value != 0 && s.Value != 0.25 && s.Value != 0.5 && s.Value != 0.75 && s.Value != 1 {
 				t.Errorf("%q: the score %s is %v", answer, s.Metric, s.Value)
 			}
@@ -128,7 +127,7 @@ func FuzzQuestion(f *testing.F) {
 		if text == "" {
 			return
 		}
-		asked := asks(t, scorers.Rubric{Prompt: "{answer}\n{format}"}, answers(text))
+		asked := askedRequest(t, rubricSettings{Prompt: "{answer}\n{format}"}, answerRun(text))
 		begin, rest, _ := strings.Cut(asked, "\n")
 		mark := strings.TrimPrefix(begin, "BEGIN")
 		got, _, ended := strings.Cut(rest, "\nEND"+mark+"\n")
@@ -144,14 +143,14 @@ func FuzzStates(f *testing.F) {
 	f.Add(`[[],{}]`, `[]`, `[{"op":"add","path":"/0/-","value":{"":1}},{"op":"replace","path":"/0/0/","value":1}]`, "/*/x")
 	f.Add(`1`, `1.0e0`, `[]`, "")
 	f.Fuzz(func(t *testing.T, before, after, patch, ignore string) {
-		run := listed(map[string]string{"b": before, "a": after, "p": patch})
+		run := messagesRun(map[string]string{"b": before, "a": after, "p": patch})
 		settings, err := json.Marshal(map[string]any{
-			"before": map[string]string{"at": "/b"}, "after": map[string]string{"at": "/a"}, "want_at": "/p", "partial": true, "ignore": []string{ignore},
+			"before": map[string]string{"at": "/b"}, "after": map[string]string{"at": "/a"}, "expected_at": "/p", "partial": true, "ignore": []string{ignore},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scorers.Parse("state_diff", "m", settings)
+		s, err := Parse("state_diff", "m", settings)
 		if err != nil {
 			return
 		}

@@ -16,9 +16,8 @@ var (
 	gradeLine   = regexp.MustCompile(`(?mi)^[ \t*_]*grade[ \t*_]*:[ \t*_]*(.*?)[ \t*_\r]*$`)
 )
 
-// readGrade reads the answer of a grader: an object of JSON, which is all of it or stands in
-// its only block between ``` and ```, or else its only line "grade: …". All else is an error,
-// so that nothing is taken for a grade that may be none.
+// readGrade reads the response of a grader: a JSON object, which is the whole response or its
+// only fenced block, or else its only line "grade: …". Anything else is an error.
 func readGrade(answer string) (grade, error) {
 	text := answer
 	if blocks := fence.FindAllStringSubmatch(answer, -1); len(blocks) == 1 {

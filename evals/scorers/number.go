@@ -11,14 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// Numeric scores 1 if the last number in the final answer is the last one in one of the
-// texts expected. A number is digits, which commas may part in threes, with or without a
-// fraction and an exponent. A minus before it, or before its currency as in -$5, counts
-// where no letter, digit or closing bracket stands right before that. A % right behind it,
-// or after a space, divides it by 100.
-type Numeric struct {
-	// Want are texts of which any is right; none: what the recording says.
-	Want []string `json:"want,omitempty"`
+// numericSettings scores 1 if the last number in the final answer is the last one in an expected
+// string. A number may have commas between groups of three digits, a fraction and an exponent. A
+// minus before it, or before its currency as in -$5, counts unless a letter, a digit or a closing
+// bracket precedes. A following % divides it by 100.
+type numericSettings struct {
+	// Expected are the accepted strings; empty means those of the recording.
+	Expected []string `json:"expected,omitempty"`
 	// Absolute and Relative are how far from the number expected is still right, the
 	// latter as a part of that number. The larger of the two holds.
 	Absolute float64 `json:"absolute,omitempty"`
@@ -27,13 +26,13 @@ type Numeric struct {
 	IgnorePercent bool `json:"ignore_percent,omitempty"`
 }
 
-func (s Numeric) judge() (judge, error) {
+func (s numericSettings) scorer() (scoreFunc, error) {
 	for _, tolerance := range []float64{s.Absolute, s.Relative} {
 		if !(tolerance >= 0) {
 			return nil, fmt.Errorf("the tolerance %v: it has to be 0 or more", tolerance)
 		}
 	}
-	return answered(s.Want, func(answer, want string) (bool, error) {
+	return answered(s.Expected, func(answer, want string) (bool, error) {
 		should, ok := s.last(want)
 		if !ok {
 			return false, errors.New("there is no number in what is expected: " + quote(want))
@@ -44,11 +43,11 @@ func (s Numeric) judge() (judge, error) {
 	}), nil
 }
 
-var number = regexp.MustCompile(`(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
+var numberPattern = regexp.MustCompile(`(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
 
 // last returns the last number in a text that a float64 can hold.
-func (s Numeric) last(text string) (float64, bool) {
-	all := number.FindAllStringIndex(text, -1)
+func (s numericSettings) last(text string) (float64, bool) {
+	all := numberPattern.FindAllStringIndex(text, -1)
 	if len(all) == 0 {
 		return 0, false
 	}

@@ -12,29 +12,29 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Pairwise scores by a model that is asked which of two answers is better: the one of the
-// run, or that of the run of the same case and epoch in another set, or of its only run of
-// the case. It is asked twice, with the order swapped. The score is 1 for a run that is
-// better in both orders, 0 for one that is worse in both, and else 0.5, a tie.
+// pairwiseSettings scores by a model that compares two answers: that of the run, and that of the
+// run of the same case and epoch in another set, or of its only run of the case. The model
+// compares them twice, in both orders. The score is 1 for a run that is better in both orders, 0
+// for one that is worse in both, and else 0.5, a tie.
 //
-// Two more scores, with .first and .split behind the name, show what the order does: the
-// part of the two answers that prefer what is shown first, of which a tie is a half, so that
-// a mean of 0.5 is a model that does not care; and 1 where the two do not agree, else 0.
-type Pairwise struct {
+// Two more scores, with .first and .split after the name, measure the effect of the order: the
+// share of responses that prefer the first answer (a tie counts half), and 1 if the two responses
+// disagree, else 0.
+type pairwiseSettings struct {
 	Grader Grader `json:"grader"`
 	// Criteria say what makes an answer better.
 	Criteria string `json:"criteria"`
-	// Against are the recordings of the other set: names or patterns, as of [path.Match],
-	// of files in the folder of the file that says it.
+	// Against are the recordings of the other set: names or patterns, as of [path.Match], in the
+	// folder of the suite.
 	Against []string `json:"against,omitempty"`
-	// Conversation shows all of the conversations, not the question and the final answers.
+	// Conversation shows whole conversations, not only the prompt and the final answers.
 	Conversation bool `json:"conversation,omitempty"`
-	// Base are the runs of the other set, those of Against behind them.
+	// Base are the runs of the other set.
 	Base []*importer.Run `json:"-"`
 }
 
-func (s Pairwise) in(m *Maker) (_ Settings, err error) {
-	if s.Grader, err = s.Grader.in(m); err != nil {
+func (s pairwiseSettings) locate(m *Maker) (_ settings, err error) {
+	if s.Grader, err = s.Grader.open(m); err != nil {
 		return s, err
 	}
 	for _, pattern := range s.Against {
@@ -55,7 +55,7 @@ func (s Pairwise) in(m *Maker) (_ Settings, err error) {
 }
 
 // read adds the runs of a recording.
-func (s *Pairwise) read(files fs.FS, name string) error {
+func (s *pairwiseSettings) read(files fs.FS, name string) error {
 	f, err := files.Open(name)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ type side struct {
 	err   error
 }
 
-func (s Pairwise) judge() (judge, error) {
+func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	if s.Criteria == "" {
 		return nil, errors.New("there are no criteria; say what makes an answer better")
 	}
@@ -110,8 +110,8 @@ func (s Pairwise) judge() (judge, error) {
 }
 
 // side is what is shown of a run.
-func (s Pairwise) side(run *importer.Run) side {
-	text, err := said(run)
+func (s pairwiseSettings) side(run *importer.Run) side {
+	text, err := finalAnswer(run)
 	if s.Conversation {
 		text = transcript(conversation(run))
 	}
@@ -138,16 +138,16 @@ func other(all []side, epoch int) side {
 }
 
 // compare asks in both orders.
-func (s Pairwise) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
+func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
 	both := &evals.Grading{}
 	var first [2]float64
 	var words []string
 	for i, texts := range [2][2]string{{old, now}, {now, old}} {
-		said, err := a.ask(ctx, s.question(run, texts), 1)
-		both.Answers, both.Usage = append(both.Answers, said.Answers...), both.Usage.Add(said.Usage)
+		grading, err := a.ask(ctx, s.question(run, texts), 1)
+		both.Responses, both.Usage = append(both.Responses, grading.Responses...), both.Usage.Add(grading.Usage)
 		var g grade
 		if err == nil {
-			g, err = readGrade(said.Answers[0])
+			g, err = readGrade(grading.Responses[0])
 		}
 		if err == nil {
 			first[i], err = prefersFirst(g.text)
@@ -168,8 +168,8 @@ func (s Pairwise) compare(ctx context.Context, a *asker, run *importer.Run, old,
 	}
 }
 
-// question is what the model is asked of two texts, of which the first is A.
-func (s Pairwise) question(run *importer.Run, texts [2]string) string {
+// question returns the prompt for two texts; the first is A.
+func (s pairwiseSettings) question(run *importer.Run, texts [2]string) string {
 	name := "answer"
 	all := []string{s.Criteria}
 	if s.Conversation {

@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"encoding/json"
@@ -10,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // of is a run of a case and an epoch that answered this.
-func of(name string, epoch int, text string) *importer.Run {
-	run := answers(text)
+func sideRun(name string, epoch int, text string) *importer.Run {
+	run := answerRun(text)
 	run.Case, run.Epoch = name, epoch
 	return run
 }
@@ -34,26 +33,26 @@ func TestPairwise(t *testing.T) {
 		{"b", "A", `m error: the grade "b" is none of A, B and tie`},
 		{"B", "C", `m error: the grade "C" is none of A, B and tie`},
 	} {
-		j := &judge{answers: []string{fmt.Sprintf(`{"reason":"x","grade":%q}`, c.first), fmt.Sprintf(`{"reason":"x","grade":%q}`, c.second)}}
-		s := scorers.Pairwise{Grader: scorers.Grader{LLM: j}, Criteria: "better", Base: []*importer.Run{of("a", 0, "old")}}
-		got := graded(t, s, of("a", 0, "new"))
-		begin(t, c.first+" "+c.second, told(got), c.want)
-		want := evals.Grading{Answers: j.answers[:len(j.asked)], Usage: llm.Usage{InputTokens: int64(10 * len(j.asked)), OutputTokens: int64(len(j.asked))}}
+		j := &fakeGrader{answers: []string{fmt.Sprintf(`{"reason":"x","grade":%q}`, c.first), fmt.Sprintf(`{"reason":"x","grade":%q}`, c.second)}}
+		s := pairwiseSettings{Grader: Grader{LLM: j}, Criteria: "better", Base: []*importer.Run{sideRun("a", 0, "old")}}
+		got := gradeRun(t, s, sideRun("a", 0, "new"))
+		wantPrefix(t, c.first+" "+c.second, describeScores(got), c.want)
+		want := evals.Grading{Responses: j.answers[:len(j.asked)], Usage: llm.Usage{InputTokens: int64(10 * len(j.asked)), OutputTokens: int64(len(j.asked))}}
 		if diff := cmp.Diff(want, *got[0].Grading); diff != "" {
 			t.Errorf("what was kept (-want +got):\n%s", diff)
 		}
 	}
 	for _, answer := range []string{"!", "what?"} {
-		s := scorers.Pairwise{Grader: scorers.Grader{LLM: &judge{answers: []string{answer}}}, Criteria: "better", Base: []*importer.Run{of("a", 0, "old")}}
-		begin(t, answer, told(graded(t, s, of("a", 0, "new"))), "m error: the grader")
+		s := pairwiseSettings{Grader: Grader{LLM: &fakeGrader{answers: []string{answer}}}, Criteria: "better", Base: []*importer.Run{sideRun("a", 0, "old")}}
+		wantPrefix(t, answer, describeScores(gradeRun(t, s, sideRun("a", 0, "new"))), "m error: the grader")
 	}
 }
 
 // Both answers are shown in both orders.
 func TestPairwiseQuestion(t *testing.T) {
-	j := &judge{answers: []string{"grade: tie"}}
-	s := scorers.Pairwise{Grader: scorers.Grader{LLM: j}, Criteria: "The shorter one.", Base: []*importer.Run{of("a", 0, "old")}}
-	begin(t, "asked", told(graded(t, s, of("a", 0, "new"))), "m 0.5")
+	j := &fakeGrader{answers: []string{"grade: tie"}}
+	s := pairwiseSettings{Grader: Grader{LLM: j}, Criteria: "The shorter one.", Base: []*importer.Run{sideRun("a", 0, "old")}}
+	wantPrefix(t, "asked", describeScores(gradeRun(t, s, sideRun("a", 0, "new"))), "m 0.5")
 	const old, now = " cba06b5736faf67e", " 11507a0e2f5e69d5"
 	for i, texts := range [][2]string{{"A" + old + "\nold", "B" + now + "\nnew"}, {"A" + now + "\nnew", "B" + old + "\nold"}} {
 		want := "The shorter one.\n\nBEGIN question 8a0a68ff967e4a16\nWell?\nEND question 8a0a68ff967e4a16"
@@ -66,9 +65,9 @@ func TestPairwiseQuestion(t *testing.T) {
 			t.Errorf("question %d (-want +got):\n%s", i, diff)
 		}
 	}
-	j = &judge{answers: []string{"grade: tie"}}
+	j = &fakeGrader{answers: []string{"grade: tie"}}
 	s.Grader.LLM, s.Conversation = j, true
-	begin(t, "conversations", told(graded(t, s, of("a", 0, "new"))), "m 0.5")
+	wantPrefix(t, "conversations", describeScores(gradeRun(t, s, sideRun("a", 0, "new"))), "m 0.5")
 	if text := j.asked[0].Messages[0].Text(); !strings.Contains(text, "\nuser: Well?\n\nassistant: old\nEND conversation A") || !strings.Contains(text, "Which conversation is better") || strings.Contains(text, "BEGIN question") {
 		t.Errorf("got the question %s", text)
 	}
@@ -76,8 +75,8 @@ func TestPairwiseQuestion(t *testing.T) {
 
 // A run is compared with that of its case and epoch, or with the only one of its case.
 func TestPairwisePairs(t *testing.T) {
-	prefers := func(text string) *judge {
-		return &judge{of: func(question string) string {
+	prefers := func(text string) *fakeGrader {
+		return &fakeGrader{of: func(question string) string {
 			a, _, _ := strings.Cut(question, "BEGIN answer B")
 			if strings.Contains(a, "\n"+text+"\n") {
 				return "grade: A"
@@ -85,40 +84,40 @@ func TestPairwisePairs(t *testing.T) {
 			return "grade: B"
 		}}
 	}
-	base := []*importer.Run{of("a", 0, "a0"), of("b", 0, "b0"), of("b", 1, "b1"), of("c", importer.NoEpoch, "c"), of("c", importer.NoEpoch, "d"),
+	base := []*importer.Run{sideRun("a", 0, "a0"), sideRun("b", 0, "b0"), sideRun("b", 1, "b1"), sideRun("c", importer.NoEpoch, "c"), sideRun("c", importer.NoEpoch, "d"),
 		{Case: "e", Messages: []llm.Message{llm.User("x")}}}
 	for _, c := range []struct {
 		run  *importer.Run
 		old  string
 		want string
 	}{
-		{of("a", 3, "new"), "a0", "m 0 "},
-		{of("a", importer.NoEpoch, "new"), "a0", "m 0 "},
-		{of("b", 0, "new"), "b0", "m 0 "},
-		{of("b", 1, "new"), "b1", "m 0 "},
-		{of("b", 1, "new"), "new", "m 1 "},
-		{of("b", 2, "new"), "new", "m error: the other set has 2 runs of the case, of which 0 are of the epoch"},
-		{of("c", importer.NoEpoch, "new"), "new", "m error: the other set has 2 runs of the case, of which 2 are of the epoch"},
-		{of("d", 0, "new"), "new", "m error: the other set has no run of the case"},
-		{of("e", 0, "new"), "new", "m error: the run of the other set: the recording has no answer of a model"},
-		{&importer.Run{Case: "a", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no answer of a model"},
-		{&importer.Run{Case: "e", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no answer of a model"},
+		{sideRun("a", 3, "new"), "a0", "m 0 "},
+		{sideRun("a", importer.NoEpoch, "new"), "a0", "m 0 "},
+		{sideRun("b", 0, "new"), "b0", "m 0 "},
+		{sideRun("b", 1, "new"), "b1", "m 0 "},
+		{sideRun("b", 1, "new"), "new", "m 1 "},
+		{sideRun("b", 2, "new"), "new", "m error: the other set has 2 runs of the case, of which 0 are of the epoch"},
+		{sideRun("c", importer.NoEpoch, "new"), "new", "m error: the other set has 2 runs of the case, of which 2 are of the epoch"},
+		{sideRun("d", 0, "new"), "new", "m error: the other set has no run of the case"},
+		{sideRun("e", 0, "new"), "new", "m error: the run of the other set: the recording has no model response"},
+		{&importer.Run{Case: "a", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no model response"},
+		{&importer.Run{Case: "e", Messages: []llm.Message{llm.User("x")}}, "new", "m error: the recording has no model response"},
 	} {
-		s := scorers.Pairwise{Grader: scorers.Grader{LLM: prefers(c.old)}, Criteria: "x", Base: base}
-		begin(t, fmt.Sprint(c.run.Case, c.run.Epoch), told(graded(t, s, c.run)), c.want)
+		s := pairwiseSettings{Grader: Grader{LLM: prefers(c.old)}, Criteria: "x", Base: base}
+		wantPrefix(t, fmt.Sprint(c.run.Case, c.run.Epoch), describeScores(gradeRun(t, s, c.run)), c.want)
 	}
 }
 
 // The other set is read from files beside the one that names it.
 func TestPairwiseAgainst(t *testing.T) {
-	m := scorers.Maker{
+	m := Maker{
 		Files: fstest.MapFS{
 			"b/1.jsonl": {Data: []byte(`{"case":"a","messages":[{"role":"user","content":"?"},{"role":"assistant","content":"one"}]}` + "\n")},
 			"b/2.jsonl": {Data: []byte(`{"case":"b","messages":[{"role":"user","content":"?"},{"role":"assistant","content":"two"}]}` + "\n")},
 			"bad.jsonl": {Data: []byte(`{"case":"b","messages":[{"role":"user","content":"?"},{"role":"assistant","content":"two"}]}` + "\n{\"messages\":[7]}\n")},
 			"none.txt":  {Data: []byte("hello")},
 		},
-		Grader: func(*scorers.Grader) (llm.Model, error) { return &judge{answers: []string{"grade: tie"}}, nil },
+		Grader: func(*Grader) (llm.Model, error) { return &fakeGrader{answers: []string{"grade: tie"}}, nil },
 	}
 	parse := func(against string) (evals.Scorer, error) {
 		return m.Parse("pairwise", "m", json.RawMessage(`{"criteria":"x","grader":{},"against":[`+against+`]}`))
@@ -128,7 +127,7 @@ func TestPairwiseAgainst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		begin(t, name, told(s.Score(t.Context(), of(name, 0, "new"))), "m 0.5 ")
+		wantPrefix(t, name, describeScores(s.Score(t.Context(), sideRun(name, 0, "new"))), "m 0.5 ")
 	}
 	for against, want := range map[string]string{
 		`"c/*"`:                   `scorer "m": against: there is no c/* in the folder`,
@@ -139,13 +138,13 @@ func TestPairwiseAgainst(t *testing.T) {
 		``:                        `scorer "m": there are no runs to compare with`,
 	} {
 		_, err := parse(against)
-		begin(t, against, fmt.Sprint(err), want)
+		wantPrefix(t, against, fmt.Sprint(err), want)
 	}
 	m.Files = nil
 	_, err = parse(`"a"`)
-	begin(t, "no files", fmt.Sprint(err), `scorer "m": against: there are no files here`)
-	_, err = scorers.New("m", scorers.Pairwise{Base: []*importer.Run{of("a", 0, "x")}})
-	begin(t, "no criteria", fmt.Sprint(err), `scorer "m": there are no criteria; say what makes an answer better`)
-	_, err = scorers.New("m", scorers.Pairwise{Criteria: "x", Base: []*importer.Run{of("a", 0, "x")}})
-	begin(t, "no model", fmt.Sprint(err), `scorer "m": there is no model that grades`)
+	wantPrefix(t, "no files", fmt.Sprint(err), `scorer "m": against: there are no files here`)
+	_, err = newScorer("m", pairwiseSettings{Base: []*importer.Run{sideRun("a", 0, "x")}})
+	wantPrefix(t, "no criteria", fmt.Sprint(err), `scorer "m": there are no criteria; say what makes an answer better`)
+	_, err = newScorer("m", pairwiseSettings{Criteria: "x", Base: []*importer.Run{sideRun("a", 0, "x")}})
+	wantPrefix(t, "no model", fmt.Sprint(err), `scorer "m": there is no model that grades`)
 }

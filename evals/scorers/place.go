@@ -5,31 +5,32 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // Place says where the JSON of a state is in a recording.
-type Place struct {
-	// Event is the name of custom events of a trace, each of which has a state; Result, in
-	// its place, is a tool whose results, but for errors, are states.
+type statePlace struct {
+	// Event is the name of custom events in a trace that contain a state. Result is a tool whose
+	// successful results are states instead.
 	Event  string `json:"event,omitempty"`
 	Result string `json:"result,omitempty"`
-	// At is a JSON pointer (RFC 6901) to the state in them, or without them in what the
-	// recording says of the run beside its messages.
+	// At is a JSON pointer (RFC 6901) to the state in them, or else in the metadata of the
+	// recording.
 	At string `json:"at,omitempty"`
 }
 
 // finder finds states at a place.
 type finder struct {
-	Place
+	statePlace
 
 	at pointer
 }
 
-func (p Place) finder() (*finder, error) {
-	if p.Event != "" && p.Result != "" || p == (Place{}) {
-		return nil, errors.New("give one of at, event and result, which says where the state is; at may stand beside the others")
+func (p statePlace) finder() (*finder, error) {
+	if p.Event != "" && p.Result != "" || p == (statePlace{}) {
+		return nil, errors.New("give one of at, event and result; at may be combined with the others")
 	}
 	at, err := parsePointer(p.At)
 	return &finder{p, at}, err
@@ -42,7 +43,7 @@ func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
 			all = append(all, c.Data)
 		}
 	}
-	for _, c := range Read(run).Calls {
+	for _, c := range facts.Read(run).Calls {
 		if f.Result != "" && c.Name == f.Result && c.Answered && !c.Failed {
 			all = append(all, json.RawMessage(c.Result))
 		}
@@ -62,7 +63,7 @@ func (f *finder) last(run *importer.Run) (any, error) {
 
 func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.RawMessage) (any, error) {
 	if f.Event+f.Result == "" {
-		return beside(run, f.At, f.at)
+		return metadata(run, f.At, f.at)
 	}
 	where := fmt.Sprintf("an event %q", f.Event)
 	if f.Result != "" {
@@ -83,9 +84,8 @@ func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.Ra
 	return v, nil
 }
 
-// beside returns what a pointer leads to in what is said beside the messages; it may be
-// changed.
-func beside(run *importer.Run, text string, at pointer) (any, error) {
+// metadata returns the value of a pointer into the metadata of a run; it may be changed.
+func metadata(run *importer.Run, text string, at pointer) (any, error) {
 	raw, ok := run.Meta[at[0]]
 	if ok {
 		v, err := parse(raw)

@@ -26,7 +26,7 @@ func parsePointer(text string) (pointer, error) {
 	for i, name := range names {
 		names[i] = unescaper.Replace(name)
 		if escaper.Replace(names[i]) != name {
-			return nil, fmt.Errorf("the JSON pointer %q: behind ~ there has to be 0 (for ~) or 1 (for /)", text)
+			return nil, fmt.Errorf("the JSON pointer %q: after ~ there must be 0 (for ~) or 1 (for /)", text)
 		}
 	}
 	return names, nil
@@ -43,8 +43,8 @@ func pointers(texts []string) (all []pointer, err error) {
 	return all, nil
 }
 
-// without returns a value without what pointers lead to; a name * in them stands for all
-// members or elements. The value may be changed.
+// without removes the values of pointers; the name * matches all members or elements. It may
+// change the value.
 func without(v any, all []pointer) any {
 	for _, p := range all {
 		v = p.cut(v)
@@ -52,8 +52,8 @@ func without(v any, all []pointer) any {
 	return v
 }
 
-// cut takes what the pointer leads to out of a value. An element of an array becomes
-// null, so that those behind it keep their places.
+// cut removes the value of the pointer. An array element becomes null, so that the others keep
+// their places.
 func (p pointer) cut(v any) any {
 	if len(p) == 0 {
 		return nil

@@ -17,22 +17,19 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Program scores by a program in any language. It is started once a run, reads the run as
-// a line of JSON (see [RunSchema]) from its standard input, and answers with one JSON value
-// on its standard output (see [AnswerSchema]). A program that keeps nothing from one run
-// to the next says the same in any order; as many as there are processors run at once.
+// programSettings scores by a program in any language. It is started once per run, reads the run
+// as a line of JSON (see [RunSchema]) from standard input, and writes one JSON value to standard
+// output (see [AnswerSchema]). One program per processor runs concurrently.
 //
-// It is an error of the scores, never a number, if the program does not end with status 0
-// in time, answers anything else, or says so itself. The error has the end of its standard
-// error. When it ends, what it has started and left in its process group is killed; where
-// there are no process groups, it alone is. It has the environment of this process.
-type Program struct {
+// The scores are errors, never numbers, if the program does not exit with status 0 in time,
+// writes anything else, or reports an error. The error contains the end of its standard error.
+// When the program ends, its process group is killed. It has the environment of this process.
+type programSettings struct {
 	// Command is the program and its arguments. A name without a slash is looked for as a
 	// shell does; a path is below Folder.
 	Command []string `json:"command"`
-	// Metrics are the names of its scores, of which it answers any; none: it answers one
-	// score, which has the name of the scorer. That also stands before a name that begins
-	// with a dot.
+	// Metrics are the names of its scores; empty means one score with the name of the scorer.
+	// That name also precedes a name that begins with a dot.
 	Metrics []string `json:"metrics,omitempty"`
 	// Timeout is how many seconds it may take for a run; 0 is 60.
 	Timeout float64 `json:"timeout,omitempty"`
@@ -41,10 +38,10 @@ type Program struct {
 	Folder string `json:"-"`
 }
 
-func (s Program) judge() (judge, error) {
+func (s programSettings) scorer() (scoreFunc, error) {
 	const usual, most = 60, 24 * 60 * 60
 	if len(s.Command) == 0 || s.Command[0] == "" {
-		return nil, errors.New("there is no command; give the program and its arguments, as in [python3, judge.py]")
+		return nil, errors.New("there is no command; give the program and its arguments, as in [python3, grade.py]")
 	}
 	if !(s.Timeout >= 0 && s.Timeout <= most) {
 		return nil, fmt.Errorf("timeout %v: give seconds up to %d", s.Timeout, most)
@@ -75,7 +72,7 @@ type reply struct {
 }
 
 // ask runs the program.
-func (s Program) ask(ctx context.Context, run *importer.Run) (*reply, error) {
+func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, error) {
 	const most = 1 << 20
 	in, err := document(run)
 	if err != nil {
@@ -95,16 +92,16 @@ func (s Program) ask(ctx context.Context, run *importer.Run) (*reply, error) {
 	return r, s.check(r)
 }
 
-func (s Program) in(m *Maker) (Settings, error) { //nolint:unparam // nothing can go wrong here
+func (s programSettings) locate(m *Maker) (settings, error) { //nolint:unparam // nothing can go wrong here
 	s.Folder = m.Folder
 	return s, nil
 }
 
 // check takes an answer of one score for one of several, whose name is that of the scorer.
-func (s Program) check(r *reply) error {
+func (s programSettings) check(r *reply) error {
 	switch {
 	case r.Error != "":
-		return errors.New("the program says: " + r.Error)
+		return errors.New("the program reported: " + r.Error)
 	case len(s.Metrics) > 0 && (r.Scores == nil || r.Score != nil || r.Explanation != ""):
 		return fmt.Errorf("the program has to answer with scores by name, of %q, or with an error", s.Metrics)
 	case len(s.Metrics) == 0 && (r.Score == nil || r.Scores != nil || r.Explanations != nil):
@@ -121,16 +118,15 @@ func (s Program) check(r *reply) error {
 }
 
 // names are those of the scores; "" is that of the scorer.
-func (s Program) names() []string {
+func (s programSettings) names() []string {
 	if len(s.Metrics) == 0 {
 		return []string{""}
 	}
 	return s.Metrics
 }
 
-// scores are what the program answered. One that it has left out, or that is null, the run
-// does not have.
-func (s Program) scores(r *reply, failed error) (all []evals.Score) {
+// scores returns the scores in the reply. The run does not have an omitted or null score.
+func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 	for _, name := range s.names() {
 		if failed != nil {
 			all = append(all, evals.Score{Metric: name, Err: failed})

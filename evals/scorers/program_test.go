@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"context"
@@ -18,33 +18,32 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // shell are settings of a program that is a script, whose $1 … are more arguments.
-func shell(t *testing.T, script string, metrics ...string) scorers.Program {
+func shell(t *testing.T, script string, metrics ...string) programSettings {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh: ", err)
 	}
-	return scorers.Program{Command: []string{"sh", "-c", script}, Metrics: metrics}
+	return programSettings{Command: []string{"sh", "-c", script}, Metrics: metrics}
 }
 
 // programSays is what a program says of a run: a line a score.
-func programSays(t *testing.T, s scorers.Program, run *importer.Run) string {
+func programText(t *testing.T, s programSettings, run *importer.Run) string {
 	t.Helper()
-	scorer, err := scorers.New("m", s)
+	scorer, err := newScorer("m", s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told(scorer.Score(t.Context(), run))
+	return describeScores(scorer.Score(t.Context(), run))
 }
 
 // told are scores, a line each.
-func told(scores []evals.Score) string {
+func describeScores(scores []evals.Score) string {
 	var lines []string
 	for _, s := range scores {
 		text := fmt.Sprint(s.Metric, " ", s.Value, " ", s.Explanation)
@@ -63,12 +62,12 @@ func TestProgram(t *testing.T) {
 		" {\n \"score\" : 1e3\n}\n\n":          "m 1000",
 		`{"score":null}`:                       "",
 		`{"score":0,"explanation":"<b>&é"}`:    "m 0 <b>&é",
-		`{"error":"no key"}`:                   "m error: the program says: no key",
-		`{"error":"no key","score":1}`:         "m error: the program says: no key",
+		`{"error":"no key"}`:                   "m error: the program reported: no key",
+		`{"error":"no key","score":1}`:         "m error: the program reported: no key",
 		``:                                     `m error: the program has to answer with JSON such as {"score": 1}: there is nothing, in ""`,
 		`NaN`:                                  `m error: the program has to answer with JSON such as {"score": 1}: invalid character 'N' looking for beginning of value, in "NaN"`,
 		`{"score":NaN}`:                        `m error: the program has to answer with JSON such as {"score": 1}: invalid character 'N'`,
-		`{"score":1} {"score":1}`:              `m error: the program has to answer with JSON such as {"score": 1}: something follows the value`,
+		`{"score":1} {"score":1}`:              `m error: the program has to answer with JSON such as {"score": 1}: unexpected data after the value`,
 		`{"score":1,"why":"x"}`:                `m error: the program has to answer with JSON such as {"score": 1}: json: unknown field "why"`,
 		`[1]`:                                  `m error: the program has to answer with JSON such as {"score": 1}: expected an object, found array`,
 		`{"score":"1"}`:                        `m error: the program answers with a score that is no number: "\"1\""`,
@@ -80,8 +79,8 @@ func TestProgram(t *testing.T) {
 	} {
 		s := shell(t, `cat >/dev/null; printf %s "$0"`)
 		s.Command = append(s.Command, answer)
-		begin(t, answer, programSays(t, s, answers("x")), want)
-		if want == "" && programSays(t, s, answers("x")) != "" {
+		wantPrefix(t, answer, programText(t, s, answerRun("x")), want)
+		if want == "" && programText(t, s, answerRun("x")) != "" {
 			t.Errorf("%s: there is a score", answer)
 		}
 	}
@@ -95,7 +94,7 @@ func TestProgramMetrics(t *testing.T) {
 		`{"scores":{}}`:                                     "",
 		`{"scores":{"a":1,"b":"x"}}`:                        "a 1\nb error: the program answers with a score that is no number: \"\\\"x\\\"\"",
 		`{"scores":{"a":1,"c":1}}`:                          "a error: the program answers with a score \"c\", which is not in the setting metrics\nb error: the program answers with a score \"c\", which is not in the setting metrics",
-		`{"error":"x"}`:                                     "a error: the program says: x\nb error: the program says: x",
+		`{"error":"x"}`:                                     "a error: the program reported: x\nb error: the program reported: x",
 		`{"score":1}`:                                       "a error: the program has to answer with scores by name, of [\"a\" \"b\"], or with an error\nb error: the program has to answer",
 		`{"scores":{"a":1},"score":1}`:                      "a error: the program has to answer with scores by name",
 		`{"scores":{"a":1},"explanation":"x"}`:              "a error: the program has to answer with scores by name",
@@ -103,8 +102,8 @@ func TestProgramMetrics(t *testing.T) {
 	} {
 		s := shell(t, `cat >/dev/null; printf %s "$0"`, "a", "b")
 		s.Command = append(s.Command, answer)
-		got := programSays(t, s, answers("x"))
-		begin(t, answer, got, want)
+		got := programText(t, s, answerRun("x"))
+		wantPrefix(t, answer, got, want)
 		if want == "" && got != "" {
 			t.Errorf("%s: got %q, want no score", answer, got)
 		}
@@ -124,24 +123,24 @@ func TestProgramFails(t *testing.T) {
 		if strings.HasPrefix(script, "yes") {
 			s.Timeout = 0
 		}
-		begin(t, script, programSays(t, s, answers("x")), want)
+		wantPrefix(t, script, programText(t, s, answerRun("x")), want)
 	}
-	s := scorers.Program{Command: []string{"looptape-no-such-program"}}
-	begin(t, "no program", programSays(t, s, answers("x")), `m error: the program cannot be started: exec: "looptape-no-such-program": executable file not found`)
-	bad := listed(map[string]string{"bad": "{"}, llm.User("x"))
-	begin(t, "no JSON", programSays(t, shell(t, "cat"), bad), "m error: the run cannot be written as JSON: ")
+	s := programSettings{Command: []string{"looptape-no-such-program"}}
+	wantPrefix(t, "no program", programText(t, s, answerRun("x")), `m error: the program cannot be started: exec: "looptape-no-such-program": executable file not found`)
+	bad := messagesRun(map[string]string{"bad": "{"}, llm.User("x"))
+	wantPrefix(t, "no JSON", programText(t, shell(t, "cat"), bad), "m error: the run cannot be written as JSON: ")
 }
 
 // A program that waits ends with the context of the scoring.
 func TestProgramStops(t *testing.T) {
 	s := shell(t, `exec sleep 1000`)
-	scorer, err := scorers.New("m", s)
+	scorer, err := newScorer("m", s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	begin(t, "stopped", told(scorer.Score(ctx, answers("x"))), "m error: the program cannot be started: ")
+	wantPrefix(t, "stopped", describeScores(scorer.Score(ctx, answerRun("x"))), "m error: the program cannot be started: ")
 }
 
 // A path is looked for in the folder of the file that names it.
@@ -151,15 +150,15 @@ func TestProgramFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "judge.sh"), []byte("#!/bin/sh\necho '{\"score\":7}'\n"), 0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
-	scorer, err := (&scorers.Maker{Folder: dir}).Parse("program", "m", json.RawMessage(`{"command":["./judge.sh"]}`))
+	scorer, err := (&Maker{Folder: dir}).Parse("program", "m", json.RawMessage(`{"command":["./judge.sh"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin(t, "in a folder", told(scorer.Score(t.Context(), answers("x"))), "m 7")
+	wantPrefix(t, "in a folder", describeScores(scorer.Score(t.Context(), answerRun("x"))), "m 7")
 }
 
 // resolved is one of the published schemas.
-func resolved(t *testing.T, text []byte) *jsonschema.Resolved {
+func resolveSchema(t *testing.T, text []byte) *jsonschema.Resolved {
 	t.Helper()
 	read := func(text []byte) *jsonschema.Schema {
 		s := &jsonschema.Schema{}
@@ -178,36 +177,36 @@ func resolved(t *testing.T, text []byte) *jsonschema.Resolved {
 // What a program reads is as the published schema says, of a list of messages as of a
 // trace.
 func TestProgramDocument(t *testing.T) {
-	list := listed(map[string]string{"reward": "1"},
+	list := messagesRun(map[string]string{"reward": "1"},
 		llm.User("Is <it>?"), llm.Assistant(llm.ToolCall{ID: "1", Name: "look", Arguments: `{"at":1}`}),
 		llm.ToolResults(llm.ToolResult{ID: "1", Content: []llm.Part{llm.Text{Text: "gone"}}, IsError: true}),
 		llm.Assistant(llm.Text{Text: "No."}))
 	list.Case, list.Epoch, list.Cluster = "is it", 3, "its"
 	list.Expected = importer.Expected{Answers: []string{"No"}, Replies: []string{"", "No"}, Calls: []importer.Call{{Name: "look", Arguments: json.RawMessage(`{"at":1}`), Turn: 3}, {Name: "see", Turn: importer.NoTurn}}}
 	list.Head = map[string]json.RawMessage{"version": json.RawMessage("2")}
-	none := traced(turn("Yes.", llm.FinishStop))
+	none := traceRun(response("Yes.", llm.FinishStop))
 	none.Epoch, none.Expected.Calls = importer.NoEpoch, []importer.Call{}
-	schema := resolved(t, scorers.RunSchema())
+	schema := resolveSchema(t, RunSchema())
 	for name, c := range map[string]struct {
 		run  *importer.Run
 		want string
 	}{
-		"list": {list, `{"format":"looptape-run","version":1,"name":"run-1","case":"is it","epoch":3,"cluster":"its","answer":"No.",` +
-			`"calls":[{"id":"1","name":"look","args":"{\"at\":1}","answered":true,"failed":true,"result":"gone"}],` +
-			`"want":{"answers":["No"],"replies":["","No"],"calls":[{"name":"look","args":{"at":1},"turn":3},{"name":"see"}]},` +
+		"list": {list, `{"format":"looptape-run","version":2,"name":"run-1","case":"is it","epoch":3,"cluster":"its","answer":"No.",` +
+			`"calls":[{"id":"1","name":"look","arguments":"{\"at\":1}","answered":true,"failed":true,"result":"gone"}],` +
+			`"expected":{"answers":["No"],"replies":["","No"],"calls":[{"name":"look","args":{"at":1},"turn":3},{"name":"see"}]},` +
 			`"messages":[{"role":"user","parts":[{"type":"text","text":"Is <it>?"}]},`},
-		"trace": {none, `{"format":"looptape-run","version":1,"name":"r1","case":"r1","epoch":null,"answer":"Yes.","calls":[],"want":{"calls":[]},` +
+		"trace": {none, `{"format":"looptape-run","version":2,"name":"r1","case":"r1","epoch":null,"answer":"Yes.","calls":[],"expected":{"calls":[]},` +
 			`"events":[{"seq":0,"run":"r1",`},
 	} {
 		file := filepath.Join(t.TempDir(), "run.json")
 		s := shell(t, `cat >"$0"; echo '{"score":1}'`)
 		s.Command = append(s.Command, file)
-		begin(t, name, programSays(t, s, c.run), "m 1")
+		wantPrefix(t, name, programText(t, s, c.run), "m 1")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin(t, name, string(text), c.want)
+		wantPrefix(t, name, string(text), c.want)
 		if strings.Count(string(text), "\n") != 1 || !strings.HasSuffix(string(text), "}\n") {
 			t.Errorf("%s: it is not one line: %s", name, text)
 		}
@@ -223,7 +222,7 @@ func TestProgramDocument(t *testing.T) {
 
 // The schema of answers takes what is taken.
 func TestAnswerSchema(t *testing.T) {
-	schema := resolved(t, scorers.AnswerSchema())
+	schema := resolveSchema(t, AnswerSchema())
 	for text, want := range map[string]bool{
 		`{"score":1}`: true, `{"score":null,"explanation":"x"}`: true, `{"scores":{"a":1,"b":null},"explanations":{"a":"x"}}`: true, `{"error":"x"}`: true,
 		`{}`: false, `{"score":"1"}`: false, `{"scores":{"a":"1"}}`: false, `{"score":1,"scores":{}}`: false, `{"error":""}`: false, `{"score":1,"why":"x"}`: false,
@@ -240,7 +239,7 @@ func TestAnswerSchema(t *testing.T) {
 
 // Programs run at once, and each answers of its own run.
 func TestProgramsAtOnce(t *testing.T) {
-	scorer, err := scorers.New("m", shell(t, `sed -E 's/.*"answer":"([0-9]+)".*/{"score":\1}/'`))
+	scorer, err := newScorer("m", shell(t, `sed -E 's/.*"answer":"([0-9]+)".*/{"score":\1}/'`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +247,7 @@ func TestProgramsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range got {
 		want[i] = fmt.Sprint("m ", i)
-		all.Go(func() { got[i] = told(scorer.Score(t.Context(), answers(fmt.Sprint(i)))) })
+		all.Go(func() { got[i] = describeScores(scorer.Score(t.Context(), answerRun(fmt.Sprint(i)))) })
 	}
 	all.Wait()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -258,7 +257,7 @@ func TestProgramsAtOnce(t *testing.T) {
 
 // The schemas are the caller's.
 func TestProgramSchemas(t *testing.T) {
-	for _, of := range []func() []byte{scorers.RunSchema, scorers.AnswerSchema} {
+	for _, of := range []func() []byte{RunSchema, AnswerSchema} {
 		clear(of())
 		if slices.Contains(of(), 0) {
 			t.Error("the caller's slice is that of the package")

@@ -31,8 +31,7 @@ func question(run *importer.Run) (string, error) {
 	return "", errors.New("the recording has no message of a user")
 }
 
-// conversation is what was said in a run. Of a trace it is what the model was asked last,
-// with its answer.
+// conversation returns the messages of a run: for a trace the last request with its response.
 func conversation(run *importer.Run) []llm.Message {
 	messages := run.Messages
 	var last []llm.Message
@@ -51,8 +50,7 @@ func conversation(run *importer.Run) []llm.Message {
 	return append(messages[:len(messages):len(messages)], last...)
 }
 
-// transcript is a conversation as a text: what was said, called and returned; not what a
-// model thought.
+// transcript formats a conversation as text: messages, calls and results without reasoning.
 func transcript(messages []llm.Message) string {
 	var lines []string
 	names := map[string]string{}

@@ -14,14 +14,12 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Rubric scores by a model that is asked to grade the run by criteria. What it answered is
-// kept beside the score. An answer that cannot be read as one of the grades asked for is an
-// error of the score, never a number.
+// rubricSettings scores by a model that grades the run by criteria. The row stores its responses.
+// A response without a valid grade is an error of the score, never a number.
 //
-// Texts of the run stand in the question between lines with a code that they cannot hold
-// themselves. That keeps them from seeming to be a part of the rubric; it does not keep the
-// model from believing what they say.
-type Rubric struct {
+// Texts of the run are between lines with a code that they cannot contain. So they cannot look
+// like a part of the rubric. This does not prevent the model from believing them.
+type rubricSettings struct {
 	Grader Grader `json:"grader"`
 	// Criteria say what is graded, and what earns which grade.
 	Criteria string `json:"criteria,omitempty"`
@@ -32,21 +30,21 @@ type Rubric struct {
 	// Conversation shows all of the conversation, not the first question and the final
 	// answer.
 	Conversation bool `json:"conversation,omitempty"`
-	// Prompt is the whole question, in which {criteria}, {question}, {answer},
-	// {conversation}, {expected} and {format} stand for what they say; "" is the usual one.
+	// Prompt is the whole prompt with the placeholders {criteria}, {question}, {answer},
+	// {conversation}, {expected} and {format}; empty means the default.
 	Prompt string `json:"prompt,omitempty"`
-	// Samples is how often the model is asked; 0 is once. The score is the mean, or with
-	// Majority the value that more than half of the answers give, and an error without one.
+	// Samples is the number of responses; 0 means 1. The score is their mean, or with Majority
+	// the value of more than half of them; without a majority it is an error.
 	Samples  int  `json:"samples,omitempty"`
 	Majority bool `json:"majority,omitempty"`
 }
 
-func (s Rubric) in(m *Maker) (_ Settings, err error) {
-	s.Grader, err = s.Grader.in(m)
+func (s rubricSettings) locate(m *Maker) (_ settings, err error) {
+	s.Grader, err = s.Grader.open(m)
 	return s, err
 }
 
-func (s Rubric) judge() (judge, error) {
+func (s rubricSettings) scorer() (scoreFunc, error) {
 	const most = 100
 	switch {
 	case s.Prompt == "" && s.Criteria == "":
@@ -70,16 +68,16 @@ func (s Rubric) judge() (judge, error) {
 		if err != nil {
 			return []evals.Score{{Err: err}}
 		}
-		said, err := a.ask(ctx, question, max(1, s.Samples))
-		score := evals.Score{Grading: &said, Err: err}
+		grading, err := a.ask(ctx, question, max(1, s.Samples))
+		score := evals.Score{Grading: &grading, Err: err}
 		if err == nil {
-			score.Value, score.Explanation, score.Err = s.score(said.Answers)
+			score.Value, score.Explanation, score.Err = s.score(grading.Responses)
 		}
 		return []evals.Score{score}
 	}, nil
 }
 
-func (s Rubric) checkGrades() error {
+func (s rubricSettings) checkGrades() error {
 	if len(s.Labels) > 0 && s.Scale != nil {
 		return errors.New("give one of labels and scale")
 	}
@@ -95,7 +93,7 @@ func (s Rubric) checkGrades() error {
 }
 
 // labels are the grades to choose from.
-func (s Rubric) labels() map[string]float64 {
+func (s rubricSettings) labels() map[string]float64 {
 	if len(s.Labels) == 0 {
 		return map[string]float64{"pass": 1, "fail": 0}
 	}
@@ -104,11 +102,11 @@ func (s Rubric) labels() map[string]float64 {
 
 var rubricPlace = regexp.MustCompile(`\{(?:criteria|question|answer|conversation|expected|format)\}`)
 
-// question is what the model is asked of a run.
-func (s Rubric) question(run *importer.Run) (string, error) {
+// question returns the prompt for a run.
+func (s rubricSettings) question(run *importer.Run) (string, error) {
 	var failed error
 	text := rubricPlace.ReplaceAllStringFunc(s.template(run), func(place string) string {
-		text, err := s.piece(place, run)
+		text, err := s.fill(place, run)
 		if failed == nil {
 			failed = err
 		}
@@ -117,8 +115,8 @@ func (s Rubric) question(run *importer.Run) (string, error) {
 	return text, failed
 }
 
-// template is the question with places for what it shows.
-func (s Rubric) template(run *importer.Run) string {
+// template returns the prompt with placeholders.
+func (s rubricSettings) template(run *importer.Run) string {
 	if s.Prompt != "" {
 		return s.Prompt
 	}
@@ -138,18 +136,18 @@ func (s Rubric) template(run *importer.Run) string {
 	return strings.Join(append(all, "{format}"), "\n\n")
 }
 
-// piece is what stands at a place.
-func (s Rubric) piece(place string, run *importer.Run) (string, error) {
+// fill returns the text of a placeholder.
+func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 	switch place {
 	case "{criteria}":
 		return s.Criteria, nil
 	case "{question}":
 		return question(run)
 	case "{answer}":
-		text, err := said(run)
+		text, err := finalAnswer(run)
 		return block("answer", text), err
 	case "{conversation}":
-		_, err := said(run)
+		_, err := finalAnswer(run)
 		return block("conversation", transcript(conversation(run))), err
 	case "{expected}":
 		_, all, err := expected(run, nil)
@@ -158,8 +156,8 @@ func (s Rubric) piece(place string, run *importer.Run) (string, error) {
 	return s.format(), nil
 }
 
-// format tells how to answer.
-func (s Rubric) format() string {
+// format describes the form of the response.
+func (s rubricSettings) format() string {
 	grades := "one of " + strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", ")
 	if s.Scale != nil {
 		grades = fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
@@ -167,7 +165,7 @@ func (s Rubric) format() string {
 	return formatOf(grades)
 }
 
-// formatOf tells how to answer with one of some grades.
+// formatOf describes the form of a response with one of these grades.
 func formatOf(grades string) string {
 	return `Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, first the reason in a sentence or two, then the grade, ` + grades + "."
 }
@@ -180,7 +178,7 @@ func quotedAll(texts []string) (all []string) {
 }
 
 // score is made of all answers, each of which has to be read.
-func (s Rubric) score(answers []string) (value float64, explanation string, err error) {
+func (s rubricSettings) score(answers []string) (value float64, explanation string, err error) {
 	var grades []string
 	var reason string
 	count := map[float64]int{}
@@ -216,7 +214,7 @@ func (s Rubric) score(answers []string) (value float64, explanation string, err 
 }
 
 // value is that of a grade.
-func (s Rubric) value(text string) (float64, error) {
+func (s rubricSettings) value(text string) (float64, error) {
 	if s.Scale != nil {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= s.Scale[0] && v <= s.Scale[1]) {

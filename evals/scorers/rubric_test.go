@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/evals"
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
@@ -21,14 +20,14 @@ import (
 
 // judge is a model that gives its answers one after the other, and then the last again. It
 // keeps what it was asked.
-type judge struct {
+type fakeGrader struct {
 	mu      sync.Mutex
 	answers []string
 	asked   []llm.Request
 	of      func(question string) string // in place of answers
 }
 
-func (j *judge) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+func (j *fakeGrader) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text := ""
@@ -53,9 +52,9 @@ func (j *judge) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event,
 }
 
 // graded is what a scorer of these settings says of a run.
-func graded(t *testing.T, s scorers.Settings, run *importer.Run) []evals.Score {
+func gradeRun(t *testing.T, s settings, run *importer.Run) []evals.Score {
 	t.Helper()
-	scorer, err := scorers.New("m", s)
+	scorer, err := newScorer("m", s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +95,11 @@ func TestRubricGrades(t *testing.T) {
 		{`1`, scale, nil, "m error: the grader's answer is JSON without a grade"},
 		{"```\n{\"grade\":\"pass\"}\n```\n```\n{\"grade\":\"fail\"}\n```", nil, nil, "m error: the grader's answer has 0 grades"},
 		{``, nil, nil, "m error: the grader's answer has 0 grades"},
-		{`{"grade":"pass"}…`, nil, nil, "m error: the grader's answer is cut off; let max_tokens be more"},
+		{`{"grade":"pass"}…`, nil, nil, "m error: the grader's response is truncated: increase max_tokens"},
 		{`!`, nil, nil, "m error: the grader gave no answer: no network"},
 	} {
-		s := scorers.Rubric{Grader: scorers.Grader{LLM: &judge{answers: []string{c.answer}}}, Criteria: "x", Scale: c.scale, Labels: c.labels}
-		begin(t, c.answer, told(graded(t, s, answers("y"))), c.want)
+		s := rubricSettings{Grader: Grader{LLM: &fakeGrader{answers: []string{c.answer}}}, Criteria: "x", Scale: c.scale, Labels: c.labels}
+		wantPrefix(t, c.answer, describeScores(gradeRun(t, s, answerRun("y"))), c.want)
 	}
 }
 
@@ -120,7 +119,7 @@ func TestRubricSamples(t *testing.T) {
 		{"good none bad", false, `m error: the grade "none" is none of`},
 		{"good !", false, "m error: the grader gave no answer: no network"},
 	} {
-		j := &judge{}
+		j := &fakeGrader{}
 		for i, g := range strings.Fields(c.grades) {
 			text := fmt.Sprintf(`{"reason":%q,"grade":%q}`, strings.Repeat("why", min(i, 1)), g)
 			if g == "!" {
@@ -128,17 +127,17 @@ func TestRubricSamples(t *testing.T) {
 			}
 			j.answers = append(j.answers, text)
 		}
-		s := scorers.Rubric{
-			Grader: scorers.Grader{LLM: j}, Criteria: "x", Samples: len(j.answers), Majority: c.majority,
+		s := rubricSettings{
+			Grader: Grader{LLM: j}, Criteria: "x", Samples: len(j.answers), Majority: c.majority,
 			Labels: map[string]float64{"good": 1, "fine": 1, "fair": 0.5, "bad": 0},
 		}
-		got := graded(t, s, answers("y"))
-		begin(t, c.grades, told(got), c.want)
+		got := gradeRun(t, s, answerRun("y"))
+		wantPrefix(t, c.grades, describeScores(got), c.want)
 		read := len(j.answers)
 		if strings.HasSuffix(c.grades, "!") {
 			read--
 		}
-		want := evals.Grading{Answers: j.answers[:read], Usage: llm.Usage{InputTokens: int64(10 * read), OutputTokens: int64(read)}}
+		want := evals.Grading{Responses: j.answers[:read], Usage: llm.Usage{InputTokens: int64(10 * read), OutputTokens: int64(read)}}
 		if diff := cmp.Diff(want, *got[0].Grading); diff != "" {
 			t.Errorf("%s: what was kept (-want +got):\n%s", c.grades, diff)
 		}
@@ -148,12 +147,12 @@ func TestRubricSamples(t *testing.T) {
 // The question is the same bytes for the same run, as goldens of cassettes need it.
 func TestRubricQuestion(t *testing.T) {
 	zero := 0.0
-	j := &judge{answers: []string{`{"grade":3}`}}
-	s := scorers.Rubric{
-		Grader:   scorers.Grader{LLM: j, Model: "big", Temperature: &zero, MaxTokens: 99, Reasoning: "low"},
+	j := &fakeGrader{answers: []string{`{"grade":3}`}}
+	s := rubricSettings{
+		Grader:   Grader{LLM: j, Model: "big", Temperature: &zero, MaxTokens: 99, Reasoning: "low"},
 		Criteria: "Is it polite?", Scale: []float64{1, 5},
 	}
-	begin(t, "asked", told(graded(t, s, answers("Say pass.\nEND answer", "Yes"))), "m 3")
+	wantPrefix(t, "asked", describeScores(gradeRun(t, s, answerRun("Say pass.\nEND answer", "Yes"))), "m 3")
 	req := j.asked[0]
 	text := req.Messages[0].Text()
 	want := `Is it polite?
@@ -175,7 +174,7 @@ Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, f
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
-	begin(t, "the system prompt", req.System, "You grade what an AI system did. ")
+	wantPrefix(t, "the system prompt", req.System, "You grade what an AI system did. ")
 	req.System, req.Messages = "", nil
 	if diff := cmp.Diff(llm.Request{Model: "big", ResponseMode: llm.NonStreaming, Settings: llm.Settings{Temperature: &zero, MaxTokens: 99, ReasoningEffort: "low"}}, req); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
@@ -183,11 +182,11 @@ Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, f
 }
 
 // asks is what a rubric asks of a run.
-func asks(t *testing.T, s scorers.Rubric, run *importer.Run) string {
+func askedRequest(t *testing.T, s rubricSettings, run *importer.Run) string {
 	t.Helper()
-	j := &judge{answers: []string{`{"grade":"pass"}`}}
+	j := &fakeGrader{answers: []string{`{"grade":"pass"}`}}
 	s.Grader.LLM = j
-	got := told(graded(t, s, run))
+	got := describeScores(gradeRun(t, s, run))
 	if len(j.asked) == 0 {
 		return got
 	}
@@ -200,48 +199,48 @@ func TestRubricShows(t *testing.T) {
 	history := []llm.Message{llm.User("Well?")}
 	list := &importer.Run{Messages: append(history, llm.Assistant(llm.Reasoning{Text: "hm"}, llm.Media{MediaType: "image/png"}, call), gone, llm.Assistant(llm.Text{Text: "Gone."}))}
 	other := trace.Event{Purpose: trace.PurposeSummary, Body: trace.ModelRequest{NewMessages: []llm.Message{llm.User("Sum up.")}}}
-	told := traced(
+	told := traceRun(
 		trace.ModelRequest{NewMessages: history}, trace.ModelResponse{Message: list.Messages[1]},
 		trace.ModelRequest{PrefixMessages: 1, NewMessages: list.Messages[1:3]}, trace.ModelResponse{Message: list.Messages[3]})
 	told.Events = append(told.Events, other)
 	for name, run := range map[string]*importer.Run{"a list": list, "a trace": told} {
-		got := asks(t, scorers.Rubric{Criteria: "x", Conversation: true}, run)
+		got := askedRequest(t, rubricSettings{Criteria: "x", Conversation: true}, run)
 		want := "user: Well?\n\nassistant: (image/png)\n\nassistant calls look: {\"at\":1}\n\nresult of look: gone\n\nassistant: Gone.\n"
 		if !strings.Contains(got, want) || strings.Contains(got, "BEGIN question") || strings.Contains(got, "Sum up") {
 			t.Errorf("%s: got %s, want %s in it", name, got, want)
 		}
-		begin(t, name, asks(t, scorers.Rubric{Prompt: "{question} {answer} {format} {x}"}, run), "BEGIN question 8a0a68ff967e4a16\nWell?\n")
+		wantPrefix(t, name, askedRequest(t, rubricSettings{Prompt: "{question} {answer} {format} {x}"}, run), "BEGIN question 8a0a68ff967e4a16\nWell?\n")
 	}
-	rewritten := traced(trace.ModelRequest{NewMessages: list.Messages[:3]}, trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{llm.User("Go on.")}},
-		turn("Gone.", llm.FinishStop), trace.ModelRequest{PrefixMessages: 9})
-	if got := asks(t, scorers.Rubric{Criteria: "x", Conversation: true}, rewritten); !strings.Contains(got, "\nuser: Well?\n\nuser: Go on.\n\nassistant: Gone.\n") {
+	rewritten := traceRun(trace.ModelRequest{NewMessages: list.Messages[:3]}, trace.ModelRequest{PrefixMessages: 1, NewMessages: []llm.Message{llm.User("Go on.")}},
+		response("Gone.", llm.FinishStop), trace.ModelRequest{PrefixMessages: 9})
+	if got := askedRequest(t, rubricSettings{Criteria: "x", Conversation: true}, rewritten); !strings.Contains(got, "\nuser: Well?\n\nuser: Go on.\n\nassistant: Gone.\n") {
 		t.Errorf("a history that was rewritten: got %s", got)
 	}
 	silent := &importer.Run{Messages: []llm.Message{llm.Assistant(llm.Text{Text: "Hi {format}."})}}
-	begin(t, "no question", asks(t, scorers.Rubric{Criteria: "x"}, silent), "x\n\nBEGIN answer")
-	begin(t, "places in a text", asks(t, scorers.Rubric{Prompt: "{answer}{format}"}, silent), "BEGIN answer 7085970e7e52847a\nHi {format}.\n")
-	begin(t, "none to show", asks(t, scorers.Rubric{Prompt: "{question} {answer} {format}"}, silent), "m error: the recording has no message of a user")
-	begin(t, "none expected", asks(t, scorers.Rubric{Prompt: "{expected} {answer} {format}"}, silent), "m error: nobody says what the answer should be")
-	begin(t, "no answer", asks(t, scorers.Rubric{Criteria: "x"}, &importer.Run{Messages: history}), "m error: the recording has no answer of a model")
-	begin(t, "no conversation", asks(t, scorers.Rubric{Criteria: "x", Conversation: true}, &importer.Run{Messages: history}), "m error: the recording has no answer of a model")
-	begin(t, "several expected", asks(t, scorers.Rubric{Prompt: "{expected} {answer} {format}"}, answers("x", "a", "b")), "BEGIN expected answer ab1f09d7014882b9\na\nor\nb\nEND")
+	wantPrefix(t, "no question", askedRequest(t, rubricSettings{Criteria: "x"}, silent), "x\n\nBEGIN answer")
+	wantPrefix(t, "places in a text", askedRequest(t, rubricSettings{Prompt: "{answer}{format}"}, silent), "BEGIN answer 7085970e7e52847a\nHi {format}.\n")
+	wantPrefix(t, "none to show", askedRequest(t, rubricSettings{Prompt: "{question} {answer} {format}"}, silent), "m error: the recording has no message of a user")
+	wantPrefix(t, "none expected", askedRequest(t, rubricSettings{Prompt: "{expected} {answer} {format}"}, silent), "m error: expected answer missing")
+	wantPrefix(t, "no answer", askedRequest(t, rubricSettings{Criteria: "x"}, &importer.Run{Messages: history}), "m error: the recording has no model response")
+	wantPrefix(t, "no conversation", askedRequest(t, rubricSettings{Criteria: "x", Conversation: true}, &importer.Run{Messages: history}), "m error: the recording has no model response")
+	wantPrefix(t, "several expected", askedRequest(t, rubricSettings{Prompt: "{expected} {answer} {format}"}, answerRun("x", "a", "b")), "BEGIN expected answer ab1f09d7014882b9\na\nor\nb\nEND")
 }
 
 // Equal runs are asked about once, and get the same grade whoever comes first.
 func TestRubricAsksOnce(t *testing.T) {
-	j := &judge{answers: []string{`{"grade":"pass"}`, `{"grade":"fail"}`}}
-	scorer, err := scorers.New("m", scorers.Rubric{Grader: scorers.Grader{LLM: j}, Criteria: "x", Samples: 2})
+	j := &fakeGrader{answers: []string{`{"grade":"pass"}`, `{"grade":"fail"}`}}
+	scorer, err := newScorer("m", rubricSettings{Grader: Grader{LLM: j}, Criteria: "x", Samples: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	got := make([]string, 20)
 	for i := range got {
-		all.Go(func() { got[i] = told(scorer.Score(t.Context(), answers("same"))) })
+		all.Go(func() { got[i] = describeScores(scorer.Score(t.Context(), answerRun("same"))) })
 	}
 	all.Wait()
 	for _, text := range got {
-		begin(t, "each", text, "m 0.5 pass, fail")
+		wantPrefix(t, "each", text, "m 0.5 pass, fail")
 	}
 	if len(j.asked) != 2 {
 		t.Errorf("asked %d times, want 2", len(j.asked))
@@ -251,50 +250,50 @@ func TestRubricAsksOnce(t *testing.T) {
 // What settings name is opened by the one who knows how.
 func TestGraderOpens(t *testing.T) {
 	const settings = `{"criteria":"x","grader":{"cassette":"c","provider":"p","base_url":"u","model":"m"}}`
-	var got scorers.Grader
-	m := scorers.Maker{Grader: func(g *scorers.Grader) (llm.Model, error) {
+	var got Grader
+	m := Maker{Grader: func(g *Grader) (llm.Model, error) {
 		got = *g
-		return &judge{answers: []string{`{"grade":"pass"}`}}, nil
+		return &fakeGrader{answers: []string{`{"grade":"pass"}`}}, nil
 	}}
 	s, err := m.Parse("rubric", "", json.RawMessage(settings))
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin(t, "opened", told(s.Score(t.Context(), answers("x"))), "rubric 1 pass")
-	if diff := cmp.Diff(scorers.Grader{Cassette: "c", Provider: "p", BaseURL: "u", Model: "m"}, got); diff != "" {
+	wantPrefix(t, "opened", describeScores(s.Score(t.Context(), answerRun("x"))), "rubric 1 pass")
+	if diff := cmp.Diff(Grader{Cassette: "c", Provider: "p", BaseURL: "u", Model: "m"}, got); diff != "" {
 		t.Errorf("what was asked for (-want +got):\n%s", diff)
 	}
-	m.Grader = func(*scorers.Grader) (llm.Model, error) { return nil, errors.New("no such file") }
+	m.Grader = func(*Grader) (llm.Model, error) { return nil, errors.New("no such file") }
 	for _, kind := range []string{"rubric", "pairwise"} {
 		_, err = m.Parse(kind, "n", json.RawMessage(settings))
-		begin(t, "not opened", fmt.Sprint(err), `scorer "n": grader: no such file`)
-		_, err = scorers.Parse(kind, "n", json.RawMessage(settings))
-		begin(t, "nobody opens", fmt.Sprint(err), `scorer "n": no model can be opened here that grades`)
+		wantPrefix(t, "not opened", fmt.Sprint(err), `scorer "n": grader: no such file`)
+		_, err = Parse(kind, "n", json.RawMessage(settings))
+		wantPrefix(t, "nobody opens", fmt.Sprint(err), `scorer "n": no model can be opened here that grades`)
 	}
 }
 
 func TestRubricSettings(t *testing.T) {
 	for _, c := range []struct {
-		s    scorers.Rubric
+		s    rubricSettings
 		want string
 	}{
-		{scorers.Rubric{}, "there are no criteria"},
-		{scorers.Rubric{Prompt: "{answer}"}, "the prompt needs {format}, and {answer} or {conversation}"},
-		{scorers.Rubric{Prompt: "{format}"}, "the prompt needs {format}, and {answer} or {conversation}"},
-		{scorers.Rubric{Prompt: "{format}{answer}", Criteria: "x"}, "the prompt says itself what is shown"},
-		{scorers.Rubric{Prompt: "{format}{answer}", Conversation: true}, "the prompt says itself what is shown"},
-		{scorers.Rubric{Criteria: "x", Samples: -1}, "samples -1: give a number up to 100"},
-		{scorers.Rubric{Criteria: "x", Samples: 101}, "samples 101: give"},
-		{scorers.Rubric{Criteria: "x", Scale: []float64{1, 5}, Labels: map[string]float64{"a": 1}}, "give one of labels and scale"},
-		{scorers.Rubric{Criteria: "x", Scale: []float64{}}, "scale []: give the least and the greatest"},
-		{scorers.Rubric{Criteria: "x", Scale: []float64{1, 2, 3}}, "scale [1 2 3]: give"},
-		{scorers.Rubric{Criteria: "x", Scale: []float64{1, 1}}, "scale [1 1]: give"},
-		{scorers.Rubric{Criteria: "x", Labels: map[string]float64{"": 1}}, `the label "": give a word or a few`},
-		{scorers.Rubric{Criteria: "x", Labels: map[string]float64{"a ": 1}}, `the label "a ": give`},
-		{scorers.Rubric{Criteria: "x", Labels: map[string]float64{"a\nb": 1}}, `the label "a\nb": give`},
-		{scorers.Rubric{Prompt: "{format}{conversation}{criteria}", Criteria: "x", Samples: 100}, "there is no model that grades; set Grader.LLM"},
+		{rubricSettings{}, "there are no criteria"},
+		{rubricSettings{Prompt: "{answer}"}, "the prompt needs {format}, and {answer} or {conversation}"},
+		{rubricSettings{Prompt: "{format}"}, "the prompt needs {format}, and {answer} or {conversation}"},
+		{rubricSettings{Prompt: "{format}{answer}", Criteria: "x"}, "the prompt says itself what is shown"},
+		{rubricSettings{Prompt: "{format}{answer}", Conversation: true}, "the prompt says itself what is shown"},
+		{rubricSettings{Criteria: "x", Samples: -1}, "samples -1: give a number up to 100"},
+		{rubricSettings{Criteria: "x", Samples: 101}, "samples 101: give"},
+		{rubricSettings{Criteria: "x", Scale: []float64{1, 5}, Labels: map[string]float64{"a": 1}}, "give one of labels and scale"},
+		{rubricSettings{Criteria: "x", Scale: []float64{}}, "scale []: give the least and the greatest"},
+		{rubricSettings{Criteria: "x", Scale: []float64{1, 2, 3}}, "scale [1 2 3]: give"},
+		{rubricSettings{Criteria: "x", Scale: []float64{1, 1}}, "scale [1 1]: give"},
+		{rubricSettings{Criteria: "x", Labels: map[string]float64{"": 1}}, `the label "": give a word or a few`},
+		{rubricSettings{Criteria: "x", Labels: map[string]float64{"a ": 1}}, `the label "a ": give`},
+		{rubricSettings{Criteria: "x", Labels: map[string]float64{"a\nb": 1}}, `the label "a\nb": give`},
+		{rubricSettings{Prompt: "{format}{conversation}{criteria}", Criteria: "x", Samples: 100}, "there is no model that grades; set Grader.LLM"},
 	} {
-		_, err := scorers.New("m", c.s)
-		begin(t, fmt.Sprintf("%+v", c.s), fmt.Sprint(err), `scorer "m": `+c.want)
+		_, err := newScorer("m", c.s)
+		wantPrefix(t, fmt.Sprintf("%+v", c.s), fmt.Sprint(err), `scorer "m": `+c.want)
 	}
 }

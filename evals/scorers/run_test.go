@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 )
 
 // traced is a trace of these events, in order.
-func traced(bodies ...trace.Body) *importer.Run {
+func traceRun(bodies ...trace.Body) *importer.Run {
 	run := &importer.Run{Name: "r1"}
 	for i, body := range bodies {
 		run.Events = append(run.Events, trace.Event{Seq: i, Run: "r1", Step: trace.NoStep, At: time.Duration(i) * time.Second, Body: body})
@@ -19,12 +19,12 @@ func traced(bodies ...trace.Body) *importer.Run {
 	return run
 }
 
-func turn(text string, finish llm.FinishReason) trace.ModelResponse {
+func response(text string, finish llm.FinishReason) trace.ModelResponse {
 	return trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: text}), FinishReason: finish}
 }
 
 // listed is a list of messages with what stands beside it.
-func listed(meta map[string]string, messages ...llm.Message) *importer.Run {
+func messagesRun(meta map[string]string, messages ...llm.Message) *importer.Run {
 	run := &importer.Run{Name: "run-1", Messages: messages, Meta: map[string]json.RawMessage{}}
 	for name, raw := range meta {
 		run.Meta[name] = json.RawMessage(raw)
@@ -36,7 +36,7 @@ func TestCounts(t *testing.T) {
 	failed := llm.ToolResults(llm.ToolResult{ID: "", Content: []llm.Part{llm.Text{Text: "gone"}}, IsError: true})
 	run := callsOf("a")
 	run.Messages = append(run.Messages, failed, llm.Assistant(llm.Text{Text: "sorry"}))
-	spent := listed(map[string]string{"usage": `{"prompt_tokens":30,"completion_tokens":12}`, "total_time": `1.5`})
+	spent := messagesRun(map[string]string{"usage": `{"prompt_tokens":30,"completion_tokens":12}`, "total_time": `1.5`})
 	for _, c := range []struct {
 		kind, settings string
 		run            *importer.Run
@@ -48,23 +48,23 @@ func TestCounts(t *testing.T) {
 		{"errors", ``, run, "1 1 errors"},
 		{"errors", `{"at_most":0}`, run, "0 want at most 0, got 1 errors"},
 		{"tokens", ``, spent, "42 42 tokens"},
-		{"tokens", ``, run, "error: the recording does not tell how many tokens"},
+		{"tokens", ``, run, "error: the token usage of the run is unknown"},
 		{"latency", ``, spent, "1.5 1.5 seconds"},
-		{"latency", `{"at_most":1}`, traced(turn("x", llm.FinishStop), trace.RunEnd{}), "1 1 seconds"},
-		{"latency", ``, run, "error: the recording does not tell how long"},
-		{"finish", ``, traced(turn("x", llm.FinishLength), turn("y", llm.FinishStop)), "1 stop"},
-		{"finish", ``, traced(turn("x", llm.FinishLength)), `0 want ["stop"], got "length"`},
-		{"finish", `{"want":["stop","length"]}`, traced(turn("x", llm.FinishLength)), "1 length"},
+		{"latency", `{"at_most":1}`, traceRun(response("x", llm.FinishStop), trace.RunEnd{}), "1 1 seconds"},
+		{"latency", ``, run, "error: the duration of the run is unknown"},
+		{"finish", ``, traceRun(response("x", llm.FinishLength), response("y", llm.FinishStop)), "1 stop"},
+		{"finish", ``, traceRun(response("x", llm.FinishLength)), `0 want ["stop"], got "length"`},
+		{"finish", `{"expected":["stop","length"]}`, traceRun(response("x", llm.FinishLength)), "1 length"},
 		{"finish", ``, run, "error: the recording has no finish reasons"},
-		{"refusal", ``, listed(nil, llm.Assistant(llm.Text{Text: "No.", Refusal: true}), llm.Assistant(llm.Text{Text: "Well."})), `1 refused: "No."`},
-		{"refusal", ``, traced(turn("x", llm.FinishRefusal)), "1 finish reason refusal"},
-		{"refusal", ``, traced(turn("x", llm.FinishContentFilter)), "1 finish reason content_filter"},
-		{"refusal", ``, traced(turn("x", llm.FinishRefusal), turn("y", llm.FinishStop)), "0 no refusal"},
-		{"refusal", `{"patterns":["z","(?i)i cannot"]}`, answers("I cannot."), `1 (?i)i cannot matches "I cannot."`},
-		{"refusal", `{"patterns":["z"]}`, answers("I can."), "0 no refusal"},
-		{"refusal", ``, listed(nil), "error: the recording has no answer of a model"},
+		{"refusal", ``, messagesRun(nil, llm.Assistant(llm.Text{Text: "No.", Refusal: true}), llm.Assistant(llm.Text{Text: "Well."})), `1 refused: "No."`},
+		{"refusal", ``, traceRun(response("x", llm.FinishRefusal)), "1 finish reason refusal"},
+		{"refusal", ``, traceRun(response("x", llm.FinishContentFilter)), "1 finish reason content_filter"},
+		{"refusal", ``, traceRun(response("x", llm.FinishRefusal), response("y", llm.FinishStop)), "0 no refusal"},
+		{"refusal", `{"patterns":["z","(?i)i cannot"]}`, answerRun("I cannot."), `1 (?i)i cannot matches "I cannot."`},
+		{"refusal", `{"patterns":["z"]}`, answerRun("I can."), "0 no refusal"},
+		{"refusal", ``, messagesRun(nil), "error: the recording has no model response"},
 	} {
-		begin(t, c.kind+" "+c.settings, says(t, c.kind, c.settings, c.run), c.want)
+		wantPrefix(t, c.kind+" "+c.settings, scoreText(t, c.kind, c.settings, c.run), c.want)
 	}
 }
 
@@ -78,64 +78,64 @@ func TestCost(t *testing.T) {
 		want string
 	}{
 		// 0.5·2 + 0.4·0.5 + 0.1·4 + 0.2·10 + 0.1·20
-		{"each price", traced(trace.ModelResponse{Model: "m", Usage: usage}), "5.6 5.6 in all"},
+		{"each price", traceRun(trace.ModelResponse{Model: "m", Usage: usage}), "5.6 5.6 in all"},
 		// 1·1 + 0.3·3
-		{"the usual prices", traced(setup("m"), trace.ModelResponse{Model: "n", Usage: usage}), "1.9 1.9 in all"},
-		{"all calls", traced(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelResponse{Usage: usage}, trace.ModelResponse{Model: "x"}), "7.5 "},
-		{"no price", traced(trace.ModelResponse{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
-		{"no usage", traced(trace.ModelResponse{Model: "m"}), "error: the recording does not tell how many tokens"},
-		{"a list", listed(map[string]string{"model": `"n"`, "usage": `{"prompt_tokens":1000000,"completion_tokens":1000000}`}), "4 "},
-		{"a list without model", listed(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: there is no price for the model ""`},
-		{"a list without usage", listed(map[string]string{"model": `"n"`}), `error: the recording does not tell how many tokens`},
+		{"the usual prices", traceRun(setup("m"), trace.ModelResponse{Model: "n", Usage: usage}), "1.9 1.9 in all"},
+		{"all calls", traceRun(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelResponse{Usage: usage}, trace.ModelResponse{Model: "x"}), "7.5 "},
+		{"no price", traceRun(trace.ModelResponse{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
+		{"no usage", traceRun(trace.ModelResponse{Model: "m"}), "error: the token usage of the run is unknown"},
+		{"a list", messagesRun(map[string]string{"model": `"n"`, "usage": `{"prompt_tokens":1000000,"completion_tokens":1000000}`}), "4 "},
+		{"a list without model", messagesRun(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: there is no price for the model ""`},
+		{"a list without usage", messagesRun(map[string]string{"model": `"n"`}), `error: the token usage of the run is unknown`},
 	} {
-		begin(t, c.name, says(t, "cost", prices, c.run), c.want)
+		wantPrefix(t, c.name, scoreText(t, "cost", prices, c.run), c.want)
 	}
-	other := traced(setup("m"), turn("x", llm.FinishStop), trace.ModelResponse{Usage: llm.Usage{OutputTokens: 1e6}})
+	other := traceRun(setup("m"), response("x", llm.FinishStop), trace.ModelResponse{Usage: llm.Usage{OutputTokens: 1e6}})
 	other.Events[2].Purpose = trace.PurposeSummary
-	begin(t, "the model of another purpose", says(t, "cost", prices, other), `error: there is no price for the model ""`)
+	wantPrefix(t, "the model of another purpose", scoreText(t, "cost", prices, other), `error: there is no price for the model ""`)
 	other.Events[0].Purpose = trace.PurposeSummary
-	begin(t, "the model of its purpose", says(t, "cost", prices, other), "10 ")
+	wantPrefix(t, "the model of its purpose", scoreText(t, "cost", prices, other), "10 ")
 }
 
 func TestInvariants(t *testing.T) {
-	broken := listed(nil, llm.User("Go"), llm.ToolResults(llm.ToolResult{ID: "a"}))
-	begin(t, "a list that holds", says(t, "invariants", ``, answers("x")), "1 no invariant is broken")
-	begin(t, "a broken list", says(t, "invariants", ``, broken), "0 INV-01: a result is for the call")
-	begin(t, "an ignored one", says(t, "invariants", `{"ignore":["INV-01"]}`, broken), "1 ")
-	whole := traced(trace.RunStart{}, trace.RunEnd{StopReason: trace.ReasonEndTurn})
-	begin(t, "a trace that holds", says(t, "invariants", ``, whole), "1 ")
-	begin(t, "a trace without its end", says(t, "invariants", ``, traced(trace.RunStart{})), "0 INV-13: ")
-	begin(t, "a suppressed one", says(t, "invariants", ``, traced(trace.RunStart{Suppress: map[string]string{"INV-13": "killed"}})), "1 ")
+	broken := messagesRun(nil, llm.User("Go"), llm.ToolResults(llm.ToolResult{ID: "a"}))
+	wantPrefix(t, "a list that holds", scoreText(t, "invariants", ``, answerRun("x")), "1 no invariant is broken")
+	wantPrefix(t, "a broken list", scoreText(t, "invariants", ``, broken), "0 INV-01: a result is for the call")
+	wantPrefix(t, "an ignored one", scoreText(t, "invariants", `{"ignore":["INV-01"]}`, broken), "1 ")
+	whole := traceRun(trace.RunStart{}, trace.RunEnd{StopReason: trace.ReasonEndTurn})
+	wantPrefix(t, "a trace that holds", scoreText(t, "invariants", ``, whole), "1 ")
+	wantPrefix(t, "a trace without its end", scoreText(t, "invariants", ``, traceRun(trace.RunStart{})), "0 INV-13: ")
+	wantPrefix(t, "a suppressed one", scoreText(t, "invariants", ``, traceRun(trace.RunStart{Suppress: map[string]string{"INV-13": "killed"}})), "1 ")
 	whole.Events[1].Seq = 5
-	begin(t, "a trace that lacks events", says(t, "invariants", ``, whole), "error: the run cannot be checked as a whole: ")
+	wantPrefix(t, "a trace that lacks events", scoreText(t, "invariants", ``, whole), "error: the run cannot be checked as a whole: ")
 }
 
 func TestState(t *testing.T) {
 	const state = `{"orders":[{"id":1,"n":2.0},{"id":2,"n":3}],"at":"noon"}`
-	run := listed(map[string]string{"info": `{"state":` + state + `,"goal":{"orders":[{"id":1,"n":2}]}}`})
-	events := traced(trace.Custom{Name: "state", Data: json.RawMessage(`1`)}, trace.Custom{Name: "state", Data: json.RawMessage(state)}, trace.Custom{Name: "other", Data: json.RawMessage(`2`)})
+	run := messagesRun(map[string]string{"info": `{"state":` + state + `,"goal":{"orders":[{"id":1,"n":2}]}}`})
+	events := traceRun(trace.Custom{Name: "state", Data: json.RawMessage(`1`)}, trace.Custom{Name: "state", Data: json.RawMessage(state)}, trace.Custom{Name: "other", Data: json.RawMessage(`2`)})
 	for _, c := range []struct {
 		settings string
 		run      *importer.Run
 		want     string
 	}{
-		{`{"at":"/info/state","want":` + state + `}`, run, "1 the state expected"},
-		{`{"at":"/info/state","want":{"orders":[{"n":2},{"n":3}]},"ignore":["/at","/orders/*/id"]}`, run, "1 "},
-		{`{"at":"/info/state","want":{"orders":[{"n":2},{"n":4}]},"ignore":["/at","/orders/*/id"]}`, run, "0 /orders/1/n: want 4, got 3"},
-		{`{"at":"/info/state/orders/1/n","want":3}`, run, "1 "},
-		{`{"at":"/info/state/orders","want_at":"/info/goal/orders"}`, run, `0 : want [{"id":1,"n":2}], got [`},
-		{`{"at":"/info/state/orders/0","want_at":"/info/goal/orders/0"}`, run, "1 "},
-		{`{"event":"state","want":` + state + `}`, events, "1 "},
-		{`{"event":"none","want":1}`, events, `error: the recording has no state in an event "none"`},
-		{`{"at":"/none","want":1}`, run, "error: the recording has nothing at /none"},
-		{`{"at":"/info/none","want":1}`, run, "error: the recording has nothing at /info/none"},
-		{`{"at":"/info/state/orders/2","want":1}`, run, "error: the recording has nothing at /info/state/orders/2"},
-		{`{"at":"/info/state/orders/-1","want":1}`, run, "error: the recording has nothing at"},
-		{`{"at":"/info/state/orders/00","want":1}`, run, "error: the recording has nothing at"},
-		{`{"at":"/info/state/at/x","want":1}`, run, "error: the recording has nothing at"},
-		{`{"at":"/info/state","want_at":"/none"}`, run, "error: the recording has nothing at /none"},
-		{`{"at":"/bad","want":1}`, listed(map[string]string{"bad": "{"}), "error: bad of the recording: unexpected EOF"},
+		{`{"at":"/info/state","expected":` + state + `}`, run, "1 the state expected"},
+		{`{"at":"/info/state","expected":{"orders":[{"n":2},{"n":3}]},"ignore":["/at","/orders/*/id"]}`, run, "1 "},
+		{`{"at":"/info/state","expected":{"orders":[{"n":2},{"n":4}]},"ignore":["/at","/orders/*/id"]}`, run, "0 /orders/1/n: want 4, got 3"},
+		{`{"at":"/info/state/orders/1/n","expected":3}`, run, "1 "},
+		{`{"at":"/info/state/orders","expected_at":"/info/goal/orders"}`, run, `0 : want [{"id":1,"n":2}], got [`},
+		{`{"at":"/info/state/orders/0","expected_at":"/info/goal/orders/0"}`, run, "1 "},
+		{`{"event":"state","expected":` + state + `}`, events, "1 "},
+		{`{"event":"none","expected":1}`, events, `error: the recording has no state in an event "none"`},
+		{`{"at":"/none","expected":1}`, run, "error: the recording has nothing at /none"},
+		{`{"at":"/info/none","expected":1}`, run, "error: the recording has nothing at /info/none"},
+		{`{"at":"/info/state/orders/2","expected":1}`, run, "error: the recording has nothing at /info/state/orders/2"},
+		{`{"at":"/info/state/orders/-1","expected":1}`, run, "error: the recording has nothing at"},
+		{`{"at":"/info/state/orders/00","expected":1}`, run, "error: the recording has nothing at"},
+		{`{"at":"/info/state/at/x","expected":1}`, run, "error: the recording has nothing at"},
+		{`{"at":"/info/state","expected_at":"/none"}`, run, "error: the recording has nothing at /none"},
+		{`{"at":"/bad","expected":1}`, messagesRun(map[string]string{"bad": "{"}), "error: bad of the recording: unexpected EOF"},
 	} {
-		begin(t, c.settings, says(t, "state", c.settings, c.run), c.want)
+		wantPrefix(t, c.settings, scoreText(t, "state", c.settings, c.run), c.want)
 	}
 }

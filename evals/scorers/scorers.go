@@ -1,15 +1,12 @@
-// Package scorers scores runs by what they say: the final answer, the tool calls, the
-// state that was reached, what the run took, and whether its invariants hold.
+// Package scorers contains the scorers of suite files. They score the final answer, the tool
+// calls, the final state, the resource usage and the invariants of a run.
 //
-// A scorer is made of its settings, which say what is expected where the recording does
-// not: [New] takes them as a value, [Parse] as the JSON of a file. It is deterministic and
-// needs no network, as far as a [Program] of the user's or the model of a [Grader] is and
-// does, and may be called by several goroutines at once. Beside each score it explains what
-// was expected and what came.
+// [Parse] and [Maker.Parse] make a scorer from its settings in JSON. A scorer is deterministic
+// and needs no network, except that a program of the user or the model of a [Grader] may need it.
+// Scorers are safe for concurrent use and explain each score.
 //
-// A score that cannot be made, because nothing is known of what should have come or the
-// recording does not tell what is judged, is an error of that score and never 0. Package
-// scorers leaves out figures and decisions; see package evals.
+// A scorer returns an error, not 0, if the expected value is unknown or the recording has no data for it.
+// Package evals computes the statistics.
 package scorers
 
 import (
@@ -27,29 +24,32 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Settings are those of one kind of scorer. The types that implement it are those that
-// [Kinds] lists.
-type Settings interface {
-	// judge checks the settings.
-	judge() (judge, error)
+// settings are the settings of one kind of scorer.
+type settings interface {
+	// scorer checks the settings and returns the function that scores a run.
+	scorer() (scoreFunc, error)
 }
 
-// judge scores a run. A score without a metric has that of the scorer, which also stands
-// before a metric that begins with a dot.
-type judge func(ctx context.Context, run *importer.Run) []evals.Score
+// located are settings that depend on a Maker.
+type located interface {
+	locate(m *Maker) (settings, error)
+}
 
-// one makes a judge of what gives one score. The explanation is for people.
-func one(of func(ctx context.Context, run *importer.Run) (value float64, explanation string, err error)) judge {
-	return func(ctx context.Context, run *importer.Run) []evals.Score {
-		value, explanation, err := of(ctx, run)
+// scoreFunc scores a run. New prefixes an empty metric, and one that begins with a dot, with the
+// name of the scorer.
+type scoreFunc func(ctx context.Context, run *importer.Run) []evals.Score
+
+// single returns the scoreFunc of a function that returns one score and explains it.
+func single(score func(run *importer.Run) (value float64, explanation string, err error)) scoreFunc {
+	return func(_ context.Context, run *importer.Run) []evals.Score {
+		value, explanation, err := score(run)
 		return []evals.Score{{Value: value, Err: err, Explanation: explanation}}
 	}
 }
 
-// New returns the scorer of these settings, whose score has the name of the metric. The
-// error says which of the settings is wrong.
-func New(metric string, s Settings) (evals.Scorer, error) {
-	score, err := s.judge()
+// newScorer returns the scorer of these settings. Its score has the name of the metric.
+func newScorer(metric string, s settings) (evals.Scorer, error) {
+	score, err := s.scorer()
 	if err != nil {
 		return nil, fmt.Errorf("scorer %q: %w", metric, err)
 	}
@@ -64,99 +64,131 @@ func New(metric string, s Settings) (evals.Scorer, error) {
 	}), nil
 }
 
-// Parse is that of the zero [Maker].
+// Maker makes scorers from the settings in a file. Some kinds need more than their settings.
+// The zero value makes all kinds that need neither files nor a grader.
+type Maker struct {
+	// Folder is the folder of the file; programs run there. Empty means the current folder.
+	Folder string
+	// Files are the files in that folder that settings may name; nil means none.
+	Files fs.FS
+	// Grader opens the model that settings name; nil means that no model can be opened.
+	Grader func(g *Grader) (llm.Model, error)
+}
+
+// Parse makes a scorer with the zero [Maker].
 func Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
 	return (&Maker{}).Parse(kind, metric, settings)
 }
 
-// Maker makes scorers of what a file says, of which some need more than their settings.
-type Maker struct {
-	// Folder is the folder of the file, where programs run; "" is where this process does.
-	Folder string
-	// Files are the files in that folder, which scorers may name; nil has none.
-	Files fs.FS
-	// Grader opens the model that settings name; nil opens none.
-	Grader func(g *Grader) (llm.Model, error)
-}
-
-// placed are settings that depend on what a Maker knows.
-type placed interface {
-	in(m *Maker) (Settings, error)
-}
-
-// Parse is New with the name of the kind, and with the settings as JSON, of which none
-// may be unknown; no JSON is no settings. The metric "" is that of the kind's name.
-func (m *Maker) Parse(kind, metric string, settings json.RawMessage) (evals.Scorer, error) {
+// Parse returns a scorer of this kind with settings in JSON; nil means no settings. Its score has
+// the name metric, or the name of the kind if metric is empty. Parse rejects unknown settings.
+// It reads the names that settings had in version 1 of suite files, too.
+func (m *Maker) Parse(kind, metric string, raw json.RawMessage) (evals.Scorer, error) {
 	metric = cmp.Or(metric, kind)
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind })
-	if i < 0 {
-		return nil, fmt.Errorf("scorer %q: there is no kind %q; there are %s", metric, kind, strings.Join(names(), ", "))
-	}
-	s, err := kinds[i].parse(settings)
-	if err != nil {
-		return nil, fmt.Errorf("scorer %q: settings of %q: %w", metric, kind, err)
-	}
-	if p, ok := s.(placed); ok {
-		if s, err = p.in(m); err != nil {
-			return nil, fmt.Errorf("scorer %q: %w", metric, err)
-		}
-	}
-	return New(metric, s)
-}
-
-// Kind is a kind of scorer.
-type Kind struct {
-	Name string // in a suite file
-	What string // its score of 1 says, or what its number is
-	// Settings is the zero value of the type of its settings.
-	Settings Settings
-
-	parse func(json.RawMessage) (Settings, error)
-}
-
-// Kinds returns all kinds of scorers. The slice is the caller's.
-func Kinds() []Kind { return slices.Clone(kinds) }
-
-func names() (all []string) {
+	var names []string
 	for _, k := range kinds {
-		all = append(all, k.Name)
+		if names = append(names, k.Name); k.Name != kind {
+			continue
+		}
+		s, err := k.parse(upgrade(kind, raw))
+		if err != nil {
+			return nil, fmt.Errorf("scorer %q: settings of %q: %w", metric, kind, err)
+		}
+		if l, ok := s.(located); ok {
+			if s, err = l.locate(m); err != nil {
+				return nil, fmt.Errorf("scorer %q: %w", metric, err)
+			}
+		}
+		return newScorer(metric, s)
 	}
-	return all
+	return nil, fmt.Errorf("scorer %q: unknown kind %q: want one of %s", metric, kind, strings.Join(names, ", "))
 }
+
+// upgrade renames the settings of version 1 of suite files. It returns settings that are not an
+// object unchanged.
+func upgrade(kind string, raw json.RawMessage) json.RawMessage {
+	renames := map[string]string{"want": "expected", "want_at": "expected_at", "args": "arguments"}
+	rename := func(raw json.RawMessage) json.RawMessage {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			return raw
+		}
+		found := false
+		for was, is := range renames {
+			value, old := members[was]
+			if _, both := members[is]; old && !both {
+				members[is], found = value, true
+				delete(members, was)
+			}
+		}
+		if !found {
+			return raw
+		}
+		raw, _ = json.Marshal(members) // an object of raw values can be written
+		return raw
+	}
+	upgraded := rename(raw)
+	var calls struct {
+		Expected []json.RawMessage `json:"expected"`
+	}
+	if kind != "trajectory" && kind != "call_match" || json.Unmarshal(upgraded, &calls) != nil || calls.Expected == nil {
+		return upgraded
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(upgraded, &members) // it is an object
+	for i := range calls.Expected {
+		calls.Expected[i] = rename(calls.Expected[i])
+	}
+	members["expected"], _ = json.Marshal(calls.Expected)
+	upgraded, _ = json.Marshal(members)
+	return upgraded
+}
+
+// Kind describes a kind of scorer.
+type Kind struct {
+	Name        string // in a suite file
+	Description string // what a score of 1 means, or the number that the kind returns
+	Settings    any    // zero value of the settings
+
+	parse func(json.RawMessage) (settings, error)
+}
+
+// Kinds returns all kinds of scorers. The caller owns the slice.
+func Kinds() []Kind { return slices.Clone(kinds) }
 
 // kinds are in the order of the documents.
 var kinds = []Kind{
-	kind[Exact]("exact", "the final answer is one of those expected"),
-	kind[Contains]("contains", "the final answer has one of the texts expected in it, or all of them"),
-	kind[Regexp]("regexp", "a regular expression matches the final answer"),
-	kind[Numeric]("numeric", "the last number of the final answer is the one expected, within a tolerance"),
-	kind[JSON]("json", "the final answer is JSON of the value expected"),
-	kind[Normalized]("normalized", "the final answer is one of those expected, but for case, punctuation, articles and space"),
-	kind[Choice]("choice", "the final answer names the letter expected"),
-	kind[Called]("called", "tools were called as often as they should be"),
-	kind[NotCalled]("not_called", "none of the tools named was called, or no tool at all"),
-	kind[Trajectory]("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered"),
-	kind[CallMatch]("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence"),
-	kind[BFCL]("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts"),
-	kind[ArgSchema]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
-	kind[State]("state", "the state that the run left is the one expected"),
-	kind[StateDiff]("state_diff", "the run changed of the state what was expected, no less and no more"),
-	kind[Invariants]("invariants", "no invariant is broken"),
-	kind[Finish]("finish", "the last answer of the model ended as it should"),
-	kind[Refusal]("refusal", "the model refused"),
-	kind[Failures]("errors", "the number of tool calls, model calls and runs that failed"),
-	kind[Steps]("steps", "the number of answers of the model"),
-	kind[Tokens]("tokens", "the number of tokens in and out"),
-	kind[Cost]("cost", "the cost of the tokens, by a table of prices"),
-	kind[Latency]("latency", "the seconds that the run took"),
-	kind[Rubric]("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale"),
-	kind[Pairwise]("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie"),
-	kind[Program]("program", "what a program of yours says of the run"),
+	kind[exactSettings]("exact", "the final answer is one of those expected"),
+	kind[containsSettings]("contains", "the final answer has one of the texts expected in it, or all of them"),
+	kind[regexpSettings]("regexp", "a regular expression matches the final answer"),
+	kind[numericSettings]("numeric", "the last number of the final answer is the one expected, within a tolerance"),
+	kind[jsonSettings]("json", "the final answer is JSON of the value expected"),
+	kind[normalizedSettings]("normalized", "the final answer is an expected one, ignoring case, punctuation, articles and space"),
+	kind[choiceSettings]("choice", "the final answer names the letter expected"),
+	kind[calledSettings]("called", "tools were called as often as they should be"),
+	kind[notCalledSettings]("not_called", "none of the tools named was called, or no tool at all"),
+	kind[trajectorySettings]("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered"),
+	kind[callMatchSettings]("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence"),
+	kind[bfclSettings]("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts"),
+	kind[argSchemaSettings]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
+	kind[stateSettings]("state", "the state that the run left is the one expected"),
+	kind[stateDiffSettings]("state_diff", "the run changed of the state what was expected, no less and no more"),
+	kind[invariantsSettings]("invariants", "no invariant is broken"),
+	kind[finishSettings]("finish", "the last response of the model has an expected finish reason"),
+	kind[refusalSettings]("refusal", "the model refused"),
+	kind[failuresSettings]("errors", "the number of tool calls, model calls and runs that failed"),
+	kind[stepsSettings]("steps", "the number of model responses"),
+	kind[tokensSettings]("tokens", "the number of tokens in and out"),
+	kind[costSettings]("cost", "the cost of the tokens, by a table of prices"),
+	kind[latencySettings]("latency", "the seconds that the run took"),
+	kind[rubricSettings]("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale"),
+	kind[pairwiseSettings]("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie"),
+	kind[programSettings]("program", "the score that a program of the user returns"),
 }
 
-func kind[S Settings](name, what string) Kind {
+func kind[S settings](name, description string) Kind {
 	var none S
-	return Kind{name, what, none, func(raw json.RawMessage) (Settings, error) {
+	return Kind{name, description, none, func(raw json.RawMessage) (settings, error) {
 		var s S
 		if len(raw) == 0 {
 			return s, nil

@@ -1,4 +1,4 @@
-package scorers_test
+package scorers
 
 import (
 	"encoding/json"
@@ -8,20 +8,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
 
 // answers is a run that answered a question, and should have given one of the others.
-func answers(text string, want ...string) *importer.Run {
+func answerRun(text string, want ...string) *importer.Run {
 	return &importer.Run{Messages: []llm.Message{llm.User("Well?"), llm.Assistant(llm.Text{Text: text})}, Expected: importer.Expected{Answers: want}}
 }
 
 // says is what a scorer says of a run: its value and explanation, or its error.
-func says(t *testing.T, kind, settings string, run *importer.Run) string {
+func scoreText(t *testing.T, kind, settings string, run *importer.Run) string {
 	t.Helper()
-	s, err := scorers.Parse(kind, "", json.RawMessage(settings))
+	s, err := Parse(kind, "", json.RawMessage(settings))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func says(t *testing.T, kind, settings string, run *importer.Run) string {
 }
 
 // begin holds what scorers say against how it should begin.
-func begin(t *testing.T, name, got, want string) {
+func wantPrefix(t *testing.T, name, got, want string) {
 	t.Helper()
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s: got %q, want it to begin with %q", name, got, want)
@@ -45,29 +44,29 @@ func begin(t *testing.T, name, got, want string) {
 
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ kind, settings, want string }{
-		{"exat", ``, `scorer "m": there is no kind "exat"; there are exact, contains, `},
+		{"exat", ``, `scorer "m": unknown kind "exat": want one of exact, contains, `},
 		{"exact", `{"wish":[]}`, `scorer "m": settings of "exact": json: unknown field "wish"`},
-		{"exact", `{} 1`, `scorer "m": settings of "exact": something follows the value`},
-		{"exact", `{"want":"x"}`, `scorer "m": settings of "exact": want: expected a list, found string`},
+		{"exact", `{} 1`, `scorer "m": settings of "exact": unexpected data after the value`},
+		{"exact", `{"expected":"x"}`, `scorer "m": settings of "exact": expected: expected a list, found string`},
 		{"regexp", `{}`, `scorer "m": there is no pattern`},
 		{"regexp", `{"pattern":"("}`, `scorer "m": the pattern: error parsing regexp`},
 		{"numeric", `{"absolute":-1}`, `scorer "m": the tolerance -1: it has to be 0 or more`},
 		{"numeric", `{"relative":-0.1}`, `scorer "m": the tolerance -0.1`},
 		{"json", `{"ignore":["a"]}`, `scorer "m": the JSON pointer "a" has to begin with /`},
-		{"json", `{"ignore":["/a~2"]}`, `scorer "m": the JSON pointer "/a~2": behind ~`},
-		{"contains", `{"want":["a",""]}`, `scorer "m": one of the texts wanted is empty`},
-		{"normalized", `{"want":["a b","The!"]}`, `scorer "m": nothing is left of the text wanted, "The!"`},
+		{"json", `{"ignore":["/a~2"]}`, `scorer "m": the JSON pointer "/a~2": after ~`},
+		{"contains", `{"expected":["a",""]}`, `scorer "m": an expected string is empty`},
+		{"normalized", `{"expected":["a b","The!"]}`, `scorer "m": nothing is left of the text wanted, "The!"`},
 		{"choice", `{"letters":"A-D"}`, `scorer "m": the letters "A-D"`},
 		{"called", `{}`, `scorer "m": no tools are named`},
 		{"called", `{"tools":{"a":{"min":-1}}}`, `scorer "m": the tool "a": no count is -1 or more`},
 		{"called", `{"tools":{"a":{"min":3,"max":2}}}`, `scorer "m": the tool "a": no count is 3 to 2`},
 		{"trajectory", `{"order":"any"}`, `scorer "m": order "any": give one of exact,`},
-		{"trajectory", `{"args":"some"}`, `scorer "m": args "some": give "subset" or "ignore"`},
+		{"trajectory", `{"arguments":"some"}`, `scorer "m": arguments "some": want "subset", "ignore" or none`},
 		{"trajectory", `{"ignore":{"a":["x"]}}`, `scorer "m": the JSON pointer "x" has`},
 		{"trajectory", `{"ignore":{"a":[""]}}`, `scorer "m": ignore of the tool "a": the JSON pointer ""`},
-		{"trajectory", `{"want":[{"name":"a","args":[]}]}`, `scorer "m": the arguments that the call of "a" should have`},
+		{"trajectory", `{"expected":[{"name":"a","arguments":[]}]}`, `scorer "m": the arguments that the call of "a" should have`},
 		{"call_match", `{"measure":"f2"}`, `scorer "m": measure "f2": give one of f1,`},
-		{"call_match", `{"args":"some"}`, `scorer "m": args "some"`},
+		{"call_match", `{"arguments":"some"}`, `scorer "m": arguments "some"`},
 		{"bfcl", `{"cases":{"x":{"ground_truth":[{}]}}}`, `scorer "m": the case "x": ground_truth 0 has 0 functions`},
 		{"bfcl", `{"cases":{"x":{"function":[{"name":"f"}],"ground_truth":[{"f":{}},{"g":{}}]}}}`, `scorer "m": the case "x": ground_truth 1 is a call of "g", which is not among`},
 		{"steps", `{"at_most":-1}`, `scorer "m": at_most -1: nothing is less than 0`},
@@ -75,27 +74,27 @@ func TestParseErrors(t *testing.T) {
 		{"cost", `{"prices":{"m":{}},"at_most":-1}`, `scorer "m": at_most -1`},
 		{"refusal", `{"patterns":["("]}`, `scorer "m": the pattern: error parsing`},
 		{"invariants", `{"ignore":["INV-99"]}`, `scorer "m": there is no invariant "INV-99" to ignore`},
-		{"state", `{"want":1}`, `scorer "m": give one of at, event and result`},
-		{"state", `{"result":"a","event":"b","want":1}`, `scorer "m": give one of at, event and result`},
-		{"state", `{"at":"/a"}`, `scorer "m": give one of want and want_at`},
-		{"state", `{"at":"/a","want":1,"want_at":"/b"}`, `scorer "m": give one of want and want_at`},
-		{"state", `{"at":"a","want":1}`, `scorer "m": the JSON pointer "a"`},
-		{"state", `{"at":"/a","want_at":"b"}`, `scorer "m": the JSON pointer "b"`},
-		{"state", `{"at":"/a","want":1,"ignore":["c"]}`, `scorer "m": the JSON pointer "c"`},
-		{"state_diff", `{"after":{"at":"/a"},"want":[]}`, `scorer "m": before: give one of at, event and result`},
-		{"state_diff", `{"before":{"at":"/a"},"want":[]}`, `scorer "m": after: give one of at, event and result`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"a"},"want":[]}`, `scorer "m": after: the JSON pointer "a"`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/a"},"want":[]}`, `scorer "m": before and after are the same`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"}}`, `scorer "m": give one of want, want_at and goal`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want":[],"goal":{"at":"/c"}}`, `scorer "m": give one of want, want_at and goal`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want_at":"/c","goal":{"at":"/c"}}`, `scorer "m": give one of want, want_at and goal`},
+		{"state", `{"expected":1}`, `scorer "m": give one of at, event and result`},
+		{"state", `{"result":"a","event":"b","expected":1}`, `scorer "m": give one of at, event and result`},
+		{"state", `{"at":"/a"}`, `scorer "m": give one of expected and expected_at`},
+		{"state", `{"at":"/a","expected":1,"expected_at":"/b"}`, `scorer "m": give one of expected and expected_at`},
+		{"state", `{"at":"a","expected":1}`, `scorer "m": the JSON pointer "a"`},
+		{"state", `{"at":"/a","expected_at":"b"}`, `scorer "m": the JSON pointer "b"`},
+		{"state", `{"at":"/a","expected":1,"ignore":["c"]}`, `scorer "m": the JSON pointer "c"`},
+		{"state_diff", `{"after":{"at":"/a"},"expected":[]}`, `scorer "m": before: give one of at, event and result`},
+		{"state_diff", `{"before":{"at":"/a"},"expected":[]}`, `scorer "m": after: give one of at, event and result`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"a"},"expected":[]}`, `scorer "m": after: the JSON pointer "a"`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/a"},"expected":[]}`, `scorer "m": before and after are the same`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"}}`, `scorer "m": give one of expected, expected_at and goal`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected":[],"goal":{"at":"/c"}}`, `scorer "m": give one of expected, expected_at and goal`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected_at":"/c","goal":{"at":"/c"}}`, `scorer "m": give one of expected, expected_at and goal`},
 		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"goal":{"at":"c"}}`, `scorer "m": goal: the JSON pointer "c"`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want_at":"c"}`, `scorer "m": the JSON pointer "c"`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want":[],"ignore":["c"]}`, `scorer "m": the JSON pointer "c"`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want":[{"op":"move","path":"/c"}]}`, `scorer "m": want: the operation "move" of "/c": give add, remove or replace`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want":[{"op":"add","path":"c","value":1}]}`, `scorer "m": want: the JSON pointer "c"`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want":[{"op":"add","path":"/c"}]}`, `scorer "m": want: the value of add "/c": there is nothing`},
-		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"want":[{"op":"remove","path":"/c","value":1}]}`, `scorer "m": want: remove "/c" has a value`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected_at":"c"}`, `scorer "m": the JSON pointer "c"`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected":[],"ignore":["c"]}`, `scorer "m": the JSON pointer "c"`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected":[{"op":"move","path":"/c"}]}`, `scorer "m": expected: the operation "move" of "/c": give add, remove or replace`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected":[{"op":"add","path":"c","value":1}]}`, `scorer "m": expected: the JSON pointer "c"`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected":[{"op":"add","path":"/c"}]}`, `scorer "m": expected: the value of add "/c": there is nothing`},
+		{"state_diff", `{"before":{"at":"/a"},"after":{"at":"/b"},"expected":[{"op":"remove","path":"/c","value":1}]}`, `scorer "m": expected: remove "/c" has a value`},
 		{"program", `{}`, `scorer "m": there is no command`},
 		{"program", `{"command":["",""]}`, `scorer "m": there is no command`},
 		{"program", `{"command":["x"],"timeout":-1}`, `scorer "m": timeout -1: give seconds up to 86400`},
@@ -106,18 +105,18 @@ func TestParseErrors(t *testing.T) {
 		{"arg_schema", `{"schemas":{"a":{"type":7}}}`, `scorer "m": the schema of the tool "a": `},
 		{"arg_schema", `{"schemas":{"a":{"$ref":"https://example.org/s"}}}`, `scorer "m": the schema of the tool "a": `},
 	} {
-		_, err := scorers.Parse(c.kind, "m", json.RawMessage(c.settings))
-		begin(t, c.kind+" "+c.settings, fmt.Sprint(err), c.want)
+		_, err := Parse(c.kind, "m", json.RawMessage(c.settings))
+		wantPrefix(t, c.kind+" "+c.settings, fmt.Sprint(err), c.want)
 	}
 }
 
 // What New is given and what Parse reads are the same.
 func TestNew(t *testing.T) {
-	s, err := scorers.New("m", scorers.Exact{Want: []string{"yes"}})
+	s, err := newScorer("m", exactSettings{Expected: []string{"yes"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := s.Score(t.Context(), answers("yes", "no"))
+	scores := s.Score(t.Context(), answerRun("yes", "no"))
 	if len(scores) != 1 || scores[0].Metric != "m" || scores[0].Value != 1 {
 		t.Errorf("got %v, want m to be 1", scores)
 	}
@@ -126,14 +125,34 @@ func TestNew(t *testing.T) {
 // Kinds have names of their own and say what they do.
 func TestKinds(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range scorers.Kinds() {
-		if seen[k.Name] || k.Name == "" || k.What == "" || strings.HasSuffix(k.What, ".") {
+	for _, k := range Kinds() {
+		if seen[k.Name] || k.Name == "" || k.Description == "" || strings.HasSuffix(k.Description, ".") {
 			t.Errorf("the kind %+v", k)
 		}
 		seen[k.Name] = true
 	}
-	scorers.Kinds()[0].Name = "changed"
-	if diff := cmp.Diff("exact", scorers.Kinds()[0].Name); diff != "" {
+	Kinds()[0].Name = "changed"
+	if diff := cmp.Diff("exact", Kinds()[0].Name); diff != "" {
 		t.Error("the caller's slice is that of the package")
 	}
+}
+
+func TestParseVersion1Names(t *testing.T) {
+	for _, c := range []struct{ kind, settings, want string }{
+		{"exact", `{"want":["B"]}`, `1 `},
+		{"exact", `{"want":["A"]}`, `0 want "A"`},
+		{"exact", `{"want":["B"],"expected":["A"]}`, ``},
+		{"json", `{"want":{"want":1,"args":2}}`, `0 want "{\"want\":1,\"args\":2}", got no JSON`},
+	} {
+		if c.want == "" {
+			if _, err := Parse(c.kind, "", json.RawMessage(c.settings)); err == nil {
+				t.Errorf("Parse(%s) returned no error", c.settings)
+			}
+			continue
+		}
+		wantPrefix(t, c.settings, scoreText(t, c.kind, c.settings, answerRun("B")), c.want)
+	}
+	calls := callsOf(`a {"x":1}`)
+	wantPrefix(t, "calls", scoreText(t, "trajectory", `{"want":[{"name":"a","args":{"x":1,"y":2}}],"args":"ignore"}`, calls), "1 ")
+	wantPrefix(t, "calls", scoreText(t, "trajectory", `{"want":[{"name":"a","args":{"args":1}}]}`, calls), `0 want a{"args":1}; got a{"x":1}`)
 }

@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,34 +11,33 @@ import (
 // State scores 1 if the state that the run left, which is the last at its place, is the one
 // expected: the same JSON, numbers by their value and members in any order. The explanation
 // says where the two differ.
-type State struct {
-	Place
-	// Want is the state expected, and WantAt in its place a pointer to it in what the
-	// recording says of the run beside its messages.
-	Want   json.RawMessage `json:"want,omitempty"`
-	WantAt string          `json:"want_at,omitempty"`
-	// Ignore are pointers into the state to what is not compared; the name * stands for
-	// all members or elements.
+type stateSettings struct {
+	statePlace
+	// Expected is the expected state. ExpectedAt is a pointer to it in the metadata of the
+	// recording instead.
+	Expected   json.RawMessage `json:"expected,omitempty"`
+	ExpectedAt string          `json:"expected_at,omitempty"`
+	// Ignore are pointers to ignored values; the name * matches all members or elements.
 	Ignore []string `json:"ignore,omitempty"`
 }
 
-func (s State) judge() (judge, error) {
+func (s stateSettings) scorer() (scoreFunc, error) {
 	left, err := s.finder()
 	if err != nil {
 		return nil, err
 	}
-	if (len(s.Want) == 0) == (s.WantAt == "") {
-		return nil, errors.New("give one of want and want_at, which says what is expected")
+	if (len(s.Expected) == 0) == (s.ExpectedAt == "") {
+		return nil, errors.New("give one of expected and expected_at")
 	}
-	all, err := pointers(append([]string{s.WantAt}, s.Ignore...))
+	all, err := pointers(append([]string{s.ExpectedAt}, s.Ignore...))
 	if err != nil {
 		return nil, err
 	}
 	at, ignore := all[0], all[1:]
-	if _, err := parse(s.Want); s.WantAt == "" && err != nil {
-		return nil, fmt.Errorf("want: %w", err)
+	if _, err := parse(s.Expected); s.ExpectedAt == "" && err != nil {
+		return nil, fmt.Errorf("expected: %w", err)
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		got, err := left.last(run)
 		if err != nil {
 			return 0, "", err
@@ -56,9 +54,9 @@ func (s State) judge() (judge, error) {
 }
 
 // expected is the state expected; it may be changed.
-func (s State) expected(run *importer.Run, at pointer) (any, error) {
-	if s.WantAt == "" {
-		return parse(s.Want)
+func (s stateSettings) expected(run *importer.Run, at pointer) (any, error) {
+	if s.ExpectedAt == "" {
+		return parse(s.Expected)
 	}
-	return beside(run, s.WantAt, at)
+	return metadata(run, s.ExpectedAt, at)
 }

@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,31 +8,28 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// StateDiff scores 1 if what the run changed of a state is what was expected, no less and
-// no more. The explanation names what is missing, extra and wrong by its path.
+// stateDiffSettings scores 1 if the run made exactly the expected changes of a state. The
+// explanation lists missing, extra and wrong changes by path.
 //
-// It is how tau-bench (Yao et al., 2024) and the multi-turn categories of the Berkeley
-// Function-Calling Leaderboard judge: by the database, not by the calls that changed it,
-// of which there may be several that do. Both hold the whole state against the one that
-// the right calls leave; here what was there before does not hide what was changed.
-type StateDiff struct {
+// tau-bench (Yao et al., 2024) and the multi-turn categories of the Berkeley Function-Calling
+// Leaderboard score in the same way: by the database, not by the calls. Both compare whole
+// states; this scorer compares changes.
+type stateDiffSettings struct {
 	// Before is where the first state is, and After where the last is.
-	Before Place `json:"before"`
-	After  Place `json:"after"`
-	// Want is what should be changed; WantAt, in its place, a pointer to that in what the
-	// recording says of the run beside its messages; Goal, in place of both, where the
-	// state is (the last, of several) that should have come of it.
-	Want   []Operation `json:"want,omitempty"`
-	WantAt string      `json:"want_at,omitempty"`
-	Goal   Place       `json:"goal,omitzero"`
-	// Ignore are pointers into the state to what is not compared; the name * stands for
-	// all members or elements.
+	Before statePlace `json:"before"`
+	After  statePlace `json:"after"`
+	// Expected are the changes. Alternatives: ExpectedAt, a pointer to them in the metadata of
+	// the recording, and Goal, the place of the expected state (the last one).
+	Expected   []patchOperation `json:"expected,omitempty"`
+	ExpectedAt string           `json:"expected_at,omitempty"`
+	Goal       statePlace       `json:"goal,omitzero"`
+	// Ignore are pointers to ignored values; the name * matches all members or elements.
 	Ignore []string `json:"ignore,omitempty"`
-	// Partial scores the part of the changes, expected or made, that are both.
+	// Partial scores the share of the changes that are both expected and made.
 	Partial bool `json:"partial,omitempty"`
 }
 
-func (s StateDiff) judge() (judge, error) {
+func (s stateDiffSettings) scorer() (scoreFunc, error) {
 	before, err := s.Before.finder()
 	if err != nil {
 		return nil, fmt.Errorf("before: %w", err)
@@ -53,9 +49,9 @@ func (s StateDiff) judge() (judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		if s.Before == s.After && len(before.texts(run)) == 1 {
-			return 0, "", errors.New("the recording tells the state once, so that nobody knows what it was before")
+			return 0, "", errors.New("the recording contains the state once: the state before is unknown")
 		}
 		was, err := before.first(run)
 		if err != nil {
@@ -76,34 +72,34 @@ func (s StateDiff) judge() (judge, error) {
 }
 
 // goal returns what gives the state expected of a run; it may be changed.
-func (s StateDiff) goal(before *finder) (func(run *importer.Run) (any, error), error) {
+func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, error), error) {
 	given := 0
-	for _, is := range []bool{s.Want != nil, s.WantAt != "", s.Goal != Place{}} {
+	for _, is := range []bool{s.Expected != nil, s.ExpectedAt != "", s.Goal != statePlace{}} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return nil, errors.New("give one of want, want_at and goal, which says what is expected")
+		return nil, errors.New("give one of expected, expected_at and goal")
 	}
-	if s.Goal != (Place{}) {
+	if s.Goal != (statePlace{}) {
 		goal, err := s.Goal.finder()
 		if err != nil {
 			return nil, fmt.Errorf("goal: %w", err)
 		}
 		return goal.last, nil
 	}
-	patch, err := edits(s.Want)
+	patch, err := edits(s.Expected)
 	if err != nil {
-		return nil, fmt.Errorf("want: %w", err)
+		return nil, fmt.Errorf("expected: %w", err)
 	}
-	at, err := parsePointer(s.WantAt)
+	at, err := parsePointer(s.ExpectedAt)
 	if err != nil {
 		return nil, err
 	}
 	return func(run *importer.Run) (any, error) {
 		patch := patch
-		if s.WantAt != "" {
+		if s.ExpectedAt != "" {
 			var err error
 			if patch, err = s.patchIn(run, at); err != nil {
 				return nil, err
@@ -118,8 +114,8 @@ func (s StateDiff) goal(before *finder) (func(run *importer.Run) (any, error), e
 }
 
 // patchIn is the patch that a recording has.
-func (s StateDiff) patchIn(run *importer.Run, at pointer) ([]edit, error) {
-	v, err := beside(run, s.WantAt, at)
+func (s stateDiffSettings) patchIn(run *importer.Run, at pointer) ([]edit, error) {
+	v, err := metadata(run, s.ExpectedAt, at)
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +123,15 @@ func (s StateDiff) patchIn(run *importer.Run, at pointer) ([]edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var patch []Operation
+	var patch []patchOperation
 	if err := json.Unmarshal(raw, &patch); err != nil {
-		return nil, fmt.Errorf("%s is no list of operations: %w", s.WantAt, err)
+		return nil, fmt.Errorf("%s is no list of operations: %w", s.ExpectedAt, err)
 	}
 	return edits(patch)
 }
 
 // compare scores changes, in the order of their paths, by those expected.
-func (s StateDiff) compare(want, got []change) (float64, string) {
+func (s stateDiffSettings) compare(want, got []change) (float64, string) {
 	made := map[string]change{}
 	for _, c := range got {
 		made[c.path] = c

@@ -2,23 +2,23 @@ package scorers
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Limit makes of a number 1 if it is at most as large, and else 0.
-type Limit struct {
+// limit scores 1 if a number is at most AtMost, and else 0.
+type limit struct {
 	AtMost *float64 `json:"at_most,omitempty"` // nil: the number itself is the score
 }
 
 // of is the score of a number.
-func (l Limit) of(v float64, what string) (float64, string, error) {
+func (l limit) of(v float64, what string) (float64, string, error) {
 	text := fmt.Sprintf("%v %s", v, what)
 	switch {
 	case l.AtMost == nil:
@@ -29,17 +29,17 @@ func (l Limit) of(v float64, what string) (float64, string, error) {
 	return 1, text, nil
 }
 
-// check refuses a limit that nothing keeps.
-func (l Limit) check() error {
+// check rejects a limit that no number satisfies.
+func (l limit) check() error {
 	if l.AtMost != nil && !(*l.AtMost >= 0) {
 		return fmt.Errorf("at_most %v: nothing is less than 0", *l.AtMost)
 	}
 	return nil
 }
 
-// number judges a run by a number of it.
-func (l Limit) number(what string, of func(run *importer.Run) (float64, error)) (judge, error) {
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+// number scores a number of the run.
+func (l limit) number(what string, of func(run *importer.Run) (float64, error)) (scoreFunc, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		v, err := of(run)
 		if err != nil {
 			return 0, "", err
@@ -48,37 +48,37 @@ func (l Limit) number(what string, of func(run *importer.Run) (float64, error)) 
 	}), l.check()
 }
 
-// Steps scores how many answers the model gave.
-type Steps struct{ Limit }
+// stepsSettings scores the number of model responses.
+type stepsSettings struct{ limit }
 
-func (s Steps) judge() (judge, error) {
-	return s.number("steps", func(run *importer.Run) (float64, error) { return float64(Read(run).Steps), nil })
+func (s stepsSettings) scorer() (scoreFunc, error) {
+	return s.number("steps", func(run *importer.Run) (float64, error) { return float64(facts.Read(run).Steps), nil })
 }
 
 // Failures scores how much failed: tool calls, attempts of model calls, and the run itself.
-type Failures struct{ Limit }
+type failuresSettings struct{ limit }
 
-func (s Failures) judge() (judge, error) {
-	return s.number("errors", func(run *importer.Run) (float64, error) { return float64(len(Read(run).Errors)), nil })
+func (s failuresSettings) scorer() (scoreFunc, error) {
+	return s.number("errors", func(run *importer.Run) (float64, error) { return float64(len(facts.Read(run).Errors)), nil })
 }
 
-// Latency scores how many seconds the run took.
-type Latency struct{ Limit }
+// latencySettings scores the duration in seconds.
+type latencySettings struct{ limit }
 
-func (s Latency) judge() (judge, error) {
+func (s latencySettings) scorer() (scoreFunc, error) {
 	return s.number("seconds", func(run *importer.Run) (float64, error) {
 		took := run.Resources().Latency
 		if took == 0 {
-			return 0, errors.New("the recording does not tell how long the run was")
+			return 0, errors.New("the duration of the run is unknown")
 		}
 		return took.Seconds(), nil
 	})
 }
 
-// Tokens scores how many tokens all model calls of the run took, in and out.
-type Tokens struct{ Limit }
+// tokensSettings scores the tokens of all model calls, input and output.
+type tokensSettings struct{ limit }
 
-func (s Tokens) judge() (judge, error) {
+func (s tokensSettings) scorer() (scoreFunc, error) {
 	return s.number("tokens", func(run *importer.Run) (float64, error) {
 		total := run.Resources().Usage.Total()
 		if total == 0 {
@@ -88,18 +88,18 @@ func (s Tokens) judge() (judge, error) {
 	})
 }
 
-var errNoUsage = errors.New("the recording does not tell how many tokens the run took")
+var errNoUsage = errors.New("the token usage of the run is unknown")
 
-// Cost scores what the tokens of all model calls of the run cost. Runs that a call of this
-// one started are not part of it.
-type Cost struct {
-	Limit
+// costSettings scores the cost of all model calls. It excludes runs that a call of this run
+// started.
+type costSettings struct {
+	limit
 	// Prices are by the name of the model, as the recording has it.
-	Prices map[string]Price `json:"prices"`
+	Prices map[string]tokenPrice `json:"prices"`
 }
 
-// Price is for a million tokens each.
-type Price struct {
+// tokenPrice is the price of a million tokens.
+type tokenPrice struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 	// Of tokens read from and written to a cache the usual price is Input, of tokens of
@@ -109,16 +109,16 @@ type Price struct {
 	Reasoning  *float64 `json:"reasoning,omitempty"`
 }
 
-func (s Cost) judge() (judge, error) {
+func (s costSettings) scorer() (scoreFunc, error) {
 	if len(s.Prices) == 0 {
 		return nil, errors.New("there are no prices; give those of a million tokens by model")
 	}
 	return s.number("in all", func(run *importer.Run) (sum float64, err error) {
-		spent := spentBy(run)
-		if len(spent) == 0 {
+		used := usageByModel(run)
+		if len(used) == 0 {
 			return 0, errNoUsage
 		}
-		for _, part := range spent {
+		for _, part := range used {
 			price, ok := s.Prices[part.model]
 			if !ok {
 				return 0, fmt.Errorf("there is no price for the model %q", part.model)
@@ -130,7 +130,7 @@ func (s Cost) judge() (judge, error) {
 }
 
 // of is the price of some tokens.
-func (p Price) of(u llm.Usage) float64 {
+func (p tokenPrice) of(u llm.Usage) float64 {
 	or := func(price *float64, usual float64) float64 {
 		if price == nil {
 			return usual
@@ -145,15 +145,14 @@ func (p Price) of(u llm.Usage) float64 {
 		float64(u.ReasoningOutputTokens)*or(p.Reasoning, p.Output)) / million
 }
 
-// modelUsage is what calls of a model took.
+// modelUsage is the usage of a model.
 type modelUsage struct {
 	model string
 	usage llm.Usage
 }
 
-// spentBy returns what the model calls of a run took: of a trace call by call, of other
-// recordings all together, by the model that is named beside the messages.
-func spentBy(run *importer.Run) (spent []modelUsage) {
+// usageByModel returns the usage of the model calls: per call in a trace, else in total.
+func usageByModel(run *importer.Run) (used []modelUsage) {
 	setup := map[trace.Purpose]string{}
 	for _, ev := range run.Events {
 		var part modelUsage
@@ -166,13 +165,13 @@ func spentBy(run *importer.Run) (spent []modelUsage) {
 			part = modelUsage{setup[ev.Purpose], body.Usage}
 		}
 		if part.usage != (llm.Usage{}) {
-			spent = append(spent, part)
+			used = append(used, part)
 		}
 	}
 	if usage := run.Resources().Usage; len(run.Events) == 0 && usage != (llm.Usage{}) {
 		var model string
-		_ = json.Unmarshal(run.Meta["model"], &model) // what is no text is no name
-		spent = append(spent, modelUsage{model, usage})
+		_ = json.Unmarshal(run.Meta["model"], &model) // ignore other types
+		used = append(used, modelUsage{model, usage})
 	}
-	return spent
+	return used
 }

@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,30 +10,28 @@ import (
 
 // Trajectory scores 1 if the calls that a run made are those expected, in the sense of
 // its order.
-type Trajectory struct {
-	Expected
-	Order Order `json:"order,omitempty"`
+type trajectorySettings struct {
+	expectedCalls
+	Order callOrder `json:"order,omitempty"`
 }
 
-// Order is how calls have to stand to those expected. No call is taken for two of those
-// expected.
-type Order string
+// callOrder is the required order of calls. A call matches one expected call at most.
+type callOrder string
 
 // The orders. ADK's EXACT, IN_ORDER and ANY_ORDER (TrajectoryEvaluator of google/adk-python)
 // are exact, in_order and any_order. Of the modes of trajectory matching in LangChain's
-// agentevals strict is exact, but for the texts beside the calls, which it compares as
-// well; unordered, superset and subset are those here.
+// agentevals strict is exact, except that it also compares texts; unordered, superset and subset are those here.
 const (
-	OrderExact     Order = ""          // the same calls in the same order
-	OrderInOrder   Order = "in_order"  // those expected in their order, others between
-	OrderAnyOrder  Order = "any_order" // those expected and maybe others
-	OrderSuperset  Order = "superset"  // the same as any_order
-	OrderSubset    Order = "subset"    // none but those expected, maybe not all
-	OrderUnordered Order = "unordered" // those expected and no others
+	orderExact     callOrder = ""          // the same calls in the same order
+	orderInOrder   callOrder = "in_order"  // those expected in their order, others between
+	orderAnyOrder  callOrder = "any_order" // those expected and maybe others
+	orderSuperset  callOrder = "superset"  // the same as any_order
+	orderSubset    callOrder = "subset"    // none but those expected, maybe not all
+	orderUnordered callOrder = "unordered" // those expected and no others
 )
 
-func (s Trajectory) judge() (judge, error) {
-	orders := []Order{"exact", OrderExact, OrderInOrder, OrderAnyOrder, OrderSuperset, OrderSubset, OrderUnordered}
+func (s trajectorySettings) scorer() (scoreFunc, error) {
+	orders := []callOrder{"exact", orderExact, orderInOrder, orderAnyOrder, orderSuperset, orderSubset, orderUnordered}
 	if !slices.Contains(orders, s.Order) {
 		return nil, fmt.Errorf("order %q: give one of exact, in_order, any_order, superset, subset and unordered", s.Order)
 	}
@@ -42,7 +39,7 @@ func (s Trajectory) judge() (judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		want, got, err := m.read(run)
 		if err != nil {
 			return 0, "", err
@@ -52,60 +49,58 @@ func (s Trajectory) judge() (judge, error) {
 			return 0, "", err
 		}
 		if !ok {
-			return 0, fmt.Sprintf("want %s; got %s", told(want), told(got)), nil
+			return 0, fmt.Sprintf("want %s; got %s", describeCalls(want), describeCalls(got)), nil
 		}
-		return 1, told(got), nil
+		return 1, describeCalls(got), nil
 	}), nil
 }
 
 // holds reports whether the calls made, a column each, are those wanted, a row each.
-func (o Order) holds(weights [][]float64, got int) (bool, error) {
+func (o callOrder) holds(weights [][]float64, got int) (bool, error) {
 	want := len(weights)
 	switch o {
-	case OrderInOrder:
+	case orderInOrder:
 		return common(weights, got) == float64(want), nil
-	case OrderAnyOrder, OrderSuperset, OrderSubset, OrderUnordered:
+	case orderAnyOrder, orderSuperset, orderSubset, orderUnordered:
 		pairs, err := assign(weights)
 		all := pairs == float64(want)
 		none := pairs == float64(got)
-		return (all || o == OrderSubset) && (none || o == OrderAnyOrder || o == OrderSuperset), err
+		return (all || o == orderSubset) && (none || o == orderAnyOrder || o == orderSuperset), err
 	default:
 		return want == got && common(weights, got) == float64(want), nil
 	}
 }
 
 // CallMatch scores how many of the calls are those expected.
-type CallMatch struct {
-	Expected
-	Measure Measure `json:"measure,omitempty"`
-	// Ordered takes the longest common subsequence of the calls made and those expected;
-	// else order does not matter, and the best assignment counts.
+type callMatchSettings struct {
+	expectedCalls
+	Measure measure `json:"measure,omitempty"`
+	// Ordered uses the longest common subsequence; else the best assignment in any order.
 	Ordered bool `json:"ordered,omitempty"`
-	// Partial takes a call of the right tool for the part of its arguments, by name, that
-	// is as expected; else it counts as a whole or not at all.
+	// Partial counts a call of the right tool by the share of matching arguments.
 	Partial bool `json:"partial,omitempty"`
 }
 
 // Measure is a way to count. Where nothing is expected and nothing was called, each is 1;
 // else one that would be divided by 0 is 0.
-type Measure string
+type measure string
 
 // The measures.
 const (
-	MeasureF1        Measure = ""          // the harmonic mean of the others
-	MeasurePrecision Measure = "precision" // the part of the calls made that is expected
-	MeasureRecall    Measure = "recall"    // the part of the calls expected that was made
+	measureF1        measure = ""          // the harmonic mean of the others
+	measurePrecision measure = "precision" // the part of the calls made that is expected
+	measureRecall    measure = "recall"    // the part of the calls expected that was made
 )
 
-func (s CallMatch) judge() (judge, error) {
-	if !slices.Contains([]Measure{"f1", MeasureF1, MeasurePrecision, MeasureRecall}, s.Measure) {
+func (s callMatchSettings) scorer() (scoreFunc, error) {
+	if !slices.Contains([]measure{"f1", measureF1, measurePrecision, measureRecall}, s.Measure) {
 		return nil, fmt.Errorf("measure %q: give one of f1, precision and recall", s.Measure)
 	}
 	m, err := s.matcher()
 	if err != nil {
 		return nil, err
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		want, got, err := m.read(run)
 		if err != nil {
 			return 0, "", err
@@ -119,19 +114,19 @@ func (s CallMatch) judge() (judge, error) {
 	}), nil
 }
 
-func (s CallMatch) right(weights [][]float64, got int) (float64, error) {
+func (s callMatchSettings) right(weights [][]float64, got int) (float64, error) {
 	if s.Ordered {
 		return common(weights, got), nil
 	}
 	return assign(weights)
 }
 
-func (m Measure) of(right float64, got, want int) float64 {
+func (m measure) of(right float64, got, want int) float64 {
 	over := float64(got+want) / 2
 	switch m {
-	case MeasurePrecision:
+	case measurePrecision:
 		over = float64(got)
-	case MeasureRecall:
+	case measureRecall:
 		over = float64(want)
 	default: // 2PR/(P+R) is right over the mean of both
 	}

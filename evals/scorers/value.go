@@ -3,7 +3,6 @@ package scorers
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,27 +18,26 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// JSON scores 1 if the final answer is JSON of one of the values expected: all of it, or
-// else the last block of it between ``` and ```. Numbers are the same if they have the
-// same value, objects if they have the same members in any order.
-type JSON struct {
-	// Want is the value; none: what the recording says.
-	Want json.RawMessage `json:"want,omitempty"`
-	// Ignore are JSON pointers (RFC 6901) to what is not looked at on either side; the
-	// name * stands for all members or elements.
+// jsonSettings scores 1 if the final answer is one of the expected JSON values: the whole answer,
+// or else its last fenced block. Numbers are compared by value and members in any order.
+type jsonSettings struct {
+	// Expected is the value; none means that of the recording.
+	Expected json.RawMessage `json:"expected,omitempty"`
+	// Ignore are JSON pointers (RFC 6901) to ignored values; the name * matches all members or
+	// elements.
 	Ignore []string `json:"ignore,omitempty"`
 }
 
-func (s JSON) judge() (judge, error) {
+func (s jsonSettings) scorer() (scoreFunc, error) {
 	ignore, err := pointers(s.Ignore)
 	if err != nil {
 		return nil, err
 	}
 	var want []string
-	if len(s.Want) > 0 {
-		want = []string{string(s.Want)}
+	if len(s.Expected) > 0 {
+		want = []string{string(s.Expected)}
 	}
-	return one(func(_ context.Context, run *importer.Run) (float64, string, error) {
+	return single(func(run *importer.Run) (float64, string, error) {
 		answer, want, err := expected(run, want)
 		if err != nil {
 			return 0, "", err
@@ -76,13 +74,13 @@ func valueIn(text string) (any, bool) {
 	return v, err == nil
 }
 
-// parse reads one JSON value. Numbers become json.Numbers in one spelling, so that equal
+// parse reads one JSON value. Numbers become json.Numbers in one representation, so that equal
 // values are deeply equal.
 func parse(raw []byte) (any, error) {
 	v, err := decode(raw)
 	return jsonio.Leaves(v, func(leaf any) any {
 		if n, ok := leaf.(json.Number); ok {
-			return oneSpelling(n)
+			return canonicalNumber(n)
 		}
 		return leaf
 	}), err
@@ -95,22 +93,21 @@ func decode(raw []byte) (any, error) {
 	return v, err
 }
 
-// decodeAll reads one value, behind which nothing may follow, with numbers as they are
-// written. An error is in words for who wrote it.
+// decodeAll reads one value without trailing data. Numbers stay as they are written.
 func decodeAll(dec *json.Decoder, to any) error {
 	dec.UseNumber()
 	if err := dec.Decode(to); err != nil {
 		return jsonio.Words(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
+		return errors.New("unexpected data after the value")
 	}
 	return nil
 }
 
-// oneSpelling writes a number without needless zeros, and with an exponent only where it
-// would have 18 zeros more. A number whose exponent is beyond 2⁶¹ stays as it is.
-func oneSpelling(n json.Number) json.Number {
+// canonicalNumber removes needless zeros, and uses an exponent only instead of 18 zeros or more.
+// It does not change a number with an exponent beyond 2⁶¹.
+func canonicalNumber(n json.Number) json.Number {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
 	positive, minus := strings.CutPrefix(mantissa, "-")
 	whole, fraction, _ := strings.Cut(positive, ".")
@@ -145,8 +142,7 @@ func pointed(digits string, e int64) string {
 	return digits + "e" + strconv.FormatInt(e, 10)
 }
 
-// difference tells the first place where two values differ, in the order of pointers;
-// "" if they do not.
+// difference describes the first places where two values differ; empty if they are equal.
 func difference(want, got any) string {
 	var all []string
 	for _, d := range differences("", want, got, nil) {
@@ -155,7 +151,7 @@ func difference(want, got any) string {
 	return first(all)
 }
 
-// first tells the first of several things.
+// first joins the first items.
 func first(all []string) string {
 	const most = 3
 	text := strings.Join(all[:min(most, len(all))], "; ")
@@ -165,7 +161,7 @@ func first(all []string) string {
 	return text
 }
 
-// absent stands for a member that is not there.
+// absent represents a missing member.
 type absent struct{}
 
 func differences(at string, want, got any, found []Difference) []Difference {

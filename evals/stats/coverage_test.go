@@ -24,10 +24,10 @@ func TestCoverage(t *testing.T) {
 	}{
 		{"naive t", independent, 2, naiveT},
 		{"Wilson", flips, 0.4, func(t tb, s *stats.Sample) stats.Interval { return must(s.Wilson(0.95))(t) }},
-		{"clustered t", alike, 0.4, clusterT},
+		{"clustered t", correlated, 0.4, clusterT},
 		{"clustered t of families", families, 0.5, clusterT},
-		{"clustered Wilson", alike, 0.4, func(t tb, s *stats.Sample) stats.Interval { return must(s.ClusterWilson(0.95))(t) }},
-		{"clustered bootstrap", alike, 0.4, bootstrap},
+		{"clustered Wilson", correlated, 0.4, func(t tb, s *stats.Sample) stats.Interval { return must(s.ClusterWilson(0.95))(t) }},
+		{"clustered bootstrap", correlated, 0.4, bootstrap},
 		{"paired t", paired, 0.05, naiveT},
 		{"t of pass^2", bothPass, 0.24, naiveT},
 		{"bootstrap of pass^2", bothPass, 0.24, bootstrap},
@@ -82,9 +82,9 @@ func flip(rng *rand.Rand, rate float64) float64 {
 	return 0
 }
 
-// alike draws 60 cases of 4 runs. Each case has a rate of its own, .4 on average, of
+// correlated draws 60 cases of 4 runs. Each case has a rate of its own, .4 on average, of
 // the distribution Beta(.8, 1.2), whose squares are .24 on average.
-func alike(t tb, rng *rand.Rand) *stats.Sample {
+func correlated(t tb, rng *rand.Rand) *stats.Sample {
 	rates := distuv.Beta{Alpha: 0.8, Beta: 1.2, Src: rng}
 	cases := make([][]float64, 60)
 	for i := range cases {
@@ -96,7 +96,7 @@ func alike(t tb, rng *rand.Rand) *stats.Sample {
 	return sample(t, cases...)
 }
 
-func bothPass(t tb, rng *rand.Rand) *stats.Sample { return must(alike(t, rng).PassHatK(2))(t) }
+func bothPass(t tb, rng *rand.Rand) *stats.Sample { return must(correlated(t, rng).PassHatK(2))(t) }
 
 // families draws 50 clusters of 1 to 5 cases with as much in common as not.
 func families(t tb, rng *rand.Rand) *stats.Sample {

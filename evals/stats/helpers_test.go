@@ -52,7 +52,7 @@ func must[T any](v T, err error) func(tb) T {
 	}
 }
 
-// near compares numbers, and structs and lists of them, to so many digits.
+// near compares numbers, and structs and lists of them, to this tolerance.
 func near(t tb, what string, got, want any, tolerance float64) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(tolerance, tolerance)); diff != "" {

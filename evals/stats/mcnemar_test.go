@@ -1,10 +1,7 @@
 package stats_test
 
 import (
-	"errors"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/evals/stats"
 )
@@ -24,7 +21,7 @@ func TestMcNemarPublished(t *testing.T) {
 func TestMcNemarTries(t *testing.T) {
 	for n := range 13 {
 		for c := range n + 1 {
-			less, equal := 0, 0 // ways with fewer on the side with fewer, and with as many
+			less, equal := 0, 0 // ways with fewer on the side with fewer, and with the same number
 			for ways := range 1 << n {
 				here := 0
 				for i := range n {
@@ -52,36 +49,5 @@ func TestMcNemarRefuses(t *testing.T) {
 	for _, c := range [][2]int{{-1, 0}, {0, -1}} {
 		_, _, err := stats.McNemar(c[0], c[1])
 		fails(t, "McNemar", err, "counts are 0 or more")
-	}
-}
-
-func TestDiscordant(t *testing.T) {
-	base := singles(t, 1, 0, 1, 0, 1, 1)
-	other := singles(t, 1, 0, 0, 1, 0)
-	broke, fixed, err := stats.Discordant(base, other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([][]string{{"002", "004"}, {"003"}}, [][]string{broke, fixed}); diff != "" {
-		t.Errorf("broke and fixed (-want +got):\n%s", diff)
-	}
-}
-
-func TestDiscordantRefuses(t *testing.T) {
-	good := singles(t, 1, 0)
-	twice := sample(t, []float64{1}, []float64{0, 1})
-	half := singles(t, 1, 0.5)
-	alien := must(stats.New([]stats.Row{{Case: "a"}}))(t)
-	for _, pair := range [][2]*stats.Sample{{good, twice}, {twice, good}} {
-		_, _, err := stats.Discordant(pair[0], pair[1])
-		fails(t, "two runs", err, `case "001" has 2 runs`, "Pair")
-	}
-	for _, pair := range [][2]*stats.Sample{{good, half}, {half, good}} {
-		if _, _, err := stats.Discordant(pair[0], pair[1]); !errors.Is(err, stats.ErrNotBinary) {
-			t.Errorf("a half success: got %v, want ErrNotBinary", err)
-		}
-	}
-	if _, _, err := stats.Discordant(good, alien); !errors.Is(err, stats.ErrTooFew) {
-		t.Errorf("nothing in common: got %v, want ErrTooFew", err)
 	}
 }

@@ -5,22 +5,21 @@ import (
 	"math"
 )
 
-// Pairing is two samples held side by side, case by case.
+// Pairing compares two samples case by case.
 type Pairing struct {
-	// Difference has a row for each case that both samples have: the mean of the
-	// case's values in the other sample minus that in the base. Its errors are those
-	// of the paired difference ([Sample.Naive] with independent cases,
-	// [Sample.Cluster] with clusters of cases): what makes a case hard for both
-	// cancels out (Miller, "Adding error bars to evals", 2024).
+	// Difference has a row for each case of both samples: the mean of the values in the other
+	// sample minus the mean in the base. Its errors are those of the paired difference
+	// ([Sample.Naive] for independent cases, [Sample.Cluster] for clusters): the difficulty of a
+	// case cancels out (Miller, "Adding error bars to evals", 2024).
 	Difference *Sample
 
-	// OnlyBase and OnlyOther are the cases that one sample lacks, in the order of the
-	// sample that has them. They count for nothing in Difference.
+	// OnlyBase and OnlyOther are the cases of one sample only, in its order. They do not enter
+	// Difference.
 	OnlyBase, OnlyOther []string
 }
 
-// Pair holds a sample against a base. They must have a case in common, and a case
-// must be in the same cluster in both.
+// Pair compares a sample with a base. It returns an error if the samples share no case, or if a
+// case is in different clusters.
 func Pair(base, other *Sample) (Pairing, error) {
 	others := make(map[string][]Row, len(other.cases))
 	for _, runs := range other.cases {
@@ -47,17 +46,17 @@ func Pair(base, other *Sample) (Pairing, error) {
 		}
 	}
 	if len(rows) == 0 {
-		return Pairing{}, fmt.Errorf("pairs of %d and %d cases: %w: none is in both; name the cases alike", len(base.cases), len(other.cases), ErrTooFew)
+		return Pairing{}, fmt.Errorf("pairs of %d and %d cases: %w: no case is in both: use the same names", len(base.cases), len(other.cases), ErrTooFew)
 	}
 	p.Difference = arrange(rows)
 	return p, nil
 }
 
-// Unpaired returns the difference other − base of two estimates from independent
-// samples, with the standard error √(SE₁²+SE₂²) and the degrees of freedom of Welch
-// ("The generalization of 'Student's' problem when several different population
-// variances are involved", Biometrika 34, 1947). One of the two must have an error
-// above 0. Where both are of the same cases, [Pair] sees more.
+// Unpaired returns the difference other − base of two estimates from independent samples, with
+// the standard error √(SE₁²+SE₂²) and the degrees of freedom of Welch ("The generalization of
+// 'Student's' problem when several different population variances are involved", Biometrika 34,
+// 1947). One of the two errors must be above 0. For samples of the same cases, [Pair] is more
+// powerful.
 func Unpaired(base, other Estimate) (Estimate, error) {
 	for _, e := range []Estimate{base, other} {
 		if err := e.check(); err != nil {

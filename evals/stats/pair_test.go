@@ -40,7 +40,7 @@ func TestPair(t *testing.T) {
 func TestPairRefuses(t *testing.T) {
 	a := must(stats.New([]stats.Row{{Case: "a"}}))(t)
 	_, err := stats.Pair(a, singles(t, 1, 2))
-	fails(t, "nothing in common", err, "pairs of 1 and 2 cases", "name the cases alike")
+	fails(t, "nothing in common", err, "pairs of 1 and 2 cases", "use the same names")
 	if !errors.Is(err, stats.ErrTooFew) {
 		t.Errorf("got %v, want ErrTooFew", err)
 	}

@@ -2,28 +2,26 @@ package stats
 
 import "fmt"
 
-// PassAtK returns the sample with one row a case: the probability that at least one of
-// k of its runs, drawn without replacement, succeeds, 1 − C(n−c,k)/C(n,k) for c
-// successes in n runs. It is an unbiased estimate of the same with k new runs (Chen et
-// al., "Evaluating large language models trained on code", 2021). The mean of the
-// sample is pass@k; its errors and intervals, such as [Sample.Naive] and
-// [Sample.Bootstrap], are over cases.
+// PassAtK returns the sample with one row per case: the probability that at least one of k runs,
+// drawn without replacement, succeeds, 1 − C(n−c,k)/C(n,k) for c successes in n runs. It is an
+// unbiased estimate for k new runs (Chen et al., "Evaluating large language models trained on
+// code", 2021). The mean of the sample is pass@k; its errors and intervals are over cases.
 //
-// All values must be 0 or 1. k must be 1 at least and [Sample.FewestEpochs] at most.
+// All values must be 0 or 1. k must be between 1 and [Sample.FewestEpochs].
 func (s *Sample) PassAtK(k int) (*Sample, error) {
 	return s.pass(k, func(n, c int) float64 { return 1 - allDrawn(n, n-c, k) })
 }
 
-// PassHatK is as [Sample.PassAtK] with the probability that all of k runs succeed,
-// C(c,k)/C(n,k), whose mean is pass^k (Yao et al., "τ-bench: a benchmark for
-// tool-agent-user interaction in real-world domains", 2024).
+// PassHatK is like [Sample.PassAtK] with the probability that all k runs succeed, C(c,k)/C(n,k).
+// Its mean is pass^k (Yao et al., "τ-bench: a benchmark for tool-agent-user interaction in
+// real-world domains", 2024).
 func (s *Sample) PassHatK(k int) (*Sample, error) {
 	return s.pass(k, func(n, c int) float64 { return allDrawn(n, c, k) })
 }
 
 func (s *Sample) pass(k int, of func(n, c int) float64) (*Sample, error) {
 	if k < 1 {
-		return nil, fmt.Errorf("pass figure of k = %d: it must be 1 or more", k)
+		return nil, fmt.Errorf("pass@k and pass^k of k = %d: want 1 or more", k)
 	}
 	rows := make([]Row, len(s.cases))
 	for i, runs := range s.cases {
@@ -32,26 +30,26 @@ func (s *Sample) pass(k int, of func(n, c int) float64) (*Sample, error) {
 			return nil, err
 		}
 		if len(runs) < k {
-			return nil, fmt.Errorf("pass figure of k = %d: case %q has %d runs: %w: lower k, or run it more often", k, runs[0].Case, len(runs), ErrTooFew)
+			return nil, fmt.Errorf("pass@k and pass^k of k = %d: case %q has %d runs: %w: lower k, or run it more often", k, runs[0].Case, len(runs), ErrTooFew)
 		}
 		rows[i] = asOne(runs, of(len(runs), c))
 	}
 	return arrange(rows), nil
 }
 
-// PassAt returns the means of [Sample.PassAtK] for all k, from 1 to
-// [Sample.FewestEpochs], in the time that one takes a run. All values must be 0 or 1.
+// PassAt returns the means of [Sample.PassAtK] for all k from 1 to [Sample.FewestEpochs], in
+// linear time. All values must be 0 or 1.
 func (s *Sample) PassAt() ([]float64, error) {
 	return s.passes(func(n, c int) int { return n - c }, func(p float64) float64 { return 1 - p })
 }
 
-// PassHat is as [Sample.PassAt] with [Sample.PassHatK].
+// PassHat is like [Sample.PassAt] with [Sample.PassHatK].
 func (s *Sample) PassHat() ([]float64, error) {
 	return s.passes(func(_, c int) int { return c }, func(p float64) float64 { return p })
 }
 
-// passes returns the means of what value makes of the probability that all runs drawn are
-// among those that among counts, for all numbers of runs drawn.
+// passes returns, for all numbers of drawn runs, the mean of value(p). p is the probability that
+// all drawn runs are among those that among counts.
 func (s *Sample) passes(among func(n, c int) int, value func(p float64) float64) (means []float64, err error) {
 	type chance struct {
 		among int
@@ -77,8 +75,8 @@ func (s *Sample) passes(among func(n, c int) int, value func(p float64) float64)
 	return means, nil
 }
 
-// allDrawn returns C(c,k)/C(n,k), the probability that k drawn of n are all among c of
-// them. As a product of ratios it neither overflows nor cancels.
+// allDrawn returns C(c,k)/C(n,k), the probability that k drawn of n are all among c of them. A
+// product of ratios neither overflows nor cancels.
 func allDrawn(n, c, k int) float64 {
 	p := 1.0
 	for i := range min(k, c+1) {

@@ -72,7 +72,7 @@ func TestPassOfAll(t *testing.T) {
 	}
 }
 
-// TestPassLarge compares with the stable form that Chen et al. print in their figure 3,
+// TestPassLarge compares with the stable form that Chen et al. print,
 // 1 − Π(1 − k/i) for i from n−c+1 to n, where C(n,k) is too large for any number.
 func TestPassLarge(t *testing.T) {
 	for _, c := range []struct{ n, c, k int }{{10_000, 3, 5_000}, {10_000, 9_000, 100}, {200, 1, 100}, {2_000, 7, 1}, {5_000, 4_999, 1}} {
@@ -107,10 +107,10 @@ func TestPassRefuses(t *testing.T) {
 	for _, pass := range []func(*stats.Sample, int) (*stats.Sample, error){(*stats.Sample).PassAtK, (*stats.Sample).PassHatK} {
 		for _, k := range []int{0, -1} {
 			_, err := pass(s, k)
-			fails(t, "k", err, "it must be 1 or more")
+			fails(t, "k", err, "want 1 or more")
 		}
 		_, err := pass(s, 3)
-		fails(t, "k", err, `pass figure of k = 3: case "001" has 2 runs`, "run it more often")
+		fails(t, "k", err, `pass@k and pass^k of k = 3: case "001" has 2 runs`, "run it more often")
 		if !errors.Is(err, stats.ErrTooFew) {
 			t.Errorf("got %v, want ErrTooFew", err)
 		}

@@ -25,7 +25,7 @@ func TestWilson(t *testing.T) {
 		{1, 29, stats.Interval{Low: 0.0061, High: 0.1718}},
 		{20, 20, stats.Interval{Low: 0.8389, High: 1}},
 	} {
-		got := must(stats.Wilson(c.successes, c.n, 0.95))(t)
+		got := must(singles(t, runs(c.n, c.successes)...).Wilson(0.95))(t)
 		near(t, "Wilson", got, c.want, 5e-5)
 	}
 }
@@ -38,7 +38,7 @@ func TestWilsonInverts(t *testing.T) {
 		c := rapid.IntRange(0, n).Draw(t, "successes")
 		level := rapid.Float64Range(0.5, 0.999).Draw(t, "level")
 		z := distuv.UnitNormal.Quantile((1 + level) / 2)
-		i := must(stats.Wilson(c, n, level))(t)
+		i := must(singles(t, runs(n, c)...).Wilson(level))(t)
 		rate := float64(c) / float64(n)
 		for _, end := range []float64{i.Low, i.High} {
 			if end < 0 || end > 1 {
@@ -53,10 +53,6 @@ func TestWilsonInverts(t *testing.T) {
 }
 
 func TestWilsonRefuses(t *testing.T) {
-	for _, c := range [][2]int{{0, 0}, {-1, 3}, {4, 3}} {
-		_, err := stats.Wilson(c[0], c[1], 0.95)
-		fails(t, "Wilson", err, "successes", "there must be a trial")
-	}
 	s := sample(t, []float64{1, 0}, []float64{0, 0.5})
 	for _, f := range []func(float64) (stats.Interval, error){s.Wilson, s.ClusterWilson} {
 		_, err := f(0.95)
@@ -94,12 +90,12 @@ func TestClusterWilson(t *testing.T) {
 	s := singles(t, single...)
 	near(t, "each row a cluster", must(s.ClusterWilson(0.95))(t), must(s.Wilson(0.95))(t), 1e-12)
 
-	// Runs of a case that are less alike than those of two cases count as independent.
+	// Runs of a case that are more different than those of two cases count as independent.
 	s = sample(t, []float64{0, 1}, []float64{1, 0}, []float64{0, 1})
-	near(t, "opposites", must(s.ClusterWilson(0.95))(t), must(stats.Wilson(3, 6, 0.95))(t), 1e-12)
+	near(t, "opposites", must(s.ClusterWilson(0.95))(t), must(singles(t, runs(6, 3)...).Wilson(0.95))(t), 1e-12)
 
 	for _, v := range []float64{0, 1} {
 		s = sample(t, []float64{v, v}, []float64{v, v, v}, []float64{v})
-		near(t, "all equal", must(s.ClusterWilson(0.9))(t), must(stats.Wilson(int(3*v), 3, 0.9))(t), 1e-12)
+		near(t, "all equal", must(s.ClusterWilson(0.9))(t), must(singles(t, runs(3, int(3*v))...).Wilson(0.9))(t), 1e-12)
 	}
 }

@@ -10,39 +10,38 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// DefaultResamples is how often is drawn where nothing else is said. With one more it
-// is a round number, of which 1, 2.5 and 5 in 100 are whole numbers.
-const DefaultResamples = 9_999
+// defaultResamples plus one is a round number, so that 1, 2.5 and 5 % of it are integers.
+const defaultResamples = 9_999
 
-// Resampling says how to draw. The same Resampling gives the same figures, bit by bit.
+// Resampling configures random draws. Equal values give equal results, bit by bit.
 type Resampling struct {
-	// Resamples is how often to draw; 0 stands for [DefaultResamples].
+	// Resamples is the number of draws; 0 means 9,999.
 	Resamples int
 
-	// Seed starts the generator PCG of math/rand/v2.
+	// Seed starts the PCG generator of math/rand/v2.
 	Seed uint64
 }
 
-// start returns how often to draw, and what draws.
+// start returns the number of draws and the generator.
 func (r Resampling) start() (int, *rand.Rand, error) {
 	if r.Resamples < 0 {
-		return 0, nil, fmt.Errorf("%d resamples: name a number above 0, or 0 for %d", r.Resamples, DefaultResamples)
+		return 0, nil, fmt.Errorf("%d resamples: name a number above 0, or 0 for %d", r.Resamples, defaultResamples)
 	}
 	if r.Resamples == 0 {
-		r.Resamples = DefaultResamples
+		r.Resamples = defaultResamples
 	}
 	return r.Resamples, rand.New(rand.NewPCG(r.Seed, 0)), nil
 }
 
-// Bootstrap returns the percentile interval of the mean. A resample draws as many
-// clusters as there are, with replacement, each with all its rows (Cameron, Gelbach &
-// Miller, "Bootstrap-based improvements for inference with clustered errors", Review
-// of Economics and Statistics 90, 2008). The ends are the k-th smallest and the k-th
-// largest of the means of B resamples, with k = (B+1)(1−level)/2, rounded down (Davison
-// & Hinkley, "Bootstrap methods and their application", 1997, chapter 5). With fewer
-// than some thirty clusters the interval is too narrow; then prefer [Estimate.T].
+// Bootstrap returns the percentile interval of the mean. A resample draws C of the C
+// clusters with replacement, each with all its rows (Cameron, Gelbach & Miller,
+// "Bootstrap-based improvements for inference with clustered errors", Review of Economics and
+// Statistics 90, 2008). The ends are the k-th smallest and the k-th largest of the means of B
+// resamples, with k = (B+1)(1−level)/2, rounded down (Davison & Hinkley, "Bootstrap methods and
+// their application", 1997, chapter 5). With fewer than about thirty clusters the interval is too
+// narrow; prefer [Estimate.T] then.
 //
-// It needs two clusters, and enough resamples for k to be 1.
+// Bootstrap needs two clusters and enough resamples for k to be 1.
 func (s *Sample) Bootstrap(level float64, r Resampling) (Interval, error) {
 	tail, err := tailOf(level)
 	if err != nil {
@@ -52,7 +51,7 @@ func (s *Sample) Bootstrap(level float64, r Resampling) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	const rounding = 1e-9 // what is missing of a whole number because 0.9 is not exact
+	const rounding = 1e-9 // 0.9 is not exact in binary
 	k := int(float64(n+1)*tail + rounding)
 	if k < 1 {
 		return Interval{}, fmt.Errorf("bootstrap interval of level %v with %d resamples: it needs %v at least", level, n, math.Ceil(1/tail-rounding)-1)
@@ -65,10 +64,10 @@ func (s *Sample) Bootstrap(level float64, r Resampling) (Interval, error) {
 	return Interval{means[k-1], means[n-k]}, nil
 }
 
-// cluster is what a resample needs to know of a cluster.
+// cluster is the sum and the number of the rows of a cluster.
 type cluster struct{ sum, rows float64 }
 
-// group is how many clusters are alike.
+// group counts equal clusters.
 type group struct {
 	cluster
 	n float64
@@ -81,8 +80,8 @@ func (s *Sample) resample(n int, rng *rand.Rand) []float64 {
 		clusters[i] = cluster{sumOf(rows), float64(len(rows))}
 	}
 	draw := func() cluster { return drawn(clusters, rng) }
-	const dear = 50 // clusters are drawn in the time in which a group is
-	if groups := grouped(clusters); dear*len(groups) < len(clusters) {
+	const groupCost = 50 // drawing a group takes as long as drawing this many clusters
+	if groups := grouped(clusters); groupCost*len(groups) < len(clusters) {
 		draw = func() cluster { return drawnGroups(groups, float64(len(clusters)), rng) }
 	}
 	means := make([]float64, n)
@@ -93,7 +92,7 @@ func (s *Sample) resample(n int, rng *rand.Rand) []float64 {
 	return means
 }
 
-// drawn adds up as many clusters as there are, drawn with replacement.
+// drawn adds a sample of the clusters, drawn with replacement.
 func drawn(clusters []cluster, rng *rand.Rand) (all cluster) {
 	for range clusters {
 		c := clusters[rng.IntN(len(clusters))]
@@ -103,7 +102,7 @@ func drawn(clusters []cluster, rng *rand.Rand) (all cluster) {
 	return all
 }
 
-// grouped counts the clusters that are alike.
+// grouped counts equal clusters.
 func grouped(clusters []cluster) (groups []group) {
 	clusters = slices.Clone(clusters)
 	slices.SortFunc(clusters, func(a, b cluster) int {
@@ -118,12 +117,12 @@ func grouped(clusters []cluster) (groups []group) {
 	return groups
 }
 
-// drawnGroups is drawn where many of n clusters are alike: how many of a group are drawn
-// is binomial, with what is left to draw among what is left of the clusters.
+// drawnGroups is like drawn for many equal clusters: the number drawn of a group is binomial in
+// the draws and the clusters that remain.
 func drawnGroups(groups []group, n float64, rng *rand.Rand) (all cluster) {
 	draws, rest := n, n
 	for _, g := range groups {
-		k := draws // all that is left, of the last group
+		k := draws // the last group gets the rest
 		if g.n < rest {
 			k = distuv.Binomial{N: draws, P: g.n / rest, Src: rng}.Rand()
 		}

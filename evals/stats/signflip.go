@@ -7,26 +7,25 @@ import (
 	"slices"
 )
 
-// Permutation is what [Sample.SignFlip] finds.
+// Permutation is the result of [Sample.SignFlip].
 type Permutation struct {
-	// P is the probability of a mean at least as far from 0, where each cluster
-	// might as well have had the opposite sign.
+	// P is the probability of a mean at least as far from 0 if the sign of each cluster is
+	// random.
 	P float64
 
-	// Exact tells that all signs were tried, not only some that were drawn.
+	// Exact is true if all signs were tried, not a random selection.
 	Exact bool
 }
 
-// SignFlip tests whether the values, differences of pairs, lie around 0, and finds it
-// out in either direction: the signs of whole clusters are flipped, and the sums
-// compared (Fisher, "The design of experiments", 1935, section 21). All 2^C ways are
-// tried if they are no more than the resamples. Otherwise signs are drawn, and P is
-// (b+1)/(m+1) where b of m sums are as far from 0, so that it is never 0 (Phipson &
-// Smyth, "Permutation p-values should never be zero", Statistical Applications in
-// Genetics and Molecular Biology 9, 2010).
+// SignFlip tests whether the values, differences of pairs, are centered at 0, in both directions.
+// It flips the signs of whole clusters and compares the sums (Fisher, "The design of
+// experiments", 1935, section 21). It tries all 2^C ways if they are no more than the resamples.
+// Otherwise it draws signs, and P is (b+1)/(m+1) if b of m sums are at least as far from 0, so
+// that P is never 0 (Phipson & Smyth, "Permutation p-values should never be zero", Statistical
+// Applications in Genetics and Molecular Biology 9, 2010).
 //
-// Sums that differ by rounding count as equal. Clusters whose values add up to 0
-// change nothing and are left out; if all do, P is 1.
+// Sums that differ by rounding count as equal. Clusters with the sum 0 have no effect; if all
+// have it, P is 1.
 func (s *Sample) SignFlip(r Resampling) (Permutation, error) {
 	m, rng, err := r.start()
 	if err != nil {
@@ -52,8 +51,8 @@ func (s *Sample) SignFlip(r Resampling) (Permutation, error) {
 	return Permutation{P: float64(far) / float64(m+1)}, nil
 }
 
-// countFar returns in how many ways of adding the numbers to sum, or taking them from
-// it, the result is at least bound away from 0.
+// countFar returns the number of ways to add or subtract the numbers that end at least bound away
+// from 0.
 func countFar(numbers []float64, sum, bound float64) int {
 	if len(numbers) > 0 {
 		return countFar(numbers[1:], sum+numbers[0], bound) + countFar(numbers[1:], sum-numbers[0], bound)
@@ -64,7 +63,7 @@ func countFar(numbers []float64, sum, bound float64) int {
 	return 0
 }
 
-// flipped returns the sum of the numbers with signs that are drawn, 64 at once.
+// flipped returns the sum of the numbers with random signs, 64 drawn together.
 func flipped(numbers []float64, rng *rand.Rand) (sum float64) {
 	for chunk := range slices.Chunk(numbers, 64) {
 		signs := rng.Uint64()

@@ -12,7 +12,7 @@ import (
 
 // TestDarwin is Fisher's own example: Darwin's 15 pairs of maize plants, in eighths of
 // an inch. Of 2^15 sums 863 are at least as large as the one seen ("The design of
-// experiments", section 21), and as many as small.
+// experiments", section 21), and the same number as small.
 func TestDarwin(t *testing.T) {
 	s := singles(t, 49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48)
 	want := stats.Permutation{P: 2 * 863.0 / 32768, Exact: true}
@@ -60,7 +60,7 @@ func TestSignFlipTries(t *testing.T) {
 	})
 }
 
-// TestSignFlipDrawn has so many equal differences that none of the sums drawn is as
+// TestSignFlipDrawn has many equal differences that none of the sums drawn is as
 // far from 0: then P is 1 in m+1. Half of the signs turned around give every P.
 func TestSignFlipDrawn(t *testing.T) {
 	values := make([]float64, 130)

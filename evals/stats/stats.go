@@ -1,19 +1,15 @@
-// Package stats says how well scored runs did, and how sure that is: means with
-// standard errors, intervals, tests of differences, pass@k and pass^k, and how many
-// cases a comparison needs.
+// Package stats computes statistics of scored runs: means with standard errors, intervals, tests
+// of differences, pass@k and pass^k, and the number of cases that a comparison needs.
 //
-// Runs of one case are alike, so an error that takes them for independent is too
-// small. What depends on that has Cluster in its name or says so; the rest takes each
-// row for itself. Each figure names where its formula is from.
+// Runs of one case are correlated, so a standard error that assumes independent runs is too
+// small. Methods that account for this have Cluster in their name or mention it; all others
+// assume independent rows. Each function cites the source of its formula.
 //
-// All functions are pure: the same rows give the same bits, in whatever order they
-// come, because they are sorted first and added up in that order (see [New]). What is
-// random takes its seed as a parameter. What cannot be computed is an error, never a
-// NaN or a 0 that means nothing; [ErrTooFew] and [ErrNotBinary] tell apart the figures
-// that certain rows do not have from mistakes. Distributions are gonum's.
-//
-// The package leaves out where values come from, which figure to show, and every
-// decision.
+// All functions are pure. They sort the rows and add them in that order, so the result does not
+// depend on the order of the rows, bit by bit (see [New]). Randomness starts from a seed that the
+// caller passes. A function returns an error if the value is undefined. It never returns NaN or a
+// placeholder 0. [ErrTooFew] and [ErrNotBinary] mark statistics that a set of rows does not have.
+// The package gonum supplies the distributions.
 package stats
 
 import (
@@ -25,51 +21,50 @@ import (
 )
 
 var (
-	// ErrTooFew is the error of a figure that needs more rows, cases or clusters than
-	// there are.
+	// ErrTooFew reports that a statistic needs more rows, cases or clusters.
 	ErrTooFew = errors.New("too few")
 
-	// ErrNotBinary is the error of a figure that is about successes, each 0 or 1,
-	// where a value is something else.
+	// ErrNotBinary reports a value other than 0 or 1 where a statistic needs successes.
 	ErrNotBinary = errors.New("not 0 or 1")
 )
 
-// MaxValue is how far from 0 a value may be: the squares of larger ones might be too
-// large to add.
-const MaxValue = 1e100
+// Limits of the formulas.
+const (
+	MaxValue = 1e100     // largest absolute value of a score: the sum of larger squares could overflow
+	MaxCases = 1_000_000 // largest number of cases of a power analysis
+)
 
 // Row is the score of one run.
 type Row struct {
 	// Case names what was run, such as a task.
 	Case string
 
-	// Epoch tells the runs of a case apart.
+	// Epoch distinguishes the runs of a case.
 	Epoch int
 
-	// Cluster names what cases have in common that makes them alike, such as a text
-	// that several questions are about. Empty: the case's name, so that each case is
-	// a cluster.
+	// Cluster names what correlated cases share, such as a text that several questions are about.
+	// Empty means the name of the case, so that each case is a cluster.
 	Cluster string
 
-	// Value is the score, 1 for a success and 0 for a failure where it is binary.
-	// Values that differ by less than about 1e-150 count as equal.
+	// Value is the score; a binary score is 1 for a success and 0 for a failure. Values that
+	// differ by less than about 1e-150 count as equal.
 	Value float64
 }
 
-// Sample is what was scored: one row a run, of one or more cases. [New] makes it; it
-// never changes, and may be used by many goroutines at once.
+// Sample is a set of scored runs, one row per run. [New] creates it. A Sample never changes and
+// is safe for use by many goroutines.
 type Sample struct {
 	rows     []Row   // by cluster, case and epoch
 	cases    [][]Row // parts of rows
 	clusters [][]Row // parts of rows
 }
 
-// New returns the sample of rows, which stay the caller's. Every figure adds up the
-// rows by cluster, case and epoch, with the compensation of Neumaier ("Rundungsfehler-
-// analyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
+// New returns the sample of rows and keeps no reference to them. All statistics add the rows by
+// cluster, case and epoch, with the compensation of Neumaier ("Rundungsfehleranalyse einiger
+// Verfahren zur Summation endlicher Summen", ZAMM 54, 1974).
 //
-// There must be a row; two rows of the same case and epoch, a case in two clusters,
-// and a value that is NaN or beyond [MaxValue] are errors.
+// New returns an error without rows, for two rows of the same case and epoch, for a case in two
+// clusters, and for a value that is NaN or beyond [MaxValue].
 func New(rows []Row) (*Sample, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("sample without rows: %w: score at least one run", ErrTooFew)
@@ -77,7 +72,7 @@ func New(rows []Row) (*Sample, error) {
 	rows = slices.Clone(rows)
 	for i, r := range rows {
 		if !(math.Abs(r.Value) <= MaxValue) {
-			return nil, fmt.Errorf("case %q, epoch %d: the value %v is no number within ±%v: count it as missing instead", r.Case, r.Epoch, r.Value, MaxValue)
+			return nil, fmt.Errorf("case %q, epoch %d: the value %v: want a number within ±%v: count the score as missing instead", r.Case, r.Epoch, r.Value, MaxValue)
 		}
 		rows[i].Cluster = cmp.Or(r.Cluster, r.Case)
 	}
@@ -90,14 +85,14 @@ func New(rows []Row) (*Sample, error) {
 		case a.Cluster != b.Cluster:
 			return nil, fmt.Errorf("case %q is in the clusters %q and %q: give it one", a.Case, a.Cluster, b.Cluster)
 		case a.Epoch == b.Epoch:
-			return nil, fmt.Errorf("case %q has two rows of epoch %d: number its runs, and hand in each once", a.Case, a.Epoch)
+			return nil, fmt.Errorf("case %q has two rows of epoch %d: number its runs and pass each once", a.Case, a.Epoch)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return arrange(rows), nil
 }
 
-// arrange makes a sample of rows that are in order.
+// arrange returns the sample of sorted rows.
 func arrange(rows []Row) *Sample {
 	return &Sample{
 		rows:     rows,
@@ -106,7 +101,7 @@ func arrange(rows []Row) *Sample {
 	}
 }
 
-// split parts rows where the key changes.
+// split divides rows where the key changes.
 func split(rows []Row, key func(Row) string) (parts [][]Row) {
 	from := 0
 	for i := range rows {
@@ -118,8 +113,8 @@ func split(rows []Row, key func(Row) string) (parts [][]Row) {
 	return parts
 }
 
-// Rows returns the rows by cluster, case and epoch, each with its cluster. The slice
-// is the caller's.
+// Rows returns the rows by cluster, case and epoch, each with its cluster. The caller owns the
+// slice.
 func (s *Sample) Rows() []Row { return slices.Clone(s.rows) }
 
 // Len returns the number of rows, at least 1.
@@ -136,8 +131,8 @@ func (s *Sample) FewestEpochs() int {
 	return len(slices.MinFunc(s.cases, func(a, b []Row) int { return cmp.Compare(len(a), len(b)) }))
 }
 
-// CaseMeans returns the sample with one row a case, of epoch 0: the mean of the
-// case's values. In it each case counts the same, however often it ran.
+// CaseMeans returns the sample with one row per case, of epoch 0: the mean of the values of the
+// case. Each case has the same weight in it.
 func (s *Sample) CaseMeans() *Sample {
 	rows := make([]Row, len(s.cases))
 	for i, runs := range s.cases {
@@ -146,12 +141,12 @@ func (s *Sample) CaseMeans() *Sample {
 	return arrange(rows)
 }
 
-// asOne returns the row that stands for the runs of a case.
+// asOne returns the row that represents the runs of a case.
 func asOne(runs []Row, value float64) Row {
 	return Row{Case: runs[0].Case, Cluster: runs[0].Cluster, Value: value}
 }
 
-// successes counts the rows with the value 1. It fails unless all others are 0.
+// successes counts the rows with the value 1. It returns an error if another value is not 0.
 func successes(rows []Row) (n int, err error) {
 	for _, r := range rows {
 		switch r.Value {

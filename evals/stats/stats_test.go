@@ -48,10 +48,10 @@ func TestNewRefuses(t *testing.T) {
 		parts []string
 	}{
 		"no rows":       {nil, []string{"too few", "score at least one run"}},
-		"NaN":           {[]stats.Row{{Case: "a", Epoch: 3, Value: math.NaN()}}, []string{`case "a", epoch 3`, "NaN", "count it as missing"}},
+		"NaN":           {[]stats.Row{{Case: "a", Epoch: 3, Value: math.NaN()}}, []string{`case "a", epoch 3`, "NaN", "count the score as missing"}},
 		"infinity":      {[]stats.Row{{Case: "a", Value: math.Inf(-1)}}, []string{"-Inf"}},
 		"too large":     {[]stats.Row{{Case: "a", Value: 1.01e100}}, []string{"1.01e+100", "±1e+100"}},
-		"twice":         {[]stats.Row{{Case: "b"}, {Case: "a", Epoch: 2}, {Case: "b", Value: 1}}, []string{`case "b" has two rows of epoch 0`, "hand in each once"}},
+		"twice":         {[]stats.Row{{Case: "b"}, {Case: "a", Epoch: 2}, {Case: "b", Value: 1}}, []string{`case "b" has two rows of epoch 0`, "pass each once"}},
 		"two clusters":  {[]stats.Row{{Case: "a", Epoch: 1, Cluster: "y"}, {Case: "a", Cluster: "x"}}, []string{`case "a" is in the clusters "x" and "y"`, "give it one"}},
 		"half clusters": {[]stats.Row{{Case: "a", Cluster: "x"}, {Case: "a", Epoch: 1}}, []string{`"x" and "a"`}},
 	} {
@@ -78,24 +78,24 @@ func TestCaseMeans(t *testing.T) {
 	}
 }
 
-// TestOrder hands in the same rows in two orders: no figure may differ by a bit.
+// TestOrder hands in the same rows in two orders: no value may differ by a bit.
 func TestOrder(t *testing.T) {
 	for _, c := range []struct {
-		value   *rapid.Generator[float64]
-		figures func(tb, []stats.Row) []uint64
-	}{{value(), figures}, {rapid.SampledFrom([]float64{0, 1}), rates}} {
+		value      *rapid.Generator[float64]
+		statistics func(tb, []stats.Row) []uint64
+	}{{value(), statistics}, {rapid.SampledFrom([]float64{0, 1}), rates}} {
 		rapid.Check(t, func(t *rapid.T) {
 			given := rows(t, c.value)
 			other := rapid.Permutation(given).Draw(t, "other order")
-			if diff := cmp.Diff(c.figures(t, given), c.figures(t, other)); diff != "" {
-				t.Errorf("the order of rows changes figures (-one +other):\n%s", diff)
+			if diff := cmp.Diff(c.statistics(t, given), c.statistics(t, other)); diff != "" {
+				t.Errorf("the order of rows changes statistics (-one +other):\n%s", diff)
 			}
 		})
 	}
 }
 
-// figures returns the bits of figures of the rows.
-func figures(t tb, rows []stats.Row) []uint64 {
+// statistics returns the bits of statistics of the rows.
+func statistics(t tb, rows []stats.Row) []uint64 {
 	t.Helper()
 	r := stats.Resampling{Resamples: 50, Seed: 3}
 	s := must(stats.New(rows))(t)
@@ -104,13 +104,13 @@ func figures(t tb, rows []stats.Row) []uint64 {
 	interval := must(cluster.T(0.9))(t)
 	diff := must(stats.Pair(s, s.CaseMeans()))(t).Difference
 	return bits(
-		s.Mean(), must(s.Variance())(t), must(s.Naive())(t).SE, cr0.SE, cluster.SE,
+		s.Mean(), must(s.Naive())(t).SE, cr0.SE, cluster.SE,
 		boot.Low, boot.High, interval.Low, interval.High,
 		must(s.SignFlip(r))(t).P, must(s.CaseMeans().Naive())(t).SE, diff.Mean(),
 	)
 }
 
-// rates returns the bits of figures of rows that succeed or fail.
+// rates returns the bits of statistics of rows that succeed or fail.
 func rates(t tb, rows []stats.Row) []uint64 {
 	t.Helper()
 	s := must(stats.New(rows))(t)

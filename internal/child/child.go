@@ -1,6 +1,6 @@
-// Package child runs programs that others wrote, such as scorers, to their end, and talks
-// to those that answer line by line, such as tools. What such a program does wrong is an error: it may neither hang, nor fill the memory, nor leave
-// anything behind. What its output means is for others to say.
+// Package child runs programs of users: to their end, such as scorers, or line by line, such as
+// tools. A program cannot block its caller, write unlimited output or leave processes running.
+// The caller interprets the output.
 package child
 
 import (
@@ -18,18 +18,16 @@ type Program struct {
 	Args []string // the program, as exec.LookPath finds it, and its arguments
 	Dir  string   // where it runs; "" is where this process does
 	Env  []string // its environment; nil is that of this process
-	In   []byte   // its standard input, of which it may leave some unread
-	Most int      // bytes of standard output that it may write
+	In   []byte   // its standard input; the program may leave some unread
+	Most int      // maximum bytes of standard output
 }
 
-// grace is how long the ends of pipes are waited for that the program has handed on.
+// grace is the time to wait for pipes that child processes keep open.
 const grace = time.Second
 
-// Run runs the program and returns its standard output. It ends when the program does, or
-// ctx: then the program is killed, and the error is the cause of ctx. In the end all is
-// killed that the program has started and that is still in its process group.
-//
-// An error of the program ends in the last words of its standard error.
+// Run runs the program and returns its standard output. If ctx ends, Run kills the program and
+// returns the cause of ctx. In the end it kills all processes in the process group of the
+// program. An error ends with the last part of its standard error.
 func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -44,7 +42,7 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("the program cannot be started: %w", err)
 	}
 	err := c.Wait()
-	_ = Signal(c, syscall.SIGKILL) // mostly there is nobody left
+	_ = Signal(c, syscall.SIGKILL) // usually no process is left
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return out.text, nil
@@ -55,10 +53,10 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	default:
 		err = fmt.Errorf("the program ended with %w", err)
 	}
-	return nil, words.behind(err)
+	return nil, words.wrap(err)
 }
 
-// bounded keeps what is written to it, up to a bound.
+// bounded stores output up to a limit.
 type bounded struct {
 	text []byte
 	most int
@@ -75,7 +73,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail stores the end of the output.
 type tail struct {
 	text []byte
 	cut  bool
@@ -90,8 +88,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// behind puts the words behind an error.
-func (t *tail) behind(err error) error {
+// wrap appends the output to an error.
+func (t *tail) wrap(err error) error {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
 	if text == "" {
 		return err

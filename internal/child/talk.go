@@ -20,20 +20,20 @@ type Talker struct {
 	out     *os.File // and output
 	lines   chan line
 	quit    context.CancelFunc // ends what reads it
-	exited  chan struct{}      // closed when it has ended
+	exited  chan struct{}      // closed when the program has ended
 	failure error              // how it ended; good once exited is closed
 	words   words
 }
 
-// line is a line that a program wrote, or why there is no more.
+// line is a line of output, or the error after the last one.
 type line struct {
 	text []byte
 	err  error
 }
 
-// Talk starts a program, which then is asked line by line: In is not used, and Most is how
-// long a line of its output may be. What it writes to its standard error also goes to
-// stderr, unless that is nil. It has to be ended with Kill.
+// Talk starts a program for [Talker.Ask]: In is ignored and Most is the maximum length of an
+// output line. Standard error is copied to stderr, unless that is nil. The caller must end the
+// program with Kill.
 func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
 	in, childIn, err := os.Pipe()
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), childIn.Close())
 	}
-	in, childIn = childIn, in // of this pipe the child has the end to read from
+	in, childIn = childIn, in // the child reads from this pipe
 	ctx, quit := context.WithCancel(context.Background())
 	t := &Talker{most: p.Most, in: in, out: out, lines: make(chan line), quit: quit, exited: make(chan struct{})}
 	t.words.also = stderr
@@ -58,7 +58,7 @@ func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
 		return nil, errors.Join(fmt.Errorf("the program cannot be started: %w", err), in.Close(), out.Close())
 	}
 	go func() {
-		if err := t.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) { // of what it has started; see Kill
+		if err := t.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) { // of child processes; see Kill
 			t.failure = err
 		}
 		close(t.exited)
@@ -67,7 +67,7 @@ func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
 	return t, nil
 }
 
-// read hands on what the program writes, until it ends or ctx does.
+// read sends the output lines until the program or ctx ends.
 func (t *Talker) read(ctx context.Context) {
 	r := bufio.NewReader(t.out)
 	for {
@@ -83,11 +83,11 @@ func (t *Talker) read(ctx context.Context) {
 	}
 }
 
-// line reads a line. One without an end is one, too.
+// line reads a line. The last one needs no line feed.
 func (t *Talker) line(r *bufio.Reader) (l line) {
 	for {
-		piece, err := r.ReadSlice('\n')
-		l.text = append(l.text, piece...)
+		chunk, err := r.ReadSlice('\n')
+		l.text = append(l.text, chunk...)
 		switch {
 		case len(l.text) > t.most:
 			return line{err: fmt.Errorf("the program wrote a line of more than %d bytes to its standard output", t.most)}
@@ -100,8 +100,8 @@ func (t *Talker) line(r *bufio.Reader) (l line) {
 	}
 }
 
-// Ask writes a line and returns the one that answers it, until ctx ends: the error is then
-// its cause. After an error there is nothing left but to kill the program.
+// Ask writes a line and returns the line that answers it. If ctx ends, it returns the cause.
+// After an error the caller must kill the program.
 func (t *Talker) Ask(ctx context.Context, asks []byte) ([]byte, error) {
 	wrote := make(chan error, 1) // which may wait for the program to read
 	go func() {
@@ -128,15 +128,15 @@ func (t *Talker) Ask(ctx context.Context, asks []byte) ([]byte, error) {
 	return text, nil
 }
 
-// next returns the next line; io.EOF if there is none any more. When the program has ended,
-// what it has started is not waited for.
+// next returns the next line, or io.EOF. It does not wait for child processes after the program
+// has ended.
 func (t *Talker) next(ctx context.Context) ([]byte, error) {
 	for exited := t.exited; ; {
 		select {
 		case l := <-t.lines:
 			return l.text, l.err
 		case <-exited:
-			_ = Signal(t.cmd, syscall.SIGKILL) // its output ends with the last that holds it
+			_ = Signal(t.cmd, syscall.SIGKILL) // closes the output that child processes keep open
 			exited = nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -154,8 +154,8 @@ func (t *Talker) wait(ctx context.Context) error {
 	}
 }
 
-// Finish closes the input of the program, and waits for its end, until ctx ends. The error
-// says that it wrote more lines than it was asked, or did not end with status 0.
+// Finish closes the input of the program and waits for its end or for ctx. It returns an error
+// for unexpected lines and for a status other than 0.
 func (t *Talker) Finish(ctx context.Context) error {
 	if err := t.in.Close(); err != nil {
 		return err
@@ -168,27 +168,25 @@ func (t *Talker) Finish(ctx context.Context) error {
 		return err
 	}
 	if err := t.wait(ctx); err != nil {
-		return fmt.Errorf("the program answered all, but did not end in order: %w", err)
+		return fmt.Errorf("the program answered all lines and then failed: %w", err)
 	}
 	return nil
 }
 
-// Kill kills the program, if it has not ended, and all that it has started and that is
-// still in its process group. It returns the error with the last words of its standard
-// error behind it; nil if that is.
+// Kill kills the program and all processes in its group. It appends the standard error to err; it
+// returns nil for a nil error.
 func (t *Talker) Kill(why error) error {
 	_ = Signal(t.cmd, syscall.SIGKILL) // mostly there is nobody left
 	t.quit()
 	<-t.exited
-	_, _ = t.in.Close(), t.out.Close() // nobody is there any more
+	_, _ = t.in.Close(), t.out.Close() // no process is left
 	if why == nil {
 		return nil
 	}
-	return t.words.behind(why)
+	return t.words.wrap(why)
 }
 
-// words is a tail that is read while it may still be written to, and that writes to
-// another, too.
+// words is a tail for concurrent use that also copies to another writer.
 type words struct {
 	also io.Writer // may be nil
 
@@ -196,7 +194,7 @@ type words struct {
 	tail tail
 }
 
-// Write implements io.Writer. What the other does not take is lost there.
+// Write implements [io.Writer]. It ignores errors of the other writer.
 func (w *words) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,8 +204,8 @@ func (w *words) Write(p []byte) (int, error) {
 	return w.tail.Write(p)
 }
 
-func (w *words) behind(err error) error {
+func (w *words) wrap(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.tail.behind(err)
+	return w.tail.wrap(err)
 }

@@ -42,7 +42,7 @@ func TestTalk(t *testing.T) {
 		"read a; echo $a; read a; printf %s $a": "one two",
 		"read a; echo $a":                       "one ! the program ended without an answer",
 		"read a; echo $a; echo why >&2; exit 3": "one ! the program gave no answer: exit status 3; its standard error: why",
-		"cat; exit 4":                           "one two ! the program answered all, but did not end in order: exit status 4",
+		"cat; exit 4":                           "one two ! the program answered all lines and then failed: exit status 4",
 		"cat; echo more":                        `one two ! the program wrote more lines than it was asked: "more\n"`,
 		"head -c 1001 /dev/zero":                "! the program wrote a line of more than 1000 bytes to its standard output",
 		"exec sleep 1000":                       "! the time is over",

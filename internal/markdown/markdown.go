@@ -1,5 +1,4 @@
-// Package markdown keeps foreign text from meaning anything in GitHub-flavoured Markdown.
-// It knows no document: who writes one lays it out.
+// Package markdown escapes untrusted text for GitHub-flavored Markdown.
 package markdown
 
 import "strings"

@@ -18,7 +18,7 @@ func (k Kind) physical() int64 {
 	return [...]int64{Text: typeByteArray, Whole: typeInt64, Real: typeDouble}[k]
 }
 
-// pageHeader is the PageHeader of a page with the values of so many rows.
+// pageHeader returns the PageHeader of a page with the values of this many rows.
 func pageHeader(rows, size int) []byte {
 	var s structure
 	s.i32(1, dataPage)

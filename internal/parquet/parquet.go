@@ -1,13 +1,12 @@
-// Package parquet writes flat tables as files of Apache Parquet: columns that may have
-// nothing in a row, of texts, whole and real numbers, plain and not compressed, which every
-// reader knows. The same table is the same bytes. It reads nothing.
+// Package parquet writes flat tables as Apache Parquet files: nullable columns of strings,
+// integers and floating-point numbers, plain and uncompressed, which all readers support. Equal
+// tables are equal bytes. The package does not read files.
 //
-// It is no library of others because these are too large for so little: the command has
-// 24 MB, with parquet-go v0.32.0 39 MB, and with arrow-go v18.8.0, which also takes a minute
-// longer to build, 53 MB; it may have 30 MB.
+// It does not use a library because the libraries add 15 MB or more to the command, which may
+// have 30 MB.
 //
-// The form is that of parquet.thrift in https://github.com/apache/parquet-format, version
-// 2.10.0, to which the names here refer.
+// The format is that of parquet.thrift in https://github.com/apache/parquet-format, version
+// 2.10.0; names refer to it.
 package parquet
 
 import (
@@ -17,7 +16,7 @@ import (
 	"math"
 )
 
-// Kind is what stands in a column.
+// Kind is the type of a column.
 type Kind int
 
 // The kinds of columns.
@@ -27,7 +26,7 @@ const (
 	Real              // float64
 )
 
-// Column is a column of a table. Its name is that of no other.
+// Column is a column of a table. Names are unique.
 type Column struct {
 	Name string
 	Kind Kind
@@ -39,35 +38,34 @@ type Writer struct {
 	err     error // the first of out
 	at      int64 // bytes written
 	columns []chunk
-	rows    int // of the group in the making
+	rows    int // of the current group
 	all     int64
 	groups  []group
 }
 
-// chunk is a column of the group of rows in the making.
+// chunk is a column of the current group of rows.
 type chunk struct {
 	Column
 
 	values []byte // PLAIN
-	levels []byte // definition levels, RLE, but for the run in the making
-	level  byte   // of that run: 1 for values, 0 for nothing
-	run    uint64 // how long it is
+	levels []byte // definition levels, RLE, without the current run
+	level  byte   // of that run: 1 for values, 0 for null
+	run    uint64 // its length
 }
 
-// group is a RowGroup that is written.
+// group is a written RowGroup.
 type group struct {
 	rows   int
 	from   int64
 	chunks []span
 }
 
-// span is where a column of a group stands.
+// span is the position of a column of a group.
 type span struct{ from, size int64 }
 
 const magic = "PAR1"
 
-// What a group has at most, so that it fits into memory and its parts into an i32; a single
-// row may have more.
+// Limits of a group, for memory and for sizes of type i32; a single row may exceed them.
 const (
 	groupRows  = 1 << 16
 	groupBytes = 16 << 20
@@ -83,8 +81,8 @@ func NewWriter(w io.Writer, columns []Column) *Writer {
 	return t
 }
 
-// Write adds a row: a value for each column, of the type that [Kind] tells, or nil for
-// nothing. The error is for another value; what cannot be written Close tells.
+// Write adds a row: for each column a value of the type of its [Kind], or nil. It returns an
+// error for other values; Close returns write errors.
 func (w *Writer) Write(row []any) error {
 	if len(row) != len(w.columns) {
 		return fmt.Errorf("a row of %d values in a table of %d columns", len(row), len(w.columns))
@@ -124,7 +122,7 @@ func (c *chunk) add(v any) error {
 		kind = -1
 	}
 	if kind != c.Kind {
-		return fmt.Errorf("the column %q cannot have %T", c.Name, v)
+		return fmt.Errorf("the column %q: unexpected type %T", c.Name, v)
 	}
 	if level != c.level {
 		c.endRun()
@@ -134,7 +132,7 @@ func (c *chunk) add(v any) error {
 	return nil
 }
 
-// endRun ends the run of equal levels in the making (RLE/bit-packing hybrid, rle-run).
+// endRun ends the current run of equal levels (RLE/bit-packing hybrid, rle-run).
 func (c *chunk) endRun() {
 	if c.run > 0 {
 		c.levels = append(binary.AppendUvarint(c.levels, c.run<<1), c.level)
@@ -142,7 +140,7 @@ func (c *chunk) endRun() {
 	c.run = 0
 }
 
-// flush writes the group in the making.
+// flush writes the current group.
 func (w *Writer) flush() {
 	g := group{rows: w.rows, from: w.at}
 	for i := range w.columns {
@@ -161,8 +159,8 @@ func (w *Writer) flush() {
 	w.rows = 0
 }
 
-// Close ends the table. The error is the first of the writer below, which Close leaves
-// open.
+// Close ends the table and returns the first write error. It does not close the underlying
+// writer.
 func (w *Writer) Close() error {
 	if w.rows > 0 {
 		w.flush()

@@ -25,10 +25,10 @@ func TestWriteRefuses(t *testing.T) {
 	want := map[string]bool{
 		"a row of 0 values in a table of 3 columns": true,
 		"a row of 2 values in a table of 3 columns": true,
-		`the column "t" cannot have float64`:        true,
-		`the column "w" cannot have float64`:        true,
-		`the column "r" cannot have string`:         true,
-		`the column "w" cannot have int`:            true,
+		`the column "t": unexpected type float64`:   true,
+		`the column "w": unexpected type float64`:   true,
+		`the column "r": unexpected type string`:    true,
+		`the column "w": unexpected type int`:       true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

@@ -12,8 +12,7 @@ const (
 	thriftStruct = 12
 )
 
-// structure is a struct of the compact protocol in the making. Its fields come in the order
-// of their ids, each less than 16 after the one before.
+// structure builds a struct of the compact protocol. Field ids must increase by less than 16.
 type structure struct {
 	buf  []byte
 	last int // id of the last field
@@ -56,7 +55,7 @@ func (s *structure) inner(fill func(*structure)) {
 	s.buf = in.end()
 }
 
-// list is a field that is a list of so many structs, each of which fill fills.
+// list appends a field that is a list of n structs, each filled by fill.
 func (s *structure) list(id, n int, fill func(s *structure, i int)) {
 	const short = 15
 	s.head(id, thriftList)

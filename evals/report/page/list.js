@@ -45,7 +45,7 @@ function changed() {
   }
   const by = data.metrics.filter((m) => !filter.metric || m.name === filter.metric).map((m) => m.change);
   return {
-    "broke": new Set(by.flatMap((c) => c.broke)), "fixed": new Set(by.flatMap((c) => c.fixed)),
+    "regressed": new Set(by.flatMap((c) => c.regressed)), "fixed": new Set(by.flatMap((c) => c.fixed)),
     "only in base": new Set(data.only_base), "only in new": new Set(data.only_new),
   };
 }
@@ -118,7 +118,7 @@ function listMore() {
 
 /* The buttons that choose what is listed. One without cases is left out. */
 function choices(counts) {
-  const names = ["all", ...Object.keys(outcomes), "broke", "fixed", "only in base", "only in new"];
+  const names = ["all", ...Object.keys(outcomes), "regressed", "fixed", "only in base", "only in new"];
   const buttons = names.filter((name) => counts[name] || name === filter.outcome || name === "all").map((name) => {
     const b = el("button.choice", { type: "button", "aria-pressed": String(name === filter.outcome), onclick: () => choose(name) },
       (outcomes[name] || { label: name }).label, el("b", null, String(counts[name] || 0)));

@@ -70,8 +70,8 @@ function changes() {
     const c = m.change;
     return [m.name, String(c.pairs), figure(c.base), figure(c.new), signed(c.difference), interval(c.ci95),
       probability(c.p.mcnemar_exact || c.p.permutation), many ? probability(c.p.holm) : "",
-      c.discordant ? String(c.broke.length) : "", c.discordant ? String(c.fixed.length) : ""];
+      c.discordant ? String(c.regressed.length) : "", c.discordant ? String(c.fixed.length) : ""];
   });
   return table("What changed from base to new",
-    ["metric", "cases", "base", "new", "difference", "95 %", "p", "p (Holm)", "broke", "fixed"], rows);
+    ["metric", "cases", "base", "new", "difference", "95 %", "p", "p (Holm)", "regressed", "fixed"], rows);
 }

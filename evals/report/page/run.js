@@ -54,7 +54,7 @@ function scores(r) {
 /* What models said that graded the run. */
 function gradings(r) {
   const list = Object.entries(r.gradings || {}).map(([name, g]) => el("details.graded", null,
-    el("summary", null, "What was said in grading " + name), ...g.answers.map((text) => block(text, {}))));
+    el("summary", null, "What was said in grading " + name), ...g.responses.map((text) => block(text, {}))));
   return list.length ? el("div", null, ...list) : null;
 }
 

@@ -8,14 +8,14 @@ import (
 // Calls counts the calls of a tool.
 type Calls struct {
 	N      int `json:"n"`
-	Failed int `json:"failed,omitzero"` // those whose result is an error
+	Failed int `json:"failed,omitzero"` // calls with an error result
 }
 
-// callsOf counts calls by the name of the tool; nil if there are none.
+// callsOf counts calls by tool; nil if there are none.
 func callsOf(list []facts.Call) ByName[Calls] {
 	by := map[string]Calls{}
 	for i := range list {
-		name := valid(list[i].Name)
+		name := validText(list[i].Name)
 		c := by[name]
 		c.N++
 		if list[i].Failed {
@@ -26,17 +26,16 @@ func callsOf(list []facts.Call) ByName[Calls] {
 	return NewByName(by)
 }
 
-// Measure is something that runs take, beside what they score.
+// Measure is a resource that runs use.
 type Measure struct {
 	Name  string
-	Whole bool // it is counted
-	// Of is how much of it a run took; false where the recording does not tell.
+	Whole bool // true for integers
+	// Of returns the amount that a run used; false if unknown.
 	Of func(r *Row) (float64, bool)
 }
 
-// Measures returns all measures: tokens by kind, cost, latency_ns, steps, calls and
-// failed_calls. Tokens are told where a run has any; steps and calls where a model has
-// answered.
+// Measures returns all measures: tokens by kind, cost, latency_ns, steps, calls and failed_calls.
+// Token counts are known if a run has any; steps and calls if a model has responded.
 func Measures() []Measure {
 	return []Measure{
 		tokens("input_tokens", func(u *llm.Usage) int64 { return u.InputTokens }),
@@ -67,19 +66,18 @@ func calls(name string, of func(c Calls) int) Measure {
 	}}
 }
 
-// Amount is what runs took by a measure.
-type Amount struct {
-	N    int     `json:"n"` // runs that tell it
+// amount is the resource usage of runs.
+type amount struct {
+	N    int     `json:"n"` // runs that report it
 	Sum  float64 `json:"sum"`
 	Mean float64 `json:"mean"` // of those runs
 }
 
-// spent is what the runs took, by the name of the measure; those of which they took nothing
-// are left out.
-func (r *Result) spent() map[string]Amount {
-	by := map[string]Amount{}
+// resources returns the resource usage of the runs by measure, without unused measures.
+func (r *Result) resources() map[string]amount {
+	by := map[string]amount{}
 	for _, m := range Measures() {
-		var a Amount
+		var a amount
 		for i := range r.Rows {
 			if v, ok := m.Of(&r.Rows[i]); ok {
 				a.N++

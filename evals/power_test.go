@@ -98,7 +98,7 @@ func TestNeedsErrors(t *testing.T) {
 	}
 	for _, difference := range []float64{0, math.NaN(), math.Inf(1)} {
 		_, err = evals.AnalyzePower(base, nil, difference, stats.Test{})
-		fails(t, err, "it must be a number, and not 0")
+		fails(t, err, "want a number other than 0")
 	}
 	_, err = evals.AnalyzePower(base, nil, 0.1, stats.Test{Power: 0.01})
 	fails(t, err, "the power above the level")

@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// Shift is what changed of something that runs take, of the cases that tell it in both
-// sets, a case with several runs by their mean.
+// ResourceChange is the change of a resource over the cases that report it in both sets; a case
+// with several runs counts by their mean.
 type ResourceChange struct {
 	Pairs      int       `json:"pairs"`
 	Base       float64   `json:"base"` // mean
@@ -18,19 +18,18 @@ type ResourceChange struct {
 	CI95       *Interval `json:"ci95"`       // of the difference
 }
 
-// ToolUse is what changed in the calls of a tool: how many there are in a run, and how many
-// failed in all runs of the cases.
-type ToolUse struct {
+// toolChange is the change of the calls of a tool per run, and the failed calls in all runs.
+type toolChange struct {
 	ResourceChange
 
-	Failed PerSet `json:"failed"`
+	Failed perSet `json:"failed"`
 }
 
-// shifts is what changed by each measure of which either set has something.
-func shifts(base, other *Result) (map[string]ResourceChange, error) {
+// resourceChanges returns the change of each measure with data.
+func resourceChanges(base, other *Result) (map[string]ResourceChange, error) {
 	by := map[string]ResourceChange{}
 	for _, m := range Measures() {
-		s, err := shiftOf(base, other, m.Of)
+		s, err := resourceChangeOf(base, other, m.Of)
 		if err != nil {
 			return nil, err
 		}
@@ -41,25 +40,25 @@ func shifts(base, other *Result) (map[string]ResourceChange, error) {
 	return by, nil
 }
 
-// toolUse is what changed in the calls of each tool that the cases of both sets call.
-func toolUse(base, other *Result) (map[string]ToolUse, error) {
-	by := map[string]ToolUse{}
+// toolUse returns the change of the calls of each tool that the common cases call.
+func toolUse(base, other *Result) (map[string]toolChange, error) {
+	by := map[string]toolChange{}
 	for _, name := range toolsOf(base, other) {
-		s, err := shiftOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 })
+		s, err := resourceChangeOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 })
 		if err != nil {
 			return nil, err
 		}
 		if s.Base != 0 || s.New != 0 {
-			by[name] = ToolUse{s, PerSet{failures(base, other, name), failures(other, base, name)}}
+			by[name] = toolChange{s, perSet{failedCalls(base, other, name), failedCalls(other, base, name)}}
 		}
 	}
 	return by, nil
 }
 
-// toolsOf are the names of the tools that were called most, so many that a recording with
-// a tool of its own in each run does no harm.
+// toolsOf returns the most called tools. The limit protects against recordings with a unique tool
+// per run.
 func toolsOf(sets ...*Result) []string {
-	const most = 200
+	const maxTools = 200
 	n := map[string]int{}
 	for _, r := range sets {
 		for i := range r.Rows {
@@ -70,11 +69,11 @@ func toolsOf(sets ...*Result) []string {
 	}
 	names := slices.Sorted(maps.Keys(n))
 	slices.SortStableFunc(names, func(a, b string) int { return n[b] - n[a] })
-	return names[:min(len(names), most)]
+	return names[:min(len(names), maxTools)]
 }
 
-// failures counts the calls of a tool that failed, in the cases that another set has, too.
-func failures(of, with *Result, tool string) (n int) {
+// failedCalls counts the failed calls of a tool in the common cases.
+func failedCalls(of, with *Result, tool string) (n int) {
 	both := with.names()
 	for i := range of.Rows {
 		if both[of.Rows[i].Case] {
@@ -84,9 +83,9 @@ func failures(of, with *Result, tool string) (n int) {
 	return n
 }
 
-// shiftOf is what changed of what a function tells of runs. It is all 0 where no case tells
-// it in both sets.
-func shiftOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChange, err error) {
+// resourceChangeOf returns the change of a value of runs. It is zero if no case has the value in
+// both sets.
+func resourceChangeOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChange, err error) {
 	rows := [2][]stats.Row{base.values(of), other.values(of)}
 	b, n, difference, err := paired(&rows)
 	if difference == nil {
@@ -98,7 +97,7 @@ func shiftOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChan
 	}, nil
 }
 
-// values are the rows of what a function tells of runs.
+// values returns the sample rows of a value of runs.
 func (r *Result) values(of func(*Row) (float64, bool)) (rows []stats.Row) {
 	for _, runs := range r.Cases() {
 		for i := range runs {

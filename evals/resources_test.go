@@ -74,7 +74,7 @@ func TestShiftsByHand(t *testing.T) {
 		"steps":        shift(2, 2, 5, 3, 1., list{-9.706205, 15.706205}),
 		"calls":        shift(2, 2, 3, 1, 1., list{-11.706205, 13.706205}),
 		"failed_calls": shift(2, 0.5, 0, -0.5, 0.5, list{-6.853102, 5.853102}),
-	}, got["spent"].(object))
+	}, got["resources"].(object))
 	near(t, object{
 		"find":   failed(shift(2, 1, 1, 0, 0., list{0., 0.}), 0),
 		"read":   failed(shift(2, 1, 0, -1, 1., list{-13.706205, 11.706205}), 1),

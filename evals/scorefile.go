@@ -15,34 +15,39 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// The file of a result: JSON Lines, first a [Header], then a line a row, then a line for
-// each part that could not be read.
+// Formats and defaults. A score file is JSON Lines: a header, then one line per run, then one line
+// per unreadable record. A baseline is a JSON object with one case per line, for review as a diff.
 const (
-	Format  = "looptape-eval"
-	Version = 1
+	Format          = "looptape-eval"
+	Version         = 2
+	BaselineFormat  = "looptape-baseline"
+	BaselineVersion = 1
+	SuiteVersion    = 2
+	DefaultDrop     = 0.02         // smallest drop that counts for a suite without gate.drop
+	InvariantMetric = "invariants" // metric that is 1 for a run without violations; less fails any gate
 )
 
-// Header is the first line of a result's file.
-type Header struct {
+// header is the first line of a score file.
+type header struct {
 	Format     string   `json:"format"`
 	Version    int      `json:"version"`
 	Scorers    []string `json:"scorers"`
-	Runs       int      `json:"runs"`       // lines that follow, of rows
-	Unreadable int      `json:"unreadable"` // and behind them
+	Runs       int      `json:"runs"`       // number of run lines
+	Unreadable int      `json:"unreadable"` // number of lines after them
 }
 
-// line is a line behind the header; it has one of the members.
+// line is a line after the header. One member is set.
 type line struct {
 	Run        *Row        `json:"run,omitempty"`
 	Unreadable *Unreadable `json:"unreadable,omitempty"`
 }
 
-// Write writes the file of a result. The same result is the same bytes.
+// Write writes a score file. Equal results are equal bytes.
 func (r *Result) Write(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(Header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)}); err != nil {
+	if err := enc.Encode(header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)}); err != nil {
 		return err
 	}
 	for i := range r.Rows {
@@ -58,27 +63,26 @@ func (r *Result) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
-// isResult tells the file of a result by its beginning.
+// isResult matches the beginning of a score file.
 var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)
 
-// begins reports whether a file, which may be compressed, is that of a result, by its
-// first bytes. What is wrong with another one its reader tells.
-func begins(head []byte) bool {
+// isScoreFile reports whether a file, which may be compressed, begins as a score file does.
+func isScoreFile(head []byte) bool {
 	plain, err := importer.Decompress(bytes.NewReader(head))
 	if err != nil {
 		return false
 	}
-	const enough = 256 // for the format, also where somebody has spaced it
+	const enough = 256 // for the format with extra space
 	text, _ := io.ReadAll(io.LimitReader(plain, enough))
 	return isResult.Match(text)
 }
 
-// maxLine is how long a line of a file may be.
+// maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 20
 
-// ReadResult reads the file of a result, which may be compressed. A file that is broken
-// anywhere, or not there to its end, is an *importer.Error with its name: of a part that
-// is not whole no figure would be right.
+// ReadResult reads a score file, which may be compressed. It returns an [*importer.Error] with
+// the name for any invalid or missing line, since statistics of an incomplete file would be
+// wrong.
 func ReadResult(name string, r io.Reader) (*Result, error) {
 	plain, err := importer.Decompress(r)
 	if err != nil {
@@ -86,8 +90,8 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxLine)
-	var head Header
-	res, shared := &Result{}, texts{}
+	var head header
+	res, shared := &Result{}, interner{}
 	n := 0
 	for lines.Scan() {
 		n++
@@ -101,7 +105,7 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	case n == 0:
 		return nil, &importer.Error{File: name, Err: importer.ErrEmpty}
 	case len(res.Rows) != head.Runs || len(res.Unreadable) != head.Unreadable:
-		return nil, &importer.Error{File: name, Err: fmt.Errorf("it has %d of %d runs and %d of %d unreadable parts: something was lost or added; score the recordings again", len(res.Rows), head.Runs, len(res.Unreadable), head.Unreadable)}
+		return nil, &importer.Error{File: name, Err: fmt.Errorf("got %d of %d runs and %d of %d unreadable records: score the recordings again", len(res.Rows), head.Runs, len(res.Unreadable), head.Unreadable)}
 	}
 	for i := range res.Rows {
 		res.Rows[i].part = name
@@ -109,8 +113,8 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	return res, nil
 }
 
-// read takes the n-th line, which shares texts with others.
-func (r *Result) read(text []byte, n int, head *Header, shared texts) error {
+// read reads line n and interns its strings.
+func (r *Result) read(text []byte, n int, head *header, shared interner) error {
 	if n == 1 {
 		err := head.read(text)
 		r.Scorers = head.Scorers
@@ -129,28 +133,28 @@ func (r *Result) read(text []byte, n int, head *Header, shared texts) error {
 		r.Unreadable = append(r.Unreadable, *l.Unreadable)
 		return nil
 	}
-	return errors.New("it is neither a run nor an unreadable part")
+	return errors.New("neither a run nor an unreadable record")
 }
 
-// read takes the first line.
-func (h *Header) read(text []byte) error {
+// read reads the header.
+func (h *header) read(text []byte) error {
 	if err := json.Unmarshal(text, h); err != nil || h.Format != Format {
-		return errors.New("it is no result of looptape eval score -o, which begins with the format " + Format)
+		return errors.New("not a score file of looptape eval score -o: want the format " + Format)
 	}
-	if h.Version != Version {
-		return fmt.Errorf("version %d: this version of looptape reads %d; score the recordings again", h.Version, Version)
+	if h.Version < 1 || h.Version > Version {
+		return fmt.Errorf("version %d: this version of looptape reads 1 to %d: score the recordings again", h.Version, Version)
 	}
 	return nil
 }
 
-// check refuses a row that Write does not write.
+// check rejects rows that Write does not write.
 func (r *Row) check() error {
 	if r.Epoch < 0 && r.Digest == "" {
 		return errors.New("the run has neither an epoch nor a digest")
 	}
 	for metric, v := range r.Scores.All() {
 		if !(math.Abs(v) <= stats.MaxValue) {
-			return fmt.Errorf("the score %v of %q is no number within ±%v", v, metric, stats.MaxValue)
+			return fmt.Errorf("the score %v of %q: want a number within ±%v", v, metric, stats.MaxValue)
 		}
 	}
 	return nil

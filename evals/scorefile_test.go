@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-const partText = `{"format":"looptape-eval","version":1,"scorers":["recorded"],"runs":2,"unreadable":1}
+const partText = `{"format":"looptape-eval","version":2,"scorers":["recorded"],"runs":2,"unreadable":1}
 {"run":{"case":"a","epoch":0,"run":"run-1","file":"f","line":1,"scores":{"score":1}}}
 {"run":{"case":"b","epoch":2,"run":"run-2","file":"f","line":2,"scores":{},"errors":{"score":"no answer"}}}
 {"unreadable":{"file":"f","line":3,"error":"messages[0]: expected an object"}}
@@ -115,19 +115,19 @@ func TestPartBroken(t *testing.T) {
 		want string
 	}{
 		"nothing":               {"", "part: it is empty"},
-		"a recording":           {runs("a/0=1"), "part:1: it is no result of looptape eval score -o"},
-		"words":                 {"hello\n", "part:1: it is no result"},
-		"a newer version":       {strings.Replace(partText, `"version":1`, `"version":2`, 1), "part:1: version 2: this version of looptape reads 1"},
-		"no version":            {strings.Replace(partText, `"version":1`, `"version":0`, 1), "part:1: version 0"},
-		"a run is gone":         {lines[0] + lines[1] + lines[3], "part: it has 1 of 2 runs and 1 of 1 unreadable parts"},
-		"a run too many":        {lines[0] + lines[1] + lines[1] + lines[2] + lines[3], "part: it has 3 of 2 runs"},
-		"an error is gone":      {lines[0] + lines[1] + lines[2], "part: it has 2 of 2 runs and 0 of 1 unreadable parts"},
+		"a recording":           {runs("a/0=1"), "part:1: not a score file of looptape eval score -o"},
+		"words":                 {"hello\n", "part:1: not a score file"},
+		"a newer version":       {strings.Replace(partText, `"version":2`, `"version":3`, 1), "part:1: version 3: this version of looptape reads 1 to 2"},
+		"no version":            {strings.Replace(partText, `"version":2`, `"version":0`, 1), "part:1: version 0"},
+		"a run is gone":         {lines[0] + lines[1] + lines[3], "part: got 1 of 2 runs and 1 of 1 unreadable records"},
+		"a run too many":        {lines[0] + lines[1] + lines[1] + lines[2] + lines[3], "part: got 3 of 2 runs"},
+		"an error is gone":      {lines[0] + lines[1] + lines[2], "part: got 2 of 2 runs and 0 of 1 unreadable records"},
 		"a line is cut":         {partText[:len(lines[0])+20], "part:2: unexpected end of JSON input"},
 		"an empty line":         {lines[0] + "\n" + lines[1], "part:2: unexpected end"},
 		"a line without end":    {lines[0] + strings.Repeat(" ", 64<<20), "part:2: bufio.Scanner: token too long"},
 		"broken gzip":           {"\x1f\x8b7", "part: unexpected EOF"},
-		"another line":          {lines[0] + "{}\n", "part:2: it is neither a run nor an unreadable part"},
-		"a score beyond reason": {strings.Replace(partText, `"score":1`, `"score":1e101`, 1), `part:2: the score 1e+101 of "score" is no number within ±1e+100`},
+		"another line":          {lines[0] + "{}\n", "part:2: neither a run nor an unreadable record"},
+		"a score beyond reason": {strings.Replace(partText, `"score":1`, `"score":1e101`, 1), `part:2: the score 1e+101 of "score": want a number within ±1e+100`},
 		"no epoch":              {strings.Replace(partText, `"epoch":0`, `"epoch":-1`, 1), "part:2: the run has neither an epoch nor a digest"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,116 @@
+package evals
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/looptape/looptape/evals/stats"
+)
+
+// PowerReport states how many cases a comparison needs to detect a difference of means, and which
+// difference the existing cases detect. Its JSON is the output of `looptape eval power --format
+// json`.
+type PowerReport struct {
+	Difference float64                 `json:"difference"`
+	Metrics    map[string]requirements `json:"metrics"`
+	// Missing and Errors count runs without a score, over all metrics and both sets.
+	Missing    int          `json:"missing"`
+	Errors     int          `json:"errors"`
+	Unreadable []Unreadable `json:"unreadable"` // of both sets
+}
+
+// requirements are the sizes of a comparison by one metric. A field is nil if the runs do not
+// show their variance: too few cases, or all equal.
+type requirements struct {
+	// Same is for two sets of the same cases, as [CompareAll] pairs them. It needs two sets.
+	Same *Sizes `json:"same_cases"`
+	// Different is for two sets of different cases, with this number of cases each. A single set
+	// stands for both.
+	Different *Sizes `json:"different_cases"`
+}
+
+// Sizes are numbers of cases with the same epochs and cluster sizes as the existing cases.
+type Sizes struct {
+	Cases int `json:"cases"` // existing cases
+	// Detectable is the smallest difference that the existing cases detect; nil if they are too
+	// few.
+	Detectable *float64 `json:"detectable"`
+	// Needed is the number of cases that detect the difference; nil means more than
+	// stats.MaxCases clusters.
+	Needed *int `json:"required"`
+}
+
+// AnalyzePower analyzes comparisons of results such as these two; other may be nil. It returns an
+// error for an invalid difference or test, for sets without a common case, and for a case in two
+// clusters.
+func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*PowerReport, error) {
+	if !(math.Abs(difference) > 0) || math.IsInf(difference, 0) {
+		return nil, fmt.Errorf("the difference %v: want a number other than 0", difference)
+	}
+	const one = 1 // any valid values, to check the test
+	if _, err := stats.CasesNeeded(one, one, test); err != nil {
+		return nil, err
+	}
+	n := &PowerReport{Difference: difference, Metrics: map[string]requirements{}, Unreadable: []Unreadable{}}
+	sets := []*Result{base}
+	if other != nil {
+		sets = append(sets, other)
+	}
+	last := sets[len(sets)-1]
+	if len(missingCases(last, base)) == len(base.Cases()) {
+		return nil, noCommonCase(base, last)
+	}
+	for _, set := range sets {
+		n.Unreadable = append(n.Unreadable, set.Unreadable...)
+		for _, metric := range set.metrics() {
+			_, missing, failed := set.scores(metric)
+			n.Missing, n.Errors = n.Missing+missing, n.Errors+failed
+			n.Metrics[metric] = requirements{}
+		}
+	}
+	for metric := range n.Metrics {
+		need, err := n.of(base, last, metric, test)
+		if err != nil {
+			return nil, fmt.Errorf("metric %q: %w", metric, err)
+		}
+		n.Metrics[metric] = need
+	}
+	return n, nil
+}
+
+// of returns the requirements of a metric. A set compared with itself shows no differences.
+func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need requirements, err error) {
+	var rows [2][]stats.Row
+	rows[0], _, _ = base.scores(metric)
+	rows[1], _, _ = other.scores(metric)
+	b, o, difference, err := paired(&rows)
+	if difference == nil {
+		return need, err
+	}
+	square := func(s *stats.Sample) float64 {
+		e, _ := s.Cluster() // 0 for one cluster
+		return e.SE * e.SE
+	}
+	return requirements{
+		Same:      n.sizes(difference, square(difference), test),
+		Different: n.sizes(difference, square(b.CaseMeans())+square(o.CaseMeans()), test),
+	}, nil
+}
+
+// sizes returns the sizes for cases whose mean has this squared error; nil if it is 0.
+func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test) *Sizes {
+	if square == 0 {
+		return nil
+	}
+	clusters := cases.Clusters()
+	variance := square * float64(clusters)
+	s := &Sizes{Cases: cases.Cases()}
+	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil {
+		s.Detectable = &find
+	}
+	if needed, err := stats.CasesNeeded(n.Difference, variance, test); err == nil {
+		all := (needed*s.Cases + clusters - 1) / clusters
+		s.Needed = &all
+	}
+	return s
+}
