@@ -1,18 +1,20 @@
-// Package slab saves allocations where many short slices of one type are made one
-// after another and live equally long.
+// Package slab reduces allocations where code creates many short slices of one
+// type that live equally long.
 package slab
 
-// Slab hands out short slices of one long one. All of it stays as long as any of
-// them is held. The zero value is ready; it is for one goroutine.
+// Slab allocates short slices from one backing array. The array stays in memory
+// as long as any of the slices does. The zero value is ready for use. A Slab is
+// for one goroutine.
 type Slab[T any] struct {
 	free []T
-	size int // of the last long one
+	size int // of the last backing array
 }
 
-// maxSize is how long the long one gets: it doubles each time until then.
+// maxSize is the length up to which each backing array is twice as long as the
+// last.
 const maxSize = 8
 
-// Take returns n zero values, with no room behind them; nil if n is 0.
+// Take returns n zero values in a slice without spare capacity; nil if n is 0.
 func (s *Slab[T]) Take(n int) []T {
 	if n == 0 {
 		return nil
@@ -26,5 +28,5 @@ func (s *Slab[T]) Take(n int) []T {
 	return out
 }
 
-// One returns a zero value.
+// One returns a pointer to a zero value.
 func (s *Slab[T]) One() *T { return &s.Take(1)[0] }
