@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkRuns measures whole runs of three steps over an in-process pipe, each in
-// a lane of its own: loop, codec, HTTP, strict server, script, and back. With -cpu 1,
+// a session of its own: loop, codec, HTTP, strict server, script, and back. With -cpu 1,
 // runs/s is what a core does.
 func BenchmarkRuns(b *testing.B) {
 	turns := []fake.Response{
@@ -26,9 +26,9 @@ func BenchmarkRuns(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, k := range kinds {
-		for _, word := range modes {
-			b.Run(k.name+"/"+word, func(b *testing.B) {
+	for _, k := range protocols {
+		for _, mode := range modes {
+			b.Run(k.name+"/"+mode, func(b *testing.B) {
 				model := fake.NewModel(turns...)
 				model.DiscardRequests = true
 				s := wire.New(wire.Config{Model: model})
@@ -37,7 +37,7 @@ func BenchmarkRuns(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					c := clientsOf(pipeURL, strconv.Itoa(i), p.Client())[k.name]
-					agent, err := loop.New(c, &loop.Config{Model: "some-model", ResponseMode: deliveries[word], Tools: []loop.Tool{tool}})
+					agent, err := loop.New(c, &loop.Config{Model: "some-model", ResponseMode: responseModes[mode], Tools: []loop.Tool{tool}})
 					if err != nil {
 						b.Fatal(err)
 					}

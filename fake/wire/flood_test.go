@@ -24,12 +24,12 @@ import (
 
 // The bounds of the clients that hostile servers are asked with.
 const (
-	floodEvent  = 16 << 10
-	floodAnswer = 256 << 10
+	floodEvent    = 16 << 10
+	floodResponse = 256 << 10
 )
 
-// floodBody is a body that never ends: a start, and then a piece again and again. It
-// counts what is taken of it, and holds none of it.
+// floodBody is a body that never ends: a start, and then a chunk again and again. It
+// counts what is taken of it, and checks none of it.
 type floodBody struct {
 	ctx    context.Context //nolint:containedctx // of the request that it answers
 	start  string
@@ -78,15 +78,15 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// askFlood asks in a protocol, and gets such an answer. Without bounds those of the
-// client stand.
+// askFlood asks in a protocol, and gets such an response. Without bounds those of the
+// client are.
 func askFlood(ctx context.Context, proto string, status int, contentType string, bounds bool, h *floodBody) error {
 	client := clientsOf("http://hostile.invalid", "", &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
 		h.ctx = r.Context()
 		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: h, Request: r}, nil
 	})})[proto]
 	if bounds {
-		client.MaxEvent, client.MaxResponse = floodEvent, floodAnswer
+		client.MaxEvent, client.MaxResponse = floodEvent, floodResponse
 	}
 	_, err := llm.Collect(client.Stream(ctx, request(llm.Streaming, llm.User("hi"))))
 	return err
@@ -104,11 +104,11 @@ var floods = []struct {
 	{"an endless event", 200, "text/event-stream", "data: {\n", "data: \"x\":1,\n", floodEvent + 16<<10},
 	{"an endless comment", 200, "text/event-stream", ": ", "xxxxxxxx", floodEvent + 16<<10},
 	{"an endless name", 200, "text/event-stream", "", "event: ping\n", floodEvent + 16<<10},
-	{"endless comments", 200, "text/event-stream", "", ": ping\n\n", floodAnswer + 1},
-	{"endless empty lines", 200, "text/event-stream", "", "\n", floodAnswer + 1},
-	{"endless empty events", 200, "text/event-stream", "", "event: ping\ndata: {}\n\n", floodAnswer + 1},
-	{"endless rubbish", 200, "text/event-stream", "", "rubbish\n\n", floodAnswer + 1},
-	{"an endless answer", 200, "application/json", `{"choices":[`, `{"index":1},`, floodAnswer + 1},
+	{"endless comments", 200, "text/event-stream", "", ": ping\n\n", floodResponse + 1},
+	{"endless empty lines", 200, "text/event-stream", "", "\n", floodResponse + 1},
+	{"endless empty events", 200, "text/event-stream", "", "event: ping\ndata: {}\n\n", floodResponse + 1},
+	{"endless rubbish", 200, "text/event-stream", "", "rubbish\n\n", floodResponse + 1},
+	{"an endless answer", 200, "application/json", `{"choices":[`, `{"index":1},`, floodResponse + 1},
 	{"an endless error", 500, "text/html", "", "<p>oh</p>", 64 << 10},
 }
 
@@ -116,7 +116,7 @@ var floods = []struct {
 // more, and then the connection is closed.
 func TestFloodBodies(t *testing.T) {
 	for _, c := range floods {
-		for _, k := range kinds {
+		for _, k := range protocols {
 			t.Run(c.name+" "+k.name, func(t *testing.T) {
 				h := &floodBody{start: c.start, piece: c.piece}
 				err := askFlood(t.Context(), k.name, c.status, c.contentType, true, h)
@@ -132,7 +132,7 @@ func TestFloodBodies(t *testing.T) {
 }
 
 // A client without bounds of its own reads no event of a gigabyte either: of one that
-// never ends it takes little more than DefaultMaxEvent, holds twice as much at most, and
+// never ends it takes little more than DefaultMaxEvent, checks twice as much at most, and
 // says which bound that was. The first two of the floods show it.
 func TestFloodDefaults(t *testing.T) {
 	live := func() int {
@@ -142,7 +142,7 @@ func TestFloodDefaults(t *testing.T) {
 		return int(m.HeapAlloc)
 	}
 	for _, c := range floods[:2] {
-		for _, k := range kinds {
+		for _, k := range protocols {
 			t.Run(c.name+" "+k.name, func(t *testing.T) {
 				before, most, next := live(), 0, 0
 				h := &floodBody{start: c.start, piece: c.piece}
@@ -167,9 +167,9 @@ func TestFloodDefaults(t *testing.T) {
 }
 
 // A byte a second for ever, of whatever, is ended by the deadline.
-func TestFloodDrip(t *testing.T) {
+func TestFloodSlowBody(t *testing.T) {
 	for _, c := range floods {
-		for _, k := range kinds {
+		for _, k := range protocols {
 			t.Run(c.name+" "+k.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const limit = 59500 * time.Millisecond
@@ -196,7 +196,7 @@ func TestFloodDrip(t *testing.T) {
 func TestFloodGzip(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
-	_, _ = z.Write(make([]byte, 4*floodAnswer)) // a buffer takes all
+	_, _ = z.Write(make([]byte, 4*floodResponse)) // a buffer takes all
 	_ = z.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -208,9 +208,9 @@ func TestFloodGzip(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	for _, k := range kinds {
+	for _, k := range protocols {
 		client := clientsOf(server.URL, "", server.Client())[k.name]
-		client.MaxEvent, client.MaxResponse = floodEvent, floodAnswer
+		client.MaxEvent, client.MaxResponse = floodEvent, floodResponse
 		if _, err := ask(client, request(llm.Streaming, llm.User("hi"))); !errors.Is(err, protocol.ErrTooLarge) {
 			t.Errorf("%s: got %v", k.name, err)
 		}
@@ -218,7 +218,7 @@ func TestFloodGzip(t *testing.T) {
 	server.CloseClientConnections()
 }
 
-// Headers without end are no answer.
+// Headers without end are no response.
 func TestFloodHeaders(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
 	if err != nil {

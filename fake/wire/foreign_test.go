@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// origins are an answer of each protocol, with all that it wants back: reasoning, a
+// origins are an response of each protocol, with all that it wants back: reasoning, a
 // text, private data, a call.
 var origins = map[string]string{
 	"openai-chat": `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"T","novel":1,
@@ -34,10 +34,10 @@ var private = map[string][]string{
 	"gemini":             {"novel", "c2ln"},
 }
 
-// A history that began with one provider goes on with each other, which gets nothing
+// A history that began with one provider continues with each other, which gets nothing
 // that is not its own.
 func TestForeignHistories(t *testing.T) {
-	for _, from := range kinds {
+	for _, from := range protocols {
 		var acc llm.Accumulator
 		if err := from.proto.DecodeResponse([]byte(origins[from.name]), func(ev llm.Event) { acc.Add(ev) }); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestForeignHistories(t *testing.T) {
 		for _, c := range turn.Calls() {
 			history = append(history, llm.ToolResults(llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "r"}}}))
 		}
-		for _, to := range kinds {
+		for _, to := range protocols {
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {
 				s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})}, "")
 				req := request(llm.NonStreaming, history...)
@@ -82,18 +82,18 @@ var novelties = map[string]llm.Unknown{
 	"gemini":             {Kind: "gemini_part", Raw: raw(`{"type":"gemini_part","part":{"novelty":7}}`)},
 }
 
-// A part of a kind that is not known goes to its own protocol alone: others go on
-// without it where a provider or a tool has said it, and refuse it where it is part of
+// A part of a kind that is not known goes to its own protocol alone: others continue
+// without it where a provider or a tool has said it, and reject it where it is part of
 // what is asked.
 func TestForeignParts(t *testing.T) {
 	result := llm.ToolResult{ID: "call_1", Name: "f", Content: []llm.Part{llm.Text{Text: "r"}}}
-	for _, from := range kinds {
+	for _, from := range protocols {
 		novelty := novelties[from.name]
 		turn := llm.Assistant(llm.Text{Text: "hi"}, novelty, llm.ToolCall{ID: "call_1", Name: "f", Arguments: "{}"})
 		tool := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result, novelty}}
 		within := result
 		within.Content = []llm.Part{llm.Text{Text: "r"}, novelty}
-		for _, to := range kinds {
+		for _, to := range protocols {
 			t.Run(from.name+" to "+to.name, func(t *testing.T) {
 				asked, err := to.proto.EncodeRequest(request(llm.NonStreaming, llm.User("x"), turn, llm.ToolResults(result)))
 				if err != nil || strings.Contains(string(asked.Body), "7") != (from.name == to.name) {

@@ -31,17 +31,17 @@ type played struct {
 	exchanges []exchanged
 }
 
-// exchanged is a request and its answer as they were on the wire.
+// exchanged is a request and its response as they were on the wire.
 type exchanged struct {
 	request []byte
 	answer  []byte // status, content type and body
 
-	response *http.Response // nil if there was no answer
+	response *http.Response // nil if there was no response
 	body     []byte
 	err      error // that ended the body
 }
 
-func load(t testing.TB, name string) *fake.Script {
+func loadScenario(t testing.TB, name string) *fake.Script {
 	t.Helper()
 	return parse(t, filepath.Join("testdata", "scenarios", name+".yaml"))
 }
@@ -59,16 +59,16 @@ func parse(t testing.TB, path string) *fake.Script {
 	return f.Script
 }
 
-// over plays a scenario through a protocol.
-func over(t testing.TB, name, protocol string, delivery llm.ResponseMode, quirks ...wire.Quirk) *played {
+// play plays a scenario through a protocol.
+func play(t testing.TB, name, protocol string, responseMode llm.ResponseMode, quirks ...wire.Quirk) *played {
 	t.Helper()
-	return overIn(t, nil, load(t, name), protocol, delivery, quirks...)
+	return playScript(t, nil, loadScenario(t, name), protocol, responseMode, quirks...)
 }
 
-// overIn is over. With a change to the configuration it is live: answers are taken
+// playScript is over. With a change to the configuration it is live: responses are taken
 // as they come and need not end, and the time is that of the bubble around it. See
-// bubbled.
-func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol string, delivery llm.ResponseMode, quirks ...wire.Quirk) *played {
+// playInBubble.
+func playScript(t testing.TB, live func(*loop.Config), script *fake.Script, protocol string, responseMode llm.ResponseMode, quirks ...wire.Quirk) *played {
 	t.Helper()
 	out := &played{}
 	tape := &recorder{out: out, live: live != nil}
@@ -79,7 +79,7 @@ func overIn(t testing.TB, live func(*loop.Config), script *fake.Script, protocol
 	var server *wire.Server
 	o, err := scenario.Run(t.Context(), script, &scenario.Options{
 		Adjust: func(c *loop.Config) {
-			c.ResponseMode = delivery
+			c.ResponseMode = responseMode
 			c.Model = cmp.Or(c.Model, "some-model")
 			if live != nil {
 				c.Clock = loop.SystemClock{}
@@ -134,7 +134,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &follower{resp.Body, &r.out.exchanges[len(r.out.exchanges)-1]}
 		return resp, nil
 	}
-	body, err := io.ReadAll(resp.Body) // all of it: these answers end
+	body, err := io.ReadAll(resp.Body) // all of it: these responses end
 	_ = resp.Body.Close()
 	x.answer = append(x.answer, body...)
 	x.response, x.body, x.err = resp, body, err
@@ -160,8 +160,8 @@ func (b *broken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// holds checks what every run must hold.
-func (o *played) holds(t *testing.T) {
+// checks checks what every run must hold.
+func (o *played) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, p := range o.problems() {
 		t.Error(p)
@@ -190,8 +190,8 @@ func (o *played) problems() (list []string) {
 	return list
 }
 
-// deliveries are both, by their names in goldens.
-var deliveries = map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming}
+// responseModes are both, by their names in goldens.
+var responseModes = map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming}
 
 // golden returns the requests, the responses and the trace of a run.
 func (o *played) golden(title string) string {

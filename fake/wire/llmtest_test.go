@@ -17,7 +17,7 @@ import (
 
 // The clients of the four protocols are models like others, however their bytes come.
 func TestContract(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range protocols {
 		t.Run(k.name, func(t *testing.T) { llmtest.Check(t, contract(k.name, nil)) })
 		t.Run(k.name+", byte by byte", func(t *testing.T) { llmtest.Check(t, contract(k.name, iotest.OneByteReader)) })
 	}
@@ -74,7 +74,7 @@ func TestLimits(t *testing.T) {
 		"anthropic-messages": {"media", "filtered", "a seed"},
 		"gemini":             {"a refusal", "written tokens", "a file's name", "one call at a time"},
 	}
-	for _, k := range kinds {
+	for _, k := range protocols {
 		s := contract(k.name, nil)
 		s.Unsupported = nil
 		var got []string

@@ -25,7 +25,7 @@ func got(t *testing.T, s *wire.Server, path, key string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// Each provider tells of the models that there are in its own form, and a client that
+// Each provider reports of the models that there are in its own form, and a client that
 // asks has done nothing wrong.
 func TestModels(t *testing.T) {
 	const (
@@ -66,9 +66,9 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// The models that the server was told of are all that there are. A wrong key and the
-// name of another model are refused.
-func TestModelsRefused(t *testing.T) {
+// The models that the server was reported of are all that there are. A wrong key and the
+// name of another model are rejected.
+func TestModelsRejected(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(), Key: "right", Models: []string{"z"}})
 	for path, ids := range map[string][2]string{
 		"/openai/v1/models":     {"SO-17", "SO-16"},
@@ -95,7 +95,7 @@ func TestModelsRefused(t *testing.T) {
 }
 
 // A script without names has no models to tell of, which is no error.
-func TestModelsNone(t *testing.T) {
+func TestModelsEmpty(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel()})
 	for path, want := range map[string]string{
 		"/openai/v1/models":     `{"data":[],"object":"list"}`,
@@ -108,9 +108,9 @@ func TestModelsNone(t *testing.T) {
 	}
 }
 
-// A browser asks whether its page may send a request, and hands the answer to the page
+// A browser asks whether its page may send a request, and hands the response to the page
 // only with the server's leave. Others get no word of it.
-func TestShare(t *testing.T) {
+func TestAllowOrigin(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel()})
 	for _, c := range []struct {
 		method, path, origin string

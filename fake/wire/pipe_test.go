@@ -19,19 +19,19 @@ import (
 const pipeURL = "http://fake.invalid"
 
 // pipe serves a configuration in process and returns a client of each protocol.
-func pipe(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string]*protocol.Client) {
+func pipe(t *testing.T, cfg wire.Config, session string) (*wire.Server, map[string]*protocol.Client) {
 	t.Helper()
 	s := wire.New(cfg)
 	p := s.Pipe()
 	t.Cleanup(p.Close)
-	return s, clientsOf(pipeURL, lane, p.Client())
+	return s, clientsOf(pipeURL, session, p.Client())
 }
 
 // clientsOf returns a client of each protocol for a server.
-func clientsOf(server, lane string, h *http.Client) map[string]*protocol.Client {
+func clientsOf(server, session string, h *http.Client) map[string]*protocol.Client {
 	clients := map[string]*protocol.Client{}
-	for _, k := range kinds {
-		base := k.provider.BaseURL(server, lane)
+	for _, k := range protocols {
+		base := k.provider.BaseURL(server, session)
 		if k.provider == wire.Gemini {
 			base += "/v1beta"
 		}
@@ -56,7 +56,7 @@ func TestPipe(t *testing.T) {
 	wg.Wait()
 }
 
-// A closed pipe refuses, and ends what hangs; so does a context.
+// A closed pipe rejects, and ends what hangs; so does a context.
 func TestPipeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}).Pipe()

@@ -13,10 +13,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Two clients of one lane go on by the ids of answers, in every order in which their
-// requests can come: each gets the answers that it would get alone, to what it said
+// Two clients of one session continue by the ids of responses, in every order in which their
+// requests can come: each gets the responses that it would get alone, to what it said
 // itself.
-func TestPreviousResponsesApart(t *testing.T) {
+func TestPreviousResponsesIsolated(t *testing.T) {
 	again := fake.Response{Text: "again"}
 	script := []fake.Response{{Text: "one"}, {Attempts: []fake.Response{{Text: "two"}, again}}, {Attempts: []fake.Response{{Text: "three"}, again}}}
 	for name, says := range map[string]map[rune][]string{
@@ -25,15 +25,15 @@ func TestPreviousResponsesApart(t *testing.T) {
 		"another third input":  {'a': {"hi", "go on", "A"}, 'b': {"hi", "go on", "B"}},
 		"the same":             {'a': {"hi", "go on", "and on"}, 'b': {"hi", "go on", "and on"}},
 	} {
-		for _, lane := range []string{"", "/lane/main"} {
+		for _, session := range []string{"", "/lane/main"} {
 			for _, order := range merges("aaa", "bbb") {
-				t.Run(name+lane+"/"+order, func(t *testing.T) {
+				t.Run(name+session+"/"+order, func(t *testing.T) {
 					model := &fake.Model{Responses: script, IsolateConversations: true}
 					s := wire.New(wire.Config{Model: model})
 					clients := map[rune]*byIDs{'a': {}, 'b': {}}
 					for _, who := range order {
 						c := clients[who]
-						c.say(t, s, lane, says[who][len(c.heard)])
+						c.say(t, s, session, says[who][len(c.heard)])
 						asked := model.Requests()
 						if diff := cmp.Diff(says[who][:len(c.heard)], userTexts(asked[len(asked)-1])); diff != "" {
 							t.Errorf("what %c said (-want +got):\n%s", who, diff)
@@ -53,14 +53,14 @@ func TestPreviousResponsesApart(t *testing.T) {
 	}
 }
 
-// The id of an answer is the same each time the conversation is.
+// The id of an response is the same each time the conversation is.
 func TestResponseIDs(t *testing.T) {
-	ids := func(lane, first string) [2]string {
+	ids := func(session, first string) [2]string {
 		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})})
 		var c byIDs
-		c.say(t, s, lane, first)
+		c.say(t, s, session, first)
 		one := c.id
-		c.say(t, s, lane, "go on")
+		c.say(t, s, session, "go on")
 		return [2]string{one, c.id}
 	}
 	here := ids("/lane/a", "hi")
@@ -74,19 +74,19 @@ func TestResponseIDs(t *testing.T) {
 	}
 }
 
-// byIDs is a client of Responses that says what is new, and names the answer before.
+// byIDs is a client of Responses that says what is new, and names the response before.
 type byIDs struct {
 	id    string
 	heard []string
 }
 
-func (c *byIDs) say(t *testing.T, s *wire.Server, lane, text string) {
+func (c *byIDs) say(t *testing.T, s *wire.Server, session, text string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"model":"m","input":%q`, text)
 	if c.id != "" {
 		body += fmt.Sprintf(`,"previous_response_id":%q`, c.id)
 	}
-	w := post(t, s, lane+"/openai/v1/responses", body+"}")
+	w := post(t, s, session+"/openai/v1/responses", body+"}")
 	if w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}

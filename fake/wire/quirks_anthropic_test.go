@@ -49,12 +49,12 @@ var messagesShown = []shown{
 // cachedUsage is what the scenario usage comes to, whatever is left out on the wire.
 var cachedUsage = uses(llm.Usage{InputTokens: 250, OutputTokens: 60, CacheReadInputTokens: 150, CacheCreationInputTokens: 30})
 
-// echoesThoughts holds that the next request's turn begins with such a block.
+// echoesThoughts checks that the next request's response begins with such a block.
 func echoesThoughts(block string) fact {
 	return sends(2, `{"role":"assistant","content":[{"type":`+block+`},{"type":"text","text":"I will look."}`)
 }
 
-// cutOff holds that the run failed since an answer broke off.
+// cutOff checks that the run failed since an response broke off.
 func cutOff(t *testing.T, o *played) {
 	t.Helper()
 	if !errors.Is(o.Err, protocol.ErrTruncated) {

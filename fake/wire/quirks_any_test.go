@@ -61,7 +61,7 @@ var anyShown = []shown{
 	{quirk: "QT-11@1", stalls: true, same: true},
 }
 
-// says is the text of the first turn.
+// says is the text of the first response.
 func says(want string) fact {
 	return equals("text", want, func(o *played) string { return o.Run.Messages[0].Text() })
 }
@@ -88,7 +88,7 @@ func status(want int) fact {
 	})
 }
 
-// tells holds that the run's error has such a text.
+// reports checks that the run's error has such a text.
 func tells(text string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -98,7 +98,7 @@ func tells(text string) fact {
 	}
 }
 
-// keepsKey holds that no part of the key got into the error or the trace.
+// keepsKey checks that no part of the key got into the error or the trace.
 func keepsKey(t *testing.T, o *played) {
 	t.Helper()
 	answer := string(o.exchanges[0].answer)

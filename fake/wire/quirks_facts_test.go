@@ -15,7 +15,7 @@ import (
 
 type fact = func(t *testing.T, o *played)
 
-// all holds several facts.
+// all checks several facts.
 func all(facts ...fact) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -25,7 +25,7 @@ func all(facts ...fact) fact {
 	}
 }
 
-// equals holds what get returns.
+// equals checks what get returns.
 func equals[T any](what string, want T, get func(o *played) T) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -35,7 +35,7 @@ func equals[T any](what string, want T, get func(o *played) T) fact {
 	}
 }
 
-// finishes are the reasons of the turns.
+// finishes are the reasons of the responses.
 func finishes(want ...llm.FinishReason) fact {
 	return equals("finish reasons", want, func(o *played) (got []llm.FinishReason) {
 		for _, ev := range o.Events {
@@ -71,7 +71,7 @@ func entered(want ...string) fact {
 	})
 }
 
-// oneByOne holds that each tool returned before the next was entered.
+// oneByOne checks that each tool returned before the next was entered.
 func oneByOne(t *testing.T, o *played) {
 	t.Helper()
 	for i, ev := range o.Tools {
@@ -87,7 +87,7 @@ func uses(want llm.Usage) fact {
 	return equals("usage", want, func(o *played) llm.Usage { return o.Run.Usage })
 }
 
-// fails holds that the run ended with an API error of such a status and code.
+// fails checks that the run ended with an API error of such a status and code.
 func fails(status int, code string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -98,12 +98,12 @@ func fails(status int, code string) fact {
 	}
 }
 
-// received is the text that had come before an answer failed.
+// received is the text that had come before an response failed.
 func received(want string) fact {
 	return equals("text before the error", want, func(o *played) string { return o.Run.Partial.Text() })
 }
 
-// sends holds that the n-th request, from 1, has each of these texts.
+// sends checks that the n-th request, from 1, has each of these texts.
 func sends(n int, texts ...string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -119,7 +119,7 @@ func sends(n int, texts ...string) fact {
 	}
 }
 
-// sendsNot holds that the n-th request, from 1, does not have this text.
+// sendsNot checks that the n-th request, from 1, does not have this text.
 func sendsNot(n int, text string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -129,7 +129,7 @@ func sendsNot(n int, text string) fact {
 	}
 }
 
-// refuses holds that the run's last word is a refusal.
+// rejects checks that the run's last word is a refusal.
 func refuses(t *testing.T, o *played) {
 	t.Helper()
 	last := o.Run.Messages[len(o.Run.Messages)-1].Parts

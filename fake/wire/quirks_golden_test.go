@@ -18,11 +18,11 @@ import (
 )
 
 // shown is a form of a quirk, switched on in a scenario, with the facts that carry
-// its right outcome, in every protocol and delivery that it applies to.
+// its right outcome, in every protocol and response mode that it applies to.
 type shown struct {
 	quirk    string // as ParseQuirk reads it
 	scenario string // "" is calls
-	// stalls says that an answer with the quirk does not end.
+	// stalls says that an response with the quirk does not end.
 	stalls bool
 
 	// same says that the trace is, projected, that of the run without the quirk;
@@ -76,7 +76,7 @@ func (s shown) test(t *testing.T) {
 				if o.report.Shown[q.String()] == 0 {
 					t.Error("no response shows the quirk")
 				}
-				o.holds(t)
+				o.checkInvariants(t)
 				s.facts(t, o, plain)
 			})
 			list, numbers := o.edits(plain)
@@ -112,7 +112,7 @@ func parseQuirks(t testing.TB, list string) (quirks []wire.Quirk) {
 	return quirks
 }
 
-// runs holds the runs of playedOnce.
+// runs checks the runs of playedOnce.
 var runs sync.Map // of *played, by what was played
 
 // playedOnce is shown.over, but tests with the same quirk share one run.
@@ -122,7 +122,7 @@ func playedOnce(t *testing.T, s shown, protocol, mode string, quirks ...wire.Qui
 	if o, ok := runs.Load(key); ok {
 		return o.(*played) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
-	o, _ := runs.LoadOrStore(key, s.over(t, protocol, mode, quirks...))
+	o, _ := runs.LoadOrStore(key, s.play(t, protocol, mode, quirks...))
 	return o.(*played) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
@@ -133,13 +133,13 @@ func (s shown) form(q wire.Quirk) wire.QuirkForm {
 	return wire.Quirks()[i]
 }
 
-// over plays the scenario.
-func (s shown) over(t *testing.T, protocol, word string, quirks ...wire.Quirk) *played {
+// play plays the scenario.
+func (s shown) play(t *testing.T, protocol, mode string, quirks ...wire.Quirk) *played {
 	t.Helper()
 	if s.stalls {
-		return bubbled(t, load(t, s.name()), protocol, deliveries[word], quirks...)
+		return playInBubble(t, loadScenario(t, s.name()), protocol, responseModes[mode], quirks...)
 	}
-	return over(t, s.name(), protocol, deliveries[word], quirks...)
+	return play(t, s.name(), protocol, responseModes[mode], quirks...)
 }
 
 // name is that of the scenario.
@@ -198,9 +198,9 @@ func (s shown) facts(t *testing.T, o, plain *played) {
 
 func projected(o *scenario.Result) string { return trace.FormatText(trace.Project(o.Events)) }
 
-// TestQuirksShown holds that every form is in the table above, and every id of the
+// TestQuirkFormsCovered checks that every form is in the table above, and every id of the
 // list of quirks has a form.
-func TestQuirksShown(t *testing.T) {
+func TestQuirkFormsCovered(t *testing.T) {
 	var want, got []string
 	for _, f := range wire.Quirks() {
 		want = append(want, strings.TrimSuffix(f.ID+":"+f.Form, ":"))
@@ -232,7 +232,7 @@ func TestQuirksShown(t *testing.T) {
 }
 
 // TestPlain pins what each scenario is on the wire without a quirk, in testdata/plain,
-// and holds that it comes to the same in every protocol and delivery and in process:
+// and checks that it comes to the same in every protocol and response mode and in process:
 // INV-12 and the projection across providers.
 func TestPlain(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenarios/*.yaml")
@@ -242,17 +242,17 @@ func TestPlain(t *testing.T) {
 	for _, path := range files {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			inProcess, err := scenario.Run(t.Context(), load(t, name), nil)
+			inProcess, err := scenario.Run(t.Context(), loadScenario(t, name), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := projected(inProcess)
 			var text strings.Builder
-			for _, k := range kinds {
-				for _, word := range modes {
-					o := over(t, name, k.name, deliveries[word])
-					o.holds(t)
-					title := k.name + " " + word
+			for _, k := range protocols {
+				for _, mode := range modes {
+					o := play(t, name, k.name, responseModes[mode])
+					o.checkInvariants(t)
+					title := k.name + " " + mode
 					got := projectedAlike(o.Result)
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("%s (-in process +on the wire):\n%s", title, diff)

@@ -12,8 +12,8 @@ import (
 )
 
 // TestQuirkPairs checks any two forms of one protocol in one response: the server
-// answers in HTTP, the loop ends, and the run keeps the invariants. By default each pair
-// is played once, in one of the two orders and one of the response modes by turns; see
+// responses in HTTP, the loop ends, and the run keeps the invariants. By default each pair
+// is played once, in one of the two orders and one of the response modes by responses; see
 // [everything].
 func TestQuirkPairs(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func pairings(a, b wire.QuirkForm) []pairing {
 func testPair(t *testing.T, protocol, scenario, mode string, a, b wire.QuirkForm) {
 	t.Helper()
 	pair := strings.TrimSuffix(a.ID+":"+a.Form, ":") + " " + strings.TrimSuffix(b.ID+":"+b.Form, ":")
-	o := over(t, scenario, protocol, deliveries[mode], parseQuirks(t, pair)...)
+	o := play(t, scenario, protocol, responseModes[mode], parseQuirks(t, pair)...)
 	problems := o.problems()
 	for i, x := range o.exchanges {
 		if x.response == nil || x.err != nil {
@@ -72,8 +72,8 @@ func testPair(t *testing.T, protocol, scenario, mode string, a, b wire.QuirkForm
 	}
 }
 
-// Quirks that stand in one answer come to what they come to alone.
-func TestQuirksTogether(t *testing.T) {
+// Quirks that are in one response come to what they come to alone.
+func TestQuirkCombinations(t *testing.T) {
 	for _, c := range []struct {
 		quirks string
 		shown
@@ -100,9 +100,9 @@ func TestQuirksTogether(t *testing.T) {
 			t.Parallel()
 			quirks := parseQuirks(t, c.quirks)
 			protocol := c.form(quirks[0]).Protocols[0]
-			o := over(t, c.name(), protocol, llm.Streaming, quirks...)
-			o.holds(t)
-			c.facts(t, o, over(t, c.name(), protocol, llm.Streaming))
+			o := play(t, c.name(), protocol, llm.Streaming, quirks...)
+			o.checkInvariants(t)
+			c.facts(t, o, play(t, c.name(), protocol, llm.Streaming))
 			for _, q := range quirks {
 				if o.report.Shown[q.String()] != 1 {
 					t.Errorf("%s was shown %d times, want once", q, o.report.Shown[q.String()])
@@ -113,7 +113,7 @@ func TestQuirksTogether(t *testing.T) {
 }
 
 // A quirk is not said to be shown where there is nothing that it could change.
-func TestQuirksWithNothingToChange(t *testing.T) {
+func TestQuirksWithoutEffect(t *testing.T) {
 	for _, c := range []struct{ scenario, before, quirks string }{
 		{"calls", "", "QO-01@3 QO-02:absent@1 QO-02:empty@1 QO-03:length@3 QO-03:tool_calls@3 QO-03:whole@3 QO-15@1 QO-29:reasoning@1 QO-31@1"},
 		{"calls", "", "QO-04@3 QO-05@3 QO-06:late@3 QO-07:empty@3 QO-08:counted@3 QO-09@3 QO-10:last@3 QO-11@3 QO-27@3 QO-30@3"},
@@ -138,7 +138,7 @@ func TestQuirksWithNothingToChange(t *testing.T) {
 				t.Parallel()
 				quirks := parseQuirks(t, c.before+" "+s)
 				last := quirks[len(quirks)-1]
-				o := over(t, c.scenario, shown{}.form(last).Protocols[0], llm.Streaming, quirks...)
+				o := play(t, c.scenario, shown{}.form(last).Protocols[0], llm.Streaming, quirks...)
 				want := 0
 				if len(quirks) == 2 && quirks[0].String() == last.String() { // the first one was
 					want = 1

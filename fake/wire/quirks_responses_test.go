@@ -44,7 +44,7 @@ var responsesShown = []shown{
 	{quirk: "QR-parallel:multi@1", ran: "call_3", failed: "call_1", more: all(skipped("unknown_tool"), sends(2, `"multi_tool_use_parallel"`))},
 }
 
-// sendsInOrder holds that the n-th request has these texts, one behind the other.
+// sendsInOrder checks that the n-th request has these texts, one after the other.
 func sendsInOrder(n int, texts ...string) fact {
 	return equals("texts in order in the request", texts, func(o *played) (got []string) {
 		if len(o.exchanges) < n {

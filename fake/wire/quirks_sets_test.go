@@ -10,13 +10,13 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// Any forms can be shown together, in each protocol and delivery, for one turn or
+// Any forms can be shown together, in each protocol and response mode, for one response or
 // for all: no handler panics, the loop ends, and what every run must hold is held.
 func TestQuirkSets(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := rapid.SampledFrom(kinds).Draw(rt, "protocol")
-		word := rapid.SampledFrom(modes).Draw(rt, "delivery")
+		k := rapid.SampledFrom(protocols).Draw(rt, "protocol")
+		mode := rapid.SampledFrom(modes).Draw(rt, "delivery")
 		forms := slices.DeleteFunc(wire.Quirks(), func(f wire.QuirkForm) bool {
 			return !slices.Contains(f.Protocols, k.name) || stalls(f)
 		})
@@ -25,7 +25,7 @@ func TestQuirkSets(t *testing.T) {
 			turn := rapid.SampledFrom([]string{"", "@1", "@2", "@3"}).Draw(rt, "turn")
 			return strings.TrimSuffix(f.ID+":"+f.Form, ":") + turn
 		}), 1, 5).Draw(rt, "quirks")
-		o := over(t, "sets/many", k.name, deliveries[word], parseQuirks(t, strings.Join(names, " "))...)
+		o := play(t, "sets/many", k.name, responseModes[mode], parseQuirks(t, strings.Join(names, " "))...)
 		for _, problem := range o.problems() {
 			rt.Error(problem)
 		}
@@ -40,5 +40,5 @@ func TestQuirkSets(t *testing.T) {
 	})
 }
 
-// stalls reports whether the answers of a form do not end.
+// stalls reports whether the responses of a form do not end.
 func stalls(f wire.QuirkForm) bool { return f.ID == "QT-10" || f.ID == "QT-11" }

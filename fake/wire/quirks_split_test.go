@@ -29,7 +29,7 @@ func TestQuirkSplits(t *testing.T) {
 	}
 }
 
-// bodies holds the responses that tests have split, so that each is split once.
+// bodies checks the responses that tests have split, so that each is split once.
 var bodies sync.Map
 
 // split splits the responses that have the quirk.
@@ -59,12 +59,12 @@ func (o *played) split(t *testing.T, protocol, mode string) {
 	}
 }
 
-// split holds that the i-th answer, from 0, is the same in splits.
-func (x exchanged) split(t *testing.T, protocol, word string, i int) {
+// split checks that the i-th response, from 0, is the same in splits.
+func (x exchanged) split(t *testing.T, protocol, mode string, i int) {
 	t.Helper()
-	title := fmt.Sprintf("%s %s, answer %d", protocol, word, i+1)
-	want := reads(protocol, word, x, x.reader())
-	if diff := cmp.Diff(want, reads(protocol, word, x, iotest.OneByteReader(x.reader()))); diff != "" {
+	title := fmt.Sprintf("%s %s, answer %d", protocol, mode, i+1)
+	want := reads(protocol, mode, x, x.reader())
+	if diff := cmp.Diff(want, reads(protocol, mode, x, iotest.OneByteReader(x.reader()))); diff != "" {
 		t.Errorf("%s, one byte at a time (-whole +split):\n%s", title, diff)
 	}
 	if strings.HasPrefix(x.response.Header.Get("Content-Type"), "text/event-stream") {
@@ -75,18 +75,18 @@ func (x exchanged) split(t *testing.T, protocol, word string, i int) {
 // reader returns the body as it came.
 func (x exchanged) reader() io.Reader { return &broken{bytes.NewReader(x.body), x.err} }
 
-// outcome is what a client makes of an answer.
+// outcome is what a client makes of an response.
 type outcome struct {
 	Turn  *llm.Response
 	Error string
 }
 
-// reads returns what a client makes of the answer of x when it comes from a reader.
-func reads(protocol, word string, x exchanged, from io.Reader) outcome {
+// reads returns what a client makes of the response of x when it comes from a reader.
+func reads(protocol, mode string, x exchanged, from io.Reader) outcome {
 	again := *x.response
 	again.Body = io.NopCloser(from)
 	client := clientsOf(pipeURL, "", &http.Client{Transport: answering{&again}})[protocol]
-	turn, err := ask(client, request(deliveries[word], llm.User("hi")))
+	turn, err := ask(client, request(responseModes[mode], llm.User("hi")))
 	out := outcome{Turn: turn}
 	if err != nil {
 		out.Error = err.Error()
@@ -94,7 +94,7 @@ func reads(protocol, word string, x exchanged, from io.Reader) outcome {
 	return out
 }
 
-// answering answers each request alike.
+// answering responses each request equal.
 type answering struct{ response *http.Response }
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.response, nil }
@@ -107,7 +107,7 @@ func cutBytes() int {
 	return 1 << 19
 }
 
-// cuts holds that the events are the same at each single cut. What the events are
+// cuts checks that the events are the same at each single cut. What the events are
 // decoded to is a function of them alone.
 func (x exchanged) cuts(t *testing.T, title string) {
 	t.Helper()

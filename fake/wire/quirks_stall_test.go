@@ -16,15 +16,15 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// patience is the deadline of runs whose answers stall: two pings and a half.
+// patience is the deadline of runs whose responses stall: two pings and a half.
 const patience = 40 * time.Second
 
-// bubbled plays a scenario whose answers need not end, in a bubble of its own time.
-// It returns once the server has ended them: in a bubble nobody is left behind.
-func bubbled(t *testing.T, script *fake.Script, protocol string, delivery llm.ResponseMode, quirks ...wire.Quirk) (o *played) {
+// playInBubble plays a scenario whose responses need not end, in a bubble of its own time.
+// It returns once the server has ended them: in a bubble nobody is left after.
+func playInBubble(t *testing.T, script *fake.Script, protocol string, responseMode llm.ResponseMode, quirks ...wire.Quirk) (o *played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		o = overIn(t, func(c *loop.Config) { c.Deadline = patience }, script, protocol, delivery, quirks...)
+		o = playScript(t, func(c *loop.Config) { c.Deadline = patience }, script, protocol, responseMode, quirks...)
 	})
 	return o
 }
@@ -44,25 +44,25 @@ func (f *follower) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A loop that waits for twenty seconds and no longer for more of an answer gives up
+// A loop that waits for twenty seconds and no longer for more of an response gives up
 // after that time, whatever comes to keep the connection open; one that got nothing
-// yet tries again.
+// yet attempts again.
 func TestStallTimeout(t *testing.T) {
 	for _, form := range wire.Quirks() {
 		for _, protocol := range form.Protocols {
-			for _, word := range modes {
-				if form.ID != "QT-10" || form.Streaming && word == "non-streaming" {
+			for _, mode := range modes {
+				if form.ID != "QT-10" || form.Streaming && mode == "non-streaming" {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s %s %s", form.Form, protocol, word), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { testStallTimeout(t, form, protocol, word) })
+				t.Run(fmt.Sprintf("%s %s %s", form.Form, protocol, mode), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { testStallTimeout(t, form, protocol, mode) })
 				})
 			}
 		}
 	}
 }
 
-func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, word string) {
+func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, mode string) {
 	q, err := wire.ParseQuirk("QT-10:" + form.Form + "@1")
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, word string) 
 	}
 	clock := loop.SystemClock{}
 	begun := clock.Now()
-	o := overIn(t, func(c *loop.Config) { c.StallTimeout = limit }, load(t, "calls"), protocol, deliveries[word], q)
-	o.holds(t)
+	o := playScript(t, func(c *loop.Config) { c.StallTimeout = limit }, loadScenario(t, "calls"), protocol, responseModes[mode], q)
+	o.checkInvariants(t)
 	if got := clock.Now().Sub(begun); got != took || !errors.Is(o.Err, loop.ErrStalled) || o.Run.StopReason != trace.ReasonDeadline {
 		t.Errorf("after %v the run stopped by %s with %v; want %s with %v after %v", got, o.Run.StopReason, o.Err, trace.ReasonDeadline, loop.ErrStalled, took)
 	}

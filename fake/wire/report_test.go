@@ -34,9 +34,9 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// What is refused breaks the invariant of the rule, or is not valid (INV-24); a wrong
+// What is rejected breaks the invariant of the rule, or is not valid (INV-24); a wrong
 // key, an unknown model or a script that runs out are not the loop's fault.
-func TestRefusedIsInvalid(t *testing.T) {
+func TestRejectedRequestBreaksInvariant(t *testing.T) {
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"some-model"}}, "")
 	c := clients["openai-chat"]
 	bad := request(llm.Streaming, llm.User("hi"))
@@ -62,9 +62,9 @@ func TestRefusedIsInvalid(t *testing.T) {
 	}
 }
 
-// A refused request that comes again is a try of the first one, and what it broke is
-// told once; another request, or one that is refused for something else, is none.
-func TestRefusedAgain(t *testing.T) {
+// A rejected request that comes again is a attempt of the first one, and what it broke is
+// reported once; another request, or one that is rejected for something else, is none.
+func TestRejectedRequestRetried(t *testing.T) {
 	const chat, gemini = "/openai/v1/chat/completions", "/gemini/v1beta/models/m:generateContent"
 	const bad = `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"x"}]}`
 	for name, c := range map[string]struct {
@@ -90,8 +90,8 @@ func TestRefusedAgain(t *testing.T) {
 	}
 }
 
-// A third try is one of the first, and another reason makes another first.
-func TestRefusedAgainAndAgain(t *testing.T) {
+// A third attempt is one of the first, and another reason makes another first.
+func TestRejectedRequestRetriedTwice(t *testing.T) {
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(), Key: "right"}, "")
 	client, right := clients["openai-chat"], *clients["openai-chat"]
 	right.Authorize = openai.Key("right")
@@ -109,8 +109,8 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// What no rule refuses has a hint that sends the reader to the provider's words.
-func TestRefusedWithoutRule(t *testing.T) {
+// What no rule rejects has a hint that sends the reader to the provider's words.
+func TestRejectedRequestWithoutRule(t *testing.T) {
 	for body, fits := range map[string]bool{
 		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"temperature":7}`: true,
 		`{"model":"m"`: true,
@@ -126,8 +126,8 @@ func TestRefusedWithoutRule(t *testing.T) {
 }
 
 // A model that there is not is none of the loop's faults, in any protocol.
-func TestUnknownModelIsNoViolation(t *testing.T) {
-	for _, k := range kinds {
+func TestReportUnknownModel(t *testing.T) {
+	for _, k := range protocols {
 		s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"another"}}, "")
 		if _, err := ask(clients[k.name], request(llm.Streaming, llm.User("hi"))); err == nil {
 			t.Errorf("%s: there is an answer", k.name)
@@ -139,7 +139,7 @@ func TestUnknownModelIsNoViolation(t *testing.T) {
 }
 
 // Calls that nobody comes back to are a violation once the clients have ended; of two
-// tries, one is enough to go on from.
+// attempts, one is enough to continue from.
 func TestDone(t *testing.T) {
 	call := []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{}`}, {ID: "call_2", Name: "note", Arguments: `{}`}}
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Calls: call}, fake.Response{Text: "two"})}, "a")
@@ -167,7 +167,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// A request that cannot be read goes on from the answer whose calls it names.
+// A request that cannot be read continues from the response whose calls it names.
 func TestDoneUnreadable(t *testing.T) {
 	const path, ask = "/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
 	for name, c := range map[string]struct {
@@ -196,15 +196,15 @@ func TestDoneUnreadable(t *testing.T) {
 	}
 }
 
-// A lane is that of the URL, or else the model.
-func TestReportLanes(t *testing.T) {
+// A session is that of the URL, or else the model.
+func TestReportSessions(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: "{}"}}})})
 	const hi, result = `{"role":"user","content":"hi"}`, `{"role":"tool","tool_call_id":"call_1","content":"x"}`
 	body := func(message string) string { return `{"model":"m","messages":[` + message + `]}` }
-	for _, lane := range []string{"", "/lane/b"} {
-		post(t, s, lane+"/openai/v1/chat/completions", body(hi))
-		post(t, s, lane+"/openai/v1/chat/completions", body(result))
-		post(t, s, lane+"/openai/v1/chat/completions", body("no JSON"))
+	for _, session := range []string{"", "/lane/b"} {
+		post(t, s, session+"/openai/v1/chat/completions", body(hi))
+		post(t, s, session+"/openai/v1/chat/completions", body(result))
+		post(t, s, session+"/openai/v1/chat/completions", body("no JSON"))
 	}
 	r := s.Done()
 	var got []string
@@ -223,7 +223,7 @@ func TestReportLanes(t *testing.T) {
 	}
 }
 
-// The first model's turns are used by whoever plays them.
+// The first model's responses are used by whoever plays them.
 func TestUnused(t *testing.T) {
 	models := []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "one"}}}, {Name: "helper", Responses: []fake.Response{{Text: "two"}}}}
 	for model, want := range map[string][]string{

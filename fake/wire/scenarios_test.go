@@ -13,9 +13,9 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// unlike are the scenarios of contracts that do not come to the same over the wire as
+// wireDifferences are the scenarios of contracts that do not come to the same over the wire as
 // in process, with why, and the protocols in which they do not.
-var unlike = []struct{ why, protocols, scenarios string }{
+var wireDifferences = []struct{ why, protocols, scenarios string }{
 	{"counts no writes to a cache", "gemini", "DZ-20"},
 	{"have no word for \"there are calls\"", "openai-responses gemini", "DZ-21 DZ-33-inverse AG-02 AL-21 DA-09"},
 	{"have no word for a turn that is to be continued", "openai-chat openai-responses gemini", "DZ-43-paused"},
@@ -30,9 +30,9 @@ var unlike = []struct{ why, protocols, scenarios string }{
 
 const everywhere = "openai-chat openai-responses anthropic-messages gemini"
 
-// isUnlike reports whether a scenario comes to something else in a protocol.
-func isUnlike(name, protocol string) bool {
-	for _, u := range unlike {
+// differsOnWire reports whether a scenario comes to something else in a protocol.
+func differsOnWire(name, protocol string) bool {
+	for _, u := range wireDifferences {
 		if slices.Contains(strings.Fields(u.scenarios), name) && slices.Contains(strings.Fields(u.protocols), protocol) {
 			return true
 		}
@@ -46,7 +46,7 @@ func isUnlike(name, protocol string) bool {
 func everything() bool { return os.Getenv("LOOPTAPE_WIRE") == "all" }
 
 // TestScenarios plays each scenario of this project through each protocol and response
-// mode; by default in one of the modes by turns, see [everything]. Each split of a
+// mode; by default in one of the modes by responses, see [everything]. Each split of a
 // response's bytes decodes to the same response (INV-10). The scenarios of contracts
 // have the same result as in process (INV-12).
 func TestScenarios(t *testing.T) {
@@ -63,14 +63,14 @@ func TestScenarios(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for i, k := range kinds {
+			for i, k := range protocols {
 				for j, mode := range modes {
 					if !everything() && (n+i+j)%len(modes) != 0 {
 						continue
 					}
 					o := playedFile(t, path, k.name, mode)
 					o.split(t, k.name, mode)
-					if filepath.Base(filepath.Dir(path)) != "contracts" || isUnlike(name, k.name) {
+					if filepath.Base(filepath.Dir(path)) != "contracts" || differsOnWire(name, k.name) {
 						continue
 					}
 					in, err := scenario.Run(t.Context(), parse(t, path), nil)
@@ -87,16 +87,16 @@ func TestScenarios(t *testing.T) {
 }
 
 // playedFile plays a scenario file over the wire.
-func playedFile(t *testing.T, path, protocol, word string) *played {
+func playedFile(t *testing.T, path, protocol, mode string) *played {
 	t.Helper()
 	s := parse(t, path)
 	if neverEnds(s) {
-		return bubbled(t, s, protocol, deliveries[word])
+		return playInBubble(t, s, protocol, responseModes[mode])
 	}
-	return overIn(t, nil, s, protocol, deliveries[word])
+	return playScript(t, nil, s, protocol, responseModes[mode])
 }
 
-// neverEnds reports whether the script has an answer that does not end.
+// neverEnds reports whether the script has an response that does not end.
 func neverEnds(s *fake.Script) bool {
 	return slices.ContainsFunc(s.Models, func(m fake.ModelScript) bool {
 		return slices.ContainsFunc(m.Responses, func(turn fake.Response) bool {
@@ -105,7 +105,7 @@ func neverEnds(s *fake.Script) bool {
 	})
 }
 
-// projectedAlike is the projected trace without the delivery.
+// projectedAlike is the projected trace without the response mode.
 func projectedAlike(o *scenario.Result) string {
 	return strings.ReplaceAll(projected(o), " delivery=buffered", "")
 }

@@ -26,11 +26,11 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// planted is a key that must turn up in nothing that is written. It has what
+// planted is a key that must response up in nothing that is written. It has what
 // encodings change.
 const planted = "sk-planted0123+/=&nted-end"
 
-// found finds the key or a piece of it, also where the most of it was made
+// found finds the key or a chunk of it, also where the most of it was made
 // unreadable, and in base64 as a password.
 var found = regexp.MustCompile(`sk-pl|planted|nted-end|` + base64.StdEncoding.EncodeToString([]byte("user:sk-plan")))
 
@@ -77,8 +77,8 @@ func (n *notebook) json(t *testing.T, v any) {
 	n.notef("%s", text)
 }
 
-// holds fails t if the key, or a piece of it, was written.
-func (n *notebook) holds(t *testing.T) {
+// checks fails t if the key, or a chunk of it, was written.
+func (n *notebook) checkInvariants(t *testing.T) {
 	t.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,12 +88,12 @@ func (n *notebook) holds(t *testing.T) {
 	for line := range strings.Lines(n.text.String()) {
 		if found.MatchString(line) {
 			t.Errorf("the key is in %s", line)
-			return // one line tells where
+			return // one line reports where
 		}
 	}
 }
 
-// gateway stands in front of a Server, and counts how often it got the key.
+// gateway is before a Server, and counts how often it got the key.
 type gateway struct {
 	server *wire.Server
 	manner string // how it behaves; empty is well
@@ -150,7 +150,7 @@ var carriers = map[string]func(own func(string) func(*http.Request) error, r *ht
 	},
 }
 
-// failing is a script of one turn that fails in each way that a script can.
+// failing is a script of one response that fails in each way that a script can.
 func failing() fake.Response {
 	var t fake.Response
 	for _, status := range []int{400, 401, 403, 404, 413, 429, 500, 502, 503, 529} {
@@ -165,9 +165,9 @@ func failing() fake.Response {
 	)}
 }
 
-// A key stands in no error, no report, no trace and no log, whatever goes wrong.
-func TestKeysAreWrittenNowhere(t *testing.T) {
-	for _, k := range kinds {
+// A key is in no error, no report, no trace and no log, whatever goes wrong.
+func TestKeysNotWritten(t *testing.T) {
+	for _, k := range protocols {
 		for name, carry := range carriers {
 			t.Run(k.name+" in "+name, func(t *testing.T) {
 				authorize := func(r *http.Request) error { return carry(k.key, r) }
@@ -187,7 +187,7 @@ func TestKeysAreWrittenNowhere(t *testing.T) {
 					_, err := ask(client, request(llm.NonStreaming, llm.User("hi")))
 					written.err(manner, err)
 					written.json(t, g.server.Report())
-					written.holds(t)
+					written.checkInvariants(t)
 					if g.keys == 0 {
 						t.Errorf("%q: the server never got the key", manner)
 					}
@@ -197,7 +197,7 @@ func TestKeysAreWrittenNowhere(t *testing.T) {
 	}
 }
 
-// behind returns a client of what a handler serves, whose log goes to written.
+// after returns a client of what a handler serves, whose log goes to written.
 func behind(t *testing.T, h http.Handler, written io.Writer, protocol string) *protocol.Client {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -212,8 +212,8 @@ func behind(t *testing.T, h http.Handler, written io.Writer, protocol string) *p
 const password = "http://user:sk-planted0123@fake.invalid"
 
 // Nor does it where no server is reached.
-func TestKeysOfRequestsThatFail(t *testing.T) {
-	for _, k := range kinds {
+func TestKeysOfFailedRequests(t *testing.T) {
+	for _, k := range protocols {
 		for name, carry := range carriers {
 			written := &notebook{}
 			authorize := func(r *http.Request) error { return carry(k.key, r) }
@@ -239,12 +239,12 @@ func TestKeysOfRequestsThatFail(t *testing.T) {
 			c := &protocol.Client{Protocol: k.proto, Authorize: authorize, BaseURL: "http://127.0.0.1:0"}
 			_, err = llm.Collect(c.Stream(ctx, request(llm.Streaming, llm.User("hi"))))
 			written.err("cancelled", err)
-			written.holds(t)
+			written.checkInvariants(t)
 		}
 	}
 }
 
-// talkative fails, and tells all it knows.
+// talkative fails, and reports all it knows.
 type talkative struct{}
 
 func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -252,16 +252,16 @@ func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Nor is it in the trace of a run.
-func TestKeysAreInNoTrace(t *testing.T) {
+func TestKeysNotInTrace(t *testing.T) {
 	quirk, err := wire.ParseQuirk("QT-06")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range kinds {
+	for _, k := range protocols {
 		for name, carry := range carriers {
 			written := &notebook{}
 			var g *gateway
-			o, err := scenario.Run(t.Context(), load(t, "calls"), &scenario.Options{Adjust: func(c *loop.Config) { c.Model = "some-model" }, Model: func(script *fake.Model) llm.Model {
+			o, err := scenario.Run(t.Context(), loadScenario(t, "calls"), &scenario.Options{Adjust: func(c *loop.Config) { c.Model = "some-model" }, Model: func(script *fake.Model) llm.Model {
 				g = &gateway{server: wire.New(wire.Config{Model: script, Quirks: []wire.Quirk{quirk}})}
 				c := behind(t, g, written, k.name)
 				c.BaseURL = strings.Replace(c.BaseURL, "/"+string(k.provider), "/lane/main/"+string(k.provider), 1)
@@ -283,7 +283,7 @@ func TestKeysAreInNoTrace(t *testing.T) {
 			written.err("the run", o.Err)
 			written.notef("%s", o.Trace())
 			written.json(t, g.server.Report())
-			written.holds(t)
+			written.checkInvariants(t)
 			if g.keys == 0 {
 				t.Errorf("%s in %s: the server never got the key", k.name, name)
 			}

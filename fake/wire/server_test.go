@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// kinds are the four protocols, each as a client of one server.
-var kinds = []struct {
+// protocols are the four protocols, each as a client of one server.
+var protocols = []struct {
 	name     string
 	provider wire.Provider
 	proto    protocol.Protocol
@@ -40,17 +40,17 @@ var kinds = []struct {
 }
 
 // serve starts a server and returns a client of each protocol.
-func serve(t *testing.T, cfg wire.Config, lane string) (*wire.Server, map[string]*protocol.Client) {
+func serve(t *testing.T, cfg wire.Config, session string) (*wire.Server, map[string]*protocol.Client) {
 	t.Helper()
 	s := wire.New(cfg)
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	t.Cleanup(h.Client().CloseIdleConnections)
-	return s, clientsOf(h.URL, lane, h.Client())
+	return s, clientsOf(h.URL, session, h.Client())
 }
 
-func request(delivery llm.ResponseMode, messages ...llm.Message) *llm.Request {
-	return &llm.Request{Model: "some-model", Messages: messages, ResponseMode: delivery, Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object"}`)}}}
+func request(responseMode llm.ResponseMode, messages ...llm.Message) *llm.Request {
+	return &llm.Request{Model: "some-model", Messages: messages, ResponseMode: responseMode, Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object"}`)}}}
 }
 
 func ask(c *protocol.Client, req *llm.Request) (*llm.Response, error) {
@@ -66,20 +66,20 @@ func apiError(t *testing.T, err error) *llm.APIError {
 	return e
 }
 
-// A conversation of two turns, in each protocol and delivery, comes out as the
+// A conversation of two responses, in each protocol and response mode, comes out as the
 // script says.
 func TestConversation(t *testing.T) {
 	script := []fake.Response{
 		{Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Arguments: `{"city":"Rome"}`}}, ChunkSize: 4, Usage: llm.Usage{InputTokens: 11, OutputTokens: 7}},
 		{Text: "Rain in Bern, sun in Rome ☀.", ChunkSize: 5, Usage: llm.Usage{InputTokens: 31, OutputTokens: 9}},
 	}
-	for _, k := range kinds {
-		for _, delivery := range []llm.ResponseMode{llm.Streaming, llm.NonStreaming} {
-			t.Run(fmt.Sprintf("%s/%q", k.name, delivery), func(t *testing.T) {
+	for _, k := range protocols {
+		for _, responseMode := range []llm.ResponseMode{llm.Streaming, llm.NonStreaming} {
+			t.Run(fmt.Sprintf("%s/%q", k.name, responseMode), func(t *testing.T) {
 				s, clients := serve(t, wire.Config{Model: fake.NewModel(script...)}, "")
 				c := clients[k.name]
 				history := []llm.Message{llm.User("What is the weather in Bern and Rome?")}
-				turn, err := ask(c, request(delivery, history...))
+				turn, err := ask(c, request(responseMode, history...))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +97,7 @@ func TestConversation(t *testing.T) {
 					llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}},
 					llm.ToolResult{ID: "call_2", Name: "weather", Content: []llm.Part{llm.Text{Text: "sun"}}},
 				))
-				turn, err = ask(c, request(delivery, history...))
+				turn, err = ask(c, request(responseMode, history...))
 				if err != nil || turn.Text() != "Rain in Bern, sun in Rome ☀." || turn.FinishReason != llm.FinishStop || len(turn.Warnings) > 0 {
 					t.Errorf("got %+v, %v", turn, err)
 				}
@@ -109,8 +109,8 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Clients at once, each in a lane of its own, get the same answers.
-func TestLanes(t *testing.T) {
+// Clients at once, each in a session of its own, get the same responses.
+func TestSessions(t *testing.T) {
 	m := fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})
 	s := wire.New(wire.Config{Model: m})
 	h := httptest.NewServer(s)
@@ -145,7 +145,7 @@ func TestLanes(t *testing.T) {
 
 // What a script says of errors is what the clients see, in each protocol.
 func TestErrors(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range protocols {
 		t.Run(k.name, func(t *testing.T) {
 			_, clients := serve(t, wire.Config{Model: fake.NewModel(
 				fake.Response{Attempts: []fake.Response{
@@ -179,9 +179,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A wrong key is refused as the provider does, and stands in no error.
+// A wrong key is rejected as the provider does, and is in no error.
 func TestWrongKey(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range protocols {
 		s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"}), Key: "the-right-key"}, "")
 		c := clients[k.name]
 		_, err := ask(c, request(llm.Streaming, llm.User("hi")))
@@ -202,7 +202,7 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-// What breaks an invariant in a request is in the report, also if it is refused.
+// What breaks an invariant in a request is in the report, also if it is rejected.
 func TestViolations(t *testing.T) {
 	s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"})}, "a")
 	_, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), llm.User("well?")))
@@ -218,7 +218,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// A script that has no answer says so at once.
+// A script that has no response says so at once.
 func TestScriptRunsOut(t *testing.T) {
 	s, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
 	_, err := ask(clients["anthropic-messages"], request(llm.Streaming, llm.User("hi")))
@@ -230,7 +230,7 @@ func TestScriptRunsOut(t *testing.T) {
 	}
 }
 
-// A stream of Chat Completions tells the usage if it is asked for.
+// A stream of Chat Completions reports the usage if it is asked for.
 func TestUsageIfAsked(t *testing.T) {
 	for options, want := range map[string]bool{
 		"": false, `,"stream_options":null`: false, `,"stream_options":{"include_usage":false}`: false,

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-func TestOtherPaths(t *testing.T) {
+func TestUnmatchedPath(t *testing.T) {
 	_, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
 	c := clients["openai-chat"]
 	for path, want := range map[string]int{"/health": 204, "/": 200, "/openai/v1/embeddings": 404, "/lane/": 404, "/lane/x": 404, "/lane/x/openai": 404} {
@@ -33,7 +33,7 @@ func TestOtherPaths(t *testing.T) {
 }
 
 // An error that no protocol makes is in the provider's envelope all the same.
-func TestOtherPathsEnvelope(t *testing.T) {
+func TestUnmatchedPathEnvelope(t *testing.T) {
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -62,7 +62,7 @@ func TestOtherPathsEnvelope(t *testing.T) {
 
 // What goes astray is in the report, once for each path and without its query, with
 // what there is for such a client.
-func TestStrays(t *testing.T) {
+func TestUnmatchedRequests(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 	for _, at := range []string{
 		"POST /v1/chat/completions?api_key=some-key", "POST /v1/chat/completions", "GET /v1/chat/completions", "POST /lane/a/responses", "POST /openai/v1/embeddings",

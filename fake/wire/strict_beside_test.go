@@ -14,7 +14,7 @@ import (
 )
 
 // Anthropic wants to know which version of its API a request means, in its header or,
-// behind Bedrock and Vertex AI, in its body.
+// after Bedrock and Vertex AI, in its body.
 func TestStrictVersion(t *testing.T) {
 	for _, c := range []struct {
 		header, body string
@@ -36,7 +36,7 @@ func TestStrictVersion(t *testing.T) {
 	}
 }
 
-// What no rule has is refused as the providers refuse it, without an id.
+// What no rule has is rejected as the providers reject it, without an id.
 func TestStrictBeside(t *testing.T) {
 	const chat, responses, messages, generate = "SO", "SR", "SA", "SG"
 	long := strings.Repeat("n", 65)

@@ -19,7 +19,7 @@ func chatTool(name, more string) string {
 	return `"tools":[{"type":"function","function":{"name":"` + name + `"` + more + `}}]`
 }
 
-// chatCallAs is a turn of one call with this id and name, and its answer.
+// chatCallAs is a response of one call with this id and name, and its response.
 func chatCallAs(id, name string) string {
 	return `{"role":"assistant","content":null,"tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":"{}"}}]},{"role":"tool","tool_call_id":"` + id + `","content":"1"}`
 }

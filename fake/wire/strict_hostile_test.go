@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// hostile are bodies that somebody made to do harm, with what stands for the
+// hostile are bodies that somebody made to do harm, with what is for the
 // conversation of a protocol in them.
 func hostile(size int) map[string]string {
 	nest := func(open, inner, end string, n int) string {
@@ -49,8 +49,8 @@ func hostile(size int) map[string]string {
 	}
 }
 
-// Whatever is sent, the server answers, in the provider's form if not with an
-// answer.
+// Whatever is sent, the server responses, in the provider's form if not with an
+// response.
 func TestStrictSurvives(t *testing.T) {
 	for name, body := range hostile(1 << 14) {
 		for _, path := range []string{strictPaths["SO"], strictPaths["SR"], strictPaths["SA"], strictPaths["SG"], "/gemini/v1beta/models/gemini-3-pro:streamGenerateContent"} {
@@ -76,8 +76,8 @@ func TestStrictLength(t *testing.T) {
 	}
 }
 
-// A body that breaks off is refused, whatever it is.
-func TestStrictBrokenBody(t *testing.T) {
+// A body that is interrupted is rejected, whatever it is.
+func TestStrictIncompleteBody(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SO"], iotest.ErrReader(io.ErrUnexpectedEOF))
 	w := httptest.NewRecorder()

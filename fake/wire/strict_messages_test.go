@@ -24,7 +24,7 @@ func claudeMessage(role string, blocks ...string) string {
 
 func claudeResults(blocks ...string) string { return claudeMessage("user", blocks...) }
 
-// claudeTool declares a tool; more stands behind its name.
+// claudeTool declares a tool; more is after its name.
 func claudeTool(name, more string) string { return `{"name":"` + name + `"` + more + `}` }
 
 func claudeTools(tools ...string) string { return `"tools":[` + strings.Join(tools, ",") + `]` }

@@ -16,8 +16,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// What the server itself says in the lane main: the names of its first answer, of
-// the same when it is asked for again and in another lane, and of the third one.
+// What the server itself says in the session main: the names of its first response, of
+// the same when it is asked for again and in another session, and of the third one.
 const (
 	thirdAnswer = "00020001a82cfc9b00000000"
 	firstAnswer = "00000001855b969100000000"
@@ -25,7 +25,7 @@ const (
 	otherAnswer = "00000001cbeff0d200000000"
 )
 
-// thoughtful is a script whose first turn thinks and calls.
+// thoughtful is a script whose first response thinks and calls.
 func thoughtful() []fake.Response {
 	return []fake.Response{
 		{Reasoning: "Hm.", Text: "the first turn", Calls: []fake.Call{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "call_2", Name: "f", Arguments: "{}"}}},
@@ -90,7 +90,7 @@ func madeContent(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
 
-// A client may leave it to the server to know what was said: it names the answer
+// A client may leave it to the server to know what was said: it names the response
 // before, and sends what is new.
 func TestPreviousResponse(t *testing.T) {
 	m := fake.NewModel(thoughtful()...)
@@ -121,7 +121,7 @@ func TestPreviousResponse(t *testing.T) {
 	}
 }
 
-// A whole loop goes by the ids of answers, a second after it and one of another prompt.
+// A whole loop goes by the ids of responses, a second after it and one of another prompt.
 func TestPreviousResponses(t *testing.T) {
 	turns := []fake.Response{
 		{Calls: []fake.Call{{ID: "call_1", Name: "f", Arguments: "{}"}}}, {Calls: []fake.Call{{ID: "call_2", Name: "f", Arguments: "{}"}}}, {Text: "done"}, {Text: "bye"},
@@ -149,13 +149,13 @@ func TestPreviousResponses(t *testing.T) {
 	}
 }
 
-// A conversation may go on with another model, if no lane in the URL keeps them apart.
+// A conversation may continue with another model, if no session in the URL keeps them apart.
 func TestPreviousResponseOfAnotherModel(t *testing.T) {
 	for name, c := range map[string]struct {
-		lane   string
-		script []fake.Response
-		before string
-		want   int
+		session string
+		script  []fake.Response
+		before  string
+		want    int
 	}{
 		"no lane":     {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
 		"no calls":    {"", thoughtful(), "resp_" + placeName("gpt-b", 0, 1), http.StatusBadRequest},
@@ -165,9 +165,9 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &fake.Model{Sessions: map[string][]fake.Response{"gpt-a": c.script, "gpt-b": {{Text: "as asked"}}, "main": c.script}}
 			s := wire.New(wire.Config{Model: m})
-			post(t, s, c.lane+"/openai/v1/responses", `{"model":"gpt-a","input":"hi"}`)
+			post(t, s, c.session+"/openai/v1/responses", `{"model":"gpt-a","input":"hi"}`)
 			two := strings.Replace(itemOutput, "_1", "_2", 1)
-			w := post(t, s, c.lane+"/openai/v1/responses", `{"model":"gpt-b","previous_response_id":"`+c.before+`","input":[`+itemOutput+`,`+two+`]}`)
+			w := post(t, s, c.session+"/openai/v1/responses", `{"model":"gpt-b","previous_response_id":"`+c.before+`","input":[`+itemOutput+`,`+two+`]}`)
 			if w.Code != c.want || c.want == http.StatusOK && !strings.Contains(w.Body.String(), "as asked") {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
@@ -178,15 +178,15 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 	}
 }
 
-// placeName is the name that the server gives to an answer, in some conversation.
-func placeName(lane string, turn, attempt int) string {
+// placeName is the name that the server gives to an response, in some conversation.
+func placeName(session string, turn, attempt int) string {
 	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%q %d %d", lane, turn, attempt)
+	_, _ = fmt.Fprintf(h, "%q %d %d", session, turn, attempt)
 	return fmt.Sprintf("%04x%04x%08x00000000", turn, attempt, h.Sum32())
 }
 
-// Names of answers that there cannot be are unknown ones.
-func TestStrictImpossiblePlaces(t *testing.T) {
+// Names of responses that there cannot be are unknown ones.
+func TestStrictUnknownKeys(t *testing.T) {
 	for _, at := range [][2]int{{-1, 1}, {0, 0}, {0, -1}, {-5, -5}, {0, 3}, {1, 1}} {
 		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: "two"}}})})
 		name := placeName("main", at[0], at[1])
@@ -201,8 +201,8 @@ func TestStrictImpossiblePlaces(t *testing.T) {
 	}
 }
 
-// Nobody can refer to items of an answer that failed.
-func TestStrictFailedAnswer(t *testing.T) {
+// Nobody can refer to items of an response that failed.
+func TestStrictFailedResponse(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "hm", Error: &fake.Failure{Status: 500}})})
 	w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser+`,{"type":"item_reference","id":"msg_`+firstAnswer+`_0"}`))
 	if w.Code != http.StatusNotFound || s.Report().RejectedRequests[0].ID != "SR-10" {

@@ -17,7 +17,7 @@ import (
 type drawn struct {
 	*rapid.T
 	protocol string
-	thinks   bool // each turn of the assistant begins with thinking
+	thinks   bool // each response of the assistant begins with thinking
 	calls    int
 }
 
@@ -41,7 +41,7 @@ func (d *drawn) private() (reasoning, call json.RawMessage) {
 	return raw(`{"thoughtSignature":"c2ln"}`), raw(`{"thoughtSignature":"c2ln"}`)
 }
 
-// turn draws a turn of the assistant, with the answers to its calls.
+// response draws a response of the assistant, with the responses to its calls.
 func (d *drawn) turn() []llm.Message {
 	var m llm.Message
 	m.Role = llm.RoleAssistant
@@ -114,10 +114,10 @@ func (d *drawn) tools(req *llm.Request) {
 	}
 }
 
-// What the project's own clients send of a right request is never refused.
-func TestStrictTakesOwnRequests(t *testing.T) {
+// What the project's own clients send of a right request is never rejected.
+func TestStrictAcceptsOwnRequests(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
+	for _, k := range protocols {
 		t.Run(k.name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				d := &drawn{T: r, protocol: k.name}
@@ -143,11 +143,11 @@ func TestStrictTakesOwnRequests(t *testing.T) {
 	}
 }
 
-// What a server says is not refused when a client sends it back, whatever the
-// script has and however often a turn is asked for.
-func TestStrictTakesWhatWasSaid(t *testing.T) {
+// What a server says is not rejected when a client sends it back, whatever the
+// script has and however often a response is asked for.
+func TestStrictAcceptsEchoes(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
+	for _, k := range protocols {
 		t.Run(k.name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				d := &drawn{T: r, protocol: k.name}
@@ -185,7 +185,7 @@ func TestStrictTakesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// script draws the turns of a model.
+// script draws the responses of a model.
 func (d *drawn) script() []fake.Response {
 	turns := make([]fake.Response, 4)
 	for i := range turns {

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// post sends a body to a server, with a key, and returns the answer.
+// post sends a body to a server, with a key, and returns the response.
 func post(t *testing.T, s *wire.Server, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
@@ -44,7 +44,7 @@ func recordings(t *testing.T) map[string]int {
 }
 
 // shared is the folder shared with its data, which LOOPTAPE_SHARED names or which
-// stands above this package; empty if there is none.
+// is above this package; empty if there is none.
 func shared() string {
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {
 		return dir
@@ -59,14 +59,14 @@ func shared() string {
 	return ""
 }
 
-// cassette is what a go-vcr file holds of the requests.
+// cassette is what a go-vcr file checks of the requests.
 type cassette struct {
 	Interactions []struct {
 		Request struct{ URL, Body string }
 	}
 }
 
-// served is the path of the server that plays what answers at a URL.
+// served is the path of the server that plays what responses at a URL.
 func served(url string) string {
 	url, _, _ = strings.Cut(url, "?")
 	switch {
@@ -77,11 +77,11 @@ func served(url string) string {
 	case strings.Contains(url, "enerateContent"):
 		return "/gemini/v1beta" + url[strings.LastIndex(url, "/models/"):]
 	}
-	return "/anthropic/v1/messages" // also behind Bedrock and Vertex AI
+	return "/anthropic/v1/messages" // also after Bedrock and Vertex AI
 }
 
-// No request is refused that a real provider took.
-func TestStrictTakesRecordedRequests(t *testing.T) {
+// No request is rejected that a real provider took.
+func TestStrictAcceptsRecordedRequests(t *testing.T) {
 	t.Parallel()
 	dirs := recordings(t)
 	if len(dirs) == 0 {

@@ -16,7 +16,7 @@ const (
 	itemThink  = `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAABo"}`
 )
 
-// itemTool declares a function; more stands behind its name.
+// itemTool declares a function; more is after its name.
 func itemTool(name, more string) string {
 	return `"tools":[{"type":"function","name":"` + name + `"` + more + `}]`
 }

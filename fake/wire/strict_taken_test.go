@@ -9,7 +9,7 @@ import (
 )
 
 // What the providers' own examples send is taken, and breaks nothing.
-func TestStrictTakes(t *testing.T) {
+func TestStrictAccepts(t *testing.T) {
 	for name, c := range map[string]struct{ to, body string }{
 		"the output of a computer": {"SR", responsesBody(itemUser + `,{"type":"computer_call","id":"cu_1","call_id":"c1","action":{"type":"screenshot"},"pending_safety_checks":[],"status":"completed"},
 			{"type":"computer_call_output","call_id":"c1","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,AAAA"}}`)},

@@ -19,10 +19,10 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// strictRow is a request that is refused, and the nearest one that is not.
+// strictRow is a request that is rejected, and the nearest one that is not.
 type strictRow struct {
 	id     string
-	name   string // what tells it from the other rows of the id
+	name   string // what reports it from the other rows of the id
 	path   string // if it is not the usual one
 	wrong  string
 	right  string
@@ -64,8 +64,8 @@ func asked(t *testing.T, s *wire.Server, path, key, body string) *httptest.Respo
 	return w
 }
 
-// told is an error as any provider writes it.
-type told struct {
+// reported is an error as any provider writes it.
+type errorBody struct {
 	Type      string
 	RequestID string `json:"request_id"`
 	Error     struct {
@@ -83,7 +83,7 @@ type told struct {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// Each rule is kept: a wrong request gets that provider's answer and does not
+// Each rule is kept: a wrong request gets that provider's response and does not
 // advance the scenario, and the nearest right one is taken.
 func TestStrict(t *testing.T) {
 	rules := map[string]wire.Rule{}
@@ -107,7 +107,7 @@ func TestStrict(t *testing.T) {
 				wrongPath, wrong = path, row.wrong
 			}
 			w := asked(t, s, wrongPath, cmp.Or(row.key, strictKey), wrong)
-			var got told
+			var got errorBody
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatalf("%v: %s", err, w.Body)
 			}
@@ -150,8 +150,8 @@ func (row strictRow) wantParam(rule wire.Rule, got string) string {
 	return rule.Param
 }
 
-// envelope holds the body of an error against the provider's form.
-func (row strictRow) envelope(t *testing.T, rule wire.Rule, got told, w *httptest.ResponseRecorder) {
+// envelope checks the body of an error against the provider's form.
+func (row strictRow) envelope(t *testing.T, rule wire.Rule, got errorBody, w *httptest.ResponseRecorder) {
 	t.Helper()
 	e := got.Error
 	switch row.id[:2] {

@@ -23,11 +23,11 @@ const madeForLet = "bG9vcHRhcGU6YWI3MWNmNTgyMzUwZDc5Yg=="
 
 func thinkingRows() []strictRow {
 	on, off, adaptive := `"thinking":{"type":"enabled","budget_tokens":1024}`, `"thinking":{"type":"disabled"}`, `"thinking":{"type":"adaptive"}`
-	// after is a request after a turn of these blocks, with a call among them.
+	// after is a request after a response of these blocks, with a call among them.
 	after := func(mode string, blocks ...string) string {
 		return claudeBody("some-model", claudeUser+","+claudeMessage("assistant", blocks...)+","+claudeResults(claudeOne), mode)
 	}
-	// later is one in which that turn is over.
+	// later is one in which that response is over.
 	later := func(mode string, blocks ...string) string {
 		return claudeBody("some-model", claudeUser+","+claudeMessage("assistant", blocks...)+","+claudeResults(claudeOne)+","+claudeSaid+","+claudeUser, mode)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// Values that no rule has, and that the providers refuse all the same, each with the
+// Values that no rule has, and that the providers reject all the same, each with the
 // nearest that is taken.
 func TestStrictValues(t *testing.T) {
 	const chat, responses, messages, generate = "/openai/v1/chat/completions", "/openai/v1/responses", "/anthropic/v1/messages", "/gemini/v1beta/models/some-model:generateContent"
@@ -113,7 +113,7 @@ func TestStrictValues(t *testing.T) {
 	}
 }
 
-// The form of an answer is one that there is, and a schema has a name and keeps the rules
+// The form of an response is one that there is, and a schema has a name and keeps the rules
 // of strict: true if it says so. Imitators have forms of their own.
 func TestStrictFormat(t *testing.T) {
 	const missing = "missing_required_parameter"
@@ -156,10 +156,10 @@ func TestStrictFormat(t *testing.T) {
 	}
 }
 
-// chatCallOne is a turn of one call.
+// chatCallOne is a response of one call.
 const chatCallOne = `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 
-// Thinking between calls has a budget of the whole turn.
+// Thinking between calls has a budget of the whole response.
 func TestStrictInterleavedBudget(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SA"], strings.NewReader(claudeBody("m", claudeUser, `"thinking":{"type":"enabled","budget_tokens":20000}`)))

@@ -12,10 +12,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A user may have a word before the model is done: an answer of which the client has
+// A user may have a word before the model is done: an response of which the client has
 // not heard the end may be left out, or end where it was cut off.
 func TestWatchInterrupted(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range protocols {
 		for name, behind := range map[string][]llm.Message{
 			"left out": {llm.User("No, stop.")}, "cut off": {llm.Assistant(llm.Text{Text: "I will"}), llm.User("No, stop.")},
 		} {
@@ -28,8 +28,8 @@ func TestWatchInterrupted(t *testing.T) {
 	}
 }
 
-// An answer that was heard to its end may not be left out, even if it came slowly.
-func TestWatchHeard(t *testing.T) {
+// An response that was heard to its end may not be left out, even if it came slowly.
+func TestWatchReceived(t *testing.T) {
 	got := interrupted(t, "openai-chat", []llm.Message{llm.User("No, stop.")}, false)
 	if diff := cmp.Diff([]string{"3 INV-05"}, broke(got)); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
@@ -37,7 +37,7 @@ func TestWatchHeard(t *testing.T) {
 }
 
 // interrupted is the report on three requests, the last of them the second with more
-// behind it. The client leaves before the end of the second answer, or hears it all.
+// after it. The client leaves before the end of the second response, or hears it all.
 func interrupted(t *testing.T, protocol string, behind []llm.Message, leaves bool) wire.Report {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())

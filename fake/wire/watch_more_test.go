@@ -13,7 +13,7 @@ import (
 )
 
 // A history that was put in another's place is INV-05 wherever that was done, and its
-// calls are answered all the same; a conversation that only begins alike is none.
+// calls are answered all the same; a conversation that only begins equal is none.
 func TestWatchRewritten(t *testing.T) {
 	u, text := llm.User, func(s string) llm.Message { return llm.Assistant(llm.Text{Text: s}) }
 	call := func(id, name string) llm.Message {
@@ -76,7 +76,7 @@ func TestWatchRewritten(t *testing.T) {
 	}
 }
 
-// Thinking of a turn that is not the last may be left out.
+// Thinking of a response that is not the last may be left out.
 func TestWatchOldThinking(t *testing.T) {
 	m := fake.NewModel(
 		fake.Response{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "one"}, fake.Response{Text: "two"}, fake.Response{Text: "three"},
@@ -89,7 +89,7 @@ func TestWatchOldThinking(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(history) == 3 { // the answer before the last
+		if len(history) == 3 { // the response before the last
 			history[1].Parts = slices.DeleteFunc(slices.Clone(history[1].Parts), func(p llm.Part) bool { _, ok := p.(llm.Reasoning); return ok })
 		}
 		history = append(slices.Clone(history), turn.Message(), llm.User("more"))
@@ -99,8 +99,8 @@ func TestWatchOldThinking(t *testing.T) {
 	}
 }
 
-// What the provider ran itself comes back in another spelling.
-func TestWatchRanSpelling(t *testing.T) {
+// What the provider ran itself comes back in another encoding.
+func TestWatchProviderCallEncoding(t *testing.T) {
 	for _, form := range []string{"QA-14:search", "QA-14:mcp", "QA-14", "QA-14:citations", "QA-14:caller"} {
 		q, err := wire.ParseQuirk(form)
 		if err != nil {
@@ -128,8 +128,8 @@ func TestWatchRanSpelling(t *testing.T) {
 }
 
 // Of what the provider ran itself, each call is held against the one of its id, also
-// where another says the same in another spelling.
-func TestWatchRanTwice(t *testing.T) {
+// where another says the same in another encoding.
+func TestWatchProviderCallTwice(t *testing.T) {
 	ran := func(id, args string) fake.Call {
 		return fake.Call{ID: id, Name: "web_search", Arguments: args, ProviderExecuted: true, Opaque: json.RawMessage(`{"type":"server_tool_use"}`)}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// What an answer tells of itself need not come back, and may; what the provider wants
+// What an response reports of itself need not come back, and may; what the provider wants
 // back must.
 func TestWatchOpaque(t *testing.T) {
 	lost := []string{"2 INV-22"}
 	for _, c := range []struct {
-		kind, told, back string
-		want             []string
+		kind, received, back string
+		want                      []string
 	}{
 		{"openai-chat", `{"chat_answer":{"message":{"x":1},"choice":{"y":2},"response":{"z":3}}}`, ``, nil},
 		{"openai-chat", `{"annotations":[{"type":"url_citation"}],"images":[1],"logprobs":{"content":[2]}}`, ``, nil},
@@ -36,22 +36,22 @@ func TestWatchOpaque(t *testing.T) {
 		{"anthropic-messages", `{"container":{"id":"c"}}`, ``, lost},
 		{"gemini", `{"gemini_answer":{"candidate":{"x":1},"response":{"y":2}}}`, ``, nil},
 	} {
-		for name, delivery := range map[string]llm.ResponseMode{"streamed": llm.Streaming, "buffered": llm.NonStreaming} {
-			t.Run(c.kind+" "+name+" "+c.told+c.back, func(t *testing.T) {
-				told := fake.Response{Events: []llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.FinishStop, Opaque: raw(c.told)}}}
-				s, clients := pipe(t, wire.Config{Model: fake.NewModel(told, fake.Response{Text: "Bye."})}, "")
-				first, err := ask(clients[c.kind], request(delivery, llm.User("x")))
+		for name, responseMode := range map[string]llm.ResponseMode{"streamed": llm.Streaming, "buffered": llm.NonStreaming} {
+			t.Run(c.kind+" "+name+" "+c.received+c.back, func(t *testing.T) {
+				received := fake.Response{Events: []llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.FinishStop, Opaque: raw(c.received)}}}
+				s, clients := pipe(t, wire.Config{Model: fake.NewModel(received, fake.Response{Text: "Bye."})}, "")
+				first, err := ask(clients[c.kind], request(responseMode, llm.User("x")))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(decoded(t, c.told), decoded(t, string(first.Opaque))); diff != "" {
+				if diff := cmp.Diff(decoded(t, c.received), decoded(t, string(first.Opaque))); diff != "" {
 					t.Fatalf("what is told (-want +got):\n%s", diff)
 				}
 				turn := first.Message()
 				if turn.Opaque = nil; c.back != "" {
 					turn.Opaque = raw(c.back)
 				}
-				if _, err := ask(clients[c.kind], request(delivery, llm.User("x"), turn, llm.User("y"))); err != nil {
+				if _, err := ask(clients[c.kind], request(responseMode, llm.User("x"), turn, llm.User("y"))); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" {

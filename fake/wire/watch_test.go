@@ -32,8 +32,8 @@ func swapIDs(turn, results *llm.Message) {
 	slices.Reverse(results.Parts)
 }
 
-// What a client sends is held against what it sent before, and against the answer;
-// each thing that is wrong is told once.
+// What a client sends is held against what it sent before, and against the response;
+// each thing that is wrong is reported once.
 func TestWatch(t *testing.T) {
 	script := func() *fake.Model {
 		return fake.NewModel(
@@ -70,13 +70,13 @@ func TestWatch(t *testing.T) {
 			history = append(history, turn, results)
 			second, err := ask(client, request(llm.Streaming, history...))
 			if err != nil {
-				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" || c.want == nil { // it may be refused, too
+				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" || c.want == nil { // it may be rejected, too
 					t.Errorf("%v; violations (-want +got):\n%s", err, diff)
 				}
 				return
 			}
 			history = append(slices.Clone(history), second.Message(), llm.User("Thanks."))
-			if name == "a mark for caching" { // goes on to the last message
+			if name == "a mark for caching" { // continues to the last message
 				history[2] = llm.ToolResults(result("call_1"), result("call_2"))
 				mark(&history[4])
 			}
@@ -94,10 +94,10 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// JSON that a client has read and written again is what it was, in any spelling; another
+// JSON that a client has read and written again is what it was, in any encoding; another
 // value is not.
-func TestWatchSpelling(t *testing.T) {
-	for _, k := range kinds {
+func TestWatchEncoding(t *testing.T) {
+	for _, k := range protocols {
 		for args, want := range map[string][]string{`{"a":"x","b":1.5}`: nil, `{"a":"x","b":2}`: {"2 INV-05"}} {
 			t.Run(k.name+args, func(t *testing.T) {
 				model := fake.NewModel(
@@ -148,8 +148,8 @@ func mark(m *llm.Message) {
 	}
 }
 
-// A retry gets another answer than the first try; either may be gone on from.
-func TestWatchTries(t *testing.T) {
+// A retry gets another response than the first attempt; either may be gone on from.
+func TestWatchAttempts(t *testing.T) {
 	m := fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: "two"}}}, fake.Response{Text: "end"}, fake.Response{Text: "end"})
 	s, clients := pipe(t, wire.Config{Model: m}, "")
 	for range 2 {
@@ -157,8 +157,8 @@ func TestWatchTries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, word := range []string{"one", "two"} {
-		if _, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.Text{Text: word}), llm.User("and?"))); err != nil {
+	for _, mode := range []string{"one", "two"} {
+		if _, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.Text{Text: mode}), llm.User("and?"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestWatchTries(t *testing.T) {
 }
 
 // The server says what it serves.
-func TestHello(t *testing.T) {
+func TestServerInfo(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"m"}})
 	p := s.Pipe()
 	t.Cleanup(p.Close)
@@ -202,9 +202,9 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// What comes back as JavaScript spells it, or in the pieces in which it came, is what
+// What comes back as JavaScript spells it, or in the chunks in which it came, is what
 // was said.
-func TestWatchPieces(t *testing.T) {
+func TestWatchChunks(t *testing.T) {
 	quirk := func(name string) []wire.Quirk {
 		q, err := wire.ParseQuirk(name)
 		if err != nil {

@@ -18,7 +18,7 @@ func TestWatchWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range kinds {
+	for _, k := range protocols {
 		for name, c := range map[string]struct {
 			head   int
 			quirks []wire.Quirk
