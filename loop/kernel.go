@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/looptape/looptape/internal/slab"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/conversation"
 	"github.com/looptape/looptape/trace"
@@ -35,8 +34,7 @@ type run struct {
 	continued int  // paused responses that were continued
 	hadTools  bool // the run had tools, or a request offered some
 
-	info        StepInfo // of the current step; hooks get copies
-	callsMemory slab.Slab[llm.ToolCall]
+	info StepInfo // of the current step; hooks get copies
 
 	res Result
 	err error
@@ -235,7 +233,7 @@ func (r *run) callsOf(response *llm.Response) []llm.ToolCall {
 	for i, p := range response.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			if out == nil {
-				out = r.callsMemory.Take(len(response.Parts) - i)[:0]
+				out = r.log.calls.Take(len(response.Parts) - i)[:0]
 			}
 			out = append(out, c)
 		}

@@ -90,7 +90,7 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 		if err != nil {
 			return Output{}, fmt.Errorf("reading the arguments: %w", err)
 		}
-		out, err := fn(&callContext{ctx, call, true}, in)
+		out, err := fn(&callContext{ctx, call}, in)
 		if err != nil {
 			return Output{}, err
 		}
@@ -200,8 +200,7 @@ func (s *toolSet) names() string {
 // callContext is a context with a call. It hides the calls of the contexts around it.
 type callContext struct {
 	context.Context
-	call Call
-	ok   bool // it has a call
+	call Call // nameless in a context that hides the calls around it
 }
 
 // Value implements [context.Context].
@@ -218,7 +217,7 @@ type callKey struct{}
 // other context, also in those of a run that such a function starts.
 func CallFromContext(ctx context.Context) (call Call, ok bool) {
 	c, ok := ctx.Value(callKey{}).(*callContext)
-	if !ok || !c.ok {
+	if !ok || c.call.Name == "" {
 		return Call{}, false
 	}
 	return c.call, true

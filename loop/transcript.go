@@ -192,6 +192,7 @@ type stepLog struct {
 	snapshots []*Step
 	memory    slab.Slab[Step]
 	marks     slab.Slab[mark]
+	calls     slab.Slab[llm.ToolCall]
 }
 
 func (l *stepLog) last() *Step {
