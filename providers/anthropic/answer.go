@@ -41,12 +41,7 @@ func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 }
 
 func (s *decoder) readResponse(d *jsonio.Dec, ev *event) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			ev.kind = wirejson.String(d)

@@ -72,12 +72,7 @@ func unknown(d *jsonio.Dec, kind string, from int) llm.Unknown {
 
 func readText(d *jsonio.Dec, first bool) (p llm.Text) {
 	rest := opaqueReader{known: textMembers}
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			p.Opaque = rest.object()
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "type":
 			d.Skip()
@@ -93,6 +88,8 @@ func readText(d *jsonio.Dec, first bool) (p llm.Text) {
 			rest.read(d, key)
 		}
 	}
+	p.Opaque = rest.object()
+	return p
 }
 
 // emptyArray reads an array and reports whether it has no element.
@@ -103,12 +100,7 @@ func emptyArray(d *jsonio.Dec) bool {
 
 func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 	var rest opaqueReader
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			p.Opaque = rest.object()
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "type":
 			d.Skip()
@@ -122,6 +114,8 @@ func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
 			rest.read(d, key)
 		}
 	}
+	p.Opaque = rest.object()
+	return p
 }
 
 // readCall reads a tool_use block or, with a kind, a call that the provider ran.
@@ -131,12 +125,7 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 	if kind != "" && kind != blockServer {
 		rest.own.AddString("type", kind)
 	}
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			p.Opaque = rest.object()
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "type":
 			d.Skip()
@@ -156,6 +145,8 @@ func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
 			rest.read(d, key)
 		}
 	}
+	p.Opaque = rest.object()
+	return p
 }
 
 // directCaller reads a caller and reports whether it is the model, which is the default.
@@ -164,26 +155,18 @@ func directCaller(d *jsonio.Dec) bool {
 		return false
 	}
 	kind, first := typeOf(d)
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return kind == "direct" && d.Err() == nil
-		}
+	for key := range d.MembersAfter(first) {
 		if key != "type" {
 			return false
 		}
 		d.Skip()
 	}
+	return kind == "direct" && d.Err() == nil
 }
 
 func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
 	rest := opaqueReader{known: resultMembers}
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			p.Opaque = rest.object()
-			return p
-		}
+	for key := range d.MembersAfter(first) {
 		switch key {
 		case "type":
 			d.Skip()
@@ -197,6 +180,8 @@ func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
 			rest.read(d, key)
 		}
 	}
+	p.Opaque = rest.object()
+	return p
 }
 
 // readContent reads a string or an array of blocks. Within is true for a tool_result.
@@ -239,11 +224,7 @@ func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
 	rest := opaqueReader{known: mediaMembers}
 	var src source
 	p := llm.Media{}
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.MembersAfter(first) {
 		switch {
 		case key == "type":
 			d.Skip()
@@ -266,11 +247,7 @@ func readSource(d *jsonio.Dec) (s source) {
 	if !d.Object() {
 		return s
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return s
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "type":
 			s.kind = wirejson.String(d)
@@ -285,6 +262,7 @@ func readSource(d *jsonio.Dec) (s source) {
 			d.Skip()
 		}
 	}
+	return s
 }
 
 // fill copies the source to p, and reports whether p can represent it.

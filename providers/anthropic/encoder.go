@@ -190,8 +190,7 @@ func (e *encoder) citations(opaque []byte) {
 	if d.Peek() != '[' {
 		return
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		citation := d.Raw()
 		e.event(eventDelta, func(dst []byte) []byte {
 			dst = append(e.deltaHead(dst, e.openAt, "citations_delta", "citation"), ':')

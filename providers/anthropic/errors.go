@@ -42,12 +42,7 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 		return e, false
 	}
 	told := false
-	d.Object()
-	for first := true; ; {
-		key, more := d.Key(&first)
-		if !more {
-			break
-		}
+	for key := range d.Members() {
 		switch key {
 		case "error":
 			told = told || d.Peek() != 'n'
@@ -79,12 +74,7 @@ func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
 		e.Message = wirejson.String(d)
 		return
 	}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			e.Code = wirejson.String(d)

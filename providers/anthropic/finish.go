@@ -109,11 +109,7 @@ func (e *ending) readDetails(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		if key != "explanation" {
 			d.Skip()
 			continue

@@ -28,11 +28,7 @@ func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
 	d := jsonio.NewDec(string(raw))
 	req := &llm.Request{ResponseMode: llm.NonStreaming}
 	if d.Object() {
-		for first := true; ; {
-			key, ok := d.Key(&first)
-			if !ok {
-				break
-			}
+		for key := range d.MembersAfter(true) {
 			readMember(&d, req, key)
 		}
 	}

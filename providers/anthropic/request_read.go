@@ -25,12 +25,7 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 		return m
 	}
 	var rest opaqueReader
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			m.Opaque = rest.object()
-			return m
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "role":
 			m.Role = readRole(d)
@@ -40,6 +35,8 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 			rest.read(d, key)
 		}
 	}
+	m.Opaque = rest.object()
+	return m
 }
 
 func readRole(d *jsonio.Dec) llm.Role {
@@ -117,11 +114,7 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	if !d.Object() {
 		return t, false, false
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return t, custom, known
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "type":
 			kind := optionalString(d)
@@ -145,6 +138,7 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 			}
 		}
 	}
+	return t, custom, known
 }
 
 func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
@@ -153,11 +147,7 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	}
 	whole = true
 	var kind, name string
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "type":
 			kind = optionalString(d)
@@ -191,11 +181,7 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		return true
 	}
 	whole = true
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return whole
-		}
+	for key := range d.MembersAfter(true) {
 		switch {
 		case key == "effort":
 			req.Settings.ReasoningEffort = optionalString(d)
@@ -207,16 +193,13 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
 			d.Skip()
 		}
 	}
+	return whole
 }
 
 func readFormat(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	kind, first := typeOf(d)
 	whole = kind == "json_schema"
-	for {
-		key, ok := d.Key(&first)
-		if !ok {
-			return whole
-		}
+	for key := range d.MembersAfter(first) {
 		switch raw := d.Raw(); {
 		case key == "type":
 		case key == "schema" && kind == "json_schema" && raw != "":
@@ -225,4 +208,5 @@ func readFormat(d *jsonio.Dec, req *llm.Request) (whole bool) {
 			whole = false
 		}
 	}
+	return whole
 }

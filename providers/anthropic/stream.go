@@ -141,11 +141,7 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 	if !d.Object() {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "type":
 			ev.kind = wirejson.String(d)
@@ -185,13 +181,7 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 		return
 	}
 	from := d.Offset()
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			to.raw = d.Since(from)
-			return
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			to.kind = wirejson.String(d)
@@ -209,6 +199,8 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 			s.ending.read(d, key, ev.kind == eventEnding)
 		}
 	}
+	to.raw = d.Since(from)
+	return
 }
 
 // readMessage reads the message in message_start.
@@ -216,11 +208,7 @@ func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		s.readMember(d, key, ev)
 	}
 }

@@ -17,11 +17,7 @@ func (c *counts) read(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "input_tokens":
 			c.input = wirejson.CountOr(d, c.input)
@@ -43,11 +39,7 @@ func (c *counts) readDetails(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		if key != "thinking_tokens" {
 			d.Skip()
 			continue

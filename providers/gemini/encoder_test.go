@@ -118,13 +118,13 @@ func TestEncoderChunks(t *testing.T) {
 
 func TestEncoderErrors(t *testing.T) {
 	for want, events := range map[string][]llm.Event{
-		"the media has neither data nor a URL":                          {llm.PartDone{Part: llm.Media{}}},
-		"a response contains no tool result":                       {llm.PartDone{Part: llm.ToolResult{}}},
-		"missing part":                                              {llm.PartDone{}},
+		"the media has neither data nor a URL": {llm.PartDone{Part: llm.Media{}}},
+		"a response contains no tool result":   {llm.PartDone{Part: llm.ToolResult{}}},
+		"missing part":                         {llm.PartDone{}},
 		`the part of the kind "x" is not a JSON object: use the whole object`:  {start(1, "", "a"), llm.PartDone{Part: llm.Unknown{Kind: "x"}}, end(1)},
 		`the part of the kind "x" is not a JSON object: use the whole object `: {start(1, "", "a"), llm.PartDone{Part: llm.Unknown{Kind: "x"}}},
-		`the call "a" belongs to another provider, which ran it`:                      {llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}},
-		`the call "a" belongs to another provider, which ran it `:                     {start(1, "", "a"), llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}, finish},
+		`the call "a" belongs to another provider, which ran it`:               {llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}},
+		`the call "a" belongs to another provider, which ran it `:              {start(1, "", "a"), llm.PartDone{Part: llm.ToolCall{Name: "a", ProviderExecuted: true}}, finish},
 	} {
 		if _, err := write(protocol.ResponseMeta{}, events); message(err) != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -70,11 +70,7 @@ func (c *counts) read(d *jsonio.Dec) {
 	if !d.Object() {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		var to *int64
 		switch camel(key) {
 		case "promptTokenCount":

@@ -59,12 +59,7 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 	if !d.Object() {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			p.raw = d.Since(from)
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		if d.Null() {
 			continue
 		}
@@ -91,6 +86,8 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 			p.rest = keepMember(p.rest, keep, key, d)
 		}
 	}
+	p.raw = d.Since(from)
+	return
 }
 
 // keepMember reads an unknown member.
@@ -106,11 +103,7 @@ func (c *call) read(d *jsonio.Dec, keep bool) {
 	if !d.Object() {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		if d.Null() {
 			continue
 		}

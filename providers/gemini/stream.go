@@ -82,11 +82,7 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var told *llm.APIError
 	kind := ""
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.MembersAfter(true) {
 		if d.Null() {
 			continue
 		}
@@ -205,11 +201,7 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 	if !d.Object() {
 		return 0
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return index
-		}
+	for key := range d.MembersAfter(true) {
 		if d.Null() {
 			continue
 		}
@@ -228,6 +220,7 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 			c.others = append(c.others, wirejson.Member{Key: key, Raw: d.Raw()})
 		}
 	}
+	return index
 }
 
 func (c *decoder) content(d *jsonio.Dec) {

@@ -486,7 +486,7 @@ func TestClientCannotAsk(t *testing.T) {
 		}
 	}
 	for want, req := range map[string]*llm.Request{
-		"plain: there are no messages":                     {},
+		"plain: there are no messages":                 {},
 		"plain: missing request: pass an *llm.Request": nil,
 	} {
 		for _, err := range c.Stream(t.Context(), req) {

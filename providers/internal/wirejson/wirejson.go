@@ -173,12 +173,7 @@ func EachMember(object json.RawMessage, f func(key, raw string)) {
 	if d.Peek() != '{' {
 		return
 	}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		f(key, d.Raw())
 	}
 }
@@ -212,8 +207,7 @@ func EachElement(array json.RawMessage, f func(raw string)) {
 	if d.Peek() != '[' {
 		return
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		f(d.Raw())
 	}
 }

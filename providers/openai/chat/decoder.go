@@ -59,12 +59,7 @@ func (d *decoder) End(emit func(llm.Event)) error {
 func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 	dec := jsonio.NewDecIn(&d.mem, text)
 	failed := false
-	dec.Object()
-	for first := true; ; {
-		key, ok := dec.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range dec.Members() {
 		switch key {
 		case "choices":
 			d.choices(&dec, emit)
@@ -133,11 +128,7 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 	if !wirejson.BeginObject(dec) {
 		return
 	}
-	for first := true; ; {
-		key, ok := dec.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range dec.MembersAfter(true) {
 		switch key {
 		case "index":
 			index = wirejson.Count(dec)

@@ -38,11 +38,7 @@ func (c *delta) read(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "content":
 			c.readContent(d)
@@ -91,8 +87,7 @@ func (c *delta) readContent(d *jsonio.Dec) {
 		c.content = wirejson.String(d)
 		return
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		p, ok := readPart(d, joinedText)
 		if ok {
 			c.parts = append(c.parts, p)
@@ -106,11 +101,7 @@ func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok b
 	if !wirejson.BeginObject(d) {
 		return p, false
 	}
-	for first := true; ; {
-		key, more := d.Key(&first)
-		if !more {
-			break
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "type":
 			p.kind = wirejson.String(d)
@@ -129,8 +120,7 @@ func joinedText(d *jsonio.Dec) string {
 		return wirejson.String(d)
 	}
 	var text strings.Builder
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		if p, ok := readPart(d, wirejson.String); ok {
 			text.WriteString(p.text)
 		}
@@ -154,12 +144,7 @@ func (c *delta) readCalls(d *jsonio.Dec) {
 
 func (c *callDelta) read(d *jsonio.Dec) {
 	var rest wirejson.Members
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		switch key {
 		case "index":
 			if b := d.Peek(); b >= '0' && b <= '9' {
@@ -187,11 +172,7 @@ func (c *callDelta) readFunction(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "name":
 			c.name = cmp.Or(wirejson.String(d), c.name)

@@ -141,12 +141,12 @@ func TestChatStreamsWritten(t *testing.T) {
 
 func TestChatCannotStream(t *testing.T) {
 	for want, ev := range map[string]llm.Event{
-		"a Chat Completions response cannot contain image/png":                                                    llm.PartDone{Part: llm.Media{MediaType: "image/png"}},
-		"a Chat Completions response cannot contain a tool result":                                                llm.PartDone{Part: llm.ToolResult{}},
-		"a Chat Completions response cannot contain a part of the type x":                                         llm.PartDone{Part: llm.Unknown{Kind: "x"}},
-		"a Chat Completions response cannot contain a call that the provider ran":                                   llm.PartDone{Part: llm.ToolCall{ProviderExecuted: true}},
-		"a Chat Completions response cannot contain nothing":                                                      llm.PartDone{},
-		"the end of the call 1 has other arguments than its deltas": llm.ToolCallEnd{Arguments: "{}"},
+		"a Chat Completions response cannot contain image/png":                    llm.PartDone{Part: llm.Media{MediaType: "image/png"}},
+		"a Chat Completions response cannot contain a tool result":                llm.PartDone{Part: llm.ToolResult{}},
+		"a Chat Completions response cannot contain a part of the type x":         llm.PartDone{Part: llm.Unknown{Kind: "x"}},
+		"a Chat Completions response cannot contain a call that the provider ran": llm.PartDone{Part: llm.ToolCall{ProviderExecuted: true}},
+		"a Chat Completions response cannot contain nothing":                      llm.PartDone{},
+		"the end of the call 1 has other arguments than its deltas":               llm.ToolCallEnd{Arguments: "{}"},
 	} {
 		enc := chat.Protocol{}.NewEncoder(chatAnswered)
 		write := func(string, []byte) {}

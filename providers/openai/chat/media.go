@@ -104,12 +104,7 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	f := mediaFields{kind: kind}
 	var rest wirejson.Members
 	from := d.Offset()
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			d.Skip()
@@ -149,11 +144,7 @@ func (f *mediaFields) read(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		switch f.kind + "." + key {
 		case "image_url.url", "file.file_data":
 			f.url = d.String()

@@ -25,12 +25,7 @@ type wireMessage struct {
 
 func (r *reader) message() {
 	m := wireMessage{role: r.role()}
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range r.Members() {
 		r.messageMember(&m, key)
 	}
 	if r.Err() == nil {
@@ -67,8 +62,7 @@ func (r *reader) messageMember(m *wireMessage, key string) {
 	case key == "refusal" && assistant:
 		m.refusal = r.String()
 	case key == "tool_calls" && assistant:
-		r.Array()
-		for first := true; r.More(&first); {
+		for range r.Elements() {
 			m.calls = append(m.calls, r.toolCall())
 		}
 	case key == functionCall && assistant && r.Peek() == '{':
@@ -212,8 +206,7 @@ func (r *reader) content(role string) (parts []llm.Part) {
 		}
 		return parts
 	}
-	r.Array()
-	for first := true; r.More(&first); {
+	for range r.Elements() {
 		parts = append(parts, r.element(role))
 	}
 	return parts
@@ -248,13 +241,7 @@ func (r *reader) kind() (kind string) {
 func (r *reader) textElement(kind string) llm.Part {
 	var rest wirejson.Members
 	t := llm.Text{Refusal: kind == "refusal"}
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			t.Opaque = rest.Object()
-			return t
-		}
+	for key := range r.Members() {
 		switch key {
 		case "type":
 			r.Skip()
@@ -264,6 +251,8 @@ func (r *reader) textElement(kind string) llm.Part {
 			rest.Add(&r.Dec, messageNames.Stored(key))
 		}
 	}
+	t.Opaque = rest.Object()
+	return t
 }
 
 // thinking reads Mistral's reasoning in a content, if this codec would write it the same way.
@@ -281,12 +270,7 @@ func (r *reader) toolCall() llm.Part {
 	var c llm.ToolCall
 	var rest, inner wirejson.Members
 	kind := "function"
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range r.Members() {
 		switch {
 		case r.Null():
 		case key == "id":
@@ -311,12 +295,7 @@ func (r *reader) toolCall() llm.Part {
 
 // called reads a function object and returns its other members.
 func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			return rest
-		}
+	for key := range r.Members() {
 		switch key {
 		case "name":
 			c.Name = r.String()
@@ -326,4 +305,5 @@ func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
 			rest.Add(&r.Dec, key)
 		}
 	}
+	return rest
 }

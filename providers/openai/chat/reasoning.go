@@ -108,18 +108,14 @@ func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, so
 // readDetail reads the members of a detail and returns its text.
 func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 	r.members = r.members[:0]
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return text
-		}
+	for key := range d.Members() {
 		if (key == "text" || key == "summary") && d.Peek() == '"' {
 			ahead := *d
 			text = ahead.String()
 		}
 		r.members = append(r.members, wirejson.Member{Key: key, Raw: d.Raw()})
 	}
+	return text
 }
 
 // merge joins the detail with the last one, if it continues it.

@@ -60,12 +60,7 @@ func (r *reader) keep(key, raw string) {
 }
 
 func (r *reader) request() {
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range r.Members() {
 		if !r.Null() {
 			r.member(key)
 		}
@@ -79,8 +74,7 @@ func (r *reader) member(key string) {
 	case "model":
 		r.req.Model = r.String()
 	case "messages":
-		r.Array()
-		for first := true; r.More(&first); {
+		for range r.Elements() {
 			r.message()
 		}
 	case "tools":
@@ -121,8 +115,7 @@ func (r *reader) stop() {
 		r.req.Settings.StopSequences = []string{r.String()}
 		return
 	}
-	r.Array()
-	for first := true; r.More(&first); {
+	for range r.Elements() {
 		r.req.Settings.StopSequences = append(r.req.Settings.StopSequences, r.String())
 	}
 }
@@ -160,12 +153,7 @@ func (r *reader) tools() {
 // tool reads a tool, and reports whether it is a function and whether t represents all of it.
 func (r *reader) tool() (t llm.Tool, function, whole bool) {
 	whole = true
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			return t, function, whole && function
-		}
+	for key := range r.Members() {
 		switch key {
 		case "type":
 			whole = r.String() == "function" && whole
@@ -179,17 +167,13 @@ func (r *reader) tool() (t llm.Tool, function, whole bool) {
 			}
 		}
 	}
+	return t, function, whole && function
 }
 
 // function reads a function, and reports whether t represents all of it.
 func (r *reader) function(t *llm.Tool) (whole bool) {
 	whole = true
-	r.Object()
-	for first := true; ; {
-		key, ok := r.Key(&first)
-		if !ok {
-			return whole
-		}
+	for key := range r.Members() {
 		switch {
 		case r.Null():
 		case key == "name":
@@ -205,6 +189,7 @@ func (r *reader) function(t *llm.Tool) (whole bool) {
 			r.Skip()
 		}
 	}
+	return whole
 }
 
 // settle handles the members that depend on others.

@@ -144,12 +144,7 @@ func (s *decoder) readText(name, text string) (event, error) {
 }
 
 func (ev *event) read(d *jsonio.Dec) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			ev.kind = wirejson.String(d)

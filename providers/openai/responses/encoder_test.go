@@ -282,7 +282,7 @@ func codesOf(warnings []llm.Warning, code string) (out string) {
 
 func TestResponsesEncoderRefuses(t *testing.T) {
 	for want, p := range map[string]llm.Part{
-		"a response contains no media":        llm.Media{URL: "u"},
+		"a response contains no media":       llm.Media{URL: "u"},
 		"a response contains no tool result": llm.ToolResult{ID: "x"},
 		"is not a JSON object":               llm.Unknown{Kind: "x", Raw: raw(`[]`)},
 	} {

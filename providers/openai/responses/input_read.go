@@ -15,8 +15,7 @@ func (r *requestReader) input(d *jsonio.Dec) {
 		return
 	}
 	calls := map[string]*item{}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		it := readItem(d)
 		if d.Err() != nil {
 			return
@@ -108,8 +107,7 @@ func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
 		return nil, nil
 	}
 	var parts []llm.Part
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		p := readContentPart(d)
 		parts = append(parts, markUnknown(p.part()))
 	}
@@ -145,8 +143,7 @@ func (it *item) contentParts() (out []contentPart, err error) {
 	if !it.has.content || d.Peek() == '"' {
 		return nil, nil
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		out = append(out, readContentPart(&d))
 	}
 	return out, d.Err()

@@ -46,12 +46,7 @@ const statusIncomplete = "incomplete"
 // the last member.
 func readItem(d *jsonio.Dec) (it item) {
 	from := d.Offset()
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		it.member(d, key)
 	}
 	it.raw = d.Since(from)
@@ -198,12 +193,7 @@ type contentPart struct {
 
 func readContentPart(d *jsonio.Dec) (p contentPart) {
 	from := d.Offset()
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			p.kind = wirejson.String(d)
@@ -237,12 +227,7 @@ func (p *contentPart) audio(d *jsonio.Dec) {
 		d.Skip()
 		return
 	}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		switch key {
 		case "data":
 			p.data = wirejson.String(d)

@@ -21,12 +21,7 @@ func (Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	// EncodeRequest always writes these, so Extra says if they are missing.
 	r.extra("store", "null")
 	r.extra("include", "null")
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		r.member(&d, key)
 	}
 	if err := errors.Join(d.End(), r.err); err != nil {
@@ -128,12 +123,7 @@ func (r *requestReader) toolChoice(d *jsonio.Dec) {
 // reasoning reads the effort. The rest goes to Extra.
 func (r *requestReader) reasoning(d *jsonio.Dec) {
 	var rest wirejson.Members
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		if key == "effort" && d.Peek() == '"' {
 			r.req.Settings.ReasoningEffort = d.String()
 			continue
@@ -148,12 +138,7 @@ func (r *requestReader) reasoning(d *jsonio.Dec) {
 // text reads the output schema. The rest goes to Extra.
 func (r *requestReader) text(d *jsonio.Dec) {
 	var rest wirejson.Members
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		if key != "format" {
 			rest.Add(d, key)
 			continue
@@ -201,8 +186,7 @@ func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
 // tools reads the functions. Other tools, and those that Tool cannot represent, go to Extra.
 func (r *requestReader) tools(d *jsonio.Dec) {
 	others := []byte{'['}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		from := d.Offset()
 		t, whole := readTool(d)
 		if t.Name != "" {
@@ -223,12 +207,7 @@ func (r *requestReader) tools(d *jsonio.Dec) {
 func readTool(d *jsonio.Dec) (t llm.Tool, whole bool) {
 	kind := ""
 	whole = true
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		switch {
 		case key == "type":
 			kind = wirejson.String(d)

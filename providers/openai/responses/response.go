@@ -67,12 +67,7 @@ type response struct {
 const keyResponse = "responses_answer"
 
 func readResponse(d *jsonio.Dec) (r response, err error) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return r, d.Err()
-		}
+	for key := range d.Members() {
 		switch key {
 		case "id":
 			r.id = wirejson.String(d)
@@ -93,8 +88,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			if d.Null() {
 				continue
 			}
-			d.Array()
-			for first := true; d.More(&first); {
+			for range d.Elements() {
 				r.output = append(r.output, readItem(d))
 			}
 		case "object", "created_at", "completed_at", "output_text", // what it is, and what llm has no use for
@@ -108,6 +102,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			r.unknown.Set(key, d.Raw())
 		}
 	}
+	return r, d.Err()
 }
 
 // failed sets the error of a response: an object, a string or null.

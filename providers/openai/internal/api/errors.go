@@ -91,12 +91,7 @@ func ReadError(text string) (t ErrorInfo, ok bool) {
 // OpenAI, {"object":"error","message":…} of vLLM, {"error":"…","error_type":"…"} of TGI,
 // "metadata" of OpenRouter with the provider's own error, and {"detail":…}.
 func (t *ErrorInfo) read(d *jsonio.Dec) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		switch key {
 		case "error":
 			if d.Peek() == '{' {
@@ -139,11 +134,7 @@ func (t *ErrorInfo) metadata(d *jsonio.Dec) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		if raw := wirejson.Text(d); key == "raw" && raw != "" {
 			t.Message = strings.TrimPrefix(t.Message+": "+wirejson.Beginning([]byte(raw)), ": ")
 		}

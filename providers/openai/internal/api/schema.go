@@ -99,25 +99,20 @@ func strictSchemas(d *jsonio.Dec) (names []string, ok bool) {
 	if d.Peek() != '{' {
 		return nil, false
 	}
-	d.Object()
-	for first := true; ; {
-		name, more := d.Key(&first)
-		if !more {
-			return names, true
-		}
+	for name := range d.Members() {
 		if !strictSchema(d, false) {
 			return nil, false
 		}
 		names = append(names, name)
 	}
+	return names, true
 }
 
 func strictAny(d *jsonio.Dec) bool {
 	if d.Peek() != '[' {
 		return false
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		if !strictSchema(d, false) {
 			return false
 		}
@@ -129,8 +124,7 @@ func stringList(d *jsonio.Dec) (list []string, ok bool) {
 	if d.Peek() != '[' {
 		return nil, false
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		list = append(list, wirejson.String(d))
 	}
 	return list, true

@@ -15,11 +15,7 @@ func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
 		return u
 	}
 	var total int64
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "prompt_tokens", "input_tokens":
 			u.InputTokens = cmp.Or(wirejson.Count(d), u.InputTokens)
@@ -48,11 +44,7 @@ func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
 	if !wirejson.BeginObject(d) {
 		return
 	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "cached_tokens":
 			u.CacheReadInputTokens = cmp.Or(wirejson.Count(d), u.CacheReadInputTokens)
