@@ -245,7 +245,7 @@ func markdown(header []string, rows [][]string) string {
 // TestDocFields holds that the pages that tell of a struct's fields name each.
 func TestDocFields(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
-		"docs/loop.md":     {reflect.TypeFor[loop.Config](), reflect.TypeFor[loop.Retry]()},
+		"docs/loop.md":       {reflect.TypeFor[loop.Config](), reflect.TypeFor[loop.Retry]()},
 		"docs/middleware.md": {reflect.TypeFor[loop.Hooks]()},
 	} {
 		text := read(t, page)

@@ -17,7 +17,7 @@ func TestWatchOpaque(t *testing.T) {
 	lost := []string{"2 INV-22"}
 	for _, c := range []struct {
 		kind, received, back string
-		want                      []string
+		want                 []string
 	}{
 		{"openai-chat", `{"chat_answer":{"message":{"x":1},"choice":{"y":2},"response":{"z":3}}}`, ``, nil},
 		{"openai-chat", `{"annotations":[{"type":"url_citation"}],"images":[1],"logprobs":{"content":[2]}}`, ``, nil},
