@@ -34,11 +34,11 @@ type side uint8
 const (
 	sideRequest side = iota
 	sideResponse
-	sideHead // of a cassette
+	sideMetadata // of a cassette
 )
 
 func (s side) String() string {
-	return [...]string{sideRequest: "request", sideResponse: "response", sideHead: "head"}[s]
+	return [...]string{sideRequest: "request", sideResponse: "response", sideMetadata: "head"}[s]
 }
 
 type kind uint8
@@ -56,13 +56,13 @@ const (
 	kindNumber // in JSON
 	kindSession
 	kindMethod
-	kindBy // in the metadata of a cassette
+	kindRecorder // in the metadata of a cassette
 )
 
 func (k kind) String() string {
 	return [...]string{
 		kindURL: "URL", kindReason: "reason", kindFailure: "failure", kindHeader: "header", kindTrailer: "trailer", kindField: "field", kindName: "name",
-		kindLine: "line", kindBody: "body", kindNumber: "number", kindSession: "session", kindMethod: "method", kindBy: "by",
+		kindLine: "line", kindBody: "body", kindNumber: "number", kindSession: "session", kindMethod: "method", kindRecorder: "by",
 	}[k]
 }
 
