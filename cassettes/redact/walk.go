@@ -202,6 +202,7 @@ func beginsJSON(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[')
 }
+
 // patch replaces parts of text in order. It copies text only if there is a replacement.
 type patch struct {
 	text string
