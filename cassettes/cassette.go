@@ -23,15 +23,15 @@ type Cassette struct {
 	path string
 	opts Options
 
-	mu      sync.Mutex
-	closed  bool
-	file    *tape.File         // of a replay
-	tape    *match.Index       // of the file
-	broken  error              // of a replay
-	journal *tape.Journal      // of a recording
-	head    Metadata           // of both
-	issued  int                // requests so far
-	flying  map[*inFlight]bool // responses that have not ended
+	mu         sync.Mutex
+	closed     bool
+	file       *tape.File         // of a replay
+	index      *match.Index       // of the file
+	incomplete error              // of a replay
+	journal    *tape.Journal      // of a recording
+	metadata   Metadata           // of both
+	issued     int                // requests so far
+	open       map[*inFlight]bool // responses that have not ended
 	// suspects are the suspected secrets in interactions that were not recorded.
 	suspects []redact.SuspectedSecret
 	memory   *redact.Memory
@@ -59,12 +59,12 @@ func Open(path string, opts *Options) (*Cassette, error) {
 			err = c.load(f)
 		}
 	case Record:
-		c.flying = map[*inFlight]bool{}
-		c.head, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
-		c.journal, err = tape.CreateJournal(path, c.head)
+		c.open = map[*inFlight]bool{}
+		c.metadata, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
+		c.journal, err = tape.CreateJournal(path, c.metadata)
 	case Passthrough:
 	default:
-		err = fmt.Errorf("cassettes: %q is not a mode; there are replay, record and passthrough", c.opts.Mode)
+		err = fmt.Errorf("cassettes: %q is not a mode: want replay, record or passthrough", c.opts.Mode)
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 
 // Incomplete returns an [*IncompleteError] if the cassette replays an interrupted
 // recording, and nil otherwise.
-func (c *Cassette) Incomplete() error { return c.broken }
+func (c *Cassette) Incomplete() error { return c.incomplete }
 
 // ErrClosed means that a cassette was used after Close.
 var ErrClosed = errors.New("the cassette is closed")
@@ -107,11 +107,11 @@ type UnusedError struct {
 }
 
 func (e *UnusedError) Error() string {
-	text := fmt.Sprintf("%s: %d of the recorded interactions were not asked for:", e.File, len(e.Unused))
+	text := fmt.Sprintf("%s: %d of the recorded interactions were not used:", e.File, len(e.Unused))
 	for _, t := range e.Unused {
 		text += "\n  " + t
 	}
-	return text + tellAgain(e.RecordCommand)
+	return text + recordHint(e.RecordCommand)
 }
 
 // Abandon discards a recording and keeps the old file, or ends a replay without an error
@@ -139,7 +139,7 @@ func (c *Cassette) Close() error {
 	}
 	c.closed = true
 	var flying []*inFlight
-	for r := range c.flying {
+	for r := range c.open {
 		flying = append(flying, r)
 	}
 	c.mu.Unlock()
@@ -153,9 +153,9 @@ func (c *Cassette) Close() error {
 	case c.suspects != nil:
 		return errors.Join(secretError(c.path, c.suspects), c.journal.Remove())
 	case c.journal != nil:
-		return c.journal.Close(c.head)
-	case c.tape != nil && !c.opts.AllowUnused:
-		if titles := c.tape.Unused(); titles != nil {
+		return c.journal.Close(c.metadata)
+	case c.index != nil && !c.opts.AllowUnused:
+		if titles := c.index.Unused(); titles != nil {
 			return &UnusedError{c.file.Name, titles, c.opts.RecordCommand}
 		}
 	}

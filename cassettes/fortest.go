@@ -41,12 +41,12 @@ func ForTest(t testing.TB, opts *Options) *Cassette {
 	if opts != nil {
 		o = *opts
 	}
-	mode, err := modeOf(o.Mode, told(), inCI())
+	mode, err := modeOf(o.Mode, modeSetting(), inCI())
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Mode = mode
-	o.RecordCommand = cmp.Or(o.RecordCommand, again(t.Name()))
+	o.RecordCommand = cmp.Or(o.RecordCommand, recordCommand(t.Name()))
 	path := filepath.Join("testdata", "cassettes", fileName(t.Name())+".tape")
 	c, err := Open(path, &o)
 	if err != nil {
@@ -77,12 +77,12 @@ func inCI() bool {
 	return is || err != nil && word != ""
 }
 
-func again(test string) string {
+func recordCommand(test string) string {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")
 	return fmt.Sprintf("%s=record go test -run '^%s$'", Env, strings.ReplaceAll(pattern, "'", "."))
 }
 
-func told() string {
+func modeSetting() string {
 	if f := flag.Lookup("looptape"); f != nil && f.Value.String() != "" {
 		return f.Value.String()
 	}

@@ -67,7 +67,7 @@ func TestForTestFails(t *testing.T) {
 		says     string // nothing if it does not fail
 	}{
 		"all is used":          {"", "", cassettes.Options{}, askBoth, ""},
-		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther/a.tape: 1 of the recorded interactions were not asked for:\n  2 POST http://example.com/"},
+		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther/a.tape: 1 of the recorded interactions were not used:\n  2 POST http://example.com/"},
 		"none need be":         {"", "", cassettes.Options{AllowUnused: true}, nothing, ""},
 		"no word":              {"play", "", cassettes.Options{}, nothing, `"play" is not what a cassette can be opened for`},
 		"no mode":              {"record", "", cassettes.Options{Mode: "play"}, nothing, `"play" is not what a cassette can be opened for`},

@@ -53,7 +53,7 @@ func TestAgain(t *testing.T) {
 		"TestA":          `LOOPTAPE=record go test -run '^TestA$'`,
 		"TestA/it's_1.5": `LOOPTAPE=record go test -run '^TestA$/^it.s_1\.5$'`,
 	} {
-		if got := again(name); got != want {
+		if got := recordCommand(name); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}
 	}

@@ -72,7 +72,7 @@ func TestUnanswered(t *testing.T) {
 			err := rec.Close()
 			close(answer)
 			client.Wait()
-			if !errors.Is(err, c.want) || err != nil && !strings.HasPrefix(err.Error(), path+": nothing was answered") {
+			if !errors.Is(err, c.want) || err != nil && !strings.HasPrefix(err.Error(), path+": the new recording has no response") {
 				t.Errorf("closed with %v, want %v", err, c.want)
 			}
 			after, err := os.ReadFile(path)
@@ -106,9 +106,9 @@ func TestNotThrownAway(t *testing.T) {
 		text []byte
 		says string // nothing if it can go
 	}{
-		"an interaction":  {whole, ": the recording was not closed; interactions that are whole: 1,"},
-		"and a part":      {append(bytes.Clone(whole), "=== frame 9 1"...), ": the recording was not closed; interactions that are whole: 1,"},
-		"a damaged head":  {bytes.Replace(whole, []byte("recorded"), []byte("RECORDED"), 1), ":1: the cassette is not as it was written: the head"},
+		"an interaction":  {whole, ": the recording was not closed; complete interactions: 1,"},
+		"and a part":      {append(bytes.Clone(whole), "=== frame 9 1"...), ": the recording was not closed; complete interactions: 1,"},
+		"a damaged head":  {bytes.Replace(whole, []byte("recorded"), []byte("RECORDED"), 1), ":1: the cassette was changed after it was written: the head"},
 		"a part of one":   {whole[:len(whole)-1], ""},
 		"the head":        {head, ""},
 		"a part of it":    {head[:20], ""},

@@ -205,7 +205,7 @@ func TestProxyRefuses(t *testing.T) {
 	}{
 		"a miss":       {"/some/x", cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "there is no recording of"},
 		"no network":   {"/some/x", dead, 502, "looptape_error", "the line is dead"},
-		"no server":    {"/any/x", dead, 400, "looptape_error", `there is no server "any" behind this proxy; there are some`},
+		"no server":    {"/any/x", dead, 400, "looptape_error", `unknown server "any": want one of some`},
 		"past servers": {"/some/../x", dead, 400, "looptape_error", "may lead out of the server"},
 	} {
 		c.opts.Upstreams = map[string]string{"some": "http://example.com"}

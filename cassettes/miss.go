@@ -41,7 +41,7 @@ type NearestMatch struct {
 }
 
 // mostLines limits the lines for differences.
-const mostLines = 20
+const maxLines = 20
 
 func (e *MissError) Error() string {
 	var b strings.Builder
@@ -61,7 +61,7 @@ func (e *MissError) Error() string {
 		_, _ = fmt.Fprintf(&b, "\nIt is the request of interaction %d, recorded %s and used %[2]s.", n.Number, times(n.Recorded))
 	default:
 		_, _ = fmt.Fprintf(&b, "\nThe nearest is interaction %d, recorded %s and %s, which differs in", n.Number, times(n.Recorded), usedTimes(n.Used))
-		tellDifferences(&b, n.Differences)
+		writeDifferences(&b, n.Differences)
 	}
 	if n != nil && n.Message != "" {
 		b.WriteString("\n" + n.Message)
@@ -69,10 +69,10 @@ func (e *MissError) Error() string {
 	if e.Incomplete != nil {
 		b.WriteString("\n" + e.Incomplete.Error())
 	}
-	return b.String() + tellAgain(e.RecordCommand)
+	return b.String() + recordHint(e.RecordCommand)
 }
 
-func tellAgain(again string) string {
+func recordHint(again string) string {
 	if again == "" {
 		return ""
 	}
@@ -98,15 +98,15 @@ func usedTimes(n int) string {
 
 const (
 	// shortWhere and shortValue limit the columns of a table.
-	shortWhere = 24
-	shortValue = 18
+	maxWhere = 24
+	maxValue = 18
 )
 
 func (d *Difference) inColumns() bool {
-	return utf8.RuneCountInString(d.Where) <= shortWhere && utf8.RuneCountInString(d.Recorded) <= shortValue && utf8.RuneCountInString(d.Now) <= shortValue
+	return utf8.RuneCountInString(d.Where) <= maxWhere && utf8.RuneCountInString(d.Recorded) <= maxValue && utf8.RuneCountInString(d.Now) <= maxValue
 }
 
-func tellDifferences(b *strings.Builder, list []Difference) {
+func writeDifferences(b *strings.Builder, list []Difference) {
 	where, recorded := 0, 0
 	for _, d := range list {
 		if d.inColumns() {
@@ -115,7 +115,7 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 	}
 	lines := 0
 	for i, d := range list {
-		if lines >= mostLines {
+		if lines >= maxLines {
 			_, _ = fmt.Fprintf(b, "\n  and in %d more", len(list)-i)
 			return
 		}
@@ -130,7 +130,7 @@ func tellDifferences(b *strings.Builder, list []Difference) {
 }
 
 func (c *Cassette) miss(session string, r Request) *MissError {
-	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.tape.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
+	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.index.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
 }
 
 func nearestMatch(n *match.Nearest) *NearestMatch {

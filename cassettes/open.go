@@ -77,8 +77,8 @@ func (f *File) Replay(opts *Options) (*Cassette, error) {
 }
 
 func (c *Cassette) load(f *File) (err error) {
-	c.head, c.broken, c.file = f.Metadata, f.Incomplete(), f.tape
-	c.tape, err = match.NewIndex(f.tape, c.opts.matching(), c.opts.Redacted)
+	c.metadata, c.incomplete, c.file = f.Metadata, f.Incomplete(), f.tape
+	c.index, err = match.NewIndex(f.tape, c.opts.matching(), c.opts.Redacted)
 	return err
 }
 

@@ -64,15 +64,15 @@ func TestOpenErrors(t *testing.T) {
 		says string
 	}{
 		"missing":  {filepath.Join(dir, "no.tape"), "", fs.ErrNotExist, "no.tape"},
-		"a mode":   {file("a", ""), "play", nil, `cassettes: "play" is not a mode; there are replay, record and passthrough`},
+		"a mode":   {file("a", ""), "play", nil, `cassettes: "play" is not a mode: want replay, record or passthrough`},
 		"empty":    {file("empty", ""), "", nil, `empty:1: "" is not the first line of a cassette, such as "looptape-cassette 2"`},
 		"other":    {file("other", "version: 1\n"), "", nil, `other:1: "version: 1" is not the first line of a cassette`},
-		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChecksum, "crlf:1: the cassette is not as it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
-		"newer":    {file("newer", strings.Replace(string(good), " 2\n", " 3\n", 1)), "", cassettes.ErrVersion, "newer:1: the version of the format is not known: it is 3, and this program reads 1 to 2: use a newer looptape"},
+		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChecksum, "crlf:1: the cassette was changed after it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
+		"newer":    {file("newer", strings.Replace(string(good), " 2\n", " 3\n", 1)), "", cassettes.ErrVersion, "newer:1: unknown version of the format: it is 3, and this program reads 1 to 2: use a newer looptape"},
 		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrTruncated, "the end of the cassette is missing"},
-		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChecksum, "edited:12: the cassette is not as it was written: the body of the request: it is not the one that was written: 7 bytes"},
-		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChecksum, "header:5: the cassette is not as it was written: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again"},
-		"the head": {file("head", strings.Replace(string(good), "match 2", "match 3", 1)), "", cassettes.ErrChecksum, "head:14: the cassette is not as it was written; see looptape cassette verify --reseal, or record again"},
+		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChecksum, "edited:12: the cassette was changed after it was written: the body of the request: checksum mismatch: got 7 bytes"},
+		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChecksum, "header:5: the cassette was changed after it was written: the title, a header or the termination was changed: see looptape cassette verify --update-checksums, or record again"},
+		"the head": {file("head", strings.Replace(string(good), "match 2", "match 3", 1)), "", cassettes.ErrChecksum, "head:14: the cassette was changed after it was written; see looptape cassette verify --update-checksums, or record again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cassettes.Open(c.path, &cassettes.Options{Mode: c.mode})
@@ -256,7 +256,7 @@ func TestEndings(t *testing.T) {
 	for _, name := range names {
 		got = append(got, ask(play, name))
 	}
-	const left = "cassettes: the recording ends here, since its client left"
+	const left = "cassettes: the recording ends here because its client disconnected"
 	want = []string{"cassettes: recorded: the line is dead", "200 ab <nil>;  cassettes: recorded: the line is dead", "200 ab <nil>;  " + left, "200 ab <nil>", "200 ab <nil>", "204  EOF;  <nil>"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("replayed (-want +got):\n%s", diff)

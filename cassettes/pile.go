@@ -8,35 +8,35 @@ import (
 )
 
 // mostReserved limits the memory that is reserved for a body before it arrives.
-const mostReserved = 1 << 20
+const maxReserved = 1 << 20
 
 // pile is a body buffer. It does not copy earlier parts when it grows.
-type pile struct {
+type bodyBuffer struct {
 	full [][]byte
 	last []byte // may have free capacity
 	size int
 }
 
 // room returns free capacity of at least this size.
-func (p *pile) room(least int) []byte {
+func (p *bodyBuffer) room(least int) []byte {
 	if cap(p.last)-len(p.last) < least {
 		if p.last != nil {
 			p.full = append(p.full, p.last)
 		}
-		p.last = make([]byte, 0, max(least, min(p.size, mostReserved)))
+		p.last = make([]byte, 0, max(least, min(p.size, maxReserved)))
 	}
 	return p.last[len(p.last):cap(p.last)]
 }
 
 // took adds n bytes that were written to the free capacity.
-func (p *pile) took(n int) {
+func (p *bodyBuffer) took(n int) {
 	p.last = p.last[:len(p.last)+n]
 	p.size += n
 }
 
-func (p *pile) add(part []byte) { p.took(copy(p.room(len(part)), part)) }
+func (p *bodyBuffer) add(part []byte) { p.took(copy(p.room(len(part)), part)) }
 
-func (p *pile) readFrom(r io.Reader) error {
+func (p *bodyBuffer) readFrom(r io.Reader) error {
 	for {
 		n, err := r.Read(p.room(bytes.MinRead))
 		p.took(n)
@@ -50,7 +50,7 @@ func (p *pile) readFrom(r io.Reader) error {
 }
 
 // whole returns the body so far in one slice.
-func (p *pile) whole() []byte {
+func (p *bodyBuffer) whole() []byte {
 	if p.full != nil {
 		p.last = slices.Concat(append(p.full, p.last)...)
 		p.full = nil

@@ -38,7 +38,7 @@ type Proxy struct {
 // responses. It may be nil.
 func NewProxy(c *Cassette, log *log.Logger) (*Proxy, error) {
 	p := &Proxy{upstreams: map[string]*url.URL{}}
-	for _, list := range []map[string]string{c.head.Upstreams, c.opts.Upstreams} {
+	for _, list := range []map[string]string{c.metadata.Upstreams, c.opts.Upstreams} {
 		for name, text := range list {
 			u, err := url.Parse(text)
 			if err != nil || u.Host == "" || name == "" || strings.ContainsAny(name, "/ ") || name == "session" || name == "lane" {
@@ -82,11 +82,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to, err := p.target(path, r.URL.RawQuery)
 	if err == nil {
-		err = rebound(r)
+		err = checkHost(r)
 	}
 	if err != nil {
 		p.note(err)
-		tell(w, http.StatusBadRequest, "looptape_error", err)
+		writeError(w, http.StatusBadRequest, "looptape_error", err)
 		return
 	}
 	out := r.Clone(r.Context())
@@ -110,7 +110,7 @@ func (p *Proxy) target(path, query string) (*url.URL, error) {
 	name, _, _ := strings.Cut(path, "/")
 	upstream, ok := p.upstreams[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no server %q behind this proxy; there are %s", name, strings.Join(p.Names(), ", "))
+		return nil, fmt.Errorf("unknown server %q: want one of %s", name, strings.Join(p.Names(), ", "))
 	}
 	below := path[len(name):]
 	plain, _ := url.PathUnescape(below) // net/http has validated it
@@ -147,21 +147,21 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the client has disconnected
 	}
-	if errors.Is(err, errLeft) && r.Method == http.MethodPost { // some transports retry other methods
+	if errors.Is(err, errClientLeft) && r.Method == http.MethodPost { // some transports retry other methods
 		panic(http.ErrAbortHandler) // the recorded client got no response either
 	}
-	if _, played := errors.AsType[*playedError](err); !played {
+	if _, played := errors.AsType[*recordedFailure](err); !played {
 		p.note(err)
 	}
 	if _, ok := errors.AsType[*MissError](err); ok {
-		tell(w, http.StatusBadRequest, "looptape_miss", err)
+		writeError(w, http.StatusBadRequest, "looptape_miss", err)
 	} else {
-		tell(w, http.StatusBadGateway, "looptape_error", err)
+		writeError(w, http.StatusBadGateway, "looptape_error", err)
 	}
 }
 
 // tell answers with an error in the forms that clients read.
-func tell(w http.ResponseWriter, status int, kind string, err error) {
+func writeError(w http.ResponseWriter, status int, kind string, err error) {
 	// Google's clients read code and status; all clients read message.
 	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": err.Error(), "type": kind, "code": status, "status": "FAILED_PRECONDITION"}}) // there is nothing in it that JSON cannot say
 	w.Header().Set("Content-Type", "application/json")

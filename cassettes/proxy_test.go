@@ -103,7 +103,7 @@ func TestProxy(t *testing.T) {
 	if !strings.HasPrefix(got[3], `400 {"error":{"code":400,"message":"`) || !strings.Contains(got[3], `"type":"looptape_miss"`) {
 		t.Errorf("the answer to a miss is %s", got[3])
 	}
-	if !strings.Contains(got[4], `there is no server \"other\" behind this proxy; there are some`) {
+	if !strings.Contains(got[4], `unknown server \"other\": want one of some`) {
 		t.Errorf("the answer of another server is %s", got[4])
 	}
 	failed := p.Failures()

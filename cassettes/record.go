@@ -27,7 +27,7 @@ type inFlight struct {
 	ended bool
 	err   error // of the journal
 	begun time.Time
-	body  pile // of the response
+	body  bodyBuffer // of the response
 	came  []arrival
 	live  *http.Response
 }
@@ -50,7 +50,7 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	if !rec.answered(resp) {
 		return resp, nil
 	}
-	if resp.Body == nil || resp.Body == http.NoBody || rec.whole() {
+	if resp.Body == nil || resp.Body == http.NoBody || rec.complete() {
 		return resp, rec.end("", nil)
 	}
 	resp.Body = &tee{rec: rec, body: resp.Body, ctx: r.Context()}
@@ -62,7 +62,7 @@ func (c *Cassette) ask(r *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
 		return resp, err
 	}
-	return nil, and(fmt.Errorf("cassettes: the server goes on in another protocol, %q, which cannot be recorded; have the client ask for none", resp.Header.Get("Upgrade")), resp.Body.Close())
+	return nil, and(fmt.Errorf("cassettes: the server switched to the protocol %q, which cannot be recorded: disable the upgrade in the client", resp.Header.Get("Upgrade")), resp.Body.Close())
 }
 
 // and returns err unchanged if other is nil, because callers check the types of network
@@ -96,7 +96,7 @@ func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 	}
 	c.issued++
 	rec.number = c.issued
-	c.flying[rec] = true
+	c.open[rec] = true
 	return rec, out, nil
 }
 
@@ -131,8 +131,8 @@ func wantedBody(r *http.Request) ([]byte, error) {
 }
 
 func wholeBody(r *http.Request) ([]byte, error) {
-	var body pile
-	body.room(int(min(max(r.ContentLength, 0), mostReserved)) + bytes.MinRead)
+	var body bodyBuffer
+	body.room(int(min(max(r.ContentLength, 0), maxReserved)) + bytes.MinRead)
 	err := body.readFrom(r.Body)
 	return body.whole(), and(err, r.Body.Close())
 }
@@ -186,7 +186,7 @@ func (rec *inFlight) answered(resp *http.Response) bool {
 
 // whole reports whether the body is known to be complete before its end is read. A caller
 // may stop reading there. A response that announces a trailer is complete only at its end.
-func (rec *inFlight) whole() bool {
+func (rec *inFlight) complete() bool {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	r := &rec.x.Response
@@ -235,7 +235,7 @@ func (rec *inFlight) end(how Termination, because error) error {
 		r.Trailer = rec.live.Trailer.Clone()
 	}
 	r.Body = rec.body.whole()
-	r.Chunks = piecesOf(r, rec.came)
+	r.Chunks = chunksOf(r, rec.came)
 	rec.err = rec.keep()
 	return rec.err
 }
@@ -256,13 +256,13 @@ func (rec *inFlight) keep() (err error) {
 		s.Interaction = rec.number
 		c.suspects = append(c.suspects, s)
 	}
-	delete(c.flying, rec)
+	delete(c.open, rec)
 	return err
 }
 
 // piecesOf returns the chunks of a body. Server-sent events have one chunk each, at the
 // time of their last byte.
-func piecesOf(r *Response, came []arrival) (pieces []Chunk) {
+func chunksOf(r *Response, came []arrival) (pieces []Chunk) {
 	at, told, size := 0, time.Duration(0), 0
 	add := func(n int) {
 		for size += n; at < len(came)-1 && came[at].size < size; {

@@ -23,7 +23,7 @@ func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.body.Read(p)
 	t.rec.take(p[:n])
 	switch {
-	case err == nil && !t.rec.whole():
+	case err == nil && !t.rec.complete():
 	case err == nil, errors.Is(err, io.EOF):
 		if failed := t.rec.end("", nil); failed != nil {
 			err = failed
@@ -49,7 +49,7 @@ func (t *tee) Close() error {
 // Limits for reading the rest of a body that is closed early.
 const (
 	restTime = 100 * time.Millisecond
-	mostRest = 256 << 10
+	maxRest  = 256 << 10
 )
 
 // rest returns the rest of a body. It returns false if the end does not arrive in time.
@@ -61,7 +61,7 @@ func (t *tee) rest() (rest []byte, ok bool) {
 	go func() {
 		defer t.reading.Unlock()
 		defer close(came)
-		if rest, err := io.ReadAll(io.LimitReader(t.body, mostRest)); err == nil && len(rest) < mostRest {
+		if rest, err := io.ReadAll(io.LimitReader(t.body, maxRest)); err == nil && len(rest) < maxRest {
 			came <- rest
 		}
 	}()

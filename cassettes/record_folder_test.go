@@ -14,7 +14,7 @@ func TestRecordToFolder(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, &Options{Mode: Record}); err == nil || !strings.Contains(err.Error(), "it is a folder; name a file in it") {
+	if _, err := Open(path, &Options{Mode: Record}); err == nil || !strings.Contains(err.Error(), "the path is a directory: name a file in it") {
 		t.Errorf("the error is %v", err)
 	}
 	if list, err := os.ReadDir(dir); len(list) != 1 || err != nil {

@@ -246,7 +246,7 @@ func TestUnwanted(t *testing.T) {
 	}
 }
 
-// A server that goes on in another protocol is left, and the client is told so, also by a
+// A connection that switches protocols is closed, and the client is told so, also by a
 // replay.
 func TestUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "u.tape")
@@ -256,7 +256,7 @@ func TestUpgrade(t *testing.T) {
 		_, err := c.RoundTrip(req) //nolint:bodyclose // there is none
 		return err
 	}
-	const want = `cassettes: the server goes on in another protocol, "websocket", which cannot be recorded; have the client ask for none`
+	const want = `cassettes: the server switched to the protocol "websocket", which cannot be recorded: disable the upgrade in the client`
 	rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: answering(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Upgrade": {"websocket"}}, Body: from, Request: r}, nil
 	})})

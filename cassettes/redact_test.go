@@ -195,7 +195,7 @@ func FuzzRedact(f *testing.F) {
 		h := headerOf(header)
 		h.Set("Content-Type", kinds[uint(kind)%uint(len(kinds))])
 		x := &Interaction{Request: Request{URL: "https://example.com/?" + header, Header: h, Body: []byte(body)}, Response: Response{Header: h, Body: []byte(body), Chunked: true}}
-		x.Response.Chunks = piecesOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
+		x.Response.Chunks = chunksOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
 		o := &Options{}
 		once := o.Redacted(x)
 		_ = o.FindSecrets(once) // it does not panic

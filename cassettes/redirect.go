@@ -53,7 +53,7 @@ func belowOf(text, above, between string) (below string, found bool) {
 
 // rebound rejects a request to a loopback address with another Host. A web page could send
 // it after DNS rebinding.
-func rebound(r *http.Request) error {
+func checkHost(r *http.Request) error {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || !isLoopback(at.String()) || r.Host == "" || isLoopback(r.Host) {
 		return nil

@@ -49,40 +49,40 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 // find uses the interaction that answers a request. A request that was recorded unchanged
 // contains no secret and needs no redaction.
 func (c *Cassette) find(session string, r Request) (int, error) {
-	if i := c.tape.TakeSame(session, &r); i >= 0 {
+	if i := c.index.TakeSame(session, &r); i >= 0 {
 		c.memory.Notice(r.Header)
 		return i, nil
 	}
 	r = withOwnHeader(r) // redactors may change it
 	clean := c.memory.Redacted(&Interaction{Request: r}).Request
-	if i := c.tape.Take(session, &clean); i >= 0 {
+	if i := c.index.Take(session, &clean); i >= 0 {
 		return i, nil
 	}
-	if i := c.tape.Take(session, &c.memory.RedactedAll(&Interaction{Request: r}).Request); i >= 0 {
+	if i := c.index.Take(session, &c.memory.RedactedAll(&Interaction{Request: r}).Request); i >= 0 {
 		return i, nil
 	}
-	if i := c.tape.TakeMarked(session, &clean); i >= 0 {
+	if i := c.index.TakeByPlaceholder(session, &clean); i >= 0 {
 		return i, nil
 	}
 	return 0, c.miss(session, clean)
 }
 
 // playedError is a recorded failure.
-type playedError struct{ text string }
+type recordedFailure struct{ text string }
 
-func (e *playedError) Error() string { return "cassettes: " + e.text }
+func (e *recordedFailure) Error() string { return "cassettes: " + e.text }
 
 // errLeft means that the recorded client disconnected.
-var errLeft = &playedError{"the recording ends here, since its client left"}
+var errClientLeft = &recordedFailure{"the recording ends here because its client disconnected"}
 
 func recordedError(r *Response) error {
 	switch {
 	case r.Termination == Canceled || r.Termination == Failed && r.Failure == context.Canceled.Error():
-		return errLeft
+		return errClientLeft
 	case r.Termination == Truncated && (r.Failure == "" || r.Failure == io.ErrUnexpectedEOF.Error()):
 		return io.ErrUnexpectedEOF
 	}
-	return &playedError{"recorded: " + r.Failure}
+	return &recordedFailure{"recorded: " + r.Failure}
 }
 
 // answer returns the response to a request. Its body comes from events unless that is nil.
@@ -100,7 +100,7 @@ func (o *Options) answer(r *http.Request, from *Response, events *tape.EventStre
 	}
 	ctx, leave := context.WithCancelCause(r.Context())
 	now := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
-	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, events: events, left: from.Body, pieces: from.Chunks}
+	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, events: events, left: from.Body, chunks: from.Chunks}
 	return resp
 }
 
@@ -115,9 +115,9 @@ type playback struct {
 	mu     sync.Mutex
 	events *tape.EventStream // nil if the rest is in left
 	left   []byte
-	pieces []Chunk       // those that have not begun
+	chunks []Chunk       // those that have not begun
 	due    time.Duration // when the current one was due, in recorded time
-	piece  int           // unread bytes of the current one
+	unread int           // unread bytes of the current one
 }
 
 // errBodyClosed is the error of reading a closed body.
@@ -131,8 +131,8 @@ func (p *playback) Read(dst []byte) (int, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	n := copy(dst, p.left[:p.piece])
-	p.left, p.piece = p.left[n:], p.piece-n
+	n := copy(dst, p.left[:p.unread])
+	p.left, p.unread = p.left[n:], p.unread-n
 	return n, nil
 }
 
@@ -140,7 +140,7 @@ func (p *playback) begin() error {
 	switch {
 	case p.ctx.Err() != nil:
 		return context.Cause(p.ctx)
-	case p.piece > 0:
+	case p.unread > 0:
 		return nil
 	}
 	next, err := p.next()
@@ -151,7 +151,7 @@ func (p *playback) begin() error {
 	if err := p.opts.pause(p.ctx, p.begun, due); err != nil {
 		return err
 	}
-	p.due, p.piece = due, next.Len
+	p.due, p.unread = due, next.Len
 	return nil
 }
 
@@ -162,8 +162,8 @@ func (p *playback) next() (next Chunk, err error) {
 	case p.events != nil:
 		next.After, p.left, err = p.events.Next()
 		next.Len = len(p.left)
-	case len(p.pieces) > 0:
-		next, p.pieces = p.pieces[0], p.pieces[1:]
+	case len(p.chunks) > 0:
+		next, p.chunks = p.chunks[0], p.chunks[1:]
 	case len(p.left) > 0:
 		next.Len = len(p.left)
 	default:

@@ -21,7 +21,7 @@ func TestReseal(t *testing.T) {
 	text := string(src)
 	from := func(n int) int { return strings.Index(text, fmt.Sprintf("=== %d ", n)) }
 	end := strings.Index(text, "=== end")
-	const other = "the head of the cassette, the last line of an interaction, or how a body is laid out"
+	const other = "the metadata of the cassette, the last line of an interaction, or the layout of a body"
 	for name, c := range map[string]struct {
 		old, edited string
 		changed     []string
@@ -31,18 +31,18 @@ func TestReseal(t *testing.T) {
 		"an answer":      {`< {"prompt":"two"}`, `< two{"prompt":"two"}`, []string{"2 POST http://example.com/ -> 200 0s: the body of the response, now 803 bytes, 800 before"}},
 		"layout":         {`> {"prompt": "one"}`, "> {\n>  \"prompt\":\n> \"one\"\n> }", []string{other}},
 		"the head":       {"\nmatch 2\n", "\n", []string{other}},
-		"a header":       {"> Content-Type: application/json", "> Content-Type: text/json", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the ending"}},
-		"a time":         {"-> 200 0s", "-> 200 1s", []string{"1 POST http://example.com/ -> 200 1s: the title, a header or the ending"}},
-		"a header alone": {"> Content-Type: application/json\n", "> Content-Type: application/json\n> X: y\n", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the ending"}},
-		"an ending":      {"--- >", "<! cut\n--- >", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the ending"}},
+		"a header":       {"> Content-Type: application/json", "> Content-Type: text/json", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the termination"}},
+		"a time":         {"-> 200 0s", "-> 200 1s", []string{"1 POST http://example.com/ -> 200 1s: the title, a header or the termination"}},
+		"a header alone": {"> Content-Type: application/json\n", "> Content-Type: application/json\n> X: y\n", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the termination"}},
+		"an ending":      {"--- >", "<! cut\n--- >", []string{"1 POST http://example.com/ -> 200 0s: the title, a header or the termination"}},
 		"a status":       {"< HTTP/1.1 200 OK", "< HTTP/1.1 418 I'm a teapot", []string{"1 POST http://example.com/ -> 200 0s: the status, now 418, 200 before; a header may be changed, too"}},
 		"the first":      {text[from(1):from(2)], "", []string{"interaction 1 is gone"}},
 		"the second":     {text[from(2):from(3)], "", []string{"interaction 2 is gone"}},
 		"some":           {text[from(2):from(4)], "", []string{"interactions 2 to 3 are gone"}},
 		"the last":       {text[from(4):end], "", []string{"interaction 4 is gone"}},
 		"the last ones":  {text[from(3):end], "", []string{"interactions 3 to 4 are gone"}},
-		"no end":         {text[end:], "", []string{"the last line is missing, and with it what stood behind interaction 4, if there was any"}},
-		"cut":            {text[from(3):], "", []string{"the last line is missing, and with it what stood behind interaction 2, if there was any"}},
+		"no end":         {text[end:], "", []string{"the last line is missing, with all interactions after interaction 4"}},
+		"cut":            {text[from(3):], "", []string{"the last line is missing, with all interactions after interaction 2"}},
 		"twice":          {text[end:], text[from(2):from(3)] + text[end:], []string{"2 POST http://example.com/ -> 200 0s: it was moved here, or added"}},
 		"another order": {text[from(2):from(4)], text[from(3):from(4)] + text[from(2):from(3)], []string{
 			"interaction 2 is gone", "2 POST http://example.com/ -> 200 0s: it was moved here, or added",

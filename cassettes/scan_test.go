@@ -61,8 +61,8 @@ func TestSuspects(t *testing.T) {
 		{name: "not gzip", header: "Content-Encoding: gzip", body: "x", want: []string{"body: its encoding, gzip, cannot be undone to look into it: the body is in another one"}},
 		{name: "not deflate", header: "Content-Encoding: Deflate", body: "x", want: []string{"body: its encoding, deflate, cannot be undone to look into it: the body is in another one"}},
 		{name: "two encodings", header: "Content-Encoding: gzip, BR", body: "x", want: []string{"body: its encoding, gzip, br, cannot be undone to look into it: have it sent in gzip or deflate or identity"}},
-		{name: "behind gzip", header: "Content-Encoding: gzip", body: gzipped("x") + "y", want: []string{"body: its encoding, gzip, cannot be undone to look into it: something else is in it, or behind it"}},
-		{name: "behind deflate", header: "Content-Encoding: deflate", body: deflated("x") + "y", want: []string{"body: its encoding, deflate, cannot be undone to look into it: something else is in it, or behind it"}},
+		{name: "behind gzip", header: "Content-Encoding: gzip", body: gzipped("x") + "y", want: []string{"body: its encoding, gzip, cannot be undone to look into it: it contains other data"}},
+		{name: "behind deflate", header: "Content-Encoding: deflate", body: deflated("x") + "y", want: []string{"body: its encoding, deflate, cannot be undone to look into it: it contains other data"}},
 		{name: "identity", header: "Content-Encoding: identity", body: "x"},
 		{name: "a bomb", header: "Content-Encoding: x-gzip", body: bomb(), want: []string{"body: its encoding, x-gzip, cannot be undone to look into it: it has more than 32 MiB"}},
 	} {
@@ -113,10 +113,10 @@ func TestSecretFails(t *testing.T) {
 	if !errors.As(err, &got) || !cmp.Equal(got, want) {
 		t.Errorf("the end is %v, want %v", err, want)
 	}
-	text := fmt.Sprintf(`%s: nothing was recorded, since this looks like secrets:
+	text := fmt.Sprintf(`%s: nothing was recorded because of suspected secrets:
   1 POST %s, response, body /found: a key (%.4s…, 43 bytes)
   2 POST %[2]s, response, body /found: a key (%.4[3]s…, 43 bytes)
-Name the fields that are secret in Options.Secret (--secret), and those that are not in Options.Opaque (--opaque)`, path, endpoint, key)
+Name secret fields in Options.Secret (--secret), and other fields in Options.NotSecret (--not-secret)`, path, endpoint, key)
 	if diff := cmp.Diff(text, err.Error()); diff != "" {
 		t.Errorf("the error (-want +got):\n%s", diff)
 	}

@@ -109,16 +109,16 @@ func TestSecretKnownLate(t *testing.T) {
 	}{
 		"body": {secret, func(s string) []exchange {
 			return []exchange{{header: jsonType, body: `{"a":["env: ` + s + `"]}`}, {}, {header: bearer(s)}}
-		}, []string{"1 POST " + endpoint + ", request, body /a/0: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"1 POST " + endpoint + ", request, body /a/0: a secret that is named in another place (9f86…, 32 bytes)"}},
 		"URL": {secret, func(s string) []exchange {
 			return []exchange{{}, {url: endpoint + "/" + s}, {gotHeader: jsonType, gotBody: `{"access_token":"` + s + `"}`}}
-		}, []string{"2 POST " + endpoint + "/" + match.EscapedPlaceholder(redact.Placeholder(secret)) + ", request, URL: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"2 POST " + endpoint + "/" + match.EscapedPlaceholder(redact.Placeholder(secret)) + ", request, URL: a secret that is named in another place (9f86…, 32 bytes)"}},
 		"gzip of events": {secret, func(s string) []exchange {
 			return []exchange{{gotHeader: eventsType + "Content-Encoding: gzip\n", gotBody: gzipped(deltas("data: {\"t\":\"TEXT\"}\n\n", s, 20))}, {header: bearer(s)}}
-		}, []string{"1 POST " + endpoint + ", response, event 1 /t: a secret that is named elsewhere, in parts (9f86…, 32 bytes)"}},
+		}, []string{"1 POST " + endpoint + ", response, event 1 /t: a secret that is named in another place, in parts (9f86…, 32 bytes)"}},
 		"session": {secret, func(s string) []exchange {
 			return []exchange{{header: bearer(s) + SessionHeader + ": " + s + "\n"}}
-		}, []string{"1 POST " + endpoint + ", request, session: a secret that is named elsewhere (9f86…, 32 bytes)"}},
+		}, []string{"1 POST " + endpoint + ", request, session: a secret that is named in another place (9f86…, 32 bytes)"}},
 		"harmless": {"dark-theme", func(s string) []exchange {
 			return []exchange{{header: jsonType, body: `{"a":"` + s + `"}`}, {header: "Cookie: theme=" + s + "\n"}}
 		}, nil},

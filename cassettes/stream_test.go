@@ -23,7 +23,7 @@ func TestStreamWrong(t *testing.T) {
 		from, to, read, want string
 	}{
 		"right":         {"", "", "data: 1\n\ndata: 2\n\n", ""},
-		"a line less":   {"< +0ms data: 2\n", "", "data: 1\n\n", `x.tape:11: the body of the response: it is not the one that was written`},
+		"a line less":   {"< +0ms data: 2\n", "", "data: 1\n\n", `x.tape:11: the body of the response: checksum mismatch`},
 		"no time":       {"+0ms data: 2", "data: 2", "data: 1\n\n", `x.tape:12: the body of the response: the line "data: 2" of an event does not begin with a time`},
 		"no time first": {"+0ms data: 1", "data: 1", "", `x.tape:12: the body of the response: the line "data: 1" of an event does not begin with a time`},
 	} {

@@ -19,8 +19,8 @@ type Usage struct {
 // Concurrent programs may share a report.
 func (c *Cassette) Report(path string) error {
 	u := Usage{Cassette: FullPath(c.path), Used: []int{}}
-	if c.tape != nil {
-		u.Used = c.tape.Used()
+	if c.index != nil {
+		u.Used = c.index.Used()
 	}
 	line, err := json.Marshal(u)
 	if err != nil {

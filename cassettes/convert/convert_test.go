@@ -20,22 +20,22 @@ import (
 var cannot = map[convert.Format][]string{
 	convert.Cassette: nil,
 	convert.GoVCR1: {
-		"the session", "the Host of the request", "whether the length of the request's body was told", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
-		"that a compression was undone", "the pieces of the body and their times", "how the answer ended",
-		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
+		"the session", "the Host of the request", "whether the request declared its length", "the trailer of the request", "the trailer of the response", "the protocol", "whether the response declared its length",
+		"that the transport decompressed the body", "the chunks of the body and their times", "how the response ended",
+		"the request without a response", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
 	convert.GoVCR2: {
-		"the session", "the pieces of the body and their times", "how the answer ended",
-		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
+		"the session", "the chunks of the body and their times", "how the response ended",
+		"the request without a response", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
 	convert.HAR: {
-		"the session", "the trailer of the request", "the trailer of the response", "whether the length of the body was told",
-		"that a compression was undone", "the pieces of the body and their times", "how the answer ended", "the servers of the proxy",
+		"the session", "the trailer of the request", "the trailer of the response", "whether the response declared its length",
+		"that the transport decompressed the body", "the chunks of the body and their times", "how the response ended", "the servers of the proxy",
 	},
 	convert.VCRPy: {
-		"the session", "the spelling of the URL", "the trailer of the request", "the trailer of the response", "the protocol", "whether the length of the body was told",
-		"that a compression was undone", "the time to the header", "the pieces of the body and their times", "how the answer ended",
-		"the request, which got no answer", "when it was recorded", "what recorded it", "the servers of the proxy",
+		"the session", "the encoding of the URL", "the trailer of the request", "the trailer of the response", "the protocol", "whether the response declared its length",
+		"that the transport decompressed the body", "the time to the header", "the chunks of the body and their times", "how the response ended",
+		"the request without a response", "when it was recorded", "what recorded it", "the servers of the proxy",
 	},
 }
 
@@ -44,12 +44,12 @@ func forget(what string, x *cassettes.Interaction) {
 	switch what {
 	case "the session":
 		x.Session = ""
-	case "the spelling of the URL":
+	case "the encoding of the URL":
 		x.Request.URL = tape.EscapedURL(x.Request.URL)
 	case "the Host of the request":
 		x.Request.Header = x.Request.Header.Clone()
 		x.Request.Header.Del("Host")
-	case "whether the length of the request's body was told":
+	case "whether the request declared its length":
 		x.Request.Header = x.Request.Header.Clone()
 		x.Request.Header.Del("Transfer-Encoding")
 	case "the trailer of the request":
@@ -58,15 +58,15 @@ func forget(what string, x *cassettes.Interaction) {
 		x.Response.Trailer = nil
 	case "the protocol":
 		x.Response.Proto = ""
-	case "whether the length of the body was told":
+	case "whether the response declared its length":
 		x.Response.Chunked = false
-	case "that a compression was undone":
+	case "that the transport decompressed the body":
 		x.Response.Uncompressed = false
 	case "the time to the header":
 		x.Response.Wait = 0
-	case "the pieces of the body and their times":
+	case "the chunks of the body and their times":
 		x.Response.Chunks = nil
-	case "how the answer ended":
+	case "how the response ended":
 		x.Response.Termination, x.Response.Failure = "", ""
 	}
 }
@@ -82,7 +82,7 @@ func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassett
 		for _, l := range lost {
 			if slices.Contains(l.Of, i+1) {
 				forget(l.What, &copied)
-				gone = gone || l.What == "the request, which got no answer"
+				gone = gone || l.What == "the request without a response"
 			}
 		}
 		if !gone {
@@ -126,7 +126,7 @@ func TestBothWays(t *testing.T) {
 func renumbered(lost []convert.Loss, list []*cassettes.Interaction) (out []convert.Loss) {
 	var gone []int
 	for _, l := range lost {
-		if l.What == "the request, which got no answer" {
+		if l.What == "the request without a response" {
 			gone = l.Of
 		}
 	}
@@ -144,7 +144,7 @@ func renumbered(lost []convert.Loss, list []*cassettes.Interaction) (out []conve
 				moved.Of = append(moved.Of, number[n])
 			}
 		}
-		if len(moved.Of) > 0 && l.What != "the request, which got no answer" {
+		if len(moved.Of) > 0 && l.What != "the request without a response" {
 			out = append(out, moved)
 		}
 	}

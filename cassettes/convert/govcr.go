@@ -84,7 +84,7 @@ func readGoVCR1(n *yaml.Node) (*cassettes.Interaction, error) {
 		},
 	}
 	x.Request.Header.Del("Host") // Go clients do not send it
-	x.Response.Chunked = untold(&x.Response)
+	x.Response.Chunked = lengthUnknown(&x.Response)
 	return x, err
 }
 
@@ -173,7 +173,7 @@ func sentOf(r *cassettes.Request) (*http.Request, error) {
 		return nil, err
 	}
 	out := &http.Request{
-		Method: r.Method, URL: u, Host: u.Host, Proto: usualProto, ProtoMajor: 1, ProtoMinor: 1,
+		Method: r.Method, URL: u, Host: u.Host, Proto: defaultProto, ProtoMajor: 1, ProtoMinor: 1,
 		Header: r.Header.Clone(), Body: http.NoBody, ContentLength: int64(len(r.Body)),
 	}
 	if match.OtherHost(r) != "" {

@@ -167,7 +167,7 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 		r.Termination, r.Failure = cassettes.Truncated, e.Response.Failure
 	}
 	decoded(r)
-	r.Chunked = untold(r)
+	r.Chunked = lengthUnknown(r)
 	return x, nil
 }
 

@@ -38,7 +38,7 @@ func harEntryOf(x *cassettes.Interaction, recorded time.Time) harEntry {
 		Started: recorded.UTC().Format(time.RFC3339),
 		Time:    milliseconds(x.Response.Wait + receive),
 		Request: harRequest{
-			Method: x.Request.Method, URL: x.Request.URL, Proto: usualProto, Headers: harFields(x.Request.Header),
+			Method: x.Request.Method, URL: x.Request.URL, Proto: defaultProto, Headers: harFields(x.Request.Header),
 			Cookies: []struct{}{}, Query: harQuery(x.Request.URL), HeadersSize: -1, BodySize: float64(len(x.Request.Body)),
 		},
 		Response: harResponse{

@@ -19,14 +19,14 @@ import (
 
 // Defaults for data that a format omits.
 const (
-	usualMethod = http.MethodGet
-	usualProto  = "HTTP/1.1"
+	defaultMethod = http.MethodGet
+	defaultProto  = "HTTP/1.1"
 )
 
 // finish completes an interaction or reports why it is invalid.
 func finish(x *cassettes.Interaction) error {
 	if x.Request.Method == "" {
-		x.Request.Method = usualMethod
+		x.Request.Method = defaultMethod
 	}
 	if !isToken(x.Request.Method) {
 		return fmt.Errorf("%q is not a method such as POST", x.Request.Method)
@@ -55,13 +55,13 @@ func finishResponse(r *cassettes.Response) error {
 		return fmt.Errorf("the status of the response is %d, and has to be from 100 to 999", r.Status)
 	}
 	if strings.ContainsFunc(r.Reason, unicode.IsControl) {
-		return fmt.Errorf("%q cannot stand behind a status", r.Reason)
+		return fmt.Errorf("%q is not a reason phrase", r.Reason)
 	}
 	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == http.StatusText(r.Status) {
 		r.Reason = ""
 	}
 	if _, _, ok := http.ParseHTTPVersion(r.Proto); !ok {
-		r.Proto = usualProto
+		r.Proto = defaultProto
 	}
 	if tape.IsEvents(r.Header) {
 		r.Chunks = tape.EventChunks(r.Body)
@@ -81,7 +81,7 @@ func isToken(word string) bool {
 
 // untold reports whether the length was probably not declared, for formats without this
 // information.
-func untold(r *cassettes.Response) bool {
+func lengthUnknown(r *cassettes.Response) bool {
 	return len(r.Body) > 0 && r.Header.Get("Content-Length") == ""
 }
 

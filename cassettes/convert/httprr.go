@@ -48,7 +48,7 @@ func httprrParts(text []byte) (sent, got, rest []byte, err error) {
 	case errN != nil || errM != nil:
 		return nil, nil, nil, fmt.Errorf("%.60q is not the lengths of a request and its response, such as 375 769", line)
 	case n+m > uint64(len(rest)):
-		return nil, nil, nil, fmt.Errorf("the trace breaks off: %d bytes belong here, and %d are left; record it again", n+m, len(rest))
+		return nil, nil, nil, fmt.Errorf("the trace is truncated: want %d bytes, got %d: record it again", n+m, len(rest))
 	}
 	return rest[:n], rest[n : n+m], rest[n+m:], nil
 }
@@ -78,6 +78,6 @@ func readHTTPRR(sent, got []byte) (*cassettes.Interaction, error) {
 		Status: resp.StatusCode, Reason: strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)), Proto: resp.Proto,
 		Header: resp.Header, Body: body, Trailer: resp.Trailer,
 	}
-	x.Response.Chunked = untold(&x.Response)
+	x.Response.Chunked = lengthUnknown(&x.Response)
 	return x, nil
 }

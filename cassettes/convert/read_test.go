@@ -231,7 +231,7 @@ func TestReadErrors(t *testing.T) {
 		vcrOf("", "    headers: {é: [c]}\n"):                                                                            `x:4: interaction 1: "é" is not the name of a header`,
 		vcrOf("", "    headers: {'': [c]}\n"):                                                                           `x:4: interaction 1: "" is not the name of a header`,
 		strings.Replace(vcrOf("", ""), "GET", "G T", 1):                                                                 `x:4: interaction 1: "G T" is not a method such as POST`,
-		vcrOf("", "    status: \"200 a\\nb\"\n"):                                                                        `x:4: interaction 1: " a\nb" cannot stand behind a status`,
+		vcrOf("", "    status: \"200 a\\nb\"\n"):                                                                        `x:4: interaction 1: " a\nb" is not a reason phrase`,
 		`{"log": {"entries": [{"cache": {}, "request": {"url": "http://a/"}, "response": {"status": 200}},` + "\n{}]}}": "x:2: interaction 2: \"\" is not a URL such as https://example.com/v1",
 		"version: 2\ninteractions:\n- request: {uri: 'http://a/'}":                                                      "x:3: interaction 1: \"\" is not a URL such as https://example.com/v1",
 		"{\"version\": 1,\n\"interactions\": [{}]}":                                                                     "x: interaction 1: \"\" is not a URL such as https://example.com/v1",
@@ -248,12 +248,12 @@ func TestReadErrors(t *testing.T) {
 		harOf("Polly.JS", "", `, "content": {"text": "[\"x\"]"}, "headers": [{"name": "content-encoding", "value": "br"}]`): "x:2: interaction 1: the body of the response: encoding/hex: invalid byte: U+0078 'x'",
 		"httprr trace v1\n7\n":     `x:2: interaction 1: "7" is not the lengths of a request and its response, such as 375 769`,
 		"httprr trace v1\n-1 2\n":  `x:2: interaction 1: "-1 2" is not the lengths of a request and its response, such as 375 769`,
-		"httprr trace v1\n1 2\nab": "x:2: interaction 1: the trace breaks off: 3 bytes belong here, and 2 are left; record it again",
+		"httprr trace v1\n1 2\nab": "x:2: interaction 1: the trace is truncated: want 3 bytes, got 2: record it again",
 		traceOf("abcd", ""):        "x:2: interaction 1: the request: malformed HTTP request \"abcd\"",
 		traceOf("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", ""):                         "x:2: interaction 1: the body of the request: unexpected EOF",
 		traceOf("GET / HTTP/1.1\r\n\r\n", "abcd"):                                           "x:2: interaction 1: the response: malformed HTTP response \"abcd\"",
 		traceOf("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab"): "x:2: interaction 1: the body of the response: unexpected EOF",
-		"looptape-cassette 7\n": "x:1: the version of the format is not known: it is 7, and this program reads 1 to 2: use a newer looptape, or record again",
+		"looptape-cassette 7\n": "x:1: unknown version of the format: it is 7, and this program reads 1 to 2: use a newer looptape, or record again",
 	} {
 		_, _, err := convert.Read("x", []byte(src))
 		if err == nil {

@@ -50,7 +50,7 @@ var sets = []set{
 	{"other-recorders/vcrpy/fixtures/migration", "/new_cassette.json", 1, 1, readYAML, []convert.Format{convert.VCRPy}, ""},
 	{"other-recorders/vcrpy/fixtures/wild", ".yaml", 1, 2, readYAML, []convert.Format{convert.VCRPy}, ""},
 	{"other-recorders/vcrpy/integration", "_requests.yaml", 1, 1, readYAML, []convert.Format{convert.VCRPy}, ""},
-	{"other-recorders/vcrpy/integration", "_httpx_old_format.yaml", 1, 1, readYAML, []convert.Format{convert.VCRPy}, "that a compression was undone"},
+	{"other-recorders/vcrpy/integration", "_httpx_old_format.yaml", 1, 1, readYAML, []convert.Format{convert.VCRPy}, "that the transport decompressed the body"},
 	{"adk-go-httprr", ".httprr", 47, 126, readHTTPRR, nil, ""},
 }
 

@@ -31,20 +31,20 @@ func (r *Recording) Rewrite(list []*cassettes.Interaction) ([]byte, error) {
 		return nil, err
 	}
 	if r.Format == HAR {
-		return now, r.holds(json.Unmarshal, was, true)
+		return now, r.checkLossless(json.Unmarshal, was, true)
 	}
-	if err := r.holds(yaml.Unmarshal, was, false); err != nil {
+	if err := r.checkLossless(yaml.Unmarshal, was, false); err != nil {
 		return nil, err
 	}
 	return r.patched(was, now, list)
 }
 
 // mostPlaces limits the listed places.
-const mostPlaces = 5
+const maxPlaces = 5
 
 // holds returns an error if the file has data that the rewritten file lacks and, if all is
 // true, the reverse.
-func (r *Recording) holds(unmarshal func([]byte, any) error, anew []byte, all bool) error {
+func (r *Recording) checkLossless(unmarshal func([]byte, any) error, anew []byte, all bool) error {
 	var src, written any
 	if err := errors.Join(unmarshal(r.src, &src), unmarshal(anew, &written)); err != nil {
 		return err
@@ -55,11 +55,11 @@ func (r *Recording) holds(unmarshal func([]byte, any) error, anew []byte, all bo
 		missing(places, "", written, src)
 	}
 	list := slices.Sorted(maps.Keys(places))
-	if n := len(list) - mostPlaces; n > 0 {
-		list = append(list[:mostPlaces], fmt.Sprintf("and %d more", n))
+	if n := len(list) - maxPlaces; n > 0 {
+		list = append(list[:maxPlaces], fmt.Sprintf("and %d more", n))
 	}
 	if len(list) > 0 {
-		return fmt.Errorf("written anew as %s it would change %s", r.Format, strings.Join(list, ", "))
+		return fmt.Errorf("writing it as %s would change %s", r.Format, strings.Join(list, ", "))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (r *Recording) patched(wasText, nowText []byte, list []*cassettes.Interacti
 	}
 	var l ledger
 	for i, x := range list {
-		if what := broken(x, back[i]); what != "" {
+		if what := changedValue(x, back[i]); what != "" {
 			return nil, fmt.Errorf("the %s of interaction %d cannot be changed in its %s", what, i+1, r.Format)
 		}
 		l.compare(facts(x), facts(back[i]), i+1)

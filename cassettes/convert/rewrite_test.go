@@ -51,7 +51,7 @@ func TestRewriteLoses(t *testing.T) {
 	vcr := func(more string) string {
 		return "version: 1\ninteractions:\n- request: {url: 'http://a.example/', method: GET, headers: {x-one: [a]}, " + more + "}\n  response: {body: b, code: 200, status: '', duration: 1.2345ms}\n"
 	}
-	lost := func(f convert.Format) string { return "written anew as " + string(f) + " it would change " }
+	lost := func(f convert.Format) string { return "writing it as " + string(f) + " would change " }
 	head, list := sample()
 	stream, _, err := convert.Write(convert.HAR, head, list)
 	if err != nil {

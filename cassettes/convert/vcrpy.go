@@ -101,7 +101,7 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 		},
 	}
 	decoded(&x.Response)
-	x.Response.Chunked = untold(&x.Response)
+	x.Response.Chunked = lengthUnknown(&x.Response)
 	return x, nil
 }
 

@@ -41,7 +41,7 @@ func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text 
 		return nil, nil, fmt.Errorf("what was written cannot be read back: %w", err)
 	}
 	for i, x := range kept {
-		if what := broken(x, back[i]); what != "" {
+		if what := changedValue(x, back[i]); what != "" {
 			return nil, nil, fmt.Errorf("%s cannot hold the %s of interaction %d", f, what, numbers[i])
 		}
 		l.compare(facts(x), facts(back[i]), numbers[i])
@@ -86,7 +86,7 @@ func (l *ledger) lose(what string, of ...int) {
 func (l *ledger) answered(f Format, list []*cassettes.Interaction) (kept []*cassettes.Interaction, numbers []int) {
 	for i, x := range list {
 		if x.Response.Status == 0 && f != Cassette && f != HAR {
-			l.lose("the request, which got no answer", i+1)
+			l.lose("the request without a response", i+1)
 			continue
 		}
 		kept, numbers = append(kept, x), append(numbers, i+1)
@@ -103,11 +103,11 @@ func (l *ledger) compare(want, got []fact, of ...int) {
 }
 
 // broken names a required value that did not come back.
-func broken(want, got *cassettes.Interaction) string {
+func changedValue(want, got *cassettes.Interaction) string {
 	switch {
 	case want.Request.Method != got.Request.Method:
 		return "method"
-	case tape.EscapedURL(spelled(want.Request.URL)) != tape.EscapedURL(spelled(got.Request.URL)):
+	case tape.EscapedURL(goURL(want.Request.URL)) != tape.EscapedURL(goURL(got.Request.URL)):
 		return "URL"
 	case !bytes.Equal(want.Request.Body, got.Request.Body):
 		return "body of the request"
@@ -119,7 +119,7 @@ func broken(want, got *cassettes.Interaction) string {
 	return ""
 }
 
-func spelled(text string) string {
+func goURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return text
@@ -139,20 +139,20 @@ func facts(x *cassettes.Interaction) []fact {
 	header.Del("Transfer-Encoding")
 	return []fact{
 		{"the session", x.Session},
-		{"the spelling of the URL", spelled(x.Request.URL)},
+		{"the encoding of the URL", goURL(x.Request.URL)},
 		{"the Host of the request", match.OtherHost(&x.Request)},
-		{"whether the length of the request's body was told", x.Request.Header.Get("Transfer-Encoding")},
+		{"whether the request declared its length", x.Request.Header.Get("Transfer-Encoding")},
 		{"the header of the request", filled(header)},
 		{"the trailer of the request", filled(x.Request.Trailer)},
-		{"the words behind the status", r.StatusText()},
+		{"the reason phrase", r.StatusText()},
 		{"the protocol", r.Proto},
 		{"the header of the response", filled(r.Header)},
 		{"the trailer of the response", filled(r.Trailer)},
-		{"whether the length of the body was told", r.Chunked},
-		{"that a compression was undone", r.Uncompressed},
+		{"whether the response declared its length", r.Chunked},
+		{"that the transport decompressed the body", r.Uncompressed},
 		{"the time to the header", r.Wait.Round(time.Millisecond)},
-		{"the pieces of the body and their times", append([]cassettes.Chunk{}, r.Chunks...)},
-		{"how the answer ended", [2]string{string(r.Termination), r.Failure}},
+		{"the chunks of the body and their times", append([]cassettes.Chunk{}, r.Chunks...)},
+		{"how the response ended", [2]string{string(r.Termination), r.Failure}},
 	}
 }
 

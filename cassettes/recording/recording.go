@@ -148,5 +148,5 @@ type IncompleteError struct {
 }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("%s: the recording was not closed; interactions that are whole: %d, bytes behind them that are lost: %d", e.File, e.Complete, e.TrailingBytes)
+	return fmt.Sprintf("%s: the recording was not closed; complete interactions: %d, bytes lost after them: %d", e.File, e.Complete, e.TrailingBytes)
 }

@@ -19,12 +19,12 @@ func (o *Rules) assigned(l *leaf) (parts []part) {
 	end := 0 // of the values so far
 	for at := sign(0); at < len(l.text); at = sign(at + 1) {
 		p := o.assignedAt(&v, at)
-		if p.to > p.from && (p.to > end || p.to-p.from <= mostRandom) {
+		if p.to > p.from && (p.to > end || p.to-p.from <= maxRandom) {
 			parts = append(parts, p)
 			end = max(end, p.to)
 		}
 		if l.text[at] == ':' {
-			in.behind(at)
+			in.after(at)
 		}
 	}
 	return append(parts, in.parts...)
@@ -45,18 +45,18 @@ func (o *Rules) assignedAt(v *values, at int) part {
 	if s == secretNever {
 		return part{}
 	}
-	p := part{at + 1, beforeMark(l.text, at+1, v.inQuery.from(at+1)), 1}
+	p := part{at + 1, beforePlaceholder(l.text, at+1, v.inQuery.from(at+1)), 1}
 	if k == kindBody {
-		p = v.behind(at+1, quote)
+		p = v.after(at+1, quote)
 	}
-	if said := l.text[p.from:p.to]; s == secretAlways || isWord(said) && looksRandom(meaning(said, p.encoded)) {
+	if said := l.text[p.from:p.to]; s == secretAlways || isWord(said) && looksRandom(decodedValue(said, p.encoded)) {
 		return p
 	}
 	return part{}
 }
 
 // beforeMark returns the end of a word without a placeholder that follows it.
-func beforeMark(text string, from, to int) int {
+func beforePlaceholder(text string, from, to int) int {
 	const first, longest = "[redacted", 40
 	if !strings.HasSuffix(text[from:to], first) {
 		return to
@@ -87,7 +87,7 @@ func queryName(text string) (name string, ok bool) {
 	if from == 0 || strings.IndexByte("?&#;", text[from-1]) < 0 {
 		return "", false
 	}
-	plain := strings.TrimSuffix(meaning(text[from:], 1), "]")
+	plain := strings.TrimSuffix(decodedValue(text[from:], 1), "]")
 	return plain[strings.LastIndexByte(plain, '[')+1:], true
 }
 
@@ -146,7 +146,7 @@ func (n *next) from(place int) int {
 }
 
 // behind returns the value after a name with this quote.
-func (v *values) behind(from int, quote string) part {
+func (v *values) after(from int, quote string) part {
 	text := v.l.text
 	rest := strings.TrimLeft(text[from:], " ")
 	opening := rest[:len(rest)-len(strings.TrimLeft(rest, `\`))]
@@ -163,7 +163,7 @@ func (v *values) behind(from int, quote string) part {
 	}
 	rest = rest[len(scheme(rest)):]
 	from = len(text) - len(rest)
-	to := beforeMark(text, from, v.word.from(from))
+	to := beforePlaceholder(text, from, v.word.from(from))
 	if to-from < match.MinSecret || v.digit.from(from) >= to {
 		return part{}
 	}

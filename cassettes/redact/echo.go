@@ -12,7 +12,7 @@ import (
 // secrets are known secrets to search for.
 type secrets struct {
 	known map[string]bool
-	spellings
+	searchSet
 }
 
 // add remembers a secret and returns its placeholder. It returns the empty string if secret
@@ -29,19 +29,19 @@ func (s *secrets) add(secret string) (mark string) {
 		s.known = map[string]bool{}
 	}
 	s.known[secret] = true
-	secret = secret[:min(len(secret), mostEcho)]
-	s.spell(secret, mark)
+	secret = secret[:min(len(secret), maxSearched)]
+	s.addItem(secret, mark)
 	for shift := range 3 {
-		s.spell(inBase64(base64.RawStdEncoding, secret, shift), mark)
+		s.addItem(inBase64(base64.RawStdEncoding, secret, shift), mark)
 		if url := inBase64(base64.RawURLEncoding, secret, shift); strings.ContainsAny(url, "-_") {
-			s.spell(url, mark)
+			s.addItem(url, mark)
 		}
 	}
 	return mark
 }
 
 // mostEcho limits the searched part of a secret; most servers accept no longer header.
-const mostEcho = 8 << 10
+const maxSearched = 8 << 10
 
 // addPair adds the user and password of Basic authentication.
 func (s *secrets) addPair(pair string) {
@@ -72,7 +72,7 @@ type span struct {
 func (s *secrets) named(o *Rules, l *leaf) (spans []span) {
 	for _, p := range o.secretParts(l) {
 		said := l.text[p.from:p.to]
-		plain := meaning(said, p.encoded)
+		plain := decodedValue(said, p.encoded)
 		mark := s.add(plain)
 		if mark == "" {
 			continue
@@ -98,14 +98,14 @@ func (s *secrets) hits(text string, list []hit) (spans []span) {
 	for _, h := range list {
 		if h.known {
 			mark := s.add(text[h.from:h.to])
-			spans = append(spans, span{h.from, h.to, markIn(text[:h.from], mark)})
+			spans = append(spans, span{h.from, h.to, placeholderIn(text[:h.from], mark)})
 		}
 	}
 	return spans
 }
 
 // meaning decodes escapes, or percent encoding repeatedly.
-func meaning(said string, encoded int) string {
+func decodedValue(said string, encoded int) string {
 	for range encoded {
 		if plain, err := url.QueryUnescape(said); err == nil {
 			said = plain
@@ -119,7 +119,7 @@ func meaning(said string, encoded int) string {
 
 // echoes returns the positions of secrets outside of placeholders. If text may be
 // truncated, it includes the beginning of a secret at the end.
-func (s *secrets) echoes(text string, cut bool) (spans []span) {
+func (s *secrets) occurrences(text string, cut bool) (spans []span) {
 	if len(s.list) == 0 {
 		return nil
 	}
@@ -140,18 +140,18 @@ func (s *secrets) echoes(text string, cut bool) (spans []span) {
 			done = done[1:]
 		}
 		if len(done) == 0 || from+n <= done[0][0] {
-			spans = append(spans, span{from, from + n, markIn(text[:from], mark)})
+			spans = append(spans, span{from, from + n, placeholderIn(text[:from], mark)})
 		}
 	}
 	return spans
 }
 
 // mostURL limits the length of a URL before a secret.
-const mostURL = 4096
+const maxURL = 4096
 
 // markIn returns the placeholder in the form for its context, which may be a URL.
-func markIn(before, mark string) string {
-	before = before[max(0, len(before)-mostURL):]
+func placeholderIn(before, mark string) string {
+	before = before[max(0, len(before)-maxURL):]
 	if word := before[strings.LastIndexAny(before, " \t\r\n\"'<>")+1:]; strings.Contains(word, "://") {
 		return match.EscapedPlaceholder(mark)
 	}

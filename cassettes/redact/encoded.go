@@ -9,7 +9,7 @@ import (
 )
 
 // mostEncoded limits repeated percent encoding.
-const mostEncoded = 3
+const maxEncodings = 3
 
 // namedParts returns the values that names in text mark as secret, also within percent
 // encoding, such as a URL in a query.

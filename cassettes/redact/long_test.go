@@ -11,11 +11,11 @@ import (
 
 // A long secret is taken from its place, and as much of it as a header holds from elsewhere.
 func TestLongSecret(t *testing.T) {
-	for _, length := range []int{mostEcho, mostEcho + 1, 5 << 20} {
+	for _, length := range []int{maxSearched, maxSearched + 1, 5 << 20} {
 		secret := randomText(rand.New(rand.NewPCG(1, 2)), letters+digits, length)
 		x := &recording.Interaction{Request: recording.Request{Body: []byte(`{"password":"` + secret + `","a":["is ` + secret + `"]}`)}}
 		mark := Placeholder(secret)
-		want := `{"password":"` + mark + `","a":["is ` + mark + secret[mostEcho:] + `"]}`
+		want := `{"password":"` + mark + `","a":["is ` + mark + secret[maxSearched:] + `"]}`
 		if got := string((&Rules{}).Redacted(x).Request.Body); got != want {
 			t.Errorf("of %d bytes: %.200s…, want %.200s…", length, got, want)
 		}
@@ -26,7 +26,7 @@ func TestLongSecret(t *testing.T) {
 // names in long rows do not take the memory of each value up to the end.
 func TestNamesInValues(t *testing.T) {
 	const inner = "abcd1234efgh"
-	long := inner + strings.Repeat("1", mostRandom-len(inner))
+	long := inner + strings.Repeat("1", maxRandom-len(inner))
 	for name, c := range map[string]struct {
 		before, inner string
 		found         bool
@@ -50,7 +50,7 @@ func TestNamesInValues(t *testing.T) {
 		for secret := range (&Rules{}).redact(&recording.Interaction{Request: recording.Request{Body: []byte(text)}}, false, &secrets{}).found.known {
 			size += len(secret)
 		}
-		if most := len(text) + mostRandom*mostRandom; size < len(text)/2 || size > most {
+		if most := len(text) + maxRandom*maxRandom; size < len(text)/2 || size > most {
 			t.Errorf("of %d bytes of %s, secrets of %d bytes are found, want %d at most", len(text), name, size, most)
 		}
 	}

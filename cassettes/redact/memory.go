@@ -56,7 +56,7 @@ func (s *secrets) with(of *secrets, keep func(string) bool) *secrets {
 			continue
 		}
 		if more == s {
-			more = &secrets{known: maps.Clone(s.known), spellings: s.spellings}
+			more = &secrets{known: maps.Clone(s.known), searchSet: s.searchSet}
 			more.list = slices.Clone(s.list)
 		}
 		more.add(secret)

@@ -76,7 +76,7 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 		return secretNever
 	case o.isSecretName(k, plain):
 		return secretAlways
-	case isHalfSecretName(k, plain) && !slices.Contains(opaqueMarks, plain) && !hasName(o.NotSecret, plain):
+	case isHalfSecretName(k, plain) && !slices.Contains(opaqueIDs, plain) && !hasName(o.NotSecret, plain):
 		return secretIfRandom
 	}
 	return secretNever
@@ -127,10 +127,10 @@ func looksRandom(text string) bool {
 
 func isMixed(text string) bool {
 	n := changes(text)
-	return n >= leastChanges && n*mostRun >= len(text)
+	return n >= minChanges && n*maxRun >= len(text)
 }
 
-const leastChanges = 4
+const minChanges = 4
 
 type part struct {
 	from, to int
@@ -140,7 +140,7 @@ type part struct {
 // secretParts returns the secret parts of text by its place and by names in it.
 func (o *Rules) secretParts(l *leaf) []part {
 	if !l.secret {
-		return o.namedParts(l, mostEncoded)
+		return o.namedParts(l, maxEncodings)
 	}
 	switch plainName(l.name) {
 	case "cookie", "cookie2":

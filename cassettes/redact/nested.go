@@ -20,7 +20,7 @@ type bracket struct {
 	name string
 }
 
-func (n *nested) behind(colon int) {
+func (n *nested) after(colon int) {
 	from := colon + 1
 	value := strings.TrimLeft(n.text[from:], " ")
 	if from < n.at || value == "" || value[0] != '[' && value[0] != '{' {
@@ -82,7 +82,7 @@ func (n *nested) string() bool {
 
 func (n *nested) value(name string, from, to int) {
 	said := n.text[from:to]
-	if s := n.o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(meaning(said, 0)) {
+	if s := n.o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(decodedValue(said, 0)) {
 		n.parts = append(n.parts, part{from: from + len(scheme(said)), to: to})
 	}
 }

@@ -59,10 +59,10 @@ func (r *redaction) find(o *Rules, known bool) {
 	}
 	for _, s := range []*secrets{&r.found, r.before} {
 		for i := range r.leaves {
-			r.add(i, s.echoes(r.leaves[i].text, i+1 == r.end)...)
+			r.add(i, s.occurrences(r.leaves[i].text, i+1 == r.end)...)
 		}
 		for _, g := range groups {
-			r.spread(g, s.echoes(g.text, r.leaves[g.leaves[0]].part == sideResponse))
+			r.spread(g, s.occurrences(g.text, r.leaves[g.leaves[0]].part == sideResponse))
 		}
 	}
 }

@@ -51,11 +51,11 @@ type SecretError struct {
 }
 
 func (e *SecretError) Error() string {
-	text := e.File + ": nothing was recorded, since this looks like secrets:"
+	text := e.File + ": nothing was recorded because of suspected secrets:"
 	for _, s := range e.Secrets {
 		text += "\n  " + s.String()
 	}
-	return text + "\nName the fields that are secret in Options.Secret (--secret), and those that are not in Options.Opaque (--opaque)"
+	return text + "\nName secret fields in Options.Secret (--secret), and other fields in Options.NotSecret (--not-secret)"
 }
 
 // FindSecrets returns the suspected secrets of a redacted interaction: keys and tokens of
@@ -70,7 +70,7 @@ func (o *Rules) FindSecrets(x *recording.Interaction) []SuspectedSecret {
 // suspects is FindSecrets with additional known secrets.
 func (o *Rules) suspects(x *recording.Interaction, known *secrets) []SuspectedSecret {
 	s := scan{o: o, known: known}
-	s.request = s.veiled(x.Request.Method + " " + x.Request.URL)
+	s.request = s.masked(x.Request.Method + " " + x.Request.URL)
 	plain := *x
 	plain.Request.Body = s.plain(sideRequest, x.Request.Header, x.Request.Body)
 	plain.Response.Body = s.plain(sideResponse, x.Response.Header, x.Response.Body)
@@ -82,7 +82,7 @@ func (o *Rules) suspects(x *recording.Interaction, known *secrets) []SuspectedSe
 	}
 	for _, g := range groupsOf(leaves) {
 		s.group(leaves, g)
-		for _, at := range known.echoes(g.text, false) {
+		for _, at := range known.occurrences(g.text, false) {
 			s.add(&leaves[g.leaves[0]].place, elsewhere+", in parts", g.text[at.from:at.to])
 		}
 	}
@@ -114,22 +114,22 @@ type scan struct {
 }
 
 func (s *scan) add(p *place, what, text string) {
-	s.found = append(s.found, SuspectedSecret{Request: s.request, Part: p.part.String(), Place: s.veiled(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
+	s.found = append(s.found, SuspectedSecret{Request: s.request, Part: p.part.String(), Place: s.masked(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
 // veiled masks suspected secrets after their first characters.
-func veiled(text string) string {
+func masked(text string) string {
 	var spans []span
-	for _, h := range suspicious(text) {
+	for _, h := range findShapes(text) {
 		spans = append(spans, span{min(h.from+4, h.to), h.to, "…"})
 	}
 	return replaced(text, spans)
 }
 
-const elsewhere = "a secret that is named elsewhere"
+const elsewhere = "a secret that is named in another place"
 
-func (s *scan) veiled(text string) string {
-	return veiled(replaced(text, s.known.echoes(text, false)))
+func (s *scan) masked(text string) string {
+	return masked(replaced(text, s.known.occurrences(text, false)))
 }
 
 func (s *scan) plain(part side, h http.Header, body []byte) []byte {
@@ -144,7 +144,7 @@ func (s *scan) leaf(l *leaf) {
 	for _, h := range s.o.hitsIn(l) {
 		s.add(&l.place, h.what, l.text[h.from:h.to])
 	}
-	for _, at := range s.known.echoes(l.text, false) {
+	for _, at := range s.known.occurrences(l.text, false) {
 		s.add(&l.place, elsewhere, l.text[at.from:at.to])
 	}
 }
@@ -152,7 +152,7 @@ func (s *scan) leaf(l *leaf) {
 // hitsIn returns the suspected secrets in text. In text that is opaque by its name, only a
 // known shape at the beginning counts.
 func (o *Rules) hitsIn(l *leaf) []hit {
-	hits := suspicious(l.text)
+	hits := findShapes(l.text)
 	if len(hits) > 0 && o.isOpaque(&l.place) {
 		return slices.DeleteFunc(hits, func(h hit) bool { return h.from > 0 || !h.known })
 	}
@@ -178,5 +178,5 @@ func (o *Rules) hitsAcross(leaves []leaf, g *group) []hit {
 	if o.isOpaque(&first.place) || strings.Repeat(first.text, len(g.leaves)) == g.text {
 		return nil
 	}
-	return suspicious(g.text)
+	return findShapes(g.text)
 }

@@ -12,7 +12,7 @@ var (
 	// Media and other data.
 	opaqueMedia = []string{"data", "b64json", "partialimageb64", "imageurl", "url", "uri", "fileuri", "filedata", "blob", "embedding"}
 	// Fingerprints, cursors and padding.
-	opaqueMarks = []string{
+	opaqueIDs = []string{
 		"systemfingerprint", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
 		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "idempotencykey", "secwebsocketkey",
 	}
@@ -25,7 +25,7 @@ func (o *Rules) isOpaque(p *place) bool {
 		field = p.field()
 	}
 	name := plainName(field)
-	for _, list := range [][]string{opaqueThoughts, opaqueMedia, opaqueMarks} {
+	for _, list := range [][]string{opaqueThoughts, opaqueMedia, opaqueIDs} {
 		if slices.Contains(list, name) {
 			return true
 		}

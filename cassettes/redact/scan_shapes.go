@@ -44,8 +44,8 @@ type hit struct {
 	known    bool // has a known shape
 }
 
-func suspicious(text string) (hits []hit) {
-	if len(text) < leastShape {
+func findShapes(text string) (hits []hit) {
+	if len(text) < minShape {
 		return nil
 	}
 	for _, s := range shapes {
@@ -62,7 +62,7 @@ func suspicious(text string) (hits []hit) {
 	for from := 0; from < len(text); {
 		to := from + wordLength(text[from:])
 		h := hit{from, to, "a random word", false}
-		if to-from >= leastRandom && to-from <= mostRandom && isRandom(text[from:to]) && !isIDWord(text[from:to]) && !isMedia(text[:from]) && !overlaps(hits, h) {
+		if to-from >= minRandom && to-from <= maxRandom && isRandom(text[from:to]) && !isIDWord(text[from:to]) && !isMedia(text[:from]) && !overlaps(hits, h) {
 			hits = append(hits, h)
 		}
 		from = to + 1
@@ -100,21 +100,21 @@ func isIDWord(word string) bool {
 
 const (
 	// leastShape is the length of the shortest shape.
-	leastShape = 15
+	minShape = 15
 	// leastRandom is the minimum length of a word that can be recognized as random.
-	leastRandom = 32
+	minRandom = 32
 	// mostRandom is the maximum length of a secret. Longer words are media.
-	mostRandom = 512
+	maxRandom = 512
 	// leastEntropy is the minimum entropy per character, in bits: 32 characters out of 62
 	// have 4.6, out of 36 still 4.3.
-	leastEntropy = 3.9
+	minEntropy = 3.9
 	// mostRun is the maximum average number of characters per change between letters and
 	// digits. Random characters out of 62 change after 3.7, out of 36 after 2.5. Names,
 	// paths and dates change less often.
-	mostRun = 10
+	maxRun = 10
 	// leastSlash is the minimum number of characters per slash. Paths have more slashes
 	// than base64.
-	leastSlash = 20
+	minPerSlash = 20
 )
 
 // isRandom reports whether a word looks random and is not a hexadecimal hash or id.
@@ -126,7 +126,7 @@ func isRandom(word string) bool {
 		count[c]++
 		hex = hex && (isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' || c == '-')
 	}
-	if hex || changes(word)*mostRun < len(word) || count['/']*leastSlash > len(word) {
+	if hex || changes(word)*maxRun < len(word) || count['/']*minPerSlash > len(word) {
 		return false
 	}
 	entropy := 0.0
@@ -136,7 +136,7 @@ func isRandom(word string) bool {
 			entropy -= p * math.Log2(p)
 		}
 	}
-	return entropy >= leastEntropy
+	return entropy >= minEntropy
 }
 
 func changes(word string) (n int) {

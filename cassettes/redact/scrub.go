@@ -20,7 +20,7 @@ func (o *Rules) Scrubbed(x *recording.Interaction) (clean *recording.Interaction
 		place := l.place.String()
 		taken = append(taken, SuspectedSecret{
 			Request: clean.Request.Method + " " + clean.Request.URL, Part: l.part.String(),
-			Place: replaced(place, found.found.echoes(place, false)), What: "a secret",
+			Place: replaced(place, found.found.occurrences(place, false)), What: "a secret",
 		})
 	}
 	return clean, taken
@@ -30,9 +30,9 @@ func (o *Rules) Scrubbed(x *recording.Interaction) (clean *recording.Interaction
 // URLs of the servers.
 func (o *Rules) ScrubbedMetadata(h recording.Metadata) (clean recording.Metadata, taken []SuspectedSecret) {
 	names := slices.Sorted(maps.Keys(h.Upstreams))
-	r := &redaction{leaves: []leaf{{place: place{part: sideHead, kind: kindBy}, text: h.Recorder}}, spans: map[int][]span{}, before: &secrets{}}
+	r := &redaction{leaves: []leaf{{place: place{part: sideMetadata, kind: kindRecorder}, text: h.Recorder}}, spans: map[int][]span{}, before: &secrets{}}
 	for _, name := range names {
-		r.leaves = append(r.leaves, leaf{place: place{part: sideHead, kind: kindURL, name: name}, text: h.Upstreams[name]})
+		r.leaves = append(r.leaves, leaf{place: place{part: sideMetadata, kind: kindURL, name: name}, text: h.Upstreams[name]})
 	}
 	r.find(o, true)
 	clean = h

@@ -12,25 +12,25 @@ import (
 
 // spellings are texts to search for, escaped with backslashes or percent-encoded in any
 // way.
-type spellings struct {
-	list    []spelling
+type searchSet struct {
+	list    []searchItem
 	ordered int       // number of sorted items
 	begins  [256]bool // their first bytes
 }
 
 // spelling is a text to search for, without backslashes, which are ignored.
-type spelling struct {
+type searchItem struct {
 	text string
 	mark string
 }
 
-func (s *spellings) spell(text, mark string) {
+func (s *searchSet) addItem(text, mark string) {
 	if text = strings.ReplaceAll(text, `\`, ""); text != "" {
-		s.list = append(s.list, spelling{text, mark})
+		s.list = append(s.list, searchItem{text, mark})
 	}
 }
 
-func (s *spellings) order() {
+func (s *searchSet) order() {
 	if s.ordered == len(s.list) {
 		return
 	}
@@ -40,13 +40,13 @@ func (s *spellings) order() {
 	for _, c := range `\%+` {
 		s.begins[c] = true
 	}
-	slices.SortStableFunc(s.list, func(a, b spelling) int { return strings.Compare(a.text, b.text) })
+	slices.SortStableFunc(s.list, func(a, b searchItem) int { return strings.Compare(a.text, b.text) })
 	s.ordered = len(s.list)
 }
 
 // at returns the length of the longest item at the beginning of text, and its placeholder.
 // If text may be truncated, all of it may be the beginning of an item.
-func (s *spellings) at(text string, cut bool) (n int, mark string) {
+func (s *searchSet) at(text string, cut bool) (n int, mark string) {
 	search{text: text, cut: cut, found: func(to int, with string) {
 		if to > n {
 			n, mark = to, with
@@ -62,7 +62,7 @@ type search struct {
 }
 
 // from continues with the items whose first bytes matched.
-func (s search) from(list []spelling, bytes, at int) {
+func (s search) from(list []searchItem, bytes, at int) {
 	for {
 		for len(list) > 0 && len(list[0].text) == bytes {
 			s.found(at, list[0].mark)
@@ -111,7 +111,7 @@ func (s search) from(list []spelling, bytes, at int) {
 }
 
 // beginning returns the items of a sorted list that continue with these bytes.
-func beginning(list []spelling, from int, said string) []spelling {
+func beginning(list []searchItem, from int, said string) []searchItem {
 	if len(list) == 1 {
 		if strings.HasPrefix(list[0].text[from:], said) {
 			return list
@@ -119,7 +119,7 @@ func beginning(list []spelling, from int, said string) []spelling {
 		return nil
 	}
 	for i := range len(said) {
-		byByte := func(sp spelling, c int) int {
+		byByte := func(sp searchItem, c int) int {
 			if from+i == len(sp.text) {
 				return -1
 			}

@@ -53,14 +53,14 @@ func TestEchoesEscaped(t *testing.T) {
 			text += rapid.SampledFrom(escapedHow(c, i == 0)).Draw(t, "way")
 		}
 		before := rapid.SampledFrom([]string{"", "_", `_\n`, "_%2", `_\u00`}).Draw(t, "before")
-		spans := s.echoes(before+text+"_", false)
+		spans := s.occurrences(before+text+"_", false)
 		if replaced(before+text+"_", spans) != before+Placeholder(one)+"_" && len(all) == 1 {
 			t.Fatalf("%q is found in %q at %v", one, before+text+"_", spans)
 		}
 		if left := replaced(before+text+"_", spans); strings.Contains(left, text) {
 			t.Fatalf("%q is left of %q", left, before+text+"_")
 		}
-		if found := s.echoes("_"+short+"_", false); len(all) == 1 && found != nil {
+		if found := s.occurrences("_"+short+"_", false); len(all) == 1 && found != nil {
 			t.Fatalf("%q is found in %q at %v", one, short, found)
 		}
 	})

@@ -34,11 +34,11 @@ type side uint8
 const (
 	sideRequest side = iota
 	sideResponse
-	sideHead // of a cassette
+	sideMetadata // of a cassette
 )
 
 func (s side) String() string {
-	return [...]string{sideRequest: "request", sideResponse: "response", sideHead: "head"}[s]
+	return [...]string{sideRequest: "request", sideResponse: "response", sideMetadata: "head"}[s]
 }
 
 type kind uint8
@@ -56,13 +56,13 @@ const (
 	kindNumber // in JSON
 	kindSession
 	kindMethod
-	kindBy // in the metadata of a cassette
+	kindRecorder // in the metadata of a cassette
 )
 
 func (k kind) String() string {
 	return [...]string{
 		kindURL: "URL", kindReason: "reason", kindFailure: "failure", kindHeader: "header", kindTrailer: "trailer", kindField: "field", kindName: "name",
-		kindLine: "line", kindBody: "body", kindNumber: "number", kindSession: "session", kindMethod: "method", kindBy: "by",
+		kindLine: "line", kindBody: "body", kindNumber: "number", kindSession: "session", kindMethod: "method", kindRecorder: "by",
 	}[k]
 }
 
@@ -201,4 +201,31 @@ func isNumber(text string) bool {
 func beginsJSON(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[')
+}
+
+// patch replaces parts of text in order. It copies text only if there is a replacement.
+type patch struct {
+	text string
+	out  strings.Builder
+	done int // bytes of text in out
+}
+
+func (p *patch) put(at, length int, now string) {
+	p.out.WriteString(p.text[p.done:at])
+	p.out.WriteString(now)
+	p.done = at + length
+}
+
+func (p *patch) set(at int, was, now string) {
+	if now != was {
+		p.put(at, len(was), now)
+	}
+}
+
+func (p *patch) whole() string {
+	if p.done == 0 {
+		return p.text
+	}
+	p.out.WriteString(p.text[p.done:])
+	return p.out.String()
 }

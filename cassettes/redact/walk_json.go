@@ -84,11 +84,11 @@ func (w *walker) string(f *node, text string) string {
 }
 
 // leastNumber is the minimum length of a secret number. Flags and counts are shorter.
-const leastNumber = 4
+const minNumber = 4
 
 func (w *walker) number(f *node, text string) string {
 	p := place{kind: kindNumber, name: f.child(), at: f}
-	secret := len(text) >= leastNumber && w.o.isSecret(&p, text)
+	secret := len(text) >= minNumber && w.o.isSecret(&p, text)
 	if !secret && (len(text) < match.MinSecret || strings.ContainsAny(text, ".eE")) {
 		return text
 	}

@@ -94,7 +94,7 @@ func TestCassetteBusy(t *testing.T) {
 		}
 		w, _, errs := atTerminal(nil)
 		execute(append(c.args, file), w)
-		if want := "looptape: " + file + ": a recording of this cassette is going on\n"; errs.String() != want {
+		if want := "looptape: " + file + ": a recording of this cassette is in progress\n"; errs.String() != want {
 			t.Errorf("%v: %s, want %s", c.args, errs, want)
 		}
 		if got, err := os.ReadFile(file); !bytes.Equal(got, c.text) || err != nil {

@@ -1,60 +1,60 @@
 package match
 
 // both is a pair of indexes in two arrays; -1 means that there is no element.
-type both struct{ was, now int }
+type indexPair struct{ was, now int }
 
 // mostCells limits the number of compared pairs.
-const mostCells = 1 << 16
+const maxCells = 1 << 16
 
 // fewest is the minimum fraction of equal elements, as a divisor. Fewer are equal by
 // chance.
-const fewest = 3
+const minCommon = 3
 
 // align pairs the elements of two arrays in their order. Equal elements form pairs; the
 // elements between them are paired one after the other.
-func align(a, b []tree) (out []both) {
+func align(a, b []tree) (out []indexPair) {
 	from := 0
 	for from < min(len(a), len(b)) && a[from].sum == b[from].sum {
-		out = append(out, both{from, from})
+		out = append(out, indexPair{from, from})
 		from++
 	}
 	end := 0
 	for end < min(len(a), len(b))-from && a[len(a)-1-end].sum == b[len(b)-1-end].sum {
 		end++
 	}
-	at, to := both{from, from}, both{len(a) - end, len(b) - end}
+	at, to := indexPair{from, from}, indexPair{len(a) - end, len(b) - end}
 	list := common(a[at.was:to.was], b[at.now:to.now])
-	if (from+end+len(list))*fewest < max(len(a), len(b)) {
+	if (from+end+len(list))*minCommon < max(len(a), len(b)) {
 		list = nil
 	}
 	for _, same := range list {
-		same = both{from + same.was, from + same.now}
+		same = indexPair{from + same.was, from + same.now}
 		out = append(between(out, at, same), same)
-		at = both{same.was + 1, same.now + 1}
+		at = indexPair{same.was + 1, same.now + 1}
 	}
 	out = between(out, at, to)
 	for i := range end {
-		out = append(out, both{to.was + i, to.now + i})
+		out = append(out, indexPair{to.was + i, to.now + i})
 	}
 	return out
 }
 
-func between(out []both, at, to both) []both {
-	for ; at.was < to.was && at.now < to.now; at = (both{at.was + 1, at.now + 1}) {
+func between(out []indexPair, at, to indexPair) []indexPair {
+	for ; at.was < to.was && at.now < to.now; at = (indexPair{at.was + 1, at.now + 1}) {
 		out = append(out, at)
 	}
 	for i := at.was; i < to.was; i++ {
-		out = append(out, both{i, -1})
+		out = append(out, indexPair{i, -1})
 	}
 	for i := at.now; i < to.now; i++ {
-		out = append(out, both{-1, i})
+		out = append(out, indexPair{-1, i})
 	}
 	return out
 }
 
 // common returns a longest common subsequence. It returns nil if the lists are too long.
-func common(a, b []tree) (out []both) {
-	if len(a)*len(b) > mostCells {
+func common(a, b []tree) (out []indexPair) {
+	if len(a)*len(b) > maxCells {
 		return nil
 	}
 	// most[i][j] is the length for a[i:] and b[j:].
@@ -72,7 +72,7 @@ func common(a, b []tree) (out []both) {
 	for i, j := 0, 0; most[i][j] > 0; {
 		switch {
 		case a[i].sum == b[j].sum:
-			out = append(out, both{i, j})
+			out = append(out, indexPair{i, j})
 			i, j = i+1, j+1
 		case most[i+1][j] == most[i][j]:
 			i++

@@ -82,7 +82,7 @@ func TestAlignAll(t *testing.T) {
 		if was != len(a) || now != len(b) {
 			t.Fatalf("%d of %d, and %d of %d", was, len(a), now, len(b))
 		}
-		if most := longest(a, b); same > most || same < most && most*fewest >= max(len(a), len(b)) {
+		if most := longest(a, b); same > most || same < most && most*minCommon >= max(len(a), len(b)) {
 			t.Fatalf("%d are the same, and %d can be", same, most)
 		}
 	})
@@ -110,7 +110,7 @@ func TestAlignLong(t *testing.T) {
 	if got, want := fmt.Sprint(list[0], list[401], list[501], list[1001:]), "{0 0} {401 401} {501 501} [{-1 1001} {1001 1002}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if common(make([]tree, mostCells/256), make([]tree, 256)) == nil || common(make([]tree, mostCells/256+1), make([]tree, 256)) != nil {
+	if common(make([]tree, maxCells/256), make([]tree, 256)) == nil || common(make([]tree, maxCells/256+1), make([]tree, 256)) != nil {
 		t.Error("other lists than those that are too long are not compared")
 	}
 }

@@ -12,20 +12,20 @@ import (
 
 // speller writes canonical JSON: members sorted by name, without white space and without
 // ignored members.
-type speller struct {
+type canonicalizer struct {
 	m       Matcher
 	d       jsonio.Dec
 	dst     []byte
-	members []spelled // of the open objects
-	was     []byte    // buffer for sorting
+	members []writtenMember // of the open objects
+	was     []byte          // buffer for sorting
 }
 
-type spelled struct {
+type writtenMember struct {
 	name     string
 	from, to int
 }
 
-func (s *speller) value(path []string) {
+func (s *canonicalizer) value(path []string) {
 	switch s.d.Peek() {
 	case '{':
 		s.object(path)
@@ -33,13 +33,13 @@ func (s *speller) value(path []string) {
 		s.array(path)
 	case '"':
 		from := s.d.Offset()
-		s.dst = appendSpelling(s.dst, s.d.String(), s.d.Since(from))
+		s.dst = appendCanonicalString(s.dst, s.d.String(), s.d.Since(from))
 	default:
 		s.dst = append(s.dst, s.d.Raw()...)
 	}
 }
 
-func (s *speller) array(path []string) {
+func (s *canonicalizer) array(path []string) {
 	s.d.Array()
 	s.dst = append(s.dst, '[')
 	for first, n := true, 0; s.d.More(&first); n++ {
@@ -53,7 +53,7 @@ func (s *speller) array(path []string) {
 	s.dst = append(s.dst, ']')
 }
 
-func (s *speller) object(path []string) {
+func (s *canonicalizer) object(path []string) {
 	s.d.Object()
 	s.dst = append(s.dst, '{')
 	above := len(s.members)
@@ -70,18 +70,18 @@ func (s *speller) object(path []string) {
 		}
 		from := len(s.dst)
 		written := s.d.Since(begin)
-		s.dst = append(appendSpelling(s.dst, name, written), ':')
+		s.dst = append(appendCanonicalString(s.dst, name, written), ':')
 		s.value(at)
 		s.dst = append(s.dst, ',')
-		s.members = append(s.members, spelled{distinct(name, written), from, len(s.dst)})
+		s.members = append(s.members, writtenMember{memberName(name, written), from, len(s.dst)})
 	}
 	s.order(s.members[above:])
 	s.members = s.members[:above]
 	s.dst = append(s.dst, '}')
 }
 
-func (s *speller) order(list []spelled) {
-	byName := func(a, b spelled) int { return strings.Compare(a.name, b.name) }
+func (s *canonicalizer) order(list []writtenMember) {
+	byName := func(a, b writtenMember) int { return strings.Compare(a.name, b.name) }
 	if slices.IsSortedFunc(list, byName) {
 		return
 	}
@@ -96,11 +96,11 @@ func (s *speller) order(list []spelled) {
 
 // half matches an escaped surrogate without its other half. The longer alternatives prevent
 // a match inside a pair.
-var half = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
+var surrogatePattern = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
 
 // appendSpelling appends the canonical form of a string. The decoder reads all lone
 // surrogates as the same character; written, the encoded string, distinguishes them.
-func appendSpelling(dst []byte, text, written string) []byte {
+func appendCanonicalString(dst []byte, text, written string) []byte {
 	switch {
 	case len(written) == len(text)+len(`""`):
 		return append(dst, written...)
@@ -115,7 +115,7 @@ func appendSpelling(dst []byte, text, written string) []byte {
 		dst = append(dst, part[1:len(part)-1]...)
 	}
 	dst = append(dst, '"')
-	for _, m := range half.FindAllStringIndex(written, -1) {
+	for _, m := range surrogatePattern.FindAllStringIndex(written, -1) {
 		if m[1]-m[0] == len(`\ud800`) {
 			plain(m[0])
 			dst = append(dst, strings.ToLower(written[m[0]:m[1]])...)
@@ -128,9 +128,9 @@ func appendSpelling(dst []byte, text, written string) []byte {
 
 // distinct returns the name of a member, or its encoded form if several names decode to the
 // same string.
-func distinct(name, written string) string {
+func memberName(name, written string) string {
 	if strings.ContainsRune(name, utf8.RuneError) {
-		return string(appendSpelling(nil, name, written))
+		return string(appendCanonicalString(nil, name, written))
 	}
 	return name
 }
@@ -142,5 +142,5 @@ func (m Matcher) below(path []string, name string) (at []string, counts bool) {
 		return nil, true
 	}
 	at = append(path, name)
-	return at, !m.isVolatile(at)
+	return at, !m.isIgnored(at)
 }

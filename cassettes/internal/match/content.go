@@ -32,9 +32,9 @@ func (m Matcher) content(r *recording.Request) content {
 }
 
 // like returns the similarity of two bodies, from 0 to 1.
-func (c content) like(other content) float64 {
+func (c content) similarity(other content) float64 {
 	if c.json == nil || other.json == nil {
-		return alike(c.text, other.text)
+		return similarity(c.text, other.text)
 	}
 	if c.text > other.text { // a fixed order, because arrays can be aligned in several ways
 		c, other = other, c
@@ -43,7 +43,7 @@ func (c content) like(other content) float64 {
 	pairs("", c.json, other.json, func(_ string, a, b *tree) {
 		all += float64(max(a.leaves(), b.leaves()))
 		if a != nil && b != nil && a.kind == 0 && b.kind == 0 {
-			same += (1 + alike(a.text, b.text)) / 2
+			same += (1 + similarity(a.text, b.text)) / 2
 		}
 	})
 	if all == 0 {
@@ -53,7 +53,7 @@ func (c content) like(other content) float64 {
 }
 
 // alike returns the common fraction of two strings at both ends, from 0 to 1.
-func alike(a, b string) float64 {
+func similarity(a, b string) float64 {
 	if a == b {
 		return 1
 	}

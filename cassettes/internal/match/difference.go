@@ -25,11 +25,11 @@ type differences []difference
 
 func (m Matcher) between(was *recording.Interaction, session string, now *recording.Request) differences {
 	var d differences
-	d.word("session", was.Session, session)
-	d.word("method", was.Request.Method, now.Method)
+	d.addWord("session", was.Session, session)
+	d.addWord("method", was.Request.Method, now.Method)
 	d.url(m, was.Request.URL, now.URL)
-	d.word("Host", OtherHost(&was.Request), OtherHost(now))
-	d.word("content type", contentType(&was.Request), contentType(now))
+	d.addWord("Host", OtherHost(&was.Request), OtherHost(now))
+	d.addWord("content type", contentType(&was.Request), contentType(now))
 	d.content(m.content(&was.Request), m.content(now))
 	return d
 }
@@ -44,14 +44,14 @@ const absent = "absent"
 // add adds a difference unless the values are equal. All placeholders are equal. An empty
 // value is absent.
 func (d *differences) add(where, was, now string) {
-	if bytes.Equal(plainRedacted([]byte(was)), plainRedacted([]byte(now))) {
+	if bytes.Equal(withoutPlaceholders([]byte(was)), withoutPlaceholders([]byte(now))) {
 		return
 	}
-	was, now = around(was, now)
+	was, now = shorten(was, now)
 	*d = append(*d, difference{where, cmp.Or(was, absent), cmp.Or(now, absent)})
 }
 
-func (d *differences) word(where, was, now string) {
+func (d *differences) addWord(where, was, now string) {
 	quoted := func(s string) string {
 		if s == "" {
 			return ""
@@ -64,14 +64,14 @@ func (d *differences) word(where, was, now string) {
 func (d *differences) url(m Matcher, was, now string) {
 	above := len(*d)
 	if a, b := m.address(was), m.address(now); a != nil && b != nil {
-		d.word("URL scheme", a.Scheme, b.Scheme)
-		d.word("URL user", a.User.String(), b.User.String())
-		d.word("URL host", a.Host, b.Host)
-		d.word("URL path", a.EscapedPath(), b.EscapedPath())
+		d.addWord("URL scheme", a.Scheme, b.Scheme)
+		d.addWord("URL user", a.User.String(), b.User.String())
+		d.addWord("URL host", a.Host, b.Host)
+		d.addWord("URL path", a.EscapedPath(), b.EscapedPath())
 		d.fields("query", m.fields(a.RawQuery), m.fields(b.RawQuery))
 	}
 	if len(*d) == above { // a name without a value
-		d.word("URL", m.url(was), m.url(now))
+		d.addWord("URL", m.url(was), m.url(now))
 	}
 }
 
@@ -101,7 +101,7 @@ func (d *differences) content(was, now content) {
 		above := len(*d)
 		d.fields("form", was.form, now.form)
 		if len(*d) == above { // a name without a value
-			d.word("form", was.text, now.text)
+			d.addWord("form", was.text, now.text)
 		}
 	case was.json != nil && now.json != nil:
 		pairs("", was.json, now.json, func(path string, a, b *tree) { d.add(path, a.spaced(), b.spaced()) })
@@ -140,22 +140,22 @@ func lineAt(lines []string, i int) string {
 
 const (
 	// shown is the maximum number of characters of a value.
-	shown = 60
+	maxShown = 60
 	// before is the number of them before the first difference.
-	before = 20
+	contextChars = 20
 )
 
 // around shortens two values to the part around their first difference.
-func around(was, now string) (shortWas, shortNow string) {
+func shorten(was, now string) (shortWas, shortNow string) {
 	a, b := []rune(was), []rune(now)
-	if len(a) <= shown && len(b) <= shown {
+	if len(a) <= maxShown && len(b) <= maxShown {
 		return was, now
 	}
 	from := 0
 	for from < min(len(a), len(b)) && a[from] == b[from] {
 		from++
 	}
-	if from -= before; from <= before {
+	if from -= contextChars; from <= contextChars {
 		from = 0
 	}
 	return window(a, from), window(b, from)
@@ -165,7 +165,7 @@ func window(text []rune, from int) string {
 	if len(text) == 0 {
 		return ""
 	}
-	to := min(from+shown, len(text))
+	to := min(from+maxShown, len(text))
 	out := string(text[from:to])
 	if from > 0 {
 		out = "…" + out

@@ -50,7 +50,7 @@ type Decoded struct {
 const otherEncoding = "the body is in another one"
 
 // mostPlain limits the size of a decoded body: a small body can decompress to any size.
-const mostPlain = 32 << 20
+const maxDecoded = 32 << 20
 
 type compressor interface {
 	io.WriteCloser
@@ -95,7 +95,7 @@ type members struct {
 	from *bytes.Reader
 }
 
-var errBehind = errors.New("something else is in it, or behind it")
+var errTrailing = errors.New("it contains other data")
 
 func (m *members) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
@@ -103,7 +103,7 @@ func (m *members) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if m.Reset(m.from) != nil {
-		return n, errBehind
+		return n, errTrailing
 	}
 	m.Multistream(false)
 	return n, nil
@@ -129,14 +129,14 @@ func HeaderValues(h http.Header, name string) []string {
 }
 
 func (c Decoded) undone(r io.Reader, from *bytes.Reader, again func(io.Writer) compressor) Decoded {
-	plain, err := io.ReadAll(io.LimitReader(r, mostPlain+1))
+	plain, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
 	switch {
 	case err != nil && len(plain) == 0:
 		c.Problem = otherEncoding
-	case len(plain) > mostPlain:
-		c.Problem = fmt.Sprintf("it has more than %d MiB", mostPlain>>20)
+	case len(plain) > maxDecoded:
+		c.Problem = fmt.Sprintf("it has more than %d MiB", maxDecoded>>20)
 	case err == nil && from.Len() > 0, err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		c.Problem = errBehind.Error()
+		c.Problem = errTrailing.Error()
 	default:
 		return Decoded{Original: c.Original, Plain: plain, again: again, Complete: err == nil}
 	}

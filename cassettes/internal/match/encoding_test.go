@@ -26,7 +26,7 @@ func TestBomb(t *testing.T) {
 	if string(got.Plain) != string(body) || got.again != nil || got.Problem == "" {
 		t.Errorf("%d of %d bytes are left, for %q", len(got.Plain), len(body), got.Problem)
 	}
-	if cost := (now.TotalAlloc - was.TotalAlloc) >> 20; cost > 8*mostPlain>>20 {
+	if cost := (now.TotalAlloc - was.TotalAlloc) >> 20; cost > 8*maxDecoded>>20 {
 		t.Errorf("it cost %d MiB", cost)
 	}
 }
@@ -34,9 +34,9 @@ func TestBomb(t *testing.T) {
 // The most that is undone is undone.
 func TestMostPlain(t *testing.T) {
 	for more, want := range []bool{true, false} {
-		body := gzippedText(strings.Repeat("0", mostPlain+more))
+		body := gzippedText(strings.Repeat("0", maxDecoded+more))
 		got := Decode(http.Header{"Content-Encoding": {"gzip"}}, []byte(body))
-		if undone := len(got.Plain) == mostPlain && got.Complete && got.Problem == ""; undone != want {
+		if undone := len(got.Plain) == maxDecoded && got.Complete && got.Problem == ""; undone != want {
 			t.Errorf("%d bytes more: %d bytes, left: %q", more, len(got.Plain), got.Problem)
 		}
 	}

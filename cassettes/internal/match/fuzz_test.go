@@ -42,8 +42,8 @@ func FuzzMatch(f *testing.F) {
 			t.Fatalf("the same byte by byte: %t", same)
 		}
 		one, other := m.content(&was.Request), m.content(&now.Request)
-		if like := one.like(other); like != other.like(one) || !(like >= 0 && like <= 1) || one.like(one) != 1 {
-			t.Fatalf("alike by %v and %v, to itself %v", like, other.like(one), one.like(one))
+		if like := one.similarity(other); like != other.similarity(one) || !(like >= 0 && like <= 1) || one.similarity(one) != 1 {
+			t.Fatalf("alike by %v and %v, to itself %v", like, other.similarity(one), one.similarity(one))
 		}
 		if message := found.message(one, other); strings.Contains(message, "\n") {
 			t.Fatalf("the message has several lines: %s", message)

@@ -15,9 +15,9 @@ import (
 // Index finds the interaction of a file that answers a request. It uses each interaction
 // once. It is safe for use by many goroutines.
 type Index struct {
-	file     *tape.File
-	keys     []tape.Keys // of the interactions, by matching
-	matching Matcher
+	file    *tape.File
+	keys    []tape.Keys // of the interactions, by matching
+	matcher Matcher
 
 	// sent maps the exact bytes of a request to an interaction.
 	sent map[uint64]int32
@@ -34,7 +34,7 @@ type Index struct {
 func NewIndex(f *tape.File, m Matcher, redacted func(*recording.Interaction) *recording.Interaction) (*Index, error) {
 	n := f.Len()
 	t := &Index{
-		file: f, keys: f.Keys(), matching: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
+		file: f, keys: f.Keys(), matcher: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
 		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n),
 	}
 	told := m.Name() != "" && m.Name() == f.Match
@@ -88,18 +88,18 @@ func (t *Index) take(k tape.Keys) int {
 // TakeSame uses an interaction whose request is the same before redaction. Such a request
 // contains no secret. TakeSame returns -1 if there is none.
 func (t *Index) TakeSame(session string, r *recording.Request) int {
-	if t.matching.Own != nil || t.matching.Custom {
+	if t.matcher.Own != nil || t.matcher.Custom {
 		return -1
 	}
 	if i, same := t.sent[sentKey(session, r)]; same {
 		return t.take(tape.Keys{Exact: t.keys[i].Exact})
 	}
-	return t.take(tape.Keys{Exact: digest(t.matching.text(session, r))})
+	return t.take(tape.Keys{Exact: digest(t.matcher.text(session, r))})
 }
 
 // Take uses the next interaction of a redacted request. It returns -1 if there is none.
 func (t *Index) Take(session string, r *recording.Request) int {
-	return t.take(t.matching.key(session, r))
+	return t.take(t.matcher.key(session, r))
 }
 
 // first returns the first unused interaction of a key or -1, and whether any was recorded.
@@ -117,7 +117,7 @@ func (t *Index) first(key uint64, next []int32) (first int32, recorded bool) {
 }
 
 // spent returns the last used interaction of a key, or -1.
-func (t *Index) spent(key uint64) int {
+func (t *Index) lastUsed(key uint64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, k := range slices.Backward(t.keys) {
@@ -156,14 +156,14 @@ func (t *Index) Used() []int {
 // TakeMarked uses the first unused interaction whose request has placeholders where this
 // request has the secrets. Such secrets were named only by the response. TakeMarked returns
 // -1 if there is none.
-func (t *Index) TakeMarked(session string, r *recording.Request) int {
-	if t.matching.Own != nil {
+func (t *Index) TakeByPlaceholder(session string, r *recording.Request) int {
+	if t.matcher.Own != nil {
 		return -1
 	}
-	now := t.matching.meant(r)
-	for _, i := range t.marked() {
+	now := t.matcher.identity(r)
+	for _, i := range t.withPlaceholder() {
 		x, err := t.file.Interaction(i)
-		if err == nil && x.Session == session && t.matching.meant(&x.Request).stands(now) && t.use(i) {
+		if err == nil && x.Session == session && t.matcher.identity(&x.Request).matches(now) && t.use(i) {
 			return i
 		}
 	}
@@ -171,7 +171,7 @@ func (t *Index) TakeMarked(session string, r *recording.Request) int {
 }
 
 // marked returns the unused interactions with a placeholder in the URL or the body.
-func (t *Index) marked() (list []int) {
+func (t *Index) withPlaceholder() (list []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.keys {

@@ -77,7 +77,7 @@ func (m Matcher) Keys(session string, r *recording.Request) tape.Keys {
 func (m Matcher) key(session string, r *recording.Request) (k tape.Keys) {
 	text := m.text(session, r)
 	k.Exact = digest(text)
-	if bare := plainRedacted(text); len(bare) != len(text) {
+	if bare := withoutPlaceholders(text); len(bare) != len(text) {
 		k.Bare = digest(bare)
 	}
 	return k
@@ -110,7 +110,7 @@ func (m Matcher) text(session string, r *recording.Request) []byte {
 	for _, word := range []string{session, r.Method, m.url(r.URL), OtherHost(r)} {
 		length := len(word)
 		if strings.Contains(word, "redacted") { // secrets may have other lengths
-			length = len(plainRedacted([]byte(word)))
+			length = len(withoutPlaceholders([]byte(word)))
 		}
 		dst = append(strconv.AppendInt(dst, int64(length), 10), ' ')
 		dst = append(append(dst, word...), '\n')
@@ -143,7 +143,7 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 	case boundary != "": // each client generates its own
 		return appendParts(append(dst, "parts "...), boundary, string(body))
 	}
-	s := speller{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: append(dst, "json "...)}
+	s := canonicalizer{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: append(dst, "json "...)}
 	s.value(nil)
 	if s.d.End() != nil || !jsonio.ValidUTF8(body) {
 		return append(append(dst, "bytes "...), body...)
@@ -151,7 +151,7 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 	return s.dst
 }
 
-func (m Matcher) isVolatile(path []string) bool {
+func (m Matcher) isIgnored(path []string) bool {
 	return slices.ContainsFunc(m.Ignore, func(v string) bool { return PointerMatches(v, path) })
 }
 

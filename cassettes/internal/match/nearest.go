@@ -11,20 +11,20 @@ import (
 // Nearest finds the recorded request that is most similar to r. It returns nil if there is
 // none.
 func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
-	k := t.matching.key(session, r)
+	k := t.matcher.key(session, r)
 	for _, key := range []uint64{k.Exact, k.Bare} {
-		if i := t.spent(key); i >= 0 {
-			return t.told(i, key)
+		if i := t.lastUsed(key); i >= 0 {
+			return t.nearestAt(i, key)
 		}
 	}
-	now := t.matching.content(r)
+	now := t.matcher.content(r)
 	most, best := -1.0, -1
 	for _, i := range t.candidates(r) {
 		x, err := t.file.Interaction(i)
 		if err != nil {
 			continue // use another candidate
 		}
-		like := t.matching.content(&x.Request).like(now)
+		like := t.matcher.content(&x.Request).similarity(now)
 		if x.Session == session {
 			like += sameSession
 		}
@@ -36,16 +36,16 @@ func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 		return nil
 	}
 	x, _ := t.file.Interaction(best) // read above
-	nearest := t.told(best, t.keys[best].Exact)
-	found := t.matching.between(x, session, r)
-	nearest.Differences, nearest.Message = found, found.message(t.matching.content(&x.Request), now)
+	nearest := t.nearestAt(best, t.keys[best].Exact)
+	found := t.matcher.between(x, session, r)
+	nearest.Differences, nearest.Message = found, found.message(t.matcher.content(&x.Request), now)
 	return nearest
 }
 
 // sameSession is the bonus for the same session; equal bodies count 1.
 const sameSession = 0.1
 
-func (t *Index) told(i int, key uint64) *Nearest {
+func (t *Index) nearestAt(i int, key uint64) *Nearest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := &Nearest{Number: i + 1}
@@ -61,7 +61,7 @@ func (t *Index) told(i int, key uint64) *Nearest {
 	return n
 }
 
-const mostCandidates = 200
+const maxCandidates = 200
 
 // candidates returns the interactions with the most similar method, path and body length.
 func (t *Index) candidates(r *recording.Request) []int {
@@ -81,7 +81,7 @@ func (t *Index) candidates(r *recording.Request) []int {
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(b.rank-a.rank, a.off-b.off) })
 	var out []int
-	for _, c := range list[:min(mostCandidates, len(list))] {
+	for _, c := range list[:min(maxCandidates, len(list))] {
 		if c.rank == list[0].rank {
 			out = append(out, c.index)
 		}

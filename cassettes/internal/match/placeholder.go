@@ -46,7 +46,7 @@ func HasPlaceholder(text string) bool {
 }
 
 // plainRedacted replaces all placeholders by one string that no text contains.
-func plainRedacted(text []byte) []byte {
+func withoutPlaceholders(text []byte) []byte {
 	if !bytes.Contains(text, []byte("redacted")) {
 		return text
 	}
@@ -55,7 +55,7 @@ func plainRedacted(text []byte) []byte {
 
 // sameButMarks reports whether was equals now after placeholders replaced the secrets in
 // now.
-func sameButMarks(was, now string) bool {
+func equalExceptPlaceholders(was, now string) bool {
 	for {
 		at := PlaceholderPattern.FindStringIndex(was)
 		if at == nil {
@@ -68,7 +68,7 @@ func sameButMarks(was, now string) bool {
 		was, now = was[at[1]:], now[at[0]:]
 		rest, same := strings.CutPrefix(now, mark)
 		if !same {
-			if rest, same = cutMarked(now, mark); !same {
+			if rest, same = cutSecret(now, mark); !same {
 				return false
 			}
 		}
@@ -77,7 +77,7 @@ func sameButMarks(was, now string) bool {
 }
 
 // cutMarked removes the secret of a placeholder from the beginning of text.
-func cutMarked(text, mark string) (rest string, is bool) {
+func cutSecret(text, mark string) (rest string, is bool) {
 	words := strings.Fields(mark) // a percent-encoded placeholder is one word
 	if len(words) < 4 {
 		return "", false

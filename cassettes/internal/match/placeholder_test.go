@@ -18,17 +18,17 @@ func TestSameButMarks(t *testing.T) {
 		EscapedPlaceholder(Placeholder(one)): EscapedPlaceholder(Placeholder(one)),
 		Placeholder(one) + "[redacted":       one + "[redacted",
 	} {
-		if !sameButMarks(was, now) {
+		if !equalExceptPlaceholders(was, now) {
 			t.Errorf("%q is not taken for %q", now, was)
 		}
 		for _, other := range []string{now + "x", "x" + now, strings.ToUpper(now) + "X"} {
-			if sameButMarks(was, other) {
+			if equalExceptPlaceholders(was, other) {
 				t.Errorf("%q is taken for %q", other, was)
 			}
 		}
 	}
 	for was, now := range map[string]string{Placeholder("short"): "short", Placeholder(one): "", EscapedPlaceholder(Placeholder(one)): one} {
-		if sameButMarks(was, now) {
+		if equalExceptPlaceholders(was, now) {
 			t.Errorf("%q is taken for %q", now, was)
 		}
 	}

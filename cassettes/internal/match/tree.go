@@ -39,7 +39,7 @@ func (m Matcher) value(d *jsonio.Dec, path []string) (v tree) {
 		v.kind, v.members = c, m.array(d, path)
 	case '"':
 		text := d.String()
-		v.text = string(appendSpelling(nil, text, d.Since(from)))
+		v.text = string(appendCanonicalString(nil, text, d.Since(from)))
 	default:
 		d.Skip()
 	}
@@ -52,7 +52,7 @@ func (m Matcher) value(d *jsonio.Dec, path []string) (v tree) {
 
 func (v *tree) checksum() uint32 {
 	if v.kind == 0 {
-		return tape.Checksum(plainRedacted([]byte(v.text)))
+		return tape.Checksum(withoutPlaceholders([]byte(v.text)))
 	}
 	text := []byte{v.kind}
 	for i := range v.members {
@@ -76,7 +76,7 @@ func (m Matcher) object(d *jsonio.Dec, path []string) (members []tree) {
 		}
 		written := d.Since(from)
 		v := m.value(d, at)
-		v.name = distinct(name, written)
+		v.name = memberName(name, written)
 		members = append(members, v)
 	}
 	slices.SortStableFunc(members, func(a, b tree) int { return strings.Compare(a.name, b.name) })

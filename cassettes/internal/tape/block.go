@@ -36,12 +36,12 @@ import (
 // The words are chunked, uncompressed, and chunks with the parts of the response's
 // body, if its form does not tell them. The metadata CRC is what headSum returns.
 
-const mostHead = 1 << 10
+const headerReserve = 1 << 10
 
 // appendInteraction appends an interaction with its number and keys.
 func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) []byte {
 	bodies := len(x.Request.Body) + len(x.Response.Body)
-	dst = slices.Grow(dst, bodies+bodies/16+mostHead) // the lines may be longer
+	dst = slices.Grow(dst, bodies+bodies/16+headerReserve) // the lines may be longer
 	from := len(dst)
 	dst = appendTitle(dst, n, x)
 	dst = appendHeader(dst, ">", x.Request.Header)
@@ -64,9 +64,9 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 		}
 		dst = append(dst, '\n')
 	}
-	head := headSum(dst[from:])
-	dst = appendMark(append(dst, "--- > "...), sent, x.Request.Body)
-	dst = appendMark(append(dst, " < "...), got, r.Body)
+	head := metadataSum(dst[from:])
+	dst = appendBodyInfo(append(dst, "--- > "...), sent, x.Request.Body)
+	dst = appendBodyInfo(append(dst, " < "...), got, r.Body)
 	if r.Chunked {
 		dst = append(dst, " chunked"...)
 	}
@@ -74,14 +74,14 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 		dst = append(dst, " uncompressed"...)
 	}
 	if got != formEvents && got != formEventsCRLF && len(r.Chunks) > 0 {
-		dst = appendPieces(append(dst, " chunks "...), r.Chunks)
+		dst = appendChunks(append(dst, " chunks "...), r.Chunks)
 	}
 	return append(append(append(fmt.Appendf(dst, " metadata %08x", head), " key "...), key...), '\n')
 }
 
 // headSum returns the checksum of an interaction without its number, bodies, last line and
 // line ends.
-func headSum(text []byte) (sum uint32) {
+func metadataSum(text []byte) (sum uint32) {
 	b := &block{rest: text}
 	_, line, _ := bytes.Cut(b.next()[len("=== "):], []byte(" "))
 	for {
@@ -161,13 +161,13 @@ func IsEvents(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
 }
 
-func appendMark(dst []byte, f form, body []byte) []byte {
+func appendBodyInfo(dst []byte, f form, body []byte) []byte {
 	dst = strconv.AppendInt(append(append(dst, f...), ' '), int64(len(body)), 10)
 	return fmt.Appendf(append(dst, ' '), "%08x", Checksum(body))
 }
 
-func appendPieces(dst []byte, pieces []recording.Chunk) []byte {
-	var waits rounded
+func appendChunks(dst []byte, pieces []recording.Chunk) []byte {
+	var waits rounder
 	for i, p := range pieces {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -38,7 +38,7 @@ func (b *block) read(x *recording.Interaction) error {
 	if err != nil {
 		return err
 	}
-	m, err := readMarks(b.next())
+	m, err := readFooter(b.next())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (b *block) answer(r *recording.Response, events *EventStream, last []byte) 
 	if err != nil {
 		return err
 	}
-	m, err := readMarks(last)
+	m, err := readFooter(last)
 	if err != nil {
 		return err
 	}
@@ -70,14 +70,14 @@ func (b *block) answer(r *recording.Response, events *EventStream, last []byte) 
 func (b *block) linesToEnd(byte) []byte {
 	whole := b.rest
 	end := len(whole)
-	if last := bytes.LastIndexByte(whole[:max(end-1, 0)], '\n') + 1; bytes.HasPrefix(whole[last:], []byte(endingMark)) {
+	if last := bytes.LastIndexByte(whole[:max(end-1, 0)], '\n') + 1; bytes.HasPrefix(whole[last:], []byte(terminationPrefix)) {
 		end = last
 	}
 	b.rest = whole[end:]
 	return whole[:end]
 }
 
-const endingMark = "<! "
+const terminationPrefix = "<! "
 
 // response reads the response. The function lines consumes the lines of the body, which
 // response returns.
@@ -91,22 +91,22 @@ func (b *block) response(r *recording.Response, lines func(b *block, mark byte) 
 		}
 		got = lines(b, '<')
 	}
-	if b.begins(endingMark) {
-		err = readEnding(b.next(), r)
+	if b.begins(terminationPrefix) {
+		err = readTermination(b.next(), r)
 	}
 	return got, err
 }
 
-func (b *block) body(r *recording.Response, m marks, got []byte) (err error) {
+func (b *block) body(r *recording.Response, m footer, got []byte) (err error) {
 	if r.Body, r.Chunks, err = m.got.restore('<', got, b.edited); err != nil {
 		return fmt.Errorf("the body of the response: %w", err)
 	}
 	r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
 	if r.Chunks == nil && m.got.length == len(r.Body) {
-		r.Chunks = m.pieces
+		r.Chunks = m.chunks
 	}
 	if len(b.rest) > 0 {
-		return fmt.Errorf("%q stands behind the last line of an interaction", shortened(b.next()))
+		return fmt.Errorf("%q follows the last line of an interaction", shortened(b.next()))
 	}
 	return nil
 }
@@ -217,8 +217,8 @@ func readStatus(line []byte, r *recording.Response) error {
 	return nil
 }
 
-func readEnding(line []byte, r *recording.Response) error {
-	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), endingMark), " ")
+func readTermination(line []byte, r *recording.Response) error {
+	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), terminationPrefix), " ")
 	r.Termination = recording.Termination(fromVersion1(word))
 	if !slices.Contains([]recording.Termination{recording.Failed, recording.Truncated, recording.Canceled}, r.Termination) {
 		return fmt.Errorf("%q is not how an answer ends; want failed, truncated or cancelled", word)
@@ -234,31 +234,31 @@ func readEnding(line []byte, r *recording.Response) error {
 	return nil
 }
 
-type mark struct {
+type bodyInfo struct {
 	form   form
 	length int
 	crc    uint32
 }
 
-func (m mark) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []recording.Chunk, err error) {
+func (m bodyInfo) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []recording.Chunk, err error) {
 	body, pieces, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
 		return body, pieces, err
 	}
 	if len(body) != m.length || Checksum(body) != m.crc {
-		return nil, nil, fmt.Errorf("it is not the one that was written: %d bytes with the checksum %08x, not %d with %08x; seal an edited file again by looptape cassette verify --reseal", len(body), Checksum(body), m.length, m.crc)
+		return nil, nil, fmt.Errorf("checksum mismatch: got %d bytes with the checksum %08x, want %d with %08x: after an edit use looptape cassette verify --update-checksums", len(body), Checksum(body), m.length, m.crc)
 	}
 	return body, pieces, nil
 }
 
-type marks struct {
-	sent, got             mark
+type footer struct {
+	sent, got             bodyInfo
 	chunked, uncompressed bool
-	pieces                []recording.Chunk
-	head                  string // a checksum; empty if missing
+	chunks                []recording.Chunk
+	metadata              string // a checksum; empty if missing
 }
 
-func readMarks(line []byte) (m marks, err error) {
+func readFooter(line []byte) (m footer, err error) {
 	var room [24]string // enough for all lines without many chunks
 	words := room[:0]
 	for word := range strings.SplitSeq(jsonio.View(line), " ") {
@@ -267,10 +267,10 @@ func readMarks(line []byte) (m marks, err error) {
 	if len(words) < 9 || words[0] != "---" || words[1] != ">" || words[5] != "<" {
 		return m, fmt.Errorf("%q is not the last line of an interaction", shortened(line))
 	}
-	if m.sent, err = readMark(words[2:5]); err != nil {
+	if m.sent, err = readBodyInfo(words[2:5]); err != nil {
 		return m, err
 	}
-	if m.got, err = readMark(words[6:9]); err != nil {
+	if m.got, err = readBodyInfo(words[6:9]); err != nil {
 		return m, err
 	}
 	for words = words[9:]; len(words) > 0 && err == nil; words = words[1:] {
@@ -282,10 +282,10 @@ func readMarks(line []byte) (m marks, err error) {
 		case len(words) == 1:
 			err = fmt.Errorf("%q in the last line of an interaction has no value", word)
 		case word == "chunks":
-			m.pieces, err = readPieces(words[1], m.got.length)
+			m.chunks, err = readChunks(words[1], m.got.length)
 			words = words[1:]
 		case word == "metadata":
-			m.head = words[1]
+			m.metadata = words[1]
 			words = words[1:]
 		case word == "key" || word == bareWord || word == sentWord:
 			words = words[1:]
@@ -296,7 +296,7 @@ func readMarks(line []byte) (m marks, err error) {
 	return m, err
 }
 
-func readMark(words []string) (m mark, err error) {
+func readBodyInfo(words []string) (m bodyInfo, err error) {
 	crc, err := strconv.ParseUint(words[2], 16, 32)
 	if err != nil {
 		return m, fmt.Errorf("%q is not a checksum", words[2])
@@ -305,10 +305,10 @@ func readMark(words []string) (m mark, err error) {
 	if err != nil {
 		return m, fmt.Errorf("%q is not a length", words[1])
 	}
-	return mark{form(words[0]), int(n), uint32(crc)}, nil
+	return bodyInfo{form(words[0]), int(n), uint32(crc)}, nil
 }
 
-func readPieces(text string, length int) (pieces []recording.Chunk, err error) {
+func readChunks(text string, length int) (pieces []recording.Chunk, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, wait, _ := strings.Cut(word, "+")
 		var p recording.Chunk
@@ -316,12 +316,12 @@ func readPieces(text string, length int) (pieces []recording.Chunk, err error) {
 			p.After, err = time.ParseDuration(wait)
 		}
 		if length -= p.Len; err != nil || p.Len < 0 || p.After < 0 || length < 0 {
-			return nil, fmt.Errorf("%q in the last line of an interaction is not a piece such as 120+5ms of the body", word)
+			return nil, fmt.Errorf("%q in the last line of an interaction is not a chunk of the body, such as 120+5ms", word)
 		}
 		pieces = append(pieces, p)
 	}
 	if length != 0 {
-		return nil, fmt.Errorf("the pieces in the last line of an interaction are %d bytes short of its body", length)
+		return nil, fmt.Errorf("the chunks in the last line of an interaction are %d bytes shorter than the body", length)
 	}
 	return pieces, nil
 }

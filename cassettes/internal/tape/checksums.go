@@ -14,7 +14,7 @@ import (
 // cassette.
 func UpdateChecksums(name string, text []byte, encode func(recording.Metadata, []*recording.Interaction) []byte) (sealed []byte, changed []string, err error) {
 	f := &File{Name: name, text: withFoot(text)}
-	if line, err := f.head(); err != nil {
+	if line, err := f.readMetadata(); err != nil {
 		return nil, nil, &recording.FormatError{File: name, Line: line, Err: err}
 	}
 	_ = f.find(0) // the expected number is checked below
@@ -32,13 +32,13 @@ func UpdateChecksums(name string, text []byte, encode func(recording.Metadata, [
 	}
 	switch n, _, err := f.foot(); {
 	case err != nil:
-		changed = append(changed, fmt.Sprintf("the last line is missing, and with it what stood behind interaction %d, if there was any", last))
+		changed = append(changed, fmt.Sprintf("the last line is missing, with all interactions after interaction %d", last))
 	case n > last:
 		changed = append(changed, gone(last+1, n))
 	}
 	sealed = encode(f.Metadata, list)
 	if _, err := Parse(name, text); err != nil && len(changed) == 0 {
-		changed = []string{"the head of the cassette, the last line of an interaction, or how a body is laid out"}
+		changed = []string{"the metadata of the cassette, the last line of an interaction, or the layout of a body"}
 	}
 	return sealed, changed, nil
 }
@@ -62,8 +62,8 @@ func gone(first, last int) string {
 // it and the number last. It returns its number, or last if the interaction was moved.
 func (f *File) changes(i int, x *recording.Interaction, last int) (number int, out []string) {
 	line := f.title(i)
-	m, _ := readMarks(lastLine(f.lines(i))) // read before
-	t, _ := readTitle(line)                 // read before
+	m, _ := readFooter(lastLine(f.lines(i))) // read before
+	t, _ := readTitle(line)                  // read before
 	add := func(format string, args ...any) {
 		out = append(out, strings.TrimPrefix(string(line), "=== ")+": "+fmt.Sprintf(format, args...))
 	}
@@ -77,13 +77,13 @@ func (f *File) changes(i int, x *recording.Interaction, last int) (number int, o
 	switch status := strconv.Itoa(x.Response.Status); {
 	case x.Response.Status != 0 && status != t.status:
 		add("the status, now %s, %s before; a header may be changed, too", status, t.status)
-	case f.headEdited(i):
-		add("the title, a header or the ending")
+	case f.metadataEdited(i):
+		add("the title, a header or the termination")
 	}
 	for _, part := range []struct {
 		name string
 		body []byte
-		was  mark
+		was  bodyInfo
 	}{{"request", x.Request.Body, m.sent}, {"response", x.Response.Body, m.got}} {
 		if len(part.body) != part.was.length || Checksum(part.body) != part.was.crc {
 			add("the body of the %s, now %d bytes, %d before", part.name, len(part.body), part.was.length)

@@ -56,11 +56,11 @@ func SplitEvents(body []byte) (events [][]byte) {
 }
 
 // rounded converts delays to milliseconds. It adds the rounding error to the next delay.
-type rounded struct {
+type rounder struct {
 	at, told time.Duration // since the first one
 }
 
-func (r *rounded) next(p recording.Chunk) (ms int64) {
+func (r *rounder) next(p recording.Chunk) (ms int64) {
 	r.at += p.After
 	wait := (r.at - r.told).Round(time.Millisecond)
 	r.told += wait
@@ -76,7 +76,7 @@ func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []r
 	if len(events) != len(pieces) {
 		return dst, false
 	}
-	var waits rounded
+	var waits rounder
 	for i, ev := range events {
 		if len(ev) != pieces[i].Len {
 			return dst, false
@@ -103,7 +103,7 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 		return 0, nil, false, nil, err
 	}
 	text, cut := bytes.CutPrefix(line, []byte("…"))
-	ms, event, found := cutTime(text)
+	ms, event, found := cutDelay(text)
 	if !found {
 		return 0, nil, false, nil, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
 	}
@@ -111,7 +111,7 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 }
 
 // cutTime removes a delay such as "+12ms " from the beginning of a line.
-func cutTime(line []byte) (ms int64, event []byte, found bool) {
+func cutDelay(line []byte) (ms int64, event []byte, found bool) {
 	const most = 1 << 31 // milliseconds
 	if len(line) == 0 || line[0] != '+' {
 		return 0, nil, false

@@ -44,20 +44,20 @@ const (
 
 // Errors of a file; see package cassettes.
 var (
-	ErrVersion   = errors.New("the version of the format is not known")
+	ErrVersion   = errors.New("unknown version of the format")
 	ErrTruncated = errors.New("the end of the cassette is missing")
-	ErrChecksum  = errors.New("the cassette is not as it was written")
+	ErrChecksum  = errors.New("the cassette was changed after it was written")
 )
 
 // File is a cassette file in memory. It is safe for use by many goroutines.
 type File struct {
 	recording.Metadata
-	Name    string // in errors
-	path    string // of the cassette, if this is its journal
-	text    []byte
-	entries []entry
-	keys    []Keys // of the entries; never changed
-	broken  error
+	Name       string // in errors
+	path       string // of the cassette, if this is its journal
+	text       []byte
+	entries    []entry
+	keys       []Keys // of the entries; never changed
+	incomplete error
 }
 
 // entry is the position of an interaction, its response and its last line.
@@ -75,16 +75,16 @@ func ReadFile(path string) (*File, error) {
 }
 
 // Incomplete returns an error if the file is a journal.
-func (f *File) Incomplete() error { return f.broken }
+func (f *File) Incomplete() error { return f.incomplete }
 
 // IsTape reports whether text begins like a file that Parse reads.
 func IsTape(text []byte) bool {
-	return bytes.HasPrefix(text, []byte(magic)) || bytes.HasPrefix(text, []byte(frameMark))
+	return bytes.HasPrefix(text, []byte(magic)) || bytes.HasPrefix(text, []byte(framePrefix))
 }
 
 // Parse reads a cassette or a journal. It keeps text.
 func Parse(name string, text []byte) (*File, error) {
-	if bytes.HasPrefix(text, []byte(frameMark)) {
+	if bytes.HasPrefix(text, []byte(framePrefix)) {
 		return parseJournal(name, text)
 	}
 	return (&File{Name: name, text: text}).parsed()
@@ -100,18 +100,18 @@ func (f *File) parsed() (*File, error) {
 
 // parse finds the interactions. It returns the line of an error.
 func (f *File) parse() (line int, err error) {
-	line, err = f.head()
+	line, err = f.readMetadata()
 	if err != nil {
 		return line, err
 	}
-	n, err := f.sealed()
+	n, err := f.verifyFoot()
 	if err != nil {
 		return f.damaged(err)
 	}
 	return 0, f.find(n)
 }
 
-func (f *File) head() (line int, err error) {
+func (f *File) readMetadata() (line int, err error) {
 	b := &block{rest: f.text}
 	first := string(b.next())
 	word, found := strings.CutPrefix(first, magic)
@@ -146,12 +146,12 @@ func (f *File) head() (line int, err error) {
 			}
 			f.Upstreams[name] = at
 		default:
-			return b.line, fmt.Errorf("%q is not known in the head of a cassette", shortened(l))
+			return b.line, fmt.Errorf("%q is not known in the metadata of a cassette", shortened(l))
 		}
 	}
 }
 
-func (f *File) sealed() (n int, err error) {
+func (f *File) verifyFoot() (n int, err error) {
 	n, crc, err := f.foot()
 	if err != nil {
 		return 0, err
@@ -185,17 +185,17 @@ func (f *File) damaged(because error) (line int, err error) {
 		if _, err := f.read(i, false); err != nil {
 			return err.Line, fmt.Errorf("%w: %w", because, err.Err)
 		}
-		if f.headEdited(i) {
-			return f.wrong(i, &block{line: 1}, nil).Line, fmt.Errorf("%w: the title, a header or the ending is not the one that was written; see looptape cassette verify --reseal, or record again", because)
+		if f.metadataEdited(i) {
+			return f.formatError(i, &block{line: 1}, nil).Line, fmt.Errorf("%w: the title, a header or the termination was changed: see looptape cassette verify --update-checksums, or record again", because)
 		}
 	}
-	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; see looptape cassette verify --reseal, or record again", because)
+	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; see looptape cassette verify --update-checksums, or record again", because)
 }
 
-func (f *File) headEdited(i int) bool {
+func (f *File) metadataEdited(i int) bool {
 	text := f.lines(i)
-	m, err := readMarks(lastLine(text))
-	return err == nil && m.head != "" && m.head != fmt.Sprintf("%08x", headSum(text))
+	m, err := readFooter(lastLine(text))
+	return err == nil && m.metadata != "" && m.metadata != fmt.Sprintf("%08x", metadataSum(text))
 }
 
 // find finds n interactions.
@@ -275,7 +275,7 @@ func (f *File) Len() int { return len(f.entries) }
 
 // Lines returns the first line of each interaction, from 1. It returns nil for a journal.
 func (f *File) Lines() []int {
-	if f.broken != nil {
+	if f.incomplete != nil {
 		return nil
 	}
 	lines := make([]int, len(f.entries))
@@ -300,7 +300,7 @@ func (f *File) read(i int, edited bool) (*recording.Interaction, *recording.Form
 	x, b := &recording.Interaction{}, f.block(i)
 	b.edited = edited
 	if err := b.read(x); err != nil {
-		return nil, f.wrong(i, b, err)
+		return nil, f.formatError(i, b, err)
 	}
 	return x, nil
 }
@@ -328,7 +328,7 @@ func (f *File) Answer(i int) (*recording.Response, *EventStream, error) {
 func (f *File) Wait(i int) (time.Duration, error) {
 	t, err := readTitle(f.title(i))
 	if err != nil {
-		return 0, f.wrong(i, &block{line: 1}, err)
+		return 0, f.formatError(i, &block{line: 1}, err)
 	}
 	return t.wait, nil
 }
@@ -342,11 +342,11 @@ func (f *File) title(i int) []byte {
 
 func (f *File) block(i int) *block { return &block{rest: f.lines(i)} }
 
-func (f *File) wrong(i int, b *block, err error) *recording.FormatError {
+func (f *File) formatError(i int, b *block, err error) *recording.FormatError {
 	return &recording.FormatError{File: f.Name, Line: bytes.Count(f.text[:f.entries[i].from], []byte("\n")) + b.line, Err: err}
 }
 
-func headText(h recording.Metadata) []byte {
+func metadataText(h recording.Metadata) []byte {
 	dst := append(strconv.AppendInt([]byte(magic), version, 10), "\nrecorded "...)
 	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
 	if h.Recorder != "" {
@@ -380,7 +380,7 @@ func Load(path string) (*File, error) {
 	journal := JournalPath(path)
 	text, err := os.ReadFile(journal)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !begun(text):
+	case errors.Is(err, fs.ErrNotExist), err == nil && !hasFrames(text):
 		return ReadFile(path)
 	case err != nil:
 		return nil, err
@@ -417,7 +417,7 @@ func (f *File) RequestBody(i int) []byte {
 // body.
 func (f *File) Outline(i int) (method, url string, length int) {
 	title, _ := readTitle(f.title(i))
-	marks, _ := readMarks(lastLine(f.lines(i)))
+	marks, _ := readFooter(lastLine(f.lines(i)))
 	return title.method, title.url, marks.sent.length
 }
 
@@ -426,7 +426,7 @@ func (f *File) Path() string { return cmp.Or(f.path, f.Name) }
 
 // Encode returns a cassette. The function keysOf returns the keys of an interaction.
 func Encode(h recording.Metadata, list []*recording.Interaction, keysOf func(*recording.Interaction) Keys) []byte {
-	text := headText(h)
+	text := metadataText(h)
 	for i, x := range list {
 		text = append(appendInteraction(text, i+1, x, keyText(keysOf(x))), '\n')
 	}

@@ -9,11 +9,11 @@ import (
 func TestStanding(t *testing.T) {
 	dir := t.TempDir()
 	for _, below := range []string{"", "a", "a/b/c"} {
-		if got := standing(filepath.Join(dir, below)); got != dir {
+		if got := existingFolder(filepath.Join(dir, below)); got != dir {
 			t.Errorf("above %q stands %q, want %q", below, got, dir)
 		}
 	}
-	if got := standing("nowhere/at/all"); got != "." {
+	if got := existingFolder("nowhere/at/all"); got != "." {
 		t.Errorf("here stands %q", got)
 	}
 	if err := syncFolders(filepath.Join(dir, "a"), dir); err == nil {

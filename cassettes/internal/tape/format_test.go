@@ -78,7 +78,7 @@ func drawInteraction(t *rapid.T) *recording.Interaction {
 // drawFile draws a file and what is in it.
 func drawFile(t *rapid.T) (text []byte, head recording.Metadata, list []*recording.Interaction) {
 	head = recording.Metadata{Recorded: time.Unix(1e9, 0).UTC(), Recorder: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match"), Upstreams: rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com", "b": "x"}}).Draw(t, "upstreams")}
-	text = headText(head)
+	text = metadataText(head)
 	for i := range rapid.IntRange(0, 4).Draw(t, "interactions") {
 		list = append(list, drawInteraction(t))
 		text = append(appendInteraction(text, i+1, list[i], keyText(keysOf(i))), '\n')

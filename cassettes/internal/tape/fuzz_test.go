@@ -77,7 +77,7 @@ func readAll(t *testing.T, f *File) {
 
 // What is whole of a journal is read, and the rest is counted.
 func FuzzJournal(f *testing.F) {
-	head := appendFrame(nil, headText(recording.Metadata{Match: "1"}))
+	head := appendFrame(nil, metadataText(recording.Metadata{Match: "1"}))
 	f.Add(append(bytes.Clone(head), "=== frame 0 00000000\n=== frame 9 12345678\n=== 1 GET"...))
 	f.Add(appendFrame(head, []byte("=== 1 GET x -> failed 1s\n>\n<! failed\n--- > text 0 00000000 < text 0 00000000\n")))
 	f.Add(appendFrame(nil, head))

@@ -24,22 +24,22 @@ import (
 // The first frame is the metadata of the cassette. The others are the interactions in the
 // order in which they ended. The recorder syncs each frame before the response ends. A
 // reader uses the frames up to the first incomplete one.
-const frameMark = "=== frame "
+const framePrefix = "=== frame "
 
 // JournalSuffix ends the name of a journal.
 const JournalSuffix = ".journal"
 
 // newEnd ends the name of the cassette that Close writes, until it replaces the old one.
-const newEnd = ".new"
+const newSuffix = ".new"
 
 // JournalPath returns the path of the journal of a cassette. It follows symbolic links.
 func JournalPath(path string) string { return target(path) + JournalSuffix }
 
 // ErrLocked means that another recording of the cassette is in progress.
-var ErrLocked = errors.New("a recording of this cassette is going on")
+var ErrLocked = errors.New("a recording of this cassette is in progress")
 
 // ErrNoResponse means that a recording without any response did not replace a cassette.
-var ErrNoResponse = errors.New("nothing was answered while it was recorded again, so it stays as it was; remove it first if that is what should be recorded")
+var ErrNoResponse = errors.New("the new recording has no response, so the cassette is unchanged: remove it first to record it anyway")
 
 // Journal is a recording in progress. It is safe for use by many goroutines.
 type Journal struct {
@@ -54,17 +54,17 @@ type Journal struct {
 }
 
 func frameLine(text []byte) []byte {
-	return fmt.Appendf(nil, "%s%d %08x\n", frameMark, len(text), Checksum(text))
+	return fmt.Appendf(nil, "%s%d %08x\n", framePrefix, len(text), Checksum(text))
 }
 
 // CreateJournal starts a recording. It returns an error if an unfinished journal has
 // interactions.
 func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("it is a folder; name a file in it")}
+		return nil, &fs.PathError{Op: "record", Path: path, Err: errors.New("the path is a directory: name a file in it")}
 	}
 	folder := filepath.Dir(path)
-	known := standing(folder)
+	known := existingFolder(folder)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
@@ -76,29 +76,29 @@ func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	j := &Journal{path: path, file: f}
-	if lockfile.Lock(f) != nil || !stands(f) {
+	if lockfile.Lock(f) != nil || !isCurrent(f) {
 		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("%s: %w", path, ErrLocked)
 	}
-	if err := vacate(f); err != nil {
+	if err := resetJournal(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if j.write(headText(h)); j.err != nil {
+	if j.write(metadataText(h)); j.err != nil {
 		return nil, errors.Join(j.err, f.Close())
 	}
 	return j, nil
 }
 
 // vacate empties a journal without interactions and removes the file of a killed Close.
-func vacate(f *os.File) error {
+func resetJournal(f *os.File) error {
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return err
 	}
-	if begun(text) {
+	if hasFrames(text) {
 		left, err := parseJournal(f.Name(), text)
 		if err == nil && left.Len() > 0 {
-			err = left.broken
+			err = left.incomplete
 		}
 		if err != nil {
 			return fmt.Errorf("%w; keep it by looptape cassette convert %s -o FILE, or do without it, and remove it before the next recording", err, f.Name())
@@ -106,7 +106,7 @@ func vacate(f *os.File) error {
 	}
 	_, err = f.Seek(0, io.SeekStart)
 	err = errors.Join(err, f.Truncate(0))
-	if failed := os.Remove(f.Name() + newEnd); !errors.Is(failed, fs.ErrNotExist) {
+	if failed := os.Remove(f.Name() + newSuffix); !errors.Is(failed, fs.ErrNotExist) {
 		err = errors.Join(err, failed)
 	}
 	return err
@@ -114,7 +114,7 @@ func vacate(f *os.File) error {
 
 // stands reports whether the file still has its name. The other recording may have ended
 // just now.
-func stands(f *os.File) bool {
+func isCurrent(f *os.File) bool {
 	open, err := f.Stat()
 	if err != nil {
 		return false
@@ -143,7 +143,7 @@ func (j *Journal) Add(number int, x *recording.Interaction, k Keys) error {
 	defer j.mu.Unlock()
 	j.write(text)
 	j.frames = append(j.frames, frameOf(number, text, j.file, j.size-int64(len(text))))
-	j.answered = j.answered || answered(text)
+	j.answered = j.answered || hasResponse(text)
 	return j.err
 }
 
@@ -162,41 +162,41 @@ func (j *Journal) Close(h recording.Metadata) error {
 	if j.err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), j.err), j.file.Close())
 	}
-	if !j.answered && holdsAnswers(j.path) {
-		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrNoResponse), j.gone())
+	if !j.answered && hasResponses(j.path) {
+		return errors.Join(fmt.Errorf("%s: %w", j.path, ErrNoResponse), j.discard())
 	}
-	naming := func(path string) (string, error) { return path + JournalSuffix + newEnd, nil }
-	write := func(to io.Writer) error { return compact(to, headText(h), j.frames) }
+	naming := func(path string) (string, error) { return path + JournalSuffix + newSuffix, nil }
+	write := func(to io.Writer) error { return compact(to, metadataText(h), j.frames) }
 	if err := replace(j.path, naming, write); err != nil {
 		return errors.Join(fmt.Errorf("the recording is in %s: %w", j.file.Name(), err), j.file.Close())
 	}
-	return j.gone()
+	return j.discard()
 }
 
-func answered(text []byte) bool {
+func hasResponse(text []byte) bool {
 	title, _, _ := bytes.Cut(text, []byte("\n"))
 	t, err := readTitle(title)
 	return err == nil && t.status != string(recording.Failed) && t.status != string(recording.Canceled)
 }
 
 // holdsAnswers reports whether the file has responses or cannot be read.
-func holdsAnswers(path string) bool {
+func hasResponses(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	f, err := ReadFile(path)
-	return err != nil || slices.ContainsFunc(f.entries, func(e entry) bool { return answered(f.text[e.from:e.to]) })
+	return err != nil || slices.ContainsFunc(f.entries, func(e entry) bool { return hasResponse(f.text[e.from:e.to]) })
 }
 
 // Remove discards the recording.
 func (j *Journal) Remove() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.gone()
+	return j.discard()
 }
 
 // gone removes the journal before unlocking it: the next recording creates another.
-func (j *Journal) gone() error {
+func (j *Journal) discard() error {
 	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
 }
 

@@ -61,9 +61,9 @@ func compact(to io.Writer, head []byte, frames []frame) error {
 }
 
 // begun reports whether a journal has a complete first frame or anything after it.
-func begun(text []byte) bool {
+func hasFrames(text []byte) bool {
 	_, _, whole := readFrame(text)
-	return whole || bytes.LastIndex(text, []byte(frameMark)) > 0
+	return whole || bytes.LastIndex(text, []byte(framePrefix)) > 0
 }
 
 func parseJournal(name string, text []byte) (*File, error) {
@@ -87,14 +87,14 @@ func parseJournal(name string, text []byte) (*File, error) {
 	var cassette bytes.Buffer
 	cassette.Grow(len(text))
 	_ = compact(&cassette, head, frames) // frames in memory cannot fail
-	return (&File{Name: name, text: cassette.Bytes(), broken: broken}).parsed()
+	return (&File{Name: name, text: cassette.Bytes(), incomplete: broken}).parsed()
 }
 
 // readFrame reads a frame if it is complete. It returns its length with its first line.
 func readFrame(from []byte) (text []byte, n int, whole bool) {
 	line, rest, found := bytes.Cut(from, []byte("\n"))
-	words := strings.Fields(strings.TrimPrefix(string(line), frameMark))
-	if !found || !bytes.HasPrefix(line, []byte(frameMark)) || len(words) != 2 {
+	words := strings.Fields(strings.TrimPrefix(string(line), framePrefix))
+	if !found || !bytes.HasPrefix(line, []byte(framePrefix)) || len(words) != 2 {
 		return nil, 0, false
 	}
 	size, err := strconv.Atoi(words[0])

@@ -23,7 +23,7 @@ func appendFrame(journal, text []byte) []byte {
 func TestJournalDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.tape")
 	rapid.Check(t, func(t *rapid.T) {
-		text := appendFrame(nil, headText(recording.Metadata{Match: "2"}))
+		text := appendFrame(nil, metadataText(recording.Metadata{Match: "2"}))
 		ends := []int{len(text)} // of the head and of each frame
 		for i := range rapid.IntRange(1, 4).Draw(t, "frames") {
 			text = appendFrame(text, appendInteraction(nil, i+1, drawInteraction(t), keyText(Keys{Exact: uint64(i)})))
@@ -62,7 +62,7 @@ func TestJournalDamage(t *testing.T) {
 
 func TestBrokenError(t *testing.T) {
 	err := &recording.IncompleteError{File: "x.tape.journal", Complete: 1, TrailingBytes: 20}
-	const want = "x.tape.journal: the recording was not closed; interactions that are whole: 1, bytes behind them that are lost: 20"
+	const want = "x.tape.journal: the recording was not closed; complete interactions: 1, bytes lost after them: 20"
 	if got := err.Error(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -9,9 +9,9 @@ import (
 
 const (
 	// wide is the maximum length of a value on one line.
-	wide = 90
+	maxWidth = 90
 	// deepest is the depth at which every value is on one line.
-	deepest = 32
+	maxDepth = 32
 )
 
 // appendJSON formats JSON in lines. It does not change strings, numbers or their order.
@@ -52,8 +52,8 @@ func (p *printer) value(d *jsonio.Dec, depth, used int) {
 		kind = raw[0]
 	}
 	from := len(p.dst)
-	if leaf := kind != '{' && kind != '[' || depth == deepest; leaf || len(raw) <= wide {
-		if p.dst = AppendSpaced(p.dst, raw, true); leaf || used+2*depth+len(p.dst)-from <= wide {
+	if leaf := kind != '{' && kind != '[' || depth == maxDepth; leaf || len(raw) <= maxWidth {
+		if p.dst = AppendSpaced(p.dst, raw, true); leaf || used+2*depth+len(p.dst)-from <= maxWidth {
 			*d = ahead
 			return
 		}

@@ -86,11 +86,11 @@ func temporary(name string, mode fs.FileMode) (*os.File, error) {
 }
 
 // mostLinks limits a chain of symbolic links.
-const mostLinks = 40
+const maxLinks = 40
 
 // target follows symbolic links. The target need not exist.
 func target(path string) string {
-	for range mostLinks {
+	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
 			break
@@ -108,7 +108,7 @@ func target(path string) string {
 }
 
 // standing returns the folder or its nearest existing parent.
-func standing(folder string) string {
+func existingFolder(folder string) string {
 	for {
 		above := filepath.Dir(folder)
 		if _, err := os.Stat(folder); err == nil || above == folder {

@@ -13,7 +13,7 @@ type EventStream struct {
 	lines  []byte // remaining events
 	event  []byte // the last returned event
 	length int    // of the returned events
-	want   mark
+	want   bodyInfo
 }
 
 // Next returns the delay of the next event and the event, which is valid until the next
@@ -22,13 +22,13 @@ type EventStream struct {
 func (s *EventStream) Next() (wait time.Duration, event []byte, err error) {
 	if len(s.lines) == 0 {
 		if s.length != s.want.length {
-			return 0, nil, s.wrong()
+			return 0, nil, s.formatError()
 		}
 		return 0, nil, io.EOF
 	}
 	wait, line, whole, rest, err := eventLine('<', s.lines)
 	if err != nil {
-		return 0, nil, s.wrong()
+		return 0, nil, s.formatError()
 	}
 	s.lines = rest
 	s.event = restoreEvent(s.event[:0], line, whole, s.want.form.newline())
@@ -36,7 +36,7 @@ func (s *EventStream) Next() (wait time.Duration, event []byte, err error) {
 	return wait, s.event, nil
 }
 
-func (s *EventStream) wrong() error {
+func (s *EventStream) formatError() error {
 	_, err := s.file.Interaction(s.index)
 	return err
 }
