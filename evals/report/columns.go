@@ -5,15 +5,14 @@ import (
 	"github.com/looptape/looptape/internal/parquet"
 )
 
-// column is a column of a table of runs: what it has of a run, as package parquet takes
-// values of its kind, or nil where the run has nothing.
+// column is a column of a table of runs: the value of a run for package parquet, or nil.
 type column struct {
 	name string
 	kind parquet.Kind
 	of   func(*Run) any
 }
 
-// columns are those of CSV and Parquet, in their order.
+// columns returns the columns of CSV and Parquet.
 func (r *Report) columns() []column {
 	list := []column{
 		text("set", func(r *Run) string { return r.Set }),
@@ -41,7 +40,7 @@ func (r *Report) columns() []column {
 	return list
 }
 
-// unless is a value, or nil.
+// unless returns a value, or nil.
 func unless[T any](not bool, v T) any {
 	if not {
 		return nil
@@ -56,7 +55,7 @@ func text(name string, of func(*Run) string) column {
 	}}
 }
 
-// measured is what runs took by a measure.
+// measured is the column of a measure.
 func measured(m evals.Measure) column {
 	if m.Whole {
 		return column{m.Name, parquet.Whole, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, int64(v)) }}

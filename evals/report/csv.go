@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// CSV writes a line a run as RFC 4180 has it, below a line with the names of the columns.
-// What a run has not is empty. A text that a spreadsheet would take for a formula has an
-// apostrophe before it (OWASP, "CSV Injection").
+// CSV writes one line per run in the format of RFC 4180, after a line with the column names.
+// Missing values are empty. A string that a spreadsheet could read as a formula gets an
+// apostrophe as prefix (OWASP, "CSV Injection").
 func (r *Report) CSV(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	columns := r.columns()
@@ -28,7 +28,7 @@ func (r *Report) CSV(w io.Writer) error {
 	return buf.Flush()
 }
 
-// cell is what a column has, in CSV.
+// cell returns a value as CSV.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -39,7 +39,7 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// guarded is a text that no spreadsheet takes for a formula.
+// guarded protects a string from being read as a formula.
 func guarded(text string) string {
 	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return "'" + text

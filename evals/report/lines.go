@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// The document that [Report.JSON] writes.
+// Format of [Report.JSON].
 const (
 	Format  = "looptape-report"
 	Version = 2
@@ -16,13 +16,13 @@ const (
 
 // Run is a run of a report.
 type Run struct {
-	// Set is base or new where two results are compared; else empty.
+	// Set is base or new in a comparison; else empty.
 	Set     string  `json:"set,omitempty"`
 	Outcome Outcome `json:"outcome"` // never Mixed
 	*evals.Row
 }
 
-// Runs yields the runs: those of the base, if there is one, before those of the result.
+// Runs yields the runs: those of the base before those of the result.
 func (r *Report) Runs() iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		set := ""
@@ -47,7 +47,7 @@ func runs(set string, of *evals.Result, s success, yield func(Run) bool) bool {
 	return true
 }
 
-// JSON writes one document on one line: all that the report has.
+// JSON writes the whole report as one line of JSON.
 func (r *Report) JSON(w io.Writer) error {
 	document := struct {
 		Format     string            `json:"format"`
@@ -68,7 +68,7 @@ func (r *Report) JSON(w io.Writer) error {
 	return lines(w)(document)
 }
 
-// Lines writes JSON Lines, a run a line.
+// Lines writes JSON Lines, one run per line.
 func (r *Report) Lines(w io.Writer) error {
 	write := lines(w)
 	for run := range r.Runs() {
@@ -79,7 +79,7 @@ func (r *Report) Lines(w io.Writer) error {
 	return nil
 }
 
-// lines writes values of JSON without HTML escaping, a line each.
+// lines writes JSON values without HTML escaping, one per line.
 func lines(w io.Writer) func(v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -8,9 +8,8 @@ import (
 	"github.com/looptape/looptape/internal/markdown"
 )
 
-// Markdown writes GitHub-flavoured Markdown, for a pull request: the figures, what changed
-// where two results are compared, and the cases of each outcome. Foreign text means
-// nothing but itself in it.
+// Markdown writes GitHub-flavored Markdown for a pull request: the statistics, the changes and
+// the cases by outcome. It escapes untrusted text.
 func (r *Report) Markdown(w io.Writer, l Lists) error {
 	var text strings.Builder
 	f := r.Summary

@@ -7,9 +7,8 @@ import (
 	"github.com/looptape/looptape/internal/parquet"
 )
 
-// Parquet writes a file of Apache Parquet with a row a run and the columns of CSV, each
-// with its type: texts (STRING), whole numbers (INT64) and others (DOUBLE). What a run has
-// not is null. Texts stand as they are.
+// Parquet writes an Apache Parquet file with one row per run and the columns of CSV: strings
+// (STRING), integers (INT64) and floating-point numbers (DOUBLE). Missing values are null.
 func (r *Report) Parquet(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	columns := r.columns()

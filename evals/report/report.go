@@ -1,6 +1,6 @@
-// Package report shows scored runs: for people as Markdown, for programs as JSON, JSON
-// Lines, CSV and Parquet. It computes no figures; it tells which cases failed, and in what
-// words. It leaves out what a terminal shows, and where a report goes.
+// Package report writes scored runs as Markdown for people, and as JSON, JSON Lines, CSV and
+// Parquet for programs. It lists the failed cases with explanations. Package evals computes the
+// statistics.
 package report
 
 import (
@@ -11,67 +11,65 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Outcome is how a run or a case ended.
+// Outcome is the result of a run or a case.
 type Outcome string
 
-// The outcomes, in the order in which cases are told.
+// Outcomes in the order of reports.
 const (
-	// Failed is a run that a metric of success says to have failed; a metric of success is
-	// one whose scores are all 0 or 1, and of which more is better.
+	// Failed is a run that fails by a success metric: one whose scores are all 0 or 1 and for
+	// which more is better.
 	Failed Outcome = "failed"
-	// Mixed is a case whose runs have several outcomes.
+	// Mixed is a case with runs of several outcomes.
 	Mixed Outcome = "mixed"
-	// NotScored is a run of which no metric of success has a score, or, unless it failed,
-	// a score could not be made.
+	// NotScored is a run without a score of a success metric or, unless it failed, with a failed
+	// score.
 	NotScored Outcome = "not_scored"
-	// Passed is a run that is 1 by each metric of success that it has a score of.
+	// Passed is a run with the score 1 by each success metric it has.
 	Passed Outcome = "passed"
 )
 
-// Outcomes are all of them, in their order.
+// Outcomes returns all outcomes in order.
 func Outcomes() []Outcome { return []Outcome{Failed, Mixed, NotScored, Passed} }
 
-// Report is a result with all that its forms show. It is not to be changed.
+// Report is a result with all that its formats show. It must not be changed.
 type Report struct {
 	Result  *evals.Result
 	Summary *evals.Summary
 	// Cases are sorted by outcome and then by name.
 	Cases []Case
 
-	// Base and Comparison are the result that this one was compared with, and what
-	// changed; nil if none was.
+	// Base and Comparison are the base and the changes; nil without a base.
 	Base       *evals.Result
 	Comparison *evals.Comparison
 
 	success, baseSuccess success
 }
 
-// Case is what the runs of a case come to.
+// Case summarizes the runs of a case.
 type Case struct {
 	Case    string  `json:"case"`
 	Cluster string  `json:"cluster,omitempty"`
 	Outcome Outcome `json:"outcome"`
 	Runs    int     `json:"runs"`
-	// Scores are the means of the runs that have a score, by metric, and Errors counts the
-	// runs whose score could not be made.
+	// Scores are the mean scores by metric. Errors counts the runs with a failed score.
 	Scores map[string]float64 `json:"scores"`
 	Errors map[string]int     `json:"errors,omitempty"`
 
 	rows []evals.Row
 }
 
-// Options of a report; the zero value shows one result alone.
+// Options configure a report. The zero value reports one result.
 type Options struct {
-	// Base is what the result is compared with; may be nil.
+	// Base is the result to compare with; may be nil.
 	Base *evals.Result
-	// Lower are the metrics of which less is better, which are none of success.
+	// Lower are metrics for which less is better; they are not success metrics.
 	Lower []string
-	// Seed is where what is random starts.
+	// Seed starts the random numbers.
 	Seed uint64
 }
 
-// New returns the report of a result. The error is that of [evals.Result.Summary] or of
-// [evals.Compare]. o may be nil.
+// New returns the report of a result. It returns the errors of [evals.Result.Summary] and
+// [evals.CompareAll]. o may be nil.
 func New(r *evals.Result, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -109,8 +107,7 @@ func (r *Report) Of(o Outcome) (cases []Case) {
 	return cases
 }
 
-// Metrics are the names of those that a run has a score or an error of, in the base too if
-// there is one, sorted.
+// Metrics returns the names of all metrics with a score or an error, sorted.
 func (r *Report) Metrics() []string {
 	if r.Comparison != nil {
 		return slices.Sorted(maps.Keys(r.Comparison.Metrics))
@@ -118,12 +115,12 @@ func (r *Report) Metrics() []string {
 	return slices.Sorted(maps.Keys(r.Summary.Metrics))
 }
 
-// Tells reports whether a metric is one of success, in the base too if there is one.
+// Tells reports whether a metric is a success metric, in the base too.
 func (r *Report) Tells(metric string) bool {
 	return r.success[metric] && (r.Base == nil || r.baseSuccess[metric])
 }
 
-// success are the metrics that say whether a run succeeded.
+// success contains the success metrics.
 type success map[string]bool
 
 func successOf(r *evals.Result, lower []string) success {
@@ -159,7 +156,7 @@ func (s success) of(r *evals.Row) Outcome {
 	return o
 }
 
-// ofCase is what the runs of a case come to.
+// ofCase summarizes the runs of a case.
 func (s success) ofCase(rows []evals.Row) Case {
 	c := Case{Case: rows[0].Case, Cluster: rows[0].Cluster, Outcome: s.of(&rows[0]), Runs: len(rows), Scores: map[string]float64{}, rows: rows}
 	n := map[string]float64{}

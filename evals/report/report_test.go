@@ -180,7 +180,7 @@ func TestReportErrors(t *testing.T) {
 		t.Errorf("a case in two clusters: got %v", err)
 	}
 	o := &report.Options{Base: whole(t, row("z", 0, scores{"m": 1}))}
-	if _, err := report.New(whole(t, b), o); err == nil || !strings.Contains(err.Error(), "name the cases alike") {
+	if _, err := report.New(whole(t, b), o); err == nil || !strings.Contains(err.Error(), "use the same names") {
 		t.Errorf("no case in common: got %v", err)
 	}
 }

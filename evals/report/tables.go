@@ -10,14 +10,13 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Table is a table for people: the names of its columns and its cells, which are foreign
-// text in part. The caller owns it.
+// Table is a table for people. Its cells may contain untrusted text. The caller owns it.
 type Table struct {
 	Header []string
 	Rows   [][]string
 }
 
-// Filled is a table without the columns in which nothing stands. It takes what it gets.
+// Filled returns a table without empty columns. It takes ownership of its arguments.
 func Filled(header []string, rows [][]string) Table {
 	for col := len(header) - 1; col >= 0; col-- {
 		if slices.ContainsFunc(rows, func(row []string) bool { return row[col] != "" }) {
@@ -31,8 +30,8 @@ func Filled(header []string, rows [][]string) Table {
 	return Table{header, rows}
 }
 
-// Means tells the figures of each metric. The interval is that of ClusterWilson where there
-// is one, else that of T.
+// Means returns the table of the metrics. The interval is that of ClusterWilson, or else that of
+// T.
 func Means(f *evals.Summary) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
@@ -41,17 +40,16 @@ func Means(f *evals.Summary) Table {
 		if m.CI95.ClusterWilson != nil {
 			in = m.CI95.ClusterWilson
 		}
-		rows = append(rows, []string{name, strconv.Itoa(m.N), UnlessZero(m.Missing), UnlessZero(m.Errors), FormatValue(m.Mean), Bounds(in), passFigures(m.PassHatK)})
+		rows = append(rows, []string{name, strconv.Itoa(m.N), UnlessZero(m.Missing), UnlessZero(m.Errors), FormatValue(m.Mean), Bounds(in), passValues(m.PassHatK)})
 	}
 	return Filled([]string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows)
 }
 
-// UnlessZero is a number, or nothing where it is 0.
+// UnlessZero formats a number; 0 is empty.
 func UnlessZero(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
 
-// passFigures are pass figures for people, the first of many. The only one would be the
-// mean again.
-func passFigures(list []float64) string {
+// passValues formats the first pass^k values. A single one would repeat the mean.
+func passValues(list []float64) string {
 	const most = 10
 	var words []string
 	if len(list) == 1 {
@@ -67,16 +65,16 @@ func passFigures(list []float64) string {
 	return strings.Join(words, " ")
 }
 
-// Lists says how long lists of cases may be.
+// Lists limits lists of cases.
 type Lists struct {
-	// Most are listed at most; 0 stands for all of them.
+	// Most is the maximum length; 0 means no limit.
 	Most int
-	// All says how to get all, such as "--cases 0 lists all".
+	// All tells the reader how to list all, such as "--cases 0 lists all".
 	All string
 }
 
-// Changes tells what changed: the means by each metric, how many cases that is about, what
-// the runs took and which tools they called, and which cases broke and were fixed.
+// Changes returns the tables of a comparison: means, counts, resources, tools, and regressed and
+// fixed cases.
 func Changes(c *evals.Comparison, l Lists) []Table {
 	var means, counts, cases [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
@@ -87,21 +85,21 @@ func Changes(c *evals.Comparison, l Lists) []Table {
 		}
 		means = append(means, []string{name, FormatValue(m.Base), FormatValue(m.New), Signed(m.Difference), Bounds(m.CI95), Probability(m.P.Best()), holm})
 		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing.Base, m.Missing.New), perSet(m.Errors.Base, m.Errors.New)})
-		cases = append(cases, l.names("broke", name, m.Regressed)...)
+		cases = append(cases, l.names("regressed", name, m.Regressed)...)
 		cases = append(cases, l.names("fixed", name, m.Fixed)...)
 	}
 	cases = append(cases, l.names("only in BASE", "", c.OnlyBase)...)
 	cases = append(cases, l.names("only in NEW", "", c.OnlyNew)...)
 	return []Table{
 		Filled([]string{"metric", "base", "new", "difference", "95 %", "p", "p (Holm)"}, means),
-		Filled([]string{"metric", "pairs", "broke", "fixed", "missing", "errors"}, counts),
+		Filled([]string{"metric", "pairs", "regressed", "fixed", "missing", "errors"}, counts),
 		ChangedResources(c),
 		ChangedTools(c),
-		Filled([]string{"what", "metric", "case"}, cases),
+		Filled([]string{"change", "metric", "case"}, cases),
 	}
 }
 
-// perSet is a count in each set, or nothing where both are 0.
+// perSet formats a count in each set; empty if both are 0.
 func perSet(base, other int) string {
 	if base == 0 && other == 0 {
 		return ""
@@ -129,7 +127,7 @@ func (l Lists) of(n int) int {
 	return min(n, l.Most)
 }
 
-// more says how many of n are not listed, if any.
+// more describes how many of n cases are not listed, if any.
 func (l Lists) more(n int) string {
 	if n == l.of(n) {
 		return ""
@@ -137,7 +135,7 @@ func (l Lists) more(n int) string {
 	return fmt.Sprintf("%d more; %s", n-l.of(n), l.All)
 }
 
-// Listed tells what the cases of an outcome scored.
+// Listed returns the table of the cases with an outcome.
 func (r *Report) Listed(o Outcome, l Lists) Table {
 	const width = 28
 	cases := r.Of(o)

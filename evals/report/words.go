@@ -11,11 +11,10 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Words is the outcome for people.
+// Words returns the outcome as words.
 func (o Outcome) Words() string { return strings.ReplaceAll(string(o), "_", " ") }
 
-// Counts says how many cases have each outcome, such as "1 failed, 2 passed"; those that
-// no case has are left out.
+// Counts returns the number of cases by outcome, such as "1 failed, 2 passed".
 func (r *Report) Counts() string {
 	var words []string
 	for _, o := range Outcomes() {
@@ -26,8 +25,8 @@ func (r *Report) Counts() string {
 	return strings.Join(words, ", ")
 }
 
-// Says is what the case scored, for people: the mean by each metric, how many runs have no
-// score, and why the first run that did not succeed scored what it did.
+// Description describes the scores of a case: the mean by metric, the number of runs without a score,
+// and the explanation of the first failed run.
 func (c *Case) Description() string {
 	names := slices.Collect(maps.Keys(c.Scores))
 	for metric := range c.Errors {
@@ -45,7 +44,7 @@ func (c *Case) Description() string {
 	return strings.Join(names, "; ")
 }
 
-// metric is what the case scored by a metric.
+// metric describes the scores of a metric.
 func (c *Case) metric(metric string) string {
 	text := metric
 	if mean, ok := c.Scores[metric]; ok {
@@ -67,8 +66,7 @@ func (c *Case) metric(metric string) string {
 	return text
 }
 
-// why explains the first run that has no score by a metric, or the first whose score is
-// less than 1.
+// why explains the first failed score, or else the first score below 1.
 func (c *Case) why(metric string) string {
 	const most = 160 // characters
 	for _, of := range []func(*evals.Row) string{
@@ -89,7 +87,7 @@ func (c *Case) why(metric string) string {
 	return ""
 }
 
-// Short is a text, or the beginning of one that has more characters.
+// Short shortens text to most characters.
 func Short(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
@@ -97,8 +95,7 @@ func Short(text string, most int) string {
 	return text
 }
 
-// Figure is a number for people, with four digits behind the point, or six in all where
-// it is large, and - where there is none.
+// FormatValue formats a number with four decimals, or six digits if it is large; nil is "-".
 func FormatValue(x *float64) string {
 	const large = 100
 	switch {
@@ -110,7 +107,7 @@ func FormatValue(x *float64) string {
 	return fmt.Sprintf("%.6g", *x)
 }
 
-// Bounds is an interval for people.
+// Bounds formats an interval.
 func Bounds(in *evals.Interval) string {
 	if in == nil {
 		return "-"
@@ -118,7 +115,7 @@ func Bounds(in *evals.Interval) string {
 	return FormatValue(&in[0]) + " to " + FormatValue(&in[1])
 }
 
-// Signed is a difference for people.
+// Signed formats a difference.
 func Signed(x *float64) string {
 	if x != nil && *x > 0 {
 		return "+" + FormatValue(x)
@@ -126,7 +123,7 @@ func Signed(x *float64) string {
 	return FormatValue(x)
 }
 
-// Probability is a p-value for people.
+// Probability formats a p-value.
 func Probability(p *float64) string {
 	const least = 0.0001
 	if p != nil && *p < least {

@@ -11,15 +11,15 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// comparison compares results, or arguments.
+// comparison compares results or arguments.
 type comparison struct {
 	Options
 
-	all   *scorers.Differ // of tools that have none of their own
+	all   *scorers.Differ // for tools without pointers of their own
 	tools map[string]*scorers.Differ
 }
 
-// Check reports a pointer that is none.
+// Check returns an error for an invalid pointer.
 func (o *Options) Check() error {
 	_, err := newComparison(o)
 	return err
@@ -40,8 +40,8 @@ func newComparison(o *Options) (*comparison, error) {
 	return c, nil
 }
 
-// call says whether a result is the recorded one. Where the record is plain, it does not
-// tell which results are errors.
+// call sets the status of a call. If the record is plain, its results do not show whether they
+// are errors.
 func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool) {
 	var same bool
 	same, call.Differences = c.same(call.Tool, call.Recorded, call.Now)
@@ -57,8 +57,7 @@ func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool)
 	}
 }
 
-// same reports whether two texts of a tool, such as results, are the same, and where they
-// differ if both are JSON.
+// same reports whether two texts of a tool are equal, and where they differ if both are JSON.
 func (c *comparison) same(tool, was, is string) (bool, []scorers.Difference) {
 	if c.IgnoreSpace {
 		was, is = squeezed(was), squeezed(is)
@@ -74,8 +73,7 @@ func (c *comparison) same(tool, was, is string) (bool, []scorers.Difference) {
 	return err == nil && len(list) == 0, list
 }
 
-// squeezed is a text with one space for all white space between words, or JSON with such
-// strings.
+// squeezed collapses white space, in JSON within strings only.
 func squeezed(text string) string {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -92,11 +90,10 @@ func squeezed(text string) string {
 	return oneSpaced(text)
 }
 
-// oneSpaced is a text with one space for all white space between words.
+// oneSpaced collapses white space.
 func oneSpaced(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// textOf is what a result says: its text, or the JSON of content that is no text alone;
-// "" if there is none.
+// textOf returns the text of a result, or the JSON of other content; empty for nil.
 func textOf(r *llm.ToolResult) string {
 	if r == nil {
 		return ""

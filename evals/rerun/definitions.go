@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// definition is a tool as OpenAI's protocols spell it, in an object "function" or not, and
-// as Anthropic's does.
+// definition is a tool in the form of the OpenAI protocols, with or without an object "function",
+// or of Anthropic.
 type definition struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -18,12 +18,12 @@ type definition struct {
 	Function    *definition     `json:"function"`
 }
 
-// ReadTools reads a JSON array of definitions of tools, as requests to OpenAI or Anthropic
-// have them.
+// ReadTools reads a JSON array of tool definitions, as requests to OpenAI or Anthropic contain
+// them.
 func ReadTools(raw []byte) ([]llm.Tool, error) {
 	var list []definition
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("no array of definitions of tools: %w", err)
+		return nil, fmt.Errorf("want an array of tool definitions: %w", err)
 	}
 	tools := make([]llm.Tool, 0, len(list))
 	for i, d := range list {
@@ -31,7 +31,7 @@ func ReadTools(raw []byte) ([]llm.Tool, error) {
 			d = *d.Function
 		}
 		if d.Name == "" {
-			return nil, fmt.Errorf("the tool [%d] has no name", i)
+			return nil, fmt.Errorf("tool %d: missing name", i)
 		}
 		if d.Parameters == nil {
 			d.Parameters = d.InputSchema

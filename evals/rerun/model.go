@@ -14,49 +14,47 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// ModelOptions change what a model is asked, and what counts as the recorded path. The
-// zero value asks what the recording asked.
+// ModelOptions change the requests and the comparison. The zero value repeats the recorded
+// requests.
 type ModelOptions struct {
-	// Compare says when the arguments of a call are those of a recorded one.
+	// Compare compares the arguments of calls.
 	Compare Options
-	// Name is the name of the model in requests; "" is the recorded one.
+	// Name is the model name in requests; empty means the recorded one.
 	Name string
-	// System takes the place of the system prompt, and Prompt that of the user's message
-	// which the first recorded turn answers; "" leaves it. {recorded} in them stands for what
-	// was there.
+	// System replaces the system prompt, and Prompt the user message before the first recorded
+	// response; empty means unchanged. {recorded} in them stands for the recorded text.
 	System, Prompt string
-	// Tools take the place of the definitions that the recording has, if not nil.
+	// Tools replace the recorded tool definitions; nil means unchanged.
 	Tools []llm.Tool
-	// ContinueOnUnknown answers a call that is not recorded with an error, so that the model can go on;
-	// otherwise the run ends where it leaves the recorded path.
+	// ContinueOnUnknown answers an unrecorded call with an error, so that the model can continue.
+	// Otherwise the run ends at the divergence.
 	ContinueOnUnknown bool
-	// Clock is that of the run; nil is a new virtual one. A scripted model that waits needs
-	// the same.
+	// Clock is the clock of the run; nil means a new virtual clock. A scripted model that waits
+	// needs the same clock.
 	Clock loop.Clock
 }
 
-// recordedMark stands in prompts for what was recorded.
+// recordedMark is the placeholder for recorded text in prompts.
 const recordedMark = "{recorded}"
 
-// UnrecordedText is what a model reads of a call that is not recorded.
+// UnrecordedText is the result of an unrecorded call.
 const UnrecordedText = "the result of this call is not known: it was not made in the recording"
 
-// ModelRerun is what came of a run that another model, or with another prompt, has gone.
+// ModelRerun is the result of a rerun with a model.
 type ModelRerun struct {
-	// Left is where the run left the recorded path; nil if it did not.
+	// Divergence is the first difference from the recording; nil if there is none.
 	Divergence *Divergence
-	// Steps are the turns of the model, and Reworded of these the answers without calls on
-	// the recorded path whose text is another than that recorded.
+	// Steps counts the model responses. Reworded counts those without calls whose text differs
+	// from the recorded one.
 	Steps, Reworded int
-	// Err is why the model gave no further turn; nil if it did not fail.
+	// Err is the error of the model; nil if it did not fail.
 	Err    error
 	Events []trace.Event // of the rerun
 }
 
-// Departure is where a run leaves the recorded path.
+// Divergence is the place where a run diverges from the recording.
 type Divergence struct {
-	// Step is the turn of the rerun, and RecordedStep that of the recording which it is
-	// held against, both from 0.
+	// Step is the step of the rerun and RecordedStep the compared step of the recording, from 0.
 	Step         int      `json:"step"`
 	RecordedStep int      `json:"recorded_step"`
 	Why          string   `json:"why"` // in words
@@ -64,16 +62,16 @@ type Divergence struct {
 	Now          Response `json:"now"`
 }
 
-// Turn is what a model said.
+// Response is the text and the calls of a model response.
 type Response struct {
 	Text  string         `json:"text,omitempty"`
 	Calls []ResponseCall `json:"calls,omitempty"`
 }
 
-// ResponseCall is a call of a Turn.
+// ResponseCall is a call of a [Response].
 type ResponseCall struct {
 	Tool      string `json:"tool"`
-	Arguments string `json:"arguments"` // as the model sent them
+	Arguments string `json:"arguments"` // unchanged
 }
 
 func turnCall(c llm.ToolCall) ResponseCall { return ResponseCall{c.Name, c.Arguments} }
@@ -86,10 +84,10 @@ func turnOf(text string, calls []llm.ToolCall) Response {
 	return t
 }
 
-// String is the call in a line.
+// String returns the call in one line.
 func (c ResponseCall) String() string { return strings.TrimSpace(c.Tool + " " + c.Arguments) }
 
-// String is a turn in a line, its text and then its calls.
+// String returns the response in one line: its text and its calls.
 func (t Response) String() string {
 	var words []string
 	if t.Text != "" {
@@ -101,19 +99,17 @@ func (t Response) String() string {
 	return cmp.Or(strings.Join(words, "; "), "nothing")
 }
 
-// Model has a model go the path of a recorded run: it gets what the users said, and its
-// calls the recorded results. The options may be nil.
+// Model repeats a recorded run with a model. The model gets the recorded user messages, and its
+// calls get the recorded results. The options may be nil.
 //
-// From one message of users to the next, the recorded path is a set of calls: the model
-// keeps to it as long as it makes these calls, in any order and however many at once, each
-// as often as it was made, and no other. A call is the recorded one of the same tool and
-// the same arguments; of several the first that was not made yet. The users' next message
-// comes when the model answers without a call after all of them. The run leaves the path
-// with a call that is not one of these, or with an answer before all of them were made; the
-// texts of answers are no part of the path. What users say behind that nobody knows, and
-// they say nothing.
+// Between two user messages, the recording is a set of calls. The model follows it if it makes
+// exactly these calls, in any order and any number of steps. A call matches the first open
+// recorded call of the same tool with the same arguments. The next user message follows a
+// response without calls after all calls. The run diverges at any other call and at a response
+// without calls before all calls were made. Texts are not compared. After a divergence there are
+// no user messages.
 //
-// The error says that the run cannot be rerun, or is that of a context that has ended.
+// Model returns an error if the run cannot be repeated or ctx ends.
 func Model(ctx context.Context, run *importer.Run, model llm.Model, o *ModelOptions) (*ModelRerun, error) {
 	if o == nil {
 		o = &ModelOptions{}
@@ -122,23 +118,23 @@ func Model(ctx context.Context, run *importer.Run, model llm.Model, o *ModelOpti
 	if err != nil {
 		return nil, place(run, err)
 	}
-	x := &modelRerun{path: p, goOn: o.ContinueOnUnknown, stages: p.stages()}
+	x := &modelRerun{path: p, continueOnUnknown: o.ContinueOnUnknown, stages: p.stages()}
 	if x.compare, err = newComparison(&o.Compare); err != nil {
 		return nil, place(run, err)
 	}
-	p.ask(o)
+	p.change(o)
 	x.out.Events, err = play(ctx, model, loop.Config{
-		Model: p.model, System: p.system, Tools: p.offers(nil), MaxSteps: len(p.turns) + loop.DefaultMaxSteps, Clock: o.Clock,
+		Model: p.model, System: p.system, Tools: p.loopTools(nil), MaxSteps: len(p.turns) + loop.DefaultMaxSteps, Clock: o.Clock,
 	}, p.begin, x)
-	if _, odd := errors.AsType[*loop.HistoryError](err); odd || err != nil && (ctx.Err() != nil || x.out.Events == nil) {
+	if _, invalid := errors.AsType[*loop.HistoryError](err); invalid || err != nil && (ctx.Err() != nil || x.out.Events == nil) {
 		return nil, place(run, err)
 	}
 	x.out.Err = err
 	return &x.out, nil
 }
 
-// ask changes what the model is asked.
-func (p *path) ask(o *ModelOptions) {
+// change applies the options to the request.
+func (p *path) change(o *ModelOptions) {
 	change := func(text *string, to string) {
 		if to != "" {
 			*text = strings.ReplaceAll(to, recordedMark, *text)

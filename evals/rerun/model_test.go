@@ -79,21 +79,21 @@ func TestModel(t *testing.T) {
 		"the same":        {says(a, "b{} "+a, first, "A moment.", `c{"why":"so"}`, "All done."), nil, "6 turns, 0 reworded"},
 		"other words":     {says(a, "b{} "+a, "Ready.", `c{"why":"so"}`, "Fine."), nil, "5 turns, 2 reworded"},
 		"another order":   {says("b{} "+a+" "+a, first, `c{"why":"so"}`, " All done.\n"), nil, "4 turns, 0 reworded"},
-		"another call":    {says(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: it calls d {}, which was not called then, or not so often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
-		"other arguments": {says(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: it calls a {"n":2}, which was not called then, or not so often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
-		"too often":       {says("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: it calls b {}, which was not called then, or not so often: was a {"n": 1, "m": [2.0]}, is b {}`},
-		"too early":       {says(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: it calls c {"why":"so"}, which was not called then, or not so often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
-		"one more":        {says("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: it calls a {"m":[2],"n":1.0}, which was not called then, or not so often: was "Done.", is a {"m":[2],"n":1.0}`},
-		"an answer":       {says(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: it answers, and b was called before that then: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
-		"a second answer": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: it answers, and c {"why":"so"} was called before that then: was c {"why":"so"}, is "Another."`},
+		"another call":    {says(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
+		"other arguments": {says(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of a {"n":2} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
+		"too often":       {says("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: the call of b {} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}`},
+		"too early":       {says(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of c {"why":"so"} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
+		"one more":        {says("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: the call of a {"m":[2],"n":1.0} is not recorded here, or not that often: was "Done.", is a {"m":[2],"n":1.0}`},
+		"an answer":       {says(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called b before: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
+		"a second answer": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: the response has no calls; the recorded run called c {"why":"so"} before: was c {"why":"so"}, is "Another."`},
 		"no more":         {says(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: lane "", turn 2, attempt 1: the script runs out: it has 1 turn (-want +got):`},
 		"going on": {
 			says(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{ContinueOnUnknown: true},
-			"4 turns, 0 reworded; left at 1 for 1: it calls d {}, which was not called then, or not so often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
+			"4 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
 		},
 		"for ever": {
 			&fake.Model{Responses: []fake.Response{{Repeat: 100, Calls: []fake.Call{{ID: "x{n}", Name: "d", Arguments: "{}"}}}}}, &rerun.ModelOptions{ContinueOnUnknown: true},
-			"22 turns, 0 reworded; left at 0 for 0: it calls d {}, which was not called then, or not so often: was a {\"n\": 1, \"m\": [2.0]}, is d {}",
+			"22 turns, 0 reworded; left at 0 for 0: the call of d {} is not recorded here, or not that often: was a {\"n\": 1, \"m\": [2.0]}, is d {}",
 		},
 		"arguments that do not count": {
 			says(a, "b{} "+a, first, `c{"why":"no"}`, "All done."),
@@ -174,8 +174,8 @@ func TestModelAnswersEarly(t *testing.T) {
 	}{
 		{"-a-u-a-", "-a--a-", "6 turns, 0 reworded"},
 		{"-a-u-a-", "a-a-", "4 turns, 0 reworded"},
-		{"-a-u-a-", "--", "2 turns, 0 reworded; left at 1 for 1: it answers, and a {} was called before that then: was a {}, is \"-\""},
-		{"a-", "-", "1 turns, 0 reworded; left at 0 for 0: it answers, and a {} was called before that then: was a {}, is \"-\""},
+		{"-a-u-a-", "--", "2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called a {} before: was a {}, is \"-\""},
+		{"a-", "-", "1 turns, 0 reworded; left at 0 for 0: the response has no calls; the recorded run called a {} before: was a {}, is \"-\""},
 		{"auaa-", "aaa-", "4 turns, 0 reworded"},
 	} {
 		var turns []string
@@ -251,7 +251,7 @@ func must[T any](v T, err error) T {
 
 func TestModelErrors(t *testing.T) {
 	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
-	if _, err := rerun.Model(t.Context(), &silent, says(), nil); err == nil || !strings.Contains(err.Error(), "has no turn of a model") {
+	if _, err := rerun.Model(t.Context(), &silent, says(), nil); err == nil || !strings.Contains(err.Error(), "has no model response") {
 		t.Errorf("of a run without a turn: got the error %v", err)
 	}
 	run := runs(t, oneLine(errands))[0]
@@ -323,7 +323,7 @@ func TestReadTools(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for text, want := range map[string]string{`{}`: "no array of definitions of tools: ", `[{"name":"a"},{}]`: "the tool [1] has no name"} {
+	for text, want := range map[string]string{`{}`: "want an array of tool definitions: ", `[{"name":"a"},{}]`: "tool 1: missing name"} {
 		if _, err := rerun.ReadTools([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got the error %v", text, err)
 		}

@@ -11,42 +11,42 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// path is what a recorded run did.
+// path is a recorded run.
 type path struct {
 	model, system string
-	tools         []llm.Tool    // that the model was offered, as far as the recording tells
+	tools         []llm.Tool    // known tools of the model
 	begin         []llm.Message // before the first turn of the model
 	turns         []turn
-	plain         bool // the recording does not tell which results are errors
+	plain         bool // the recording does not mark error results
 }
 
-// turn is a turn of the model with what came of it.
+// turn is a model response with its results.
 type turn struct {
 	said    trace.ModelResponse
 	calls   []llm.ToolCall
-	results []*llm.ToolResult // beside calls; nil where none is recorded
-	// next are the messages of users that came behind it, before the next turn.
+	results []*llm.ToolResult // by call; nil if not recorded
+	// next are the user messages before the next response.
 	next []llm.Message
 }
 
-// newPath reads a run. The error says that there is nothing to rerun.
+// newPath reads a run. It returns an error if there is no model response.
 func newPath(run *importer.Run) (*path, error) {
 	p := &path{plain: len(run.Events) == 0}
 	if p.plain {
-		p.tools, _ = ReadTools(run.Meta["tools"]) // anything else beside the messages tells nothing
+		p.tools, _ = ReadTools(run.Meta["tools"]) // other metadata is ignored
 		_ = json.Unmarshal(run.Meta["model"], &p.model)
 		p.messages(run.Messages)
 	} else {
 		p.events(run.Events)
 	}
 	if len(p.turns) == 0 {
-		return nil, errors.New("the recording has no turn of a model")
+		return nil, errors.New("the recording has no model response")
 	}
 	return p, nil
 }
 
-// messages reads a list of messages. What stands before the first user message is what
-// the model was told, whoever said it.
+// messages reads a list of messages. Text before the first user message belongs to the system
+// prompt, whatever its role.
 func (p *path) messages(list []llm.Message) {
 	first := max(slices.IndexFunc(list, func(m llm.Message) bool { return m.Role == llm.RoleUser }), 0)
 	for i, m := range list {
@@ -65,7 +65,7 @@ func (p *path) messages(list []llm.Message) {
 	}
 }
 
-// events reads a trace: what the model was asked for the answer, and what came of it.
+// events reads a trace: the requests for the answer and their responses and results.
 func (p *path) events(events []trace.Event) {
 	sent := 0 // messages of the last request
 	for _, ev := range events {
@@ -76,7 +76,7 @@ func (p *path) events(events []trace.Event) {
 		case trace.ModelConfig:
 			p.model, p.system, p.tools = body.Model, body.System, body.Tools
 		case trace.ModelRequest:
-			p.asked(body, sent)
+			p.request(body, sent)
 			sent = body.PrefixMessages + len(body.NewMessages)
 		case trace.ModelResponse:
 			p.turn(body)
@@ -84,15 +84,14 @@ func (p *path) events(events []trace.Event) {
 			p.result(body.ToolCallID, body.Result)
 		case trace.ToolSkip:
 			p.result(body.ToolCallID, body.Result)
-		default: // says nothing here
+		default: // not part of the path
 		}
 	}
 }
 
-// asked takes what a request says: the first one all, and those that go on from the one
-// before what users said meanwhile. What a rewrite put in the place of the history is
-// nothing that was said.
-func (p *path) asked(req trace.ModelRequest, sent int) {
+// request reads a request: all of the first one, and the new user messages of later ones.
+// Rewritten history is ignored.
+func (p *path) request(req trace.ModelRequest, sent int) {
 	switch {
 	case len(p.turns) == 0:
 		p.begin = append(p.begin[:min(req.PrefixMessages, len(p.begin))], req.NewMessages...)
@@ -105,14 +104,14 @@ func (p *path) asked(req trace.ModelRequest, sent int) {
 	}
 }
 
-// heard takes what the model was told by others than tools. What is said by none of the
-// usual roles, such as a developer, is the system's.
+// heard reads a message that is not from a tool. Unusual roles, such as developer, count as
+// system.
 func (p *path) heard(m llm.Message) {
 	if m.Role != llm.RoleUser && m.Role != llm.RoleAssistant {
 		m.Role = llm.RoleSystem
 	}
 	switch n := len(p.turns); {
-	case len(m.Parts) == 0: // which says nothing
+	case len(m.Parts) == 0: // empty
 	case n > 0:
 		p.turns[n-1].next = append(p.turns[n-1].next, m)
 	case m.Role == llm.RoleSystem && len(p.begin) == 0:
@@ -127,9 +126,8 @@ func (p *path) turn(said trace.ModelResponse) {
 	p.turns = append(p.turns, turn{said: said, calls: calls, results: make([]*llm.ToolResult, len(calls))})
 }
 
-// result gives a call its result: of the calls of this id that have none yet, the first
-// of the latest turn, since ids are used again. One that no call has is that of the first
-// call without a result.
+// result assigns a result to the first open call with this id in the latest response, since ids
+// can repeat; otherwise to the first open call.
 func (p *path) result(id string, r llm.ToolResult) {
 	for _, t := range slices.Backward(p.turns) {
 		for i, c := range t.calls {
@@ -147,7 +145,7 @@ func (p *path) result(id string, r llm.ToolResult) {
 	}
 }
 
-// called are the names of the tools that were called, in the order of their first calls.
+// called returns the names of the called tools, in order of first calls.
 func (p *path) called() (names []string) {
 	for _, t := range p.turns {
 		for _, c := range t.calls {

@@ -17,48 +17,48 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// maxLine is how long an answer of a program may be.
+// maxLine is the maximum length of a reply in bytes.
 const maxLine = 16 << 20
 
-// DefaultTimeout is how long a program has for a call.
+// DefaultTimeout is the default time for a call.
 const DefaultTimeout = 10 * time.Second
 
-// Program is a program, in any language, that stands for tools. It reads a call a line on
-// standard input, a JSON object (see [ProgramCall]), and answers each with a line on
-// standard output, an object with one of these members:
+// Program implements tools in any language. It reads one call per line from standard input, a JSON
+// object (see [ProgramCall]), and writes one line per call to standard output, an object with one of
+// these members:
 //
-//	{"result": VALUE}    the result: a text, or any other JSON
-//	{"error": "TEXT"}    the tool failed, and says this to the model
-//	{"recorded": true}   the call is to be answered as it was in the recording
+//	{"result": VALUE}    the result: a string, or any other JSON
+//	{"error": "TEXT"}    the error that the model reads
+//	{"recorded": true}   use the recorded result
 //
 // A process serves one run: it is started at the first call of the run and may keep what
 // state it likes; when the run is over its standard input is closed, and it has the
 // timeout to end. It and what it has started, in its group where there are such, are then
 // killed.
 type Program struct {
-	// Command is what a shell runs: sh, or cmd.exe where there is none.
+	// Command is the command for a shell: sh, or cmd.exe on Windows.
 	Command string
 	Dir     string   // where it runs; empty is the current folder
 	Env     []string // its environment, as of os/exec: nil is that of this process
 	// Stderr gets what the program writes there; nil drops it.
 	Stderr io.Writer
-	// Timeout is how long the program has for a call; 0 means DefaultTimeout.
+	// Timeout is the time for a call; 0 means DefaultTimeout.
 	Timeout time.Duration
 	Clock   loop.Clock // of the timeout; nil means loop.SystemClock
 }
 
-// ProgramCall is what a program reads of a call.
+// ProgramCall is a call, as a program reads it.
 type ProgramCall struct {
 	Run       string          `json:"run"`   // the run's name
 	Case      string          `json:"case"`  // as the row of the run has it
-	Epoch     int             `json:"epoch"` // -1 if the recording does not say it
-	Step      int             `json:"step"`  // the turn of the model, from 0
-	Index     int             `json:"index"` // the place among its calls, from 0
+	Epoch     int             `json:"epoch"` // -1 if unknown
+	Step      int             `json:"step"`  // from 0
+	Index     int             `json:"index"` // index among the calls of the step, from 0
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
 }
 
-// ProgramError says that a program did not answer a call as it should.
+// ProgramError reports an invalid reply or end of a program.
 type ProgramError struct {
 	Command string
 	Err     error
@@ -66,10 +66,10 @@ type ProgramError struct {
 
 func (e *ProgramError) Error() string { return fmt.Sprintf("%q: %v", e.Command, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// Serve returns a process for a run. Nothing is started yet. Close ends what is.
+// Serve returns a process for a run. The first call starts it; Close ends it.
 func (p Program) Serve(run *importer.Run) *Process {
 	p.Timeout = cmp.Or(p.Timeout, DefaultTimeout)
 	if p.Clock == nil {
@@ -86,8 +86,8 @@ type Process struct {
 	broken  error
 }
 
-// Tool returns a tool that the process answers. What the program does wrong is a
-// *ProgramError, and that of all later calls, too: one that was wrong is not asked again.
+// Tool returns a tool that the process implements. After an error, a *ProgramError, all calls
+// return it.
 func (p *Process) Tool(name string) loop.Tool {
 	return loop.Tool{Name: name, Run: p.call}
 }
@@ -113,14 +113,14 @@ func (p *Process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 	return loop.TextOutput(a.text()), nil
 }
 
-// ask asks for what a call comes to.
+// ask sends a call and reads the reply.
 func (p *Process) ask(ctx context.Context, call *ProgramCall) (a answered, err error) {
 	if p.child == nil {
 		if p.child, err = p.program.start(); err != nil {
 			return a, err
 		}
 	}
-	ctx, cancel := p.program.Clock.WithTimeout(ctx, p.program.Timeout, fmt.Errorf("the program gave no answer within %v", p.program.Timeout))
+	ctx, cancel := p.program.Clock.WithTimeout(ctx, p.program.Timeout, fmt.Errorf("the program sent no reply within %v", p.program.Timeout))
 	defer cancel()
 	var asks bytes.Buffer
 	enc := json.NewEncoder(&asks)
@@ -135,7 +135,7 @@ func (p *Process) ask(ctx context.Context, call *ProgramCall) (a answered, err e
 	return readAnswer(text)
 }
 
-// start starts the program, by a shell.
+// start starts the program in a shell.
 func (p *Program) start() (*child.Talker, error) {
 	args := []string{"sh", "-c", p.Command}
 	if runtime.GOOS == "windows" {
@@ -145,7 +145,7 @@ func (p *Program) start() (*child.Talker, error) {
 	return c.Talk(p.Stderr)
 }
 
-// end kills what was started, and makes the error of it.
+// end kills the process and returns the error.
 func (p *Process) end(err error) error {
 	if p.child != nil {
 		err = p.child.Kill(err)
@@ -157,9 +157,9 @@ func (p *Process) end(err error) error {
 	return &ProgramError{p.program.Command, err}
 }
 
-// Close closes the standard input of the process, and waits for its end. The error, a
-// *ProgramError, says that it wrote more than it was asked for, or did not end as it
-// should; what was returned by a call is not returned again.
+// Close closes the standard input of the process and waits for its end. It returns a
+// *ProgramError for unexpected output and a failed exit, but not an error that a call has
+// returned.
 func (p *Process) Close() error {
 	if p.child == nil {
 		return nil
@@ -169,14 +169,14 @@ func (p *Process) Close() error {
 	return p.end(p.child.Finish(ctx))
 }
 
-// answered is what a program answers.
+// answered is a reply.
 type answered struct {
 	Result   json.RawMessage `json:"result"`
 	Error    *string         `json:"error"`
 	Recorded bool            `json:"recorded"`
 }
 
-// text is the result as a model reads it.
+// text returns the result as the model reads it.
 func (a *answered) text() string {
 	var text string
 	if a.Result[0] != '"' || json.Unmarshal(a.Result, &text) != nil {
@@ -185,10 +185,10 @@ func (a *answered) text() string {
 	return text
 }
 
-// readAnswer reads a line of a program.
+// readAnswer reads a reply.
 func readAnswer(line []byte) (a answered, err error) {
 	if err := json.Unmarshal(line, &a); err != nil {
-		return a, fmt.Errorf("the answer of the program is no JSON object with a result (%w): %.200q", err, line)
+		return a, fmt.Errorf("invalid reply of the program (%w): want a JSON object with a result: %.200q", err, line)
 	}
 	n := 0
 	for _, there := range []bool{a.Result != nil, a.Error != nil, a.Recorded} {
@@ -197,7 +197,7 @@ func readAnswer(line []byte) (a answered, err error) {
 		}
 	}
 	if n != 1 {
-		return a, fmt.Errorf("the answer of the program has %d of the members result, error and recorded: true, and needs one: %.200q", n, line)
+		return a, fmt.Errorf("invalid reply of the program: %d of the members result, error and recorded: true: want one: %.200q", n, line)
 	}
 	return a, nil
 }

@@ -9,19 +9,17 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Programs are the programs that stand for the tools of runs.
+// Programs are the programs that implement the tools of runs.
 type Programs struct {
-	// Tools are programs by the name of the tool. Those of the same command are one
-	// process.
+	// Tools are programs by tool name. Programs with the same command share a process.
 	Tools map[string]Program
-	// All, if not nil, stands for all tools that Tools does not name. Those whose names a
-	// loop does not take answer as recorded.
+	// All implements the tools that Tools does not name; may be nil. Tools with names that the
+	// loop rejects use the recorded results.
 	All *Program
 }
 
-// Rerun is the function Tools with the programs as tools, started for this run and ended
-// with it. With an error of a program that did not end as it should, what came of the run
-// is returned as well.
+// Rerun is [Tools] with the programs as tools. It starts them for this run and ends them with it.
+// It returns the result also with the error of a program.
 func (ps *Programs) Rerun(ctx context.Context, run *importer.Run, o *Options) (*ToolsRerun, error) {
 	p, err := newPath(run)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Where says which run a line of a report is about.
+// Where identifies the run of a report line.
 type Where struct {
 	Run   string `json:"run"`
 	Case  string `json:"case"`  // as the row of the run has it
-	Epoch int    `json:"epoch"` // -1 if the recording does not say it
+	Epoch int    `json:"epoch"` // -1 if unknown
 	File  string `json:"file"`
 	Line  int    `json:"line"`
 }
@@ -28,41 +28,41 @@ func unread(err error) evals.Unreadable {
 	return evals.Unread(file, err)
 }
 
-// ModelLine is what a report says of a run that a model has gone again.
+// ModelLine is the report line of a rerun with a model.
 type ModelLine struct {
 	Where
 	Path       Path        `json:"path"`
-	Steps      int         `json:"steps"`    // turns of the model
-	Reworded   int         `json:"reworded"` // answers on the path with another text
+	Steps      int         `json:"steps"`    // model responses
+	Reworded   int         `json:"reworded"` // responses with another text
 	Divergence *Divergence `json:"divergence,omitempty"`
-	// Error says why the model failed, or why the run could not be rerun.
+	// Error is the error of the model or of the rerun.
 	Error string `json:"error,omitempty"`
 }
 
-// Path is how a run went, held against the record.
+// Path is the result of the comparison with the recording.
 type Path string
 
-// The paths.
+// Results of a rerun with a model.
 const (
-	PathSame     Path = "same"     // the recorded one to its end
-	PathDiverged Path = "diverged" // it left that
-	PathFailed   Path = "failed"   // the model failed on it, or the run could not be rerun
+	PathSame     Path = "same"     // the run follows the recording to its end
+	PathDiverged Path = "diverged" // the run diverges
+	PathFailed   Path = "failed"   // the model or the rerun failed
 )
 
-// ModelReport says of many runs what came of having a model go them again.
+// ModelReport contains the results of reruns with a model.
 type ModelReport struct {
 	Runs       []ModelLine        `json:"runs"`
-	Paths      map[Path]int       `json:"paths"` // how many runs went which
+	Paths      map[Path]int       `json:"paths"` // number of runs
 	Unreadable []evals.Unreadable `json:"unreadable"`
 }
 
-// NewModelReport returns a report of no runs.
+// NewModelReport returns an empty report.
 func NewModelReport() *ModelReport {
 	return &ModelReport{Runs: []ModelLine{}, Paths: map[Path]int{PathSame: 0, PathDiverged: 0, PathFailed: 0}, Unreadable: []evals.Unreadable{}}
 }
 
-// Add adds what came of a run, and returns its line. Out is nil if the run could not be
-// rerun; err says why.
+// Add adds the result of a run and returns its line. out is nil if the rerun failed; err is the
+// reason.
 func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) *ModelLine {
 	l := ModelLine{Where: whereOf(run), Path: PathSame}
 	if out != nil {
@@ -83,8 +83,8 @@ func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) *ModelLine 
 	return &r.Runs[len(r.Runs)-1]
 }
 
-// Parts reports whether a run left the recorded path, or failed.
+// Diverged reports whether a run diverged or failed.
 func (r *ModelReport) Diverged() bool { return r.Paths[PathSame] < len(r.Runs) }
 
-// Unread adds what could not be read, an error of [Runs].
+// Unread adds an error of [Runs].
 func (r *ModelReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }

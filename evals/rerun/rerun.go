@@ -1,18 +1,14 @@
-// Package rerun asks of recorded runs what would have come of them if something had been
-// otherwise, without a network:
+// Package rerun repeats recorded runs with changes, without a network:
 //
-//   - [Tools] says again what the model said, and runs tools: where do their results part
-//     from those that were recorded?
-//   - [Model] asks another model, or with another prompt, and answers its calls with the
-//     recorded results: where does it leave the recorded path?
+//   - [Tools] repeats the recorded model responses and runs tools. It reports which results differ from the recorded ones.
+//   - [Model] calls another model, or uses another prompt, and answers its calls with the recorded results. It reports where the model diverges from the recording.
 //
-// A rerun is a run of package loop on a virtual clock, so that the same recording, tools
-// and model give the same result and the same trace, byte for byte. What a rerun cannot
-// know it does not make up: a user who is not there says what the recording says, as long
-// as the path is the recorded one.
+// A rerun is a run of package loop on a virtual clock: the same recording, tools and model give
+// the same result and the same trace, byte for byte. User messages are the recorded ones, as long
+// as the rerun follows the recording.
 //
-// Calls of a run are made one after the other. A run that a call of another run started is
-// part of what came of that call, and is not rerun by itself.
+// A rerun makes the calls of a run in sequence. A run that a call of another run started belongs
+// to the result of that call and is not repeated by itself.
 package rerun
 
 import (
@@ -28,13 +24,13 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// follower is what follows a path: the hooks that answer calls, say what users said, and
-// end the run where the path does.
+// follower returns the hooks that answer calls, add user messages, and end the run with the
+// recording.
 type follower interface {
 	hooks() loop.Hooks
 }
 
-// play runs the loop with a model, tools and a follower, and returns its events.
+// play runs the loop and returns its events.
 func play(ctx context.Context, model llm.Model, cfg loop.Config, begin []llm.Message, f follower) ([]trace.Event, error) {
 	var events trace.Memory
 	cfg.StepLimitCheck, cfg.Concurrency, cfg.MaxConsecutiveToolErrors = loop.CheckAfterStep, 1, loop.Disabled
@@ -51,10 +47,10 @@ func play(ctx context.Context, model llm.Model, cfg loop.Config, begin []llm.Mes
 	return events.Events(), err
 }
 
-// offers are the tools that a model is offered: those that run, and those of the record
-// that do not, which it was offered or called. What a loop does not take, a name or a
-// schema, is left out; calls of it are answered all the same.
-func (p *path) offers(live []loop.Tool) []loop.Tool {
+// loopTools returns the tools of the rerun: those that run, and the recorded ones, which do not run.
+// It omits tools with a name or schema that the loop rejects; their calls are answered all the
+// same.
+func (p *path) loopTools(live []loop.Tool) []loop.Tool {
 	tools := slices.Clone(live)
 	add := func(d llm.Tool) {
 		if slices.ContainsFunc(tools, func(t loop.Tool) bool { return t.Name == d.Name }) {
@@ -81,20 +77,20 @@ func (p *path) offers(live []loop.Tool) []loop.Tool {
 	return tools
 }
 
-var errNotRun = errors.New("the tool is not run: its results are those that were recorded")
+var errNotRun = errors.New("the tool does not run: its results are the recorded ones")
 
 func notRun(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errNotRun }
 
-// causeRecorded is the cause of a call that is answered as recorded, in the trace.
-const causeRecorded = "recorded"
+// reasonRecorded is the reason of a call with the recorded result, in the trace.
+const reasonRecorded = "recorded"
 
-// answer answers a call as recorded.
+// answer gives a call its recorded result.
 func answer(c loop.PlannedCall, recorded *llm.ToolResult) loop.CallDecision {
 	out := recordedOutput(recorded)
-	return loop.CallDecision{Index: c.Index, Output: &out, Reason: causeRecorded}
+	return loop.CallDecision{Index: c.Index, Output: &out, Reason: reasonRecorded}
 }
 
-// recordedOutput is a recorded result as a tool gives it.
+// recordedOutput returns a recorded result as the output of a tool.
 func recordedOutput(r *llm.ToolResult) loop.Output {
 	if r == nil {
 		return loop.Output{Content: []llm.Part{llm.Text{Text: "the recording has no result of this call"}}, IsError: true}
@@ -102,25 +98,24 @@ func recordedOutput(r *llm.ToolResult) loop.Output {
 	return loop.Output{Content: r.Content, IsError: r.IsError}
 }
 
-// heardBefore adds to the history what users said while tools had the word.
+// heardBefore adds the user messages that came during tool calls to the history.
 func (p *path) heardBefore(s *loop.StepInfo) (c loop.StepChange) {
 	if s.Step == 0 || len(p.turns[s.Step-1].calls) == 0 || len(p.turns[s.Step-1].next) == 0 {
 		return c
 	}
-	c.Messages, c.Note = slices.Concat(s.History(), p.turns[s.Step-1].next), causeRecorded
+	c.Messages, c.Note = slices.Concat(s.History(), p.turns[s.Step-1].next), reasonRecorded
 	return c
 }
 
-// goOn is what follows a turn without calls: what users said next, if the model said
-// anything behind it.
-func (p *path) goOn(step int) loop.Decision {
+// next returns the decision after a response without calls: the next user messages.
+func (p *path) next(step int) loop.Decision {
 	if step == len(p.turns)-1 {
 		return loop.Decision{}
 	}
 	return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse, Messages: p.turns[step].next}
 }
 
-// end stops a run whose path is over after calls.
+// end stops a run whose recording ends with calls.
 func (p *path) end(step int) loop.Decision {
 	if step == len(p.turns)-1 {
 		return loop.Decision{Action: trace.Stop, Reason: "end_of_record"}
@@ -128,7 +123,7 @@ func (p *path) end(step int) loop.Decision {
 	return loop.Decision{}
 }
 
-// place says which run an error is about.
+// place adds the name of the run to an error.
 func place(run *importer.Run, err error) error {
 	return fmt.Errorf("rerun: the run %q: %w", run.Name, err)
 }

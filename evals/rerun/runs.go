@@ -10,17 +10,16 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Recorded is a run with the file that it stands in.
+// Recorded is a run with its file.
 type Recorded struct {
 	File string
 	importer.Run
 }
 
-// Runs yields the runs of inputs, in order, one in memory at a time, until ctx ends. Those
-// that a call of another run started are passed over, requests of a recording of HTTP that
-// a later one goes on from, and inputs that were found and are no recordings. Of the options
-// Rows, Names and Passed are looked at. An error is an *importer.Error for what cannot be
-// read; the runs go on behind it where that is possible.
+// Runs yields the runs of inputs, in order, one in memory at a time, until ctx ends. It skips
+// runs that a call of another run started, recorded requests that a later one continues, and
+// found inputs that are not recordings. It uses the options Rows, Names and Skipped. An error is
+// an *importer.Error; Runs continues after it if possible.
 func Runs(ctx context.Context, inputs []evals.Input, o *evals.Options) iter.Seq2[Recorded, error] {
 	return func(yield func(Recorded, error) bool) {
 		for _, in := range inputs {
@@ -31,7 +30,7 @@ func Runs(ctx context.Context, inputs []evals.Input, o *evals.Options) iter.Seq2
 	}
 }
 
-// runsOf yields the runs of an input. It reports whether more are wanted.
+// runsOf yields the runs of an input. It reports whether to continue.
 func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(Recorded, error) bool) bool {
 	fail := func(err error) bool {
 		if _, ok := errors.AsType[*importer.Error](err); !ok {
@@ -62,7 +61,7 @@ func runsOf(ctx context.Context, in *evals.Input, o *evals.Options, yield func(R
 		case err != nil:
 			more = fail(err)
 		case run.Partial:
-			more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: fmt.Errorf("the run %q may have lost an event; it is not rerun", run.Name)})
+			more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: fmt.Errorf("the run %q may be incomplete (an event is missing) and is not rerun", run.Name)})
 		case run.Parent() == nil:
 			if err := o.Names.Name(&run); err != nil {
 				more = fail(&importer.Error{File: in.Name, Line: run.Line, Err: err})

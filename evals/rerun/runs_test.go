@@ -46,7 +46,7 @@ func TestRuns(t *testing.T) {
 		input("trace", start+end), input("subs", start+sub+end), input("broken", start+"x\n"+end), input("partly", hi+`{"messages":[7]}`+"\n"+hi))
 	want := []string{
 		"two a 1", "two a 1", "! words: its format is not known", "! missing: it is not there", "trace r 0", "subs r 0",
-		"! broken:3: ", `! broken:2: the run "r" may have lost an event; it is not rerun`, "partly a 1", "! partly:2: messages[0]: expected an object", "partly a 1",
+		"! broken:3: ", `! broken:2: the run "r" may be incomplete (an event is missing) and is not rerun`, "partly a 1", "! partly:2: messages[0]: expected an object", "partly a 1",
 	}
 	for i := range min(len(got), len(want)) {
 		got[i] = got[i][:min(len(got[i]), len(want[i]))]
@@ -120,7 +120,7 @@ func TestRunsOfHTTP(t *testing.T) {
 		got = append(got, run.Name+": "+went(out))
 	}
 	want := []string{
-		`interaction-2: 1 turns, 0 reworded; left at 0 for 0: it calls weather {"in":"Bern"}, which was not called then, or not so often: was "Hi.", is weather {"in":"Bern"}`,
+		`interaction-2: 1 turns, 0 reworded; left at 0 for 0: the call of weather {"in":"Bern"} is not recorded here, or not that often: was "Hi.", is weather {"in":"Bern"}`,
 		"interaction-3: 2 turns, 0 reworded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -12,16 +12,16 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// stage is the recorded path from one message of users to the next.
+// stage is the recording between two user messages.
 type stage struct {
 	last  int // turn, of the path
 	calls []madeCall
-	// early is how often the model answered without a call before its last turn.
+	// early counts the responses without calls before the last response.
 	early int
 	next  []llm.Message // what users said then
 }
 
-// open is the first call that was not made yet; nil if all were.
+// open returns the first call that the rerun has not made, or nil.
 func (s *stage) open() *madeCall {
 	for i := range s.calls {
 		if !s.calls[i].made {
@@ -40,7 +40,7 @@ type madeCall struct {
 	made   bool // by the rerun, too
 }
 
-// stages cuts the path where users spoke.
+// stages divides the recording at user messages.
 func (p *path) stages() (list []*stage) {
 	s := &stage{}
 	for i, t := range p.turns {
@@ -61,33 +61,33 @@ func (p *path) stages() (list []*stage) {
 	return list
 }
 
-// modelRerun is a rerun with a model under way.
+// modelRerun is the state of a rerun with a model.
 type modelRerun struct {
-	path    *path
-	stages  []*stage // those that are not over, the first of them under way
-	compare *comparison
-	goOn    bool
-	early   int           // answers in this stage
-	taken   []*madeCall   // for the calls of this step; nil for those not recorded
-	heard   []llm.Message // what users said behind results
-	out     ModelRerun
+	path              *path
+	stages            []*stage // those that are not over, the first of them under way
+	compare           *comparison
+	continueOnUnknown bool
+	early             int           // answers in this stage
+	taken             []*madeCall   // for the calls of this step; nil for those not recorded
+	heard             []llm.Message // what users said behind results
+	out               ModelRerun
 }
 
 func (x *modelRerun) hooks() loop.Hooks {
-	return loop.Hooks{BeforeStep: x.before, AfterModel: x.turn, BeforeTools: x.batch, AfterStep: x.after}
+	return loop.Hooks{BeforeStep: x.before, AfterModel: x.response, BeforeTools: x.batch, AfterStep: x.after}
 }
 
-// before adds to the history what users said while tools had the word.
+// before adds the user messages that came during tool calls to the history.
 func (x *modelRerun) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, _ error) {
 	if x.heard != nil {
-		c.Messages, c.Note = slices.Concat(s.History(), x.heard), causeRecorded
+		c.Messages, c.Note = slices.Concat(s.History(), x.heard), reasonRecorded
 		x.heard = nil
 	}
 	return c, nil
 }
 
-// turn holds a turn of the model against the record.
-func (x *modelRerun) turn(_ context.Context, s *loop.StepInfo, t *llm.Response) (loop.Decision, error) {
+// response compares a response with the recording.
+func (x *modelRerun) response(_ context.Context, s *loop.StepInfo, t *llm.Response) (loop.Decision, error) {
 	x.out.Steps++
 	calls := t.Calls()
 	if len(calls) == 0 {
@@ -98,16 +98,15 @@ func (x *modelRerun) turn(_ context.Context, s *loop.StepInfo, t *llm.Response) 
 		x.taken = append(x.taken, x.take(c))
 	}
 	if i := slices.Index(x.taken, nil); x.out.Divergence == nil && i >= 0 {
-		x.leave(s, t, fmt.Sprintf("it calls %s, which was not called then, or not so often", turnCall(calls[i])))
-		if !x.goOn {
+		x.diverge(s, t, fmt.Sprintf("the call of %s is not recorded here, or not that often", turnCall(calls[i])))
+		if !x.continueOnUnknown {
 			return loop.Decision{Action: trace.Stop, Reason: "left_record", Note: x.out.Divergence.Why}, nil
 		}
 	}
 	return loop.Decision{}, nil
 }
 
-// take takes the first recorded call of the stage that is the same and was not made yet;
-// nil if there is none.
+// take marks the first open recorded call that is equal; nil if there is none.
 func (x *modelRerun) take(c llm.ToolCall) *madeCall {
 	const none = "{}"
 	calls := x.stages[0].calls
@@ -124,7 +123,7 @@ func (x *modelRerun) take(c llm.ToolCall) *madeCall {
 	return nil
 }
 
-// answered is what follows a turn without calls.
+// answered returns the decision after a response without calls.
 func (x *modelRerun) answered(s *loop.StepInfo, t *llm.Response) loop.Decision {
 	st := x.stages[0]
 	switch open := st.open(); {
@@ -136,16 +135,16 @@ func (x *modelRerun) answered(s *loop.StepInfo, t *llm.Response) loop.Decision {
 		if x.advance() {
 			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse, Messages: st.next}
 		}
-	case x.early < st.early: // as it did then
+	case x.early < st.early: // as recorded
 		x.early++
 		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}
 	default:
-		x.leave(s, t, fmt.Sprintf("it answers, and %s was called before that then", turnCall(open.ToolCall)))
+		x.diverge(s, t, fmt.Sprintf("the response has no calls; the recorded run called %s before", turnCall(open.ToolCall)))
 	}
 	return loop.Decision{}
 }
 
-// advance goes to the next stage, if there is one.
+// advance begins the next stage, if there is one.
 func (x *modelRerun) advance() bool {
 	if len(x.stages) == 1 {
 		return false
@@ -154,8 +153,8 @@ func (x *modelRerun) advance() bool {
 	return true
 }
 
-// leave notes where the run leaves the recorded path.
-func (x *modelRerun) leave(s *loop.StepInfo, t *llm.Response, why string) {
+// diverge records the divergence.
+func (x *modelRerun) diverge(s *loop.StepInfo, t *llm.Response, why string) {
 	at := x.stages[0].last
 	if open := x.stages[0].open(); open != nil {
 		at = open.turn
@@ -181,7 +180,7 @@ func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []loop.Pla
 	return decisions, d, nil
 }
 
-// after ends a stage that ended with calls.
+// after ends a stage that ends with calls.
 func (x *modelRerun) after(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) {
 	st := x.stages[0]
 	if x.out.Divergence != nil || st.open() != nil || len(x.path.turns[st.last].calls) == 0 {

@@ -13,67 +13,60 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// ErrAsRecorded is what a live tool returns to answer a call as it was answered in the
-// recording.
+// ErrAsRecorded makes a tool use the recorded result.
 var ErrAsRecorded = errors.New("the call is to be answered as recorded")
 
-// Options change how texts are compared: the results of [Tools], and the arguments of calls
-// in [Model]. The zero value takes only equal ones for the same: two texts that are JSON by
-// their values, all else byte for byte.
+// Options configure the comparison of texts: results in [Tools], arguments in [Model]. The zero
+// value compares JSON by value and other text byte by byte.
 type Options struct {
-	// Ignore are JSON pointers into the texts, by tool, to what is not compared; the tool *
-	// is every tool, and a name * in a pointer stands for all members or elements. The
-	// pointer "" is all of a text.
+	// Ignore are JSON pointers to ignored values, by tool. The tool * means every tool, and the
+	// name * in a pointer all members or elements. The pointer "" ignores the whole text.
 	Ignore map[string][]string
-	// IgnoreSpace takes texts for the same that differ in white space alone, strings in
-	// JSON among them.
+	// IgnoreSpace ignores differences in white space, also in strings of JSON.
 	IgnoreSpace bool
 }
 
-// Verdict is what became of a call whose tool was run again, or was not.
+// CallStatus is the result of comparing a call with the recording.
 type CallStatus string
 
-// The verdicts.
+// Results of a call.
 const (
 	Same       CallStatus = "same"       // the result is the recorded one
-	Differs    CallStatus = "differs"    // it is another
-	Unrecorded CallStatus = "unrecorded" // the recording has no result to hold it against
-	Failed     CallStatus = "failed"     // the tool could not be asked
-	AsRecorded CallStatus = "recorded"   // the tool was not run
+	Differs    CallStatus = "differs"    // the result differs
+	Unrecorded CallStatus = "unrecorded" // the recording has no result
+	Failed     CallStatus = "failed"     // the tool could not run
+	AsRecorded CallStatus = "recorded"   // the tool did not run
 )
 
-// Parts reports whether the verdict says that the rerun parts from the record, or that it
-// could not be found out.
+// Differs reports whether the result differs from the recorded result or could not be determined.
 func (v CallStatus) Differs() bool { return v == Differs || v == Failed }
 
-// Call is a recorded call and what came of it now.
+// Call is a recorded call with its new result.
 type Call struct {
-	Step      int        `json:"step"`  // the turn of the model, from 0
-	Index     int        `json:"index"` // the place among its calls, from 0
+	Step      int        `json:"step"`  // from 0
+	Index     int        `json:"index"` // index among the calls of the step, from 0
 	ID        string     `json:"id"`    // as recorded
 	Tool      string     `json:"tool"`
-	Arguments string     `json:"arguments"` // as the model sent them
+	Arguments string     `json:"arguments"` // unchanged
 	Status    CallStatus `json:"status"`
-	// Recorded and Now are the texts of the results, Recorded "" where there is none;
-	// content that is no text stands as JSON.
+	// Recorded and Now are the texts of the results, or JSON for other content; empty if missing.
 	Recorded string `json:"recorded"`
 	Now      string `json:"now"`
 	// Differences are the places where two results that are JSON differ.
 	Differences []scorers.Difference `json:"differences,omitempty"`
-	// Note says in words what else there is to say, such as why a tool could not be asked.
+	// Note explains the status, for example a failure.
 	Note string `json:"note,omitempty"`
 }
 
-// ToolsRerun is what came of a run whose tools were run again.
+// ToolsRerun is the result of a rerun with tools.
 type ToolsRerun struct {
 	Calls  []Call
 	Events []trace.Event // of the rerun
 }
 
-// Tools plays the turns that a run recorded, and runs these tools; a tool that is not
-// among them answers as recorded. The options may be nil. Tools are called in the order of
-// the record, one after the other. The error says that the run cannot be rerun, or is that
-// of a context that has ended.
+// Tools repeats the recorded model responses and runs these tools, in recorded order; other tools
+// use the recorded results. The options may be nil. Tools returns an error if the run cannot be
+// repeated or ctx ends.
 func Tools(ctx context.Context, run *importer.Run, o *Options, tools ...loop.Tool) (*ToolsRerun, error) {
 	p, err := newPath(run)
 	if err != nil {
@@ -86,7 +79,7 @@ func Tools(ctx context.Context, run *importer.Run, o *Options, tools ...loop.Too
 	return out, nil
 }
 
-// playTools is Tools of a path.
+// playTools implements Tools.
 func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*ToolsRerun, error) {
 	if o == nil {
 		o = &Options{}
@@ -104,7 +97,7 @@ func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*T
 		model.Responses = append(model.Responses, scripted(t.said))
 	}
 	x.out.Events, err = play(ctx, model, loop.Config{
-		Model: p.model, System: p.system, Tools: p.offers(tools), MaxSteps: len(p.turns) + 1,
+		Model: p.model, System: p.system, Tools: p.loopTools(tools), MaxSteps: len(p.turns) + 1,
 	}, p.begin, x)
 	if err != nil {
 		return nil, err
@@ -112,8 +105,8 @@ func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*T
 	return &x.out, nil
 }
 
-// scripted is a recorded turn as a model says it again. A call that the provider found
-// malformed would end the run here and now.
+// scripted returns a recorded response for a scripted model. It removes the finish reason
+// malformed_call, which would end the run.
 func scripted(said trace.ModelResponse) fake.Response {
 	if said.FinishReason == llm.FinishMalformedCall {
 		said.FinishReason = ""
@@ -123,7 +116,7 @@ func scripted(said trace.ModelResponse) fake.Response {
 		ResponseID: said.ResponseID, Model: said.Model, Opaque: said.Message.Opaque, Events: []llm.Event{},
 	}
 	for _, part := range said.Message.Parts {
-		if c, ok := part.(llm.ToolCall); ok && c.IDGenerated { // which it will be again
+		if c, ok := part.(llm.ToolCall); ok && c.IDGenerated { // the loop generates it again
 			c.ID, c.ProviderID, c.IDGenerated = c.ProviderID, "", false
 			part = c
 		}
@@ -132,7 +125,7 @@ func scripted(said trace.ModelResponse) fake.Response {
 	return t
 }
 
-// toolsRerun is a rerun with live tools under way.
+// toolsRerun is the state of a rerun with tools.
 type toolsRerun struct {
 	path    *path
 	live    []string
@@ -144,7 +137,7 @@ func (x *toolsRerun) hooks() loop.Hooks {
 	return loop.Hooks{
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) { return x.path.heardBefore(s), nil },
 		AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
-			return x.path.goOn(s.Step), nil
+			return x.path.next(s.Step), nil
 		},
 		BeforeTools: x.batch,
 		WrapTool:    x.wrap,
@@ -152,7 +145,7 @@ func (x *toolsRerun) hooks() loop.Hooks {
 	}
 }
 
-// batch answers the calls whose tools are not run.
+// batch answers the calls whose tools do not run.
 func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	t := x.path.turns[s.Step]
 	for i, c := range calls {
@@ -166,7 +159,7 @@ func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []loop.Pla
 	return decisions, d, nil
 }
 
-// wrap goes around the tools that are run.
+// wrap wraps the tools that run.
 func (x *toolsRerun) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		out, err := next(ctx, c)
@@ -182,13 +175,13 @@ func (x *toolsRerun) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// call is the call of a step at this place.
+// call returns the call of a step with this index.
 func (x *toolsRerun) call(step, index int) *Call {
 	i := slices.IndexFunc(x.out.Calls, func(c Call) bool { return c.Step == step && c.Index == index })
 	return &x.out.Calls[i]
 }
 
-// after holds the results of a step against the record.
+// after compares the results of a step with the recording.
 func (x *toolsRerun) after(_ context.Context, s *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
 	t := x.path.turns[s.Step]
 	for i, now := range step.Results {

@@ -114,7 +114,7 @@ func TestTools(t *testing.T) {
 		"ignored of another tool": {
 			tools:   []loop.Tool{find(`{"state":"sent","at":2}`, "Error:  no order")},
 			options: &rerun.Options{Ignore: map[string][]string{"now": {"/at"}}},
-			want:    []string{"0.0 a find differs /at: was 1, is 2", "0.1 b now recorded", "2.0 a find differs other white space", "3.0 c bye recorded"},
+			want:    []string{"0.0 a find differs /at: was 1, is 2", "0.1 b now recorded", "2.0 a find differs only white space differs", "3.0 c bye recorded"},
 		},
 		"text in place of JSON": {
 			tools: []loop.Tool{find(strings.Repeat("x", 70), "Error: no order")},
@@ -245,7 +245,7 @@ func TestToolsOddRecordings(t *testing.T) {
 
 func TestToolsErrors(t *testing.T) {
 	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
-	if _, err := rerun.Tools(t.Context(), &silent, nil); err == nil || err.Error() != `rerun: the run "run-1": the recording has no turn of a model` {
+	if _, err := rerun.Tools(t.Context(), &silent, nil); err == nil || err.Error() != `rerun: the run "run-1": the recording has no model response` {
 		t.Errorf("of a run without a turn: got the error %v", err)
 	}
 	run := runs(t, oneLine(chat))[0]

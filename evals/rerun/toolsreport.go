@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Counts are how many calls had which verdict.
+// Counts counts calls by status.
 type Counts struct {
 	Same       int `json:"same"`
 	Differs    int `json:"differs"`
@@ -19,10 +19,10 @@ type Counts struct {
 	Recorded   int `json:"recorded"`
 }
 
-// Run is the number of calls whose tools were run, or should have been.
+// Run returns the number of calls whose tools ran or failed to run.
 func (c Counts) Run() int { return c.Same + c.Differs + c.Unrecorded + c.Failed }
 
-// Plus is the sum of two counts.
+// Plus returns the sum.
 func (c Counts) Plus(o Counts) Counts {
 	return Counts{c.Same + o.Same, c.Differs + o.Differs, c.Unrecorded + o.Unrecorded, c.Failed + o.Failed, c.Recorded + o.Recorded}
 }
@@ -43,21 +43,20 @@ func (c *Counts) add(v CallStatus) {
 	}
 }
 
-// ToolsLine is what a report says of a run whose tools were run again.
+// ToolsLine is the report line of a rerun with tools.
 type ToolsLine struct {
 	Where
 	Counts Counts `json:"counts"`
-	// Calls are those whose verdict is neither Same nor AsRecorded.
+	// Calls are those with a status other than Same and AsRecorded.
 	Calls []Call `json:"calls,omitempty"`
-	// Error says why the run could not be rerun, or what its program did wrong behind the
-	// last call.
+	// Error is the error of the rerun, or of a program after the last call.
 	Error string `json:"error,omitempty"`
 }
 
-// Parts reports whether the run parts from the record, or could not be rerun.
+// Differs reports whether a result differs or the rerun failed.
 func (l *ToolsLine) Differs() bool { return l.Error != "" || l.Counts.Differs+l.Counts.Failed > 0 }
 
-// Says tells people what the verdict on a call is about, in a line a place.
+// Describe describes the differences of a call, one per line.
 func (c *Call) Describe() (lines []string) {
 	for _, d := range c.Differences {
 		lines = append(lines, fmt.Sprintf("%s: was %s, is %s", cmp.Or(d.At, "all"), d.Want, d.Got))
@@ -67,7 +66,7 @@ func (c *Call) Describe() (lines []string) {
 		lines = append(lines, "now: "+window(c.Now, 0))
 	case c.Status != Differs || len(lines) > 0 || c.Now == c.Recorded:
 	case squeezed(c.Now) == squeezed(c.Recorded):
-		lines = append(lines, "other white space")
+		lines = append(lines, "only white space differs")
 	default:
 		at := commonPrefix(c.Recorded, c.Now)
 		lines = append(lines, fmt.Sprintf("was %s, is %s", window(c.Recorded, at), window(c.Now, at)))
@@ -78,8 +77,7 @@ func (c *Call) Describe() (lines []string) {
 	return lines
 }
 
-// commonPrefix is how many bytes two texts have in common at their beginnings, up to a
-// whole character.
+// commonPrefix returns the length of the common prefix in bytes, up to a whole character.
 func commonPrefix(a, b string) int {
 	for i, r := range a {
 		if !strings.HasPrefix(b[i:], string(r)) {
@@ -89,7 +87,7 @@ func commonPrefix(a, b string) int {
 	return len(a)
 }
 
-// window is what stands at a place of a text, and a little before it.
+// window returns the text around a position.
 func window(text string, at int) string {
 	const before, width = 20, 60
 	runes := []rune(text)
@@ -105,20 +103,20 @@ func window(text string, at int) string {
 	return out
 }
 
-// ToolsReport says of many runs what came of running their tools again.
+// ToolsReport contains the results of reruns with tools.
 type ToolsReport struct {
 	Runs       []ToolsLine        `json:"runs"`
 	Tools      map[string]Counts  `json:"tools"` // by name
 	Unreadable []evals.Unreadable `json:"unreadable"`
 }
 
-// NewToolsReport returns a report of no runs.
+// NewToolsReport returns an empty report.
 func NewToolsReport() *ToolsReport {
 	return &ToolsReport{Runs: []ToolsLine{}, Tools: map[string]Counts{}, Unreadable: []evals.Unreadable{}}
 }
 
-// Add adds what came of a run, and returns its line. Out is nil if the run could not be
-// rerun; err says why, or what else went wrong.
+// Add adds the result of a run and returns its line. out is nil if the rerun failed; err is the
+// reason.
 func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) *ToolsLine {
 	l := ToolsLine{Where: whereOf(run)}
 	if out != nil {
@@ -143,10 +141,10 @@ func (r *ToolsReport) count(tool string, v CallStatus) {
 	r.Tools[tool] = counts
 }
 
-// Parts reports whether a run parts from the record, or could not be rerun.
+// Differs reports whether a result differs or a rerun failed.
 func (r *ToolsReport) Differs() bool {
 	return slices.ContainsFunc(r.Runs, func(l ToolsLine) bool { return l.Differs() })
 }
 
-// Unread adds what could not be read, an error of [Runs].
+// Unread adds an error of [Runs].
 func (r *ToolsReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }

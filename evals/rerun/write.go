@@ -7,10 +7,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Write writes the events of a rerun to a trace, with the case, the epoch and the cluster
-// of the run that was rerun, and what was expected of it: see importer.CaseEvent. The
-// scores of that run are not written, since the rerun has earned none of them. A sink
-// takes the reruns of one report alone; number tells them apart there.
+// Write writes the events of a rerun to a trace, with the case, the epoch, the cluster and the
+// expectations of the recorded run (see importer.CaseEvent), but without its scores. A sink takes
+// the reruns of one report; number distinguishes them.
 func Write(sink trace.Sink, run *Recorded, number int, events []trace.Event) error {
 	name := fmt.Sprintf("r%d", number)
 	about := run.Run

@@ -9,21 +9,21 @@ import (
 	"github.com/looptape/looptape/evals/report"
 )
 
-// data is what the page shows but for the transcripts.
+// data is the content of the page without the transcripts.
 type data struct {
 	Title   string         `json:"title"`
 	Notes   []string       `json:"notes"`
-	Figures *evals.Summary `json:"figures"` // but for those of metrics
+	Figures *evals.Summary `json:"figures"` // without the metrics
 	Metrics []metric       `json:"metrics"`
 	Cases   []evCase       `json:"cases"`
 	Against bool           `json:"against"` // there is a base
 	Took    []table        `json:"took"`    // what the runs took
-	// OnlyBase and OnlyNew are cases that one set lacks.
+	// OnlyBase and OnlyNew are the cases of one set only.
 	OnlyBase []string `json:"only_base,omitempty"`
 	OnlyNew  []string `json:"only_new,omitempty"`
 }
 
-// metric are the figures of a metric.
+// metric contains the statistics of a metric.
 type metric struct {
 	Name    string        `json:"name"`
 	Success bool          `json:"success"` // it says whether a run succeeded
@@ -53,7 +53,7 @@ type run struct {
 	Transcript int `json:"transcript"`
 }
 
-// gathered is all that a page is written from.
+// gathered is the whole content of a page.
 type gathered struct {
 	data
 
@@ -61,12 +61,12 @@ type gathered struct {
 	shared      map[string]string
 }
 
-// gather puts together what the page shows, in an order that the runs alone decide.
+// gather collects the content in an order that depends only on the runs.
 func (p *Page) gather() *gathered {
 	g := &gathered{shared: map[string]string{}}
-	figures := *p.Report.Summary
-	figures.Metrics, figures.Resources = nil, nil // which are elsewhere
-	g.Title, g.Notes, g.Figures = p.Title, p.Notes(), &figures
+	summary := *p.Report.Summary
+	summary.Metrics, summary.Resources = nil, nil // shown elsewhere
+	g.Title, g.Notes, g.Figures = p.Title, p.Notes(), &summary
 	g.cases(p)
 	g.metrics(p.Report)
 	g.Took = took(p.Report)
@@ -101,7 +101,7 @@ func (g *gathered) cases(p *Page) {
 	}
 }
 
-// metrics adds the figures of metrics.
+// metrics adds the metrics.
 func (g *gathered) metrics(r *report.Report) {
 	g.Metrics = []metric{}
 	for _, name := range r.Metrics() {
@@ -117,7 +117,7 @@ func (g *gathered) metrics(r *report.Report) {
 	}
 }
 
-// took are tables of what the runs took.
+// took returns the resource tables.
 func took(r *report.Report) []table {
 	tables := []table{}
 	add := func(caption string, t report.Table) {
@@ -126,9 +126,9 @@ func took(r *report.Report) []table {
 		}
 	}
 	if c := r.Comparison; c != nil {
-		add("What changed in what runs took", report.ChangedResources(c))
-		add("What changed in the calls of tools, a run", report.ChangedTools(c))
+		add("Changed resources", report.ChangedResources(c))
+		add("Changed tool calls per run", report.ChangedTools(c))
 	}
-	add("What the runs took", report.Resources(r.Summary))
+	add("Resources", report.Resources(r.Summary))
 	return tables
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// event takes an event of a trace. What was said stands in answers and results; requests
-// are read for what users said, and for results that nothing else tells.
+// event reads an event of a trace. Responses and results contain the conversation; requests add
+// user messages and other results.
 func (r *reading) event(ev *trace.Event) {
 	switch body := ev.Body.(type) {
 	case trace.ModelConfig:
@@ -41,7 +41,7 @@ func (r *reading) event(ev *trace.Event) {
 	}
 }
 
-// happened notes what happened beside what was said.
+// happened notes other events.
 func (r *reading) happened(body trace.Body) {
 	switch body := body.(type) {
 	case trace.ModelError:
@@ -51,19 +51,19 @@ func (r *reading) happened(body trace.Body) {
 	case trace.Abandoned:
 		r.note(kindError, "a running tool was not waited for", body.ToolCallID)
 	case trace.Canceled:
-		r.note(kindNote, "the run was cancelled", body.Reason)
+		r.note(kindNote, "the run was canceled", body.Reason)
 	case trace.Suspended:
 		r.note(kindNote, "the run waits for somebody outside", "")
 	case trace.Resumed:
-		r.note(kindNote, "the run goes on from another", body.Of)
+		r.note(kindNote, "the run continues another run", body.Of)
 	case trace.Warning:
 		r.note(kindNote, "warning", body.Message)
-	default: // tells nothing that is shown
+	default: // not shown
 	}
 }
 
-// request takes the new messages of a request: all of the first and of one that was
-// rewritten, and of others what was not seen before.
+// request reads the new messages of a request: all of the first and of a rewritten one, else
+// those that are new.
 func (r *reading) request(messages []llm.Message) {
 	whole := !r.asked || r.rewritten
 	r.asked, r.rewritten = true, false
@@ -103,7 +103,7 @@ func (r *reading) note(k kind, what, why string) {
 	r.add(entry{Kind: k, Text: what})
 }
 
-// attach puts a run into the entry of the call that started it, if there is room for it.
+// attach adds a run to the entry of the call that started it, if it fits.
 func (r *reading) attach(s startedRun) {
 	i := slices.IndexFunc(r.Entries, func(e entry) bool { return e.Kind == kindCall && e.ID == s.call })
 	if i < 0 || r.size+s.size > maxRun {

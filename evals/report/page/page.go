@@ -1,13 +1,10 @@
-// Package page writes what runs scored, and what they said, as one page of HTML for
-// people: figures with their intervals, cases by outcome, the whole of a run with each
-// call beside its result, and two runs side by side.
+// Package page writes scored runs and their transcripts as one HTML page.
 //
-// The page is one file that needs nothing else. It asks the network for nothing, and its
-// own policy forbids it to: of all code only what this package wrote may run. What runs
-// said is data in it, which reaches the page as text and never as HTML, so that nothing
-// in an answer, a name or an explanation can act. The same input is the same bytes.
+// The page is one file. It uses no network, and its content security policy forbids network
+// access and foreign scripts. Transcripts are data in the page and become text, never HTML. The
+// same input gives the same bytes.
 //
-// Package page computes no figures; those of package evals are shown.
+// Package page renders the statistics that package evals computes.
 package page
 
 import (
@@ -30,12 +27,11 @@ import (
 type Page struct {
 	Title  string
 	Report *report.Report
-	// Runs is what the runs said, and Base what those of the base said; nil of a set of
-	// which nothing is known.
+	// Runs and Base are the transcripts of the runs and of the base; nil without recordings.
 	Runs, Base *Runs
 }
 
-// said yields the runs of the report with what the page has of them, which may be nil.
+// said yields the runs of the report with their transcripts; a transcript may be nil.
 func (p *Page) said() iter.Seq2[report.Run, *said] {
 	sets := map[string]map[ident]*said{"base": p.Base.kept(), "new": p.Runs.kept(), "": p.Runs.kept()}
 	return func(yield func(report.Run, *said) bool) {
@@ -47,8 +43,8 @@ func (p *Page) said() iter.Seq2[report.Run, *said] {
 	}
 }
 
-// Notes says what is not on the page, and how to get it, a line each. The page itself
-// says it, too.
+// Notes returns one line for each kind of missing content, and how to get it. The page contains
+// them, too.
 func (p *Page) Notes() []string {
 	runs, left, cut := 0, 0, 0
 	for _, said := range p.said() {
@@ -64,12 +60,12 @@ func (p *Page) Notes() []string {
 	switch {
 	case left == 0:
 	case p.Runs.isFull() || p.Base.isFull():
-		notes = append(notes, fmt.Sprintf("the page has no room for what %d of %d runs said; give it more with --transcripts", left, runs))
+		notes = append(notes, fmt.Sprintf("the page omits the transcripts of %d of %d runs: raise --transcripts", left, runs))
 	default:
-		notes = append(notes, fmt.Sprintf("what %d of %d runs said is not on the page, since parts have scores alone; give the recordings instead", left, runs))
+		notes = append(notes, fmt.Sprintf("the transcripts of %d of %d runs are missing, since score files contain no transcripts: pass the recordings", left, runs))
 	}
 	if cut > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d runs are too long to be whole on the page; what is left out stands in their recordings, at the lines that they tell", cut, runs))
+		notes = append(notes, fmt.Sprintf("the transcripts of %d of %d runs are shortened: see the lines of their recordings", cut, runs))
 	}
 	return notes
 }
@@ -115,7 +111,7 @@ func (p *Page) Write(w io.Writer) error {
 	for i, said := range g.transcripts {
 		writeData(buf, fmt.Sprint("run-", i), said.json)
 	}
-	_, _ = buf.WriteString(bottom) // what it could not write Flush tells
+	_, _ = buf.WriteString(bottom) // Flush returns write errors
 	return buf.Flush()
 }
 
@@ -124,7 +120,7 @@ func writeData(buf *bufio.Writer, id string, data []byte) {
 	_, _ = fmt.Fprintf(buf, "<script type=\"application/json\" id=\"%s\">%s</script>\n", id, data)
 }
 
-// hash is what a policy names a script or a style by.
+// hash returns the source of a script or style for the policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -132,10 +132,10 @@ func TestNotes(t *testing.T) {
 		want []string
 	}{
 		"all is there":    {pageOf(t, runs, "", room), []string{}},
-		"no room":         {pageOf(t, runs, "", 0), []string{"the page has no room for what 3 of 3 runs said; give it more with --transcripts"}},
-		"no room in both": {pageOf(t, runs, base, 0), []string{"the page has no room for what 5 of 5 runs said; give it more with --transcripts"}},
-		"a part":          {pageOf(t, part, "", room), []string{"what 1 of 1 runs said is not on the page, since parts have scores alone; give the recordings instead"}},
-		"a long text":     {pageOf(t, long, "", room), []string{"1 of 1 runs are too long to be whole on the page; what is left out stands in their recordings, at the lines that they tell"}},
+		"no room":         {pageOf(t, runs, "", 0), []string{"the page omits the transcripts of 3 of 3 runs: raise --transcripts"}},
+		"no room in both": {pageOf(t, runs, base, 0), []string{"the page omits the transcripts of 5 of 5 runs: raise --transcripts"}},
+		"a part":          {pageOf(t, part, "", room), []string{"the transcripts of 1 of 1 runs are missing, since score files contain no transcripts: pass the recordings"}},
+		"a long text":     {pageOf(t, long, "", room), []string{"the transcripts of 1 of 1 runs are shortened: see the lines of their recordings"}},
 	} {
 		if diff := cmp.Diff(c.want, c.page.Notes()); diff != "" {
 			t.Errorf("%s: notes (-want +got):\n%s", name, diff)
@@ -143,7 +143,7 @@ func TestNotes(t *testing.T) {
 	}
 	p := pageOf(t, runs, base, room)
 	p.Runs, p.Base = nil, nil
-	if got := p.Notes(); len(got) != 1 || !strings.HasPrefix(got[0], "what 5 of 5 runs said is not on the page") {
+	if got := p.Notes(); len(got) != 1 || !strings.HasPrefix(got[0], "the transcripts of 5 of 5 runs are missing") {
 		t.Errorf("nothing is known of what the runs said: got %q", got)
 	}
 }

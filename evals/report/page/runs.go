@@ -13,9 +13,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Runs keeps what runs said for a page, as much as there is room for: runs that did not
-// succeed come first, then the others, each in the order of rows. So the same runs are
-// kept in whatever order they are added. It is for any goroutines.
+// Runs stores transcripts up to a size limit: failed runs first, then the others, each in the
+// order of rows. The order of Add calls does not matter. It is safe for use by many goroutines.
 type Runs struct {
 	limit int
 
@@ -24,7 +23,7 @@ type Runs struct {
 	size int
 	// shared are the long texts that many runs begin with, by digest, one of each.
 	shared map[string]string
-	// full is the first run that there was no room for; nil if there was room for all.
+	// full is the first run that did not fit, or nil.
 	full *said
 	// started are the runs that calls started, by the run of the call, which comes later.
 	started map[place][]startedRun
@@ -38,7 +37,7 @@ type startedRun struct {
 	*reading
 }
 
-// said is what a run said.
+// said is the transcript of a run.
 type said struct {
 	ident
 
@@ -46,10 +45,10 @@ type said struct {
 	asked  string            // the beginning of it
 	json   []byte            // of its transcript
 	shared map[string]string // the long texts in it, by digest
-	cut    bool              // something of it is left out
+	cut    bool              // it is shortened
 }
 
-// ident tells a row from all others of its result.
+// ident identifies a row in its result.
 type ident struct {
 	name  string // of the case
 	epoch int
@@ -64,12 +63,12 @@ func (i *ident) compare(o *ident) int {
 	return cmp.Or(cmp.Compare(i.name, o.name), cmp.Compare(i.epoch, o.epoch), cmp.Compare(i.file, o.file), cmp.Compare(i.line, o.line), cmp.Compare(i.run, o.run))
 }
 
-// NewRuns returns a Runs with room for so many bytes.
+// NewRuns returns a Runs with a limit in bytes.
 func NewRuns(limit int) *Runs {
 	return &Runs{limit: limit, shared: map[string]string{}, started: map[place][]startedRun{}}
 }
 
-// Add takes a run. It is what Seen of [evals.Options] calls.
+// Add adds a run; see Seen of [evals.Options].
 func (r *Runs) Add(row *evals.Row, run *importer.Run) {
 	t := read(run)
 	for _, s := range r.startedBy(place{row.File, row.Run}) {
@@ -97,8 +96,7 @@ func (r *Runs) startedBy(at place) []startedRun {
 	return runs
 }
 
-// encode returns JSON that may stand within an element of HTML: nothing in it ends the
-// element or begins a comment. All that pages are made of can be written.
+// encode returns JSON that is safe in an HTML script element.
 func encode(v any) []byte {
 	text, _ := json.Marshal(v)
 	return text
@@ -128,7 +126,7 @@ func beginning(entries []entry) string {
 	return ""
 }
 
-// share leaves digests in the places of long system prompts, which runs have in common.
+// share replaces long system prompts by digests.
 func (s *said) share(entries []entry) {
 	const least = 200 // bytes
 	for i := range entries {
@@ -155,7 +153,7 @@ func (r *Runs) keep(s *said) {
 	}
 }
 
-// take makes room for a run.
+// take adds the size of a run.
 func (r *Runs) take(s *said) {
 	r.size += len(s.json)
 	for digest, text := range s.shared {
@@ -168,7 +166,7 @@ func (r *Runs) take(s *said) {
 	}
 }
 
-// compare is the order in which runs get room.
+// compare is the order of preference.
 func (s *said) compare(o *said) int {
 	switch {
 	case s.good == o.good:
@@ -179,7 +177,7 @@ func (s *said) compare(o *said) int {
 	return -1
 }
 
-// kept are the runs that there is room for.
+// kept returns the runs that fit.
 func (r *Runs) kept() map[ident]*said {
 	kept := map[ident]*said{}
 	if r == nil {
@@ -194,10 +192,10 @@ func (r *Runs) kept() map[ident]*said {
 	return kept
 }
 
-// isFull reports whether there was a run without room.
+// isFull reports whether a run did not fit.
 func (r *Runs) isFull() bool { return r != nil && r.full != nil }
 
-// trim leaves the runs that there is room for: those before the first that does not fit.
+// trim removes the runs after the first that does not fit.
 func (r *Runs) trim() {
 	slices.SortFunc(r.runs, (*said).compare)
 	r.shared, r.size = map[string]string{}, 0

@@ -12,38 +12,37 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// transcript is what a run said, as the page shows it.
+// transcript is the conversation of a run.
 type transcript struct {
-	// Want is what should have come of the run, and Answer is the final text
-	// that the recording names, where it stands in no message.
+	// Want is the expected output. Answer is the recorded final answer if no message contains it.
 	Want    []entry `json:"want,omitempty"`
 	Answer  *entry  `json:"answer,omitempty"`
 	Entries []entry `json:"entries"`
-	// Left counts the entries that the page has no room for.
+	// Left counts omitted entries.
 	Left int `json:"left,omitzero"`
 }
 
-// entry is a piece of a run. A call has its result with it.
+// entry is an element of a transcript. A call includes its result.
 type entry struct {
 	Kind kind   `json:"kind"`
 	Text string `json:"text,omitempty"`
-	// Shared is the digest of a text that stands on the page once, in the place of Text.
+	// Shared is the digest of a text that the page contains once; Text is empty then.
 	Shared string `json:"shared,omitempty"`
-	// Cut counts the bytes of texts of this entry that the page has no room for.
+	// Cut counts the omitted bytes of the entry.
 	Cut int `json:"cut,omitzero"`
-	// Step counts the answers of the model from 1; it is on the first entry of each.
+	// Step counts the model responses from 1; on the first entry of each.
 	Step int `json:"step,omitzero"`
-	// Purpose is what an answer was for, if for something else than the run's answer.
+	// Purpose is the purpose of a response other than the answer.
 	Purpose trace.Purpose `json:"purpose,omitempty"`
-	// Finish is why an answer ended, if the recording tells it; on its first entry.
+	// Finish is the finish reason, if known; on the first entry of a response.
 	Finish llm.FinishReason `json:"finish,omitempty"`
 
 	// The rest is of calls and results.
 	Name string `json:"name,omitempty"` // of the tool
 	ID   string `json:"id,omitempty"`
 	Ran  string `json:"ran,omitempty"` // the arguments that it was run with, if others
-	// Answered says that there is a Result, Failed that it is an error, and Skipped why the
-	// tool was not run.
+	// Answered is true if there is a Result, Failed if it is an error. Skipped is the reason if
+	// the tool did not run.
 	Answered bool         `json:"answered,omitzero"`
 	Failed   bool         `json:"failed,omitzero"`
 	Skipped  string       `json:"skipped,omitempty"`
@@ -62,12 +61,12 @@ const (
 	kindRefusal   kind = "refusal"
 	kindCall      kind = "call" // its arguments are the Text
 	kindResult    kind = "result"
-	kindOther     kind = "other" // a part that has no text, told in words
-	kindNote      kind = "note"  // what happened beside what was said
+	kindOther     kind = "other" // a description of other content
+	kindNote      kind = "note"  // other events
 	kindError     kind = "error"
 )
 
-// What a page has room for.
+// Limits of a page.
 const (
 	maxText = 64 << 10 // bytes of a text
 	maxRun  = 4 << 20  // bytes of the texts of a run
@@ -82,7 +81,7 @@ type reading struct {
 	open      map[string][]int // the calls of an id that have no result yet, in order
 	system    string
 	asked     bool // a request was seen
-	rewritten bool // the next request does not go on from the one before
+	rewritten bool // the next request does not continue the previous one
 	steps     int
 }
 
@@ -103,7 +102,7 @@ func read(run *importer.Run) *reading {
 	return r
 }
 
-// wanted takes what should have come of a run, and what came where no message tells it.
+// wanted adds the expected output and a final answer that no message contains.
 func (r *reading) wanted(run *importer.Run) {
 	said := func(e entry) bool { return e.Kind == kindAssistant && e.Text == run.Answer }
 	if run.Answer != "" && !slices.ContainsFunc(r.Entries, said) {
@@ -130,12 +129,12 @@ func (r *reading) message(m llm.Message) {
 	}
 }
 
-// answer takes an answer of the model.
+// answer reads a model response.
 func (r *reading) answer(m llm.Message, purpose trace.Purpose, finish llm.FinishReason) {
 	r.steps++
 	first := len(r.Entries)
 	r.message(m)
-	if len(r.Entries) == first && !r.add(entry{Kind: kindOther, Text: "an answer without content"}) {
+	if len(r.Entries) == first && !r.add(entry{Kind: kindOther, Text: "a response without content"}) {
 		return
 	}
 	e := &r.Entries[first]
@@ -150,7 +149,7 @@ func (r *reading) part(role llm.Role, p llm.Part) {
 		if p.Text != "" {
 			r.add(entry{Kind: kindReasoning, Text: p.Text})
 		} else {
-			r.add(entry{Kind: kindOther, Text: "reasoning that the provider keeps to itself"})
+			r.add(entry{Kind: kindOther, Text: "hidden reasoning"})
 		}
 	case llm.Media:
 		r.add(entry{Kind: kindOther, Text: described(p)})
@@ -189,8 +188,8 @@ func (r *reading) call(c llm.ToolCall) {
 	}
 }
 
-// result gives a result to the first call of its id that has none yet, since ids are used
-// again. It reports whether there is one.
+// result adds a result to the first open call with its id, since ids can repeat. It reports
+// whether there is one.
 func (r *reading) result(res llm.ToolResult, skipped string) bool {
 	waiting := r.open[res.ID]
 	if len(waiting) == 0 {
@@ -215,7 +214,7 @@ func (r *reading) add(e entry) bool {
 	return true
 }
 
-// fit is a text of its own, or the beginning of it that there is room for.
+// fit clones a text and shortens it to the limits.
 func (r *reading) fit(text string, e *entry) string {
 	most := min(maxText, maxRun-min(r.size, maxRun))
 	if len(text) > most {
@@ -231,7 +230,7 @@ func (r *reading) fit(text string, e *entry) string {
 	return strings.Clone(text)
 }
 
-// content is what a result says, in words where it is no text.
+// content returns a result as text.
 func content(res llm.ToolResult) string {
 	var text strings.Builder
 	for _, p := range res.Content {
@@ -246,7 +245,7 @@ func content(res llm.ToolResult) string {
 	return text.String()
 }
 
-// described tells what a file is; its content is not on the page.
+// described describes a file.
 func described(m llm.Media) string {
 	words := []string{cmp.Or(m.MediaType, "a file")}
 	if m.Name != "" {

@@ -73,8 +73,8 @@ func TestMessages(t *testing.T) {
 				llm.Reasoning{Opaque: []byte("{}")}, llm.Unknown{Kind: "hologram"}, llm.Media{MediaType: "image/png", Name: "map", Data: []byte("png")},
 				llm.Media{URL: "file:map"}, llm.Text{}, llm.ToolCall{ID: "1", Name: "search", ProviderExecuted: true})},
 			[]entry{
-				{Kind: kindOther, Text: "an answer without content", Step: 1},
-				{Kind: kindOther, Text: "reasoning that the provider keeps to itself", Step: 2}, {Kind: kindOther, Text: "a part of the kind hologram"},
+				{Kind: kindOther, Text: "a response without content", Step: 1},
+				{Kind: kindOther, Text: "hidden reasoning", Step: 2}, {Kind: kindOther, Text: "a part of the kind hologram"},
 				{Kind: kindOther, Text: "image/png, map, 3 bytes"}, {Kind: kindOther, Text: "a file, file:map"},
 				{Kind: kindCall, Name: "search", ID: "1", Skipped: "the provider ran it"},
 			},
@@ -197,9 +197,9 @@ func TestEvents(t *testing.T) {
 				trace.Abandoned{ToolCallID: "1"}, trace.Canceled{Reason: "deadline"}, trace.Suspended{}, trace.RunEnd{StopReason: trace.ReasonMaxSteps},
 			},
 			[]entry{
-				{Kind: kindNote, Text: "the run goes on from another: r0"}, {Kind: kindError, Text: "a call of the model failed: busy"},
+				{Kind: kindNote, Text: "the run continues another run: r0"}, {Kind: kindError, Text: "a call of the model failed: busy"},
 				{Kind: kindNote, Text: "the model is called again: busy"}, {Kind: kindNote, Text: "warning: odd"}, {Kind: kindError, Text: "a running tool was not waited for: 1"},
-				{Kind: kindNote, Text: "the run was cancelled: deadline"}, {Kind: kindNote, Text: "the run waits for somebody outside"}, {Kind: kindNote, Text: "the run ended: max_steps"},
+				{Kind: kindNote, Text: "the run was canceled: deadline"}, {Kind: kindNote, Text: "the run waits for somebody outside"}, {Kind: kindNote, Text: "the run ended: max_steps"},
 			},
 		},
 		"a failure": {

@@ -11,8 +11,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Spent tells what the runs took. Where that is steps alone, nothing is told: answers that
-// are not known to have cost anything are nothing to know.
+// Resources returns the table of the resource usage. It is empty if only steps are known.
 func Resources(f *evals.Summary) Table {
 	var rows [][]string
 	if stepsAlone(f.Resources) {
@@ -23,7 +22,7 @@ func Resources(f *evals.Summary) Table {
 			rows = append(rows, []string{measureWords(m.Name), strconv.Itoa(a.N), amount(m.Name, a.Sum), amount(m.Name, a.Mean)})
 		}
 	}
-	return Filled([]string{"spent", "runs", "sum", "mean"}, rows)
+	return Filled([]string{"resource", "runs", "sum", "mean"}, rows)
 }
 
 func stepsAlone[T any](by map[string]T) bool {
@@ -42,7 +41,7 @@ func measureWords(name string) string {
 // latency is the measure that people read in seconds.
 const latency = "latency_ns"
 
-// amount is a figure of a measure for people: five digits, or all before the point.
+// amount formats the value of a measure with five digits, or as an integer if it is large.
 func amount(name string, x float64) string {
 	const large, digits = 1e4, 5
 	if name == latency {
@@ -54,8 +53,8 @@ func amount(name string, x float64) string {
 	return strconv.FormatFloat(x, 'g', digits, 64)
 }
 
-// ChangedResources tells what changed of what runs took, a run on average, unless that is steps
-// alone.
+// ChangedResources returns the table of changed resources, per run. It is empty if only steps are
+// known.
 func ChangedResources(c *evals.Comparison) Table {
 	var rows [][]string
 	if stepsAlone(c.Resources) {
@@ -66,10 +65,10 @@ func ChangedResources(c *evals.Comparison) Table {
 			rows = append(rows, append([]string{measureWords(m.Name), strconv.Itoa(s.Pairs)}, shifted(m.Name, s)...))
 		}
 	}
-	return Filled([]string{"spent", "pairs", "base", "new", "difference", "95 %"}, rows)
+	return Filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
 }
 
-// ChangedTools tells what changed in the calls of tools, a run on average.
+// ChangedTools returns the table of changed tool calls, per run.
 func ChangedTools(c *evals.Comparison) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
