@@ -364,8 +364,8 @@ func readTrace(t *testing.T, path string) (events []trace.Event, broken values, 
 	if err != nil {
 		return nil, values{"the file"}, nil
 	}
-	if src.Format != importer.FormatTrace {
-		t.Fatalf("%s: it is read as %s, not as a trace", path, src.Format)
+	if src.Format.Name != "trace" {
+		t.Fatalf("%s: it is read as %s, not as a trace", path, src.Format.Name)
 	}
 	c := check.New(nil)
 	for ev, err := range src.Events() {

@@ -69,7 +69,7 @@ func TestBomb(t *testing.T) {
 		long = append(long, mebibyte)
 	}
 	endless := string(zstandard(t, long...))
-	const why = "reading stopped: more than 32 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"
+	const why = "reading stopped: the limit of 32 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"
 	for name, c := range map[string]struct {
 		head string
 		want []string
@@ -128,7 +128,7 @@ func TestRunBomb(t *testing.T) {
 	message := `{"role":"user","content":"` + text + `"}`
 	span := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"t","attributes":[{"key":"gen_ai.prompt.0.role","value":{"stringValue":"user"}},{"key":"gen_ai.prompt.0.content","value":{"stringValue":"` + text + `"}}]}]}]}]}`
 	long := strings.ReplaceAll(span, text, strings.Repeat(text, 300))
-	const why = "more than 32 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"
+	const why = "the limit of 32 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"
 	for name, c := range map[string]struct {
 		head, piece string
 		partial     bool
@@ -189,7 +189,7 @@ func TestManyRuns(t *testing.T) {
 func TestLongestValue(t *testing.T) {
 	file := zstandard(t, "["+hi+`,"`, strings.Repeat(noise(t), 6), strings.Repeat("a", 256<<20))
 	_, got := read(t, bytes.NewReader(file))
-	want := []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: more than 256 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"}
+	want := []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the limit of 256 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%.2000s", diff)
 	}
