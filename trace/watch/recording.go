@@ -57,7 +57,7 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 		return nil, err
 	}
 	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: Unmarked(req)}
-	c, found, _ := r.watch.asked(q, check.Sent)
+	c, found, _ := r.watch.asked(q, (*check.List).Sent)
 	found = r.fresh(r.run(c), x.Number, found)
 	if x.Response != nil {
 		said := x.Response.Message()

@@ -154,17 +154,21 @@ func (w *Monitor) Pending() (list []Pending) {
 // again says that this one is, and that it was wrong. The calls of an answer that its client
 // sends back one by one stand in one message of the request from then on.
 func (w *Monitor) AddRequest(q *Request) (c *Conversation, found []check.Violation, again bool) {
-	return w.asked(q, check.Messages)
+	return w.asked(q, (*check.List).Done)
 }
 
 // asked is Asked with what judges the messages alone.
-func (w *Monitor) asked(q *Request, judge func(run string, messages []llm.Message) []check.Violation) (c *Conversation, found []check.Violation, again bool) {
+func (w *Monitor) asked(q *Request, judge func(*check.List) []check.Violation) (c *Conversation, found []check.Violation, again bool) {
 	c = w.conversation(q)
 	known, answers, again := w.recall(c)
 	if again {
 		return c, nil, true
 	}
-	for _, v := range judge(q.name(), q.Request.Messages) {
+	l := check.NewList(q.name())
+	for _, m := range q.Request.Messages {
+		l.Add(m)
+	}
+	for _, v := range judge(l) {
 		if known == 0 || v.Event >= known {
 			found = append(found, v)
 		}
@@ -201,7 +205,7 @@ func (q *Request) follow(known int, answers []llm.Message) (found []check.Violat
 		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic takes it at the request's top
 			said.Opaque = owed(protocol.ReturnedOpaque(q.Protocol, said.Opaque), next[0].Opaque)
 		}
-		if found = check.Follow(q.name(), known, said, next); len(found) == 0 {
+		if found = check.NewList(q.name()).Follow(known, said, next); len(found) == 0 {
 			return nil
 		}
 	}
@@ -261,7 +265,7 @@ func (m *memory) rewritten(c *Conversation, known int, found []check.Violation) 
 	}
 	h := given[len(given)-1]
 	h.followed = true
-	return []check.Violation{check.Broken("INV-05", c.question.name(), at, "message "+strconv.Itoa(at)+" is the answer to request "+strconv.Itoa(h.request)+", and the messages before it "+are)}
+	return []check.Violation{check.Violation{Invariant: "INV-05", Run: c.question.name(), Event: at, Message: "message " + strconv.Itoa(at) + " is the answer to request " + strconv.Itoa(h.request) + ", and the messages before it " + are}.WithHint()}
 }
 
 // saying is a text that is the same for answers that say the same, by the ids of their

@@ -1,4 +1,4 @@
-package check
+package idtable
 
 import (
 	"fmt"
@@ -12,39 +12,39 @@ import (
 // the same slots and of ids that were forgotten and came again.
 func TestIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table, want := newIDs(), map[uint64]int32{}
+		table, want := New(), map[uint64]int32{}
 		hashes := rapid.OneOf(rapid.Uint64Range(0, 20), rapid.Uint64Range(1<<63, 1<<63+5), rapid.Just(^uint64(0)))
 		for _, h := range rapid.SliceOf(hashes).Draw(t, "hashes") {
 			at, known := want[h]
 			switch {
 			case !known:
-				want[h] = table.add(h)
+				want[h] = table.Add(h)
 			case at%3 == 0:
-				table.forget(h)
+				table.Forget(h)
 				delete(want, h)
 			}
-			table.forget(h + 1<<40)
+			table.Forget(h + 1<<40)
 			for h := range uint64(22) {
 				at, known := want[h]
-				if got, ok := table.lookup(h); got != at || ok != known {
+				if got, ok := table.Lookup(h); got != at || ok != known {
 					t.Fatalf("lookup(%d) = %d, %v, want %d, %v", h, got, ok, at, known)
 				}
 			}
 		}
-		if 2*len(table.places) > len(table.slots) {
-			t.Fatalf("%d places in %d slots", len(table.places), len(table.slots))
+		if 2*len(table.Places) > len(table.slots) {
+			t.Fatalf("%d places in %d slots", len(table.Places), len(table.slots))
 		}
 	})
 }
 
 // The table is at most half full, and no larger than that needs.
 func TestIDsGrow(t *testing.T) {
-	table := newIDs()
+	table := New()
 	for n, want := range []int{8, 8, 8, 8, 8, 16, 16, 16, 16, 32} {
 		if len(table.slots) != want {
 			t.Errorf("%d places have %d slots, want %d", n, len(table.slots), want)
 		}
-		table.add(uint64(n))
+		table.Add(uint64(n))
 	}
 }
 
@@ -53,7 +53,7 @@ func TestHashesDiffer(t *testing.T) {
 	seen := map[uint64]string{}
 	low := map[uint64]int{}
 	add := func(id string) {
-		h := hash(id)
+		h := Hash(id)
 		if other, ok := seen[h]; ok {
 			t.Errorf("%q and %q have one hash", id, other)
 		}
@@ -68,7 +68,7 @@ func TestHashesDiffer(t *testing.T) {
 		add(strings.Repeat("0", n+1))
 		add(string(make([]byte, n)))
 	}
-	if hash("call_1") != hash("call"+"_1") {
+	if Hash("call_1") != Hash("call"+"_1") {
 		t.Error("an id has two hashes")
 	}
 	for slot, n := range low {
