@@ -176,13 +176,13 @@ func TestRecordingRefers(t *testing.T) {
 	}{
 		"the answer before":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_1"`)}, nil},
 		"with another result":   {asked{messages: []llm.Message{result("b")}, extra: after(`"resp_1"`)}, []string{`INV-01 interaction-1 2 a result is for the call "b", which no assistant message before it has (in interaction 2)`, `INV-01 interaction-1 1 the request was sent without a result of the call "a" (in interaction 2)`}},
-		"an unknown answer":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`goes on from the response "resp_2", which is not in the recording`}},
+		"an unknown answer":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`continues the response "resp_2", which is not in the recording`}},
 		"null":                  {asked{messages: hi, extra: after("null")}, nil},
 		"an item":               {asked{messages: then(hi, llm.Assistant(item("fc_1")), result("a"))}, nil},
 		"an unknown item":       {asked{messages: then(hi, llm.Assistant(item("fc_2")), result("a"))}, []string{`refers to the item "fc_2", which is not in the recording`}},
-		"a conversation":        {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw(`"conv_1"`)}}, []string{"goes on from a conversation that the provider keeps"}},
+		"a conversation":        {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw(`"conv_1"`)}}, []string{"continues a conversation that the provider stores"}},
 		"no conversation":       {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw("null")}}, nil},
-		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, []string{"has a prompt that the provider keeps"}},
+		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, []string{"uses a prompt that the provider stores"}},
 		"a prompt and messages": {asked{messages: hi, extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
