@@ -106,6 +106,7 @@ func TestArchiveHead(t *testing.T) {
 }
 
 func TestArchiveBroken(t *testing.T) {
+	t.Parallel()
 	two := "sample-2/epoch-1@1 assistant:yo"
 	noLog := "! file: a ZIP without samples/*.json is not a log of Inspect: unpack it first: " + importer.ErrFormat.Error()
 	long := zipOf(t, entry{name: sampleOne.name, text: "[" + strings.Repeat(" ", 32<<20), method: zstd.ZipMethodWinZip}, sampleTwo)
@@ -206,6 +207,7 @@ func TestArchiveStands(t *testing.T) {
 
 // What comes in a stream is held, and so is bounded.
 func TestArchiveStream(t *testing.T) {
+	t.Parallel()
 	endless := io.MultiReader(strings.NewReader("PK\x03\x04"), &zeros{257 << 20})
 	_, got := read(t, endless)
 	if diff := cmp.Diff([]string{"! file: a ZIP from a stream is longer than 256 MiB: read it from a file"}, got); diff != "" {

@@ -74,6 +74,7 @@ func TestInspectPieces(t *testing.T) {
 }
 
 func TestInspectPiecesBroken(t *testing.T) {
+	t.Parallel()
 	const folder = "samples/a/1_epoch_2/"
 	piece := func(name, text string) entry { return entry{name: folder + name, text: text} }
 	whole, two := "sample-a/1/epoch-2@1 user:hi assistant:yoattachment://9 user: user:hi", "sample-2/epoch-1@1 assistant:yo"

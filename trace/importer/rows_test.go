@@ -131,6 +131,7 @@ func TestOpenRows(t *testing.T) {
 
 // A field of CSV that goes on and on takes no endless memory.
 func TestRowsBomb(t *testing.T) {
+	t.Parallel()
 	endless := make([]string, 33)
 	for i := range endless {
 		endless[i] = strings.Repeat("a", 1<<20)
