@@ -25,6 +25,7 @@ import (
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/files"
@@ -390,7 +391,7 @@ func cloned(ev trace.Event) trace.Event {
 func viewTrace(t *testing.T, path string) any {
 	events, broken, found := readTrace(t, path)
 	view := map[string]any{"runs": viewRuns(events, found), "unreadable": broken}
-	if plain, err := importer.Decompress(bytes.NewReader(source(t, path))); err == nil {
+	if plain, _, err := decompress.NewReader(bytes.NewReader(source(t, path))); err == nil {
 		if r, err := trace.NewReader(plain); err == nil {
 			h := r.Header()
 			view["header"] = values{text(h.Writer), viewOptions(h.Declares), viewPairs(h.Suppress)}

@@ -11,7 +11,6 @@ import (
 // What is nested a million deep is named, and costs neither the stack nor much memory; what
 // stands beside it is read.
 func TestDeep(t *testing.T) {
-	t.Parallel()
 	const deep = 1_000_000
 	object := strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep)
 	array := strings.Repeat("[", deep) + strings.Repeat("]", deep)
