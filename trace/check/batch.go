@@ -82,7 +82,7 @@ func (b *batch) find(id string) (i int, ok bool) {
 // discard removes the calls of a response that middleware replaces.
 func (r *run) discard() {
 	for _, c := range r.batch.calls {
-		r.answer.list.Forget(idtable.Hash(c.id))
+		r.answer.list.Discard(idtable.Hash(c.id))
 	}
 	r.batch.calls = r.batch.calls[:0]
 }

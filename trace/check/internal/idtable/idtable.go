@@ -66,8 +66,8 @@ func (t *Table) put(at int32) {
 	t.slots[i&uint64(len(t.slots)-1)] = at + 1
 }
 
-// Forget makes an id with this hash unknown.
-func (t *Table) Forget(hash uint64) {
+// Discard makes an id with this hash unknown.
+func (t *Table) Discard(hash uint64) {
 	if at, ok := t.Lookup(hash); ok {
 		t.Places[at].gone = true
 	}

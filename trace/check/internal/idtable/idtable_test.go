@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table says of every hash what a map would, also of hashes that fall into
-// the same slots and of ids that were forgotten and came again.
+// The table returns for every hash what a map returns, also of hashes that fall into
+// the same slots and of ids that were discarded and came again.
 func TestIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, want := New(), map[uint64]int32{}
@@ -20,10 +20,10 @@ func TestIDs(t *testing.T) {
 			case !known:
 				want[h] = table.Add(h)
 			case at%3 == 0:
-				table.Forget(h)
+				table.Discard(h)
 				delete(want, h)
 			}
-			table.Forget(h + 1<<40)
+			table.Discard(h + 1<<40)
 			for h := range uint64(22) {
 				at, known := want[h]
 				if got, ok := table.Lookup(h); got != at || ok != known {
