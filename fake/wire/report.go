@@ -106,7 +106,7 @@ func (s *Server) Done() Report {
 		for _, c := range p.Calls {
 			names = append(names, c.Name)
 		}
-		v := check.Violation{Invariant: "INV-07", Event: check.NoEvent, Message: "the response requested "+strings.Join(names, ", ")+", and no request continued from it"}.WithHint()
+		v := check.Violation{Invariant: "INV-07", Event: check.NoEvent, Message: "the response requested " + strings.Join(names, ", ") + ", and no request continued from it"}.WithHint()
 		r.Violations = append(r.Violations, s.violation(p.Request, p.Session, v))
 	}
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
