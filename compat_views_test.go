@@ -25,6 +25,7 @@ import (
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/files"
@@ -364,8 +365,8 @@ func readTrace(t *testing.T, path string) (events []trace.Event, broken values, 
 	if err != nil {
 		return nil, values{"the file"}, nil
 	}
-	if src.Format != importer.FormatTrace {
-		t.Fatalf("%s: it is read as %s, not as a trace", path, src.Format)
+	if src.Format.Name != "trace" {
+		t.Fatalf("%s: it is read as %s, not as a trace", path, src.Format.Name)
 	}
 	c := check.New(nil)
 	for ev, err := range src.Events() {
@@ -390,7 +391,7 @@ func cloned(ev trace.Event) trace.Event {
 func viewTrace(t *testing.T, path string) any {
 	events, broken, found := readTrace(t, path)
 	view := map[string]any{"runs": viewRuns(events, found), "unreadable": broken}
-	if plain, err := importer.Decompress(bytes.NewReader(source(t, path))); err == nil {
+	if plain, _, err := decompress.NewReader(bytes.NewReader(source(t, path))); err == nil {
 		if r, err := trace.NewReader(plain); err == nil {
 			h := r.Header()
 			view["header"] = values{text(h.Writer), viewOptions(h.Declares), viewPairs(h.Suppress)}

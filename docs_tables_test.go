@@ -39,9 +39,9 @@ func tableOf(t *testing.T, name string) string {
 	case "invariants":
 		var rows [][]string
 		for _, i := range check.Catalogue() {
-			rows = append(rows, []string{i.ID, i.Name, i.What, string(i.Evidence), i.Hint})
+			rows = append(rows, []string{i.ID, i.Name, i.What, i.Evidence, i.Hint})
 		}
-		return markdown([]string{"id", "name", "what holds", "seen by", "usual cause, and what to do"}, rows)
+		return markdown([]string{"id", "name", "what holds", "evidence", "likely cause, and what to do"}, rows)
 	case "laws":
 		var rows [][]string
 		for _, i := range llmtest.Catalogue() {

@@ -42,6 +42,7 @@ const (
 var table = []room{
 	{name: "internal/bubble"},
 	{name: "internal/child"},
+	{name: "internal/decompress", modules: []string{zstd}},
 	{name: "internal/jsonio"},
 	{name: "internal/lockfile", modules: []string{"golang.org/x/sys"}},
 	{name: "internal/markdown"},
@@ -51,8 +52,13 @@ var table = []room{
 	{name: "llm", rooms: []string{"internal/jsonio", "internal/slab"}},
 	{name: "llm/llmtest", rooms: []string{"internal/bubble", "llm"}},
 	{name: "trace", rooms: []string{"internal/jsonio", "llm"}, modules: []string{"github.com/cespare/xxhash/v2"}},
-	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace"}},
-	{name: "trace/importer", rooms: []string{"internal/jsonio", "llm", "trace", "providers/...", "cassettes/..."}, modules: []string{zstd}},
+	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check/internal/..."}},
+	{name: "trace/check/internal/echo", rooms: []string{"internal/jsonio", "llm"}},
+	{name: "trace/check/internal/idtable"},
+	{name: "trace/importer", rooms: []string{"internal/decompress", "internal/jsonio", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."}, modules: []string{zstd}},
+	{name: "trace/importer/internal/format", rooms: []string{"internal/jsonio", "llm", "trace/importer/internal/message", "trace/importer/internal/tree"}},
+	{name: "trace/importer/internal/message", rooms: []string{"internal/jsonio", "llm", "trace/importer/internal/tree"}},
+	{name: "trace/importer/internal/tree", rooms: []string{"internal/jsonio"}},
 	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "loop/internal/...", "trace"}, modules: []string{jsonschema}},
 	{name: "loop/internal/...", rooms: []string{"internal/jsonio", "llm"}, modules: []string{jsonschema}},
@@ -81,7 +87,7 @@ var table = []room{
 	{name: "cassettes", rooms: []string{"cassettes/recording", "cassettes/internal/...", "cassettes/redact"}},
 	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes", "cassettes/redact", "cassettes/internal/..."}, modules: []string{yaml}},
 	{name: "evals/stats", modules: []string{gonum}},
-	{name: "evals/...", rooms: []string{"internal/child", "internal/jsonio", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
+	{name: "evals/...", rooms: []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
 	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter, "github.com/mattn/go-isatty", yaml}},
 }
 

@@ -221,12 +221,12 @@ func TestUnreadable(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s:%d: %.60s", u.File, u.Line, u.Error))
 	}
 	if diff := cmp.Diff([]string{
-		"empty:0: it is empty; what should have written it wrote nothing",
+		"empty:0: the file is empty: check that its writer has finished",
 		"f:2: messages[0]: expected an object",
 		"gone:0: gone",
 		"part:0: got 0 of 1 runs and 0 of 0 unreadable records: score the rec",
 		"shut:0: shut",
-		"tape:0: no request in it is one to a model, in a protocol that is kn",
+		"tape:0: the recording has no request to a model in a known protocol",
 		fmt.Sprintf("words:0: %.60s", importer.ErrFormat),
 	}, got); diff != "" {
 		t.Errorf("unreadable (-want +got):\n%s", diff)

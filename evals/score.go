@@ -28,7 +28,7 @@ type Options struct {
 	Rows *importer.Mapping
 	// Names locates the case, the epoch and the cluster in other recordings; nil uses the
 	// defaults of the formats.
-	Names *importer.Naming
+	Names *importer.Mapping
 	// Skipped is called with the name of each skipped input, in order; may be nil.
 	Skipped func(name string)
 	// Journal stores and reuses the rows of inputs; may be nil.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -68,7 +69,7 @@ var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)
 
 // isScoreFile reports whether a file, which may be compressed, begins as a score file does.
 func isScoreFile(head []byte) bool {
-	plain, err := importer.Decompress(bytes.NewReader(head))
+	plain, _, err := decompress.NewReader(bytes.NewReader(head))
 	if err != nil {
 		return false
 	}
@@ -84,7 +85,7 @@ const maxLine = 64 << 20
 // the name for any invalid or missing line, since statistics of an incomplete file would be
 // wrong.
 func ReadResult(name string, r io.Reader) (*Result, error) {
-	plain, err := importer.Decompress(r)
+	plain, _, err := decompress.NewReader(r)
 	if err != nil {
 		return nil, &importer.Error{File: name, Err: err}
 	}

@@ -114,7 +114,7 @@ func TestPartBroken(t *testing.T) {
 		text string
 		want string
 	}{
-		"nothing":               {"", "part: it is empty"},
+		"nothing":               {"", "part: the file is empty"},
 		"a recording":           {runs("a/0=1"), "part:1: not a score file of looptape eval score -o"},
 		"words":                 {"hello\n", "part:1: not a score file"},
 		"a newer version":       {strings.Replace(partText, `"version":2`, `"version":3`, 1), "part:1: version 3: this version of looptape reads 1 to 2"},

@@ -101,12 +101,12 @@ func TestSuiteNames(t *testing.T) {
 	if diff := cmp.Diff(want, r, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
 		t.Errorf("the result (-want +got):\n%s", diff)
 	}
-	only := &importer.Naming{Epoch: "/info/try"}
+	only := &importer.Mapping{Epoch: "/info/try"}
 	r, err = evals.ScoreFiles(t.Context(), []evals.Input{file("t", nested(t))}, &evals.Options{Names: only})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]evals.Unreadable{{File: "t", Line: r.Unreadable[0].Line, Error: `the run "outer" has no epoch at /info/try, which of a trace begins with the name of a custom event`}}, r.Unreadable); diff != "" {
+	if diff := cmp.Diff([]evals.Unreadable{{File: "t", Line: r.Unreadable[0].Line, Error: `the run "outer" has no epoch at /info/try: for a trace, begin the pointer with the name of a custom event`}}, r.Unreadable); diff != "" {
 		t.Errorf("unreadable (-want +got):\n%s", diff)
 	}
 	describePointers := traced(t, "r", trace.RunStart{}, trace.Custom{Name: "info", Data: json.RawMessage(`{"try":2}`)}, trace.RunEnd{})

@@ -46,7 +46,7 @@ func (r *suiteReader) top() setters {
 		"runs": r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
 		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
 		"names": func(v fake.Value) {
-			r.names, r.s.Names = v.Pos, &importer.Naming{}
+			r.names, r.s.Names = v.Pos, &importer.Mapping{}
 			r.object(v, "names", setters{"case": r.pointer(&r.s.Names.Case), "epoch": r.pointer(&r.s.Names.Epoch), "cluster": r.pointer(&r.s.Names.Cluster)})
 		},
 		"scorers":  r.list(r.scorer),

@@ -21,7 +21,7 @@ import (
 
 // negatives says where the tests are in which an invariant is broken and
 // reported as itself only, by how it is seen, and how an entry begins there.
-var negatives = map[check.Evidence][2]string{
+var negatives = map[string][2]string{
 	check.EvidenceMessages: {"../trace/check/broken*_test.go", `{"ID", "`},
 	check.EvidenceTrace:    {"../trace/check/broken*_test.go", `{"ID", "`},
 	check.EvidencePair:     {"invariants_test.go", `{"ID", check.`},

@@ -123,7 +123,7 @@ func walk(tb testing.TB, file []byte, event func(trace.Event), run func(importer
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if src.Format == importer.FormatTrace {
+	if src.Format.Name == "trace" {
 		for ev, err := range src.Events() {
 			if err != nil {
 				tb.Fatal(err)

@@ -101,9 +101,9 @@ func (r *report) file(w *world, name, prefix string) {
 	switch {
 	case err != nil:
 		r.unread(name, err)
-	case src.Format == importer.FormatTrace:
+	case src.Format.Name == "trace":
 		r.trace(src, name, prefix)
-	case src.Format.IsHTTP():
+	case src.Format.HTTP:
 		r.http(src, name, prefix)
 	default:
 		r.lists(src, name, prefix)

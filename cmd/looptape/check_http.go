@@ -9,10 +9,10 @@ import (
 
 // recorded is the result of check for a file of recorded HTTP.
 type recorded struct {
-	File    string          `json:"file"`
-	Format  importer.Format `json:"format"`
-	Checked int             `json:"checked"` // requests to models
-	Skipped []*skipped      `json:"skipped"` // the other requests, each URL once
+	File    string     `json:"file"`
+	Format  string     `json:"format"`
+	Checked int        `json:"checked"` // requests to models
+	Skipped []*skipped `json:"skipped"` // the other requests, each URL once
 }
 
 // skipped are requests that check does not check.
@@ -28,7 +28,7 @@ const noModel = "not a request to a model"
 
 // http checks the requests to models in recorded HTTP.
 func (r *report) http(src *importer.Source, name, prefix string) {
-	seen := recorded{File: name, Format: src.Format, Skipped: []*skipped{}}
+	seen := recorded{File: name, Format: src.Format.Name, Skipped: []*skipped{}}
 	by := map[skipped]*skipped{}
 	skip := func(x importer.Exchange, why string) {
 		key := skipped{Request: x.Title, Why: why}

@@ -71,7 +71,7 @@ func (w *world) scenarioFrom(name, run string) (made []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if src.Format != importer.FormatTrace {
+	if src.Format.Name != "trace" {
 		for r, err := range src.Runs() {
 			if err != nil && run == "" {
 				return nil, err

@@ -127,8 +127,8 @@ func (w *world) readTrace(name, run string) (events []trace.Event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if src.Format != importer.FormatTrace {
-		return nil, fmt.Errorf("%s: not a trace: %s has no events: use looptape check", name, src.Format)
+	if src.Format.Name != "trace" {
+		return nil, fmt.Errorf("%s: not a trace: %s has no events: use looptape check", name, src.Format.Name)
 	}
 	var errs []error
 	for ev, err := range src.Events() {

@@ -45,8 +45,8 @@ func TestRuns(t *testing.T) {
 		input("two", hi+hi), found, input("words", "words"), missing,
 		input("trace", start+end), input("subs", start+sub+end), input("broken", start+"x\n"+end), input("partly", hi+`{"messages":[7]}`+"\n"+hi))
 	want := []string{
-		"two a 1", "two a 1", "! words: its format is not known", "! missing: it is not there", "trace r 0", "subs r 0",
-		"! broken:3: ", `! broken:2: the run "r" may be incomplete (an event is missing) and is not rerun`, "partly a 1", "! partly:2: messages[0]: expected an object", "partly a 1",
+		"two a 1", "two a 1", "! words: unknown format: want a ", "! missing: it is not there", "trace r 0", "subs r 0",
+		"! broken:3: ", `! broken:2: the run "r" may have lost an event; it is not rerun`, "partly a 1", "! partly:2: messages[0]: expected an object", "partly a 1",
 	}
 	for i := range min(len(got), len(want)) {
 		got[i] = got[i][:min(len(got[i]), len(want[i]))]
@@ -61,8 +61,8 @@ func TestRuns(t *testing.T) {
 	if diff := cmp.Diff([]string{"rows run-1 1 x"}, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	named := read(t.Context(), &evals.Options{Names: &importer.Naming{Case: "/task/name"}}, input("named", strings.Replace(hi, "{", `{"task":{"name":"x"},`, 1)+hi), input("subs", start+sub+end))
-	if diff := cmp.Diff([]string{"named a 1 x", `! named:2: the run "a" has no case at /task/name`, `! subs:2: the run "r" has no case at /task/name, which of a trace begins with the name of a custom event`}, named); diff != "" {
+	named := read(t.Context(), &evals.Options{Names: &importer.Mapping{Case: "/task/name"}}, input("named", strings.Replace(hi, "{", `{"task":{"name":"x"},`, 1)+hi), input("subs", start+sub+end))
+	if diff := cmp.Diff([]string{"named a 1 x", `! named:2: the run "a" has no case at /task/name`, `! subs:2: the run "r" has no case at /task/name: for a trace, begin the pointer with the name of a custom event`}, named); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -106,7 +106,7 @@ func (s *Server) Done() Report {
 		for _, c := range p.Calls {
 			names = append(names, c.Name)
 		}
-		v := check.Broken("INV-07", "", check.NoEvent, "the response requested "+strings.Join(names, ", ")+", and no request continued from it")
+		v := check.Violation{Invariant: "INV-07", Event: check.NoEvent, Message: "the response requested " + strings.Join(names, ", ") + ", and no request continued from it"}.WithHint()
 		r.Violations = append(r.Violations, s.violation(p.Request, p.Session, v))
 	}
 	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Request, b.Request) })
@@ -160,7 +160,7 @@ func (x *exchange) reject(e *strict.Error) {
 	id := "req_" + x.key.ID()
 	first := x.firstRejection(e)
 	if invariant := strict.Breaks(e.ID); first == 0 && !x.broke && !e.Setup && invariant != "" {
-		v := check.Broken(invariant, "", check.NoEvent, "the provider rejects the request")
+		v := check.Violation{Invariant: invariant, Event: check.NoEvent, Message: "the provider rejects the request"}.WithHint()
 		if e.ID == "" {
 			v.Hint = noRuleHint
 		} else {

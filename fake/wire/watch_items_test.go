@@ -72,10 +72,10 @@ func TestWatchItems(t *testing.T) {
 // they have moved.
 func TestWatchOrder(t *testing.T) {
 	for proto, want := range map[string]string{
-		"openai-chat":        "INV-05 the assistant turn is sent back with its calls in another order",
-		"openai-responses":   "INV-22 the assistant turn is sent back with the part tool call c1 changed, moved or left out",
-		"anthropic-messages": "INV-05 the assistant turn is sent back with its calls in another order",
-		"gemini":             "INV-05 the assistant turn is sent back with its calls in another order",
+		"openai-chat":        "INV-05 the response is sent back with its calls in another order",
+		"openai-responses":   "INV-22 the response is sent back with the part tool call c1 changed, moved or missing",
+		"anthropic-messages": "INV-05 the response is sent back with its calls in another order",
+		"gemini":             "INV-05 the response is sent back with its calls in another order",
 	} {
 		t.Run(proto, func(t *testing.T) {
 			model := fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "c1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Arguments: `{ "city":"Rome"}`}}}, fake.Response{Text: "Done."})

@@ -60,7 +60,7 @@ func TestWatchWindow(t *testing.T) {
 				if diff := cmp.Diff(want, broke(report)); diff != "" || !report.OK() {
 					t.Errorf("violations (-want +got):\n%s\n%+v", diff, report.Violations)
 				}
-				behind := "the messages before it are left out"
+				behind := "the messages before it are missing"
 				if c.head == 1 {
 					behind = "the messages before it are not those of that request"
 				}

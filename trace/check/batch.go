@@ -7,59 +7,59 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check/internal/idtable"
 )
 
-// batch is the calls of the run's last turn.
+// batch is the calls of the run's last response.
 type batch struct {
-	turn  int32 // counts the run's turns from 1; 0 before the first
-	calls []call
-	hint  int  // where find looks first
-	own   bool // the turn is the run's, and not that of one which it resumes
-	dups  bool // two of the calls have one id
-	// queues are the first `queued` calls by their ids, when they are many and
-	// two have one.
+	number int32 // of the response in the run, from 1; 0 before the first
+	calls  []call
+	hint   int  // index at which find begins
+	own    bool // the response is of this run, and not of a run that it resumes
+	dups   bool // two of the calls have the same id
+	// queues are the first `queued` calls by id. They exist if there are many calls and two of
+	// them have the same id.
 	queues map[string]*queue
 	queued int
-	// gone says that a request has followed whose messages were rewritten: the calls
-	// need not be there.
-	gone bool
-	// reused says that the id of a call is empty or was used before.
-	reused bool
-	// running counts the calls between tool.start and tool.end.
-	running  int
+	// rewritten is true if a request with rewritten messages followed. It need not have the
+	// calls.
+	rewritten bool
+	// reused is true if the id of a call is empty or was used before.
+	reused   bool
+	running  int  // calls between tool.start and tool.end
 	answered bool // a call has a result
-	failures int  // those of them that failed
-	// spare says that a tool ended while fewer than the cap were running: no
-	// call may have been waiting for a slot then. That one was is said once.
-	spare, said bool
+	failures int  // results that are failures
+	// spare is true if a tool ended while fewer than the limit were running, so that no call
+	// should have been waiting. A call that was is reported once.
+	spare, reported bool
 }
 
-// call is one call of a turn, or one that a run before this one left pending.
+// call is a call of a response, or one that an earlier run left pending.
 type call struct {
 	id, name, args string
-	resolved       string // the cause of the last tool.arguments
-	place          int32  // of the id in the list of answers
+	resolved       string // the reason of the last tool.arguments
+	place          int32  // of the id in the list of the run's own messages
 	state          callState
 	abandoned      bool
-	blamed         bool // that its end is missing, or out of place, was reported
-	known          bool // the result is: what it is and whether it is a failure
-	failed         bool
+	blamed         bool // a violation about its end was reported
+	hasResult      bool
+	failed         bool // the result is a failure
 	content        []llm.Part
 }
 
 type callState byte
 
 const (
-	callAsked callState = iota
+	callPlanned callState = iota
 	callRunning
-	callEnded
+	callDone
 	callSkipped
 )
 
-// begin takes the calls of a new turn.
+// begin takes the calls of a new response.
 func (r *run) begin(parts []llm.Part) {
 	b := &r.batch
-	*b = batch{turn: b.turn + 1, calls: b.calls[:0], own: true}
+	*b = batch{number: b.number + 1, calls: b.calls[:0], own: true}
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
 			r.register(c.ID, c.Name, c.Arguments)
@@ -67,9 +67,8 @@ func (r *run) begin(parts []llm.Part) {
 	}
 }
 
-// find returns where the call of an id is, if it is quickly found. Most events
-// come in the order of their calls, so it looks at the next call first and at no
-// more than two.
+// find returns the index of the call with an id if it is the next call or the first. Most
+// events come in the order of their calls.
 func (b *batch) find(id string) (i int, ok bool) {
 	for _, i := range [...]int{b.hint, 0} {
 		if i < len(b.calls) && b.calls[i].id == id {
@@ -80,77 +79,71 @@ func (b *batch) find(id string) (i int, ok bool) {
 	return 0, false
 }
 
-// void forgets the calls of a turn that a policy puts another in the place of.
-func (r *run) void() {
+// discard removes the calls of a response that middleware replaces.
+func (r *run) discard() {
 	for _, c := range r.batch.calls {
-		r.answer.list.forget(hash(c.id))
+		r.answer.list.Discard(idtable.Hash(c.id))
 	}
 	r.batch.calls = r.batch.calls[:0]
 }
 
-// register adds a call to the batch and holds its id against INV-04. The call is
-// good until the next one is added.
+// register adds a call to the batch and checks its id (INV-04). The pointer is valid until the
+// next call is added.
 func (r *run) register(id, name, args string) *call {
 	b, l := &r.batch, &r.answer.list
 	i, used := l.learn(id)
-	p := &l.places[i]
+	p := &l.Places[i]
 	if used || id == "" {
 		b.reused = true
-		if !p.dup {
-			reportDuplicate(&r.sink, id)
-			p.dup = true
-		}
+		reportDuplicate(&r.sink, p, id)
 	}
-	b.dups = b.dups || used && p.turn == b.turn
-	p.turn, p.index = b.turn, int32(len(b.calls))
+	b.dups = b.dups || used && p.Response == b.number
+	p.Response, p.Index = b.number, int32(len(b.calls))
 	b.calls = append(b.calls, call{id: id, name: name, args: args, place: i})
-	return &b.calls[p.index]
+	return &b.calls[p.Index]
 }
 
-// call returns the call of an id, or nil. Of calls that share an id it is the
-// first in the state that is asked for.
-func (r *run) call(id string, want callState) *call {
-	b := &r.batch
-	if b.dups {
-		if c := b.first(id, want); c != nil {
+// call returns the call with an id, or nil. Of calls with the same id it returns the first in
+// a state.
+func (r *run) call(id string, state callState) *call {
+	if r.batch.dups {
+		if c := r.batch.first(id, state); c != nil {
 			return c
 		}
 	}
 	return r.known(id)
 }
 
-// known returns a call of an id, or nil.
+// known returns a call with an id, or nil.
 func (r *run) known(id string) *call {
 	b, l := &r.batch, &r.answer.list
 	if i, ok := b.find(id); ok {
 		return &b.calls[i]
 	}
-	i, known := l.lookup(hash(id))
-	if !known || l.places[i].turn != b.turn || int(l.places[i].index) >= len(b.calls) {
+	i, known := l.Lookup(idtable.Hash(id))
+	if !known || l.Places[i].Response != b.number || int(l.Places[i].Index) >= len(b.calls) {
 		return nil
 	}
-	c := &b.calls[l.places[i].index]
-	if c.id != id {
-		return nil
+	if c := &b.calls[l.Places[i].Index]; c.id == id {
+		return c
 	}
-	return c
+	return nil
 }
 
-// queue is the calls of one id, in their order. They start in it, so that behind
-// one that waits none has.
+// queue is the calls with the same id, in order. They start in order.
 type queue struct {
-	calls          []int32
-	asked, running int // before these, none is in that state
+	calls            []int32
+	planned, running int // index of the first call that may be in the state
 }
 
-func (q *queue) first(all []call, want callState) *call {
-	at, pass := &q.running, callEnded
-	if want == callAsked {
-		at, pass = &q.asked, callRunning
+func (q *queue) first(all []call, state callState) *call {
+	at, end := &q.running, callDone
+	if state == callPlanned {
+		at, end = &q.planned, callRunning
 	}
 	for ; *at < len(q.calls); *at++ {
-		if c := &all[q.calls[*at]]; c.state < pass {
-			if c.state == want {
+		if c := &all[q.calls[*at]]; c.state < end {
+			if c.state == state {
 				return c
 			}
 			return nil
@@ -159,13 +152,11 @@ func (q *queue) first(all []call, want callState) *call {
 	return nil
 }
 
-// first returns the first call of an id in this state, or nil.
-func (b *batch) first(id string, want callState) *call {
+// first returns the first call with an id in a state, or nil.
+func (b *batch) first(id string, state callState) *call {
 	if len(b.calls) <= few {
-		for i := range b.calls {
-			if c := &b.calls[i]; c.id == id && c.state == want {
-				return c
-			}
+		if i := slices.IndexFunc(b.calls, func(c call) bool { return c.id == id && c.state == state }); i >= 0 {
+			return &b.calls[i]
 		}
 		return nil
 	}
@@ -179,24 +170,23 @@ func (b *batch) first(id string, want callState) *call {
 		}
 		b.queues[id].calls = append(b.queues[id].calls, int32(b.queued))
 	}
-	q := b.queues[id]
-	if q == nil {
-		return nil
+	if q := b.queues[id]; q != nil {
+		return q.first(b.calls, state)
 	}
-	return q.first(b.calls, want)
+	return nil
 }
 
-// adopt returns a call that a tool event names; one that this run's turns do
-// not have is taken as left over by the run that this one resumes.
-func (r *run) adopt(id, name, args string, want callState) *call {
-	c := r.call(id, want)
-	if b := &r.batch; c == nil && r.resumed && b.turn == 0 {
+// adopt returns the planned call of a tool event. A call that no response of a resumed run has
+// is one that the earlier run left.
+func (r *run) adopt(id, name, args string) *call {
+	c := r.call(id, callPlanned)
+	if c == nil && r.resumed && r.batch.number == 0 {
 		c = r.register(id, name, args)
 	}
 	return c
 }
 
-// resume joins this run to the one that it continues.
+// resume continues the calls of the run that this run resumes.
 func (r *run) resume(b trace.Resumed) {
 	r.resumed = true
 	left, ok := r.checker.suspended[b.Of]
@@ -204,40 +194,40 @@ func (r *run) resume(b trace.Resumed) {
 		return
 	}
 	delete(r.checker.suspended, b.Of)
-	r.batch.turn++
+	r.batch.number++
 	for _, c := range left {
 		r.register(c.id, c.name, c.args).resolved = c.resolved
 	}
 }
 
-// resolve takes the word that a call runs with other arguments.
+// resolve takes other arguments for a call.
 func (r *run) resolve(ev *trace.Event, b trace.ToolArguments) {
-	c := r.adopt(b.ToolCallID, "", b.Arguments, callAsked)
-	if c == nil || c.state != callAsked {
-		r.report(invFraming, "the arguments of the call %q are resolved when it is not waiting to run", b.ToolCallID)
+	c := r.adopt(b.ToolCallID, "", b.Arguments)
+	if c == nil || c.state != callPlanned {
+		r.report(invFraming, "the arguments of the call %q change when the call is not waiting to run", b.ToolCallID)
 		return
 	}
 	r.mustHaveDecided()
 	if b.Reason == "" {
-		r.report(invExactArgs, "the call %q runs with other arguments for no cause", b.ToolCallID)
+		r.report(invExactArguments, "the call %q gets other arguments without a reason", b.ToolCallID)
 	}
 	c.args, c.resolved = b.Arguments, b.Reason
 	r.inStep(ev)
 }
 
-// inStep is within for the events of tools. What a resumed run was left with
-// may run before the first step.
+// inStep is within for the events of tools. The calls of a resumed run may run before its
+// first step.
 func (r *run) inStep(ev *trace.Event) {
 	if !r.resumed || r.step.begun > 0 {
 		r.within(ev)
 	}
 }
 
-// toolStart takes the start of a tool.
+// toolStart checks the start of a tool.
 func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	r.mustHaveDecided()
-	r.tools.told = true
-	c := r.adopt(b.ToolCallID, b.Name, b.Arguments, callAsked)
+	r.tools.recorded = true
+	c := r.adopt(b.ToolCallID, b.Name, b.Arguments)
 	r.mayStart(c, b)
 	r.inStep(ev)
 	if c == nil || c.state == callRunning {
@@ -249,43 +239,43 @@ func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 
 // mayStart reports the first reason why a tool must not start.
 func (r *run) mayStart(c *call, b *trace.ToolStart) {
-	reason := r.tools.refuse(b.Name)
+	reason := r.tools.reject(b.Name)
 	switch {
-	case r.cancelled:
-		r.report(invCancellation, "the call %q starts although the run was cancelled", b.ToolCallID)
+	case r.canceled:
+		r.report(invCancellation, "the call %q starts after the run was canceled", b.ToolCallID)
 	case c == nil:
-		r.report(invFraming, "the call %q starts, but the last turn did not ask for it", b.ToolCallID)
+		r.report(invFraming, "the call %q starts, but the last response does not have it", b.ToolCallID)
 	case c.state == callSkipped:
-		r.report(invAtMostOnce, "the call %q starts although it was skipped", b.ToolCallID)
-	case c.state != callAsked:
+		r.report(invAtMostOnce, "the call %q starts after it was skipped", b.ToolCallID)
+	case c.state != callPlanned:
 		r.report(invAtMostOnce, "the call %q starts a second time", b.ToolCallID)
 	case reason != "":
 		r.report(invAtMostOnce, "the call %q is executed, but the tool %q %s", b.ToolCallID, b.Name, reason)
-	case r.control.forced == forceAsked:
-		r.report(invContinuation, "the call %q starts after the forced last answer", b.ToolCallID)
+	case r.control.forced == forceRequested:
+		r.report(invContinuation, "the call %q starts after the forced final response", b.ToolCallID)
 	case c.name != "" && c.name != b.Name:
-		r.report(invExactArgs, "the call %q is of %q, but %q was run", b.ToolCallID, c.name, b.Name)
+		r.report(invExactArguments, "the call %q is for the tool %q, but the tool %q ran", b.ToolCallID, c.name, b.Name)
 	case c.args != b.Arguments:
-		r.report(invExactArgs, "the call %q was run with %s, but its arguments are %s", b.ToolCallID, clip(b.Arguments), clip(c.args))
+		r.report(invExactArguments, "the call %q ran with %s, but its arguments are %s", b.ToolCallID, clip(b.Arguments), clip(c.args))
 	default:
 		r.mayJoin(c)
 	}
 }
 
-// mayJoin holds the number of running tools against INV-15.
+// mayJoin checks the number of running tools (INV-15).
 func (r *run) mayJoin(c *call) {
-	limit := r.promise.concurrency
+	limit := r.declared.concurrency
 	switch {
 	case limit == 0:
 	case r.batch.running >= limit:
-		r.report(invConcurrency, "the call %q starts while %d others run, but the cap is %d", c.id, r.batch.running, limit)
-	case r.batch.spare && !r.batch.said && !r.promise.approval && c.resolved != "repair" && c.resolved != "edit":
-		r.report(invConcurrency, "the call %q starts only after another has ended, although not all the slots were in use", c.id)
-		r.batch.said = true
+		r.report(invConcurrency, "the call %q starts while %d others run, but the limit is %d", c.id, r.batch.running, limit)
+	case r.batch.spare && !r.batch.reported && !r.declared.approval && c.resolved != "repair" && c.resolved != "edit":
+		r.report(invConcurrency, "the call %q starts only after another has ended, although fewer calls than the limit were running", c.id)
+		r.batch.reported = true
 	}
 }
 
-// toolEnd takes the return of a tool.
+// toolEnd checks the end of a tool.
 func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.busy = ev.At
 	c := r.call(b.ToolCallID, callRunning)
@@ -297,122 +287,116 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 		return
 	}
 	r.inStep(ev)
-	r.batch.spare = r.batch.spare || r.batch.running < r.promise.concurrency
+	r.batch.spare = r.batch.spare || r.batch.running < r.declared.concurrency
 	r.batch.running--
-	c.state = callEnded
+	c.state = callDone
 	r.result(c, b.Result, b.Outcome != trace.OutcomeOK)
-	r.tally(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCanceled)
+	r.countResult(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCanceled)
 }
 
-// toolSkip takes the word that a call gets a result without being run.
+// toolSkip checks a call that gets a result and is not run.
 func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 	r.mustHaveDecided()
-	r.tools.told = true
-	c := r.adopt(b.ToolCallID, b.Name, "", callAsked)
+	r.tools.recorded = true
+	c := r.adopt(b.ToolCallID, b.Name, "")
 	switch {
 	case c == nil:
-		r.report(invFraming, "the call %q is skipped, but the last turn did not ask for it", b.ToolCallID)
+		r.report(invFraming, "the call %q is skipped, but the last response does not have it", b.ToolCallID)
 		return
 	case c.state == callSkipped:
 		r.report(invFraming, "the call %q is skipped twice", b.ToolCallID)
 		return
-	case c.state != callAsked:
-		r.report(invAtMostOnce, "the call %q is skipped although it has started", b.ToolCallID)
+	case c.state != callPlanned:
+		r.report(invAtMostOnce, "the call %q is skipped after it has started", b.ToolCallID)
 		return
 	}
 	r.inStep(ev)
 	if c.name != "" && b.Name != "" && c.name != b.Name {
-		r.report(invExactArgs, "the call %q is of %q, but one of %q was skipped", b.ToolCallID, c.name, b.Name)
+		r.report(invExactArguments, "the call %q is for the tool %q, but a call of %q was skipped", b.ToolCallID, c.name, b.Name)
 	}
 	c.state = callSkipped
-	r.result(c, b.Result, b.Result.IsError || mustFail(b.Reason))
-	if b.Result.IsError {
-		r.tally(b.Name, true, b.Reason == trace.SkipDenied || b.Reason == trace.SkipCanceled || b.Reason == trace.SkipDuplicate)
-	}
-}
-
-// mustFail reports whether what is skipped for this cause has an error result;
-// what a policy chose to answer need not.
-func mustFail(cause string) bool {
-	switch cause {
+	mustFail := false // middleware may skip a call with any result
+	switch b.Reason {
 	case trace.SkipUnknownTool, trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated:
-		return true
+		mustFail = true
 	}
-	return false
+	r.result(c, b.Result, b.Result.IsError || mustFail)
+	if b.Result.IsError {
+		r.countResult(b.Name, true, b.Reason == trace.SkipDenied || b.Reason == trace.SkipCanceled || b.Reason == trace.SkipDuplicate)
+	}
 }
 
-// result holds the result of a call against INV-23, and keeps it.
+// result checks the result of a call (INV-23) and keeps it.
 func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 	r.batch.answered = true
 	switch {
 	case res.ID != c.id:
-		r.report(invContainedTools, "the call %q got a result for %q", c.id, res.ID)
+		r.report(invContainedTools, "the call %q has a result for the call %q", c.id, res.ID)
 		return
 	case c.name != "" && res.Name != "" && res.Name != c.name:
-		r.report(invContainedTools, "the call %q of %q got a result of %q", c.id, c.name, res.Name)
-	case failed && !res.IsError && !r.promise.unflagged:
+		r.report(invContainedTools, "the call %q of the tool %q has a result of the tool %q", c.id, c.name, res.Name)
+	case failed && !res.IsError && !r.declared.unflagged:
 		r.report(invContainedTools, "the call %q failed, but its result is not marked as an error", c.id)
 		return
 	case failed:
 		r.batch.failures++
 	}
-	c.known, c.failed, c.content = true, failed || res.IsError, res.Content
+	c.hasResult, c.failed, c.content = true, failed || res.IsError, res.Content
 }
 
-// told holds the results among new messages against those that the tools gave;
-// pending are the calls that somebody else answers. Calls of one id cannot be
-// told apart here.
-func (r *run) told(messages []llm.Message, pending *names) {
+// results compares the results in new messages with the recorded ones. Pending calls are
+// client-side. Calls with the same id cannot be distinguished here.
+func (r *run) results(messages []llm.Message, pending *names) {
 	if len(r.batch.calls) == 0 || r.batch.dups {
 		return
 	}
 	for i := range messages {
 		for _, p := range messages[i].Parts {
 			if res, ok := p.(llm.ToolResult); ok {
-				r.contained(&res, pending)
+				r.sentResult(&res, pending)
 			}
 		}
 	}
 }
 
-// contained holds a result that the model is told against the call's own.
-func (r *run) contained(res *llm.ToolResult, pending *names) {
+// sentResult compares a result that the model gets with the recorded one.
+func (r *run) sentResult(res *llm.ToolResult, pending *names) {
 	c := r.known(res.ID)
 	switch {
 	case c == nil:
-	case !c.known:
-		r.madeUp(c, res.IsError, pending)
-	case res.IsError != c.failed && !r.promise.unflagged:
+	case !c.hasResult:
+		r.unrecordedResult(c, res.IsError, pending)
+	case res.IsError != c.failed && !r.declared.unflagged:
 		if c.failed {
-			r.report(invContainedTools, "the call %q failed, but the model is told a result that is not marked as an error", c.id)
+			r.report(invContainedTools, "the call %q failed, but the model gets a result that is not marked as an error", c.id)
 			return
 		}
-		r.report(invContainedTools, "the call %q did not fail, but the model is told an error", c.id)
+		r.report(invContainedTools, "the call %q did not fail, but the model gets an error", c.id)
 	case slices.EqualFunc(res.Content, c.content, sameContent):
 	case c.failed:
-		r.report(invContainedTools, "the call %q failed, but the model is told another result than the one that was recorded", c.id)
+		r.report(invContainedTools, "the call %q failed, but the model gets another result than the recorded one", c.id)
 	default:
-		// INV-01: a call is answered with its result, and a result has its call.
-		r.report(invPairing, "the call %q is answered with another result than the one that its tool gave", c.id)
+		// INV-01: a call has its own result, and a result its own call.
+		r.report(invPairing, "the model gets another result of the call %q than its tool returned", c.id)
 	}
 }
 
-// madeUp reports a result of a call that neither was run nor skipped, where the
-// run tells what becomes of its calls, and the call is the loop's to answer.
-func (r *run) madeUp(c *call, isError bool, pending *names) {
+// unrecordedResult reports a result of a call that neither ran nor was skipped, if the run
+// records its calls and the call is not client-side.
+func (r *run) unrecordedResult(c *call, isError bool, pending *names) {
 	switch {
-	case !r.tools.told || !r.batch.own || r.tools.client[c.name] || r.control.forced == forceAsked:
-	case c.state != callAsked || c.blamed || pending.has(c.id):
+	case !r.tools.recorded || !r.batch.own || r.tools.client[c.name] || r.control.forced == forceRequested:
+	case c.state != callPlanned || c.blamed || pending.has(c.id):
 	case isError:
-		r.report(invFraming, "the call %q has an error result, but neither a tool.end nor a tool.skip has told it", c.id)
+		r.report(invFraming, "the call %q has an error result, but no tool.end or tool.skip", c.id)
 	default:
 		// INV-09: a call that is not run gets an error result.
-		r.report(invExactArgs, "the call %q was not run, but the model is told a result that is no error", c.id)
+		r.report(invExactArguments, "the call %q was not run, but the model gets a result that is not an error", c.id)
 	}
 	c.blamed = true
 }
 
-// sameContent compares two parts of results, most of which are texts.
+// sameContent compares two parts of results. Most are texts.
 func sameContent(a, b llm.Part) bool {
 	if x, ok := a.(llm.Text); ok && x.Opaque == nil {
 		y, ok := b.(llm.Text)
@@ -421,25 +405,18 @@ func sameContent(a, b llm.Part) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// abandon takes the word that a running tool is not waited for.
+// abandon takes a running tool that the loop does not wait for.
 func (r *run) abandon(b trace.Abandoned) {
 	c := r.call(b.ToolCallID, callRunning)
 	if c == nil {
-		r.report(invFraming, "the call %q is abandoned, but the last turn did not ask for it", b.ToolCallID)
+		r.report(invFraming, "the call %q is abandoned, but the last response does not have it", b.ToolCallID)
 		return
 	}
 	c.abandoned = true
 }
 
-// noneRuns reports a call that runs at a step's end.
-func (r *run) noneRuns() {
-	if c := r.runs(); c != nil {
-		r.report(invFraming, "step %d ends before the call %q has", r.step.n, c.id)
-	}
-}
-
-// runs returns the first call that runs and is waited for, or nil.
-func (r *run) runs() *call {
+// firstRunning returns the first call that runs and is not abandoned, or nil.
+func (r *run) firstRunning() *call {
 	if r.batch.running == 0 {
 		return nil
 	}
@@ -451,22 +428,22 @@ func (r *run) runs() *call {
 	return nil
 }
 
-// left returns the calls that are pending, in a form that outlives the events.
+// left returns copies of the pending calls that do not keep the events in memory.
 func (r *run) left(pending []string) []call {
 	var out []call
 	for _, id := range pending {
-		if c := r.call(id, callAsked); c != nil && c.state == callAsked {
+		if c := r.call(id, callPlanned); c != nil && c.state == callPlanned {
 			out = append(out, call{id: strings.Clone(id), name: strings.Clone(c.name), args: strings.Clone(c.args), resolved: strings.Clone(c.resolved)})
 		}
 	}
 	return out
 }
 
-// clip shortens a text for a message.
+// clip quotes the beginning of a string.
 func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return quoted(s[:most]) + " …"
+	const maxLength = 80
+	if len(s) > maxLength {
+		return quoted(s[:maxLength]) + " …"
 	}
 	return quoted(s)
 }

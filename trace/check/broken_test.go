@@ -286,7 +286,7 @@ var brokenRules = []brokenRun{
 		s.events[i], s.events[i-1] = s.events[i-1], s.events[i]
 		s.number(i - 1)
 	}},
-	{"INV-17", "plain", "the model is asked", func(t *testing.T, s *script) {
+	{"INV-17", "plain", "the model is called", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindModelRequest, 2), trace.Canceled{})
 	}},
 	{"INV-17", "cancel before the first step", "a step begins", func(t *testing.T, s *script) {

@@ -1,47 +1,38 @@
-// Package check judges runs: it holds the events of a run, or a plain list of
-// messages, against the 27 invariants that Catalogue lists, and tells what does
-// not hold, where, and what usually causes it.
+// Package check verifies recorded runs: it checks the events of a run, or a list of messages,
+// against the 27 invariants of [Catalogue]. Each [Violation] has the place and the likely
+// cause. The package runs nothing: package loop/looptest checks the invariants that only a
+// running loop shows (EvidenceLiveRun).
 //
-// It promises to read a run once and in order, to need memory that grows with
-// the number of tool calls alone (their ids must be unique, so they must be
-// remembered; they are kept as 64-bit hashes), to report the same violations for
-// the same events, and to blame no run for what it did not declare: a cap, a
-// budget, a guard, a concurrency or a number of retries is only checked where
-// trace.RunStart names it, and decisions are only missed where a run declares
-// anything at all. It changes nothing that it is given and runs nothing: the
-// invariants that only a running loop can show (Evidence is Probe) are listed
-// here and checked by a contract suite.
+// A run is read once and in order, in memory that grows only with the number of tool calls,
+// whose ids are kept as 64-bit hashes. The same events give the same violations. A limit (of
+// steps, tokens, failures, concurrent tools, retries) is checked only if trace.RunStart
+// declares it, and a missing decision is reported only if the run declares anything. A run
+// with a missing event, by the numbers of its events, is checked up to there; see
+// [PartialRun].
 //
-// What it cannot see, it does not judge: a run of which an event is missing, going
-// by the numbers of its events, is checked up to there (see Cut).
+// # One fault, one violation
 //
-// # One broken thing, one violation
+// If one fault violates several invariants, only the most specific one is reported:
 //
-// Where one broken thing breaks several invariants, the most specific one is
-// reported alone:
-//
-//   - A call without a result is INV-07 at the end of a run, INV-01 where the run
-//     went on. A result that comes late is INV-02 and not also INV-01; one that
-//     is only out of place among its neighbours is INV-03.
-//   - A model call or a step that should not begin is INV-17 after a cancel, else
-//     INV-19 after a spent budget, else INV-21 after a failed attempt, else
-//     INV-25 beyond the cap, else INV-20 after the guard, else INV-11.
-//   - A tool that should not start is INV-17 after a cancel, else INV-14 without
-//     its call, else INV-08, else INV-09, else INV-15.
-//   - A run without its end is INV-13 and is not asked for its results.
-//   - A result that the model is told of a call which neither ran nor was skipped
-//     is INV-09, or INV-14 if it is an error: then only the word for it is missing.
-//   - A stop by a stop condition is INV-25's, one by the runaway guard INV-20's,
-//     and neither INV-11's.
-//   - An id that is used twice is INV-04, once an id; its calls are then told
-//     apart by their order.
-//   - A call that an assistant message leaves out is INV-01 where the run went on
-//     and INV-07 at its end. Other words, reasoning, media or arguments of the
-//     model than it said (INV-05), counts of the run.end that do not add up
-//     (INV-18), another finish there than the last turn's (INV-11), and events that
-//     are not numbered in their order, or are of another step or attempt than where
-//     they stand (INV-14) are reported only of a run in which nothing else was
-//     found, once each.
+//   - A call without a result is INV-07 at the end of a run, and INV-01 if the run continued.
+//     A late result is INV-02 and not also INV-01. A result in the wrong order is INV-03.
+//   - A model call or a step that should not begin is INV-17 after a cancel, else INV-19 after
+//     a spent budget, else INV-21 after a failed attempt, else INV-25 beyond the step limit,
+//     else INV-20 after the runaway guard, else INV-11.
+//   - A tool that should not start is INV-17 after a cancel, else INV-14 without its call,
+//     else INV-08, else INV-09, else INV-15.
+//   - A run without its end is INV-13. Its results are not checked.
+//   - A result in a request, for a call that neither ran nor was skipped, is INV-09, or INV-14
+//     if it is an error: then only the event is missing.
+//   - A stop by a stop condition is INV-25, one by the runaway guard INV-20, and neither is
+//     INV-11.
+//   - An id that is used twice is INV-04, once per id. Its calls are distinguished by order.
+//   - A call that an assistant message omits is INV-01 if the run continued, and INV-07 at its
+//     end.
+//   - Some violations are reported only for a run without others, once each: other text,
+//     reasoning, media or arguments than those of the model (INV-05), counts of run.end that
+//     do not add up (INV-18), another finish reason there than the last response has (INV-11),
+//     and events out of order, or of another step or attempt than their place (INV-14).
 package check
 
 import (
@@ -59,31 +50,30 @@ import (
 type Violation struct {
 	Invariant string // as in Catalogue: INV-04
 	Run       string // the run's name
-	// Event is the Seq of the event that shows it; in a list of messages the
-	// index of the message; NoEvent where no single one does.
+	// Event is the Seq of the event that shows the violation, or the index of the message in a
+	// list of messages; NoEvent if no single one does.
 	Event   int
-	Message string // what is wrong and where, in words
-	Hint    string // what usually causes it, and what to do
-	// Suppressed is the reason why the run accepts it; empty if it does not.
+	Message string // what is wrong and where
+	Hint    string // the likely cause, and what to do
+	// Suppressed is the reason why the run accepts the violation; empty if it does not.
 	Suppressed string
 }
 
 // NoEvent is the Event of a violation that no single event shows.
 const NoEvent = -1
 
-// Broken returns the violation of an invariant of the Catalogue that another package has
-// found, with its hint.
-func Broken(invariant, run string, event int, message string) Violation {
-	v := Violation{Invariant: invariant, Run: run, Event: event, Message: message}
+// WithHint returns the violation with the hint of its invariant. It is for packages that find
+// violations themselves.
+func (v Violation) WithHint() Violation {
 	for _, info := range catalogue {
-		if info.ID == invariant {
+		if info.ID == v.Invariant {
 			v.Hint = info.Hint
 		}
 	}
 	return v
 }
 
-// String is one line for people.
+// String returns one line.
 func (v Violation) String() string {
 	at := ""
 	if v.Event != NoEvent {
@@ -92,29 +82,26 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: run %s%s: %s", v.Invariant, v.Run, at, v.Message)
 }
 
-// Options say how events are to be read. The zero value is for traces in full
-// form.
+// Options describe the events. The zero value is for traces in full form.
 type Options struct {
-	// Canonical says that the events are in canonical form: those of a batch
-	// stand in the order of its calls and not in that of time, so INV-15 cannot
-	// be seen.
+	// Canonical is true for events in canonical form. Their order within a batch is that of
+	// the calls and not of time, so INV-15 is not checked.
 	Canonical bool
 }
 
-// Checker checks the runs of one stream of events. It is for one goroutine.
+// Checker checks the runs of one stream of events. It is for use by one goroutine.
 type Checker struct {
 	opts  Options
 	runs  map[string]*run
-	order []*run // by their first event; those that have ended are taken out by and by
+	order []*run // by first event; ended runs are removed in batches
 	last  *run
-	ended map[string]bool // runs that have ended; true if nothing more is said of them
-	// suspended holds the calls that ended runs have left pending, for the
-	// runs that resume them.
+	ended map[string]bool // ended runs; true if their later events are not reported
+	// suspended has the pending calls of ended runs, for the runs that resume them.
 	suspended map[string][]call
 	found     []Violation
-	lost      bool // an event was
-	gap       int  // the place of the last event that was lost and may be anybody's; 0 if none was
-	cuts      []PartialRun
+	missing   bool // an event is
+	gap       int  // the place of the last missing event of an unknown run; 0 if there is none
+	partial   []PartialRun
 }
 
 // New returns a Checker; opts may be nil.
@@ -126,9 +113,8 @@ func New(opts *Options) *Checker {
 	return c
 }
 
-// Add takes the next event. Events of several runs may be interleaved; those of
-// one run come in order. Of what it is given, it keeps at most the last turn of
-// each run that has not ended, and the results of its calls.
+// Add checks the next event. Runs may be interleaved; the events of one run are in order. The
+// checker keeps the last response of each open run, with its results.
 func (c *Checker) Add(ev trace.Event) {
 	r := c.last
 	if r == nil || r.run != ev.Run {
@@ -138,13 +124,13 @@ func (c *Checker) Add(ev trace.Event) {
 		c.last = r
 	}
 	switch {
-	case r.trust != whole:
-		r = c.again(r, &ev)
+	case r.trust != complete:
+		r = c.restart(r, &ev)
 	case ev.Seq == r.top+1 && r.hole == 0:
 	case r.lacks(&ev):
-		c.cut(r, PartialRun{Event: r.hole})
+		c.checkedPartly(r, PartialRun{Event: r.hole})
 	}
-	if r.trust == whole || c.pass(r, &ev) {
+	if r.trust == complete || c.accept(r, &ev) {
 		r.numbered(ev.Seq)
 		r.add(&ev)
 	}
@@ -153,13 +139,12 @@ func (c *Checker) Add(ev trace.Event) {
 	}
 }
 
-// find returns the run of an event, a new one if need be, or nil if the run has
-// ended.
+// find returns the run of an event, a new one if necessary; nil if the run has ended.
 func (c *Checker) find(ev trace.Event) *run {
 	if r, ok := c.runs[ev.Run]; ok {
 		return r
 	}
-	if reported, over := c.ended[ev.Run]; over && !(c.lost && begins(&ev)) {
+	if reported, over := c.ended[ev.Run]; over && !(c.missing && begins(&ev)) {
 		if !reported {
 			s := sink{run: ev.Run, event: ev.Seq, found: &c.found}
 			s.report(invOneEnd, "a %s comes after the run has ended", kindName(ev.Body))
@@ -182,38 +167,37 @@ func (c *Checker) open(name string) *run {
 	return r
 }
 
-// end frees what was kept of a run.
+// end releases the state of a run.
 func (c *Checker) end(r *run) {
 	c.last = nil
-	c.ended[r.run] = r.trust == broken
+	c.ended[r.run] = r.trust == incomplete
 	delete(c.runs, r.run)
-	r.gone = true
+	r.released = true
 	if len(c.order) > 2*len(c.runs) {
-		c.order = slices.DeleteFunc(c.order, func(x *run) bool { return x.gone })
+		c.order = slices.DeleteFunc(c.order, func(x *run) bool { return x.released })
 	}
 }
 
-// Done says that no more events come and returns all violations in the order
-// in which they were found. The runs that have not ended are reported last.
+// Done ends the stream. It returns all violations in the order in which they were found, and
+// last those of the runs that have not ended.
 func (c *Checker) Done() []Violation {
 	for _, r := range c.order {
-		if r.gone {
-			continue
+		switch {
+		case r.released:
+		case r.trust != complete:
+			c.checkedPartly(r, PartialRun{Place: r.gap})
+		default:
+			r.event = NoEvent
+			r.report(invOneEnd, "the run has no run.end: the recording was interrupted, or the loop does not end the run")
 		}
-		if r.trust != whole {
-			c.cut(r, PartialRun{Place: r.gap})
-			continue
-		}
-		r.event = NoEvent
-		r.report(invOneEnd, "the run has no run.end: it was cut off, or its loop does not end what it began")
 	}
 	c.runs, c.order, c.last = map[string]*run{}, nil, nil
 	return c.found
 }
 
-// Trace checks all runs of a stream, such as a reader of trace files gives. It
-// returns the violations up to the first error, and the error. Runs that lack
-// events (see Cut) are an error as well, behind all violations.
+// Trace checks all runs of a stream of events, such as trace.Reader returns. It returns the
+// violations up to the first error, and the error. After all violations, runs with missing
+// events are an error too; see [PartialRun].
 func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, error) {
 	c := New(opts)
 	for ev, err := range events {
@@ -224,45 +208,32 @@ func Trace(events iter.Seq2[trace.Event, error], opts *Options) ([]Violation, er
 	}
 	found := c.Done()
 	var errs []error
-	for _, cut := range c.cuts {
-		errs = append(errs, fmt.Errorf("check: %s", cut))
+	for _, p := range c.partial {
+		errs = append(errs, fmt.Errorf("check: %s", p))
 	}
 	return found, errors.Join(errs...)
 }
 
-// Messages checks a list of messages, such as the body of one request, against
-// those invariants that the messages alone can show. A list may begin with
-// system messages, and it may end with calls that have no results yet, or with
-// an assistant turn that says nothing or calls a tool without a name: nobody has
-// sent that one on.
+// Messages checks a list of messages, such as the body of a request, against the invariants
+// that messages alone show. The list may begin with system messages. It may end with calls
+// without results, with an empty assistant message, or with a call without a tool name,
+// because nothing shows that the loop sent these.
 func Messages(run string, messages []llm.Message) []Violation {
-	return listOf(run, messages).Done()
-}
-
-// Sent is Messages for a list that was sent to a model: its last calls have to have
-// results, too.
-func Sent(run string, messages []llm.Message) []Violation {
-	return listOf(run, messages).Sent()
-}
-
-// listOf is a List that has these messages.
-func listOf(run string, messages []llm.Message) *List {
 	l := NewList(run)
 	for _, m := range messages {
 		l.Add(m)
 	}
-	return l
+	return l.Done()
 }
 
-// List is the streaming form of Messages, for one list.
+// List is the streaming form of [Messages], for one list.
 type List struct {
 	sink  sink
 	list  list
 	found []Violation
-	// held is the last message, if it is an answer: the next one shows that it was
-	// sent on.
-	held    llm.Message
-	holding bool
+	// last is the last message if it is of the assistant: the next one shows that it was sent.
+	last    llm.Message
+	hasLast bool
 }
 
 // NewList returns a List whose violations name the run.
@@ -272,13 +243,13 @@ func NewList(run string) *List {
 	return l
 }
 
-// Add takes the next message.
+// Add checks the next message.
 func (l *List) Add(m llm.Message) {
-	if l.holding {
-		l.add(l.held)
+	if l.hasLast {
+		l.add(l.last)
 	}
-	if l.holding = m.Role == llm.RoleAssistant; l.holding {
-		l.held = m
+	if l.hasLast = m.Role == llm.RoleAssistant; l.hasLast {
+		l.last = m
 		return
 	}
 	l.add(m)
@@ -291,39 +262,38 @@ func (l *List) add(m llm.Message) {
 
 // Done returns the violations in the order in which they were found.
 func (l *List) Done() []Violation {
-	l.last()
+	l.addLast()
 	l.list.settle(&l.sink, true)
 	return l.found
 }
 
-// Sent is Done for a list that was sent to a model; see the function Sent.
+// Sent is Done for a list that was sent to a model: its last calls need results as well.
 func (l *List) Sent() []Violation {
-	l.last()
+	l.addLast()
 	l.list.sent(&l.sink, true)
 	return l.found
 }
 
-// last takes the last message.
-func (l *List) last() {
+func (l *List) addLast() {
 	switch {
-	case l.holding && (empty(l.held) || nameless(l.held)):
-		l.list.take(&l.sink, l.held)
-	case l.holding:
-		l.add(l.held)
+	case l.hasLast && (empty(l.last) || slices.ContainsFunc(l.last.Parts, isUnnamed)):
+		l.list.take(&l.sink, l.last)
+	case l.hasLast:
+		l.add(l.last)
 	case l.list.n == 0:
 		l.sink.event = NoEvent
-		l.sink.report(invWellFormed, "there are no messages; no provider takes an empty list")
+		l.sink.report(invWellFormed, "the list of messages is empty; no provider accepts it")
 	}
 }
 
-// sink gathers the violations of one run.
+// sink collects the violations of one run.
 type sink struct {
 	run      string
 	event    int
 	suppress map[string]string
 	found    *[]Violation
 	sound    bool        // nothing was reported
-	faint    []Violation // what is reported of a sound run alone, one an invariant
+	deferred []Violation // reported only if the run is sound, one per invariant
 }
 
 func (s *sink) report(i invariant, format string, args ...any) {
@@ -339,19 +309,16 @@ func (s *sink) violation(i invariant, format string, args ...any) Violation {
 	}
 }
 
-// hold is report for what is often only a consequence of something else.
-func (s *sink) hold(i invariant, format string, args ...any) {
-	for _, v := range s.faint {
-		if v.Invariant == catalogue[i-1].ID {
-			return
-		}
+// reportLater is report for what is often only a consequence of another fault.
+func (s *sink) reportLater(i invariant, format string, args ...any) {
+	if !slices.ContainsFunc(s.deferred, func(v Violation) bool { return v.Invariant == catalogue[i-1].ID }) {
+		s.deferred = append(s.deferred, s.violation(i, format, args...))
 	}
-	s.faint = append(s.faint, s.violation(i, format, args...))
 }
 
-// release reports what was held, at the end of a run.
+// release reports the deferred violations of a sound run.
 func (s *sink) release() {
 	if s.sound {
-		*s.found = append(*s.found, s.faint...)
+		*s.found = append(*s.found, s.deferred...)
 	}
 }

@@ -128,7 +128,7 @@ func TestPlaceOfAViolation(t *testing.T) {
 	if want := s.index(t, trace.KindToolStart, 0); vs[0].Event != want || vs[0].Run != "r1" {
 		t.Errorf("got %+v, want event %d of r1", vs[0], want)
 	}
-	if got := vs[0].String(); !strings.HasPrefix(got, "INV-09: run r1 event 10: the call \"c1\" was run with \"{}\"") {
+	if got := vs[0].String(); !strings.HasPrefix(got, "INV-09: run r1 event 10: the call \"c1\" ran with \"{}\"") {
 		t.Errorf("got %s", got)
 	}
 	s = plain().remove(t, trace.KindRunEnd, 0)
@@ -144,7 +144,7 @@ func TestWords(t *testing.T) {
 		clean, want string
 		change      func(s *script)
 	}{
-		{"retry", "asked again 999.999999ms after the failure, but the provider asked for 1s", func(s *script) {
+		{"retry", "called again 999.999999ms after the failure, but the provider asked for 1s", func(s *script) {
 			s.events[s.index(t, trace.KindModelRequest, 2)].At--
 		}},
 		{"usage by purpose", `{"input_tokens":1,"output_tokens":0} for grade, but its model calls add up to {"input_tokens":2,"output_tokens":0}`, func(s *script) {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/trace"
@@ -9,50 +10,50 @@ import (
 
 // control is what the run has decided.
 type control struct {
-	awaited bool         // a turn has come, its decision has not
-	stop    trace.Reason // of the decision that ended the run, until one goes on
+	awaited bool         // a response has no decision yet
+	stop    trace.Reason // of the decision that ended the run, until a decision continues it
 	forced  force
 }
 
-// force is how far a forced last answer has come.
+// force is the progress of a forced final response.
 type force byte
 
 const (
 	forceNone force = iota
-	forceOrdered
-	forceAsked
+	forceDecided
+	forceRequested
 )
 
-// force takes a request as the forced last answer if one was ordered.
+// force takes a request as the forced final response if that was decided.
 func (r *run) force(x *exchange) {
-	if r.control.forced != forceOrdered {
+	if r.control.forced != forceDecided {
 		return
 	}
-	r.control.forced = forceAsked
+	r.control.forced = forceRequested
 	if x.offers {
-		r.report(invContinuation, "the forced last answer is asked for with tools")
+		r.report(invContinuation, "the request for the forced final response has tools")
 	}
 }
 
-// mustHaveDecided reports a turn that was not followed by a decision.
+// mustHaveDecided reports a response without a decision.
 func (r *run) mustHaveDecided() {
 	c := &r.control
-	if c.awaited && r.promise.any {
-		r.report(invContinuation, "no decision follows the turn with %d calls", len(r.batch.calls))
+	if c.awaited && r.declared.any {
+		r.report(invContinuation, "no decision follows the response with %d calls", len(r.batch.calls))
 	}
 	c.awaited = false
 }
 
-// decide takes a decision.
+// decide checks a decision.
 func (r *run) decide(ev *trace.Event, b *trace.Decision) {
 	c := &r.control
 	if r.step.open && ev.Step != trace.NoStep && ev.Step != r.step.n {
-		r.hold(invFraming, "a decision of step %d stands in step %d", ev.Step, r.step.n)
+		r.reportLater(invFraming, "a decision of step %d is in step %d", ev.Step, r.step.n)
 	}
 	r.step.decided = true
-	var wrong string
+	wrong := ""
 	if c.awaited {
-		wrong = r.afterTurn(b)
+		wrong = r.afterResponse(b)
 	} else {
 		wrong = r.later(b)
 	}
@@ -64,146 +65,142 @@ func (r *run) decide(ev *trace.Event, b *trace.Decision) {
 	case trace.Continue:
 		c.stop = ""
 		if b.Reason == trace.ReasonToolCalls {
-			r.step.ran, r.step.spent = true, r.used.Total()
+			r.step.ran, r.step.tokens = true, r.used.Total()
 		}
 	case trace.ForceFinal:
-		c.stop, c.forced = "", forceOrdered
+		c.stop, c.forced = "", forceDecided
 	case trace.End, trace.Stop, trace.Suspend:
 		c.stop = b.Reason
 	default:
-		r.report(invContinuation, "the action %q is none of those that a decision has", b.Action)
+		r.report(invContinuation, "unknown action %q of a decision", b.Action)
 	}
 	if b.Reason == trace.ReasonStopCondition {
 		r.condition(b)
 	}
 }
 
-// afterTurn says what is wrong with the decision on a turn; it may depend on
-// the turn's calls alone.
-func (r *run) afterTurn(b *trace.Decision) string {
+// afterResponse returns what is wrong with the decision after a response. It may depend only
+// on the calls of the response.
+func (r *run) afterResponse(b *trace.Decision) string {
 	n := len(r.batch.calls)
-	if r.control.forced == forceAsked {
+	if r.control.forced == forceRequested {
 		if b.Action == trace.Continue || b.Action == trace.ForceFinal {
-			return "goes on after the forced last answer"
+			return "continues after the forced final response"
 		}
 		return ""
 	}
 	switch b.Action {
 	case trace.Continue:
-		return goingOn(b, n)
+		return continuing(b, n)
 	case trace.End:
 		if n > 0 {
-			return "ends the run, but the turn has calls"
+			return "ends the run, but the response has calls"
 		}
 		if b.Reason != trace.ReasonEndTurn {
-			return "is no natural end"
+			return "is not a natural end"
 		}
 	case trace.Stop:
 		return r.stopping(b, n)
 	case trace.ForceFinal, trace.Suspend:
 		if b.Reason == trace.ReasonEndTurn || b.Reason == trace.ReasonToolCalls {
-			return "has no cause of its own"
+			return "has no reason of its own"
 		}
 	}
 	return ""
 }
 
-func goingOn(b *trace.Decision, n int) string {
+func continuing(b *trace.Decision, n int) string {
 	switch b.Reason {
 	case trace.ReasonToolCalls:
 		if b.ToolCalls != n || n == 0 {
-			return "counts other calls than the turn has"
+			return "has another number of calls than the response"
 		}
 	case trace.ReasonContinuedResponse, trace.ReasonEndHook:
 		if n > 0 {
-			return "leaves the calls of the turn aside"
+			return "ignores the calls of the response"
 		}
 	case trace.ReasonEndTurn:
-		return "goes on without a cause"
+		return "continues without a reason"
 	case trace.ReasonMaxSteps, trace.ReasonRunawayGuard, trace.ReasonStopCondition, trace.ReasonForced, trace.ReasonCancel, trace.ReasonDeadline:
-		return "goes on for what a run stops for"
+		return "continues for a reason to stop"
 	default:
 		if n == 0 && b.By == "" && b.Reason != trace.ReasonHandoff && b.Reason != trace.ReasonMalformedCall {
-			return "goes on, but the turn has no calls and no policy asked for more"
+			return "continues, but the response has no calls and no middleware asked for it"
 		}
 	}
 	return ""
 }
 
-// stopping says what is wrong with a stop right after a turn. A turn without
-// calls may have been one to continue, had the cap or the number of
-// continuations allowed it.
+// stopping returns what is wrong with a stop directly after a response. A response without
+// calls may have been one to continue if the limits had allowed it.
 func (r *run) stopping(b *trace.Decision, n int) string {
 	switch b.Reason {
 	case trace.ReasonEndTurn, trace.ReasonToolCalls:
-		return "stops without a cause"
+		return "stops without a reason"
 	case trace.ReasonClientTools:
 		if n == 0 {
-			return "waits for calls, but the turn has none"
+			return "waits for calls, but the response has none"
 		}
 	case trace.ReasonContinuedResponse:
 		if n > 0 {
-			return "leaves the calls of the turn aside"
+			return "ignores the calls of the response"
 		}
 	case trace.ReasonMaxSteps:
-		if b.By == "" && (n > 0 || r.step.begun < r.promise.steps) {
-			return "stops before the cap is reached and the turn's calls are run"
+		if b.By == "" && (n > 0 || r.step.begun < r.declared.steps) {
+			return "stops before the step limit is reached and the calls of the response have run"
 		}
 	case trace.ReasonBudget, trace.ReasonHandoff, trace.ReasonEndHook:
-		spent := b.Reason == trace.ReasonBudget && r.used.Total() >= r.promise.budget // for another model call
+		spent := b.Reason == trace.ReasonBudget && r.used.Total() >= r.declared.budget // for another model call
 		if b.By == "" && !spent {
-			return "stops before the turn's calls are looked at"
+			return "stops before the calls of the response are handled"
 		}
-	default: // by a policy, or for want of a turn to go on from
+	default: // by middleware, or without a response to continue from
 	}
 	return ""
 }
 
-// later says what is wrong with a decision that does not follow a turn.
+// later returns what is wrong with a decision that does not follow a response.
 func (r *run) later(b *trace.Decision) string {
 	switch b.Action {
 	case trace.End:
-		return "is a natural end, but follows no turn"
+		return "is a natural end, but follows no response"
 	case trace.Continue:
 		if b.Reason == trace.ReasonToolCalls && (!r.resumed || r.step.begun > 0) {
-			return "counts calls, but follows no turn"
+			return "has calls, but follows no response"
 		}
 	case trace.Stop:
 		if b.Reason == trace.ReasonEndTurn || b.Reason == trace.ReasonToolCalls {
-			return "stops without a cause"
+			return "stops without a reason"
 		}
 	case trace.ForceFinal:
 		switch {
 		case r.control.forced != forceNone:
-			return "orders a last answer again"
-		case r.runs() != nil:
-			return "orders a last answer while a call runs"
+			return "forces a final response a second time"
+		case r.firstRunning() != nil:
+			return "forces a final response while a call runs"
 		}
 	case trace.Suspend:
 	}
 	return ""
 }
 
-// streaks are the tools that have failed or succeeded, in the order in which they
-// did first.
+// streaks are the tools that have failed or succeeded, in the order of their first results.
 type streaks struct {
-	tools []streak
-	index map[string]int // of the first `indexed` tools, when they are many
-	// indexed is how many tools the index has; touched are those that a result of
-	// this step has come of.
+	tools   []streak
+	index   map[string]int // of the first `indexed` tools, if there are many
 	indexed int
-	touched []int
+	touched []int // the tools with a result in this step
 }
 
-// streak counts the steps on end in which a tool has failed.
+// streak counts the consecutive steps in which a tool has failed.
 type streak struct {
 	tool       string
 	n          int
-	last       int // the last step that counts, as step.begun has it
+	last       int // the last counted step, by step.begun
 	failed, ok bool
 }
 
-// find returns where a tool is, or -1.
+// find returns the index of a tool, or -1.
 func (s *streaks) find(tool string) int {
 	if len(s.tools) <= few {
 		return slices.IndexFunc(s.tools, func(x streak) bool { return x.tool == tool })
@@ -220,10 +217,10 @@ func (s *streaks) find(tool string) int {
 	return -1
 }
 
-// tally takes a result for the guard. Neither what somebody chose not to run
-// nor what a cancel has ended is a failure or a success.
-func (r *run) tally(tool string, failed, chosen bool) {
-	if r.promise.guard <= 0 || chosen {
+// countResult counts a result for the runaway guard. A call that was denied or canceled is
+// neither a failure nor a success.
+func (r *run) countResult(tool string, failed, chosen bool) {
+	if r.declared.guard <= 0 || chosen {
 		return
 	}
 	s := &r.streaks
@@ -239,32 +236,109 @@ func (r *run) tally(tool string, failed, chosen bool) {
 	x.failed, x.ok = x.failed || failed, x.ok || !failed
 }
 
-// count ends the step for the guard.
-func (r *run) count() {
+// closeStep ends the step, also for the runaway guard.
+func (r *run) closeStep() {
+	r.step.open = false
 	for _, i := range r.streaks.touched {
 		s := &r.streaks.tools[i]
-		switch {
-		case s.ok:
+		if s.ok || r.declared.absence && s.last != r.step.begun-1 {
 			s.n = 0
-		default:
-			if r.promise.absence && s.last != r.step.begun-1 {
-				s.n = 0
-			}
+		}
+		if !s.ok {
 			s.n++
 			s.last = r.step.begun
-			r.tripped = r.tripped || s.n >= r.promise.guard
+			r.tripped = r.tripped || s.n >= r.declared.guard
 		}
 		s.failed, s.ok = false, false
 	}
 	r.streaks.touched = r.streaks.touched[:0]
 }
 
-// guardBroken reports whether the run may not go on because of the guard: it
-// has stopped the run, or its count is reached and nothing else has stopped it.
-func (r *run) guardBroken() bool {
+// guardStops reports whether the runaway guard forbids to continue: it has stopped the run, or
+// its count is reached and no other decision has stopped the run.
+func (r *run) guardStops() bool {
 	c := &r.control
 	if c.stop != "" {
-		return c.stop == trace.ReasonRunawayGuard && r.promise.guard > 0
+		return c.stop == trace.ReasonRunawayGuard && r.declared.guard > 0
 	}
 	return r.tripped && c.forced == forceNone
+}
+
+// stops are the declared stop conditions. Each of them ends the run.
+type stops struct {
+	steps, tokens []int64  // of step_count and total_tokens
+	tools         []string // of has_tool_call
+	closed        bool     // all conditions can be evaluated
+}
+
+// newStops parses the option stop_when.
+func newStops(o trace.Options) stops {
+	words, ok := o.Lookup("stop_when")
+	s := stops{closed: ok}
+	if !ok {
+		return s
+	}
+	for word := range strings.SplitSeq(words, ",") {
+		kind, value, _ := strings.Cut(word, ":")
+		n, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case kind == "has_tool_call":
+			s.tools = append(s.tools, value)
+		case kind == "step_count" && err == nil:
+			s.steps = append(s.steps, n)
+		case kind == "total_tokens" && err == nil:
+			s.tokens = append(s.tokens, n)
+		case word != "never":
+			s.closed = false
+		}
+	}
+	return s
+}
+
+// holds returns a declared condition that holds after the last step, with this number of
+// tokens; empty if none is known to hold.
+func (r *run) holds(tokens int64) string {
+	s := &r.declared.stops
+	for _, n := range s.steps {
+		if int64(r.step.begun) >= n {
+			return "step_count:" + strconv.FormatInt(n, 10)
+		}
+	}
+	for _, n := range s.tokens {
+		if tokens >= n {
+			return "total_tokens:" + strconv.FormatInt(n, 10)
+		}
+	}
+	for _, tool := range s.tools {
+		if slices.ContainsFunc(r.batch.calls, func(c call) bool { return c.name == tool }) {
+			return "has_tool_call:" + tool
+		}
+	}
+	return ""
+}
+
+// mustStop returns a condition that holds although the run continues after its last step,
+// which ran tools. The conditions of a resumed run are unknown. Tokens count up to the
+// response of the step, because other model calls may follow the evaluation.
+func (r *run) mustStop() string {
+	if !r.step.ran || r.resumed || r.control.stop != "" || r.control.forced != forceNone {
+		return ""
+	}
+	return r.holds(r.step.tokens)
+}
+
+// condition checks a decision by a stop condition.
+func (r *run) condition(b *trace.Decision) {
+	s := &r.step
+	s.stops++
+	switch {
+	case s.stops > 1:
+		r.report(invStopConditions, "the stop conditions are evaluated %d times in step %d", s.stops, s.n)
+	case !r.batch.answered:
+		r.report(invStopConditions, "a stop condition ends step %d, which ran no tools", s.n)
+	case slices.ContainsFunc(r.batch.calls, func(c call) bool { return c.state < callDone }):
+		r.report(invStopConditions, "a stop condition ends step %d before all results are in", s.n)
+	case b.By == "" && r.declared.stops.closed && !r.resumed && r.holds(r.used.Total()) == "":
+		r.report(invStopConditions, "a stop condition ends step %d, but no declared condition holds", s.n)
+	}
 }

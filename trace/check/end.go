@@ -8,29 +8,29 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// end takes the run's last event.
+// end checks the run's last event.
 func (r *run) end(ev *trace.Event, b *trace.RunEnd) {
 	r.over = true
 	r.mustHaveDecided()
-	if late := ev.At - r.busy; late > 0 && r.cancelled && r.virtual {
-		r.report(invCancellation, "the run ends %s after the cancel and the last that was running", late)
+	if late := ev.At - r.busy; late > 0 && r.canceled && r.virtual {
+		r.report(invCancellation, "the run ends %s after the cancel and the last model call or tool", late)
 	}
 	r.closed()
 	r.stopped(b)
 	r.complete(b)
-	r.sums(b)
+	r.usage(b)
 	r.counts(b)
 	r.release()
 }
 
 // closed reports what is still open.
 func (r *run) closed() {
-	if r.answer.asked {
-		r.report(invFraming, "the run ends before its model call has")
+	if r.answer.requested {
+		r.report(invFraming, "the run ends before its model call")
 	}
 	for _, p := range r.purposes {
-		if r.others[p].asked {
-			r.report(invFraming, "the run ends before its model call for %s has", p)
+		if r.others[p].requested {
+			r.report(invFraming, "the run ends before its model call for %s", p)
 		}
 	}
 	if r.step.open {
@@ -39,28 +39,22 @@ func (r *run) closed() {
 	}
 }
 
-// stopped holds the end against the decisions that led to it.
+// stopped compares the end with the decisions before it.
 func (r *run) stopped(b *trace.RunEnd) {
-	c := &r.control
+	c, e := &r.control, b.Error
 	switch {
-	case c.stop == trace.ReasonRunawayGuard && !r.tripped && r.promise.guard > 0 && !r.promise.rounds:
-		r.report(invRunaway, "the guard stops the run, but no tool has failed in %d steps on end", r.promise.guard)
-	case c.stop == "" && r.promise.any:
+	case c.stop == trace.ReasonRunawayGuard && !r.tripped && r.declared.guard > 0 && !r.declared.duplicates:
+		r.report(invRunaway, "the guard stops the run, but no tool has failed in %d consecutive steps", r.declared.guard)
+	case c.stop == "" && r.declared.any:
 		r.report(invContinuation, "the run ends (%s) without a decision to stop", b.StopReason)
 	case c.stop != "" && c.stop != b.StopReason:
-		r.report(invContinuation, "the run ends with %s, but had decided to stop because of %s", b.StopReason, c.stop)
-	case r.escaped(b):
-		r.report(invContainedTools, "the run fails because a tool did: %s", b.Error.Message)
+		r.report(invContinuation, "the run ends with %s, but the decision to stop has the reason %s", b.StopReason, c.stop)
+	case e != nil && (e.Type == "tool" || e.Type == "panic" && b.StopReason == trace.ReasonError && r.batch.failures > 0):
+		r.report(invContainedTools, "the run fails because a tool failed: %s", e.Message)
 	}
 }
 
-// escaped reports whether a run's error is a tool's, or one of its last tools'.
-func (r *run) escaped(b *trace.RunEnd) bool {
-	e := b.Error
-	return e != nil && (e.Type == "tool" || e.Type == "panic" && b.StopReason == trace.ReasonError && r.batch.failures > 0)
-}
-
-// complete holds the messages after the last request against the calls.
+// complete compares the messages after the last request with the calls.
 func (r *run) complete(b *trace.RunEnd) {
 	x, same := &r.answer, true
 	pending := names{list: b.Pending}
@@ -69,89 +63,70 @@ func (r *run) complete(b *trace.RunEnd) {
 	}
 	if !x.rewritten {
 		same = r.echo(b.AppendedMessages)
-		r.told(b.AppendedMessages, &pending)
+		r.results(b.AppendedMessages, &pending)
 	}
 	r.append(&x.list, b.AppendedMessages)
 	if same {
-		r.unanswered(&pending)
+		x.list.ended(&r.sink, pending.list)
+		if id, found := r.lost(&pending); found && r.control.forced != forceRequested { // which drops its calls
+			r.report(invCompleteness, "the run ends without the call %q of its last response, and does not report it pending", id)
+		}
 	}
 	if left := r.left(pending.list); left != nil {
 		r.checker.suspended[r.run] = left
 	}
 }
 
-// unanswered reports the calls that the run leaves behind.
-func (r *run) unanswered(pending *names) {
-	r.answer.list.ended(&r.sink, pending.list)
-	if r.control.forced == forceAsked {
-		return // its calls are dropped
-	}
-	if id, found := r.lost(pending); found {
-		r.report(invCompleteness, "the run ends without the call %q of its last turn, and does not report it pending", id)
-	}
-}
-
-// lost returns the first call of the last turn that no message has and that is
-// not pending. One whose id is no good may have another there, and those that a
-// rewrite has taken away are not missed.
+// lost returns the first call of the last response that no message has and that is not
+// pending. It ignores calls with a reused id and those that a rewrite has removed.
 func (r *run) lost(pending *names) (id string, found bool) {
-	if r.batch.turn == 0 || r.batch.gone {
+	if r.batch.number == 0 || r.batch.rewritten {
 		return "", false
 	}
 	for i := range r.batch.calls {
 		c := &r.batch.calls[i]
-		if p := &r.answer.list.places[c.place]; p.msg < 0 && !p.dup && !pending.has(c.id) {
+		if p := &r.answer.list.Places[c.place]; p.Msg < 0 && !p.Dup && !pending.has(c.id) {
 			return c.id, true
 		}
 	}
 	return "", false
 }
 
-// mustBeSent reports a turn with calls that the next request does not have.
-func (r *run) mustBeSent() {
-	if id, found := r.lost(&names{}); found {
-		r.report(invPairing, "the run goes on without the call %q of its last turn", id)
+// usage compares the run's usage with that of its model calls.
+func (r *run) usage(b *trace.RunEnd) {
+	differs := func(reported, used llm.Usage, purpose string) bool {
+		if reported != used {
+			r.report(invUsage, "the run reports the usage %s%s, but its model calls add up to %s", reported.AppendJSON(nil), purpose, used.AppendJSON(nil))
+		}
+		return reported != used
 	}
-}
-
-// sums holds the run's usage against that of its model calls.
-func (r *run) sums(b *trace.RunEnd) {
-	if b.Usage != r.used {
-		r.report(invUsage, "the run says %s, but its model calls add up to %s", usage(b.Usage), usage(r.used))
+	if differs(b.Usage, r.used, "") {
 		return
 	}
-	purposes := append(slices.Sorted(maps.Keys(b.UsageBy)), r.purposes...)
-	for _, p := range purposes {
-		if said, used := b.UsageBy[p], r.exchange(p).used; said != used {
-			r.report(invUsage, "the run says %s %s, but its model calls add up to %s", usage(said), purpose(p), usage(used))
+	for _, p := range append(slices.Sorted(maps.Keys(b.UsageBy)), r.purposes...) {
+		purpose := " for " + string(p)
+		if p == trace.PurposeAnswer {
+			purpose = " for the answer"
+		}
+		if differs(b.UsageBy[p], r.exchange(p).used, purpose) {
 			return
 		}
 	}
 }
 
-// counts holds the run's own counts against what was seen, as far as it says
-// any: they are what the run used, like its tokens. One that was interrupted may
-// have counted what it did not come to record.
+// counts compares the run's own counts, if it has any, with the events. An interrupted run may
+// have counted what it did not record.
 func (r *run) counts(b *trace.RunEnd) {
-	if r.cancelled || b.Error != nil {
+	if r.canceled || b.Error != nil {
 		return
 	}
 	if b.FinishReason != "" && r.finish != "" && b.FinishReason != r.finish {
-		r.hold(invContinuation, "the run says that its last turn finished with %s, but it did with %s", b.FinishReason, r.finish)
+		r.reportLater(invContinuation, "the run reports the finish reason %s, but its last response has %s", b.FinishReason, r.finish)
 	}
 	if b.Steps != 0 && b.Steps != r.step.begun {
-		r.hold(invUsage, "the run says that it has begun %d steps, but %d are there", b.Steps, r.step.begun)
+		r.reportLater(invUsage, "the run reports %d steps, but has %d", b.Steps, r.step.begun)
 	}
-	if b.ModelCalls != 0 && b.ModelCalls != r.asked {
-		r.hold(invUsage, "the run says that it has made %d model calls, but %d are there", b.ModelCalls, r.asked)
+	if b.ModelCalls != 0 && b.ModelCalls != r.requests {
+		r.reportLater(invUsage, "the run reports %d model calls, but has %d", b.ModelCalls, r.requests)
 	}
 }
-
-func purpose(p trace.Purpose) string {
-	if p == trace.PurposeAnswer {
-		return "for the answer"
-	}
-	return "for " + string(p)
-}
-
-func usage(u llm.Usage) string { return string(u.AppendJSON(nil)) }

@@ -7,51 +7,51 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// exchange is what is known of the model calls of one purpose.
+// exchange is the model calls of one purpose.
 type exchange struct {
 	list      list
 	rewritten bool // a rewrite has come since the last request
-	offers    bool // requests offer tools that may be called
-	asked     bool // a request is waiting for its answer; see await and arrived
+	offers    bool // requests have tools that may be called
+	requested bool // a request is waiting for its response; see await and arrived
 	fresh     bool // see awaited
-	began     bool // a piece of that answer has come
-	told      bool // the answer has come, for the run's own calls in this step
+	began     bool // a delta of that response has come
+	responded bool // the response to the run's own request in this step has come
 	attempt   int  // of the last request
-	hole      int  // the number of an event before which pieces of that answer may be missing; 0 if none
+	hole      int  // Seq of an event before which deltas of that response may be missing; 0 if none
 	deltas    deltas
 	fault     fault
-	retries   int // of the model call under way
+	retries   int // of the current model call
 	used      llm.Usage
-	said      said // of the answer alone: what the next request must echo
+	response  response // for the purpose answer: the next request must have it
 }
 
 // fault is the last attempt, if it failed.
 type fault struct {
-	failed  bool
-	retried bool // a model.retry has followed
-	after   time.Duration
-	at      time.Duration
-	why     string // why it must not be retried; empty if it may
+	failed   bool
+	retried  bool // a model.retry has followed
+	after    time.Duration
+	at       time.Duration
+	terminal string // why it must not be retried; empty if it may be
 }
 
-// request takes a request: whether it may be made, and what is in it.
+// request checks whether a request may be made, and its messages.
 func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 	x := r.exchange(ev.Purpose)
 	answer := x == &r.answer
 	if answer {
 		r.mustHaveDecided()
 	}
-	r.mayAsk(ev, x)
+	r.mayRequest(ev, x)
 	if answer {
 		r.within(ev)
 	}
-	if x.asked {
-		r.report(invFraming, "a model.request comes before the one before it was answered")
+	if x.requested {
+		r.report(invFraming, "a model.request comes before the response to the request before it")
 	}
 	if ev.Attempt <= 1 && !x.fault.retried {
 		x.retries = 0
 	}
-	r.asked++
+	r.requests++
 	r.await(x)
 	x.began, x.fault, x.attempt = false, fault{}, ev.Attempt
 	x.deltas.reset()
@@ -61,53 +61,55 @@ func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 	found, rewritten := len(*r.found), x.rewritten
 	r.messages(x, b)
 	if answer && !rewritten && found == len(*r.found) {
-		r.mustBeSent()
+		if id, found := r.lost(&names{}); found {
+			r.report(invPairing, "the run continues without the call %q of its last response", id)
+		}
 	}
 }
 
-// mayAsk reports the first reason why a model call must not be made.
-func (r *run) mayAsk(ev *trace.Event, x *exchange) {
+// mayRequest reports the first reason why a model call must not be made.
+func (r *run) mayRequest(ev *trace.Event, x *exchange) {
 	f, c := &x.fault, &r.control
 	answer := x == &r.answer
-	goesOn := answer && !f.retried
+	continues := answer && !f.retried
 	switch {
-	case r.cancelled:
-		r.report(invCancellation, "the model is asked although the run was cancelled")
-	case r.used.Total() >= r.promise.budget:
-		r.report(invBudget, "the model is asked although %d tokens of %d are spent", r.used.Total(), r.promise.budget)
+	case r.canceled:
+		r.report(invCancellation, "the model is called after the run was canceled")
+	case r.used.Total() >= r.declared.budget:
+		r.report(invBudget, "the model is called after %d tokens of %d are spent", r.used.Total(), r.declared.budget)
 	case (f.failed && answer || ev.Attempt > 1) && !f.retried:
-		r.report(invRetries, "the model is asked again (attempt %d) without a model.retry", ev.Attempt)
+		r.report(invRetries, "the model is called again (attempt %d) without a model.retry", ev.Attempt)
 	case f.retried && r.virtual && ev.At-f.at < f.after:
-		r.report(invRetries, "the model is asked again %s after the failure, but the provider asked for %s", ev.At-f.at, f.after)
-	case goesOn && c.forced == forceAsked:
-		r.report(invContinuation, "the model is asked again after the forced last answer")
-	case goesOn && c.stop == trace.ReasonRunawayGuard && r.promise.guard > 0:
-		r.report(invRunaway, "the model is asked although the guard had stopped the run")
-	case goesOn && c.stop != "":
-		r.report(invContinuation, "the model is asked although the run had decided to stop (%s)", c.stop)
+		r.report(invRetries, "the model is called again %s after the failure, but the provider asked for %s", ev.At-f.at, f.after)
+	case continues && c.forced == forceRequested:
+		r.report(invContinuation, "the model is called again after the forced final response")
+	case continues && c.stop == trace.ReasonRunawayGuard && r.declared.guard > 0:
+		r.report(invRunaway, "the model is called after the guard stopped the run")
+	case continues && c.stop != "":
+		r.report(invContinuation, "the model is called after the run decided to stop (%s)", c.stop)
 	default:
 		return
 	}
-	c.stop = "" // said once
+	c.stop = "" // reported once
 }
 
-// messages takes what a request says: INV-05, INV-22, and through the list the
-// rest of what messages show. Only the answer's requests make one history: a
-// judge or a repair begins anew each time.
+// messages checks the messages of a request: INV-05, INV-22, and with the list all that
+// messages show. Only requests for the answer have one history. A grader or a repair begins a
+// new one each time.
 func (r *run) messages(x *exchange, b trace.ModelRequest) {
 	l := &x.list
 	switch {
 	case b.PrefixMessages > l.n || b.PrefixMessages < l.n && x == &r.answer && !x.rewritten:
-		r.report(invAppendOnly, "the request keeps %d messages of the %d of the request before it, without a rewrite event", b.PrefixMessages, l.n)
+		r.report(invAppendOnly, "the request keeps %d of the %d messages of the request before it, without a rewrite event", b.PrefixMessages, l.n)
 	case x == &r.answer && !x.rewritten:
 		r.echo(b.NewMessages)
-		r.told(b.NewMessages, &names{list: r.suspended})
+		r.results(b.NewMessages, &names{list: r.suspended})
 	}
 	if kept := max(0, b.PrefixMessages); kept < l.n {
-		l.cut(kept)
+		l.truncate(kept)
 	}
-	r.batch.gone = r.batch.gone || x == &r.answer && x.rewritten
-	x.said.there, x.rewritten = false, false
+	r.batch.rewritten = r.batch.rewritten || x == &r.answer && x.rewritten
+	x.response.sent, x.rewritten = false, false
 	r.append(l, b.NewMessages)
 	l.sent(&r.sink, false)
 }
@@ -119,11 +121,11 @@ func (r *run) append(l *list, messages []llm.Message) {
 	}
 }
 
-// delta takes a piece of an answer.
+// delta checks a delta of a response.
 func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 	x := r.exchange(ev.Purpose)
-	if !x.asked {
-		r.report(invFraming, "a model.delta comes when no model call is under way")
+	if !x.requested {
+		r.report(invFraming, "a model.delta comes outside a model call")
 		return
 	}
 	if x == &r.answer {
@@ -139,21 +141,21 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 	}
 	switch i := x.deltas.find(b.ToolCallID); {
 	case i < 0:
-		r.report(invFraming, "a piece of the call %q comes before the call begins", b.ToolCallID)
+		r.report(invFraming, "a delta of the call %q comes before the call begins", b.ToolCallID)
 	case x.deltas.calls[i].ended:
-		r.report(invFraming, "a piece of the call %q comes after the call has ended", b.ToolCallID)
+		r.report(invFraming, "a delta of the call %q comes after the call has ended", b.ToolCallID)
 	case b.Type == trace.DeltaCallEnd:
 		x.deltas.end(i)
 	}
 }
 
-// begins reports the calls that have begun more often than the answer has them.
-// Two calls of one id are INV-04's.
+// begins reports the calls that begin more often in deltas than the response has them. Two
+// calls with the same id in the response are INV-04.
 func (r *run) begins(x *exchange, parts []llm.Part) {
 	if !x.deltas.again {
 		return
 	}
-	left := map[string]int{} // calls of the answer that have not begun, by their ids
+	left := map[string]int{} // calls of the response that have not begun, by id
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok {
 			left[c.ID]++
@@ -170,13 +172,13 @@ func (r *run) begins(x *exchange, parts []llm.Part) {
 	r.event = now
 }
 
-// answered ends the model call under way. Parts are what came of its answer.
-func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usage) {
+// responded ends the current model call. Parts are the received parts of its response.
+func (r *run) responded(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usage) {
 	switch {
-	case !x.asked:
-		r.report(invFraming, "a %s comes when no model call is under way", ev.Body.Kind())
+	case !x.requested:
+		r.report(invFraming, "a %s comes outside a model call", ev.Body.Kind())
 	case ev.Attempt > 0 && x.attempt > 0 && ev.Attempt != x.attempt:
-		r.hold(invFraming, "a %s of attempt %d comes when attempt %d is under way", ev.Body.Kind(), ev.Attempt, x.attempt)
+		r.reportLater(invFraming, "a %s of attempt %d comes during attempt %d", ev.Body.Kind(), ev.Attempt, x.attempt)
 	}
 	if x == &r.answer {
 		r.within(ev)
@@ -188,71 +190,152 @@ func (r *run) answered(ev *trace.Event, x *exchange, parts []llm.Part, u llm.Usa
 	r.used = r.used.Add(u)
 }
 
-// turn takes a whole answer. A policy may give its own in place of a model call
-// or of the model's answer: such a turn was not asked for, is no attempt, costs
-// nothing, and comes before the step's decision. It is also the step's answer
-// where an attempt has failed, or where the forced last answer was asked for
-// another purpose.
-func (r *run) turn(ev *trace.Event, b *trace.ModelResponse) {
+// respond checks a complete response. Middleware may respond instead of the model, or replace
+// the model's response: such a response has no request, no attempt and no usage, and comes
+// before the decision of the step. It is also the response of the step after a failed attempt,
+// or if the forced final response was requested for another purpose.
+func (r *run) respond(ev *trace.Event, b *trace.ModelResponse) {
 	x := r.exchange(ev.Purpose)
 	c := &r.control
-	instead := !x.asked && r.step.open && !r.step.decided && ev.Attempt == 0 && b.Usage == llm.Usage{}
+	substitute := !x.requested && r.step.open && !r.step.decided && ev.Attempt == 0 && b.Usage == llm.Usage{}
 	switch {
-	case instead:
-	case !x.asked && x.told:
-		r.report(invFraming, "a model.response comes again for a model call that was answered")
+	case substitute:
+	case !x.requested && x.responded:
+		r.report(invFraming, "a second %s comes for the same model call", ev.Body.Kind())
 		return
 	default:
-		r.answered(ev, x, b.Message.Parts, b.Usage)
-		x.told = true
+		r.responded(ev, x, b.Message.Parts, b.Usage)
+		x.responded = true
 	}
 	if x != &r.answer {
 		return
 	}
 	x.fault, r.finish = fault{}, b.FinishReason
-	if c.forced == forceOrdered {
-		c.forced = forceAsked
+	if c.forced == forceDecided {
+		c.forced = forceRequested
 	}
-	if instead && c.awaited {
+	if substitute && c.awaited {
 		c.awaited = false
-		r.void()
+		r.discard()
 	}
 	r.mustHaveDecided()
 	r.begin(b.Message.Parts)
 	c.awaited = true
-	r.say(b.Message)
+	r.keep(b.Message)
 }
 
-// failure takes a failed attempt.
-func (r *run) failure(ev *trace.Event, b *trace.ModelError) {
+// fail takes a failed attempt.
+func (r *run) fail(ev *trace.Event, b *trace.ModelError) {
 	x := r.exchange(ev.Purpose)
 	began := x.began
-	r.answered(ev, x, b.PartialContent, b.Usage)
+	r.responded(ev, x, b.PartialContent, b.Usage)
 	x.fault = fault{failed: true, after: b.Error.RetryAfter, at: ev.At}
 	switch {
 	case !b.Error.Retryable:
-		x.fault.why = "the error is not one that may be retried"
+		x.fault.terminal = "its error is not retryable"
 	case b.Partial || began:
-		x.fault.why = "a part of the answer had been passed on"
+		x.fault.terminal = "a part of its response was passed on"
 	}
 }
 
-// retry takes the word that a model call will be tried again.
+// retry checks the announcement of a retry.
 func (r *run) retry(ev *trace.Event, b trace.ModelRetry) {
 	x := r.exchange(ev.Purpose)
 	f := &x.fault
 	x.retries++
 	switch {
-	case r.cancelled:
-		r.report(invCancellation, "a model call is to be retried although the run was cancelled")
+	case r.canceled:
+		r.report(invCancellation, "a model call is retried after the run was canceled")
 	case !f.failed:
 		r.report(invRetries, "a model call is retried that did not fail")
-	case f.why != "":
-		r.report(invRetries, "a model call is retried although %s", f.why)
+	case f.terminal != "":
+		r.report(invRetries, "a model call is retried although %s", f.terminal)
 	case b.Wait < f.after:
 		r.report(invRetries, "the retry waits %s, but the provider asked for %s", b.Wait, f.after)
-	case x.retries > r.promise.retries:
-		r.report(invRetries, "retry %d of a model call, but retry_max is %d", x.retries, r.promise.retries)
+	case x.retries > r.declared.retries:
+		r.report(invRetries, "retry %d of a model call, but retry_max is %d", x.retries, r.declared.retries)
 	}
 	f.retried = true
+}
+
+// deltas are the calls with deltas in one response.
+type deltas struct {
+	calls   []deltaCall
+	index   map[string]*deltaID // of the first `indexed` calls, if there are many
+	indexed int
+	again   bool // a call began with the id of another
+}
+
+type deltaCall struct {
+	id    string
+	event int  // its first
+	again bool // a call with this id had begun before
+	ended bool
+}
+
+// deltaID is the calls with the same id.
+type deltaID struct {
+	last int   // the one that began last
+	open []int // those that have not ended
+}
+
+func (d *deltas) reset() { *d = deltas{calls: d.calls[:0]} }
+
+func (d *deltas) begin(id string, event int) {
+	again := d.find(id) >= 0
+	d.again = d.again || again
+	d.calls = append(d.calls, deltaCall{id: id, event: event, again: again})
+}
+
+// end ends a call that find has returned.
+func (d *deltas) end(i int) {
+	c := &d.calls[i]
+	c.ended = true
+	if i < d.indexed {
+		x := d.index[c.id]
+		x.open = x.open[:len(x.open)-1]
+	}
+}
+
+// find returns the call with an id that began last, preferably one that has not ended; -1 if
+// there is none.
+func (d *deltas) find(id string) int {
+	if len(d.calls) > few {
+		return d.lookup(id)
+	}
+	last := -1
+	for i := len(d.calls) - 1; i >= 0; i-- {
+		if c := &d.calls[i]; c.id == id {
+			if !c.ended {
+				return i
+			}
+			last = max(last, i)
+		}
+	}
+	return last
+}
+
+func (d *deltas) lookup(id string) int {
+	if d.index == nil {
+		d.index = map[string]*deltaID{}
+	}
+	for ; d.indexed < len(d.calls); d.indexed++ {
+		c := &d.calls[d.indexed]
+		if d.index[c.id] == nil {
+			d.index[c.id] = &deltaID{}
+		}
+		x := d.index[c.id]
+		x.last = d.indexed
+		if !c.ended {
+			x.open = append(x.open, d.indexed)
+		}
+	}
+	x := d.index[id]
+	switch {
+	case x == nil:
+		return -1
+	case len(x.open) > 0:
+		return x.open[len(x.open)-1]
+	}
+	return x.last
 }

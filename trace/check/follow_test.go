@@ -29,27 +29,27 @@ func TestFollow(t *testing.T) {
 		"arguments mended":  {says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: `{"x`}), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: "{}"})}, ""},
 		"name mended":       {says(llm.ToolCall{ID: "call_1", Arguments: `{}`}), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "unknown", Arguments: "{}"})}, ""},
 		"thoughts left out": {says(llm.Reasoning{Text: "hm"}, text), []llm.Message{says(text)}, ""},
-		"nothing":           {says(text), nil, `INV-05 the assistant turn is left out, and it said "I will look."`},
-		"not echoed":        {says(llm.Text{}, call), []llm.Message{results}, `INV-05 the assistant turn is left out, and it said the call "call_1"`},
-		"only thoughts":     {says(thought), []llm.Message{llm.User("x")}, "INV-05 the assistant turn is left out, and it said something"},
-		"call left out":     {says(text, call), []llm.Message{says(text)}, "INV-01 the assistant turn is sent back with 0 of its 1 calls"},
-		"call added":        {says(text), []llm.Message{says(text, call)}, "INV-01 the assistant turn is sent back with 1 calls, and the model made 0"},
-		"call renamed":      {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "b", Arguments: `{"x":1}`})}, `INV-05 the assistant turn is sent back with the call "call_1" of another tool`},
-		"other arguments":   {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: `{"x":2}`})}, `INV-05 the assistant turn is sent back with other arguments of the call "call_1"`},
-		"another order":     {says(call, text, other), []llm.Message{says(text, other, call)}, "INV-05 the assistant turn is sent back with its calls in another order"},
+		"nothing":           {says(text), nil, `INV-05 the response is missing, which has the text "I will look."`},
+		"not echoed":        {says(llm.Text{}, call), []llm.Message{results}, `INV-05 the response is missing, which has the call "call_1"`},
+		"only thoughts":     {says(thought), []llm.Message{llm.User("x")}, "INV-05 the response is missing, which has other content"},
+		"call left out":     {says(text, call), []llm.Message{says(text)}, "INV-01 the response is sent back with 0 of its 1 calls"},
+		"call added":        {says(text), []llm.Message{says(text, call)}, "INV-01 the response is sent back with 1 calls, but the model made 0"},
+		"call renamed":      {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "b", Arguments: `{"x":1}`})}, `INV-05 the response is sent back with the call "call_1" of another tool`},
+		"other arguments":   {says(call), []llm.Message{says(llm.ToolCall{ID: "call_1", Name: "a", Arguments: `{"x":2}`})}, `INV-05 the response is sent back with other arguments of the call "call_1"`},
+		"another order":     {says(call, text, other), []llm.Message{says(text, other, call)}, "INV-05 the response is sent back with its calls in another order"},
 		"words moved":       {says(call, text, other), []llm.Message{says(text, call, other)}, ""},
-		"other text":        {says(text, call), []llm.Message{says(llm.Text{Text: "I"}, call)}, "INV-05 the assistant turn is sent back with another text"},
-		"other media":       {says(image), []llm.Message{says(llm.Media{MediaType: "image/png", Data: []byte{2}})}, "INV-05 the assistant turn is sent back with other media"},
-		"media left out":    {says(text, image), []llm.Message{says(text)}, "INV-05 the assistant turn is sent back with other media"},
-		"signature lost":    {says(thought, call), []llm.Message{says(call)}, "INV-22 the assistant turn is sent back with"},
-		"signature moved":   {says(thought, call), []llm.Message{says(call, thought)}, "INV-22 the assistant turn is sent back with"},
-		"thought moved":     {says(text, thought, call), []llm.Message{says(thought, text, call)}, "INV-22 the assistant turn is sent back with"},
-		"text before it":    {says(text, thought, call), []llm.Message{says(llm.Text{Text: "I"}, thought, call)}, "INV-05 the assistant turn is sent back with another text"},
-		"signature, text":   {says(thought, text), []llm.Message{says(llm.Reasoning{Text: "hm"}, llm.Text{Text: "x"})}, "INV-22 the assistant turn is sent back with"},
+		"other text":        {says(text, call), []llm.Message{says(llm.Text{Text: "I"}, call)}, "INV-05 the response is sent back with another text"},
+		"other media":       {says(image), []llm.Message{says(llm.Media{MediaType: "image/png", Data: []byte{2}})}, "INV-05 the response is sent back with other media"},
+		"media left out":    {says(text, image), []llm.Message{says(text)}, "INV-05 the response is sent back with other media"},
+		"signature lost":    {says(thought, call), []llm.Message{says(call)}, "INV-22 the response is sent back with"},
+		"signature moved":   {says(thought, call), []llm.Message{says(call, thought)}, "INV-22 the response is sent back with"},
+		"thought moved":     {says(text, thought, call), []llm.Message{says(thought, text, call)}, "INV-22 the response is sent back with"},
+		"text before it":    {says(text, thought, call), []llm.Message{says(llm.Text{Text: "I"}, thought, call)}, "INV-05 the response is sent back with another text"},
+		"signature, text":   {says(thought, text), []llm.Message{says(llm.Reasoning{Text: "hm"}, llm.Text{Text: "x"})}, "INV-22 the response is sent back with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, v := range check.Follow("r", 4, c.said, c.next) {
+			for _, v := range check.NewList("r").Follow(4, c.said, c.next) {
 				if v.Run != "r" || v.Event != 4 || v.Hint == "" {
 					t.Errorf("the violation is %+v", v)
 				}

@@ -78,12 +78,12 @@ func TestRewrites(t *testing.T) {
 // TestListWords checks what is said of calls and results in a list.
 func TestListWords(t *testing.T) {
 	for want, list := range map[string][]llm.Message{
-		`the call "c1" has more than one result`:                                 {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))},
-		`a result is for the call "c1", which no assistant turn before it has`:   {llm.User("a"), llm.ToolResults(good("c1"))},
-		`the call "c1" has no result, and other messages follow`:                 {llm.Assistant(c1), llm.User("a")},
-		`a result is for the call "c2", which no assistant turn before it has`:   {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c2"))},
-		`message 0 has the role "x", which no protocol knows`:                    {{Role: "x", Parts: []llm.Part{text("a")}}},
-		`message 1 is an assistant turn that says nothing; an empty turn is not`: {llm.User("a"), llm.Assistant(), llm.User("a")},
+		`the call "c1" has more than one result`:                                  {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))},
+		`a result is for the call "c1", which no assistant message before it has`: {llm.User("a"), llm.ToolResults(good("c1"))},
+		`the call "c1" has no result, and other messages follow`:                  {llm.Assistant(c1), llm.User("a")},
+		`a result is for the call "c2", which no assistant message before it has`: {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c2"))},
+		`message 0 has the unknown role "x"`:                                      {{Role: "x", Parts: []llm.Part{text("a")}}},
+		`message 1 is an empty assistant message: it must not be`:                 {llm.User("a"), llm.Assistant(), llm.User("a")},
 	} {
 		vs := check.Messages("r", list)
 		if len(vs) != 1 || !strings.HasPrefix(vs[0].Message, want) {

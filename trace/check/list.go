@@ -2,53 +2,75 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check/internal/idtable"
 )
 
-// list follows the messages of one growing history: the requests of one purpose
-// in a run, or a plain list. It sees INV-01 to INV-04, and the end of a run asks
-// it for INV-07.
+// few is the number of items that are searched one by one. More items get an index, because a
+// response may have any number of calls.
+const few = 32
+
+// names is a list of ids or names to search in.
+type names struct {
+	list  []string
+	index map[string]bool // of list, once it was needed
+}
+
+func (n *names) has(name string) bool {
+	if len(n.list) <= few {
+		return slices.Contains(n.list, name)
+	}
+	if n.index == nil {
+		n.index = make(map[string]bool, len(n.list))
+		for _, x := range n.list {
+			n.index[x] = true
+		}
+	}
+	return n.index[name]
+}
+
+// list checks the messages of one growing history: the requests of one purpose in a run, or a
+// plain list. It checks INV-01 to INV-04, and at the end of a run INV-07.
 type list struct {
 	n int // messages so far
-	ids
-	// placed are the calls in the list, in order, so that the list can be cut.
+	idtable.Table
+	// placed are the calls in the list, in order, for truncate.
 	placed []placed
-	// recent is the run's last turn: most ids are found there.
+	// recent is the run's last response, which has most ids.
 	recent *batch
-	turn   int // the index of the last message with calls, if there is one
-	// open are the calls of that turn; late are calls of turns that other
-	// messages have followed. Both are of the last requests only.
-	open []openCall
-	late []openCall
-	// lateAt are the places in late of the first `indexed` calls there, by their
-	// places, when they are many.
+	// open are the calls of the last message with calls, and message is its index. late are the
+	// calls of messages before it without a result, since the last request.
+	message int
+	open    []openCall
+	late    []openCall
+	// lateAt has the indices of the first `indexed` calls of late by place, if there are many.
 	lateAt     map[int32][]int32
 	indexed    int
-	next       int // in open: one behind the last call that has its result
+	next       int // in open: the index after the last call with a result
 	disordered bool
 }
 
 type placed struct {
 	place int32 // in places
 	msg   int32
-	// answered is the index of the message with its result, which cannot be the
-	// first; 0 if in none.
+	// answered is the index of the message with the result, which cannot be the first; 0 if
+	// there is none.
 	answered int32
 }
 
 type openCall struct {
-	place int32  // in places
-	same  int32  // in open: the next call of this id; 0 if there is none
-	id    string // empty after a cut
-	event int
-	at    int // in placed
-	// number counts the calls of a message from 1.
-	number int
+	place  int32  // in places
+	same   int32  // in open: the next call with this id; 0 if there is none
+	id     string // empty after truncate
+	event  int
+	at     int // in placed
+	number int // in the message, from 1
 	done   bool
 }
 
-func newList() list { return list{ids: newIDs()} }
+func newList() list { return list{Table: idtable.New()} }
 
 // find returns the place of an id, if it is known.
 func (l *list) find(id string) (i int32, known bool) {
@@ -60,34 +82,36 @@ func (l *list) find(id string) (i int32, known bool) {
 	if l.next < len(l.open) && id != "" && l.open[l.next].id == id {
 		return l.open[l.next].place, true // results come in the order of their calls
 	}
-	return l.lookup(hash(id))
+	return l.Lookup(idtable.Hash(id))
 }
 
-// learn returns the place of an id, a new one if need be.
+// learn returns the place of an id, a new one if necessary.
 func (l *list) learn(id string) (i int32, known bool) {
 	if i, known = l.find(id); known {
 		return i, true
 	}
-	return l.ids.add(hash(id)), false
+	return l.Table.Add(idtable.Hash(id)), false
 }
 
-// add takes the next message.
+// add checks the next message.
 func (l *list) add(s *sink, m llm.Message) {
-	wellFormed(s, l.n, m)
+	if wrong := malformed(m); wrong != "" {
+		s.report(invWellFormed, "message %d %s", l.n, wrong)
+	}
 	l.take(s, m)
 }
 
 // take is add for a message that may be malformed.
 func (l *list) take(s *sink, m llm.Message) {
-	carries := false
-	var provider ran
+	hasResult := false
+	var provider providerCalls
 	for _, p := range m.Parts {
-		if r, ok := p.(llm.ToolResult); ok && !provider.itself(m, r.ID) {
-			carries = true
-			l.answer(s, r.ID)
+		if r, ok := p.(llm.ToolResult); ok && !provider.has(m, r.ID) {
+			hasResult = true
+			l.result(s, r.ID)
 		}
 	}
-	if !carries {
+	if !hasResult {
 		l.close()
 	}
 	for _, p := range m.Parts {
@@ -98,16 +122,15 @@ func (l *list) take(s *sink, m llm.Message) {
 	l.n++
 }
 
-// ran is the calls of a message that the provider ran itself, once they were asked
-// for.
-type ran struct {
+// providerCalls is the ids of the provider-executed calls of a message.
+type providerCalls struct {
 	ids   names
 	known bool
 }
 
-// itself reports whether an assistant message holds a call of this id that the
-// provider ran itself: its result stands beside it.
-func (x *ran) itself(m llm.Message, id string) bool {
+// has reports whether an assistant message has a provider-executed call with this id, whose
+// result is in the same message.
+func (x *providerCalls) has(m llm.Message, id string) bool {
 	if m.Role != llm.RoleAssistant {
 		return false
 	}
@@ -122,7 +145,7 @@ func (x *ran) itself(m llm.Message, id string) bool {
 	return x.ids.has(id)
 }
 
-// close says that a message other than results has come after the open turn.
+// close takes a message without results after the open calls.
 func (l *list) close() {
 	for _, c := range l.open {
 		if !c.done {
@@ -132,95 +155,104 @@ func (l *list) close() {
 	l.open = l.open[:0]
 }
 
-// call places a call of the message that is being added.
+// call takes a call of the message that is being added.
 func (l *list) call(s *sink, id string) {
-	if l.turn != l.n {
+	if l.message != l.n {
 		l.close()
-		l.turn, l.next, l.disordered = l.n, 0, false
+		l.message, l.next, l.disordered = l.n, 0, false
 	}
 	i, _ := l.learn(id)
-	p := &l.places[i]
-	if (p.msg >= 0 || id == "") && !p.dup {
-		reportDuplicate(s, id)
-		p.dup = true
+	p := &l.Places[i]
+	if p.Msg >= 0 || id == "" {
+		reportDuplicate(s, p, id)
 	}
-	p.msg = int32(l.n)
+	p.Msg = int32(l.n)
 	l.wait(openCall{place: i, id: id, event: s.event, at: len(l.placed), number: len(l.open) + 1})
-	l.placed = append(l.placed, placed{place: i, msg: p.msg})
+	l.placed = append(l.placed, placed{place: i, msg: p.Msg})
 }
 
-// wait adds a call to those of the open turn.
+// wait adds an open call.
 func (l *list) wait(c openCall) {
-	at, p := int32(len(l.open)), &l.places[c.place]
-	if l.isOpen(p.tail, c.place) {
-		l.open[p.tail].same = at
+	at, p := int32(len(l.open)), &l.Places[c.place]
+	if l.isOpen(p.Tail, c.place) {
+		l.open[p.Tail].same = at
 	} else {
-		p.open = at
+		p.Open = at
 	}
-	p.tail = at
+	p.Tail = at
 	l.open = append(l.open, c)
 }
 
-// isOpen reports whether the call at an index of open is of this place. What a
-// place says of open may be of a turn before.
+// isOpen reports whether the open call at an index is of this place. A place may have indices
+// of an earlier message.
 func (l *list) isOpen(at, place int32) bool {
 	return int(at) < len(l.open) && l.open[at].place == place
 }
 
-// waits returns the call of a place that waits for its result: the next in order,
-// else the first.
-func (l *list) waits(place int32) (at int, ok bool) {
+// waiting returns the call of a place that waits for its result: the next in order, else the
+// first.
+func (l *list) waiting(place int32) (at int, ok bool) {
 	if l.next < len(l.open) && l.open[l.next].place == place && !l.open[l.next].done {
 		return l.next, true
 	}
-	p := &l.places[place]
-	for l.isOpen(p.open, place) {
-		c := &l.open[p.open]
+	p := &l.Places[place]
+	for l.isOpen(p.Open, place) {
+		c := &l.open[p.Open]
 		if !c.done {
-			return int(p.open), true
+			return int(p.Open), true
 		}
 		if c.same == 0 {
 			break
 		}
-		p.open = c.same
+		p.Open = c.same
 	}
 	return 0, false
 }
 
-func reportDuplicate(s *sink, id string) {
-	if id == "" {
+// reportDuplicate reports a reused or empty id, once per place.
+func reportDuplicate(s *sink, p *idtable.Place, id string) {
+	switch {
+	case p.Dup:
+	case id == "":
 		s.report(invUniqueIDs, "a call has an empty id")
-		return
+	default:
+		s.report(invUniqueIDs, "the id %q is already the id of an earlier call of the run", id)
 	}
-	s.report(invUniqueIDs, "the id %q is that of an earlier call of the run as well", id)
+	p.Dup = true
 }
 
-// answer takes a result.
-func (l *list) answer(s *sink, id string) {
+// result takes a result.
+func (l *list) result(s *sink, id string) {
 	place, known := l.find(id)
-	if !known {
-		reportNoCall(s, id)
-		l.excuse(id)
-		return
+	if known {
+		if at, ok := l.waiting(place); ok {
+			l.resolve(s, at, id)
+			return
+		}
+		if c := l.lateCall(place); c != nil {
+			s.report(invAdjacency, "the result of the call %q does not come directly after the message with the call: other messages are between them", id)
+			c.done = true
+			return
+		}
+		if l.Places[place].Msg >= 0 {
+			s.report(invPairing, "the call %q has more than one result", id)
+			return
+		}
 	}
-	if at, ok := l.waits(place); ok {
-		l.resolve(s, at, id)
-		return
+	s.report(invPairing, "a result is for the call %q, which no assistant message before it has", id)
+	if !known && id == "" {
+		// Only the id is wrong if the result is for the next waiting call.
+		for i := l.next; i < len(l.open); i++ {
+			if c := &l.open[i]; !c.done {
+				c.done, l.placed[c.at].answered, l.next = true, int32(l.n), i+1
+				return
+			}
+		}
 	}
-	if c := l.lateCall(place); c != nil {
-		s.report(invAdjacency, "the result of the call %q does not come directly after the turn that asked; other messages lie between", id)
-		c.done = true
-		return
-	}
-	if l.places[place].msg < 0 {
-		reportNoCall(s, id)
-		return
-	}
-	s.report(invPairing, "the call %q has more than one result", id)
 }
 
-// lateCall returns the first call of a place that waits although other messages
-// have followed its turn, or nil.
+// lateCall returns the first late call of a place without a result, or nil. The caller gives
+// it its result.
 func (l *list) lateCall(place int32) *openCall {
 	if len(l.late) <= few {
 		for i := range l.late {
@@ -242,23 +274,8 @@ func (l *list) lateCall(place int32) *openCall {
 	if len(at) == 0 {
 		return nil
 	}
-	l.lateAt[place] = at[1:] // whoever asks has its result
+	l.lateAt[place] = at[1:]
 	return &l.late[at[0]]
-}
-
-// excuse takes a result without an id as that of the next call that waits for
-// one: no more is wrong than that its id is missing.
-func (l *list) excuse(id string) {
-	for i := l.next; id == "" && i < len(l.open); i++ {
-		if c := &l.open[i]; !c.done {
-			c.done, l.placed[c.at].answered, l.next = true, int32(l.n), i+1
-			return
-		}
-	}
-}
-
-func reportNoCall(s *sink, id string) {
-	s.report(invPairing, "a result is for the call %q, which no assistant turn before it has", id)
 }
 
 // resolve gives an open call its result.
@@ -271,13 +288,12 @@ func (l *list) resolve(s *sink, at int, id string) {
 		return
 	}
 	if !l.disordered {
-		s.report(invResultOrder, "the result of the call %q comes after that of a later call of its turn", id)
+		s.report(invResultOrder, "the result of the call %q comes after the result of a later call", id)
 		l.disordered = true
 	}
 }
 
-// settle reports the calls that have been gone on from without a result. At a
-// list's own end each is reported with the event that showed the call.
+// settle reports the late calls without a result. If atCall, the event is the one of the call.
 func (l *list) settle(s *sink, atCall bool) {
 	for _, c := range l.late {
 		if c.done {
@@ -295,8 +311,7 @@ func (l *list) forgetLate() {
 	l.late, l.lateAt, l.indexed = l.late[:0], nil, 0
 }
 
-// sent says that the list as it is went to a model. Of a plain list, each call without a
-// result is reported with the event that showed the call.
+// sent checks the list as a request: each call needs a result.
 func (l *list) sent(s *sink, atCall bool) {
 	l.settle(s, atCall)
 	for i := range l.open {
@@ -310,21 +325,20 @@ func (l *list) sent(s *sink, atCall bool) {
 	}
 }
 
-// ended says that the run ends with this list; pending tells the calls that are
-// left for somebody else.
+// ended checks the list at the end of the run. The pending calls need no result.
 func (l *list) ended(s *sink, pending []string) {
 	l.settle(s, false)
-	waits := make(map[int32]string, len(pending))
+	isPending := make(map[int32]string, len(pending))
 	for _, id := range pending {
 		i, known := l.find(id)
-		if !known || l.places[i].turn == 0 && l.places[i].msg < 0 {
-			s.report(invCompleteness, "the call %q is reported pending, but no turn asked for it", id)
+		if !known || l.Places[i].Response == 0 && l.Places[i].Msg < 0 {
+			s.report(invCompleteness, "the call %q is reported pending, but no response has it", id)
 			continue
 		}
-		waits[i] = id
+		isPending[i] = id
 	}
 	for _, c := range l.open {
-		id, ok := waits[c.place]
+		id, ok := isPending[c.place]
 		switch {
 		case ok && c.done:
 			s.report(invCompleteness, "the call %q is reported pending although it has a result", id)
@@ -334,7 +348,7 @@ func (l *list) ended(s *sink, pending []string) {
 	}
 }
 
-// name tells a call by its id, or by its place if the list was cut since.
+// name returns the id of a call, or its place after truncate.
 func (l *list) name(c openCall) string {
 	if c.id != "" {
 		return quoted(c.id)
@@ -342,11 +356,11 @@ func (l *list) name(c openCall) string {
 	return fmt.Sprintf("number %d of message %d", c.number, l.placed[c.at].msg)
 }
 
-// cut forgets all messages from the k-th on. What is left of the last turn
-// with calls is open again.
-func (l *list) cut(k int) {
+// truncate removes all messages from the k-th on. The calls of the last message that has any
+// are open again.
+func (l *list) truncate(k int) {
 	for n := len(l.placed); n > 0 && int(l.placed[n-1].msg) >= k; n = len(l.placed) {
-		l.places[l.placed[n-1].place].msg = -1
+		l.Places[l.placed[n-1].place].Msg = -1
 		l.placed = l.placed[:n-1]
 	}
 	l.n, l.next, l.disordered = k, 0, false
@@ -360,7 +374,7 @@ func (l *list) cut(k int) {
 	for first > 0 && l.placed[first-1].msg == last {
 		first--
 	}
-	l.turn = int(last)
+	l.message = int(last)
 	for i := first; i < len(l.placed); i++ {
 		p := &l.placed[i]
 		if int(p.answered) >= k {

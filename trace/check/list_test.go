@@ -191,13 +191,13 @@ func TestSent(t *testing.T) {
 		"ends on nothing":   {[]llm.Message{llm.User("a"), llm.Assistant()}, nil},
 		"ends on calls":     {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2)}, []string{`INV-01 1 the request was sent without a result of the call "c1"`, `INV-01 1 the request was sent without a result of the call "c2"`}},
 		"between results":   {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.ToolResults(good("c2"))}, []string{`INV-01 1 the request was sent without a result of the call "c1"`}},
-		"no messages":       {nil, []string{"INV-24 -1 there are no messages; no provider takes an empty list"}},
+		"no messages":       {nil, []string{"INV-24 -1 the list of messages is empty; no provider accepts it"}},
 		"goes on":           {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b")}, []string{`INV-01 1 the call "c1" has no result, and other messages follow`}},
 		"of the provider's": {[]llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "x", Name: "web", Arguments: "{}", ProviderExecuted: true})}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, v := range check.Sent("run", c.list) {
+			for _, v := range sent("run", c.list) {
 				got = append(got, fmt.Sprintf("%s %d %s", v.Invariant, v.Event, v.Message))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -209,7 +209,15 @@ func TestSent(t *testing.T) {
 
 func TestBroken(t *testing.T) {
 	want := check.Violation{Invariant: "INV-27", Run: "r", Event: 3, Message: "parts", Hint: check.Catalogue()[26].Hint}
-	if diff := cmp.Diff(want, check.Broken("INV-27", "r", 3, "parts")); diff != "" {
+	if diff := cmp.Diff(want, check.Violation{Invariant: "INV-27", Run: "r", Event: 3, Message: "parts"}.WithHint()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func sent(run string, messages []llm.Message) []check.Violation {
+	l := check.NewList(run)
+	for _, m := range messages {
+		l.Add(m)
+	}
+	return l.Sent()
 }

@@ -314,11 +314,11 @@ func TestTraceOfRunsThatLackEvents(t *testing.T) {
 	s.events = slices.Delete(s.events, 20, 21)
 	vs, err := check.Trace(sequence(s.events, nil), nil)
 	wantNone(t, vs)
-	if want := `check: the run "r1" lacks an event before the one with the number 21, and is checked up to there only`; err == nil || err.Error() != want {
+	if want := `check: an event is missing before event 21: the run "r1" is checked up to there only`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	c, _ := lose(plain().events, func(i int) (string, bool) { return "", i == 4 })
-	if got, want := c.PartialRuns()[0].String(), `an event was lost at 5; the run "r1" is checked up to there only`; got != want {
+	if got, want := c.PartialRuns()[0].String(), `an event is missing at 5: the run "r1" is checked up to there only`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -278,7 +278,7 @@ func failing(n int, first, then []string) *script {
 func TestCallsBehindACut(t *testing.T) {
 	s := rewritten([]llm.Message{llm.User("go"), callsOf([]string{"a", "b", "a"}), resultsOf([]string{"a", "b", "a"})}, 2, resultsOf([]string{"a", "b"}))
 	got := brief(s.check())
-	want := []string{`INV-04: the id "a" is that of an earlier call of the run as well`, "INV-01: the request was sent without a result of the call number 3 of message 1"}
+	want := []string{`INV-04: the id "a" is already the id of an earlier call of the run`, "INV-01: the request was sent without a result of the call number 3 of message 1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}

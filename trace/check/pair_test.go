@@ -150,12 +150,12 @@ func TestPairShowsTheDifference(t *testing.T) {
 	}
 	vs := check.Pair(turn(long), turn(long[:50]+"x"+long), check.Chunking)
 	wantOne(t, vs, "INV-10")
-	want := "the runs part at event 3: one has the turn …" + long[30:130] + "…, the other the turn …" + long[30:50] + "x" + long[:79] + "…"
+	want := "the runs differ at event 3: one has the response …" + long[30:130] + "…, the other the response …" + long[30:50] + "x" + long[:79] + "…"
 	if vs[0].Message != want {
 		t.Errorf("got  %s\nwant %s", vs[0].Message, want)
 	}
 	vs = check.Pair(turn("short"), turn("shore"), check.Chunking)
-	want = `the runs part at event 3: one has the turn …s":[{"type":"text","text":"short"}]} stop {"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":2,"reasoning_output_tokens":1}…, `
+	want = `the runs differ at event 3: one has the response …s":[{"type":"text","text":"short"}]} stop {"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":2,"reasoning_output_tokens":1}…, `
 	if len(vs) != 1 || !strings.Contains(vs[0].Message, `"shore"}]} `) {
 		t.Errorf("got %q, want such as %s", brief(vs), want)
 	}

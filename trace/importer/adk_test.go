@@ -17,14 +17,14 @@ const (
 func TestADK(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     string
-		format importer.Format
+		format string
 		want   []string
 	}{
 		"a set": {
 			`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[{"id":null,"name":"f","args":{"x":1}},{"name":"g"}],"tool_responses":[]},` + agentSays + `},{` + userSays + `}]},
 {"eval_id":"b","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[]},` + agentSays + `}]},
 {"eval_id":"c","conversation":null,"conversation_scenario":{}}]}`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{
 				`a case="a" epoch=-1 replies=["yo" ""] calls=[0:f{"x":1} 0:g ]`, `b case="b" epoch=-1 want=["yo"] replies=["yo"] calls=[]`, `c case="c" epoch=-1`,
 			},
@@ -32,59 +32,59 @@ func TestADK(t *testing.T) {
 		"a set in camel case": {
 			`{"evalSetId":"s","evalCases":[{"evalId":"a","conversation":[{"userContent":{"parts":[{"text":"hi"}]},"finalResponse":{"role":"model","parts":[{"text":"yo"}]},` +
 				`"intermediateData":{"invocationEvents":[{"author":"x","content":{"role":"model","parts":[{"functionCall":{"id":"1","name":"f","args":{}}}]}},{"author":"x","content":{"role":"user","parts":[{"functionResponse":{"id":"1","name":"f"}}]}}]}}]}]}`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{`a case="a" epoch=-1 want=["yo"] replies=["yo"] calls=[0:f{} ]`},
 		},
 		"a set of agentevals": {
 			`{"eval_set_id":"s","eval_cases":[{"case_id":"a","conversation":[{` + userSays + `,"agent_content":{"role":"model","parts":[{"text":"yo"}]}},` +
 				`{` + userSays + `,"agent_content":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},"intermediate_data":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]}}]}]}`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{`a case="a" epoch=-1 replies=["yo" ""] calls=[1:f{} ]`},
 		},
 		"a list of turns": {
 			`[{"query":"hi","expected_tool_use":[],"reference":"yo"},{"query":"go","expected_tool_use":[{"tool_name":"f","tool_input":{"x":1}}]}]`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[1:f{"x":1} ]`},
 		},
 		"a list of turns without calls": {
 			`[{"query":"hi","expected_tool_use":[],"reference":"yo"}]`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{`run-1 case="" epoch=-1 want=["yo"] replies=["yo"] calls=[]`},
 		},
 		"a list of turns that begins with calls": {
 			`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"},{"query":"hi","expected_tool_use":[]}]`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[0:f ]`},
 		},
 		"lists of turns": {
 			`[{"name":"a","data":[{"query":"hi","reference":"yo"}],"initial_session":{}}]`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{`a case="a" epoch=-1 want=["yo"] replies=["yo"]`},
 		},
 		"results": {
 			`{"eval_set_result_id":"r","eval_case_results":[{"eval_id":"a","final_eval_status":1,"overall_eval_metric_results":[{"metric_name":"m","score":0.5},{"metric_name":"n","score":null}],` +
 				`"eval_metric_result_per_invocation":[{"actual_invocation":{` + userSays + `,` + agentSays + `},"expected_invocation":{` + userSays + `,"final_response":{"role":"model","parts":[{"text":"oy"}]}}}]},` + "\n{",
-			importer.FormatADKResult,
+			"adk-result",
 			[]string{`a case="a" epoch=-1 want=["oy"] answer="yo" replies=["oy"] m=0.5`, "! file:2: eval_case_results[1]: the file ends within a value"},
 		},
 		"a session": {
 			`{"id":"s1","appName":"a","userId":"u","state":{},"events":[]}`,
-			importer.FormatADKSession,
+			"adk-session",
 			[]string{`s1 case="" epoch=-1`},
 		},
 		"a broken result": {
 			`{"eval_case_results":[[],{"eval_id":"a"}]}`,
-			importer.FormatADKResult,
+			"adk-result",
 			[]string{"! file:1: eval_case_results[0]: expected an object", `a case="a" epoch=-1`},
 		},
 		"sessions": {
 			`[{"id":"s1","app_name":"a","events":[]},[]]`,
-			importer.FormatADKSession,
+			"adk-session",
 			[]string{`s1 case="" epoch=-1`, "! file:1: [1]: expected an object"},
 		},
 		"a broken case": {
 			`{"eval_set_id":"s","eval_cases":[7,` + "\n" + `{"eval_id":"a","conversation":[{"user_content":}]}]}`,
-			importer.FormatADKSet,
+			"adk-set",
 			[]string{"! file:1: eval_cases[0]: expected an object", "! file:2: eval_cases[1].conversation[0].user_content: expected a value"},
 		},
 	} {
@@ -93,14 +93,14 @@ func TestADK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format != c.format {
-				t.Errorf("format %s, runs (-want +got):\n%s", src.Format, diff)
+			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format.Name != c.format {
+				t.Errorf("format %s, runs (-want +got):\n%s", src.Format.Name, diff)
 			}
 		})
 	}
 	for _, in := range []string{`{"app_name":"a","x":[]}`, `{"events":[]}`, `[{"query":"hi"}]`, `[{"data":[]}]`} {
 		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
-			t.Errorf("%s is taken for %s", in, src.Format)
+			t.Errorf("%s is taken for %s", in, src.Format.Name)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestArchive(t *testing.T) {
 				"in zstd":           bytes.NewReader(zstandard(t, string(file))),
 			} {
 				format, got := read(t, r)
-				if diff := cmp.Diff([]string{"sample-2/epoch-1@1 assistant:yo", "sample-1/epoch-1@1 user:hi"}, got); diff != "" || format != importer.FormatInspect {
+				if diff := cmp.Diff([]string{"sample-2/epoch-1@1 assistant:yo", "sample-1/epoch-1@1 user:hi"}, got); diff != "" || format != "inspect" {
 					t.Errorf("%s: format %q, runs (-want +got):\n%s", way, format, diff)
 				}
 			}
@@ -106,8 +106,9 @@ func TestArchiveHead(t *testing.T) {
 }
 
 func TestArchiveBroken(t *testing.T) {
+	t.Parallel()
 	two := "sample-2/epoch-1@1 assistant:yo"
-	noLog := "! file: a ZIP without samples/*.json is no log of Inspect, and no other is read; unpack it first: " + importer.ErrFormat.Error()
+	noLog := "! file: a ZIP without samples/*.json is not a log of Inspect: unpack it first: " + importer.ErrFormat.Error()
 	long := zipOf(t, entry{name: sampleOne.name, text: "[" + strings.Repeat(" ", 32<<20), method: zstd.ZipMethodWinZip}, sampleTwo)
 	flipped := zipOf(t, sampleOne, sampleTwo)
 	flipped[bytes.Index(flipped, []byte("user"))] = 'U'
@@ -126,23 +127,23 @@ func TestArchiveBroken(t *testing.T) {
 		"an entry cut off":         {zipOf(t, entry{name: "samples/1.json", text: `{"id":1`}, sampleTwo), []string{"! file:1: samples/1.json: id: the text ends too early", two}},
 		"a header":                 {zipOf(t, entry{name: "header.json", text: `{"x":}`}, sampleTwo), []string{"! file:1: header.json: x: expected a value", two}},
 		"a sum":                    {flipped, []string{"! file: samples/1_epoch_1.json: zip: checksum error", two}},
-		"no samples":               {zipOf(t, logHeader), []string{"! file: there is no entry samples/*.json in the ZIP, where the runs would be"}},
+		"no samples":               {zipOf(t, logHeader), []string{"! file: the ZIP has no entry samples/*.json, and so no runs"}},
 		"another ZIP":              {zipOf(t, entry{name: "word/document.xml"}, entry{name: "../samples/1.json"}, entry{name: "/samples/1.json"}, entry{name: "samples/1.txt"}), []string{noLog}},
 		"a name that leads away":   {zipOf(t, entry{name: "samples/../../1.json", text: sampleTwo.text}), []string{two}},
 		"an id with slashes":       {zipOf(t, entry{name: "samples/https://a/b_epoch_1.json", text: sampleTwo.text}), []string{two}},
 		"a byte order mark":        {zipOf(t, entry{name: sampleTwo.name, text: "\xef\xbb\xbf" + sampleTwo.text}), []string{two}},
 		"an empty ZIP":             {zipOf(t), []string{noLog}},
 		"one name twice":           {zipOf(t, entry{name: sampleTwo.name, text: "{"}, sampleTwo), []string{two}},
-		"encrypted":                {zipOf(t, entry{name: sampleOne.name, flags: 1, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is encrypted", two}},
-		"an unknown method":        {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: it is compressed with method 12, which is not known: stored, deflate (8) and zstd (93) are", two}},
+		"encrypted":                {zipOf(t, entry{name: sampleOne.name, flags: 1, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: the entry is encrypted", two}},
+		"an unknown method":        {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: unknown compression method 12: want stored, deflate (8) or zstd (93)", two}},
 		"not what it says":         {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
-		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: more than 32 MiB would have to be held of the sample", two}},
+		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: the limit of 32 MiB for a sample is exceeded", two}},
 		"two long ones":            {zipOf(t, longSample(1), longSample(2)), []string{"sample-1@1", "sample-2@1"}},
 		"a long directory":         {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
 		"cut off":                  {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
 		"entries in one place":     {moved(whole, 42, 0), []string{`! file: the entries "samples/1_epoch_1.json" and "samples/2_epoch_1.json" of the ZIP share bytes`}},
-		"an entry without end":     {moved(whole, 20, 1<<30), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP goes on behind its end`}},
-		"an entry a byte too long": {moved(whole, 20, left+1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP goes on behind its end`}},
+		"an entry without end":     {moved(whole, 20, 1<<30), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP is longer than the rest of the ZIP`}},
+		"an entry a byte too long": {moved(whole, 20, left+1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP is longer than the rest of the ZIP`}},
 		"an entry up to the end":   {moved(whole, 20, left), []string{"sample-1/epoch-1@1 user:hi", "! file: samples/2_epoch_1.json: zip: not a valid zip file"}},
 		"an entry that is none":    {moved(whole, 42, 1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP cannot be read: zip: not a valid zip file`}},
 	} {
@@ -206,9 +207,10 @@ func TestArchiveStands(t *testing.T) {
 
 // What comes in a stream is held, and so is bounded.
 func TestArchiveStream(t *testing.T) {
+	t.Parallel()
 	endless := io.MultiReader(strings.NewReader("PK\x03\x04"), &zeros{257 << 20})
 	_, got := read(t, endless)
-	if diff := cmp.Diff([]string{"! file: the ZIP comes in a stream and is longer than 256 MiB; give it as a file"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"! file: a ZIP from a stream is longer than 256 MiB: read it from a file"}, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 }

@@ -63,13 +63,14 @@ func TestZstandard(t *testing.T) {
 // A small file that holds an endless text takes no endless memory, and what came before
 // it is read. The same text in a file that is not compressed would be read.
 func TestBomb(t *testing.T) {
+	t.Parallel()
 	mebibyte := strings.Repeat("a", 1<<20)
 	var long []string
 	for range 33 {
 		long = append(long, mebibyte)
 	}
 	endless := string(zstandard(t, long...))
-	const why = "reading stopped: more than 32 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"
+	const why = "reading stopped: the limit of 32 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"
 	for name, c := range map[string]struct {
 		head string
 		want []string
@@ -105,6 +106,7 @@ func noise(t testing.TB) string {
 
 // What compresses no better than texts do is held up to another bound.
 func TestLongValue(t *testing.T) {
+	t.Parallel()
 	text := noise(t)
 	file := zstandard(t, `[{"role":"user","content":"`, strings.Repeat(text, 20), `"}]`)
 	src, err := importer.Open("file", bytes.NewReader(file))
@@ -124,11 +126,12 @@ func TestLongValue(t *testing.T) {
 // A small file that holds an endless run takes no endless memory either: what came of it
 // is given, or at least named.
 func TestRunBomb(t *testing.T) {
+	t.Parallel()
 	text := strings.Repeat("a", 1<<10)
 	message := `{"role":"user","content":"` + text + `"}`
 	span := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"t","attributes":[{"key":"gen_ai.prompt.0.role","value":{"stringValue":"user"}},{"key":"gen_ai.prompt.0.content","value":{"stringValue":"` + text + `"}}]}]}]}]}`
 	long := strings.ReplaceAll(span, text, strings.Repeat(text, 300))
-	const why = "more than 32 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"
+	const why = "the limit of 32 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"
 	for name, c := range map[string]struct {
 		head, piece string
 		partial     bool
@@ -163,6 +166,7 @@ func TestRunBomb(t *testing.T) {
 
 // Runs that have ended are not held.
 func TestManyRuns(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", 1<<20)
 	var file []string
 	for i := range 40 {
@@ -187,9 +191,10 @@ func TestManyRuns(t *testing.T) {
 
 // There is an end to what may be held of a value in a long file.
 func TestLongestValue(t *testing.T) {
+	t.Parallel()
 	file := zstandard(t, "["+hi+`,"`, strings.Repeat(noise(t), 6), strings.Repeat("a", 256<<20))
 	_, got := read(t, bytes.NewReader(file))
-	want := []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: more than 256 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"}
+	want := []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the limit of 256 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%.2000s", diff)
 	}

@@ -68,7 +68,7 @@ func TestConversations(t *testing.T) {
 		`interaction-3: user assistant; 1/0/2 "stop"`,
 		"! file:84: interaction 4: invalid Chat Completions request: expected an array at messages (byte 13)",
 		`interaction-5: user assistant tool assistant; 1100/55/30 "length"`,
-		"! file:134: interaction 6: its answer cannot be read to its end: openai-chat: status 200: the response is empty",
+		"! file:134: interaction 6: the response cannot be read as a whole: openai-chat: status 200: the response is empty",
 		"interaction-7: user assistant tool; 100/5/10 ",
 	}
 	if diff := cmp.Diff(want, talked(t, recording)); diff != "" {

@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// INV-01: run run-1 event 1: a result is for the call "a", which no assistant turn before it has
+	// INV-01: run run-1 event 1: a result is for the call "a", which no assistant message before it has
 }
 
 func checkAll(file io.Reader) error {
@@ -34,4 +34,19 @@ func checkAll(file io.Reader) error {
 		}
 	}
 	return nil
+}
+
+func ExampleOpenRows() {
+	file := strings.NewReader("question,key,said\n1+1,2,2\n2*3,6,5\n")
+	src, err := importer.OpenRows("sums.csv", file, &importer.Mapping{Case: "/question", Prompt: "/question", Expected: "/key", Answer: "/said"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for run, err := range src.Runs() {
+		fmt.Println(run.Case, run.Expected.Answers, run.Answer, err)
+	}
+	// Output:
+	// 1+1 [2] 2 <nil>
+	// 2*3 [6] 5 <nil>
 }

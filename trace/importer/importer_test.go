@@ -17,7 +17,7 @@ import (
 
 // read opens r and tells all that came of it, an item a line: the name, line
 // and messages of a run, or an error, or both.
-func read(t testing.TB, r io.Reader) (format importer.Format, items []string) {
+func read(t testing.TB, r io.Reader) (format string, items []string) {
 	t.Helper()
 	src, err := importer.Open("file", r)
 	if err != nil {
@@ -26,7 +26,7 @@ func read(t testing.TB, r io.Reader) (format importer.Format, items []string) {
 	for run, err := range src.Runs() {
 		items = append(items, describe(run, err))
 	}
-	return src.Format, items
+	return src.Format.Name, items
 }
 
 func describe(run importer.Run, err error) string {
@@ -54,30 +54,30 @@ const (
 func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     string
-		format importer.Format
+		format string
 		want   []string
 	}{
-		"one list":               {"[" + hi + "," + yo + "]", importer.FormatMessages, []string{"run-1@1 user:hi assistant:yo"}},
-		"one list over lines":    {"\n[\n" + hi + " ,\n" + yo + "\n]\n", importer.FormatMessages, []string{"run-1@2 user:hi assistant:yo"}},
-		"an empty list":          {"[]", importer.FormatMessages, []string{"run-1@1"}},
-		"a list a line":          {"[" + hi + "]\n\n[" + yo + "]", importer.FormatMessages, []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
-		"a list of lists":        {"[[" + hi + "],\n[" + yo + "]]", importer.FormatMessages, []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
-		"one object":             {`{"messages":[` + hi + `]}`, importer.FormatMessages, []string{"run-1@1 user:hi"}},
-		"one object over lines":  {"{\n\"messages\":\n[" + hi + "]\n}", importer.FormatMessages, []string{"run-1@1 user:hi"}},
-		"an object a line":       {`{"id":"a","messages":[` + hi + "]}\r\n" + `{"messages":[` + yo + "],\"id\":7}\r\n", importer.FormatMessages, []string{"a@1 user:hi", "7@2 assistant:yo"}},
-		"objects over lines":     {"{\n\"messages\":[" + hi + "]}\n{\n\"messages\":[" + yo + "]}", importer.FormatMessages, []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
-		"a list of objects":      {"[{\"messages\":[" + hi + "]},\n{\"messages\":[" + yo + "]}]", importer.FormatMessages, []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
-		"an id that is no name":  {`{"id":{},"messages":[` + hi + `]}`, importer.FormatMessages, []string{"run-1@1 user:hi"}},
-		"messages a line":        {"\n" + hi + "\n\n" + yo + "\n", importer.FormatMessageLines, []string{"run-1@1 user:hi assistant:yo"}},
-		"one message":            {hi, importer.FormatMessageLines, []string{"run-1@1 user:hi"}},
-		"tau-bench":              {`[{"task_id":3,"trial":1,"traj":[` + hi + `]},` + "\n" + `{"task_id":"x","info":{},"traj":[]}]`, importer.FormatTauBench, []string{"task-3/trial-1@1 user:hi", "task-x@2"}},
-		"tau-bench a line":       {`{"traj":[` + hi + `],"task_id":3,"trial":0}` + "\n" + `{"task_id":3,"trial":1,"traj":[` + yo + `]}`, importer.FormatTauBench, []string{"task-3/trial-0@1 user:hi", "task-3/trial-1@2 assistant:yo"}},
-		"a byte order mark":      {"\xef\xbb\xbf[" + hi + "]", importer.FormatMessages, []string{"run-1@1 user:hi"}},
-		"brackets within texts":  {`[{"role":"user","content":"]}\\\"["},` + yo + "]", importer.FormatMessages, []string{`run-1@1 user:]}\"[ assistant:yo`}},
-		"members before a role":  {`[{"content":[],"x":[{}],"role":"user"}]`, importer.FormatMessages, []string{"run-1@1 user:"}},
-		"numbers that are none":  {hi + "\n" + `{"role":"assistant","content":"yo","logprob":NaN}`, importer.FormatMessageLines, []string{"run-1@1 user:hi assistant:yo"}},
-		"UTF-16":                 {"\xff\xfe[\x00]\x00", "", []string{"! file: it is in UTF-16; write it in UTF-8"}},
-		"UTF-16, the other way":  {"\xfe\xff\x00[\x00]", "", []string{"! file: it is in UTF-16; write it in UTF-8"}},
+		"one list":               {"[" + hi + "," + yo + "]", "messages", []string{"run-1@1 user:hi assistant:yo"}},
+		"one list over lines":    {"\n[\n" + hi + " ,\n" + yo + "\n]\n", "messages", []string{"run-1@2 user:hi assistant:yo"}},
+		"an empty list":          {"[]", "messages", []string{"run-1@1"}},
+		"a list a line":          {"[" + hi + "]\n\n[" + yo + "]", "messages", []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
+		"a list of lists":        {"[[" + hi + "],\n[" + yo + "]]", "messages", []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
+		"one object":             {`{"messages":[` + hi + `]}`, "messages", []string{"run-1@1 user:hi"}},
+		"one object over lines":  {"{\n\"messages\":\n[" + hi + "]\n}", "messages", []string{"run-1@1 user:hi"}},
+		"an object a line":       {`{"id":"a","messages":[` + hi + "]}\r\n" + `{"messages":[` + yo + "],\"id\":7}\r\n", "messages", []string{"a@1 user:hi", "7@2 assistant:yo"}},
+		"objects over lines":     {"{\n\"messages\":[" + hi + "]}\n{\n\"messages\":[" + yo + "]}", "messages", []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
+		"a list of objects":      {"[{\"messages\":[" + hi + "]},\n{\"messages\":[" + yo + "]}]", "messages", []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
+		"an id that is no name":  {`{"id":{},"messages":[` + hi + `]}`, "messages", []string{"run-1@1 user:hi"}},
+		"messages a line":        {"\n" + hi + "\n\n" + yo + "\n", "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
+		"one message":            {hi, "message-lines", []string{"run-1@1 user:hi"}},
+		"tau-bench":              {`[{"task_id":3,"trial":1,"traj":[` + hi + `]},` + "\n" + `{"task_id":"x","info":{},"traj":[]}]`, "tau-bench", []string{"task-3/trial-1@1 user:hi", "task-x@2"}},
+		"tau-bench a line":       {`{"traj":[` + hi + `],"task_id":3,"trial":0}` + "\n" + `{"task_id":3,"trial":1,"traj":[` + yo + `]}`, "tau-bench", []string{"task-3/trial-0@1 user:hi", "task-3/trial-1@2 assistant:yo"}},
+		"a byte order mark":      {"\xef\xbb\xbf[" + hi + "]", "messages", []string{"run-1@1 user:hi"}},
+		"brackets within texts":  {`[{"role":"user","content":"]}\\\"["},` + yo + "]", "messages", []string{`run-1@1 user:]}\"[ assistant:yo`}},
+		"members before a role":  {`[{"content":[],"x":[{}],"role":"user"}]`, "messages", []string{"run-1@1 user:"}},
+		"numbers that are none":  {hi + "\n" + `{"role":"assistant","content":"yo","logprob":NaN}`, "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
+		"UTF-16":                 {"\xff\xfe[\x00]\x00", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
+		"UTF-16, the other way":  {"\xfe\xff\x00[\x00]", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
 		"a mark of UTF-16 alone": {"\xff\xfe[", "", []string{"! file: " + importer.ErrFormat.Error()}},
 		"a mark, and no UTF-16":  {"\xff\xfe[]", "", []string{"! file: " + importer.ErrFormat.Error()}},
 		"nothing":                {"", "", []string{"! file: " + importer.ErrEmpty.Error()}},
@@ -147,7 +147,7 @@ func TestBroken(t *testing.T) {
 		},
 		"a content that is none": {
 			"[" + hi + ",\n{\"role\":\"user\",\n\"content\":7}]",
-			[]string{"run-1@1 user:hi …! file:3: [1].content: the content is neither a text nor a list of parts"},
+			[]string{"run-1@1 user:hi …! file:3: [1].content: the content is neither a string nor a list of parts"},
 		},
 		"an end too early": {
 			"[" + hi + "," + yo,
@@ -159,22 +159,22 @@ func TestBroken(t *testing.T) {
 		},
 		"no comma": {
 			"[" + hi + "\n" + yo + "]",
-			[]string{"run-1@1 user:hi …! file:2: [1]: expected a comma or the end of the array; the rest is not read"},
+			[]string{"run-1@1 user:hi …! file:2: [1]: expected a comma or the end of the array; the rest of the file is not read"},
 		},
 		"two commas": {
 			"[" + hi + ",," + yo + "]",
-			[]string{"run-1@1 user:hi …! file:1: [1]: expected a value; the rest is not read"},
+			[]string{"run-1@1 user:hi …! file:1: [1]: expected a value; the rest of the file is not read"},
 		},
 		"a comma before the end": {
 			"[" + hi + ",]",
-			[]string{"run-1@1 user:hi …! file:1: [1]: expected a value; the rest is not read"},
+			[]string{"run-1@1 user:hi …! file:1: [1]: expected a value; the rest of the file is not read"},
 		},
 		"one result of tau-bench": {
 			"[{\"task_id\":1,\"traj\":[" + hi + "]},\n{\"task_id\":2,\n\"traj\":[" + hi + ",\n{\"role\":7}]},\n{\"task_id\":3},\n7,\n{\"task_id\":4,\"traj\":[]}]",
 			[]string{
 				"task-1@1 user:hi",
 				"task-2@2 user:hi …! file:4: [1].traj[1].role: expected a string",
-				"! file:5: [2]: neither messages nor traj is among the members",
+				"! file:5: [2]: the object has neither messages nor traj",
 				"! file:6: [3]: expected a list of messages or an object with one",
 				"task-4@7",
 			},

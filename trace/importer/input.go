@@ -1,129 +1,157 @@
 package importer
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 
+	"github.com/looptape/looptape/internal/decompress"
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
 const (
-	headSize  = 64 << 10  // how much of a recording Open looks at
-	pieceSize = 256 << 10 // how much memory is taken at once, at least
+	headSize   = 64 << 10  // how much of a recording Open looks at
+	bufferSize = 256 << 10 // minimum of memory that is allocated
 )
 
-// byteOrderMark is what programs of Windows begin texts with.
+// A value of a compressed file may have minHeld bytes, and up to maxHeld if it is not
+// compressed to less than 1/maxRatio, as text is not. The size of an uncompressed file
+// bounds what is held of it.
+const (
+	minHeld  = 32 << 20
+	maxHeld  = 256 << 20
+	maxRatio = 100
+)
+
+// heldLimits returns the maximum length of a value in a compressed file of a size, and of a
+// run that is read value by value. The latter grows with the file without a bound.
+func heldLimits(compressed int64) (value, run int) {
+	run = max(minHeld, maxRatio*int(compressed))
+	return min(maxHeld, run), run
+}
+
+// memoryError is the error of what is longer than a limit, in bytes.
+type memoryError int
+
+func (e memoryError) Error() string {
+	return fmt.Sprintf("the limit of %d MiB in memory is exceeded: decompress the file first if it is not a decompression bomb", e>>20)
+}
+
+// counter counts the bytes that are read.
+type counter struct {
+	io.Reader
+	n int64
+}
+
+// Read implements io.Reader.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// byteOrderMark is at the beginning of files of some Windows programs.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// inUTF16 tells UTF-16 by its byte order mark and the zero in an ASCII character behind it.
-func inUTF16(head []byte) bool {
+// isUTF16 recognizes UTF-16 by its byte order mark and the zero of an ASCII character.
+func isUTF16(head []byte) bool {
 	if len(head) < 4 {
 		return false
 	}
 	return head[0] == 0xff && head[1] == 0xfe && head[3] == 0 || head[0] == 0xfe && head[1] == 0xff && head[2] == 0
 }
 
-// input cuts a stream of JSON into values by their brackets, without a look at
-// what is in them. Texts that it returns share the memory that the stream was
-// read to; nothing is written there again.
+// input splits a stream of JSON into values by their brackets, without parsing them. The
+// strings that it returns share the memory of its buffers, which are not written again.
 type input struct {
-	r    io.Reader
-	buf  []byte // what was read and not consumed
-	line int    // of the start of buf, counted from 1
-	long int    // how long the longest value was
-	most int    // how long buf may get
-	// packed counts what was read of a compressed file, which bounds the length of buf, too;
-	// nil if it is none.
-	packed *counter
-	// keeps says that what is consumed is held on, as a run, and kept how much that is.
-	keeps bool
-	kept  int
-	err   error  // of r, io.EOF at its end; behind buf
-	file  *input // what this is a whole line of, which was consumed there; nil if it is none
+	r       io.Reader
+	buf     []byte // read and not consumed
+	line    int    // of the start of buf, from 1
+	longest int    // length of the longest value
+	max     int    // of the length of buf
+	// compressed counts the bytes of a compressed file, which limit the length of buf; nil for
+	// other files.
+	compressed *counter
+	// measured is true while the consumed bytes are held as a run, and held is their number.
+	measured bool
+	held     int
+	err      error  // of r after buf, io.EOF at its end
+	file     *input // the file whose line this is, once the line is consumed there; else nil
 }
 
-// newInput takes off compression and a byte order mark.
+// newInput removes compression and a byte order mark.
 func newInput(r io.Reader) (*input, error) {
 	file := &counter{Reader: r}
-	plain, packed, err := decompressed(bufio.NewReader(file))
+	content, compressed, err := decompress.NewReader(file)
 	if err != nil {
 		return nil, err
 	}
-	in := &input{r: plain, line: 1, most: math.MaxInt}
-	if packed {
-		in.packed = file
+	in := &input{r: content, line: 1, max: math.MaxInt}
+	if compressed {
+		in.compressed = file
 	}
 	in.fill(3)
 	in.buf = bytes.TrimPrefix(in.buf, byteOrderMark)
 	return in, nil
 }
 
-// limit is how long a value may be.
-func (in *input) limit() int {
-	if in.packed == nil {
-		return in.most
+// maxValue is the maximum length of a value.
+func (in *input) maxValue() int {
+	if in.compressed == nil {
+		return in.max
 	}
-	value, _ := holdable(in.packed.n)
+	value, _ := heldLimits(in.compressed.n)
 	return value
 }
 
-// keep begins to count what is held of a run, or ends it.
-func (in *input) keep(on bool) { in.keeps, in.kept = on, 0 }
+// measureRun begins or ends to count what is held of a run.
+func (in *input) measureRun(on bool) { in.measured, in.held = on, 0 }
 
-// consumed counts what is held.
-func (in *input) consumed(n int) {
-	if !in.keeps || in.packed == nil {
+// count adds consumed bytes to those of the run.
+func (in *input) count(n int) {
+	if !in.measured || in.compressed == nil {
 		return
 	}
-	in.kept += n
-	if _, run := holdable(in.packed.n); in.kept > run {
-		in.err = heldError(run)
+	in.held += n
+	if _, run := heldLimits(in.compressed.n); in.held > run {
+		in.err = memoryError(run)
 	}
 }
 
-// fill reads until there are n bytes or no more.
+// fill reads until buf has n bytes or the input ends.
 func (in *input) fill(n int) {
 	for len(in.buf) < n && in.err == nil {
 		in.more()
 	}
 }
 
-// more reads one piece behind buf, which may move.
+// more reads once to the end of buf, which it may move.
 func (in *input) more() {
-	if most := in.limit(); len(in.buf) >= most {
-		in.err = heldError(most)
+	if limit := in.maxValue(); len(in.buf) >= limit {
+		in.err = memoryError(limit)
 		return
 	}
-	if cap(in.buf)-len(in.buf) < pieceSize/4 {
-		in.buf = append(make([]byte, 0, max(pieceSize, 2*len(in.buf), 2*in.long)), in.buf...)
+	if cap(in.buf)-len(in.buf) < bufferSize/4 {
+		in.buf = append(make([]byte, 0, max(bufferSize, 2*len(in.buf), 2*in.longest)), in.buf...)
 	}
 	var n int
 	n, in.err = in.r.Read(in.buf[len(in.buf):cap(in.buf)])
 	in.buf = in.buf[:len(in.buf)+n]
 }
 
-// grow reads at least as much again as there is. It reports whether it could.
-func (in *input) grow() bool {
-	had := len(in.buf)
-	in.fill(2*had + 1)
-	return len(in.buf) > had
-}
-
-// all returns what there is, without consuming it.
+// all returns the whole input, without consuming it.
 func (in *input) all() ([]byte, error) {
 	for in.err == nil {
 		in.more()
 	}
-	return in.buf, in.broken()
+	return in.buf, in.readError()
 }
 
-// wrapped returns the text of JSON that stands as a text of JSON itself, as ADK writes
-// results; lines count within it. ok is false if there is none; nothing is consumed.
-func (in *input) wrapped(head []byte) (text string, ok bool) {
+// embedded returns the content of an input that is a JSON string with an object in it, as ADK
+// writes results. Lines count within it. It consumes nothing.
+func (in *input) embedded(head []byte) (text string, ok bool) {
 	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte(`"{`)) {
 		return "", false
 	}
@@ -133,18 +161,17 @@ func (in *input) wrapped(head []byte) (text string, ok bool) {
 	return text, err == nil && d.End() == nil
 }
 
-// rest is all that was read and not consumed.
-func (in *input) rest() string { return jsonio.View(in.buf) }
-
-// head returns the beginning, without consuming it, and the error that kept it
-// short.
+// head returns the beginning, without consuming it, and the error that shortened it.
 func (in *input) head() ([]byte, error) {
 	in.fill(headSize)
-	head := in.buf[:min(headSize, len(in.buf))]
+	return in.buf[:min(headSize, len(in.buf))], in.eofIsNil()
+}
+
+func (in *input) eofIsNil() error {
 	if errors.Is(in.err, io.EOF) {
-		return head, nil
+		return nil
 	}
-	return head, in.err
+	return in.err
 }
 
 // take consumes n bytes and returns them.
@@ -155,15 +182,15 @@ func (in *input) take(n int) string {
 }
 
 func (in *input) skip(n int) {
-	in.long = max(in.long, n)
-	in.consumed(n)
+	in.longest = max(in.longest, n)
+	in.count(n)
 	in.line += bytes.Count(in.buf[:n], []byte{'\n'})
 	in.buf = in.buf[n:]
 }
 
 // next consumes space and returns the byte after it, unconsumed; 0 at the end.
 func (in *input) next() byte {
-	const notJSON = 1 // stands for a NUL, which begins no value either
+	const notJSON = 1 // for a NUL, which begins no value either
 	for {
 		for i, c := range in.buf {
 			if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
@@ -182,17 +209,17 @@ func (in *input) next() byte {
 	}
 }
 
-// broken is the error that ended the input, or nil at a clean end.
-func (in *input) broken() error {
-	if in.err == nil || errors.Is(in.err, io.EOF) {
-		return nil
+// readError returns the error that ended the input; nil at its end.
+func (in *input) readError() error {
+	if err := in.eofIsNil(); err != nil {
+		return fmt.Errorf("reading stopped: %w", err)
 	}
-	return fmt.Errorf("reading stopped: %w", in.err)
+	return nil
 }
 
-// cut is the error for a value that the end of the input cuts off.
-func (in *input) cut() error {
-	if err := in.broken(); err != nil {
+// endError returns the error for a value that the end of the input truncates.
+func (in *input) endError() error {
+	if err := in.readError(); err != nil {
 		return err
 	}
 	if in.file != nil && in.file.next() != 0 {
@@ -201,8 +228,8 @@ func (in *input) cut() error {
 	return errors.New("the file ends within a value")
 }
 
-// nextLine consumes a line and returns it without its end; ok is false when there is
-// none left that is whole.
+// nextLine consumes a line and returns it without its end; ok is false if no complete line is
+// left.
 func (in *input) nextLine() (text []byte, ok bool) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(in.buf[from:], '\n'); i >= 0 {
@@ -214,74 +241,78 @@ func (in *input) nextLine() (text []byte, ok bool) {
 		if in.err != nil {
 			text = in.buf
 			in.skip(from)
-			return text, from > 0 && in.broken() == nil
+			return text, from > 0 && in.readError() == nil
 		}
 		in.more()
 	}
 }
 
-// quickly reads the value that text begins with, if nothing is wrong with it,
-// and returns its length; else 0, and whether only more of the text could tell.
-type quickly func(text string, line int) (n int, short bool)
+// quickRead reads the value that text begins with, if it is valid, and returns its length;
+// else 0, and whether the text may only be too short.
+type quickRead func(text string, line int) (n int, short bool)
 
-// quick consumes the value at the next byte (see next) if read can read it. What
-// is read twice because more of it was needed is at most as long as the value.
-func (in *input) quick(read quickly) bool {
+// quick consumes the value at the next byte (see next) if read can read it. It reads at most
+// the length of the value twice.
+func (in *input) quick(read quickRead) bool {
 	for {
-		n, short := read(in.rest(), in.line)
+		n, short := read(jsonio.View(in.buf), in.line)
 		if n > 0 {
 			in.skip(n)
 			return true
 		}
-		if !short || !in.grow() {
+		length := len(in.buf)
+		if short {
+			in.fill(2*length + 1)
+		}
+		if len(in.buf) == length {
 			return false
 		}
 	}
 }
 
-// value consumes the value that starts at the next byte (see next) and returns its text:
-// beside an error what there is of it. Its brackets are balanced; nothing else is sure.
+// value consumes the value at the next byte (see next) and returns its text, or its
+// beginning with an error. Its brackets are balanced; it may be invalid otherwise.
 func (in *input) value() (string, error) {
 	if c := in.next(); c != '{' && c != '[' && c != '"' {
-		return in.word()
+		return in.literal()
 	}
-	var v extent
+	var v valueScanner
 	for i := 0; ; {
 		var done bool
 		if i, done = v.scan(in.buf, i); done {
 			return in.take(i), nil
 		}
 		if in.err != nil {
-			err := in.cut()
+			err := in.endError()
 			return in.take(len(in.buf)), err
 		}
 		in.more()
 	}
 }
 
-// word consumes a number or a literal, at least one byte.
-func (in *input) word() (string, error) {
+// literal consumes a number or a literal, at least one byte.
+func (in *input) literal() (string, error) {
 	for from := 0; ; {
 		if i := bytes.IndexAny(in.buf[from:], "{}[], \t\r\n\":"); i >= 0 {
 			return in.take(max(from+i, 1)), nil
 		}
 		from = len(in.buf)
 		if in.err != nil {
-			return in.take(from), in.broken()
+			return in.take(from), in.readError()
 		}
 		in.more()
 	}
 }
 
-// extent looks for the end of a value that begins with a bracket or a quote.
-type extent struct {
+// valueScanner finds the end of a value that begins with a bracket or a quote.
+type valueScanner struct {
 	depth  int
 	quoted bool
 }
 
-// scan goes on from b[i]. It returns the place behind the value, or done false
-// and the place from which to go on when there is more of b.
-func (v *extent) scan(b []byte, i int) (end int, done bool) {
+// scan continues at b[i]. It returns the index after the value, or done false and the index
+// at which to continue with a longer b.
+func (v *valueScanner) scan(b []byte, i int) (end int, done bool) {
 	for {
 		if v.quoted {
 			if i, done = endOfString(b, i); !done {
@@ -292,7 +323,7 @@ func (v *extent) scan(b []byte, i int) (end int, done bool) {
 				return i, true
 			}
 		}
-		for i < len(b) && !bracket[b[i]] {
+		for i < len(b) && !isBracket[b[i]] {
 			i++
 		}
 		if i == len(b) {
@@ -313,34 +344,32 @@ func (v *extent) scan(b []byte, i int) (end int, done bool) {
 	}
 }
 
-// bracket marks the bytes at which a scan outside of strings has to look.
-var bracket = func() (t [256]bool) {
+// isBracket has the bytes that matter to a scan outside of strings.
+var isBracket = func() (t [256]bool) {
 	for _, c := range []byte(`"{}[]`) {
 		t[c] = true
 	}
 	return t
 }()
 
-// endOfString returns the place behind the quote that ends a string, from a
-// place within it; or, if b ends before, done false and the place from which to
-// go on.
+// endOfString returns the index after the quote that ends a string, from an index within it;
+// or, if b ends before, done false and the index at which to continue.
 func endOfString(b []byte, i int) (end int, done bool) {
 	from := i
 	for {
 		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
-			// A backslash at the end may escape what comes next.
+			// A backslash at the end may escape the next byte.
 			return len(b) - backslashes(b[from:])%2, false
 		}
-		i += n
-		i++
+		i += n + 1
 		if backslashes(b[from:i-1])%2 == 0 {
 			return i, true
 		}
 	}
 }
 
-// backslashes is how many b ends with.
+// backslashes returns the number of backslashes at the end of b.
 func backslashes(b []byte) (n int) {
 	for n < len(b) && b[len(b)-1-n] == '\\' {
 		n++
@@ -348,18 +377,72 @@ func backslashes(b []byte) (n int) {
 	return n
 }
 
-// Read makes the input a reader of all that was not consumed.
+// Read reads what is not consumed.
 func (in *input) Read(p []byte) (n int, err error) {
-	if len(in.buf) == 0 && in.err == nil {
+	switch {
+	case len(in.buf) > 0:
+		n = copy(p, in.buf)
+		in.buf = in.buf[n:]
+	case in.err == nil:
 		n, in.err = in.r.Read(p)
-		in.consumed(n)
-		return n, in.err
-	}
-	if len(in.buf) == 0 {
+		err = in.err
+	default:
 		return 0, in.err
 	}
-	n = copy(p, in.buf)
-	in.consumed(n)
-	in.buf = in.buf[n:]
+	in.count(n)
+	return n, err
+}
+
+// oneLine returns the next line as an input, and a function that consumes the rest of the
+// line, which must be called before the next read; nil if no line is left. It does not hold a
+// long line in memory.
+func (in *input) oneLine() (line *input, done func()) {
+	for {
+		if i := bytes.IndexByte(in.buf, '\n'); i >= 0 {
+			line = &input{buf: in.buf[:i:i], line: in.line, err: io.EOF, file: in}
+			in.skip(i + 1)
+			return line, func() {}
+		}
+		if in.err != nil || len(in.buf) >= bufferSize/2 {
+			break
+		}
+		in.more()
+	}
+	if len(in.buf) == 0 {
+		return nil, nil
+	}
+	rest := &lineReader{in: in}
+	rest.line = &input{r: rest, line: in.line, max: in.max, compressed: in.compressed}
+	return rest.line, func() { _, _ = io.Copy(io.Discard, rest) }
+}
+
+// lineReader reads up to the end of a line and consumes it. The buffer of the input is within
+// the line. An error of the input ends the line; the input returns it later.
+type lineReader struct {
+	in    *input
+	line  *input // reads from the lineReader
+	ended bool
+}
+
+// Read implements io.Reader.
+func (r *lineReader) Read(p []byte) (n int, err error) {
+	in := r.in
+	switch {
+	case r.ended:
+		return 0, io.EOF
+	case len(in.buf) > 0:
+		return in.Read(p)
+	case in.err != nil:
+		r.ended = true
+		return 0, io.EOF
+	}
+	n, in.err = in.r.Read(p)
+	if i := bytes.IndexByte(p[:n], '\n'); i >= 0 {
+		in.buf = append([]byte(nil), p[i+1:n]...)
+		in.line++
+		r.ended, r.line.file = true, in
+		n = i
+	}
+	in.count(n)
 	return n, nil
 }

@@ -74,6 +74,7 @@ func TestInspectPieces(t *testing.T) {
 }
 
 func TestInspectPiecesBroken(t *testing.T) {
+	t.Parallel()
 	const folder = "samples/a/1_epoch_2/"
 	piece := func(name, text string) entry { return entry{name: folder + name, text: text} }
 	whole, two := "sample-a/1/epoch-2@1 user:hi assistant:yoattachment://9 user: user:hi", "sample-2/epoch-1@1 assistant:yo"
@@ -87,21 +88,21 @@ func TestInspectPiecesBroken(t *testing.T) {
 	}{
 		"a message": {piece("messages/2.json", "[{\"role\":\"user\"},\n7]"), []string{
 			"! file:2: " + folder + "messages/2.json: [1]: expected an object",
-			"sample-a/1/epoch-2@1 user:hi assistant:yoattachment://9 …! file:1: " + folder + "sample.json: message_refs[1]: the message 3 could not be read, or is not there"}},
+			"sample-a/1/epoch-2@1 user:hi assistant:yoattachment://9 …! file:1: " + folder + "sample.json: message_refs[1]: the message 3 is missing or could not be read"}},
 		"another's message": {piece("messages/4.json", "["), []string{
 			"! file:1: " + folder + "messages/4.json: [0]: the text ends too early", whole}},
 		"no first messages": {piece("messages/0.json", "{}"), []string{
 			"! file:1: " + folder + "messages/0.json: expected an array",
-			"! file:1: " + folder + "sample.json: message_refs[0]: the message 0 could not be read, or is not there"}},
+			"! file:1: " + folder + "sample.json: message_refs[0]: the message 0 is missing or could not be read"}},
 		"attachments":           {piece("attachments/2.json", `["data:",7]`), []string{"! file:1: " + folder + "attachments/2.json: [1]: expected a string", whole}},
 		"metadata":              {piece("metadata.json", "{\n"), []string{"! file:2: " + folder + "metadata.json: the text ends too early", whole}},
 		"no sample":             {piece("sample.json", "7"), []string{"! file:1: " + folder + "sample.json: expected an object"}},
 		"a sample without id":   {piece("sample.json", `{"message_refs":[]}`), []string{"! file:1: " + folder + "sample.json: the sample has no id"}},
 		"a sample that is {}":   {piece("sample.json", `{}`), []string{"! file:1: " + folder + "sample.json: the sample has no id"}},
 		"no references":         {piece("sample.json", `{"id":1}`), []string{"! file:1: " + folder + "sample.json: the sample has no message_refs"}},
-		"references, broken":    {piece("sample.json", `{"id":1,"message_refs":[[0,1],[2]]}`), []string{"sample-1@1 user:hi …! file:1: " + folder + "sample.json: message_refs[1]: expected the number of a message, and of the one behind the last"}},
-		"references, negative":  {piece("sample.json", `{"id":1,"message_refs":[[-1,1]]}`), []string{"! file:1: " + folder + "sample.json: message_refs[0]: the message -1 could not be read, or is not there"}},
-		"references, endless":   {piece("sample.json", `{"id":1,"message_refs":[[3,1],[0,9223372036854775807]]}`), []string{"sample-1@1 user:hi assistant:yoattachment://9 system:another user: …! file:1: " + folder + "sample.json: message_refs[1]: the message 4 could not be read, or is not there"}},
+		"references, broken":    {piece("sample.json", `{"id":1,"message_refs":[[0,1],[2]]}`), []string{"sample-1@1 user:hi …! file:1: " + folder + "sample.json: message_refs[1]: expected the numbers of the first message and of the one after the last"}},
+		"references, negative":  {piece("sample.json", `{"id":1,"message_refs":[[-1,1]]}`), []string{"! file:1: " + folder + "sample.json: message_refs[0]: the message -1 is missing or could not be read"}},
+		"references, endless":   {piece("sample.json", `{"id":1,"message_refs":[[3,1],[0,9223372036854775807]]}`), []string{"sample-1@1 user:hi assistant:yoattachment://9 system:another user: …! file:1: " + folder + "sample.json: message_refs[1]: the message 4 is missing or could not be read"}},
 		"a sample further down": {piece("b/c/1.json", `{"id":7}`), []string{whole, "sample-7@1"}},
 		"a sample at the top":   {entry{name: "samples/sample.json", text: `{"id":7}`}, []string{whole, "! file:1: samples/sample.json: the sample has no message_refs"}},
 		"numbers that are none": {piece("messages/x.json", "["), []string{whole}},
@@ -115,7 +116,7 @@ func TestInspectPiecesBroken(t *testing.T) {
 	}
 	t.Run("bombs", func(t *testing.T) {
 		_, got := read(t, bytes.NewReader(zipOf(t, sampleInPieces(bomb, more, sampleTwo)...)))
-		want := []string{"! file: " + folder + "messages/7.json: more than 32 MiB would have to be held of the sample", whole, two}
+		want := []string{"! file: " + folder + "messages/7.json: the limit of 32 MiB for a sample is exceeded", whole, two}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
 		}

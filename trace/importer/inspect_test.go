@@ -15,7 +15,7 @@ func inspectLog(samples ...string) string {
 }
 
 func TestInspectSamples(t *testing.T) {
-	const wrong = "it is no number, no truth value, and none of C, I, P and N"
+	const wrong = "invalid score: want a number, a boolean, or one of C, I, P and N"
 	for name, c := range map[string]struct{ in, want string }{
 		"scores": {
 			`{"id":"a","epoch":1,"target":" Yes","scores":{"x":{"value":"C"},"y":{"value":"I"},"z":{"value":"P"},"w":{"value":"N"}}}`,
@@ -35,7 +35,7 @@ func TestInspectSamples(t *testing.T) {
 		},
 		"no values": {
 			`{"id":1,"scores":{"a":{"value":NaN},"b":{"value":"good"},"c":{"value":[1,2]},"d":{"value":-Infinity,"explanation":"NaN \" NaN"},"e":{"value":"c"}}}`,
-			`sample-1 case="1" epoch=-1 a: there is no value (NaN) b: ` + wrong + ` c: ` + wrong + ` d: ` + wrong + ` e: ` + wrong,
+			`sample-1 case="1" epoch=-1 a: the score is NaN: it has no value b: ` + wrong + ` c: ` + wrong + ` d: ` + wrong + ` e: ` + wrong,
 		},
 		"a score without a name": {
 			`{"id":1,"score":{"value":"C"}}`,
@@ -124,9 +124,9 @@ func TestInspectBroken(t *testing.T) {
 		"messages":              {inspectLog(`{"id":1,"messages":7}`), []string{"! file:1: samples[0].messages: expected an array"}},
 		"no id":                 {inspectLog(`{"messages":[]}`), []string{"! file:1: samples[0]: the sample has no id"}},
 		"no sample":             {inspectLog(`7`), []string{"! file:1: samples[0]: expected an object"}},
-		"no samples":            {`{"eval":{},"version":2}`, []string{"! file:1: there is no array samples, where the runs would be"}},
-		"samples that are none": {`{"eval":{},"version":2,"samples":null}`, []string{"! file:1: there is no array samples, where the runs would be"}},
-		"samples by name":       {`{"eval":{},"version":2,"samples":{"a":1}}`, []string{"! file:1: there is no array samples, where the runs would be"}},
+		"no samples":            {`{"eval":{},"version":2}`, []string{"! file:1: the array of runs at samples is missing"}},
+		"samples that are none": {`{"eval":{},"version":2,"samples":null}`, []string{"! file:1: the array of runs at samples is missing"}},
+		"samples by name":       {`{"eval":{},"version":2,"samples":{"a":1}}`, []string{"! file:1: the array of runs at samples is missing"}},
 		"a head":                {`{"version":2,"eval":{"x":},"samples":[{"id":1}]}`, []string{"! file:1: eval.x: expected a value", "sample-1@1"}},
 		"cut off":               {inspectLog(`{"id":1}`)[:96], []string{"! file:1: samples[0]: the file ends within a value"}},
 		"cut off behind one":    {`{"eval":{},"version":2,"samples":[{"id":1},`, []string{"sample-1@1", "! file:1: samples[1]: the file ends within a value"}},
@@ -134,13 +134,13 @@ func TestInspectBroken(t *testing.T) {
 		"cut off in a name":     {`{"eval":{},"version":2,"stat`, []string{"! file:1: the file ends within a value"}},
 		"cut off before colon":  {`{"eval":{},"version":2,"status"`, []string{"! file:1: the file ends within a value"}},
 		"cut off behind colon":  {`{"eval":{},"version":2,"status":`, []string{"! file:1: status: the file ends within a value"}},
-		"no comma":              {`{"eval":{},"version":2 "x":1}`, []string{"! file:1: expected a comma or the end of the object; the rest is not read"}},
-		"no name":               {`{"eval":{},"version":2,7}`, []string{"! file:1: expected a member's name in double quotes; the rest is not read"}},
-		"no colon":              {`{"eval":{},"version":2,"x" 7}`, []string{"! file:1: expected a colon after the member's name; the rest is not read"}},
-		"no value":              {`{"eval":{},"version":2,"x":}`, []string{"! file:1: x: expected a value; the rest is not read"}},
+		"no comma":              {`{"eval":{},"version":2 "x":1}`, []string{"! file:1: expected a comma or the end of the object; the rest of the file is not read"}},
+		"no name":               {`{"eval":{},"version":2,7}`, []string{"! file:1: expected a member's name in double quotes; the rest of the file is not read"}},
+		"no colon":              {`{"eval":{},"version":2,"x" 7}`, []string{"! file:1: expected a colon after the member's name; the rest of the file is not read"}},
+		"no value":              {`{"eval":{},"version":2,"x":}`, []string{"! file:1: x: expected a value; the rest of the file is not read"}},
 		"two logs":              {inspectLog(`{"id":1}`) + "\n" + inspectLog(`{"id":2}`), []string{"sample-1@1", "sample-2@2"}},
 		"logs in lines":         {inspectLog(`{"id":1}`)[:96] + "\n" + inspectLog(`{"id":2}`) + "\n" + inspectLog(`{"id":3}`), []string{"! file:1: samples[0]: the line ends within a value", "sample-2@2", "sample-3@3"}},
-		"words behind it":       {inspectLog(`{"id":1}`) + "\nx", []string{"sample-1@1", "! file:2: expected an object; the rest is not read"}},
+		"words behind it":       {inspectLog(`{"id":1}`) + "\nx", []string{"sample-1@1", "! file:2: expected an object; the rest of the file is not read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := read(t, strings.NewReader(c.in))

@@ -19,6 +19,7 @@ import (
 // What is read of a file longer than what is read at once is all there, and
 // stays as it was, however the file comes.
 func TestLargeFiles(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("\"é\"\n", 20_000)
 	var want [][]string
 	for n := range 20 {

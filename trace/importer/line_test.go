@@ -24,7 +24,7 @@ func TestLongLines(t *testing.T) {
 		"space after it":          {"[" + long + "]" + strings.Repeat(" ", 300_000), []string{"run-2@2 user:…"}},
 		"only space":              {strings.Repeat(" ", 300_000), nil},
 		"broken at its start":     {"[" + hi + ",7," + long + "," + long + "]", []string{"run-2@2 user:hi …! file:2: [1]: expected an object"}},
-		"broken brackets":         {"[" + hi + "}" + long + "," + long + "]", []string{"run-2@2 user:hi …! file:2: [1]: expected a comma or the end of the array; the rest is not read"}},
+		"broken brackets":         {"[" + hi + "}" + long + "," + long + "]", []string{"run-2@2 user:hi …! file:2: [1]: expected a comma or the end of the array; the rest of the file is not read"}},
 		"cut off":                 {"[" + hi + "," + long + "," + long[:150_000], []string{"run-2@2 user:hi user:… …! file:2: [2]: the line ends within a value"}},
 		"something follows":       {"[" + hi + "," + long + "] " + long, []string{"run-2@2 user:hi user:…", "! file:2: something follows the JSON value"}},
 		"an object that is wrong": {`{"messages":[` + long + "," + long + `,7]}`, []string{"run-2@2 user:… user:… …! file:2: messages[2]: expected an object"}},

@@ -1,231 +1,257 @@
 package importer
 
 import (
+	"cmp"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// Mapping tells what is where in a row: as JSON pointers (RFC 6901) in an object, as /
-// and the name of a column in CSV. What is empty is looked for under its usual names, of
-// which the first that a row has counts.
+// Mapping contains the places of values in rows: JSON pointers (RFC 6901) into an object, or
+// / and the name of a column of CSV. For an empty pointer, the first of the usual names that
+// a row has is used.
 type Mapping struct {
-	// Case is what the run was to do, else task_id, case or id. Epoch is a whole number
-	// from 0 up, else trial or epoch.
+	// Case is the task of the run; usually task_id, case or id. Epoch is an integer of 0 or
+	// more; usually trial or epoch.
 	Case, Epoch string
-	// Cluster is what cases have in common; nothing else is looked for.
+	// Cluster is shared by related cases. It has no usual name.
 	Cluster string
-	// Prompt is what was asked, else messages, prompt, question or input: a text, or a
-	// list of messages as in FormatMessages, which may end with the answer.
+	// Prompt is a string, or a list of messages, which may end with the answer; usually
+	// messages, prompt, question or input.
 	Prompt string
-	// Want is what should be answered, or a list of what may be, else expected, target,
+	// Expected is the expected answer, or a list of acceptable ones; usually expected, target,
 	// ideal or reference.
 	Expected string
-	// Answer is what was answered, else answer, output, completion or response.
+	// Answer is the answer of the run; usually answer, output, completion or response.
 	Answer string
-	// Scores are numbers and truth values, and texts for them as Inspect has them (C, I,
-	// P, N, yes, no), by the name of the score; else reward and score. A row without one
-	// has no such score.
+	// Scores are numbers and booleans, and the strings that Inspect has for them (C, I, P, N,
+	// yes, no), by the name of the score; usually reward and score. A row without a value has
+	// no such score.
 	Scores map[string]string
 }
 
-// usual are the names of members and columns with a meaning.
-var usual = struct{ prompt, want, answer []string }{
-	prompt: []string{"messages", "prompt", "question", "input"},
-	want:   []string{"expected", "target", "ideal", "reference"},
-	answer: []string{"answer", "output", "completion", "response"},
-}
-
-// OpenRows opens rows, each a run: objects in JSON Lines or in an array, or CSV (RFC 4180)
-// with a line of names at its top, told apart by their content. The messages of a run are
-// what was asked and what was answered. A pointer that leads to nothing in any row is an
-// *Error of Runs, behind them; a name that is no column is one of OpenRows. A value that
-// is no score makes a Score with an *Error, which names the line and the pointer. All
-// else is as Open has it, and all is if there is no mapping.
+// OpenRows opens rows with a mapping. Each row is a run: an object in JSON Lines or in an
+// array, or a record of CSV (RFC 4180) with a header. The messages of a run are its prompt
+// and its answer. A name that is not a column is an error of OpenRows. A pointer without a
+// value in any row is an [*Error] of Runs, after the last row. A value that is not a score is
+// a Score with an [*Error]. Otherwise OpenRows is the same as [Open]; with a nil mapping it
+// calls Open.
 func OpenRows(name string, r io.Reader, m *Mapping) (*Source, error) {
 	if m == nil {
 		return Open(name, r)
 	}
-	how, err := newRows(*m)
+	mapping, err := newRows(m)
 	if err != nil {
 		return nil, &Error{File: name, Err: err}
 	}
-	return open(name, r, how)
+	return open(name, r, mapping)
 }
 
-// rows reads rows as a mapping tells.
+// rows is a parsed mapping.
 type rows struct {
-	// These are nil where the usual names count.
-	caseOf, epoch, cluster, prompt, want, answer *pointer
-	scores                                       []scoreAt
-	mapped                                       []*pointer // all of them
+	// A nil pointer means the usual names.
+	caseName, epoch, cluster, prompt, expected, answer *tree.Pointer
+	scores                                             []scorePointer
+	all                                                []*tree.Pointer
 }
 
-type scoreAt struct {
+type scorePointer struct {
 	name string
-	at   *pointer
+	at   *tree.Pointer
 }
 
-func newRows(m Mapping) (*rows, error) {
+func newRows(m *Mapping) (*rows, error) {
 	var r rows
-	for _, field := range []struct {
-		what, text string
-		to         **pointer
-	}{
-		{"case", m.Case, &r.caseOf}, {"epoch", m.Epoch, &r.epoch}, {"cluster", m.Cluster, &r.cluster},
-		{"prompt", m.Prompt, &r.prompt}, {"expected answer", m.Expected, &r.want}, {"answer", m.Answer, &r.answer},
-	} {
-		if field.text == "" {
-			continue
-		}
-		p, err := r.point(field.what, field.text)
-		if err != nil {
-			return nil, err
-		}
-		*field.to = p
+	var failed error
+	parse := func(what, text string) *tree.Pointer {
+		p, err := tree.ParsePointer(what, text)
+		failed = cmp.Or(failed, err)
+		r.all = append(r.all, p)
+		return p
 	}
+	optional := func(what, text string) *tree.Pointer {
+		if text == "" {
+			return nil
+		}
+		return parse(what, text)
+	}
+	r.caseName, r.epoch, r.cluster = optional("case", m.Case), optional("epoch", m.Epoch), optional("cluster", m.Cluster)
+	r.prompt, r.expected, r.answer = optional("prompt", m.Prompt), optional("expected answer", m.Expected), optional("answer", m.Answer)
 	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
-		p, err := r.point("score "+name, m.Scores[name])
-		if err != nil {
-			return nil, err
-		}
-		r.scores = append(r.scores, scoreAt{name, p})
+		r.scores = append(r.scores, scorePointer{name, parse("score "+name, m.Scores[name])})
 	}
-	return &r, nil
+	return &r, failed
 }
 
-func (r *rows) point(what, text string) (*pointer, error) {
-	p, err := parsePointer(what, text)
-	r.mapped = append(r.mapped, p)
-	return p, err
+// table gives the rows, and an error for each pointer without a value.
+func (w *walker) table() {
+	w.read = w.row
+	if w.csv != nil {
+		w.records()
+	} else {
+		w.values()
+	}
+	for _, p := range w.rows.all {
+		if !p.Found && !w.stopped {
+			w.fail(0, "", fmt.Errorf("no row has a value at %s, the %s", p.Text, p.What))
+		}
+	}
 }
 
 // row reads a row of JSON.
-func (w *walker) row(d *jsonio.Dec, run *Run) {
-	run.members(d, nil)
+func (w *walker) row(d *jsonio.Dec, run *format.Run) {
+	run.Members(d, nil)
 	if d.Err() != nil {
 		return
 	}
-	if err := w.fill(run, run.Meta); err != nil {
+	if err := w.fill(run); err != nil {
 		d.Fail(err.Error())
 	}
 }
 
-// fill makes a run of what stands in a row.
-func (w *walker) fill(run *Run, row map[string]json.RawMessage) error {
-	r := w.rows
-	run.Meta = row
-	run.Name = nameOf(row, run.Name)
-	run.tell()
-	if r.caseOf != nil {
-		run.Case = asText(r.caseOf.in(row))
+// fill sets a run from the values of a row in its Meta.
+func (w *walker) fill(run *format.Run) error {
+	r, row := w.rows, run.Meta
+	run.SetName()
+	run.Describe()
+	if r.caseName != nil {
+		run.Case = tree.String(r.caseName.In(row))
 	}
 	if r.cluster != nil {
-		run.Cluster = asText(r.cluster.in(row))
+		run.Cluster = tree.String(r.cluster.In(row))
 	}
 	if r.epoch != nil {
-		raw := r.epoch.in(row)
-		if run.Epoch = epochOf(raw); run.Epoch == NoEpoch && raw != nil {
-			return fmt.Errorf("the epoch at %s is no whole number from 0 up", r.epoch.text)
+		raw := r.epoch.In(row)
+		if run.Epoch = format.EpochOf(raw); run.Epoch == NoEpoch && raw != nil {
+			return errEpoch(r.epoch.Text)
 		}
 	}
 	if r.scores != nil {
-		run.Scores = w.scores(run, row)
+		run.Scores = w.scores(run)
 	}
-	run.Expected = wanted(valueOf(row, r.want, usual.want))
-	run.ask(valueOf(row, r.prompt, usual.prompt))
-	run.answer(valueOf(row, r.answer, usual.answer))
+	run.Expected = format.ExpectedOf(format.Value(row, r.expected, format.ExpectedNames))
+	run.Ask(format.Value(row, r.prompt, format.PromptNames))
+	run.Reply(format.Value(row, r.answer, format.AnswerNames))
 	return nil
 }
 
-// scores reads those that the mapping names.
-func (w *walker) scores(run *Run, row map[string]json.RawMessage) (scores []Score) {
+// scores reads the scores of the mapping.
+func (w *walker) scores(run *format.Run) (scores []format.Score) {
 	for _, s := range w.rows.scores {
-		raw := s.at.in(row)
+		raw := s.at.In(run.Meta)
 		if raw == nil {
 			continue
 		}
-		score := scoreOf(s.name, raw)
+		score := format.ScoreOf(s.name, raw)
 		if score.Err != nil {
-			score.Err = &Error{File: w.name, Line: run.Line, Path: s.at.text, Err: score.Err}
+			score.Err = &Error{File: w.name, Line: run.Line, Path: s.at.Text, Err: score.Err}
 		}
 		scores = append(scores, score)
 	}
 	return scores
 }
 
-// valueOf returns what a pointer leads to or, without one, the first value that the row
-// has under a name; nil if there is none.
-func valueOf(row map[string]json.RawMessage, p *pointer, names []string) json.RawMessage {
-	if p != nil {
-		return p.in(row)
+// table reads CSV with a header (RFC 4180).
+type table struct {
+	*csv.Reader
+	columns []string
+	in      *limitedReader
+}
+
+// limitedReader returns an error after it has read left bytes.
+type limitedReader struct {
+	io.Reader
+	limit, left int
+}
+
+func (l *limitedReader) reset(limit int) { l.limit, l.left = limit, limit }
+
+// Read implements io.Reader.
+func (l *limitedReader) Read(b []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, memoryError(l.limit)
 	}
-	for _, name := range names {
-		if raw := row[name]; !isNull(raw) {
-			return raw
+	n, err := l.Reader.Read(b)
+	l.left -= n
+	return n, err
+}
+
+// openCSV reads the names of the columns.
+func (s *Source) openCSV() error {
+	t := &table{in: &limitedReader{Reader: s.in}}
+	t.in.reset(s.in.maxValue())
+	t.Reader = csv.NewReader(t.in)
+	s.csv = t
+	var err error
+	if t.columns, err = t.Read(); err != nil {
+		return s.csvError(nil, err)
+	}
+	for _, p := range s.rows.all {
+		if len(p.Names) > 1 || !slices.Contains(t.columns, p.Names[0]) {
+			return &Error{File: s.name, Line: 1, Err: fmt.Errorf("no column %s, the %s: want one of /%s", p.Text, p.What, strings.Join(t.columns, ", /"))}
 		}
+		p.Found = true
 	}
 	return nil
 }
 
-// ask begins the messages with what was asked; nil is nothing.
-func (r *Run) ask(prompt json.RawMessage) {
-	if prompt == nil {
-		return
-	}
-	var conv conversation
-	d := jsonio.NewDec(jsonio.View(prompt))
-	if messages := conv.list(&d); d.Err() == nil {
-		r.Messages = messages
-		return
-	}
-	r.Messages = []llm.Message{llm.User(asText(prompt))}
-}
-
-// answer ends the messages with what was answered, unless they do already; nil is nothing.
-func (r *Run) answer(answer json.RawMessage) {
-	if answer == nil {
-		return
-	}
-	r.Answer = asText(answer)
-	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.RoleAssistant {
-		return
-	}
-	r.Messages = append(r.Messages, answered(answer)...)
-}
-
-// answered is the message of an answer: a text, or a list of tool calls as OpenAI spells
-// them.
-func answered(answer json.RawMessage) []llm.Message {
-	if memberOf(elementOf(answer, "0"), "function") != nil {
-		var conv conversation
-		d := jsonio.NewDec(jsonio.View(spell("assistant", nil, nil, answer)))
-		if called := conv.add(nil, &d); called != nil {
-			return called
+// records gives the rows of CSV. After an invalid record it continues if the end of the
+// record is known.
+func (w *walker) records() {
+	for !w.stopped {
+		w.csv.in.reset(w.in.maxValue())
+		record, err := w.csv.Read()
+		_, invalid := errors.AsType[*csv.ParseError](err)
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			w.give(Run{}, w.csvError(record, err))
+			if !invalid {
+				return
+			}
+		default:
+			w.record(record)
 		}
 	}
-	return []llm.Message{llm.Assistant(llm.Text{Text: asText(answer)})}
 }
 
-// table gives the rows, and tells which pointers led to nothing.
-func (w *walker) table() {
-	w.read = w.row
+// record gives a record as a run. An empty field is a missing value.
+func (w *walker) record(record []string) {
+	line, _ := w.csv.FieldPos(0)
+	run := w.begin(line)
+	run.Meta = make(map[string]json.RawMessage, len(record))
+	for i, text := range record {
+		if _, ok := run.Meta[w.csv.columns[i]]; !ok && text != "" {
+			run.Meta[w.csv.columns[i]] = jsonio.AppendString(nil, text)
+		}
+	}
+	if err := w.fill(&run); err != nil {
+		w.fail(line, "", err)
+		return
+	}
+	w.giveRun(&run, nil)
+}
+
+// csvError returns the error of a record with its line.
+func (s *Source) csvError(record []string, err error) *Error {
+	invalid, ok := errors.AsType[*csv.ParseError](err)
 	switch {
-	case w.csv != nil:
-		w.records()
-	case w.shape.lines:
-		w.lines()
+	case !ok:
+		return &Error{File: s.name, Err: fmt.Errorf("reading stopped: %w", err)}
+	case errors.Is(invalid, csv.ErrFieldCount):
+		err = fmt.Errorf("the row has %d fields: want %d, the number of columns", len(record), len(s.csv.columns))
 	default:
-		w.document()
+		err = invalid.Err
 	}
-	for _, p := range w.rows.mapped {
-		if !p.found && !w.stopped {
-			w.give(Run{}, &Error{File: w.name, Err: fmt.Errorf("no row has a value at %s, the %s", p.text, p.what)})
-		}
-	}
+	return &Error{File: s.name, Line: invalid.StartLine, Err: err}
 }

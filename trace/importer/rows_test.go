@@ -21,8 +21,8 @@ func TestRowsDetected(t *testing.T) {
 		"one row":       {"{\n\"completion\":\"c\",\"prompt\":\"p\",\"trial\":3}", []string{`run-1 case="" epoch=3 answer="c"`}},
 		"CSV":           {"prompt,expected,answer,score,case,epoch\r\n\"a, \"\"b\"\"\nc\",e,x,yes,k,2\r\n,,,,,\r\n\nq,e,,0.5,k,\n", []string{`run-1 case="k" epoch=2 want=["e"] answer="x" score=1`, `run-2 case="" epoch=-1`, `run-3 case="k" epoch=-1 want=["e"] score=0.5`}},
 		"CSV, one line": {"\xef\xbb\xbfquestion,answer", nil},
-		"a broken row":  {`{"prompt":"p","answer":"a"}` + "\n" + `{"prompt":"p","answer":}` + "\n7\n" + `{"prompt":"p","answer":"b","score":NaN}` + "\n", []string{`run-1 case="" epoch=-1 answer="a"`, "! file:2: answer: expected a value", "! file:3: expected an object", `run-4 case="" epoch=-1 answer="b" score: there is no value (NaN)`}},
-		"broken CSV":    {"prompt,answer\np\np,a\np,\"a\" b\np,b\np,\"a\n\n", []string{"! file:2: the row has 1 fields, and there are 2 columns", `run-1 case="" epoch=-1 answer="a"`, `! file:4: extraneous or missing " in quoted-field`, `run-2 case="" epoch=-1 answer="b"`, `! file:6: extraneous or missing " in quoted-field`}},
+		"a broken row":  {`{"prompt":"p","answer":"a"}` + "\n" + `{"prompt":"p","answer":}` + "\n7\n" + `{"prompt":"p","answer":"b","score":NaN}` + "\n", []string{`run-1 case="" epoch=-1 answer="a"`, "! file:2: answer: expected a value", "! file:3: expected an object", `run-4 case="" epoch=-1 answer="b" score: the score is NaN: it has no value`}},
+		"broken CSV":    {"prompt,answer\np\np,a\np,\"a\" b\np,b\np,\"a\n\n", []string{"! file:2: the row has 1 fields: want 2, the number of columns", `run-1 case="" epoch=-1 answer="a"`, `! file:4: extraneous or missing " in quoted-field`, `run-2 case="" epoch=-1 answer="b"`, `! file:6: extraneous or missing " in quoted-field`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for way, s := range map[string]string{"plain": c.in, "in zstd": string(zstandard(t, c.in))} {
@@ -30,15 +30,15 @@ func TestRowsDetected(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format != importer.FormatRows {
-					t.Errorf("%s: format %s, runs (-want +got):\n%s", way, src.Format, diff)
+				if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format.Name != "rows" {
+					t.Errorf("%s: format %s, runs (-want +got):\n%s", way, src.Format.Name, diff)
 				}
 			}
 		})
 	}
 	for _, in := range []string{`{"prompt":"p"}`, `{"answer":"p","expected":"x"}`, "prompt\nx", "expected,answer\nx,y", "\"prompt,answer\nx,y", "# prompt, answer"} {
 		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
-			t.Errorf("%q is taken for %s", in, src.Format)
+			t.Errorf("%q is taken for %s", in, src.Format.Name)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestOpenRows(t *testing.T) {
 		"values that are missing or wrong": {
 			`{"c":{"x":1},"s":null}` + "\n" + `{"s":"maybe","e":"no"}` + "\n" + `{"s":"maybe","e":null}`,
 			importer.Mapping{Case: "/c", Epoch: "/e", Scores: map[string]string{"s": "/s"}},
-			[]string{`run-1 case="{\"x\":1}" epoch=-1`, "! file:2: the epoch at /e is no whole number from 0 up", `run-3 case="" epoch=-1 s: file:3: /s: it is no number, no truth value, and none of C, I, P and N`},
+			[]string{`run-1 case="{\"x\":1}" epoch=-1`, "! file:2: invalid epoch at /e: want an integer of 0 or more", `run-3 case="" epoch=-1 s: file:3: /s: invalid score: want a number, a boolean, or one of C, I, P and N`},
 		},
 		"pointers to nothing": {
 			`{"c":[1],"d":{"0":1}}`,
@@ -102,20 +102,20 @@ func TestOpenRows(t *testing.T) {
 			},
 		},
 		"no pointer": {
-			`{}`, importer.Mapping{Case: "id"}, []string{`! file: the JSON pointer "id" to the case has to begin with /`},
+			`{}`, importer.Mapping{Case: "id"}, []string{`! file: the JSON pointer "id" to the case: missing / at the beginning`},
 		},
 		"a broken pointer": {
-			`{}`, importer.Mapping{Scores: map[string]string{"s": "/a~2"}}, []string{`! file: the JSON pointer "/a~2" to the score s: behind ~ there has to be 0 (for ~) or 1 (for /)`},
+			`{}`, importer.Mapping{Scores: map[string]string{"s": "/a~2"}}, []string{`! file: the JSON pointer "/a~2" to the score s: invalid escape: write ~0 for ~ and ~1 for /`},
 		},
 		"CSV": {
 			"k,a/b,s\nx,1,True\n,,\n\"y\nz\",2,nope\nx,3.5,1\n", importer.Mapping{Case: "/k", Epoch: "/a~1b", Scores: map[string]string{"s": "/s"}},
 			[]string{
-				`run-1 case="x" epoch=1 s=1`, `run-2 case="" epoch=-1`, `run-3 case="y\nz" epoch=2 s: file:4: /s: it is no number, no truth value, and none of C, I, P and N`,
-				"! file:6: the epoch at /a~1b is no whole number from 0 up",
+				`run-1 case="x" epoch=1 s=1`, `run-2 case="" epoch=-1`, `run-3 case="y\nz" epoch=2 s: file:4: /s: invalid score: want a number, a boolean, or one of C, I, P and N`,
+				"! file:6: invalid epoch at /a~1b: want an integer of 0 or more",
 			},
 		},
-		"a column that is not there":  {"a,b\n1,2\n", importer.Mapping{Case: "/c"}, []string{"! file:1: there is no column /c, the case; there are /a, /b"}},
-		"a column and something more": {"a,b\n1,2\n", importer.Mapping{Case: "/a/b"}, []string{"! file:1: there is no column /a/b, the case; there are /a, /b"}},
+		"a column that is not there":  {"a,b\n1,2\n", importer.Mapping{Case: "/c"}, []string{"! file:1: no column /c, the case: want one of /a, /b"}},
+		"a column and something more": {"a,b\n1,2\n", importer.Mapping{Case: "/a/b"}, []string{"! file:1: no column /a/b, the case: want one of /a, /b"}},
 		"names that cannot be read":   {"a,\"b\n1,2\n", importer.Mapping{}, []string{`! file:1: extraneous or missing " in quoted-field`}},
 		"columns of one name":         {"a,a\n1,2\n", importer.Mapping{Case: "/a"}, []string{`run-1 case="1" epoch=-1`}},
 		"nothing":                     {" \n", importer.Mapping{}, []string{"! file: " + importer.ErrEmpty.Error()}},
@@ -131,12 +131,13 @@ func TestOpenRows(t *testing.T) {
 
 // A field of CSV that goes on and on takes no endless memory.
 func TestRowsBomb(t *testing.T) {
+	t.Parallel()
 	endless := make([]string, 33)
 	for i := range endless {
 		endless[i] = strings.Repeat("a", 1<<20)
 	}
 	bomb := append(zstandard(t, "prompt,answer\np,a\n\""), zstandard(t, endless...)...)
-	want := []string{`run-1 case="" epoch=-1 answer="a"`, "! file: reading stopped: more than 32 MiB would have to be held of what is decompressed; decompress the file first if it is no bomb"}
+	want := []string{`run-1 case="" epoch=-1 answer="a"`, "! file: reading stopped: the limit of 32 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"}
 	if diff := cmp.Diff(want, tell(t, bytes.NewReader(bomb))); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}

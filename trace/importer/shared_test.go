@@ -69,11 +69,11 @@ func TestTauAirline(t *testing.T) {
 		rewards += int(reward)
 	}
 	type figures struct {
-		Format                                  importer.Format
+		Format                                  string
 		Runs, Messages, Calls, Wanted, Rewarded int
 	}
-	got := figures{src.Format, runs, messages, calls, wanted, rewards}
-	want := figures{importer.FormatTauBench, 200, 5308, 1164, 632, 84}
+	got := figures{src.Format.Name, runs, messages, calls, wanted, rewards}
+	want := figures{"tau-bench", 200, 5308, 1164, 632, 84}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -127,8 +127,8 @@ func TestInspectLogs(t *testing.T) {
 					}
 				}
 			}
-			if got != want || src.Format != importer.FormatInspect {
-				t.Errorf("%s: %s %+v, want %+v", file, src.Format, got, want)
+			if got != want || src.Format.Name != "inspect" {
+				t.Errorf("%s: %s %+v, want %+v", file, src.Format.Name, got, want)
 			}
 		}
 	}

@@ -9,16 +9,14 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Events yields the events of a trace in the order of the file, those of
-// several runs as they were written, and holds none of them: Runs needs memory
-// for the runs that are open at the same time, Events does not. What the file's
-// header, or that of its part, says for all runs stands in each trace.RunStart. An error is an *Error
-// for a line that cannot be read; the events go on after it where that is
-// possible. Of a source that is not FormatTrace there are none. Either Events or
-// Runs may be ranged over, once.
+// Events yields the events of a trace in the order of the file, those of interleaved runs as
+// they were written. It holds none of them in memory, while Runs holds the open runs. Each
+// trace.RunStart has what the header declares for all runs. An error is an [*Error] for a
+// line that cannot be read; the next events follow if possible. Sources of other formats
+// have no events. Either Events or Runs may be used, once.
 func (s *Source) Events() iter.Seq2[trace.Event, error] {
 	return func(yield func(trace.Event, error) bool) {
-		if s.Format != FormatTrace {
+		if s.Format.Name != "trace" {
 			return
 		}
 		r, err := trace.NewReader(s.in)
@@ -43,8 +41,8 @@ func (s *Source) Events() iter.Seq2[trace.Event, error] {
 	}
 }
 
-// withHeader adds what holds for every run in the file; the run's own word
-// comes first.
+// withHeader adds what the header declares for every run. The run's own values take
+// precedence.
 func withHeader(start trace.RunStart, h trace.Header) trace.RunStart {
 	if len(h.Declares) > 0 {
 		start.Options = slices.Concat(start.Options, h.Declares)
@@ -57,46 +55,45 @@ func withHeader(start trace.RunStart, h trace.Header) trace.RunStart {
 	return start
 }
 
-// trace gives each run when it has ended, and those without an end at last.
+// trace gives each run when it has ended, and last the runs without an end.
 func (w *walker) trace() {
 	open := map[string]*Run{}
 	var order []*Run
 	for ev, err := range w.Events() {
 		if len(order) == 0 {
-			w.in.keep(true)
+			w.in.measureRun(true)
 		}
 		if err != nil {
-			// Whose line it was cannot be known.
-			for _, r := range order {
+			for _, r := range order { // the line may belong to any of them
 				r.Partial = true
 			}
-			w.give(Run{}, err)
-		} else {
-			r := open[ev.Run]
-			if r == nil {
-				r = &Run{Name: ev.Run, Line: w.line, Epoch: NoEpoch}
-				open[ev.Run] = r
-				order = append(order, r)
+			if !w.give(Run{}, err) {
+				return
 			}
-			r.Events = append(r.Events, ev)
-			switch body := ev.Body.(type) {
-			case trace.Custom:
-				r.told(body)
-			case trace.RunEnd:
-				delete(open, ev.Run)
-				order = slices.DeleteFunc(order, func(o *Run) bool { return o == r })
-				w.give(*r, nil)
-			default: // says nothing of the run
-			}
+			continue
 		}
-		if w.stopped {
-			return
+		r := open[ev.Run]
+		if r == nil {
+			r = &Run{Name: ev.Run, Line: w.line, Epoch: NoEpoch}
+			open[ev.Run] = r
+			order = append(order, r)
+		}
+		r.Events = append(r.Events, ev)
+		switch body := ev.Body.(type) {
+		case trace.Custom:
+			r.setCase(body)
+		case trace.RunEnd:
+			delete(open, ev.Run)
+			order = slices.DeleteFunc(order, func(o *Run) bool { return o == r })
+			if !w.give(*r, nil) {
+				return
+			}
+		default:
 		}
 	}
 	for _, r := range order {
-		if w.stopped {
+		if !w.give(*r, nil) {
 			return
 		}
-		w.give(*r, nil)
 	}
 }

@@ -45,8 +45,8 @@ func openTrace(t testing.TB, b []byte) *importer.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if src.Format != importer.FormatTrace {
-		t.Fatalf("the format is %s, want %s", src.Format, importer.FormatTrace)
+	if src.Format.Name != "trace" {
+		t.Fatalf("the format is %s, want %s", src.Format.Name, "trace")
 	}
 	return src
 }

@@ -7,203 +7,203 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// walker goes through a recording once.
+// walker reads a recording once.
 type walker struct {
 	*Source
-	yield  func(Run, error) bool
-	mem    jsonio.Arena // of texts with escapes
-	read   func(d *jsonio.Dec, run *Run)
-	head   map[string]json.RawMessage // of the runs, which share it
-	found  bool                       // the array of the runs; then the head is complete
-	held   int                        // of the entries of a sample, in bytes
-	packed int64                      // how many those are in the ZIP
-	// stopped says that the consumer wants no more.
-	stopped bool
+	yield     func(Run, error) bool
+	mem       jsonio.Arena                   // of strings with escapes
+	read      func(*jsonio.Dec, *format.Run) // reads one run
+	head      map[string]json.RawMessage     // of the runs, which share it
+	found     bool                           // the array of the runs; then head is complete
+	heldBytes int                            // of the entries of a sample in a ZIP
+	zipBytes  int64                          // compressed size of these entries
+	stopped   bool                           // the consumer wants no more runs
 }
 
-func (w *walker) give(r Run, err error) {
+// give yields a run and an error. It reports whether the consumer wants more.
+func (w *walker) give(r Run, err error) bool {
 	w.stopped = w.stopped || !w.yield(r, err)
+	return !w.stopped
 }
 
-// document reads values that may go over many lines. After a value on a line
-// of its own it takes the rest for such lines.
-func (w *walker) document() {
-	for !w.stopped && w.in.next() != 0 {
+// giveRun yields a run of package format.
+func (w *walker) giveRun(f *format.Run, err error) {
+	r := Run{Head: w.head, Partial: err != nil}
+	if err != nil && len(f.Messages) == 0 {
+		r = Run{}
+	} else {
+		r.set(f)
+	}
+	w.give(r, err)
+}
+
+// fail yields an error without a run.
+func (w *walker) fail(line int, path string, err error) {
+	w.give(Run{}, &Error{File: w.name, Line: line, Path: path, Err: err})
+}
+
+// begin returns the next run.
+func (w *walker) begin(line int) format.Run {
+	w.runs++
+	return format.Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch}
+}
+
+// values reads runs that are JSON values: one per line, or over any number of lines. After a
+// value on a line of its own it reads the rest as lines.
+func (w *walker) values() {
+	for !w.lines && !w.stopped && w.in.next() != 0 {
 		line := w.in.line
 		if !w.top(w.in) {
 			return
 		}
-		if w.in.line == line && w.in.next() != 0 && w.in.line > line {
-			w.lines()
-			return
+		w.lines = w.in.line == line && w.in.next() != 0 && w.in.line > line
+	}
+	for !w.stopped {
+		in, done := w.in.oneLine()
+		if in == nil {
+			break
 		}
+		line := in.line
+		if in.next() != 0 && w.top(in) && !w.stopped && in.next() != 0 {
+			w.fail(line, "", errors.New("something follows the JSON value"))
+		}
+		done()
 	}
 	w.ended()
 }
 
-// lines reads a value a line.
-func (w *walker) lines() {
-	for !w.stopped {
-		in, done := w.in.oneLine()
-		if in == nil {
-			w.ended()
-			return
-		}
-		w.lone(in)
-		done()
-	}
-}
-
-// lone reads the value of a line, if it has one.
-func (w *walker) lone(in *input) {
-	line := in.line
-	if in.next() == 0 || !w.top(in) || w.stopped {
-		return
-	}
-	if in.next() != 0 {
-		w.give(Run{}, &Error{File: w.name, Line: line, Err: errors.New("something follows the JSON value")})
-	}
-}
-
-// ended reports an error that kept the input from its end.
+// ended yields the error that ended the input, if any.
 func (w *walker) ended() {
-	if err := w.in.broken(); err != nil && !w.stopped {
-		w.give(Run{}, &Error{File: w.name, Line: w.in.line, Err: err})
+	if err := w.in.readError(); err != nil && !w.stopped {
+		w.fail(w.in.line, "", err)
 	}
 }
 
-// top reads the next value at the top of in. It reports whether what follows
-// can be read.
+// top reads the next value at the top of in. It reports whether the rest can be read.
 func (w *walker) top(in *input) bool {
 	switch {
-	case w.shape.path != nil:
-		return w.nested(in)
-	case in.next() != '[' || w.shape.whole:
+	case w.layout.Path != nil:
+		return w.document(in)
+	case in.next() != '[' || w.layout.Array:
 		if in.quick(w.quickRun) {
 			return true
 		}
 		line := in.line
 		text, err := in.value()
 		if err != nil {
-			w.give(w.cutOff(text, line), &Error{File: w.name, Line: line, Err: err})
+			run := w.begin(line)
+			d := jsonio.NewDec(tree.QuoteNonFinite(text))
+			w.read(&d, &run)
+			w.giveRun(&run, &Error{File: w.name, Line: line, Err: err})
 			return false
 		}
 		w.run(text, line, "")
 		return true
-	case !w.shape.nested:
+	case !w.layout.Elements:
 		return w.list(in)
 	}
-	err := w.array(in, "", w.quickRun, w.run)
-	if err != nil {
+	if err := w.array(in, "", w.quickRun, w.run); err != nil {
 		w.give(Run{}, err)
+		return false
 	}
-	return err == nil
-}
-
-// cutOff reads what there is of a run.
-func (w *walker) cutOff(text string, line int) Run {
-	run := w.begin(line)
-	d := jsonio.NewDec(finite(text))
-	w.read(&d, &run)
-	return partial(run)
+	return true
 }
 
 // list reads an array of messages, which is one run.
 func (w *walker) list(in *input) bool {
-	in.keep(true)
-	defer in.keep(false)
+	in.measureRun(true)
+	defer in.measureRun(false)
 	run := w.begin(in.line)
-	var conv conversation
-	var broken *Error
+	var reader message.Reader
+	var invalid *Error
 	quick := func(text string, _ int) (n int, short bool) {
-		if broken != nil {
+		if invalid != nil {
 			return 0, false
 		}
 		d := jsonio.NewDecIn(&w.mem, text)
-		run.Messages = conv.add(run.Messages, &d)
+		run.Messages = reader.Add(run.Messages, &d)
 		if d.Err() != nil {
 			return 0, d.Short()
 		}
 		return d.Offset(), false
 	}
 	err := w.array(in, "", quick, func(text string, line int, path string) {
-		if broken != nil {
-			return
-		}
-		text = finite(text)
-		d := jsonio.NewDec(text)
-		run.Messages = conv.add(run.Messages, &d)
-		if err := d.End(); err != nil {
-			broken = w.place(err, text, line, path)
+		if invalid == nil {
+			run.Messages, invalid = w.message(&reader, run.Messages, text, line, path)
 		}
 	})
-	if broken != nil {
-		w.give(partial(run), broken)
-		run = Run{}
-	}
 	switch {
+	case invalid != nil:
+		w.giveRun(&run, invalid)
+		if err != nil {
+			w.give(Run{}, err)
+		}
 	case err != nil:
-		w.give(partial(run), err)
-	case broken == nil:
-		w.give(run, nil)
+		w.giveRun(&run, err)
+	default:
+		w.giveRun(&run, nil)
 	}
 	return err == nil
 }
 
-// partial is a run that cannot be read further.
-func partial(run Run) Run {
-	if len(run.Messages) == 0 {
-		return Run{}
+// message appends a message.
+func (w *walker) message(reader *message.Reader, messages []llm.Message, text string, line int, path string) ([]llm.Message, *Error) {
+	text = tree.QuoteNonFinite(text)
+	d := jsonio.NewDecIn(&w.mem, text)
+	if d.Peek() == 0 {
+		return messages, nil
 	}
-	run.Partial = true
-	return run
+	messages = reader.Add(messages, &d)
+	if err := d.End(); err != nil {
+		return messages, w.place(err, text, line, path)
+	}
+	return messages, nil
 }
 
-// messageLines reads a file of one message a line.
+// messageLines reads a run with one message per line.
 func (w *walker) messageLines() {
-	w.in.keep(true)
+	w.in.measureRun(true)
 	run := w.begin(w.in.line)
-	var conv conversation
+	var reader message.Reader
 	for {
 		line := w.in.line
 		raw, ok := w.in.nextLine()
 		if !ok {
 			break
 		}
-		text := finite(jsonio.View(raw))
-		d := jsonio.NewDecIn(&w.mem, text)
-		if d.Peek() == 0 {
-			continue
-		}
-		run.Messages = conv.add(run.Messages, &d)
-		if err := d.End(); err != nil {
-			w.give(partial(run), w.place(err, text, line, ""))
+		var invalid *Error
+		if run.Messages, invalid = w.message(&reader, run.Messages, jsonio.View(raw), line, ""); invalid != nil {
+			w.giveRun(&run, invalid)
 			return
 		}
 	}
-	if err := w.in.broken(); err != nil {
-		w.give(partial(run), &Error{File: w.name, Line: w.in.line, Err: err})
+	if err := w.in.readError(); err != nil {
+		w.giveRun(&run, &Error{File: w.name, Line: w.in.line, Err: err})
 		return
 	}
-	w.give(run, nil)
+	w.giveRun(&run, nil)
 }
 
-// run reads one run. What Python writes for numbers that are none may stand there.
+// run reads one run.
 func (w *walker) run(text string, line int, path string) {
-	text = finite(text)
+	text = tree.QuoteNonFinite(text)
 	run := w.begin(line)
 	d := jsonio.NewDec(text)
 	w.read(&d, &run)
 	if err := d.End(); err != nil {
-		w.give(partial(run), w.place(err, text, line, path))
+		w.giveRun(&run, w.place(err, text, line, path))
 		return
 	}
-	w.give(run, nil)
+	w.giveRun(&run, nil)
 }
 
-// quickRun is run for a text that goes on behind the run.
+// quickRun reads the run at the beginning of a text; see quickRead.
 func (w *walker) quickRun(text string, line int) (n int, short bool) {
 	run := w.begin(line)
 	d := jsonio.NewDecIn(&w.mem, text)
@@ -212,43 +212,36 @@ func (w *walker) quickRun(text string, line int) (n int, short bool) {
 		w.runs--
 		return 0, d.Short()
 	}
-	w.give(run, nil)
+	w.giveRun(&run, nil)
 	return d.Offset(), false
 }
 
-// readList reads a list of messages, or an object around one.
-func readList(d *jsonio.Dec, run *Run) {
-	var conv conversation
-	switch d.Peek() {
-	case '[':
-		run.Messages = conv.list(d)
-	case '{':
-		found := false
-		run.members(d, func(key string) bool {
-			own := key == "messages" || key == "traj"
-			if own {
-				found = true
-				run.Messages = conv.list(d)
-			}
-			return own
-		})
-		if !found {
-			d.Fail("neither messages nor traj is among the members")
+// spans reads all spans of a recording, and gives their conversations as runs.
+func (w *walker) spans() {
+	w.in.measureRun(true)
+	var t format.Telemetry
+	yield, read := w.yield, false
+	w.yield = func(r Run, err error) bool { return err == nil || yield(r, err) }
+	w.read = func(d *jsonio.Dec, run *format.Run) {
+		if raw := json.RawMessage(d.Raw()); d.Err() == nil {
+			read = true
+			t.Add(raw, run.Line)
 		}
-		run.Name = nameOf(run.Meta, run.Name)
-		run.tell()
-		run.Expected.Calls = actions(run.Meta["info"])
-	default:
-		d.Fail("expected a list of messages or an object with one")
+	}
+	w.values()
+	w.yield = yield
+	runs := t.Runs()
+	if len(runs) == 0 && read && !w.stopped {
+		w.fail(0, "", errors.New("no span has the messages of a model call, as gen_ai.input.messages: let the recorder capture message content"))
+	}
+	for i := range runs {
+		if w.giveRun(&runs[i], nil); w.stopped {
+			return
+		}
 	}
 }
 
-func (w *walker) begin(line int) Run {
-	w.runs++
-	return Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch, Head: w.head}
-}
-
-// place says where in the file an error within a value is.
+// place returns an error within a value as an error at a place in the file.
 func (w *walker) place(err error, text string, line int, path string) *Error {
 	syn, ok := errors.AsType[*jsonio.SyntaxError](err)
 	if !ok {
@@ -257,52 +250,161 @@ func (w *walker) place(err error, text string, line int, path string) *Error {
 	return &Error{
 		File: w.name,
 		Line: line + strings.Count(text[:syn.Offset], "\n"),
-		Path: below(path, syn.Path),
+		Path: joinPath(path, syn.Path),
 		Err:  errors.New(syn.Msg),
 	}
 }
 
-// below is a path within the value at another.
-func below(path, sub string) string {
+// joinPath returns a path within the value at another path.
+func joinPath(path, sub string) string {
 	if path != "" && sub != "" && sub[0] != '[' {
 		path += "."
 	}
 	return path + sub
 }
 
-// members reads an object. What is in it is kept as said of the run, but for the members
-// that own, which may be nil, reads itself: it says which.
-func (r *Run) members(d *jsonio.Dec, own func(key string) bool) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
-		if own != nil && own(key) {
-			continue
-		}
-		raw := d.Raw()
-		if d.Err() != nil {
-			return
-		}
-		if r.Meta == nil {
-			r.Meta = map[string]json.RawMessage{}
-		}
-		r.Meta[key] = json.RawMessage(raw)
+// document reads an object whose runs are the elements of the array at the path of the
+// layout. The members before the array are the head of the runs. It reports whether the rest
+// can be read.
+func (w *walker) document(in *input) bool {
+	w.found, w.head = false, map[string]json.RawMessage{}
+	if err := w.object(in, "", w.layout.Path); err != nil {
+		w.give(Run{}, err)
+		return false
 	}
+	if !w.found && !w.stopped {
+		w.fail(in.line, "", errors.New("the array of runs at "+strings.Join(w.layout.Path, ".")+" is missing"))
+	}
+	return true
 }
 
-// nameOf makes a run's name of what is said about it.
-func nameOf(meta map[string]json.RawMessage, otherwise string) string {
-	task, trial, id := scalar(meta["task_id"]), scalar(meta["trial"]), scalar(meta["id"])
-	switch {
-	case task != "" && trial != "":
-		return "task-" + task + "/trial-" + trial
-	case task != "":
-		return "task-" + task
-	case id != "":
-		return id
+// object reads the next object, at a path, to find the array of runs that the names lead to.
+// After an error the rest cannot be read.
+func (w *walker) object(in *input, path string, names []string) *Error {
+	if in.next() != '{' {
+		return w.unreadable(in, path, "expected an object")
 	}
-	return otherwise
+	in.skip(1)
+	for n := 0; !w.stopped; n++ {
+		c := in.next()
+		if c == '}' {
+			in.skip(1)
+			return nil
+		}
+		if n > 0 {
+			if c != ',' {
+				return w.unreadable(in, path, "expected a comma or the end of the object")
+			}
+			in.skip(1)
+		}
+		key, err := w.key(in, path)
+		if err == nil {
+			err = w.member(in, key, joinPath(path, key), names)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key reads the name of a member and the colon after it.
+func (w *walker) key(in *input, path string) (string, *Error) {
+	if in.next() != '"' {
+		return "", w.unreadable(in, path, "expected a member's name in double quotes")
+	}
+	line := in.line
+	text, err := in.value()
+	if err != nil {
+		return "", &Error{File: w.name, Line: line, Path: path, Err: err}
+	}
+	if in.next() != ':' {
+		return "", w.unreadable(in, path, "expected a colon after the member's name")
+	}
+	in.skip(1)
+	d := jsonio.NewDec(text)
+	return d.String(), nil
+}
+
+// member reads the value of a member: the array of runs, an object that contains it, or a
+// part of the head.
+func (w *walker) member(in *input, key, path string, names []string) *Error {
+	c := in.next()
+	if !isValue(c) {
+		return w.unreadable(in, path, "expected a value")
+	}
+	if key == names[0] && c == '[' && len(names) == 1 {
+		w.found = true
+		return w.array(in, path, w.quickRun, w.run)
+	}
+	if key == names[0] && c == '{' && len(names) > 1 {
+		return w.object(in, path, names[1:])
+	}
+	line := in.line
+	text, err := in.value()
+	if err != nil {
+		return &Error{File: w.name, Line: line, Path: path, Err: err}
+	}
+	if !w.found {
+		w.head[path] = w.valid(text, line, path)
+	}
+	return nil
+}
+
+// valid returns a text as JSON. If the text is invalid, it yields an error and returns null.
+func (w *walker) valid(text string, line int, path string) json.RawMessage {
+	text = tree.QuoteNonFinite(text)
+	d := jsonio.NewDec(text)
+	d.Skip()
+	if err := d.End(); err != nil {
+		w.give(Run{}, w.place(err, text, line, path))
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(text)
+}
+
+// array reads the next array, at a path. It calls do for each element that quick cannot
+// read, until the consumer wants no more. After an error the rest cannot be read.
+func (w *walker) array(in *input, path string, quick quickRead, do func(text string, line int, path string)) *Error {
+	in.skip(1)
+	for n := 0; !w.stopped; n++ {
+		c := in.next()
+		if c == ']' {
+			in.skip(1)
+			return nil
+		}
+		at := func() string { return path + "[" + strconv.Itoa(n) + "]" }
+		if n > 0 {
+			if c != ',' {
+				return w.unreadable(in, at(), "expected a comma or the end of the array")
+			}
+			in.skip(1)
+			c = in.next()
+		}
+		if !isValue(c) {
+			return w.unreadable(in, at(), "expected a value")
+		}
+		if in.quick(quick) {
+			continue
+		}
+		line := in.line
+		text, err := in.value()
+		if err != nil {
+			return &Error{File: w.name, Line: line, Path: at(), Err: err}
+		}
+		do(text, line, at())
+	}
+	return nil
+}
+
+// isValue reports whether a byte that next returned may begin a value.
+func isValue(c byte) bool { return c != 0 && strings.IndexByte("],}:", c) < 0 }
+
+// unreadable returns the error of an input whose rest cannot be read.
+func (w *walker) unreadable(in *input, path, msg string) *Error {
+	err := errors.New(msg + "; the rest of the file is not read")
+	if in.next() == 0 {
+		err = in.endError()
+	}
+	return &Error{File: w.name, Line: in.line, Path: path, Err: err}
 }

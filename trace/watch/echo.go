@@ -6,21 +6,86 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// asEchoed is said with what a client may well make of it: ids of its own for calls
-// that came without one, or with one that another has, in the turn or before it, JSON
-// in another spelling, and, in Responses, items without their ids.
-func (q *Request) asEchoed(said llm.Message, before, next []llm.Message) llm.Message {
+// conversation returns the messages of a request. The calls of a received response are in one
+// message, and their results in the next. The items of Responses are not messages: a client
+// may send each call with its output after it.
+func (w *Monitor) conversation(q *Request) *Conversation {
+	c, p := &Conversation{request: q}, newPrefix()
+	list := q.Request.Messages
+	if q.Protocol.Name() != responses {
+		c.add(p, list)
+		return c
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.memory(q.key())
+	var out []llm.Message
+	for len(list) > 0 {
+		joined, n := m.byHash[c.Hash()].join(list)
+		c.add(p, joined)
+		out, list = append(out, joined...), list[n:]
+	}
+	q.Request.Messages = out
+	return c
+}
+
+// join returns the first n messages of a list as a response and its results, or the first
+// message alone if its calls are not separate. The receiver may be nil.
+func (h *received) join(list []llm.Message) (joined []llm.Message, n int) {
+	if h != nil {
+		for _, m := range slices.Backward(h.responses) {
+			if joined, n = joinCalls(m, list); n > len(joined) {
+				return joined, n
+			}
+		}
+	}
+	return list[:1], 1
+}
+
+// joinCalls joins the first messages that have calls of a response, each once, and results.
+func joinCalls(response llm.Message, list []llm.Message) (joined []llm.Message, n int) {
+	open := map[string]bool{}
+	for _, c := range response.Calls() {
+		open[c.ID] = true
+	}
+	echo, results := llm.Message{Role: llm.RoleAssistant}, llm.Message{Role: llm.RoleTool}
+	for _, m := range list {
+		calls := m.Calls()
+		isOpen := !slices.ContainsFunc(calls, func(c llm.ToolCall) bool {
+			known := open[c.ID]
+			delete(open, c.ID)
+			return !known
+		})
+		switch {
+		case m.Role == llm.RoleTool && n > 0:
+			results.Parts = append(results.Parts, m.Parts...)
+		case isOpen && len(calls) > 0:
+			echo.Parts = append(echo.Parts, m.Parts...)
+		default:
+			return []llm.Message{echo, results}, n
+		}
+		n++
+	}
+	return []llm.Message{echo, results}, n
+}
+
+// adapt returns the response with the changes that a client may make: its own ids for calls
+// without ids or with the id of another call, JSON in another representation, and, in
+// Responses, items without their ids.
+func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Message {
 	if len(next) == 0 {
-		return said
+		return response
 	}
 	echo := next[0].Calls()
-	said.Parts = slices.Clone(said.Parts)
-	renamed := renames(said.Calls(), echo)
+	response.Parts = slices.Clone(response.Parts)
+	renamed := areRenamed(response.Calls(), echo)
 	seen := map[string]bool{}
 	for _, m := range before {
 		for _, c := range m.Calls() {
@@ -32,41 +97,40 @@ func (q *Request) asEchoed(said llm.Message, before, next []llm.Message) llm.Mes
 		places[c.ID] = i
 	}
 	n := 0
-	for i, part := range said.Parts {
+	for i, part := range response.Parts {
 		c, ok := part.(llm.ToolCall)
 		if !ok || c.ProviderExecuted {
-			said.Parts[i] = ranAs(part, next[0].Parts)
+			response.Parts[i] = adaptExecuted(part, next[0].Parts)
 			continue
 		}
 		at, ok := places[c.ID]
-		anew := c.ID == "" || seen[c.ID] || c.IDGenerated || renamed
-		if anew {
+		newID := c.ID == "" || seen[c.ID] || c.IDGenerated || renamed
+		if newID {
 			at, ok = n, n < len(echo)
 		}
 		if ok {
-			c = q.likeEcho(c, echo[at], anew)
+			c = q.adaptCall(c, echo[at], newID)
 		}
 		seen[c.ID] = true
-		said.Parts[i] = c
+		response.Parts[i] = c
 		n++
 	}
 	if q.Protocol.Name() == responses {
-		dropTextIDs(said.Parts, next[0].Parts)
+		dropTextIDs(response.Parts, next[0].Parts)
 	}
-	respell(said.Parts, next[0].Parts)
-	return said
+	adaptOpaque(response.Parts, next[0].Parts)
+	return response
 }
 
-// likeEcho is a call as its echo has it, as far as that may differ: with another id if it
-// is named anew.
-func (q *Request) likeEcho(c, echo llm.ToolCall, anew bool) llm.ToolCall {
-	if anew {
+// adaptCall returns a call with the allowed changes of its echo, also its id if newID.
+func (q *Request) adaptCall(c, echo llm.ToolCall, newID bool) llm.ToolCall {
+	if newID {
 		c.ID, c.ProviderID = echo.ID, echo.ProviderID
 	}
-	if mends(c.Arguments, echo.Arguments) {
+	if equalArguments(c.Arguments, echo.Arguments) {
 		c.Arguments = echo.Arguments
 	}
-	if !protocol.IsName(c.Name) { // no provider takes it back as it is
+	if !protocol.IsName(c.Name) { // no provider accepts it
 		c.Name = echo.Name
 	}
 	if q.Protocol.Name() == responses && echo.Opaque == nil {
@@ -75,58 +139,56 @@ func (q *Request) likeEcho(c, echo llm.ToolCall, anew bool) llm.ToolCall {
 	return c
 }
 
-// renames reports whether an echo has the same calls under other ids, all of them: some
-// clients name calls by themselves.
-func renames(said, echo []llm.ToolCall) bool {
+// areRenamed reports whether an echo has the same calls, all with other ids. Some clients
+// generate the ids of calls.
+func areRenamed(calls, echo []llm.ToolCall) bool {
 	ids := map[string]bool{}
-	for _, c := range said {
+	for _, c := range calls {
 		ids[c.ID] = true
 	}
-	return slices.EqualFunc(said, echo, func(a, b llm.ToolCall) bool { return a.Name == b.Name && !ids[b.ID] })
+	return slices.EqualFunc(calls, echo, func(a, b llm.ToolCall) bool { return a.Name == b.Name && !ids[b.ID] })
 }
 
-// ranAs is a call that the provider ran, with its arguments as the echo spells them, or
-// mends them: no provider takes back what is no object.
-func ranAs(part llm.Part, echo []llm.Part) llm.Part {
+// adaptExecuted returns a provider-executed call with the arguments of its echo if they are
+// equal or repaired: no provider accepts arguments that are not an object.
+func adaptExecuted(part llm.Part, echo []llm.Part) llm.Part {
 	c, ok := part.(llm.ToolCall)
 	if !ok {
 		return part
 	}
 	for _, p := range echo {
 		d, ok := p.(llm.ToolCall)
-		if ok && d.ProviderExecuted && d.ID == c.ID && (mends(c.Arguments, d.Arguments) || !jsonio.IsObject(c.Arguments)) {
+		if ok && d.ProviderExecuted && d.ID == c.ID && (equalArguments(c.Arguments, d.Arguments) || !jsonio.IsObject(c.Arguments)) {
 			c.Arguments = d.Arguments
 		}
 	}
 	return c
 }
 
-// mends reports whether arguments stand for those that were said: clients read JSON
-// and write it again, with U+FFFD for halves of surrogate pairs, and none take back
-// what nests as deep as nobody means it.
-func mends(said, args string) bool {
-	if args == "{}" && strings.Count(said, "[")+strings.Count(said, "{") > maxNesting {
+// equalArguments reports whether a client may send arguments for those of the response. Clients
+// decode and encode JSON, with U+FFFD for halves of surrogate pairs, and drop values that are
+// nested too deeply.
+func equalArguments(received, sent string) bool {
+	const maxNesting = 500
+	if sent == "{}" && strings.Count(received, "[")+strings.Count(received, "{") > maxNesting {
 		return true
 	}
 	var was, is any
-	return json.Unmarshal([]byte(said), &was) == nil && json.Unmarshal([]byte(args), &is) == nil && reflect.DeepEqual(was, is)
+	return json.Unmarshal([]byte(received), &was) == nil && json.Unmarshal([]byte(sent), &is) == nil && reflect.DeepEqual(was, is)
 }
 
-// maxNesting is how deep arguments may nest for a client to send them back.
-const maxNesting = 500
-
-// respell writes opaque data as the echo does, where they are the same JSON.
-func respell(said, echo []llm.Part) {
-	spelt := map[string]json.RawMessage{}
+// adaptOpaque replaces opaque data by that of the echo if both are the same JSON.
+func adaptOpaque(parts, echo []llm.Part) {
+	sent := map[string]json.RawMessage{}
 	for _, p := range echo {
 		editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			spelt[meaning(raw)] = raw
+			sent[canonical(raw)] = raw
 			return raw
 		})
 	}
-	for i, p := range said {
-		said[i] = editOpaque(p, func(raw json.RawMessage) json.RawMessage {
-			if same, ok := spelt[meaning(raw)]; ok {
+	for i, p := range parts {
+		parts[i] = editOpaque(p, func(raw json.RawMessage) json.RawMessage {
+			if same, ok := sent[canonical(raw)]; ok {
 				return same
 			}
 			return raw
@@ -134,9 +196,9 @@ func respell(said, echo []llm.Part) {
 	}
 }
 
-// inOnePiece is a message with texts that came in pieces as one, as Gemini streams them
-// and takes them back: what signs the last piece signs the whole.
-func inOnePiece(m llm.Message) llm.Message {
+// joinTexts joins the consecutive texts of a message. Gemini streams them separately and
+// accepts them joined: the signature of the last one is that of all.
+func joinTexts(m llm.Message) llm.Message {
 	var parts []llm.Part
 	for _, p := range m.Parts {
 		t, ok := p.(llm.Text)
@@ -153,17 +215,54 @@ func inOnePiece(m llm.Message) llm.Message {
 	return m
 }
 
-// dropTextIDs takes the opaque data off texts, if no text of the echo has any.
-func dropTextIDs(said, echo []llm.Part) {
+// dropTextIDs removes the opaque data of texts if no text of the echo has any.
+func dropTextIDs(parts, echo []llm.Part) {
 	for _, p := range echo {
 		if t, ok := p.(llm.Text); ok && t.Opaque != nil {
 			return
 		}
 	}
-	for i, p := range said {
+	for i, p := range parts {
 		if t, ok := p.(llm.Text); ok {
 			t.Opaque = nil
-			said[i] = t
+			parts[i] = t
 		}
 	}
+}
+
+// required returns the parts of a response or its echo that a client must send back. Plain
+// reasoning is optional: some providers need it, others refuse it.
+func (q *Request) required(parts []llm.Part) (out []llm.Part) {
+	_, stored := q.Request.Extra["store"] // the codec omits false; the provider stores the items otherwise
+	var details []byte                    // of Chat, whose messages have no places for them among the parts
+	for _, p := range parts {
+		r, ok := p.(llm.Reasoning)
+		switch {
+		case ok && q.Protocol.Name() == chat:
+			details = appendSigned(details, r.Opaque)
+		case ok && q.Protocol.Name() == responses && !stored && gjson.GetBytes(r.Opaque, "encrypted_content").Str == "":
+			// The provider cannot identify it.
+		default:
+			out = append(out, editOpaque(p, withoutDefaults))
+		}
+	}
+	if details != nil {
+		out = append(out, llm.Reasoning{Opaque: append(details, ']')})
+	}
+	return out
+}
+
+// appendSigned appends OpenRouter's reasoning details, except plain ones, to an open array.
+func appendSigned(dst []byte, opaque json.RawMessage) []byte {
+	for _, d := range gjson.GetBytes(opaque, "reasoning_details").Array() {
+		if d.Get("signature").Str+d.Get("data").Str+d.Get("id").Str == "" {
+			continue
+		}
+		sep := byte(',')
+		if dst == nil {
+			sep = '['
+		}
+		dst = append(append(dst, sep), d.Raw...)
+	}
+	return dst
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// CacheMark is the member that marks where a prompt may be cached. Clients move it
-// from request to request.
+// CacheMark is the member that marks where a provider may cache a prompt. Clients move it from
+// request to request.
 const CacheMark = "cache_control"
 
-// Unmarked returns the request without the marks for caching in its messages, which
-// are none of the conversation.
+// Unmarked returns the request without the cache marks of its messages, which are not part of
+// the conversation.
 func Unmarked(req *llm.Request) *llm.Request {
 	out := *req
 	out.Messages = slices.Clone(req.Messages)
@@ -41,29 +41,44 @@ func unmark(opaque json.RawMessage) json.RawMessage {
 	return out
 }
 
-// opaques is the set of the opaque data of parts.
-func opaques(parts []llm.Part) map[string]bool {
+// withoutDefaults returns opaque data without members that have their default value.
+func withoutDefaults(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "{}" {
+		return nil
+	}
+	if gjson.GetBytes(raw, "caller.type").Str != "direct" {
+		return raw
+	}
+	out, err := sjson.DeleteBytes(raw, "caller")
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// opaqueSet returns the set of the opaque data of parts.
+func opaqueSet(parts []llm.Part) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range parts {
 		if raw := llm.PartOpaque(p); raw != nil {
-			out[meaning(raw)] = true
+			out[canonical(raw)] = true
 		}
 	}
 	return out
 }
 
-// meaning is the same text for all that is the same JSON to clients, to which 2.50 is
-// 2.5, and a member that is null is none.
-func meaning(raw json.RawMessage) string {
+// canonical returns the same string for JSON that clients treat as equal: 2.50 is 2.5, and a
+// null member is a missing one.
+func canonical(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
 		return string(raw)
 	}
-	text, _ := json.Marshal(withoutNulls(v)) // it came from JSON
+	text, _ := json.Marshal(withoutNulls(v)) // it was decoded from JSON
 	return string(text)
 }
 
-// withoutNulls takes the members that are null out of a value.
+// withoutNulls removes null members from a value.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -80,21 +95,21 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// owed is the opaque data of an answer that have to come back, as the echo has them if
-// it has them all: what else an answer told may come with them.
-func owed(said, echo json.RawMessage) json.RawMessage {
+// requiredOpaque returns the opaque data of the echo if it has all members of the response's
+// opaque data; otherwise that of the response. The echo may have more members.
+func requiredOpaque(response, echo json.RawMessage) json.RawMessage {
 	var want, got map[string]json.RawMessage
-	_ = json.Unmarshal(said, &want) // what is no object has no members
+	_ = json.Unmarshal(response, &want) // other values have no members
 	_ = json.Unmarshal(echo, &got)
 	for key, raw := range want {
-		if meaning(raw) != meaning(got[key]) {
-			return said
+		if canonical(raw) != canonical(got[key]) {
+			return response
 		}
 	}
 	return echo
 }
 
-// editOpaque returns the part with other opaque data.
+// editOpaque returns the part with edited opaque data.
 func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:

@@ -11,30 +11,29 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// Recording holds the requests that were recorded, in the order in which they were
-// issued, against the invariants. A recording does not tell whether a history was
-// rewritten on purpose, so INV-05 is not looked for. Its zero value is ready; it is for
-// one goroutine, and remembers as Watch does.
+// Recording checks recorded requests, in the order in which they were sent. A recording does
+// not show whether a history was rewritten on purpose, so INV-05 is not checked. Its zero value
+// is ready. It is for use by one goroutine, and grows as a Monitor does.
 //
-// Requests whose messages begin with those of one before are one run with it, which is
-// called by the number of its first request: interaction-1.
+// Requests that continue an earlier one are one run with it. The run has the number of its first
+// request: interaction-1.
 type Recording struct {
-	// Runs is how many there were so far.
+	// Runs is the number of runs so far.
 	Runs int
 
-	watch Monitor
-	runs  map[place]int // the number of the first request, by a beginning of the conversation
-	told  map[fault]int // how often a run has a violation at a message
-	past  past
+	monitor  Monitor
+	runs     map[place]int // number of the first request, by a beginning of the conversation
+	reported map[fault]int // number of violations of a run at a message
+	earlier  earlier
 }
 
 // place is a beginning of a conversation.
 type place struct {
-	lane string
-	hash uint64
+	session string
+	hash    uint64
 }
 
-// fault is what a violation is known by in the requests that follow.
+// fault identifies a violation in later requests.
 type fault struct {
 	run, event int
 	invariant  string
@@ -46,24 +45,24 @@ type Interaction struct {
 	Session  string
 	Protocol protocol.Protocol
 	Request  *llm.Request
-	Response *llm.Response // nil if none is known
+	Response *llm.Response // nil if unknown
 }
 
-// Add takes the next request. The error says that a part of its conversation is not in the
-// recording: then it was held against nothing.
+// Add checks the next request. It returns an error if a part of the conversation is not in the
+// recording; then nothing was checked.
 func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
-	req, err := r.past.whole(x.Request)
+	req, err := r.earlier.complete(x.Request)
 	if err != nil {
 		return nil, err
 	}
 	q := &Request{Protocol: x.Protocol, Number: x.Number, Session: x.Session, Model: req.Model, Request: Unmarked(req)}
-	c, found, _ := r.watch.asked(q, check.Sent)
-	found = r.fresh(r.run(c), x.Number, found)
+	c, found, _ := r.monitor.add(q, (*check.List).Sent)
+	found = r.unreported(r.run(c), x.Number, found)
 	if x.Response != nil {
-		said := x.Response.Message()
-		r.watch.AddResponse(c, said)
+		response := x.Response.Message()
+		r.monitor.AddResponse(c, response)
 		if x.Protocol.Name() == responses {
-			r.past.add(x.Response.ResponseID, req.Messages, said)
+			r.earlier.add(x.Response.ResponseID, req.Messages, response)
 		}
 	}
 	return found, nil
@@ -71,33 +70,33 @@ func (r *Recording) Add(x Interaction) ([]check.Violation, error) {
 
 // run returns the number of the first request of a conversation.
 func (r *Recording) run(c *Conversation) (first int) {
-	at := func(hash uint64) place { return place{c.question.lane(), hash} }
+	at := func(hash uint64) place { return place{c.request.key(), hash} }
 	for _, hash := range slices.Backward(c.hashes) {
 		if first = r.runs[at(hash)]; first != 0 {
 			break
 		}
 	}
 	if first == 0 {
-		first = c.question.Number
+		first = c.request.Number
 		r.Runs++
 	}
 	if r.runs == nil {
-		r.runs, r.told = map[place]int{}, map[fault]int{}
+		r.runs, r.reported = map[place]int{}, map[fault]int{}
 	}
 	r.runs[at(c.Hash())] = first
 	return first
 }
 
-// fresh returns the violations of a request that no request of its run has shown before.
-func (r *Recording) fresh(run, number int, found []check.Violation) (out []check.Violation) {
+// unreported returns the violations that no earlier request of the run has shown.
+func (r *Recording) unreported(run, number int, found []check.Violation) (out []check.Violation) {
 	seen := map[fault]int{}
 	for _, v := range found {
 		f := fault{run, v.Event, v.Invariant}
 		seen[f]++
-		if v.Invariant == "INV-05" || seen[f] <= r.told[f] {
+		if v.Invariant == "INV-05" || seen[f] <= r.reported[f] {
 			continue
 		}
-		r.told[f]++
+		r.reported[f]++
 		v.Run = fmt.Sprintf("interaction-%d", run)
 		if number != run {
 			v.Message += fmt.Sprintf(" (in interaction %d)", number)
@@ -107,44 +106,44 @@ func (r *Recording) fresh(run, number int, found []check.Violation) (out []check
 	return out
 }
 
-// past is what answers have said that requests may refer to by an id, as those of
-// Responses do.
-type past struct {
-	talks map[string][]llm.Message // up to an answer, by its id
-	parts map[string]llm.Part      // of answers, by their ids
+// earlier is the conversations and parts that requests of Responses may refer to by id.
+type earlier struct {
+	conversations map[string][]llm.Message // up to a response, by its id
+	parts         map[string]llm.Part      // of responses, by id
 }
 
-// add takes an answer to these messages, which it may keep.
-func (p *past) add(id string, asked []llm.Message, said llm.Message) {
-	if p.talks == nil {
-		p.talks, p.parts = map[string][]llm.Message{}, map[string]llm.Part{}
+// add takes the response to these messages, which it may keep.
+func (e *earlier) add(id string, messages []llm.Message, response llm.Message) {
+	if e.conversations == nil {
+		e.conversations, e.parts = map[string][]llm.Message{}, map[string]llm.Part{}
 	}
 	if id != "" {
-		p.talks[id] = append(asked, said)
+		e.conversations[id] = append(messages, response)
 	}
-	for _, part := range said.Parts {
+	for _, part := range response.Parts {
 		var opaque struct{ ID string }
 		if json.Unmarshal(llm.PartOpaque(part), &opaque) == nil && opaque.ID != "" {
-			p.parts[opaque.ID] = part
+			e.parts[opaque.ID] = part
 		}
 	}
 }
 
-// whole returns a request with what it only refers to.
-func (p *past) whole(req *llm.Request) (*llm.Request, error) {
+// complete returns a request with the messages and parts to which it refers.
+func (e *earlier) complete(req *llm.Request) (*llm.Request, error) {
 	out := *req
 	var before string
-	_ = json.Unmarshal(req.Extra["previous_response_id"], &before) // what is none refers to nothing
-	talk, known := p.talks[before]
+	_ = json.Unmarshal(req.Extra["previous_response_id"], &before) // an invalid value is no reference
+	messages, known := e.conversations[before]
+	isSet := func(name string) bool { return len(req.Extra[name]) > 0 && string(req.Extra[name]) != "null" }
 	switch {
 	case before != "" && !known:
-		return nil, fmt.Errorf("goes on from the response %q, which is not in the recording", before)
-	case isGiven(req.Extra["conversation"]):
-		return nil, errors.New("goes on from a conversation that the provider keeps")
-	case isGiven(req.Extra["prompt"]) && len(req.Messages) == 0:
-		return nil, errors.New("has a prompt that the provider keeps")
+		return nil, fmt.Errorf("continues the response %q, which is not in the recording", before)
+	case isSet("conversation"):
+		return nil, errors.New("continues a conversation that the provider stores")
+	case isSet("prompt") && len(req.Messages) == 0:
+		return nil, errors.New("uses a prompt that the provider stores")
 	}
-	out.Messages = slices.Clone(talk)
+	out.Messages = slices.Clone(messages)
 	for _, m := range req.Messages {
 		m.Parts = slices.Clone(m.Parts)
 		for i, part := range m.Parts {
@@ -153,17 +152,14 @@ func (p *past) whole(req *llm.Request) (*llm.Request, error) {
 				continue
 			}
 			var item struct{ ID string }
-			_ = json.Unmarshal(u.Raw, &item) // the codec has read it
-			said, ok := p.parts[item.ID]
+			_ = json.Unmarshal(u.Raw, &item) // the codec has decoded it
+			p, ok := e.parts[item.ID]
 			if !ok {
 				return nil, fmt.Errorf("refers to the item %q, which is not in the recording", item.ID)
 			}
-			m.Parts[i] = said
+			m.Parts[i] = p
 		}
 		out.Messages = append(out.Messages, m)
 	}
 	return &out, nil
 }
-
-// isGiven reports whether a member stands in a request and is not null.
-func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -96,14 +96,14 @@ func TestRecording(t *testing.T) {
 		"in the first request": {[]asked{{messages: then(hi, llm.Assistant(call("a")))}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "a"`}, 1},
 		"an id again": {[]asked{
 			{messages: hi, said: both}, {messages: two, said: []llm.Part{call("b")}}, {messages: then(two, llm.Assistant(call("b")), result("b"))},
-		}, []string{`INV-04 interaction-1 3 the id "b" is that of an earlier call of the run as well (in interaction 3)`}, 1},
+		}, []string{`INV-04 interaction-1 3 the id "b" is already the id of an earlier call of the run (in interaction 3)`}, 1},
 		"a call that was not made": {[]asked{
 			{messages: hi, said: []llm.Part{call("a")}}, {messages: two},
-		}, []string{"INV-01 interaction-1 1 the assistant turn is sent back with 2 calls, and the model made 1 (in interaction 2)"}, 1},
+		}, []string{"INV-01 interaction-1 1 the response is sent back with 2 calls, but the model made 1 (in interaction 2)"}, 1},
 		"a history that was rewritten": {[]asked{
 			{messages: hi, said: says("hello").Parts}, {messages: then(hi, says("goodbye"), llm.User("so?"))}, {messages: []llm.Message{llm.User("in short: hi")}},
 		}, nil, 2},
-		"no messages":       {[]asked{{}}, []string{"INV-24 interaction-1 -1 there are no messages; no provider takes an empty list"}, 1},
+		"no messages":       {[]asked{{}}, []string{"INV-24 interaction-1 -1 the list of messages is empty; no provider accepts it"}, 1},
 		"two conversations": {[]asked{{messages: hi}, {messages: []llm.Message{llm.User("ho")}}, {messages: two}}, nil, 2},
 		"two lanes":         {[]asked{{messages: hi, lane: "a"}, {messages: hi, lane: "b"}, {messages: lost, lane: "b"}}, []string{strings.Replace(strings.Replace(sent, "interaction-1", "interaction-2", 1), "interaction 2", "interaction 3", 1)}, 2},
 		"a beginning that comes later": {[]asked{
@@ -147,7 +147,7 @@ func TestRecordingItems(t *testing.T) {
 		"of another try":       {[]asked{{messages: hi, said: says("a", "b")}, {messages: hi, said: says("c")}, {messages: apart}}, nil},
 		"one after another":    {[]asked{{messages: hi, said: says("a")}, {messages: apart[:3], said: says("b")}, {messages: apart}}, nil},
 		"the last without one": {[]asked{{messages: hi, said: says("a", "b")}, {messages: apart[:4]}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "b" (in interaction 2)`}},
-		"an output first":      {[]asked{{messages: hi, said: says("a", "b")}, {messages: then(hi, result("a"), apart[1], apart[2])}}, []string{`INV-01 interaction-1 1 a result is for the call "a", which no assistant turn before it has (in interaction 2)`}},
+		"an output first":      {[]asked{{messages: hi, said: says("a", "b")}, {messages: then(hi, result("a"), apart[1], apart[2])}}, []string{`INV-01 interaction-1 1 a result is for the call "a", which no assistant message before it has (in interaction 2)`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, _ := recorded(responses.Protocol{}, c.list...)
@@ -175,14 +175,14 @@ func TestRecordingRefers(t *testing.T) {
 		want []string
 	}{
 		"the answer before":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_1"`)}, nil},
-		"with another result":   {asked{messages: []llm.Message{result("b")}, extra: after(`"resp_1"`)}, []string{`INV-01 interaction-1 2 a result is for the call "b", which no assistant turn before it has (in interaction 2)`, `INV-01 interaction-1 1 the request was sent without a result of the call "a" (in interaction 2)`}},
-		"an unknown answer":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`goes on from the response "resp_2", which is not in the recording`}},
+		"with another result":   {asked{messages: []llm.Message{result("b")}, extra: after(`"resp_1"`)}, []string{`INV-01 interaction-1 2 a result is for the call "b", which no assistant message before it has (in interaction 2)`, `INV-01 interaction-1 1 the request was sent without a result of the call "a" (in interaction 2)`}},
+		"an unknown answer":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`continues the response "resp_2", which is not in the recording`}},
 		"null":                  {asked{messages: hi, extra: after("null")}, nil},
 		"an item":               {asked{messages: then(hi, llm.Assistant(item("fc_1")), result("a"))}, nil},
 		"an unknown item":       {asked{messages: then(hi, llm.Assistant(item("fc_2")), result("a"))}, []string{`refers to the item "fc_2", which is not in the recording`}},
-		"a conversation":        {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw(`"conv_1"`)}}, []string{"goes on from a conversation that the provider keeps"}},
+		"a conversation":        {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw(`"conv_1"`)}}, []string{"continues a conversation that the provider stores"}},
 		"no conversation":       {asked{messages: hi, extra: map[string]json.RawMessage{"conversation": raw("null")}}, nil},
-		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, []string{"has a prompt that the provider keeps"}},
+		"a prompt":              {asked{extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, []string{"uses a prompt that the provider stores"}},
 		"a prompt and messages": {asked{messages: hi, extra: map[string]json.RawMessage{"prompt": raw(`{"id":"p"}`)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestRecordingRefers(t *testing.T) {
 
 // What providers have signed has to come back, and reasoning in plain words need not.
 func TestRecordingOwed(t *testing.T) {
-	const lost = "INV-22 interaction-1 1 the assistant turn is sent back with "
+	const lost = "INV-22 interaction-1 1 the response is sent back with "
 	reason := func(opaque string) llm.Part { return llm.Reasoning{Text: "hm", Opaque: raw(opaque)} }
 	signed := call("a")
 	signed.Opaque = raw(`{"thoughtSignature":"c2ln"}`)
@@ -215,16 +215,16 @@ func TestRecordingOwed(t *testing.T) {
 		"details in words":           {p: chat.Protocol{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm"}]}`), call("a")}, echo: []llm.Part{reason(`{"field":"reasoning_content"}`), call("a")}},
 		"details without their text": {p: chat.Protocol{}, said: []llm.Part{reason(`{"field":"reasoning","reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"signature":"s", "text":"hm"}]}`), call("a")}},
 		"details elsewhere":          {p: chat.Protocol{}, said: []llm.Part{call("a"), reason(`{"reasoning_details":[{"data":"d"}]}`)}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}},
-		"no signature":               {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"other data":                 {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"e"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"no id of a detail":          {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"id":"r"},{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
+		"no signature":               {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
+		"other data":                 {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"e"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
+		"no id of a detail":          {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"id":"r"},{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
 		"an item nobody has":         {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}},
-		"an item that is kept":       {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}, extra: kept, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"encrypted":                  {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1","encrypted_content":"g"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"thinking":                   {p: anthropic.Messages{}, said: []llm.Part{reason(`{"signature":"s"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or left out (in interaction 2)"},
-		"a signed call":              {p: gemini.GenerateContent{}, said: []llm.Part{signed}, echo: []llm.Part{call("a")}, want: lost + `the part tool call a changed, moved or left out (in interaction 2)`},
+		"an item that is kept":       {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}, extra: kept, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
+		"encrypted":                  {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1","encrypted_content":"g"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
+		"thinking":                   {p: anthropic.Messages{}, said: []llm.Part{reason(`{"signature":"s"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
+		"a signed call":              {p: gemini.GenerateContent{}, said: []llm.Part{signed}, echo: []llm.Part{call("a")}, want: lost + `the part tool call a changed, moved or missing (in interaction 2)`},
 		"marks of the codec":         {p: anthropic.Messages{}, said: []llm.Part{llm.Text{Text: "x", Opaque: raw("{}")}, llm.Unknown{Kind: "web", Raw: raw(`{"type":"web","caller":{"type":"direct"},"age":null}`)}, call("a")}, echo: []llm.Part{llm.Text{Text: "x"}, llm.Unknown{Kind: "web", Raw: raw(`{"type":"web"}`)}, call("a")}},
-		"another caller":             {p: anthropic.Messages{}, said: []llm.Part{llm.Unknown{Kind: "web", Raw: raw(`{"type":"web","caller":{"type":"code"}}`)}, call("a")}, echo: []llm.Part{llm.Unknown{Kind: "web", Raw: raw(`{"type":"web"}`)}, call("a")}, want: lost + "the part web changed, moved or left out (in interaction 2)"},
+		"another caller":             {p: anthropic.Messages{}, said: []llm.Part{llm.Unknown{Kind: "web", Raw: raw(`{"type":"web","caller":{"type":"code"}}`)}, call("a")}, echo: []llm.Part{llm.Unknown{Kind: "web", Raw: raw(`{"type":"web"}`)}, call("a")}, want: lost + "the part web changed, moved or missing (in interaction 2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hi := []llm.Message{llm.User("hi")}

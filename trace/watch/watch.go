@@ -1,17 +1,17 @@
-// Package watch holds what clients ask of models, over any of the wire protocols,
-// against the invariants that requests show, and against what the same clients asked
-// before and were answered. Who takes the requests makes no difference: a server as they
-// come, or the reader of a recording.
+// Package watch checks the requests of clients to models, over any of the wire protocols:
+// against the invariants that requests show, and against the earlier requests and responses
+// of the same client. A server adds requests as they come, the reader of a recording adds
+// recorded ones. A provider's own rules are in package fake/wire.
 //
-// It promises to tell each thing that is wrong once, at the first request that shows it,
-// and to take no request for another client's: what may be somebody else's conversation
-// that begins alike is not held against the answers.
+// Each violation is reported once, for the first request that shows it. A request that may be
+// of another client, whose conversation begins the same, is not compared with the responses.
 package watch
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"hash"
 	"hash/fnv"
 	"maps"
@@ -28,50 +28,49 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// The protocols whose clients have ways of their own, by Protocol.Name.
+// The protocols whose clients need special handling, by Protocol.Name.
 const (
 	chat      = "openai-chat"
 	responses = "openai-responses"
 	generate  = "gemini"
 )
 
-// Watch remembers what was asked and answered. Its zero value is ready, and safe for use
-// by many goroutines. It grows with the conversations and their answers.
+// Monitor remembers requests and responses. Its zero value is ready, and it is safe for use by
+// many goroutines. It grows with the conversations and their responses.
 type Monitor struct {
-	// Rewrites says that clients may put something else in the place of a history: who
-	// does has answered the calls there.
+	// Rewrites is true if clients may replace a history. Such a client has handled the calls of
+	// the old one.
 	Rewrites bool
 
-	mu    sync.Mutex
-	lanes map[string]*memory
+	mu       sync.Mutex
+	sessions map[string]*memory
 }
 
-// Question is a request to a model.
+// Request is a request to a model.
 type Request struct {
 	Protocol protocol.Protocol
-	// Number counts the requests from 1.
-	Number int
-	// Lane names the client; it is empty if who asks is not known.
+	Number   int // from 1
+	// Session names the client; empty if unknown.
 	Session string
-	// Model keeps the conversations apart of clients without a lane.
+	// Model distinguishes the conversations of clients without a session.
 	Model string
-	// Request is without marks for caching; see Unmarked.
+	// Request has no cache marks; see Unmarked.
 	Request *llm.Request
 }
 
-// lane is what the conversations are kept by.
-func (q *Request) lane() string { return cmp.Or(q.Session, q.Model) }
+// key is the session to which the conversation belongs.
+func (q *Request) key() string { return cmp.Or(q.Session, q.Model) }
 
-// name is what violations call the request.
+// name is the run in violations.
 func (q *Request) name() string { return "request " + strconv.Itoa(q.Number) }
 
-// Conversation is what was asked, for Answered.
+// Conversation is the messages of a request, for AddResponse.
 type Conversation struct {
-	question *Request
-	hashes   []uint64
+	request *Request
+	hashes  []uint64 // of the messages up to each one
 }
 
-// Hash tells conversations apart; it is 0 if there are no messages.
+// Hash identifies the conversation; it is 0 if there are no messages.
 func (c *Conversation) Hash() uint64 {
 	if len(c.hashes) == 0 {
 		return 0
@@ -79,69 +78,69 @@ func (c *Conversation) Hash() uint64 {
 	return c.hashes[len(c.hashes)-1]
 }
 
-// add adds the hashes of the conversation with the next messages, one by one.
-func (c *Conversation) add(so *prefix, next []llm.Message) {
+// add adds the hashes of the next messages.
+func (c *Conversation) add(p *prefix, next []llm.Message) {
 	c.hashes = slices.Grow(c.hashes, len(next))
 	for _, m := range next {
-		c.hashes = append(c.hashes, so.add(m))
+		c.hashes = append(c.hashes, p.add(m))
 	}
 }
 
-// memory is what was asked and answered in a lane.
+// memory is the requests and responses of a session.
 type memory struct {
-	by     map[uint64]*heard   // by a hash of the conversation
-	saying map[string][]*heard // by what the answer says, in the order of the requests
-	wrong  map[uint64]bool     // conversations that broke an invariant
+	byHash    map[uint64]*received   // by a hash of the conversation
+	byContent map[string][]*received // by the content of the response, in the order of the requests
+	invalid   map[uint64]bool        // conversations with violations
 }
 
-// memory returns what is known of a lane. The caller holds the lock.
-func (w *Monitor) memory(lane string) *memory {
-	m := w.lanes[lane]
+// memory returns the memory of a session. The caller holds the lock.
+func (w *Monitor) memory(session string) *memory {
+	m := w.sessions[session]
 	if m == nil {
-		m = &memory{by: map[uint64]*heard{}, saying: map[string][]*heard{}, wrong: map[uint64]bool{}}
-		if w.lanes == nil {
-			w.lanes = map[string]*memory{}
+		m = &memory{byHash: map[uint64]*received{}, byContent: map[string][]*received{}, invalid: map[uint64]bool{}}
+		if w.sessions == nil {
+			w.sessions = map[string]*memory{}
 		}
-		w.lanes[lane] = m
+		w.sessions[session] = m
 	}
 	return m
 }
 
-// heard is what was answered to one conversation.
-type heard struct {
-	said     []llm.Message // one for each try that had another answer
-	hash     uint64        // of the conversation
-	request  int           // the first
-	lane     string        // of the client
-	followed bool          // a request went on from it
+// received is the responses to one conversation.
+type received struct {
+	responses []llm.Message // different ones; there are several after retries
+	hash      uint64        // of the conversation
+	request   int           // the first
+	session   string        // of the client
+	continued bool          // by a request
 }
 
-// Lanes are those in which there were requests, sorted.
+// Sessions returns the sessions with requests, sorted.
 func (w *Monitor) Sessions() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Sorted(maps.Keys(w.lanes))
+	return slices.Sorted(maps.Keys(w.sessions))
 }
 
-// Pending are the calls of an answer that nobody went on from.
+// Pending is the calls of a response that no request continues.
 type Pending struct {
 	Session string
-	Request int // the first that was answered so
+	Request int // the first with this response
 	Calls   []llm.ToolCall
 }
 
-// Pending returns the calls that nobody has answered, lane by lane.
+// Pending returns the calls without results, by session.
 func (w *Monitor) Pending() (list []Pending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, lane := range slices.Sorted(maps.Keys(w.lanes)) {
-		for _, h := range w.lanes[lane].by {
-			if h.followed {
+	for _, session := range slices.Sorted(maps.Keys(w.sessions)) {
+		for _, h := range w.sessions[session].byHash {
+			if h.continued {
 				continue
 			}
-			for _, said := range h.said {
-				if calls := said.Calls(); len(calls) > 0 {
-					list = append(list, Pending{lane, h.request, calls})
+			for _, m := range h.responses {
+				if calls := m.Calls(); len(calls) > 0 {
+					list = append(list, Pending{session, h.request, calls})
 				}
 			}
 		}
@@ -149,87 +148,91 @@ func (w *Monitor) Pending() (list []Pending) {
 	return list
 }
 
-// Asked takes a request, and returns what is wrong with its messages. What was sent
-// before, and answered, is not told again, and neither is a request that is repeated;
-// again says that this one is, and that it was wrong. The calls of an answer that its client
-// sends back one by one stand in one message of the request from then on.
-func (w *Monitor) AddRequest(q *Request) (c *Conversation, found []check.Violation, again bool) {
-	return w.asked(q, check.Messages)
+// AddRequest checks the messages of a request. It does not report again what an earlier
+// request showed, and nothing for a repeated request; repeated reports that this one is a
+// repetition of a request with violations. If the client sends the calls of a response one by
+// one, AddRequest joins them to one message of the request.
+func (w *Monitor) AddRequest(q *Request) (c *Conversation, found []check.Violation, repeated bool) {
+	return w.add(q, (*check.List).Done)
 }
 
-// asked is Asked with what judges the messages alone.
-func (w *Monitor) asked(q *Request, judge func(run string, messages []llm.Message) []check.Violation) (c *Conversation, found []check.Violation, again bool) {
+// add is AddRequest with the check of the messages alone.
+func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *Conversation, found []check.Violation, repeated bool) {
 	c = w.conversation(q)
-	known, answers, again := w.recall(c)
-	if again {
+	known, responses, repeated := w.recall(c)
+	if repeated {
 		return c, nil, true
 	}
-	for _, v := range judge(q.name(), q.Request.Messages) {
+	list := check.NewList(q.name())
+	for _, m := range q.Request.Messages {
+		list.Add(m)
+	}
+	for _, v := range done(list) {
 		if known == 0 || v.Event >= known {
 			found = append(found, v)
 		}
 	}
 	sound := len(found) == 0
-	if sound && len(answers) > 0 {
-		found = q.follow(known, answers)
+	if sound && len(responses) > 0 {
+		found = q.follow(known, responses)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := w.memory(q.lane())
+	m := w.memory(q.key())
 	if sound {
 		found = m.rewritten(c, known, found)
 	}
-	m.wrong[c.Hash()] = len(found) > 0
+	m.invalid[c.Hash()] = len(found) > 0
 	if w.Rewrites && (known == 0 || slices.ContainsFunc(found, func(v check.Violation) bool { return v.Invariant == "INV-05" })) {
-		for _, h := range m.by {
-			h.followed = true
+		for _, h := range m.byHash {
+			h.continued = true
 		}
 	}
 	return c, found, false
 }
 
-// follow holds the messages behind those that are known against the answers to these.
-func (q *Request) follow(known int, answers []llm.Message) (found []check.Violation) {
+// follow compares the messages after the known ones with the responses to these.
+func (q *Request) follow(known int, responses []llm.Message) (found []check.Violation) {
 	next := slices.Clone(q.Request.Messages[known:])
 	if q.Protocol.Name() == generate {
-		next[0] = inOnePiece(next[0])
+		next[0] = joinTexts(next[0])
 	}
-	next[0].Parts = q.owing(next[0].Parts)
-	for _, said := range slices.Backward(answers) {
-		said.Parts = q.owing(said.Parts)
-		said = q.asEchoed(said, q.Request.Messages[:known], next)
-		if id := gjson.GetBytes(said.Opaque, "container.id").Str; id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic takes it at the request's top
-			said.Opaque = owed(protocol.ReturnedOpaque(q.Protocol, said.Opaque), next[0].Opaque)
+	next[0].Parts = q.required(next[0].Parts)
+	for _, m := range slices.Backward(responses) {
+		m.Parts = q.required(m.Parts)
+		m = q.adapt(m, q.Request.Messages[:known], next)
+		if id := gjson.GetBytes(m.Opaque, "container.id").Str; id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic has it at the top of the request
+			m.Opaque = requiredOpaque(protocol.ReturnedOpaque(q.Protocol, m.Opaque), next[0].Opaque)
 		}
-		if found = check.Follow(q.name(), known, said, next); len(found) == 0 {
+		if found = check.NewList(q.name()).Follow(known, m, next); len(found) == 0 {
 			return nil
 		}
 	}
-	if q.Session == "" && !tied(answers, next[0]) {
-		return nil // somebody else's conversation, which begins alike
+	if q.Session == "" && !related(responses, next[0]) {
+		return nil // the conversation of another client, which begins the same
 	}
 	return found
 }
 
-// quoted is a text as JSON.
+// quoted returns s as a JSON string.
 func quoted(s string) string { return string(jsonio.AppendString(nil, s)) }
 
-// tied reports whether a message has anything of the answers, or none is in its place.
-func tied(answers []llm.Message, m llm.Message) bool {
+// related reports whether a message has anything of the responses, or is not of the assistant.
+func related(responses []llm.Message, m llm.Message) bool {
 	if m.Role != llm.RoleAssistant {
 		return true
 	}
-	marks := opaques(m.Parts)
-	for _, said := range answers {
-		for mark := range opaques(said.Parts) {
-			if marks[mark] {
+	data := opaqueSet(m.Parts)
+	for _, response := range responses {
+		for d := range opaqueSet(response.Parts) {
+			if data[d] {
 				return true
 			}
 		}
-		if said.Text() != "" && strings.TrimSpace(said.Text()) == strings.TrimSpace(m.Text()) {
+		if response.Text() != "" && strings.TrimSpace(response.Text()) == strings.TrimSpace(m.Text()) {
 			return true
 		}
-		for _, c := range said.Calls() {
+		for _, c := range response.Calls() {
 			if slices.ContainsFunc(m.Calls(), func(d llm.ToolCall) bool { return c.ID == d.ID || c.Name == d.Name }) {
 				return true
 			}
@@ -238,48 +241,48 @@ func tied(answers []llm.Message, m llm.Message) bool {
 	return false
 }
 
-// rewritten tells if the last answer among the messages is one of this lane, and what
-// stands before it is not what it was given to: that is more than what was found wrong
-// with it in its place. Else it returns what was found.
+// rewritten returns a violation if the last assistant message is a response of this session,
+// and the messages before it are not those of its request. That is more than a violation at its
+// place. Otherwise it returns found.
 func (m *memory) rewritten(c *Conversation, known int, found []check.Violation) []check.Violation {
-	list := c.question.Request.Messages
+	list := c.request.Request.Messages
 	at := len(list) - 1
 	for at >= 0 && list[at].Role != llm.RoleAssistant {
 		at--
 	}
-	followed := known > 0 && at == known // it was held against what was answered there
-	if at < 0 || followed == (len(found) == 0) {
+	compared := known > 0 && at == known // with the response at this place
+	if at < 0 || compared == (len(found) == 0) {
 		return found
 	}
-	before, are := uint64(0), "are left out"
+	before, are := uint64(0), "are missing"
 	if at > 0 {
 		before, are = c.hashes[at-1], "are not those of that request"
 	}
-	given := m.saying[saying(list[at])]
-	if len(given) == 0 || slices.ContainsFunc(given, func(h *heard) bool { return h.hash == before }) {
+	same := m.byContent[contentKey(list[at])]
+	if len(same) == 0 || slices.ContainsFunc(same, func(h *received) bool { return h.hash == before }) {
 		return found
 	}
-	h := given[len(given)-1]
-	h.followed = true
-	return []check.Violation{check.Broken("INV-05", c.question.name(), at, "message "+strconv.Itoa(at)+" is the answer to request "+strconv.Itoa(h.request)+", and the messages before it "+are)}
+	h := same[len(same)-1]
+	h.continued = true
+	message := fmt.Sprintf("message %d is the response to request %d, and the messages before it %s", at, h.request, are)
+	return []check.Violation{check.Violation{Invariant: "INV-05", Run: c.request.name(), Event: at, Message: message}.WithHint()}
 }
 
-// saying is a text that is the same for answers that say the same, by the ids of their
-// calls if they came with any; empty for one that says nothing.
-func saying(m llm.Message) string {
-	text := strings.TrimSpace(m.Text())
+// contentKey is the same for responses with the same text and calls. It uses the ids of calls
+// that came with one. It is empty for a response without content.
+func contentKey(m llm.Message) string {
+	key := strings.TrimSpace(m.Text())
 	for _, c := range m.Calls() {
-		if text += "\x00"; c.ID == "" || c.IDGenerated {
-			text += c.Name + meaning(json.RawMessage(c.Arguments))
+		if key += "\x00"; c.ID == "" || c.IDGenerated {
+			key += c.Name + canonical(json.RawMessage(c.Arguments))
 		} else {
-			text += c.ID
+			key += c.ID
 		}
 	}
-	return text
+	return key
 }
 
-// prefix is a hash of messages. Reasoning does not count: that of earlier turns may be
-// left out.
+// prefix hashes messages. It ignores reasoning, which clients may omit from older messages.
 type prefix struct {
 	hash.Hash64
 	text []byte
@@ -287,52 +290,51 @@ type prefix struct {
 
 func newPrefix() *prefix { return &prefix{Hash64: fnv.New64a()} }
 
-// add takes the next message, and returns the hash of all so far.
+// add adds the next message and returns the hash of all messages so far.
 func (p *prefix) add(m llm.Message) uint64 {
+	isReasoning := func(p llm.Part) bool {
+		_, ok := p.(llm.Reasoning)
+		return ok
+	}
 	if slices.ContainsFunc(m.Parts, isReasoning) {
 		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isReasoning)
 	}
 	p.text = m.AppendJSON(p.text[:0])
-	_, _ = p.Write(p.text) // a hash takes all
+	_, _ = p.Write(p.text) // a hash returns no error
 	return p.Sum64()
 }
 
-func isReasoning(p llm.Part) bool {
-	_, ok := p.(llm.Reasoning)
-	return ok
-}
-
-// recall returns how many of the messages were sent before and answered, and the
-// answers; and whether the whole was sent before, and was wrong.
-func (w *Monitor) recall(c *Conversation) (known int, answers []llm.Message, again bool) {
+// recall returns the number of messages that were sent before and have responses, and the
+// responses. Repeated reports whether the request repeats one with violations.
+func (w *Monitor) recall(c *Conversation) (known int, responses []llm.Message, repeated bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := w.memory(c.question.lane())
+	m := w.memory(c.request.key())
 	for i, hash := range c.hashes {
-		if before := m.by[hash]; before != nil && i < len(c.hashes)-1 {
-			before.followed = true
-			known, answers = i+1, before.said
+		if before := m.byHash[hash]; before != nil && i < len(c.hashes)-1 {
+			before.continued = true
+			known, responses = i+1, before.responses
 		}
 	}
-	return known, answers, m.wrong[c.Hash()]
+	return known, responses, m.invalid[c.Hash()]
 }
 
-// Glance takes the body of a request that cannot be read: it goes on from the answers
+// AddUnparsedRequest records a request whose body cannot be parsed. It continues the responses
 // to its client whose calls it names.
-func (w *Monitor) AddUnparsedRequest(lane string, body []byte) {
+func (w *Monitor) AddUnparsedRequest(session string, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range w.lanes {
-		for _, h := range m.by {
-			if h.lane == lane && slices.ContainsFunc(h.said, func(m llm.Message) bool { return namesCall(body, m) }) {
-				h.followed = true
+	for _, m := range w.sessions {
+		for _, h := range m.byHash {
+			if h.session == session && slices.ContainsFunc(h.responses, func(m llm.Message) bool { return namesCall(body, m) }) {
+				h.continued = true
 			}
 		}
 	}
 }
 
-// namesCall reports whether a body has the id of one of a message's calls, or the name
-// of one that came without an id.
+// namesCall reports whether a body has the id of a call of a message, or the name of a call
+// that came without an id.
 func namesCall(body []byte, m llm.Message) bool {
 	return slices.ContainsFunc(m.Calls(), func(c llm.ToolCall) bool {
 		if c.ID == "" || c.IDGenerated {
@@ -342,24 +344,23 @@ func namesCall(body []byte, m llm.Message) bool {
 	})
 }
 
-// Answered takes what was answered, as a client reads it. An answer that cannot be read
-// is not one to go on from.
-func (w *Monitor) AddResponse(c *Conversation, said llm.Message) {
+// AddResponse records a response as its client reads it. A client cannot continue a response
+// that it cannot read.
+func (w *Monitor) AddResponse(c *Conversation, response llm.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m, hash := w.memory(c.question.lane()), c.Hash()
-	h := m.by[hash]
+	m, hash := w.memory(c.request.key()), c.Hash()
+	h := m.byHash[hash]
 	if h == nil {
-		h = &heard{hash: hash, request: c.question.Number, lane: c.question.Session}
-		m.by[hash] = h
+		h = &received{hash: hash, request: c.request.Number, session: c.request.Session}
+		m.byHash[hash] = h
 	}
-	text := string(said.AppendJSON(nil))
-	same := func(m llm.Message) bool { return string(m.AppendJSON(nil)) == text }
-	if slices.ContainsFunc(h.said, same) {
+	text := string(response.AppendJSON(nil))
+	if slices.ContainsFunc(h.responses, func(m llm.Message) bool { return string(m.AppendJSON(nil)) == text }) {
 		return
 	}
-	h.said = append(h.said, said)
-	if key := saying(said); key != "" {
-		m.saying[key] = append(m.saying[key], h)
+	h.responses = append(h.responses, response)
+	if key := contentKey(response); key != "" {
+		m.byContent[key] = append(m.byContent[key], h)
 	}
 }

@@ -1,0 +1,45 @@
+// Package decompress reads gzip and zstd streams in bounded memory.
+package decompress
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow bounds the memory of a zstd stream. The zstd command has the same default.
+const maxWindow = 128 << 20
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	// skipMagic follows a byte of 0x50 to 0x5f in a skippable zstd frame.
+	skipMagic = []byte{0x2a, 0x4d, 0x18}
+)
+
+// ZstdOptions bound the memory of a zstd decoder. It starts no goroutine, because its
+// callers do not close it.
+var ZstdOptions = []zstd.DOption{zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1)}
+
+// NewReader returns a reader of the decompressed content of r. It detects the compression
+// by the first bytes; compressed is false if r is not compressed.
+func NewReader(r io.Reader) (content io.Reader, compressed bool, err error) {
+	br := bufio.NewReader(r)
+	magic, err := br.Peek(len(zstdMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, gzipMagic):
+		content, err = gzip.NewReader(br)
+		return content, true, err
+	case bytes.Equal(magic, zstdMagic), len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], skipMagic):
+		content, err = zstd.NewReader(br, ZstdOptions...)
+		return content, true, err
+	}
+	return br, false, nil
+}

@@ -1,0 +1,258 @@
+// Package echo compares a response of a model with the assistant message by which a later
+// request repeats it.
+package echo
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+// HasOpaque reports whether a message or one of its parts has opaque data.
+func HasOpaque(m llm.Message) bool {
+	return m.Opaque != nil || slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return llm.PartOpaque(p) != nil })
+}
+
+// PartName describes a part.
+func PartName(p llm.Part) string {
+	switch p := p.(type) {
+	case llm.Text:
+		return "text"
+	case llm.Reasoning:
+		return "reasoning"
+	case llm.Media:
+		return "media"
+	case llm.ToolCall:
+		return "tool call " + p.ID
+	case llm.ToolResult:
+		return "tool result " + p.ID
+	case llm.Unknown:
+		return p.Kind
+	}
+	return "nothing"
+}
+
+// OpaqueChange returns what the echo has lost or changed of the opaque data; empty if nothing.
+// The parts with opaque data, and the calls between them, must be the same in the same order.
+// If the text is the same, they must also be at the same places in the text.
+func OpaqueChange(response, echo *llm.Message, sameText bool) string {
+	if !bytes.Equal(response.Opaque, echo.Opaque) {
+		return "other opaque data of the message"
+	}
+	want, got := fixedParts(response.Parts), fixedParts(echo.Parts)
+	for i, p := range want {
+		if i >= len(got) || !samePart(p.part, got[i].part) || sameText && llm.PartOpaque(p.part) != nil && p.offset != got[i].offset {
+			return "the part " + PartName(p.part) + " changed, moved or missing"
+		}
+	}
+	if len(got) > len(want) {
+		return "the part " + PartName(got[len(want)].part) + " added"
+	}
+	return ""
+}
+
+// fixedPart is a part and its offset in the text of the message, without spaces.
+type fixedPart struct {
+	part   llm.Part
+	offset int
+}
+
+// fixedParts returns the parts that must stay at their places.
+func fixedParts(parts []llm.Part) []fixedPart {
+	var out []fixedPart
+	offset := 0
+	for _, p := range parts {
+		if _, ok := p.(llm.ToolCall); ok || llm.PartOpaque(p) != nil {
+			out = append(out, fixedPart{p, offset})
+		}
+		if t, ok := p.(llm.Text); ok {
+			for _, word := range strings.Fields(t.Text) {
+				offset += len(word)
+			}
+		}
+	}
+	return out
+}
+
+// samePart compares the kinds and the opaque data of parts. It compares the text of reasoning
+// as well, because the signature signs it, and only the id of a call; see INV-09.
+func samePart(a, b llm.Part) bool {
+	if !bytes.Equal(llm.PartOpaque(a), llm.PartOpaque(b)) {
+		return false
+	}
+	switch a := a.(type) {
+	case llm.Reasoning:
+		b, ok := b.(llm.Reasoning)
+		return ok && a.Text == b.Text
+	case llm.ToolCall:
+		b, ok := b.(llm.ToolCall)
+		return ok && a.ID == b.ID
+	case llm.Text:
+		_, ok := b.(llm.Text)
+		return ok
+	case llm.Media:
+		_, ok := b.(llm.Media)
+		return ok
+	case llm.ToolResult, llm.Unknown:
+	}
+	return true
+}
+
+// Content is what a response contains: its text and reasoning, without surrounding space, and
+// the numbers of its calls, and of its media and provider-executed calls.
+type Content struct {
+	Text, Reasoning string
+	Calls           int
+	others          int
+}
+
+// ContentOf returns the content of parts.
+func ContentOf(parts []llm.Part) (c Content) {
+	var text, reasoning joined
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			if !p.Refusal {
+				text.add(p.Text)
+			}
+		case llm.Reasoning:
+			reasoning.add(p.Text)
+		case llm.ToolCall:
+			if p.ProviderExecuted {
+				c.others++
+			} else {
+				c.Calls++
+			}
+		case llm.Media, llm.ToolResult:
+			c.others++
+		case llm.Unknown: // opaque data
+		}
+	}
+	c.Text, c.Reasoning = text.trimmed(), reasoning.trimmed()
+	return c
+}
+
+// Change returns what differs between two contents, with their parts; empty if nothing.
+func (c Content) Change(is Content, parts, echo []llm.Part) string {
+	switch {
+	case c.Text != is.Text:
+		return "another text"
+	case c.Reasoning != is.Reasoning:
+		return "other reasoning"
+	case c.others+is.others > 0 && !bytes.Equal(encodeOthers(parts), encodeOthers(echo)):
+		return "other media or provider-executed calls"
+	}
+	return ""
+}
+
+// joined concatenates strings. Most often there is one.
+type joined struct {
+	first string
+	all   []byte // nil until there are more
+}
+
+func (j *joined) add(s string) {
+	switch {
+	case j.all != nil:
+		j.all = append(j.all, s...)
+	case j.first == "":
+		j.first = s
+	default:
+		j.all = append([]byte(j.first), s...)
+	}
+}
+
+func (j *joined) trimmed() string {
+	if j.all != nil {
+		return string(bytes.TrimSpace(j.all))
+	}
+	return strings.TrimSpace(j.first)
+}
+
+// encodeOthers encodes media, and provider-executed calls with their results.
+func encodeOthers(parts []llm.Part) (out []byte) {
+	for _, p := range parts {
+		switch x := p.(type) {
+		case llm.ToolCall:
+			if x.ProviderExecuted {
+				out = llm.AppendPart(out, x)
+			}
+		case llm.Media, llm.ToolResult:
+			out = llm.AppendPart(out, x)
+		case llm.Text, llm.Reasoning, llm.Unknown:
+		}
+	}
+	return out
+}
+
+// RepeatedCalls returns the number of calls that the echo has, and the change of the last
+// changed or moved one. The loop may repair what no provider accepts: a call without a name,
+// arguments that are not an object.
+func RepeatedCalls(response, echo []llm.Part) (found int, wrong string) {
+	f := callFinder{parts: echo}
+	for _, p := range response {
+		was, ok := p.(llm.ToolCall)
+		if !ok || was.ProviderExecuted {
+			continue
+		}
+		before := f.next
+		if now, ok := f.find(was.ID); ok {
+			found++
+			switch {
+			case was.Name != "" && now.Name != was.Name:
+				wrong = "the call " + strconv.Quote(was.ID) + " of another tool"
+			case cmp.Or(now.ProviderID, now.ID) != cmp.Or(was.ProviderID, was.ID):
+				wrong = "another provider id for the call " + strconv.Quote(was.ID)
+			case now.Arguments != was.Arguments && jsonio.IsObject(was.Arguments):
+				wrong = "other arguments of the call " + strconv.Quote(was.ID)
+			case f.next <= before:
+				wrong = "its calls in another order"
+			}
+		}
+	}
+	return found, wrong
+}
+
+// few is the number of parts that are searched before there is an index.
+const few = 32
+
+// callFinder finds calls in parts, beginning after the one that was found last.
+type callFinder struct {
+	parts []llm.Part
+	next  int
+	index map[string][]int // of all calls, once a call is not among the next few parts
+}
+
+func (f *callFinder) find(id string) (c llm.ToolCall, ok bool) {
+	for range min(few, len(f.parts)) {
+		at := f.next % len(f.parts)
+		f.next = at + 1
+		if c, ok := f.parts[at].(llm.ToolCall); ok && c.ID == id {
+			return c, true
+		}
+	}
+	if len(f.parts) <= few {
+		return c, false
+	}
+	if f.index == nil {
+		f.index = map[string][]int{}
+		for i, p := range f.parts {
+			if c, ok := p.(llm.ToolCall); ok {
+				f.index[c.ID] = append(f.index[c.ID], i)
+			}
+		}
+	}
+	at := f.index[id]
+	if len(at) == 0 {
+		return c, false
+	}
+	f.index[id] = append(at[1:], at[0])
+	f.next = at[0] + 1
+	c, ok = f.parts[at[0]].(llm.ToolCall)
+	return c, ok
+}

@@ -1,0 +1,92 @@
+package importer
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer/internal/format"
+)
+
+// Format describes a format of recordings. A format that one run of is a JSON value needs a
+// file in internal/format and a row in the table of this package.
+type Format struct {
+	Name string
+	// HTTP is true for recordings of HTTP; see [Source.Exchanges].
+	HTTP bool
+	// WholeFile is true if the whole file is held in memory. Otherwise one run is.
+	WholeFile bool
+
+	// sniff recognizes the format by the beginning of a file. It is nil if another format of
+	// recordings of HTTP recognizes it.
+	sniff func(*format.Head) (format.Layout, bool)
+	read  func(*jsonio.Dec, *format.Run) // reads one run from a JSON value
+	runs  func(*walker)                  // gives all runs; nil for runs that are JSON values
+}
+
+// Formats returns all formats. The first one that recognizes a file reads it.
+func Formats() []Format { return slices.Clone(formats()) }
+
+// formats is the table of formats. It is a function because the formats refer to the walker,
+// which refers to them.
+func formats() []Format {
+	http := func(name string, sniff func(*format.Head) bool) Format {
+		f := Format{Name: name, HTTP: true, WholeFile: true, runs: (*walker).exchanges}
+		if sniff != nil {
+			f.sniff = func(h *format.Head) (format.Layout, bool) { return format.Layout{}, sniff(h) }
+		}
+		return f
+	}
+	return []Format{
+		http("cassette", func(h *format.Head) bool { return cassettes.IsCassette(h.Bytes) }), // or its journal
+		http("httprr", func(h *format.Head) bool { return bytes.HasPrefix(h.Bytes, []byte("httprr trace ")) }),
+		// A trace of package trace.
+		{Name: "trace", sniff: sniffTrace, runs: (*walker).trace},
+		{Name: "inspect", sniff: format.SniffInspect, read: format.Inspect},
+		{Name: "swe-agent", sniff: format.SniffSWEAgent, read: format.SWEAgent},
+		{Name: "ai-sdk", sniff: format.SniffAISDK, read: format.AISDK},
+		{Name: "promptfoo", sniff: format.SniffPromptfoo, read: format.Promptfoo},
+		{Name: "adk-set", sniff: format.SniffADKSet, read: format.ADKCase},
+		{Name: "adk-result", sniff: format.SniffADKResult, read: format.ADKResult},
+		{Name: "adk-session", sniff: format.SniffADKSession, read: format.ADKSession},
+		{Name: "otel", WholeFile: true, sniff: format.SniffTelemetry, runs: (*walker).spans},
+		// Messages of Chat Completions or the AI SDK: a list, or an object with a list.
+		{Name: "messages", sniff: format.SniffMessages, read: format.Messages},
+		// One message per line; the file is one run.
+		{Name: "message-lines", sniff: format.SniffMessageLines, runs: (*walker).messageLines},
+		http("har", func(h *format.Head) bool { return !h.CSV && h.Has("log") }),
+		http("go-vcr1", isVCR), // of go-vcr v1 and v2
+		http("go-vcr2", nil),   // of go-vcr v3 and v4
+		http("vcrpy", nil),     // YAML or JSON
+		rowsFormat,             // see [OpenRows]
+		{Name: "tau-bench", sniff: format.SniffTauBench, read: format.Messages},
+	}
+}
+
+// rowsFormat is rows of JSON or CSV.
+var rowsFormat = Format{Name: "rows", sniff: format.SniffRows, runs: (*walker).table}
+
+// sniff returns the first format that recognizes the beginning of a file.
+func sniff(h *format.Head) (f Format, layout format.Layout, ok bool) {
+	for _, f := range formats() {
+		if f.sniff != nil {
+			if layout, ok := f.sniff(h); ok {
+				return f, layout, true
+			}
+		}
+	}
+	return f, layout, false
+}
+
+func sniffTrace(h *format.Head) (format.Layout, bool) {
+	return format.Layout{}, h.Object && h.Format == trace.Format
+}
+
+// isVCR recognizes the YAML of go-vcr and vcrpy, and the JSON of vcrpy. Their parser
+// distinguishes them.
+func isVCR(h *format.Head) bool {
+	key := []byte("interactions:")
+	return bytes.HasPrefix(h.Bytes, key) || bytes.Contains(h.Bytes, append([]byte("\n"), key...)) || !h.CSV && h.Has("interactions")
+}

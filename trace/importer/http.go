@@ -1,0 +1,333 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// ProtocolOf returns the protocol of a request to a model by its URL, and the path for the
+// codec. It accepts any base path, and the URLs of Azure, Vertex and Bedrock. The protocol is
+// nil if the path is of no known protocol. Other services have some of these paths as well;
+// see [Exchange].
+func ProtocolOf(address string) (p protocol.Protocol, path string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, ""
+	}
+	path = u.EscapedPath()
+	ends := func(suffixes ...string) bool {
+		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) })
+	}
+	if i := strings.LastIndex(path, "/models/"); i >= 0 && ends(":generateContent", ":streamGenerateContent") {
+		return gemini.GenerateContent{}, path[i:]
+	}
+	claude := strings.Contains(path, "anthropic")
+	switch {
+	case ends("/chat/completions"):
+		return chat.Protocol{}, "/chat/completions"
+	case ends("/responses"):
+		return responses.Protocol{}, "/responses"
+	case ends("/messages"),
+		claude && ends(":rawPredict", ":streamRawPredict"),        // Vertex
+		claude && ends("/invoke", "/invoke-with-response-stream"): // Bedrock
+		return anthropic.Messages{}, "/v1/messages"
+	}
+	return nil, ""
+}
+
+// isModelRequest reports whether a request with this method and body may be one of the
+// protocol. A JSON object needs a member that each request of the protocol has.
+func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
+	if method != http.MethodPost {
+		return false
+	}
+	d := jsonio.NewDec(string(body))
+	if d.Peek() != '{' {
+		return true
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		switch {
+		case !ok:
+			return d.Err() != nil
+		case hasPrompt(p.Name(), key):
+			return true
+		}
+		d.Skip()
+	}
+}
+
+// hasPrompt reports whether the member of a request holds its prompt or refers to it.
+func hasPrompt(protocol, key string) bool {
+	switch protocol {
+	case "openai-responses":
+		return key == "input" || key == "previous_response_id" || key == "conversation" || key == "prompt"
+	case "gemini":
+		return key == "contents"
+	}
+	return key == "messages"
+}
+
+// Exchange is a recorded HTTP request with its response.
+type Exchange struct {
+	Number  int    // in the recording, from 1
+	Line    int    // where it begins in the file; 0 if unknown
+	Session string // of the client; may be empty
+	// Title is the method and the URL, without its query.
+	Title string
+	// Protocol is nil, like Request and Response, if the request is not to a model or in an
+	// unknown protocol.
+	Protocol protocol.Protocol
+	// Request is nil if it cannot be decoded, which is an error.
+	Request *llm.Request
+	// Response is nil if its status is 400 or more, or if it cannot be read as a whole. In the
+	// latter case Incomplete has the reason.
+	Response   *llm.Response
+	Incomplete error
+}
+
+// Exchanges yields the interactions of a recording of HTTP, in their order. An error is an
+// [*Error] for the body of a request that cannot be decoded, with its Exchange, or for the
+// missing rest of a recording that was not closed. Sources of other formats have no
+// exchanges. Either Exchanges or Runs may be used, once.
+func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
+	return func(yield func(Exchange, error) bool) {
+		if s.http == nil {
+			return
+		}
+		for i, x := range s.http.Interactions {
+			e := Exchange{Number: i + 1, Session: x.Session}
+			to, _, _ := strings.Cut(x.Request.URL, "?") // a query may have a key
+			e.Title = x.Request.Method + " " + to
+			if s.http.Lines != nil {
+				e.Line = s.http.Lines[i]
+			}
+			var err error
+			if reason := e.decode(x); reason != nil {
+				err = s.exchangeError(&e, reason)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+		if cut, ok := errors.AsType[*cassettes.IncompleteError](s.http.Incomplete); ok && cut.TrailingBytes > 0 {
+			yield(Exchange{}, &Error{File: s.name, Err: fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)})
+		}
+	}
+}
+
+func (s *Source) exchangeError(e *Exchange, err error) *Error {
+	return &Error{File: s.name, Line: e.Line, Path: "interaction " + strconv.Itoa(e.Number), Err: err}
+}
+
+// openHTTP reads the whole recording.
+func (s *Source) openHTTP() error {
+	src, err := s.in.all()
+	if err != nil {
+		return &Error{File: s.name, Err: err}
+	}
+	s.http, err = convert.Parse(s.name, src)
+	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
+		return &Error{File: s.name, Line: wrong.Line, Err: wrong.Err}
+	}
+	// The recorder names the formats that package convert cannot write.
+	s.Format.Name = cmp.Or(string(s.http.Format), s.http.Metadata.Recorder)
+	return nil
+}
+
+// decode decodes the request and its response if the request is to a model.
+func (e *Exchange) decode(x *cassettes.Interaction) error {
+	p, path := ProtocolOf(x.Request.URL)
+	body := cassettes.Decompress(x.Request.Header, x.Request.Body)
+	if p == nil || !isModelRequest(p, x.Request.Method, body) {
+		return nil
+	}
+	e.Protocol = p
+	req, err := p.DecodeRequest(path, body)
+	if err != nil {
+		return err
+	}
+	e.Request = req
+	client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: (*recorded)(&x.Response)}}
+	response, err := llm.Collect(client.Stream(context.Background(), req))
+	if err == nil {
+		e.Response = response
+	} else if x.Response.Status < http.StatusBadRequest {
+		e.Incomplete = err
+	}
+	return nil
+}
+
+// recorded returns a recorded response to any request.
+type recorded cassettes.Response
+
+// RoundTrip implements http.RoundTripper.
+func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.Termination != "" {
+		return nil, errors.New("the recorded response is incomplete")
+	}
+	return &http.Response{
+		StatusCode: r.Status, Header: r.Header, Request: req,
+		Body: io.NopCloser(bytes.NewReader(cassettes.Decompress(r.Header, r.Body))),
+	}, nil
+}
+
+// exchanges gives each request with its response as a run.
+func (w *walker) exchanges() {
+	for e, err := range w.Exchanges() {
+		switch {
+		case err != nil:
+			w.give(Run{}, err)
+		case e.Request != nil:
+			w.give(e.run(), nil)
+		}
+		if w.stopped {
+			return
+		}
+	}
+}
+
+// run returns the messages of an exchange. Meta has the model and the tools of the request,
+// and the id and the finish reason of the response.
+func (e *Exchange) run() Run {
+	r := Run{Name: "interaction-" + strconv.Itoa(e.Number), Line: e.Line, Epoch: NoEpoch}
+	if e.Request.System != "" {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: e.Request.System}}})
+	}
+	r.Messages = append(r.Messages, e.Request.Messages...)
+	r.Meta = map[string]json.RawMessage{}
+	if e.Response != nil {
+		r.Messages = append(r.Messages, e.Response.Message())
+		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Response.FinishReason))
+		r.Meta["response_id"] = jsonio.AppendString(nil, e.Response.ResponseID)
+	}
+	for name, raw := range tree.Members(e.Request.AppendJSON(nil)) {
+		if name == "model" || name == "tools" {
+			r.Meta[name] = raw
+		}
+	}
+	return r
+}
+
+// Conversations yields the runs of a recording of HTTP that no other run continues: the last
+// request of a conversation, with its response, has all messages. Meta has the usage of all
+// responses of the conversation. All runs are held in memory. A recording without a request
+// to a model is an error. For other formats, Conversations is the same as Runs.
+func (s *Source) Conversations() iter.Seq2[Run, error] {
+	if s.http == nil {
+		return s.Runs()
+	}
+	return func(yield func(Run, error) bool) {
+		t := chains{continued: map[string]bool{}, usage: map[string]llm.Usage{}}
+		for e, err := range s.Exchanges() {
+			switch {
+			case err != nil:
+				t.list = append(t.list, chain{err: err})
+			case e.Request != nil:
+				t.add(s, &e)
+			}
+		}
+		if len(t.list) == 0 {
+			yield(Run{}, &Error{File: s.name, Err: errors.New("the recording has no request to a model in a known protocol")})
+		}
+		for i := range t.list {
+			x := &t.list[i]
+			if len(x.keys) > 0 && t.continued[x.key()] {
+				continue
+			}
+			if x.err == nil {
+				t.addUsage(x)
+			}
+			if !yield(x.run, x.err) {
+				return
+			}
+		}
+	}
+}
+
+// chains are the requests of a recording, by their messages.
+type chains struct {
+	list      []chain
+	continued map[string]bool      // keys of messages that another request continues
+	usage     map[string]llm.Usage // of the response that is the last message of a key
+}
+
+// chain is a request with its response. With an error it is the request alone, or empty if
+// that cannot be read.
+type chain struct {
+	run   Run
+	err   error
+	keys  []string // of the messages up to each one, beginning with none
+	usage llm.Usage
+}
+
+func (c *chain) key() string { return c.keys[len(c.keys)-1] }
+
+func (t *chains) add(s *Source, e *Exchange) {
+	x := chain{run: e.run(), keys: []string{""}}
+	if e.Incomplete != nil {
+		x.run.Partial = true
+		x.err = s.exchangeError(e, fmt.Errorf("the response cannot be read as a whole: %w", e.Incomplete))
+	}
+	for _, m := range x.run.Messages {
+		t.continued[x.key()] = true
+		x.keys = append(x.keys, keyOf(x.key(), m))
+	}
+	if e.Response != nil {
+		x.usage = e.Response.Usage
+		t.usage[x.key()] = x.usage
+	}
+	t.list = append(t.list, x)
+}
+
+// addUsage adds the usage of a conversation to the Meta of its run.
+func (t *chains) addUsage(x *chain) {
+	usage := x.usage
+	for _, key := range x.keys[:len(x.keys)-1] {
+		usage = usage.Add(t.usage[key])
+	}
+	if usage != (llm.Usage{}) {
+		x.run.Meta["usage"] = usage.AppendJSON(nil)
+	}
+}
+
+// keyOf returns the key of messages with one more. It uses texts, calls and results: a
+// client may omit the provider's other data when it repeats a response.
+func keyOf(before string, m llm.Message) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%s %s %q", before, m.Role, m.Text()) // a hash returns no error
+	for _, part := range m.Parts {
+		switch p := part.(type) {
+		case llm.ToolCall:
+			_, _ = fmt.Fprintf(h, " %q %q", p.Name, llm.Canonical(p.Arguments))
+		case llm.ToolResult:
+			_, _ = fmt.Fprintf(h, " %q", p.Text())
+		default:
+		}
+	}
+	return string(h.Sum(nil))
+}

@@ -1,0 +1,173 @@
+package format
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// The formats of Google's Agent Development Kit for Python (github.com/google/adk-python):
+// EvalSet and EvalCase of evaluation/eval_case.py, EvalSetResult of
+// evaluation/eval_result.py and Session of sessions/session.py, with members in snake case
+// or camel case.
+
+// SniffADKSet recognizes eval sets, in the current form and in the first one: a list of
+// turns, or of objects with such lists as data.
+func SniffADKSet(h *Head) (Layout, bool) {
+	switch {
+	case h.Object:
+		return adkPath(h, "eval_cases")
+	case h.Has("query") && h.Has("reference", "expected_tool_use"):
+		return Layout{Array: true}, !h.CSV
+	}
+	return runsInArray, !h.CSV && h.Has("data") && h.Has("initial_session")
+}
+
+// SniffADKResult recognizes results of eval sets.
+func SniffADKResult(h *Head) (Layout, bool) { return adkPath(h, "eval_case_results") }
+
+// SniffADKSession recognizes sessions.
+func SniffADKSession(h *Head) (Layout, bool) {
+	return runsInArray, !h.CSV && h.Has("events") && h.Has("app_name", "appName")
+}
+
+func adkPath(h *Head, name string) (Layout, bool) {
+	i := slices.IndexFunc(h.Keys, func(key string) bool { return tree.Snake(key) == name })
+	if i < 0 || !h.Object {
+		return Layout{}, false
+	}
+	return Layout{Path: h.Keys[i : i+1]}, true
+}
+
+// ADKCase reads an EvalCase, which has not run yet. Its run has the messages of the user,
+// and the agent's messages as expected ones. The first form is a list of user messages,
+// each with what is expected; objects have several such lists as data.
+func ADKCase(d *jsonio.Dec, run *Run) {
+	var raw, old json.RawMessage
+	if d.Peek() == '[' {
+		old = json.RawMessage(d.Raw())
+	} else {
+		raw = run.object(d)
+		run.identify(raw, "eval_id", "case_id", "name")
+		old = tree.Field(raw, "data")
+	}
+	var t adkTurns
+	for _, turn := range tree.Elements(old) {
+		t.addOld(turn)
+	}
+	for _, invocation := range tree.Elements(tree.Field(raw, "conversation")) {
+		t.add(invocation)
+	}
+	run.Messages, run.Expected = t.prompts, t.expected()
+}
+
+// ADKResult reads an EvalCaseResult.
+func ADKResult(d *jsonio.Dec, run *Run) {
+	raw := run.object(d)
+	run.identify(raw, "eval_id")
+	var actual, expected adkTurns
+	for _, pair := range tree.Elements(tree.Field(raw, "eval_metric_result_per_invocation")) {
+		actual.add(tree.Field(pair, "actual_invocation"))
+		expected.add(tree.Field(pair, "expected_invocation"))
+	}
+	run.Messages, run.Expected = actual.messages, expected.expected()
+	if n := len(actual.replies); n > 0 {
+		run.Answer = actual.replies[n-1]
+	}
+	for _, metric := range tree.Elements(tree.Field(raw, "overall_eval_metric_results")) {
+		run.addScore(tree.Scalar(tree.Field(metric, "metric_name")), tree.Field(metric, "score"))
+	}
+}
+
+// ADKSession reads a Session. It omits partial events, which a later event repeats.
+func ADKSession(d *jsonio.Dec, run *Run) {
+	raw := run.object(d)
+	run.identify(raw, "id")
+	run.Case = ""
+	var reader message.Reader
+	for _, event := range tree.Elements(tree.Field(raw, "events")) {
+		if !tree.IsTrue(tree.Field(event, "partial")) {
+			run.Messages = append(run.Messages, reader.Contents(tree.Field(event, "content"))...)
+		}
+	}
+}
+
+// adkTurns is a conversation, by turns of the user.
+type adkTurns struct {
+	reader   message.Reader
+	messages []llm.Message
+	prompts  []llm.Message // of the user
+	replies  []string
+	calls    []Call
+}
+
+// add reads an Invocation: a user message, and the agent's messages after it.
+func (t *adkTurns) add(invocation json.RawMessage) {
+	prompt := t.reader.Contents(tree.Field(invocation, "user_content"))
+	steps := tree.Field(invocation, "intermediate_data")
+	agent := t.toolUses(steps)
+	for _, event := range tree.Elements(tree.Field(steps, "invocation_events")) {
+		agent = append(agent, t.reader.Contents(tree.Field(event, "content"))...)
+	}
+	// The second member is from agentevals. It has the calls as well.
+	for _, name := range []string{"final_response", "agent_content"} {
+		agent = append(agent, t.reader.Contents(tree.Field(invocation, name))...)
+	}
+	t.noCalls(steps)
+	reply := ""
+	for _, m := range agent {
+		for _, call := range m.Calls() {
+			t.calls = append(t.calls, Call{call.Name, json.RawMessage(call.Arguments), len(t.replies)})
+		}
+		if m.Role == llm.RoleAssistant && m.Text() != "" {
+			reply = m.Text()
+		}
+	}
+	t.messages = slices.Concat(t.messages, prompt, agent)
+	t.prompts = append(t.prompts, prompt...)
+	t.replies = append(t.replies, reply)
+}
+
+// noCalls makes calls an empty list, which means that none is expected, if the recording
+// has a member for calls.
+func (t *adkTurns) noCalls(member json.RawMessage) {
+	if member != nil && t.calls == nil {
+		t.calls = []Call{}
+	}
+}
+
+// toolUses reads the calls and the results of an IntermediateData.
+func (t *adkTurns) toolUses(steps json.RawMessage) []llm.Message {
+	var parts []llm.Part
+	for _, use := range tree.Elements(tree.Field(steps, "tool_uses")) {
+		parts = append(parts, t.reader.FunctionCall(use, nil))
+	}
+	for _, response := range tree.Elements(tree.Field(steps, "tool_responses")) {
+		parts = append(parts, t.reader.FunctionResponse(response, nil))
+	}
+	return message.AddStep(nil, llm.RoleAssistant, parts)
+}
+
+// addOld reads a turn of the first form.
+func (t *adkTurns) addOld(turn json.RawMessage) {
+	t.prompts = append(t.prompts, llm.User(tree.Scalar(tree.Field(turn, "query"))))
+	uses := tree.Field(turn, "expected_tool_use")
+	t.noCalls(uses)
+	for _, use := range tree.Elements(uses) {
+		t.calls = append(t.calls, Call{tree.Scalar(tree.Field(use, "tool_name")), tree.Field(use, "tool_input"), len(t.replies)})
+	}
+	t.replies = append(t.replies, tree.Scalar(tree.Field(turn, "reference")))
+}
+
+// expected returns the turns as expected ones.
+func (t *adkTurns) expected() Expected {
+	e := Expected{Replies: t.replies, Calls: t.calls}
+	if n := len(t.replies); n > 0 && t.replies[n-1] != "" {
+		e.Answers = t.replies[n-1:]
+	}
+	return e
+}

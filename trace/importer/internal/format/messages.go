@@ -1,0 +1,67 @@
+package format
+
+import (
+	"encoding/json"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace/importer/internal/message"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// SniffMessages recognizes lists of messages: one, or several, or objects with such a list
+// as the member messages.
+func SniffMessages(h *Head) (Layout, bool) {
+	if h.CSV {
+		return Layout{}, false
+	}
+	elements := h.Nested || h.Has("messages")
+	return Layout{Elements: elements}, elements || h.Empty || h.Has("role") && !h.Object
+}
+
+// SniffMessageLines recognizes a run with one message per line.
+func SniffMessageLines(h *Head) (Layout, bool) {
+	return Layout{}, h.Object && h.Has("role")
+}
+
+// SniffTauBench recognizes results of tau-bench.
+func SniffTauBench(h *Head) (Layout, bool) { return runsInArray, !h.CSV && h.Has("traj", "task_id") }
+
+// Messages reads a list of messages, or an object with such a list as messages or, in
+// results of tau-bench, as traj.
+func Messages(d *jsonio.Dec, run *Run) {
+	var reader message.Reader
+	switch d.Peek() {
+	case '[':
+		run.Messages = reader.List(d)
+	case '{':
+		found := false
+		run.Members(d, func(key string) bool {
+			if key != "messages" && key != "traj" {
+				return false
+			}
+			found = true
+			run.Messages = reader.List(d)
+			return true
+		})
+		if !found {
+			d.Fail("the object has neither messages nor traj")
+		}
+		run.SetName()
+		run.Describe()
+		run.Expected.Calls = actions(run.Meta["info"])
+	default:
+		d.Fail("expected a list of messages or an object with one")
+	}
+}
+
+// actions returns the expected calls of a task of tau-bench, from the member info of a run.
+func actions(info json.RawMessage) (calls []Call) {
+	list := tree.Member(info, "task", "actions")
+	if !tree.IsNull(list) {
+		calls = []Call{}
+	}
+	for _, action := range tree.Elements(list) {
+		calls = append(calls, Call{tree.Scalar(tree.Member(action, "name")), tree.Member(action, "kwargs"), NoTurn})
+	}
+	return calls
+}

@@ -1,0 +1,113 @@
+package format
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// Head is the beginning of a recording, which may end anywhere.
+type Head struct {
+	Bytes []byte
+	// Lines is true if each line is a value of its own, so that an invalid line does not
+	// affect the others.
+	Lines bool
+	// CSV is true if the recording is not JSON. Keys then has the names of the columns.
+	CSV bool
+	// Object is true if the first value is an object and not an array. Empty is true for an
+	// array without elements, Nested for an array whose first element is an array.
+	Object, Empty, Nested bool
+	// Keys are the names of the members of the first object, as far as they can be read, and
+	// Format is the string of its member format.
+	Keys   []string
+	Format string
+}
+
+// NewHead parses the beginning of a recording.
+func NewHead(b []byte) *Head {
+	h := &Head{Bytes: b}
+	text := strings.TrimLeft(string(b), " \t\r\n")
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		h.CSV = true
+		h.Keys, _ = csv.NewReader(bytes.NewReader(b)).Read() // nil if it is not CSV
+		return h
+	}
+	var first string
+	first, h.Lines = firstLine(tree.QuoteNonFinite(text))
+	d := jsonio.NewDec(first)
+	if h.Object = d.Peek() == '{'; !h.Object {
+		more := true
+		d.Array()
+		if !d.More(&more) {
+			h.Empty = d.Err() == nil
+			return h
+		}
+		h.Nested = d.Peek() == '['
+	}
+	h.members(&d)
+	return h
+}
+
+// members reads the members of the first object.
+func (h *Head) members(d *jsonio.Dec) {
+	if d.Peek() != '{' {
+		return
+	}
+	d.Object()
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return
+		}
+		h.Keys = append(h.Keys, key)
+		if key == "format" && d.Peek() == '"' {
+			h.Format = d.String()
+			continue
+		}
+		d.Skip()
+	}
+}
+
+// firstLine returns the first line, or the second if the first is invalid, and true if the
+// line is a JSON value with more lines next to it; else it returns the whole text.
+func firstLine(text string) (line string, ok bool) {
+	first, rest, _ := strings.Cut(text, "\n")
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	if rest == "" {
+		return text, false
+	}
+	if jsonio.ValidText(first) {
+		return first, true
+	}
+	second, _, ended := strings.Cut(rest, "\n")
+	bracket := len(strings.TrimSpace(first)) == 1
+	if ended && !bracket && second[0] == text[0] && jsonio.ValidText(second) {
+		return second, true
+	}
+	return text, false
+}
+
+// Has reports whether the first object has any of the members.
+func (h *Head) Has(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Keys, n) })
+}
+
+// Contains reports whether any of the texts is in the beginning. A member may be longer than
+// the beginning, so that its own members cannot be read.
+func (h *Head) Contains(texts ...string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(h.Bytes, []byte(text)) })
+}
+
+// Layout is where the runs are in a recording. The zero value is a single run.
+type Layout struct {
+	Elements bool     // the elements of an array at the top are runs; else the array is a run's messages
+	Array    bool     // an array at the top is read as one run by the format itself
+	Path     []string // names of the members that lead to the array of runs
+	Zip      bool     // the recording is a ZIP
+}
+
+var runsInArray = Layout{Elements: true}

@@ -1,0 +1,127 @@
+package message
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// content reads the content of a message, which is not null: a string or an array of parts.
+func (r *Reader) content(d *jsonio.Dec) (parts []llm.Part) {
+	if d.Peek() == '"' {
+		return append(r.alloc(1), llm.Text{Text: r.resolve(d.String())})
+	}
+	if d.Peek() != '[' {
+		d.Fail("the content is neither a string nor a list of parts")
+		return nil
+	}
+	d.Array()
+	for first := true; d.More(&first); {
+		switch {
+		case d.Peek() == '"':
+			parts = append(parts, llm.Text{Text: r.resolve(d.String())})
+		case r.Part != nil:
+			parts = append(parts, r.Part(d))
+		default:
+			parts = append(parts, part(d))
+		}
+	}
+	return parts
+}
+
+func (r *Reader) resolve(text string) string {
+	if r.Resolve == nil {
+		return text
+	}
+	return r.Resolve(text)
+}
+
+// part reads a content part of OpenAI or the AI SDK. A part of a kind that llm does not
+// have, or with unexpected members, is kept whole; see [Unknown]. The prefix "openai." of
+// its kind distinguishes it from a kind of llm with the same name.
+func part(d *jsonio.Dec) llm.Part {
+	from := d.Offset()
+	var kind, text, refusal, url string
+	var hasText, hasRefusal bool
+	var image, rest tree.Object
+	if !d.Object() {
+		return nil
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			break
+		}
+		switch c := d.Peek(); {
+		case key == "type" && c == '"':
+			kind = d.String()
+		case key == "text" && c == '"':
+			text, hasText = d.String(), true
+		case key == "refusal" && c == '"':
+			refusal, hasRefusal = d.String(), true
+		case key == "image_url" && c == '{':
+			url, image = imageURL(json.RawMessage(d.Raw()))
+		default:
+			rest.Raw(key, d.Raw())
+		}
+	}
+	switch {
+	case kind == "text" && hasText && !hasRefusal && url == "":
+		return llm.Text{Text: text, Opaque: rest.JSON()}
+	case kind == "refusal" && hasRefusal && !hasText && url == "":
+		return llm.Text{Text: refusal, Refusal: true, Opaque: rest.JSON()}
+	case kind == "image_url" && url != "" && !hasText && !hasRefusal:
+		if o := image.JSON(); o != nil {
+			rest.Raw("image_url", string(o))
+		}
+		return Image(url, rest.JSON())
+	}
+	whole := d.Since(from)
+	if p := modelPart(kind, json.RawMessage(whole)); p != nil {
+		return p
+	}
+	return Unknown("openai."+kind, whole)
+}
+
+// Unknown returns a part that keeps a value of a kind that llm does not have.
+func Unknown(kind, value string) llm.Unknown {
+	var whole tree.Object
+	whole.Text("type", kind)
+	whole.Raw("value", value)
+	return llm.Unknown{Kind: kind, Raw: whole.JSON()}
+}
+
+// imageURL returns the url and the other members of an image_url object.
+func imageURL(raw json.RawMessage) (url string, rest tree.Object) {
+	for key, value := range tree.Members(raw) {
+		if text, ok := tree.Text(value); ok && key == "url" {
+			url = text
+			continue
+		}
+		rest.Raw(key, string(value))
+	}
+	return url, rest
+}
+
+// Image returns an image at a URL. It decodes a data URL if encoding the result again gives
+// the same URL.
+func Image(url string, rest json.RawMessage) llm.Media {
+	m := llm.Media{URL: url, Opaque: rest}
+	if data, ok := strings.CutPrefix(url, "data:"); ok {
+		mediaType, text, found := strings.Cut(data, ";base64,")
+		if b, ok := decodeBase64(text); found && ok {
+			m.MediaType, m.Data, m.URL = mediaType, b, ""
+		}
+	}
+	return m
+}
+
+// decodeBase64 decodes a text if encoding the result again gives the same text.
+func decodeBase64(text string) (b []byte, ok bool) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	return b, err == nil && base64.StdEncoding.EncodeToString(b) == text
+}

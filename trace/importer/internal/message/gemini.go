@@ -1,0 +1,120 @@
+package message
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// Contents reads a Content of the Gemini API. Results of tools become a message of their
+// own, before the other parts. A result without an id belongs to the next call of its name
+// without an id.
+func (r *Reader) Contents(content json.RawMessage) (messages []llm.Message) {
+	var parts []llm.Part
+	for _, part := range tree.Elements(tree.Field(content, "parts")) {
+		if p := r.geminiPart(part); p != nil {
+			parts = append(parts, p)
+		}
+	}
+	others, results := Separate(parts)
+	if results != nil {
+		messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
+	}
+	if others != nil {
+		role := llm.RoleUser
+		if text, _ := tree.Text(tree.Field(content, "role")); text == "model" {
+			role = llm.RoleAssistant
+		}
+		messages = append(messages, llm.Message{Role: role, Parts: others})
+	}
+	return messages
+}
+
+// geminiPart reads a part. Its null members are ignored; it is nil if no other is left. A
+// part of a kind that llm does not have is kept whole; see [Unknown].
+func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
+	var kind string
+	var value json.RawMessage
+	var thought bool
+	var rest tree.Object
+	for key, raw := range tree.Members(part) {
+		switch name := tree.Snake(key); {
+		case tree.IsNull(raw):
+		case name == "thought":
+			thought = tree.IsTrue(raw)
+		case isGeminiKind(name) && value == nil:
+			kind, value = name, raw
+		default:
+			rest.Raw(key, string(raw))
+		}
+	}
+	text, isText := tree.Text(value)
+	switch {
+	case kind == "text" && isText && thought:
+		return llm.Reasoning{Text: text, Opaque: rest.JSON()}
+	case kind == "text" && isText:
+		return llm.Text{Text: text, Opaque: rest.JSON()}
+	case kind == "function_call":
+		return r.FunctionCall(value, rest.JSON())
+	case kind == "function_response":
+		return r.FunctionResponse(value, rest.JSON())
+	case kind == "inline_data", kind == "file_data":
+		return blob(value, rest.JSON())
+	case kind == "" && rest == nil:
+		return nil
+	}
+	return Unknown("gemini."+kind, string(part))
+}
+
+// isGeminiKind reports whether a member with this name holds the value of a part.
+func isGeminiKind(name string) bool {
+	switch name {
+	case "text", "function_call", "function_response", "inline_data", "file_data", "executable_code", "code_execution_result":
+		return true
+	}
+	return false
+}
+
+// FunctionCall reads a FunctionCall. It generates a missing id.
+func (r *Reader) FunctionCall(raw, rest json.RawMessage) llm.ToolCall {
+	call := llm.ToolCall{
+		ID:        tree.Scalar(tree.Field(raw, "id")),
+		Name:      tree.Scalar(tree.Field(raw, "name")),
+		Arguments: string(tree.Field(raw, "args")), Opaque: rest,
+	}
+	if call.ID == "" {
+		r.generateID(&call)
+	}
+	return call
+}
+
+// FunctionResponse reads a FunctionResponse. Its content is the JSON that the tool returned.
+func (r *Reader) FunctionResponse(raw, rest json.RawMessage) llm.ToolResult {
+	res := llm.ToolResult{ID: tree.Scalar(tree.Field(raw, "id")), Name: tree.Scalar(tree.Field(raw, "name")), Opaque: rest}
+	if res.ID == "" {
+		res.ID = r.openCall(res.Name, "")
+	}
+	if response := tree.Field(raw, "response"); response != nil {
+		res.Content = []llm.Part{llm.Text{Text: string(response)}}
+	}
+	return res
+}
+
+// blob reads a Blob or a FileData.
+func blob(raw, rest json.RawMessage) llm.Part {
+	m := llm.Media{MediaType: tree.Scalar(tree.Field(raw, "mime_type")), Name: tree.Scalar(tree.Field(raw, "display_name")), URL: tree.Scalar(tree.Field(raw, "file_uri")), Opaque: rest}
+	data := tree.Scalar(tree.Field(raw, "data"))
+	if data == "" {
+		return m
+	}
+	// Python writes the base64url alphabet, the API the standard one.
+	b, err := base64.StdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(data))
+	if err != nil {
+		return Unknown("gemini.inline_data", string(raw))
+	}
+	m.Data = b
+	return m
+}

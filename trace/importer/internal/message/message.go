@@ -1,0 +1,335 @@
+// Package message reads the messages of one run from JSON, in the forms of OpenAI's Chat
+// Completions, the AI SDK and the Gemini API.
+package message
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+// Reader reads the messages of one run, in order. Its zero value is ready.
+type Reader struct {
+	// Part, if set, reads the content parts of another dialect: that of Inspect.
+	Part func(d *jsonio.Dec) llm.Part
+	// Resolve, if set, returns the text that a content string refers to.
+	Resolve func(text string) string
+
+	generated int
+	// open holds the generated ids of calls that have no result yet, by function. Calls of
+	// the old function_call form have no ids; their results name the function.
+	open  map[string][]string
+	slab  []llm.Part // memory for lists of parts; most lists are short
+	calls []llm.Part // of the current message
+}
+
+// alloc returns an empty list with capacity for n parts.
+func (r *Reader) alloc(n int) []llm.Part {
+	const chunk = 64
+	if len(r.slab) < n {
+		r.slab = make([]llm.Part, max(n, chunk))
+	}
+	list := r.slab[:0:n]
+	r.slab = r.slab[n:]
+	return list
+}
+
+// List reads an array of messages, up to the first invalid one.
+func (r *Reader) List(d *jsonio.Dec) (messages []llm.Message) {
+	if !d.Array() {
+		return nil
+	}
+	for first := true; d.More(&first); {
+		messages = r.Add(messages, d)
+	}
+	return messages
+}
+
+// fields holds the members of a message until all are read.
+type fields struct {
+	role, name, callID, reasoning, refusal string
+	hasName                                bool
+	content                                []llm.Part
+	calls                                  []llm.Part // ToolCall each; valid until the next message
+	function                               *llm.ToolCall
+	audio                                  string // the JSON of a spoken response
+	failure                                string // the JSON of a tool's error
+	uiParts, invocations                   string // the JSON of the AI SDK's lists
+	rest                                   tree.Object
+}
+
+// Add reads a message in the form of Chat Completions or the AI SDK and appends it. A
+// UIMessage with several steps becomes several messages. After an error Add appends nothing.
+func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
+	f := r.fields(d)
+	if f.role == "" {
+		d.Fail("the message has no role")
+	}
+	if d.Err() != nil {
+		return messages
+	}
+	if f.role == "tool" || f.role == "function" {
+		if f.audio != "" {
+			f.rest.Raw("audio", f.audio)
+		}
+		return append(messages, r.result(f))
+	}
+	if f.hasName {
+		f.rest.Text("name", f.name)
+	}
+	if f.callID != "" {
+		f.rest.Text("tool_call_id", f.callID)
+	}
+	role := llm.Role(f.role)
+	if f.role == "developer" {
+		role = llm.RoleSystem
+		f.rest.Text("role", f.role)
+	}
+	if f.uiParts != "" || f.invocations != "" {
+		return r.addUI(messages, role, f)
+	}
+	return append(messages, llm.Message{Role: role, Parts: r.parts(f), Opaque: f.rest.JSON()})
+}
+
+func (r *Reader) fields(d *jsonio.Dec) (f fields) {
+	if !d.Object() {
+		return f
+	}
+	inspect := r.Part != nil
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return f
+		}
+		switch {
+		case d.Null(): // equal to absent, for every member
+		case key == "role":
+			f.role = knownRole(d.String())
+		case key == "content":
+			f.content = r.content(d)
+		case key == "name":
+			f.name, f.hasName = d.String(), true
+		case key == "tool_call_id":
+			f.callID = d.String()
+		case key == "tool_call_ids": // SWE-agent
+			f.callID = singleID(d, &f.rest)
+		case (key == "reasoning_content" || key == "reasoning") && f.reasoning == "" && d.Peek() == '"':
+			f.reasoning = d.String()
+		case key == "refusal":
+			f.refusal = d.String()
+		case key == "audio":
+			f.audio = d.Raw()
+		case key == "tool_calls":
+			f.calls = r.toolCalls(d)
+		case key == "parts" && isUI(d):
+			f.uiParts = d.Raw()
+		case key == "toolInvocations" && d.Peek() == '[':
+			f.invocations = d.Raw()
+		case inspect && key == "function" && d.Peek() == '"': // of a result
+			f.name, f.hasName = d.String(), true
+		case inspect && (key == "error" || key == "tool_error"): // the latter is a string
+			f.failure = d.Raw()
+			f.rest.Raw(key, f.failure)
+		case key == "function_call":
+			var call llm.ToolCall
+			call.Opaque = function(d, &call).JSON()
+			f.function = &call
+		default:
+			f.rest.Raw(key, d.Raw())
+		}
+	}
+}
+
+// singleID returns the first id of a list. It keeps a list of several in rest.
+func singleID(d *jsonio.Dec, rest *tree.Object) string {
+	raw := d.Raw()
+	if tree.Element(json.RawMessage(raw), "1") != nil {
+		rest.Raw("tool_call_ids", raw)
+	}
+	return tree.Scalar(tree.Element(json.RawMessage(raw), "0"))
+}
+
+// knownRole returns a constant for a usual role, so that the role does not keep the buffer
+// of the file in memory.
+func knownRole(role string) string {
+	for _, r := range [...]string{"system", "user", "assistant", "tool", "function", "developer"} {
+		if r == role {
+			return r
+		}
+	}
+	return role
+}
+
+// parts returns the parts of a message in order. An empty text stays only if it is alone.
+func (r *Reader) parts(f fields) []llm.Part {
+	if f.reasoning == "" && f.refusal == "" && f.function == nil && f.audio == "" && len(f.calls) == 0 {
+		return f.content
+	}
+	parts := r.alloc(len(f.content) + len(f.calls))
+	if f.reasoning != "" {
+		parts = append(parts, llm.Reasoning{Text: f.reasoning})
+	}
+	if !isEmpty(f.content) {
+		parts = append(parts, f.content...)
+	}
+	if f.refusal != "" {
+		parts = append(parts, llm.Text{Text: f.refusal, Refusal: true})
+	}
+	if f.audio != "" {
+		parts = append(parts, Unknown("openai.message.audio", f.audio))
+	}
+	if f.function != nil {
+		r.generateID(f.function)
+		parts = append(parts, *f.function)
+	}
+	return append(parts, f.calls...)
+}
+
+func isEmpty(content []llm.Part) bool {
+	if len(content) != 1 {
+		return len(content) == 0
+	}
+	t, ok := content[0].(llm.Text)
+	return ok && t.Text == "" && t.Opaque == nil
+}
+
+// generateID gives an id to a call that has none.
+func (r *Reader) generateID(call *llm.ToolCall) {
+	r.generated++
+	call.ID, call.IDGenerated = "function_call_"+strconv.Itoa(r.generated), true
+	if r.open == nil {
+		r.open = map[string][]string{}
+	}
+	r.open[call.Name] = append(r.open[call.Name], call.ID)
+}
+
+// openCall returns the generated id of the first call of a function without a result;
+// otherwise if there is none.
+func (r *Reader) openCall(name, otherwise string) string {
+	ids := r.open[name]
+	if len(ids) == 0 {
+		return otherwise
+	}
+	r.open[name] = ids[1:]
+	return ids[0]
+}
+
+// result returns a message of role tool or function. The latter belongs to the first open
+// function_call of its name.
+func (r *Reader) result(f fields) llm.Message {
+	if isResults(f.content) {
+		return llm.Message{Role: llm.RoleTool, Parts: f.content, Opaque: f.rest.JSON()}
+	}
+	res := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content, IsError: f.failure != ""}
+	if text := failureText(json.RawMessage(f.failure)); text != "" && isEmpty(f.content) {
+		res.Content = []llm.Part{llm.Text{Text: text}}
+	}
+	if f.role == "function" {
+		f.rest.Text("role", f.role)
+		res.ID = r.openCall(f.name, res.ID)
+	}
+	return llm.Message{Role: llm.RoleTool, Parts: append(r.alloc(1), res), Opaque: f.rest.JSON()}
+}
+
+func failureText(failure json.RawMessage) string {
+	if text, ok := tree.Text(failure); ok {
+		return text
+	}
+	return tree.Scalar(tree.Member(failure, "message"))
+}
+
+// isResults reports whether all parts are results, as the AI SDK writes them.
+func isResults(parts []llm.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(llm.ToolResult); !ok {
+			return false
+		}
+	}
+	return len(parts) > 0
+}
+
+// toolCalls reads the calls of an assistant message.
+func (r *Reader) toolCalls(d *jsonio.Dec) []llm.Part {
+	if !d.Array() {
+		return nil
+	}
+	r.calls = r.calls[:0]
+	for first := true; d.More(&first); {
+		r.calls = append(r.calls, toolCall(d))
+	}
+	return r.calls
+}
+
+func toolCall(d *jsonio.Dec) llm.ToolCall {
+	var c llm.ToolCall
+	var rest tree.Object
+	if !d.Object() {
+		return c
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			c.Opaque = rest.JSON()
+			return c
+		}
+		switch {
+		case key == "id":
+			c.ID = stringOrNull(d)
+		case key == "function" && d.Peek() == '"': // Inspect; the arguments are a member of the call
+			c.Name = d.String()
+		case key == "arguments":
+			c.Arguments = arguments(d)
+		case key == "function", key == "custom":
+			if more := function(d, &c).JSON(); more != nil {
+				rest.Raw(key, string(more))
+			}
+		case key == "type":
+			if kind := d.Raw(); kind != `"function"` {
+				rest.Raw(key, kind)
+			}
+		default:
+			rest.Raw(key, d.Raw())
+		}
+	}
+}
+
+// function reads the name and the arguments of a call, or the input of a custom tool. It
+// returns the other members.
+func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object) {
+	if !d.Object() {
+		return nil
+	}
+	for first := true; ; {
+		key, ok := d.Key(&first)
+		if !ok {
+			return rest
+		}
+		switch {
+		case key == "name":
+			c.Name = stringOrNull(d)
+		case key != "arguments" && key != "input":
+			rest.Raw(key, d.Raw())
+		default:
+			c.Arguments = arguments(d)
+		}
+	}
+}
+
+// arguments returns a string as it is, any other value as its JSON, byte for byte, and null
+// as the empty string.
+func arguments(d *jsonio.Dec) string {
+	if d.Peek() == '"' || d.Peek() == 'n' {
+		return stringOrNull(d)
+	}
+	return d.Raw()
+}
+
+func stringOrNull(d *jsonio.Dec) string {
+	if d.Null() {
+		return ""
+	}
+	return d.String()
+}

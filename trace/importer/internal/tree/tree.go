@@ -1,0 +1,210 @@
+// Package tree finds values in JSON that is known to be valid, without decoding all of it.
+// A lookup in a value of another kind, nil included, finds nothing.
+package tree
+
+import (
+	"encoding/json"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/looptape/looptape/internal/jsonio"
+)
+
+// Members yields the members of an object.
+func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		d := jsonio.NewDec(jsonio.View(raw))
+		if d.Peek() != '{' {
+			return
+		}
+		d.Object()
+		for first := true; ; {
+			key, ok := d.Key(&first)
+			if !ok || !yield(key, json.RawMessage(d.Raw())) {
+				return
+			}
+		}
+	}
+}
+
+// Member returns the value at the end of a path of names. The last of equal names counts.
+func Member(raw json.RawMessage, names ...string) json.RawMessage {
+	for _, name := range names {
+		object := raw
+		raw = nil
+		for key, value := range Members(object) {
+			if key == name {
+				raw = value
+			}
+		}
+	}
+	return raw
+}
+
+// First returns the first of the members that the object has.
+func First(raw json.RawMessage, names ...string) json.RawMessage {
+	for _, name := range names {
+		if value := Member(raw, name); value != nil {
+			return value
+		}
+	}
+	return nil
+}
+
+// Without returns the object without some members; nil if no other is left.
+func Without(raw json.RawMessage, names ...string) json.RawMessage {
+	var rest Object
+	for key, value := range Members(raw) {
+		if !slices.Contains(names, key) {
+			rest.Raw(key, string(value))
+		}
+	}
+	return rest.JSON()
+}
+
+// Field returns the member with a name in snake case that the object has in snake or camel
+// case: Google's libraries write both. A null is nil.
+func Field(raw json.RawMessage, name string) json.RawMessage {
+	for key, value := range Members(raw) {
+		if Snake(key) == name && !IsNull(value) {
+			return value
+		}
+	}
+	return nil
+}
+
+// Snake returns a camel-case name in snake case.
+func Snake(name string) string {
+	if !strings.ContainsFunc(name, unicode.IsUpper) {
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Elements yields the elements of an array.
+func Elements(raw json.RawMessage) iter.Seq2[int, json.RawMessage] {
+	return func(yield func(int, json.RawMessage) bool) {
+		d := jsonio.NewDec(jsonio.View(raw))
+		if d.Peek() != '[' {
+			return
+		}
+		d.Array()
+		first := true
+		for n := 0; d.More(&first); n++ {
+			if !yield(n, json.RawMessage(d.Raw())) {
+				return
+			}
+		}
+	}
+}
+
+// Element returns an element of an array. The index is in decimal, as in a JSON pointer.
+func Element(array json.RawMessage, index string) json.RawMessage {
+	for n, value := range Elements(array) {
+		if strconv.Itoa(n) == index {
+			return value
+		}
+	}
+	return nil
+}
+
+// Text returns a string; ok is false if the value is not one.
+func Text(raw json.RawMessage) (text string, ok bool) {
+	d := jsonio.NewDec(jsonio.View(raw))
+	if d.Peek() != '"' {
+		return "", false
+	}
+	return d.String(), true
+}
+
+// String returns a string, or the JSON of any other value.
+func String(raw json.RawMessage) string {
+	if text, ok := Text(raw); ok {
+		return text
+	}
+	return string(raw)
+}
+
+// Scalar returns a string or the digits of a number; empty for any other value.
+func Scalar(raw json.RawMessage) string {
+	if text, ok := Text(raw); ok {
+		return text
+	}
+	if len(raw) > 0 && (raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
+		return string(raw)
+	}
+	return ""
+}
+
+// Embedded returns a value that may be written as a string with JSON in it; nil if the
+// string is not JSON.
+func Embedded(raw json.RawMessage) json.RawMessage {
+	text, ok := Text(raw)
+	switch {
+	case !ok:
+		return raw
+	case !jsonio.ValidText(text):
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// IsNull reports whether a value is null or missing.
+func IsNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
+
+// IsTrue reports whether a value is true.
+func IsTrue(raw json.RawMessage) bool { return string(raw) == "true" }
+
+// QuoteNonFinite puts NaN, Infinity and -Infinity in quotes. Python writes them as numbers,
+// and JSON does not have them. The rest of the text stays as it is.
+func QuoteNonFinite(text string) string {
+	if !strings.Contains(text, "NaN") && !strings.Contains(text, "Infinity") {
+		return text
+	}
+	return nonFinite.ReplaceAllStringFunc(text, func(s string) string {
+		if s[0] == '"' {
+			return s
+		}
+		return `"` + s + `"`
+	})
+}
+
+// nonFinite also matches strings, so that their content is not replaced.
+var nonFinite = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|NaN|-?Infinity`)
+
+// Object builds a JSON object. Its zero value has no members.
+type Object []byte
+
+// Raw adds a member with a JSON value.
+func (o *Object) Raw(key, value string) {
+	sep := byte(',')
+	if *o == nil {
+		sep = '{'
+	}
+	*o = append(jsonio.AppendString(append(*o, sep), key), ':')
+	*o = append(*o, value...)
+}
+
+// Text adds a member with a string.
+func (o *Object) Text(key, value string) {
+	o.Raw(key, string(jsonio.AppendString(nil, value)))
+}
+
+// JSON returns the object, or nil if it has no members.
+func (o Object) JSON() json.RawMessage {
+	if o == nil {
+		return nil
+	}
+	return append(json.RawMessage(o), '}')
+}

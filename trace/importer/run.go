@@ -1,0 +1,311 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer/internal/format"
+	"github.com/looptape/looptape/trace/importer/internal/tree"
+)
+
+const (
+	// CaseEvent is the name of the custom event of a trace with the case metadata of a run:
+	// its case, epoch and cluster, and what is expected of it.
+	CaseEvent = "looptape.about"
+	// NoEpoch is the epoch of a run whose recording does not have one.
+	NoEpoch = format.NoEpoch
+	// NoTurn is the turn of an expected call whose recording does not have one.
+	NoTurn = format.NoTurn
+)
+
+// Run is a recorded run.
+type Run struct {
+	// Name is the name that the recording gives (task-3/trial-1), or a number (run-7).
+	Name string
+	Line int // where the run begins
+	// Case is the task of the run, and Epoch the number of the run among those of its case.
+	// They are empty and NoEpoch if unknown. A trace has them in a [CaseEvent].
+	Case  string
+	Epoch int
+	// Cluster is shared by related cases; see [Mapping].
+	Cluster string
+	// Scores are the scores that the recording has.
+	Scores []Score
+	// Expected is what the recording expects of the run.
+	Expected Expected
+	// Answer is the final answer that the recording names; empty if it names none.
+	Answer string
+	// Messages is the whole conversation. Calls of the old function_call form, which has no
+	// ids, have generated ones.
+	Messages []llm.Message
+	// Events are the events of a trace, which has no Messages.
+	Events []trace.Event
+	// Meta has the other members of the recorded run as JSON (task_id, reward, model …); nil
+	// if there are none.
+	Meta map[string]json.RawMessage
+	// Head has what the recording says about all runs before the first one, by path; nil if
+	// nothing. Runs share it: it must not be changed.
+	Head map[string]json.RawMessage
+	// Partial is true if the rest of the run cannot be read.
+	Partial bool
+}
+
+// Score is a score that a recording has for a run.
+type Score struct {
+	Name  string  // of the metric or the scorer: reward, match
+	Value float64 // 1 for true and 0 for false
+	// Raw is the recorded value, as JSON.
+	Raw json.RawMessage
+	// Err is the reason why the score has no Value; nil if it has one.
+	Err error
+}
+
+// Expected is what a recording expects of a run. The zero value expects nothing. Its JSON
+// form omits what is unknown.
+type Expected struct {
+	// Answers are the acceptable final answers, none of them empty. A value that is not a
+	// string is its JSON.
+	Answers []string `json:"answers,omitempty"`
+	// Replies are the expected replies to each message of the user; empty if unknown.
+	Replies []string `json:"replies,omitempty"`
+	// Calls are the expected tool calls, in order: nil if unknown, empty if none is expected.
+	Calls []Call `json:"calls,omitzero"`
+}
+
+// Call is an expected tool call.
+type Call struct {
+	Name string
+	// Arguments is a JSON object; nil if unknown.
+	Arguments json.RawMessage
+	// Turn is the number of the user message after which the call is expected, from 0;
+	// NoTurn if unknown.
+	Turn int
+}
+
+// callJSON is the JSON form of a Call.
+type callJSON struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+	Turn *int            `json:"turn,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Call) MarshalJSON() ([]byte, error) {
+	form := callJSON{c.Name, c.Arguments, &c.Turn}
+	if c.Turn == NoTurn {
+		form.Turn = nil
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(form)
+	return out.Bytes(), err
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Call) UnmarshalJSON(text []byte) error {
+	turn := NoTurn
+	form := callJSON{Turn: &turn}
+	err := json.Unmarshal(text, &form)
+	if form.Turn != nil {
+		turn = *form.Turn
+	}
+	*c = Call{form.Name, form.Args, turn}
+	return err
+}
+
+// set takes the values of a run that package format has read.
+func (r *Run) set(f *format.Run) {
+	r.Name, r.Case, r.Line, r.Epoch, r.Cluster, r.Answer = f.Name, f.Case, f.Line, f.Epoch, f.Cluster, f.Answer
+	r.Messages, r.Meta = f.Messages, f.Meta
+	r.Expected.Answers, r.Expected.Replies = f.Expected.Answers, f.Expected.Replies
+	if f.Expected.Calls != nil {
+		r.Expected.Calls = make([]Call, len(f.Expected.Calls))
+	}
+	for i, c := range f.Expected.Calls {
+		r.Expected.Calls[i] = Call(c)
+	}
+	for _, s := range f.Scores {
+		r.Scores = append(r.Scores, Score(s))
+	}
+}
+
+// Parent returns the call that started the run; nil if unknown.
+func (r *Run) Parent() *trace.Parent {
+	if len(r.Events) == 0 {
+		return nil
+	}
+	start, _ := r.Events[0].Body.(trace.RunStart)
+	return start.Parent
+}
+
+// caseMetadata is the data of a [CaseEvent].
+type caseMetadata struct {
+	Case    string    `json:"case,omitempty"`
+	Epoch   *int      `json:"epoch,omitempty"` // nil if unknown
+	Cluster string    `json:"cluster,omitempty"`
+	Want    *Expected `json:"want,omitempty"` // nil if nothing is expected
+}
+
+// About returns the [CaseEvent] of the run, for another trace of the same case.
+func (r *Run) About() trace.Custom {
+	m := caseMetadata{Case: r.Case, Cluster: r.Cluster}
+	if r.Epoch != NoEpoch {
+		m.Epoch = &r.Epoch
+	}
+	if !reflect.ValueOf(r.Expected).IsZero() {
+		m.Want = &r.Expected
+	}
+	data, _ := json.Marshal(m) // strings, numbers, and JSON that was read
+	return trace.Custom{Name: CaseEvent, Data: data}
+}
+
+// setCase reads a [CaseEvent]. It ignores other and invalid events.
+func (r *Run) setCase(ev trace.Custom) {
+	var m caseMetadata
+	if ev.Name != CaseEvent || json.Unmarshal(ev.Data, &m) != nil {
+		return
+	}
+	r.Case, r.Cluster = m.Case, m.Cluster
+	if m.Epoch != nil && *m.Epoch >= 0 {
+		r.Epoch = *m.Epoch
+	}
+	if m.Want != nil {
+		r.Expected = *m.Want
+	}
+}
+
+// Name sets the case, the epoch and the cluster of a run that was not read with the mapping.
+// The pointers lead into [Run.Meta], or for a trace into the data of its custom events by
+// name: /task/id is the member id of the last event task. An empty pointer and a nil mapping
+// change nothing. Name returns an error, and the run is not usable, if a pointer is invalid,
+// if the run has no value there, or if the epoch is not an integer of 0 or more.
+func (m *Mapping) Name(run *Run) error {
+	if m == nil {
+		return nil
+	}
+	for _, field := range []struct {
+		what, text string
+		set        func(raw json.RawMessage)
+	}{
+		{"case", m.Case, func(raw json.RawMessage) { run.Case = tree.String(raw) }},
+		{"cluster", m.Cluster, func(raw json.RawMessage) { run.Cluster = tree.String(raw) }},
+		{"epoch", m.Epoch, func(raw json.RawMessage) { run.Epoch = format.EpochOf(raw) }},
+	} {
+		if field.text == "" {
+			continue
+		}
+		p, err := tree.ParsePointer(field.what, field.text)
+		if err != nil {
+			return err
+		}
+		raw := p.In(run.metadata())
+		if raw == nil {
+			err := fmt.Errorf("the run %q has no %s at %s", run.Name, field.what, field.text)
+			if len(run.Events) > 0 {
+				err = fmt.Errorf("%w: for a trace, begin the pointer with the name of a custom event", err)
+			}
+			return err
+		}
+		field.set(raw)
+	}
+	if m.Epoch != "" && run.Epoch == NoEpoch {
+		return errEpoch(m.Epoch)
+	}
+	return nil
+}
+
+func errEpoch(pointer string) error {
+	return fmt.Errorf("invalid epoch at %s: want an integer of 0 or more", pointer)
+}
+
+// metadata returns Meta, or for a trace the data of its custom events by name.
+func (r *Run) metadata() map[string]json.RawMessage {
+	if len(r.Events) == 0 {
+		return r.Meta
+	}
+	data := map[string]json.RawMessage{}
+	for _, ev := range r.Events {
+		if custom, ok := ev.Body.(trace.Custom); ok {
+			data[custom.Name] = custom.Data
+		}
+	}
+	return data
+}
+
+// Resources is the resource usage of a run, as far as its recording has it; the rest is 0.
+type Resources struct {
+	Usage   llm.Usage
+	Latency time.Duration
+	Cost    float64 // in the currency of the recording, usually US dollars
+}
+
+// Resources returns the resource usage of the run. For a trace it is the usage of all model
+// calls and the time of the last event. For other recordings it comes from Meta: Inspect's
+// model_usage, of all models, and total_time; promptfoo's tokenUsage, latencyMs and cost;
+// SWE-agent's info.model_stats; usage, or the AI SDK's totalUsage or the usage of its steps.
+// Of these, input and output tokens are read. The usage of a conversation over HTTP is
+// complete.
+func (r *Run) Resources() (s Resources) {
+	for _, ev := range r.Events {
+		switch body := ev.Body.(type) {
+		case trace.ModelResponse:
+			s.Usage = s.Usage.Add(body.Usage)
+		case trace.ModelError:
+			s.Usage = s.Usage.Add(body.Usage)
+		}
+		s.Latency = ev.At
+	}
+	for _, model := range tree.Members(r.Meta["model_usage"]) {
+		s.Usage = s.Usage.Add(usageOf(model))
+	}
+	stats := tree.Member(r.Meta["info"], "model_stats")
+	for _, raw := range []json.RawMessage{r.Meta["totalUsage"], r.Meta["usage"], r.Meta["tokenUsage"], stats} {
+		if s.Usage == (llm.Usage{}) {
+			s.Usage = usageOf(raw)
+		}
+	}
+	if s.Usage == (llm.Usage{}) {
+		for _, step := range tree.Elements(r.Meta["steps"]) {
+			s.Usage = s.Usage.Add(usageOf(tree.Member(step, "usage")))
+		}
+	}
+	s.Cost = max(amount(r.Meta["cost"]), amount(tree.Member(stats, "instance_cost")))
+	s.Latency = max(s.Latency,
+		time.Duration(amount(r.Meta["latencyMs"])*float64(time.Millisecond)),
+		time.Duration(amount(r.Meta["total_time"])*float64(time.Second)))
+	return s
+}
+
+// usageOf reads tokens under their usual names, and all counts under llm's names.
+func usageOf(usage json.RawMessage) (u llm.Usage) {
+	largest := func(names ...string) (n int64) {
+		for _, name := range names {
+			n = max(n, int64(amount(tree.Member(usage, name))))
+		}
+		return n
+	}
+	u.CacheReadInputTokens = largest("cached", "cache_read_input_tokens")
+	u.CacheCreationInputTokens = largest("cache_write", "cache_creation_input_tokens")
+	u.ReasoningOutputTokens = largest("reasoning", "reasoning_output_tokens")
+	u.InputTokens = largest("input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "prompt", "tokens_sent", "input")
+	u.OutputTokens = largest("output_tokens", "outputTokens", "completion_tokens", "completionTokens", "completion", "tokens_received", "output")
+	return u
+}
+
+// amount reads a number of seconds, tokens or a cost; any other value is 0.
+func amount(raw json.RawMessage) float64 {
+	const maxAmount = 1e9 // seconds fit in a Duration
+	v, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.IsNaN(v) || v < 0 || v > maxAmount {
+		return 0
+	}
+	return v
+}
