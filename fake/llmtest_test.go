@@ -18,7 +18,7 @@ func TestContract(t *testing.T) {
 				// Events that are none are nothing, rather than what other fields say.
 				m.Sessions[name] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err)}}
 			}
-			return llmtest.Subject{Model: m, Asked: m.Requests}
+			return llmtest.Subject{Model: m, Requests: m.Requests}
 		},
 		Unsupported: []llmtest.Feature{llmtest.Stalls},
 		Private:     llmtest.Private{Reasoning: raw(`{"signature":"c2lnbmVk"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},

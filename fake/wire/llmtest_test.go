@@ -38,9 +38,9 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 			h.Transport = cutter{h.Transport, cut}
 		}
 		return llmtest.Subject{
-			Model:   clientsOf(pipeURL, "", &h)[name],
-			Asked:   m.Requests,
-			Release: pipe.Client().CloseIdleConnections,
+			Model:     clientsOf(pipeURL, "", &h)[name],
+			Requests:  m.Requests,
+			CloseIdle: pipe.Client().CloseIdleConnections,
 		}
 	}
 	return s
@@ -49,15 +49,15 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 // limits are what each protocol cannot say, and its private data.
 var limits = map[string]llmtest.Suite{
 	"openai-chat": {
-		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.ImageResults},
+		Unsupported: []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.ImageResults},
 		Private:     llmtest.Private{Reasoning: raw(`{"field":"reasoning_content"}`), Call: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`)},
 	},
 	"openai-responses": {
-		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
+		Unsupported: []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
 		Private:     llmtest.Private{Reasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
 	},
 	"anthropic-messages": {
-		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ContentFilters, llmtest.Seed},
+		Unsupported: []llmtest.Feature{llmtest.ResponseMedia, llmtest.ContentFilters, llmtest.Seed},
 		Private:     llmtest.Private{Reasoning: raw(`{"signature":"EqQBCg=="}`), Text: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), Call: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
 	},
 	"gemini": {

@@ -10,12 +10,12 @@ import (
 
 // requestCases look at what becomes of a request.
 func requestCases() []*testcase {
-	script := Script{modelA: speech{parts: []llm.Part{someText}}.answer(7), modelB: speech{parts: []llm.Part{oneCall}}.answer(7)}
+	script := Script{modelA: content{parts: []llm.Part{someText}}.script(7), modelB: content{parts: []llm.Part{oneCall}}.script(7)}
 	return []*testcase{
-		{law: Immutable, name: "used again", script: script, play: usedAgain},
-		{law: Lazy, name: "not ranged over", sees: true, script: script, play: func(w *world) {
+		{property: Immutable, name: "used again", script: script, do: reuseRequest},
+		{property: Lazy, name: "not ranged over", needsRequests: true, script: script, do: func(w *caseRun) {
 			_ = w.subject.Model.Stream(context.Background(), w.request(modelA))
-			if n := len(w.subject.Asked()); n > 0 {
+			if n := len(w.subject.Requests()); n > 0 {
 				w.report(Lazy, "the model asked before its answer was ranged over")
 			}
 		}},
@@ -23,18 +23,18 @@ func requestCases() []*testcase {
 }
 
 // usedAgain makes another question of a request, in place, once it was answered.
-func usedAgain(w *world) {
+func reuseRequest(w *caseRun) {
 	question := llm.User("And in Rome?")
-	other := w.whole(w.request(modelB, question))
+	other := w.complete(w.request(modelB, question))
 	req := w.request(modelA)
-	if other == nil || w.whole(req) == nil {
+	if other == nil || w.complete(req) == nil {
 		return
 	}
 	req.Model = modelB
 	for i := range req.Messages {
 		req.Messages[i] = question
 	}
-	if again := w.whole(req); again != nil {
+	if again := w.complete(req); again != nil {
 		if diff := differ(other.String(), again.String()); diff != "" {
 			w.report(Immutable, "a request that was answered and then made another one gets the old answer; %s", diff)
 		}
@@ -42,17 +42,17 @@ func usedAgain(w *world) {
 }
 
 // againCases ask the same again, and at once.
-func againCases() []*testcase {
+func repeatCases() []*testcase {
 	script := Script{}
 	var names []string
 	for _, city := range []string{"bern", "rome", "oslo", "lima"} {
-		script[city] = speech{parts: []llm.Part{llm.Text{Text: "It rains in " + city + "."}, llm.ToolCall{ID: "call_" + city, Name: weather.Name, Arguments: `{"city":"` + city + `"}`}}}.answer(3)
+		script[city] = content{parts: []llm.Part{llm.Text{Text: "It rains in " + city + "."}, llm.ToolCall{ID: "call_" + city, Name: weather.Name, Arguments: `{"city":"` + city + `"}`}}}.script(3)
 		names = append(names, city)
 	}
 	return []*testcase{
-		{law: Repeat, name: "the same request", script: script, play: func(w *world) {
+		{property: Repeat, name: "the same request", script: script, do: func(w *caseRun) {
 			req := w.request(names[0])
-			first, second := w.whole(req), w.whole(req)
+			first, second := w.complete(req), w.complete(req)
 			if first == nil || second == nil {
 				return
 			}
@@ -60,23 +60,23 @@ func againCases() []*testcase {
 				w.report(Repeat, "the second answer to the same request is another; %s", diff)
 			}
 		}},
-		{law: Concurrency, name: "many at once", script: script, play: func(w *world) { w.atOnce(names) }},
+		{property: Concurrency, name: "many at once", script: script, do: func(w *caseRun) { w.streamConcurrently(names) }},
 	}
 }
 
 // atOnce asks for all of these, some times each, while others are answered. Every
 // second one is asked for in one piece.
-func (w *world) atOnce(names []string) {
+func (w *caseRun) streamConcurrently(names []string) {
 	const each = 4
 	request := func(i int) *llm.Request {
 		if i%2 == 1 {
-			return w.buffered(names[i])
+			return w.nonStreaming(names[i])
 		}
 		return w.request(names[i])
 	}
 	alone := make([]string, len(names))
 	for i := range names {
-		a := w.whole(request(i))
+		a := w.complete(request(i))
 		if a == nil {
 			return
 		}
@@ -86,7 +86,7 @@ func (w *world) atOnce(names []string) {
 	for n := range each * len(names) {
 		i := n % len(names)
 		all.Go(func() {
-			a := w.ask(context.Background(), request(i), func(int) bool {
+			a := w.stream(context.Background(), request(i), func(int) bool {
 				time.Sleep(time.Second) //nolint:forbidigo // virtual: it is a bubble's
 				return true
 			})

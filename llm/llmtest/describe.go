@@ -71,7 +71,7 @@ func describeParts(parts []llm.Part) string {
 }
 
 // holds reports whether private data have all members of those that are wanted.
-func holds(got, want json.RawMessage) bool {
+func containsMembers(got, want json.RawMessage) bool {
 	if want == nil || llm.Canonical(string(got)) == llm.Canonical(string(want)) {
 		return true
 	}

@@ -14,51 +14,51 @@ import (
 func echoCases(s *Suite) (all []*testcase) {
 	text, call := someText, oneCall
 	text.Opaque, call.Opaque = s.Private.Text, s.Private.Call
-	signed := speech{parts: []llm.Part{text, call, twoCalls[1]}}
+	signed := content{parts: []llm.Part{text, call, twoCalls[1]}}
 	if s.Private.Reasoning != nil {
 		signed.parts = slices.Insert(signed.parts, 0, s.reasoned())
 	}
 	for _, c := range []struct {
 		name     string
-		what     speech
+		what     content
 		delivery llm.ResponseMode
 	}{
-		{"calls and results", speech{parts: twoCalls}, llm.Streaming},
-		{"calls and results, buffered", speech{parts: twoCalls}, llm.NonStreaming},
+		{"calls and results", content{parts: twoCalls}, llm.Streaming},
+		{"calls and results, buffered", content{parts: twoCalls}, llm.NonStreaming},
 		{"private data", signed, llm.Streaming},
 		{"private data, buffered", signed, llm.NonStreaming},
 	} {
-		all = append(all, &testcase{law: Echo, name: c.name, sees: true, script: Script{modelA: c.what.answer(7), modelB: speech{parts: []llm.Part{someText}}.answer(0)}, play: func(w *world) {
-			w.echo(c.delivery)
+		all = append(all, &testcase{property: Echo, name: c.name, needsRequests: true, script: Script{modelA: c.what.script(7), modelB: content{parts: []llm.Part{someText}}.script(0)}, do: func(w *caseRun) {
+			w.checkEcho(c.delivery)
 		}})
 	}
 	return all
 }
 
-func (w *world) echo(delivery llm.ResponseMode) {
+func (w *caseRun) checkEcho(delivery llm.ResponseMode) {
 	req := w.request(modelA)
 	req.ResponseMode = delivery
-	a := w.whole(req)
+	a := w.complete(req)
 	if a == nil {
 		return
 	}
-	turn := a.turn()
+	turn := a.response()
 	var results []llm.ToolResult
 	for _, c := range turn.Calls() {
 		results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "the result of " + c.ID}}})
 	}
 	next := w.request(modelB, req.Messages[0], turn.Message(), llm.ToolResults(results...))
-	if !w.goesThrough(Echo, next) {
+	if !w.succeeds(Echo, next) {
 		return
 	}
-	if diff := differ(history(next.Messages), history(w.last().Messages)); diff != "" {
+	if diff := differ(history(next.Messages), history(w.lastRequest().Messages)); diff != "" {
 		w.report(Echo, "the history did not come back as it was; %s", diff)
 	}
 }
 
 // goesThrough reports a request that is answered with an error, as what law says.
-func (w *world) goesThrough(law Property, req *llm.Request) bool {
-	a := w.ask(context.Background(), req, nil)
+func (w *caseRun) succeeds(law Property, req *llm.Request) bool {
+	a := w.stream(context.Background(), req, nil)
 	if a.err != nil {
 		w.report(law, "the request fails: %v", a.err)
 	}
@@ -66,8 +66,8 @@ func (w *world) goesThrough(law Property, req *llm.Request) bool {
 }
 
 // last is the last request that the other side got.
-func (w *world) last() *llm.Request {
-	asked := w.subject.Asked()
+func (w *caseRun) lastRequest() *llm.Request {
+	asked := w.subject.Requests()
 	if len(asked) == 0 {
 		return &llm.Request{}
 	}

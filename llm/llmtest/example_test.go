@@ -14,9 +14,9 @@ func ExampleCheck() {
 		llmtest.Check(t, llmtest.Suite{
 			New: func(_ testing.TB, script llmtest.Script) llmtest.Subject {
 				m := newOther("", script)
-				return llmtest.Subject{Model: m, Asked: m.seen}
+				return llmtest.Subject{Model: m, Requests: m.seen}
 			},
-			Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.Seed},
+			Unsupported: []llmtest.Feature{llmtest.ResponseMedia, llmtest.Seed},
 		})
 	}
 }

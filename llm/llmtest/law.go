@@ -7,10 +7,10 @@ type Property string
 const (
 	Order         Property = "order"
 	OneEnd        Property = "end"
-	Said          Property = "said"
+	ResponseContent          Property = "said"
 	Chunking      Property = "chunking"
 	ResponseModes Property = "delivery"
-	Leave         Property = "leave"
+	EarlyStop         Property = "leave"
 	Leaks         Property = "leak"
 	Liveness      Property = "liveness"
 	Cancel        Property = "cancel"
@@ -20,7 +20,7 @@ const (
 	Concurrency   Property = "concurrency"
 	Errors        Property = "error"
 	Echo          Property = "echo"
-	Asked         Property = "request"
+	RequestContent         Property = "request"
 	NoPanic       Property = "panic"
 )
 
@@ -42,7 +42,7 @@ var catalogue = [...]Info{
 	{OneEnd,
 		"An error comes once, last and with a nil event; an event comes without an error; nothing comes once the range was left.", "INV-13",
 		"Return after yielding an error, and as soon as yield returns false."},
-	{Said,
+	{ResponseContent,
 		"The turn is what was said: text, reasoning, calls, media, usage in all parts, finish, private data.", "",
 		"Something that came is not passed on, or not as it was."},
 	{Chunking,
@@ -51,7 +51,7 @@ var catalogue = [...]Info{
 	{ResponseModes,
 		"The turn is the same streamed and buffered.", "INV-12",
 		"The reader of whole answers and the reader of streams differ. Let both make the same events."},
-	{Leave,
+	{EarlyStop,
 		"Who left early gets the whole answer when it asks again.", "",
 		"What was left of one answer is read as the next one's."},
 	{Leaks,
@@ -81,7 +81,7 @@ var catalogue = [...]Info{
 	{Echo,
 		"What a turn said goes back as it was, where it stood, its private data included.", "INV-22",
 		"The Opaque of a part, or the place of the part, is lost on the way to the request."},
-	{Asked,
+	{RequestContent,
 		"What a request says reaches the other side.", "",
 		"The field is not written, or under another name."},
 	{NoPanic,

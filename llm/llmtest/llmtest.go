@@ -59,10 +59,10 @@ type Subject struct {
 	Model llm.Model
 	// Asked returns the requests as they came to the other side, in order; nil if
 	// the other side cannot be seen.
-	Asked func() []*llm.Request
+	Requests func() []*llm.Request
 	// Release lets go what the model keeps between two answers, such as idle
 	// connections; nil if it keeps nothing.
-	Release func()
+	CloseIdle func()
 }
 
 // Private is data that only the provider understands, as JSON, and that has to come
@@ -76,7 +76,7 @@ type Feature string
 const (
 	Reasoning       Feature = "reasoning"
 	Refusals        Feature = "refusals"
-	AnsweredMedia   Feature = "media in answers"
+	ResponseMedia   Feature = "media in answers"
 	ContentFilters  Feature = "content filters" // as a finish reason
 	CachedUsage     Feature = "cached tokens"
 	CacheWriteUsage Feature = "tokens written to a cache"
@@ -89,7 +89,7 @@ const (
 	Seed          Feature = "a seed"
 	StopSequences Feature = "stop sequences"
 	SingleCalls   Feature = "one call at a time" // Settings.ParallelToolCalls: false
-	Effort        Feature = "how hard to think"  // Settings.ReasoningEffort: low
+	ReasoningEffort        Feature = "how hard to think"  // Settings.ReasoningEffort: low
 	Files         Feature = "files"              // a PDF in a message of the user
 	FileNames     Feature = "names of files"
 	ErrorResults  Feature = "results that are errors"
@@ -98,8 +98,8 @@ const (
 
 func features() []Feature {
 	return []Feature{
-		Reasoning, Refusals, AnsweredMedia, ContentFilters, CachedUsage, CacheWriteUsage, ReasoningUsage, Stalls,
-		Seed, StopSequences, SingleCalls, Effort, Files, FileNames, ErrorResults, ImageResults,
+		Reasoning, Refusals, ResponseMedia, ContentFilters, CachedUsage, CacheWriteUsage, ReasoningUsage, Stalls,
+		Seed, StopSequences, SingleCalls, ReasoningEffort, Files, FileNames, ErrorResults, ImageResults,
 	}
 }
 
@@ -122,7 +122,7 @@ func Check(t *testing.T, s Suite) {
 	t.Helper()
 	s.known(t)
 	for _, c := range cases(&s) {
-		t.Run(string(c.law)+"/"+c.name, func(t *testing.T) {
+		t.Run(string(c.property)+"/"+c.name, func(t *testing.T) {
 			v, skip := c.run(t, &s)
 			if skip != "" {
 				t.Skip(skip)

@@ -25,10 +25,10 @@ var faults = []struct {
 }{
 	{llmtest.Order, "no finish"}, {llmtest.Order, "two finishes"}, {llmtest.Order, "speaks on"}, {llmtest.Order, "no end"}, {llmtest.Order, "late start"}, {llmtest.Order, "ends twice"},
 	{llmtest.OneEnd, "error twice"}, {llmtest.OneEnd, "beside an event"}, {llmtest.OneEnd, "nil event"}, {llmtest.OneEnd, "goes on"},
-	{llmtest.Said, "plain text"}, {llmtest.Said, "no cached tokens"}, {llmtest.Said, "no private data"},
+	{llmtest.ResponseContent, "plain text"}, {llmtest.ResponseContent, "no cached tokens"}, {llmtest.ResponseContent, "no private data"},
 	{llmtest.Chunking, "lone letters"},
 	{llmtest.ResponseModes, "buffered space"},
-	{llmtest.Leave, "rest"},
+	{llmtest.EarlyStop, "rest"},
 	{llmtest.Leaks, "watcher"}, {llmtest.Leaks, "lost on leave"},
 	{llmtest.Liveness, "deaf"},
 	{llmtest.Cancel, "hides the context"}, {llmtest.Cancel, "ends quietly"}, {llmtest.Cancel, "hides the deadline"}, {llmtest.Cancel, "starts on"},
@@ -38,7 +38,7 @@ var faults = []struct {
 	{llmtest.Concurrency, "mixes"},
 	{llmtest.Errors, "no status"}, {llmtest.Errors, "never again"}, {llmtest.Errors, "no wait"}, {llmtest.Errors, "no message"}, {llmtest.Errors, "plain error"}, {llmtest.Errors, "speaks first"},
 	{llmtest.Echo, "unsigned"}, {llmtest.Echo, "reordered"},
-	{llmtest.Asked, "no tools"}, {llmtest.Asked, "no system"}, {llmtest.Asked, "no temperature"},
+	{llmtest.RequestContent, "no tools"}, {llmtest.RequestContent, "no system"}, {llmtest.RequestContent, "no temperature"},
 	{llmtest.NoPanic, "panics"},
 }
 

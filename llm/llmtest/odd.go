@@ -10,7 +10,7 @@ import (
 
 // oddCases ask what makes no sense. An error is as good as an answer; what must not
 // be is a panic, or a call that does not end.
-func oddCases() (all []*testcase) {
+func invalidCases() (all []*testcase) {
 	hi := []llm.Message{llm.User("Hi.")}
 	list := func(parts ...llm.Part) []llm.Message {
 		var messages []llm.Message
@@ -48,15 +48,15 @@ func oddCases() (all []*testcase) {
 		{"extra that is not JSON", &llm.Request{Model: modelA, Messages: hi, Extra: map[string]json.RawMessage{"": notJSON, "model": nil}}},
 		{"a model that cannot stand in a path", &llm.Request{Model: "a/../b?c=\x00 %zz", Messages: hi}},
 	} {
-		text := speech{parts: []llm.Part{someText}}.answer(0)
-		all = append(all, &testcase{law: NoPanic, name: odd.name, script: Script{modelA: text, modelB: text}, play: func(w *world) {
-			w.ask(context.Background(), odd.req, nil)
+		text := content{parts: []llm.Part{someText}}.script(0)
+		all = append(all, &testcase{property: NoPanic, name: odd.name, script: Script{modelA: text, modelB: text}, do: func(w *caseRun) {
+			w.stream(context.Background(), odd.req, nil)
 			if odd.req != nil {
 				again := *odd.req
 				again.ResponseMode = llm.NonStreaming
-				w.ask(context.Background(), &again, nil)
+				w.stream(context.Background(), &again, nil)
 			}
-			w.whole(w.request(modelB))
+			w.complete(w.request(modelB))
 		}})
 	}
 	return all

@@ -9,11 +9,11 @@ import (
 
 // order says what is wrong with the order of an answer's events; complete says that
 // the answer came to its end. It is empty if all is well.
-func order(events []llm.Event, complete bool) string {
+func checkOrder(events []llm.Event, complete bool) string {
 	var s sequence
 	for i, ev := range events {
 		if wrong := s.next(ev); wrong != "" {
-			return fmt.Sprintf("event %d, %s: %s", i, show(ev), wrong)
+			return fmt.Sprintf("event %d, %s: %s", i, formatEvent(ev), wrong)
 		}
 	}
 	switch {
@@ -82,4 +82,4 @@ func (s *sequence) find(index int, id string) int {
 	return -1
 }
 
-func show(ev llm.Event) string { return string(llm.AppendEvent(nil, ev)) }
+func formatEvent(ev llm.Event) string { return string(llm.AppendEvent(nil, ev)) }

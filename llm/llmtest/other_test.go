@@ -43,7 +43,7 @@ func suite(fault string) llmtest.Suite {
 	return llmtest.Suite{
 		New: func(_ testing.TB, s llmtest.Script) llmtest.Subject {
 			m := newOther(fault, s)
-			return llmtest.Subject{Model: m, Asked: m.seen}
+			return llmtest.Subject{Model: m, Requests: m.seen}
 		},
 		Private: llmtest.Private{Reasoning: []byte(`{"signature":"c2lnbmVk"}`), Text: []byte(`{"id":"msg_1"}`), Call: []byte(`{"id":"fc_1"}`)},
 	}

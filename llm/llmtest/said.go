@@ -7,7 +7,7 @@ import (
 )
 
 // speech is what an answer says, before it is cut into events.
-type speech struct {
+type content struct {
 	parts  []llm.Part
 	usage  llm.Usage
 	finish llm.FinishReason // "" is stop, or tool_calls if there are calls
@@ -15,13 +15,13 @@ type speech struct {
 
 // answer cuts a speech into events of so many bytes, or a few less, since a
 // character stays whole; 0 leaves each part in one piece.
-func (s speech) answer(size int) Response {
+func (s content) script(size int) Response {
 	var events []llm.Event
 	calls := 0
 	for _, p := range s.parts {
 		switch p := p.(type) {
 		case llm.Text:
-			pieces := cut(p.Text, size)
+			pieces := split(p.Text, size)
 			for i, piece := range pieces {
 				ev := llm.TextDelta{Text: piece, Refusal: p.Refusal}
 				if i == len(pieces)-1 {
@@ -30,7 +30,7 @@ func (s speech) answer(size int) Response {
 				events = append(events, ev)
 			}
 		case llm.Reasoning:
-			pieces := cut(p.Text, size)
+			pieces := split(p.Text, size)
 			for i, piece := range pieces {
 				ev := llm.ReasoningDelta{Text: piece}
 				if i == len(pieces)-1 {
@@ -41,7 +41,7 @@ func (s speech) answer(size int) Response {
 		case llm.ToolCall:
 			calls++
 			events = append(events, llm.ToolCallStart{Index: calls, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			for _, piece := range cut(p.Arguments, size) {
+			for _, piece := range split(p.Arguments, size) {
 				events = append(events, llm.ToolCallDelta{Index: calls, ID: p.ID, Arguments: piece})
 			}
 			events = append(events, llm.ToolCallEnd{Index: calls, ID: p.ID})
@@ -64,10 +64,10 @@ func (s speech) answer(size int) Response {
 }
 
 // turn is the turn that it makes.
-func (s speech) turn() *llm.Response { return (&answer{events: s.answer(0).Events}).turn() }
+func (s content) response() *llm.Response { return (&result{events: s.script(0).Events}).response() }
 
 // cut returns a text in pieces.
-func cut(text string, size int) (pieces []string) {
+func split(text string, size int) (pieces []string) {
 	for size > 0 && len(text) > size {
 		n := size
 		for n > 0 && !utf8.RuneStart(text[n]) {

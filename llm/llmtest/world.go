@@ -17,12 +17,12 @@ import (
 
 // testcase is a script, and how it is asked for.
 type testcase struct {
-	law    Property // that it is about; others are looked at too
+	property    Property // that it is about; others are looked at too
 	name   string
 	needs  []Feature
-	sees   bool // looks at what was asked
+	needsRequests   bool // looks at what was asked
 	script Script
-	play   func(w *world)
+	do   func(w *caseRun)
 }
 
 // run plays the case in a bubble of its own. It returns what it found, or why it was
@@ -34,17 +34,17 @@ func (c *testcase) run(t *testing.T, s *Suite) (found *Violation, skip string) {
 			return nil, fmt.Sprintf("the model cannot say this: %s (see Suite.Lacks)", f)
 		}
 	}
-	w := &world{c: c, suite: s}
+	w := &caseRun{c: c, suite: s}
 	ended := bubble.Run(t, func(t *testing.T) {
 		w.subject = s.New(t, c.script)
-		if c.sees && w.subject.Asked == nil {
+		if c.needsRequests && w.subject.Requests == nil {
 			skip = "the test cannot see what the model asked (see Subject.Asked)"
 			return
 		}
 		synctest.Wait()
-		w.others = bubble.Goroutines()
-		c.play(w)
-		w.left("")
+		w.goroutines = bubble.Goroutines()
+		c.do(w)
+		w.checkLeaks("")
 	})
 	if !ended {
 		w.report(Leaks, "a goroutine is left that nothing can end")
@@ -53,11 +53,11 @@ func (c *testcase) run(t *testing.T, s *Suite) (found *Violation, skip string) {
 }
 
 // world is one case with all that is around it.
-type world struct {
+type caseRun struct {
 	c       *testcase
 	suite   *Suite
 	subject Subject
-	others  map[string]string // the goroutines that are not the model's
+	goroutines  map[string]string // the goroutines that are not the model's
 
 	mu    sync.Mutex
 	found *Violation
@@ -65,7 +65,7 @@ type world struct {
 
 // report notes a violation. Only the first one of a case is told: what comes behind it
 // may follow from it.
-func (w *world) report(law Property, format string, args ...any) {
+func (w *caseRun) report(law Property, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.found == nil {
@@ -74,36 +74,36 @@ func (w *world) report(law Property, format string, args ...any) {
 }
 
 // broken tells whether a violation was found.
-func (w *world) broken() bool {
+func (w *caseRun) failed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.found != nil
 }
 
 // left reports the goroutines that are left once all answers have ended.
-func (w *world) left(when string) {
-	if w.broken() {
+func (w *caseRun) checkLeaks(when string) {
+	if w.failed() {
 		return
 	}
-	if w.subject.Release != nil {
-		w.subject.Release()
+	if w.subject.CloseIdle != nil {
+		w.subject.CloseIdle()
 	}
 	synctest.Wait()
-	if who := bubble.Since(w.others); len(who) > 0 {
+	if who := bubble.Since(w.goroutines); len(who) > 0 {
 		w.report(Leaks, "%d goroutines have not ended%s: %s", len(who), when, strings.Join(who, ", "))
 	}
 }
 
 // answer is what a model said.
-type answer struct {
+type result struct {
 	events []llm.Event
 	err    error
-	left   bool // the range was left
-	panics any
+	stopped   bool // the range was left
+	panicValue any
 }
 
 // turn is the answer assembled.
-func (a *answer) turn() *llm.Response {
+func (a *result) response() *llm.Response {
 	var acc llm.Accumulator
 	for _, ev := range a.events {
 		acc.Add(ev)
@@ -112,8 +112,8 @@ func (a *answer) turn() *llm.Response {
 }
 
 // String is the answer as people compare it.
-func (a *answer) String() string {
-	s := describe(a.turn())
+func (a *result) String() string {
+	s := describe(a.response())
 	if a.err != nil {
 		s += "error " + a.err.Error() + "\n"
 	}
@@ -121,39 +121,39 @@ func (a *answer) String() string {
 }
 
 // patience is longer than any model of a case takes.
-const patience = 3 * time.Hour
+const streamTimeout = 3 * time.Hour
 
 // ask asks and listens: listen, which may be nil, gets the number of events so far
 // and returns whether to hear more. All that every answer has to hold is looked at.
-func (w *world) ask(ctx context.Context, req *llm.Request, listen func(n int) bool) *answer {
-	a := &answer{}
+func (w *caseRun) stream(ctx context.Context, req *llm.Request, listen func(n int) bool) *result {
+	a := &result{}
 	done := make(chan struct{})
 	before := newSnapshot(req)
 	go func() {
 		defer close(done)
-		defer func() { a.panics = recover() }()
-		w.hear(ctx, req, listen, a)
+		defer func() { a.panicValue = recover() }()
+		w.consume(ctx, req, listen, a)
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience): //nolint:forbidigo // virtual: it is a bubble's
-		w.report(Liveness, "the answer does not end; %s", waiting(ctx))
-		return &answer{err: context.DeadlineExceeded}
+	case <-time.After(streamTimeout): //nolint:forbidigo // virtual: it is a bubble's
+		w.report(Liveness, "the answer does not end; %s", hangReason(ctx))
+		return &result{err: context.DeadlineExceeded}
 	}
-	if a.panics != nil {
-		w.report(NoPanic, "the model panicked: %v", a.panics)
+	if a.panicValue != nil {
+		w.report(NoPanic, "the model panicked: %v", a.panicValue)
 	}
 	if wrong := before.changed(req); wrong != "" {
 		w.report(Immutable, "%s", wrong)
 	}
-	complete := a.err == nil && !a.left && ctx.Err() == nil && a.panics == nil
-	if wrong := order(a.events, complete); wrong != "" {
+	complete := a.err == nil && !a.stopped && ctx.Err() == nil && a.panicValue == nil
+	if wrong := checkOrder(a.events, complete); wrong != "" {
 		w.report(Order, "%s", wrong)
 	}
 	return a
 }
 
-func waiting(ctx context.Context) string {
+func hangReason(ctx context.Context) string {
 	if ctx.Err() == nil {
 		return "nothing that the model could wait for is left"
 	}
@@ -161,15 +161,15 @@ func waiting(ctx context.Context) string {
 }
 
 // hear ranges over an answer by hand, so that what comes too late is seen.
-func (w *world) hear(ctx context.Context, req *llm.Request, listen func(n int) bool, a *answer) {
+func (w *caseRun) consume(ctx context.Context, req *llm.Request, listen func(n int) bool, a *result) {
 	over := ""
 	w.subject.Model.Stream(ctx, req)(func(ev llm.Event, err error) bool {
 		switch {
 		case over != "":
-			w.report(OneEnd, "%s, and then something more comes: %s", over, item(ev, err))
+			w.report(OneEnd, "%s, and then something more comes: %s", over, formatItem(ev, err))
 			return false
 		case err != nil && ev != nil:
-			w.report(OneEnd, "an event comes together with an error: %s, %v", show(ev), err)
+			w.report(OneEnd, "an event comes together with an error: %s, %v", formatEvent(ev), err)
 		case err == nil && ev == nil:
 			w.report(OneEnd, "neither an event nor an error comes")
 			return true
@@ -180,30 +180,30 @@ func (w *world) hear(ctx context.Context, req *llm.Request, listen func(n int) b
 		}
 		a.events = append(a.events, ev)
 		if listen != nil && !listen(len(a.events)) {
-			over, a.left = "the range was left", true
+			over, a.stopped = "the range was left", true
 		}
-		return !a.left
+		return !a.stopped
 	})
 }
 
 // item writes what came at once.
-func item(ev llm.Event, err error) string {
+func formatItem(ev llm.Event, err error) string {
 	if ev == nil {
 		return fmt.Sprintf("the error %v", err)
 	}
-	return show(ev)
+	return formatEvent(ev)
 }
 
 // whole asks for an answer that has no error. It returns nil if anything is wrong,
 // which is reported.
-func (w *world) whole(req *llm.Request) *answer { return w.wholeIn(context.Background(), req) }
+func (w *caseRun) complete(req *llm.Request) *result { return w.completeContext(context.Background(), req) }
 
-func (w *world) wholeIn(ctx context.Context, req *llm.Request) *answer {
-	a := w.ask(ctx, req, nil)
+func (w *caseRun) completeContext(ctx context.Context, req *llm.Request) *result {
+	a := w.stream(ctx, req, nil)
 	if a.err != nil {
-		w.report(Said, "an answer of %s ends with an error: %v", req.Model, a.err)
+		w.report(ResponseContent, "an answer of %s ends with an error: %v", req.Model, a.err)
 	}
-	if w.broken() {
+	if w.failed() {
 		return nil
 	}
 	return a
@@ -211,7 +211,7 @@ func (w *world) wholeIn(ctx context.Context, req *llm.Request) *answer {
 
 // request asks what the answer of this name is for, with parts of its own so that
 // nothing is shared with another one.
-func (w *world) request(model string, messages ...llm.Message) *llm.Request {
+func (w *caseRun) request(model string, messages ...llm.Message) *llm.Request {
 	if len(messages) == 0 {
 		messages = []llm.Message{llm.User("What is the weather?")}
 	}
@@ -225,7 +225,7 @@ func (w *world) request(model string, messages ...llm.Message) *llm.Request {
 	return req
 }
 
-func (w *world) prepare(req *llm.Request) {
+func (w *caseRun) prepare(req *llm.Request) {
 	if w.suite.Prepare != nil {
 		w.suite.Prepare(req)
 	}

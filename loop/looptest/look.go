@@ -14,39 +14,39 @@ import (
 
 // look holds a run that has ended against all that any case can show, and then
 // against what its case is about.
-func (w *world) look() {
-	if w.panics != nil {
-		w.report("INV-23", "the loop panicked: %v", w.panics)
+func (w *caseRun) checkRun() {
+	if w.panicValue != nil {
+		w.report("INV-23", "the loop panicked: %v", w.panicValue)
 		return
 	}
-	w.unchanged()
-	w.wire()
+	w.checkUnchanged()
+	w.checkRequests()
 	if w.err != nil && !w.c.fails {
-		w.failed()
+		w.reportFailure()
 		return
 	}
-	w.whole()
-	w.turnsTaken()
-	if w.c.look != nil {
-		w.c.look(w)
+	w.checkResult()
+	w.checkModelCalls()
+	if w.c.check != nil {
+		w.c.check(w)
 	}
 }
 
 // unchanged is INV-06: what was handed in and out is as it was.
-func (w *world) unchanged() {
+func (w *caseRun) checkUnchanged() {
 	for _, line := range w.model.MutatedRequests() {
 		w.report("INV-06", "%s", line)
 	}
 	for i, h := range w.steps {
-		if is := jsonOf(h.messages); !bytes.Equal(h.was, is) {
-			w.report("INV-06", "the messages that the loop handed out (number %d) were changed afterwards:\n%s", i, cmp.Diff(string(h.was), string(is)))
+		if is := jsonOf(h.messages); !bytes.Equal(h.json, is) {
+			w.report("INV-06", "the messages that the loop handed out (number %d) were changed afterwards:\n%s", i, cmp.Diff(string(h.json), string(is)))
 		}
 	}
-	all := w.given[:cap(w.given)]
-	if is := jsonOf(w.given); !bytes.Equal(w.before, is) {
+	all := w.input[:cap(w.input)]
+	if is := jsonOf(w.input); !bytes.Equal(w.before, is) {
 		w.report("INV-06", "the messages that were handed in were changed:\n%s", cmp.Diff(string(w.before), string(is)))
 	}
-	for _, m := range all[len(w.given):] {
+	for _, m := range all[len(w.input):] {
 		if m.Role != "" || m.Parts != nil {
 			w.report("INV-06", "the loop appended to the caller's own array of messages: %s", m.AppendJSON(nil))
 		}
@@ -54,7 +54,7 @@ func (w *world) unchanged() {
 }
 
 // wire holds the requests against what messages alone can show.
-func (w *world) wire() {
+func (w *caseRun) checkRequests() {
 	var prev []llm.Message
 	for i, r := range w.model.RecordedRequests() {
 		m := r.Request.Messages
@@ -64,11 +64,11 @@ func (w *world) wire() {
 		}
 		prev = m
 		// A message behind the last shows that its calls have no results.
-		w.messages(fmt.Sprintf("request %d", i), append(slices.Clone(m), llm.User("end")))
+		w.checkMessages(fmt.Sprintf("request %d", i), append(slices.Clone(m), llm.User("end")))
 	}
 }
 
-func (w *world) messages(where string, list []llm.Message) {
+func (w *caseRun) checkMessages(where string, list []llm.Message) {
 	for _, v := range check.Messages(w.c.name, list) {
 		w.report(v.Invariant, "%s, message %d: %s", where, v.Event, v.Message)
 	}
@@ -80,8 +80,8 @@ func lines(messages []llm.Message) []string {
 
 // failed reports a run that ended with an error although nothing but its tools
 // went wrong.
-func (w *world) failed() {
-	if w.c.refuses {
+func (w *caseRun) reportFailure() {
+	if w.c.hasFailedCalls {
 		w.report("INV-23", "the run fails because a call did: %v", w.err)
 		return
 	}
@@ -90,14 +90,14 @@ func (w *world) failed() {
 
 // whole is INV-07: with what came out, each call that the run has not gone on
 // from has a result or is pending.
-func (w *world) whole() {
-	if len(w.out.Messages) == 0 {
+func (w *caseRun) checkResult() {
+	if len(w.result.Messages) == 0 {
 		return
 	}
-	list := slices.Concat(w.c.input, w.out.Messages)
-	w.messages("the run's messages", list)
+	list := slices.Concat(w.c.input, w.result.Messages)
+	w.checkMessages("the run's messages", list)
 	answered := map[string]bool{}
-	for _, id := range w.out.Pending {
+	for _, id := range w.result.Pending {
 		answered[id] = true
 	}
 	for _, m := range list {
@@ -105,7 +105,7 @@ func (w *world) whole() {
 			answered[r.ID] = true
 		}
 	}
-	for _, m := range list[min(len(list), len(w.sent())):] {
+	for _, m := range list[min(len(list), len(w.lastRequest())):] {
 		for _, c := range m.Calls() {
 			if !answered[c.ID] {
 				w.report("INV-07", "the run has ended without a result of the call %q, and does not report it pending", c.ID)
@@ -115,9 +115,9 @@ func (w *world) whole() {
 }
 
 // turnsTaken is INV-11: the model was asked as often as there was reason to.
-func (w *world) turnsTaken() {
-	if !w.c.fails && w.asked < len(w.c.turns) {
-		w.report("INV-11", "the run stops after turn %d, though it has calls", w.asked)
+func (w *caseRun) checkModelCalls() {
+	if !w.c.fails && w.modelCalls < len(w.c.responses) {
+		w.report("INV-11", "the run stops after turn %d, though it has calls", w.modelCalls)
 	}
 }
 
@@ -133,7 +133,7 @@ func resultsIn(m llm.Message) []llm.ToolResult {
 }
 
 // sent are the messages of the last request.
-func (w *world) sent() []llm.Message {
+func (w *caseRun) lastRequest() []llm.Message {
 	all := w.model.RecordedRequests()
 	if len(all) == 0 {
 		return nil
@@ -142,8 +142,8 @@ func (w *world) sent() []llm.Message {
 }
 
 // results are those in the last request, in order, beside the calls.
-func (w *world) results() (calls []llm.ToolCall, results []llm.ToolResult) {
-	for _, m := range w.sent() {
+func (w *caseRun) results() (calls []llm.ToolCall, results []llm.ToolResult) {
+	for _, m := range w.lastRequest() {
 		calls = append(calls, m.Calls()...)
 		results = append(results, resultsIn(m)...)
 	}
@@ -151,7 +151,7 @@ func (w *world) results() (calls []llm.ToolCall, results []llm.ToolResult) {
 }
 
 // resultsTellCalls looks for the arguments of each call in its result.
-func resultsTellCalls(w *world) {
+func resultsMatchCalls(w *caseRun) {
 	calls, results := w.results()
 	for _, c := range calls {
 		for _, r := range results {
@@ -163,7 +163,7 @@ func resultsTellCalls(w *world) {
 }
 
 // onceEach counts what ran.
-func onceEach(w *world) {
+func onceEach(w *caseRun) {
 	ran := map[entry]int{}
 	for _, e := range w.entries {
 		ran[e]++
@@ -177,22 +177,22 @@ func onceEach(w *world) {
 }
 
 // exactArgs compares what the tools got with what was sent.
-func exactArgs(w *world) {
+func exactArgs(w *caseRun) {
 	want := map[string]bool{}
-	for _, c := range w.c.turns[0].Calls {
+	for _, c := range w.c.responses[0].Calls {
 		want[c.Arguments] = true
 	}
 	for _, e := range w.entries {
 		if !want[e.args] {
-			w.report("INV-09", "the tool %s was run with %s, which no call has; the arguments that were sent are %q", e.name, e.args, w.c.turns[0].Calls[0].Arguments)
+			w.report("INV-09", "the tool %s was run with %s, which no call has; the arguments that were sent are %q", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
 		}
 	}
 }
 
 // notRun looks for a run of a call that could not be run.
-func notRun(w *world) {
+func noneRun(w *caseRun) {
 	for _, e := range w.entries {
-		w.report("INV-09", "the tool %s was run with %q, though the arguments %q are no JSON", e.name, e.args, w.c.turns[0].Calls[0].Arguments)
+		w.report("INV-09", "the tool %s was run with %q, though the arguments %q are no JSON", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
 	}
 	if _, results := w.results(); len(w.entries) == 0 && len(results) == 1 && !results[0].IsError {
 		w.report("INV-23", "the call with broken arguments has a result that is not marked as an error")
@@ -200,19 +200,19 @@ func notRun(w *world) {
 }
 
 // usageIsSum adds up what the model counted.
-func usageIsSum(w *world) {
+func usageIsSum(w *caseRun) {
 	var want llm.Usage
-	for _, t := range w.c.turns {
+	for _, t := range w.c.responses {
 		want = want.Add(t.Usage)
 	}
-	if w.out.Usage != nil && *w.out.Usage != want {
-		w.report("INV-18", "the run says %+v, but its model calls add up to %+v", *w.out.Usage, want)
+	if w.result.Usage != nil && *w.result.Usage != want {
+		w.report("INV-18", "the run says %+v, but its model calls add up to %+v", *w.result.Usage, want)
 	}
 }
 
 // echoed looks for the private data of the first turn in the second request.
-func echoed(w *world) {
-	for _, m := range w.sent() {
+func opaqueEchoed(w *caseRun) {
+	for _, m := range w.lastRequest() {
 		if m.Role != llm.RoleAssistant {
 			continue
 		}
@@ -226,7 +226,7 @@ func echoed(w *world) {
 
 // contained looks at what became of failures: an error result for each call of
 // the tool a or of no tool, and the tool b's own result.
-func contained(w *world) {
+func contained(w *caseRun) {
 	calls, results := w.results()
 	names := map[string]string{}
 	for _, c := range calls {
@@ -240,20 +240,20 @@ func contained(w *world) {
 }
 
 // compare holds a run against the one before it.
-func (w *world) compare(prev *world) {
-	if diff := cmp.Diff(prev.said, w.said); diff != "" {
+func (w *caseRun) compare(prev *caseRun) {
+	if diff := cmp.Diff(prev.transcript, w.transcript); diff != "" {
 		w.report(w.c.same, "two runs that must be the same differ (-first +second):\n%s", diff)
 	}
 }
 
-func (w *world) summary() []string {
+func (w *caseRun) summary() []string {
 	var out []string
 	for _, r := range w.model.RecordedRequests() {
 		out = append(out, lines(r.Request.Messages)...)
 	}
-	out = append(append(out, "end"), lines(w.out.Messages)...)
-	if w.out.Usage != nil {
-		out = append(out, fmt.Sprintf("usage %+v", *w.out.Usage))
+	out = append(append(out, "end"), lines(w.result.Messages)...)
+	if w.result.Usage != nil {
+		out = append(out, fmt.Sprintf("usage %+v", *w.result.Usage))
 	}
 	return out
 }

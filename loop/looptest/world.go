@@ -21,55 +21,55 @@ import (
 
 // world is one run of a loop with all that is around it. What it holds is
 // guarded by mu while the loop runs.
-type world struct {
+type caseRun struct {
 	c       *testcase
 	found   []check.Violation
 	model   *fake.Model
 	ctx     context.Context
 	cancel  context.CancelFunc
-	others  map[string]string // the goroutines that are not the loop's
+	goroutines  map[string]string // the goroutines that are not the loop's
 	release chan struct{}     // closed to end the waits of a loop that hangs
 
 	mu       sync.Mutex
-	asked    int // model calls
+	modelCalls    int // model calls
 	entries  []entry
 	inFlight int
-	steps    []handOut
+	steps    []snapshot
 
-	given  []llm.Message // the input, within a larger array
+	input  []llm.Message // the input, within a larger array
 	before []byte        // the input's JSON at first
-	out    *Result
+	result    *Result
 	err    error
-	panics any      // what the loop panicked with
-	said   []string // what was sent and what came out, as it was at the end
+	panicValue any      // what the loop panicked with
+	transcript   []string // what was sent and what came out, as it was at the end
 }
 
 // entry is a call of a tool.
 type entry struct{ name, args string }
 
 // handOut is something that the loop gave away, and its JSON at that time.
-type handOut struct {
+type snapshot struct {
 	messages []llm.Message
-	was      []byte
+	json      []byte
 }
 
 var errReleased = errors.New("looptest: the loop hung and was let go")
 
-func newWorld(ctx context.Context, c *testcase) *world {
-	w := &world{c: c, model: fake.NewModel(c.turns...), release: make(chan struct{}), out: &Result{}}
+func newRun(ctx context.Context, c *testcase) *caseRun {
+	w := &caseRun{c: c, model: fake.NewModel(c.responses...), release: make(chan struct{}), result: &Result{}}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	w.given = append(make([]llm.Message, 0, len(c.input)+8), clone(c.input)...)
-	w.before = jsonOf(w.given)
+	w.input = append(make([]llm.Message, 0, len(c.input)+8), clone(c.input)...)
+	w.before = jsonOf(w.input)
 	return w
 }
 
 // play runs the loop in this bubble and looks at all that any case can show.
-func (w *world) play(loop Loop) {
-	defer w.letGo()
+func (w *caseRun) run(loop Loop) {
+	defer w.cleanUp()
 	if w.c.when == before {
 		w.cancel()
 	}
-	w.others = bubble.Goroutines()
+	w.goroutines = bubble.Goroutines()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -79,49 +79,49 @@ func (w *world) play(loop Loop) {
 		synctest.Wait()
 		w.cancel()
 	}
-	if !ends(done) {
-		w.report("INV-26", "the run does not end; %s", w.waiting())
+	if !endsInTime(done) {
+		w.report("INV-26", "the run does not end; %s", w.hangReason())
 		return
 	}
-	w.left()
-	w.look()
-	w.said = w.summary()
+	w.checkLeaks()
+	w.checkRun()
+	w.transcript = w.summary()
 }
 
 // letGo ends all that can be ended, so that nothing is left in the bubble but
 // what nothing can end.
-func (w *world) letGo() {
+func (w *caseRun) cleanUp() {
 	w.cancel()
 	close(w.release)
 	if len(w.found) > 0 {
-		ends(nil)
+		endsInTime(nil)
 	}
 }
 
-func (w *world) call(loop Loop) {
-	defer func() { w.panics = recover() }()
+func (w *caseRun) call(loop Loop) {
+	defer func() { w.panicValue = recover() }()
 	out, err := loop.Run(w.ctx, &Input{
-		Model: w, Tools: w.tools(), Messages: w.given, ResponseMode: w.c.delivery, Step: w.step,
+		Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step,
 	})
 	if w.err = err; out != nil {
-		w.out = out
+		w.result = out
 	}
 }
 
 // patience is longer than any of the tools.
-const patience = 3 * time.Hour
+const runTimeout = 3 * time.Hour
 
 // ends reports whether done is closed before patience is over.
-func ends(done chan struct{}) bool {
+func endsInTime(done chan struct{}) bool {
 	select {
 	case <-done:
 		return true
-	case <-time.After(patience): //nolint:forbidigo // virtual: it is a bubble's
+	case <-time.After(runTimeout): //nolint:forbidigo // virtual: it is a bubble's
 		return false
 	}
 }
 
-func (w *world) waiting() string {
+func (w *caseRun) hangReason() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -134,7 +134,7 @@ func (w *world) waiting() string {
 }
 
 // left reports what still runs when the run has returned.
-func (w *world) left() {
+func (w *caseRun) checkLeaks() {
 	w.mu.Lock()
 	n := w.inFlight
 	w.mu.Unlock()
@@ -142,21 +142,21 @@ func (w *world) left() {
 		w.report("INV-16", "the run has returned while %d of its tools were running", n)
 	}
 	synctest.Wait()
-	if who := bubble.Since(w.others); len(who) > 0 {
+	if who := bubble.Since(w.goroutines); len(who) > 0 {
 		w.report("INV-16", "the run has returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
 	}
 }
 
 // Stream is the model: the script, and behind its last event a stall if the case
 // has one there.
-func (w *world) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		w.mu.Lock()
-		w.asked++
-		n := w.asked
+		w.modelCalls++
+		n := w.modelCalls
 		w.mu.Unlock()
 		switch {
-		case n > len(w.c.turns) && !w.c.fails:
+		case n > len(w.c.responses) && !w.c.fails:
 			w.report("INV-11", "the model is asked again after a turn without calls")
 		case w.ctx.Err() != nil:
 			w.report("INV-17", "the model is asked although the run was cancelled")
@@ -173,7 +173,7 @@ func (w *world) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 }
 
 // wait waits for the end of ctx.
-func (w *world) wait(ctx context.Context) error {
+func (w *caseRun) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -183,41 +183,41 @@ func (w *world) wait(ctx context.Context) error {
 }
 
 // tools are those of the case, watched.
-func (w *world) tools() []Tool {
+func (w *caseRun) tools() []Tool {
 	out := slices.Clone(w.c.tools)
 	for i, t := range out {
 		out[i].Parameters = object
 		out[i].Run = func(ctx context.Context, args string) (string, error) {
-			w.enter(t.Name, args)
-			defer w.leave()
+			w.toolStarted(t.Name, args)
+			defer w.toolEnded()
 			return w.c.act(ctx, w, t.Name, args)
 		}
 	}
 	return out
 }
 
-func (w *world) enter(name, args string) {
+func (w *caseRun) toolStarted(name, args string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inFlight++
 	w.entries = append(w.entries, entry{name, args})
 }
 
-func (w *world) leave() {
+func (w *caseRun) toolEnded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inFlight--
 }
 
 // step keeps what the loop hands out.
-func (w *world) step(messages []llm.Message) {
+func (w *caseRun) step(messages []llm.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.steps = append(w.steps, handOut{messages, jsonOf(messages)})
+	w.steps = append(w.steps, snapshot{messages, jsonOf(messages)})
 }
 
 // report notes a violation, an invariant once.
-func (w *world) report(id, format string, args ...any) {
+func (w *caseRun) report(id, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if slices.ContainsFunc(w.found, func(v check.Violation) bool { return v.Invariant == id }) {
@@ -239,16 +239,16 @@ func violation(id, name, message string) check.Violation {
 // run plays the case in bubbles of its own and returns what it found.
 func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 	t.Helper()
-	var prev *world
+	var prev *caseRun
 	for range max(1, c.times) {
 		again := *c
 		if prev != nil && c.vary != nil {
 			c.vary(&again, prev)
 		}
-		var w *world
+		var w *caseRun
 		ended := bubble.Run(t, func(t *testing.T) {
-			w = newWorld(t.Context(), &again)
-			w.play(loop)
+			w = newRun(t.Context(), &again)
+			w.run(loop)
 		})
 		if !ended && len(w.found) == 0 {
 			w.report("INV-16", "the run has returned, but has left a goroutine that nothing can end")
