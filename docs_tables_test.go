@@ -43,10 +43,10 @@ func tableOf(t *testing.T, name string) string {
 		return markdown([]string{"id", "name", "what holds", "seen by", "usual cause, and what to do"}, rows)
 	case "laws":
 		var rows [][]string
-		for _, i := range llmtest.Catalogue() {
-			rows = append(rows, []string{"`" + string(i.Property) + "`", i.What, i.Hint, i.Invariant})
+		for _, p := range llmtest.Properties() {
+			rows = append(rows, []string{"`" + string(p) + "`", p.Description(), p.Hint(), p.Invariant()})
 		}
-		return markdown([]string{"law", "what holds", "usual cause, and what to do", "part of"}, rows)
+		return markdown([]string{"property", "requirement", "likely cause and fix", "part of"}, rows)
 	case "rules":
 		var rows [][]string
 		for _, r := range wire.Rules() {

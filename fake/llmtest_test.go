@@ -12,7 +12,7 @@ import (
 // are tested with it.
 func TestContract(t *testing.T) {
 	llmtest.Check(t, llmtest.Suite{
-		New: func(_ testing.TB, s llmtest.Script) llmtest.Subject {
+		New: func(_ testing.TB, s map[string]llmtest.Response) llmtest.Subject {
 			m := &fake.Model{Sessions: map[string][]fake.Response{}}
 			for name, a := range s {
 				// Events that are none are nothing, rather than what other fields say.
@@ -20,7 +20,7 @@ func TestContract(t *testing.T) {
 			}
 			return llmtest.Subject{Model: m, Requests: m.Requests}
 		},
-		Unsupported: []llmtest.Feature{llmtest.Stalls},
-		Private:     llmtest.Private{Reasoning: raw(`{"signature":"c2lnbmVk"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
+		Unsupported:     []llmtest.Feature{llmtest.Stalls},
+		OpaqueReasoning: raw(`{"signature":"c2lnbmVk"}`), OpaqueText: raw(`{"id":"msg_1"}`), OpaqueCall: raw(`{"id":"fc_1"}`),
 	})
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// cancelCases end the context of an answer: before it, in it, behind it.
+// cancelCases end the context before, during and after a response.
 func cancelCases() []*testcase {
-	whole := Script{modelA: content{parts: []llm.Part{someText, oneCall}}.script(16)}
+	whole := map[string]Response{modelA: content{parts: []llm.Part{someText, oneCall}}.script(16)}
 	some := []llm.Event{llm.TextDelta{Text: "It "}, llm.TextDelta{Text: "is "}}
-	stalled := Script{modelA: {Events: some, Stall: true}}
-	silent := Script{modelA: {Stall: true}}
+	stalled := map[string]Response{modelA: {Events: some, Stall: true}}
+	silent := map[string]Response{modelA: {Stall: true}}
 	stalls := []Feature{Stalls}
 	return []*testcase{
 		{property: Cancel, name: "before", script: whole, do: cancelBefore},
 		{property: Cancel, name: "at every event", script: whole, do: cancelAtEachEvent},
-		{property: Cancel, name: "behind the end", script: whole, do: cancelAfterEnd},
-		{property: Cancel, name: "within", needs: stalls, script: stalled, do: func(w *caseRun) {
+		{property: Cancel, name: "after the end", script: whole, do: cancelAfterEnd},
+		{property: Cancel, name: "between events", needs: stalls, script: stalled, do: func(w *caseRun) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			a := w.stream(ctx, w.request(modelA), func(n int) bool {
@@ -31,19 +31,19 @@ func cancelCases() []*testcase {
 			w.checkCanceled(a, context.Canceled)
 		}},
 		{property: Cancel, name: "in a stall", needs: stalls, script: stalled, do: cancelInStall},
-		{property: Cancel, name: "before the first word", needs: stalls, script: silent, do: cancelInStall},
+		{property: Cancel, name: "before the first event", needs: stalls, script: silent, do: cancelInStall},
 		{property: Cancel, name: "a deadline", needs: stalls, script: stalled, do: deadlineInStall},
-		{property: Cancel, name: "a deadline before the first word", needs: stalls, script: silent, do: deadlineInStall},
+		{property: Cancel, name: "a deadline before the first event", needs: stalls, script: silent, do: deadlineInStall},
 	}
 }
 
-// ended reports an answer that does not end with the error of its context.
+// checkCanceled checks that a response ends with the error of its context.
 func (w *caseRun) checkCanceled(a *result, want error) {
 	switch {
 	case a.err == nil:
-		w.report(Cancel, "the answer ends without an error, want one that is %v", want)
+		w.report(Cancel, "the response ends without an error, want %v", want)
 	case !errors.Is(a.err, want):
-		w.report(Cancel, "the error is %v, want one that is %v", a.err, want)
+		w.report(Cancel, "the response ends with %v, want %v", a.err, want)
 	}
 }
 
@@ -54,13 +54,13 @@ func cancelBefore(w *caseRun) {
 		a := w.stream(ctx, request(modelA), nil)
 		w.checkCanceled(a, context.Canceled)
 		if len(a.events) > 0 {
-			w.report(Cancel, "an event comes although the context had ended: %s", formatEvent(a.events[0]))
+			w.report(Cancel, "an event comes after the end of the context: %s", formatEvent(a.events[0]))
 		}
 	}
 }
 
-// cancelledAtEach cancels at each event of an answer that goes on: what is left of
-// it may come, if it comes whole.
+// cancelAtEachEvent cancels at each event. The rest of the response may come, if it is
+// complete.
 func cancelAtEachEvent(w *caseRun) {
 	first := w.complete(w.request(modelA))
 	if first == nil {
@@ -79,7 +79,7 @@ func cancelAtEachEvent(w *caseRun) {
 		case a.err != nil:
 			w.checkCanceled(a, context.Canceled)
 		case a.String() != first.String():
-			w.report(Cancel, "cancelled at event %d, the answer ends without an error and before its end; %s", at, differ(first.String(), a.String()))
+			w.report(Cancel, "canceled at event %d, the response is incomplete without an error; %s", at, differ(first.String(), a.String()))
 		}
 	}
 }
@@ -91,15 +91,15 @@ func cancelAfterEnd(w *caseRun) {
 	if first == nil {
 		return
 	}
-	w.checkLeaks(" once the context of an answer that was complete had ended")
+	w.checkLeaks(" after the context of a complete response ended")
 	if again := w.complete(w.request(modelA)); again != nil {
 		if diff := differ(first.String(), again.String()); diff != "" {
-			w.report(Cancel, "after the context of an answer has ended, the next one is another; %s", diff)
+			w.report(Cancel, "after the context of a response ended, the next response differs; %s", diff)
 		}
 	}
 }
 
-// cancelledInStall cancels when nothing comes any more.
+// cancelInStall cancels after the last event.
 func cancelInStall(w *caseRun) {
 	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -9,13 +9,13 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// echoCases send back what a turn said, with the results of its calls. Reasoning
-// goes back where it has private data: without them, not every provider takes it.
+// echoCases send back a response with the results of its calls. They include reasoning only
+// with opaque data, since not every provider accepts it without.
 func echoCases(s *Suite) (all []*testcase) {
 	text, call := someText, oneCall
-	text.Opaque, call.Opaque = s.Private.Text, s.Private.Call
+	text.Opaque, call.Opaque = s.OpaqueText, s.OpaqueCall
 	signed := content{parts: []llm.Part{text, call, twoCalls[1]}}
-	if s.Private.Reasoning != nil {
+	if s.OpaqueReasoning != nil {
 		signed.parts = slices.Insert(signed.parts, 0, s.reasoned())
 	}
 	for _, c := range []struct {
@@ -24,11 +24,11 @@ func echoCases(s *Suite) (all []*testcase) {
 		delivery llm.ResponseMode
 	}{
 		{"calls and results", content{parts: twoCalls}, llm.Streaming},
-		{"calls and results, buffered", content{parts: twoCalls}, llm.NonStreaming},
-		{"private data", signed, llm.Streaming},
-		{"private data, buffered", signed, llm.NonStreaming},
+		{"calls and results, non-streaming", content{parts: twoCalls}, llm.NonStreaming},
+		{"opaque data", signed, llm.Streaming},
+		{"opaque data, non-streaming", signed, llm.NonStreaming},
 	} {
-		all = append(all, &testcase{property: Echo, name: c.name, needsRequests: true, script: Script{modelA: c.what.script(7), modelB: content{parts: []llm.Part{someText}}.script(0)}, do: func(w *caseRun) {
+		all = append(all, &testcase{property: Echo, name: c.name, needsRequests: true, script: map[string]Response{modelA: c.what.script(7), modelB: content{parts: []llm.Part{someText}}.script(0)}, do: func(w *caseRun) {
 			w.checkEcho(c.delivery)
 		}})
 	}
@@ -52,11 +52,11 @@ func (w *caseRun) checkEcho(delivery llm.ResponseMode) {
 		return
 	}
 	if diff := differ(history(next.Messages), history(w.lastRequest().Messages)); diff != "" {
-		w.report(Echo, "the history did not come back as it was; %s", diff)
+		w.report(Echo, "the history was changed; %s", diff)
 	}
 }
 
-// goesThrough reports a request that is answered with an error, as what law says.
+// succeeds reports a request that fails as a violation of the property.
 func (w *caseRun) succeeds(law Property, req *llm.Request) bool {
 	a := w.stream(context.Background(), req, nil)
 	if a.err != nil {
@@ -65,7 +65,7 @@ func (w *caseRun) succeeds(law Property, req *llm.Request) bool {
 	return a.err == nil
 }
 
-// last is the last request that the other side got.
+// lastRequest returns the last recorded request.
 func (w *caseRun) lastRequest() *llm.Request {
 	asked := w.subject.Requests()
 	if len(asked) == 0 {
@@ -74,8 +74,8 @@ func (w *caseRun) lastRequest() *llm.Request {
 	return asked[len(asked)-1]
 }
 
-// history writes messages for comparison, private data of what was answered
-// included. Messages of one role in a row are as good as one.
+// history formats messages for comparison, with opaque data. Consecutive messages of one
+// role count as one.
 func history(messages []llm.Message) string {
 	var b strings.Builder
 	var role llm.Role

@@ -15,30 +15,29 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// testcase is a script, and how it is asked for.
+// testcase is a script with its requests and checks.
 type testcase struct {
-	property    Property // that it is about; others are looked at too
-	name   string
-	needs  []Feature
-	needsRequests   bool // looks at what was asked
-	script Script
-	do   func(w *caseRun)
+	property      Property // of the case; the case checks the others too
+	name          string
+	needs         []Feature
+	needsRequests bool // checks recorded requests
+	script        map[string]Response
+	do            func(w *caseRun)
 }
 
-// run plays the case in a bubble of its own. It returns what it found, or why it was
-// not played.
+// run runs the case in a bubble. It returns a violation, or the reason to skip the case.
 func (c *testcase) run(t *testing.T, s *Suite) (found *Violation, skip string) {
 	t.Helper()
 	for _, f := range c.needs {
 		if slices.Contains(s.Unsupported, f) {
-			return nil, fmt.Sprintf("the model cannot say this: %s (see Suite.Lacks)", f)
+			return nil, fmt.Sprintf("the model does not support %s (see Suite.Unsupported)", f)
 		}
 	}
 	w := &caseRun{c: c, suite: s}
 	ended := bubble.Run(t, func(t *testing.T) {
 		w.subject = s.New(t, c.script)
 		if c.needsRequests && w.subject.Requests == nil {
-			skip = "the test cannot see what the model asked (see Subject.Asked)"
+			skip = "the test does not record requests (see Subject.Requests)"
 			return
 		}
 		synctest.Wait()
@@ -47,40 +46,39 @@ func (c *testcase) run(t *testing.T, s *Suite) (found *Violation, skip string) {
 		w.checkLeaks("")
 	})
 	if !ended {
-		w.report(Leaks, "a goroutine is left that nothing can end")
+		w.report(Leaks, "a goroutine cannot end")
 	}
 	return w.found, skip
 }
 
-// world is one case with all that is around it.
+// caseRun is the run of one case.
 type caseRun struct {
-	c       *testcase
-	suite   *Suite
-	subject Subject
-	goroutines  map[string]string // the goroutines that are not the model's
+	c          *testcase
+	suite      *Suite
+	subject    Subject
+	goroutines map[string]string // those that are not of the model
 
 	mu    sync.Mutex
 	found *Violation
 }
 
-// report notes a violation. Only the first one of a case is told: what comes behind it
-// may follow from it.
+// report records the first violation of the case. Later ones may follow from it.
 func (w *caseRun) report(law Property, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.found == nil {
-		w.found = &Violation{law, w.c.name, fmt.Sprintf(format, args...), law.hint()}
+		w.found = &Violation{law, w.c.name, fmt.Sprintf(format, args...), law.Hint()}
 	}
 }
 
-// broken tells whether a violation was found.
+// failed reports whether the case has a violation.
 func (w *caseRun) failed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.found != nil
 }
 
-// left reports the goroutines that are left once all answers have ended.
+// checkLeaks reports goroutines that remain after all responses.
 func (w *caseRun) checkLeaks(when string) {
 	if w.failed() {
 		return
@@ -94,15 +92,15 @@ func (w *caseRun) checkLeaks(when string) {
 	}
 }
 
-// answer is what a model said.
+// result is the result of one iteration.
 type result struct {
-	events []llm.Event
-	err    error
-	stopped   bool // the range was left
+	events     []llm.Event
+	err        error
+	stopped    bool // the consumer stopped the iteration
 	panicValue any
 }
 
-// turn is the answer assembled.
+// response returns the assembled response.
 func (a *result) response() *llm.Response {
 	var acc llm.Accumulator
 	for _, ev := range a.events {
@@ -111,7 +109,7 @@ func (a *result) response() *llm.Response {
 	return acc.Response()
 }
 
-// String is the answer as people compare it.
+// String returns the response and the error for comparison.
 func (a *result) String() string {
 	s := describe(a.response())
 	if a.err != nil {
@@ -120,11 +118,11 @@ func (a *result) String() string {
 	return s
 }
 
-// patience is longer than any model of a case takes.
+// streamTimeout is longer than any response of a case.
 const streamTimeout = 3 * time.Hour
 
-// ask asks and listens: listen, which may be nil, gets the number of events so far
-// and returns whether to hear more. All that every answer has to hold is looked at.
+// stream sends a request and checks the properties of all responses. listen, if not nil,
+// gets the number of events and reports whether to continue.
 func (w *caseRun) stream(ctx context.Context, req *llm.Request, listen func(n int) bool) *result {
 	a := &result{}
 	done := make(chan struct{})
@@ -137,7 +135,7 @@ func (w *caseRun) stream(ctx context.Context, req *llm.Request, listen func(n in
 	select {
 	case <-done:
 	case <-time.After(streamTimeout): //nolint:forbidigo // virtual: it is a bubble's
-		w.report(Liveness, "the answer does not end; %s", hangReason(ctx))
+		w.report(Liveness, "the response does not end: %s", hangReason(ctx))
 		return &result{err: context.DeadlineExceeded}
 	}
 	if a.panicValue != nil {
@@ -155,21 +153,21 @@ func (w *caseRun) stream(ctx context.Context, req *llm.Request, listen func(n in
 
 func hangReason(ctx context.Context) string {
 	if ctx.Err() == nil {
-		return "nothing that the model could wait for is left"
+		return "nothing is left to wait for"
 	}
 	return "its context has ended, but the model still waits"
 }
 
-// hear ranges over an answer by hand, so that what comes too late is seen.
+// consume iterates without a range statement, so that it sees late events.
 func (w *caseRun) consume(ctx context.Context, req *llm.Request, listen func(n int) bool, a *result) {
 	over := ""
 	w.subject.Model.Stream(ctx, req)(func(ev llm.Event, err error) bool {
 		switch {
 		case over != "":
-			w.report(OneEnd, "%s, and then something more comes: %s", over, formatItem(ev, err))
+			w.report(OneEnd, "%s, and then another item comes: %s", over, formatItem(ev, err))
 			return false
 		case err != nil && ev != nil:
-			w.report(OneEnd, "an event comes together with an error: %s, %v", formatEvent(ev), err)
+			w.report(OneEnd, "an event comes with an error: %s, %v", formatEvent(ev), err)
 		case err == nil && ev == nil:
 			w.report(OneEnd, "neither an event nor an error comes")
 			return true
@@ -180,13 +178,13 @@ func (w *caseRun) consume(ctx context.Context, req *llm.Request, listen func(n i
 		}
 		a.events = append(a.events, ev)
 		if listen != nil && !listen(len(a.events)) {
-			over, a.stopped = "the range was left", true
+			over, a.stopped = "the consumer stopped", true
 		}
 		return !a.stopped
 	})
 }
 
-// item writes what came at once.
+// formatItem formats an event or an error.
 func formatItem(ev llm.Event, err error) string {
 	if ev == nil {
 		return fmt.Sprintf("the error %v", err)
@@ -194,14 +192,16 @@ func formatItem(ev llm.Event, err error) string {
 	return formatEvent(ev)
 }
 
-// whole asks for an answer that has no error. It returns nil if anything is wrong,
-// which is reported.
-func (w *caseRun) complete(req *llm.Request) *result { return w.completeContext(context.Background(), req) }
+// complete returns a complete response without an error. It reports failures and returns
+// nil.
+func (w *caseRun) complete(req *llm.Request) *result {
+	return w.completeContext(context.Background(), req)
+}
 
 func (w *caseRun) completeContext(ctx context.Context, req *llm.Request) *result {
 	a := w.stream(ctx, req, nil)
 	if a.err != nil {
-		w.report(ResponseContent, "an answer of %s ends with an error: %v", req.Model, a.err)
+		w.report(ResponseContent, "a response of %s ends with an error: %v", req.Model, a.err)
 	}
 	if w.failed() {
 		return nil
@@ -209,15 +209,14 @@ func (w *caseRun) completeContext(ctx context.Context, req *llm.Request) *result
 	return a
 }
 
-// request asks what the answer of this name is for, with parts of its own so that
-// nothing is shared with another one.
+// request returns a request for the response with this name. Requests share no memory.
 func (w *caseRun) request(model string, messages ...llm.Message) *llm.Request {
 	if len(messages) == 0 {
 		messages = []llm.Message{llm.User("What is the weather?")}
 	}
 	req := &llm.Request{
 		Model: model,
-		// With room behind it, which is the caller's.
+		// The slices have capacity for appends, which the suite detects.
 		Messages: append(make([]llm.Message, 0, len(messages)+2), messages...),
 		Tools:    append(make([]llm.Tool, 0, 3), weather),
 	}
@@ -231,7 +230,7 @@ func (w *caseRun) prepare(req *llm.Request) {
 	}
 }
 
-// snapshot is a request as it was.
+// snapshot is the JSON of a request.
 type snapshot struct{ json []byte }
 
 func newSnapshot(req *llm.Request) snapshot {
@@ -241,8 +240,7 @@ func newSnapshot(req *llm.Request) snapshot {
 	return snapshot{req.AppendJSON(nil)}
 }
 
-// changed says what has been changed in the request since, or in the arrays of it
-// behind what it shows.
+// changed describes changes of the request since, or of its arrays after its slices.
 func (s snapshot) changed(req *llm.Request) string {
 	if req == nil {
 		return ""
@@ -252,12 +250,12 @@ func (s snapshot) changed(req *llm.Request) string {
 	}
 	for _, m := range req.Messages[len(req.Messages):cap(req.Messages)] {
 		if m.Role != "" || m.Parts != nil {
-			return fmt.Sprintf("a message was appended to the caller's own array: %s", m.AppendJSON(nil))
+			return fmt.Sprintf("the model appended a message to the array of the caller: %s", m.AppendJSON(nil))
 		}
 	}
 	for _, t := range req.Tools[len(req.Tools):cap(req.Tools)] {
 		if t.Name != "" {
-			return fmt.Sprintf("a tool was appended to the caller's own array: %s", t.AppendJSON(nil))
+			return fmt.Sprintf("the model appended a tool to the array of the caller: %s", t.AppendJSON(nil))
 		}
 	}
 	return ""

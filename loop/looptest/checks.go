@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// look holds a run that has ended against all that any case can show, and then
-// against what its case is about.
+// checkRun checks an ended run with the checks of all cases, and then with those of its
+// case.
 func (w *caseRun) checkRun() {
 	if w.panicValue != nil {
 		w.report("INV-23", "the loop panicked: %v", w.panicValue)
@@ -32,28 +32,28 @@ func (w *caseRun) checkRun() {
 	}
 }
 
-// unchanged is INV-06: what was handed in and out is as it was.
+// checkUnchanged checks INV-06: the input and the exposed messages are unchanged.
 func (w *caseRun) checkUnchanged() {
 	for _, line := range w.model.MutatedRequests() {
 		w.report("INV-06", "%s", line)
 	}
 	for i, h := range w.steps {
 		if is := jsonOf(h.messages); !bytes.Equal(h.json, is) {
-			w.report("INV-06", "the messages that the loop handed out (number %d) were changed afterwards:\n%s", i, cmp.Diff(string(h.json), string(is)))
+			w.report("INV-06", "the messages of Input.Step call %d were changed later:\n%s", i, cmp.Diff(string(h.json), string(is)))
 		}
 	}
 	all := w.input[:cap(w.input)]
 	if is := jsonOf(w.input); !bytes.Equal(w.before, is) {
-		w.report("INV-06", "the messages that were handed in were changed:\n%s", cmp.Diff(string(w.before), string(is)))
+		w.report("INV-06", "the input messages were changed:\n%s", cmp.Diff(string(w.before), string(is)))
 	}
 	for _, m := range all[len(w.input):] {
 		if m.Role != "" || m.Parts != nil {
-			w.report("INV-06", "the loop appended to the caller's own array of messages: %s", m.AppendJSON(nil))
+			w.report("INV-06", "the loop appended to the array of the caller: %s", m.AppendJSON(nil))
 		}
 	}
 }
 
-// wire holds the requests against what messages alone can show.
+// checkRequests checks the messages of the requests.
 func (w *caseRun) checkRequests() {
 	var prev []llm.Message
 	for i, r := range w.model.RecordedRequests() {
@@ -63,7 +63,7 @@ func (w *caseRun) checkRequests() {
 				i, cmp.Diff(lines(prev), lines(m)))
 		}
 		prev = m
-		// A message behind the last shows that its calls have no results.
+		// With a message after the last one, open calls are a violation.
 		w.checkMessages(fmt.Sprintf("request %d", i), append(slices.Clone(m), llm.User("end")))
 	}
 }
@@ -78,18 +78,16 @@ func lines(messages []llm.Message) []string {
 	return strings.SplitAfter(string(jsonOf(messages)), "\n")
 }
 
-// failed reports a run that ended with an error although nothing but its tools
-// went wrong.
+// reportFailure reports a run that failed although at most its tools failed.
 func (w *caseRun) reportFailure() {
 	if w.c.hasFailedCalls {
-		w.report("INV-23", "the run fails because a call did: %v", w.err)
+		w.report("INV-23", "the run fails because a call failed: %v", w.err)
 		return
 	}
-	w.report("INV-11", "the run fails although nothing went wrong: %v", w.err)
+	w.report("INV-11", "the run fails without a cause: %v", w.err)
 }
 
-// whole is INV-07: with what came out, each call that the run has not gone on
-// from has a result or is pending.
+// checkResult checks INV-07: each call in the result has a result or is pending.
 func (w *caseRun) checkResult() {
 	if len(w.result.Messages) == 0 {
 		return
@@ -108,20 +106,20 @@ func (w *caseRun) checkResult() {
 	for _, m := range list[min(len(list), len(w.lastRequest())):] {
 		for _, c := range m.Calls() {
 			if !answered[c.ID] {
-				w.report("INV-07", "the run has ended without a result of the call %q, and does not report it pending", c.ID)
+				w.report("INV-07", "the run ended without a result of the call %q and does not report it as pending", c.ID)
 			}
 		}
 	}
 }
 
-// turnsTaken is INV-11: the model was asked as often as there was reason to.
+// checkModelCalls checks INV-11: the loop made all expected model calls.
 func (w *caseRun) checkModelCalls() {
 	if !w.c.fails && w.modelCalls < len(w.c.responses) {
-		w.report("INV-11", "the run stops after turn %d, though it has calls", w.modelCalls)
+		w.report("INV-11", "the run stops after response %d, which has calls", w.modelCalls)
 	}
 }
 
-// resultsIn are the results in a message.
+// resultsIn returns the results in a message.
 func resultsIn(m llm.Message) []llm.ToolResult {
 	var out []llm.ToolResult
 	for _, p := range m.Parts {
@@ -132,7 +130,7 @@ func resultsIn(m llm.Message) []llm.ToolResult {
 	return out
 }
 
-// sent are the messages of the last request.
+// lastRequest returns the messages of the last request.
 func (w *caseRun) lastRequest() []llm.Message {
 	all := w.model.RecordedRequests()
 	if len(all) == 0 {
@@ -141,7 +139,7 @@ func (w *caseRun) lastRequest() []llm.Message {
 	return all[len(all)-1].Request.Messages
 }
 
-// results are those in the last request, in order, beside the calls.
+// results returns the calls and the results in the last request.
 func (w *caseRun) results() (calls []llm.ToolCall, results []llm.ToolResult) {
 	for _, m := range w.lastRequest() {
 		calls = append(calls, m.Calls()...)
@@ -150,19 +148,19 @@ func (w *caseRun) results() (calls []llm.ToolCall, results []llm.ToolResult) {
 	return calls, results
 }
 
-// resultsTellCalls looks for the arguments of each call in its result.
+// resultsMatchCalls checks that each result contains the arguments of its call.
 func resultsMatchCalls(w *caseRun) {
 	calls, results := w.results()
 	for _, c := range calls {
 		for _, r := range results {
 			if r.ID == c.ID && !strings.Contains(r.Text(), c.Arguments) {
-				w.report("INV-01", "the result of the call %q is not that of its tool: %q has no %s", c.ID, r.Text(), c.Arguments)
+				w.report("INV-01", "wrong result of the call %q: got %q, want one with %s", c.ID, r.Text(), c.Arguments)
 			}
 		}
 	}
 }
 
-// onceEach counts what ran.
+// onceEach checks how often each call ran.
 func onceEach(w *caseRun) {
 	ran := map[entry]int{}
 	for _, e := range w.entries {
@@ -176,7 +174,7 @@ func onceEach(w *caseRun) {
 	}
 }
 
-// exactArgs compares what the tools got with what was sent.
+// exactArgs checks that the tools received the arguments of the calls.
 func exactArgs(w *caseRun) {
 	want := map[string]bool{}
 	for _, c := range w.c.responses[0].Calls {
@@ -184,33 +182,33 @@ func exactArgs(w *caseRun) {
 	}
 	for _, e := range w.entries {
 		if !want[e.args] {
-			w.report("INV-09", "the tool %s was run with %s, which no call has; the arguments that were sent are %q", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
+			w.report("INV-09", "the tool %s received %s, want the arguments %q", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
 		}
 	}
 }
 
-// notRun looks for a run of a call that could not be run.
+// noneRun checks that no tool ran.
 func noneRun(w *caseRun) {
 	for _, e := range w.entries {
-		w.report("INV-09", "the tool %s was run with %q, though the arguments %q are no JSON", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
+		w.report("INV-09", "the tool %s ran with %q, but the arguments %q are not JSON", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
 	}
 	if _, results := w.results(); len(w.entries) == 0 && len(results) == 1 && !results[0].IsError {
-		w.report("INV-23", "the call with broken arguments has a result that is not marked as an error")
+		w.report("INV-23", "the result of a call with invalid arguments is not an error")
 	}
 }
 
-// usageIsSum adds up what the model counted.
+// usageIsSum checks that the usage is the sum of the responses.
 func usageIsSum(w *caseRun) {
 	var want llm.Usage
 	for _, t := range w.c.responses {
 		want = want.Add(t.Usage)
 	}
 	if w.result.Usage != nil && *w.result.Usage != want {
-		w.report("INV-18", "the run says %+v, but its model calls add up to %+v", *w.result.Usage, want)
+		w.report("INV-18", "usage %+v, want the sum of the model calls %+v", *w.result.Usage, want)
 	}
 }
 
-// echoed looks for the private data of the first turn in the second request.
+// opaqueEchoed checks that the second request contains the opaque data of the first response.
 func opaqueEchoed(w *caseRun) {
 	for _, m := range w.lastRequest() {
 		if m.Role != llm.RoleAssistant {
@@ -218,14 +216,14 @@ func opaqueEchoed(w *caseRun) {
 		}
 		want := []llm.Part{llm.Reasoning{Text: "I should look.", Opaque: secret}, llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}", Opaque: []byte(`{"item":"fc_1"}`)}}
 		if got := llm.AppendParts(nil, m.Parts); !bytes.Equal(got, llm.AppendParts(nil, want)) {
-			w.report("INV-22", "the assistant turn is sent back as %s, want %s", got, llm.AppendParts(nil, want))
+			w.report("INV-22", "assistant message %s, want %s", got, llm.AppendParts(nil, want))
 		}
 		return
 	}
 }
 
-// contained looks at what became of failures: an error result for each call of
-// the tool a or of no tool, and the tool b's own result.
+// contained checks that each call of the tool a or of an unknown tool has an error result,
+// and each call of b its own result.
 func contained(w *caseRun) {
 	calls, results := w.results()
 	names := map[string]string{}
@@ -239,10 +237,10 @@ func contained(w *caseRun) {
 	}
 }
 
-// compare holds a run against the one before it.
+// compare compares a run with the one before it.
 func (w *caseRun) compare(prev *caseRun) {
 	if diff := cmp.Diff(prev.transcript, w.transcript); diff != "" {
-		w.report(w.c.same, "two runs that must be the same differ (-first +second):\n%s", diff)
+		w.report(w.c.same, "two equal runs differ (-first +second):\n%s", diff)
 	}
 }
 

@@ -19,41 +19,40 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// world is one run of a loop with all that is around it. What it holds is
-// guarded by mu while the loop runs.
+// caseRun is one run of a case.
 type caseRun struct {
-	c       *testcase
-	found   []check.Violation
-	model   *fake.Model
-	ctx     context.Context
-	cancel  context.CancelFunc
-	goroutines  map[string]string // the goroutines that are not the loop's
-	release chan struct{}     // closed to end the waits of a loop that hangs
+	c          *testcase
+	found      []check.Violation
+	model      *fake.Model
+	ctx        context.Context
+	cancel     context.CancelFunc
+	goroutines map[string]string // those that are not of the loop
+	release    chan struct{}     // closed to release a loop that hangs
 
-	mu       sync.Mutex
-	modelCalls    int // model calls
-	entries  []entry
-	inFlight int
-	steps    []snapshot
+	mu         sync.Mutex
+	modelCalls int // model calls
+	entries    []entry
+	inFlight   int
+	steps      []snapshot
 
-	input  []llm.Message // the input, within a larger array
-	before []byte        // the input's JSON at first
-	result    *Result
-	err    error
-	panicValue any      // what the loop panicked with
-	transcript   []string // what was sent and what came out, as it was at the end
+	input      []llm.Message // in a larger array
+	before     []byte        // the JSON of the input before the run
+	result     *Result
+	err        error
+	panicValue any      // of a panic of the loop
+	transcript []string // the requests and the result
 }
 
 // entry is a call of a tool.
 type entry struct{ name, args string }
 
-// handOut is something that the loop gave away, and its JSON at that time.
+// snapshot contains messages that the loop exposed, and their JSON at that time.
 type snapshot struct {
 	messages []llm.Message
-	json      []byte
+	json     []byte
 }
 
-var errReleased = errors.New("looptest: the loop hung and was let go")
+var errReleased = errors.New("looptest: released a loop that hung")
 
 func newRun(ctx context.Context, c *testcase) *caseRun {
 	w := &caseRun{c: c, model: fake.NewModel(c.responses...), release: make(chan struct{}), result: &Result{}}
@@ -63,7 +62,7 @@ func newRun(ctx context.Context, c *testcase) *caseRun {
 	return w
 }
 
-// play runs the loop in this bubble and looks at all that any case can show.
+// run runs the loop in this bubble and checks the run.
 func (w *caseRun) run(loop Loop) {
 	defer w.cleanUp()
 	if w.c.when == before {
@@ -88,8 +87,7 @@ func (w *caseRun) run(loop Loop) {
 	w.transcript = w.summary()
 }
 
-// letGo ends all that can be ended, so that nothing is left in the bubble but
-// what nothing can end.
+// cleanUp ends all goroutines that can be ended.
 func (w *caseRun) cleanUp() {
 	w.cancel()
 	close(w.release)
@@ -108,10 +106,10 @@ func (w *caseRun) call(loop Loop) {
 	}
 }
 
-// patience is longer than any of the tools.
+// runTimeout is longer than any tool of a case.
 const runTimeout = 3 * time.Hour
 
-// ends reports whether done is closed before patience is over.
+// endsInTime reports whether done is closed before runTimeout.
 func endsInTime(done chan struct{}) bool {
 	select {
 	case <-done:
@@ -126,29 +124,28 @@ func (w *caseRun) hangReason() string {
 	defer w.mu.Unlock()
 	switch {
 	case w.ctx.Err() == nil:
-		return "nothing that it could wait for is left"
+		return "nothing is left to wait for"
 	case w.inFlight > 0:
-		return "its context has ended, but the tool that it waits for was not told"
+		return "its context has ended, but the context of the tool has not"
 	}
-	return "its context has ended, but something still waits, such as a model call that was not told"
+	return "its context has ended, but something still waits, such as a model call with another context"
 }
 
-// left reports what still runs when the run has returned.
+// checkLeaks reports what still runs after the run.
 func (w *caseRun) checkLeaks() {
 	w.mu.Lock()
 	n := w.inFlight
 	w.mu.Unlock()
 	if n > 0 {
-		w.report("INV-16", "the run has returned while %d of its tools were running", n)
+		w.report("INV-16", "the run returned while %d of its tools were running", n)
 	}
 	synctest.Wait()
 	if who := bubble.Since(w.goroutines); len(who) > 0 {
-		w.report("INV-16", "the run has returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
+		w.report("INV-16", "the run returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
 	}
 }
 
-// Stream is the model: the script, and behind its last event a stall if the case
-// has one there.
+// Stream is the model: the script, and a stall after its last event if the case has one.
 func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		w.mu.Lock()
@@ -157,9 +154,9 @@ func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Ev
 		w.mu.Unlock()
 		switch {
 		case n > len(w.c.responses) && !w.c.fails:
-			w.report("INV-11", "the model is asked again after a turn without calls")
+			w.report("INV-11", "the loop calls the model again after a response without calls")
 		case w.ctx.Err() != nil:
-			w.report("INV-17", "the model is asked although the run was cancelled")
+			w.report("INV-17", "the loop calls the model after the run was canceled")
 		}
 		for ev, err := range w.model.Stream(ctx, req) {
 			if !yield(ev, err) || err != nil {
@@ -182,7 +179,7 @@ func (w *caseRun) wait(ctx context.Context) error {
 	}
 }
 
-// tools are those of the case, watched.
+// tools returns the tools of the case, which record their calls.
 func (w *caseRun) tools() []Tool {
 	out := slices.Clone(w.c.tools)
 	for i, t := range out {
@@ -209,14 +206,14 @@ func (w *caseRun) toolEnded() {
 	w.inFlight--
 }
 
-// step keeps what the loop hands out.
+// step records messages that the loop exposes.
 func (w *caseRun) step(messages []llm.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, snapshot{messages, jsonOf(messages)})
 }
 
-// report notes a violation, an invariant once.
+// report records a violation, each invariant once.
 func (w *caseRun) report(id, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -236,7 +233,7 @@ func violation(id, name, message string) check.Violation {
 	return v
 }
 
-// run plays the case in bubbles of its own and returns what it found.
+// run runs the case and returns the violations.
 func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 	t.Helper()
 	var prev *caseRun
@@ -251,7 +248,7 @@ func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 			w.run(loop)
 		})
 		if !ended && len(w.found) == 0 {
-			w.report("INV-16", "the run has returned, but has left a goroutine that nothing can end")
+			w.report("INV-16", "the run returned, but a goroutine cannot end")
 		}
 		if prev != nil && c.same != "" && len(w.found) == 0 {
 			w.compare(prev)
@@ -272,12 +269,12 @@ func jsonOf(messages []llm.Message) []byte {
 	return out
 }
 
-// clone returns messages that share nothing with those it is given.
+// clone returns a deep copy.
 func clone(messages []llm.Message) []llm.Message {
 	out := make([]llm.Message, len(messages))
 	for i, m := range messages {
 		if err := out[i].UnmarshalJSON(m.AppendJSON(nil)); err != nil {
-			out[i] = m // it is a case's own, and can be read
+			out[i] = m // impossible: the messages of the cases are valid
 		}
 	}
 	return out

@@ -8,12 +8,11 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// askedCases are things that a request says, each alone: what sets it, and how it is
-// written for comparison.
+// requestContentCases set each field of a request, and format it for comparison.
 func requestContentCases() (all []*testcase) {
 	add := func(name string, set func(r *llm.Request), show func(r *llm.Request) string, needs ...Feature) {
 		all = append(all, &testcase{
-			property: RequestContent, name: name, needs: needs, needsRequests: true, script: Script{modelA: content{parts: []llm.Part{someText}}.script(0)},
+			property: RequestContent, name: name, needs: needs, needsRequests: true, script: map[string]Response{modelA: content{parts: []llm.Part{someText}}.script(0)},
 			do: func(w *caseRun) { w.checkRequest(set, show) },
 		})
 	}
@@ -21,8 +20,8 @@ func requestContentCases() (all []*testcase) {
 		return func(r *llm.Request) { r.Messages = messages }
 	}
 	add("the model", func(*llm.Request) {}, func(r *llm.Request) string { return r.Model })
-	add("streamed", func(*llm.Request) {}, formatMode)
-	add("buffered", func(r *llm.Request) { r.ResponseMode = llm.NonStreaming }, formatMode)
+	add("streaming", func(*llm.Request) {}, formatMode)
+	add("non-streaming", func(r *llm.Request) { r.ResponseMode = llm.NonStreaming }, formatMode)
 	add("the system prompt", func(r *llm.Request) { r.System = someText.Text }, func(r *llm.Request) string { return r.System })
 	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), formatHistory)
 	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), formatHistory)
@@ -42,21 +41,21 @@ func requestContentCases() (all []*testcase) {
 	settings := func(name string, set llm.Settings, pick func(s llm.Settings) llm.Settings, needs ...Feature) {
 		add(name, func(r *llm.Request) { r.Settings = set }, func(r *llm.Request) string { return string(pick(r.Settings).AppendJSON(nil)) }, needs...)
 	}
-	settings("the most tokens", llm.Settings{MaxTokens: 321}, func(s llm.Settings) llm.Settings { return llm.Settings{MaxTokens: s.MaxTokens} })
+	settings("the token limit", llm.Settings{MaxTokens: 321}, func(s llm.Settings) llm.Settings { return llm.Settings{MaxTokens: s.MaxTokens} })
 	settings("the temperature", llm.Settings{Temperature: new(0.25)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
 	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
 	settings("top p", llm.Settings{TopP: new(0.75)}, func(s llm.Settings) llm.Settings { return llm.Settings{TopP: s.TopP} })
 	settings("a seed", llm.Settings{Seed: new(int64(0))}, func(s llm.Settings) llm.Settings { return llm.Settings{Seed: s.Seed} }, Seed)
 	settings("stop sequences", llm.Settings{StopSequences: []string{"END", "###"}}, func(s llm.Settings) llm.Settings { return llm.Settings{StopSequences: s.StopSequences} }, StopSequences)
-	settings("one call at a time", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
-	settings("how hard to think", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, ReasoningEffort)
-	settings("a schema of the answer", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
+	settings("one call per response", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
+	settings("reasoning effort", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, ReasoningEffort)
+	settings("an output schema", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
 		return llm.Settings{OutputSchema: json.RawMessage(llm.Canonical(string(s.OutputSchema)))}
 	})
 	return all
 }
 
-// asks asks, and holds what the other side got against what was meant.
+// checkRequest sends a request and compares it with the recorded one.
 func (w *caseRun) checkRequest(set func(r *llm.Request), show func(r *llm.Request) string) {
 	req := w.request(modelA)
 	set(req)
@@ -69,7 +68,7 @@ func (w *caseRun) checkRequest(set func(r *llm.Request), show func(r *llm.Reques
 	}
 }
 
-// answered is a conversation about a call that has this result.
+// conversation returns messages with a call and this result.
 func conversation(r llm.ToolResult) []llm.Message {
 	r.ID, r.Name = oneCall.ID, oneCall.Name
 	return []llm.Message{llm.User("What is the weather?"), llm.Assistant(oneCall), llm.ToolResults(r)}
@@ -79,7 +78,7 @@ func formatMode(r *llm.Request) string { return fmt.Sprintf("%q", r.ResponseMode
 
 func formatHistory(r *llm.Request) string { return history(r.Messages) }
 
-// showFiles writes what is in files.
+// formatFiles formats the content of files.
 func formatFiles(r *llm.Request) string {
 	var b strings.Builder
 	for _, m := range r.Messages {

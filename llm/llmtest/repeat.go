@@ -8,21 +8,21 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// requestCases look at what becomes of a request.
+// requestCases check what the model does with a request.
 func requestCases() []*testcase {
-	script := Script{modelA: content{parts: []llm.Part{someText}}.script(7), modelB: content{parts: []llm.Part{oneCall}}.script(7)}
+	script := map[string]Response{modelA: content{parts: []llm.Part{someText}}.script(7), modelB: content{parts: []llm.Part{oneCall}}.script(7)}
 	return []*testcase{
-		{property: Immutable, name: "used again", script: script, do: reuseRequest},
-		{property: Lazy, name: "not ranged over", needsRequests: true, script: script, do: func(w *caseRun) {
+		{property: Immutable, name: "reused request", script: script, do: reuseRequest},
+		{property: Lazy, name: "no iteration", needsRequests: true, script: script, do: func(w *caseRun) {
 			_ = w.subject.Model.Stream(context.Background(), w.request(modelA))
 			if n := len(w.subject.Requests()); n > 0 {
-				w.report(Lazy, "the model asked before its answer was ranged over")
+				w.report(Lazy, "the model sent a request before the iteration")
 			}
 		}},
 	}
 }
 
-// usedAgain makes another question of a request, in place, once it was answered.
+// reuseRequest changes a request in place after its response.
 func reuseRequest(w *caseRun) {
 	question := llm.User("And in Rome?")
 	other := w.complete(w.request(modelB, question))
@@ -36,14 +36,14 @@ func reuseRequest(w *caseRun) {
 	}
 	if again := w.complete(req); again != nil {
 		if diff := differ(other.String(), again.String()); diff != "" {
-			w.report(Immutable, "a request that was answered and then made another one gets the old answer; %s", diff)
+			w.report(Immutable, "a changed request gets the old response; %s", diff)
 		}
 	}
 }
 
-// againCases ask the same again, and at once.
+// repeatCases send the same requests again and concurrently.
 func repeatCases() []*testcase {
-	script := Script{}
+	script := map[string]Response{}
 	var names []string
 	for _, city := range []string{"bern", "rome", "oslo", "lima"} {
 		script[city] = content{parts: []llm.Part{llm.Text{Text: "It rains in " + city + "."}, llm.ToolCall{ID: "call_" + city, Name: weather.Name, Arguments: `{"city":"` + city + `"}`}}}.script(3)
@@ -57,15 +57,15 @@ func repeatCases() []*testcase {
 				return
 			}
 			if diff := differ(first.String(), second.String()); diff != "" {
-				w.report(Repeat, "the second answer to the same request is another; %s", diff)
+				w.report(Repeat, "the second response to the same request differs; %s", diff)
 			}
 		}},
-		{property: Concurrency, name: "many at once", script: script, do: func(w *caseRun) { w.streamConcurrently(names) }},
+		{property: Concurrency, name: "many responses", script: script, do: func(w *caseRun) { w.streamConcurrently(names) }},
 	}
 }
 
-// atOnce asks for all of these, some times each, while others are answered. Every
-// second one is asked for in one piece.
+// streamConcurrently sends four requests for each name concurrently. Every second name
+// gets non-streaming responses.
 func (w *caseRun) streamConcurrently(names []string) {
 	const each = 4
 	request := func(i int) *llm.Request {
@@ -91,7 +91,7 @@ func (w *caseRun) streamConcurrently(names []string) {
 				return true
 			})
 			if diff := differ(alone[i], a.String()); diff != "" {
-				w.report(Concurrency, "asked beside others, %s gets another answer than alone; %s", names[i], diff)
+				w.report(Concurrency, "the concurrent response of %s differs; %s", names[i], diff)
 			}
 		})
 	}
