@@ -92,10 +92,10 @@ models:
         - text_delta: "1"
         - reasoning_delta: {text: r, opaque: {}}
         - tool_call_start: {index: 1, id: c9, name: f}
-        - tool_call_delta: {index: 1, args: "{}"}
+        - tool_call_delta: {index: 1, arguments: "{}"}
         - tool_call_end: {}
         - part: {type: media, url: u}
-        - usage: {input: 1, cached: 0}
+        - usage: {input_tokens: 1, cache_read_input_tokens: 0}
         - warning: {code: c, message: m}
         - {type: new_thing, x: 1}
         - {type: text_delta, text: t, refusal: true}

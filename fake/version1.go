@@ -19,7 +19,17 @@ var version1 = map[string]string{
 
 // version1Members maps members of llm's JSON objects to their names in version 2, by the
 // type of the object or the name of the member that contains it. Package llm reads both.
-var version1Members map[string]map[string]string
+var version1Members = map[string]map[string]string{
+	"tool_call":       {"args": "arguments", "minted": "id_generated"},
+	"tool_call_delta": {"args": "arguments"},
+	"tool_result":     {"id": "tool_call_id"},
+	"request":         {"delivery": "response_mode"},
+	"settings":        {"stop": "stop_sequences", "parallel_calls": "parallel_tool_calls", "reasoning": "reasoning_effort"},
+	"usage": {
+		"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens",
+		"cache_write": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens",
+	},
+}
 
 // key returns the name of a key in the version of the file.
 func (r *reader) key(name string) string {
