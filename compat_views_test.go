@@ -501,7 +501,7 @@ func scripted(s *fake.Script) string {
 			behaviour(&t.Calls[i])
 		}
 		for i := range t.ByArguments {
-			behaviour(&t.ByArguments[i].Behavior)
+			behaviour(&t.ByArguments[i])
 		}
 	}
 	for _, m := range s.Models {
@@ -531,7 +531,7 @@ func viewScript(t *testing.T, path string) any {
 		}
 		by := values{}
 		for _, c := range tool.ByArguments {
-			by = append(by, values{text(c.Arguments), viewBehavior(&c.Behavior)})
+			by = append(by, values{text(c.Arguments), viewBehavior(&c)})
 		}
 		tools = append(tools, values{tool.Name, tool.Description, raw(tool.Parameters), tool.Client, viewBehavior(&tool.Behavior), calls, by})
 	}
@@ -545,7 +545,7 @@ func viewScript(t *testing.T, path string) any {
 	}
 	return values{
 		s.Name, s.Doc, viewScriptOptions(s.Loop), tools, models, s.Gates, s.System, viewMessages(s.History), viewMessages(s.Input),
-		values{s.Cancel.Before, s.Cancel.At, s.Cancel.InTool, s.Cancel.AfterEvents}, s.Consumer.StopAfter,
+		values{s.Cancel.Before, s.Cancel.At, s.Cancel.InTool, s.Cancel.AfterEvents}, s.StopAfter,
 	}
 }
 

@@ -19,38 +19,39 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// option is a row in which documented loops differ.
+// option is a row in which reference loops differ.
 type option struct {
-	name string
-	here string // what it is called here
-	// otherwise is what a preset has whose runs do not declare the option.
+	name string // in a trace, if the loop has the option
+	here string // how looptape implements it, in addition to the field of the option
+	// otherwise is the value of a preset whose runs do not declare the option, if the
+	// option has no default word.
 	otherwise string
-	// own are the presets that have something else, which is not of the loop's Config.
+	// own are the presets that implement it outside loop.Config.
 	own map[string]string
 }
 
-// matrix are the options of the documented loops. What a preset has is read from the
-// options that its runs declare, where they do.
+// matrix are the options of the reference loops. The field, the default and the values come
+// from loop.Options and from the options that the runs of a preset declare.
 var matrix = []option{
-	{name: "max_steps", here: "`Config.MaxSteps`"},
-	{name: "cap_at", here: "`Config.StepLimitCheck`", otherwise: "bottom"},
-	{name: "on_cap", here: "`Config.OnStepLimit`; `Result.StopReason` marks it", otherwise: "return"},
+	{name: "max_steps"},
+	{name: "cap_at"},
+	{name: "on_cap", here: "`Result.StopReason` reports it"},
 	{name: "min_one_call", here: "`Config.MaxSteps` below 1; follows from `Config.StepLimitCheck` and `Config.OnStepLimit`", otherwise: "1 call", own: map[string]string{"agentier": "none", "reactagent": "the forced one"}},
 	{name: "continue_on", here: "no option: calls alone decide ([INV-11](invariants.md))", otherwise: "tool_calls"},
-	{name: "stop_when", here: "`Config.StopWhen`", otherwise: "-"},
-	{name: "token_budget", here: "`Config.TokenBudget`", otherwise: "-"},
-	{name: "deadline", here: "`Config.Deadline`; deadline_mode: `Config.DeadlineReturns`", otherwise: "-"},
-	{name: "tool_timeout", here: "`Config.ToolTimeout`", otherwise: "-"},
-	{name: "concurrency", here: "`Config.Concurrency`"},
+	{name: "stop_when", otherwise: "-"},
+	{name: "token_budget", otherwise: "-"},
+	{name: "deadline", here: "`Config.DeadlineReturns`", otherwise: "-"},
+	{name: "tool_timeout", otherwise: "-"},
+	{name: "concurrency"},
 	{name: "result_order", here: "no option: that of the calls ([INV-03](invariants.md))", otherwise: "call"},
-	{name: "tool_message", here: "`Config.ToolMessage`", otherwise: "one_per_step"},
-	{name: "assistant_append", here: "`Config.AppendResponse`", otherwise: "before_hooks"},
-	{name: "error_text", here: "`Config.ErrorText`; error_flag: `Config.OmitErrorFlag`", otherwise: "the error's", own: map[string]string{"agentier": "`Error: …`, no flag", "reactagent": "`{\"error\": …}`"}},
-	{name: "bad_args", here: "`Config.BadArguments`, `middleware.Repair`", otherwise: "error_result", own: map[string]string{"deepagents": "repair"}},
-	{name: "unknown_tool", here: "`Config.UnknownTool`", otherwise: "error_result"},
-	{name: "same_tool_error_stop", here: "`Config.MaxConsecutiveToolErrors`; reset: `Config.ResetByAbsence`", otherwise: "0"},
-	{name: "duplicate_round", here: "`Config.DuplicateStep`, `Config.MaxDuplicateSteps`", otherwise: "off"},
-	{name: "client_tools", here: "`Config.ClientCalls`, a tool without `Tool.Run`", otherwise: "break_batch"},
+	{name: "tool_message"},
+	{name: "assistant_append"},
+	{name: "error_text", here: "`Config.OmitErrorFlag`", otherwise: "the error's", own: map[string]string{"agentier": "`Error: …`, no flag", "reactagent": "`{\"error\": …}`"}},
+	{name: "bad_args", here: "`middleware.Repair`", own: map[string]string{"deepagents": "repair"}},
+	{name: "unknown_tool"},
+	{name: "same_tool_error_stop", here: "`Config.ResetByAbsence`", otherwise: "0"},
+	{name: "duplicate_round", here: "`Config.MaxDuplicateSteps`"},
+	{name: "client_tools", here: "a tool without `Tool.Run`"},
 	{name: "gates", here: "the order of `Config.Middleware`: `Hooks.BeforeTools`, then the nest of `Hooks.WrapTool`", otherwise: "lookup, validate", own: map[string]string{"agentloop": "hook, lookup, policy, approval", "deepagents": "lookup, validate, repair", "reactagent": "lookup, validate, person, nest"}},
 	{name: "approval", here: "`middleware.Approvals`, `middleware.HumanInTheLoop`", otherwise: "-", own: map[string]string{"agentloop": "suspends; denies", "reactagent": "asks and waits"}},
 	{name: "guardrails", here: "`middleware.Guardrails`", otherwise: "-", own: map[string]string{"agentloop": "in, out"}},
@@ -69,7 +70,27 @@ var matrix = []option{
 	{name: "running_guard", here: "`middleware.SingleRun`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
 }
 
-// matrixRows is the table of the options.
+// tableRow returns the row with the name, the implementation and the default of loop.Options
+// if the loop has the option, and the names of its values.
+func (o option) tableRow() (row option, values map[string]string) {
+	values = map[string]string{}
+	for _, x := range loop.Options() {
+		if x.Declared != o.name {
+			continue
+		}
+		o.name = x.Name
+		o.here = strings.TrimSuffix("`Config."+x.Field+"`, "+o.here, ", ")
+		for _, v := range x.Values {
+			values[v[1]] = v[0]
+		}
+		if len(x.Values) > 1 {
+			o.otherwise = cmp.Or(o.otherwise, x.Values[0][0])
+		}
+	}
+	return o, values
+}
+
+// matrixRows returns the table of the options.
 func matrixRows(t *testing.T) string {
 	t.Helper()
 	names := preset.Names()
@@ -79,25 +100,26 @@ func matrixRows(t *testing.T) string {
 	}
 	var table [][]string
 	for _, o := range matrix {
-		line := []string{"`" + o.name + "`", o.here}
+		row, values := o.tableRow()
+		line := []string{"`" + row.name + "`", row.here}
 		for _, name := range names {
-			value, said := declared[name].Lookup(o.name)
+			value, isDeclared := declared[name].Lookup(o.name)
 			own := o.own[name]
-			if said && own != "" {
-				t.Errorf("%s: %s declares %s and is said to have %s", o.name, name, value, own)
+			if isDeclared && own != "" {
+				t.Errorf("%s: %s declares %s, and the matrix has %s", o.name, name, value, own)
 			}
-			cell := cmp.Or(value, own, o.otherwise)
+			cell := cmp.Or(values[value], value, own, row.otherwise)
 			if cell == "" {
-				t.Errorf("%s: nothing is said of %s", o.name, name)
+				t.Errorf("%s: missing value for %s", o.name, name)
 			}
 			line = append(line, cell)
 		}
 		table = append(table, line)
 	}
-	return markdown(append([]string{"option", "here"}, names...), table)
+	return markdown(append([]string{"option", "looptape"}, names...), table)
 }
 
-// declares are the options that a run of a preset declares in its trace.
+// declares returns the options that a run of a preset declares in its trace.
 func declares(t *testing.T, name string) trace.Options {
 	t.Helper()
 	cfg, err := preset.Apply(name, loop.Config{})
@@ -118,24 +140,24 @@ func declares(t *testing.T, name string) trace.Options {
 
 var goName = regexp.MustCompile("`([A-Za-z]+)\\.([A-Z][A-Za-z]*)`")
 
-// TestMatrix holds that there are the 35 options, and that what they are called here is
-// there.
+// TestMatrix checks that the matrix has 35 options and that the Go names in it exist.
 func TestMatrix(t *testing.T) {
 	if len(matrix) != 35 {
-		t.Errorf("there are %d options", len(matrix))
+		t.Errorf("got %d options, want 35", len(matrix))
 	}
 	packages := map[string]map[string]bool{}
 	for name, dir := range map[string]string{"loop": "loop", "middleware": "loop/middleware", "history": "loop/history", "agentloop": "loop/preset/agentloop", "trace": "trace"} {
 		packages[name] = declaredIn(t, os.DirFS("."), dir)
 	}
 	for _, o := range matrix {
-		for _, m := range goName.FindAllStringSubmatch(o.here, -1) {
+		row, _ := o.tableRow()
+		for _, m := range goName.FindAllStringSubmatch(row.here, -1) {
 			in, name := packages[m[1]], m[2]
 			if in == nil {
 				in, name = packages["loop"], m[1]+"."+m[2]
 			}
 			if !in[name] {
-				t.Errorf("%s: there is no %s.%s", o.name, m[1], m[2])
+				t.Errorf("%s: unknown name %s.%s", o.name, m[1], m[2])
 			}
 		}
 	}

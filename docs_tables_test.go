@@ -15,7 +15,6 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm/llmtest"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -44,10 +43,10 @@ func tableOf(t *testing.T, name string) string {
 		return markdown([]string{"id", "name", "what holds", "evidence", "likely cause, and what to do"}, rows)
 	case "laws":
 		var rows [][]string
-		for _, i := range llmtest.Catalogue() {
-			rows = append(rows, []string{"`" + string(i.Property) + "`", i.What, i.Hint, i.Invariant})
+		for _, p := range llmtest.Properties() {
+			rows = append(rows, []string{"`" + string(p) + "`", p.Description(), p.Hint(), p.Invariant()})
 		}
-		return markdown([]string{"law", "what holds", "usual cause, and what to do", "part of"}, rows)
+		return markdown([]string{"property", "requirement", "likely cause and fix", "part of"}, rows)
 	case "rules":
 		var rows [][]string
 		for _, r := range wire.Rules() {
@@ -56,10 +55,24 @@ func tableOf(t *testing.T, name string) string {
 		return markdown([]string{"id", "what is refused", "status", "type", "param", "code"}, rows)
 	case "options":
 		var rows [][]string
-		for _, o := range scenario.OptionNames() {
-			rows = append(rows, []string{"`" + o[0] + "`", o[1]})
+		for _, o := range loop.Options() {
+			rows = append(rows, []string{"`" + strings.Replace(o.Name, ".", ": ", 1) + "`", optionValues(&o), o.Doc, "`Config." + o.Field + "`"})
 		}
-		return markdown([]string{"option", "value"}, rows)
+		return markdown([]string{"option", "value", "meaning", "Go field"}, rows)
+	case "option-versions":
+		var rows [][]string
+		for _, o := range loop.Options() {
+			var values []string
+			for _, v := range o.Values {
+				if v[0] != v[1] {
+					values = append(values, "`"+v[1]+"` → `"+v[0]+"`")
+				}
+			}
+			if name := strings.Replace(o.Name, "retry.", "retry_", 1); name != o.Declared || values != nil {
+				rows = append(rows, []string{"`" + o.Declared + "`", "`" + o.Name + "`", strings.Join(values, ", ")})
+			}
+		}
+		return markdown([]string{"version 1, and traces", "version 2", "values"}, rows)
 	case "scenario":
 		return keys(t, fake.Schema(), arg)
 	case "trace":
@@ -79,6 +92,24 @@ func tableOf(t *testing.T, name string) string {
 	}
 	t.Errorf("there is no table %q", name)
 	return ""
+}
+
+// optionValues describes the values of a loop option.
+func optionValues(o *loop.Option) string {
+	var values []string
+	if o.Type != loop.OptionWord && o.Type != loop.OptionBool && o.Type != loop.OptionOther {
+		values = append(values, string(o.Type))
+	}
+	for _, v := range o.Values {
+		values = append(values, "`"+v[0]+"`")
+	}
+	switch {
+	case o.Type == loop.OptionBool:
+		return "boolean"
+	case values == nil:
+		return "see the meaning"
+	}
+	return strings.Join(values, ", ")
 }
 
 // settings are the names of what a scorer can be told.

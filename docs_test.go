@@ -272,7 +272,7 @@ func play(t *testing.T, bl block) string {
 // complete adds to a fragment of a scenario what every scenario has.
 func complete(text string) string {
 	for _, c := range []struct{ key, text string }{
-		{"version", "version: 1\n"},
+		{"version", "version: 2\n"},
 		{"models", "models: {main: [{text: done}]}\n"},
 		{"input", "input: go\n"},
 	} {

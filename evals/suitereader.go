@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/suggest"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -175,11 +176,8 @@ func (r *suiteReader) members(options []fake.Option, of string, known setters) {
 			set(o.Value)
 			continue
 		}
-		names, hint := slices.Sorted(maps.Keys(known)), ""
-		if near := fake.Suggest(o.Name, names); near != "" {
-			hint = fmt.Sprintf("did you mean %q? ", near)
-		}
-		r.errorf(o.Pos, "unknown key %q of %s; %sallowed: %s", o.Name, of, hint, strings.Join(names, ", "))
+		names := slices.Sorted(maps.Keys(known))
+		r.errorf(o.Pos, "unknown key %q of %s; %sallowed: %s", o.Name, of, suggest.Hint(o.Name, names), strings.Join(names, ", "))
 	}
 }
 

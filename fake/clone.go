@@ -7,7 +7,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// cloneRequest returns a copy that shares nothing that could be changed.
+// cloneRequest returns a deep copy.
 func cloneRequest(r *llm.Request) *llm.Request {
 	out := *r
 	out.Messages = slices.Clone(r.Messages)

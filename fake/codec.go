@@ -14,9 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// codec is how a value stands in a scenario file: how it is read, how it is
-// written, and what the JSON Schema says of it. One table makes all three, so
-// that they can not differ.
+// codec reads and writes a value of a scenario file, and describes it in the JSON Schema.
 type codec[T any] struct {
 	read   func(r *reader, n *yaml.Node) T
 	write  func(v T) *yaml.Node
@@ -25,19 +23,18 @@ type codec[T any] struct {
 
 type schema = map[string]any
 
-// defs collects the schemas that have a name.
+// defs contains the named schemas.
 type defs map[string]schema
 
 // field is a member of a T.
 type field[T any] struct {
 	key    string
 	read   func(r *reader, n *yaml.Node, to *T)
-	write  func(v *T) *yaml.Node // nil if it is to be left out
+	write  func(v *T) *yaml.Node // returns nil to omit the field
 	schema func(d defs) schema
 }
 
-// member makes a field of the place where its value is. A zero value is not
-// written.
+// member returns a field. Its writer omits zero values.
 func member[T, F any](key, doc string, c codec[F], place func(*T) *F) field[T] {
 	return field[T]{
 		key:  key,
@@ -59,10 +56,10 @@ func member[T, F any](key, doc string, c codec[F], place func(*T) *F) field[T] {
 	}
 }
 
-// raw makes two fields of a text that need not be UTF-8: key, and key_b64 with
-// the bytes in base64.
-func raw[T any](key, doc string, c codec[string], place func(*T) *string) []field[T] {
-	plain, b64 := member(key, doc, c, place), member(key+"_b64", "The same in base64, for what is not UTF-8.", base64Codec, place)
+// bytesFields returns two fields for a string that need not be UTF-8: key, and key_b64
+// with the bytes in base64.
+func bytesFields[T any](key, doc string, c codec[string], place func(*T) *string) []field[T] {
+	plain, b64 := member(key, doc, c, place), member(key+"_b64", "The same in base64, for bytes that are not UTF-8.", base64Codec, place)
 	only := func(f field[T], utf bool) field[T] {
 		write := f.write
 		f.write = func(v *T) *yaml.Node {
@@ -76,18 +73,19 @@ func raw[T any](key, doc string, c codec[string], place func(*T) *string) []fiel
 	return []field[T]{only(plain, true), only(b64, false)}
 }
 
-// object is a map with these fields. Check, if there is one, sees what was read.
+// object is a map with these fields. check, if not nil, gets the value after reading.
 func object[T any](name, of string, fields []field[T], check func(r *reader, n *yaml.Node, v *T)) codec[T] {
-	known := keysOf(fields)
 	return codec[T]{
 		read: func(r *reader, n *yaml.Node) (v T) {
 			keys, values := r.pairs(n, of)
+			known := r.keys(keysOf(fields))
 			for i, k := range keys {
 				at := slices.Index(known, k.Value)
 				if at < 0 {
 					r.unknown(k, "key in "+of, known)
 					continue
 				}
+				r.rename(k, fields[at].key)
 				fields[at].read(r, values[i], &v)
 			}
 			if check != nil {
@@ -106,7 +104,7 @@ func object[T any](name, of string, fields []field[T], check func(r *reader, n *
 		},
 		schema: func(d defs) schema {
 			if _, ok := d[name]; !ok {
-				d[name] = nil // in the making
+				d[name] = nil // for recursive references
 				props := schema{}
 				for _, f := range fields {
 					props[f.key] = f.schema(d)
@@ -122,7 +120,7 @@ func listOf[T any](of string, c codec[T]) codec[[]T] {
 	return codec[[]T]{
 		read: func(r *reader, n *yaml.Node) []T {
 			if n.Kind != yaml.SequenceNode {
-				r.errorf(n, "expected a list of %s, found %s", of, what(n))
+				r.errorf(n, "expected a list of %s, found %s", of, describeNode(n))
 				return nil
 			}
 			out := make([]T, len(n.Content))
@@ -142,8 +140,8 @@ func listOf[T any](of string, c codec[T]) codec[[]T] {
 	}
 }
 
-// byName is a list whose elements stand in a map by their names. Place is where
-// an element keeps its name, and where that stands.
+// byName is a list that the file contains as a map by name. place returns the name of an
+// element and its position.
 func byName[T any](of string, c codec[T], place func(*T) (name *string, at *Pos)) codec[[]T] {
 	return codec[[]T]{
 		read: func(r *reader, n *yaml.Node) []T {
@@ -179,7 +177,7 @@ func pointerTo[T any](c codec[T]) codec[*T] {
 	}
 }
 
-// scalar is a codec of values with these tags.
+// scalar is a codec for scalars with these tags.
 func scalar[T any](of string, tags []string, parse func(text string) (T, bool), format func(T) *yaml.Node, s schema) codec[T] {
 	return codec[T]{
 		read: func(r *reader, n *yaml.Node) (v T) {
@@ -188,7 +186,7 @@ func scalar[T any](of string, tags []string, parse func(text string) (T, bool), 
 				v, ok = parse(n.Value)
 			}
 			if !ok {
-				r.errorf(n, "expected %s, found %s", of, what(n))
+				r.errorf(n, "expected %s, found %s", of, describeNode(n))
 			}
 			return v
 		},
@@ -197,13 +195,13 @@ func scalar[T any](of string, tags []string, parse func(text string) (T, bool), 
 	}
 }
 
-// stringNode quotes a text where it needs it: not at all if it is made of words,
-// singly if it is printable ASCII.
+// stringNode quotes a string only if it is not made of words. Printable ASCII gets single
+// quotes.
 func stringNode(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: s}
 	ascii := !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })
 	switch {
-	case words.MatchString(s) && n.ShortTag() == "!!str":
+	case plainWords.MatchString(s) && n.ShortTag() == "!!str":
 	case ascii:
 		n.Style = yaml.SingleQuotedStyle
 	default:
@@ -213,13 +211,13 @@ func stringNode(s string) *yaml.Node {
 	return n
 }
 
-var words = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_ .?!/()-]*[A-Za-z0-9_.?!/()-])?$`)
+var plainWords = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_ .?!/()-]*[A-Za-z0-9_.?!/()-])?$`)
 
 func plainNode(tag, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
 
-var textCodec = scalar("a text (put it in quotes if it looks like something else)", []string{"!!str", "!!timestamp", "!!merge"},
+var textCodec = scalar("a string (quote it if it looks like another type)", []string{"!!str", "!!timestamp", "!!merge"},
 	func(s string) (string, bool) { return s, true }, stringNode, schema{"type": "string"})
 
 var base64Codec = scalar("base64", []string{"!!str"},
@@ -234,20 +232,19 @@ var boolCodec = scalar("true or false", []string{"!!bool"},
 	func(s string) (bool, bool) { return strings.EqualFold(s, "true"), true },
 	func(v bool) *yaml.Node { return plainNode("!!bool", strconv.FormatBool(v)) }, schema{"type": "boolean"})
 
-// number is a codec of whole numbers that are not below least.
-func number[T int | int64](of string, least T) codec[T] {
+// number is a codec for whole numbers that are not below the minimum.
+func number[T int | int64](of string, minimum T) codec[T] {
 	return scalar(of, []string{"!!int"}, func(s string) (T, bool) {
 		n, err := strconv.ParseInt(s, 10, 64)
-		return T(n), err == nil && n >= int64(least)
-	}, func(v T) *yaml.Node { return plainNode("!!int", strconv.FormatInt(int64(v), 10)) }, schema{"type": "integer", "minimum": int(least)})
+		return T(n), err == nil && n >= int64(minimum)
+	}, func(v T) *yaml.Node { return plainNode("!!int", strconv.FormatInt(int64(v), 10)) }, schema{"type": "integer", "minimum": int(minimum)})
 }
 
-// maxRepeat is how many turns one turn of a script may stand for.
+// maxRepeat is the maximum of Response.Repeat. It protects against typing errors.
 const maxRepeat = 10000
 
 var (
-	countCodec = number[int]("a whole number, 0 or above", 0)
-	// repeatCodec is bounded, so that a typing error does not fill the memory.
+	countCodec  = number[int]("a whole number, 0 or above", 0)
 	repeatCodec = scalar("a whole number from 0 to 10000", []string{"!!int"}, func(s string) (int, bool) {
 		n, err := strconv.Atoi(s)
 		return n, err == nil && n >= 0 && n <= maxRepeat
@@ -263,7 +260,7 @@ var durationCodec = scalar("a duration like 30ms or 1m30s, 0s or above", []strin
 	func(d time.Duration) *yaml.Node { return stringNode(d.String()) },
 	schema{"type": "string", "pattern": `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`})
 
-// oneOf is a codec of words.
+// oneOf is a codec for words.
 func oneOf[T ~string](of string, words ...T) codec[T] {
 	known := make([]string, len(words))
 	for i, w := range words {
@@ -272,7 +269,7 @@ func oneOf[T ~string](of string, words ...T) codec[T] {
 	return codec[T]{
 		read: func(r *reader, n *yaml.Node) T {
 			if n.Kind != yaml.ScalarNode {
-				r.errorf(n, "expected a %s, found %s", of, what(n))
+				r.errorf(n, "expected a %s, found %s", of, describeNode(n))
 				return ""
 			}
 			if !slices.Contains(known, n.Value) {
@@ -285,15 +282,15 @@ func oneOf[T ~string](of string, words ...T) codec[T] {
 	}
 }
 
-// jsonCodec keeps any value as JSON.
+// jsonCodec reads any value as JSON.
 var jsonCodec = codec[json.RawMessage]{
 	read:   func(r *reader, n *yaml.Node) json.RawMessage { return r.json(nil, n) },
 	write:  func(v json.RawMessage) *yaml.Node { return jsonNode(v) },
 	schema: func(defs) schema { return schema{} },
 }
 
-// argsCodec keeps a text as it is and a map as its JSON.
-var argsCodec = codec[string]{
+// argumentsCodec reads a string, or a map as JSON.
+var argumentsCodec = codec[string]{
 	read: func(r *reader, n *yaml.Node) string {
 		if n.Kind == yaml.MappingNode {
 			return string(r.json(nil, n))

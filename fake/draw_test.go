@@ -3,6 +3,7 @@ package fake_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/fake"
@@ -61,17 +62,17 @@ func flag(r *rapid.T, label string) bool {
 	return rapid.SampledFrom([]bool{false, false, true}).Draw(r, label)
 }
 
-func drawPieces(r *rapid.T, label string) []string {
+func drawChunks(r *rapid.T, label string) []string {
 	return list(r, label, func() string { return drawText(r, label) })
 }
 
 func drawCall(r *rapid.T) fake.Call {
 	c := fake.Call{
-		ID: drawText(r, "id"), Name: drawText(r, "name"), Index: rapid.IntRange(0, 2).Draw(r, "index"), OmitIndex: flag(r, "no_index"),
-		SingleChunk: flag(r, "whole"), OmitEnd: flag(r, "no_end"), ProviderExecuted: flag(r, "provider_executed"), Opaque: drawJSON(r, "opaque"),
+		ID: drawText(r, "id"), Name: drawText(r, "name"), Index: rapid.IntRange(0, 2).Draw(r, "index"), OmitIndex: flag(r, "omit_index"),
+		SingleChunk: flag(r, "single_chunk"), OmitEnd: flag(r, "omit_end"), ProviderExecuted: flag(r, "provider_executed"), Opaque: drawJSON(r, "opaque"),
 	}
-	if c.Arguments = drawBytes(r, "args"); c.Arguments == "" {
-		c.Chunks = drawPieces(r, "pieces")
+	if c.Arguments = drawBytes(r, "arguments"); c.Arguments == "" {
+		c.Chunks = drawChunks(r, "chunks")
 	}
 	return c
 }
@@ -88,7 +89,7 @@ func drawEvent(r *rapid.T) llm.Event {
 func drawTurn(r *rapid.T) fake.Response {
 	t := fake.Response{
 		Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), EventInterval: drawDuration(r, "pace"),
-		ChunkSize: rapid.IntRange(0, 3).Draw(r, "chunk"), OmitFinish: flag(r, "no_finish"), Stall: flag(r, "stall"),
+		ChunkSize: rapid.IntRange(0, 3).Draw(r, "chunk"), OmitFinish: flag(r, "omit_finish"), Stall: flag(r, "stall"),
 		Usage:           llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(r, "input"), ReasoningOutputTokens: rapid.Int64Range(0, 9).Draw(r, "reasoning")},
 		FinishReason:    rapid.SampledFrom([]llm.FinishReason{"", llm.FinishStop, llm.FinishLength}).Draw(r, "finish"),
 		RawFinishReason: drawText(r, "raw_finish"), FinishMessage: drawText(r, "finish_message"), ResponseID: drawText(r, "response_id"), Model: drawText(r, "model"),
@@ -110,7 +111,7 @@ func drawTurn(r *rapid.T) fake.Response {
 		t.Reasoning, t.ReasoningOpaque = drawBytes(r, "reasoning"), drawJSON(r, "reasoning_opaque")
 		t.TextOpaque, t.Refusal = drawJSON(r, "text_opaque"), flag(r, "refusal")
 		if t.Text = drawBytes(r, "text"); t.Text == "" {
-			t.Chunks = drawPieces(r, "pieces")
+			t.Chunks = drawChunks(r, "chunks")
 		}
 		t.Calls = list(r, "calls", func() fake.Call { return drawCall(r) })
 	}
@@ -120,7 +121,7 @@ func drawTurn(r *rapid.T) fake.Response {
 func drawExpect(r *rapid.T) fake.Expect {
 	return fake.Expect{
 		Messages: rapid.IntRange(0, 2).Draw(r, "messages"), Role: rapid.SampledFrom([]llm.Role{"", llm.RoleUser, llm.RoleTool}).Draw(r, "role"),
-		Text: drawPieces(r, "text"), System: drawPieces(r, "system"), Tools: drawPieces(r, "tools"),
+		Text: drawChunks(r, "text"), System: drawChunks(r, "system"), Tools: drawChunks(r, "tools"),
 		ToolChoice: rapid.SampledFrom([]string{"", "auto", "none", "tool:x"}).Draw(r, "tool_choice"), Request: drawJSON(r, "request"),
 		Results: list(r, "results", func() fake.ExpectResult {
 			return fake.ExpectResult{ID: drawText(r, "id"), Text: drawText(r, "text"), IsError: maybe(r, "is_error", func() bool { return flag(r, "is_error") })}
@@ -128,7 +129,7 @@ func drawExpect(r *rapid.T) fake.Expect {
 	}
 }
 
-func drawBehaviour(r *rapid.T) fake.Behavior {
+func drawBehavior(r *rapid.T) fake.Behavior {
 	b := fake.Behavior{Delay: drawDuration(r, "delay"), Gate: drawText(r, "gate"), IgnoresCancel: flag(r, "ignores_cancel")}
 	switch rapid.IntRange(0, 6).Draw(r, "end") {
 	case 0:
@@ -155,14 +156,16 @@ func drawTool(r *rapid.T, name string) fake.Tool {
 	if t.Client = flag(r, "client"); t.Client {
 		return t
 	}
-	t.Behavior = drawBehaviour(r)
+	t.Behavior = drawBehavior(r)
 	if rapid.Bool().Draw(r, "by_args") {
-		t.ByArguments = list(r, "by_args", func() fake.ArgumentsCase {
-			return fake.ArgumentsCase{Arguments: drawBytes(r, "args"), Behavior: drawBehaviour(r)}
+		t.ByArguments = list(r, "by_arguments", func() fake.Behavior {
+			b := drawBehavior(r)
+			b.Arguments = drawBytes(r, "arguments")
+			return b
 		})
 		return t
 	}
-	t.Calls = list(r, "calls", func() fake.Behavior { return drawBehaviour(r) })
+	t.Calls = list(r, "calls", func() fake.Behavior { return drawBehavior(r) })
 	return t
 }
 
@@ -198,7 +201,7 @@ func drawValue(r *rapid.T, depth int) fake.Value {
 	case kind == fake.Number:
 		return fake.Value{Kind: kind, Text: rapid.SampledFrom([]string{"0", "-1", "1.50", "1e9"}).Draw(r, "number")}
 	case kind == fake.Bool:
-		return fake.BoolValue(rapid.Bool().Draw(r, "bool"))
+		return fake.Value{Kind: fake.Bool, Text: strconv.FormatBool(rapid.Bool().Draw(r, "bool"))}
 	case kind == fake.List && depth > 0:
 		v := fake.Value{Kind: kind}
 		for range rapid.IntRange(0, 2).Draw(r, "items") {
@@ -208,7 +211,7 @@ func drawValue(r *rapid.T, depth int) fake.Value {
 	case kind == fake.Map && depth > 0:
 		return fake.Value{Kind: kind, Fields: drawOptions(r, depth-1)}
 	}
-	return fake.TextValue(drawText(r, "value"))
+	return fake.Value{Kind: fake.Text, Text: drawText(r, "value")}
 }
 
 func drawOptions(r *rapid.T, depth int) []fake.Option {
@@ -234,7 +237,7 @@ func drawScript(r *rapid.T) *fake.Script {
 	s := &fake.Script{
 		Name: drawText(r, "name"), Doc: drawText(r, "doc"), System: drawText(r, "system"),
 		History: drawMessages(r, "history"), Input: drawMessages(r, "input"),
-		Consumer: maybe(r, "consumer", func() fake.Consumer { return fake.Consumer{StopAfter: rapid.IntRange(0, 3).Draw(r, "leave_after")} }),
+		StopAfter: rapid.IntRange(0, 3).Draw(r, "stop_after"),
 	}
 	if rapid.Bool().Draw(r, "loop") {
 		s.Loop = drawOptions(r, 2)

@@ -13,14 +13,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// shortEvents are the kinds of event that may stand as {kind: members}.
+// shortEvents are the kinds of events with the short form {kind: members}.
 var shortEvents = []string{
 	"text_delta", "reasoning_delta", "tool_call_start", "tool_call_delta", "tool_call_end", "part", "usage", "warning", "finish",
 }
 
-// eventCodec is an event as its JSON, an object with a type, or in short as a
-// map of its kind to its members: {text_delta: hi}, {tool_call_end: {id: c1}}.
-// For text_delta and reasoning_delta the text may stand for the members.
+// eventCodec is an event as JSON, which is an object with a type, or in its short form, a
+// map of its kind to its members: {tool_call_end: {id: c1}}. The members of text_delta and
+// reasoning_delta may be a string: {text_delta: hi}.
 var eventCodec = codec[llm.Event]{
 	read: readEvent,
 	write: func(ev llm.Event) *yaml.Node {
@@ -49,6 +49,7 @@ func readEvent(r *reader, n *yaml.Node) llm.Event {
 	if n.Kind != yaml.MappingNode {
 		return nil
 	}
+	r.renameMembers(n, "")
 	var text []byte
 	known := true
 	switch at := slices.IndexFunc(keys, func(k *yaml.Node) bool { return k.Value == "type" }); {
@@ -56,7 +57,7 @@ func readEvent(r *reader, n *yaml.Node) llm.Event {
 		text = r.json(nil, n)
 		known = slices.Contains(shortEvents, values[at].Value)
 	case len(keys) != 1:
-		r.errorf(n, "an event needs a type, or is a map of one kind to its members; allowed: %v", shortEvents)
+		r.errorf(n, "expected an event, which has a type or is a map of one kind to its members: want one of %v", shortEvents)
 		return nil
 	case !slices.Contains(shortEvents, keys[0].Value):
 		r.unknown(keys[0], "kind of event", shortEvents)
@@ -69,23 +70,23 @@ func readEvent(r *reader, n *yaml.Node) llm.Event {
 	}
 	ev, err := llm.UnmarshalEvent(text)
 	if err != nil {
-		r.errorf(n, "this event can not be read: %v", err)
+		r.errorf(n, "invalid event: %v", err)
 		return nil
 	}
 	if known {
-		r.lost(n, text, ev)
+		r.checkMembers(n, text, ev)
 	}
 	return ev
 }
 
-// shortEvent returns the JSON of an event in its short form.
+// shortEvent returns the JSON of an event in the short form.
 func (r *reader) shortEvent(kind string, n *yaml.Node) []byte {
 	dst := jsonio.AppendString([]byte(`{"type":`), kind)
 	switch {
 	case n.Kind == yaml.ScalarNode && (kind == "text_delta" || kind == "reasoning_delta"):
 		return append(jsonio.AppendString(append(dst, `,"text":`...), textCodec.read(r, n)), '}')
 	case n.Kind != yaml.MappingNode:
-		r.errorf(n, "expected the members of %s, found %s", kind, what(n))
+		r.errorf(n, "expected the members of %s, found %s", kind, describeNode(n))
 	case kind == "part":
 		return append(r.json(append(dst, `,"part":`...), n), '}')
 	case len(n.Content) > 0:
@@ -94,9 +95,8 @@ func (r *reader) shortEvent(kind string, n *yaml.Node) []byte {
 	return append(dst, '}')
 }
 
-// lost reports the members of an event that have no effect on it: it would be
-// the same without them.
-func (r *reader) lost(n *yaml.Node, text []byte, ev llm.Event) {
+// checkMembers reports the members of an event that have no effect on it.
+func (r *reader) checkMembers(n *yaml.Node, text []byte, ev llm.Event) {
 	var gave map[string]json.RawMessage
 	_ = json.Unmarshal(text, &gave) // an object, since ev was read from it
 	has := llm.AppendEvent(nil, ev)

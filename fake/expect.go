@@ -10,44 +10,44 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Expect is what a request must be like. What is zero is not looked at.
+// Expect is compared with a request. Zero fields are not compared.
 type Expect struct {
-	Messages int      // how many there are
+	Messages int      // the number of messages
 	Role     llm.Role // of the last message
-	Text     []string // each is somewhere in the text of the last message
-	// Results are in the last message, in this order, and no others.
+	Text     []string // each is part of the text of the last message
+	// Results are all results in the last message, in order.
 	Results []ExpectResult
-	System  []string // each is somewhere in the system prompt
-	// Tools are the names of the tools that are offered, in order; empty but not
-	// nil means none.
+	System  []string // each is part of the system prompt
+	// Tools are the names of the request's tools, in order. Empty but not nil means that
+	// it has no tools.
 	Tools      []string
 	ToolChoice string // as llm.ToolChoice.String
-	// Request is a part of the request's JSON: members that it does not have are
-	// not looked at, lists must be as long.
+	// Request is a part of the request as JSON. Other members are not compared; arrays
+	// must have the same length.
 	Request json.RawMessage
 }
 
-// ExpectResult is what a tool result must be like.
+// ExpectResult is compared with a tool result.
 type ExpectResult struct {
-	ID      string // of its call; empty is not looked at
-	Text    string // somewhere in the result's text
-	IsError *bool  // nil is not looked at
+	ID      string // of the call; empty is not compared
+	Text    string // a part of the text of the result
+	IsError *bool  // nil is not compared
 }
 
-// ScriptError says that a script has no answer to a request or a call, or does
-// not expect it.
+// ScriptError is the error of a request or a call that the script has no response for,
+// or does not expect.
 type ScriptError struct {
 	Session  string // of the model; empty for a tool
 	Tool     string // its name; empty for a model
 	Response int    // from 0
 	Attempt  int    // from 1; 0 for a tool
 	Problem  string
-	// Diff has a line for each thing that was wanted (-) and that came (+).
+	// Diff has a line for each expected (-) and each actual (+) value.
 	Diff string
 }
 
 func (e *ScriptError) Error() string {
-	where := fmt.Sprintf("lane %q, turn %d, attempt %d", e.Session, e.Response+1, e.Attempt)
+	where := fmt.Sprintf("session %q, response %d, attempt %d", e.Session, e.Response+1, e.Attempt)
 	if e.Tool != "" {
 		where = fmt.Sprintf("tool %q, call %d", e.Tool, e.Response+1)
 	}
@@ -75,9 +75,9 @@ func (d *differ) contain(what string, want []string, got string) {
 	}
 }
 
-// diff returns what is wrong with a request, or nothing. Plain results do not tell
-// whether they are errors.
-func (e *Expect) diff(req *llm.Request, plain bool) string {
+// diff returns the differences of a request, or an empty string. withFlags is false if
+// the request cannot mark results as errors.
+func (e *Expect) diff(req *llm.Request, withFlags bool) string {
 	if e == nil {
 		return ""
 	}
@@ -105,7 +105,7 @@ func (e *Expect) diff(req *llm.Request, plain bool) string {
 		d.equal("tool choice", e.ToolChoice, req.ToolChoice.String())
 	}
 	if e.Results != nil {
-		e.results(&d, last, plain)
+		e.results(&d, last, withFlags)
 	}
 	if e.Request != nil {
 		d.subset("request", decode(e.Request), decode(req.AppendJSON(nil)))
@@ -113,7 +113,7 @@ func (e *Expect) diff(req *llm.Request, plain bool) string {
 	return strings.Join(d.lines, "\n")
 }
 
-func (e *Expect) results(d *differ, last llm.Message, plain bool) {
+func (e *Expect) results(d *differ, last llm.Message, withFlags bool) {
 	var got []llm.ToolResult
 	for _, p := range last.Parts {
 		if r, ok := p.(llm.ToolResult); ok {
@@ -127,16 +127,16 @@ func (e *Expect) results(d *differ, last llm.Message, plain bool) {
 	for i, want := range e.Results {
 		what := fmt.Sprintf("result %d", i)
 		if want.ID != "" {
-			d.equal(what+" answers", want.ID, got[i].ID)
+			d.equal("call id of "+what, want.ID, got[i].ID)
 		}
 		d.contain(what, []string{want.Text}, got[i].Text())
-		if !plain && want.IsError != nil && *want.IsError != got[i].IsError {
+		if withFlags && want.IsError != nil && *want.IsError != got[i].IsError {
 			d.add(what+" is an error", *want.IsError, got[i].IsError)
 		}
 	}
 }
 
-// subset reports where got lacks something of want.
+// subset adds the members of want that got does not have.
 func (d *differ) subset(path string, want, got any) {
 	switch w := want.(type) {
 	case map[string]any:
@@ -170,8 +170,7 @@ func (d *differ) subset(path string, want, got any) {
 	}
 }
 
-// decode reads JSON with numbers as they are written; what is not JSON becomes
-// a string.
+// decode reads JSON without rounding numbers. Invalid JSON becomes a string.
 func decode(raw []byte) any {
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.UseNumber()
@@ -187,7 +186,7 @@ func encode(v any) string {
 	return llm.Canonical(string(b))
 }
 
-// describe tells a request in a line.
+// describe returns a one-line summary of a request.
 func describe(req *llm.Request) string {
 	if len(req.Messages) == 0 {
 		return "a request without messages"

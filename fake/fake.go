@@ -1,14 +1,13 @@
-// Package fake has scripted models and tools that misbehave on demand, and a
-// virtual clock that makes a run a function of its inputs.
+// Package fake provides scripted models and tools that reproduce provider and tool
+// failures, and a virtual clock that makes a run a function of its inputs.
 //
-//   - Clock runs tasks one at a time, in an order that depends on nothing but
-//     what they do, and moves its time only when all of them wait.
-//   - Model answers requests by script: by lane, turn and attempt.
-//   - Tools runs scripted tools and keeps a log of who was in which, when.
-//   - Script is all of it in one value, and ParseScript reads it from the YAML
-//     of a scenario file.
+//   - [Clock] runs tasks one at a time in a fixed order. Its time passes only while all
+//     tasks wait.
+//   - [Model] responds to requests by script: by session, response and attempt.
+//   - [Tools] runs scripted tools and logs when each call starts and ends.
+//   - [Script] contains all of these. [ParseScript] reads it from a scenario file.
 //
-// What is sent is what the script says, wrong or not: the package mends nothing
-// and judges nothing but requests that the script did not expect. It knows no
-// loop; what a scenario's loop options mean is for others to say.
+// A script is sent as it is written, also if it is invalid. A [Model] checks a request
+// only if the script expects something of it. Package loop/scenario interprets the loop
+// options of a script.
 package fake

@@ -2,14 +2,14 @@ package fake
 
 import "context"
 
-// Gate holds tasks up until it is opened. It stays open.
+// Gate blocks tasks until it is opened. It stays open.
 type Gate struct {
 	clock  *Clock
 	name   string
 	opened bool
 }
 
-// Gate returns the gate of this name, the same one each time.
+// Gate returns the gate with this name, always the same one.
 func (c *Clock) Gate(name string) *Gate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,17 +24,16 @@ func (c *Clock) Gate(name string) *Gate {
 	return g
 }
 
-// OpenInOrder declares the order in which gates open by themselves: whenever
-// all tasks wait, the first of these that a task waits for opens. Names are
-// added behind those that were declared before.
+// OpenInOrder appends names to the order in which gates open: whenever all tasks wait,
+// the clock opens the first gate in this order that a task waits for.
 func (c *Clock) OpenInOrder(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.order = append(c.order, names...)
 }
 
-// Wait waits until the gate is open, or until ctx ends: then it returns the
-// context's cause, and so it does if ctx had ended before.
+// Wait waits until the gate is open. It returns the context's cause if ctx ends before, or
+// has ended already.
 func (g *Gate) Wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -44,20 +43,20 @@ func (g *Gate) Wait(ctx context.Context) error {
 		g.clock.mu.Unlock()
 		return nil
 	}
-	return g.clock.park(wait{what: "gate " + g.name, ctx: ctx, on: g, fails: true})
+	return g.clock.wait(waitState{description: "gate " + g.name, ctx: ctx, on: g, failsOnDeadlock: true})
 }
 
-// Open opens the gate. Opening it again changes nothing.
+// Open opens the gate. Opening it again has no effect.
 func (g *Gate) Open() {
 	g.clock.mu.Lock()
 	defer g.clock.mu.Unlock()
-	g.clock.open(g)
+	g.clock.openGate(g)
 }
 
-// open makes all who wait ready, in the order in which they began to wait.
-func (c *Clock) open(g *Gate) {
+// openGate makes the waiting tasks ready, in the order in which they began to wait.
+func (c *Clock) openGate(g *Gate) {
 	g.opened = true
-	for t := c.waiter(g); t != nil; t = c.waiter(g) {
-		c.rouse(t, nil)
+	for t := c.firstWaiting(g); t != nil; t = c.firstWaiting(g) {
+		c.wake(t, nil)
 	}
 }

@@ -12,15 +12,15 @@ import (
 // are tested with it.
 func TestContract(t *testing.T) {
 	llmtest.Check(t, llmtest.Suite{
-		New: func(_ testing.TB, s llmtest.Script) llmtest.Subject {
+		New: func(_ testing.TB, s map[string]llmtest.Response) llmtest.Subject {
 			m := &fake.Model{Sessions: map[string][]fake.Response{}}
 			for name, a := range s {
 				// Events that are none are nothing, rather than what other fields say.
 				m.Sessions[name] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err)}}
 			}
-			return llmtest.Subject{Model: m, Asked: m.Requests}
+			return llmtest.Subject{Model: m, Requests: m.Requests}
 		},
-		Unsupported: []llmtest.Feature{llmtest.Stalls},
-		Private:     llmtest.Private{Reasoning: raw(`{"signature":"c2lnbmVk"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
+		Unsupported:     []llmtest.Feature{llmtest.Stalls},
+		OpaqueReasoning: raw(`{"signature":"c2lnbmVk"}`), OpaqueText: raw(`{"id":"msg_1"}`), OpaqueCall: raw(`{"id":"fc_1"}`),
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// messageForm is a message as a file says it: one of user, system, assistant
-// (with calls or without), calls alone, results, or role with parts.
+// messageForm is a message in a file: one of user, system, assistant (with or without
+// calls), calls, results, or role with parts.
 type messageForm struct {
 	User, System, Assistant *string
 	Calls                   []callForm
@@ -19,7 +19,7 @@ type messageForm struct {
 	Parts, Opaque           json.RawMessage
 }
 
-type callForm struct{ ID, Name, Args string }
+type callForm struct{ ID, Name, Arguments string }
 
 type resultForm struct {
 	ID, Name, Text string
@@ -29,23 +29,23 @@ type resultForm struct {
 func messageFormCodec() codec[messageForm] {
 	text := pointerTo(textCodec)
 	call := object("message_call", "a call", append([]field[callForm]{
-		member("id", "The call's id.", textCodec, func(c *callForm) *string { return &c.ID }),
-		member("name", "The tool's name.", textCodec, func(c *callForm) *string { return &c.Name }),
-	}, raw("args", "The arguments, as text or as a map.", argsCodec, func(c *callForm) *string { return &c.Args })...), nil)
+		member("id", "The id of the call.", textCodec, func(c *callForm) *string { return &c.ID }),
+		member("name", "The name of the tool.", textCodec, func(c *callForm) *string { return &c.Name }),
+	}, bytesFields("arguments", "The arguments: a string, or a map.", argumentsCodec, func(c *callForm) *string { return &c.Arguments })...), nil)
 	result := object("message_result", "a result", append([]field[resultForm]{
-		member("id", "The call's id.", textCodec, func(r *resultForm) *string { return &r.ID }),
-		member("name", "The tool's name.", textCodec, func(r *resultForm) *string { return &r.Name }),
-		member("is_error", "Whether it is an error.", boolCodec, func(r *resultForm) *bool { return &r.IsError }),
-	}, raw("text", "The result's text.", textCodec, func(r *resultForm) *string { return &r.Text })...), nil)
+		member("id", "The id of the call.", textCodec, func(r *resultForm) *string { return &r.ID }),
+		member("name", "The name of the tool.", textCodec, func(r *resultForm) *string { return &r.Name }),
+		member("is_error", "Whether the result is an error.", boolCodec, func(r *resultForm) *bool { return &r.IsError }),
+	}, bytesFields("text", "The text of the result.", textCodec, func(r *resultForm) *string { return &r.Text })...), nil)
 	return object("message", "a message", []field[messageForm]{
-		member("user", "What the user says.", text, func(m *messageForm) **string { return &m.User }),
-		member("system", "What the system says.", text, func(m *messageForm) **string { return &m.System }),
-		member("assistant", "What the model says; calls may stand beside it.", text, func(m *messageForm) **string { return &m.Assistant }),
-		member("calls", "The calls of the model.", listOf("calls", call), func(m *messageForm) *[]callForm { return &m.Calls }),
-		member("results", "The results of calls.", listOf("results", result), func(m *messageForm) *[]resultForm { return &m.Results }),
-		member("role", "Who a message of any parts is from.", roleCodec, func(m *messageForm) *llm.Role { return &m.Role }),
-		member("parts", "Its parts, each an object with a type.", jsonCodec, func(m *messageForm) *json.RawMessage { return &m.Parts }),
-		member("opaque", "Private data of the provider.", jsonCodec, func(m *messageForm) *json.RawMessage { return &m.Opaque }),
+		member("user", "The text of a user message.", text, func(m *messageForm) **string { return &m.User }),
+		member("system", "The text of a system message.", text, func(m *messageForm) **string { return &m.System }),
+		member("assistant", "The text of an assistant message; it may also have calls.", text, func(m *messageForm) **string { return &m.Assistant }),
+		member("calls", "The calls of an assistant message.", listOf("calls", call), func(m *messageForm) *[]callForm { return &m.Calls }),
+		member("results", "The results of a tool message.", listOf("results", result), func(m *messageForm) *[]resultForm { return &m.Results }),
+		member("role", "The role of a message with parts.", roleCodec, func(m *messageForm) *llm.Role { return &m.Role }),
+		member("parts", "The parts, each an object with a type.", membersCodec("parts"), func(m *messageForm) *json.RawMessage { return &m.Parts }),
+		member("opaque", "Opaque provider data.", jsonCodec, func(m *messageForm) *json.RawMessage { return &m.Opaque }),
 	}, nil)
 }
 
@@ -62,44 +62,44 @@ func messageCodec() codec[llm.Message] {
 }
 
 func (m *messageForm) message(r *reader, n *yaml.Node) llm.Message {
-	ways := 0
+	forms := 0
 	var out llm.Message
-	says := func(role llm.Role, text *string) {
+	add := func(role llm.Role, text *string) {
 		if text == nil {
 			return
 		}
-		ways++
+		forms++
 		out.Role = role
 		if *text != "" || role != llm.RoleAssistant {
 			out.Parts = append(out.Parts, llm.Text{Text: *text})
 		}
 	}
-	says(llm.RoleUser, m.User)
-	says(llm.RoleSystem, m.System)
-	says(llm.RoleAssistant, m.Assistant)
+	add(llm.RoleUser, m.User)
+	add(llm.RoleSystem, m.System)
+	add(llm.RoleAssistant, m.Assistant)
 	if m.Calls != nil {
 		if m.Assistant == nil {
-			ways++
+			forms++
 		}
 		out.Role = llm.RoleAssistant
 		for _, c := range m.Calls {
-			out.Parts = append(out.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Args})
+			out.Parts = append(out.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 		}
 	}
 	if m.Results != nil {
-		ways++
+		forms++
 		out.Role = llm.RoleTool
 		for _, x := range m.Results {
 			out.Parts = append(out.Parts, llm.ToolResult{ID: x.ID, Name: x.Name, IsError: x.IsError, Content: []llm.Part{llm.Text{Text: x.Text}}})
 		}
 	}
 	if m.Role != "" || m.Parts != nil {
-		ways++
+		forms++
 		out.Role, out.Parts = m.Role, m.parts(r, n)
 	}
 	out.Opaque = m.Opaque
-	if ways != 1 || out.Role == "" {
-		r.errorf(n, "a message needs exactly one of user, system, assistant (calls may stand beside it), calls, results, or role with parts")
+	if forms != 1 || out.Role == "" {
+		r.errorf(n, "a message needs exactly one of user, system, assistant (with or without calls), calls, results, or role with parts")
 	}
 	return out
 }
@@ -108,18 +108,18 @@ func (m *messageForm) parts(r *reader, n *yaml.Node) []llm.Part {
 	if m.Parts == nil {
 		return nil
 	}
-	whole, err := json.Marshal(map[string]json.RawMessage{"parts": m.Parts})
+	message, err := json.Marshal(map[string]json.RawMessage{"parts": m.Parts})
 	var out llm.Message
 	if err == nil {
-		err = out.UnmarshalJSON(whole)
+		err = out.UnmarshalJSON(message)
 	}
 	if err != nil {
-		r.errorf(n, "the parts of this message can not be read: %v", err)
+		r.errorf(n, "invalid parts: %v", err)
 	}
 	return out.Parts
 }
 
-// formOf is the shortest form of a message that gives it again.
+// formOf returns the shortest form of a message.
 func formOf(m llm.Message) messageForm {
 	if len(m.Parts) == 1 && m.Role == llm.RoleUser && m.Opaque == nil {
 		if t, ok := m.Parts[0].(llm.Text); ok && !t.Refusal && t.Opaque == nil && utf8.ValidString(t.Text) {
@@ -129,7 +129,7 @@ func formOf(m llm.Message) messageForm {
 	return messageForm{Role: m.Role, Parts: llm.AppendParts(nil, m.Parts), Opaque: m.Opaque}
 }
 
-// inputCodec is messages, or the text of one of the user's.
+// inputCodec is a list of messages, or the text of a user message.
 func inputCodec() codec[[]llm.Message] {
 	messages := listOf("messages", messageCodec())
 	return codec[[]llm.Message]{

@@ -15,189 +15,178 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Model is a scripted llm.Model. Which turn answers a request depends on the
-// lane and on the conversation so far, not on who asked first:
+// Model is a scripted [llm.Model]. The session and the conversation so far select the
+// response to a request:
 //
-//   - The lane is what WithSession put into the context, else the request's Model,
-//     else Default. A lane that Lanes does not name has the script Turns, for
-//     itself; without Turns it is an error.
-//   - The first conversation of a lane gets the first turn, whatever history it
-//     begins with.
-//   - Messages that were asked about before are another attempt of that turn.
-//   - Messages that go on from those of an earlier request, with the message
-//     that first followed them, get the turn after the one which that request
-//     got.
-//   - Any other messages (a history that was rewritten) get the turn after the
-//     last one that the lane has used.
+//   - The session is the name in the context (see [WithSession]), or else the request's
+//     Model, or else Default. A session without an entry in Sessions uses a copy of
+//     Responses. The request fails if Responses is nil and Sessions is not.
+//   - The first conversation of a session gets the first response, whatever its history.
+//   - Messages that were sent before are another attempt of the same response.
+//   - Messages that continue those of an earlier request, with the message that followed
+//     them first, get the next response.
+//   - Other messages (a rewritten history) get the response after the last one that the
+//     session has used.
 //
-// So runs in different lanes do not meet, and neither do equal runs in one.
+// With IsolateConversations, a session can have several conversations. A new one begins
+// at the first response, or after the last scripted response in its messages. One that
+// continues an earlier request advances by the number of new assistant messages. If
+// another conversation has used that response, it gets the one after the last scripted
+// response among the new messages, if that is later.
 //
-// With Apart, several conversations may go on in a lane at once, and none moves
-// another: one that the lane does not know begins at the first turn, or behind the
-// last of the script's answers that it holds; one that goes on from an earlier request
-// gets the turn after as many as there are new answers in it, or the one behind the last of
-// the script's among these, whichever is later, if what went on from there has come so far.
-//
-// The exported fields must be set before the first request. A Model may be used
-// by many goroutines at once; with a Clock, by its tasks.
+// Set the exported fields before the first request. A Model is safe for concurrent use;
+// with a Clock, by the clock's tasks.
 type Model struct {
-	// Clock is for delays and gates; a script without them needs none.
+	// Clock is the clock for delays and gates. Other scripts need none.
 	Clock     *Clock
 	Responses []Response
 	Sessions  map[string][]Response
-	// Default is the lane of requests that name none.
+	// Default is the session of requests without a session and a model.
 	Default string
-	// Apart keeps the conversations of a lane apart.
+	// IsolateConversations keeps the conversations of a session apart.
 	IsolateConversations bool
-	// Forget keeps no requests, for long runs; Requests and Changed are then
-	// empty.
+	// DiscardRequests saves memory in long runs: RecordedRequests, Requests and
+	// MutatedRequests return nothing.
 	DiscardRequests bool
 
 	mu       sync.Mutex
-	lanes    map[string]*lane
+	sessions map[string]*session
 	requests []Recorded
 }
 
-// NewModel returns a model that answers with these turns in every lane.
-func NewModel(turns ...Response) *Model { return &Model{Responses: turns} }
+// NewModel returns a model that sends these responses in every session.
+func NewModel(responses ...Response) *Model { return &Model{Responses: responses} }
 
-// Recorded is a request that a Model got.
-type Recorded struct {
-	Session  string
-	Response int // the turn that answered, from 0
-	Attempt  int // from 1
-	// Request is the request as it was, in a copy of its own.
-	Request *llm.Request
-	// Original is what was handed in.
-	Original *llm.Request
-}
-
-// Place is where an answer stands in a script.
+// Place is the position of a response in a script.
 type Place struct {
 	Session  string
 	Response int // from 0
 	Attempt  int // from 1
 }
 
+// Recorded is a request with the position of its response.
+type Recorded struct {
+	Place
+	// Request is a copy of the request.
+	Request *llm.Request
+	// Original is the request that the caller passed.
+	Original *llm.Request
+}
+
 type (
-	laneKey  struct{}
-	plainKey struct{}
+	sessionKey    struct{}
+	errorFlagsKey struct{}
 )
 
-// WithSession puts the requests of a context into a lane.
+// WithSession returns a context whose requests belong to the named session.
 func WithSession(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, laneKey{}, name)
+	return context.WithValue(ctx, sessionKey{}, name)
 }
 
-// WithoutErrorFlags says that the requests of a context cannot tell which results are
-// errors, as in OpenAI's protocols: what a turn expects of that is not looked at.
+// WithoutErrorFlags returns a context whose requests cannot mark results as errors, as in
+// the OpenAI protocols. A Model does not compare [ExpectResult.IsError] then.
 func WithoutErrorFlags(ctx context.Context) context.Context {
-	return context.WithValue(ctx, plainKey{}, true)
+	return context.WithValue(ctx, errorFlagsKey{}, true)
 }
 
-// Stream implements llm.Model. It yields a *ScriptError if the script has no
-// answer or the request is not the expected one.
+// Stream implements [llm.Model]. It yields a [*ScriptError] if the script has no response
+// or expects another request.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		turn, _, err := m.Respond(ctx, req)
-		if err != nil {
-			yield(nil, err)
-			return
+		t, _, err := m.Respond(ctx, req)
+		if err == nil {
+			err = t.play(ctx, m.Clock, req.ResponseMode, yield)
 		}
-		p := player{ctx: ctx, clock: m.Clock}
-		p.play(turn, req.ResponseMode, yield)
+		if err != nil && err != errStopped {
+			yield(nil, err)
+		}
 	}
 }
 
-// Answer finds the turn that answers a request, and records the request: for who
-// plays the turn in another way than Stream does. The error is a *ScriptError, unless
-// req is nil. The turn is not to be changed.
+// Respond records the request and returns its response and its position, for callers
+// that send the response in another way than Stream. The caller must not change the
+// response. The error is a [*ScriptError] unless req is nil.
 func (m *Model) Respond(ctx context.Context, req *llm.Request) (*Response, Place, error) {
 	if req == nil {
 		return nil, Place{}, errNoRequest
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name, ok := ctx.Value(laneKey{}).(string)
+	name, ok := ctx.Value(sessionKey{}).(string)
 	if !ok {
 		name = cmp.Or(req.Model, m.Default)
 	}
-	l := m.lane(name)
+	l := m.session(name)
 	at := l.find(req.Messages, m.IsolateConversations)
-	place := Place{Session: name, Response: at.turn, Attempt: at.attempts}
+	place := Place{Session: name, Response: at.index, Attempt: at.attempts}
 	if !m.DiscardRequests {
-		m.requests = append(m.requests, Recorded{name, at.turn, at.attempts, cloneRequest(req), req})
+		m.requests = append(m.requests, Recorded{place, cloneRequest(req), req})
 	}
-	fail := &ScriptError{Session: name, Response: at.turn, Attempt: at.attempts}
+	fail := func(problem, diff string) error {
+		return &ScriptError{Session: name, Response: at.index, Attempt: at.attempts, Problem: problem, Diff: diff}
+	}
 	if _, ok := m.Sessions[name]; !ok && m.Responses == nil && m.Sessions != nil {
-		fail.Problem = "the script has no such lane"
-		fail.Diff = fmt.Sprintf("- one of %q\n+ %q", slices.Sorted(maps.Keys(m.Sessions)), name)
-		return nil, place, fail
+		return nil, place, fail("unknown session", fmt.Sprintf("- one of %q\n+ %q", slices.Sorted(maps.Keys(m.Sessions)), name))
 	}
-	if at.turn >= len(l.turns) {
-		fail.Problem = fmt.Sprintf("the script runs out: it has %s", count(len(l.turns), "turn"))
-		fail.Diff = "- no more requests\n+ " + describe(req)
-		return nil, place, fail
+	if at.index >= len(l.responses) {
+		return nil, place, fail("no response left: the script has "+count(len(l.responses), "response"), "- no more requests\n+ "+describe(req))
 	}
-	turn := &l.turns[at.turn]
-	expect := turn.Expect
-	if len(turn.Attempts) > 0 {
-		if at.attempts > len(turn.Attempts) {
-			fail.Problem = fmt.Sprintf("the script runs out: the turn has %s", count(len(turn.Attempts), "attempt"))
-			fail.Diff = "- no more attempts\n+ " + describe(req)
-			return nil, place, fail
+	t := &l.responses[at.index]
+	expect := t.Expect
+	if len(t.Attempts) > 0 {
+		if at.attempts > len(t.Attempts) {
+			return nil, place, fail("no attempt left: the response has "+count(len(t.Attempts), "attempt"), "- no more attempts\n+ "+describe(req))
 		}
-		turn = &turn.Attempts[at.attempts-1]
+		t = &t.Attempts[at.attempts-1]
 	}
-	plain := ctx.Value(plainKey{}) != nil
-	for _, e := range []*Expect{expect, turn.Expect} {
-		if fail.Diff = e.diff(req, plain); fail.Diff != "" {
-			fail.Problem = "the request is not the expected one"
-			return nil, place, fail
+	withFlags := ctx.Value(errorFlagsKey{}) == nil
+	for _, e := range []*Expect{expect, t.Expect} {
+		if diff := e.diff(req, withFlags); diff != "" {
+			return nil, place, fail("unexpected request", diff)
 		}
 	}
-	return turn, place, nil
+	return t, place, nil
 }
 
-// Script returns the turns of a lane, every Repeat written out. They are not to be
-// changed.
-func (m *Model) Script(lane string) []Response {
+// Script returns the responses of a session with each Repeat expanded. The caller must
+// not change them.
+func (m *Model) Script(session string) []Response {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.lanes[lane]; l != nil {
-		return l.turns
+	if l := m.sessions[session]; l != nil {
+		return l.responses
 	}
-	return m.script(lane)
+	return m.script(session)
 }
 
-func (m *Model) script(lane string) []Response {
-	turns, ok := m.Sessions[lane]
+func (m *Model) script(session string) []Response {
+	responses, ok := m.Sessions[session]
 	if !ok {
-		turns = m.Responses
+		responses = m.Responses
 	}
-	return expand(turns)
+	return expand(responses)
 }
 
-func (m *Model) lane(name string) *lane {
-	l := m.lanes[name]
+func (m *Model) session(name string) *session {
+	l := m.sessions[name]
 	if l == nil {
-		l = &lane{name: name, turns: m.script(name), last: -1, tries: map[int]int{}}
-		if m.lanes == nil {
-			m.lanes = map[string]*lane{}
+		l = &session{name: name, responses: m.script(name), lastUsed: -1, attempts: map[int]int{}}
+		if m.sessions == nil {
+			m.sessions = map[string]*session{}
 		}
-		m.lanes[name] = l
+		m.sessions[name] = l
 	}
 	return l
 }
 
-// Requests returns the requests in the order in which they came.
+// RecordedRequests returns the requests with their positions, in order of arrival.
 func (m *Model) RecordedRequests() []Recorded {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// Asked returns the requests as they were, in the order in which they came.
+// Requests returns copies of the requests, in order of arrival.
 func (m *Model) Requests() []*llm.Request {
 	var out []*llm.Request
 	for _, r := range m.RecordedRequests() {
@@ -206,109 +195,96 @@ func (m *Model) Requests() []*llm.Request {
 	return out
 }
 
-// Changed tells which requests were changed after they were handed in, each as
-// a line; it is empty if all is well.
+// MutatedRequests describes each request that the caller changed after it was sent.
 func (m *Model) MutatedRequests() []string {
 	var out []string
 	for i, r := range m.RecordedRequests() {
 		was, is := r.Request.AppendJSON(nil), r.Original.AppendJSON(nil)
 		if !bytes.Equal(was, is) {
-			out = append(out, fmt.Sprintf("request %d (lane %q, turn %d) was changed afterwards:\n- %s\n+ %s", i, r.Session, r.Response+1, was, is))
+			out = append(out, fmt.Sprintf("request %d (session %q, response %d) was changed after it was sent:\n- %s\n+ %s", i, r.Session, r.Response+1, was, is))
 		}
 	}
 	return out
 }
 
-// Unused names the turns and the attempts that nobody asked for, counted from 1, in
-// order. A script that no lane used is named as a whole; Turns as the script of
-// Default, if there is one.
+// Unused lists the responses and attempts that no request selected, counted from 1, in
+// order. It lists an unused session as a whole, and unused Responses as the session
+// Default if that is set.
 func (m *Model) Unused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
-	names := slices.Concat(slices.Collect(maps.Keys(m.lanes)), slices.Collect(maps.Keys(m.Sessions)))
+	names := slices.Concat(slices.Collect(maps.Keys(m.sessions)), slices.Collect(maps.Keys(m.Sessions)))
 	slices.Sort(names)
-	shared := len(m.Responses) > 0 // and no lane has used them yet
+	shared := len(m.Responses) > 0 // no session has used them yet
 	for _, name := range slices.Compact(names) {
 		if _, own := m.Sessions[name]; !own {
 			shared = false
 		}
-		l := m.lanes[name]
-		if l == nil {
-			out = append(out, fmt.Sprintf("lane %q: all of it", name))
-			continue
+		if l := m.sessions[name]; l != nil {
+			out = append(out, l.unused()...)
+		} else {
+			out = append(out, fmt.Sprintf("session %q: all responses", name))
 		}
-		out = append(out, l.unused()...)
 	}
 	switch {
 	case shared && m.Default != "":
-		out = append(out, fmt.Sprintf("lane %q: all of it", m.Default))
+		out = append(out, fmt.Sprintf("session %q: all responses", m.Default))
 	case shared:
-		out = append(out, "turns: all of them")
+		out = append(out, "all responses")
 	}
 	return out
 }
 
-// player sends the events of one turn.
-type player struct {
-	ctx   context.Context
-	clock *Clock
-}
+var (
+	errNoRequest = errors.New("fake: missing request: pass an *llm.Request")
+	errNoClock   = errors.New("fake: missing clock: set the Clock field, since the script has a delay, a gate or a stall")
+	errStopped   = errors.New("fake: the consumer stopped the iteration")
+)
 
-var errNoRequest = errors.New("fake: there is no request; pass an *llm.Request")
-
-var errNoClock = errors.New("fake: the script has a delay, a gate or a stall, but there is no Clock to wait on; set the Clock field")
-
-func (p player) play(t *Response, delivery llm.ResponseMode, yield func(llm.Event, error) bool) {
-	if err := p.wait(t.Delay, t.Gate); err != nil {
-		yield(nil, err)
-		return
+// play sends the events of the response. It returns the error that ends it.
+func (t *Response) play(ctx context.Context, clock *Clock, mode llm.ResponseMode, yield func(llm.Event, error) bool) error {
+	if err := pause(ctx, clock, t.Delay, t.Gate); err != nil {
+		return err
 	}
 	events := t.StreamingEvents()
-	if delivery == llm.NonStreaming {
+	if mode == llm.NonStreaming {
 		events = t.NonStreamingEvents()
 	}
 	for i, ev := range events {
 		if i > 0 {
-			if err := p.wait(t.EventInterval, ""); err != nil {
-				yield(nil, err)
-				return
+			if err := pause(ctx, clock, t.EventInterval, ""); err != nil {
+				return err
 			}
 		}
 		if !yield(ev, nil) {
-			return
+			return errStopped
 		}
 	}
-	if err := p.end(t); err != nil {
-		yield(nil, err)
-	}
-}
-
-func (p player) end(t *Response) error {
-	if !t.Stall {
+	switch {
+	case !t.Stall:
 		return t.err()
-	}
-	if p.clock == nil {
+	case clock == nil:
 		return errNoClock
 	}
-	return p.clock.Until(p.ctx)
+	return clock.Until(ctx)
 }
 
-// wait waits for d and then for the gate, if it has a name.
-func (p player) wait(d time.Duration, gate string) error {
-	if err := p.ctx.Err(); err != nil {
-		return context.Cause(p.ctx)
+// pause waits for d and then for the gate, if it has a name.
+func pause(ctx context.Context, clock *Clock, d time.Duration, gate string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if d <= 0 && gate == "" {
 		return nil
 	}
-	if p.clock == nil {
+	if clock == nil {
 		return errNoClock
 	}
-	if err := p.clock.Sleep(p.ctx, d); err != nil || gate == "" {
+	if err := clock.Sleep(ctx, d); err != nil || gate == "" {
 		return err
 	}
-	return p.clock.Gate(gate).Wait(p.ctx)
+	return clock.Gate(gate).Wait(ctx)
 }
 
 func count(n int, noun string) string {

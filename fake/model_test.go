@@ -44,7 +44,7 @@ func TestTurnByConversation(t *testing.T) {
 	check(t, "went on", "2", ask(t, m, "", u, said("0"), u2, said("1")))
 	check(t, "the first again", "0", ask(t, m, "", u))
 	check(t, "rewritten", "3", ask(t, m, "", llm.User("summary"), u2))
-	check(t, "after the rewrite", `!fake: lane "", turn 5, attempt 1: the script runs out: it has 4 turns (-want +got):`,
+	check(t, "after the rewrite", `!fake: session "", response 5, attempt 1: no response left: the script has 4 responses (-want +got):`,
 		ask(t, m, "", llm.User("summary"), u2, said("3")))
 	check(t, "lanes", "0", ask(t, m, "lane", said("handed in"), u2))
 	check(t, "no messages", "1", ask(t, m, "lane", llm.User("new")))
@@ -70,7 +70,7 @@ func TestAttempts(t *testing.T) {
 	u := llm.User("u")
 	check(t, "attempt 1", "x!fake: status 429", ask(t, m, "", u))
 	check(t, "attempt 2", "ok", ask(t, m, "", u))
-	check(t, "attempt 3", `!fake: lane "", turn 1, attempt 3: the script runs out: the turn has 2 attempts (-want +got):`, ask(t, m, "", u))
+	check(t, "attempt 3", `!fake: session "", response 1, attempt 3: no attempt left: the response has 2 attempts (-want +got):`, ask(t, m, "", u))
 	check(t, "next", "end", ask(t, m, "", u, said("ok")))
 	var got []string
 	for _, r := range m.RecordedRequests() {
@@ -85,23 +85,23 @@ func TestLanes(t *testing.T) {
 		Sessions:  map[string][]fake.Response{"a": {{Text: "a0"}, {Attempts: []fake.Response{{Text: "1"}, {Text: "2"}}}}, "b": nil, "c": {{}}},
 	}
 	u := llm.User("u")
-	check(t, "unused at first", []string{`lane "a": all of it`, `lane "b": all of it`, `lane "c": all of it`, "turns: all of them"}, m.Unused())
+	check(t, "unused at first", []string{`session "a": all responses`, `session "b": all responses`, `session "c": all responses`, "all responses"}, m.Unused())
 	check(t, "a", "a0", ask(t, m, "a", u))
-	check(t, "b", `!fake: lane "b", turn 1, attempt 1: the script runs out: it has 0 turns (-want +got):`, ask(t, m, "b", u))
+	check(t, "b", `!fake: session "b", response 1, attempt 1: no response left: the script has 0 responses (-want +got):`, ask(t, m, "b", u))
 	check(t, "x", "any", ask(t, m, "x", u))
 	turn, err := llm.Collect(m.Stream(fake.WithSession(t.Context(), "a"), &llm.Request{Model: "x", Messages: []llm.Message{u}}))
 	if err != nil || turn.Text() != "a0" {
 		t.Errorf("WithLane: got %q, %v", turn.Text(), err)
 	}
-	check(t, "unused", []string{`lane "a": turn 2`, `lane "c": all of it`}, m.Unused())
+	check(t, "unused", []string{`session "a": response 2`, `session "c": all responses`}, m.Unused())
 	check(t, "a again", "1", ask(t, m, "a", u, u))
-	check(t, "unused", []string{`lane "a": turn 2, attempt 2`, `lane "c": all of it`}, m.Unused())
+	check(t, "unused", []string{`session "a": response 2, attempt 2`, `session "c": all responses`}, m.Unused())
 	check(t, "nothing to use", []string(nil), fake.NewModel().Unused())
 }
 
 // The turns of all other lanes are unused until such a lane is asked for.
 func TestUnusedTurns(t *testing.T) {
-	for name, want := range map[string]string{"": "turns: all of them", "main": `lane "main": all of it`} {
+	for name, want := range map[string]string{"": "all responses", "main": `session "main": all responses`} {
 		m := &fake.Model{Responses: []fake.Response{{Text: "any"}}, Sessions: map[string][]fake.Response{"a": {{Text: "a0"}}}, Default: name}
 		check(t, "a", "a0", ask(t, m, "a", llm.User("u")))
 		check(t, "unused", []string{want}, m.Unused())
@@ -157,7 +157,7 @@ func TestExpect(t *testing.T) {
 		{fake.Expect{Results: []fake.ExpectResult{}}, []string{"- results in the last message: 0", "+ results in the last message: 2"}},
 		{
 			fake.Expect{Results: []fake.ExpectResult{{ID: "x", Text: "two"}, {IsError: new(false)}}},
-			[]string{"- result 0 answers: x", "+ result 0 answers: a", `- result 0: … "two" …`, `+ result 0: "one"`, "- result 1 is an error: false", "+ result 1 is an error: true"},
+			[]string{"- call id of result 0: x", "+ call id of result 0: a", `- result 0: … "two" …`, `+ result 0: "one"`, "- result 1 is an error: false", "+ result 1 is an error: true"},
 		},
 		{
 			fake.Expect{Request: raw(`{"messages":[],"system":"x","tools":{},"zzz":{"a":1}}`)},
@@ -184,11 +184,11 @@ func TestExpect(t *testing.T) {
 	}
 	plain := fake.Expect{Results: []fake.ExpectResult{{ID: "x"}, {IsError: new(false)}}}
 	_, err := llm.Collect(fake.NewModel(fake.Response{Expect: &plain}).Stream(fake.WithoutErrorFlags(t.Context()), req))
-	check(t, "plain results", true, strings.HasSuffix(err.Error(), "(-want +got):\n- result 0 answers: x\n+ result 0 answers: a"))
+	check(t, "plain results", true, strings.HasSuffix(err.Error(), "(-want +got):\n- call id of result 0: x\n+ call id of result 0: a"))
 	_, err = llm.Collect(fake.NewModel(fake.Response{Attempts: []fake.Response{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
-	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
+	check(t, "message", "fake: session \"m\", response 1, attempt 1: unexpected request (-want +got):\n- messages: 1\n+ messages: 0", err.Error())
 	_, err = llm.Collect(fake.NewModel(fake.Response{Expect: &fake.Expect{Role: llm.RoleTool}}).Stream(t.Context(), &llm.Request{Model: "m"}))
-	check(t, "message", "fake: lane \"m\", turn 1, attempt 1: the request is not the expected one (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())
+	check(t, "message", "fake: session \"m\", response 1, attempt 1: unexpected request (-want +got):\n- role of the last message: tool\n+ role of the last message: ", err.Error())
 }
 
 func messagesJSON(r *llm.Request) string {
@@ -201,11 +201,11 @@ func messagesJSON(r *llm.Request) string {
 
 func TestScriptRunsOut(t *testing.T) {
 	_, err := llm.Collect(fake.NewModel().Stream(t.Context(), &llm.Request{}))
-	check(t, "no messages", "fake: lane \"\", turn 1, attempt 1: the script runs out: it has 0 turns (-want +got):\n- no more requests\n+ a request without messages", err.Error())
+	check(t, "no messages", "fake: session \"\", response 1, attempt 1: no response left: the script has 0 responses (-want +got):\n- no more requests\n+ a request without messages", err.Error())
 	m := fake.NewModel(fake.Response{})
 	ask(t, m, "")
 	_, err = llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("u")}}))
-	check(t, "one message", "fake: lane \"\", turn 2, attempt 1: the script runs out: it has 1 turn (-want +got):\n- no more requests\n+ a request of 1 message, the last: "+
+	check(t, "one message", "fake: session \"\", response 2, attempt 1: no response left: the script has 1 response (-want +got):\n- no more requests\n+ a request of 1 message, the last: "+
 		`{"role":"user","parts":[{"type":"text","text":"u"}]}`, err.Error())
 }
 
@@ -222,8 +222,8 @@ func TestRequestsAreCopies(t *testing.T) {
 		t.Error("the original is another request")
 	}
 	got := m.MutatedRequests()
-	if len(got) != 1 || !strings.HasPrefix(got[0], `request 0 (lane "m", turn 1) was changed afterwards:`+"\n- {") {
-		t.Errorf("Changed: got %q", got)
+	if len(got) != 1 || !strings.HasPrefix(got[0], `request 0 (session "m", response 1) was changed after it was sent:`+"\n- {") {
+		t.Errorf("MutatedRequests: got %q", got)
 	}
 	m = fake.NewModel(fake.Response{})
 	m.DiscardRequests = true
@@ -356,7 +356,7 @@ func TestLeavingEarly(t *testing.T) {
 func TestWithoutClock(t *testing.T) {
 	for _, turn := range []fake.Response{{Delay: 1}, {Gate: "g"}, {Stall: true}, {Text: "x", EventInterval: 1}} {
 		_, err := llm.Collect(fake.NewModel(turn).Stream(t.Context(), &llm.Request{}))
-		if err == nil || !strings.Contains(err.Error(), "there is no Clock") {
+		if err == nil || !strings.Contains(err.Error(), "missing clock") {
 			t.Errorf("%+v: got %v", turn, err)
 		}
 	}

@@ -1,46 +1,42 @@
 package fake
 
 import (
-	"strconv"
-
 	"go.yaml.in/yaml/v3"
 )
 
-// Option is a named value of a scenario's loop. This package does not know what
-// it means.
+// Option is a named value of a script's loop options. This package does not interpret it.
 type Option struct {
 	Name  string
 	Value Value
 	Pos   Pos // of the name
 }
 
-// Value is the value of an option as it stands in a file.
+// Value is the value of an [Option].
 type Value struct {
 	Kind ValueKind
-	// Text is the text, the number as it is written, or true or false.
+	// Text is the string, the digits of the number, or true or false.
 	Text   string
 	Items  []Value  // of a list
 	Fields []Option // of a map, in order
 	Pos    Pos
 }
 
-// ParseOptions reads a file of options by name, such as the file of another room that is
-// written in YAML, as [ParseScript] reads a scenario: with the same errors for what is no
-// YAML that a scenario may have, and for keys that stand there twice.
+// ParseOptions reads any YAML file as options. Its errors are those of [ParseScript] for
+// invalid YAML and duplicate keys.
 func ParseOptions(name string, src []byte) ([]Option, error) {
 	r := &reader{file: name}
 	var options []Option
 	if root := r.document(src); root != nil {
-		r.refuse(root)
+		r.checkYAML(root)
 		options = readOptions(r, root)
 	}
 	return options, r.err()
 }
 
-// ValueKind tells what a Value is.
+// ValueKind is the kind of a [Value].
 type ValueKind int
 
-// The kinds.
+// The kinds of values.
 const (
 	Null ValueKind = iota
 	Text
@@ -50,19 +46,10 @@ const (
 	Map
 )
 
-// String names the kind.
+// String describes the kind for error messages.
 func (k ValueKind) String() string {
-	return [...]string{"nothing", "a text", "a number", "true or false", "a list", "a map"}[k]
+	return [...]string{"null", "a string", "a number", "true or false", "a list", "a map"}[k]
 }
-
-// TextValue is a text.
-func TextValue(s string) Value { return Value{Kind: Text, Text: s} }
-
-// NumberValue is a whole number.
-func NumberValue(n int) Value { return Value{Kind: Number, Text: strconv.Itoa(n)} }
-
-// BoolValue is true or false.
-func BoolValue(b bool) Value { return Value{Kind: Bool, Text: strconv.FormatBool(b)} }
 
 var optionsCodec = codec[[]Option]{
 	read:   readOptions,

@@ -8,36 +8,39 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/internal/suggest"
 )
 
-// reader reads YAML nodes and collects what is wrong with them.
+// reader reads YAML nodes and collects errors.
 type reader struct {
-	file   string
-	before int // lines of the file before the text
-	errs   []error
+	file    string
+	version int // of the format; 0 if it is unknown
+	errs    []error
+	renames map[Pos][2]string // see Script.Renames
 }
 
 func (r *reader) errorAt(line, col int, format string, args ...any) {
-	r.errs = append(r.errs, &SyntaxError{r.file, r.before + line, col, fmt.Sprintf(format, args...)})
+	r.errs = append(r.errs, &SyntaxError{r.file, line, col, fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	r.errorAt(n.Line, n.Column, format, args...)
 }
 
-func (r *reader) pos(n *yaml.Node) Pos { return Pos{r.before + n.Line, n.Column} }
+func (r *reader) pos(n *yaml.Node) Pos { return Pos{n.Line, n.Column} }
 
-// clean reports whether YAML can hold the characters of src.
+// clean reports whether YAML allows the characters of src.
 func (r *reader) clean(src []byte) bool {
 	line, col := 1, 1
 	for i := 0; i < len(src); {
 		c, n := utf8.DecodeRune(src[i:])
 		if c == utf8.RuneError && n == 1 {
-			r.errorAt(line, col, "the byte %#02x is not UTF-8", src[i])
+			r.errorAt(line, col, "the byte %#02x is not UTF-8: use a key that ends in _b64", src[i])
 			return false
 		}
 		if c < ' ' && !strings.ContainsRune("\t\n\r", c) || c == 0x7f || c >= 0x80 && c < 0xa0 && c != 0x85 || c == 0xfffe || c == 0xffff {
-			r.errorAt(line, col, "the control character %U can not stand here; write it as an escape in double quotes", c)
+			r.errorAt(line, col, "the control character %U is not allowed: escape it in double quotes", c)
 			return false
 		}
 		i += n
@@ -49,25 +52,24 @@ func (r *reader) clean(src []byte) bool {
 	return true
 }
 
-// refuse reports what this package does not take of YAML: anchors, aliases and
-// tags of one's own.
-func (r *reader) refuse(n *yaml.Node) {
+// checkYAML reports anchors, aliases and custom tags.
+func (r *reader) checkYAML(n *yaml.Node) {
 	switch tag := n.ShortTag(); {
 	case n.Kind == yaml.AliasNode:
-		r.errorf(n, "an alias (*%s) is not allowed; write the value again", n.Value)
+		r.errorf(n, "an alias (*%s) is not allowed: repeat the value", n.Value)
 		return
 	case n.Anchor != "":
-		r.errorf(n, "an anchor (&%s) is not allowed; write the value where it is needed", n.Anchor)
+		r.errorf(n, "an anchor (&%s) is not allowed: repeat the value", n.Anchor)
 	case !slices.Contains([]string{"!!map", "!!seq", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!!merge"}, tag):
-		r.errorf(n, "the tag %s is not allowed; leave it out", tag)
+		r.errorf(n, "the tag %s is not allowed: remove it", tag)
 	}
 	for _, c := range n.Content {
-		r.refuse(c)
+		r.checkYAML(c)
 	}
 }
 
-// what names what a node is, for errors.
-func what(n *yaml.Node) string {
+// describeNode describes a node for errors.
+func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a map"
@@ -77,19 +79,19 @@ func what(n *yaml.Node) string {
 	}
 	switch n.ShortTag() {
 	case "!!null":
-		return "nothing"
+		return "null"
 	case "!!int", "!!float":
 		return "the number " + n.Value
 	case "!!bool":
-		return "the truth value " + n.Value
+		return "the boolean " + n.Value
 	}
 	return strconv.Quote(n.Value)
 }
 
-// pairs returns the keys and values of a map, or reports that it is none.
+// pairs returns the keys and values of a map. It reports any other node.
 func (r *reader) pairs(n *yaml.Node, of string) (keys, values []*yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		r.errorf(n, "expected %s, which is a map, found %s", of, what(n))
+		r.errorf(n, "expected %s (a map), found %s", of, describeNode(n))
 		return nil, nil
 	}
 	seen := map[string]bool{}
@@ -97,10 +99,10 @@ func (r *reader) pairs(n *yaml.Node, of string) (keys, values []*yaml.Node) {
 		k := n.Content[i]
 		switch {
 		case k.Kind != yaml.ScalarNode:
-			r.errorf(k, "expected a key, found %s", what(k))
+			r.errorf(k, "expected a key, found %s", describeNode(k))
 			continue
 		case seen[k.Value]:
-			r.errorf(k, "the key %q stands here a second time", k.Value)
+			r.errorf(k, "duplicate key %q", k.Value)
 			continue
 		}
 		seen[k.Value] = true
@@ -109,45 +111,7 @@ func (r *reader) pairs(n *yaml.Node, of string) (keys, values []*yaml.Node) {
 	return keys, values
 }
 
-// unknown reports a word that is none of those that are known.
+// unknown reports an unknown word.
 func (r *reader) unknown(n *yaml.Node, of string, known []string) {
-	hint := ""
-	if near := Suggest(n.Value, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q? ", near)
-	}
-	r.errorf(n, "unknown %s %q; %sallowed: %s", of, n.Value, hint, strings.Join(known, ", "))
-}
-
-// Nearest returns the known word that differs least, or nothing if all differ
-// in more than a third of their letters.
-func Suggest(word string, known []string) string {
-	best, at := "", 0
-	for _, k := range known {
-		if d := distance(word, k); d <= (len(k)+2)/3 && (best == "" || d < at) {
-			best, at = k, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters have to be put in, taken out or replaced, at
-// most (V. Levenshtein, 1966).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	r.errorf(n, "unknown %s %q: %swant one of %s", of, n.Value, suggest.Hint(n.Value, known), strings.Join(known, ", "))
 }

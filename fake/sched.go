@@ -2,7 +2,6 @@ package fake
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,57 +10,50 @@ import (
 	"time"
 )
 
-// ErrDeadlock says that no task of a Clock could ever go on. See DeadlockError.
-var ErrDeadlock = errors.New("fake: nothing can go on")
-
-// DeadlockError is ErrDeadlock with the names of what was waited for.
+// DeadlockError is the error of a [Clock] whose tasks all wait, and none can continue.
 type DeadlockError struct {
-	// Waiting tells what each task waited for, in the order in which they began.
+	// Waiting names what each task waits for, in the order in which the tasks began to wait.
 	Waiting []string
 }
 
 func (e *DeadlockError) Error() string {
-	return ErrDeadlock.Error() + ": no task is ready, no gate is left to open and no timer is set; waiting: " +
-		strings.Join(e.Waiting, ", ") + "; open the gates in order, or end the context"
+	return "fake: deadlock: all tasks wait, for " + strings.Join(e.Waiting, ", ") + ": open the gates in order, or end the context"
 }
 
-// Is makes the error an ErrDeadlock.
-func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
-
-// task is a goroutine that runs only while it has the baton.
+// task is a goroutine that the clock schedules.
 type task struct {
-	wake chan struct{} // the baton is put here
-	wait wait          // while it is parked
-	err  error         // how the last wait ended
+	wake    chan struct{} // receives when the task may run
+	waiting waitState     // while it waits
+	err     error         // how the last wait ended
 }
 
 func newTask() *task { return &task{wake: make(chan struct{}, 1)} }
 
-// wait is what a parked task waits for.
-type wait struct {
-	what  string
-	ctx   context.Context // ends the wait; nil if nothing does
-	on    any             // the *Gate, the *signal, or drain
-	timer *timer          // of a sleep
-	fails bool            // the waiter takes a DeadlockError
+// waitState describes what a task waits for.
+type waitState struct {
+	description     string
+	ctx             context.Context // ends the wait, if not nil
+	on              any             // the *Gate, the *signal, or drain
+	timer           *timer          // of a sleep
+	failsOnDeadlock bool            // the task gets a DeadlockError
 }
 
-// drainer is the type of drain, what Drain waits on.
+// drainer is the type of drain, which Drain waits on.
 type drainer struct{ _ byte }
 
 var drain = &drainer{}
 
-// signal counts what was notified and not waited for.
+// signal counts the notifications that no task has waited for.
 type signal struct{ count int }
 
-// timer calls fire at an instant.
+// timer calls fire at a time.
 type timer struct {
 	at   time.Duration
 	fire func()
 }
 
-// self returns the task that has the baton. The lock is held.
-func (c *Clock) self() *task {
+// currentTask returns the running task. The caller holds the lock.
+func (c *Clock) currentTask() *task {
 	if c.main == nil {
 		c.main = newTask()
 		c.current = c.main
@@ -70,56 +62,56 @@ func (c *Clock) self() *task {
 	return c.current
 }
 
-// park gives the baton away and returns when it is back, with what ended the
-// wait. The lock is held at the call and not afterwards.
-func (c *Clock) park(w wait) error {
-	t := c.self()
-	t.wait = w
-	c.parked = append(c.parked, t)
-	c.pass()
+// wait yields and returns when the task runs again. It returns the error that ended the
+// wait. The caller holds the lock; wait releases it.
+func (c *Clock) wait(w waitState) error {
+	t := c.currentTask()
+	t.waiting = w
+	c.waiting = append(c.waiting, t)
+	c.runNext()
 	c.mu.Unlock()
 	<-t.wake
 	return t.err
 }
 
-// leave ends the task that has the baton.
-func (c *Clock) leave() {
+// endTask ends the running task.
+func (c *Clock) endTask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live--
-	if t := c.waiter(drain); t != nil && c.live == 0 {
-		c.rouse(t, nil)
+	if t := c.firstWaiting(drain); t != nil && c.live == 0 {
+		c.wake(t, nil)
 	}
-	c.pass()
+	c.runNext()
 }
 
-// rouse makes a parked task ready.
-func (c *Clock) rouse(t *task, err error) {
-	c.parked = slices.DeleteFunc(c.parked, func(p *task) bool { return p == t })
-	c.unset(t.wait.timer)
-	t.wait, t.err = wait{}, err
+// wake makes a waiting task ready.
+func (c *Clock) wake(t *task, err error) {
+	c.waiting = slices.DeleteFunc(c.waiting, func(p *task) bool { return p == t })
+	c.removeTimer(t.waiting.timer)
+	t.waiting, t.err = waitState{}, err
 	c.ready = append(c.ready, t)
 }
 
-// waiter returns the task that has waited longest on this, or nil.
-func (c *Clock) waiter(on any) *task {
-	for _, t := range c.parked {
-		if t.wait.on == on {
+// firstWaiting returns the task that has waited longest on this, or nil.
+func (c *Clock) firstWaiting(on any) *task {
+	for _, t := range c.waiting {
+		if t.waiting.on == on {
 			return t
 		}
 	}
 	return nil
 }
 
-// pass hands the baton to the next task.
-func (c *Clock) pass() {
+// runNext runs the next task.
+func (c *Clock) runNext() {
 	for {
-		c.rouseEnded()
+		c.wakeEnded()
 		if len(c.ready) > 0 {
 			break
 		}
 		if !c.openNext() && !c.fireNext() {
-			c.unstick()
+			c.failDeadlock()
 		}
 	}
 	i := 0
@@ -131,10 +123,10 @@ func (c *Clock) pass() {
 	c.current.wake <- struct{}{}
 }
 
-func (c *Clock) rouseEnded() {
-	for i := 0; i < len(c.parked); {
-		if ctx := c.parked[i].wait.ctx; ctx != nil && ctx.Err() != nil {
-			c.rouse(c.parked[i], context.Cause(ctx))
+func (c *Clock) wakeEnded() {
+	for i := 0; i < len(c.waiting); {
+		if ctx := c.waiting[i].waiting.ctx; ctx != nil && ctx.Err() != nil {
+			c.wake(c.waiting[i], context.Cause(ctx))
 			continue
 		}
 		i++
@@ -143,21 +135,21 @@ func (c *Clock) rouseEnded() {
 
 func (c *Clock) openNext() bool {
 	for _, name := range c.order {
-		if g := c.gates[name]; g != nil && c.waiter(g) != nil {
-			c.open(g)
+		if g := c.gates[name]; g != nil && c.firstWaiting(g) != nil {
+			c.openGate(g)
 			return true
 		}
 	}
 	return false
 }
 
-// fireNext moves time to the earliest timer. The lock is free while it fires.
+// fireNext advances time to the earliest timer and fires it without the lock.
 func (c *Clock) fireNext() bool {
 	if len(c.timers) == 0 {
 		return false
 	}
 	tm := c.timers[0]
-	c.unset(tm)
+	c.removeTimer(tm)
 	c.elapsed = tm.at
 	c.mu.Unlock()
 	defer c.mu.Lock()
@@ -165,33 +157,33 @@ func (c *Clock) fireNext() bool {
 	return true
 }
 
-func (c *Clock) unstick() {
+func (c *Clock) failDeadlock() {
 	err := &DeadlockError{}
 	var failing []*task
-	for _, t := range c.parked {
-		err.Waiting = append(err.Waiting, t.wait.what)
-		if t.wait.fails {
+	for _, t := range c.waiting {
+		err.Waiting = append(err.Waiting, t.waiting.description)
+		if t.waiting.failsOnDeadlock {
 			failing = append(failing, t)
 		}
 	}
 	for _, t := range failing {
-		c.rouse(t, err)
+		c.wake(t, err)
 	}
 	if failing == nil {
-		c.rouse(c.main, err) // it has not ended, so it is parked
+		c.wake(c.main, err) // it has not ended, so it waits
 	}
 }
 
-// set adds a timer, behind those of the same instant.
-func (c *Clock) set(d time.Duration, fire func()) *timer {
+// addTimer adds a timer after those of the same time.
+func (c *Clock) addTimer(d time.Duration, fire func()) *timer {
 	tm := &timer{at: c.elapsed + min(d, math.MaxInt64-c.elapsed), fire: fire}
 	i := sort.Search(len(c.timers), func(i int) bool { return c.timers[i].at > tm.at })
 	c.timers = slices.Insert(c.timers, i, tm)
 	return tm
 }
 
-// unset forgets a timer, if it is still there.
-func (c *Clock) unset(tm *timer) {
+// removeTimer removes a timer if it is set.
+func (c *Clock) removeTimer(tm *timer) {
 	c.timers = slices.DeleteFunc(c.timers, func(x *timer) bool { return x == tm })
 }
 
@@ -203,7 +195,7 @@ func (c *Clock) await(s *signal) {
 		c.mu.Unlock()
 		return
 	}
-	if err := c.park(wait{what: "a signal", on: s}); err != nil {
+	if err := c.wait(waitState{description: "a signal", on: s}); err != nil {
 		panic(err)
 	}
 }
@@ -211,8 +203,8 @@ func (c *Clock) await(s *signal) {
 func (c *Clock) notify(s *signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.waiter(s); t != nil {
-		c.rouse(t, nil)
+	if t := c.firstWaiting(s); t != nil {
+		c.wake(t, nil)
 		return
 	}
 	s.count++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,55 +15,53 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Version is the version of the scenario format that this package reads and
-// writes.
-const Version = 1
-
-// Script is a scenario: what the models and the tools do, what goes in, and
-// what happens to the run meanwhile. It is the same as a scenario file says, but
-// for Turn.Err, which a file can not hold.
+// Script is a scenario: the responses of the models, the behavior of the tools, the input
+// and what happens to the run meanwhile. It has all that a scenario file contains, and
+// [Response.Err], which a file cannot contain.
 type Script struct {
-	// File is what the script was read from, for errors; it is not written.
+	// File is the name of the file, for errors. It is not written.
 	File string
-	Name string
-	Doc  string
-	// Loop are the options of the loop, by name, in order.
+	// Version is the version of the file: 1 or 2. The names in Loop are those of the
+	// version; 0 means 2. YAML writes version 2.
+	Version int
+	// Renames has the keys of a file of version 1 by position, each with its name in
+	// version 2.
+	Renames map[Pos][2]string
+	Name    string
+	Doc     string
+	// Loop contains the options of the loop, in order.
 	Loop   []Option
 	Tools  []Tool
 	Models []ModelScript
-	// Gates open by themselves in this order. See Clock.OpenInOrder.
+	// Gates open in this order. See [Clock.OpenInOrder].
 	Gates   []string
 	System  string
 	History []llm.Message
 	Input   []llm.Message
-	// Cancel is how the run is cancelled; nil means not at all.
+	// Cancel is when the run is canceled; nil means never.
 	Cancel *Cancel
-	// Consumer is how the run is listened to; nil means to the end.
-	Consumer *Consumer
+	// StopAfter is the number of events after which the consumer stops the iteration; 0
+	// means that it reads all events.
+	StopAfter int
 }
 
-// Lane is the script of one model, by the name of its lane.
+// ModelScript is the script of one model. Name is its session.
 type ModelScript struct {
 	Name      string
 	Pos       Pos // of the name
 	Responses []Response
 }
 
-// Cancel is how a run is cancelled: one of its fields is set.
+// Cancel is when a run is canceled. One of its fields is set.
 type Cancel struct {
-	Before      bool          // before it starts
-	At          time.Duration // at this virtual time after its start
-	InTool      string        // when this tool is entered first
-	AfterEvents int           // when so many events of the run have come
+	Before      bool          // before the run starts
+	At          time.Duration // at this virtual time after the start
+	InTool      string        // at the first call of this tool
+	AfterEvents int           // after this number of events
 }
 
-// Consumer is how a run is listened to.
-type Consumer struct {
-	StopAfter int // leaves after so many events; 0 means at the end
-}
-
-// NewModel returns the scripted model. Its lanes are the script's models; the
-// first of them answers requests that name no lane.
+// NewModel returns the scripted model. Its sessions are the script's models. The first one
+// is the default.
 func (s *Script) NewModel(clock *Clock) *Model {
 	m := &Model{Clock: clock, Sessions: map[string][]Response{}}
 	for _, l := range s.Models {
@@ -74,14 +73,14 @@ func (s *Script) NewModel(clock *Clock) *Model {
 	return m
 }
 
-// SyntaxError says what is wrong with a scenario file, and where.
+// SyntaxError is an error in a scenario file, with its position.
 type SyntaxError struct {
 	File      string
-	Line, Col int // from 1; Col counts characters; 0 where it is not known
+	Line, Col int // from 1; Col counts characters; 0 means unknown
 	Msg       string
 }
 
-// Error is FILE:LINE:COLUMN: MESSAGE, without what is not known.
+// Error returns FILE:LINE:COLUMN: MESSAGE without the unknown parts.
 func (e *SyntaxError) Error() string {
 	at := e.File
 	for _, n := range []int{e.Line, e.Col} {
@@ -92,27 +91,24 @@ func (e *SyntaxError) Error() string {
 	return strings.TrimPrefix(at+": ", ": ") + e.Msg
 }
 
-// Pos is a place in a scenario file. The zero value is none.
+// Pos is a position in a scenario file. The zero value means unknown.
 type Pos struct{ Line, Col int }
 
-// Errorf returns a *SyntaxError for what stands at this place of the script's
-// file.
+// Errorf returns a [*SyntaxError] for this position.
 func (s *Script) Errorf(at Pos, format string, args ...any) error {
 	return &SyntaxError{s.File, at.Line, at.Col, fmt.Sprintf(format, args...)}
 }
 
-// ParseScript reads a scenario file, which is YAML as the published JSON Schema
-// says. The name is for errors. All errors that are found are returned together
-// (up to 20), each a *SyntaxError.
-func ParseScript(name string, src []byte) (*Script, error) { return ParseScriptAt(name, 1, src) }
-
-// ParseScriptAt is ParseScript for a text that begins at this line of its file,
-// as a part of an archive does.
-func ParseScriptAt(name string, line int, src []byte) (*Script, error) {
-	r := &reader{file: name, before: line - 1}
+// ParseScript reads a scenario file, which is YAML by the published JSON Schema. The name
+// is for errors. It returns up to 20 errors, joined, each a [*SyntaxError].
+func ParseScript(name string, src []byte) (*Script, error) {
+	r := &reader{file: name, renames: map[Pos][2]string{}}
 	s := &Script{}
 	if root := r.document(src); root != nil {
-		r.refuse(root)
+		r.checkYAML(root)
+		if v := child(root, "version"); v != nil && v.ShortTag() == "!!int" {
+			r.version = slices.Index([]string{"1", "2"}, v.Value) + 1
+		}
 		if len(r.errs) == 0 {
 			*s = scriptCodec().read(r, root)
 		}
@@ -120,23 +116,23 @@ func ParseScriptAt(name string, line int, src []byte) (*Script, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	s.File = name
+	s.File, s.Renames = name, r.renames
 	return s, nil
 }
 
-// err is what is wrong, of many things the first.
+// err returns the first errors.
 func (r *reader) err() error { return errors.Join(r.errs[:min(len(r.errs), 20)]...) }
 
-// YAML writes the script as a scenario file: ParseScript gives an equal one
-// again, positions and the File aside, unless it refuses a script that
-// contradicts itself. JSON is written without insignificant
-// space, and empty members of llm types as if they were absent.
+// YAML returns the script as a scenario file. [ParseScript] returns an equal script for it,
+// except for positions and File, unless it rejects a contradiction in the script. JSON is
+// written without insignificant space, and empty members of llm types are omitted. It
+// returns an error if a Response has an Err.
 func (s *Script) YAML() ([]byte, error) {
 	for _, l := range s.Models {
 		for i, t := range l.Responses {
 			for _, a := range append([]Response{t}, t.Attempts...) {
 				if a.Err != nil {
-					return nil, fmt.Errorf("fake: turn %d of model %q has an Err, which a file can not hold; use Error", i+1, l.Name)
+					return nil, fmt.Errorf("fake: response %d of model %q: a file cannot contain Err: set Error", i+1, l.Name)
 				}
 			}
 		}
@@ -146,7 +142,7 @@ func (s *Script) YAML() ([]byte, error) {
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := errors.Join(enc.Encode(n), enc.Close()); err != nil {
-		return nil, fmt.Errorf("fake: the script %q can not be written as YAML: %w", s.Name, err)
+		return nil, fmt.Errorf("fake: write the script %q: %w", s.Name, err)
 	}
 	return b.Bytes(), nil
 }
@@ -160,7 +156,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		r.errorAt(1, 1, "the file is empty; it needs at least version: %d", Version)
+		r.errorAt(1, 1, "empty file: begin with version: 2")
 		return nil
 	case err != nil:
 		r.yamlError(dec, err)
@@ -168,7 +164,7 @@ func (r *reader) document(src []byte) *yaml.Node {
 	}
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		r.errorf(&more, "a second YAML document begins here; put one document in a file")
+		r.errorf(&more, "a second YAML document: put one document into a file")
 		return nil
 	case !errors.Is(err, io.EOF):
 		r.yamlError(dec, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -13,62 +12,56 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Behaviour is what a scripted tool does when it is called: it waits (Delay,
-// then Gate), and then ends in one way: Stall, Panic, Exit, Error, or a result.
-// The zero value returns an empty text at once. A scenario file that names
-// several ways to end is refused; in Go the first of them in this order counts.
+// Behavior is what a scripted tool does in a call. It waits (Delay, then Gate), and then
+// ends in one way: Stall, Panic, Exit, Error or a result. The zero value returns an empty
+// string. A scenario file may name only one way to end; in Go the first one in this order
+// applies.
 type Behavior struct {
-	// Returns is a JSON value; the result is its text. It goes before Text.
+	// Arguments selects the calls in [Tool.ByArguments]. They are compared as JSON without
+	// regard to the order of members, or as strings if they are not JSON.
+	Arguments string
+	// Returns is a JSON value. Its encoding is the text of the result, in place of Text.
 	Returns json.RawMessage
 	Text    string
 	Error   string
 	Panic   string
-	Exit    bool // ends its goroutine without returning
+	Exit    bool // ends the tool's goroutine without returning
 	Delay   time.Duration
 	Gate    string
-	Stall   bool // waits until its context ends, and fails with its cause
-	// IgnoresCancel makes it wait on when its context ends.
+	Stall   bool // waits until the context ends, and fails with its cause
+	// IgnoresCancel continues to wait when the context ends.
 	IgnoresCancel bool
 }
 
-// Tool is a scripted tool. A call is answered by the first of ByArguments that fits,
-// else by the next of Calls, else by the tool's own Behaviour. When Calls are
-// used up and the own Behaviour is zero, the script has run out. A scenario file
-// has either ByArguments or Calls, and neither they nor a Behaviour for a client's tool.
+// Tool is a scripted tool. The first entry of ByArguments with a call's arguments applies
+// to it, or else the next entry of Calls, or else the tool's own Behavior. The script fails
+// after the last of Calls if the own Behavior is zero. A scenario file has either
+// ByArguments or Calls, and a client-side tool has neither and no Behavior.
 type Tool struct {
 	Name        string
 	Pos         Pos // of the name
 	Description string
-	// Parameters is the JSON Schema of the arguments; nil takes any object.
+	// Parameters is the JSON Schema of the arguments; nil accepts any object.
 	Parameters    json.RawMessage
 	ParametersPos Pos
-	Client        bool // it has no code: the caller of the loop answers
+	Client        bool // client-side: the caller of the loop returns its results
 	Behavior
 	Calls       []Behavior
-	ByArguments []ArgumentsCase
+	ByArguments []Behavior
 }
 
-// ArgumentsCase is a Behaviour for certain arguments.
-type ArgumentsCase struct {
-	// Args are compared as JSON, whatever the order of members and the spaces; if
-	// they are not JSON, as text.
-	Arguments string
-	Behavior
-}
-
-// ToolEvent is an entry into a tool, or the exit from it.
+// ToolEvent is the start or the end of a call of a tool.
 type ToolEvent struct {
 	Exit      bool
-	Call      string // its id
+	Call      string // the id of the call
 	Name      string
 	Arguments string
 	At        time.Time // zero without a Clock
-	// Err is what was returned; with Exit alone. A panic or the end of the
-	// goroutine leaves it nil.
+	// Err is the error of an Exit. It is nil after a panic or the end of the goroutine.
 	Err error
 }
 
-// String is the short form: x:NAME for an entry, r:NAME for an exit.
+// String returns x:NAME for a start and r:NAME for an end.
 func (e ToolEvent) String() string {
 	if e.Exit {
 		return "r:" + e.Name
@@ -76,11 +69,10 @@ func (e ToolEvent) String() string {
 	return "x:" + e.Name
 }
 
-// Tools runs scripted tools and keeps a log. It may be used by many goroutines
-// at once; with a Clock, by its tasks. The exported fields must be set before
-// the first call.
+// Tools runs scripted tools and keeps a log. Set the exported fields before the first
+// call. Tools is safe for concurrent use; with a Clock, by the clock's tasks.
 type Tools struct {
-	// Clock is for delays and gates; a script without them needs none.
+	// Clock is the clock for delays and gates. Other scripts need none.
 	Clock *Clock
 	List  []Tool
 
@@ -91,21 +83,21 @@ type Tools struct {
 	peak     int
 }
 
-// NewTools returns tools that wait on the clock, which may be nil if none waits.
+// NewTools returns tools that wait on the clock. It may be nil if no tool waits.
 func NewTools(clock *Clock, tools ...Tool) *Tools { return &Tools{Clock: clock, List: tools} }
 
-// Run calls a tool. It returns what the script says, panics if the script says
-// so, and returns the context's cause if the context ends while it waits. An
-// unknown tool and a script that runs out give a *ScriptError.
+// Run calls a tool and returns or panics by script. It returns the context's cause if the
+// context ends while the tool waits, and a [*ScriptError] if the script has no such tool
+// or no call left.
 func (ts *Tools) Run(ctx context.Context, callID, name, args string) (content []llm.Part, err error) {
 	ts.mu.Lock()
-	b, err := ts.behaviour(name, args)
+	b, err := ts.nextBehavior(name, args)
 	ts.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	ts.enter(ToolEvent{Call: callID, Name: name, Arguments: args})
-	defer func() { ts.leave(ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
+	ts.addEvent(1, ToolEvent{Call: callID, Name: name, Arguments: args})
+	defer func() { ts.addEvent(-1, ToolEvent{Exit: true, Call: callID, Name: name, Arguments: args, Err: err}) }()
 	if b.IgnoresCancel {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -128,19 +120,11 @@ func (ts *Tools) Run(ctx context.Context, callID, name, args string) (content []
 }
 
 func (b *Behavior) wait(ctx context.Context, clock *Clock) error {
-	if clock == nil {
-		if b.Delay > 0 || b.Gate != "" || b.Stall {
-			return errNoClock
-		}
-		return nil
+	if clock == nil && (b.Delay > 0 || b.Gate != "" || b.Stall) {
+		return errNoClock
 	}
-	if b.Delay > 0 {
-		if err := clock.Sleep(ctx, b.Delay); err != nil {
-			return err
-		}
-	}
-	if b.Gate != "" {
-		if err := clock.Gate(b.Gate).Wait(ctx); err != nil {
+	if b.Delay > 0 || b.Gate != "" {
+		if err := pause(ctx, clock, b.Delay, b.Gate); err != nil {
 			return err
 		}
 	}
@@ -150,16 +134,16 @@ func (b *Behavior) wait(ctx context.Context, clock *Clock) error {
 	return nil
 }
 
-// behaviour chooses what the next call does. The lock is held.
-func (ts *Tools) behaviour(name, args string) (Behavior, error) {
+// nextBehavior returns the behavior of the next call. The caller holds the lock.
+func (ts *Tools) nextBehavior(name, args string) (Behavior, error) {
 	i := slices.IndexFunc(ts.List, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
-		return Behavior{}, &ScriptError{Tool: name, Problem: "the script has no such tool", Diff: "- no call\n+ " + args}
+		return Behavior{}, &ScriptError{Tool: name, Problem: "unknown tool", Diff: "- no call\n+ " + args}
 	}
 	t := &ts.List[i]
 	for _, c := range t.ByArguments {
 		if llm.Canonical(c.Arguments) == llm.Canonical(args) {
-			return c.Behavior, nil
+			return c, nil
 		}
 	}
 	if ts.used == nil {
@@ -170,58 +154,48 @@ func (ts *Tools) behaviour(name, args string) (Behavior, error) {
 	switch {
 	case n < len(t.Calls):
 		return t.Calls[n], nil
-	case (len(t.Calls) > 0 || len(t.ByArguments) > 0) && t.zero():
+	case (len(t.Calls) > 0 || len(t.ByArguments) > 0) && t.isZero():
 		return Behavior{}, &ScriptError{
-			Tool: name, Response: n, Problem: fmt.Sprintf("the script runs out: it has %s", count(len(t.Calls), "call")),
+			Tool: name, Response: n, Problem: "no call left: the script has " + count(len(t.Calls), "call"),
 			Diff: "- no more calls\n+ " + args,
 		}
 	}
 	return t.Behavior, nil
 }
 
-// zero reports whether the behaviour says nothing at all.
-func (b *Behavior) zero() bool {
+// isZero reports whether all fields but Arguments are zero.
+func (b *Behavior) isZero() bool {
 	return b.Returns == nil && b.Text == "" && b.Error == "" && b.Panic == "" && !b.Exit &&
 		b.Delay == 0 && b.Gate == "" && !b.Stall && !b.IgnoresCancel
 }
 
-func (ts *Tools) enter(e ToolEvent) {
+// addEvent logs an event and adds n to the number of running calls.
+func (ts *Tools) addEvent(n int, e ToolEvent) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.inFlight++
+	ts.inFlight += n
 	ts.peak = max(ts.peak, ts.inFlight)
-	ts.note(e)
-}
-
-func (ts *Tools) leave(e ToolEvent) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ts.inFlight--
-	ts.note(e)
-}
-
-func (ts *Tools) note(e ToolEvent) {
 	if ts.Clock != nil {
 		e.At = ts.Clock.Now()
 	}
 	ts.log = append(ts.log, e)
 }
 
-// Log returns the entries and exits, in order.
+// Log returns the starts and ends, in order.
 func (ts *Tools) Log() []ToolEvent {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return slices.Clone(ts.log)
 }
 
-// Peak is the highest number of calls that ran at once.
+// Peak returns the highest number of concurrent calls.
 func (ts *Tools) Peak() int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.peak
 }
 
-// InFlight is the number of calls that run now.
+// InFlight returns the number of running calls.
 func (ts *Tools) InFlight() int {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -35,8 +35,8 @@ func TestBehaviours(t *testing.T) {
 		fake.Tool{Name: "panic", Behavior: fake.Behavior{Panic: "p", Error: "not this"}},
 		fake.Tool{Name: "calls", Calls: []fake.Behavior{{Error: "first"}, {Text: "second"}}},
 		fake.Tool{Name: "calls and then", Calls: []fake.Behavior{{Error: "first"}}, Behavior: fake.Behavior{Text: "then"}},
-		fake.Tool{Name: "args", ByArguments: []fake.ArgumentsCase{
-			{`{"a":1,"b":2}`, fake.Behavior{Text: "by value"}}, {"no json", fake.Behavior{Text: "by text"}},
+		fake.Tool{Name: "args", ByArguments: []fake.Behavior{
+			{Arguments: `{"a":1,"b":2}`, Text: "by value"}, {Arguments: "no json", Text: "by text"},
 		}, Calls: []fake.Behavior{{Text: "other"}}},
 	)
 	for _, c := range []struct{ name, args, want string }{
@@ -47,15 +47,15 @@ func TestBehaviours(t *testing.T) {
 		{"panic", "", "panic: p"},
 		{"calls", "", "error: first"},
 		{"calls", "", "second"},
-		{"calls", "{}", "error: fake: tool \"calls\", call 3: the script runs out: it has 2 calls (-want +got):\n- no more calls\n+ {}"},
+		{"calls", "{}", "error: fake: tool \"calls\", call 3: no call left: the script has 2 calls (-want +got):\n- no more calls\n+ {}"},
 		{"calls and then", "", "error: first"},
 		{"calls and then", "", "then"},
 		{"calls and then", "", "then"},
 		{"args", `{ "b": 2, "a": 1}`, "by value"},
 		{"args", "no json", "by text"},
 		{"args", "{}", "other"},
-		{"args", "{}", "error: fake: tool \"args\", call 2: the script runs out: it has 1 call (-want +got):\n- no more calls\n+ {}"},
-		{"what", "{}", "error: fake: tool \"what\", call 1: the script has no such tool (-want +got):\n- no call\n+ {}"},
+		{"args", "{}", "error: fake: tool \"args\", call 2: no call left: the script has 1 call (-want +got):\n- no more calls\n+ {}"},
+		{"what", "{}", "error: fake: tool \"what\", call 1: unknown tool (-want +got):\n- no call\n+ {}"},
 	} {
 		check(t, c.name, c.want, run(t.Context(), ts, c.name, c.args))
 	}
@@ -115,7 +115,7 @@ func TestToolLog(t *testing.T) {
 func TestToolsWithoutClock(t *testing.T) {
 	for _, b := range []fake.Behavior{{Delay: 1}, {Gate: "g"}, {Stall: true}} {
 		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: b})
-		if got := run(t.Context(), ts, "t", ""); !strings.Contains(got, "there is no Clock") {
+		if got := run(t.Context(), ts, "t", ""); !strings.Contains(got, "missing clock") {
 			t.Errorf("%+v: got %s", b, got)
 		}
 	}
@@ -137,7 +137,7 @@ func TestZeroBehaviour(t *testing.T) {
 			defer func() { done <- out }()
 			out = run(t.Context(), ts, "t", "")
 		}()
-		if got := <-done; strings.Contains(got, "runs out") {
+		if got := <-done; strings.Contains(got, "no call left") {
 			t.Errorf("behaviour %d: got %s", i, got)
 		}
 	}

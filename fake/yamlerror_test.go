@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/fake"
 )
 
-// TestYAMLErrors tells what is no YAML with the place where it is.
+// TestYAMLErrors checks the positions of YAML errors.
 func TestYAMLErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"version: 1\nmodels:\n  main:\n    - text: a\n   bad: b\n", "5:4: did not find expected key, while parsing a block mapping that begins at 3:3"},
@@ -32,18 +32,18 @@ func TestYAMLErrors(t *testing.T) {
 		{"version: 1\n---\n[", "4:1: did not find expected node content"},
 		{"version: 1\nname: !a!b c\n", "2:7: found undefined tag handle"},
 	} {
-		_, err := fake.ParseScriptAt("s.yaml", 1, []byte(c.src))
+		_, err := fake.ParseScript("s.yaml", []byte(c.src))
 		place, words, _ := strings.Cut(c.want, ": ")
-		if diff := cmp.Diff("s.yaml:"+place+": this is not YAML: "+words, err.Error()); diff != "" {
+		if diff := cmp.Diff("s.yaml:"+place+": invalid YAML: "+words, err.Error()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", c.src, diff)
 		}
 	}
-	_, err := fake.ParseScriptAt("x.txtar", 5, []byte("version: 1\nname: {\ndoc: b\n"))
-	check(t, "in an archive", "x.txtar:6:7: this is not YAML: did not find expected ',' or '}' by 8:1, while parsing a flow mapping that begins here", err.Error())
-	_, err = fake.ParseScriptAt("x.txtar", 5, []byte("version: 1\n  name: [}\n"))
-	check(t, "in an archive", "x.txtar:6:7: this is not YAML: mapping values are not allowed in this context", err.Error())
-	_, err = fake.ParseScriptAt("x.txtar", 5, []byte("version: 1\n- a\n"))
-	check(t, "in an archive", "x.txtar:6:1: this is not YAML: did not find expected key, while parsing a block mapping that begins at 5:1", err.Error())
+	_, err := fake.ParseScript("x.txtar", []byte("\n\n\n\nversion: 1\nname: {\ndoc: b\n"))
+	check(t, "in an archive", "x.txtar:6:7: invalid YAML: did not find expected ',' or '}' by 8:1, while parsing a flow mapping that begins here", err.Error())
+	_, err = fake.ParseScript("x.txtar", []byte("\n\n\n\nversion: 1\n  name: [}\n"))
+	check(t, "in an archive", "x.txtar:6:7: invalid YAML: mapping values are not allowed in this context", err.Error())
+	_, err = fake.ParseScript("x.txtar", []byte("\n\n\n\nversion: 1\n- a\n"))
+	check(t, "in an archive", "x.txtar:6:1: invalid YAML: did not find expected key, while parsing a block mapping that begins at 5:1", err.Error())
 }
 
 func TestSyntaxErrorPlaces(t *testing.T) {

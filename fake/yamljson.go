@@ -9,8 +9,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// json appends a node as JSON: members in the order in which they stand,
-// numbers as they are written where JSON has such numbers.
+// json appends a node as JSON. It keeps the order of members and the digits of numbers.
 func (r *reader) json(dst []byte, n *yaml.Node) []byte {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -42,7 +41,7 @@ func (r *reader) json(dst []byte, n *yaml.Node) []byte {
 		return append(dst, strings.ToLower(n.Value)...)
 	case "!!int", "!!float":
 		if !isNumber(n.Value) {
-			r.errorf(n, "expected a number as JSON writes it, or a text in quotes, found %s", n.Value)
+			r.errorf(n, "expected a JSON number or a quoted string, found %s", n.Value)
 			return append(dst, '0')
 		}
 		return append(dst, n.Value...)
@@ -50,12 +49,12 @@ func (r *reader) json(dst []byte, n *yaml.Node) []byte {
 	return jsonio.AppendString(dst, n.Value)
 }
 
-// isNumber reports whether a text is a number in JSON.
+// isNumber reports whether s is a JSON number.
 func isNumber(s string) bool {
 	return s != "" && strings.Contains("-0123456789", s[:1]) && jsonio.Valid([]byte(s))
 }
 
-// jsonNode returns JSON as a node. What is not JSON becomes its text.
+// jsonNode returns JSON as a node. Invalid JSON becomes a string.
 func jsonNode(raw json.RawMessage) *yaml.Node {
 	if !jsonio.Valid(raw) {
 		return stringNode(string(raw))

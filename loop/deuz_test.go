@@ -71,7 +71,7 @@ func testDeuzNoTools(t *testing.T) {
 func testDeuzTwins(t *testing.T) {
 	for _, path := range scenarioFiles(t) {
 		f := parse(t, path)
-		if f.Script.Consumer != nil || f.Script.Cancel != nil && f.Script.Cancel.AfterEvents > 0 {
+		if f.Script.StopAfter > 0 || f.Script.Cancel != nil && f.Script.Cancel.AfterEvents > 0 {
 			continue // counted in events, of which a buffered run has others
 		}
 		want := play(t, f.Script, nil)

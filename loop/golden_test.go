@@ -112,8 +112,8 @@ func checkOutcome(t *testing.T, o *scenario.Result) {
 	for _, v := range c.Done() {
 		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
-	if len(o.Changed) > 0 {
-		t.Errorf("INV-06: %q", o.Changed)
+	if len(o.MutatedRequests) > 0 {
+		t.Errorf("INV-06: %q", o.MutatedRequests)
 	}
 	if n := len(abandoned(o.Events)); o.Live != n {
 		t.Errorf("INV-16: %d tasks live after the run, %d were abandoned", o.Live, n)

@@ -163,7 +163,7 @@ func (p *player) twin(c *cobra.Command, w *world, f *scenario.File, o *scenario.
 	if err != nil {
 		return nil, err
 	}
-	if s := f.Script; s.Consumer != nil || s.Cancel != nil && s.Cancel.AfterEvents > 0 {
+	if s := f.Script; s.StopAfter > 0 || s.Cancel != nil && s.Cancel.AfterEvents > 0 {
 		reportError(w, fmt.Errorf("%s: the run ends after a number of events, which differs in a non-streaming run: the two runs are not compared", f.Name))
 		return whole, nil
 	}

@@ -178,8 +178,8 @@ func (o *played) problems() (list []string) {
 	for _, v := range c.Done() {
 		add("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
-	if len(o.Changed) > 0 {
-		add("INV-06: %q", o.Changed)
+	if len(o.MutatedRequests) > 0 {
+		add("INV-06: %q", o.MutatedRequests)
 	}
 	for _, v := range o.report.Violations {
 		add("the server saw that request %d breaks %s: %s", v.Request, v.Invariant, v.Message)

@@ -26,7 +26,7 @@ func TestContract(t *testing.T) {
 // contract is the suite for the client of a protocol. Cut, if set, cuts what it reads.
 func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 	s := limits[name]
-	s.New = func(t testing.TB, script llmtest.Script) llmtest.Subject {
+	s.New = func(t testing.TB, script map[string]llmtest.Response) llmtest.Subject {
 		m := &fake.Model{Sessions: map[string][]fake.Response{}}
 		for model, a := range script {
 			m.Sessions[model] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err), Stall: a.Stall}}
@@ -38,9 +38,9 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 			h.Transport = cutter{h.Transport, cut}
 		}
 		return llmtest.Subject{
-			Model:   clientsOf(pipeURL, "", &h)[name],
-			Asked:   m.Requests,
-			Release: pipe.Client().CloseIdleConnections,
+			Model:     clientsOf(pipeURL, "", &h)[name],
+			Requests:  m.Requests,
+			CloseIdle: pipe.Client().CloseIdleConnections,
 		}
 	}
 	return s
@@ -49,20 +49,20 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 // limits are what each protocol cannot say, and its private data.
 var limits = map[string]llmtest.Suite{
 	"openai-chat": {
-		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.ImageResults},
-		Private:     llmtest.Private{Reasoning: raw(`{"field":"reasoning_content"}`), Call: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`)},
+		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.ImageResults},
+		OpaqueReasoning: raw(`{"field":"reasoning_content"}`), OpaqueCall: raw(`{"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}}`),
 	},
 	"openai-responses": {
-		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
-		Private:     llmtest.Private{Reasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), Text: raw(`{"id":"msg_1"}`), Call: raw(`{"id":"fc_1"}`)},
+		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.Seed, llmtest.StopSequences},
+		OpaqueReasoning: raw(`{"id":"rs_1","encrypted_content":"gAAAAABo"}`), OpaqueText: raw(`{"id":"msg_1"}`), OpaqueCall: raw(`{"id":"fc_1"}`),
 	},
 	"anthropic-messages": {
-		Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.ContentFilters, llmtest.Seed},
-		Private:     llmtest.Private{Reasoning: raw(`{"signature":"EqQBCg=="}`), Text: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), Call: raw(`{"caller":{"type":"code_execution_20260120"}}`)},
+		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ContentFilters, llmtest.Seed},
+		OpaqueReasoning: raw(`{"signature":"EqQBCg=="}`), OpaqueText: raw(`{"citations":[{"type":"char_location","cited_text":"sun"}]}`), OpaqueCall: raw(`{"caller":{"type":"code_execution_20260120"}}`),
 	},
 	"gemini": {
-		Unsupported: []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames},
-		Private:     llmtest.Private{Reasoning: raw(`{"thoughtSignature":"dGhvdWdodA=="}`), Text: raw(`{"thoughtSignature":"dGV4dA=="}`), Call: raw(`{"thoughtSignature":"Y2FsbA=="}`)},
+		Unsupported:     []llmtest.Feature{llmtest.Refusals, llmtest.CacheWriteUsage, llmtest.SingleCalls, llmtest.FileNames},
+		OpaqueReasoning: raw(`{"thoughtSignature":"dGhvdWdodA=="}`), OpaqueText: raw(`{"thoughtSignature":"dGV4dA=="}`), OpaqueCall: raw(`{"thoughtSignature":"Y2FsbA=="}`),
 	},
 }
 

@@ -1,6 +1,5 @@
-// Package bubble is for contract suites that play their cases in bubbles of
-// testing/synctest: it lists the goroutines of a bubble, and tells when one cannot
-// end.
+// Package bubble helps conformance suites that run cases in testing/synctest bubbles. It
+// lists the goroutines of a bubble and detects goroutines that cannot end.
 package bubble
 
 import (
@@ -13,8 +12,8 @@ import (
 	"testing/synctest"
 )
 
-// Run runs f in a bubble, as synctest.Test does. It reports whether the bubble has
-// ended: false says that goroutines are left in it which nothing can end.
+// Run runs f in a bubble, as synctest.Test does. It returns false if goroutines of the
+// bubble cannot end.
 func Run(t *testing.T, f func(t *testing.T)) (ended bool) {
 	t.Helper()
 	defer func() {
@@ -31,17 +30,17 @@ func Run(t *testing.T, f func(t *testing.T)) (ended bool) {
 	return true
 }
 
-// header is the first line of a goroutine's stack: its number and its bubble.
+// header matches the first line of a goroutine's stack: its number and its bubble.
 var header = regexp.MustCompile(`^goroutine ([0-9]+) \[.*, (synctest bubble [0-9]+)`)
 
-// createdBy is the function that started a goroutine.
+// createdBy matches the function that started a goroutine.
 var createdBy = regexp.MustCompile(`(?m)^created by (\S+)`)
 
-// Goroutines lists the goroutines of the caller's bubble: who made them, by
-// their numbers.
+// Goroutines returns the functions that started the goroutines of the caller's bubble, by
+// goroutine number.
 func Goroutines() map[string]string {
 	stacks := strings.Split(allStacks(), "\n\n")
-	own := header.FindStringSubmatch(stacks[0]) // the caller's is the first
+	own := header.FindStringSubmatch(stacks[0]) // the first stack is the caller's
 	all := map[string]string{}
 	for _, s := range stacks {
 		if m := header.FindStringSubmatch(s); m != nil && m[2] == own[2] {
@@ -52,13 +51,13 @@ func Goroutines() map[string]string {
 	return all
 }
 
-// Since lists who made the goroutines that are not in this list.
+// Since describes the goroutines that are not in before.
 func Since(before map[string]string) []string {
 	var who []string
 	now := Goroutines()
 	for _, n := range slices.Sorted(maps.Keys(now)) {
 		if _, old := before[n]; !old {
-			who = append(who, "made by "+now[n])
+			who = append(who, "started by "+now[n])
 		}
 	}
 	return who

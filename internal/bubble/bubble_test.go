@@ -24,7 +24,7 @@ func TestGoroutines(t *testing.T) {
 		}
 		start(second)
 		synctest.Wait()
-		want := []string{"made by github.com/looptape/looptape/internal/bubble_test.start"}
+		want := []string{"started by github.com/looptape/looptape/internal/bubble_test.start"}
 		if diff := cmp.Diff(want, bubble.Since(before)); diff != "" {
 			t.Errorf("goroutines (-want +got):\n%s", diff)
 		}

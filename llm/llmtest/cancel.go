@@ -8,67 +8,67 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// cancelCases end the context of an answer: before it, in it, behind it.
+// cancelCases end the context before, during and after a response.
 func cancelCases() []*testcase {
-	whole := Script{modelA: speech{parts: []llm.Part{someText, oneCall}}.answer(16)}
+	whole := map[string]Response{modelA: content{parts: []llm.Part{someText, oneCall}}.script(16)}
 	some := []llm.Event{llm.TextDelta{Text: "It "}, llm.TextDelta{Text: "is "}}
-	stalled := Script{modelA: {Events: some, Stall: true}}
-	silent := Script{modelA: {Stall: true}}
+	stalled := map[string]Response{modelA: {Events: some, Stall: true}}
+	silent := map[string]Response{modelA: {Stall: true}}
 	stalls := []Feature{Stalls}
 	return []*testcase{
-		{law: Cancel, name: "before", script: whole, play: cancelledBefore},
-		{law: Cancel, name: "at every event", script: whole, play: cancelledAtEach},
-		{law: Cancel, name: "behind the end", script: whole, play: cancelledBehind},
-		{law: Cancel, name: "within", needs: stalls, script: stalled, play: func(w *world) {
+		{property: Cancel, name: "before", script: whole, do: cancelBefore},
+		{property: Cancel, name: "at every event", script: whole, do: cancelAtEachEvent},
+		{property: Cancel, name: "after the end", script: whole, do: cancelAfterEnd},
+		{property: Cancel, name: "between events", needs: stalls, script: stalled, do: func(w *caseRun) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			a := w.ask(ctx, w.request(modelA), func(n int) bool {
+			a := w.stream(ctx, w.request(modelA), func(n int) bool {
 				if n == len(some) {
 					cancel()
 				}
 				return true
 			})
-			w.ended(a, context.Canceled)
+			w.checkCanceled(a, context.Canceled)
 		}},
-		{law: Cancel, name: "in a stall", needs: stalls, script: stalled, play: cancelledInStall},
-		{law: Cancel, name: "before the first word", needs: stalls, script: silent, play: cancelledInStall},
-		{law: Cancel, name: "a deadline", needs: stalls, script: stalled, play: expired},
-		{law: Cancel, name: "a deadline before the first word", needs: stalls, script: silent, play: expired},
+		{property: Cancel, name: "in a stall", needs: stalls, script: stalled, do: cancelInStall},
+		{property: Cancel, name: "before the first event", needs: stalls, script: silent, do: cancelInStall},
+		{property: Cancel, name: "a deadline", needs: stalls, script: stalled, do: deadlineInStall},
+		{property: Cancel, name: "a deadline before the first event", needs: stalls, script: silent, do: deadlineInStall},
 	}
 }
 
-// ended reports an answer that does not end with the error of its context.
-func (w *world) ended(a *answer, want error) {
+// checkCanceled checks that a response ends with the error of its context.
+func (w *caseRun) checkCanceled(a *result, want error) {
 	switch {
 	case a.err == nil:
-		w.report(Cancel, "the answer ends without an error, want one that is %v", want)
+		w.report(Cancel, "the response ends without an error, want %v", want)
 	case !errors.Is(a.err, want):
-		w.report(Cancel, "the error is %v, want one that is %v", a.err, want)
+		w.report(Cancel, "the response ends with %v, want %v", a.err, want)
 	}
 }
 
-func cancelledBefore(w *world) {
-	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
+func cancelBefore(w *caseRun) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		a := w.ask(ctx, request(modelA), nil)
-		w.ended(a, context.Canceled)
+		a := w.stream(ctx, request(modelA), nil)
+		w.checkCanceled(a, context.Canceled)
 		if len(a.events) > 0 {
-			w.report(Cancel, "an event comes although the context had ended: %s", show(a.events[0]))
+			w.report(Cancel, "an event comes after the end of the context: %s", formatEvent(a.events[0]))
 		}
 	}
 }
 
-// cancelledAtEach cancels at each event of an answer that goes on: what is left of
-// it may come, if it comes whole.
-func cancelledAtEach(w *world) {
-	first := w.whole(w.request(modelA))
+// cancelAtEachEvent cancels at each event. The rest of the response may come, if it is
+// complete.
+func cancelAtEachEvent(w *caseRun) {
+	first := w.complete(w.request(modelA))
 	if first == nil {
 		return
 	}
 	for at := range first.events {
 		ctx, cancel := context.WithCancel(context.Background())
-		a := w.ask(ctx, w.request(modelA), func(n int) bool {
+		a := w.stream(ctx, w.request(modelA), func(n int) bool {
 			if n == at+1 {
 				cancel()
 			}
@@ -77,43 +77,43 @@ func cancelledAtEach(w *world) {
 		cancel()
 		switch {
 		case a.err != nil:
-			w.ended(a, context.Canceled)
+			w.checkCanceled(a, context.Canceled)
 		case a.String() != first.String():
-			w.report(Cancel, "cancelled at event %d, the answer ends without an error and before its end; %s", at, differ(first.String(), a.String()))
+			w.report(Cancel, "canceled at event %d, the response is incomplete without an error; %s", at, differ(first.String(), a.String()))
 		}
 	}
 }
 
-func cancelledBehind(w *world) {
+func cancelAfterEnd(w *caseRun) {
 	ctx, cancel := context.WithCancel(context.Background())
-	first := w.wholeIn(ctx, w.request(modelA))
+	first := w.completeContext(ctx, w.request(modelA))
 	cancel()
 	if first == nil {
 		return
 	}
-	w.left(" once the context of an answer that was complete had ended")
-	if again := w.whole(w.request(modelA)); again != nil {
+	w.checkLeaks(" after the context of a complete response ended")
+	if again := w.complete(w.request(modelA)); again != nil {
 		if diff := differ(first.String(), again.String()); diff != "" {
-			w.report(Cancel, "after the context of an answer has ended, the next one is another; %s", diff)
+			w.report(Cancel, "after the context of a response ended, the next response differs; %s", diff)
 		}
 	}
 }
 
-// cancelledInStall cancels when nothing comes any more.
-func cancelledInStall(w *world) {
-	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
+// cancelInStall cancels after the last event.
+func cancelInStall(w *caseRun) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
 		ctx, cancel := context.WithCancel(context.Background())
 		soon := time.AfterFunc(time.Minute, cancel) //nolint:forbidigo // virtual: it is a bubble's
-		w.ended(w.ask(ctx, request(modelA), nil), context.Canceled)
+		w.checkCanceled(w.stream(ctx, request(modelA), nil), context.Canceled)
 		soon.Stop()
 		cancel()
 	}
 }
 
-func expired(w *world) {
-	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
+func deadlineInStall(w *caseRun) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:forbidigo // virtual: it is a bubble's
-		w.ended(w.ask(ctx, request(modelA), nil), context.DeadlineExceeded)
+		w.checkCanceled(w.stream(ctx, request(modelA), nil), context.DeadlineExceeded)
 		cancel()
 	}
 }

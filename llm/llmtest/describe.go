@@ -8,10 +8,9 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// describe writes a turn for comparison, a line for each thing that it says. What
-// providers add of their own (ids of the answer, private data, their words for the
-// finish) is left out, and so is the difference between stop and tool_calls, which
-// they mix up, and that between a refusal by its text and one by its finish.
+// describe formats a response for comparison, one item per line. It omits ids, opaque data
+// and raw finish reasons of the provider, and the differences between stop and tool_calls
+// and between a refusal in the text and in the finish reason.
 func describe(t *llm.Response) string {
 	var b strings.Builder
 	for _, p := range t.Parts {
@@ -34,8 +33,7 @@ func describe(t *llm.Response) string {
 	return b.String()
 }
 
-// describePart is a line of what a part says, its private data aside. A text that is
-// empty says nothing.
+// describePart formats a part without its opaque data. Empty text is omitted.
 func describePart(p llm.Part) string {
 	var line []byte
 	switch p := p.(type) {
@@ -70,8 +68,8 @@ func describeParts(parts []llm.Part) string {
 	return b.String()
 }
 
-// holds reports whether private data have all members of those that are wanted.
-func holds(got, want json.RawMessage) bool {
+// containsMembers reports whether opaque data has all expected members.
+func containsMembers(got, want json.RawMessage) bool {
 	if want == nil || llm.Canonical(string(got)) == llm.Canonical(string(want)) {
 		return true
 	}
@@ -87,7 +85,7 @@ func holds(got, want json.RawMessage) bool {
 	return true
 }
 
-// differ returns two texts one below the other, or "" if they are the same.
+// differ returns two strings, one after the other, or "" if they are equal.
 func differ(want, got string) string {
 	if want == got {
 		return ""

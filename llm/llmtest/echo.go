@@ -9,73 +9,73 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// echoCases send back what a turn said, with the results of its calls. Reasoning
-// goes back where it has private data: without them, not every provider takes it.
+// echoCases send back a response with the results of its calls. They include reasoning only
+// with opaque data, since not every provider accepts it without.
 func echoCases(s *Suite) (all []*testcase) {
 	text, call := someText, oneCall
-	text.Opaque, call.Opaque = s.Private.Text, s.Private.Call
-	signed := speech{parts: []llm.Part{text, call, twoCalls[1]}}
-	if s.Private.Reasoning != nil {
+	text.Opaque, call.Opaque = s.OpaqueText, s.OpaqueCall
+	signed := content{parts: []llm.Part{text, call, twoCalls[1]}}
+	if s.OpaqueReasoning != nil {
 		signed.parts = slices.Insert(signed.parts, 0, s.reasoned())
 	}
 	for _, c := range []struct {
 		name     string
-		what     speech
+		what     content
 		delivery llm.ResponseMode
 	}{
-		{"calls and results", speech{parts: twoCalls}, llm.Streaming},
-		{"calls and results, buffered", speech{parts: twoCalls}, llm.NonStreaming},
-		{"private data", signed, llm.Streaming},
-		{"private data, buffered", signed, llm.NonStreaming},
+		{"calls and results", content{parts: twoCalls}, llm.Streaming},
+		{"calls and results, non-streaming", content{parts: twoCalls}, llm.NonStreaming},
+		{"opaque data", signed, llm.Streaming},
+		{"opaque data, non-streaming", signed, llm.NonStreaming},
 	} {
-		all = append(all, &testcase{law: Echo, name: c.name, sees: true, script: Script{modelA: c.what.answer(7), modelB: speech{parts: []llm.Part{someText}}.answer(0)}, play: func(w *world) {
-			w.echo(c.delivery)
+		all = append(all, &testcase{property: Echo, name: c.name, needsRequests: true, script: map[string]Response{modelA: c.what.script(7), modelB: content{parts: []llm.Part{someText}}.script(0)}, do: func(w *caseRun) {
+			w.checkEcho(c.delivery)
 		}})
 	}
 	return all
 }
 
-func (w *world) echo(delivery llm.ResponseMode) {
+func (w *caseRun) checkEcho(delivery llm.ResponseMode) {
 	req := w.request(modelA)
 	req.ResponseMode = delivery
-	a := w.whole(req)
+	a := w.complete(req)
 	if a == nil {
 		return
 	}
-	turn := a.turn()
+	turn := a.response()
 	var results []llm.ToolResult
 	for _, c := range turn.Calls() {
 		results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "the result of " + c.ID}}})
 	}
 	next := w.request(modelB, req.Messages[0], turn.Message(), llm.ToolResults(results...))
-	if !w.goesThrough(Echo, next) {
+	if !w.succeeds(Echo, next) {
 		return
 	}
-	if diff := differ(history(next.Messages), history(w.last().Messages)); diff != "" {
-		w.report(Echo, "the history did not come back as it was; %s", diff)
+	if diff := differ(history(next.Messages), history(w.lastRequest().Messages)); diff != "" {
+		w.report(Echo, "the history was changed; %s", diff)
 	}
 }
 
-// goesThrough reports a request that is answered with an error, as what law says.
-func (w *world) goesThrough(law Property, req *llm.Request) bool {
-	a := w.ask(context.Background(), req, nil)
+// succeeds reports a request that fails as a violation of the property.
+func (w *caseRun) succeeds(law Property, req *llm.Request) bool {
+	a := w.stream(context.Background(), req, nil)
 	if a.err != nil {
 		w.report(law, "the request fails: %v", a.err)
 	}
 	return a.err == nil
 }
 
-// last is the last request that the other side got.
-func (w *world) last() *llm.Request {
-	asked := w.subject.Asked()
+// lastRequest returns the last recorded request.
+func (w *caseRun) lastRequest() *llm.Request {
+	asked := w.subject.Requests()
 	if len(asked) == 0 {
 		return &llm.Request{}
 	}
 	return asked[len(asked)-1]
 }
 
-// history writes messages for comparison, private data of what was answered
-// included. Messages of one role in a row are as good as one.
+// history formats messages for comparison, with opaque data. Consecutive messages of one
+// role count as one.
 func history(messages []llm.Message) string {
 	var b strings.Builder
 	var role llm.Role

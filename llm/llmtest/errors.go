@@ -12,10 +12,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// errorCases are the ways in which an answer fails.
+// errorCases are the failures of a response.
 func errorCases() (all []*testcase) {
-	add := func(name string, a Response, play func(w *world, a Response)) {
-		all = append(all, &testcase{law: Errors, name: name, script: Script{modelA: a}, play: func(w *world) { play(w, a) }})
+	add := func(name string, a Response, play func(w *caseRun, a Response)) {
+		all = append(all, &testcase{property: Errors, name: name, script: map[string]Response{modelA: a}, do: func(w *caseRun) { play(w, a) }})
 	}
 	for _, e := range []llm.APIError{
 		{Status: http.StatusBadRequest, Message: "the request has a mistake"},
@@ -31,22 +31,22 @@ func errorCases() (all []*testcase) {
 	} {
 		name := fmt.Sprint("status ", e.Status)
 		if e.RetryAfter > 0 {
-			name += " and a wait"
+			name += " and a retry delay"
 		}
-		add(name, Response{Err: &e}, refused)
+		add(name, Response{Err: &e}, rejected)
 	}
 	some := []llm.Event{llm.TextDelta{Text: "It "}, llm.TextDelta{Text: "rains"}}
-	add("within the answer", Response{Events: some, Err: &llm.APIError{Status: http.StatusServiceUnavailable, Message: "come back later", Retryable: true}}, brokenOff)
-	add("a broken connection", Response{Events: some, Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, brokenOff)
-	add("no connection", Response{Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, brokenOff)
+	add("within the response", Response{Events: some, Err: &llm.APIError{Status: http.StatusServiceUnavailable, Message: "come back later", Retryable: true}}, interrupted)
+	add("an interrupted connection", Response{Events: some, Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, interrupted)
+	add("no connection", Response{Err: &llm.APIError{Err: io.ErrUnexpectedEOF, Retryable: true}}, interrupted)
 	return all
 }
 
-// statusOverloaded is Anthropic's own.
+// statusOverloaded is a status of Anthropic.
 const statusOverloaded = 529
 
-// apiError returns what an answer has failed with, or nil, which is reported.
-func (w *world) apiError(a *answer) *llm.APIError {
+// apiError returns the error of a response. It reports any other error and returns nil.
+func (w *caseRun) apiError(a *result) *llm.APIError {
 	e, ok := errors.AsType[*llm.APIError](a.err)
 	if !ok {
 		w.report(Errors, "the error is %v (%T), not an *llm.APIError", a.err, a.err)
@@ -54,10 +54,10 @@ func (w *world) apiError(a *answer) *llm.APIError {
 	return e
 }
 
-// refused looks at an answer that fails before it begins.
-func refused(w *world, want Response) {
-	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
-		a := w.ask(context.Background(), request(modelA), nil)
+// rejected checks a response that fails before its first event.
+func rejected(w *caseRun, want Response) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+		a := w.stream(context.Background(), request(modelA), nil)
 		e := w.apiError(a)
 		if e == nil {
 			return
@@ -66,39 +66,38 @@ func refused(w *world, want Response) {
 			w.report(Errors, "the status is %d, want %d", e.Status, want.Err.Status)
 		}
 		if e.RetryAfter != want.Err.RetryAfter {
-			w.report(Errors, "the wait asked for is %v, want %v", e.RetryAfter, want.Err.RetryAfter)
+			w.report(Errors, "the retry delay is %v, want %v", e.RetryAfter, want.Err.RetryAfter)
 		}
-		w.explains(e, want.Err)
+		w.checkError(e, want.Err)
 		if len(a.events) > 0 {
-			w.report(Errors, "an event comes before a refusal: %s", show(a.events[0]))
+			w.report(Errors, "an event comes before the rejection: %s", formatEvent(a.events[0]))
 		}
 	}
 }
 
-// explains looks at what every failure says.
-func (w *world) explains(got, want *llm.APIError) {
+// checkError checks the fields of an error.
+func (w *caseRun) checkError(got, want *llm.APIError) {
 	if got.Retryable != want.Retryable {
-		w.report(Errors, "that the request may be tried again is %t, want %t: %v", got.Retryable, want.Retryable, got)
+		w.report(Errors, "Retryable is %t, want %t: %v", got.Retryable, want.Retryable, got)
 	}
 	if !strings.Contains(got.Message, want.Message) {
 		w.report(Errors, "the message is %q, want %q", got.Message, want.Message)
 	}
 }
 
-// brokenOff looks at an answer that fails when some of it may have come. A stream
-// has passed on what came.
-func brokenOff(w *world, want Response) {
-	said := (&answer{events: want.Events}).turn().Text()
-	for _, request := range []func(string) *llm.Request{w.simple, w.buffered} {
+// interrupted checks a response that fails after some events. A stream has sent these.
+func interrupted(w *caseRun, want Response) {
+	said := (&result{events: want.Events}).response().Text()
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
 		req := request(modelA)
-		a := w.ask(context.Background(), req, nil)
+		a := w.stream(context.Background(), req, nil)
 		e := w.apiError(a)
 		if e == nil {
 			return
 		}
-		w.explains(e, want.Err)
-		if got := a.turn().Text(); req.ResponseMode == llm.Streaming && got != said {
-			w.report(Errors, "before the error came %q, want %q", got, said)
+		w.checkError(e, want.Err)
+		if got := a.response().Text(); req.ResponseMode == llm.Streaming && got != said {
+			w.report(Errors, "text before the error: %q, want %q", got, said)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 func ExampleCheck() {
 	_ = func(t *testing.T) { // TestModel in a file of tests
 		llmtest.Check(t, llmtest.Suite{
-			New: func(_ testing.TB, script llmtest.Script) llmtest.Subject {
+			New: func(_ testing.TB, script map[string]llmtest.Response) llmtest.Subject {
 				m := newOther("", script)
-				return llmtest.Subject{Model: m, Asked: m.seen}
+				return llmtest.Subject{Model: m, Requests: m.seen}
 			},
-			Unsupported: []llmtest.Feature{llmtest.AnsweredMedia, llmtest.Seed},
+			Unsupported: []llmtest.Feature{llmtest.ResponseMedia, llmtest.Seed},
 		})
 	}
 }

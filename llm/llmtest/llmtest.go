@@ -1,18 +1,15 @@
-// Package llmtest holds an llm.Model against what package llm says of it: any
-// model, whoever wrote it. It scripts what is behind the model (texts, calls in
-// parallel, reasoning with private data, media, refusals, errors, stalls), asks in
-// all ways in which a loop may ask, and watches what comes and what is left behind.
+// Package llmtest is a contract suite for any [llm.Model]. It scripts the responses behind
+// the model (text, parallel calls, reasoning with opaque data, media, refusals, errors,
+// stalls), sends requests as a loop does, and checks the events and what remains running.
 //
-// What is behind the model is made by the test: for a client of a provider a server
-// on pipes within the process (fake/wire has one), for a model that runs elsewhere
-// whatever can be told what to say. Laws that need to see what the model asked are
-// skipped where the test cannot show it, and so are things that the model cannot
-// say; each skip tells why.
+// The test provides what is behind the model. For the client of a provider, this can be a
+// server on pipes within the process, such as that of fake/wire. The suite skips
+// properties of requests if the test does not record requests, and features that the model
+// does not support. Each skip has a reason.
 //
-// Each case runs in a bubble of testing/synctest: time is virtual, so a stall costs
-// nothing, and a model that hangs is found without waiting for it. For that the
-// model and what is behind it must wait on channels, contexts, timers, sync and
-// pipes only, not on a network or a file.
+// Each case runs in a bubble of testing/synctest. Its time is virtual, so a stall takes no
+// time, and a model that hangs is detected immediately. The model and its server must wait
+// only on channels, contexts, timers, package sync and pipes, not on a network or a file.
 package llmtest
 
 import (
@@ -24,105 +21,97 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Suite is what is tested, and what is known of it.
+// Suite describes the model under test.
 type Suite struct {
-	// New returns a model that answers by script. It is called once a case, in the
-	// case's bubble; what it starts has to end with the cleanup of t.
-	New func(t testing.TB, script Script) Subject
-	// Lacks are what the model cannot say. The cases that are about it are skipped.
+	// New returns a model with scripted responses by Request.Model. The suite calls it once
+	// per case, in the bubble of the case. What it starts must end with the cleanup of t.
+	New func(t testing.TB, responses map[string]Response) Subject
+	// Unsupported contains the features that the model does not have. Their cases are
+	// skipped.
 	Unsupported []Feature
-	// Private is what the model's provider wants back with the parts of an answer.
-	Private Private
-	// Prepare, if set, completes each request before it is asked, with what the
-	// provider needs beside what the case is about. It must leave what is set.
+	// OpaqueReasoning, OpaqueText and OpaqueCall are opaque provider data, as JSON, that the
+	// loop must send back on the part that had it. nil means none.
+	OpaqueReasoning, OpaqueText, OpaqueCall json.RawMessage
+	// Prepare, if not nil, completes each request with what the provider requires. It must
+	// not change fields that are set.
 	Prepare func(req *llm.Request)
 }
 
-// Script says what is answered to a request, by Request.Model.
-type Script map[string]Response
-
-// Answer is one answer.
+// Response is one scripted response.
 type Response struct {
-	// Events are what is said, in the order in which it is streamed. A buffered
-	// answer says it in one piece.
+	// Events are the events of a streaming response, in order. A non-streaming response has
+	// the same content.
 	Events []llm.Event
-	// Err, if set, ends the answer in place of what the provider says at its end.
-	// Without Events the request is refused with it, and so it is if the delivery
-	// is buffered. If Err.Err is set, the connection breaks.
+	// Err, if not nil, ends the response in place of the provider's end. Without Events, or
+	// in a non-streaming response, the provider rejects the request with it. If Err.Err is
+	// not nil, the connection is interrupted.
 	Err *llm.APIError
-	// Stall says that nothing comes behind Events, not even the end.
+	// Stall sends nothing after Events, not even the end.
 	Stall bool
 }
 
-// Subject is a model under test with what is behind it.
+// Subject is a model under test.
 type Subject struct {
 	Model llm.Model
-	// Asked returns the requests as they came to the other side, in order; nil if
-	// the other side cannot be seen.
-	Asked func() []*llm.Request
-	// Release lets go what the model keeps between two answers, such as idle
-	// connections; nil if it keeps nothing.
-	Release func()
+	// Requests returns the requests that the provider received, in order; nil means that
+	// the test does not record them.
+	Requests func() []*llm.Request
+	// CloseIdle releases what the model keeps between two responses, such as idle
+	// connections; nil means nothing.
+	CloseIdle func()
 }
 
-// Private is data that only the provider understands, as JSON, and that has to come
-// back on the part it came on. nil is none.
-type Private struct{ Reasoning, Text, Call json.RawMessage }
-
-// Feature is something that not every model can say.
+// Feature is a feature that not every model supports.
 type Feature string
 
-// The features of answers.
+// The features of responses, and then those of requests.
 const (
 	Reasoning       Feature = "reasoning"
 	Refusals        Feature = "refusals"
-	AnsweredMedia   Feature = "media in answers"
+	ResponseMedia   Feature = "media in responses"
 	ContentFilters  Feature = "content filters" // as a finish reason
-	CachedUsage     Feature = "cached tokens"
-	CacheWriteUsage Feature = "tokens written to a cache"
+	CachedUsage     Feature = "cache-read tokens"
+	CacheWriteUsage Feature = "cache-creation tokens"
 	ReasoningUsage  Feature = "reasoning tokens"
-	Stalls          Feature = "stalls" // an answer that does not end
-)
+	Stalls          Feature = "stalls" // a response that does not end
 
-// The features of requests.
-const (
-	Seed          Feature = "a seed"
-	StopSequences Feature = "stop sequences"
-	SingleCalls   Feature = "one call at a time" // Settings.ParallelToolCalls: false
-	Effort        Feature = "how hard to think"  // Settings.ReasoningEffort: low
-	Files         Feature = "files"              // a PDF in a message of the user
-	FileNames     Feature = "names of files"
-	ErrorResults  Feature = "results that are errors"
-	ImageResults  Feature = "images in results"
+	Seed            Feature = "a seed"
+	StopSequences   Feature = "stop sequences"
+	SingleCalls     Feature = "one call per response" // Settings.ParallelToolCalls: false
+	ReasoningEffort Feature = "reasoning effort"      // Settings.ReasoningEffort: low
+	Files           Feature = "files"                 // a PDF in a user message
+	FileNames       Feature = "file names"
+	ErrorResults    Feature = "results that are errors"
+	ImageResults    Feature = "images in results"
 )
 
 func features() []Feature {
 	return []Feature{
-		Reasoning, Refusals, AnsweredMedia, ContentFilters, CachedUsage, CacheWriteUsage, ReasoningUsage, Stalls,
-		Seed, StopSequences, SingleCalls, Effort, Files, FileNames, ErrorResults, ImageResults,
+		Reasoning, Refusals, ResponseMedia, ContentFilters, CachedUsage, CacheWriteUsage, ReasoningUsage, Stalls,
+		Seed, StopSequences, SingleCalls, ReasoningEffort, Files, FileNames, ErrorResults, ImageResults,
 	}
 }
 
-// Violation is a law that does not hold.
+// Violation is a property that the model does not satisfy.
 type Violation struct {
 	Property Property
 	Case     string
 	Message  string
-	Hint     string // what usually breaks it, and what to do
+	Hint     string // the likely cause and a fix
 }
 
-// String is the law, the case and what is wrong.
+// String returns the property, the case and the message.
 func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Property, v.Case, v.Message) }
 
-// Check runs all cases, each as a subtest that begins with the law which it is
-// about, and fails for each law that does not hold, with what usually breaks it. To
-// run those of one law alone: go test -run 'TestName/cancel'. Some laws have no case of
-// their own: every answer is held against them.
+// Check runs all cases as subtests. The name of a subtest begins with its property; to run
+// the cases of one property: go test -run 'TestName/cancel'. Check fails t for each
+// violation and prints its likely cause. Some properties have no case: the suite checks
+// them in every response.
 func Check(t *testing.T, s Suite) {
 	t.Helper()
 	s.known(t)
 	for _, c := range cases(&s) {
-		t.Run(string(c.law)+"/"+c.name, func(t *testing.T) {
+		t.Run(string(c.property)+"/"+c.name, func(t *testing.T) {
 			v, skip := c.run(t, &s)
 			if skip != "" {
 				t.Skip(skip)
@@ -134,8 +123,8 @@ func Check(t *testing.T, s Suite) {
 	}
 }
 
-// Violations runs all cases and returns what does not hold, in their order, the first
-// that each case found. It does not fail t.
+// Violations runs all cases and returns the first violation of each case, in order. It does
+// not fail t.
 func Violations(t *testing.T, s Suite) []Violation {
 	t.Helper()
 	s.known(t)
@@ -148,12 +137,12 @@ func Violations(t *testing.T, s Suite) []Violation {
 	return found
 }
 
-// known fails t for a feature that there is not, which would skip nothing.
+// known fails t if Unsupported contains an unknown feature.
 func (s *Suite) known(t *testing.T) {
 	t.Helper()
 	for _, f := range s.Unsupported {
 		if !slices.Contains(features(), f) {
-			t.Fatalf("llmtest: there is no feature %q; see the constants", f)
+			t.Fatalf("llmtest: unknown feature %q: use a constant of type Feature", f)
 		}
 	}
 }

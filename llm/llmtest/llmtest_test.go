@@ -18,17 +18,17 @@ func TestMain(m *testing.M) {
 
 func TestAnotherModel(t *testing.T) { llmtest.Check(t, suite("")) }
 
-// faults names the law that each fault of the other model breaks, and what it does.
+// faults are the faults of the test model, each with the property that it violates.
 var faults = []struct {
-	law   llmtest.Property
-	fault string
+	property llmtest.Property
+	fault    string
 }{
 	{llmtest.Order, "no finish"}, {llmtest.Order, "two finishes"}, {llmtest.Order, "speaks on"}, {llmtest.Order, "no end"}, {llmtest.Order, "late start"}, {llmtest.Order, "ends twice"},
 	{llmtest.OneEnd, "error twice"}, {llmtest.OneEnd, "beside an event"}, {llmtest.OneEnd, "nil event"}, {llmtest.OneEnd, "goes on"},
-	{llmtest.Said, "plain text"}, {llmtest.Said, "no cached tokens"}, {llmtest.Said, "no private data"},
+	{llmtest.ResponseContent, "plain text"}, {llmtest.ResponseContent, "no cached tokens"}, {llmtest.ResponseContent, "no private data"},
 	{llmtest.Chunking, "lone letters"},
 	{llmtest.ResponseModes, "buffered space"},
-	{llmtest.Leave, "rest"},
+	{llmtest.EarlyStop, "rest"},
 	{llmtest.Leaks, "watcher"}, {llmtest.Leaks, "lost on leave"},
 	{llmtest.Liveness, "deaf"},
 	{llmtest.Cancel, "hides the context"}, {llmtest.Cancel, "ends quietly"}, {llmtest.Cancel, "hides the deadline"}, {llmtest.Cancel, "starts on"},
@@ -38,33 +38,33 @@ var faults = []struct {
 	{llmtest.Concurrency, "mixes"},
 	{llmtest.Errors, "no status"}, {llmtest.Errors, "never again"}, {llmtest.Errors, "no wait"}, {llmtest.Errors, "no message"}, {llmtest.Errors, "plain error"}, {llmtest.Errors, "speaks first"},
 	{llmtest.Echo, "unsigned"}, {llmtest.Echo, "reordered"},
-	{llmtest.Asked, "no tools"}, {llmtest.Asked, "no system"}, {llmtest.Asked, "no temperature"},
+	{llmtest.RequestContent, "no tools"}, {llmtest.RequestContent, "no system"}, {llmtest.RequestContent, "no temperature"},
 	{llmtest.NoPanic, "panics"},
 }
 
-// Each fault is reported as the law that it breaks and as no other.
+// Each fault violates its property and no other.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
-		t.Run(string(f.law)+"/"+f.fault, func(t *testing.T) {
+		t.Run(string(f.property)+"/"+f.fault, func(t *testing.T) {
 			found := llmtest.Violations(t, suite(f.fault))
 			if len(found) == 0 {
-				t.Errorf("nothing was reported, want %s", f.law)
+				t.Errorf("got no violation, want %s", f.property)
 			}
 			for _, v := range found {
-				if v.Property != f.law || v.Hint == "" || v.Case == "" {
-					t.Errorf("got %s in %q, want %s:\n%s", v.Property, v.Case, f.law, v.Message)
+				if v.Property != f.property || v.Hint == "" || v.Case == "" {
+					t.Errorf("got %s in %q, want %s:\n%s", v.Property, v.Case, f.property, v.Message)
 				}
 			}
 		})
 	}
 }
 
-// What a model cannot say and what cannot be seen is not looked at.
-func TestLacks(t *testing.T) {
+// Unsupported features and requests that are not recorded are skipped.
+func TestUnsupported(t *testing.T) {
 	lacking := suite("no cached tokens")
 	lacking.Unsupported = []llmtest.Feature{llmtest.CachedUsage}
 	hidden := suite("no tools")
-	hidden.New = func(_ testing.TB, s llmtest.Script) llmtest.Subject {
+	hidden.New = func(_ testing.TB, s map[string]llmtest.Response) llmtest.Subject {
 		return llmtest.Subject{Model: newOther("no tools", s)}
 	}
 	for _, s := range []llmtest.Suite{lacking, hidden, suite("item ids")} {
@@ -74,11 +74,11 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// Requests are completed before they are asked.
+// Requests are completed before they are sent.
 func TestPrepare(t *testing.T) {
 	s := suite("needs a bound")
 	if len(llmtest.Violations(t, s)) == 0 {
-		t.Error("nothing was reported")
+		t.Error("got no violation")
 	}
 	s.Prepare = func(r *llm.Request) { r.Settings.MaxTokens = cmp.Or(r.Settings.MaxTokens, 100) }
 	for _, v := range llmtest.Violations(t, s) {
@@ -86,19 +86,19 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// Each law has a fault that breaks it, and the catalogue lists it.
-func TestCatalogue(t *testing.T) {
+// Each property has a fault that violates it and a description.
+func TestProperties(t *testing.T) {
 	broken := map[llmtest.Property]bool{}
 	for _, f := range faults {
-		broken[f.law] = true
+		broken[f.property] = true
 	}
-	for _, i := range llmtest.Catalogue() {
-		if !broken[i.Property] || i.What == "" {
-			t.Errorf("the law %q has no fault that breaks it, or says nothing: %q", i.Property, i.What)
+	for _, p := range llmtest.Properties() {
+		if !broken[p] || p.Description() == "" {
+			t.Errorf("the property %q has no fault or no description: %q", p, p.Description())
 		}
-		delete(broken, i.Property)
+		delete(broken, p)
 	}
 	if len(broken) > 0 {
-		t.Errorf("these laws are not in the catalogue: %v", broken)
+		t.Errorf("missing properties: %v", broken)
 	}
 }

@@ -7,33 +7,33 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// order says what is wrong with the order of an answer's events; complete says that
-// the answer came to its end. It is empty if all is well.
-func order(events []llm.Event, complete bool) string {
+// checkOrder describes the first violation in the order of events, or returns an empty
+// string. complete is true if the response reached its end.
+func checkOrder(events []llm.Event, complete bool) string {
 	var s sequence
 	for i, ev := range events {
 		if wrong := s.next(ev); wrong != "" {
-			return fmt.Sprintf("event %d, %s: %s", i, show(ev), wrong)
+			return fmt.Sprintf("event %d, %s: %s", i, formatEvent(ev), wrong)
 		}
 	}
 	switch {
 	case !complete:
 		return ""
 	case !s.finished:
-		return "the answer ended without a Finish"
+		return "the response ended without a Finish"
 	case len(s.open) > 0:
-		return fmt.Sprintf("the answer ended before the call %s", s.open[0])
+		return fmt.Sprintf("the response ended before the call %s", s.open[0])
 	}
 	return ""
 }
 
-// sequence is how far an answer has come.
+// sequence is the state of a response.
 type sequence struct {
 	open     []callKey
 	finished bool
 }
 
-// callKey is what the events of a call have in common.
+// callKey identifies the events of a call.
 type callKey struct {
 	index int
 	id    string
@@ -66,13 +66,13 @@ func (s *sequence) next(ev llm.Event) string {
 	case llm.TextDelta, llm.ReasoningDelta, llm.PartDone:
 	}
 	if s.finished {
-		return "something is said behind the Finish"
+		return "content after the Finish"
 	}
 	return ""
 }
 
-// find returns which open call an event is of, or -1: by its index, else by its id,
-// else the last.
+// find returns the index of the open call of an event, or -1. It compares the index, or
+// else the id, or else takes the last call.
 func (s *sequence) find(index int, id string) int {
 	for i, k := range slices.Backward(s.open) {
 		if index == k.index && (index != 0 || id == "" || id == k.id) {
@@ -82,4 +82,4 @@ func (s *sequence) find(index int, id string) int {
 	return -1
 }
 
-func show(ev llm.Event) string { return string(llm.AppendEvent(nil, ev)) }
+func formatEvent(ev llm.Event) string { return string(llm.AppendEvent(nil, ev)) }

@@ -18,7 +18,7 @@ import (
 // other is a model that is not ours: small, and with one fault if it has a name.
 type other struct {
 	fault  string
-	script llmtest.Script
+	script map[string]llmtest.Response
 
 	mu    sync.Mutex
 	asked []*llm.Request
@@ -34,18 +34,18 @@ type asking struct {
 	model string
 }
 
-func newOther(fault string, s llmtest.Script) *other {
+func newOther(fault string, s map[string]llmtest.Response) *other {
 	return &other{fault: fault, script: s, times: map[asking]int{}, kept: map[*llm.Request]llmtest.Response{}}
 }
 
 // suite is a suite for other.
 func suite(fault string) llmtest.Suite {
 	return llmtest.Suite{
-		New: func(_ testing.TB, s llmtest.Script) llmtest.Subject {
+		New: func(_ testing.TB, s map[string]llmtest.Response) llmtest.Subject {
 			m := newOther(fault, s)
-			return llmtest.Subject{Model: m, Asked: m.seen}
+			return llmtest.Subject{Model: m, Requests: m.seen}
 		},
-		Private: llmtest.Private{Reasoning: []byte(`{"signature":"c2lnbmVk"}`), Text: []byte(`{"id":"msg_1"}`), Call: []byte(`{"id":"fc_1"}`)},
+		OpaqueReasoning: []byte(`{"signature":"c2lnbmVk"}`), OpaqueText: []byte(`{"id":"msg_1"}`), OpaqueCall: []byte(`{"id":"fc_1"}`),
 	}
 }
 

@@ -1,20 +1,18 @@
-// Package looptest holds an agent loop against the invariants that package check
-// lists: any loop in Go, whoever wrote it. It scripts a model that answers as
-// real ones do on bad days, tools that are slow, fail, panic and do not stop,
-// and cancels; and it watches what the loop sends, runs, hands out and leaves
-// behind.
+// Package looptest tests any agent loop in Go against the invariants of package check. It
+// scripts a model that reproduces the failures of real providers, tools that are slow, fail,
+// panic and ignore the end of their context, and cancellations. It observes the requests,
+// tool calls, messages and goroutines of the loop.
 //
-// It sees what can be seen from outside: the requests and messages (the
-// invariants that check.Messages sees, and INV-05), what the tools were given
-// (INV-07 to INV-09, INV-17, INV-23), what came out (INV-11, INV-12, INV-18,
-// INV-22, INV-27), and what only a running loop shows (INV-06 immutability,
-// INV-16 no leaks, INV-26 liveness). Caps, budgets, guards and retries are
-// options that loops name differently; a trace and package check judge those.
+// The suite checks what is visible from outside: the requests and messages (the invariants
+// of [check.Messages], and INV-05), the input of the tools (INV-07 to INV-09, INV-17,
+// INV-23), the result (INV-11, INV-12, INV-18, INV-22, INV-27), and what only a live run
+// shows (INV-06 immutability, INV-16 no leaks, INV-26 liveness). Limits, budgets, guards and
+// retries are options with different names in each loop: check them with a trace and
+// package check.
 //
-// Each case runs in a bubble of testing/synctest: time is virtual, so a tool of
-// an hour costs nothing, and a loop that hangs is found without waiting for it.
-// For that the loop must wait on channels, contexts, timers and sync only, not
-// on a network or a file, while it runs here.
+// Each case runs in a bubble of testing/synctest. Its time is virtual, so a tool of an hour
+// takes no time, and a loop that hangs is detected immediately. The loop must wait only on
+// channels, contexts, timers and package sync, not on a network or a file.
 package looptest
 
 import (
@@ -26,61 +24,60 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// Loop is the loop under test, within an adapter that the test writes.
+// Loop is the loop under test, behind an adapter that the test implements.
 type Loop interface {
-	// Run has one conversation: it calls in.Model with in.Messages, runs the
-	// tools that the model asks for, and goes on until nothing is left to do or
-	// ctx ends. It returns when nothing of the run is left, with what there was
-	// before an error beside the error. The Outcome may be nil with an error.
+	// Run has one conversation: it calls in.Model with in.Messages, runs the tools that
+	// the model calls, and continues until the model calls no tool or ctx ends. It returns
+	// when all its goroutines have ended. With an error it returns the result up to the
+	// error, or nil.
 	//
-	// Run is called many times, one run after another. It must admit five steps
-	// at least and must not end a run because a tool fails once.
+	// The suite calls Run many times, sequentially. Run must allow at least five steps and
+	// must not end a run because a tool fails once.
 	Run(ctx context.Context, in *Input) (*Result, error)
 }
 
-// LoopFunc makes a function a Loop.
+// LoopFunc is a function that implements [Loop].
 type LoopFunc func(ctx context.Context, in *Input) (*Result, error)
 
 // Run calls f.
 func (f LoopFunc) Run(ctx context.Context, in *Input) (*Result, error) { return f(ctx, in) }
 
-// Input is what a run starts from.
+// Input is the input of a run.
 type Input struct {
 	Model        llm.Model
 	Tools        []Tool
 	Messages     []llm.Message    // the conversation so far; the loop must not change it
-	ResponseMode llm.ResponseMode // to be asked for in each request; a loop with one form leaves it
-	// Step takes what the loop hands out while it runs: the messages of a step,
-	// the history so far. A loop that hands out nothing need not call it. It may
-	// be called from any goroutine of the run.
+	ResponseMode llm.ResponseMode // of each request; a loop with a single mode ignores it
+	// Step receives messages that the loop exposes during the run, such as the messages of
+	// a step. A loop that exposes none does not call it. It is safe for concurrent use.
 	Step func(messages []llm.Message)
 }
 
-// Tool is a tool that the loop has to run.
+// Tool is a tool of the loop.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // the JSON Schema of the arguments, an object
-	// Run takes the raw arguments and returns the text of the result. It may be
-	// called by several goroutines at once, and it may panic.
+	// Run takes the raw arguments and returns the text of the result. It is safe for
+	// concurrent use, and it may panic.
 	Run func(ctx context.Context, args string) (string, error)
 }
 
-// Outcome is what came of a run.
+// Result is the result of a run.
 type Result struct {
-	// Messages are those that the run added to the Input's, in order.
+	// Messages are the messages that the run added, in order.
 	Messages []llm.Message
-	Usage    *llm.Usage // the sum of the run; nil if the loop counts none
-	// Pending are the ids of calls that the loop leaves to its caller.
+	Usage    *llm.Usage // of the run; nil if the loop does not count tokens
+	// Pending contains the ids of the client-side calls.
 	Pending []string
 }
 
-// Check runs all cases, each as a subtest that begins with the id of the
-// invariant which it is about, and fails for each invariant that does not hold,
-// with what usually breaks it. To run one alone: go test -run 'TestName/INV-16'.
+// Check runs all cases as subtests. The name of a subtest begins with the id of its
+// invariant; to run it alone: go test -run 'TestName/INV-16'. Check fails t for each
+// violation and prints its likely cause.
 //
-// A tool's panic that the loop does not contain ends the test's process, as it
-// would end the loop's: the case INV-23/panic is then the last that was run.
+// If the loop does not recover the panic of a tool, the process ends: the case INV-23/panic
+// is then the last one.
 func Check(t *testing.T, loop Loop) {
 	t.Helper()
 	for _, c := range cases() {
@@ -92,9 +89,8 @@ func Check(t *testing.T, loop Loop) {
 	}
 }
 
-// Violations runs all cases and returns what does not hold, in their order, an
-// invariant once a case. A violation's Run is the name of its case. It does not
-// fail t.
+// Violations runs all cases and returns the violations in order, each invariant once per
+// case. The Run of a violation is the name of its case. Violations does not fail t.
 func Violations(t *testing.T, loop Loop) []check.Violation {
 	t.Helper()
 	var found []check.Violation

@@ -19,18 +19,16 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// FromTrace makes a scenario file of a recorded run: its models and tools say
-// again what they said then, and the recorded trace is what is expected. With it
-// a run that went wrong once goes wrong each time.
+// FromTrace returns a scenario file for a recorded run. Its models and tools repeat the
+// responses and the results of the run, and the recorded trace is the expected one.
 //
-// What a scenario cannot hold (media in results, policies of the caller's own,
-// other model calls than the answer's) is listed in the file's comment. The
-// scenario is tried: where nothing is listed, it gives its trace. That of a run on
-// a real clock is expected with the times that it has on the virtual one. The
-// error says that there is no run to make one of.
+// The comment of the file lists what a scenario cannot contain: media in results,
+// middleware of the caller, model calls with another purpose. FromTrace runs the scenario: if
+// the comment lists nothing, it gives its trace. A run on a real clock is expected with
+// virtual times. FromTrace returns an error if the events contain no run to repeat.
 func FromTrace(events []trace.Event) ([]byte, error) {
 	if len(events) == 0 {
-		return nil, errors.New("scenario: the trace is empty")
+		return nil, errors.New("scenario: empty trace: record a run")
 	}
 	events = trace.Canonical(events)
 	one := events[:1]
@@ -39,28 +37,28 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 	}
 	start, ok := one[0].Body.(trace.RunStart)
 	if !ok {
-		return nil, fmt.Errorf("scenario: the run %q does not begin with %s", one[0].Run, trace.KindRunStart)
+		return nil, fmt.Errorf("scenario: run %q: missing event %s", one[0].Run, trace.KindRunStart)
 	}
 	b := builder{start: start, tools: map[string]*fake.Tool{}, results: map[string]llm.ToolResult{}, virtual: start.Clock == trace.ClockVirtual}
 	if len(one) < len(events) {
-		b.lose("the runs after the first")
+		b.omit("the runs after the first")
 	}
 	b.options()
 	for _, ev := range one {
 		b.event(ev)
 	}
 	b.flush()
-	if !b.first {
-		return nil, fmt.Errorf("scenario: the run %q sent no request; there is nothing to repeat", one[0].Run)
+	if !b.hasRequest {
+		return nil, fmt.Errorf("scenario: run %q: missing request: record a run that calls a model", one[0].Run)
 	}
 	return b.file(one)
 }
 
-// FromMessages makes a scenario file of a plain list of messages: those up to the
-// last user message are its history and input, and the turns after it its script.
-// Nothing is expected, since nothing but the messages is known, and no guard stops
-// a tool that fails on. What keeps the script from playing, such as a call without a
-// result, is listed in the comment.
+// FromMessages returns a scenario file for a list of messages. The messages up to the last
+// user message are its history and input, and the responses after it are its script. It
+// expects no trace and disables the runaway guard. The comment lists what prevents a run,
+// such as a call without a result. FromMessages returns an error if no message follows a
+// user message.
 func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	last := -1
 	for i, m := range messages {
@@ -69,7 +67,7 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 		}
 	}
 	if last < 0 {
-		return nil, fmt.Errorf("scenario: the run %q has no user message with an answer", name)
+		return nil, fmt.Errorf("scenario: run %q: missing response after a user message", name)
 	}
 	b := builder{tools: map[string]*fake.Tool{}, results: map[string]llm.ToolResult{}}
 	b.script.Name = name
@@ -79,12 +77,12 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	}
 	b.script.History, b.script.Input = before, messages[last:last+1]
 	answers := 0
-	b.unanswered(messages[last+1:])
+	b.reportUnanswered(messages[last+1:])
 	for _, m := range messages[last+1:] {
 		switch m.Role {
 		case llm.RoleAssistant:
 			answers++
-			b.turns = append(b.turns, turnOf(m, trace.ModelResponse{Message: m}))
+			b.responses = append(b.responses, responseFrom(m, trace.ModelResponse{Message: m}))
 			for _, c := range m.Calls() {
 				b.tool(c.Name)
 			}
@@ -92,20 +90,20 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.ToolResult); ok {
 					name := b.nameOf(r, messages)
-					b.tool(name).Calls = append(b.tool(name).Calls, b.behaviour(name, trace.OutcomeOK, r))
+					b.tool(name).Calls = append(b.tool(name).Calls, b.behavior(name, trace.OutcomeOK, r))
 				}
 			}
 		case llm.RoleUser, llm.RoleSystem:
 		}
 	}
-	b.option("max_steps", fake.NumberValue(max(answers, 1)))
-	b.option("same_tool_error_stop", fake.NumberValue(0))
+	b.option("max_steps", numberValue(strconv.Itoa(max(answers, 1))))
+	b.option("max_consecutive_tool_errors", numberValue("0"))
 	b.flush()
 	return b.file(nil)
 }
 
-// unanswered notes the calls without a result: what their tools did is not known.
-func (b *builder) unanswered(messages []llm.Message) {
+// reportUnanswered reports the calls without a result.
+func (b *builder) reportUnanswered(messages []llm.Message) {
 	results := map[string]int{}
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -117,7 +115,7 @@ func (b *builder) unanswered(messages []llm.Message) {
 	for _, m := range messages {
 		for _, c := range m.Calls() {
 			if results[c.ID]--; results[c.ID] < 0 {
-				b.lose(fmt.Sprintf("what the call %s of the tool %s came to, which the messages do not tell", c.ID, c.Name))
+				b.omit(fmt.Sprintf("the result of the call %s of the tool %s, which the messages do not contain", c.ID, c.Name))
 			}
 		}
 	}
@@ -125,84 +123,106 @@ func (b *builder) unanswered(messages []llm.Message) {
 
 // builder collects a script.
 type builder struct {
-	script  fake.Script
-	start   trace.RunStart
-	virtual bool
-	order   []string // of the tools
-	tools   map[string]*fake.Tool
-	results map[string]llm.ToolResult
-	turns   []fake.Response
-	tries   []fake.Response // the failed attempts of the turn that is to come
-	asked   time.Duration
-	running map[string]entry // the calls whose tools have not returned
-	ended   []entry          // those whose tools have
-	timeout time.Duration    // after which a tool's context ends
-	over    bool             // the run's context has ended
-	lost    []string
-	first   bool        // the first request was seen
-	lane    string      // the model's name
-	filled  loop.Config // what the preset says
+	script       fake.Script
+	start        trace.RunStart
+	virtual      bool
+	order        []string // of the names of the tools
+	tools        map[string]*fake.Tool
+	results      map[string]llm.ToolResult
+	responses    []fake.Response
+	attempts     []fake.Response // the failed attempts of the next response
+	requestedAt  time.Duration
+	running      map[string]toolCall // by call id
+	ended        []toolCall          // the calls that have ended
+	timeout      time.Duration       // of tools
+	contextEnded bool                // of the run
+	omitted      []string
+	hasRequest   bool
+	modelName    string
+	preset       loop.Config // the options of the preset
 }
 
-func (b *builder) lose(what string) {
-	if !slices.Contains(b.lost, what) {
-		b.lost = append(b.lost, what)
+func (b *builder) omit(what string) {
+	if !slices.Contains(b.omitted, what) {
+		b.omitted = append(b.omitted, what)
 	}
 }
 
-// options takes over what the run declares, as far as a scenario knows it.
+func textValue(s string) fake.Value { return fake.Value{Kind: fake.Text, Text: s} }
+
+func numberValue(s string) fake.Value { return fake.Value{Kind: fake.Number, Text: s} }
+
+func boolValue(s string) fake.Value { return fake.Value{Kind: fake.Bool, Text: s} }
+
+// options adds the options that the run declares and a scenario knows.
 func (b *builder) options() {
-	known := map[string]bool{}
-	for _, o := range OptionNames() {
-		known[o[0]] = true
-	}
 	for _, o := range b.start.Options {
-		v := fake.TextValue(o.Value)
-		if _, err := strconv.ParseFloat(o.Value, 64); err == nil {
-			v = fake.Value{Kind: fake.Number, Text: o.Value}
-		}
-		sub, isRetry := strings.CutPrefix(o.Name, "retry_")
-		switch {
-		case isRetry:
-			b.retry(fake.Option{Name: sub, Value: v})
-		case o.Name == "stop_when":
-			b.stopWhen(o.Value)
-		case known[o.Name]:
-			if o.Name == "tool_timeout" {
-				b.timeout, _ = time.ParseDuration(o.Value) // what is none is reported when the scenario is tried
-			}
-			b.script.Loop = append(b.script.Loop, fake.Option{Name: o.Name, Value: v})
-		default:
-			b.lose("the option " + o.Name)
+		if !b.declared(o) {
+			b.omit("the option " + o.Name)
 		}
 	}
-	b.option("same_tool_error_stop", fake.NumberValue(0)) // what is not declared stopped nothing
+	b.option("max_consecutive_tool_errors", numberValue("0")) // a trace declares it if it is enabled
 	if name, is := b.start.Options.Lookup("preset"); is {
-		b.filled, _ = preset.Apply(name, loop.Config{})
+		b.preset, _ = preset.Apply(name, loop.Config{})
 	}
-	if b.filled.ResponseMode == llm.NonStreaming { // and streamed is not declared
-		b.option("delivery", fake.TextValue("streamed"))
+	if b.preset.ResponseMode == llm.NonStreaming { // a trace does not declare streaming
+		b.option("response_mode", textValue("streaming"))
 	}
 	for _, t := range b.start.Tools {
 		b.tool(t.Name).Client = t.Client
 	}
 }
 
-// stopWhen takes over the stop conditions that a scenario can say.
+// declared adds an option of a trace under its name in a scenario. It reports whether a
+// scenario knows it.
+func (b *builder) declared(o trace.Option) bool {
+	table := loop.Options()
+	i := slices.IndexFunc(table, func(x loop.Option) bool { return x.Declared == o.Name })
+	if i < 0 {
+		return false
+	}
+	v := textValue(o.Value)
+	for _, word := range table[i].Values {
+		if word[1] == o.Value {
+			v.Text = word[0]
+		}
+	}
+	switch {
+	case table[i].Type == loop.OptionBool:
+		v = boolValue(v.Text)
+	case table[i].Type == loop.OptionInteger || table[i].Type == loop.OptionNumber:
+		if _, err := strconv.ParseFloat(v.Text, 64); err == nil {
+			v = numberValue(v.Text)
+		}
+	case o.Name == "stop_when":
+		b.stopWhen(o.Value)
+		return true
+	case o.Name == "tool_timeout":
+		b.timeout, _ = time.ParseDuration(o.Value) // verify reports an invalid one
+	}
+	if sub, isRetry := strings.CutPrefix(table[i].Name, "retry."); isRetry {
+		b.retry(fake.Option{Name: sub, Value: v})
+	} else {
+		b.script.Loop = append(b.script.Loop, fake.Option{Name: table[i].Name, Value: v})
+	}
+	return true
+}
+
+// stopWhen adds the stop conditions that a scenario knows.
 func (b *builder) stopWhen(declared string) {
 	list := fake.Value{Kind: fake.List}
 	for item := range strings.SplitSeq(declared, ",") {
 		name, arg, _ := strings.Cut(item, ":")
-		v := fake.TextValue(arg)
+		v := textValue(arg)
 		switch _, err := strconv.Atoi(arg); {
 		case item == "never":
-			list.Items = append(list.Items, fake.TextValue(item))
+			list.Items = append(list.Items, textValue(item))
 			continue
 		case name == "has_tool_call":
 		case (name == "step_count" || name == "total_tokens") && err == nil:
 			v.Kind = fake.Number
-		default: // the price of a cost, or what a custom condition asks, is not in a trace
-			b.lose("the stop condition " + item)
+		default: // a trace does not contain the price of a cost or a custom condition
+			b.omit("the stop condition " + item)
 			continue
 		}
 		list.Items = append(list.Items, fake.Value{Kind: fake.Map, Fields: []fake.Option{{Name: name, Value: v}}})
@@ -242,57 +262,57 @@ func (b *builder) tool(name string) *fake.Tool {
 
 func (b *builder) event(ev trace.Event) {
 	if ev.Purpose != trace.PurposeAnswer {
-		b.lose("the model calls for the purpose " + string(ev.Purpose))
+		b.omit("the model calls for the purpose " + string(ev.Purpose))
 		return
 	}
 	switch e := ev.Body.(type) {
 	case trace.ModelConfig:
-		b.setup(e)
+		b.config(e)
 	case trace.ModelRequest:
-		if !b.first {
-			b.first = true
+		if !b.hasRequest {
+			b.hasRequest = true
 			b.script.Input = e.NewMessages
-		} else if len(e.NewMessages) == 0 && len(b.tries) == 0 {
+		} else if len(e.NewMessages) == 0 && len(b.attempts) == 0 {
 			b.reopen()
 		}
-		b.asked = ev.At
+		b.requestedAt = ev.At
 	case trace.ModelResponse:
-		t := turnOf(e.Message, e)
-		t.Delay = b.since(ev.At, b.asked)
-		b.tries = append(b.tries, t)
+		t := responseFrom(e.Message, e)
+		t.Delay = b.since(ev.At, b.requestedAt)
+		b.attempts = append(b.attempts, t)
 		b.flush()
 	case trace.ModelError:
-		b.tries = append(b.tries, failedTurn(e, b.since(ev.At, b.asked)))
+		b.attempts = append(b.attempts, failedResponse(e, b.since(ev.At, b.requestedAt)))
 	case trace.Warning:
 		b.warning(e)
 	case trace.ToolStart:
-		b.enter(e, ev.At)
+		b.toolStarted(e, ev.At)
 	case trace.Abandoned:
 		b.abandon(e.ToolCallID, ev.At)
 	case trace.ToolEnd:
-		b.leave(e, ev.At)
+		b.toolEnded(e, ev.At)
 	case trace.HistoryRewrite:
-		b.lose("the rewrite by " + e.By)
+		b.omit("the rewrite by " + e.By)
 	case trace.Decision:
-		if _, told := b.start.Options.Lookup("stop_when"); e.By != "" || e.Reason == trace.ReasonStopCondition && !told {
-			b.lose(fmt.Sprintf("what decided to %s (%s)", e.Action, cmp.Or(e.By, string(e.Reason))))
+		if _, declared := b.start.Options.Lookup("stop_when"); e.By != "" || e.Reason == trace.ReasonStopCondition && !declared {
+			b.omit(fmt.Sprintf("the decision to %s (%s)", e.Action, cmp.Or(e.By, string(e.Reason))))
 		}
 	case trace.Custom:
-		b.lose("the event " + e.Name)
+		b.omit("the event " + e.Name)
 	case trace.Canceled:
-		b.cancelled(ev.At)
+		b.canceled(ev.At)
 		if e.Reason == string(trace.ReasonCancel) {
 			b.script.Cancel = &fake.Cancel{At: ev.At, Before: ev.At == 0}
-			if ev.At == 0 && b.first {
+			if ev.At == 0 && b.hasRequest {
 				b.script.Cancel = nil
-				b.lose("the cancel, whose time is not known")
+				b.omit("the cancellation, whose time is unknown")
 			}
 		}
 	default:
 	}
 }
 
-// since is the time between two events, on a virtual clock.
+// since returns the time between two events on a virtual clock, or 0.
 func (b *builder) since(at, from time.Duration) time.Duration {
 	if !b.virtual {
 		return 0
@@ -300,19 +320,19 @@ func (b *builder) since(at, from time.Duration) time.Duration {
 	return at - from
 }
 
-func (b *builder) setup(e trace.ModelConfig) {
+func (b *builder) config(e trace.ModelConfig) {
 	b.script.System = e.System
 	if e.Model != "" {
-		b.lane = e.Model
-		b.option("model", fake.TextValue(e.Model))
+		b.modelName = e.Model
+		b.option("model", textValue(e.Model))
 	}
 	rest := e.Settings
 	if p := rest.ParallelToolCalls; p != nil {
-		b.option("parallel_calls", fake.BoolValue(*p))
+		b.option("parallel_tool_calls", boolValue(strconv.FormatBool(*p)))
 		rest.ParallelToolCalls = nil
 	}
 	if string(rest.AppendJSON(nil)) != "{}" || len(e.Extra) > 0 {
-		b.lose("the model's settings")
+		b.omit("the model's settings")
 	}
 	for _, t := range e.Tools {
 		x := b.tool(t.Name)
@@ -323,13 +343,12 @@ func (b *builder) setup(e trace.ModelConfig) {
 	}
 }
 
-// warning takes back what an Accumulator warned about, and the adapter's own
-// warnings as they are.
+// warning restores the anomaly that an Accumulator warned about. It adds other warnings.
 func (b *builder) warning(w trace.Warning) {
-	if len(b.turns) == 0 || w.ToolCallID != "" {
+	if len(b.responses) == 0 || w.ToolCallID != "" {
 		return
 	}
-	t := &b.turns[len(b.turns)-1]
+	t := &b.responses[len(b.responses)-1]
 	if n := len(t.Attempts); n > 0 {
 		t = &t.Attempts[n-1]
 	}
@@ -344,40 +363,40 @@ func (b *builder) warning(w trace.Warning) {
 			}
 		}
 		if !found {
-			b.lose("which call was not ended by the provider")
+			b.omit("the call without an end")
 		}
-	case llm.WarnNoCalls, loop.WarnNoName: // follow from the turn
+	case llm.WarnNoCalls, loop.WarnNoName: // follow from the response
 	case llm.WarnRepeatedArguments, llm.WarnNoCallStart:
-		b.lose("how the provider sent the arguments (" + w.Code + ")")
+		b.omit("the chunks of the arguments (" + w.Code + ")")
 	default:
 		t.Warnings = append(t.Warnings, llm.Warning{Code: w.Code, Message: w.Message})
 	}
 }
 
-// flush ends a turn, with all its attempts.
+// flush ends a response with all its attempts.
 func (b *builder) flush() {
-	switch len(b.tries) {
+	switch len(b.attempts) {
 	case 0:
 	case 1:
-		b.turns = append(b.turns, b.tries[0])
+		b.responses = append(b.responses, b.attempts[0])
 	default:
-		b.turns = append(b.turns, fake.Response{Attempts: b.tries})
+		b.responses = append(b.responses, fake.Response{Attempts: b.attempts})
 	}
-	b.tries = nil
+	b.attempts = nil
 }
 
-// reopen makes the last turn an attempt: the same messages are asked about again.
+// reopen makes the last response an attempt: the run sent the same messages again.
 func (b *builder) reopen() {
-	n := len(b.turns) - 1
-	last := b.turns[n]
-	b.turns = b.turns[:n]
-	b.tries = last.Attempts
-	if b.tries == nil {
-		b.tries = []fake.Response{last}
+	n := len(b.responses) - 1
+	last := b.responses[n]
+	b.responses = b.responses[:n]
+	b.attempts = last.Attempts
+	if b.attempts == nil {
+		b.attempts = []fake.Response{last}
 	}
 }
 
-// nameOf finds the tool that a result is of, where the result does not say.
+// nameOf returns the name of the tool of a result.
 func (b *builder) nameOf(r llm.ToolResult, messages []llm.Message) string {
 	if r.Name != "" {
 		return r.Name
@@ -392,37 +411,36 @@ func (b *builder) nameOf(r llm.ToolResult, messages []llm.Message) string {
 	return "unknown"
 }
 
-// file writes what was collected; expected may be nil.
+// file returns the scenario file; expected may be nil.
 func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	for _, name := range b.order {
 		b.script.Tools = append(b.script.Tools, *b.tools[name])
 	}
-	b.script.Models = []fake.ModelScript{{Name: cmp.Or(b.lane, "main"), Responses: b.turns}}
-	expected = b.try(expected)
+	b.script.Models = []fake.ModelScript{{Name: cmp.Or(b.modelName, "main"), Responses: b.responses}}
+	expected = b.verify(expected)
 	yaml, err := b.script.YAML()
 	if err != nil {
 		return nil, err
 	}
 	comment := "Made from a recorded run.\n"
-	if len(b.lost) > 0 {
-		comment += "Not taken over: " + strings.Join(b.lost, "; ") + ".\n"
+	if len(b.omitted) > 0 {
+		comment += "Omitted: " + strings.Join(b.omitted, "; ") + ".\n"
 	}
-	a := txtar.Archive{Comment: []byte(comment + "\n"), Files: []txtar.File{{Name: ScriptSection, Data: yaml}}}
+	a := txtar.Archive{Comment: []byte(comment + "\n"), Files: []txtar.File{{Name: scriptSection, Data: yaml}}}
 	if expected != nil {
-		a.Files = append(a.Files, txtar.File{Name: TraceSection, Data: []byte(trace.FormatText(expected))})
+		a.Files = append(a.Files, txtar.File{Name: traceSection, Data: []byte(trace.FormatText(expected))})
 	}
 	return txtar.Format(&a), nil
 }
 
-// try runs the script and returns the trace to expect of it, if one was recorded.
-// That it gives another, or does not run, is a loss, if none is known that explains
-// it.
-func (b *builder) try(recorded []trace.Event) []trace.Event {
+// verify runs the script and returns the trace to expect, if one was recorded. If the
+// trace differs or the script fails, verify reports it, unless an omission explains it.
+func (b *builder) verify(recorded []trace.Event) []trace.Event {
 	var w, g string
 	o, err := Run(context.Background(), &b.script, nil)
 	if err == nil && recorded == nil {
 		if len(o.Unused) > 0 {
-			b.lose("what makes it ask for all answers: it leaves out " + o.Unused[0])
+			b.omit("the cause of unused responses: " + o.Unused[0])
 		}
 		return nil
 	}
@@ -430,29 +448,29 @@ func (b *builder) try(recorded []trace.Event) []trace.Event {
 		got := trace.Canonical(o.Events)
 		w, g = trace.FormatText(recorded), trace.FormatText(got)
 		if !b.virtual {
-			w, g = trace.FormatText(timeless(recorded)), trace.FormatText(timeless(got))
+			w, g = trace.FormatText(withoutTimes(recorded)), trace.FormatText(withoutTimes(got))
 		}
 		if w == g {
 			return got
 		}
 	}
 	switch {
-	case len(b.lost) > 0:
+	case len(b.omitted) > 0:
 	case err != nil:
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		b.lose("what makes it run: " + strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
+		b.omit("the cause of an error: " + strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
 	default:
 		same := 0
 		for same < min(len(w), len(g)) && w[same] == g[same] {
 			same++
 		}
-		b.lose(fmt.Sprintf("what makes the trace differ from its line %d on", 1+strings.Count(w[:same], "\n")))
+		b.omit(fmt.Sprintf("the cause of a difference from line %d of the trace", 1+strings.Count(w[:same], "\n")))
 	}
 	return recorded
 }
 
-// timeless returns the events without what tells the clock.
-func timeless(events []trace.Event) []trace.Event {
+// withoutTimes returns the events without times and the kind of the clock.
+func withoutTimes(events []trace.Event) []trace.Event {
 	out := slices.Clone(events)
 	for i := range out {
 		out[i].At = 0

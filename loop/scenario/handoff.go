@@ -13,19 +13,26 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// team is what a script says of agents that hand over to each other.
-type team struct {
+// agents are the agents of a script that hand off to each other.
+type agents struct {
 	vars  *middleware.Vars
 	root  *middleware.HandoffAgent
 	tools map[*middleware.HandoffAgent][]string
 }
 
-// shared returns the variables of the script.
-func (r *reader) shared() *middleware.Vars {
-	if r.team.vars == nil {
-		r.team.vars = middleware.NewVars(nil)
+// variables returns the variables of the script.
+func (r *reader) variables() *middleware.Vars {
+	if r.agents.vars == nil {
+		r.agents.vars = middleware.NewVars(nil)
 	}
-	return r.team.vars
+	return r.agents.vars
+}
+
+func (r *reader) setModel(to *string) func(fake.Value) error {
+	return func(v fake.Value) error {
+		*to = v.Text
+		return checkName("model", v, v.Text, r.models)
+	}
 }
 
 func repair(r *reader, arg fake.Value) (loop.Middleware, error) {
@@ -33,60 +40,52 @@ func repair(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if arg.Kind == fake.Null {
 		return middleware.Repair(opts), nil
 	}
-	err := fields(arg, map[string]func(fake.Value) error{
-		"model": func(v fake.Value) error {
-			opts.ModelName = v.Text
-			return refers("model", v, v.Text, r.lanes)
-		},
-	})
-	return middleware.Repair(opts), at(arg.Pos, err)
+	err := r.fields(arg, map[string]func(fake.Value) error{"model": r.setModel(&opts.ModelName)})
+	return middleware.Repair(opts), err
 }
 
 func variables(r *reader, arg fake.Value) (loop.Middleware, error) {
-	if arg.Kind != fake.Null && arg.Kind != fake.Map {
-		return loop.Middleware{}, at(arg.Pos, kind(arg, fake.Map))
+	if err := kind(arg, fake.Map); arg.Kind != fake.Null && err != nil {
+		return loop.Middleware{}, err
 	}
 	for _, f := range arg.Fields {
 		if err := kind(f.Value, fake.Text); err != nil {
 			return loop.Middleware{}, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
 		}
-		middleware.Var[string](f.Name).Set(r.shared(), f.Value.Text)
+		middleware.Var[string](f.Name).Set(r.variables(), f.Value.Text)
 	}
-	return middleware.Variables(r.shared()), nil
+	return middleware.Variables(r.variables()), nil
 }
 
-// handoff reads the agents, the first of which is the root.
+// handoff reads the agents. The first one is the root.
 func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.Map); err != nil {
-		return loop.Middleware{}, at(arg.Pos, err)
+		return loop.Middleware{}, err
 	}
-	var names []string
-	members := map[string]*middleware.HandoffAgent{}
+	var agentNames []string
+	byName := map[string]*middleware.HandoffAgent{}
 	for _, f := range arg.Fields {
-		names = append(names, f.Name)
-		members[f.Name] = &middleware.HandoffAgent{Name: f.Name}
+		agentNames = append(agentNames, f.Name)
+		byName[f.Name] = &middleware.HandoffAgent{Name: f.Name}
 	}
-	if names == nil {
-		return loop.Middleware{}, at(arg.Pos, errors.New("there are no agents; name at least the one that begins"))
+	if agentNames == nil {
+		return loop.Middleware{}, errors.New("missing agents: name at least the first agent")
 	}
-	r.team.root, r.team.tools = members[names[0]], map[*middleware.HandoffAgent][]string{}
+	r.agents.root, r.agents.tools = byName[agentNames[0]], map[*middleware.HandoffAgent][]string{}
 	for _, f := range arg.Fields {
-		m := members[f.Name]
-		err := fields(f.Value, map[string]func(fake.Value) error{
-			"description":  func(v fake.Value) error { m.Description = v.Text; return kind(v, fake.Text) },
-			"instructions": func(v fake.Value) error { m.Instructions = worded(v.Text); return kind(v, fake.Text) },
-			"model": func(v fake.Value) error {
-				m.ModelName = v.Text
-				return refers("model", v, v.Text, r.lanes)
-			},
+		agent := byName[f.Name]
+		err := r.fields(f.Value, map[string]func(fake.Value) error{
+			"description":  setText(&agent.Description),
+			"instructions": func(v fake.Value) error { agent.Instructions = instructions(v.Text); return kind(v, fake.Text) },
+			"model":        r.setModel(&agent.ModelName),
 			"tools": func(v fake.Value) (err error) {
-				r.team.tools[m], err = words("tool", v, r.tools)
+				r.agents.tools[agent], err = names("tool", v, r.tools)
 				return err
 			},
-			"to": func(v fake.Value) error {
-				to, err := words("agent", v, names)
+			"handoffs": func(v fake.Value) error {
+				to, err := names("agent", v, agentNames)
 				for _, n := range to {
-					m.Handoffs = append(m.Handoffs, members[n])
+					agent.Handoffs = append(agent.Handoffs, byName[n])
 				}
 				return err
 			},
@@ -95,20 +94,20 @@ func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
 			return loop.Middleware{}, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	p, err := middleware.Handoff(r.team.root, r.shared())
+	m, err := middleware.Handoff(r.agents.root, r.variables())
 	if err != nil {
-		return loop.Middleware{}, at(arg.Pos, errors.New(unprefixed(err)))
+		return loop.Middleware{}, errors.New(shortError(err))
 	}
-	return p, nil
+	return m, nil
 }
 
-// words reads a list of names.
-func words(what string, v fake.Value, known []string) (out []string, err error) {
+// names reads a list of known names.
+func names(what string, v fake.Value, known []string) (out []string, err error) {
 	if err := kind(v, fake.List); err != nil {
 		return nil, err
 	}
 	for _, item := range v.Items {
-		if err := at(item.Pos, refers(what, item, item.Text, known)); err != nil {
+		if err := at(item.Pos, checkName(what, item, item.Text, known)); err != nil {
 			return nil, err
 		}
 		out = append(out, item.Text)
@@ -118,8 +117,8 @@ func words(what string, v fake.Value, known []string) (out []string, err error) 
 
 var variable = regexp.MustCompile(`\{\w+\}`)
 
-// worded makes a text instructions: {name} stands for a variable.
-func worded(text string) func(middleware.Scope) string {
+// instructions returns instructions in which {name} is replaced by a variable.
+func instructions(text string) func(middleware.Scope) string {
 	return func(vars middleware.Scope) string {
 		return variable.ReplaceAllStringFunc(text, func(name string) string {
 			value, _ := middleware.Var[string](name[1 : len(name)-1]).Get(vars)
@@ -128,29 +127,29 @@ func worded(text string) func(middleware.Scope) string {
 	}
 }
 
-// middleware gives the agents their tools before the first step of a run, which makes
-// them. It comes before the middleware of the handoff.
-func (t *team) middleware() loop.Middleware {
+// middleware assigns the tools to the agents before the first step of a run. The tools are
+// not known before a run. It precedes the middleware of the handoff.
+func (a *agents) middleware() loop.Middleware {
 	return loop.Middleware{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, _ error) {
 			if s.Step == 0 {
-				c.Tools = append([]loop.Tool{}, t.share(s.Tools())...)
+				c.Tools = append([]loop.Tool{}, a.assign(s.Tools())...)
 			}
 			return c, nil
 		}}
 	}}
 }
 
-// share gives the agents their tools and returns those that are everybody's.
-func (t *team) share(tools []loop.Tool) (common []loop.Tool) {
-	for m := range t.tools {
-		m.Tools = nil
+// assign assigns the tools to the agents. It returns the tools of all agents.
+func (a *agents) assign(tools []loop.Tool) (common []loop.Tool) {
+	for agent := range a.tools {
+		agent.Tools = nil
 	}
 	for _, tool := range tools {
 		owned := false
-		for m, names := range t.tools {
+		for agent, names := range a.tools {
 			if slices.Contains(names, tool.Name) {
-				m.Tools, owned = append(m.Tools, tool), true
+				agent.Tools, owned = append(agent.Tools, tool), true
 			}
 		}
 		if !owned {
@@ -160,16 +159,16 @@ func (t *team) share(tools []loop.Tool) (common []loop.Tool) {
 	return common
 }
 
-// prepareEnd reads what is said behind the answers of others than the root.
+// prepareEnd reads the messages that follow the final answers of the other agents.
 func prepareEnd(r *reader, arg fake.Value) (loop.Middleware, error) {
-	if r.team.root == nil {
-		return loop.Middleware{}, at(arg.Pos, errors.New("there are no agents; put handoff before it"))
+	if r.agents.root == nil {
+		return loop.Middleware{}, errors.New("missing agents: put handoff before prepare_end")
 	}
 	if err := kind(arg, fake.List); err != nil {
-		return loop.Middleware{}, at(arg.Pos, err)
+		return loop.Middleware{}, err
 	}
 	if len(arg.Items) == 0 {
-		return loop.Middleware{}, at(arg.Pos, errors.New("there is nothing to say; give a text for each time that the root goes on"))
+		return loop.Middleware{}, errors.New("missing text: add one for each time that the root continues")
 	}
 	for _, item := range arg.Items {
 		if err := at(item.Pos, kind(item, fake.Text)); err != nil {
@@ -177,7 +176,7 @@ func prepareEnd(r *reader, arg fake.Value) (loop.Middleware, error) {
 		}
 	}
 	left := arg.Items
-	return middleware.PrepareEnd(r.team.root, r.shared(), func(context.Context, middleware.Ended) ([]llm.Message, error) {
+	return middleware.PrepareEnd(r.agents.root, r.variables(), func(context.Context, middleware.Ended) ([]llm.Message, error) {
 		next := left[0]
 		left = left[1:]
 		return []llm.Message{llm.User(next.Text)}, nil

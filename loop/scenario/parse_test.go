@@ -24,12 +24,12 @@ const small = "version: 1\nmodels: {main: [{text: hi}]}\ninput: go\n"
 
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
-		{"no script", "about\n-- trace --\n", `f: no section "scenario.yaml"`},
-		{"unknown section", "a\n-- scenario.yaml --\n" + small + "-- golden --\n", `f:6: there is no section "golden"`},
-		{"script twice", "-- scenario.yaml --\n" + small + "-- scenario.yaml --\n" + small, "f:5: the section scenario.yaml is there twice"},
-		{"trace twice", "-- scenario.yaml --\n" + small + "-- trace --\n-- trace --\n", "f:6: the section trace is there twice"},
+		{"no script", "about\n-- trace --\n", `f: missing section "scenario.yaml"`},
+		{"unknown section", "a\n-- scenario.yaml --\n" + small + "-- golden --\n", `f:6: unknown section "golden"`},
+		{"script twice", "-- scenario.yaml --\n" + small + "-- scenario.yaml --\n" + small, "f:5: duplicate section scenario.yaml"},
+		{"trace twice", "-- scenario.yaml --\n" + small + "-- trace --\n-- trace --\n", "f:6: duplicate section trace"},
 		{"an error in the script", "one\ntwo\n-- scenario.yaml --\nversion: 1\nmodles: {}\n", "f:5:1: "},
-		{"an error in plain YAML", "version: 1\nmodles: {}\n", `f:2:1: unknown key in the scenario "modles"; did you mean "models"?`},
+		{"an error in plain YAML", "version: 1\nmodles: {}\n", `f:2:1: unknown key in the scenario "modles": did you mean "models"?`},
 	} {
 		_, err := scenario.Parse("f", []byte(c.src))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -40,8 +40,8 @@ func TestParseErrors(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	for option, want := range map[string]string{
-		`max_stps: 3`:                                   `f:2:8: there is no loop option "max_stps" (did you mean "max_steps"?); the options are preset, max_steps`,
-		`max_steps: many`:                               `f:2:19: max_steps: expected a number, got a text`,
+		`max_stps: 3`:                                   `f:2:8: unknown loop option "max_stps": did you mean "max_steps"? want one of preset, delivery, max_steps`,
+		`max_steps: many`:                               `f:2:19: max_steps: expected a number, got a string`,
 		`max_steps: 1.5`:                                `max_steps: expected a whole number, got 1.5`,
 		`cap_at: side`:                                  `cap_at: expected one of bottom, top`,
 		`on_cap: 3`:                                     `on_cap: expected one of return, force_final, error`,
@@ -52,7 +52,7 @@ func TestOptionErrors(t *testing.T) {
 		`tool_timeout: -1s`:                             `tool_timeout: expected a duration above 0`,
 		`deadline_mode: maybe`:                          `deadline_mode: expected one of error, return`,
 		`tool_message: one`:                             `tool_message: expected one of one_per_step, one_per_call`,
-		`error_text: 3`:                                 `error_text: expected a text, got a number`,
+		`error_text: 3`:                                 `error_text: expected a string, got a number`,
 		`bad_args: fail`:                                `bad_args: expected one of error_result, empty_object, pass`,
 		`client_tools: off`:                             `client_tools: expected one of break_batch, run_rest_then_break`,
 		`no_tools: off`:                                 `no_tools: expected one of error_result, one_turn`,
@@ -60,37 +60,37 @@ func TestOptionErrors(t *testing.T) {
 		`error_flag: no`:                                `error_flag: expected one of on, off`,
 		`assistant_append: later`:                       `assistant_append: expected one of before_hooks, after_hooks`,
 		`reset: never`:                                  `reset: expected one of success, absence`,
-		`duplicate_round: run`:                          `duplicate_round: expected off, skip, or force_final_after N, where N is 1 or more`,
-		`duplicate_round: force_final_after 0`:          `duplicate_round: expected off, skip, or force_final_after N`,
-		`duplicate_round: off 2`:                        `duplicate_round: expected off, skip, or force_final_after N`,
-		`duplicate_round: skip_after 2`:                 `duplicate_round: expected off, skip, or force_final_after N`,
+		`duplicate_round: run`:                          `duplicate_round: expected one of off, skip, force_final_after N`,
+		`duplicate_round: force_final_after 0`:          `duplicate_round: expected one of off, skip, force_final_after N`,
+		`duplicate_round: off 2`:                        `duplicate_round: expected one of off, skip, force_final_after N`,
+		`duplicate_round: skip_after 2`:                 `duplicate_round: expected one of off, skip, force_final_after N`,
 		`retry: 3`:                                      `retry: expected a map, got a number`,
-		`retry: {times: 3}`:                             `f:2:16: retry: there is no "times"; there are base, factor, max, max_wait`,
-		`retry: {factor: fast}`:                         `f:2:24: retry: factor: expected a number, got a text`,
+		`retry: {times: 3}`:                             `f:2:16: retry: unknown key "times": want one of base, factor, max, max_wait`,
+		`retry: {factor: fast}`:                         `f:2:24: retry: factor: expected a number, got a string`,
 		`delivery: slow`:                                `delivery: expected one of streamed, buffered`,
 		`tool_choice: some`:                             `tool_choice: expected one of auto, required, none, tool:NAME`,
 		`parallel_calls: 1`:                             `parallel_calls: expected true or false, got a number`,
-		`stop_when: never`:                              `stop_when: expected a list, got a text`,
-		`stop_when: [never, soon]`:                      `f:2:27: stop_when: item 2: there is no stop condition "soon"`,
+		`stop_when: never`:                              `stop_when: expected a list, got a string`,
+		`stop_when: [never, soon]`:                      `f:2:27: stop_when: item 2: unknown stop condition "soon"`,
 		`stop_when: [{a: 1, b: 2}]`:                     `f:2:20: stop_when: item 1: expected a name, or a map of one name to its value`,
-		`stop_when: [{step_count: x}]`:                  `f:2:33: stop_when: item 1: expected a number, got a text`,
-		`stop_when: [{has_tool_call: 1}]`:               `f:2:36: stop_when: item 1: expected a text, got a number`,
+		`stop_when: [{step_count: x}]`:                  `f:2:33: stop_when: item 1: expected a number, got a string`,
+		`stop_when: [{has_tool_call: 1}]`:               `f:2:36: stop_when: item 1: expected a string, got a number`,
 		`stop_when: [{cost: {limit: x}}]`:               `f:2:35: stop_when: item 1: limit: expected a number`,
 		`policies: {}`:                                  `policies: expected a list, got a map`,
-		`policies: [todo]`:                              `f:2:19: policies: item 1: there is no policy "todo"; there are leaked_calls, keep_last`,
-		`policies: [ask_user: 7]`:                       `f:2:29: policies: item 1: expected a text, got a number`,
-		`policies: [human_in_the_loop: yes]`:            `f:2:38: policies: item 1: expected a list, got a text`,
-		`policies: [human_in_the_loop: [maybe]]`:        `f:2:39: policies: item 1: decision 1: there is no decision "maybe"; there are approve, edit, reject, respond`,
+		`policies: [todo]`:                              `f:2:19: policies: item 1: unknown middleware "todo": want one of leaked_calls, keep_last`,
+		`policies: [ask_user: 7]`:                       `f:2:29: policies: item 1: expected a string, got a number`,
+		`policies: [human_in_the_loop: yes]`:            `f:2:38: policies: item 1: expected a list, got a string`,
+		`policies: [human_in_the_loop: [maybe]]`:        `f:2:39: policies: item 1: decision 1: unknown decision "maybe": want one of approve, edit, reject, respond`,
 		`policies: [human_in_the_loop: [7]]`:            `f:2:39: policies: item 1: decision 1: expected a name`,
 		`policies: [summarize: {window: 7}]`:            `f:2:39: policies: item 1: window: expected a whole number, 8 or above, got 7`,
 		`policies: [cut_results: 0]`:                    `f:2:32: policies: item 1: expected a whole number, 1 or above, got 0`,
 		`policies: [{keep_last: {keep: 0}}]`:            `f:2:38: policies: item 1: keep: expected a whole number, 1 or above, got 0`,
-		`policies: [{answer_tool: 1}]`:                  `f:2:33: policies: item 1: expected a text, got a number`,
+		`policies: [{answer_tool: 1}]`:                  `f:2:33: policies: item 1: expected a string, got a number`,
 		`policies: [{answer_tool: "a b"}]`:              `f:2:33: policies: item 1: the tool name "a b" is not one that providers take`,
-		`model: 1`:                                      `model: expected a text, got a number`,
-		`model: maim`:                                   `f:2:15: model: there is no model "maim"; did you mean "main"?`,
-		`model: other`:                                  "f:2:15: model: there is no model \"other\"\n",
-		`tool_choice: "tool:zz"`:                        "f:2:21: tool_choice: there is no tool \"zz\"\n",
+		`model: 1`:                                      `model: expected a string, got a number`,
+		`model: maim`:                                   `f:2:15: model: unknown model "maim": did you mean "main"?`,
+		`model: other`:                                  "f:2:15: model: unknown model \"other\"\n",
+		`tool_choice: "tool:zz"`:                        "f:2:21: tool_choice: unknown tool \"zz\"\n",
 		`token_budget: -1`:                              `f:2:22: token_budget: expected a whole number, 0 or above, got -1`,
 		`same_tool_error_stop: -1`:                      `same_tool_error_stop: expected a whole number, 0 or above, got -1`,
 		`continuations: -1`:                             `continuations: expected a whole number, 0 or above, got -1`,
@@ -100,26 +100,26 @@ func TestOptionErrors(t *testing.T) {
 		`retry: {factor: -0.5}`:                         `f:2:24: retry: factor: expected a number, 0 or above, got -0.5`,
 		`stop_when: [{step_count: -1}]`:                 `f:2:33: stop_when: item 1: expected a whole number, 0 or above, got -1`,
 		`stop_when: [{total_tokens: -1}]`:               `f:2:35: stop_when: item 1: expected a whole number, 0 or above, got -1`,
-		`stop_when: [step_count]`:                       `f:2:20: stop_when: item 1: expected a number, got nothing`,
-		`policies: [keep_last]`:                         `f:2:19: policies: item 1: expected a map, got nothing`,
-		`policies: [{keep_last: {limit: 3}}]`:           `f:2:31: policies: item 1: keep is missing: how many messages are kept`,
-		`policies: [{keep_last: {limit: 3, keep: 10}}]`: `f:2:39: policies: item 1: limit: expected more than the 10 that are kept, got 3`,
-		`policies: [{keep_last: {limit: 3, keep: 3}}]`:  `f:2:39: policies: item 1: limit: expected more than the 3 that are kept, got 3`,
+		`stop_when: [step_count]`:                       `f:2:20: stop_when: item 1: expected a number, got null`,
+		`policies: [keep_last]`:                         `f:2:19: policies: item 1: expected a map, got null`,
+		`policies: [{keep_last: {limit: 3}}]`:           `f:2:31: policies: item 1: missing key keep: set the number of messages to keep`,
+		`policies: [{keep_last: {limit: 3, keep: 10}}]`: `f:2:39: policies: item 1: limit: expected more than keep (10), got 3`,
+		`policies: [{keep_last: {limit: 3, keep: 3}}]`:  `f:2:39: policies: item 1: limit: expected more than keep (3), got 3`,
 		`policies: [{keep_last: {keep: 3, limit: 0}}]`:  `f:2:48: policies: item 1: limit: expected a whole number, 1 or above, got 0`,
-		`policies: [{output: x}]`:                       `f:2:28: policies: item 1: expected a map, got a text`,
-		`policies: [{output: {re_asks: 1}}]`:            `f:2:28: policies: item 1: schema is missing: the JSON Schema of the answer, as a text`,
+		`policies: [{output: x}]`:                       `f:2:28: policies: item 1: expected a map, got a string`,
+		`policies: [{output: {re_asks: 1}}]`:            `f:2:28: policies: item 1: missing key schema: set the JSON Schema of the answer, as a string`,
 		`policies: [{output: {schema: "{"}}]`:           `f:2:37: policies: item 1: schema: the schema of the output is not a JSON object`,
 		`policies: [{output: {re_asks: -1}}]`:           `f:2:38: policies: item 1: re_asks: expected a whole number, 0 or above, got -1`,
-		`policies: [permissions]`:                       `f:2:19: policies: item 1: expected a map, got nothing`,
-		`policies: [{permissions: {t: allow}}]`:         `f:2:37: policies: item 1: t: expected deny, or ask: with a verdict`,
-		`policies: [{permissions: {t: {deny: x}}}]`:     `f:2:37: policies: item 1: t: expected deny, or ask: with a verdict`,
+		`policies: [permissions]`:                       `f:2:19: policies: item 1: expected a map, got null`,
+		`policies: [{permissions: {t: allow}}]`:         `f:2:37: policies: item 1: t: expected deny, or ask: with a decision`,
+		`policies: [{permissions: {t: {deny: x}}}]`:     `f:2:37: policies: item 1: t: expected deny, or ask: with a decision`,
 		`policies: [{permissions: {t: [x]}}]`:           `f:2:37: policies: item 1: t: expected a name, or a map of one name to its value`,
 		`policies: [{permissions: {t: {ask: maybe}}}]`:  `f:2:37: policies: item 1: t: expected one of approve, skip, deny, suspend`,
 		`policies: [{guardrail: {kind: both}}]`:         `f:2:38: policies: item 1: kind: expected one of input, output`,
-		`policies: [{guardrail: {match: 1}}]`:           `f:2:39: policies: item 1: match: expected a text, got a number`,
+		`policies: [{guardrail: {match: 1}}]`:           `f:2:39: policies: item 1: match: expected a string, got a number`,
 		`policies: [{guardrail: {tripwire: 1}}]`:        `f:2:42: policies: item 1: tripwire: expected true or false, got a number`,
-		`policies: [{guardrail: {kind: input}}]`:        `f:2:31: policies: item 1: match is missing: the text that the guardrail looks for`,
-		`policies: [{answer_tool: t}]`:                  `f:2:33: policies: item 1: there is a tool "t" already; name the answer's otherwise`,
+		`policies: [{guardrail: {kind: input}}]`:        `f:2:31: policies: item 1: missing key match: set the string that the guardrail searches for`,
+		`policies: [{answer_tool: t}]`:                  `f:2:33: policies: item 1: duplicate tool "t": choose another name for the answer tool`,
 	} {
 		src := []byte("version: 1\nloop: {" + option + "}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\ninput: go\n")
 		_, err := scenario.Parse("f", src)
@@ -141,20 +141,20 @@ func TestOptionErrors(t *testing.T) {
 func TestInvalidScripts(t *testing.T) {
 	const loopTool = "is not one that providers take: letters, digits, _ and -, 64 characters at most"
 	for _, c := range []struct{ name, src, want string }{
-		{"no models", "input: go", "f:1:1: there are no models; say what one answers, as in models: {main: [{text: hello}]}"},
-		{"empty models", "models: {}", "f:1:1: there are no models; say what one answers, as in models: {main: [{text: hello}]}"},
+		{"no models", "input: go", "f:1:1: missing models: add one, such as models: {main: [{text: hello}]}"},
+		{"empty models", "models: {}", "f:1:1: missing models: add one, such as models: {main: [{text: hello}]}"},
 		{"a schema of no object", "tools: {a: {parameters: {type: strng}}}", `f:2:25: the tool "a": its parameters must have "type": "object"`},
-		{"a schema that is a list", "tools: {a: {parameters: [1]}}", "f:2:25: expected a JSON Schema, which is a map, found a list"},
+		{"a schema that is a list", "tools: {a: {parameters: [1]}}", "f:2:25: expected a JSON Schema (a map), found a list"},
 		{"a list in a schema", "tools: {a: {parameters: {type: object, properties: [1]}}}",
 			`f:2:25: the tool "a": its parameters are not a JSON Schema: the array at "properties" does not belong there`},
 		{"a number in a schema", "tools: {a: {parameters: {type: object, properties: {x: 5}}}}",
 			`f:2:25: the tool "a": its parameters are not a JSON Schema: the number at "properties" does not belong there`},
 		{"the name of a tool", "tools:\n  b: {}\n  a b: {}", `f:4:3: the tool name "a b" ` + loopTool},
 		{"several", "loop: {max_stps: 1, token_budget: -4}\ntools: {é: {parameters: {type: x}}, b: {parameters: {}}}\nmodels: {}",
-			"f:1:1: there are no models; say what one answers, as in models: {main: [{text: hello}]}\n" +
+			"f:1:1: missing models: add one, such as models: {main: [{text: hello}]}\n" +
 				`f:3:9: the tool name "é" ` + loopTool + "\n" +
 				`f:3:53: the tool "b": its parameters must have "type": "object"` + "\n" +
-				`f:2:8: there is no loop option "max_stps"` + "\n" +
+				`f:2:8: unknown loop option "max_stps": ` + "\n" +
 				"f:2:35: token_budget: expected a whole number, 0 or above, got -4"},
 	} {
 		src := "version: 1\n" + c.src + "\n"
@@ -166,17 +166,17 @@ func TestInvalidScripts(t *testing.T) {
 			t.Errorf("%s: got %v and %v", c.name, f, err)
 			continue
 		}
-		got := regexp.MustCompile(` \(did you mean.*`).ReplaceAllString(err.Error(), "")
+		got := regexp.MustCompile(`did you mean.*`).ReplaceAllString(err.Error(), "")
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
 	_, err := scenario.Parse("f", []byte("about\n-- scenario.yaml --\nversion: 1\n"))
-	if err == nil || !strings.HasPrefix(err.Error(), "f:3:1: there are no models") {
+	if err == nil || !strings.HasPrefix(err.Error(), "f:3:1: missing models") {
 		t.Errorf("in an archive: got %v", err)
 	}
 	_, err = scenario.Run(t.Context(), &fake.Script{File: "f"}, nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "f: there are no models") {
+	if err == nil || !strings.HasPrefix(err.Error(), "f: missing models") {
 		t.Errorf("made in Go: got %v", err)
 	}
 }
@@ -187,8 +187,13 @@ func TestOptionBounds(t *testing.T) {
 		"policies: [{keep_last: {keep: 1}}]", "policies: [{keep_last: {keep: 3, limit: 4}}]", "policies: [{answer_tool: other}]", `policies: [{output: {schema: "{}", re_asks: 0}}]`,
 		"stop_when: [{step_count: 0}, {total_tokens: 0}, {cost: {limit: 0, input: 0, output: 0}}]",
 	} {
-		if _, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\n")); err != nil {
+		f, err := scenario.Parse("f", []byte("version: 1\nloop: {"+option+"}\ntools: {t: {}}\nmodels: {main: [{text: hi}]}\n"))
+		if err != nil {
 			t.Errorf("%s: %v", option, err)
+			continue
+		}
+		if _, err := scenario.Parse("f", f.With(&scenario.Result{})); err != nil {
+			t.Errorf("%s in version 2: %v", option, err)
 		}
 	}
 }
@@ -259,14 +264,15 @@ func TestOptions(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", option, err, diff)
 		}
-	}
-	names := scenario.OptionNames()
-	if len(names) < 20 || names[0][0] != "preset" || names[0][1] == "" {
-		t.Errorf("option names: %v", names)
-	}
-	const policies = "a list of leaked_calls, keep_last: {keep, limit}, answer_tool: NAME, "
-	if last := names[len(names)-1]; last[0] != "policies" || !strings.HasPrefix(last[1], policies) {
-		t.Errorf("got %q, want policies: %s…", last, policies)
+		upgraded := f.With(&scenario.Result{})
+		if f, err = scenario.Parse("f", upgraded); err != nil || f.Script.Version != 2 {
+			t.Errorf("%s in version 2: %v\n%s", option, err, upgraded)
+			continue
+		}
+		got, err = scenario.Config(f.Script)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s in version 2: %v (-want +got):\n%s\n%s", option, err, diff, upgraded)
+		}
 	}
 }
 
@@ -302,11 +308,11 @@ func TestWithKeepsOrder(t *testing.T) {
 		order string
 		want  []string
 	}{
-		{"script", []string{scenario.ScriptSection, scenario.TraceSection}},
-		{"script trace", []string{scenario.ScriptSection, scenario.TraceSection}},
-		{"trace script", []string{scenario.TraceSection, scenario.ScriptSection}},
-		{"parts script", []string{scenario.PartsSection, scenario.ScriptSection, scenario.TraceSection}},
-		{"script parts trace", []string{scenario.ScriptSection, scenario.PartsSection, scenario.TraceSection}},
+		{"script", []string{"scenario.yaml", "trace"}},
+		{"script trace", []string{"scenario.yaml", "trace"}},
+		{"trace script", []string{"trace", "scenario.yaml"}},
+		{"parts script", []string{"parts", "scenario.yaml", "trace"}},
+		{"script parts trace", []string{"scenario.yaml", "parts", "trace"}},
 	} {
 		src := strings.NewReplacer(" ", "", "script", "-- scenario.yaml --\n"+small, "trace", "-- trace --\nold\n", "parts", "-- parts --\nold\n").Replace(c.order)
 		f, err := scenario.Parse("f", []byte(src))
@@ -344,12 +350,12 @@ func TestCompare(t *testing.T) {
 	)
 	for _, c := range []struct{ name, came, expected, want string }{
 		{"nothing", end, end, ""},
-		{"a line", turn, "other\n", "from line 5 (- expected, + came):\n  " + setup + "  " + request + "- other\n+ " + turn},
-		{"the last line", end, "other\n", "from line 10 (- expected, + came):\n  decision        0   end: end_turn\n  step.end        0\n- other\n+ " + end},
-		{"one that comes again", warning + warning, warning, "from line 7 (- expected, + came):\n  " + turn + "  " + warning + "+ " + warning},
-		{"one that comes no more", warning + warning, warning + warning + warning, "from line 8 (- expected, + came):\n  " + warning + "  " + warning + "- " + warning},
-		{"an end", end, end + end, "from line 11 (- expected, + came):\n  step.end        0\n  " + end + "- " + end},
-		{"all", o.Trace(), "", "from line 1 (- expected, + came):\n+ " + strings.ReplaceAll(strings.TrimSuffix(o.Trace(), "\n"), "\n", "\n+ ") + "\n"},
+		{"a line", turn, "other\n", "from line 5 (-want +got):\n  " + setup + "  " + request + "- other\n+ " + turn},
+		{"the last line", end, "other\n", "from line 10 (-want +got):\n  decision        0   end: end_turn\n  step.end        0\n- other\n+ " + end},
+		{"one that comes again", warning + warning, warning, "from line 7 (-want +got):\n  " + turn + "  " + warning + "+ " + warning},
+		{"one that comes no more", warning + warning, warning + warning + warning, "from line 8 (-want +got):\n  " + warning + "  " + warning + "- " + warning},
+		{"an end", end, end + end, "from line 11 (-want +got):\n  step.end        0\n  " + end + "- " + end},
+		{"all", o.Trace(), "", "from line 1 (-want +got):\n+ " + strings.ReplaceAll(strings.TrimSuffix(o.Trace(), "\n"), "\n", "\n+ ") + "\n"},
 	} {
 		f := scenario.File{Trace: strings.Replace(o.Trace(), c.came, c.expected, 1), HasTrace: true}
 		if c.want != "" {
@@ -364,10 +370,10 @@ func TestCompare(t *testing.T) {
 // What the script did not foresee is an error of the scenario, not of the run.
 func TestScriptErrors(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
-		{"runs out", "tools: {a: {text: A}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}]}]}", "the script runs out: it has 1 turn"},
+		{"no call left", "tools: {a: {text: A}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}]}]}", "no response left: the script has 1 response"},
 		{"not expected", "models: {main: [{expect: {text: [hello]}, text: hi}]}", "hello"},
-		{"a tool's script runs out", "tools: {a: {calls: [{text: A}]}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "runs out"},
-		{"stuck", "tools: {a: {gate: never}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "nothing can go on"},
+		{"a tool's script runs out", "tools: {a: {calls: [{text: A}]}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "no call left"},
+		{"stuck", "tools: {a: {gate: never}}\nmodels: {main: [{calls: [{id: c1, name: a, args: '{}'}, {id: c2, name: a, args: '{}'}]}, {text: x}]}", "deadlock"},
 	} {
 		f, err := scenario.Parse("f", []byte("version: 1\n"+c.src+"\ninput: go\n"))
 		if err != nil {
@@ -425,7 +431,7 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 	done := llm.Assistant(llm.Text{Text: "done"})
 	const none = "Made from a recorded run.\n\n"
 	lacks := func(what string) string {
-		return "Made from a recorded run.\nNot taken over: " + what + ".\n\n"
+		return "Made from a recorded run.\nOmitted: " + what + ".\n\n"
 	}
 	for name, c := range map[string]struct {
 		messages []llm.Message
@@ -436,21 +442,21 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 			llm.Assistant(call("c3", "a")), llm.ToolResults(failed("c3")), done}, none},
 		"an id twice": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "a")), llm.ToolResults(result("c1"), result("c1")), done}, none},
 		"a result is missing": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c2", "a")), llm.ToolResults(result("c1")), done},
-			lacks("what the call c2 of the tool a came to, which the messages do not tell")},
+			lacks("the result of the call c2 of the tool a, which the messages do not contain")},
 		"one of two of an id": {[]llm.Message{llm.Assistant(call("c1", "a"), call("c1", "b")), llm.ToolResults(result("c1")), done},
-			lacks("what the call c1 of the tool b came to, which the messages do not tell")},
+			lacks("the result of the call c1 of the tool b, which the messages do not contain")},
 		"the last": {[]llm.Message{llm.Assistant(call("c1", "a"))},
-			lacks("what the call c1 of the tool a came to, which the messages do not tell")},
+			lacks("the result of the call c1 of the tool a, which the messages do not contain")},
 		"a tool without a name": {[]llm.Message{llm.Assistant(call("c1", "")), llm.ToolResults(result("c1")), done},
-			lacks(`what makes it run: the tool name "" is not one that providers take: letters, digits, _ and -, 64 characters at most`)},
+			lacks(`the cause of an error: the tool name "" is not one that providers take: letters, digits, _ and -, 64 characters at most`)},
 		"an answer behind the last": {[]llm.Message{done, done},
-			lacks(`what makes it ask for all answers: it leaves out lane "main": turn 2`)},
+			lacks(`the cause of unused responses: session "main": response 2`)},
 	} {
 		made, err := scenario.FromMessages(name, append([]llm.Message{llm.User("go")}, c.messages...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, _, _ := strings.Cut(string(made), "-- "+scenario.ScriptSection)
+		head, _, _ := strings.Cut(string(made), "-- scenario.yaml")
 		if diff := cmp.Diff(c.want, head); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -473,10 +479,10 @@ func TestFromMessagesTurns(t *testing.T) {
       calls:
         - id: c1
           name: a
-          args: '{}'
+          arguments: '{}'
         - id: c2
           name: a
-          args: '{}'
+          arguments: '{}'
 `},
 		{"what only its provider reads", []llm.Part{llm.Reasoning{Opaque: []byte(`{"s":1}`)}, llm.Text{Text: "hi"}}, llm.FinishStop, `
     - reasoning_opaque: {s: 1}

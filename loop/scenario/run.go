@@ -15,32 +15,29 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Outcome is what came of a scenario.
+// Result is the result of a scenario.
 type Result struct {
-	// Events are the run's events in the order in which they happened, deltas
-	// included.
+	// Events are the events of the run with deltas, in order.
 	Events []trace.Event
 	Run    *loop.Result
-	// Err is the run's own error, which a scenario may well expect.
+	// Err is the error of the run, which a scenario may expect.
 	Err error
-	// Unused names the turns that no request asked for.
+	// Unused lists the responses that no request selected. See [fake.Model.Unused].
 	Unused []string
-	// Live is how many of the run's tasks had not ended when it returned. Those
-	// that it abandoned are among them.
-	Live int
-	// Requests are what the model got, and Tools the entries into the tools and
-	// the exits from them.
+	// Live is the number of tasks that had not ended when the run returned. It includes
+	// abandoned tools.
+	Live     int
 	Requests []fake.Recorded
 	Tools    []fake.ToolEvent
-	// Changed tells which requests were changed after they were handed out.
-	Changed []string
+	// MutatedRequests describes requests that the loop changed after it sent them.
+	MutatedRequests []string
 }
 
-// Trace is the canonical trace in its text form.
+// Trace returns the canonical trace in the text form.
 func (o *Result) Trace() string { return trace.FormatText(trace.Canonical(o.Events)) }
 
-// Parts are the parts of the run's preset, one JSON a line; of a run without a
-// preset there are none.
+// Parts returns the stream of the run's preset, one JSON value per line. It is empty for a
+// run without a preset.
 func (o *Result) Parts() string {
 	if len(o.Events) == 0 {
 		return ""
@@ -54,7 +51,14 @@ func (o *Result) Parts() string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	for part := range p.Parts(o.all()) {
+	all := func(yield func(trace.Event, error) bool) {
+		for _, ev := range o.Events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+	for part := range p.Parts(all) {
 		if err := enc.Encode(part); err != nil {
 			b.WriteString(err.Error() + "\n")
 		}
@@ -62,37 +66,27 @@ func (o *Result) Parts() string {
 	return b.String()
 }
 
-func (o *Result) all() func(yield func(trace.Event, error) bool) {
-	return func(yield func(trace.Event, error) bool) {
-		for _, ev := range o.Events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Options change how a scenario is run, but not what must come out.
+// Options change how a scenario runs. They must not change its result.
 type Options struct {
-	// Adjust changes the loop's configuration before the run.
+	// Adjust changes the configuration of the loop before the run.
 	Adjust func(*loop.Config)
-	// Seed, if not 0, makes the scheduler choose among the tasks that are ready.
+	// Seed, if not 0, is [fake.Clock.Seed].
 	Seed uint64
-	// Chunk, if not 0, cuts the model's texts and arguments into so many bytes.
+	// Chunk, if not 0, is the [fake.Response.ChunkSize] of all responses.
 	Chunk int
-	// Model, if not nil, returns the model that the loop asks in place of the
-	// script's, which it gets: a client of a server that plays it, for one.
+	// Model, if not nil, returns the model that the loop calls in place of the scripted
+	// one, such as a client of a server that plays the script.
 	Model func(script *fake.Model) llm.Model
 }
 
-// Run runs a script; opts may be nil. The error says that the scenario itself
-// does not hold: an option that does not exist, a request or a call that the
-// script does not expect, a run that can never end.
+// Run runs a script; opts may be nil. It returns an error if the script is invalid, if it
+// does not expect a request or a call, or if the run has a deadlock. An error of the run is
+// in [Result.Err].
 func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	if err := valid(s, fake.Pos{}); err != nil {
+	if err := validate(s, fake.Pos{}); err != nil {
 		return nil, err
 	}
 	cfg, err := Config(s)
@@ -104,7 +98,7 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	clock.OpenInOrder(s.Gates...)
 	x := &execution{script: s, clock: clock, model: s.NewModel(clock), tools: fake.NewTools(clock, s.Tools...)}
 	if opts.Chunk != 0 {
-		x.model = rechunked(s, opts.Chunk).NewModel(clock)
+		x.model = withChunkSize(s, opts.Chunk).NewModel(clock)
 	}
 	cfg.Clock, cfg.Deltas = clock, true
 	cfg.Tools = x.loopTools()
@@ -122,39 +116,39 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	return x.run(ctx, agent)
 }
 
-// rechunked returns the script with other chunks.
-func rechunked(s *fake.Script, n int) *fake.Script {
+// withChunkSize returns the script with another chunk size.
+func withChunkSize(s *fake.Script, n int) *fake.Script {
 	out := *s
 	out.Models = nil
-	var cut func(t fake.Response) fake.Response
-	cut = func(t fake.Response) fake.Response {
+	var change func(t fake.Response) fake.Response
+	change = func(t fake.Response) fake.Response {
 		if len(t.Events) == 0 {
 			t.ChunkSize = n
 		}
 		t.Attempts = slices.Clone(t.Attempts)
 		for i, a := range t.Attempts {
-			t.Attempts[i] = cut(a)
+			t.Attempts[i] = change(a)
 		}
 		return t
 	}
 	for _, l := range s.Models {
 		l.Responses = slices.Clone(l.Responses)
 		for i, t := range l.Responses {
-			l.Responses[i] = cut(t)
+			l.Responses[i] = change(t)
 		}
 		out.Models = append(out.Models, l)
 	}
 	return &out
 }
 
-// execution is a scenario while it runs.
+// execution is the run of a scenario.
 type execution struct {
 	script *fake.Script
 	clock  *fake.Clock
 	model  *fake.Model
 	tools  *fake.Tools
 	cancel context.CancelFunc
-	errs   []error // what the tools' scripts did not foresee
+	errs   []error // script errors of tools
 }
 
 func (x *execution) loopTools() []loop.Tool {
@@ -174,7 +168,7 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 		x.cancel()
 	}
 	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Arguments)
-	if e := unforeseen(err); e != nil {
+	if e := scriptErrorIn(err); e != nil {
 		x.errs = append(x.errs, e) // tools run one at a time on a virtual clock
 	}
 	return loop.Output{Content: parts}, err
@@ -183,11 +177,11 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			stuck, ok := v.(*fake.DeadlockError)
+			deadlock, ok := v.(*fake.DeadlockError)
 			if !ok {
 				panic(v)
 			}
-			o, err = nil, fmt.Errorf("%s: %w", x.script.File, stuck)
+			o, err = nil, fmt.Errorf("%s: %w", x.script.File, deadlock)
 		}
 	}()
 	ctx, x.cancel = context.WithCancel(ctx)
@@ -195,7 +189,7 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Result, err 
 	cancelAfter := x.armCancel()
 	o = &Result{}
 	in := loop.Continue(x.script.History, x.script.Input...)
-	in.Sink = trace.SinkFunc(func(ev trace.Event) error { // sees what comes after the consumer has left
+	in.Sink = trace.SinkFunc(func(ev trace.Event) error { // gets events also after the consumer has stopped
 		o.Events = append(o.Events, ev)
 		return nil
 	})
@@ -209,15 +203,15 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Result, err 
 		if n == cancelAfter {
 			x.cancel()
 		}
-		if c := x.script.Consumer; c != nil && n == c.StopAfter {
+		if n == x.script.StopAfter {
 			break
 		}
 	}
 	o.Run, o.Err = run.Wait()
 	o.Live = x.clock.Live()
-	o.Requests, o.Tools, o.Changed = x.model.RecordedRequests(), x.tools.Log(), x.model.MutatedRequests()
+	o.Requests, o.Tools, o.MutatedRequests = x.model.RecordedRequests(), x.tools.Log(), x.model.MutatedRequests()
 	o.Unused = x.model.Unused()
-	_ = x.clock.Drain() // tools that were abandoned end here, or are stuck and end with that error
+	_ = x.clock.Drain() // abandoned tools end here; a deadlock ends them with an error
 	return o, x.scriptError(o)
 }
 
@@ -234,8 +228,8 @@ func (x *execution) armCancel() (afterEvents int) {
 	return 0
 }
 
-// unforeseen returns what an error says of the script, if that does not fit.
-func unforeseen(err error) error {
+// scriptErrorIn returns the script error in err, or nil.
+func scriptErrorIn(err error) error {
 	if e, ok := errors.AsType[*fake.ScriptError](err); ok {
 		return e
 	}
@@ -245,10 +239,10 @@ func unforeseen(err error) error {
 	return nil
 }
 
-// scriptError returns what the script did not expect, if anything.
+// scriptError returns the script errors of the run, joined.
 func (x *execution) scriptError(o *Result) error {
 	errs := x.errs
-	if e := unforeseen(o.Err); e != nil {
+	if e := scriptErrorIn(o.Err); e != nil {
 		errs = append(errs, e)
 	}
 	if len(errs) == 0 {

@@ -1,15 +1,16 @@
-// Package scenario makes a run of a scenario file: what the models and the tools
-// do, the options of the loop, and the trace that must come out.
+// Package scenario runs scenario files and makes scenario files of recorded runs. A
+// scenario contains what the models and the tools do, the options of the loop, and the
+// expected trace.
 //
-// A scenario is a function: the same file gives the same trace, byte for byte,
-// on any machine. It runs on a virtual clock (package fake), so its delays cost
-// nothing. The package runs and compares; whether a run kept its promises is
-// for package check to say.
+// The same file gives the same trace, byte for byte, on any machine. A run uses the virtual
+// clock of package fake, so its delays take no time. Package check verifies the invariants
+// of a run.
 package scenario
 
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,20 +22,18 @@ import (
 
 // The sections of an archive.
 const (
-	ScriptSection = "scenario.yaml"
-	TraceSection  = "trace"
-	// PartsSection holds, one JSON a line, what a preset's own stream shows.
-	PartsSection = "parts"
+	scriptSection = "scenario.yaml"
+	traceSection  = "trace"
+	partsSection  = "parts" // the stream of a preset, one JSON value per line
 )
 
-// File is a scenario file: a txtar archive with a comment, the script and the
-// expected trace, or the script's YAML alone.
+// File is a scenario file: a txtar archive with a comment, the script and the expected
+// trace, or the YAML of the script.
 type File struct {
 	Name    string
 	Comment string
 	Script  *fake.Script
-	// Trace is the expected canonical trace in its text form; HasTrace tells
-	// whether the file has one.
+	// Trace is the expected canonical trace in the text form, if HasTrace is true.
 	Trace    string
 	HasTrace bool
 	Parts    string
@@ -44,9 +43,9 @@ type File struct {
 	src     []byte
 }
 
-// Parse reads a scenario file; the name is for errors, which tell line and
-// column in the file. What can never run is an error already here: a script
-// without models, a tool that no loop takes, an option that does not fit.
+// Parse reads a scenario file. The name is for errors, which contain the line and the
+// column. Parse also rejects scripts that cannot run: without models, with an invalid tool
+// or with an invalid option.
 func Parse(name string, src []byte) (*File, error) {
 	f := &File{Name: name, src: src}
 	a := txtar.Parse(src)
@@ -63,45 +62,46 @@ func Parse(name string, src []byte) (*File, error) {
 		data := string(part.Data)
 		var twice bool
 		switch part.Name {
-		case ScriptSection:
+		case scriptSection:
 			twice = f.Script != nil
 			if err := f.parseScript(line, part.Data); err != nil {
 				return nil, err
 			}
-		case TraceSection:
+		case traceSection:
 			twice = f.HasTrace
 			f.Trace, f.HasTrace = data, true
-		case PartsSection:
+		case partsSection:
 			twice = f.HasParts
 			f.Parts, f.HasParts = data, true
 		default:
-			return nil, fmt.Errorf("%s:%d: there is no section %q in a scenario; the sections are %s, %s and %s", name, line-1, part.Name, ScriptSection, TraceSection, PartsSection)
+			return nil, fmt.Errorf("%s:%d: unknown section %q: want %s, %s or %s", name, line-1, part.Name, scriptSection, traceSection, partsSection)
 		}
 		if twice {
-			return nil, fmt.Errorf("%s:%d: the section %s is there twice", name, line-1, part.Name)
+			return nil, fmt.Errorf("%s:%d: duplicate section %s", name, line-1, part.Name)
 		}
 		line += strings.Count(data, "\n")
 	}
 	if f.Script == nil {
-		return nil, fmt.Errorf("%s: no section %q", name, ScriptSection)
+		return nil, fmt.Errorf("%s: missing section %q", name, scriptSection)
 	}
 	return f, nil
 }
 
-// parseScript reads the script, which begins at this line of the file.
+// parseScript reads the script, which begins at a line of the file.
 func (f *File) parseScript(line int, src []byte) (err error) {
-	if f.Script, err = fake.ParseScriptAt(f.Name, line, src); err != nil {
+	padding := bytes.Repeat([]byte("\n"), line-1)
+	if f.Script, err = fake.ParseScript(f.Name, append(padding, src...)); err != nil {
 		return err
 	}
-	return valid(f.Script, fake.Pos{Line: line, Col: 1})
+	return validate(f.Script, fake.Pos{Line: line, Col: 1})
 }
 
-// With returns the file's text with what came out as what is expected. All else
-// stays as it was, byte for byte.
+// With returns the file with the result as the expected result. A script of version 1 gets
+// the keys of version 2. All else is unchanged, byte for byte.
 func (f *File) With(o *Result) []byte {
 	a := txtar.Archive{Comment: []byte("\n")}
 	if f.archive == nil {
-		a.Files = []txtar.File{{Name: ScriptSection, Data: f.src}}
+		a.Files = []txtar.File{{Name: scriptSection, Data: f.src}}
 	} else {
 		a.Comment, a.Files = f.archive.Comment, slices.Clone(f.archive.Files)
 	}
@@ -113,15 +113,54 @@ func (f *File) With(o *Result) []byte {
 		}
 		a.Files[i].Data = []byte(data)
 	}
-	set(TraceSection, o.Trace())
+	set(scriptSection, f.upgrade(a.Files))
+	set(traceSection, o.Trace())
 	if f.HasParts {
-		set(PartsSection, o.Parts())
+		set(partsSection, o.Parts())
 	}
 	return txtar.Format(&a)
 }
 
-// Compare tells how what came out differs from what the file expects; empty if
-// it does not, or if the file expects nothing.
+// upgrade returns the script with the keys of version 2. It keeps formatting and comments.
+func (f *File) upgrade(files []txtar.File) string {
+	var out strings.Builder
+	i := slices.IndexFunc(files, func(p txtar.File) bool { return p.Name == scriptSection })
+	first := 1
+	if f.archive != nil {
+		first += bytes.Count(f.archive.Comment, []byte("\n")) + 1
+		for _, p := range files[:i] {
+			first += bytes.Count(p.Data, []byte("\n")) + 1
+		}
+	}
+	renames := maps.Clone(f.Script.Renames)
+	if r, err := readOptions(f.Script); err == nil {
+		maps.Copy(renames, r.renames)
+	}
+	places := slices.SortedFunc(maps.Keys(renames), func(a, b fake.Pos) int { return a.Col - b.Col })
+	n := first
+	for line := range strings.Lines(string(files[i].Data)) {
+		rest, col := []rune(line), 1
+		for _, at := range places {
+			if at.Line != n {
+				continue
+			}
+			was := renames[at][0]
+			out.WriteString(string(rest[:at.Col-col]))
+			rest, col = rest[at.Col-col:], at.Col
+			if q := string(rest[0]); strings.HasPrefix(string(rest), q+was+q) {
+				was = q + was + q
+			}
+			out.WriteString(renames[at][1])
+			rest, col = rest[len([]rune(was)):], col+len([]rune(was))
+		}
+		out.WriteString(string(rest))
+		n++
+	}
+	return out.String()
+}
+
+// Compare returns the difference between the result and the expected result. It is empty if
+// they are equal or if the file expects nothing.
 func (f *File) Compare(o *Result) string {
 	var out string
 	came, parts := o.Trace(), f.Parts
@@ -129,23 +168,22 @@ func (f *File) Compare(o *Result) string {
 		came, parts = trace.FormatTextV1(trace.Canonical(o.Events)), currentParts(parts)
 	}
 	if f.HasTrace {
-		out = lineDiff(TraceSection, f.Trace, came)
+		out = lineDiff(traceSection, f.Trace, came)
 	}
 	if f.HasParts {
-		out += lineDiff(PartsSection, parts, o.Parts())
+		out += lineDiff(partsSection, parts, o.Parts())
 	}
 	return out
 }
 
-// lineDiff shows the lines of two texts from a little before the first that
-// differs.
+// lineDiff returns the lines from shortly before the first difference to the last one.
 func lineDiff(name, want, got string) string {
 	if want == got {
 		return ""
 	}
 	w, g := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	at := 0
-	for w[at] == g[at] { // up to a last line at most: that alone does not end in a newline
+	for w[at] == g[at] { // ends at the last line, since only that one has no newline
 		at++
 	}
 	end := 0
@@ -153,7 +191,7 @@ func lineDiff(name, want, got string) string {
 		end++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, from line %d (- expected, + came):\n", name, at+1)
+	fmt.Fprintf(&b, "%s, from line %d (-want +got):\n", name, at+1)
 	put := func(sign string, lines []string) {
 		for _, l := range lines {
 			if l != "" {

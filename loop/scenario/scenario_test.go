@@ -16,18 +16,18 @@ import (
 // lossy are the scenarios whose recorded runs a scenario cannot wholly hold, and
 // what of each it says that it lacks.
 var lossy = map[string]string{
-	"AG-12-between":     "the cancel, whose time is not known.",
+	"AG-12-between":     "the cancellation, whose time is unknown.",
 	"AG-37":             "the model's settings.",
-	"AG-38":             "the model's settings; what decided to stop (output).",
-	"AG-38-asked-again": "the model's settings; what decided to continue (output).",
+	"AG-38":             "the model's settings; the decision to stop (output).",
+	"AG-38-asked-again": "the model's settings; the decision to continue (output).",
 	"AL-45":             "the event approval.requested; the event approval.resolved.",
-	"AL-57":             "the event guardrail; what decided to stop (guardrails).",
+	"AL-57":             "the event guardrail; the decision to stop (guardrails).",
 	"AL-59":             "the event guardrail.",
 	"AL-64":             "the event approval.requested; the event approval.resolved.",
-	"AL-67":             "the event approval.requested; what decided to suspend (permissions).",
-	"DA-07":             "what makes the trace differ from its line 1 on.",
-	"DA-15":             "what makes the trace differ from its line 1 on.",
-	"DA-15-named":       "what makes the trace differ from its line 1 on.",
+	"AL-67":             "the event approval.requested; the decision to suspend (permissions).",
+	"DA-07":             "the cause of a difference from line 1 of the trace.",
+	"DA-15":             "the cause of a difference from line 1 of the trace.",
+	"DA-15-named":       "the cause of a difference from line 1 of the trace.",
 	"DA-16":             "the event variables; the event handoff.",
 	"DA-17":             "the event variables; the event handoff.",
 	"DA-18":             "the event variables; the event handoff.",
@@ -43,17 +43,17 @@ var lossy = map[string]string{
 	"DA-29":             "the model calls for the purpose repair.",
 	"DA-30":             "the model calls for the purpose repair.",
 	"DA-30-again":       "the model calls for the purpose repair.",
-	"DA-31":             "the event variables; the event handoff; what decided to continue (prepare_end).",
-	"DA-32":             "what makes the trace differ from its line 1 on.",
-	"DA-43":             "the cancel, whose time is not known.",
+	"DA-31":             "the event variables; the event handoff; the decision to continue (prepare_end).",
+	"DA-32":             "the cause of a difference from line 1 of the trace.",
+	"DA-43":             "the cancellation, whose time is unknown.",
 	"DZ-10-cost":        "the stop condition cost:40.",
 	"INV-05":            "the rewrite by keep_last.",
-	"QA-01":             "how the provider sent the arguments (repeated_arguments).",
-	"QO-12":             "how the provider sent the arguments (repeated_arguments).",
-	"QO-13":             "how the provider sent the arguments (repeated_arguments).",
-	"QO-14":             "how the provider sent the arguments (repeated_arguments).",
+	"QA-01":             "the chunks of the arguments (repeated_arguments).",
+	"QO-12":             "the chunks of the arguments (repeated_arguments).",
+	"QO-13":             "the chunks of the arguments (repeated_arguments).",
+	"QO-14":             "the chunks of the arguments (repeated_arguments).",
 	"RA-44":             "the model calls for the purpose summary; the rewrite by summarize.",
-	"RA-46":             "the cancel, whose time is not known.",
+	"RA-46":             "the cancellation, whose time is unknown.",
 	"RA-52":             "the event todos.",
 	"RA-56":             "the event human_decision.",
 }
@@ -70,7 +70,7 @@ func TestFromTrace(t *testing.T) {
 		o := played(t, path)
 		made, err := scenario.FromTrace(o.Events)
 		if len(o.Requests) == 0 {
-			if err == nil || !strings.Contains(err.Error(), "sent no request") {
+			if err == nil || !strings.Contains(err.Error(), "missing request") {
 				t.Errorf("%s: got error %v", path, err)
 			}
 			continue
@@ -84,7 +84,7 @@ func TestFromTrace(t *testing.T) {
 			t.Errorf("%s: %v\n%s", path, err, made)
 			continue
 		}
-		if _, list, ok := strings.Cut(again.Comment, "Not taken over: "); ok {
+		if _, list, ok := strings.Cut(again.Comment, "Omitted: "); ok {
 			lost[strings.TrimSuffix(filepath.Base(path), ".txtar")] = strings.TrimSpace(list)
 			continue
 		}
@@ -124,7 +124,7 @@ func played(t *testing.T, path string) *scenario.Result {
 // The stop conditions that a trace declares come back, as far as they are told.
 func TestFromTraceStops(t *testing.T) {
 	for declared, c := range map[string]struct{ want, lost string }{
-		"":               {"", "what decided to stop (stop_condition)"},
+		"":               {"", "the decision to stop (stop_condition)"},
 		"never":          {"stop_when: [never]", ""},
 		"has_tool_call:": {"stop_when: [{has_tool_call: ''}]", ""},
 		"step_count:x":   {"", "the stop condition step_count:x"},
@@ -148,7 +148,7 @@ func TestFromTraceStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := string(made); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "stop_when:") ||
-			!strings.Contains(got, c.lost) || c.lost == "" && strings.Contains(got, "Not taken over: the stop") {
+			!strings.Contains(got, c.lost) || c.lost == "" && strings.Contains(got, "Omitted: the stop") {
 			t.Errorf("%q: got\n%s\nwant %q, lost %q", declared, got, c.want, c.lost)
 		}
 	}
@@ -162,13 +162,13 @@ func TestFromTraceOptions(t *testing.T) {
 		declared trace.Options
 		want     string
 	}{
-		{"nothing", nil, "  same_tool_error_stop: 0\n"},
-		{"another", trace.Options{{Name: "max_steps", Value: "3"}}, "  max_steps: 3\n  same_tool_error_stop: 0\n"},
-		{"the guard", trace.Options{{Name: "same_tool_error_stop", Value: "2"}}, "  same_tool_error_stop: 2\n"},
+		{"nothing", nil, "  max_consecutive_tool_errors: 0\n"},
+		{"another", trace.Options{{Name: "max_steps", Value: "3"}}, "  max_steps: 3\n  max_consecutive_tool_errors: 0\n"},
+		{"the guard", trace.Options{{Name: "same_tool_error_stop", Value: "2"}}, "  max_consecutive_tool_errors: 2\n"},
 		{"retries", trace.Options{{Name: "retry_max", Value: "2"}, {Name: "retry_base", Value: "1s"}},
-			"  retry: {max: 2, base: 1s}\n  same_tool_error_stop: 0\n"},
+			"  retry: {max: 2, base: 1s}\n  max_consecutive_tool_errors: 0\n"},
 		{"retries among others", trace.Options{{Name: "max_steps", Value: "3"}, {Name: "retry_max", Value: "2"}, {Name: "grace", Value: "1s"}, {Name: "retry_base", Value: "1s"}},
-			"  max_steps: 3\n  retry: {max: 2, base: 1s}\n  grace: 1s\n  same_tool_error_stop: 0\n"},
+			"  max_steps: 3\n  retry: {max: 2, base: 1s}\n  grace: 1s\n  max_consecutive_tool_errors: 0\n"},
 	} {
 		o := record(t, "models: {main: [{text: done}]}")
 		start := o.Events[0].Body.(trace.RunStart)

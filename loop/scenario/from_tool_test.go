@@ -37,7 +37,7 @@ func repeated(t *testing.T, events []trace.Event) (made string, f *scenario.File
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
-	if diff := f.Compare(o); diff != "" || strings.Contains(f.Comment, "Not taken over") {
+	if diff := f.Compare(o); diff != "" || strings.Contains(f.Comment, "Omitted: ") {
 		t.Errorf("not repeated: %s\n%s", diff, src)
 	}
 	return string(src), f
@@ -158,7 +158,7 @@ func TestFromTraceRealTools(t *testing.T) {
 }
 
 // What keeps the scenario from repeating the run is told.
-func TestFromTraceTellsDifference(t *testing.T) {
+func TestFromTraceReportsDifference(t *testing.T) {
 	whole := record(t, twice+"tools: {t: {text: a}}").Events
 	without := func(kind trace.Kind) (events []trace.Event) {
 		for _, ev := range whole {
@@ -177,18 +177,18 @@ func TestFromTraceTellsDifference(t *testing.T) {
 		events []trace.Event
 		want   string
 	}{
-		{"cancelled in a tool", record(t, twice+"tools: {t: {text: a, delay: 5ms}}\nloop: {concurrency: 1}\ncancel: {in_tool: t}").Events, "the cancel, whose time is not known."},
-		{"cut off", whole[:len(whole)-1], "what makes the trace differ from its line 17 on."},
-		{"no end of tools", without(trace.KindToolEnd), "what makes the trace differ from its line 8 on."},
-		{"no start of tools", without(trace.KindToolStart), "what makes the trace differ from its line 7 on."},
-		{"a tool that no loop takes", unnamed, `what makes it run: the tool name "a b" is not one that providers take: letters, digits, _ and -, 64 characters at most.`},
+		{"cancelled in a tool", record(t, twice+"tools: {t: {text: a, delay: 5ms}}\nloop: {concurrency: 1}\ncancel: {in_tool: t}").Events, "the cancellation, whose time is unknown."},
+		{"cut off", whole[:len(whole)-1], "the cause of a difference from line 17 of the trace."},
+		{"no end of tools", without(trace.KindToolEnd), "the cause of a difference from line 8 of the trace."},
+		{"no start of tools", without(trace.KindToolStart), "the cause of a difference from line 7 of the trace."},
+		{"a tool that no loop takes", unnamed, `the cause of an error: the tool name "a b" is not one that providers take: letters, digits, _ and -, 64 characters at most.`},
 	} {
 		src, err := scenario.FromTrace(c.events)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		_, got, _ := strings.Cut(string(src), "Not taken over: ")
+		_, got, _ := strings.Cut(string(src), "Omitted: ")
 		got, _, _ = strings.Cut(got, "\n")
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q\n%s", c.name, got, c.want, src)
@@ -224,7 +224,7 @@ func TestFromTraceFailures(t *testing.T) {
 		}
 	}
 	made, err := scenario.FromTrace(o.Events)
-	if err != nil || !strings.Contains(string(made), "message: busy\n") || !strings.Contains(string(made), "Not taken over: what makes the trace differ") {
+	if err != nil || !strings.Contains(string(made), "message: busy\n") || !strings.Contains(string(made), "Omitted: the cause of a difference") {
 		t.Errorf("words of another kind: %v\n%s", err, made)
 	}
 }

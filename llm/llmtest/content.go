@@ -6,34 +6,34 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// speech is what an answer says, before it is cut into events.
-type speech struct {
+// content is the content of a response.
+type content struct {
 	parts  []llm.Part
 	usage  llm.Usage
 	finish llm.FinishReason // "" is stop, or tool_calls if there are calls
 }
 
-// answer cuts a speech into events of so many bytes, or a few less, since a
-// character stays whole; 0 leaves each part in one piece.
-func (s speech) answer(size int) Response {
+// script returns the content as events with chunks of at most size bytes, each of which
+// ends between characters; 0 means a single chunk.
+func (s content) script(size int) Response {
 	var events []llm.Event
 	calls := 0
 	for _, p := range s.parts {
 		switch p := p.(type) {
 		case llm.Text:
-			pieces := cut(p.Text, size)
-			for i, piece := range pieces {
-				ev := llm.TextDelta{Text: piece, Refusal: p.Refusal}
-				if i == len(pieces)-1 {
+			chunks := split(p.Text, size)
+			for i, chunk := range chunks {
+				ev := llm.TextDelta{Text: chunk, Refusal: p.Refusal}
+				if i == len(chunks)-1 {
 					ev.Opaque = p.Opaque
 				}
 				events = append(events, ev)
 			}
 		case llm.Reasoning:
-			pieces := cut(p.Text, size)
-			for i, piece := range pieces {
-				ev := llm.ReasoningDelta{Text: piece}
-				if i == len(pieces)-1 {
+			chunks := split(p.Text, size)
+			for i, chunk := range chunks {
+				ev := llm.ReasoningDelta{Text: chunk}
+				if i == len(chunks)-1 {
 					ev.Opaque = p.Opaque
 				}
 				events = append(events, ev)
@@ -41,8 +41,8 @@ func (s speech) answer(size int) Response {
 		case llm.ToolCall:
 			calls++
 			events = append(events, llm.ToolCallStart{Index: calls, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			for _, piece := range cut(p.Arguments, size) {
-				events = append(events, llm.ToolCallDelta{Index: calls, ID: p.ID, Arguments: piece})
+			for _, chunk := range split(p.Arguments, size) {
+				events = append(events, llm.ToolCallDelta{Index: calls, ID: p.ID, Arguments: chunk})
 			}
 			events = append(events, llm.ToolCallEnd{Index: calls, ID: p.ID})
 		default:
@@ -63,20 +63,20 @@ func (s speech) answer(size int) Response {
 	return Response{Events: append(events, llm.Finish{Reason: finish})}
 }
 
-// turn is the turn that it makes.
-func (s speech) turn() *llm.Response { return (&answer{events: s.answer(0).Events}).turn() }
+// response returns the assembled response.
+func (s content) response() *llm.Response { return (&result{events: s.script(0).Events}).response() }
 
-// cut returns a text in pieces.
-func cut(text string, size int) (pieces []string) {
+// split returns a string in chunks.
+func split(text string, size int) (chunks []string) {
 	for size > 0 && len(text) > size {
 		n := size
 		for n > 0 && !utf8.RuneStart(text[n]) {
 			n--
 		}
-		if n == 0 { // no character is that short
+		if n == 0 { // the first character is longer than a chunk
 			_, n = utf8.DecodeRuneInString(text)
 		}
-		pieces, text = append(pieces, text[:n]), text[n:]
+		chunks, text = append(chunks, text[:n]), text[n:]
 	}
-	return append(pieces, text)
+	return append(chunks, text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
@@ -11,42 +12,38 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// deepKinds are the policies of deep agents, with people that follow a script.
-func deepKinds() []policyKind {
-	return []policyKind{
+// deepAgentKinds are the middleware of deep agents with scripted people.
+func deepAgentKinds() []middlewareKind {
+	return []middlewareKind{
 		{"todos", "", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos() }},
 		{"files", "", func(*reader, fake.Value) (loop.Middleware, error) {
 			return middleware.Files(func(loop.RunInfo) files.Backend { return &files.Memory{} })
 		}},
-		{"ask_user", "the answer to each question", func(_ *reader, arg fake.Value) (loop.Middleware, error) { return askUser(arg) }},
-		{"human_in_the_loop", "a list of approve, edit: ARGS, reject: REASON, respond: TEXT", human},
-		{"summarize", "{window, keep}", func(_ *reader, arg fake.Value) (loop.Middleware, error) { return summarize(arg) }},
-		{"cut_results", "a number of characters", func(_ *reader, arg fake.Value) (loop.Middleware, error) {
+		{"ask_user", "the answer to each question", askUser},
+		{"human_in_the_loop", "a list of approve, edit: ARGUMENTS, reject: REASON, respond: TEXT", humanInTheLoop},
+		{"summarize", "{window, keep_messages}", summarize},
+		{"truncate_results", "a number of characters", func(_ *reader, arg fake.Value) (loop.Middleware, error) {
 			n, err := integer(arg, 1)
-			return middleware.TruncateResults(n), at(arg.Pos, err)
+			return middleware.TruncateResults(n), err
 		}},
 	}
 }
 
-func askUser(arg fake.Value) (loop.Middleware, error) {
+func askUser(_ *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.Text); err != nil {
-		return loop.Middleware{}, at(arg.Pos, err)
+		return loop.Middleware{}, err
 	}
 	return middleware.AskUser(func(_ context.Context, questions []middleware.Question) ([]string, error) {
-		answers := make([]string, len(questions))
-		for i := range answers {
-			answers[i] = arg.Text
-		}
-		return answers, nil
+		return slices.Repeat([]string{arg.Text}, len(questions)), nil
 	})
 }
 
-// human decides about calls of the script's tools by a list, one decision a call.
-func human(r *reader, arg fake.Value) (loop.Middleware, error) {
+// humanInTheLoop decides about the calls of the script's tools, one decision per call.
+func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.List); err != nil {
-		return loop.Middleware{}, at(arg.Pos, err)
+		return loop.Middleware{}, err
 	}
-	var verdicts []middleware.HumanResult
+	var results []middleware.HumanResult
 	for i, item := range arg.Items {
 		name, text, err := single(item)
 		v := middleware.HumanResult{Decision: middleware.HumanDecision(name), Message: text.Text}
@@ -56,13 +53,13 @@ func human(r *reader, arg fake.Value) (loop.Middleware, error) {
 			v.Arguments = text.Text
 		default:
 			if err == nil {
-				err = fmt.Errorf("there is no decision %q; there are approve, edit, reject, respond", name)
+				err = fmt.Errorf("unknown decision %q: want one of approve, edit, reject, respond", name)
 			}
 		}
 		if err != nil {
 			return loop.Middleware{}, at(item.Pos, fmt.Errorf("decision %d: %w", i+1, err))
 		}
-		verdicts = append(verdicts, v)
+		results = append(results, v)
 	}
 	on := map[string]middleware.HumanRule{}
 	for _, name := range r.tools {
@@ -71,26 +68,25 @@ func human(r *reader, arg fake.Value) (loop.Middleware, error) {
 		}}
 	}
 	return middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (v middleware.HumanResult, err error) {
-		if len(verdicts) == 0 {
-			return v, errors.New("the script has no decision left")
+		if len(results) == 0 {
+			return v, errors.New("no decision left in the script: add one per call")
 		}
-		v, verdicts = verdicts[0], verdicts[1:]
+		v, results = results[0], results[1:]
 		return v, nil
 	}, on)
 }
 
-func summarize(arg fake.Value) (loop.Middleware, error) {
+func summarize(r *reader, arg fake.Value) (loop.Middleware, error) {
 	var cfg middleware.SummaryConfig
-	err := fields(arg, map[string]func(fake.Value) error{
-		"window": func(v fake.Value) (err error) { cfg.Window, err = integer(v, 8); return err },
-		"keep":   func(v fake.Value) (err error) { cfg.KeepMessages, err = integer(v, 1); return err },
+	err := r.fields(arg, map[string]func(fake.Value) error{
+		"window": setInteger(&cfg.Window, 8), "keep_messages": setInteger(&cfg.KeepMessages, 1),
 	})
 	if err != nil {
-		return loop.Middleware{}, at(arg.Pos, err)
+		return loop.Middleware{}, err
 	}
 	z, err := middleware.NewSummarizer(&cfg)
 	if err != nil {
-		return loop.Middleware{}, at(arg.Pos, err)
+		return loop.Middleware{}, err
 	}
 	return z.Middleware(), nil
 }

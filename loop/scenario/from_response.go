@@ -11,26 +11,26 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// turnOf is an assistant's message as a script sends it.
-func turnOf(m llm.Message, e trace.ModelResponse) fake.Response {
+// responseFrom returns the response with an assistant message.
+func responseFrom(m llm.Message, e trace.ModelResponse) fake.Response {
 	t := fake.Response{
 		Usage: e.Usage, FinishReason: e.FinishReason, RawFinishReason: e.RawFinishReason, FinishMessage: e.FinishMessage,
 		ResponseID: e.ResponseID, Model: e.Model, Opaque: m.Opaque,
 	}
-	if simple(m.Parts, &t) {
+	if setContent(m.Parts, &t) {
 		return t
 	}
 	t.Reasoning, t.ReasoningOpaque, t.Text, t.TextOpaque, t.Refusal, t.Calls = "", nil, "", nil, false, nil
 	for _, p := range m.Parts {
 		if c, ok := p.(llm.ToolCall); ok {
-			p = asSent(c)
+			p = asReceived(c)
 		}
 		t.Events = append(t.Events, llm.PartDone{Part: p})
 	}
 	return t
 }
 
-func asSent(c llm.ToolCall) llm.ToolCall {
+func asReceived(c llm.ToolCall) llm.ToolCall {
 	if c.Name == loop.UnnamedTool {
 		c.Name = ""
 	}
@@ -40,9 +40,9 @@ func asSent(c llm.ToolCall) llm.ToolCall {
 	return c
 }
 
-// simple fills the turn if the parts are what a script's own fields say: one
-// reasoning, one text, calls, in this order.
-func simple(parts []llm.Part, t *fake.Response) bool {
+// setContent sets the fields of the response if the parts are one reasoning, one text and
+// calls, in this order. It reports whether they are.
+func setContent(parts []llm.Part, t *fake.Response) bool {
 	stage := 0
 	for _, p := range parts {
 		ok := false
@@ -56,7 +56,7 @@ func simple(parts []llm.Part, t *fake.Response) bool {
 			ok = stage < 2 && p.Text != ""
 			stage = 2
 		case llm.ToolCall:
-			p = asSent(p)
+			p = asReceived(p)
 			t.Calls = append(t.Calls, fake.Call{ID: p.ID, Name: p.Name, Arguments: p.Arguments, Opaque: p.Opaque, ProviderExecuted: p.ProviderExecuted})
 			ok, stage = true, 3
 		case llm.Media, llm.ToolResult, llm.Unknown:
@@ -68,8 +68,8 @@ func simple(parts []llm.Part, t *fake.Response) bool {
 	return true
 }
 
-func failedTurn(e trace.ModelError, delay time.Duration) fake.Response {
-	t := turnOf(llm.Message{Parts: e.PartialContent}, trace.ModelResponse{Usage: e.Usage})
+func failedResponse(e trace.ModelError, delay time.Duration) fake.Response {
+	t := responseFrom(llm.Message{Parts: e.PartialContent}, trace.ModelResponse{Usage: e.Usage})
 	t.Delay = delay
 	switch e.Error.Type {
 	case "malformed_call":
@@ -83,33 +83,32 @@ func failedTurn(e trace.ModelError, delay time.Duration) fake.Response {
 	return t
 }
 
-// failure is what makes a scripted model fail with these words, which are those of
-// an llm.APIError.
+// failure returns the failure with this message, which is that of an llm.APIError.
 func failure(e trace.Error) *fake.Failure {
 	f := &fake.Failure{Status: e.Status, Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter, Retryable: &e.Retryable}
-	ways := []string{fake.ConnectionReset, fake.ConnectionClosed}
+	connections := []string{fake.ConnectionReset, fake.ConnectionClosed}
 	where := "connection"
 	switch {
 	case e.Status != 0:
 		where = fmt.Sprintf("status %d", e.Status)
 	case strings.Contains(e.Message, "no response"):
-		where, ways = "no response", nil
+		where, connections = "no response", nil
 	}
-	_, said, ok := strings.Cut(e.Message, where)
+	_, message, ok := strings.Cut(e.Message, where)
 	if !ok {
 		return f
 	}
-	said = strings.TrimPrefix(said, " "+e.Code)
-	for _, way := range ways {
-		beneath := (&fake.Failure{Connection: way}).APIError().Err.Error()
-		if before, ok := strings.CutSuffix(said, ": "+beneath); ok {
-			f.Connection, said = way, before
+	message = strings.TrimPrefix(message, " "+e.Code)
+	for _, connection := range connections {
+		cause := (&fake.Failure{Connection: connection}).APIError().Err.Error()
+		if before, ok := strings.CutSuffix(message, ": "+cause); ok {
+			f.Connection, message = connection, before
 		}
 	}
-	if i := strings.LastIndex(said, " (request "); i >= 0 && strings.HasSuffix(said, ")") {
-		f.RequestID = said[i+len(" (request ") : len(said)-1]
-		said = said[:i]
+	if i := strings.LastIndex(message, " (request "); i >= 0 && strings.HasSuffix(message, ")") {
+		f.RequestID = message[i+len(" (request ") : len(message)-1]
+		message = message[:i]
 	}
-	f.Message = strings.TrimPrefix(said, ": ")
+	f.Message = strings.TrimPrefix(message, ": ")
 	return f
 }

@@ -67,7 +67,7 @@ func TestApart(t *testing.T) {
 	} {
 		got := turnOf(t, m, c.messages...)
 		if c.want == "4" {
-			if !strings.Contains(got, "turn 4, attempt 1: the script runs out") {
+			if !strings.Contains(got, "response 4, attempt 1: no response left") {
 				t.Errorf("request %d: got %s", i, got)
 			}
 			continue

@@ -8,79 +8,78 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// askedCases are things that a request says, each alone: what sets it, and how it is
-// written for comparison.
-func askedCases() (all []*testcase) {
+// requestContentCases set each field of a request, and format it for comparison.
+func requestContentCases() (all []*testcase) {
 	add := func(name string, set func(r *llm.Request), show func(r *llm.Request) string, needs ...Feature) {
 		all = append(all, &testcase{
-			law: Asked, name: name, needs: needs, sees: true, script: Script{modelA: speech{parts: []llm.Part{someText}}.answer(0)},
-			play: func(w *world) { w.asks(set, show) },
+			property: RequestContent, name: name, needs: needs, needsRequests: true, script: map[string]Response{modelA: content{parts: []llm.Part{someText}}.script(0)},
+			do: func(w *caseRun) { w.checkRequest(set, show) },
 		})
 	}
 	say := func(messages ...llm.Message) func(r *llm.Request) {
 		return func(r *llm.Request) { r.Messages = messages }
 	}
 	add("the model", func(*llm.Request) {}, func(r *llm.Request) string { return r.Model })
-	add("streamed", func(*llm.Request) {}, showDelivery)
-	add("buffered", func(r *llm.Request) { r.ResponseMode = llm.NonStreaming }, showDelivery)
+	add("streaming", func(*llm.Request) {}, formatMode)
+	add("non-streaming", func(r *llm.Request) { r.ResponseMode = llm.NonStreaming }, formatMode)
 	add("the system prompt", func(r *llm.Request) { r.System = someText.Text }, func(r *llm.Request) string { return r.System })
-	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), showHistory)
-	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), showHistory)
+	add("a conversation", say(llm.User("Hi."), llm.Assistant(llm.Text{Text: "What is it?"}), llm.User(someText.Text)), formatHistory)
+	add("an image", say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "What is this?"}, picture}}), formatHistory)
 	file := say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
 		llm.Text{Text: "What is this?"}, llm.Media{MediaType: "application/pdf", Name: "paper.pdf", Data: []byte("%PDF-1.7\n\xff")},
 	}})
-	add("a file", file, showFiles, Files)
-	add("a file's name", file, showHistory, Files, FileNames)
-	add("a result that is an error", say(answered(llm.ToolResult{IsError: true, Content: []llm.Part{llm.Text{Text: "no such city"}}})...), showHistory, ErrorResults)
-	add("an image in a result", say(answered(llm.ToolResult{Content: []llm.Part{llm.Text{Text: "see"}, picture}})...), showHistory, ImageResults)
+	add("a file", file, formatFiles, Files)
+	add("a file's name", file, formatHistory, Files, FileNames)
+	add("a result that is an error", say(conversation(llm.ToolResult{IsError: true, Content: []llm.Part{llm.Text{Text: "no such city"}}})...), formatHistory, ErrorResults)
+	add("an image in a result", say(conversation(llm.ToolResult{Content: []llm.Part{llm.Text{Text: "see"}, picture}})...), formatHistory, ImageResults)
 	add("tools", func(r *llm.Request) {
 		r.Tools = append(r.Tools, llm.Tool{Name: "find-it_2", Description: someText.Text, Parameters: weather.Parameters})
-	}, showTools)
+	}, formatTools)
 	for _, choice := range []llm.ToolChoice{{Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseTool, Name: weather.Name}} {
 		add("tool choice "+choice.String(), func(r *llm.Request) { r.ToolChoice = choice }, func(r *llm.Request) string { return r.ToolChoice.String() })
 	}
 	settings := func(name string, set llm.Settings, pick func(s llm.Settings) llm.Settings, needs ...Feature) {
 		add(name, func(r *llm.Request) { r.Settings = set }, func(r *llm.Request) string { return string(pick(r.Settings).AppendJSON(nil)) }, needs...)
 	}
-	settings("the most tokens", llm.Settings{MaxTokens: 321}, func(s llm.Settings) llm.Settings { return llm.Settings{MaxTokens: s.MaxTokens} })
+	settings("the token limit", llm.Settings{MaxTokens: 321}, func(s llm.Settings) llm.Settings { return llm.Settings{MaxTokens: s.MaxTokens} })
 	settings("the temperature", llm.Settings{Temperature: new(0.25)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
 	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
 	settings("top p", llm.Settings{TopP: new(0.75)}, func(s llm.Settings) llm.Settings { return llm.Settings{TopP: s.TopP} })
 	settings("a seed", llm.Settings{Seed: new(int64(0))}, func(s llm.Settings) llm.Settings { return llm.Settings{Seed: s.Seed} }, Seed)
 	settings("stop sequences", llm.Settings{StopSequences: []string{"END", "###"}}, func(s llm.Settings) llm.Settings { return llm.Settings{StopSequences: s.StopSequences} }, StopSequences)
-	settings("one call at a time", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
-	settings("how hard to think", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, Effort)
-	settings("a schema of the answer", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
+	settings("one call per response", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
+	settings("reasoning effort", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, ReasoningEffort)
+	settings("an output schema", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
 		return llm.Settings{OutputSchema: json.RawMessage(llm.Canonical(string(s.OutputSchema)))}
 	})
 	return all
 }
 
-// asks asks, and holds what the other side got against what was meant.
-func (w *world) asks(set func(r *llm.Request), show func(r *llm.Request) string) {
+// checkRequest sends a request and compares it with the recorded one.
+func (w *caseRun) checkRequest(set func(r *llm.Request), show func(r *llm.Request) string) {
 	req := w.request(modelA)
 	set(req)
 	w.prepare(req)
-	if !w.goesThrough(Asked, req) {
+	if !w.succeeds(RequestContent, req) {
 		return
 	}
-	if want, got := show(req), show(w.last()); got != want {
-		w.report(Asked, "want:\n%s\ngot:\n%s", want, got)
+	if want, got := show(req), show(w.lastRequest()); got != want {
+		w.report(RequestContent, "want:\n%s\ngot:\n%s", want, got)
 	}
 }
 
-// answered is a conversation about a call that has this result.
-func answered(r llm.ToolResult) []llm.Message {
+// conversation returns messages with a call and this result.
+func conversation(r llm.ToolResult) []llm.Message {
 	r.ID, r.Name = oneCall.ID, oneCall.Name
 	return []llm.Message{llm.User("What is the weather?"), llm.Assistant(oneCall), llm.ToolResults(r)}
 }
 
-func showDelivery(r *llm.Request) string { return fmt.Sprintf("%q", r.ResponseMode) }
+func formatMode(r *llm.Request) string { return fmt.Sprintf("%q", r.ResponseMode) }
 
-func showHistory(r *llm.Request) string { return history(r.Messages) }
+func formatHistory(r *llm.Request) string { return history(r.Messages) }
 
-// showFiles writes what is in files.
-func showFiles(r *llm.Request) string {
+// formatFiles formats the content of files.
+func formatFiles(r *llm.Request) string {
 	var b strings.Builder
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
@@ -92,7 +91,7 @@ func showFiles(r *llm.Request) string {
 	return b.String()
 }
 
-func showTools(r *llm.Request) string {
+func formatTools(r *llm.Request) string {
 	var b strings.Builder
 	for _, t := range r.Tools {
 		fmt.Fprintf(&b, "%s: %q, %s\n", t.Name, t.Description, llm.Canonical(string(t.Parameters)))

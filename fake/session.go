@@ -1,0 +1,158 @@
+package fake
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+)
+
+// session is the script of a session and the state of its conversations.
+type session struct {
+	name          string
+	responses     []Response
+	conversations []*conversation
+	lastUsed      int         // the highest index of a response that was used, or -1
+	attempts      map[int]int // the number of attempts by index, the maximum of all conversations
+}
+
+// conversation is a conversation up to one request.
+type conversation struct {
+	messages []llm.Message
+	next     []llm.Message // the message that followed first, if one did
+	index    int           // of the response
+	attempts int
+}
+
+// find returns the conversation that ends with these messages and counts an attempt.
+func (l *session) find(messages []llm.Message, isolate bool) *conversation {
+	var before *conversation
+	for _, c := range slices.Backward(l.conversations) {
+		if n := len(c.messages); (before == nil || n > len(before.messages)) && n <= len(messages) && sameMessages(c.messages, messages[:n]) {
+			before = c
+		}
+	}
+	at := before
+	if before == nil || len(before.messages) < len(messages) {
+		at = &conversation{messages: messages, index: l.lastUsed + 1}
+		switch {
+		case isolate:
+			at.index = l.isolatedIndex(messages, before)
+		case before != nil && before.isContinuedBy(messages[len(before.messages)]):
+			at.index = before.index + 1
+		}
+		l.conversations = append(l.conversations, at)
+	}
+	at.attempts++
+	l.lastUsed = max(l.lastUsed, at.index)
+	l.attempts[at.index] = max(l.attempts[at.index], at.attempts)
+	return at
+}
+
+// isolatedIndex returns the index of the response to new messages. If before is not
+// nil, the messages continue it.
+func (l *session) isolatedIndex(messages []llm.Message, before *conversation) int {
+	if before == nil {
+		return l.indexAfter(messages)
+	}
+	last := before.index // of the conversations that continue before
+	for _, c := range l.conversations {
+		if n := len(before.messages); len(c.messages) > n && sameMessages(before.messages, c.messages[:n]) {
+			last = max(last, c.index)
+		}
+	}
+	added := messages[len(before.messages):]
+	index := before.index + countAssistant(added)
+	switch {
+	case index == before.index:
+		return last + 1
+	case index <= last: // another conversation has used this response
+		return max(index, min(l.indexAfter(added), last+1))
+	}
+	return index
+}
+
+// indexAfter returns the index after the last scripted response among the messages and
+// after the assistant messages that follow it. It is 0 if no message is scripted.
+func (l *session) indexAfter(messages []llm.Message) int {
+	for i, m := range slices.Backward(messages) {
+		if at := l.indexOf(m); at >= 0 {
+			return at + 1 + countAssistant(messages[i+1:])
+		}
+	}
+	return 0
+}
+
+func countAssistant(messages []llm.Message) (n int) {
+	for _, m := range messages {
+		if m.Role == llm.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// indexOf returns the index of the first response with the calls, or else the text, of
+// a message; -1 means that the script has none.
+func (l *session) indexOf(m llm.Message) int {
+	if m.Role != llm.RoleAssistant || m.Text() == "" && len(m.Calls()) == 0 {
+		return -1
+	}
+	return slices.IndexFunc(l.responses, func(t Response) bool {
+		return slices.ContainsFunc(append([]Response{t}, t.Attempts...), func(t Response) bool {
+			scripted := assemble(t.StreamingEvents()).Message()
+			return strings.TrimSpace(scripted.Text()) == strings.TrimSpace(m.Text()) &&
+				slices.EqualFunc(scripted.Calls(), m.Calls(), sameCall)
+		})
+	})
+}
+
+// sameCall reports whether the loop sent back a scripted call. It compares the ids, or
+// the arguments if the script has no id.
+func sameCall(scripted, got llm.ToolCall) bool {
+	if scripted.Name != got.Name || !got.IDGenerated {
+		return scripted.Name == got.Name && scripted.ID == got.ID
+	}
+	var was, is any
+	return json.Unmarshal([]byte(scripted.Arguments), &was) == nil && json.Unmarshal([]byte(got.Arguments), &is) == nil && reflect.DeepEqual(was, is)
+}
+
+// isContinuedBy reports whether a message is the one that followed c first. Another
+// message belongs to a rewritten history.
+func (c *conversation) isContinuedBy(next llm.Message) bool {
+	if c.next == nil {
+		c.next = []llm.Message{next}
+	}
+	return sameMessages(c.next, []llm.Message{next})
+}
+
+// sameMessages compares lists of one length. Messages that share their parts are equal.
+func sameMessages(a, b []llm.Message) bool {
+	for i := range a {
+		x, y := a[i], b[i]
+		if x.Role == y.Role && len(x.Parts) == len(y.Parts) && len(x.Parts) > 0 && &x.Parts[0] == &y.Parts[0] {
+			continue
+		}
+		if !bytes.Equal(x.AppendJSON(nil), y.AppendJSON(nil)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *session) unused() (out []string) {
+	for i, t := range l.responses {
+		if l.attempts[i] == 0 {
+			out = append(out, fmt.Sprintf("session %q: response %d", l.name, i+1))
+			continue
+		}
+		for a := l.attempts[i]; a < len(t.Attempts); a++ {
+			out = append(out, fmt.Sprintf("session %q: response %d, attempt %d", l.name, i+1, a+1))
+		}
+	}
+	return out
+}

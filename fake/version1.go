@@ -1,0 +1,78 @@
+package fake
+
+import (
+	"encoding/json"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// version1 maps keys of version 2 to the different keys of version 1. It is the only
+// difference between the versions that this package knows; package loop has the names of
+// the loop options.
+var version1 = map[string]string{
+	"arguments": "args", "arguments_b64": "args_b64", "by_arguments": "by_args", "cache_creation_input_tokens": "cache_write",
+	"cache_read_input_tokens": "cached", "chunk_size": "chunk", "chunks": "pieces", "event_interval": "pace",
+	"finish_reason": "finish", "input_tokens": "input", "omit_end": "no_end", "omit_finish": "no_finish",
+	"omit_index": "no_index", "output_tokens": "output", "raw_finish_reason": "raw_finish", "reasoning_output_tokens": "reasoning",
+	"single_chunk": "whole", "stop_after": "leave_after",
+}
+
+// version1Members maps members of llm's JSON objects to their names in version 2, by the
+// type of the object or the name of the member that contains it. Package llm reads both.
+var version1Members = map[string]map[string]string{
+	"tool_call":       {"args": "arguments", "minted": "id_generated"},
+	"tool_call_delta": {"args": "arguments"},
+	"tool_result":     {"id": "tool_call_id"},
+	"request":         {"delivery": "response_mode"},
+	"settings":        {"stop": "stop_sequences", "parallel_calls": "parallel_tool_calls", "reasoning": "reasoning_effort"},
+	"usage": {
+		"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens",
+		"cache_write": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens",
+	},
+}
+
+// key returns the name of a key in the version of the file.
+func (r *reader) key(name string) string {
+	if old, ok := version1[name]; ok && r.version == 1 {
+		return old
+	}
+	return name
+}
+
+func (r *reader) keys(names []string) []string { return mapAll(names, r.key) }
+
+// rename records that a key has this name in version 2.
+func (r *reader) rename(n *yaml.Node, name string) {
+	if n.Value != name {
+		r.renames[r.pos(n)] = [2]string{n.Value, name}
+	}
+}
+
+// renameMembers records the members of llm's JSON in a node of this kind.
+func (r *reader) renameMembers(n *yaml.Node, kind string) {
+	if t := child(n, "type"); t != nil {
+		kind = t.Value
+	}
+	for i, c := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			r.renameMembers(c, kind)
+		case i%2 == 1:
+			if key := n.Content[i-1].Value; key != "opaque" && key != "parameters" {
+				r.renameMembers(c, key)
+			}
+		case r.version == 1 && version1Members[kind][c.Value] != "":
+			r.rename(c, version1Members[kind][c.Value])
+		}
+	}
+}
+
+// membersCodec reads a value of llm's JSON.
+func membersCodec(kind string) codec[json.RawMessage] {
+	c := jsonCodec
+	c.read = func(r *reader, n *yaml.Node) json.RawMessage {
+		r.renameMembers(n, kind)
+		return r.json(nil, n)
+	}
+	return c
+}

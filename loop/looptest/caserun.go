@@ -1,0 +1,283 @@
+package looptest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/bubble"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/check"
+)
+
+// caseRun is one run of a case.
+type caseRun struct {
+	c          *testcase
+	found      []check.Violation
+	model      *fake.Model
+	ctx        context.Context
+	cancel     context.CancelFunc
+	goroutines map[string]string // those that are not of the loop
+	release    chan struct{}     // closed to release a loop that hangs
+
+	mu         sync.Mutex
+	modelCalls int // model calls
+	entries    []entry
+	inFlight   int
+	steps      []snapshot
+
+	input      []llm.Message // in a larger array
+	before     []byte        // the JSON of the input before the run
+	result     *Result
+	err        error
+	panicValue any      // of a panic of the loop
+	transcript []string // the requests and the result
+}
+
+// entry is a call of a tool.
+type entry struct{ name, args string }
+
+// snapshot contains messages that the loop exposed, and their JSON at that time.
+type snapshot struct {
+	messages []llm.Message
+	json     []byte
+}
+
+var errReleased = errors.New("looptest: released a loop that hung")
+
+func newRun(ctx context.Context, c *testcase) *caseRun {
+	w := &caseRun{c: c, model: fake.NewModel(c.responses...), release: make(chan struct{}), result: &Result{}}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.input = append(make([]llm.Message, 0, len(c.input)+8), clone(c.input)...)
+	w.before = jsonOf(w.input)
+	return w
+}
+
+// run runs the loop in this bubble and checks the run.
+func (w *caseRun) run(loop Loop) {
+	defer w.cleanUp()
+	if w.c.when == before {
+		w.cancel()
+	}
+	w.goroutines = bubble.Goroutines()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.call(loop)
+	}()
+	if w.c.when == blocked {
+		synctest.Wait()
+		w.cancel()
+	}
+	if !endsInTime(done) {
+		w.report("INV-26", "the run does not end; %s", w.hangReason())
+		return
+	}
+	w.checkLeaks()
+	w.checkRun()
+	w.transcript = w.summary()
+}
+
+// cleanUp ends all goroutines that can be ended.
+func (w *caseRun) cleanUp() {
+	w.cancel()
+	close(w.release)
+	if len(w.found) > 0 {
+		endsInTime(nil)
+	}
+}
+
+func (w *caseRun) call(loop Loop) {
+	defer func() { w.panicValue = recover() }()
+	out, err := loop.Run(w.ctx, &Input{
+		Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step,
+	})
+	if w.err = err; out != nil {
+		w.result = out
+	}
+}
+
+// runTimeout is longer than any tool of a case.
+const runTimeout = 3 * time.Hour
+
+// endsInTime reports whether done is closed before runTimeout.
+func endsInTime(done chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(runTimeout): //nolint:forbidigo // virtual: it is a bubble's
+		return false
+	}
+}
+
+func (w *caseRun) hangReason() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.ctx.Err() == nil:
+		return "nothing is left to wait for"
+	case w.inFlight > 0:
+		return "its context has ended, but the context of the tool has not"
+	}
+	return "its context has ended, but something still waits, such as a model call with another context"
+}
+
+// checkLeaks reports what still runs after the run.
+func (w *caseRun) checkLeaks() {
+	w.mu.Lock()
+	n := w.inFlight
+	w.mu.Unlock()
+	if n > 0 {
+		w.report("INV-16", "the run returned while %d of its tools were running", n)
+	}
+	synctest.Wait()
+	if who := bubble.Since(w.goroutines); len(who) > 0 {
+		w.report("INV-16", "the run returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
+	}
+}
+
+// Stream is the model: the script, and a stall after its last event if the case has one.
+func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		w.mu.Lock()
+		w.modelCalls++
+		n := w.modelCalls
+		w.mu.Unlock()
+		switch {
+		case n > len(w.c.responses) && !w.c.fails:
+			w.report("INV-11", "the loop calls the model again after a response without calls")
+		case w.ctx.Err() != nil:
+			w.report("INV-17", "the loop calls the model after the run was canceled")
+		}
+		for ev, err := range w.model.Stream(ctx, req) {
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+		if n == w.c.stall {
+			yield(nil, w.wait(ctx))
+		}
+	}
+}
+
+// wait waits for the end of ctx.
+func (w *caseRun) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.release:
+		return errReleased
+	}
+}
+
+// tools returns the tools of the case, which record their calls.
+func (w *caseRun) tools() []Tool {
+	out := slices.Clone(w.c.tools)
+	for i, t := range out {
+		out[i].Parameters = object
+		out[i].Run = func(ctx context.Context, args string) (string, error) {
+			w.toolStarted(t.Name, args)
+			defer w.toolEnded()
+			return w.c.act(ctx, w, t.Name, args)
+		}
+	}
+	return out
+}
+
+func (w *caseRun) toolStarted(name, args string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inFlight++
+	w.entries = append(w.entries, entry{name, args})
+}
+
+func (w *caseRun) toolEnded() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inFlight--
+}
+
+// step records messages that the loop exposes.
+func (w *caseRun) step(messages []llm.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps = append(w.steps, snapshot{messages, jsonOf(messages)})
+}
+
+// report records a violation, each invariant once.
+func (w *caseRun) report(id, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.ContainsFunc(w.found, func(v check.Violation) bool { return v.Invariant == id }) {
+		return
+	}
+	w.found = append(w.found, violation(id, w.c.name, fmt.Sprintf(format, args...)))
+}
+
+func violation(id, name, message string) check.Violation {
+	v := check.Violation{Invariant: id, Run: name, Event: check.NoEvent, Message: message}
+	for _, info := range check.Catalogue() {
+		if info.ID == id {
+			v.Hint = info.Hint
+		}
+	}
+	return v
+}
+
+// run runs the case and returns the violations.
+func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
+	t.Helper()
+	var prev *caseRun
+	for range max(1, c.times) {
+		again := *c
+		if prev != nil && c.vary != nil {
+			c.vary(&again, prev)
+		}
+		var w *caseRun
+		ended := bubble.Run(t, func(t *testing.T) {
+			w = newRun(t.Context(), &again)
+			w.run(loop)
+		})
+		if !ended && len(w.found) == 0 {
+			w.report("INV-16", "the run returned, but a goroutine cannot end")
+		}
+		if prev != nil && c.same != "" && len(w.found) == 0 {
+			w.compare(prev)
+		}
+		if len(w.found) > 0 {
+			return w.found
+		}
+		prev = w
+	}
+	return nil
+}
+
+func jsonOf(messages []llm.Message) []byte {
+	var out []byte
+	for _, m := range messages {
+		out = append(m.AppendJSON(out), '\n')
+	}
+	return out
+}
+
+// clone returns a deep copy.
+func clone(messages []llm.Message) []llm.Message {
+	out := make([]llm.Message, len(messages))
+	for i, m := range messages {
+		if err := out[i].UnmarshalJSON(m.AppendJSON(nil)); err != nil {
+			out[i] = m // impossible: the messages of the cases are valid
+		}
+	}
+	return out
+}
+
+func same(a, b []llm.Message) bool { return bytes.Equal(jsonOf(a), jsonOf(b)) }

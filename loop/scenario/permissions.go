@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+)
+
+// permissionKinds are the middleware that withholds messages and calls.
+func permissionKinds() []middlewareKind {
+	return []middlewareKind{
+		{"permissions", "{TOOL: deny, or ask: with approve, skip, deny or suspend}", permissions},
+		{"guardrail", "{kind, match, reason, tripwire}", guardrail},
+	}
+}
+
+// permissions denies the calls of some tools and makes a scripted decision about those of
+// others. It allows all other calls.
+func permissions(_ *reader, arg fake.Value) (loop.Middleware, error) {
+	rules, decisions := map[string]middleware.Permission{}, map[string]middleware.ApprovalDecision{}
+	if err := kind(arg, fake.Map); err != nil {
+		return loop.Middleware{}, err
+	}
+	for _, f := range arg.Fields {
+		rule, decision, err := permission(f.Value)
+		if err != nil {
+			return loop.Middleware{}, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
+		}
+		rules[f.Name], decisions[f.Name] = rule, decision
+	}
+	policy := middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+		rule, named := rules[req.Tool]
+		rule.Allow = !named
+		return rule, nil
+	})
+	approve := func(_ context.Context, req middleware.ApprovalRequest) (middleware.Approval, error) {
+		return middleware.Approval{Decision: decisions[req.Call.Name]}, nil
+	}
+	return middleware.Permissions(policy, &middleware.Approvals{Approve: approve}), nil
+}
+
+func permission(v fake.Value) (rule middleware.Permission, decision middleware.ApprovalDecision, err error) {
+	name, arg, err := single(v)
+	switch {
+	case err != nil:
+		return rule, "", err
+	case name == "deny" && arg.Kind == fake.Null:
+		return rule, "", nil
+	case name != "ask":
+		return rule, "", fmt.Errorf("expected deny, or ask: with a decision")
+	}
+	words := []string{string(middleware.Approve), string(middleware.Skip), string(middleware.Deny), string(middleware.Suspend)}
+	return middleware.Permission{Ask: true}, middleware.ApprovalDecision(arg.Text), oneOf(arg, words...)
+}
+
+// guardrail searches the last message of the request, or the response, for a string.
+func guardrail(r *reader, arg fake.Value) (loop.Middleware, error) {
+	rail := middleware.Guardrail{Name: "guardrail", Kind: middleware.GuardInput}
+	result, match := middleware.GuardrailResult{Tripwire: true}, ""
+	err := r.fields(arg, map[string]func(fake.Value) error{
+		"kind": func(v fake.Value) error {
+			rail.Kind = middleware.GuardrailKind(v.Text)
+			return oneOf(v, string(middleware.GuardInput), string(middleware.GuardOutput))
+		},
+		"match":  setText(&match),
+		"reason": setText(&result.Reason),
+		"tripwire": func(v fake.Value) error {
+			result.Tripwire = v.Text == "true"
+			return kind(v, fake.Bool)
+		},
+	})
+	if err == nil && match == "" {
+		err = errors.New("missing key match: set the string that the guardrail searches for")
+	}
+	if err != nil {
+		return loop.Middleware{}, err
+	}
+	rail.Check = func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
+		m := c.Messages[len(c.Messages)-1]
+		if c.Response != nil {
+			m = c.Response.Message()
+		}
+		checked := result
+		checked.Pass = !strings.Contains(m.Text(), match)
+		return checked, nil
+	}
+	return middleware.Guardrails([]middleware.Guardrail{rail}, nil), nil
+}

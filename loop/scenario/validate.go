@@ -1,0 +1,81 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/suggest"
+	"github.com/looptape/looptape/loop"
+)
+
+// validate returns the errors of a script that prevent any run, joined: no models, invalid
+// tools, invalid options. start is the position of the script.
+func validate(s *fake.Script, start fake.Pos) error {
+	var errs []error
+	if len(s.Models) == 0 {
+		errs = append(errs, s.Errorf(start, "missing models: add one, such as models: {main: [{text: hello}]}"))
+	}
+	for _, t := range s.Tools {
+		errs = append(errs, validateTool(s, t))
+	}
+	_, err := Config(s)
+	return errors.Join(append(errs, err)...)
+}
+
+// validateTool makes a tool as Run does, first without and then with its schema, to find
+// the position of the error.
+func validateTool(s *fake.Script, t fake.Tool) error {
+	if _, err := loop.RawTool(t.Name, "", nil, nil); err != nil {
+		return s.Errorf(t.Pos, "%s", shortError(err))
+	}
+	if _, err := loop.RawTool(t.Name, "", t.Parameters, nil); err != nil {
+		return s.Errorf(t.ParametersPos, "%s", shortError(err))
+	}
+	return nil
+}
+
+// shortError returns an error of the loop without the package names and the Go types of a
+// schema's members.
+func shortError(err error) string {
+	text := err.Error()
+	for _, place := range []string{"middleware: ", "AnswerTool: ", "Handoff: ", "loop: "} {
+		text = strings.TrimPrefix(text, place)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		member := e.Field[strings.LastIndex(e.Field, ".")+1:]
+		text = strings.Replace(text, e.Error(), fmt.Sprintf("the %s at %q does not belong there", e.Value, member), 1)
+	}
+	return text
+}
+
+// checkName reports a name that is unknown.
+func checkName(what string, v fake.Value, name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	hint := strings.TrimSpace("unknown " + what + " " + strconv.Quote(name) + ": " + suggest.Hint(name, known))
+	return at(v.Pos, errors.New(strings.TrimSuffix(hint, ":")))
+}
+
+// positioned is an error with the position of a value.
+type positioned struct {
+	pos fake.Pos
+	err error
+}
+
+func (e *positioned) Error() string { return e.err.Error() }
+
+func (e *positioned) Unwrap() error { return e.err }
+
+// at adds a position to an error, unless it has one.
+func at(pos fake.Pos, err error) error {
+	if _, ok := errors.AsType[*positioned](err); ok || err == nil {
+		return err
+	}
+	return &positioned{pos, err}
+}
