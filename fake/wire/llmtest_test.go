@@ -72,7 +72,7 @@ func TestLimits(t *testing.T) {
 		"openai-chat":        {"media", "a result that is an error", "an image in a result"},
 		"openai-responses":   {"media", "a result that is an error", "a seed", "stop sequences"},
 		"anthropic-messages": {"media", "filtered", "a seed"},
-		"gemini":             {"a refusal", "written tokens", "a file's name", "one call at a time"},
+		"gemini":             {"a refusal", "cache-creation tokens", "a file's name", "one call per response"},
 	}
 	for _, k := range protocols {
 		s := contract(k.name, nil)
