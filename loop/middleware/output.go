@@ -75,7 +75,7 @@ func (e *OutputError) Error() string {
 func (e *OutputError) Unwrap() error { return e.Err }
 
 // Read parses an answer: JSON alone, or JSON in a Markdown code fence with any surrounding
-// text. It returns an [*OutputError] if the JSON does not match the schema or the Go type.
+// text. It returns an [*OutputError] if the text is not JSON or does not match the schema or the Go type.
 func (o *Output) Read(text string) (json.RawMessage, error) {
 	raw := unfenced(text)
 	var v any

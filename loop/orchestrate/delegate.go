@@ -62,7 +62,7 @@ func brief(agent *loop.Agent, text string) (*loop.Agent, error) {
 
 // Chain gives a task to several agents, one after another. The system prompt of each agent
 // contains the final text of the agent before it as context. Chain returns the results of the
-// completed runs. It stops at the first run that fails or has no final text (see
+// started runs. It stops at the first run that fails or has no final text (see
 // [middleware.FinalText]), and the error names that agent.
 func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Result, error) {
 	var results []*loop.Result
