@@ -14,21 +14,22 @@ import (
 	"syscall"
 )
 
-// Disk is a Backend below one directory of a disk, which nothing it does leaves: not
-// by a path, and not by a link, whenever somebody puts it there. Links are followed
-// as long as they stay below the directory; a file is never written through one.
+// Disk is a [Backend] below one directory of a disk. No operation leaves that directory,
+// neither by a path nor by a link, even if another program creates the link during the
+// operation. Links are followed as long as they stay below the directory. A file is never
+// written through a link.
 //
-// A file is replaced at once, by one of another inode: readers see the old text or
-// the new, and what a hard link shares it with keeps the old. List leaves out what is
-// neither a file nor a directory, and links that lead nowhere or out. What other
-// programs do below the directory, Disk cannot hold up; mounts are part of it.
+// A write replaces a file atomically with a new inode: readers see the old text or the new
+// text, and hard links keep the old text. List omits entries that are neither files nor
+// directories, and links that are broken or lead outside. Disk cannot prevent changes by other
+// programs below the directory, such as mounts.
 type Disk struct {
 	root *os.Root
 	mu   sync.RWMutex
-	n    int // for names of files that are being written
+	n    int // for names of temporary files
 }
 
-// OpenDisk opens a directory. Close it when nobody uses it any more.
+// OpenDisk opens a directory. The caller must close the Disk after use.
 func OpenDisk(dir string) (*Disk, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -37,7 +38,7 @@ func OpenDisk(dir string) (*Disk, error) {
 	return &Disk{root: root}, nil
 }
 
-// Close gives the directory up; the files stay.
+// Close releases the directory; the files stay.
 func (d *Disk) Close() error { return d.root.Close() }
 
 // List implements Backend.
@@ -75,8 +76,7 @@ func (d *Disk) List(dir string) ([]Entry, error) {
 	return list, nil
 }
 
-// open opens what a path leads to, without waiting for anybody, as one does who opens
-// a pipe.
+// open opens a path without blocking, even if the path is a pipe.
 func (d *Disk) open(p string) (*os.File, fs.FileInfo, error) {
 	f, err := d.root.OpenFile(p, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -89,7 +89,7 @@ func (d *Disk) open(p string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// told is what the system said, without the path that it said it of.
+// told returns the error of the system without the path.
 func told(err error) error {
 	for e, ok := errors.AsType[*fs.PathError](err); ok; e, ok = errors.AsType[*fs.PathError](err) {
 		err = e.Err
@@ -161,7 +161,7 @@ func (d *Disk) put(p, text string) error {
 	if err := d.root.MkdirAll(path.Dir(p), 0o777); err != nil {
 		return told(err)
 	}
-	dir, err := d.root.OpenRoot(path.Dir(p)) // whatever the path leads to from now on
+	dir, err := d.root.OpenRoot(path.Dir(p)) // pin the directory: the path may change its target
 	if err != nil {
 		return told(err)
 	}
@@ -189,14 +189,14 @@ func (d *Disk) put(p, text string) error {
 	return err
 }
 
-// temp writes a file of another name; mode, if not 0, are its permissions. The name
-// is empty if there is no such file.
+// temp writes text to a new file with a temporary name. If mode is not 0, the file gets these
+// permissions. The name is empty if the file was not created.
 func (d *Disk) temp(dir *os.Root, text string, mode fs.FileMode) (name string, err error) {
 	var f *os.File
 	for {
 		d.n++
 		name = ".looptape-" + strconv.Itoa(d.n) + ".tmp"
-		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, 0o666)) // never readable for more than the old one
+		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, 0o666)) // never readable by more users than the old file
 		if err == nil {
 			break
 		}

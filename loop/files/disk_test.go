@@ -17,7 +17,7 @@ import (
 
 func mkdirAll(dir string) error { return os.MkdirAll(dir, 0o777) }
 
-// walled is a directory for a Disk with a secret beside it.
+// walled returns a Disk, its directory, and a directory outside of it that holds a secret.
 func walled(t *testing.T) (d *files.Disk, root, outside string) {
 	t.Helper()
 	top := t.TempDir()
@@ -28,7 +28,7 @@ func walled(t *testing.T) (d *files.Disk, root, outside string) {
 	return disk(t, root), root, outside
 }
 
-// everything tries all that can be done with a path. It returns what was read.
+// everything tries all operations with a path. It returns the text that was read.
 func everything(d *files.Disk, p string) (seen string) {
 	text, _ := d.Read(p)
 	seen += text
@@ -44,7 +44,7 @@ func everything(d *files.Disk, p string) (seen string) {
 	return seen
 }
 
-// untouched fails if anything beside the directory has changed.
+// untouched fails the test if a file outside the directory has changed.
 func untouched(t *testing.T, outside string) {
 	t.Helper()
 	list, err := os.ReadDir(outside)
@@ -108,8 +108,8 @@ func TestLinksWithin(t *testing.T) {
 	}
 }
 
-// Somebody who swaps a directory for a link that leads out, again and again, while
-// files below it are written and read, gets nothing out and nothing in.
+// While files below a directory are written and read, another goroutine repeatedly swaps the
+// directory for a link that leads outside. Nothing outside is read or written.
 func TestSwappedLinks(t *testing.T) {
 	d, root, outside := walled(t)
 	must(t, os.Mkdir(filepath.Join(root, "real"), 0o777))
@@ -148,7 +148,7 @@ func TestSwappedLinks(t *testing.T) {
 	untouched(t, outside)
 }
 
-// A hard link to a file outside does not let it be written to.
+// A write to a hard link does not change the file outside.
 func TestHardLink(t *testing.T) {
 	d, root, outside := walled(t)
 	must(t, os.Link(filepath.Join(outside, "secret"), filepath.Join(root, "hard")))
@@ -159,7 +159,7 @@ func TestHardLink(t *testing.T) {
 	}
 }
 
-// A pipe is neither read nor written, nor waited for.
+// A pipe is neither read nor written, and no operation blocks on it.
 func TestPipe(t *testing.T) {
 	d, root, _ := walled(t)
 	if err := mkfifo(filepath.Join(root, "pipe")); err != nil {
@@ -180,7 +180,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// A file keeps its permissions, and what cannot be written leaves nothing behind.
+// A file keeps its permissions, and a failed write leaves no temporary file.
 func TestReplacing(t *testing.T) {
 	d, root, _ := walled(t)
 	script := filepath.Join(root, "run.sh")
@@ -207,7 +207,7 @@ func TestReplacing(t *testing.T) {
 	}
 }
 
-// A new text of a file is never to be read by more people than the old one.
+// The new text of a file is never readable by more users than the old text.
 func TestReplacingWhatIsSecret(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, d.Write("secret", ""))
@@ -238,7 +238,7 @@ func TestReplacingWhatIsSecret(t *testing.T) {
 	all.Wait()
 }
 
-// What is no text, or too long, is not read.
+// Files that are not text, or are too long, are not read.
 func TestReadingOddFiles(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, os.WriteFile(filepath.Join(root, "binary"), []byte{0xff, 0}, 0o666))
@@ -250,7 +250,7 @@ func TestReadingOddFiles(t *testing.T) {
 	}
 }
 
-// Errors do not tell where the files are.
+// Errors do not contain the root directory.
 func TestErrorsHideTheRoot(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, os.Symlink("/", filepath.Join(root, "out")))

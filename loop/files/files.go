@@ -1,13 +1,13 @@
-// Package files keeps the files that an agent works on: in a value, in memory, or
-// on disk below one directory.
+// Package files stores the files that an agent works on: in a value, in memory, or on disk
+// below one directory.
 //
-// A path is slash-separated, and counts from the top of the files, with or without a
-// slash before it: "/notes/a.md" and "notes/a.md" are one file, "/" and "." are the
-// top. A path with an element "..", a backslash or a NUL is refused, whatever it
-// leads to, and so is one of more than MaxPath bytes. Files hold text: what is not UTF-8 is neither written nor read.
+// A path is slash-separated and relative to the root, with or without a leading slash:
+// "/notes/a.md" and "notes/a.md" are the same file, "/" and "." are the root. A path is
+// rejected if it has an element "..", a backslash or a NUL, or is longer than [MaxPath] bytes.
+// Files hold text: content that is not UTF-8 is neither written nor read.
 //
-// Each error is an *Error whose cause is one of this package's, or fs.ErrNotExist,
-// or what the system said. It never tells where on disk the files are.
+// Each error is an [*Error] that wraps an error of this package, [fs.ErrNotExist] or a system
+// error. It never contains the location of the files on disk.
 package files
 
 import (
@@ -19,37 +19,37 @@ import (
 	"unicode/utf8"
 )
 
-// Backend is where files are kept. Its methods may be called by many goroutines at
-// once, and each call is done at once as far as the others see.
+// Backend stores files. Its methods are safe for use by many goroutines, and each call is
+// atomic.
 type Backend interface {
-	// List returns what is directly in a directory, sorted by name.
+	// List returns the entries of a directory, sorted by name.
 	List(dir string) ([]Entry, error)
 	// Read returns the text of a file.
 	Read(name string) (string, error)
-	// Write makes the text that of the file, which is made where it is missing, with
-	// the directories that it takes.
+	// Write replaces the text of a file. It creates the file and its parent directories if
+	// they are missing.
 	Write(name, text string) error
-	// Edit gives the file the text that change makes of the one it has. An error of
-	// change leaves it as it is, and is the Cause of Edit's.
+	// Edit replaces the text of a file with the result of change. If change returns an error,
+	// the file stays as it is and the error of Edit wraps that error.
 	Edit(name string, change func(text string) (string, error)) error
-	// Mkdir makes a directory, and those above it. One that is there is left as it is.
+	// Mkdir creates a directory and its parents. An existing directory stays as it is.
 	Mkdir(dir string) error
 }
 
-// Entry is a file or a directory.
+// Entry is a file or a directory in a listing.
 type Entry struct {
 	Name string
 	Dir  bool
 	Size int64 // in bytes; 0 for a directory
 }
 
-// MaxFile is how many bytes a file may have, and MaxPath how many a path may.
+// MaxFile is the maximum size of a file in bytes, MaxPath that of a path.
 const (
 	MaxFile = 16 << 20
 	MaxPath = 1024
 )
 
-// The causes of an Error.
+// Errors that an [Error] wraps.
 var (
 	ErrPath     = errors.New("the path is not one of these files: it has an element \"..\", a backslash or a NUL")
 	ErrLongPath = fmt.Errorf("the path has more than %d bytes", MaxPath)
@@ -60,10 +60,10 @@ var (
 	ErrTooLarge = fmt.Errorf("it has more than %d bytes", MaxFile)
 )
 
-// Error says what could not be done, and with which path.
+// Error is a failed operation with its path.
 type Error struct {
 	Op   string // list, read, write, edit or mkdir
-	Path string // as it was given
+	Path string // as the caller gave it
 	Err  error
 }
 
@@ -76,10 +76,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cannot %s %q: %v", e.Op, name, e.Err)
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fail makes err the Error of an operation; nil stays nil.
+// fail wraps err in an Error of an operation; nil stays nil.
 func fail(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -87,8 +87,7 @@ func fail(op, name string, err error) error {
 	return &Error{op, name, err}
 }
 
-// clean returns the path without what says nothing, as package fs has it: "." for
-// the top.
+// clean returns the path in the form of package fs: "." is the root.
 func clean(name string) (string, error) {
 	if len(name) > MaxPath {
 		return "", ErrLongPath
@@ -102,7 +101,7 @@ func clean(name string) (string, error) {
 	return name, nil
 }
 
-// cleanFile is clean for what is to be a file.
+// cleanFile is clean for the path of a file.
 func cleanFile(name string) (string, error) {
 	p, err := clean(name)
 	if err == nil && p == "." {
@@ -111,7 +110,7 @@ func cleanFile(name string) (string, error) {
 	return p, err
 }
 
-// fit reports why a text is not one that a file can hold.
+// fit returns an error if a file cannot hold the text.
 func fit(text string) error {
 	switch {
 	case len(text) > MaxFile:

@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/loop/files"
 )
 
-// backends are the two kinds, each with no files.
+// backends returns one empty Backend of each kind.
 func backends(t *testing.T) map[string]files.Backend {
 	t.Helper()
 	return map[string]files.Backend{"memory": &files.Memory{}, "disk": disk(t, t.TempDir())}
@@ -34,7 +34,7 @@ func disk(t *testing.T, dir string) *files.Disk {
 	return d
 }
 
-// must fails the test with the error of what is to succeed.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 
 func upper(text string) (string, error) { return strings.ToUpper(text), nil }
 
-// What one does to files of either kind, and what comes of it.
+// Each operation has the same result with either kind of Backend.
 func TestBackends(t *testing.T) {
 	for name, b := range backends(t) {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// Each thing that cannot be done has the same error with either kind, and changes
+// Each failed operation returns the same error with either kind of Backend and changes
 // nothing.
 func TestErrors(t *testing.T) {
 	own := errors.New("the text does not suit me")
@@ -155,7 +155,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A path may be as long as it may be, with as many directories as there is room for.
+// A path of the maximum length works, also one with the maximum number of directories.
 func TestLongestPath(t *testing.T) {
 	name := "f" + strings.Repeat("/f", (files.MaxPath-1)/2)
 	for kind, b := range backends(t) {
@@ -165,7 +165,7 @@ func TestLongestPath(t *testing.T) {
 	}
 }
 
-// Edits at the same time are done one after another, and none is lost.
+// Concurrent edits are applied one after another, and none is lost.
 func TestEditsAtOnce(t *testing.T) {
 	const n = 30
 	for name, b := range backends(t) {
@@ -196,8 +196,8 @@ func TestEditsAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever is done to both, files in memory and on disk are the same, and a state
-// has all of them.
+// After the same operations, files in memory and on disk are equal, and a State contains all
+// of them.
 func TestKindsAgree(t *testing.T) {
 	root := t.TempDir()
 	n := 0
@@ -243,7 +243,7 @@ func disk2(t *rapid.T, root string, n int) *files.Disk {
 	return d
 }
 
-// apply does one thing and tells what came of it.
+// apply performs one operation and returns its result as a string.
 func apply(b files.Backend, op, p string) string {
 	var out any
 	var err error
@@ -262,7 +262,7 @@ func apply(b files.Backend, op, p string) string {
 	return fmt.Sprint(out, err)
 }
 
-// tree is all files below a directory.
+// tree returns all files below a directory.
 func tree(t *rapid.T, b files.Backend, dir string) []string {
 	list, err := b.List(dir)
 	if err != nil {
@@ -282,8 +282,8 @@ func tree(t *rapid.T, b files.Backend, dir string) []string {
 	return out
 }
 
-// A state is of its Memory no more once it is handed out, and what cannot be one is
-// an error that tells the path.
+// A State shares no memory with its Memory. An invalid State is an error that contains the
+// path.
 func TestState(t *testing.T) {
 	in := files.State{Files: map[string]string{"a/b": "1", "/c": "2"}, Dirs: []string{"a/e", "f/g"}}
 	m, err := files.NewMemory(in)

@@ -10,21 +10,22 @@ import (
 	"sync"
 )
 
-// State is files as a value, such as a run is given and hands back. Its JSON is an
+// State is a set of files as a value that serves as input and output of a run. Its JSON is an
 // object.
 type State struct {
 	Files map[string]string `json:"files,omitempty"` // texts by path
-	Dirs  []string          `json:"dirs,omitempty"`  // directories with nothing in them
+	Dirs  []string          `json:"dirs,omitempty"`  // empty directories
 }
 
-// Memory is a Backend in memory. Its zero value has no files.
+// Memory is a [Backend] in memory. Its zero value has no files.
 type Memory struct {
 	mu    sync.Mutex
 	files map[string]string
-	dirs  map[string]bool // all but the top
+	dirs  map[string]bool // all except the root
 }
 
-// NewMemory returns a Memory of the files of a state, which it copies.
+// NewMemory returns a Memory with a copy of the files of a State. It returns an error if a
+// path or a text is invalid.
 func NewMemory(s State) (*Memory, error) {
 	m := &Memory{}
 	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
@@ -40,8 +41,7 @@ func NewMemory(s State) (*Memory, error) {
 	return m, nil
 }
 
-// State returns the files as they are, in a value of its own; each state has one
-// form.
+// State returns a copy of the files. Equal files have equal States.
 func (m *Memory) State() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *Memory) List(dir string) ([]Entry, error) {
 	return m.in(p), nil
 }
 
-// isDir reports why there is no such directory.
+// isDir returns an error if the directory does not exist.
 func (m *Memory) isDir(p string) error {
 	for at := p; at != "."; at = path.Dir(at) {
 		if _, file := m.files[at]; file {
@@ -81,7 +81,7 @@ func (m *Memory) isDir(p string) error {
 	return nil
 }
 
-// in returns what is directly in a directory.
+// in returns the entries of a directory.
 func (m *Memory) in(dir string) []Entry {
 	var list []Entry
 	for name, text := range m.files {

@@ -2,5 +2,5 @@
 
 package files
 
-// nonblock is nothing where opening a pipe does not wait.
+// nonblock is 0 on systems where opening a pipe does not block.
 const nonblock = 0

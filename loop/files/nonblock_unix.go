@@ -4,5 +4,5 @@ package files
 
 import "syscall"
 
-// nonblock makes opening a pipe return at once.
+// nonblock makes the system open a pipe without blocking.
 const nonblock = syscall.O_NONBLOCK

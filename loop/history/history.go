@@ -1,10 +1,9 @@
-// Package history is the conversation of an agent that lives longer than a run:
-// messages in the order in which they were said, what each cost, the layers of the
-// system prompt, and an estimate of how many tokens all of it is.
+// Package history stores the conversation of an agent across runs: the messages in order,
+// their metadata, the layers of the system prompt and an estimate of the total tokens.
 //
-// It promises that a message keeps its place until a range is spliced out, that
-// what was handed out never changes, and that Export and Import lose nothing. It
-// does not check that providers would take the messages: a run does (package loop).
+// A message keeps its index until a range is spliced out. Returned values never change. Export
+// and Import lose no data. The package does not check whether providers accept the messages;
+// package loop does so in a run.
 package history
 
 import (
@@ -17,59 +16,59 @@ import (
 	"github.com/looptape/looptape/loop/layers"
 )
 
-// Meta is what is known of a message beside what it says. Its zero value is nothing.
+// Meta is metadata of a message. Its zero value means that nothing is known.
 type Meta struct {
-	Model   string // who said it
+	Model   string // that generated the message
 	Usage   llm.Usage
-	Latency time.Duration // how long it took to be said
+	Latency time.Duration // of the model call
 }
 
-// Entry is a message at its place.
+// Entry is a message with its index and metadata.
 type Entry struct {
 	Index   int // counted from 0
 	Message llm.Message
 	Meta    Meta
 }
 
-// History is a conversation. Make one with New or Import. It may be used by many
-// goroutines at once.
+// History is a conversation. Create it with [New] or [Import]. It is safe for use by many
+// goroutines.
 type History struct {
 	mu       sync.Mutex
 	id       string
 	layers   *layers.Registry
 	entries  []Entry
-	messages []llm.Message // those of the entries
+	messages []llm.Message // the messages of the entries
 	anchor   Anchor
 	splices  int
 	metadata map[string]any
 }
 
-// New returns an empty history of the conversation with this id.
+// New returns an empty history with this conversation id.
 func New(id string) *History {
 	return &History{id: id, layers: new(layers.Registry), anchor: noAnchor, metadata: map[string]any{}}
 }
 
-// ID is the identity of the conversation.
+// ID returns the id of the conversation.
 func (h *History) ID() string { return h.id }
 
-// Layers are the layers of its system prompt, to read and to change.
+// Layers returns the layers of the system prompt. The caller may change them.
 func (h *History) Layers() *layers.Registry { return h.layers }
 
-// owner is who sets layers for the history.
+// owner is the owner of layers that the history sets.
 const owner = "history"
 
-// System is the system prompt: the layers with the tag layers.SystemTag, composed.
+// System returns the system prompt: the text of all layers with the tag [layers.SystemTag].
 func (h *History) System() string { return h.layers.Flat(layers.View{Tag: layers.SystemTag}) }
 
-// SetSystem sets the layer layers.LegacyName alone; other layers stay as they are,
-// so System need not return text afterwards.
+// SetSystem sets the layer [layers.LegacyName]. Other layers stay as they are, so System may
+// return more than text.
 func (h *History) SetSystem(text string) { h.put(layers.Legacy(text, owner)) }
 
-// put sets a layer that has a name, which is all that Set asks for.
+// put sets a layer. The layer has a name, so Set cannot fail.
 func (h *History) put(l layers.Layer) { _ = h.layers.Set(l) }
 
-// Append puts a message behind the others. An assistant's message whose Meta has
-// input tokens is an anchor for EstimatedTokens: they count all that was there
+// Append adds a message at the end. An assistant message becomes the anchor of
+// [History.EstimatedTokens] if its Meta has input tokens. These tokens count all messages
 // before it.
 func (h *History) Append(m llm.Message, meta Meta) Entry {
 	h.mu.Lock()
@@ -83,22 +82,22 @@ func (h *History) Append(m llm.Message, meta Meta) Entry {
 	return e
 }
 
-// Len is how many messages there are.
+// Len returns the number of messages.
 func (h *History) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.entries)
 }
 
-// Messages returns the messages, in order. They are not to be changed.
+// Messages returns the messages in order. The caller must not change them.
 func (h *History) Messages() []llm.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clip(h.messages)
 }
 
-// Open are the calls of the last turn that have no results, and the index of that turn;
-// only results stand behind it. Without such calls there is no index.
+// Open returns the calls of the last response that have no results, and the index of that
+// response. Only results follow it. The index is meaningful only if there are such calls.
 func (h *History) Open() (turn int, calls []llm.ToolCall) {
 	list := h.Messages()
 	answered := map[string]bool{}
@@ -119,27 +118,25 @@ func (h *History) Open() (turn int, calls []llm.ToolCall) {
 	return turn, calls
 }
 
-// Entries returns the messages with what is known of them. They are not to be
-// changed.
+// Entries returns the messages with their metadata. The caller must not change them.
 func (h *History) Entries() []Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clip(h.entries)
 }
 
-// Splices is how often a range was spliced out: as long as it stays the same, messages
-// were appended at most.
+// Splices returns how often a range was spliced out. While the number stays the same, messages
+// were only appended.
 func (h *History) Splices() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.splices
 }
 
-// SpliceRange puts one message in the place of those from index from up to, but
-// without, index to, and returns what it took out. Entries behind it get other
-// indexes. The anchor of EstimatedTokens is lost, unless all of the range is behind
-// it. A range that is empty or not within the history is an error, and changes
-// nothing.
+// SpliceRange replaces the messages from index from up to, but without, index to with one
+// message, and returns the removed entries. Later entries get new indexes. The anchor of
+// [History.EstimatedTokens] is removed unless the whole range follows it. SpliceRange returns
+// an error, and changes nothing, if the range is empty or not within the history.
 func (h *History) SpliceRange(from, to int, m llm.Message) ([]Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,8 +156,8 @@ func (h *History) SpliceRange(from, to int, m llm.Message) ([]Entry, error) {
 	return removed, nil
 }
 
-// Fork returns a history of its own with the same messages, layers, metadata and
-// anchor; an empty id stands for the id of h. Nobody is subscribed to its layers.
+// Fork returns an independent copy of the messages, layers, metadata and anchor. An empty id
+// means the id of h. The layers of the fork have no subscribers.
 func (h *History) Fork(id string) *History {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,15 +19,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chars is a user message of n characters.
+// chars returns a user message of n characters.
 func chars(n int) llm.Message { return llm.User(strings.Repeat("é", n)) }
 
-// counted is what is known of an answer to so many input tokens.
+// counted returns the metadata of a response with this number of input tokens.
 func counted(input int64) history.Meta {
 	return history.Meta{Model: "m", Usage: llm.Usage{InputTokens: input, OutputTokens: 3}, Latency: 1234567 * time.Microsecond}
 }
 
-// reply is an assistant's message of 8 characters, which is 2 tokens.
+// reply returns an assistant message of 8 characters, which is 2 tokens.
 func reply() llm.Message { return llm.Assistant(llm.Text{Text: "a reply."}) }
 
 func tokens(t *testing.T, h *history.History, want int64) {
@@ -37,7 +37,7 @@ func tokens(t *testing.T, h *history.History, want int64) {
 	}
 }
 
-// AL-70: without an anchor all is estimated, the system prompt too.
+// AL-70: without an anchor, all tokens are estimated, including the system prompt.
 func TestAL70EstimateFromScratch(t *testing.T) {
 	h := history.New("x")
 	h.SetSystem("8 chars.")
@@ -62,8 +62,8 @@ func TestAL70EstimateFromScratch(t *testing.T) {
 	}
 }
 
-// AL-71: from an anchor on only what came behind it is estimated: the reply itself
-// too, the system prompt not again.
+// AL-71: with an anchor, only later messages are estimated. That includes the reply but not
+// the system prompt.
 func TestAL71Anchor(t *testing.T) {
 	h := history.New("x")
 	h.SetSystem("8 chars.")
@@ -75,8 +75,8 @@ func TestAL71Anchor(t *testing.T) {
 	tokens(t, h, 200+2)
 }
 
-// AL-72: only an assistant's message with input tokens moves the anchor, and one
-// that is the first of all is none.
+// AL-72: only an assistant message with input tokens moves the anchor. The first message of a
+// history is never an anchor.
 func TestAL72AnchorUpdates(t *testing.T) {
 	h := history.New("x")
 	h.Append(chars(40), history.Meta{})
@@ -94,7 +94,7 @@ func TestAL72AnchorUpdates(t *testing.T) {
 	tokens(t, h, 2+2)
 }
 
-// AL-73: a count can be told without an answer.
+// AL-73: a token count can be recorded without a response.
 func TestAL73RecordActualUsage(t *testing.T) {
 	h := history.New("x")
 	h.SetSystem("8 chars.")
@@ -115,7 +115,7 @@ func five() *history.History {
 	return h
 }
 
-// texts are the texts of messages with their indexes.
+// texts returns the texts of the entries with their indexes.
 func texts(entries []history.Entry) (out []string) {
 	for _, e := range entries {
 		out = append(out, fmt.Sprint(e.Index, ":", e.Message.Text(), "/", e.Meta.Model))
@@ -123,8 +123,8 @@ func texts(entries []history.Entry) (out []string) {
 	return out
 }
 
-// AL-74: a range becomes one message, what is behind it moves up, and what was
-// there is handed back.
+// AL-74: one message replaces a range, later messages move up, and the removed entries are
+// returned.
 func TestAL74SpliceRange(t *testing.T) {
 	h := five()
 	messages, entries := h.Messages(), h.Entries()
@@ -158,13 +158,13 @@ func TestAL74SpliceRange(t *testing.T) {
 	if removed, err := h.SpliceRange(0, 5, llm.User("all")); err != nil || len(removed) != 5 || h.Len() != 1 {
 		t.Errorf("the whole of it: took out %d, %v", len(removed), err)
 	}
-	if n := h.Splices(); n != 1 { // those that were refused are none
+	if n := h.Splices(); n != 1 { // failed splices do not count
 		t.Errorf("got %d splices", n)
 	}
 }
 
-// AL-75: a splice at or before the anchor's message loses the anchor, one behind it
-// does not.
+// AL-75: a splice at or before the message of the anchor removes the anchor, a later one does
+// not.
 func TestAL75SpliceAndAnchor(t *testing.T) {
 	for _, c := range []struct {
 		from, to int
@@ -174,7 +174,7 @@ func TestAL75SpliceAndAnchor(t *testing.T) {
 		for range 4 {
 			h.Append(chars(4), history.Meta{})
 		}
-		h.RecordActualUsage(100) // at message 3
+		h.RecordActualUsage(100) // the anchor is at message 3
 		h.Append(chars(4), history.Meta{})
 		h.Append(chars(4), history.Meta{})
 		if _, err := h.SpliceRange(c.from, c.to, chars(4)); err != nil {
@@ -186,7 +186,7 @@ func TestAL75SpliceAndAnchor(t *testing.T) {
 	}
 }
 
-// AL-76: a fork is a history of its own, and nobody is subscribed to its layers.
+// AL-76: a fork is independent, and its layers have no subscribers.
 func TestAL76Fork(t *testing.T) {
 	h := five()
 	h.SetSystem("role")
@@ -217,10 +217,10 @@ func TestAL76Fork(t *testing.T) {
 	}
 }
 
-// AL-76: what is said to a fork and to what it was made from is not mixed up.
+// AL-76: messages appended to a fork do not appear in the original, and vice versa.
 func TestAL76ForkGoesItsOwnWay(t *testing.T) {
 	h := history.New("x")
-	for range 3 { // which leaves room behind them
+	for range 3 { // leaves spare capacity in the slice
 		h.Append(llm.User("before"), history.Meta{})
 	}
 	fork := h.Fork("y")
@@ -233,7 +233,7 @@ func TestAL76ForkGoesItsOwnWay(t *testing.T) {
 	}
 }
 
-// AL-69: the calls that are left open are those of the last turn that have no results.
+// AL-69: the open calls are those of the last response that have no results.
 func TestOpen(t *testing.T) {
 	call := func(ids ...string) llm.Message {
 		var parts []llm.Part
@@ -277,8 +277,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// AL-77: a snapshot loses nothing on its way through JSON; one of the old form has
-// a system prompt and no layers.
+// AL-77: a snapshot survives a JSON round trip without loss. A snapshot of the old form has a
+// system prompt and no layers.
 func TestAL77ExportImport(t *testing.T) {
 	h := five()
 	h.Append(reply(), counted(100))
@@ -353,7 +353,7 @@ func through(t *testing.T, s history.Snapshot) *history.History {
 	return h
 }
 
-// AL-78: the system prompt is read composed, and written to a layer of its own.
+// AL-78: System returns the composed prompt, and SetSystem sets a layer of its own.
 func TestAL78System(t *testing.T) {
 	h := history.New("x")
 	if got := h.System(); got != "" {
@@ -373,7 +373,7 @@ func TestAL78System(t *testing.T) {
 	}
 }
 
-// What was handed out has no room that a later message gets.
+// A returned slice has no spare capacity that a later Append writes to.
 func TestHandedOutIsNotSharedOn(t *testing.T) {
 	h := five()
 	for range 4 {
@@ -389,8 +389,8 @@ func TestHandedOutIsNotSharedOn(t *testing.T) {
 	}
 }
 
-// Whatever is appended and spliced, indexes count up, both lists agree, and a round
-// trip changes no estimate.
+// After any appends and splices, indexes are consecutive, both lists agree, and a round trip
+// does not change the estimate.
 func TestHistoryProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := history.New("x")

@@ -10,19 +10,18 @@ import (
 	"github.com/looptape/looptape/loop/layers"
 )
 
-// Snapshot is a history as a value that JSON can hold.
+// Snapshot is a history as a value that JSON can represent.
 type Snapshot struct {
 	ID      string          `json:"id"`
 	Entries []SnapshotEntry `json:"entries"`
-	// Registry are the layers of the history itself, in the order in which they
-	// were first set; layers of parents are not in it.
+	// Registry contains the layers of the history itself in the order in which they were first
+	// set. It omits layers of parents.
 	Registry []layers.Layer `json:"registry,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
-	// Anchor is the provider's count that EstimatedTokens goes on from; nil if
-	// there is none.
+	// Anchor is the token count that EstimatedTokens starts from; nil means none.
 	Anchor *Anchor `json:"anchor,omitempty"`
-	// System is the whole system prompt, in snapshots of an older form, which
-	// have no Registry. Export leaves it empty.
+	// System is the whole system prompt in snapshots of an older form, which have no Registry.
+	// Export leaves it empty.
 	System string `json:"system,omitempty"`
 }
 
@@ -35,7 +34,7 @@ type SnapshotEntry struct {
 	LatencyMs float64 `json:"latencyMs,omitempty"`
 }
 
-// Export returns what the history holds.
+// Export returns a snapshot of the history.
 func (h *History) Export() Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,9 +51,9 @@ func (h *History) Export() Snapshot {
 	return s
 }
 
-// Import makes a history of a snapshot. A System, which snapshots of an older form
-// have, becomes the layer layers.LegacyName, unless there is a Registry. It fails
-// on a layer without a name, or an anchor that is at no message.
+// Import creates a history from a snapshot. If Registry is empty, System becomes the layer
+// [layers.LegacyName]. Import returns an error if a layer has no name or if the anchor has no
+// message.
 func Import(s Snapshot) (*History, error) {
 	h := New(s.ID)
 	for i, l := range s.Registry {
@@ -83,14 +82,15 @@ func Import(s Snapshot) (*History, error) {
 	return h, nil
 }
 
-// Metadata returns a copy of what SetMetadata has put there.
+// Metadata returns a copy of the values that SetMetadata has set.
 func (h *History) Metadata() map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return copyOf(h.metadata)
 }
 
-// SetMetadata keeps a value, which should be one that JSON has, beside the history.
+// SetMetadata sets a value of the history's metadata. The value should be representable in
+// JSON.
 func (h *History) SetMetadata(key string, value any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

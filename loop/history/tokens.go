@@ -6,15 +6,15 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// The estimate of what nobody has counted yet: CharsPerToken characters of text
-// are a token, rounded up in each part, and a media part is MediaTokens.
+// Constants of the token estimate: CharsPerToken characters of text are one token, rounded up
+// in each part. A media part has MediaTokens.
 const (
 	CharsPerToken = 4
 	MediaTokens   = 250
 )
 
-// Anchor is a provider's count: the messages up to Index, and the system prompt,
-// are Total tokens. An Index below 0 is no anchor.
+// Anchor is a token count from a provider: the system prompt and the messages up to Index have
+// Total tokens. An Index below 0 means no anchor.
 type Anchor struct {
 	Total int64 `json:"total"`
 	Index int   `json:"index"`
@@ -22,9 +22,9 @@ type Anchor struct {
 
 var noAnchor = Anchor{Index: -1}
 
-// EstimatedTokens is how many tokens the history is: the count of the anchor and an
-// estimate of each message behind its index. Without an anchor it is an estimate of
-// the system prompt and of all messages.
+// EstimatedTokens returns the estimated tokens of the history: the total of the anchor and an
+// estimate of each later message. Without an anchor it estimates the system prompt and all
+// messages.
 func (h *History) EstimatedTokens() int64 {
 	h.mu.Lock()
 	a, entries := h.anchor, h.entries
@@ -38,17 +38,17 @@ func (h *History) EstimatedTokens() int64 {
 	return a.Total
 }
 
-// RecordActualUsage makes a provider's count of the input tokens the anchor for the
-// messages that are there now. Call it before the answer is appended. In an empty
-// history it changes nothing.
+// RecordActualUsage sets the anchor to the current messages with a provider's count of their
+// input tokens. Call it before the response is appended. It does nothing if the history is
+// empty.
 func (h *History) RecordActualUsage(inputTokens int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.anchor = Anchor{Total: inputTokens, Index: len(h.entries) - 1}
 }
 
-// Tokens estimates parts: texts, reasoning, the names and arguments of calls, the
-// content of results, media. What it does not know is nothing.
+// Tokens estimates the tokens of parts: text, reasoning, names and arguments of calls, content
+// of results, and media. Unknown parts have 0 tokens.
 func Tokens(parts []llm.Part) (n int64) {
 	for _, p := range parts {
 		switch p := p.(type) {

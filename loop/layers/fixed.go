@@ -1,11 +1,10 @@
 package layers
 
-// SystemTag is the tag of the layers that are the system prompt.
+// SystemTag is the tag of the layers that form the system prompt.
 const SystemTag = "system"
 
-// The names and priorities of the layers that loops set: what is stable stands
-// before what changes from task to task, so that a provider's cache can hold the
-// beginning of the prompt.
+// The names and priorities of the layers that loops set. Stable layers come before layers that
+// change from task to task, so a provider can cache the beginning of the prompt.
 const (
 	SystemName     = "agentloop.system"
 	SystemPriority = 10
@@ -17,13 +16,13 @@ const (
 	ContextPriority = 100
 )
 
-// System is the layer of what an agent is.
+// System returns the layer that describes the agent.
 func System(text, owner string) Layer { return fixed(SystemName, SystemPriority, text, owner) }
 
-// Legacy is the layer of a system prompt that was set as one text.
+// Legacy returns the layer of a system prompt that was set as one string.
 func Legacy(text, owner string) Layer { return fixed(LegacyName, LegacyPriority, text, owner) }
 
-// Context is the layer of what a task is about.
+// Context returns the layer that describes a task.
 func Context(text, owner string) Layer { return fixed(ContextName, ContextPriority, text, owner) }
 
 func fixed(name string, priority int, text, owner string) Layer {

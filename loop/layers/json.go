@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// layerJSON is a layer as JSON. Content is a string where the layer is one plain
-// text, else the list of its parts.
+// layerJSON is the JSON form of a layer. Content is a string if the layer is one plain text,
+// otherwise the list of its parts.
 type layerJSON struct {
 	Name        string          `json:"name"`
 	Content     json.RawMessage `json:"content"`

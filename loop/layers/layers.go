@@ -1,11 +1,10 @@
-// Package layers is a registry of named pieces of a system prompt: each has a
-// priority, tags and an owner, and those of a tag, in the order of their
-// priorities, are the prompt.
+// Package layers is a registry of named layers of a system prompt. Each layer has a priority,
+// tags and an owner. The layers with one tag, in the order of their priorities, form the
+// prompt.
 //
-// It promises that the same calls give the same text each time: where priorities
-// are equal, layers stand in the order in which they were first set. A registry
-// may have a parent, whose layers show in it. It knows nothing of a loop, and
-// calls no model.
+// The same calls always return the same text: layers of equal priority keep the order in which
+// they were first set. A registry may inherit the layers of a parent. The package does not
+// depend on a loop and calls no model.
 package layers
 
 import (
@@ -19,36 +18,35 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Separator stands between the layers of a flat text.
+// Separator is the string between the layers of a flat text.
 const Separator = "\n\n"
 
-// Layer is a named piece of a prompt.
+// Layer is a named layer of a prompt.
 type Layer struct {
 	Name string
-	// Content is what it says. In a flat text only its Text parts show.
+	// Content is the content of the layer. A flat text contains only its Text parts.
 	Content []llm.Part
-	// Priority is its place: lower stands earlier.
+	// Priority is the position of the layer: lower values come first.
 	Priority int
 	Tags     []string
-	// Owner says who set it, for people; nothing depends on it.
+	// Owner names the code that set the layer. It has no effect.
 	Owner string
-	// MergeParent puts the content behind that of the parent's layer of the same
-	// name, instead of in its place.
+	// MergeParent appends the content to that of the parent's layer of the same name instead
+	// of replacing it.
 	MergeParent bool
-	// Metadata is anything else, values that JSON has.
+	// Metadata contains additional values that JSON can represent.
 	Metadata map[string]any
 }
 
-// Text is the Content of one text.
+// Text returns the Content of a layer with one text.
 func Text(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
 
-// Text joins the texts of the layer.
+// Text joins the Text parts of the layer.
 func (l Layer) Text() string { return text(l.Content) }
 
 func text(parts []llm.Part) string { return llm.Message{Parts: parts}.Text() }
 
-// copy returns a layer that shares nothing with l that could be changed, but what
-// its parts and metadata hold.
+// copy returns a copy of l. The values in its parts and metadata are shared.
 func (l Layer) copy() Layer {
 	l.Content, l.Tags, l.Metadata = slices.Clone(l.Content), slices.Clone(l.Tags), maps.Clone(l.Metadata)
 	return l
@@ -56,26 +54,26 @@ func (l Layer) copy() Layer {
 
 // Errors of a Registry, for errors.Is.
 var (
-	// ErrNoName: a layer has no name.
+	// ErrNoName is returned for a layer without a name.
 	ErrNoName = errors.New("layers: Set needs a layer with a Name")
-	// ErrCycle: a registry would be among its own parents.
+	// ErrCycle is returned if a registry would be its own ancestor.
 	ErrCycle = errors.New("layers: SetParent: the registry would be among its own parents; give it another parent")
 )
 
-// Registry holds layers by name. Its zero value is empty and ready. It may be used
-// by many goroutines at once, but SetParent only while nobody else uses the
-// registries that it ties together.
+// Registry holds layers by name. Its zero value is empty and ready to use. It is safe for use
+// by many goroutines. During SetParent, no other goroutine may use the registries that it
+// connects.
 type Registry struct {
 	mu       sync.Mutex
 	list     []Layer // in the order in which they were first set
 	parent   *Registry
-	children []*Registry // those that somebody listens to, also through theirs
+	children []*Registry // those with a direct or indirect subscriber
 	subs     []subscriber
 	next     int // the number of the next subscriber
 }
 
-// Set puts a copy of l into the registry, in the place of its layer of that name
-// if there is one.
+// Set stores a copy of l in the registry and replaces its layer of that name. It returns
+// [ErrNoName] if the name is empty.
 func (r *Registry) Set(l Layer) error {
 	if l.Name == "" {
 		return ErrNoName
@@ -103,8 +101,7 @@ func (r *Registry) Get(name string) (l Layer, ok bool) {
 	return r.list[i].copy(), true
 }
 
-// Remove takes the registry's own layer of that name out, and reports whether
-// there was one.
+// Remove removes the registry's own layer of that name and reports whether it existed.
 func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	i := r.index(name)
@@ -135,18 +132,18 @@ func (r *Registry) Own() []Layer {
 	return list
 }
 
-// Visible returns copies of the layers that show in the registry, its own and its
-// parents', by priority. Of two layers of one name the child's counts; with
-// MergeParent, the parent's content stands before the child's, and all else is the
-// child's. Where priorities are equal, a parent's layers stand first, and one that
-// a child overrides keeps its place.
+// Visible returns copies of the layers of the registry and its parents, by priority. A layer
+// overrides the parent's layer of the same name. With MergeParent, the parent's content comes
+// before the child's, and all other fields are the child's. Among equal priorities, the
+// parent's layers come first, and an overriding layer keeps the position of the overridden
+// one.
 func (r *Registry) Visible() []Layer {
 	list := r.merged()
 	slices.SortStableFunc(list, func(a, b Layer) int { return cmp.Compare(a.Priority, b.Priority) })
 	return list
 }
 
-// merged are the layers that show in the registry, unsorted.
+// merged returns the visible layers, unsorted.
 func (r *Registry) merged() []Layer {
 	own := r.Own()
 	parent := r.Parent()
@@ -169,7 +166,7 @@ func (r *Registry) merged() []Layer {
 	return list
 }
 
-// join puts the content of a child behind its parent's.
+// join appends the content of a child to that of its parent.
 func join(parent, child []llm.Part) []llm.Part {
 	if text(parent) == "" || text(child) == "" {
 		return slices.Concat(parent, child)
@@ -177,17 +174,17 @@ func join(parent, child []llm.Part) []llm.Part {
 	return slices.Concat(parent, Text(Separator), child)
 }
 
-// View says what of a registry a flat text shows. Its zero value is all of it.
+// View selects the layers of a flat text. Its zero value selects all.
 type View struct {
-	// Tag leaves only layers that have it.
+	// Tag selects the layers with this tag; empty means all layers.
 	Tag string
-	// OwnOnly leaves the layers of parents out.
+	// OwnOnly excludes the layers of parents.
 	OwnOnly bool
-	// Separator stands between layers; empty means Separator, the constant.
+	// Separator is the string between layers; empty means the constant [Separator].
 	Separator string
 }
 
-// Flat is the text of the layers, by priority. Layers without text are left out.
+// Flat returns the text of the layers by priority. It omits layers without text.
 func (r *Registry) Flat(v View) string {
 	from := r
 	if v.OwnOnly {
@@ -202,8 +199,8 @@ func (r *Registry) Flat(v View) string {
 	return strings.Join(texts, cmp.Or(v.Separator, Separator))
 }
 
-// Fork returns a registry of its own with copies of the layers that r has itself
-// and the same parent. Nobody is subscribed to it.
+// Fork returns a registry with copies of the own layers of r and the same parent. It has no
+// subscribers.
 func (r *Registry) Fork() *Registry {
 	return &Registry{list: r.Own(), parent: r.Parent()}
 }

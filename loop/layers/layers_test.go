@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// system is a layer with the tag of system prompts.
+// system returns a layer with the tag of system prompts.
 func system(name, text string, priority int) layers.Layer {
 	return layers.Layer{Name: name, Content: layers.Text(text), Priority: priority, Tags: []string{layers.SystemTag}}
 }
@@ -35,7 +35,7 @@ func set(t *testing.T, r *layers.Registry, list ...layers.Layer) *layers.Registr
 	return r
 }
 
-// AL-79: a layer is what was set, and setting its name again replaces all of it.
+// AL-79: Get returns the layer that was set. Setting the same name again replaces all of it.
 func TestAL79Layer(t *testing.T) {
 	full := layers.Layer{
 		Name: "a", Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png", Data: []byte{1}}}, Priority: 7,
@@ -64,7 +64,7 @@ func TestAL79Layer(t *testing.T) {
 	}
 }
 
-// What is handed in and out is nobody else's.
+// The registry shares no layer with its caller.
 func TestLayersAreCopies(t *testing.T) {
 	l := layers.Layer{Name: "a", Content: layers.Text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}
 	r := set(t, new(layers.Registry), l)
@@ -83,8 +83,8 @@ func TestLayersAreCopies(t *testing.T) {
 	}
 }
 
-// AL-80: by priority, then in the order of insertion; of a tag; without layers
-// that have no text and parts that are none.
+// AL-80: layers are sorted by priority, then in the order of insertion. A tag selects layers.
+// Layers without text and parts that are not text are omitted.
 func TestAL80Flat(t *testing.T) {
 	r := set(t, new(layers.Registry), system("c", "100", 100), system("a", "10", 10), system("b", "50", 50),
 		system("b2", "50 too", 50), system("empty", "", 20),
@@ -118,7 +118,7 @@ func TestAL81FixedLayers(t *testing.T) {
 	}
 }
 
-// AL-82: what changes from task to task changes nothing before it.
+// AL-82: layers that change from task to task change nothing before them.
 func TestAL82StablePrefix(t *testing.T) {
 	r := set(t, new(layers.Registry), layers.Context("one", ""), layers.System("the role", ""), layers.Legacy("old", ""))
 	before, _ := strings.CutSuffix(r.Flat(layers.View{Tag: "system"}), "one")
@@ -128,8 +128,8 @@ func TestAL82StablePrefix(t *testing.T) {
 	}
 }
 
-// AL-83: a parent's layers show, a child's override them or are put behind them,
-// and its changes are seen and told.
+// AL-83: a parent's layers are visible, a child's layers override them or are appended, and
+// subscribers receive changes of the parent.
 func TestAL83Parents(t *testing.T) {
 	parent, child := new(layers.Registry), new(layers.Registry)
 	if err := child.SetParent(parent); err != nil {
@@ -181,7 +181,7 @@ func TestAL83Parents(t *testing.T) {
 	}
 }
 
-// AL-83: what a parent has of its own parents shows too, and is merged from the oldest on.
+// AL-83: layers of grandparents are visible too, and merge from the oldest registry on.
 func TestAL83Grandparents(t *testing.T) {
 	line := []*layers.Registry{new(layers.Registry), new(layers.Registry), new(layers.Registry)}
 	for i, r := range line {
@@ -198,7 +198,7 @@ func TestAL83Grandparents(t *testing.T) {
 	}
 }
 
-// Merging with what has no text puts no separator there.
+// Merging with a layer without text adds no separator.
 func TestMergeWithEmptyLayers(t *testing.T) {
 	text, picture := layers.Text, []llm.Part{llm.Media{MediaType: "image/png", Data: []byte{1}}}
 	for _, c := range []struct {
@@ -223,7 +223,7 @@ func TestMergeWithEmptyLayers(t *testing.T) {
 	}
 }
 
-// AL-84: a registry is never among its own parents.
+// AL-84: a registry is never its own ancestor.
 func TestAL84Cycles(t *testing.T) {
 	a, b, c := new(layers.Registry), new(layers.Registry), new(layers.Registry)
 	told := 0
@@ -240,7 +240,7 @@ func TestAL84Cycles(t *testing.T) {
 	if got := []bool{a.Parent() == nil, b.Parent() == c, c.Parent() == a}; !slices.Equal(got, []bool{true, true, true}) {
 		t.Errorf("the parents: %v", got)
 	}
-	if told != 1 { // a refused parent changes nothing, and a has no parent any more
+	if told != 1 { // a rejected parent changes nothing, and a has no parent any more
 		t.Errorf("told %d times, want once", told)
 	}
 	set(t, c, system("x", "X", 1))
@@ -249,7 +249,7 @@ func TestAL84Cycles(t *testing.T) {
 	}
 }
 
-// A fork shares nothing but the parent, and nobody is subscribed to it.
+// A fork shares only the parent, and has no subscribers.
 func TestFork(t *testing.T) {
 	parent, r := new(layers.Registry), new(layers.Registry)
 	set(t, parent, system("p", "P", 1))
@@ -319,8 +319,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Whatever is set and removed, a registry shows the last of each name, by priority
-// and then in the order of first setting.
+// After any calls of Set and Remove, a registry returns the last layer of each name, by
+// priority and then in the order of first setting.
 func TestRegistryIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := new(layers.Registry)
@@ -361,7 +361,7 @@ func TestRegistryIsAList(t *testing.T) {
 	})
 }
 
-// A parent keeps no fork that nobody listens to.
+// A parent holds no reference to a fork without subscribers.
 func TestForksAreLetGo(t *testing.T) {
 	parent, r := new(layers.Registry), new(layers.Registry)
 	if err := r.SetParent(parent); err != nil {
@@ -375,7 +375,7 @@ func TestForksAreLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel := below.Subscribe(func(layers.Change) { told++ })
-		set(t, parent, system("p", "P", 1)) // by way of a fork that nobody listens to itself
+		set(t, parent, system("p", "P", 1)) // through a fork that has no subscriber itself
 		cancel()
 		set(t, parent, system("p", "Q", 1))
 		if err := below.SetParent(nil); err != nil {

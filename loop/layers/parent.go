@@ -2,16 +2,16 @@ package layers
 
 import "slices"
 
-// Parent returns the registry whose layers show in r; nil if there is none.
+// Parent returns the registry that r inherits from; nil means none.
 func (r *Registry) Parent() *Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.parent
 }
 
-// SetParent makes the layers of parent show in r, and its changes reach those who
-// are subscribed to r; nil leaves r without a parent. It fails with ErrCycle if r
-// is parent itself or among its parents, and changes nothing then.
+// SetParent makes r inherit the layers of parent. Subscribers of r receive the changes of
+// parent; a nil parent removes the parent. It returns [ErrCycle], and changes nothing, if r is
+// parent or one of its ancestors.
 func (r *Registry) SetParent(parent *Registry) error {
 	for p := parent; p != nil; p = p.Parent() {
 		if p == r {
@@ -27,9 +27,9 @@ func (r *Registry) SetParent(parent *Registry) error {
 	return nil
 }
 
-// link puts r among the children of its parent if somebody listens to it, or to what is
-// below it: else the parent would keep every fork that there ever was. r is locked, and
-// parents are locked behind their children.
+// link adds r to the children of its parent if r or a descendant has a subscriber. Otherwise
+// the parent would hold a reference to every fork. The caller has locked r. Parents are locked
+// after their children.
 func (r *Registry) link() {
 	if r.parent == nil || !r.heard() {
 		return
@@ -42,7 +42,7 @@ func (r *Registry) link() {
 	}
 }
 
-// unlink takes r from the children of its parent. r is locked.
+// unlink removes r from the children of its parent. The caller has locked r.
 func (r *Registry) unlink() {
 	if r.parent == nil {
 		return
@@ -55,19 +55,18 @@ func (r *Registry) unlink() {
 	}
 }
 
-// heard reports whether somebody listens to r, or to what is below it. r is locked.
+// heard reports whether r or a descendant has a subscriber. The caller has locked r.
 func (r *Registry) heard() bool { return len(r.subs)+len(r.children) > 0 }
 
-// Change is something that has changed in a registry.
+// Change is a change in a registry.
 type Change struct {
-	// Registry is where: the one that somebody is subscribed to, or one of its
-	// parents.
+	// Registry is the changed registry: the one with the subscription or one of its ancestors.
 	Registry *Registry
 	Kind     ChangeKind
 	Name     string // of the layer; empty for ParentSet
 }
 
-// ChangeKind is what has changed.
+// ChangeKind is the kind of a change.
 type ChangeKind string
 
 // The kinds of changes.
@@ -82,10 +81,10 @@ type subscriber struct {
 	f  func(Change)
 }
 
-// Subscribe has f called after each change of r or of one of its parents, on the
-// goroutine that made the change: those of the registry that changed first, in the
-// order in which they subscribed, then those of its children. Calling cancel ends
-// it; calling it again does nothing.
+// Subscribe calls f after each change of r or of one of its ancestors, on the goroutine that
+// made the change. The subscribers of the changed registry are called first, in the order of
+// subscription, then those of its children. Calling cancel ends the subscription; further
+// calls do nothing.
 func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +102,7 @@ func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	}
 }
 
-// publish tells those who are subscribed to r, then to its children.
+// publish calls the subscribers of r, then those of its children.
 func (r *Registry) publish(c Change) {
 	r.mu.Lock()
 	subs, children := slices.Clone(r.subs), slices.Clone(r.children)

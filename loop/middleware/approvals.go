@@ -11,48 +11,47 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// The names of the events of approvals. Their data is {"call": id}, and the verdict
-// of one that is resolved. Where several calls of a step are asked about at once,
-// their decisions are told in the order of the calls.
+// Names of approval events. Their data is {"call": id}, and for a resolved request also its
+// decision. If several calls of a step need approval, their decisions are reported in the
+// order of the calls.
 const (
 	EventApprovalRequested = "approval.requested"
 	EventApprovalResolved  = "approval.resolved"
 )
 
-// The Causes of calls that were decided without being run; see ReasonDenied, too.
+// Reasons of calls that were decided without being run; see also [ReasonDenied].
 const (
 	ReasonSkipped  = "skipped"
 	ReasonOverride = "override"
 )
 
-// Approvals is where calls wait until somebody has decided about them.
+// Approvals configures how calls wait for a decision.
 //
-// For each call, in order: its request is pending, Requested is told, and
-// Checkpoint saves whatever has to outlive the process. Then the decision is
-// awaited: one that was given before (ApprovalStore.Resolve), else Approve's, else Deny. The
-// request is pending no longer, and Resolved is told. An approved call is run, or
-// gets the Override; a skipped or denied one gets a result that says so. Calls of
-// one step are awaited at the same time.
+// For each call, in order: the request becomes pending, Requested is called, and Checkpoint
+// saves the state that must outlive the process. Then the run waits for the decision. An early
+// decision ([ApprovalStore.Resolve]) comes first, then that of Approve, otherwise Deny. The
+// request is no longer pending, and Resolved is called. An approved call is run or gets the
+// Override. A skipped or denied call gets a result that reports this. Calls of one step wait
+// concurrently.
 //
-// A decision of Suspend leaves its request pending and ends the run with
-// trace.ReasonApproval; what was decided about other calls of the step is kept for
-// the next run.
+// A decision of [Suspend] leaves its request pending and ends the run with
+// trace.ReasonApproval. The decisions about other calls of the step are kept for the next run.
 type Approvals struct {
-	// Approve decides; nil denies. Its error, or a panic, denies as well. It may be
-	// called by several goroutines at once, and must heed its context.
+	// Approve decides; nil denies. An error or a panic also denies. It must be safe for
+	// concurrent use and must honor its context.
 	Approve Approver
-	// Requested, Resolved and Checkpoint are called on the run's goroutine, and may
-	// be nil. An error of one ends the run.
+	// Requested, Resolved and Checkpoint are called on the run's goroutine and may be nil. An
+	// error of any of them ends the run.
 	Requested  func(ctx context.Context, req ApprovalRequest) error
 	Resolved   func(ctx context.Context, req ApprovalRequest, a Approval) error
 	Checkpoint func(ctx context.Context) error
-	// Desk keeps what is pending; nil is one for each step.
+	// Store holds the pending requests; nil means a new store for each step.
 	Store *ApprovalStore
-	// OneByOne awaits the calls of a step one after another.
+	// OneByOne waits for the calls of a step sequentially.
 	OneByOne bool
 }
 
-// decide waits for the decisions about calls and puts them into effect.
+// decide waits for the decisions about calls and applies them.
 func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 	w := &waitingRoom{Approvals: a, desk: a.Store, info: info, step: s}
 	if w.desk == nil {
@@ -76,7 +75,7 @@ func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepI
 	return w.settle()
 }
 
-// waitingRoom holds the calls of a step that somebody decides about.
+// waitingRoom holds the calls of a step that wait for approval.
 type waitingRoom struct {
 	*Approvals
 	desk *ApprovalStore
@@ -85,17 +84,17 @@ type waitingRoom struct {
 	all  []*petition
 
 	mu      sync.Mutex
-	decided []*petition // and not taken by the run yet
+	decided []*petition // and not yet taken by the run
 }
 
-// petition is one call.
+// A call that waits for approval.
 type petition struct {
 	plan loop.PlannedCall
 	req  ApprovalRequest
 	got  Approval
 }
 
-// await opens the requests of a group and waits until all are decided.
+// await opens the requests of a group and waits until all have a decision.
 func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
 	for _, p := range group {
 		if err := w.open(ctx, p); err != nil {
@@ -141,7 +140,7 @@ func (w *waitingRoom) open(ctx context.Context, p *petition) error {
 	return nil
 }
 
-// ask finds the decision about a call, on a goroutine of its own.
+// ask gets the decision about a call on its own goroutine.
 func (w *waitingRoom) ask(ctx context.Context, p *petition) {
 	got := Approval{Decision: Deny, Reason: "nobody was there to approve it"}
 	defer func() {
@@ -166,7 +165,7 @@ func (w *waitingRoom) ask(ctx context.Context, p *petition) {
 	}
 }
 
-// take returns the call that was decided first of those that were not taken.
+// take returns the earliest decided call that was not yet taken.
 func (w *waitingRoom) take() *petition {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,7 +174,7 @@ func (w *waitingRoom) take() *petition {
 	return p
 }
 
-// close ends the wait of a call that was decided.
+// close records the decision about a call.
 func (w *waitingRoom) close(ctx context.Context, p *petition) error {
 	if p.got.Decision == Suspend {
 		return nil
@@ -187,7 +186,7 @@ func (w *waitingRoom) close(ctx context.Context, p *petition) error {
 	return nil
 }
 
-// settle puts the decisions into effect.
+// settle applies the decisions.
 func (w *waitingRoom) settle() (decisions []loop.CallDecision, d loop.Decision, err error) {
 	suspended := ""
 	for _, p := range w.all {

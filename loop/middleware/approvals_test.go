@@ -16,15 +16,14 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// askAll leaves every call to approvals.
+// askAll sends every call to approvals.
 func askAll(a *middleware.Approvals) []loop.Middleware {
 	return []loop.Middleware{middleware.Permissions(middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 		return middleware.Permission{Ask: true}, nil
 	}), a)}
 }
 
-// logged are approvals that write down what is told of them, with what is pending
-// then, and the time.
+// logged returns approvals that record each callback with the pending requests and the time.
 func logged(clock *fake.Clock, log *[]string, approve middleware.Approver) *middleware.Approvals {
 	a := &middleware.Approvals{Approve: approve, Store: new(middleware.ApprovalStore)}
 	begin := clock.Now()
@@ -44,7 +43,7 @@ func logged(clock *fake.Clock, log *[]string, approve middleware.Approver) *midd
 	return a
 }
 
-// byTool decides by the name of the tool, after a time.
+// byTool decides by the name of the tool after a delay.
 func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[string]time.Duration) middleware.Approver {
 	return func(ctx context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 		err := clock.Sleep(ctx, after[r.Call.Name])
@@ -52,8 +51,8 @@ func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[stri
 	}
 }
 
-// AL-61, AL-65, AL-66: each call is pending, told, saved, awaited and told again; two
-// calls of a step are awaited at once, and their results stand in call order.
+// AL-61, AL-65, AL-66: each call becomes pending, is reported, saved, awaited and reported
+// again. Two calls of a step wait concurrently, and their results are in call order.
 func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
@@ -71,7 +70,7 @@ func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
 	}, p.lines(trace.KindCustom, trace.KindToolStart, trace.KindToolEnd))
 }
 
-// One after another, the second request is made when the first is decided.
+// With OneByOne, the second request is opened after the first is decided.
 func TestApprovalsOneByOne(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
@@ -85,7 +84,7 @@ func TestApprovalsOneByOne(t *testing.T) {
 	}, log)
 }
 
-// AL-62 to AL-65: what becomes of a call by what was decided about it.
+// AL-62 to AL-65: the decision determines the result of a call.
 func TestAL62AL64Verdicts(t *testing.T) {
 	override := loop.TextOutput("instead")
 	approve := func(v middleware.Approval, err error) middleware.Approver {
@@ -121,8 +120,8 @@ func TestAL62AL64Verdicts(t *testing.T) {
 	}
 }
 
-// AL-62, AL-68: a decision that was given before is used once; one about a call that
-// is not pending is not kept.
+// AL-62, AL-68: an early decision is used once. A decision about a call that is not pending is
+// discarded.
 func TestAL62AL68GivenBefore(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
@@ -150,8 +149,8 @@ func TestAL62AL68GivenBefore(t *testing.T) {
 	}, log)
 }
 
-// A decision that is put off ends the run with its calls pending; what was decided
-// about others is not asked for again.
+// Suspend ends the run with its calls pending. The decisions about other calls are not
+// requested again.
 func TestSuspend(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
@@ -183,7 +182,7 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// What approvals tell may fail, which ends the run.
+// An error of a callback of Approvals ends the run.
 func TestApprovalHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	fails := func(context.Context, middleware.ApprovalRequest) error { return boom }
@@ -201,8 +200,7 @@ func TestApprovalHooksFail(t *testing.T) {
 	}
 }
 
-// A request that is made again, of a run that was suspended without a decision, is
-// pending once.
+// A repeated request, after a run that was suspended without a decision, is pending once.
 func TestPendingOnce(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
@@ -212,7 +210,7 @@ func TestPendingOnce(t *testing.T) {
 	same(t, "what was told", []string{"0s requested c-a, pending other c-a", "0s checkpoint , pending other c-a", "0s deny c-a, pending other"}, log)
 }
 
-// What was decided is open until it is acted on; when that is, nothing is left.
+// A decision is unresolved until it is applied; afterwards the store is empty.
 func TestDeskOpen(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
@@ -245,8 +243,8 @@ func TestDeskOpen(t *testing.T) {
 	same(t, "what each checkpoint could keep", []string{" c-a", " c-a c-slow", " c-slow c-a", " c-a c-slow"}, open)
 }
 
-// A decision that was given before is about the call as it was told: under the same id,
-// another tool or other arguments are asked about anew.
+// An early decision applies only to the same call: another tool or other arguments under the
+// same id need a new decision.
 func TestDecisionIsAboutItsCall(t *testing.T) {
 	for _, c := range []struct {
 		name string

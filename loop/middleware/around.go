@@ -7,10 +7,10 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// ActionKind is what an Action is.
+// ActionKind is the kind of an [Action].
 type ActionKind string
 
-// The actions of a run.
+// Kinds of actions.
 const (
 	ActionStart ActionKind = "loop_start"
 	ActionModel ActionKind = "model_call"
@@ -18,27 +18,25 @@ const (
 	ActionEnd   ActionKind = "loop_end"
 )
 
-// Action is something that a run does. Which fields are set depends on Kind.
+// Action is an action of a run. Kind determines which fields are set.
 type Action struct {
 	Kind  ActionKind
 	Model *loop.ModelCall // model_call
-	// Turn is the model's answer, once next has returned; what is there when the
-	// function returns is the answer.
+	// Response is the response of the model after next has returned. The function may replace
+	// it.
 	Response *llm.Response
 	Tool     loop.Call // tool_call; a copy
-	// Output is what the tool has given back, once next has returned; what is there
-	// when the function returns is the output.
+	// Output is the output of the tool after next has returned. The function may replace it.
 	Output loop.Output
 	Result *loop.Result // loop_end
 }
 
-// Around puts one function around all that a run does: it is called for each action,
-// does it by calling next, and gives next's error back, or one of its own. What it
-// does to the action before next, and to what came of it after, is what counts; next
-// has the limits of the hooks (see loop.Hooks). Of several such policies the first is
-// outermost around models and tools, and the first to be told of the start and the
-// end, where next does nothing. For tools it may be called by several goroutines at
-// once. It has no state of its own from one run to the next.
+// Wrap wraps one function around all actions of a run. The function calls next to perform the
+// action, and returns the error of next or its own. Its changes to the action before and after
+// next take effect, within the limits of the hooks (see [loop.Hooks]). The first such
+// middleware is outermost around models and tools. It is also called first at the start and
+// the end of a run, where next does nothing. For tools, f must be safe for concurrent use.
+// Wrap keeps no state between runs.
 func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.Context) error) error) loop.Middleware {
 	nothing := func(context.Context) error { return nil }
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {

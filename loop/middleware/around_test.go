@@ -16,8 +16,8 @@ import (
 
 type around = func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error
 
-// What the function does before and after counts: it may answer for the model or the
-// tool, change what came, or fail.
+// The function may replace the response of the model or the output of the tool, change it, or
+// fail.
 func TestAround(t *testing.T) {
 	errNo := errors.New("no")
 	kind := func(k middleware.ActionKind, f around) around {
@@ -82,7 +82,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// The context that next gets is that of the call.
+// The context that f passes to next is the context of the call.
 func TestAroundContext(t *testing.T) {
 	type key struct{}
 	var seen []any

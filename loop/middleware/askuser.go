@@ -10,31 +10,32 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// Question is what a model wants to know of a person.
+// Question is a question of the model for a person.
 type Question struct {
 	Text    string       `json:"question"`
 	Kind    QuestionKind `json:"type"`
-	Options []string     `json:"options,omitempty"` // to choose from; of a choice there are some
+	Options []string     `json:"options,omitempty"` // to choose from; required for a choice
 }
 
-// QuestionKind is how a question is answered.
+// QuestionKind is the form of the reply to a [Question].
 type QuestionKind string
 
-// The kinds of question.
+// Kinds of questions.
 const (
-	QuestionText   QuestionKind = "text"            // in one's own words
-	QuestionChoice QuestionKind = "multiple_choice" // by one of the options
-	QuestionMulti  QuestionKind = "multi_select"    // by any number of them
+	QuestionText   QuestionKind = "text"            // free text
+	QuestionChoice QuestionKind = "multiple_choice" // exactly one option
+	QuestionMulti  QuestionKind = "multi_select"    // any number of options
 )
 
-// AskUserFunc asks a person. It waits for the answers, one a question, in their
-// order; what was chosen of several options it joins as it likes. An error is an
-// error result for the model. It may be called by several goroutines at once, and
-// has to heed its context.
+// AskUserFunc asks a person and waits for the replies. It returns one string per question, in
+// their order, and may join several chosen options in any form. An error becomes an error
+// result for the model. The function must be safe for concurrent use and must honor its
+// context.
 type AskUserFunc func(ctx context.Context, questions []Question) (answers []string, err error)
 
-// AskUser offers ask_user, by which a model asks a person: the run goes on with the
-// answers. The result says each question and its answer again.
+// AskUser adds the tool ask_user, which lets a model ask a person. The run continues with the
+// replies. The result contains each question and its reply. AskUser returns an error if ask is
+// nil.
 func AskUser(ask AskUserFunc) (loop.Middleware, error) {
 	if ask == nil {
 		return loop.Middleware{}, errors.New("middleware: AskUser needs a function that asks, got nil")

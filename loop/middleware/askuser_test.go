@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// RA-55: the run waits for a person, whose answers are the result.
+// RA-55: the run waits for a person, and the result contains the replies.
 func TestAskUser(t *testing.T) {
 	clock := fake.NewClock()
 	var seen [][]middleware.Question

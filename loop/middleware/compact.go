@@ -11,26 +11,25 @@ import (
 	"github.com/looptape/looptape/loop/history"
 )
 
-// AskModel makes a model call.
+// AskModel calls a model.
 type AskModel func(ctx context.Context, req *llm.Request) (*llm.Response, error)
 
-// Compaction is what summing a conversation up has come to.
+// Compaction is the result of summarizing a conversation.
 type Compaction struct {
-	// Messages are the conversation from now on: the summary as a message of a user,
-	// a word of the assistant's where a user's message follows, and what was kept.
+	// Messages is the new conversation: the summary as a user message, a short assistant
+	// message if a user message follows, and the kept messages.
 	Messages []llm.Message
-	// Summary is the text of the summary, and Replaced what it stands for.
+	// Summary is the text of the summary, and Replaced the messages that it replaces.
 	Summary  string
 	Replaced []llm.Message
 }
 
-// Compact sums a conversation up, however short it is. It returns nil where there is
-// nothing to do: no message, or none but an earlier summary, before what is kept.
+// Compact summarizes a conversation of any length. It returns nil if no message precedes the
+// kept messages except an earlier summary.
 //
-// Of the newest messages, as many as the SummaryConfig says, what is kept begins with
-// the first of a user, else with the first of an assistant, whose results follow: a
-// call and its results are never parted. Where nothing would be before it, it begins
-// with the last message of a user.
+// The SummaryConfig limits the newest messages to keep. They begin with the first user message
+// within the limit, otherwise with the first assistant message, so a call and its results stay
+// together. If nothing would precede them, they begin with the last user message.
 func (z *Summarizer) Compact(ctx context.Context, messages []llm.Message, ask AskModel) (*Compaction, error) {
 	cut := z.cut(messages)
 	if cut <= summaries(messages) {
@@ -39,7 +38,7 @@ func (z *Summarizer) Compact(ctx context.Context, messages []llm.Message, ask As
 	return z.sumUp(ctx, messages, cut, ask)
 }
 
-// cut is where what is kept begins.
+// cut returns the index of the first kept message.
 func (z *Summarizer) cut(messages []llm.Message) int {
 	from, tokens := len(messages), int64(0)
 	for from > 0 && len(messages)-from < z.cfg.KeepMessages {
@@ -69,7 +68,7 @@ func lastUser(messages []llm.Message) int {
 	return 0
 }
 
-// sumUp puts a summary in the place of the messages before cut.
+// sumUp replaces the messages before cut with a summary.
 func (z *Summarizer) sumUp(ctx context.Context, messages []llm.Message, cut int, ask AskModel) (*Compaction, error) {
 	if cut <= summaries(messages) {
 		return nil, nil
@@ -95,7 +94,7 @@ func (z *Summarizer) sumUp(ctx context.Context, messages []llm.Message, cut int,
 	return &Compaction{Messages: append(out, kept...), Summary: text, Replaced: slices.Clone(old)}, nil
 }
 
-// The texts of a summary.
+// Texts of a summary.
 const (
 	summaryHead   = "This is a summary of the conversation so far:\n\n"
 	summaryTaken  = "I have read the summary and go on from there."
@@ -104,7 +103,7 @@ const (
 		"(names, paths, numbers, errors) and what is left to do. Answer with the summary and nothing else."
 )
 
-// summaries is how many messages an earlier summary has at the beginning.
+// summaries returns the number of messages of an earlier summary at the beginning.
 func summaries(messages []llm.Message) int {
 	switch {
 	case len(messages) == 0 || !isSummary(messages[0]):
@@ -119,10 +118,10 @@ func isSummary(m llm.Message) bool {
 	return m.Role == llm.RoleUser && strings.HasPrefix(m.Text(), summaryHead)
 }
 
-// transcriptText is how many characters of a text are in a transcript.
+// transcriptText is the maximum number of characters per text in a transcript.
 const transcriptText = 4000
 
-// transcript writes messages down for a model that is not one of those who speak.
+// transcript formats messages for a model that does not take part in the conversation.
 func transcript(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

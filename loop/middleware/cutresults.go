@@ -8,8 +8,8 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// TruncateResults cuts each text that a tool returns to its first limit characters, and
-// says so behind them. The answers that policies give in a tool's place are not cut.
+// TruncateResults truncates each text that a tool returns to its first limit characters and
+// appends a note. It does not truncate the substitute output of middleware.
 func TruncateResults(limit int) loop.Middleware {
 	return loop.Middleware{Name: "cut_results", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
@@ -30,7 +30,7 @@ func TruncateResults(limit int) loop.Middleware {
 	}}
 }
 
-// cut returns a text's first n characters, with a note if there are more.
+// cut returns the first n characters of text, with a note if there are more.
 func cut(text string, n int) string {
 	chars := 0
 	for i := range text {

@@ -13,16 +13,16 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// ApprovalRequest asks whether a call may be run.
+// ApprovalRequest is a request to approve a call.
 type ApprovalRequest struct {
 	Run       string
 	Step      int
 	Call      llm.ToolCall
-	Arguments string // what the tool would get
+	Arguments string // the arguments for the tool
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It also reads requests that were stored before
-// the members Args and Minted were renamed.
+// UnmarshalJSON implements [json.Unmarshaler]. It also reads requests that were stored before
+// two members got new names.
 func (r *ApprovalRequest) UnmarshalJSON(b []byte) error {
 	type plain ApprovalRequest
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
@@ -44,52 +44,52 @@ func (r *ApprovalRequest) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Verdict is what was decided about a call.
+// ApprovalDecision is a decision about a call.
 type ApprovalDecision string
 
-// The verdicts. Any other refuses.
+// Decisions about a call. Any other value denies.
 const (
 	Approve ApprovalDecision = "approve"
-	Skip    ApprovalDecision = "skip" // not run, and no error
+	Skip    ApprovalDecision = "skip" // not run, without an error
 	Deny    ApprovalDecision = "deny"
-	// Suspend puts the decision off: the run ends with its calls pending.
+	// Suspend defers the decision: the run ends with its calls pending.
 	Suspend ApprovalDecision = "suspend"
 )
 
-// Approval is a decision about a call.
+// Approval is a decision about a call with its details.
 type Approval struct {
 	Decision ApprovalDecision
-	Reason   string // for the model to read, of Skip and Deny
-	// Override is the result of an approved call, which then is not run.
+	Reason   string // text for the model, for Skip and Deny
+	// Override is the result of an approved call, which is then not run.
 	Override *loop.Output
 }
 
 // Approver decides about calls.
 type Approver func(ctx context.Context, req ApprovalRequest) (Approval, error)
 
-// Desk keeps the requests that nobody has decided, and decisions that were given
-// before they are asked for. It may outlive runs, and its zero value is ready. It
-// may be used by many goroutines at once.
+// ApprovalStore holds pending approval requests and decisions that arrived early. It may
+// outlive runs. Its zero value is ready to use, and it is safe for use by many goroutines.
 type ApprovalStore struct {
 	mu      sync.Mutex
 	matters []matter
 }
 
-// matter is a request that was not acted on yet.
+// matter is a request whose decision was not yet applied.
 type matter struct {
 	req     ApprovalRequest
-	pending bool      // nobody has decided it
-	given   *Approval // the decision, for the next time that it is asked for
+	pending bool      // without a decision
+	given   *Approval // the decision, for the next time that it is requested
 }
 
-// Pending are the requests that nobody has decided, in the order in which they came.
+// Pending returns the requests without a decision in the order of their arrival.
 func (d *ApprovalStore) Pending() []ApprovalRequest {
 	return d.list(func(m matter) bool { return m.pending })
 }
 
-// Open are the requests that were not acted on: the pending ones, and those whose
-// decision waits for the others of their step. Whoever keeps a desk for another process
-// keeps these, which are asked about again there: no decision outlives its process.
+// Unresolved returns the requests whose decision was not applied: the pending requests, and
+// those whose decision waits for other calls of the step. A program that moves a store to
+// another process saves these requests. They need a new decision there, because a decision
+// does not outlive its process.
 func (d *ApprovalStore) Unresolved() []ApprovalRequest {
 	return d.list(func(matter) bool { return true })
 }
@@ -105,7 +105,7 @@ func (d *ApprovalStore) list(is func(matter) bool) (list []ApprovalRequest) {
 	return list
 }
 
-// Restore makes the requests of a suspended run those that are pending.
+// Restore makes the requests of a suspended run pending.
 func (d *ApprovalStore) Restore(pending []ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,10 +115,10 @@ func (d *ApprovalStore) Restore(pending []ApprovalRequest) {
 	}
 }
 
-// Resume gives the decision about the pending call of this id, for the next time
-// that it is asked for, and takes it off the pending ones. Without one it keeps
-// nothing and returns false. The decision is about the call as the request tells it:
-// one of another tool or with other arguments that comes under the id is asked about.
+// Resolve records the decision about the pending call with this id for the next time that it
+// is requested. The call is no longer pending. If no such call is pending, Resolve records
+// nothing and returns false. The decision applies only to the same request: a call with this
+// id but another tool or other arguments needs a new decision.
 func (d *ApprovalStore) Resolve(callID string, a Approval) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,14 +130,14 @@ func (d *ApprovalStore) Resolve(callID string, a Approval) bool {
 	return true
 }
 
-// Knows reports whether a call is open.
+// Has reports whether a call is unresolved.
 func (d *ApprovalStore) Has(callID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.find(callID) != nil
 }
 
-// Forget drops a call, and what was decided about it.
+// Delete removes a call and its decision.
 func (d *ApprovalStore) Delete(callID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,14 +156,14 @@ func (d *ApprovalStore) remove(callID string) {
 	d.matters = slices.DeleteFunc(d.matters, func(m matter) bool { return m.req.Call.ID == callID })
 }
 
-// put puts a matter behind the others, in the place of that of its call.
+// put adds a matter at the end and removes an earlier one of the same call.
 func (d *ApprovalStore) put(m matter) {
 	d.remove(m.req.Call.ID)
 	d.matters = append(d.matters, m)
 }
 
-// ask makes a request pending. One of the same call, from a run that was suspended,
-// gives way to it; what was decided about that counts if it is the same.
+// ask makes a request pending. It replaces a request of the same call from a suspended run. An
+// earlier decision applies if both requests are equal.
 func (d *ApprovalStore) ask(req ApprovalRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,8 +174,7 @@ func (d *ApprovalStore) ask(req ApprovalRequest) {
 	d.put(m)
 }
 
-// decided takes a call that was decided off the pending ones. It is open until it is
-// settled.
+// decided marks a call as no longer pending. It stays unresolved until settle.
 func (d *ApprovalStore) decided(callID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +183,7 @@ func (d *ApprovalStore) decided(callID string) {
 	}
 }
 
-// keep gives back a decision that was not acted on.
+// keep stores a decision that was not applied.
 func (d *ApprovalStore) keep(callID string, a Approval) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,10 +192,10 @@ func (d *ApprovalStore) keep(callID string, a Approval) {
 	}
 }
 
-// settle ends what is known of a call.
+// settle removes a call whose decision was applied.
 func (d *ApprovalStore) settle(callID string) { d.Delete(callID) }
 
-// take returns the decision that was given before, once.
+// take returns and removes an early decision.
 func (d *ApprovalStore) take(callID string) (a Approval, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,12 +207,12 @@ func (d *ApprovalStore) take(callID string) (a Approval, ok bool) {
 	return a, true
 }
 
-// alike reports whether another request is about the same, as far as this one tells.
+// It reports whether other is a request for the same call, as far as the fields of r are set.
 func (r ApprovalRequest) alike(other ApprovalRequest) bool {
 	return (r.Call.Name == "" || r.Call.Name == other.Call.Name) && (r.Arguments == "" || sameJSON(r.Arguments, other.Arguments))
 }
 
-// sameJSON reports whether two texts are the same, or are JSON of the same value.
+// sameJSON reports whether two strings are equal or represent the same JSON value.
 func sameJSON(a, b string) bool {
 	if a == b {
 		return true
@@ -222,7 +221,7 @@ func sameJSON(a, b string) bool {
 	return readJSON(a, &x) == nil && readJSON(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// readJSON keeps numbers as they are written.
+// readJSON decodes JSON and keeps the representation of numbers.
 func readJSON(text string, to *any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()

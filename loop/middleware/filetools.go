@@ -11,17 +11,16 @@ import (
 	"github.com/looptape/looptape/loop/files"
 )
 
-// ReadLines is how many lines read_file returns at most unless its call says
-// otherwise.
+// ReadLines is the maximum number of lines that read_file returns by default.
 const ReadLines = 2000
 
-// Files offers tools for files: ls, read_file, write_file, edit_file and mkdir. What
-// goes wrong is an error result that says what to do.
+// Files adds the file tools ls, read_file, write_file, edit_file and mkdir. A failure is an
+// error result that explains how to continue.
 //
-// open returns the files of a run, and must not be nil. Where each run is to begin
-// with files of its own, and hand them back, it returns a files.Memory of a state;
-// one Backend for all runs is shared by them. Calls of one step run at once, so that
-// on a real clock it is open which of them sees what another has done.
+// open returns the files of a run and must not be nil. To give each run its own files and read
+// them afterwards, return a [files.Memory] with a state. All runs share the files if open
+// always returns the same Backend. Calls of one step run concurrently, so on the system clock
+// their order is undefined.
 func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	if open == nil {
 		return loop.Middleware{}, errors.New("middleware: Files needs a function that returns the files of a run, got nil")
@@ -43,7 +42,7 @@ func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	}}, nil
 }
 
-// SharedBackend makes all runs work on the same files.
+// SharedBackend makes all runs share one [files.Backend].
 func SharedBackend(b files.Backend) func(loop.RunInfo) files.Backend {
 	return func(loop.RunInfo) files.Backend { return b }
 }
@@ -75,7 +74,7 @@ var fileTools = []loop.Tool{
 	},
 }
 
-// fileArgs are the arguments of all of them.
+// fileArgs is the union of the arguments of all file tools.
 type fileArgs struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`
@@ -127,7 +126,7 @@ func (a *fileArgs) list(b files.Backend) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// lines returns what the call asks for of a text, and says so if that is not all.
+// lines returns the requested lines of a text, with a note if there are more.
 func (a *fileArgs) lines(text string) (string, error) {
 	limit := a.Limit
 	if limit == 0 {
@@ -145,7 +144,7 @@ func (a *fileArgs) lines(text string) (string, error) {
 	}
 }
 
-// replace makes the edit, and counts the places.
+// replace applies the edit and counts the replacements.
 func (a *fileArgs) replace(text string) (out string, n int, err error) {
 	n = strings.Count(text, a.Old)
 	switch {
@@ -158,7 +157,7 @@ func (a *fileArgs) replace(text string) (out string, n int, err error) {
 	case n > 1 && !a.ReplaceAll:
 		return "", 0, fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
 	}
-	if int64(len(text))+int64(n)*int64(len(a.New)-len(a.Old)) > files.MaxFile { // before there is such a text
+	if int64(len(text))+int64(n)*int64(len(a.New)-len(a.Old)) > files.MaxFile { // check the length before the text is built
 		return "", 0, files.ErrTooLarge
 	}
 	return strings.ReplaceAll(text, a.Old, a.New), n, nil

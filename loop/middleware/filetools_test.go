@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// RA-53: what is written is read in the same run; an edit takes a piece that occurs
-// once, or all of them where it is told to.
+// RA-53: a run reads the files that it wrote. An edit replaces a string that occurs once, or
+// all occurrences if the call requests that.
 func TestFileTools(t *testing.T) {
 	b := &files.Memory{}
 	p, err := middleware.Files(middleware.SharedBackend(b))
@@ -57,8 +57,8 @@ func TestFileTools(t *testing.T) {
 	}
 }
 
-// An edit that would make more of a file than fits is refused before its text is made:
-// here that would take more memory than there is.
+// An edit with a result above the size limit is rejected before the text is built, because
+// that could exhaust the memory.
 func TestEditsThatGrow(t *testing.T) {
 	b := &files.Memory{}
 	if err := b.Write("f", strings.Repeat("a", files.MaxFile)); err != nil {
@@ -75,7 +75,7 @@ func TestEditsThatGrow(t *testing.T) {
 	}
 }
 
-// A long file comes in parts.
+// read_file returns a long file in parts.
 func TestReadingLongFiles(t *testing.T) {
 	var lines strings.Builder
 	for n := range middleware.ReadLines + 1 {
@@ -92,8 +92,8 @@ func TestReadingLongFiles(t *testing.T) {
 	}
 }
 
-// Files in state: each run begins with files of its own and hands them back, and a
-// state goes on into the next run.
+// Files in a State: each run begins with its own files and returns them, and the next run can
+// continue with them.
 func TestFilesInState(t *testing.T) {
 	state := files.State{Files: map[string]string{"n": "0"}}
 	for n := range 3 {

@@ -20,7 +20,7 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// played is what came of a run on a virtual clock.
+// played is the result of a run on a virtual clock.
 type played struct {
 	res    *loop.Result
 	err    error
@@ -28,8 +28,8 @@ type played struct {
 	events []trace.Event
 }
 
-// lines are the events of some kinds in the text form of the canonical trace, without
-// what stands before what happened.
+// lines returns the events of some kinds in the text form of the canonical trace, without
+// their prefix.
 func (p played) lines(kinds ...trace.Kind) (out []string) {
 	for line := range strings.Lines(trace.FormatText(trace.Canonical(p.events))) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -42,8 +42,8 @@ func (p played) lines(kinds ...trace.Kind) (out []string) {
 	return out
 }
 
-// gated runs turns under policies, with the tools a, slow (30 ms), bad and panics;
-// the trace is held against the invariants.
+// gated runs responses under middleware, with the tools a, slow (30 ms), bad and panics. It
+// checks the trace against the invariants.
 func gated(t *testing.T, clock *fake.Clock, policies []loop.Middleware, turns ...fake.Response) played {
 	t.Helper()
 	m := &fake.Model{Clock: clock, Responses: turns}
@@ -82,8 +82,8 @@ func gatedTools(clock *fake.Clock) []loop.Tool {
 	}
 }
 
-// asks is a turn that calls tools by their names; a call's id is the name with the
-// given prefix.
+// asks returns a response that calls tools by name. The id of a call is the name with the
+// prefix.
 func asks(prefix string, names ...string) fake.Response {
 	var t fake.Response
 	for _, n := range names {
@@ -112,8 +112,8 @@ func guard(name string, kind middleware.GuardrailKind, log *[]string, v middlewa
 	}}
 }
 
-// AL-55, AL-56: input guardrails look before each call of the model, output
-// guardrails after each, in their order.
+// AL-55, AL-56: input guardrails run before each model call and output guardrails after it, in
+// their order.
 func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 	var log []string
 	pass := middleware.GuardrailResult{Pass: true, Tripwire: true}
@@ -129,8 +129,8 @@ func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 	}
 }
 
-// AL-56 to AL-60: the first failed check with a tripwire ends the run, before the
-// calls of the answer are run, however bad the others were; each failed check is told.
+// AL-56 to AL-60: the first failed check with a tripwire ends the run before the calls of the
+// response are run, whatever the severity of the others. Each failed check is reported.
 func TestAL57OutputTripwire(t *testing.T) {
 	var log, told []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
@@ -153,7 +153,7 @@ func TestAL57OutputTripwire(t *testing.T) {
 	}
 }
 
-// AL-58: a tripped input guardrail leaves the model uncalled.
+// AL-58: the model is not called after an input guardrail with a tripwire fails.
 func TestAL58InputTripwire(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
@@ -164,7 +164,7 @@ func TestAL58InputTripwire(t *testing.T) {
 	}
 }
 
-// A guardrail that would never be asked, or cannot be, lets nothing pass.
+// A guardrail with an unknown kind, or without a check, fails the run.
 func TestGuardrailsThatCannotLook(t *testing.T) {
 	var log []string
 	for want, g := range map[string]middleware.Guardrail{
@@ -180,7 +180,7 @@ func TestGuardrailsThatCannotLook(t *testing.T) {
 	}
 }
 
-// A guardrail that fails, or whose event nobody can take, ends the run.
+// A guardrail that returns an error, or whose event cannot be recorded, ends the run.
 func TestGuardrailFails(t *testing.T) {
 	boom := errors.New("boom")
 	var log []string
@@ -197,7 +197,7 @@ func TestGuardrailFails(t *testing.T) {
 	}
 }
 
-// permit answers by the name of the tool.
+// permit decides by the name of the tool.
 func permit(log *[]string, by map[string]middleware.Permission) middleware.PermissionPolicy {
 	return middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 		*log = append(*log, fmt.Sprint(r.Subject, " ", r.Kind, " ", r.Tool, " ", r.Action, " ", r.Call.ID, " ", r.Arguments))
@@ -205,8 +205,8 @@ func permit(log *[]string, by map[string]middleware.Permission) middleware.Permi
 	})
 }
 
-// AL-45, AL-46: each call that could be run is asked about; a denied one gets an
-// error result; asking wins over allowing, and nobody there means no.
+// AL-45, AL-46: each call that could be run needs permission, and a denied call gets an error
+// result. Ask takes precedence over Allow; without approvals the call is denied.
 func TestAL45AL46Permissions(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Permissions(permit(&log, map[string]middleware.Permission{
@@ -230,8 +230,8 @@ func TestAL45AL46Permissions(t *testing.T) {
 	}
 }
 
-// A policy that keeps what runs a call, and uses it in later steps and after the run,
-// runs no tool that way, and disturbs neither permissions nor hooks.
+// Middleware may keep the function that runs a call and use it in later steps or after the
+// run. Then no tool is run, and permissions and hooks are not affected.
 func TestKeptCalls(t *testing.T) {
 	var kept sync.WaitGroup
 	var ran atomic.Int32

@@ -10,27 +10,26 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// ReasonGuardrail is why a run ends whose guardrail has tripped; its Note is the
+// ReasonGuardrail is the stop reason of a run that a guardrail ended. Its Note is the
 // guardrail's reason.
 const ReasonGuardrail trace.Reason = "guardrail"
 
-// EventGuardrail is the name of the event of a check that did not pass. Its data
-// is a GuardrailTrigger.
+// EventGuardrail is the name of the event of a failed check. Its data is a [GuardrailTrigger].
 const EventGuardrail = "guardrail"
 
-// GuardrailKind is where a guardrail looks.
+// GuardrailKind is the position of a guardrail.
 type GuardrailKind string
 
-// The kinds of guardrails.
+// Kinds of guardrails.
 const (
-	GuardInput  GuardrailKind = "input"  // at what will be sent, before each model call
-	GuardOutput GuardrailKind = "output" // at each answer, before its calls are run
+	GuardInput  GuardrailKind = "input"  // checks the request before each model call
+	GuardOutput GuardrailKind = "output" // checks each response before its calls are run
 )
 
-// Severity is how bad it is that a check did not pass.
+// Severity is the severity of a failed check.
 type Severity string
 
-// The severities.
+// Severities.
 const (
 	SeverityLow      Severity = "low"
 	SeverityMedium   Severity = "medium"
@@ -38,16 +37,16 @@ const (
 	SeverityCritical Severity = "critical"
 )
 
-// Guardrail looks at what goes to a model or comes from it.
+// Guardrail checks the requests for a model or its responses.
 type Guardrail struct {
 	Name string
 	Kind GuardrailKind
-	// Check must not change what it is shown. An error of it ends the run.
+	// Check must not change its argument. An error ends the run.
 	Check func(ctx context.Context, c GuardrailCheck) (GuardrailResult, error)
 }
 
-// Valid returns what is wrong with a guardrail: one of another kind than those two would
-// never be asked.
+// Valid returns an error if the guardrail has no Check or an unknown kind, because it would
+// never run.
 func (g Guardrail) Valid() error {
 	switch {
 	case g.Kind != GuardInput && g.Kind != GuardOutput:
@@ -58,24 +57,24 @@ func (g Guardrail) Valid() error {
 	return nil
 }
 
-// GuardrailCheck is what a guardrail looks at.
+// GuardrailCheck is the input of a guardrail.
 type GuardrailCheck struct {
 	Step     int // counted from 0
 	System   string
-	Messages []llm.Message // as they will be sent, or were
-	Response *llm.Response // the answer; nil for GuardInput
+	Messages []llm.Message // of the request
+	Response *llm.Response // nil for GuardInput
 }
 
-// GuardrailResult is what a guardrail says.
+// GuardrailResult is the result of a guardrail.
 type GuardrailResult struct {
 	Pass bool
-	// Tripwire ends the run if the check did not pass. It means nothing if it did.
+	// Tripwire ends the run if the check failed. It has no effect otherwise.
 	Tripwire bool
 	Reason   string
 	Severity Severity
 }
 
-// GuardrailTrigger tells of a check that did not pass.
+// GuardrailTrigger reports a failed check.
 type GuardrailTrigger struct {
 	Guardrail string        `json:"guardrail"`
 	Kind      GuardrailKind `json:"kind"`
@@ -85,12 +84,11 @@ type GuardrailTrigger struct {
 	Severity  Severity      `json:"severity,omitempty"`
 }
 
-// Guardrails asks the guardrails of a kind in their order. A check that does not
-// pass is an event and is told to triggered, which may be nil; the first of them
-// with a tripwire ends the run, and those behind it are not asked. The answer that
-// tripped an output guardrail stays in the history with its calls pending, and what of it
-// was streamed had been passed on before. With a guardrail that is not Valid a run fails
-// before its first step.
+// Guardrails runs the guardrails of a kind in their order. A failed check is an event, and
+// triggered, which may be nil, is called with it. The first failed check with a tripwire ends
+// the run, and later guardrails are skipped. After a failed output check, the response stays
+// in the history with its calls pending. Deltas of it were already delivered. If a guardrail
+// is not [Guardrail.Valid], the run fails before its first step.
 func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Middleware {
 	g := guardrails{list, triggered}
 	var odd error

@@ -13,47 +13,46 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Member is an agent among others that hand a conversation to each other.
+// HandoffAgent is an agent that can hand a conversation to other agents.
 type HandoffAgent struct {
-	// Name is unique among those that can be reached from one another. Providers
-	// have to take it within the name of a tool.
+	// Name is unique among the agents that can reach each other. Providers must accept it as
+	// part of a tool name.
 	Name string
-	// Description tells the others what it is good for.
+	// Description describes the agent's purpose for the other agents.
 	Description string
-	// Instructions make its system prompt, before each of its steps; nil is the run's.
+	// Instructions returns the system prompt before each step of the agent; nil means the
+	// system prompt of the run.
 	Instructions func(vars Scope) string
 	Tools        []loop.Tool
-	// Model answers while it is active, under the provider's name ModelName; nil is
-	// the run's own model, under its own name if ModelName is empty.
+	// Model is called while the agent is active, with the provider's name ModelName. A nil
+	// Model means the model of the run; its name is also used if ModelName is empty.
 	Model     llm.Model
 	ModelName string
-	// Handoffs are the members that it may hand over to; they may lead back to it.
+	// Handoffs are the agents that this agent may hand over to. Cycles are allowed.
 	Handoffs []*HandoffAgent
 }
 
-// ActiveAgent is the variable that names the member whose turn it is. Without a
-// value it is the root's.
+// ActiveAgent is the variable with the name of the active agent. Without a value, the root is
+// active.
 const ActiveAgent Var[string] = "currentActiveAgent"
 
-// TransferPrefix stands before a member's name in the name of the tool that hands
-// over to it.
+// TransferPrefix is the prefix of the names of transfer tools. The name of the agent follows
+// it.
 const TransferPrefix = "transfer_to_"
 
-// WarnUnknownAgent is the code of the warning that ActiveAgent names nobody. The member
-// that was active goes on.
+// WarnUnknownAgent is the code of the warning that ActiveAgent names an unknown agent. The
+// active agent continues.
 const WarnUnknownAgent = "unknown_agent"
 
-// Handoff prepares each step for the member that ActiveAgent names: its
-// instructions, its tools and a transfer tool for each member that it may hand over
-// to, its model. The history stays as it is, the step limits too. Other tools of the
-// run, of its Config and its other policies, are everybody's.
+// Handoff prepares each step for the agent that ActiveAgent names. It sets the agent's
+// instructions, tools and model, and adds a transfer tool for each of its Handoffs. The
+// history and the step limits do not change. All agents share the other tools of the run.
 //
-// A transfer tool does nothing but to set ActiveAgent, so the other calls of its
-// step are run, and where a step has several of them the last one counts. It needs
-// the policy Variables with the same vars. A step that another member takes than the
-// one before begins with the event "handoff".
+// A transfer tool only sets ActiveAgent. The other calls of its step are run, and the last
+// transfer of a step counts. Handoff requires the middleware [Variables] with the same vars.
+// When the agent changes, the step begins with the event "handoff".
 //
-// The error tells of members that cannot be told apart, or not be handed over to.
+// Handoff returns an error if names of agents are duplicate or invalid.
 func Handoff(root *HandoffAgent, vars Scope) (loop.Middleware, error) {
 	members, err := reach(root)
 	if err != nil {
@@ -65,10 +64,10 @@ func Handoff(root *HandoffAgent, vars Scope) (loop.Middleware, error) {
 	}}, nil
 }
 
-// memberName is what leaves a name that providers take behind TransferPrefix.
+// memberName matches names that providers accept after TransferPrefix.
 var memberName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,52}$`)
 
-// reach returns the members that root can lead to, itself first.
+// reach returns root and all agents that it can reach.
 func reach(root *HandoffAgent) ([]*HandoffAgent, error) {
 	if root == nil {
 		return nil, errors.New("there is no root, the member that begins")
@@ -106,9 +105,9 @@ type handoff struct {
 	root    *HandoffAgent
 	members []*HandoffAgent
 	vars    Scope
-	common  []loop.Tool   // everybody's
-	active  *HandoffAgent // of the step before; nil in the first
-	missing string        // the name of nobody that was warned of
+	common  []loop.Tool   // shared by all agents
+	active  *HandoffAgent // in the previous step; nil in the first
+	missing string        // the last unknown name that a warning reported
 }
 
 func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
@@ -122,7 +121,7 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange
 	h.active = m
 	c.Request, c.Model = s.Request, m.Model
 	if c.Tools != nil {
-		c.Request.Tools = nil // their definitions
+		c.Request.Tools = nil // the definitions of the tools
 	}
 	if m.Instructions != nil {
 		c.Request.System = m.Instructions(h.vars)
@@ -133,7 +132,7 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange
 	return c, nil
 }
 
-// next is the member whose turn it is.
+// next returns the agent for the step.
 func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
 	name, _ := ActiveAgent.Get(h.vars)
 	if name == "" {
@@ -153,7 +152,7 @@ func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
 	return m, s.Warn(WarnUnknownAgent, fmt.Sprintf("the variable %s names the agent %q, which nobody hands over to; %s goes on", ActiveAgent, name, m.Name))
 }
 
-// tools returns the tools of the run for a member, or nil if it was active before.
+// tools returns the tools of a step for an agent, or nil if the agent was already active.
 func (h *handoff) tools(s *loop.StepInfo, m *HandoffAgent) ([]loop.Tool, error) {
 	switch h.active {
 	case m:
@@ -173,7 +172,7 @@ func (h *handoff) tools(s *loop.StepInfo, m *HandoffAgent) ([]loop.Tool, error) 
 	return tools, nil
 }
 
-// transferTo is the tool that hands over to a member.
+// transferTo returns the tool that hands over to an agent.
 func transferTo(m *HandoffAgent) loop.Tool {
 	about := "Hands the conversation over to " + m.Name + "."
 	if m.Description != "" {
@@ -189,28 +188,28 @@ func transferTo(m *HandoffAgent) loop.Tool {
 	}}
 }
 
-// Ended is a turn that a hand-off's run would end with.
+// Ended is a response that would end a run with handoffs.
 type Ended struct {
-	// By is the member that it is of.
+	// By is the agent that gave the response.
 	By *HandoffAgent
-	// Turn is the answer, and History what stands before it. They are not to be
-	// changed.
+	// Response is the response, and History contains the messages before it. The hook must not
+	// change them.
 	Response *llm.Response
 	History  []llm.Message
 	Vars     Scope
 }
 
-// EndHook is asked at such an end what comes behind it; nothing lets it end.
+// EndHook returns the messages that follow a response that would end the run. Without messages
+// the run ends.
 type EndHook func(ctx context.Context, e Ended) ([]llm.Message, error)
 
-// DefaultReturns is how often a run comes back to its root, if nobody says.
+// DefaultReturns is how often a run returns to its root if the limit is 0.
 const DefaultReturns = 5
 
-// PrepareEnd asks the hook when the run would end with the answer of another member
-// than the root: the messages that it returns follow that answer, and the root goes
-// on with them in the same run. After it has done so limit times the hook is not
-// asked any more; 0 is DefaultReturns. The step limits count on. It stands beside
-// Handoff, with the same root and vars.
+// PrepareEnd calls the hook if the run would end with a response of an agent other than the
+// root. The messages of the hook follow that response, and the root continues in the same run.
+// PrepareEnd does this at most limit times; 0 means [DefaultReturns]. The step limits still
+// apply. PrepareEnd requires the middleware [Handoff] with the same root and vars.
 func PrepareEnd(root *HandoffAgent, vars Scope, hook EndHook, limit int) (loop.Middleware, error) {
 	members, err := reach(root)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// member is one whose prompt is its name, and whose tool t_NAME tells it.
+// member returns an agent with its name as the prompt and a tool t_NAME that returns the name.
 func member(id string, to ...*middleware.HandoffAgent) *middleware.HandoffAgent {
 	return &middleware.HandoffAgent{
 		Name: id, Handoffs: to,
@@ -50,8 +50,8 @@ func mustHandoff(t *testing.T, root *middleware.HandoffAgent, vars middleware.Sc
 	return p
 }
 
-// handOver runs the turns among members and returns what each request looked like:
-// the system prompt, and the tools without their transfer_to_.
+// handOver runs the responses with handoffs and describes each request: the system prompt, and
+// the tools without their transfer_to_.
 func handOver(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars, cfg loop.Config, turns ...fake.Response) (requests []string, res *loop.Result, events []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
@@ -78,14 +78,14 @@ func handOver(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars
 	return requests, res, mem.Events()
 }
 
-// circle is root -> b -> c -> root, and back from each.
+// circle returns root -> b -> c -> root, with the reverse edges.
 func circle() *middleware.HandoffAgent {
 	root, b, c := member("root"), member("b"), member("c")
 	root.Handoffs, b.Handoffs, c.Handoffs = []*middleware.HandoffAgent{b}, []*middleware.HandoffAgent{c, root}, []*middleware.HandoffAgent{root, b}
 	return root
 }
 
-// DA-15 to DA-23: who is active, what it is given, and when.
+// DA-15 to DA-23: the active agent of each step, with its instructions and tools.
 func TestHandoff(t *testing.T) {
 	const root, b, c = "I am root0: t_root >b", "I am b0: t_b >c >root", "I am c0: t_c >root >b"
 	for name, x := range map[string]struct {
@@ -122,7 +122,7 @@ func TestHandoff(t *testing.T) {
 	}
 }
 
-// DA-19: a name of nobody is told of once, and who was active goes on.
+// DA-19: an unknown name is reported once, and the active agent continues.
 func TestHandoffToNobody(t *testing.T) {
 	root := circle()
 	root.Handoffs[0].Tools = []loop.Tool{{Name: "lose", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
@@ -147,8 +147,8 @@ func TestHandoffToNobody(t *testing.T) {
 	}
 }
 
-// DA-24: a member answers with its own model, if it has one, under the name it gives;
-// what it has not is the run's, and so are the tools of the run.
+// DA-24: an agent uses its own model and model name if set, otherwise those of the run. The
+// tools of the run are available.
 func TestHandoffModels(t *testing.T) {
 	own, named, plain := member("own"), member("named"), &middleware.HandoffAgent{Name: "plain"}
 	other := fake.NewModel(turn("transfer_to_named"))
@@ -175,7 +175,7 @@ func TestHandoffModels(t *testing.T) {
 	}
 }
 
-// DA-20: a hand-off does not begin the count of steps anew.
+// DA-20: a handoff does not restart the step count.
 func TestHandoffKeepsTheCap(t *testing.T) {
 	got, res, _ := handOver(t, circle(), &middleware.Vars{}, loop.Config{MaxSteps: 2}, turn("transfer_to_b"), turn("t_b"), fake.Response{Text: "never"})
 	if len(got) != 2 || res.StopReason != trace.ReasonMaxSteps {
@@ -183,7 +183,7 @@ func TestHandoffKeepsTheCap(t *testing.T) {
 	}
 }
 
-// A transfer tool takes no arguments, and tells what the other is good for.
+// A transfer tool has no parameters, and its description is that of the agent.
 func TestTransferTools(t *testing.T) {
 	b := member("b")
 	b.Description = "Knows the weather."
@@ -251,7 +251,7 @@ func TestHandoffRefuses(t *testing.T) {
 	}
 }
 
-// A tool that a member shares with the run cannot be offered twice.
+// An agent and the run must not have a tool of the same name.
 func TestHandoffToolsTwice(t *testing.T) {
 	vars := &middleware.Vars{}
 	agent, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{mustHandoff(t, &middleware.HandoffAgent{Name: "r", Tools: []loop.Tool{tool}}, vars)}})
@@ -263,8 +263,8 @@ func TestHandoffToolsTwice(t *testing.T) {
 	}
 }
 
-// DA-31, DA-32: the root goes on behind another's answer as often as the hook says so
-// and the limit admits, and is not asked about its own.
+// DA-31, DA-32: the root continues after the response of another agent as often as the hook
+// returns messages and the limit allows. The hook is not called for responses of the root.
 func TestPrepareEnd(t *testing.T) {
 	boom := errors.New("boom")
 	again := func(texts ...string) func(int) ([]llm.Message, error) {

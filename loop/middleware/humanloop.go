@@ -11,60 +11,59 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// HumanDecision is what a person wants to become of a call.
+// HumanDecision is the decision of a person about a call.
 type HumanDecision string
 
-// The decisions.
+// Decisions of a person.
 const (
 	HumanApprove HumanDecision = "approve" // run it
 	HumanEdit    HumanDecision = "edit"    // run it with other arguments
 	HumanReject  HumanDecision = "reject"  // do not run it; the model gets an error
-	HumanRespond HumanDecision = "respond" // do not run it; the model gets the person's words as its result
+	HumanRespond HumanDecision = "respond" // do not run it; the result is the person's text
 )
 
-// HumanReview is a call that a person is asked about.
+// HumanReview is a call that needs the decision of a person.
 type HumanReview struct {
-	Run       string // the name of the run, which may be that of a sub-agent
+	Run       string // the name of the run or of the run of a sub-agent
 	ID, Name  string // of the call and its tool
-	Arguments string // a JSON object that the tool takes
+	Arguments string // a JSON object that the schema allows
 	// Description is that of the rule.
 	Description string
-	// Allowed are the decisions that there are.
+	// Allowed lists the allowed decisions.
 	Allowed []HumanDecision
 }
 
-// HumanResult is a person's decision.
+// HumanResult is the decision of a person with its details.
 type HumanResult struct {
 	Decision  HumanDecision
-	Arguments string // of an edit: the whole arguments, a JSON object
-	Message   string // of a rejection the reason, which may be empty; of a response the result
+	Arguments string // for HumanEdit: the complete arguments, a JSON object
+	Message   string // for HumanReject the reason, may be empty; for HumanRespond the result
 }
 
-// HumanFunc asks a person about a call and waits. An error means that the call is not
-// run. It has to heed its context.
+// HumanFunc asks a person about a call and waits. If it returns an error, the call is not run.
+// It must honor its context.
 type HumanFunc func(ctx context.Context, call HumanReview) (HumanResult, error)
 
-// HumanRule says how calls of a tool are asked about.
+// HumanRule configures the reviews of the calls of a tool.
 type HumanRule struct {
-	// Allowed are the decisions that a person has; nil means to approve and to reject.
+	// Allowed lists the allowed decisions; nil means approve and reject.
 	Allowed     []HumanDecision
-	Description string // tells the person what is asked
+	Description string // text for the person
 }
 
-// HumanEvent is the name of the event that tells a decision: the id and the name of
-// the call, and the decision.
+// HumanEvent is the name of the event of a decision. Its data has the id and the name of the
+// call, and the decision.
 const HumanEvent = "human_decision"
 
-// HumanInTheLoop asks a person about calls before any of their step is run: one after
-// another, in the order of the calls. Only those of the tools in on are asked about,
-// by its rules; with none in it, all are. A decision that the rule does not allow, and
-// an error of ask, is an error result for the model.
+// HumanInTheLoop asks a person about calls before any call of their step is run, one after
+// another in the order of the calls. It applies only to the tools in on, with their rules;
+// empty means all tools. An error of ask, and a decision that the rule does not allow, become
+// an error result for the model.
 //
-// A call that has its answer is not asked about: one that cannot be run, that repeats
-// the step before, or that a policy before this one has answered. The arguments of an
-// edit are held against the tool's schema like a model's own. Policies that change what
-// is run, such as Repair, belong in front: a call that could not be run when it would
-// have been asked about, and can be now, is not run.
+// It skips calls that already have a result: invalid calls, duplicates of the step before, and
+// calls with a substitute output from earlier middleware. Edited arguments must match the
+// tool's schema. Middleware that changes calls, such as [Repair], must come before
+// HumanInTheLoop: a call that becomes valid after the review is not run.
 func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, error) {
 	if ask == nil {
 		return loop.Middleware{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
@@ -84,7 +83,7 @@ func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, er
 				}
 				decision, effect := ask.decide(ctx, info.ID, p, rule)
 				decisions = append(decisions, effect...)
-				if over(ctx) { // nothing is run any more
+				if over(ctx) { // the run has ended, so nothing is run
 					return decisions, d, nil
 				}
 				if err := emitJSON(s, HumanEvent, humanTold{p.Call.ID, p.Call.Name, decision}); err != nil {
@@ -103,12 +102,12 @@ type humanTold struct {
 	Decision HumanDecision `json:"decision"`
 }
 
-// causeResponded is the cause of a call that a person has answered. One that was refused
-// is denied, which the loop's guard knows: it is no failure of the tool.
+// causeResponded is the reason of a call that a person answered. A rejected call has
+// [ReasonDenied], which the runaway guard does not count as a failure of the tool.
 const causeResponded = "respond"
 
-// decide asks about a call and does what is decided; the decision is empty if there
-// was none that counts.
+// decide asks about a call and applies the decision. The returned decision is empty if it is
+// missing or invalid.
 func (ask HumanFunc) decide(ctx context.Context, run string, p loop.PlannedCall, rule HumanRule) (HumanDecision, []loop.CallDecision) {
 	allowed := rule.Allowed
 	if allowed == nil {

@@ -26,7 +26,7 @@ func echo(name string) loop.Tool {
 	return t
 }
 
-// human plays a run of calls under a person's decisions, one after another.
+// human runs calls with the decisions of a person, one after another.
 func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middleware.HumanResult, turns ...fake.Response) (o outcome, asked []middleware.HumanReview) {
 	t.Helper()
 	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
@@ -46,8 +46,7 @@ func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middlewa
 	return o, asked
 }
 
-// RA-10, RA-56: with no rules a person is asked about each call, and decides what
-// becomes of it.
+// RA-10, RA-56: without rules, a person decides about each call.
 func TestHumanInTheLoop(t *testing.T) {
 	all := middleware.HumanRule{Allowed: []middleware.HumanDecision{
 		middleware.HumanApprove, middleware.HumanEdit, middleware.HumanReject, middleware.HumanRespond,
@@ -99,7 +98,7 @@ func TestHumanInTheLoop(t *testing.T) {
 	}
 }
 
-// AMB-8: with rules, only the tools that they name are asked about.
+// AMB-8: with rules, a person decides only about the tools that the rules name.
 func TestHumanRules(t *testing.T) {
 	for _, c := range []struct {
 		on   map[string]middleware.HumanRule
@@ -121,7 +120,7 @@ func TestHumanRules(t *testing.T) {
 	}
 }
 
-// A run that ends while a person is asked runs nothing more, and asks no more.
+// A run that ends during a review runs no more calls and asks about no more calls.
 func TestHumanAskedAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
@@ -139,8 +138,8 @@ func TestHumanAskedAtTheEnd(t *testing.T) {
 	}
 }
 
-// RA-17: a policy before it sees the call first, and may answer it in its place; what
-// the loop itself does not run is not asked about.
+// RA-17: earlier middleware receives the call first and may return a substitute output. Calls
+// that the loop does not run need no review.
 func TestHumanIsInside(t *testing.T) {
 	var order []string
 	outer := loop.Middleware{Name: "outer", New: func(loop.RunInfo) loop.Hooks {

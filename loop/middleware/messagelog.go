@@ -13,33 +13,32 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// MessageLog is told messages, one after another. It may be called by the goroutines
-// of several runs at once.
+// MessageLog receives messages, one after another. It must be safe for use by several runs
+// concurrently.
 type MessageLog interface {
 	Log(m llm.Message) error
 }
 
-// MessageLogFunc makes a function a MessageLog.
+// MessageLogFunc is a function that implements [MessageLog].
 type MessageLogFunc func(m llm.Message) error
 
 // Log calls f.
 func (f MessageLogFunc) Log(m llm.Message) error { return f(m) }
 
-// LogMessages tells a log each message that comes into the conversation of a run, in
-// order, once: what the run begins with behind the last message of an assistant, and
-// what it adds, step by step. A log that fails, or panics, changes nothing in the run,
-// and is told the next message all the same.
+// LogMessages logs each new message of a run once, in order: the messages of the input after
+// the last assistant message, and the messages that each step adds. An error or a panic of the
+// log does not affect the run, and the log still receives later messages.
 func LogMessages(log MessageLog) loop.Middleware { return logMessages(log, newIn) }
 
-// LogMessagesFrom is LogMessages for runs of which it is known how many messages of
-// their input the log was told before: it is told all behind these.
+// LogMessagesFrom is [LogMessages] for an input whose first known messages were already
+// logged. It logs all later messages.
 func LogMessagesFrom(known int, log MessageLog) loop.Middleware {
 	return logMessages(log, func(list []llm.Message) []llm.Message { return list[min(known, len(list)):] })
 }
 
 func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "message_log", New: func(info loop.RunInfo) loop.Hooks {
-		told, steps := 0, 0 // of what the run added
+		told, steps := 0, 0 // messages that the run added
 		tell := func(list []llm.Message) {
 			for _, m := range list {
 				tellLog(log, m)
@@ -66,7 +65,7 @@ func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loo
 	}}
 }
 
-// newIn are the messages behind the last of an assistant.
+// newIn returns the messages after the last assistant message.
 func newIn(list []llm.Message) []llm.Message {
 	from := len(list)
 	for from > 0 && list[from-1].Role != llm.RoleAssistant {
@@ -80,16 +79,16 @@ func tellLog(log MessageLog, m llm.Message) {
 	_ = log.Log(m)
 }
 
-// JSONLog is a MessageLog in a file: one line a message, its JSON.
+// JSONLog is a [MessageLog] that writes to a file, one JSON message per line.
 type JSONLog struct {
 	mu   sync.Mutex
 	file *os.File
 	err  error
 }
 
-// NewJSONLog makes a file for a log in a directory, which must be there. Its name is
-// the time in UTC, as in 2000-01-31-09-05-59.jsonl, and a number more where there is
-// such a file. A clock that is nil is the system's.
+// NewJSONLog creates a log file in an existing directory. Its name is the time in UTC, such as
+// 2000-01-31-09-05-59.jsonl, with a number if the file exists. A nil clock means the system
+// clock.
 func NewJSONLog(dir string, clock loop.Clock) (*JSONLog, error) {
 	if clock == nil {
 		clock = loop.SystemClock{}
@@ -113,11 +112,11 @@ func NewJSONLog(dir string, clock loop.Clock) (*JSONLog, error) {
 	}
 }
 
-// Name is the path of the file.
+// Name returns the path of the file.
 func (l *JSONLog) Name() string { return l.file.Name() }
 
-// Log appends a line, in one piece. The first error is that of all calls after it,
-// so that no line stands behind one that is broken.
+// Log appends a line in a single write. After an error, all later calls return the same error,
+// so no line follows an incomplete one.
 func (l *JSONLog) Log(m llm.Message) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +126,7 @@ func (l *JSONLog) Log(m llm.Message) error {
 	return l.err
 }
 
-// Close closes the file. The error is the first that a line met with, if there was
-// one.
+// Close closes the file. It returns the first error of a write, if any.
 func (l *JSONLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// short tells messages by role and text.
+// short formats messages as role and text.
 func short(list []llm.Message) []string {
 	var out []string
 	for _, m := range list {
@@ -39,9 +39,9 @@ func short(list []llm.Message) []string {
 	return out
 }
 
-// RA-48, RA-51: each message is logged once, in order, with what the run began with
-// behind the thread before it; so are those of turns that went on by themselves, of
-// rounds that were skipped and of a forced answer.
+// RA-48, RA-51: each message is logged once, in order, including the new messages of the
+// input. This also holds for automatically continued responses, skipped duplicate steps and a
+// forced final response.
 func TestLogMessages(t *testing.T) {
 	var got []llm.Message
 	log := middleware.LogMessages(middleware.MessageLogFunc(func(m llm.Message) error {
@@ -79,7 +79,7 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// RA-50: a log that fails changes nothing, and is told all the same.
+// RA-50: a log that fails changes nothing and receives later messages.
 func TestFailingLog(t *testing.T) {
 	n := 0
 	for _, log := range []middleware.MessageLogFunc{
@@ -96,7 +96,8 @@ func TestFailingLog(t *testing.T) {
 	}
 }
 
-// RA-49: a line a message in a file named after the time, whoever logs at once.
+// RA-49: the file has a name based on the time and one message per line, also with concurrent
+// writers.
 func TestJSONLog(t *testing.T) {
 	dir := t.TempDir()
 	clock := fake.NewClock()
@@ -147,7 +148,7 @@ func TestJSONLog(t *testing.T) {
 	}
 }
 
-// The first error of a log stays, and a directory that is not there is one at once.
+// The first error of a log persists. A missing directory is an error immediately.
 func TestJSONLogFails(t *testing.T) {
 	dir := t.TempDir()
 	l, err := middleware.NewJSONLog(dir, nil)

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Metric is something that a tool has measured.
+// Metric is a measurement of a tool.
 type Metric struct {
-	Value any    `json:"value"` // a number, a text or a truth value
-	Type  string `json:"type"`  // what it is, such as latency
+	Value any    `json:"value"` // a number, a string or a boolean
+	Type  string `json:"type"`  // the kind of measurement, such as latency
 }
 
-// metrics are what the tool of one call has measured.
+// metrics are the measurements of one call.
 type metrics struct {
 	mu   sync.Mutex
 	list map[string]Metric
@@ -20,8 +20,8 @@ type metrics struct {
 
 type metricsKey struct{}
 
-// SetMetric keeps what a tool has measured with its call, under a name. ctx is the
-// tool's. It reports whether anybody keeps it: ToolHooks do.
+// SetMetric stores a measurement of a tool under a name. ctx is the context of the tool.
+// SetMetric reports whether the measurement is used; this requires [ToolHooks].
 func SetMetric(ctx context.Context, name string, m Metric) bool {
 	all, ok := ctx.Value(metricsKey{}).(*metrics)
 	if !ok {
@@ -38,7 +38,7 @@ func withMetrics(ctx context.Context) (context.Context, *metrics) {
 	return context.WithValue(ctx, metricsKey{}, m), m
 }
 
-// copy is what was measured until now.
+// copy returns a copy of the measurements.
 func (m *metrics) copy() map[string]Metric {
 	m.mu.Lock()
 	defer m.mu.Unlock()

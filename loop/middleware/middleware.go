@@ -1,5 +1,5 @@
-// Package middleware holds policies for loops that not everybody wants. Each is
-// a loop.Middleware and sees the loop only through its hooks.
+// Package middleware provides optional middleware for loops. Each is a [loop.Middleware] and
+// uses only the hooks of the loop.
 package middleware
 
 import (
@@ -13,13 +13,11 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// KeepLast keeps a history short: once it has more than limit messages, all but
-// the first user message and the newest ones are dropped, keep of them, and as
-// many more as it takes not to part a call from its results. Each time is a
-// rewrite with the cause "compaction".
+// KeepLast shortens a history: if it has more than limit messages, KeepLast drops all but the
+// first user message and the newest keep messages. It keeps more messages if necessary to keep
+// a call and its results together. Each change is a rewrite with the reason "compaction".
 //
-// It counts messages and summarises nothing. A limit that is not above keep is
-// taken as keep+1.
+// It counts messages and does not summarize. A limit of at most keep means keep+1.
 func KeepLast(keep, limit int) loop.Middleware {
 	limit = max(limit, keep+1)
 	return loop.Middleware{Name: "keep_last", New: func(loop.RunInfo) loop.Hooks {
@@ -48,12 +46,12 @@ func shorten(history []llm.Message, keep int) []llm.Message {
 	return append(out, history[from:]...)
 }
 
-// WarnLeakedCall is the code of LeakedCalls' warning.
+// WarnLeakedCall is the code of the warning of [LeakedCalls].
 const WarnLeakedCall = "leaked_call"
 
-// LeakedCalls warns when a turn without calls has the text of one in it, as
-// <tool_call>…</tool_call> or as a bare object with a tool's name (quirk QO-23).
-// The text stays text; nothing is run.
+// LeakedCalls warns if a response without calls contains a call in its text, as
+// <tool_call>…</tool_call> or as a JSON object with a tool's name (quirk QO-23). The text does
+// not change, and no tool is run.
 func LeakedCalls() loop.Middleware {
 	return loop.Middleware{Name: "leaked_calls", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
@@ -87,10 +85,9 @@ func leaked(text string, tools []llm.Tool) bool {
 	return false
 }
 
-// AnswerTool offers a tool that the model calls to give its answer, with the
-// given schema, and ends the run after the step in which it was called with
-// arguments that the schema allows. The arguments are the answer: the last of
-// res.Steps[…].Calls of that name.
+// AnswerTool adds a tool with the given schema that the model calls to give its answer. The
+// run ends after the first step with a call whose arguments match the schema. The arguments
+// are the answer: use the last call of that name in res.Steps[…].Calls.
 func AnswerTool(name, description string, schema json.RawMessage) (loop.Middleware, error) {
 	tool, err := loop.RawTool(name, description, schema, func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput("the answer was taken"), nil

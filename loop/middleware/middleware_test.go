@@ -16,10 +16,10 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// tool is the one tool of the tests.
+// tool is the only tool of these tests.
 var tool = loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("A"), nil }}
 
-// run runs the turns under a policy; the trace is held against the invariants.
+// run runs the responses under middleware and checks the trace against the invariants.
 func run(t *testing.T, p loop.Middleware, turns ...fake.Response) (*loop.Result, *fake.Model, []trace.Event) {
 	t.Helper()
 	m := fake.NewModel(turns...)
@@ -61,7 +61,7 @@ func TestKeepLast(t *testing.T) {
 		}
 		got = append(got, strings.Join(roles, ""))
 	}
-	// Over four messages: the user's first, and the newest call with its result.
+	// Above four messages, the first user message and the newest call with its result remain.
 	if diff := cmp.Diff([]string{"u", "uat", "uat", "uat", "uat"}, got); diff != "" {
 		t.Errorf("what was sent, by roles (-want +got):\n%s", diff)
 	}
@@ -79,7 +79,7 @@ func TestKeepLast(t *testing.T) {
 	}
 }
 
-// A call is not parted from its results, even if that keeps more than asked for.
+// A call and its results stay together, even if that keeps more messages than requested.
 func TestKeepLastKeepsPairs(t *testing.T) {
 	for keep, want := range map[int]string{1: "uat", 2: "uat", 3: "uatat"} {
 		_, m, _ := run(t, middleware.KeepLast(keep, 0), call("1"), call("2"), fake.Response{Text: "done"})

@@ -15,19 +15,18 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// ReasonOutput is the cause of the decisions of Output's policy: the answer is not as
-// it should be, so it is asked for again, or the run stops.
+// ReasonOutput is the reason of a decision of the middleware of [Output]: the answer does not
+// match, so the loop requests it again or stops.
 const ReasonOutput trace.Reason = "output"
 
-// Output is the shape that the answer of a run has to have. It is safe for use by
-// many goroutines.
+// Output is the required shape of the answer of a run. It is safe for use by many goroutines.
 type Output struct {
 	schema   json.RawMessage
 	resolved *jsonschema.Resolved
-	fits     func(json.RawMessage) error // into the Go type; nil if there is none
+	fits     func(json.RawMessage) error // checks against the Go type; nil without one
 }
 
-// NewOutput takes the shape from a JSON Schema (2020-12 or draft 7), an object.
+// NewOutput returns an Output for a JSON Schema (2020-12 or draft 7), an object.
 func NewOutput(schema json.RawMessage) (*Output, error) {
 	var s jsonschema.Schema
 	if !jsonio.IsObject(string(schema)) {
@@ -43,7 +42,8 @@ func NewOutput(schema json.RawMessage) (*Output, error) {
 	return &Output{schema: schema, resolved: resolved}, nil
 }
 
-// OutputOf takes the shape from a Go type, as loop.NewTool does that of arguments.
+// OutputOf returns an Output for a Go type. It derives the schema as [loop.NewTool] does for
+// arguments.
 func OutputOf[T any]() (*Output, error) {
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -61,9 +61,9 @@ func OutputOf[T any]() (*Output, error) {
 	return o, nil
 }
 
-// OutputError says that an answer has not the shape it should have.
+// OutputError reports that an answer does not match the schema or the Go type.
 type OutputError struct {
-	Text string // the answer, as the model gave it
+	Text string // the text of the response
 	Err  error
 }
 
@@ -71,12 +71,11 @@ func (e *OutputError) Error() string {
 	return "the answer has not the form that was asked for: " + e.Err.Error()
 }
 
-// Unwrap returns what is wrong with the answer.
+// Unwrap returns the reason of the mismatch.
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// Read reads an answer: JSON alone, or in a fence of Markdown whatever stands
-// around that. What the schema does not allow, or the Go type cannot hold, is an
-// *OutputError.
+// Read parses an answer: JSON alone, or JSON in a Markdown code fence with any surrounding
+// text. It returns an [*OutputError] if the text is not JSON or does not match the schema or the Go type.
 func (o *Output) Read(text string) (json.RawMessage, error) {
 	raw := unfenced(text)
 	var v any
@@ -94,7 +93,7 @@ func (o *Output) Read(text string) (json.RawMessage, error) {
 	return json.RawMessage(raw), nil
 }
 
-// ReadOutput reads an answer into a value; the errors are those of Read.
+// ReadOutput parses an answer into a value. It returns the errors of [Output.Read].
 func ReadOutput[T any](o *Output, text string) (value T, err error) {
 	raw, err := o.Read(text)
 	if err != nil {
@@ -106,8 +105,8 @@ func ReadOutput[T any](o *Output, text string) (value T, err error) {
 	return value, nil
 }
 
-// unfenced is the JSON within an answer: what stands between its first fence and its
-// last, or all of it, without the spaces around it.
+// unfenced returns the trimmed text between the first and the last code fence, or the whole
+// trimmed text without fences.
 func unfenced(text string) string {
 	text = strings.TrimSpace(text)
 	open, end := strings.Index(text, fence), strings.LastIndex(text, fence)
@@ -120,11 +119,10 @@ func unfenced(text string) string {
 
 const fence = "```"
 
-// Policy asks the provider to keep to the schema, and looks at the first answer that
-// calls no tools. One that is not as it should be is asked for again, reAsks times
-// in a run at most, with what is wrong and the schema; then the run fails with an
-// *OutputError. A run that ends at a limit before that returns what it has, unless its
-// last answer was forced: that has to have the shape, too.
+// Middleware sends the schema to the provider and checks the first response without calls. If
+// the answer does not match, the loop requests it again with the error and the schema. The
+// parameter limits these retries per run; then the run fails with an [*OutputError]. A run
+// that reaches a limit earlier returns its result, but a forced final response must match too.
 func (o *Output) Middleware(reAsks int) loop.Middleware {
 	return loop.Middleware{Name: "output", New: func(loop.RunInfo) loop.Hooks {
 		left := reAsks
@@ -152,7 +150,7 @@ func (o *Output) Middleware(reAsks int) loop.Middleware {
 	}}
 }
 
-// judge decides what becomes of an answer.
+// The result is the decision about an answer.
 func (o *Output) judge(text string, left int) loop.Decision {
 	_, err := o.Read(text)
 	switch {

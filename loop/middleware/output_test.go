@@ -61,7 +61,7 @@ func TestReadOutput(t *testing.T) {
 			t.Errorf("%q: got error %v, want one with %q", text, err, want)
 		}
 	}
-	const big = `{"n":99999999999999999999}` // an integer, and none of Go's
+	const big = `{"n":99999999999999999999}` // an integer that overflows the Go type
 	if _, err := outputOf[count](t).Read(big); err == nil {
 		t.Error("Read takes what the Go type cannot hold")
 	}
@@ -72,7 +72,7 @@ func TestReadOutput(t *testing.T) {
 	if _, err := middleware.ReadOutput[count](o, big); err == nil || !strings.HasPrefix(err.Error(), prefix) {
 		t.Errorf("into a value: got error %v", err)
 	}
-	fenced := "{\"n\":1,\"s\":\"```\\n{}\\n```\"}" // a fence in a text is none
+	fenced := "{\"n\":1,\"s\":\"```\\n{}\\n```\"}" // a fence within a JSON string does not count
 	if got, err := middleware.ReadOutput[map[string]any](outputOf[map[string]any](t), fenced); got["n"] != 1.0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -97,7 +97,7 @@ func TestNewOutput(t *testing.T) {
 	}
 }
 
-// ends runs an agent whose answers have to be counts, and tells how it ended.
+// ends runs an agent whose answers must be counts, and returns how the run ended.
 func ends(t *testing.T, cfg loop.Config, reAsks int, turns ...fake.Response) (*loop.Result, *fake.Model, error) {
 	t.Helper()
 	m := fake.NewModel(turns...)
@@ -120,7 +120,7 @@ func TestOutputPolicy(t *testing.T) {
 		reAsks int
 		turns  []fake.Response
 		stop   trace.Reason
-		fails  string // the text that the error keeps
+		fails  string // the text in the error
 		calls  int
 	}{
 		"at once":                              {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
@@ -146,7 +146,7 @@ func TestOutputPolicy(t *testing.T) {
 	}
 }
 
-// The provider is told the schema with each request, and the model what was wrong.
+// Each request contains the schema, and the retry contains the error.
 func TestOutputIsAskedFor(t *testing.T) {
 	_, m, err := ends(t, loop.Config{System: "Count."}, 1, call("1"), fake.Response{Text: "nope"}, fake.Response{Text: `{"n":1}`})
 	if err != nil {

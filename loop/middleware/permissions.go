@@ -11,40 +11,40 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// The words that a call of a tool is asked about with.
+// Values of the fields of a [PermissionRequest] for a tool call.
 const (
 	SubjectAgent  = "agent"
 	KindTool      = "tool"
 	ActionExecute = "execute"
 )
 
-// ReasonDenied is the Cause of a call that a policy or a person refused.
+// ReasonDenied is the reason of a call that middleware or a person denied.
 const ReasonDenied = trace.SkipDenied
 
-// PermissionRequest asks whether a subject may do something.
+// PermissionRequest is a request for permission to perform an action.
 type PermissionRequest struct {
 	Subject   string // SubjectAgent
 	Kind      string // KindTool
 	Tool      string // its name
 	Action    string // ActionExecute
 	Call      llm.ToolCall
-	Arguments string // what the tool would get
+	Arguments string // the arguments for the tool
 }
 
-// Permission is the answer. Its zero value refuses.
+// Permission is the result of a permission check. Its zero value denies.
 type Permission struct {
 	Allow bool
-	// Ask leaves it to an approval, whatever Allow says.
+	// Ask requires an approval, whatever Allow is.
 	Ask    bool
-	Reason string // of a refusal, for the model to read
+	Reason string // reason of a denial, for the model
 }
 
-// PermissionPolicy says what an agent may do.
+// PermissionPolicy decides which actions an agent may perform.
 type PermissionPolicy interface {
 	Check(ctx context.Context, req PermissionRequest) (Permission, error)
 }
 
-// PermissionFunc makes a function a PermissionPolicy.
+// PermissionFunc is a function that implements [PermissionPolicy].
 type PermissionFunc func(ctx context.Context, req PermissionRequest) (Permission, error)
 
 // Check calls f.
@@ -52,13 +52,12 @@ func (f PermissionFunc) Check(ctx context.Context, req PermissionRequest) (Permi
 	return f(ctx, req)
 }
 
-// Permissions asks a policy about each call that would be run, in order. A call that
-// is refused gets an error result with the reason; calls that are to be asked about
-// go to approvals together, and are refused if that is nil. An error of the policy
-// ends the run.
+// Permissions checks each call that would be run, in order. A denied call gets an error result
+// with the reason. Calls that require an approval go to approvals together, and are denied if
+// approvals is nil. An error of the policy ends the run.
 //
-// Policies that change what is run, such as Repair, belong in front of it: a call that
-// could not be run when the policy was asked, and can be now, is not run.
+// Middleware that changes calls, such as [Repair], must come before Permissions: a call that
+// becomes valid after the check is not run.
 func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware {
 	if approvals == nil {
 		approvals = new(Approvals)
@@ -89,9 +88,9 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 	}}
 }
 
-// passes are the calls of a step that a gate has not looked at, since they had their
-// answers. A policy behind the gate may take an answer away; the call is not run then.
-// One before it may have kept what runs a call, and use it whenever it likes.
+// passes are the calls of a step that a gate skipped because they already had results. If
+// later middleware removes the result, the call is not run. Earlier middleware may keep the
+// function that runs a call and use it at any time.
 type passes struct {
 	mu     sync.Mutex
 	unseen map[string]bool
@@ -126,7 +125,7 @@ func (p *passes) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// answer returns the decision that answers a call without running it.
+// answer returns a decision with the result of a call that is not run.
 func answer(p loop.PlannedCall, reason string, isError bool, text string) loop.CallDecision {
 	out := loop.TextOutput(text)
 	out.IsError = isError

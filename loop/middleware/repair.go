@@ -13,30 +13,28 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// RepairOptions say who mends arguments, and how.
+// RepairOptions configures [Repair].
 type RepairOptions struct {
-	// Model mends them; nil is the agent's own.
+	// Model repairs the arguments; nil means the model of the agent.
 	Model llm.Model
-	// ModelName is the provider's name of it. Where both are empty it is the one that
-	// the step was asked of.
+	// ModelName is the provider's name of the model. If Model is nil and ModelName is empty,
+	// the name is that of the step's request.
 	ModelName string
-	// Prompt words the question; nil is RepairPrompt.
+	// Prompt returns the prompt for a repair; nil means [RepairPrompt].
 	Prompt func(call llm.ToolCall, schema json.RawMessage) string
 }
 
-// WarnRepair is the code of the warning that arguments could not be mended.
+// WarnRepair is the code of the warning that a repair failed.
 const WarnRepair = "repair_failed"
 
-// Repair has arguments mended that the loop would refuse, because they are no JSON
-// object or because the tool's schema does not allow them. A model is asked once a
-// call, for trace.PurposeRepair and with the tool's schema for its answer. What it
-// says takes the place of the arguments if the schema allows it (tool.arguments with
-// the cause "repair"); otherwise the call keeps its error result. The id, the name
-// and the model's own message stay as they were.
+// Repair repairs arguments that the loop would reject because they are not a JSON object or do
+// not match the tool's schema. It calls a model once per call, with trace.PurposeRepair and
+// the tool's schema as the output schema. If the response matches the schema, it replaces the
+// arguments (tool.arguments with the reason "repair"); otherwise the call keeps its error
+// result. The id, the name and the original message do not change.
 //
-// Never mended are calls of a tool that there is not, and a call within which the
-// answer was cut off at its length limit: nobody knows what was to come. A question
-// is no step; its usage counts, by its purpose.
+// Repair skips calls of unknown tools, and calls in a response that was truncated at its
+// length limit. A repair is not a step. Its usage is recorded with its purpose.
 func Repair(opts RepairOptions) loop.Middleware {
 	if opts.Prompt == nil {
 		opts.Prompt = RepairPrompt
@@ -47,9 +45,8 @@ func Repair(opts RepairOptions) loop.Middleware {
 	}}
 }
 
-// RepairPrompt is the usual question: which tool was called and with what, the
-// arguments, the schema, what to do, each on lines of their own. Arguments that are
-// not JSON stand as a JSON string.
+// RepairPrompt is the default prompt: the tool, the arguments, the schema and the instruction,
+// each on separate lines. Invalid JSON is encoded as a JSON string.
 func RepairPrompt(call llm.ToolCall, schema json.RawMessage) string {
 	args := []byte(call.Arguments)
 	if !jsonio.Valid(args) {
@@ -66,7 +63,7 @@ func RepairPrompt(call llm.ToolCall, schema json.RawMessage) string {
 
 type repairer struct {
 	RepairOptions
-	finish llm.FinishReason // of the turn whose calls come next
+	finish llm.FinishReason // of the response whose calls come next
 }
 
 func (r *repairer) note(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
@@ -90,8 +87,7 @@ func (r *repairer) batch(ctx context.Context, s *loop.StepInfo, calls []loop.Pla
 	return decisions, d, nil
 }
 
-// mend asks for the arguments of a call that was refused. That there is none is no
-// failure of the run.
+// The model repairs the arguments of a rejected call. A failed repair does not fail the run.
 func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) ([]loop.CallDecision, error) {
 	schema := schemaOf(s.Tools(), p.Call.Name)
 	req := &llm.Request{
@@ -115,7 +111,8 @@ func (r *repairer) mend(ctx context.Context, s *loop.StepInfo, p loop.PlannedCal
 	return nil, nil
 }
 
-// schemaOf returns the schema of a tool's arguments; one without takes any object.
+// schemaOf returns the schema of a tool's arguments; a tool without a schema accepts any
+// object.
 func schemaOf(tools []loop.Tool, name string) json.RawMessage {
 	at := slices.IndexFunc(tools, func(t loop.Tool) bool { return t.Name == name })
 	if p := tools[at].Parameters; p != nil {

@@ -19,7 +19,7 @@ import (
 
 const cities = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","default":3}},"required":["city"]}`
 
-// weather is a tool with a schema that tells what it got.
+// weather returns a tool with a schema that returns its arguments.
 func weather(t *testing.T) loop.Tool {
 	t.Helper()
 	w, err := loop.RawTool("weather", "", json.RawMessage(cities), func(_ context.Context, c loop.Call) (loop.Output, error) {
@@ -35,7 +35,7 @@ func badCall(name, args string) fake.Response {
 	return fake.Response{Calls: []fake.Call{{ID: "c1", Name: name, Arguments: args}}}
 }
 
-// repairs runs a turn and an answer under Repair with a model that mends.
+// repairs runs a response with calls and a final response under Repair with another model.
 func repairs(t *testing.T, first fake.Response, mender *fake.Model) (res *loop.Result, events []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
@@ -53,8 +53,8 @@ func repairs(t *testing.T, first fake.Response, mender *fake.Model) (res *loop.R
 	return res, mem.Events()
 }
 
-// What can be mended runs once with what the other model said, and only then; the
-// model's own message stays as it was (DA-25, DA-26, DA-29, DA-30).
+// A repaired call runs once with the arguments from the other model. The original message does
+// not change (DA-25, DA-26, DA-29, DA-30).
 func TestRepair(t *testing.T) {
 	says := func(text string) fake.Response { return fake.Response{Text: text} }
 	long := badCall("weather", `{"city":"Ber`)
@@ -104,7 +104,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Each call of a step is mended by itself, also behind one that was not.
+// Each call of a step is repaired separately, also after a call whose repair failed.
 func TestRepairOfSeveralCalls(t *testing.T) {
 	first := fake.Response{Calls: []fake.Call{{Name: "weather", Arguments: `1`}, {Name: "weather", Arguments: `2`}, {Name: "weather", Arguments: `3`}}}
 	mender := fake.NewModel(fake.Response{Text: "no"}, fake.Response{Text: `{"city":"Bern"}`}, fake.Response{Text: `{"city":"Graz"}`})
@@ -119,8 +119,9 @@ func TestRepairOfSeveralCalls(t *testing.T) {
 	}
 }
 
-// The question has the tool, the arguments and the schema, in this order, and the
-// schema for the answer. It is no step, and its usage is told apart (DA-25, 27, 28).
+// The prompt has the tool, the arguments and the schema, in this order, and the request has
+// the output schema. A repair is not a step, and its usage is reported separately (DA-25, 27,
+// 28).
 func TestRepairQuestion(t *testing.T) {
 	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
 	res, events := repairs(t, badCall("weather", `{"city":`), mender)
@@ -147,8 +148,7 @@ func TestRepairQuestion(t *testing.T) {
 	}
 }
 
-// asked is a model that answers its n-th request with the n-th turn, whatever it
-// asks, and keeps the requests.
+// asked is a model that returns its n-th response to the n-th request and keeps the requests.
 type asked struct {
 	turns    []fake.Response
 	requests []*llm.Request
@@ -159,9 +159,8 @@ func (a *asked) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	return fake.NewModel(a.turns[len(a.requests)-1]).Stream(ctx, req)
 }
 
-// Without a model of its own the policy asks the one that the step was asked of, by
-// the name it was given, in the words it was given; arguments that are JSON stand in
-// the question as they are.
+// Without its own model, Repair uses the model, the model name and the settings of the step.
+// Valid JSON arguments appear unchanged in the prompt.
 func TestRepairByTheStepsModel(t *testing.T) {
 	for name, want := range map[string]string{"": "own own own", "small": "own small own"} {
 		m := &asked{turns: []fake.Response{badCall("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
@@ -193,7 +192,7 @@ func TestRepairByTheStepsModel(t *testing.T) {
 	}
 }
 
-// A model of its own that has no name is asked under none.
+// A separate model without a name is called without a name.
 func TestRepairByAModelWithoutAName(t *testing.T) {
 	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`})
 	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender})}}
@@ -206,8 +205,8 @@ func TestRepairByAModelWithoutAName(t *testing.T) {
 	}
 }
 
-// Where a gate stands before Repair, a call that is mended behind it is not run; where
-// it stands behind, it is asked about what was mended.
+// If a gate comes before Repair, a repaired call is not run. If the gate comes after Repair,
+// it receives the repaired call.
 func TestRepairAndGates(t *testing.T) {
 	asked := 0
 	policy := middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
@@ -225,7 +224,7 @@ func TestRepairAndGates(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		gate  loop.Middleware
-		first bool // the gate stands before Repair
+		first bool // the gate comes before Repair
 		asked int
 		want  string
 	}{
@@ -256,7 +255,7 @@ func TestRepairAndGates(t *testing.T) {
 			t.Errorf("%s: the call of the next step: %q", c.name, o.res.Steps[1].Results[0].Text())
 		}
 		if c.gate.Name == "permissions" {
-			c.asked++ // about the call of the next step
+			c.asked++ // for the call of the next step
 		}
 		if asked != c.asked {
 			t.Errorf("%s: asked %d times, want %d", c.name, asked, c.asked)

@@ -8,14 +8,14 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// ErrRunning is what a run fails with that is begun while another one is under way.
+// ErrRunning is the error of a run that starts during another run of the agent.
 var ErrRunning = errors.New("another run of the agent is under way")
 
-// SingleRun admits one run at a time. A run that begins while another is under way
-// fails at once with ErrRunning, before it asks the model, and does nothing to the other.
+// SingleRun allows one run at a time. A run that starts during another run fails immediately
+// with [ErrRunning], before its first model call. The other run is not affected.
 //
-// All runs that have this policy count, those of agents that were made of it by
-// loop.Agent.With among them; two agents that may run at the same time need one each.
+// The limit applies to all runs with this middleware, including those of agents that
+// [loop.Agent.With] returned. Agents that may run concurrently need separate instances.
 func SingleRun() loop.Middleware {
 	var busy atomic.Bool
 	return loop.Middleware{Name: "running_guard", New: func(loop.RunInfo) loop.Hooks {

@@ -13,14 +13,14 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// A second run is refused while the first one goes on, which it does not disturb. A run
-// is over however it ends.
+// A second run fails during the first run, which is not affected. Any end of the first run
+// lifts the limit.
 func TestRunningGuard(t *testing.T) {
 	guard := middleware.SingleRun()
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
 		turn fake.Response
-		late loop.Hooks // of a policy behind the guard
+		late loop.Hooks // of middleware after SingleRun
 		err  error
 	}{
 		"an answer":                {turn: fake.Response{Text: "x"}},

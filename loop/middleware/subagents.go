@@ -12,21 +12,20 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// SubAgent is an agent that another one gives tasks to.
+// SubAgent is an agent that performs tasks for another agent.
 type SubAgent struct {
-	Name        string // by which the model names it
-	Description string // what it is good for, for the model
+	Name        string // the name for the model
+	Description string // its purpose, for the model
 	Agent       *loop.Agent
 }
 
-// SubAgents offers task, by which a model gives a task to one of the agents and gets
-// its last text. The agent sees the description of the task and nothing else of the
-// conversation. A run of it that fails, or has nothing to say (see Said), is an error
-// result.
+// SubAgents adds the tool task, by which a model gives a task to one of the agents and gets
+// its final text. The agent receives only the description of the task. If its run fails or has
+// no final text (see [FinalText]), the call gets an error result.
 //
-// Its run is there for the call: it is recorded below it, in the sink of the outer
-// run's Input, and in its own Config's. An agent that is to have no tasks of its own
-// to give gets no such policy. Without agents there is no tool.
+// The run is nested: it is recorded below the call, in the sink of the outer run's Input and
+// in that of its own Config. To prevent further nesting, do not add SubAgents to the agent
+// itself. Without agents there is no tool.
 func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 	byName := map[string]*loop.Agent{}
 	var names, about []string
@@ -87,9 +86,9 @@ func giveTask(ctx context.Context, agent *loop.Agent, in loop.Input) (string, er
 	return text, err
 }
 
-// Said returns the text that a run has for others, such as the agent that gave it a
-// task. There is none, but an error, of a run that a guardrail ended, since its text
-// may be what the guardrail found, and of one whose last calls have no results.
+// FinalText returns the final text of a run for another agent. It returns an error if a
+// guardrail ended the run, since the text may be what the guardrail rejected. It also returns
+// an error if the last calls of the run have no results.
 func FinalText(res *loop.Result) (string, error) {
 	switch {
 	case res.StopReason == ReasonGuardrail:

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// sub is an agent with a script of its own.
+// sub returns an agent with a scripted model.
 func sub(t *testing.T, clock *fake.Clock, turns ...fake.Response) (*loop.Agent, *fake.Model) {
 	t.Helper()
 	m := &fake.Model{Responses: turns, Clock: clock}
@@ -24,8 +24,8 @@ func sub(t *testing.T, clock *fake.Clock, turns ...fake.Response) (*loop.Agent, 
 	return a, m
 }
 
-// RA-09, RA-54: task runs the named agent below its call; the agent sees the
-// description alone, and the caller its last text alone.
+// RA-09, RA-54: task runs the named agent below its call. The agent receives only the
+// description, and the caller only its final text.
 func TestSubAgents(t *testing.T) {
 	clock := fake.NewClock()
 	reader, readerModel := sub(t, clock, fake.Response{Text: "let me see", Calls: []fake.Call{{Name: "a", Arguments: "{}"}}}, text("it says A"))
@@ -72,7 +72,7 @@ func TestSubAgents(t *testing.T) {
 	}
 }
 
-// Without agents there is nobody to give a task to.
+// Without agents, the tool is missing.
 func TestNoSubAgents(t *testing.T) {
 	p, err := middleware.SubAgents()
 	o := with(t, p, err, text("done"))
@@ -81,8 +81,8 @@ func TestNoSubAgents(t *testing.T) {
 	}
 }
 
-// A guardrail of an agent keeps what it found from the agent that gave the task, and
-// nobody is told that a call was made that waits for somebody.
+// The calling agent does not receive text that a guardrail rejected. A run with pending calls
+// has no final text.
 func TestNothingSaid(t *testing.T) {
 	clock := fake.NewClock()
 	buy, err := loop.ClientTool("buy", "", nil)
@@ -114,7 +114,7 @@ func TestNothingSaid(t *testing.T) {
 	}
 }
 
-// made is an agent of a configuration with a script of its own.
+// made returns an agent with a configuration and a scripted model.
 func made(t *testing.T, clock *fake.Clock, cfg loop.Config, turns ...fake.Response) *loop.Agent {
 	t.Helper()
 	cfg.Clock = clock

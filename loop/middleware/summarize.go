@@ -11,45 +11,46 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// The values that zero fields of a SummaryConfig stand for.
+// Default values of zero [SummaryConfig] fields.
 const (
 	DefaultSummaryWindow  = 32768
 	DefaultSummaryTrigger = 0.85
-	DefaultSummaryReserve = 4096 // and an eighth of the window at most
+	DefaultSummaryReserve = 4096 // at most an eighth of the window
 	DefaultKeepMessages   = 6
 	DefaultKeepShare      = 0.25
 )
 
-// SummaryConfig says when a conversation is summed up, and how. Its zero value works.
-// Tokens are estimated as package history does.
+// SummaryConfig configures when and how a conversation is summarized. Its zero value is ready
+// to use. Package history estimates the tokens.
 type SummaryConfig struct {
-	// Window is how many tokens the model takes.
+	// Window is the context window of the model in tokens.
 	Window int
-	// Trigger is the part of the window, above 0 up to 1, that a request may fill, and
-	// Reserve how many tokens of it are left for the answer: the conversation is summed
-	// up once it is over either.
+	// Trigger is the maximum share of the window for a request, above 0 and up to 1. Reserve
+	// is the number of tokens reserved for the response. The conversation is summarized if a
+	// request exceeds either limit.
 	Trigger float64
 	Reserve int
-	// KeepMessages is how many of the newest messages are kept as they are, and
-	// KeepShare the part of the window, above 0 and below 1, that they may be. Of what
-	// the model needs to go on, more is kept: see Compact.
+	// KeepMessages is the number of newest messages to keep. KeepShare is the maximum share of
+	// the window for them, above 0 and below 1. Compact may keep more messages; see
+	// [Summarizer.Compact].
 	KeepMessages int
 	KeepShare    float64
-	// Model writes the summaries; nil is the agent's. ModelName is what the request
-	// calls it; empty is the name in the agent's requests.
+	// Model writes the summaries; nil means the model of the agent. ModelName is the model
+	// name in the request; empty means that of the agent's requests.
 	Model     llm.Model
 	ModelName string
-	// Prompt is the system prompt of the request; empty is one of this package's.
+	// Prompt is the system prompt of the request; empty means the default prompt.
 	Prompt string
-	// Archive, if set, gets the messages that a summary is to stand for, once there is
-	// one. Where it fails they stay in the conversation.
+	// Archive receives the messages that a summary will replace; nil means no archive. If it
+	// returns an error, the messages stay in the conversation.
 	Archive func(ctx context.Context, messages []llm.Message) error
 }
 
-// Summarizer sums conversations up. It may be used by many runs at once.
+// Summarizer summarizes conversations. It is safe for use by many goroutines.
 type Summarizer struct{ cfg SummaryConfig }
 
-// NewSummarizer checks cfg; nil is the zero value.
+// NewSummarizer returns a Summarizer; a nil cfg means the zero value. It returns an error if
+// cfg is invalid.
 func NewSummarizer(cfg *SummaryConfig) (*Summarizer, error) {
 	z := &Summarizer{}
 	if cfg != nil {
@@ -91,12 +92,12 @@ func (c *SummaryConfig) fill() {
 	}
 }
 
-// WarnSummary is the code of the warning that a conversation could not be summed up.
+// WarnSummary is the code of the warning that a summary failed.
 const WarnSummary = "summary"
 
-// Policy sums up the conversation of a run before a model call that would be over the
-// limit: a call for trace.PurposeSummary, and then a rewrite with the cause
-// "compaction". Where that fails the run goes on with all messages and a warning.
+// Middleware summarizes the conversation of a run before a model call that would exceed the
+// limit. It makes a model call with trace.PurposeSummary and rewrites the history with the
+// reason "compaction". If this fails, the run continues with all messages and a warning.
 func (z *Summarizer) Middleware() loop.Middleware {
 	return loop.Middleware{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 		var count tokenCount
@@ -113,7 +114,7 @@ func (z *Summarizer) Middleware() loop.Middleware {
 				return s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeSummary, Model: z.cfg.Model, Request: req})
 			}
 			done, err := z.sumUp(ctx, messages, z.cut(messages), ask)
-			if err != nil && !over(ctx) { // what ended the run is for the loop to say
+			if err != nil && !over(ctx) { // the loop reports why the run ended
 				return loop.StepChange{}, s.Warn(WarnSummary, "the conversation could not be summed up: "+err.Error())
 			}
 			if done == nil {
@@ -124,20 +125,20 @@ func (z *Summarizer) Middleware() loop.Middleware {
 	}}
 }
 
-// limit is how many tokens a request may have.
+// limit returns the maximum number of tokens of a request.
 func (z *Summarizer) limit() float64 {
 	return min(z.cfg.Trigger*float64(z.cfg.Window), float64(z.cfg.Window-z.cfg.Reserve))
 }
 
-// tokenCount estimates a conversation that grows, message by message.
+// tokenCount estimates a growing conversation incrementally.
 type tokenCount struct {
-	last  *llm.Part // of the messages that were counted
+	last  *llm.Part // of the counted messages
 	n     int
 	total int64
 }
 
 func (c *tokenCount) of(messages []llm.Message) int64 {
-	if c.n > len(messages) || c.n > 0 && firstPart(messages[c.n-1]) != c.last { // it was rewritten
+	if c.n > len(messages) || c.n > 0 && firstPart(messages[c.n-1]) != c.last { // the history was rewritten
 		*c = tokenCount{}
 	}
 	for _, m := range messages[c.n:] {
@@ -155,7 +156,7 @@ func firstPart(m llm.Message) *llm.Part {
 	return &m.Parts[0]
 }
 
-// setupCount estimates what stands outside of the messages, anew where that changes.
+// setupCount estimates the system prompt and the tools, again after each change.
 type setupCount struct {
 	system string
 	tools  []llm.Tool
@@ -175,7 +176,7 @@ func (c *setupCount) of(req *llm.Request) int64 {
 	return c.total
 }
 
-// sameTools reports whether two lists are one in memory. What a request holds is never
+// sameTools reports whether two lists share their memory. The elements of a request are never
 // changed in place.
 func sameTools(a, b []llm.Tool) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])

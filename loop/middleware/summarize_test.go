@@ -33,12 +33,12 @@ func summarizer(t *testing.T, cfg middleware.SummaryConfig) *middleware.Summariz
 	return z
 }
 
-// says is a message of n tokens.
+// says returns a message of n tokens.
 func says(role llm.Role, n int) llm.Message {
 	return llm.Message{Role: role, Parts: []llm.Part{llm.Text{Text: strings.Repeat("abc ", n)}}}
 }
 
-// round is a call and its result, of n tokens together.
+// round returns a call and its result, with n tokens together.
 func round(id string, n int) []llm.Message {
 	return []llm.Message{
 		llm.Assistant(llm.ToolCall{ID: id, Name: "a", Arguments: `{}`}),
@@ -46,7 +46,7 @@ func round(id string, n int) []llm.Message {
 	}
 }
 
-// answers is a model that says one thing, and counts how often it was asked.
+// answers returns a model with a constant response that counts its calls.
 func answers(text string, n *int) middleware.AskModel {
 	return func(context.Context, *llm.Request) (*llm.Response, error) {
 		*n++
@@ -54,7 +54,7 @@ func answers(text string, n *int) middleware.AskModel {
 	}
 }
 
-// kept is what is left of a conversation behind its summary; nil if nothing was done.
+// kept returns the messages after the summary; nil means that nothing was summarized.
 func kept(t *testing.T, z *middleware.Summarizer, messages []llm.Message) []llm.Message {
 	t.Helper()
 	n := 0
@@ -81,8 +81,8 @@ func kept(t *testing.T, z *middleware.Summarizer, messages []llm.Message) []llm.
 	return out
 }
 
-// RA-44: what is kept is at most six messages and a quarter of the window, and begins
-// with a user where it can.
+// RA-44: the kept messages are at most six messages and a quarter of the window, and begin
+// with a user message if possible.
 func TestWhatIsKept(t *testing.T) {
 	z := summarizer(t, middleware.SummaryConfig{Window: 400})
 	u, a := says(llm.RoleUser, 1), says(llm.RoleAssistant, 1)
@@ -115,7 +115,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-// Whatever the conversation is, calls and results stay together, and nothing is lost.
+// For any conversation, calls and results stay together, and no message is lost.
 func TestPairsStayTogether(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var messages []llm.Message
@@ -128,7 +128,7 @@ func TestPairsStayTogether(t *testing.T) {
 				messages = append(messages, says(llm.RoleAssistant, size))
 			default:
 				r := round(string(rune('a'+n)), size)
-				if size%2 == 0 { // a result that comes in a message of its own
+				if size%2 == 0 { // a result in a separate message
 					r = append(r, r[1])
 				}
 				messages = append(messages, r...)
@@ -145,8 +145,8 @@ func TestPairsStayTogether(t *testing.T) {
 	})
 }
 
-// RA-44: a run whose next request would be over the limit asks for a summary first, as
-// a call of its own in the trace, and goes on from it.
+// RA-44: if the next request would exceed the limit, the run makes a separate model call for a
+// summary and continues from it.
 func TestSummarize(t *testing.T) {
 	var archived []llm.Message
 	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2, Archive: func(_ context.Context, m []llm.Message) error {
@@ -185,8 +185,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// The limit is the smaller of the trigger's part of the window and what the reserve
-// leaves; what stands outside of the messages counts.
+// The limit is the smaller of the trigger's share of the window and the window without the
+// reserve. The system prompt and the tools count.
 func TestSummaryLimit(t *testing.T) {
 	base := int(history.Tokens([]llm.Part{llm.Text{Text: `a{"type":"object"}`}})) // the tool
 	for name, c := range map[string]struct {
@@ -213,15 +213,15 @@ func TestSummaryLimit(t *testing.T) {
 	}
 }
 
-// before is a policy that does something before each step.
+// before returns middleware that calls f before each step.
 func before(f func(s *loop.StepInfo) (loop.StepChange, error)) loop.Middleware {
 	return loop.Middleware{Name: "before", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) { return f(s) }}
 	}}
 }
 
-// What is sent is counted as it is: a history that another policy has made shorter, and
-// a system prompt or tools that it has changed.
+// The estimate includes changes by other middleware to the history, the system prompt and the
+// tools.
 func TestSummaryCountsAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		keep, limit int
@@ -275,8 +275,8 @@ func TestSummaryCountsAnew(t *testing.T) {
 	}
 }
 
-// A summary that cannot be had, or archived, leaves the conversation as it is; another
-// model may write it.
+// If a summary or its archive fails, the conversation does not change. A separate model may
+// write the summary.
 func TestSummaryFails(t *testing.T) {
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 100), says(llm.RoleAssistant, 100)}, llm.User("go"))
 	for want, c := range map[string]struct {
@@ -300,7 +300,7 @@ func TestSummaryFails(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while the summary is written ends as any other.
+// A run that is canceled during a summary ends as any other canceled run.
 func TestSummaryCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	writer := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
@@ -316,7 +316,7 @@ func TestSummaryCancelled(t *testing.T) {
 	}
 }
 
-// A summary is not summed up again by itself, however full the window stays.
+// A summary alone is not summarized again, even above the limit.
 func TestNoSummaryOfASummary(t *testing.T) {
 	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2})
 	in := loop.Continue([]llm.Message{llm.User(summaryHead + strings.Repeat("abc ", 170)), llm.Assistant(llm.Text{Text: taken})}, llm.User("go"))
@@ -326,8 +326,8 @@ func TestNoSummaryOfASummary(t *testing.T) {
 	}
 }
 
-// What is told of messages: all that was said and done, long texts cut, an earlier
-// summary whole.
+// A transcript contains all messages and calls, truncated long texts, and a complete earlier
+// summary.
 func TestTranscript(t *testing.T) {
 	long := strings.Repeat("x", 4001)
 	old := summaryHead + strings.Repeat("y", 5000)
@@ -348,7 +348,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// Settings that make no sense are refused.
+// NewSummarizer rejects invalid settings.
 func TestSummarizerRefuses(t *testing.T) {
 	for want, cfg := range map[string]middleware.SummaryConfig{
 		"of Window, Reserve and KeepMessages none may be negative":          {Window: -1},

@@ -13,32 +13,31 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Todo is a task on a model's own list.
+// Todo is a task on the list of a model.
 type Todo struct {
 	Content string     `json:"content"`
 	Status  TodoStatus `json:"status"`
 }
 
-// TodoStatus is how far a task is.
+// TodoStatus is the status of a task.
 type TodoStatus string
 
-// The statuses.
+// Statuses of a task.
 const (
 	TodoPending    TodoStatus = "pending"
 	TodoInProgress TodoStatus = "in_progress"
 	TodoCompleted  TodoStatus = "completed"
 )
 
-// TodosEvent is the name of the event that tells a list of tasks.
+// TodosEvent is the name of the event with a list of tasks.
 const TodosEvent = "todos"
 
-// Todos offers write_todos, by which a model keeps a list of what it has to do. Each
-// call replaces the whole list, and the result says it again. A task is an object
-// with content and status, or its content alone, which is pending; a single task
-// stands for a list of it.
+// Todos adds the tool write_todos, by which a model maintains a list of tasks. Each call
+// replaces the whole list, and the result contains the new list. A task is an object with
+// content and status, or a string for a pending task. A single task is read as a list of one.
 //
-// The list of a run is in its trace: after each step that wrote it, an event of the
-// name TodosEvent. Of several calls in a step the last counts.
+// The trace contains the list of a run: an event named [TodosEvent] follows each step that
+// changed it. The last call of a step counts.
 func Todos() (loop.Middleware, error) {
 	tools, err := toolsOf(loop.Tool{
 		Name: "write_todos",
@@ -60,10 +59,10 @@ var todosSchema = json.RawMessage(`{"type":"object","properties":{"todos":{"desc
 
 const todoSchema = `{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["content"]}`
 
-// todoList is what the calls of a step have written.
+// todoList is the list that the calls of a step have written.
 type todoList struct {
 	mu    sync.Mutex
-	index int // of the call that wrote it; -1 if none has
+	index int // of the call that wrote it; -1 means none
 	list  []Todo
 }
 
@@ -95,7 +94,7 @@ func (l *todoList) tell(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop
 	return loop.Decision{}, emitJSON(s, TodosEvent, l.list)
 }
 
-// readTodos reads the arguments of a call. The list is never nil.
+// readTodos parses the arguments of a call. The list is never nil.
 func readTodos(args string) ([]Todo, error) {
 	var in struct{ Todos json.RawMessage }
 	if err := json.Unmarshal([]byte(args), &in); err != nil {
@@ -125,8 +124,7 @@ func readTodos(args string) ([]Todo, error) {
 	return list, nil
 }
 
-// TodosOf returns the list of tasks that an event tells; ok is false for any other
-// event.
+// TodosOf returns the list of tasks of an event; ok is false for any other event.
 func TodosOf(ev trace.Event) (list []Todo, ok bool) {
 	c, is := ev.Body.(trace.Custom)
 	if !is || c.Name != TodosEvent || json.Unmarshal(c.Data, &list) != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// RA-52: the tool replaces the whole list, whatever form it is given in.
+// RA-52: the tool replaces the whole list and accepts each form of it.
 func TestTodos(t *testing.T) {
 	p, err := middleware.Todos()
 	o := with(t, p, err,
@@ -66,7 +66,7 @@ func TestTodos(t *testing.T) {
 	}
 }
 
-// Of several calls in a step the last in their order counts, whichever is done last.
+// The last call of a step in call order counts, whichever ends last.
 func TestTodosInCallOrder(t *testing.T) {
 	clock := fake.NewClock()
 	slow := loop.Middleware{Name: "slow", New: func(loop.RunInfo) loop.Hooks {

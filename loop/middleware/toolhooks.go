@@ -14,41 +14,41 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// ReasonToolError is why a run ends that ToolFailed.Stop has ended.
+// ReasonToolError is the stop reason of a run that ToolFailed.Stop ended.
 const ReasonToolError trace.Reason = "tool_error"
 
-// WarnToolNotFound is the code of the warning of a call of an unknown tool.
+// WarnToolNotFound is the code of the warning about a call of an unknown tool.
 const WarnToolNotFound = "tool_not_found"
 
-// EventToolFallback is the name of the event of a failed call that got another
-// result from a hook; its data is {"call": id}.
+// EventToolFallback is the name of the event of a failed call with a result from a hook. Its
+// data is {"call": id}.
 const EventToolFallback = "tool.fallback"
 
-// ToolHooks are told of each call, and may decide about it. Each may be nil, and an
-// error that one returns ends the run. Start is called on the run's goroutine, in the
-// order of the calls, before any of them is run, and Failed for those that cannot be
-// run; an error there leaves the calls of the step pending. Done and Failed are
-// called when a tool has ended, one at a time, in the order in which tools end, and
-// must not wait for other tools or on the loop's clock; an error there ends the run
-// when the calls of the step are answered.
+// ToolHooks are callbacks for calls that may change their results. Each may be nil, and an
+// error of any of them ends the run. Start is called on the run's goroutine, in the order of
+// the calls, before any call is run. Failed is called then for invalid calls. An error at that
+// point leaves the calls of the step pending. Done and Failed are called when a tool has
+// ended, one at a time, in the order in which the tools end. They must not wait for other
+// tools or on the loop's clock. Their error ends the run when all calls of the step have
+// results.
 type ToolHooks struct {
 	Start  func(ctx context.Context, t *ToolStarting) error
 	Done   func(ctx context.Context, t ToolDone) error
 	Failed func(ctx context.Context, t *ToolFailed) error
 }
 
-// ToolStarting is a call that is about to be looked up, checked and run.
+// ToolStarting is a call before lookup, validation and execution.
 type ToolStarting struct {
-	Step  int // -1 for what a run was left with
+	Step  int // -1 for calls that were pending at the start of the run
 	Index int // among the calls of the step
 	Call  llm.ToolCall
-	// Skip answers the call with Override, or with a text that says so if that is
-	// nil, and the tool is not run. Without Skip, Override is the call's result.
+	// Skip skips the tool. The result is Override, or a default text if Override is nil.
+	// Without Skip, a non-nil Override is the result.
 	Skip     bool
 	Override *loop.Output
 }
 
-// ToolDone is a call whose tool gave a result.
+// ToolDone is a call whose tool succeeded.
 type ToolDone struct {
 	Call    loop.Call
 	Output  loop.Output
@@ -56,20 +56,20 @@ type ToolDone struct {
 	Metrics map[string]Metric // see SetMetric
 }
 
-// ToolFailed is a call that could not be run, or whose tool failed.
+// ToolFailed is an invalid call, or a call whose tool failed.
 type ToolFailed struct {
 	ToolDone
 	Err error
-	// Unknown says that there is no such tool.
+	// Unknown is true if the tool does not exist.
 	Unknown bool
-	// Stop ends the run with Err once the calls of the step are answered.
+	// Stop ends the run with Err when all calls of the step have results.
 	Stop bool
-	// Fallback stands for the content of the result, which stays an error.
+	// Fallback replaces the content of the result, which stays an error.
 	Fallback []llm.Part
 }
 
-// Policy makes the hooks a policy. It should be the first of those with a Batch
-// hook: what a hook answers is not asked about further.
+// Middleware returns middleware that calls the hooks. It must be the first middleware with a
+// BeforeTools hook: later middleware skips calls that have a result.
 func (h ToolHooks) Middleware() loop.Middleware {
 	return loop.Middleware{Name: "tool_hooks", New: func(info loop.RunInfo) loop.Hooks {
 		t := &toolHooks{ToolHooks: h, clock: info.Clock}
@@ -88,7 +88,7 @@ type toolHooks struct {
 	ToolHooks
 	clock loop.Clock
 
-	mu        sync.Mutex // held while a hook of a tool is called
+	mu        sync.Mutex // held during a hook of a tool
 	fallbacks []loop.Call
 	fatal     []fatal
 }
@@ -99,7 +99,7 @@ type fatal struct {
 	err   error
 }
 
-// batch is asked before any call is run.
+// batch runs before any call of a step.
 func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	for _, p := range calls {
 		if t.Start != nil {
@@ -123,7 +123,7 @@ func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []loop.Pl
 	return decisions, d, nil
 }
 
-// settle returns the answer that a hook gave, or nil.
+// settle returns the result from a hook, or nil.
 func (t *ToolStarting) settle(p loop.PlannedCall) *loop.CallDecision {
 	d := loop.CallDecision{Index: p.Index, Output: t.Override, Reason: ReasonOverride}
 	switch {
@@ -137,7 +137,7 @@ func (t *ToolStarting) settle(p loop.PlannedCall) *loop.CallDecision {
 	return &d
 }
 
-// refused tells of a call that the loop does not run.
+// refused reports a call that the loop does not run.
 func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) (fallback []loop.CallDecision, err error) {
 	text := llm.ToolResult{Content: p.Output.Content}.Text()
 	f := &ToolFailed{
@@ -156,7 +156,7 @@ func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p loop.Planne
 	return fallback, err
 }
 
-// failed tells of a failure and returns the result that a hook gave instead.
+// failed reports a failure and returns the result from a hook.
 func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) (out loop.Output, err error) {
 	if t.Failed == nil {
 		return loop.Output{}, nil
@@ -190,8 +190,7 @@ func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// instead is what a tool that failed gives back: what it gave itself, or what a hook
-// says.
+// instead returns the result of a failed tool: its own output or the fallback of a hook.
 func (t *toolHooks) instead(ctx context.Context, f *ToolFailed, failure error) (loop.Output, error) {
 	out, err := t.failed(ctx, f)
 	t.keep(f.Call, err)
@@ -211,7 +210,7 @@ func (t *toolHooks) done(ctx context.Context, done ToolDone) {
 	t.keep(done.Call, err)
 }
 
-// keep keeps the error of a hook until the calls of the step are answered.
+// keep stores the error of a hook until all calls of the step have results.
 func (t *toolHooks) keep(call loop.Call, err error) {
 	if err != nil {
 		t.mu.Lock()
@@ -220,7 +219,7 @@ func (t *toolHooks) keep(call loop.Call, err error) {
 	}
 }
 
-// contained runs a tool whose panic is an error.
+// contained runs a tool and converts a panic to an error.
 func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loop.Output, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -230,8 +229,8 @@ func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loo
 	return next(ctx, call)
 }
 
-// after ends the run if a hook wants it to. It is asked before steps, too, since calls
-// that a run was left with are run outside of any.
+// after ends the run if a hook requested that. It also runs before steps, because pending
+// calls of the input are run outside of steps.
 func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
 	t.mu.Lock()
 	fallbacks := t.fallbacks
@@ -250,7 +249,7 @@ func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
 	return d, nil
 }
 
-// first takes the errors that end the run and returns that of the first call.
+// first removes the errors that end the run and returns that of the first call.
 func (t *toolHooks) first() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,6 +261,5 @@ func (t *toolHooks) first() error {
 	return first.err
 }
 
-// end fails a run that ended for another reason in the step in which a hook wanted
-// it to end.
+// end fails a run that ended for another reason in the step in which a hook requested the end.
 func (t *toolHooks) end(context.Context, *loop.Result) error { return t.first() }

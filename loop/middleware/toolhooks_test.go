@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// spied are tool hooks that write down what they are told, and do as start and failed
-// say, which may be nil.
+// spied returns tool hooks that record their calls and call start and failed, which may be
+// nil.
 func spied(log *[]string, start func(*middleware.ToolStarting), failed func(*middleware.ToolFailed)) loop.Middleware {
 	return middleware.ToolHooks{
 		Start: func(_ context.Context, s *middleware.ToolStarting) error {
@@ -40,13 +40,13 @@ func spied(log *[]string, start func(*middleware.ToolStarting), failed func(*mid
 	}.Middleware()
 }
 
-// calls are what became of the calls of a run.
+// calls returns the results of the calls of a run.
 func (p played) calls() []string {
 	return p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip)
 }
 
-// AL-41, AL-48, AL-52: each call is told to start before any is run, then done with
-// what it took and what it measured, or failed.
+// AL-41, AL-48, AL-52: Start is called for each call before any call is run. Done is called
+// later with the duration and the metrics, or Failed.
 func TestAL41AL48ToolHooks(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, nil)}, asks("c-", "slow", "a", "bad", "says_bad", "panics"), done())
@@ -65,8 +65,8 @@ func TestAL41AL48ToolHooks(t *testing.T) {
 	}
 }
 
-// AL-42, AL-43: skip and override answer a call, also one of an unknown tool or one
-// that a policy would refuse, and skip beats override.
+// AL-42, AL-43: Skip and Override set the result of a call, also of an unknown tool or a call
+// that other middleware would deny. Skip takes precedence over Override.
 func TestAL42AL43SkipAndOverride(t *testing.T) {
 	text := func(s string) *loop.Output { out := loop.TextOutput(s); return &out }
 	for name, c := range map[string]struct {
@@ -96,8 +96,8 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 	}
 }
 
-// AL-44: an unknown tool, and arguments that do not do, are told as failures; of the
-// first there is a warning.
+// AL-44: an unknown tool and invalid arguments are failures. An unknown tool also causes a
+// warning.
 func TestAL44UnknownTool(t *testing.T) {
 	var log []string
 	turn := asks("", "ghost", "a")
@@ -113,7 +113,7 @@ func TestAL44UnknownTool(t *testing.T) {
 	}
 }
 
-// AL-48: a hook gives a failed call another result, which stays an error.
+// AL-48: a hook replaces the result of a failed call, which stays an error.
 func TestAL48Fallback(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) {
@@ -138,7 +138,7 @@ func TestAL48Fallback(t *testing.T) {
 	}
 }
 
-// What another policy has answered without an error is not told as a failure.
+// A substitute output without an error is not a failure.
 func TestAnsweredIsNoFailure(t *testing.T) {
 	var log []string
 	out := loop.TextOutput("cached")
@@ -151,8 +151,8 @@ func TestAnsweredIsNoFailure(t *testing.T) {
 	same(t, "what was told", []string{"start a 0/0"}, log)
 }
 
-// AL-49: a hook that stops on an error ends the run with it, that of the first call
-// where there are several; each call has its result.
+// AL-49: a hook that stops on an error ends the run with the error of the first failed call.
+// Each call has its result.
 func TestAL49StopOnError(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = true })}, asks("", "slow", "says_bad", "bad"))
@@ -169,7 +169,7 @@ func TestAL49StopOnError(t *testing.T) {
 	}
 }
 
-// A hook that stops in the step that reaches the cap fails the run all the same.
+// A hook that stops in the step that reaches the step limit still fails the run.
 func TestStopAtTheCap(t *testing.T) {
 	var log []string
 	agent, err := loop.New(fake.NewModel(asks("", "bad")), &loop.Config{
@@ -183,7 +183,7 @@ func TestStopAtTheCap(t *testing.T) {
 	}
 }
 
-// Hooks that fail end the run.
+// An error of a hook ends the run.
 func TestToolHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	for name, h := range map[string]middleware.ToolHooks{

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// toolsOf prepares the tools of a policy once for all runs.
+// toolsOf prepares the tools of middleware once for all runs.
 func toolsOf(tools ...loop.Tool) ([]loop.Tool, error) {
 	out := make([]loop.Tool, len(tools))
 	for i, t := range tools {
@@ -20,7 +20,7 @@ func toolsOf(tools ...loop.Tool) ([]loop.Tool, error) {
 	return out, nil
 }
 
-// running returns the tools as one run has them: each is run by the function.
+// running returns the tools for one run, with run as their function.
 func running(tools []loop.Tool, run loop.ToolFunc) []loop.Tool {
 	out := make([]loop.Tool, len(tools))
 	for i, t := range tools {
@@ -30,7 +30,7 @@ func running(tools []loop.Tool, run loop.ToolFunc) []loop.Tool {
 	return out
 }
 
-// emitJSON adds an event to the trace whose data is the JSON of v.
+// emitJSON adds an event with the JSON of v to the trace.
 func emitJSON(s *loop.StepInfo, name string, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// outcome is what came of a run.
+// outcome is the result of a run.
 type outcome struct {
 	res    *loop.Result
 	err    error
@@ -24,7 +24,7 @@ type outcome struct {
 	events []trace.Event
 }
 
-// play runs the turns under a configuration on a virtual clock; the trace is held
+// play runs the responses under a configuration on a virtual clock. It checks the trace
 // against the invariants.
 func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, turns ...fake.Response) outcome {
 	t.Helper()
@@ -55,7 +55,7 @@ func play(ctx context.Context, t *testing.T, cfg loop.Config, in loop.Input, tur
 	return outcome{res, err, m, mem.Events()}
 }
 
-// with is play for one policy, or the error of making it.
+// with calls play with one middleware. It fails the test if err is not nil.
 func with(t *testing.T, p loop.Middleware, err error, turns ...fake.Response) outcome {
 	t.Helper()
 	if err != nil {
@@ -68,7 +68,7 @@ func with(t *testing.T, p loop.Middleware, err error, turns ...fake.Response) ou
 	return o
 }
 
-// calling is a turn of calls, each a name and its arguments.
+// calling returns a response with calls, each a name and its arguments.
 func calling(namesAndArgs ...string) fake.Response {
 	var t fake.Response
 	for i := 0; i < len(namesAndArgs); i += 2 {
@@ -79,7 +79,7 @@ func calling(namesAndArgs ...string) fake.Response {
 
 func text(s string) fake.Response { return fake.Response{Text: s} }
 
-// results are the results of all steps, an error with a mark before it.
+// results returns the results of all steps, with a prefix for errors.
 func (o outcome) results() []string {
 	var out []string
 	for _, s := range o.res.Steps {
@@ -94,7 +94,7 @@ func (o outcome) results() []string {
 	return out
 }
 
-// of are the bodies of one kind.
+// of returns the event bodies of one kind.
 func of[B trace.Body](events []trace.Event) []B {
 	var out []B
 	for _, ev := range events {
@@ -105,7 +105,7 @@ func of[B trace.Body](events []trace.Event) []B {
 	return out
 }
 
-// custom are the data of the events of a name.
+// custom returns the data of the custom events of a name.
 func (o outcome) custom(name string) []string {
 	var out []string
 	for _, c := range of[trace.Custom](o.events) {
@@ -116,7 +116,7 @@ func (o outcome) custom(name string) []string {
 	return out
 }
 
-// args is a JSON object of names and values.
+// The result is a JSON object of names and values.
 func args(t *testing.T, namesAndValues ...any) string {
 	t.Helper()
 	m := map[string]any{}
@@ -130,7 +130,7 @@ func args(t *testing.T, namesAndValues ...any) string {
 	return string(b)
 }
 
-// Policies that lack what they need are refused with what is missing.
+// Middleware with missing options is rejected with an error that names them.
 func TestPoliciesRefuse(t *testing.T) {
 	agent, err := loop.New(fake.NewModel(), nil)
 	if err != nil {
@@ -156,7 +156,7 @@ func TestPoliciesRefuse(t *testing.T) {
 	}
 }
 
-// Long results of tools are cut by characters, and what fails still fails.
+// Long results are truncated by characters, and errors stay errors.
 func TestCutResults(t *testing.T) {
 	tools := []loop.Tool{
 		{Name: "long", Run: func(context.Context, loop.Call) (loop.Output, error) {

@@ -12,25 +12,24 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// Scope is where variables are: a Vars, or what a tool has of one (VarsFromContext).
+// Scope provides variables. It is a [Vars] or the Scope of a tool from [VarsFromContext].
 type Scope interface {
 	load(name string) (any, bool)
 	update(name string, f func(old any) any)
 }
 
-// Vars are the variables that go along with a run and that outlive it: instructions
-// are made of them, and tools read and write them under the policy Variables. The
-// zero value is empty and ready, and it is safe for use by many goroutines. Runs
-// that are under way at the same time share what they share of it.
+// Vars are variables that a run uses and that outlive it. Instructions read them, and tools
+// read and write them with the middleware [Variables]. The zero value is empty and ready to
+// use. It is safe for use by many goroutines. Concurrent runs may share it.
 type Vars struct {
 	mu     sync.Mutex
 	values map[string]any
 }
 
-// NewVars returns variables with these values, of which it keeps a copy.
+// NewVars returns variables with a copy of these values.
 func NewVars(values map[string]any) *Vars { return &Vars{values: maps.Clone(values)} }
 
-// Values returns a copy of the values by their names.
+// Values returns a copy of the values by name.
 func (v *Vars) Values() map[string]any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,10 +52,10 @@ func (v *Vars) update(name string, f func(any) any) {
 	v.values[name] = f(v.values[name])
 }
 
-// Var is the name of a variable, with the type of its values.
+// Var is the name of a variable with the type of its values.
 type Var[T any] string
 
-// Get returns the variable's value; ok is false if it has none, or one of another
+// Get returns the value of the variable; ok is false if it has no value or one of another
 // type.
 func (v Var[T]) Get(s Scope) (value T, ok bool) {
 	x, _ := s.load(string(v))
@@ -64,12 +63,12 @@ func (v Var[T]) Get(s Scope) (value T, ok bool) {
 	return value, ok
 }
 
-// Set gives the variable a value.
+// Set sets the value of the variable.
 func (v Var[T]) Set(s Scope, value T) { s.update(string(v), func(any) any { return value }) }
 
-// Update gives the variable a value that is made of the one it has, the zero value
-// if it has none or one of another type. In a tool, f is called once more when the
-// step ends, so it must do nothing else.
+// Update replaces the value of the variable with f(old). The old value is the zero value if
+// the variable has no value or one of another type. In a tool, f is called again when the step
+// ends, so it must have no side effects.
 func (v Var[T]) Update(s Scope, f func(old T) T) {
 	s.update(string(v), func(x any) any {
 		old, _ := x.(T)
@@ -77,9 +76,8 @@ func (v Var[T]) Update(s Scope, f func(old T) T) {
 	})
 }
 
-// Apart is the scope s but for the variables of these names, which it has for itself.
-// A nested run gets such a one where what is active in it is not what is active
-// around it.
+// Isolate returns a scope that shares all variables of s except those with these names, which
+// it stores itself. Use it for a nested run with its own active agent.
 func Isolate(s Scope, names ...string) Scope {
 	own := map[string]bool{}
 	for _, n := range names {
@@ -105,15 +103,13 @@ func (a *apart) of(name string) Scope {
 	return a.Scope
 }
 
-// Variables lets tools read and write variables; see VarsFromContext. What the tools of a
-// step write is there when the step is over, in the order of their calls and not in
-// that in which they happened to finish: a tool reads what was there before the step
-// and what it wrote itself. A step that wrote something, and did not end the run,
-// leaves the event
-// "variables" with the values of what was written, by name; a value that is not JSON
-// stands as the name of its type.
+// Variables lets tools read and write variables; see [VarsFromContext]. The writes of a step
+// take effect when the step ends, in the order of its calls. A tool reads the values from
+// before the step and its own writes. If a step wrote variables and did not end the run, the
+// event "variables" contains their values by name. A value that is not JSON is replaced by the
+// name of its type.
 //
-// A nested run is given the Scope of the tool that it serves.
+// A nested run receives the Scope of the tool that started it.
 func Variables(scope Scope) loop.Middleware {
 	return loop.Middleware{Name: "variables", New: func(loop.RunInfo) loop.Hooks {
 		p := &variables{scope: scope}
@@ -121,9 +117,8 @@ func Variables(scope Scope) loop.Middleware {
 	}}
 }
 
-// VarsFromContext returns the variables that a tool has, by the context that it was called
-// with; ok is false where there is no policy Variables. What it returns is good
-// until the tool has returned.
+// VarsFromContext returns the variables of a tool from its context; ok is false without the
+// middleware [Variables]. The Scope is valid until the tool returns.
 func VarsFromContext(ctx context.Context) (s Scope, ok bool) {
 	s, ok = ctx.Value(varsKey{}).(Scope)
 	return s, ok
@@ -131,14 +126,14 @@ func VarsFromContext(ctx context.Context) (s Scope, ok bool) {
 
 type varsKey struct{}
 
-// variables are the variables as the calls of a step have them.
+// variables is the state of the variables during a step.
 type variables struct {
 	scope Scope
 	mu    sync.Mutex
 	calls []*callVars
 }
 
-// callVars are the variables as one call has them.
+// callVars is the state of the variables for one call.
 type callVars struct {
 	scope   Scope
 	index   int
@@ -169,7 +164,7 @@ func (c *callVars) update(name string, f func(any) any) {
 	c.updates = append(c.updates, update{name, f})
 }
 
-// written returns what the call wrote.
+// written returns the writes of the call.
 func (c *callVars) written() []update {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,8 +181,8 @@ func (p *variables) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// settle writes what the calls of the step wrote, and returns its names, sorted. What
-// a call writes after that is written by nobody.
+// settle applies the writes of the step and returns the sorted names. Later writes of its
+// calls are dropped.
 func (p *variables) settle() []string {
 	p.mu.Lock()
 	calls := p.calls
@@ -222,7 +217,7 @@ func (p *variables) after(_ context.Context, s *loop.StepInfo, _ *loop.Step) (lo
 	return loop.Decision{}, s.Emit("variables", append(data, '}'))
 }
 
-// end writes what came of a step after which no policy was asked.
+// end applies the writes of a last step after which no hook was called.
 func (p *variables) end(context.Context, *loop.Result) error {
 	p.settle()
 	return nil

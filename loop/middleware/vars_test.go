@@ -21,8 +21,8 @@ const (
 	total middleware.Var[int]    = "count"
 )
 
-// inTool is a tool that has the variables in hand, and waits as long as its argument
-// says first, and again in the end.
+// inTool returns a tool that uses the variables. It waits as long as its argument specifies,
+// at the start and at the end.
 func inTool(tool string, clock loop.Clock, f func(s middleware.Scope, id string) string) loop.Tool {
 	return loop.Tool{Name: tool, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		vars, ok := middleware.VarsFromContext(ctx)
@@ -49,12 +49,12 @@ func waiting(tool string, waits ...int) fake.Response {
 	return t
 }
 
-// Whatever order tools finish in, what they write is written in the order of their
-// calls when the step is over; each reads what it wrote itself (DA-18, DA-21, DA-46).
+// Writes take effect in the order of the calls when the step ends, in whatever order the tools
+// end. Each call reads its own writes (DA-18, DA-21, DA-46).
 func TestVariables(t *testing.T) {
 	for seed, waits := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}} {
 		clock := fake.NewClock()
-		clock.Seed = uint64(seed) // which of the tools comes first when
+		clock.Seed = uint64(seed) // determines which tool ends first
 		vars := middleware.NewVars(map[string]any{"count": 10, "kept": true})
 		write := inTool("write", clock, func(s middleware.Scope, id string) string {
 			before, _ := word.Get(s)
@@ -93,7 +93,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// customs are the events of a policy's own, with their steps.
+// customs returns the custom events of a name with their steps.
 func customs(events []trace.Event, name string) (out []string) {
 	for _, ev := range events {
 		if c, ok := ev.Body.(trace.Custom); ok && c.Name == name {
@@ -103,8 +103,8 @@ func customs(events []trace.Event, name string) (out []string) {
 	return out
 }
 
-// What the last step wrote is there as well, where the run ends with it, and a value
-// that is not JSON is no reason to fail.
+// The writes of the last step take effect even if the run ends with it. A value that is not
+// JSON is not an error.
 func TestVariablesOfTheLastStep(t *testing.T) {
 	clock := fake.NewClock()
 	for steps, events := range map[int][]string{1: nil, 2: {`0 {"name":"float64"}`}} {
@@ -135,8 +135,8 @@ func TestVariablesOfTheLastStep(t *testing.T) {
 	}
 }
 
-// A step that writes nothing leaves no event; without the policy there are no
-// variables; and who goes on writing when the step is over writes nothing.
+// A step without writes causes no event. Without the middleware there are no variables. Writes
+// after the end of a step are dropped.
 func TestVariablesUnused(t *testing.T) {
 	clock := fake.NewClock()
 	vars := middleware.NewVars(nil)
@@ -170,8 +170,8 @@ func TestVariablesUnused(t *testing.T) {
 	}
 }
 
-// A nested run has the variables of the tool that it serves: what it wrote counts in
-// the order of that tool's calls.
+// A nested run uses the variables of the tool that started it: its writes take effect in the
+// order of that tool's calls.
 func TestVariablesOfNestedRuns(t *testing.T) {
 	clock := fake.NewClock()
 	vars := middleware.NewVars(map[string]any{"name": "x"})
@@ -215,7 +215,7 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 	}
 }
 
-// What is apart is nobody else's, and all else is everybody's.
+// Isolated variables are not shared, and all others are.
 func TestApart(t *testing.T) {
 	vars := middleware.NewVars(map[string]any{"name": "x", "count": 1})
 	s := middleware.Isolate(vars, "name")

@@ -12,16 +12,16 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// owner is who sets layers here.
+// owner is the owner of layers that this package sets.
 const owner = "orchestrate"
 
-// Delegate gives a task to an agent, which knows what was said before: it goes on
-// from a fork of h, which it returns with the task and all that the agent added. h
-// stays as it is, also when the agent's run fails. The agent's own system prompt, if
-// it has one, stands in the place of that of h (layers.SystemName). A last turn whose
-// calls are not all answered, such as the one that a tool is delegating from, is left out.
+// Delegate gives a task to an agent that continues a conversation. The agent works on a fork
+// of h, and Delegate returns the fork with the task and all messages of the agent. h does not
+// change, even if the run fails. If the agent has a system prompt, it replaces that of h
+// ([layers.SystemName]). Delegate omits a last response with unanswered calls, such as the
+// response that called the delegating tool.
 //
-// The error is the run's, and the result what there was before it.
+// The error is that of the run. The result is the partial result of the run.
 func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task string) (*loop.Result, *history.History, error) {
 	fork, said := h.Fork(""), llm.User(task)
 	if turn, open := fork.Open(); open != nil {
@@ -47,10 +47,10 @@ func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task s
 	return res, fork, err
 }
 
-// put sets a layer that has a name, which is all that Set asks for.
+// put sets a layer. The layer has a name, so Set cannot fail.
 func put(r *layers.Registry, l layers.Layer) { _ = r.Set(l) }
 
-// brief returns an agent whose system prompt ends with a context.
+// brief returns an agent with the context text at the end of its system prompt.
 func brief(agent *loop.Agent, text string) (*loop.Agent, error) {
 	return agent.With(func(c *loop.Config) {
 		prompt := new(layers.Registry)
@@ -60,10 +60,10 @@ func brief(agent *loop.Agent, text string) (*loop.Agent, error) {
 	})
 }
 
-// Chain gives a task to several agents, one after another: each has in its system
-// prompt, as context, what the one before it said. It returns the results of those
-// that were run. The first run that fails, or that has nothing for the next agent (see
-// middleware.FinalText), ends it, and the error says which it was.
+// Chain gives a task to several agents, one after another. The system prompt of each agent
+// contains the final text of the agent before it as context. Chain returns the results of the
+// started runs. It stops at the first run that fails or has no final text (see
+// [middleware.FinalText]), and the error names that agent.
 func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Result, error) {
 	var results []*loop.Result
 	said := ""
@@ -84,15 +84,15 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 	return results, nil
 }
 
-// Contribution is what one of several has come to.
+// Contribution is the result of one of several agents.
 type Contribution struct {
-	Name string // who it is from
-	Text string // middleware.FinalText has that of a run
-	Err  error  // why there is none
+	Name string // of the agent
+	Text string // see [middleware.FinalText]
+	Err  error  // nil if the agent succeeded
 }
 
-// Consolidate has an agent make one answer to a task of several contributions, in one
-// run. They are told in their order; of one that failed it is told that it did.
+// Consolidate runs an agent once to combine several contributions into one answer to a task.
+// The prompt lists the contributions in order and names those that failed.
 func Consolidate(ctx context.Context, agent *loop.Agent, task string, list []Contribution) (*loop.Result, error) {
 	var b strings.Builder
 	b.WriteString(task)

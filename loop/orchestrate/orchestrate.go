@@ -1,8 +1,8 @@
-// Package orchestrate puts agents together: one after another, at once, one that
-// works for another, one that sums up what others said.
+// Package orchestrate composes agents: sequentially, in parallel, by delegation, and by
+// consolidating several results.
 //
-// Its functions stand outside the loop: they start runs and read results, and no
-// option of a loop knows them. Runs share nothing but what their caller gives them.
+// Its functions are independent of the loop: they start runs and read results, and the loop
+// has no option for them. Runs share only what their caller passes to them.
 package orchestrate
 
 import (
@@ -13,12 +13,11 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// Step makes one thing of another, such as an agent's answer of a question. The
-// method Run of a loop.Agent is one.
+// Step transforms one value into another, such as a request into the answer of an agent. The
+// method Run of a [loop.Agent] is a Step.
 type Step[In, Out any] func(ctx context.Context, in In) (Out, error)
 
-// Then is a step that hands what first has made to second. The first that fails ends
-// it.
+// Then returns a step that passes the result of first to second. It stops at the first error.
 func Then[A, B, C any](first Step[A, B], second Step[B, C]) Step[A, C] {
 	return func(ctx context.Context, in A) (out C, err error) {
 		between, err := first(ctx, in)
@@ -29,8 +28,8 @@ func Then[A, B, C any](first Step[A, B], second Step[B, C]) Step[A, C] {
 	}
 }
 
-// Sequence is a step that hands a value from step to step, in order. The first that
-// fails ends it, and its error says which it was.
+// Sequence returns a step that passes a value through all steps in order. It stops at the
+// first error, which names the failed step.
 func Sequence[T any](steps ...Step[T, T]) Step[T, T] {
 	return func(ctx context.Context, v T) (T, error) {
 		for i, step := range steps {
@@ -44,14 +43,13 @@ func Sequence[T any](steps ...Step[T, T]) Step[T, T] {
 	}
 }
 
-// Parallel is a step that makes something of each of several things, all at once, on
-// a clock (nil is loop.SystemClock). What came of them stands in the order of what
-// went in, whichever was ready first. All come to their end; if some failed, so does
-// the step, with all their errors, each of which says which it was, and with what
-// came of the others. A step that panics has failed.
+// Parallel returns a step that runs step concurrently for each input on a clock; nil means
+// [loop.SystemClock]. The results have the order of the inputs. All calls run to their end. If
+// any fails, Parallel returns the other results and all errors, each with the index of its
+// input. A panic is an error.
 //
-// Runs that share a trace's sink need names of their own: on a clock of the machine,
-// who begins first is not known before.
+// Runs that share the sink of a trace need distinct names, because the system clock does not
+// determine which run starts first.
 func Parallel[In, Out any](clock loop.Clock, step Step[In, Out]) Step[[]In, []Out] {
 	if clock == nil {
 		clock = loop.SystemClock{}
@@ -78,7 +76,7 @@ func Parallel[In, Out any](clock loop.Clock, step Step[In, Out]) Step[[]In, []Ou
 	}
 }
 
-// contained is a step whose panic is an error.
+// contained calls a step and converts a panic to an error.
 func contained[In, Out any](ctx context.Context, step Step[In, Out], in In) (out Out, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -51,7 +51,7 @@ func same(t *testing.T, what string, want, got any) {
 	}
 }
 
-// parent is a history with a system prompt and two messages.
+// parent returns a history with a system prompt and two messages.
 func parent(t *testing.T) *history.History {
 	t.Helper()
 	h := history.New("p")
@@ -64,7 +64,7 @@ func parent(t *testing.T) *history.History {
 	return h
 }
 
-// AL-94: an agent goes on from a fork, and what it was forked from stays as it is.
+// AL-94: an agent continues from a fork, and the original does not change.
 func TestAL94Delegate(t *testing.T) {
 	for _, c := range []struct{ own, want string }{{"child", "child\n\nshared"}, {"", "parent\n\nshared"}} {
 		h := parent(t)
@@ -99,8 +99,8 @@ func TestAL94Delegate(t *testing.T) {
 	}
 }
 
-// AL-94: from within a tool, the turn that calls it is not the child's; the child's
-// run is recorded under the call.
+// AL-94: in a tool, the child does not receive the response that called the tool. The child's
+// run is recorded below the call.
 func TestAL94DelegateInATool(t *testing.T) {
 	h := parent(t)
 	m := fake.NewModel(says("r"))
@@ -129,7 +129,7 @@ func TestAL94DelegateInATool(t *testing.T) {
 	}
 }
 
-// AL-95: each agent has in its system prompt what the one before it said.
+// AL-95: the system prompt of each agent contains the final text of the agent before it.
 func TestAL95Chain(t *testing.T) {
 	models := []*fake.Model{fake.NewModel(says("one")), fake.NewModel(says("two")), fake.NewModel(says("three"))}
 	var agents []*loop.Agent
@@ -162,7 +162,7 @@ func TestAL95Chain(t *testing.T) {
 	}
 }
 
-// AL-96: one call of the model has all contributions, in their order.
+// AL-96: one model call contains all contributions in order.
 func TestAL96Consolidate(t *testing.T) {
 	m := fake.NewModel(says("all in all"))
 	res, err := orchestrate.Consolidate(t.Context(), agent(t, m, loop.Config{}), "Sum up.", []orchestrate.Contribution{{Name: "a", Text: "one"}, {Name: "b", Err: errBoom}, {Name: "c", Text: "three"}})
@@ -172,8 +172,7 @@ func TestAL96Consolidate(t *testing.T) {
 	same(t, "what it was asked", "Sum up.\n\n[1] a:\none\n\n[2] b failed: boom\n\n[3] c:\nthree", m.Requests()[0].Messages[0].Text())
 }
 
-// DA-47: several runs at once share nothing, and what came of them stands in the order
-// of what went in.
+// DA-47: concurrent runs share nothing, and the results have the order of the inputs.
 func TestDA47Parallel(t *testing.T) {
 	clock := fake.NewClock()
 	lanes := map[string][]fake.Response{}
@@ -201,7 +200,7 @@ func TestDA47Parallel(t *testing.T) {
 	}
 }
 
-// What fails fails the whole, when all have come to their end.
+// One failure fails the whole step after all calls have ended.
 func TestParallelFails(t *testing.T) {
 	for _, clock := range []loop.Clock{nil, fake.NewClock()} {
 		got, err := orchestrate.Parallel(clock, func(_ context.Context, i int) (int, error) {
@@ -226,7 +225,7 @@ func TestParallelFails(t *testing.T) {
 	}
 }
 
-// DA-48: plan, search at once, write, verify: typed, from step to step.
+// DA-48: plan, search concurrently, write, verify, with typed values between the steps.
 func TestDA48Pipeline(t *testing.T) {
 	clock := fake.NewClock()
 	var order []string
@@ -266,7 +265,7 @@ func llmFunc(clock *fake.Clock, name, answer string, order *[]string) llm.Model 
 	})
 }
 
-// AL-97: nothing below the orchestration imports it.
+// AL-97: no package below package orchestrate imports it.
 func TestAL97Outside(t *testing.T) {
 	for _, room := range []string{"..", "../middleware", "../history", "../layers", "../preset/agentloop"} {
 		files, err := filepath.Glob(filepath.Join(room, "*.go"))
@@ -287,7 +286,7 @@ func TestAL97Outside(t *testing.T) {
 	}
 }
 
-// A sequence hands a value on, and ends at the first failure.
+// A sequence passes a value from step to step and stops at the first error.
 func TestSequence(t *testing.T) {
 	add := func(s string, err error) orchestrate.Step[string, string] {
 		return func(_ context.Context, v string) (string, error) { return v + s, err }

@@ -6,23 +6,23 @@ import (
 	"net/http"
 )
 
-// Headers of a response that carries the stream.
+// Headers of a response with the stream.
 const (
 	VersionHeader = "X-Vercel-Ai-Ui-Message-Stream"
 	Version       = "v1"
 )
 
-// Write sends parts as server-sent events, each as soon as it is there: one part an
-// event, and [DONE] behind the last. The status is 200: what goes wrong afterwards is
-// a part. It sends nothing else, and stays until the parts have ended.
+// Write sends parts as server-sent events, one event per part, each immediately. [DONE]
+// follows the last part. The status is 200: a later failure is a part. Write sends nothing
+// else and returns when the parts have ended.
 //
-// Where the other end has gone away, or a part is none, it leaves the parts, which
-// cancels the run that they are of, and returns an error.
+// If the client disconnects or a part is invalid, Write stops the iteration, which cancels the
+// run, and returns an error.
 func Write(w http.ResponseWriter, parts iter.Seq[Part]) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep parts back
+	h.Set("X-Accel-Buffering", "no") // prevents buffering in nginx
 	h.Set(VersionHeader, Version)
 	w.WriteHeader(http.StatusOK)
 	out := sender{w: w, flush: http.NewResponseController(w)}
@@ -43,7 +43,7 @@ type sender struct {
 	flush *http.ResponseController
 }
 
-// send sends the data of an event.
+// send sends the data of one event.
 func (s sender) send(data []byte) error {
 	event := append(append([]byte("data: "), data...), "\n\n"...)
 	if _, err := s.w.Write(event); err != nil {

@@ -35,7 +35,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A part is there as soon as it was told, and a reader that goes away ends the run.
+// Each part arrives as soon as it is sent. A reader that disconnects ends the run.
 func TestWriteAsItComes(t *testing.T) {
 	left := make(chan error, 1)
 	var ends trace.RunEnd
@@ -72,7 +72,7 @@ func TestWriteAsItComes(t *testing.T) {
 	defer func() { _ = res.Body.Close() }()
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 		if strings.Contains(lines.Text(), "tool-input-available") {
-			break // the tool waits, and the part is here
+			break // the tool waits, and the part has arrived
 		}
 	}
 	cancel()
@@ -84,7 +84,7 @@ func TestWriteAsItComes(t *testing.T) {
 	}
 }
 
-// broken is a connection that breaks at a write, or at a flush.
+// broken is a connection that fails at a write or at a flush.
 type broken struct {
 	http.ResponseWriter
 	write, flush error

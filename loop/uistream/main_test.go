@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No goroutine outlives the tests.
+// The tests leak no goroutines.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,8 +6,8 @@ import (
 	"github.com/looptape/looptape/loop/preset/dialect"
 )
 
-// Part is a part of the stream. Which fields are set depends on Type; its JSON has
-// those of its type alone.
+// Part is a part of the stream. Type determines which fields are set; the JSON contains only
+// those fields.
 type Part struct {
 	// Type is start, start-step, text-start, text-delta, text-end, reasoning-start,
 	// reasoning-delta, reasoning-end, tool-input-start, tool-input-delta,
@@ -17,20 +17,21 @@ type Part struct {
 	ID           string          // text-*, reasoning-*
 	Delta        string          // text-delta, reasoning-delta, tool-input-delta
 	ToolCallID   string          // tool-*
-	ToolName     string          // tool-input-*, but for the delta
-	Input        json.RawMessage // tool-input-available, tool-input-error; what is no JSON as a string
-	Output       json.RawMessage // tool-output-available: a value, or a text as a string
+	ToolName     string          // tool-input-*, except tool-input-delta
+	Input        json.RawMessage // tool-input-available, tool-input-error; invalid JSON is a string
+	Output       json.RawMessage // tool-output-available: a value, or text as a string
 	ErrorText    string          // tool-input-error, tool-output-error, error
 	URL          string          // file
 	MediaType    string          // file
 	MessageID    string          // start; may be empty
 	Metadata     json.RawMessage // start, message-metadata, finish; may be nil
 	FinishReason string          // finish; may be empty
-	// ProviderExecuted marks calls that the provider ran itself, and their results.
+	// ProviderExecuted is true for calls that the provider executed, and for their results.
 	ProviderExecuted bool
 }
 
-// MarshalJSON spells the part as the protocol does. It fails if Metadata is not JSON.
+// MarshalJSON encodes the part as the protocol specifies. It returns an error if Metadata is
+// not JSON.
 func (p Part) MarshalJSON() ([]byte, error) {
 	members := []dialect.Member{{Key: "type", Value: p.Type}}
 	add := func(key string, value any) { members = append(members, dialect.Member{Key: key, Value: value}) }

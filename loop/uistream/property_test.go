@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// drawTurn is an answer with whatever may be wrong with it.
+// drawTurn draws a response with arbitrary faults.
 func drawTurn(t *rapid.T, n int) fake.Response {
 	turn := fake.Response{
 		Text:         rapid.SampledFrom([]string{"", "a", "some text"}).Draw(t, "text"),
@@ -37,8 +37,8 @@ func drawTurn(t *rapid.T, n int) fake.Response {
 	return turn
 }
 
-// Whatever models and tools do, and wherever the run is cancelled or its events are
-// cut off, its stream is one that readers understand, and the same each time.
+// For any behavior of models and tools, and any point of cancellation or truncation, the
+// stream is valid and deterministic.
 func TestAnyRun(t *testing.T) {
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { panic("oh") }}
 	ok := loop.Tool{Name: "ok", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("fine"), nil }}

@@ -14,11 +14,11 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// reader holds a stream to what its readers rely on.
+// reader checks the requirements of the readers of a stream.
 type reader struct {
 	n, ends  int
 	inStep   bool
-	open     string            // the id of the text or reasoning under way
+	open     string            // the id of the open text or reasoning
 	calls    map[string]string // the state of each call of the step
 	problems []string
 }
@@ -77,8 +77,8 @@ func (r *reader) read(p uistream.Part) {
 	}
 }
 
-// Every scenario there is gives a stream that its readers understand, whether its
-// answers came piece by piece or whole.
+// Each scenario gives a stream that readers accept, with streaming and non-streaming
+// responses.
 func TestProtocol(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "*", "*.txtar"))
 	if err != nil || len(files) < 100 {

@@ -1,12 +1,11 @@
-// Package uistream tells a run to a user interface in the AI SDK's UI message stream
-// protocol, version 1 (https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol), as that
-// SDK reads it in its versions 5 and later.
+// Package uistream converts the events of a run to the AI SDK's UI message stream protocol,
+// version 1 (https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol), as the AI SDK reads it in
+// versions 5 and later.
 //
-// It promises that each text, piece of reasoning and call that was begun is ended or
-// answered before its step is, unless the run was cut off within it;
-// that there is one start, first, and one finish, last, where the run came to its end;
-// and that the same events give the same bytes. It knows nothing of loops, and reads
-// no messages of a user interface.
+// Each text, reasoning block and call ends or gets its result before its step ends, unless the
+// events end early. A stream has one start part, which comes first. If the run ended, it has
+// one finish part, which comes last. The same events give the same bytes. The package does not
+// depend on a loop and reads no messages of a user interface.
 package uistream
 
 import (
@@ -21,36 +20,35 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Options say what is told. The zero value tells what AI SDK 5 takes.
+// Options configures the conversion. The zero value is compatible with AI SDK 5.
 type Options struct {
-	// MessageID is the id of the message that the stream is; empty leaves it to the
-	// reader.
+	// MessageID is the id of the message; empty means that the reader generates it.
 	MessageID string
-	// FinishReason tells why the last turn ended. AI SDK 6 and later take it; 5 refuses
-	// a stream that has it.
+	// FinishReason adds the finish reason of the last response. AI SDK 6 and later accept it.
+	// AI SDK 5 rejects a stream that contains it.
 	FinishReason bool
-	// ErrorText words the error of a run that failed; nil is MaskedError for all of
-	// them, since anybody may read a stream. What a tool failed with is told as the
-	// model read it.
+	// ErrorText returns the text for the error of a failed run. nil means [MaskedError] for
+	// every error, since the reader may be untrusted. The error of a tool has the text that
+	// the model received.
 	ErrorText func(error) string
-	// Metadata says what is added to the message's metadata at an event of the run, a
-	// JSON object; nil adds nothing.
+	// Metadata returns a JSON object to add to the metadata of the message at an event of the
+	// run; nil adds nothing.
 	Metadata func(trace.Event) json.RawMessage
 }
 
-// MaskedError stands for an error whose text is not told.
+// MaskedError replaces the text of an error that is not exposed.
 const MaskedError = "An error occurred."
 
-// Truncated is the text of the error part of a run whose events end before it does.
+// Truncated is the text of the error part if the events end before the run does.
 const Truncated = "the run was cut off"
 
-// Parts projects the events of a run, its model's answers piece by piece where there
-// are deltas and whole where there are none. Other runs among the events are passed
-// over, and so are model calls for other purposes than the answer.
+// Parts converts the events of a run. It converts deltas where the events contain them, and
+// complete responses otherwise. It skips the events of other runs and of model calls with
+// another purpose.
 //
-// What a call is run with is told when its tool is entered. A cancelled run ends with
-// the part abort, one that failed with error and finish, and events that end before
-// their run with error alone. Who leaves the parts early leaves the events.
+// The arguments of a call are sent when its tool starts. A canceled run ends with the part
+// abort, a failed run with error and finish. If the events end before the run does, the stream
+// ends with error. Stopping the iteration of the parts also stops that of the events.
 func Parts(events iter.Seq2[trace.Event, error], opts Options) iter.Seq[Part] {
 	return func(yield func(Part) bool) {
 		s := stream{opts: opts, yield: yield, more: true}
@@ -66,34 +64,34 @@ func Parts(events iter.Seq2[trace.Event, error], opts Options) iter.Seq[Part] {
 	}
 }
 
-// stream is a run while it is told.
+// stream is the state of the conversion of one run.
 type stream struct {
 	opts  Options
 	yield func(Part) bool
-	more  bool // somebody listens
+	more  bool // the consumer continues
 
-	run          string // whose events are told
+	run          string // the converted run
 	begun, ended bool
 	cancelled    bool
 
-	ids   int    // of texts and pieces of reasoning
-	open  string // text or reasoning, if one is under way,
-	id    string // and its id
-	shown bool   // something of the step's answer was told by deltas,
-	whole bool   // and all that is whole in it
-	text  []byte // of the step, as it was told
+	ids   int    // number of text and reasoning blocks
+	open  string // text or reasoning, if a block is open
+	id    string // the id of the open block
+	shown bool   // deltas of the step's response were sent
+	whole bool   // and its complete parts too
+	text  []byte // of the step, as it was sent
 
 	calls []call // of the step
 	stop  trace.Reason
 }
 
-// call is a call of a step, as far as it was told.
+// call is the conversion state of a call of a step.
 type call struct {
 	id, name, args string
-	answered       bool // its input was told
+	answered       bool // its input was sent
 }
 
-// put tells a part.
+// put sends a part.
 func (s *stream) put(p Part) {
 	if s.more {
 		s.more = s.yield(p)
@@ -126,7 +124,7 @@ func (s *stream) metadata(ev trace.Event) json.RawMessage {
 	return s.opts.Metadata(ev)
 }
 
-// step tells an event of a step.
+// step converts an event of a step.
 func (s *stream) step(ev trace.Event) {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
@@ -169,7 +167,7 @@ func (s *stream) delta(b trace.ModelDelta) {
 	}
 }
 
-// piece tells more of a text, or of reasoning, and begins it if none is under way.
+// A new block starts if none of this type is open; then its delta is sent.
 func (s *stream) piece(what, text string) {
 	if what == "text" {
 		s.text = append(s.text, text...)
@@ -183,7 +181,7 @@ func (s *stream) piece(what, text string) {
 	s.put(Part{Type: what + "-delta", ID: s.id, Delta: text})
 }
 
-// close ends the text or the reasoning that is under way.
+// close ends the open text or reasoning block.
 func (s *stream) close() {
 	if s.open != "" {
 		s.put(Part{Type: s.open + "-end", ID: s.id})
@@ -191,16 +189,16 @@ func (s *stream) close() {
 	}
 }
 
-// begin tells that a call begins.
+// begin starts a call.
 func (s *stream) begin(id, name string) {
 	s.close()
 	s.calls = append(s.calls, call{id: id, name: name})
 	s.put(Part{Type: "tool-input-start", ToolCallID: id, ToolName: name})
 }
 
-// turn takes an answer when it is complete, and tells of it what no delta has. A
-// second one is what policies made of it: what was told cannot be taken back, so that a
-// text of theirs follows it.
+// turn converts a complete response and sends the parts that no delta contained. A second
+// response of a step comes from middleware. Sent text cannot be withdrawn, so the text of the
+// middleware follows it.
 func (s *stream) turn(m llm.Message) {
 	if text := m.Text(); s.whole && text != "" && text != string(s.text) {
 		s.close()
@@ -218,7 +216,7 @@ func (s *stream) turn(m llm.Message) {
 	s.whole = true
 }
 
-// tell tells a part of an answer that was there whole.
+// A part of a response without deltas is sent.
 func (s *stream) tell(p llm.Part) {
 	switch p := p.(type) {
 	case llm.Text:
@@ -252,7 +250,7 @@ func (s *stream) file(m llm.Media) {
 	}
 }
 
-// called takes a call of a turn, which deltas may have told of.
+// called records a call of a response. Deltas may have started it.
 func (s *stream) called(c llm.ToolCall) {
 	i := s.find(c.ID)
 	if i < 0 {
@@ -262,7 +260,7 @@ func (s *stream) called(c llm.ToolCall) {
 	s.calls[i].args = c.Arguments
 }
 
-// find returns the place of a call among those of the step, or -1.
+// find returns the index of a call in the step, or -1.
 func (s *stream) find(id string) int {
 	for i := range s.calls {
 		if s.calls[i].id == id {
@@ -272,7 +270,7 @@ func (s *stream) find(id string) int {
 	return -1
 }
 
-// answered notes that the input of a call was told.
+// answered records that the input of a call was sent.
 func (s *stream) answered(id string) {
 	if i := s.find(id); i >= 0 {
 		s.calls[i].answered = true
@@ -292,8 +290,8 @@ func (s *stream) output(r llm.ToolResult, provider bool) {
 	s.put(p)
 }
 
-// skipped tells of a call that got a result without being run: of one that could not
-// be run, that its input is bad; of any other its input and the result.
+// skipped converts a call that got a result without being run. It sends an input error if the
+// call is invalid, otherwise its input and its result.
 func (s *stream) skipped(b trace.ToolSkip) {
 	var args string
 	if i := s.find(b.ToolCallID); i >= 0 {
@@ -313,11 +311,10 @@ func (s *stream) refused(id, name, args, text string) {
 	s.put(Part{Type: "tool-input-error", ToolCallID: id, ToolName: name, Input: dialect.Value(args, `""`), ErrorText: text})
 }
 
-// NotRun is the text of the error part of a call that was dropped.
+// NotRun is the text of the error part of a dropped call.
 const NotRun = "the call was not run"
 
-// leftOver tells of the calls of a step that got no result: they are for the client
-// to answer, or nobody will.
+// leftOver ends the calls of a step that got no result: client-side calls and dropped calls.
 func (s *stream) leftOver() {
 	for _, c := range s.calls {
 		switch {
@@ -330,7 +327,7 @@ func (s *stream) leftOver() {
 	}
 }
 
-// end tells how the run ended.
+// end converts the end of the run.
 func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.close()
 	s.ended = true
@@ -356,7 +353,7 @@ func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.put(finish)
 }
 
-// finishReasons are the protocol's words.
+// finishReasons maps finish reasons to those of the protocol.
 var finishReasons = map[llm.FinishReason]string{
 	llm.FinishStop: "stop", llm.FinishLength: "length", llm.FinishContentFilter: "content-filter", llm.FinishRefusal: "content-filter",
 	llm.FinishToolCalls: "tool-calls", llm.FinishError: "error", llm.FinishMalformedCall: "error",

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// run is a run of these events; ends is its end, or empty for one that was cut off.
+// run returns the events of a run; an empty ends means a truncated run.
 func run(ends trace.RunEnd, err error, bodies ...trace.Body) iter.Seq2[trace.Event, error] {
 	return func(yield func(trace.Event, error) bool) {
 		for _, b := range slices.Concat([]trace.Body{trace.RunStart{}}, bodies) {
@@ -214,7 +214,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Other runs, and model calls for other purposes, are nobody's to read.
+// Parts skips other runs and model calls with another purpose.
 func TestPartsOfOneRun(t *testing.T) {
 	events := func(yield func(trace.Event, error) bool) {
 		for _, ev := range []trace.Event{
@@ -249,7 +249,7 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// Who leaves the parts leaves the events as well.
+// Stopping the iteration of the parts stops that of the events.
 func TestLeavingParts(t *testing.T) {
 	for n := 1; n <= 8; n++ {
 		seen, told := 0, 0
