@@ -19,23 +19,23 @@ import (
 // Result.StopReason, a fragment of a scenario, and what is in the run's error.
 var ends = []struct{ stop, scenario, err string }{
 	{"end_turn", "models: {main: [{text: done}]}", ""},
-	{"max_steps", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"max_steps", "loop: {max_steps: 1, on_cap: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", "the run reached its step limit"},
-	{"forced", "loop: {max_steps: 1, on_cap: force_final}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}, {text: done}]}", ""},
-	{"stop_condition", "loop: {stop_when: [{step_count: 1}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"runaway_guard", "loop: {same_tool_error_stop: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"budget", "loop: {token_budget: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}], usage: {input: 1, output: 1}}]}", ""},
-	{"client_tools", "tools: {a: {client: true}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"approval", "loop: {policies: [{permissions: {a: {ask: suspend}}}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
+	{"max_steps", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
+	{"max_steps", "loop: {max_steps: 1, on_step_limit: error}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", "the run reached its step limit"},
+	{"forced", "loop: {max_steps: 1, on_step_limit: force_final}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}, {text: done}]}", ""},
+	{"stop_condition", "loop: {stop_when: [{step_count: 1}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
+	{"runaway_guard", "loop: {max_consecutive_tool_errors: 1}\ntools: {a: {error: no}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
+	{"budget", "loop: {token_budget: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}], usage: {input_tokens: 1, output_tokens: 1}}]}", ""},
+	{"client_tools", "tools: {a: {client: true}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
+	{"approval", "loop: {middleware: [{permissions: {a: {ask: suspend}}}]}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
 	{"stopped", "", ""}, // see TestDocStopped
-	{"middleware", "loop: {policies: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, args: {}}]}]}", ""},
-	{"continued_turn", "loop: {continuations: 1}\nmodels: {main: [{repeat: 2, text: 'well,', finish: pause}]}", ""},
+	{"middleware", "loop: {middleware: [{answer_tool: a}]}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
+	{"continued_turn", "loop: {continuations: 1}\nmodels: {main: [{repeat: 2, text: 'well,', finish_reason: pause}]}", ""},
 	{"deadline", "loop: {deadline: 1s}\nmodels: {main: [{text: done, delay: 2s}]}", "the run took longer than its deadline"},
 	{"deadline", "loop: {stall_timeout: 1s}\nmodels: {main: [{stall: true}]}", "the model delivered no event"},
 	{"cancel", "models: {main: [{text: done}]}\ncancel: {before: true}", "context canceled"},
-	{"cancel", "models: {main: [{text: done}]}\nconsumer: {leave_after: 2}", "the iteration over the run's events was stopped"},
+	{"cancel", "models: {main: [{text: done}]}\nconsumer: {stop_after: 2}", "the iteration over the run's events was stopped"},
 	{"error", "models: {main: [{error: {status: 500}}]}", "status 500"},
-	{"error", "models: {main: [{finish: malformed_call}]}", "the provider reports a malformed call"},
+	{"error", "models: {main: [{finish_reason: malformed_call}]}", "the provider reports a malformed call"},
 }
 
 func TestDocEnds(t *testing.T) {

@@ -138,7 +138,7 @@ func TestSuiteLeast(t *testing.T) {
 func TestSuiteErrors(t *testing.T) {
 	const least = "suite: 2\nruns: [a]\n"
 	for text, want := range map[string]string{
-		"":                                            "s:1:1: the file is empty",
+		"":                                            "s:1:1: empty file: begin with version",
 		"runs: [a]":                                   "s:1:1: missing suite: 2: write it as the first key",
 		"{}":                                          "s:1:1: missing suite: 2",
 		"suite: 2":                                    "s:1:1: missing key runs",
@@ -148,11 +148,11 @@ func TestSuiteErrors(t *testing.T) {
 		least + "gaet: {}":                            `s:3:1: unknown key "gaet" of the suite; did you mean "gate"?`,
 		least + "gate: {level: 1}":                    `s:3:8: unknown key "level" of gate; allowed: alpha, drop, lower, metrics, must_pass, seed`,
 		least + "gate: [a]":                           "s:3:7: expected gate, which is a map, found a list",
-		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a text",
+		least + "gate: {alpha: x}":                    "s:3:15: expected a number, found a string",
 		least + "gate: {alpha: 0.5}":                  "s:3:7: gate: alpha 0.5: want 0 to 0.5",
 		least + "gate: {seed: -1}":                    "s:3:14: expected a whole number from 0 on, found a number",
-		least + "gate: {seed: '1'}":                   "s:3:14: expected a whole number from 0 on, found a text",
-		least + "gate: {lower: a}":                    "s:3:15: expected a list of one item or more, found a text",
+		least + "gate: {seed: '1'}":                   "s:3:14: expected a whole number from 0 on, found a string",
+		least + "gate: {lower: a}":                    "s:3:15: expected a list of one item or more, found a string",
 		least + "gate: {lower: [1]}":                  "s:3:16: expected a string, found a number: quote it if it is a string",
 		"suite: 2\nruns: []":                          "s:2:7: expected a list of one item or more, found a list",
 		"suite: 2\nruns: [../a]":                      `s:2:8: "../a": want a name or pattern of files in the folder of the suite, such as runs/*.jsonl`,
@@ -164,15 +164,15 @@ func TestSuiteErrors(t *testing.T) {
 		least + "names: {case: a}":                    `s:3:15: "a": want a JSON pointer`,
 		least + "names: {want: /a}":                   `s:3:9: unknown key "want" of names; allowed: case, cluster, epoch`,
 		least + "names: {case: /a}\nrows: {case: /b}": "s:3:8: names: not allowed with rows: move the pointers to rows",
-		least + "rows: {scores: a}":                   "s:3:16: expected pointers by the name of a score, found a text",
+		least + "rows: {scores: a}":                   "s:3:16: expected pointers by the name of a score, found a string",
 		least + "rows: {scores: {a: b}}":              `s:3:20: "b": want a JSON pointer`,
 		least + "scorers: [{metric: a}]":              "s:3:11: a scorer needs the key kind",
 		least + "scorers: [[a]]":                      "s:3:11: expected a scorer, which is a map, found a list",
 		least + "scorers: [none]":                     "s:3:11: there is no kind none for ",
 		least + "scorers: [{kind: none, metric: m, settings: {a: 1}}]": `s:3:45: there is no kind none for m{"a":1}`,
-		least + "runs: [b]":   `s:3:1: the key "runs" stands here a second time`,
+		least + "runs: [b]":   `s:3:1: duplicate key "runs"`,
 		least + "gate: &a {}": "s:3:7: an anchor (&a) is not allowed",
-		"[a]":                 "s:1:1: expected options by name, which is a map, found a list",
+		"[a]":                 "s:1:1: expected options by name (a map), found a list",
 	} {
 		_, err := evals.ParseSuite("s", []byte(text), kinds)
 		fails(t, err, want)

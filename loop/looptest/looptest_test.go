@@ -27,7 +27,7 @@ var faults = []struct {
 	{id: "INV-01", fault: "drops"},
 	{"INV-01", "mixes", []string{`the last is fastest: wrong result of the call "c1"`}},
 	{id: "INV-02", fault: "reminds"},
-	{"INV-03", "finished", []string{`the last is fastest: request 1, message 2: the result of the call "c2" comes after that of a later call`}},
+	{"INV-03", "finished", []string{`the last is fastest: request 1, message 2: the result of the call "c2" comes after the result of a later call`}},
 	{id: "INV-04", fault: "ids"},
 	{"INV-05", "trims", []string{"a long history: request 1 does not begin with the messages of the request before it"}},
 	{id: "INV-06", fault: "scratch"}, {id: "INV-06", fault: "array"},

@@ -515,7 +515,7 @@ func TestWhatCannotStart(t *testing.T) {
 		`deepagents: there is no agent`:                                                                    {nil, nil},
 		`deepagents: the agent "a" has no Model, which the first one needs`:                                {agent("a", nil), nil},
 		`deepagents: the OutputMode "all" is neither FullHistory nor LastMessage`:                          {twins, &deepagents.Options{OutputMode: "all"}},
-		`deepagents: loop: TokenBudget is -1: use 0 for no budget`:                                         {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
+		`deepagents: loop: Config.TokenBudget: negative value -1: set 0 to disable it`:                     {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
 		`deepagents: middleware: Handoff: a hand-off of the member "a" leads to nobody (nil); take it out`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
 	} {
 		_, err := deepagents.Execute(t.Context(), c.agent, loop.Prompt("go"), nil, c.opts)

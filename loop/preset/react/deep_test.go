@@ -257,7 +257,7 @@ func TestDeepRefuses(t *testing.T) {
 		`react: middleware: SubAgents: two agents have the name "a"`:                                      {SubAgents: []react.SubAgent{{Name: "a"}, {Name: "a"}}},
 		`react: middleware: NewSummarizer: the Reserve of 10 tokens leaves nothing of the Window of 5`:    {Summary: middleware.SummaryConfig{Window: 5, Reserve: 10}},
 		`react: middleware: NewSummarizer: the Trigger is 2; it is a part of the window, above 0 up to 1`: {Summary: middleware.SummaryConfig{Trigger: 2}},
-		`react: loop: the ToolChoice names the tool "nope", which is not among Tools`:                     {Config: react.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
+		`react: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                     {Config: react.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
 	} {
 		if _, err := react.NewDeep(fake.NewModel(), &cfg); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
