@@ -25,7 +25,7 @@ import (
 // Name is the name of the preset.
 const Name = "agentloop"
 
-// Default limits. The reference documentation leaves one of them unspecified.
+// Default limits. The reference documentation specifies DefaultMaxSteps only.
 const (
 	DefaultMaxSteps    = 16
 	DefaultToolTimeout = 30 * time.Second
