@@ -14,10 +14,11 @@ import (
 // DeuzName is the name of the preset Deuz.
 const DeuzName = "deuz"
 
-// Deuz is the tool loop of @deuz-sdk/core: one step unless MaxSteps is raised,
-// five tools at a time, the runaway guard at three, the cap after a step that
-// ran tools and without a sign, client tools that end the run, one turn where there are
-// no tools.
+// Deuz configures the loop as the tool loop of @deuz-sdk/core. It runs one step unless
+// MaxSteps is set, at most five tools concurrently, and stops after three consecutive
+// steps in which one tool fails. It checks the step limit after a step that ran tools and
+// adds no sign of it. Client-side tools end the run. Without tools the run has one
+// response.
 func Deuz(cfg loop.Config) loop.Config {
 	cfg.Preset, cfg.NoTools = DeuzName, loop.NoToolsBreak
 	if cfg.MaxSteps == 0 {
@@ -26,50 +27,49 @@ func Deuz(cfg loop.Config) loop.Config {
 	return cfg
 }
 
-// DeuzPart is a part of the stream as that loop's document names it. Which
-// fields are set depends on Type; the union is open, so whoever switches on Type
-// ignores what it does not know.
+// DeuzPart is a part of the stream, with the names of the reference documentation. Type
+// determines which fields are set. New types may be added, so ignore unknown ones.
 type DeuzPart struct {
 	Type         string // step-start, text-delta, reasoning-delta, tool-call-delta, step-finish, tool-call, tool-result, finish or error
 	StepIndex    int    // step-start, step-finish; counted from 0
-	Text         string // text-delta, reasoning-delta; the fragment of tool-call-delta
+	Text         string // text-delta, reasoning-delta; the argument delta of tool-call-delta
 	ToolCallID   string
 	ToolName     string
-	Input        json.RawMessage // tool-call: the arguments; those that are not JSON as a JSON string
-	Output       json.RawMessage // tool-result: a value, or a text as a JSON string
+	Input        json.RawMessage // tool-call: the arguments; a JSON string if they are not JSON
+	Output       json.RawMessage // tool-result: a JSON value; text as a JSON string
 	IsError      bool
 	FinishReason llm.FinishReason // step-finish, finish
 	Usage        llm.Usage        // of the step in step-finish, of the run in finish
 	Err          error            // error
 }
 
-// DeuzStream is the handle that the document's streaming entry point returns.
+// DeuzStream is the handle that the streaming entry point of the reference loop returns.
 type DeuzStream struct{ run *loop.Run }
 
-// NewDeuzStream makes a run a stream. It never fails: what goes wrong is an error
-// part, and the error of Usage and FinishReason.
+// NewDeuzStream returns a stream of the run. It never fails: a failure of the run is an
+// error part and the error of [DeuzStream.Usage] and [DeuzStream.FinishReason].
 func NewDeuzStream(run *loop.Run) *DeuzStream { return &DeuzStream{run} }
 
-// Usage waits for the run's end and returns the sum of its usage. Whether anybody
-// reads the parts makes no difference; but whoever ranges over them waits behind the
-// range, not in it, as with Run.Wait.
+// Usage waits for the end of the run and returns its total usage. The caller need not
+// read the parts. A caller that iterates over the parts must call Usage after the
+// iteration, as with [loop.Run.Wait].
 func (s *DeuzStream) Usage() (llm.Usage, error) {
 	res, err := s.run.Wait()
 	return res.Usage, err
 }
 
-// FinishReason waits for the run's end, as Usage does, and returns the last step's
-// reason.
+// FinishReason waits for the end of the run, as Usage does, and returns the finish reason
+// of the last step.
 func (s *DeuzStream) FinishReason() (llm.FinishReason, error) {
 	res, err := s.run.Wait()
 	return res.FinishReason, err
 }
 
-// Full yields the parts of all model calls of the run: step-start first; finish
-// last, or error if the run failed.
+// Full yields the parts of all model calls of the run. The first part is step-start. The
+// last part is finish, or error if the run failed.
 func (s *DeuzStream) Full() iter.Seq[DeuzPart] { return DeuzParts(s.run.Events()) }
 
-// Text yields the text of all steps and nothing else.
+// Text yields only the text of all steps.
 func (s *DeuzStream) Text() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for p := range s.Full() {
@@ -80,19 +80,19 @@ func (s *DeuzStream) Text() iter.Seq[string] {
 	}
 }
 
-// DeuzParts projects a run's events to the parts of the document. Tool results
-// come in call order, whatever order the tools finished in; those of calls that an
-// earlier run has left stand behind the first step-start. Events without deltas (a
-// trace that left them out) give parts without deltas.
+// DeuzParts converts the events of a run to the parts of the reference loop. Tool results
+// are in call order, even if the tools finish in another order. Results for calls of an
+// earlier run follow the first step-start. Events without deltas, as in a trace that
+// omits them, give parts without deltas.
 func DeuzParts(events iter.Seq2[trace.Event, error]) iter.Seq[DeuzPart] {
 	return dialect.Parts(events, func() func(trace.Event, error) []DeuzPart { return (&deuz{results: map[string]llm.ToolResult{}}).parts })
 }
 
-// deuz is the state of the projection: the step's turn until something is decided
-// about it, its calls, and the results that wait for those before them.
+// deuz is the state of the conversion: the response of the step until a decision follows,
+// its calls, and the results that wait for earlier ones.
 type deuz struct {
 	turn    *trace.ModelResponse
-	usage   llm.Usage // of the step
+	usage   llm.Usage // usage of the step
 	calls   []llm.ToolCall
 	results map[string]llm.ToolResult
 }
@@ -129,8 +129,8 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 	return nil
 }
 
-// decided ends the turn, once; policies may have had a say in it until then. Its calls
-// are told but where it is an answer that was to have none.
+// decided ends the response once. Until then middleware may change the decision. It
+// returns the calls, except for a response that was required to have none.
 func (d *deuz) decided(step int, cause trace.Reason) []DeuzPart {
 	if d.turn == nil {
 		return nil
@@ -159,7 +159,7 @@ func deuzDelta(b trace.ModelDelta) []DeuzPart {
 	return nil
 }
 
-// result keeps a result until all calls before it have theirs.
+// result keeps a result until all earlier calls have results.
 func (d *deuz) result(r llm.ToolResult) (parts []DeuzPart) {
 	d.results[r.ID] = r
 	for len(d.calls) > 0 {
@@ -173,7 +173,7 @@ func (d *deuz) result(r llm.ToolResult) (parts []DeuzPart) {
 	return parts
 }
 
-// rest is what waits at the end of a step for calls that the caller is to answer.
+// rest returns the parts that still wait for client-side calls at the end of a step.
 func (d *deuz) rest() (parts []DeuzPart) {
 	for _, c := range d.calls {
 		if r, ok := d.results[c.ID]; ok {
@@ -184,8 +184,7 @@ func (d *deuz) rest() (parts []DeuzPart) {
 	return parts
 }
 
-// left is the results of calls that an earlier run has left, as these messages have
-// them.
+// left returns the parts for calls of an earlier run, with the results in these messages.
 func (d *deuz) left(messages []llm.Message) (parts []DeuzPart) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -204,8 +203,8 @@ func (d *deuz) told(r llm.ToolResult) DeuzPart {
 	return DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError}
 }
 
-// MarshalJSON spells the part as the document does: its type and the fields of
-// that type alone.
+// MarshalJSON encodes the part as the reference loop does: its type and the fields of
+// that type.
 func (p DeuzPart) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{{Key: "type", Value: p.Type}}
 	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }

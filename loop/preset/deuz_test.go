@@ -31,7 +31,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Each type of part has its own members in JSON, and no others.
+// The JSON of each type of part has exactly its own members.
 func TestPartJSON(t *testing.T) {
 	u := llm.Usage{InputTokens: 10, OutputTokens: 5}
 	for _, c := range []struct {
@@ -101,8 +101,7 @@ func TestPartsOfOddCalls(t *testing.T) {
 	}
 }
 
-// Calls are told once it is decided what becomes of them: that they are run, or left to
-// the caller.
+// Calls appear when the loop has decided to run them or to return them to the caller.
 func TestPartsOfLeftCalls(t *testing.T) {
 	for _, cause := range []trace.Reason{trace.ReasonToolCalls, trace.ReasonClientTools} {
 		n := 0
@@ -118,7 +117,7 @@ func TestPartsOfLeftCalls(t *testing.T) {
 	}
 }
 
-// Who leaves the parts early is not given more.
+// No part follows after the caller has stopped the iteration.
 func TestLeavingParts(t *testing.T) {
 	n := 0
 	for range preset.DeuzParts(seq(trace.StepStart{}, trace.StepStart{})) {

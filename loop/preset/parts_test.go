@@ -22,7 +22,7 @@ var waits = loop.Middleware{Name: "waits", New: func(loop.RunInfo) loop.Hooks {
 	}}
 }}
 
-// asks asks a model something of its own before the first step.
+// asks is middleware that makes a model call of its own before the first step.
 var asks = loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
 	return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		side := fake.NewModel(fake.Response{Text: "aside", Reasoning: "hm", Usage: llm.Usage{InputTokens: 100}})
@@ -31,7 +31,7 @@ var asks = loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
 	}}
 }}
 
-// words puts another text in the place of the model's.
+// words is middleware that replaces the text of the response.
 var words = loop.Middleware{Name: "words", New: func(loop.RunInfo) loop.Hooks {
 	return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
@@ -44,8 +44,8 @@ var words = loop.Middleware{Name: "words", New: func(loop.RunInfo) loop.Hooks {
 	}}
 }}
 
-// What one preset can switch on, all can: no preset's parts lose or repeat a call or a
-// result, or tell what a model said to a policy.
+// Each preset supports the options of all other presets. Its parts neither lose nor
+// repeat a call or a result, and omit the responses to middleware.
 func TestPartsOfOtherPolicies(t *testing.T) {
 	client := loop.Tool{Name: "client"}
 	server := loop.Tool{Name: "server", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
@@ -146,7 +146,7 @@ func TestPartsOfOtherPolicies(t *testing.T) {
 	}
 }
 
-// brief is a part's type, and the call it is about, with a mark if it failed.
+// brief returns the type of a part and its call, with a mark if the call failed.
 func brief(t *testing.T, part any) string {
 	t.Helper()
 	line, err := json.Marshal(part)
@@ -170,7 +170,7 @@ func brief(t *testing.T, part any) string {
 	return out
 }
 
-// A step's usage is that of its answer, whatever policies made of that.
+// The usage of a step is that of its response, even if middleware replaces the text.
 func TestUsageOfOtherWords(t *testing.T) {
 	cfg := preset.Deuz(loop.Config{Middleware: []loop.Middleware{words}})
 	a, err := loop.New(fake.NewModel(fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}), &cfg)

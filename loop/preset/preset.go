@@ -1,10 +1,10 @@
-// Package preset holds documented agent loops as configurations of the one loop,
-// each with its own names for what happens in a run.
+// Package preset provides the options of several reference loops as configurations of
+// package loop. Each preset has its own names for the events of a run.
 //
-// A preset is a plain value: it fills the options that a caller left at zero and
-// forks nothing. It promises the defaults and the event names of the loop's
-// document; contracts and goldens are in testdata. What a document has besides, such
-// as entry points and results of its own, is in a package of its name below this one.
+// A preset is a plain value. It fills the options that a caller leaves at zero. It
+// guarantees the defaults and the event names of its reference loop; contracts and
+// goldens are in testdata. The subpackage of a preset contains the entry points and
+// results of its reference loop.
 package preset
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Preset is a documented loop.
+// Preset is the configuration of a reference loop.
 type Preset struct {
 	Name string
-	// Fill sets the options that the caller left at zero as the document says.
+	// Fill sets the zero options to the defaults of the reference loop.
 	Fill func(loop.Config) loop.Config
-	// Parts projects a run's events to what the document's own stream or callbacks
-	// show. Each part is a value that has the document's JSON.
+	// Parts converts the events of a run to the stream events or callbacks of the
+	// reference loop. Each part is encoded to JSON as in the reference documentation.
 	Parts func(iter.Seq2[trace.Event, error]) iter.Seq[any]
 }
 
-// presets are all there are, in the order in which they are listed.
+// presets contains all presets in the order of the list.
 var presets = []Preset{
 	{DeuzName, Deuz, parts(DeuzParts)},
 	{agentier.Name, agentier.Fill, parts(agentier.Parts)},
@@ -40,7 +40,7 @@ var presets = []Preset{
 	{react.Name, react.Fill, parts(react.Parts)},
 }
 
-// parts makes a projection one of a Preset.
+// parts converts a projection function to the type of the Parts field.
 func parts[P any](project func(iter.Seq2[trace.Event, error]) iter.Seq[P]) func(iter.Seq2[trace.Event, error]) iter.Seq[any] {
 	return func(events iter.Seq2[trace.Event, error]) iter.Seq[any] {
 		return func(yield func(any) bool) {
@@ -53,7 +53,7 @@ func parts[P any](project func(iter.Seq2[trace.Event, error]) iter.Seq[P]) func(
 	}
 }
 
-// Names lists the presets.
+// Names returns the names of the presets.
 func Names() []string {
 	names := make([]string, len(presets))
 	for i, p := range presets {
@@ -62,7 +62,7 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the preset of that name.
+// Lookup returns the preset with this name. It returns an error if the name is unknown.
 func Lookup(name string) (Preset, error) {
 	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == name })
 	if i < 0 {
@@ -71,7 +71,8 @@ func Lookup(name string) (Preset, error) {
 	return presets[i], nil
 }
 
-// Apply fills cfg as the preset of that name does.
+// Apply fills cfg with the defaults of the named preset. It returns an error if the name
+// is unknown.
 func Apply(name string, cfg loop.Config) (loop.Config, error) {
 	p, err := Lookup(name)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// rows are the rows of the option matrix in which presets differ, by what a
-// configuration has there.
+// rows contains the rows of the option matrix in which presets differ. Each function
+// returns the value of a configuration.
 var rows = map[string]func(loop.Config) string{
 	"max_steps":            func(c loop.Config) string { return fmt.Sprint(c.MaxSteps) },
 	"cap_at":               func(c loop.Config) string { return string(c.StepLimitCheck) },
@@ -40,7 +40,7 @@ var rows = map[string]func(loop.Config) string{
 	"grace":                func(c loop.Config) string { return fmt.Sprint(c.Grace) },
 }
 
-// badArgs is repair where that policy is on.
+// badArgs returns repair if that middleware is enabled.
 func badArgs(c loop.Config) string {
 	if slices.ContainsFunc(c.Middleware, func(p loop.Middleware) bool { return p.Name == "repair" }) {
 		return "repair"
@@ -55,16 +55,16 @@ func errorText(c loop.Config) string {
 	return c.ErrorText("t", errors.New("boom"))
 }
 
-// script is what a model says, and the rows that can change what comes of it.
+// script contains the responses of a model and the rows that can change the result.
 type script struct {
 	name  string
 	turns []fake.Response
 	rows  []string
 }
 
-// shared is the suite of scripts that every preset plays. One that is not about the cap
-// has room for twelve steps; one that is about assistant_append has a hook that tells
-// how many messages it sees.
+// shared is the suite of scripts that every preset runs. A script that does not test the
+// step limit has twelve steps. A script that tests assistant_append has a hook that
+// reports the number of messages.
 var shared = []script{
 	{"a text", []fake.Response{{Text: "x"}}, nil},
 	{"one call", []fake.Response{call("ok{1}"), {Text: "x"}}, nil},
@@ -84,7 +84,7 @@ var shared = []script{
 	{"a paused turn", []fake.Response{{Text: "to be", FinishReason: llm.FinishPause}, {Text: "continued"}}, nil},
 }
 
-// call is a turn with calls, such as ok{1}: a tool and a number for it.
+// call returns a response with calls. A spec such as ok{1} is a tool and a number for it.
 func call(specs ...string) fake.Response {
 	var t fake.Response
 	for i, s := range specs {
@@ -102,14 +102,14 @@ func turns(n int, spec string) []fake.Response {
 	return append(list, fake.Response{Text: "x"})
 }
 
-// looks tells how many messages a hook behind the model sees.
+// looks is middleware that records the number of messages in a hook after the model call.
 var looks = loop.Middleware{Name: "looks", New: func(loop.RunInfo) loop.Hooks {
 	return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 		return loop.Decision{}, s.Emit("seen", fmt.Append(nil, len(s.History())))
 	}}
 }}
 
-// played is what comes of a script: the canonical trace without what was declared.
+// played returns the result of a script: the canonical trace without the declarations.
 func played(t *testing.T, cfg loop.Config, s script) []trace.Event {
 	t.Helper()
 	if slices.Contains(s.rows, "assistant_append") {
@@ -124,12 +124,12 @@ func played(t *testing.T, cfg loop.Config, s script) []trace.Event {
 		tool("slow", func(ctx context.Context) error { return clock.Sleep(ctx, time.Second) }),
 		tool("hang", func(ctx context.Context) error { return clock.Sleep(ctx, time.Hour) }),
 	}
-	cfg.ResponseMode = llm.Streaming // which changes nothing: see the twins of the contracts
+	cfg.ResponseMode = llm.Streaming // the result is the same; see the twins of the contracts
 	a, err := loop.New(&fake.Model{Clock: clock, Responses: s.turns}, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = a.Run(t.Context(), loop.Prompt("go")) // how it ends is in the trace
+	_, _ = a.Run(t.Context(), loop.Prompt("go")) // the trace records the end
 	events := trace.Canonical(mem.Events())
 	start := events[0].Body.(trace.RunStart)
 	start.Options = nil
@@ -143,9 +143,8 @@ func tool(name string, f func(context.Context) error) loop.Tool {
 	}}
 }
 
-// All presets play the same scripts in the same way, but for the rows of the matrix
-// that a script is about and that they have other values in; and each row that a
-// script is about does change what comes of it for some of them.
+// All presets run the same scripts with the same result, except for the rows of the
+// matrix that a script lists. Each listed row changes the result of some presets.
 func TestSharedSuite(t *testing.T) {
 	for _, s := range shared {
 		t.Run(s.name, func(t *testing.T) {
@@ -168,7 +167,7 @@ func TestSharedSuite(t *testing.T) {
 	}
 }
 
-// apply is the configuration of a preset for a script that is about some rows.
+// apply returns the configuration of a preset for a script with these rows.
 func apply(t *testing.T, name string, about []string) loop.Config {
 	t.Helper()
 	var cfg loop.Config
@@ -182,7 +181,7 @@ func apply(t *testing.T, name string, about []string) loop.Config {
 	return cfg
 }
 
-// values are what a configuration has in some rows.
+// values returns the values of a configuration in these rows.
 func values(c loop.Config, names []string) string {
 	var list []string
 	for _, name := range names {
@@ -191,8 +190,9 @@ func values(c loop.Config, names []string) string {
 	return strings.Join(list, " ")
 }
 
-// Each preset ends at its cap as its document says: with what it has, or with one more
-// answer without tools. A cap of nought admits what the document lets pass.
+// Each preset ends at its step limit as its reference documentation specifies: with the
+// current state, or with one more response without tools. A limit of zero allows the
+// steps that the documentation allows.
 func TestCapExample(t *testing.T) {
 	type end struct {
 		calls, rounds int
@@ -237,8 +237,8 @@ func TestCapExample(t *testing.T) {
 	}
 }
 
-// DZ-01: without tools, deuz has one turn; with any other preset a call of no tool is a
-// call of an unknown one (AL-44, DA-26, RA-23), and an answer comes of the run.
+// DZ-01: without tools, deuz has one response. With each other preset, a call without
+// tools is a call of an unknown tool (AL-44, DA-26, RA-23), and the run has an answer.
 func TestNoTools(t *testing.T) {
 	for _, name := range preset.Names() {
 		cfg, err := preset.Apply(name, loop.Config{MaxSteps: 5})
@@ -265,8 +265,8 @@ func TestNoTools(t *testing.T) {
 	}
 }
 
-// A preset is nothing but the values of its rows: another configuration with the same
-// values does the same, whatever it is called.
+// A preset consists only of the values of its rows. Another configuration with the same
+// values and another name behaves the same.
 func TestPresetIsItsRows(t *testing.T) {
 	for _, name := range preset.Names() {
 		for _, s := range shared {
@@ -280,8 +280,8 @@ func TestPresetIsItsRows(t *testing.T) {
 	}
 }
 
-// Each row of a script is one that changes what comes of it: set to what another
-// preset has there, some preset does something else.
+// Each row of a script changes the result: with the value of another preset, some preset
+// behaves differently.
 func TestSharedRowsCount(t *testing.T) {
 	set := map[string]func(to *loop.Config, from loop.Config){
 		"max_steps": func(to *loop.Config, from loop.Config) { to.MaxSteps = from.MaxSteps },
@@ -323,7 +323,7 @@ func TestSharedRowsCount(t *testing.T) {
 	}
 }
 
-// alike are the rows in which all presets have the same value.
+// It returns the rows in which all presets have the same value.
 func alike(t *testing.T) (names []string) {
 	t.Helper()
 	for row, value := range rows {
@@ -338,7 +338,7 @@ func alike(t *testing.T) (names []string) {
 	return names
 }
 
-// A preset fills what the caller left at zero, and nothing else.
+// A preset fills only the fields that the caller leaves at zero.
 func TestFillKeeps(t *testing.T) {
 	own := loop.Config{
 		ResponseMode: llm.NonStreaming, MaxSteps: 3, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitError, Concurrency: 2, MaxConsecutiveToolErrors: 2, ResetByAbsence: true,

@@ -11,13 +11,13 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Agent is a model with a configuration. It is safe for use by many goroutines; its
-// runs share nothing.
+// Agent is a model with a configuration. It is safe for use by many goroutines. Its runs
+// share no state.
 type Agent struct{ loop *loop.Agent }
 
-// New makes an agent; what cfg (nil is the zero value) leaves at zero is as Fill has
-// it. Middleware is cfg.Policies, the first outermost. The errors are those of
-// loop.New.
+// New returns an agent with the model. [Fill] sets the zero fields of cfg; a nil cfg
+// means the zero Config. The middleware of the reference loop is the loop's list of
+// middleware, the first outermost. New returns the errors of [loop.New].
 func New(model llm.Model, cfg *loop.Config) (*Agent, error) {
 	if cfg == nil {
 		cfg = &loop.Config{}
@@ -30,36 +30,37 @@ func New(model llm.Model, cfg *loop.Config) (*Agent, error) {
 	return &Agent{a}, nil
 }
 
-// RunOptions are options of one run. The callbacks, each of which may be nil, are
-// called on the goroutine of the run, one at a time.
+// RunOptions are the options of one run. Each callback may be nil. The run calls them one
+// at a time on its own goroutine.
 type RunOptions struct {
-	MaxIterations int           // 0 is the agent's limit; a negative number allows none
-	MaxTokens     int64         // 0 is the agent's limit; a negative number is no limit
-	Timeout       time.Duration // 0 is the agent's limit; a negative one is no limit
+	MaxIterations int           // 0 means the agent's limit; a negative number allows no iteration
+	MaxTokens     int64         // 0 means the agent's limit; a negative number means no limit
+	Timeout       time.Duration // 0 means the agent's limit; a negative value means no limit
 
-	// OnToken gets the pieces of the text of each answer. If it is set, answers are
-	// asked for as streams.
+	// OnToken receives the text deltas of each response. If it is set, the run requests
+	// streaming responses.
 	OnToken func(token string)
-	// OnToolCall is told of each call before it is run. Arguments that are not JSON are
-	// a JSON string.
+	// OnToolCall is called before each call is run. Arguments that are not JSON are
+	// passed as a JSON string.
 	OnToolCall func(name string, args json.RawMessage)
-	// OnToolResult is told what a tool has returned, if it did not fail.
+	// OnToolResult is called with the result of each tool that did not fail.
 	OnToolResult func(name string, result llm.ToolResult)
 	OnComplete   func(*Result)
 	OnError      func(error)
 }
 
-// Run runs the agent on a prompt (loop.Prompt) or a conversation (loop.Continue) to its
-// end; opts may be nil. A run that reaches a limit but that of time returns what it
-// has. A run that fails has no result; see Error.
+// Run runs the agent on a prompt ([loop.Prompt]) or a conversation ([loop.Continue])
+// until the run ends; opts may be nil. A run that reaches a limit, except the time limit,
+// returns its partial result. A run that fails has no result and returns an error; see
+// [Error].
 func (a *Agent) Run(ctx context.Context, in loop.Input, opts *RunOptions) (*Result, error) {
 	return a.run(ctx, in, opts, nil)
 }
 
-// RunFor runs the agent as Run does, with an answer that has to be a T: reAsks times
-// the model is asked again for one that is not, and then the run fails with
-// OutputParseError. The value is nil if the run fails, and if it ended at a limit
-// before there was one.
+// RunFor runs the agent as [Agent.Run] does and decodes the final answer as a T. If the
+// answer is not a T, it requests a new response, at most the given number of times. Then
+// the run fails with OutputParseError. The value is nil if the run fails or reaches a
+// limit before it has a value.
 func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, reAsks int, opts *RunOptions) (*T, *Result, error) {
 	output, err := middleware.OutputOf[T]()
 	if err != nil {
@@ -74,11 +75,12 @@ func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, reAsks int, opt
 	if value, err := middleware.ReadOutput[T](output, res.Output); err == nil {
 		return &value, res, nil
 	}
-	return nil, res, nil // a limit came first
+	return nil, res, nil // the run reached a limit first
 }
 
-// Parts runs the agent as Run does, and yields what would be told to callbacks, tokens
-// among it; those of opts are not called. Leaving early cancels the run.
+// Parts runs the agent as [Agent.Run] does and yields a part for each callback, including
+// tokens. It does not call the callbacks of opts. The run is canceled if the caller stops
+// the iteration.
 func (a *Agent) Parts(ctx context.Context, in loop.Input, opts *RunOptions) iter.Seq[Part] {
 	return a.parts(ctx, in, opts, func(c *loop.Config) { c.ResponseMode = llm.Streaming })
 }
@@ -94,7 +96,8 @@ func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more f
 	return last.Complete, last.Err
 }
 
-// parts are those of a run with options of its own, and more, if not nil.
+// parts yields the parts of a run with its own options. If more is not nil, it changes
+// the configuration.
 func (a *Agent) parts(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) iter.Seq[Part] {
 	agent, err := a.loop.With(func(c *loop.Config) {
 		opts.set(c)
@@ -126,7 +129,7 @@ func (o *RunOptions) set(c *loop.Config) {
 	}
 }
 
-// tell calls the callback of a part.
+// It calls the callback of a part.
 func (o *RunOptions) tell(p Part) {
 	switch {
 	case p.Type == "onToken" && o.OnToken != nil:

@@ -19,14 +19,14 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// echo returns its arguments after a second.
+// echo returns its arguments after one second.
 func echo(clock *fake.Clock) loop.Tool {
 	return loop.Tool{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		return loop.TextOutput(c.Arguments), clock.Sleep(ctx, time.Second)
 	}}
 }
 
-// calling is a turn that calls the tool a so many times.
+// calling returns a response that calls the tool a once per id.
 func calling(ids ...string) fake.Response {
 	t := fake.Response{Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}
 	for _, id := range ids {
@@ -39,7 +39,7 @@ func saying(text string) fake.Response {
 	return fake.Response{Text: text, Usage: llm.Usage{InputTokens: 20, OutputTokens: 7}}
 }
 
-// newAgent is an agent with the tool a and these turns, on a clock of its own.
+// newAgent returns an agent with the tool a, these responses and a clock of its own.
 func newAgent(t *testing.T, cfg loop.Config, turns ...fake.Response) (*agentier.Agent, *fake.Model) {
 	t.Helper()
 	clock := fake.NewClock()
@@ -62,7 +62,7 @@ func mustRun(t *testing.T, a *agentier.Agent, opts *agentier.RunOptions) *agenti
 	return res
 }
 
-// AG-40: the result has all that the document lists.
+// AG-40: the result has all fields that the reference documentation lists.
 func TestResult(t *testing.T) {
 	a, _ := newAgent(t, loop.Config{}, calling("c1", "c2"), saying("done"))
 	res := mustRun(t, a, nil)
@@ -90,7 +90,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// AG-05, AG-08, AG-10: a run has limits of its own, which hold for it alone.
+// AG-05, AG-08, AG-10: the limits of a run apply to that run only.
 func TestRunOptions(t *testing.T) {
 	many := make([]fake.Response, 20)
 	for i := range many {
@@ -127,7 +127,7 @@ func TestRunOptions(t *testing.T) {
 	}
 }
 
-// callbacks notes what is told, in order, and what the tool is doing meanwhile.
+// callbacks logs each callback, in order, and the state of the tool at that time.
 func callbacks(log *[]string) *agentier.RunOptions {
 	note := func(format string, args ...any) { *log = append(*log, fmt.Sprintf(format, args...)) }
 	return &agentier.RunOptions{
@@ -139,8 +139,8 @@ func callbacks(log *[]string) *agentier.RunOptions {
 	}
 }
 
-// AG-26, AG-27, AG-28: each call is told before its tool is run, a result behind it,
-// the end once.
+// AG-26, AG-27, AG-28: OnToolCall precedes the tool, OnToolResult follows it, and the end
+// is reported once.
 func TestCallbacks(t *testing.T) {
 	var log []string
 	spy := middleware.Wrap("spy", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
@@ -165,8 +165,8 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// AG-29, AG-31: a failure of the model is told, then returned, with its cause, and
-// there is no result. No tool's failure is told.
+// AG-29, AG-31: a model failure is passed to the callback and then returned with its
+// cause. There is no result. A tool failure is not passed to the callback.
 func TestModelError(t *testing.T) {
 	var log []string
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no") }}
@@ -184,7 +184,7 @@ func TestModelError(t *testing.T) {
 	}
 }
 
-// AG-25: who wants tokens has answers streamed, and nobody else.
+// AG-25: responses are streaming only if the caller sets OnToken.
 func TestDelivery(t *testing.T) {
 	a, m := newAgent(t, loop.Config{}, saying("x"))
 	mustRun(t, a, nil)
@@ -202,8 +202,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// The parts are what callbacks are told, whose own are not called; who leaves them
-// ends the run.
+// Parts yields a part for each callback and does not call the caller's callbacks. The run
+// ends when the caller stops the iteration.
 func TestParts(t *testing.T) {
 	var log, got []string
 	a, m := newAgent(t, loop.Config{}, calling("c1"), saying("done"))
@@ -224,7 +224,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// AG-36: middleware is an ordered list around models and tools, the first outermost.
+// AG-36: middleware is an ordered list that wraps models and tools, the first outermost.
 func TestMiddleware(t *testing.T) {
 	var log []string
 	recorder := func(name string) loop.Middleware {
@@ -252,7 +252,7 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
-// AG-46: a run remembers nothing; the caller hands the conversation on.
+// AG-46: an agent keeps no memory between runs; the caller passes the conversation.
 func TestNoMemory(t *testing.T) {
 	a, m := newAgent(t, loop.Config{}, saying("one"), saying("two"))
 	first := mustRun(t, a, nil)

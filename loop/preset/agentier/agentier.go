@@ -1,10 +1,10 @@
-// Package agentier is the agent loop of @agentier/core as a configuration of the
-// one loop, with that document's own entry point, callbacks, result and errors.
+// Package agentier configures the loop as the agent loop of @agentier/core. It has the
+// entry point, callbacks, result and errors of that reference loop.
 //
-// Limits are looked at before each model call, and a run that reaches one returns
-// what it has; all tools of a turn run at once; a tool that fails is a text that the
-// model reads; the time of a run is limited. There is no guard against a loop that
-// gets nowhere, and no memory from one run to the next.
+// The run checks its limits before each model call. A run that reaches a limit returns
+// its partial result. All tool calls of a response run concurrently. The result of a
+// failed tool is text that the model reads. The time of a run is limited. The runaway
+// guard is disabled, and an agent keeps no memory between runs.
 package agentier
 
 import (
@@ -17,20 +17,20 @@ import (
 // Name is the name of the preset.
 const Name = "agentier"
 
-// The document's defaults, and Grace, of which it does not speak: how long a tool
-// may ignore that its run is over.
+// Defaults of the reference loop. DefaultGrace is an exception: the reference
+// documentation does not specify how long a tool may continue after its run has ended.
 const (
 	DefaultMaxIterations = 10
 	DefaultTimeout       = time.Minute
 	DefaultGrace         = time.Second
 )
 
-// Fill sets what the caller left at zero: ten iterations, looked at before each; a
-// minute, of which a negative Deadline is none; tools without a limit to how many
-// run at once; no guard; a message a result, whose text begins with "Error: " where
-// the tool failed, which nothing else tells; and retries, should there be any, after 1 s, 2 s, 4 s. Answers
-// are asked for in one piece; who wants tokens has them streamed. What is filled stays as
-// it is.
+// Fill sets the zero fields of a configuration: ten iterations, checked before each; a
+// deadline of one minute (a negative Deadline disables it); any number of concurrent
+// tools; and no runaway guard. Each result is a message. The result of a failed tool has
+// the prefix "Error: " and no error flag. Retries, if any, wait 1 s, 2 s, 4 s. Responses
+// are non-streaming unless the caller asks for tokens. Fill does not change a filled
+// configuration.
 func Fill(cfg loop.Config) loop.Config {
 	filled := cfg.Preset == Name
 	cfg.Preset = Name
@@ -43,7 +43,7 @@ func Fill(cfg loop.Config) loop.Config {
 	orElse(&cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	orElse(&cfg.Grace, DefaultGrace)
 	orElse(&cfg.Retry.Base, time.Second)
-	if !filled { // or none would become a minute
+	if !filled { // otherwise a disabled deadline would become one minute
 		orElse(&cfg.Deadline, DefaultTimeout)
 	}
 	cfg.Deadline = max(cfg.Deadline, 0)
@@ -53,7 +53,7 @@ func Fill(cfg loop.Config) loop.Config {
 	return cfg
 }
 
-// orElse gives an option that is nought its default.
+// orElse sets an option to its default if it is zero.
 func orElse[T comparable](option *T, value T) {
 	var zero T
 	if *option == zero {

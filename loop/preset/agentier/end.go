@@ -9,8 +9,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// goesWrong keeps what the run would fail of now. What happened first counts: an
-// answer that breaks off because the run was cancelled is no failure of the model.
+// goesWrong records the error of the run if it fails now. The first event counts: a
+// response that is interrupted because the run was canceled is not a model failure.
 func (p *projection) goesWrong(body trace.Body) {
 	switch b := body.(type) {
 	case trace.ModelRetry:
@@ -28,7 +28,7 @@ func (p *projection) goesWrong(body trace.Body) {
 	}
 }
 
-// ended is the code of a run whose context has ended.
+// ended returns the code of a run with an ended context.
 func ended(cause trace.Reason) Code {
 	if cause == trace.ReasonDeadline {
 		return Timeout
@@ -36,8 +36,8 @@ func ended(cause trace.Reason) Code {
 	return Aborted
 }
 
-// end is the last part. The error is the run's; in a trace that was read, what is
-// written of it.
+// end returns the last part. Its error is the error of the run or, for a recorded trace,
+// the recorded error.
 func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	err = dialect.Failure(err, b)
 	switch {
@@ -53,7 +53,8 @@ func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	return []Part{{Type: "onComplete", Complete: &p.res}}
 }
 
-// value is the JSON of the output, if it has to be such and is.
+// value returns the output as JSON, or nil if the run has no schema or the output is not
+// JSON.
 func (p *projection) value() json.RawMessage {
 	o, err := middleware.NewOutput(p.schema)
 	if err != nil {

@@ -2,10 +2,10 @@ package agentier
 
 import "fmt"
 
-// Code says what a run failed of.
+// Code is the kind of a run's failure.
 type Code string
 
-// The codes.
+// Codes of the reference loop.
 const (
 	ModelError       Code = "MODEL_ERROR"
 	OutputParseError Code = "OUTPUT_PARSE_ERROR"
@@ -13,8 +13,8 @@ const (
 	Aborted          Code = "ABORTED"
 )
 
-// Error is what a run failed of, with the document's code for it. What the document
-// has no code for, such as a policy that fails, is reported as it is.
+// Error is the failure of a run with its code in the reference loop. A failure without
+// such a code, such as a middleware error, is returned unchanged.
 type Error struct {
 	Code Code
 	Err  error // the cause
@@ -22,5 +22,5 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("agentier: %s: %v", e.Code, e.Err) }
 
-// Unwrap returns the cause.
+// Unwrap returns the cause of the failure.
 func (e *Error) Unwrap() error { return e.Err }

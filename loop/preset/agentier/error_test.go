@@ -20,7 +20,7 @@ type count struct {
 	N int `json:"n"`
 }
 
-// AG-39: what a run fails of, and its code; AG-12, AG-13 and AG-14 are among it.
+// AG-39: each failure of a run has its code; AG-12, AG-13 and AG-14 are among the cases.
 func TestCodes(t *testing.T) {
 	errMine := errors.New("enough")
 	hang := fake.Response{Stall: true}
@@ -69,7 +69,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// after ends a context after this time, with this cause.
+// after returns a function that ends a context after this time with this cause.
 func after(d time.Duration, cause error) func(context.Context, loop.Clock) (context.Context, context.CancelFunc) {
 	return func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc) {
 		return clock.WithTimeout(ctx, d, cause)
@@ -83,7 +83,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// released counts the time limits that were begun, and those that were taken back.
+// released counts the time limits that were started and those that were released.
 type released struct {
 	*fake.Clock
 	begun, ended int
@@ -95,7 +95,7 @@ func (c *released) WithTimeout(ctx context.Context, d time.Duration, cause error
 	return ctx, func() { c.ended++; cancel() }
 }
 
-// AG-11: the timer of a run is released at its end, whatever that is.
+// AG-11: the timer of a run is released at its end, for each kind of end.
 func TestTimerIsReleased(t *testing.T) {
 	for _, turn := range []fake.Response{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}} {
 		clock := &released{Clock: fake.NewClock()}
@@ -110,7 +110,7 @@ func TestTimerIsReleased(t *testing.T) {
 	}
 }
 
-// AG-37, AG-38: the output of a run is a value of a type, or its text in the error.
+// AG-37, AG-38: the output of a run is a typed value, or the error contains its text.
 func TestRunFor(t *testing.T) {
 	say := func(texts ...string) []fake.Response {
 		turns := []fake.Response{calling("c1")}
@@ -152,7 +152,7 @@ func TestRunFor(t *testing.T) {
 	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "no schema for the output") {
 		t.Errorf("a type without a schema: got %v", err)
 	}
-	// The schema is that run's alone.
+	// Only this run has the schema.
 	a, m := newAgent(t, loop.Config{}, saying(`{"n":1}`))
 	if _, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); err != nil {
 		t.Fatal(err)

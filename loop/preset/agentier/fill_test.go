@@ -51,7 +51,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// AG-34: retries wait for a second, and then for twice as long, or not.
+// AG-34: with exponential backoff, each retry waits twice as long as the one before.
 func TestRetries(t *testing.T) {
 	on := cmpopts.IgnoreFields(loop.Retry{}, "On")
 	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second}, agentier.Retries(3, agentier.Exponential), on); diff != "" {
@@ -62,7 +62,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// AG-33: rate limits and failures of the network are tried again, whoever's client it is.
+// AG-33: rate limits and network failures are retried with any client.
 func TestWhatIsRetried(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestWhatIsRetried(t *testing.T) {
 	}{
 		{&llm.APIError{Status: 429, Retryable: true}, 2},
 		{&llm.APIError{Status: 400}, 1},
-		{&llm.APIError{Err: refused}, 1}, // its client knows better
+		{&llm.APIError{Err: refused}, 1}, // the client reports that the error is permanent
 		{&url.Error{Op: "Post", URL: "http://x", Err: refused}, 2},
 		{fmt.Errorf("reading the answer: %w", io.ErrUnexpectedEOF), 2},
 		{fmt.Errorf("the client: %w", context.Canceled), 1},
@@ -91,7 +91,7 @@ func TestWhatIsRetried(t *testing.T) {
 	}
 }
 
-// AG-16: as many tools run at once as there are calls.
+// AG-16: all calls of a response run concurrently.
 func TestUnbounded(t *testing.T) {
 	clock := fake.NewClock()
 	tools := fake.NewTools(clock, fake.Tool{Name: "a", Behavior: fake.Behavior{Delay: time.Second}})
@@ -109,7 +109,7 @@ func TestUnbounded(t *testing.T) {
 	}
 }
 
-// AG-23: what the tools of Go functions return reads as it should.
+// AG-23: results of Go functions have a readable text.
 func TestSerialisation(t *testing.T) {
 	type weather struct {
 		TempC int `json:"tempC"`

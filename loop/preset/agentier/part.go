@@ -12,19 +12,19 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Part is one call of a callback. Which fields are set depends on Type.
+// Part is one call of a callback. Type determines which fields are set.
 type Part struct {
 	Type     string // the callback: onToken, onToolCall, onToolResult, onComplete or onError
 	Token    string
-	Name     string          // of the tool
-	Args     json.RawMessage // onToolCall; what is not JSON is a JSON string
+	Name     string          // tool name
+	Args     json.RawMessage // onToolCall; a JSON string if the arguments are not JSON
 	Result   llm.ToolResult  // onToolResult
 	Complete *Result         // onComplete
-	Err      error           // onError; an *Error where there is a code
+	Err      error           // onError; an *Error if the failure has a code
 }
 
-// MarshalJSON spells the part as the callback and its arguments, by their names in
-// the document.
+// MarshalJSON encodes the part as the callback and its arguments, with the names of the
+// reference documentation.
 func (p Part) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{{Key: "callback", Value: p.Type}}
 	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
@@ -49,22 +49,23 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return dialect.Object(m...)
 }
 
-// Parts projects a run's events to the callbacks of the document. All calls of a
-// turn are told before any of them is run, in their order, those that an earlier run
-// has left as they are run; a result is told when its tool has returned it. There are tokens only of answers that were asked for as
-// streams. The last part is onComplete, or onError if the run failed.
+// Parts converts the events of a run to the callbacks of the reference loop. It yields
+// all calls of a response in their order before a tool runs. It yields a call from an
+// earlier run when the call is run. It yields a result when the tool has returned it.
+// Only streaming responses have tokens. The last part is onComplete, or onError if the
+// run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{running: map[string]int{}}).parts })
 }
 
-// projection is the state of a projection: the result so far.
+// projection is the state of a conversion: the result so far.
 type projection struct {
 	res      Result
 	streamed bool
-	schema   json.RawMessage // of the output
-	calls    []llm.ToolCall  // of the last turn
-	running  map[string]int  // call → its place in res.ToolCalls
-	code     Code            // of the error, if the run fails now
+	schema   json.RawMessage // schema of the output
+	calls    []llm.ToolCall  // calls of the last response
+	running  map[string]int  // call id → index in res.ToolCalls
+	code     Code            // code of the error if the run fails now
 }
 
 func (p *projection) parts(ev trace.Event, err error) []Part {
@@ -111,7 +112,7 @@ func (p *projection) turn(ev trace.Event, b trace.ModelResponse) {
 	p.res.Usage.Iterations = ev.Step + 1
 }
 
-// called are the calls of a turn.
+// called returns the parts for the calls of a response.
 func (p *projection) called() []Part {
 	parts := make([]Part, len(p.calls))
 	for i, c := range p.calls {
@@ -120,7 +121,7 @@ func (p *projection) called() []Part {
 	return parts
 }
 
-// started takes a call that is run. One that an earlier run has left was not told yet.
+// started records a call that is run. A call from an earlier run has no part yet.
 func (p *projection) started(ev trace.Event, b trace.ToolStart) []Part {
 	args := dialect.Value(b.Arguments, "{}")
 	p.running[b.ToolCallID] = len(p.res.ToolCalls)
@@ -131,8 +132,8 @@ func (p *projection) started(ev trace.Event, b trace.ToolStart) []Part {
 	return nil
 }
 
-// returned takes what came of a call that was run. Of one that failed there is no
-// callback: the model is told, and decides.
+// returned records the result of a call. A failed call has no callback: the model reads
+// the result and decides.
 func (p *projection) returned(r llm.ToolResult, at time.Duration) []Part {
 	c := &p.res.ToolCalls[p.running[r.ID]]
 	c.Result, c.Duration = r, at-c.Duration

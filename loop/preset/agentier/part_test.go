@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Each callback has its own members in JSON, and no others.
+// The JSON of each callback has exactly its own members.
 func TestPartJSON(t *testing.T) {
 	result := func(text string) llm.ToolResult {
 		return llm.ToolResult{ID: "c1", Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
@@ -54,7 +54,7 @@ func TestPartJSON(t *testing.T) {
 	}
 }
 
-// recorded are the events of a trace that was read: no errors come with them.
+// recorded returns the events of a recorded trace, which yields no errors.
 func recorded(events ...trace.Event) iter.Seq2[trace.Event, error] {
 	return func(yield func(trace.Event, error) bool) {
 		for _, ev := range events {
@@ -82,8 +82,8 @@ func at(ms int, step int, body trace.Body) trace.Event {
 	return trace.Event{At: time.Duration(ms) * time.Millisecond, Step: step, Body: body}
 }
 
-// A trace that was read gives the parts of the run. What policies ask models is no
-// part of it, and the conversation is that of the last request.
+// A recorded trace gives the same parts as the run. Model calls by middleware have no
+// parts. The conversation is that of the last request.
 func TestPartsOfATrace(t *testing.T) {
 	answer := llm.Assistant(llm.Text{Text: "done"})
 	summary := trace.Event{Purpose: trace.PurposeSummary, Step: 1}
@@ -131,7 +131,7 @@ func TestPartsOfATrace(t *testing.T) {
 	}
 }
 
-// What a trace that was read says of a failure has the code that the run had.
+// A failure in a recorded trace has the same code as in the run.
 func TestFailuresOfATrace(t *testing.T) {
 	end := at(0, trace.NoStep, trace.RunEnd{Error: &trace.Error{Message: "boom"}})
 	for want, events := range map[string][]trace.Event{

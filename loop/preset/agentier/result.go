@@ -9,43 +9,43 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Result is what a run has come to.
+// Result is the result of a run.
 type Result struct {
-	// Output is the text of the last turn; empty if that only called tools.
+	// Output is the text of the last response. It is empty if that response only calls
+	// tools.
 	Output string
-	// Value is the JSON of the output, if the run had a schema for it (see
-	// middleware.Output) and ended with an answer that follows it.
+	// Value is the output as JSON. It is set if the run has a schema (see
+	// [middleware.Output]) and its final answer follows the schema.
 	Value json.RawMessage
-	// Stop is why the run ended: trace.ReasonEndTurn at an answer without calls,
-	// trace.ReasonMaxSteps, ReasonBudget or ReasonDeadline at a limit.
+	// Stop is the stop reason: [trace.ReasonEndTurn] for a response without calls,
+	// [trace.ReasonMaxSteps], [trace.ReasonBudget] or [trace.ReasonDeadline] for a limit.
 	Stop trace.Reason
-	// Messages are the conversation as it stands at the end: what the run was given,
-	// and what it added.
+	// Messages is the conversation at the end of the run: its input and the messages that
+	// it added.
 	Messages []llm.Message
-	// ToolCalls are the calls whose tools were run, failed ones included, in the order
-	// of the calls.
+	// ToolCalls are the calls with tools that ran, including failed ones, in call order.
 	ToolCalls []ToolCall
 	Usage     Usage
 	Duration  time.Duration
 }
 
-// ToolCall is a call whose tool was run.
+// ToolCall is a call with a tool that ran.
 type ToolCall struct {
 	ID       string
 	Name     string
-	Args     json.RawMessage // what the tool got
-	Result   llm.ToolResult  // what the model reads
+	Args     json.RawMessage // arguments that the tool received
+	Result   llm.ToolResult  // result that the model reads
 	Duration time.Duration
 }
 
 // Usage is the sum over all model calls of a run.
 type Usage struct {
 	llm.Usage
-	Iterations int // answers of the model; what was retried counts once
+	Iterations int // number of responses; a response after retries counts once
 }
 
-// MarshalJSON spells the result as the document does: the output is its value, if it
-// has one, and durations are milliseconds.
+// MarshalJSON encodes the result as the reference loop does. The output is the value if
+// there is one. Durations are in milliseconds.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	calls := make([]json.RawMessage, len(r.ToolCalls))
 	for i, c := range r.ToolCalls {
@@ -68,7 +68,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	)
 }
 
-// MarshalJSON spells the call as the document's result has it.
+// MarshalJSON encodes the call as a member of the reference loop's result.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return dialect.Object(
 		dialect.Member{Key: "name", Value: c.Name},
@@ -78,7 +78,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	)
 }
 
-// MarshalJSON spells the usage as the document does.
+// MarshalJSON encodes the usage as the reference loop does.
 func (u Usage) MarshalJSON() ([]byte, error) {
 	return dialect.Object(
 		dialect.Member{Key: "totalTokens", Value: u.Total()},

@@ -11,18 +11,18 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// Backoff is how the wait before a retry grows.
+// Backoff specifies how the wait before a retry grows.
 type Backoff string
 
-// The ways to grow.
+// Values of [Backoff].
 const (
 	Exponential Backoff = ""      // 1 s, 2 s, 4 s …
 	Fixed       Backoff = "fixed" // 1 s each time
 )
 
-// Retries are so many retries of a model call that fails in a way that may pass, for
-// loop.Config.Retry: what the provider says may pass, and failures of the network. They
-// count as one iteration, and end when the run does.
+// Retries returns a [loop.Config] Retry setting with maxRetries retries of a model call.
+// It retries failures that the provider reports as temporary, and network failures. All
+// attempts count as one iteration. Retries stop when the run ends.
 func Retries(maxRetries int, backoff Backoff) loop.Retry {
 	r := loop.Retry{Max: maxRetries, Base: time.Second, On: mayPass}
 	if backoff == Fixed {
@@ -31,8 +31,8 @@ func Retries(maxRetries int, backoff Backoff) loop.Retry {
 	return r
 }
 
-// mayPass adds failures of the network to what a client says may pass; where it says
-// anything, that counts.
+// mayPass reports whether an error is temporary. It uses the report of the client if
+// there is one, and otherwise accepts network failures.
 func mayPass(err error) bool {
 	_, said := errors.AsType[*llm.APIError](err)
 	_, network := errors.AsType[net.Error](err)

@@ -1,12 +1,12 @@
-// Package agentloop is the AgentLoop of that name's document as a configuration of
-// the one loop: an agent that outlives its runs, with a history of its own, layers of
-// a system prompt, guardrails, permissions, approvals, hooks, reports, and snapshots
-// from which it goes on in another process.
+// Package agentloop configures the loop as the reference loop AgentLoop. Its agent
+// outlives its runs and has its own history, layers of a system prompt, guardrails,
+// permissions, approvals, hooks, reports and snapshots. A snapshot continues the agent in
+// another process.
 //
-// A run takes 16 steps at most, looked at after the tools of a step have run. All
-// tools of a turn run at once, each for half a minute at most, and what cannot be
-// read of a call's arguments becomes an empty object. There is no guard against a
-// loop that gets nowhere. Runs of one agent follow one another.
+// A run takes at most 16 steps. The limit is checked after the tools of a step have run.
+// All tool calls of a response run concurrently, each for at most 30 seconds. Arguments
+// that cannot be parsed become an empty object. The runaway guard is disabled. An agent
+// runs one run at a time.
 package agentloop
 
 import (
@@ -25,13 +25,13 @@ import (
 // Name is the name of the preset.
 const Name = "agentloop"
 
-// The document's default, and one that it leaves open.
+// Default limits. The reference documentation specifies DefaultMaxSteps only.
 const (
 	DefaultMaxSteps    = 16
 	DefaultToolTimeout = 30 * time.Second
 )
 
-// Fill sets what the caller left at zero; a negative ToolTimeout is none.
+// Fill sets the zero fields of a configuration. A negative ToolTimeout means no timeout.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
 	if cfg.BadArguments == loop.BadArgumentsError {
@@ -53,60 +53,62 @@ func Fill(cfg loop.Config) loop.Config {
 	return cfg
 }
 
-// Config is an agent's configuration. Its zero value is one without tools.
+// Config is the configuration of an agent. The zero value configures an agent without
+// tools.
 type Config struct {
-	// ID is the identity of the conversation, where History is nil; empty stands for
-	// Name. Agents that share a Checkpoint need one of their own each.
+	// ID is the id of the conversation if History is nil; empty means Name. Agents that
+	// share a Checkpoint need different ids.
 	ID string
-	// System is what the agent is. SystemFunc, if not nil, tells it anew before each
-	// run, and System counts until then.
+	// System is the system prompt of the agent. SystemFunc, if not nil, returns a new
+	// prompt before each run and replaces System then.
 	System     string
 	SystemFunc func(context.Context) (string, error)
-	Context    string // what the task is about
-	// Tools are known by their names; of two with one name the last counts.
+	Context    string // description of the task
+	// Tools are identified by name. The last tool with a name replaces earlier ones.
 	Tools []loop.Tool
-	// History is taken over; nil is an empty one.
+	// History is owned by the agent; nil means an empty history.
 	History *history.History
-	Hooks   *Bus // nil is one of the agent's own
+	Hooks   *Bus // nil means a new bus
 	Settings
-	Model string // the provider's name of the model
-	// OneTool runs the calls of a step one after another (parallelToolCalls: false).
+	Model string // model name of the provider
+	// OneTool runs the calls of a step sequentially (parallelToolCalls: false).
 	OneTool bool
-	// ToolTimeout ends the context of a tool; 0 is DefaultToolTimeout, below 0 is none.
+	// ToolTimeout ends the context of each tool after this time. 0 means
+	// DefaultToolTimeout; a negative value means no timeout.
 	ToolTimeout time.Duration
-	MaxSteps    int // 0 or less is DefaultMaxSteps
-	// Guardrails look at what is sent and at the answers. A run in which one that looks at
-	// an answer fails has an error, and not that answer in its Response.
+	MaxSteps    int // 0 or less means DefaultMaxSteps
+	// Guardrails check requests and responses. If a guardrail of the output fails, the
+	// run has an error and its Response omits the model's output.
 	Guardrails []middleware.Guardrail
-	Policy     middleware.PermissionPolicy // nil allows all
-	Approve    middleware.Approver         // nil denies
-	Checkpoint Checkpoint                  // nil saves nothing
-	// Reject makes a run that fails return its error as well; otherwise the Response
-	// alone has it.
+	Policy     middleware.PermissionPolicy // nil allows all calls
+	Approve    middleware.Approver         // nil denies all requests
+	Checkpoint Checkpoint                  // nil saves no snapshot
+	// Reject makes a failed run return its error. Otherwise only the Response contains
+	// it.
 	Reject bool
-	// DropPending drops a turn whose calls wait for a decision when the next run
-	// begins, instead of running them first.
+	// DropPending drops a response with calls that wait for a decision when the next run
+	// begins. Otherwise the next run runs these calls first.
 	DropPending bool
 
-	// Policies stand behind the hooks and the guardrails of the output, and before the
-	// guardrails of the input, the Policy and the approvals, which look at what they have
-	// made of messages and arguments.
+	// Middleware runs after the hooks and the guardrails of the output. It runs before
+	// the guardrails of the input, the Policy and the approvals, which check the messages
+	// and arguments that it has changed.
 	Middleware []loop.Middleware
-	Clock      loop.Clock // nil is loop.SystemClock
-	Sink       trace.Sink // gets the trace of every run
+	Clock      loop.Clock // nil means loop.SystemClock
+	Sink       trace.Sink // receives the trace of each run
 }
 
-// Settings are what a model call is asked with; nil and zero leave it to the provider.
+// Settings are the generation parameters of a model call. Nil and zero fields use the
+// default of the provider.
 type Settings struct {
 	MaxTokens   int
 	Temperature *float64
-	Thinking    string // how hard, in the provider's words
-	// Cache is what the provider is told of caching the prompt: the request's member
-	// cache_control, as JSON.
+	Thinking    string // reasoning effort, a value of the provider
+	// Cache is the value of the request member cache_control, as JSON.
 	Cache json.RawMessage
 }
 
-// over returns the settings with those of a call in front.
+// over returns the settings s with the fields of base where s has none.
 func (s Settings) over(base Settings) Settings {
 	if s.MaxTokens == 0 {
 		s.MaxTokens = base.MaxTokens
@@ -123,28 +125,28 @@ func (s Settings) over(base Settings) Settings {
 	return s
 }
 
-// Checkpoint keeps snapshots of agents whose calls wait for a decision.
+// Checkpoint stores snapshots of agents with calls that wait for a decision.
 type Checkpoint interface {
 	Set(ctx context.Context, key string, s Snapshot) error
 }
 
-// CheckpointFunc makes a function a Checkpoint.
+// CheckpointFunc is a function that implements [Checkpoint].
 type CheckpointFunc func(ctx context.Context, key string, s Snapshot) error
 
 // Set calls f.
 func (f CheckpointFunc) Set(ctx context.Context, key string, s Snapshot) error { return f(ctx, key, s) }
 
-// CheckpointKey is the key under which the agent of this id is kept.
+// CheckpointKey returns the key of the snapshots of the agent with this id.
 func CheckpointKey(id string) string { return "agent-loop:" + id }
 
-// Errors of an agent, for errors.Is.
+// Errors of an agent. Use errors.Is to test for them.
 var (
-	// ErrRunning: a run was begun while another one was under way.
+	// ErrRunning means that a run was started while another run was active.
 	ErrRunning = errors.New("AgentLoop is already running")
-	// ErrNoModel: there is no model.
+	// ErrNoModel means that the model is nil.
 	ErrNoModel = errors.New("agentloop: New needs a model, got nil")
-	// ErrStopped is what ends the model call of an agent that was stopped. It is a
-	// cancel: errors.Is(err, context.Canceled) holds as well.
+	// ErrStopped is the cancel cause of a model call when the agent is stopped.
+	// errors.Is(ErrStopped, context.Canceled) is true.
 	ErrStopped error = stopped{}
 )
 
@@ -152,17 +154,17 @@ type stopped struct{}
 
 func (stopped) Error() string { return "the agent was stopped" }
 
-// Unwrap says that it is a cancel.
+// Unwrap returns [context.Canceled].
 func (stopped) Unwrap() error { return context.Canceled }
 
-// Input is what a run is given: one of its fields, or Text if none is set.
+// Input is the input of a run: one of its fields, or Text if no field is set.
 type Input struct {
 	Text     string
 	Parts    []llm.Part
 	Messages []llm.Message
 }
 
-// messages are what goes into the history.
+// messages returns the messages to append to the history.
 func (in Input) messages() []llm.Message {
 	switch {
 	case in.Messages != nil:
@@ -173,7 +175,7 @@ func (in Input) messages() []llm.Message {
 	return []llm.Message{llm.User(in.Text)}
 }
 
-// MarshalJSON spells the input in the form in which it was given.
+// MarshalJSON encodes the input in its original form.
 func (in Input) MarshalJSON() ([]byte, error) {
 	switch {
 	case in.Messages != nil:
@@ -184,8 +186,8 @@ func (in Input) MarshalJSON() ([]byte, error) {
 	return json.Marshal(in.Text)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Of a list, members with a role are
-// messages, others parts.
+// UnmarshalJSON implements [json.Unmarshaler]. In a list, elements with a role are
+// messages; all other elements are parts.
 func (in *Input) UnmarshalJSON(b []byte) error {
 	*in = Input{}
 	if json.Unmarshal(b, &in.Text) == nil {
@@ -221,13 +223,13 @@ func readParts(b []byte) ([]llm.Part, error) {
 	return parts, nil
 }
 
-// Options are for one run.
+// Options are the options of one run.
 type Options struct {
-	// Tools are offered besides the agent's; one of a name that the agent has stands
-	// in its place. Calls are looked up among the agent's alone.
+	// Tools are sent in addition to the agent's tools. A tool with the name of an agent's
+	// tool replaces its definition. Only the agent's tools run calls.
 	Tools []llm.Tool
-	// Signal, if not nil, ends model calls in the place of Stop.
+	// Signal, if not nil, ends model calls. Stop does not end them then.
 	Signal context.Context
-	// Settings go before the agent's.
+	// Settings override the settings of the agent.
 	Settings
 }

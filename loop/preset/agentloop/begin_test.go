@@ -21,8 +21,8 @@ import (
 	"github.com/looptape/looptape/loop/preset/agentloop"
 )
 
-// AL-01, AL-02: when onAgentCreate is told, the layers are there, and the agent is
-// called like its history.
+// AL-01, AL-02: onAgentCreate is emitted when the layers exist. The agent has the id of
+// its history.
 func TestAL01AL02Construction(t *testing.T) {
 	bus := new(agentloop.Bus)
 	var seen []string
@@ -63,8 +63,8 @@ func TestAL01AL02Construction(t *testing.T) {
 	}
 }
 
-// AL-03, AL-20: what the configuration says reaches the request, and what a call says
-// goes before it.
+// AL-03, AL-20: the request contains the configuration, and the options of a run override
+// it.
 func TestAL03AL20Settings(t *testing.T) {
 	warm, cold := 0.5, 0.1
 	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{
@@ -86,7 +86,7 @@ func TestAL03AL20Settings(t *testing.T) {
 	}
 }
 
-// AL-09: a run begins in the document's order.
+// AL-09: a run begins in the order of the reference documentation.
 func TestAL09Begin(t *testing.T) {
 	w := newWorld(t, says("x"))
 	cfg := agentloop.Config{SystemFunc: func(context.Context) (string, error) { w.log = append(w.log, "system"); return "S", nil }}
@@ -101,7 +101,7 @@ func TestAL09Begin(t *testing.T) {
 	same(t, "the beginning", []string{"onAgentCreate", "system", `onRunStart "hi"`, "agentloop/1 with 0 messages, system S", "onStepStart 0"}, w.log[:5])
 }
 
-// AL-10: one run at a time; whichever way a run ends, the next may begin.
+// AL-10: an agent runs one run at a time. The next run may begin after each kind of end.
 func TestAL10Running(t *testing.T) {
 	w := newWorld(t, says("x"), fake.Response{Error: &fake.Failure{Status: 500}}, says("y"), says("z"))
 	fail := errors.New("no prompt")
@@ -158,8 +158,8 @@ func TestAL10Running(t *testing.T) {
 	}
 }
 
-// AL-10: code of others that panics, or ends its goroutine, leaves an agent that can
-// run again.
+// AL-10: caller code that panics or ends its goroutine leaves an agent that can run
+// again.
 func TestAL10Panics(t *testing.T) {
 	bad := ""
 	w := newWorld(t, says("x"), calls("", "a"), says("y"))
@@ -207,7 +207,7 @@ func TestAL10Panics(t *testing.T) {
 	}
 }
 
-// Everything that an agent has may be asked for while it runs, by anybody.
+// Any goroutine may call the methods of an agent during a run.
 func TestManyGoroutines(t *testing.T) {
 	l, err := agentloop.New(t.Context(), fake.NewModel(fake.Response{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: "{}"}}}, says("x")),
 		&agentloop.Config{Tools: []loop.Tool{text("a", "A")}, MaxSteps: 100})
@@ -241,7 +241,7 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// AL-40: calls run at once unless they are to run one at a time.
+// AL-40: calls run concurrently unless OneTool is set.
 func TestAL40OneTool(t *testing.T) {
 	for one, want := range map[bool]time.Duration{false: 30 * time.Millisecond, true: 60 * time.Millisecond} {
 		w := newWorld(t, calls("", "slow", "slow2"), says("x"))
@@ -257,8 +257,7 @@ func TestAL40OneTool(t *testing.T) {
 	}
 }
 
-// AL-11: the function of the system prompt is asked each run, and written if it has
-// changed.
+// AL-11: SystemFunc is called for each run. Its result is written if it has changed.
 func TestAL11SystemFunc(t *testing.T) {
 	prompts := []string{"A", "A", "B"}
 	n := 0
@@ -273,7 +272,7 @@ func TestAL11SystemFunc(t *testing.T) {
 	same(t, "prompts and writes", []string{"A after 1", "A after 1", "B after 2"}, got)
 }
 
-// AL-12: input goes behind the history, whatever its form.
+// AL-12: input in any form is appended to the history.
 func TestAL12Input(t *testing.T) {
 	w := newWorld(t, says("1"), says("2"), says("3"), says("4")).agent(agentloop.Config{})
 	for _, in := range []agentloop.Input{
@@ -292,7 +291,7 @@ func TestAL12Input(t *testing.T) {
 	}
 }
 
-// AL-13: the model is all that a run asks for anything, as often as it has steps.
+// AL-13: a run calls only the model, once per step.
 func TestAL13OnlyTheModel(t *testing.T) {
 	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{})
 	w.run("go")
@@ -301,8 +300,8 @@ func TestAL13OnlyTheModel(t *testing.T) {
 	}
 }
 
-// AL-16, AL-17, AL-18, AL-54: the prompt is composed for each step, tools are offered
-// as they are then, those of a call among them, and the context has the conversation.
+// AL-16, AL-17, AL-18, AL-54: the prompt is composed for each step. Each step sends the
+// current tools and those of the options. The context contains the conversation id.
 func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 	w := newWorld(t, calls("1", "a"), calls("2", "b", "extra"), says("x"))
 	var ids []string
@@ -357,8 +356,8 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 
 type ctxKey struct{}
 
-// AL-53: of two tools of one name the last counts, whether they were given or added, and
-// in the place of the first.
+// AL-53: the last of two tools with one name replaces the first and takes its position.
+// This applies to configured and added tools.
 func TestAL53LastOfOneName(t *testing.T) {
 	w := newWorld(t, calls("", "a", "b"), says("x")).agent(agentloop.Config{Tools: []loop.Tool{text("a", "1"), text("b", "1"), text("a", "2")}})
 	if err := w.AddTool(text("b", "2")); err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// The names of the agent's events, and what their Data is.
+// Names of the agent's events. Each comment is the type of Data.
 const (
 	OnAgentCreate        = "onAgentCreate"        // *Loop
 	OnRunStart           = "onRunStart"           // Input
@@ -22,19 +22,19 @@ const (
 	OnRunComplete        = "onRunComplete"        // *Report
 )
 
-// Event is something that has happened. What Data points to may be changed where
-// its type says so, by onToolCallStart and onToolCallError alone.
+// Event is an event of an agent. Subscribers may change the value that Data points to
+// only in onToolCallStart and onToolCallError, as its type documents.
 type Event struct {
 	Name  string
-	Agent string // its id; empty for what is not of an agent
-	Run   string // its id; empty outside of a run
-	Step  int    // counted from 0; only of steps and tools
+	Agent string // agent id; empty if no agent emitted the event
+	Run   string // run id; empty outside of a run
+	Step  int    // counted from 0; set only for steps and tools
 	Data  any
 }
 
-// Bus passes events on. Its zero value is ready. Agents may share one, and others,
-// such as the model, may emit events of their own on it. It may be used by many
-// goroutines at once.
+// Bus delivers events to subscribers. The zero value is ready to use. Agents may share a
+// bus. Other code, such as the model, may emit its own events. It is safe for use by many
+// goroutines.
 type Bus struct {
 	mu   sync.Mutex
 	next int
@@ -46,8 +46,8 @@ type subscription struct {
 	f  func(context.Context, Event) error
 }
 
-// Subscribe has f called for each event. An event is over when all who subscribed
-// have returned; an error of one ends the run. Calling cancel ends it.
+// Subscribe registers f for each event. Emit returns after all subscribers have returned.
+// An error of a subscriber ends the run. The cancel function removes the subscription.
 func (b *Bus) Subscribe(f func(ctx context.Context, ev Event) error) (cancel func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +61,8 @@ func (b *Bus) Subscribe(f func(ctx context.Context, ev Event) error) (cancel fun
 	}
 }
 
-// Emit tells those who subscribed of an event, in the order in which they did, until
-// one fails.
+// Emit calls the subscribers in the order of their subscription. It stops at the first
+// error and returns it.
 func (b *Bus) Emit(ctx context.Context, ev Event) error {
 	b.mu.Lock()
 	subs := slices.Clone(b.subs)
@@ -75,13 +75,13 @@ func (b *Bus) Emit(ctx context.Context, ev Event) error {
 	return nil
 }
 
-// Warning is something odd that does not stop the agent.
+// Warning is an anomaly that does not stop the agent.
 type Warning struct {
 	Code    string
 	Message string
 }
 
-// The codes of warnings; see middleware.WarnToolNotFound, too.
+// Codes of warnings; see also [middleware.WarnToolNotFound].
 const (
 	WarnToolRemoved    = "tool_removed"
 	WarnToolAdded      = "tool_added"

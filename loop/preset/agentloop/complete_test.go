@@ -17,7 +17,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// AL-04 to AL-08, AL-22: where the cap is, what counts, and what comes back.
+// AL-04 to AL-08, AL-22: the value of the step limit, the steps that count, and the
+// response.
 func TestAL04ToAL08Cap(t *testing.T) {
 	many := fake.Response{Repeat: 30, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: `{"n":{n}}`}}}
 	text := says("x")
@@ -58,8 +59,8 @@ func TestAL04ToAL08Cap(t *testing.T) {
 
 func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input} }
 
-// AL-14, AL-88: a stop ends the run before its next step, whose hook is not told; in
-// the step that reaches the cap, the cap counts.
+// AL-14, AL-88: a stop ends the run before its next step and emits no hook for that step.
+// In the step that reaches the limit, the reason is the limit.
 func TestAL14StopBetweenSteps(t *testing.T) {
 	for max, want := range map[int]agentloop.Reason{0: agentloop.Stopped, 1: agentloop.MaxSteps} {
 		w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{MaxSteps: max})
@@ -79,7 +80,7 @@ func TestAL14StopBetweenSteps(t *testing.T) {
 	}
 }
 
-// AL-15, AL-23, AL-41, AL-60, AL-92, AL-101: the whole order of a run.
+// AL-15, AL-23, AL-41, AL-60, AL-92, AL-101: the complete order of a run.
 func TestAL15AL92Order(t *testing.T) {
 	w := newWorld(t, calls("", "a", "bad"), says("x"))
 	check := func(kind middleware.GuardrailKind) middleware.Guardrail {
@@ -113,7 +114,7 @@ func TestAL15AL92Order(t *testing.T) {
 	}
 }
 
-// AL-15, AL-71: what the history knows of an answer.
+// AL-15, AL-71: the metadata of a response in the history.
 func TestHistoryMeta(t *testing.T) {
 	first, second := calls("", "slow"), says("x")
 	first.Usage, first.Delay, first.Model = llm.Usage{InputTokens: 100, OutputTokens: 2}, 20*time.Millisecond, "m-2"
@@ -130,8 +131,8 @@ func TestHistoryMeta(t *testing.T) {
 	}
 }
 
-// hanging is a client that says something, is stopped, and then fails with its context,
-// if it heeds that, or says the rest, with a call if call is set.
+// hanging returns a model that sends text and blocks until it is stopped. If it honors
+// its context, it fails then. Otherwise it sends the rest, with a call if call is set.
 func hanging(w *world, heeds, call bool) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -151,8 +152,9 @@ func hanging(w *world, heeds, call bool) llm.Model {
 	})
 }
 
-// AL-25, AL-19: a client that heeds a stop ends the run as stopped; one that does not
-// finishes its step; and the signal of a call keeps the stop from the client.
+// AL-25, AL-19: a client that honors a stop ends the run as stopped. A client that does
+// not finishes its step. With the signal of the options, a stop does not reach the
+// client.
 func TestAL25AL19StopInTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		heeds  bool
@@ -183,7 +185,7 @@ func TestAL25AL19StopInTheModel(t *testing.T) {
 	}
 }
 
-// A signal that has ended, or ends, fails the model call.
+// A signal that is done or becomes done fails the model call.
 func TestSignalEnds(t *testing.T) {
 	boom := errors.New("enough")
 	ended, end := context.WithCancelCause(t.Context())
@@ -209,7 +211,7 @@ func TestSignalEnds(t *testing.T) {
 	}
 }
 
-// AL-26: a stop without a run has no effect; one while a run begins ends it before its
+// AL-26: a stop without a run has no effect. A stop while a run begins ends it before its
 // first step.
 func TestAL26StopBefore(t *testing.T) {
 	w := newWorld(t, says("x"), says("y"), says("z")).agent(agentloop.Config{})
@@ -241,7 +243,8 @@ func TestAL26StopBefore(t *testing.T) {
 	}
 }
 
-// AL-91, AMB-5: a model that fails is a reason, or an error as well.
+// AL-91, AMB-5: a model failure sets the reason and, with Reject, is also returned as an
+// error.
 func TestAL91ModelFails(t *testing.T) {
 	for _, reject := range []bool{false, true} {
 		w := newWorld(t, calls("", "a"), fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}).agent(agentloop.Config{Reject: reject})
@@ -257,7 +260,8 @@ func TestAL91ModelFails(t *testing.T) {
 	}
 }
 
-// A history that others change during a run is what the next step sends.
+// If other code changes the history during a run, the next step sends the changed
+// history.
 func TestHistoryIsChangedMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *history.History) error
@@ -307,9 +311,9 @@ func TestHistoryIsChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// What a policy of the caller's makes of messages and arguments is what guardrails of the
-// input and the permission policy look at; no policy ends a run before the guardrails of
-// the output have seen the answer.
+// Guardrails of the input and the permission policy check the messages and arguments that
+// the caller's middleware has changed. No middleware ends a run before the guardrails of
+// the output have checked the response.
 func TestPoliciesBeforeGates(t *testing.T) {
 	var seen []string
 	rail := func(kind middleware.GuardrailKind) middleware.Guardrail {
@@ -368,8 +372,8 @@ func TestPoliciesBeforeGates(t *testing.T) {
 	same(t, "rewrites", []string{"2 shorter", "3 shorter"}, rewrites)
 }
 
-// AL-57: an answer that a guardrail could not look at to the end is in the history, but
-// is no answer of the run.
+// AL-57: if a guardrail fails while it checks a response, the response is in the history
+// but not in the result of the run.
 func TestAL57GuardrailFails(t *testing.T) {
 	looks := func(step int) []middleware.Guardrail {
 		return []middleware.Guardrail{{Name: "g", Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {

@@ -10,7 +10,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// What the caller left at zero is the document's, what he set is his.
+// Fill sets the zero fields to the defaults of the reference loop and keeps the caller's
+// values.
 func TestFill(t *testing.T) {
 	for name, c := range map[string]struct {
 		in                  loop.Config
@@ -35,7 +36,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// A sink gets the pieces of an answer.
+// A sink receives the deltas of a response.
 func TestSinkHasDeltas(t *testing.T) {
 	w := newWorld(t, fake.Response{Text: "x"}).agent(agentloop.Config{})
 	if _, err := w.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// ApprovalResolved is what onApprovalResolved tells.
+// ApprovalResolved is the Data of onApprovalResolved.
 type ApprovalResolved struct {
 	Request  middleware.ApprovalRequest
 	Decision middleware.Approval
 }
 
-// policies are the agent's own, in the order of the document's step: the history and
-// the hooks of steps, those of tools, guardrails, permissions with approvals. The
-// caller's stand where what they change, messages and arguments, is what guardrails of
-// the input and permissions look at; guardrails of the output stand before them, so
-// that none can end a run with an answer that no guardrail has seen.
+// policies returns the agent's own middleware in the order of the reference loop: the
+// history and the hooks of steps, the hooks of tools, guardrails, permissions with
+// approvals. The caller's middleware changes messages and arguments before guardrails of
+// the input and permissions check them. Guardrails of the output come first, so that no
+// middleware can end a run with an unchecked response.
 func (r *run) policies(cache json.RawMessage) []loop.Middleware {
 	list := []loop.Middleware{
 		{Name: Name, New: func(loop.RunInfo) loop.Hooks {
@@ -50,7 +50,7 @@ func (r *run) policies(cache json.RawMessage) []loop.Middleware {
 	return list
 }
 
-// guardrails appends the policy of the guardrails of a kind, if there are any.
+// guardrails appends the middleware for the guardrails of a kind, if there are any.
 func (r *run) guardrails(list []loop.Middleware, kind middleware.GuardrailKind) []loop.Middleware {
 	var rails []middleware.Guardrail
 	for _, g := range r.cfg.Guardrails {
@@ -81,12 +81,12 @@ func (r *run) approvals() *middleware.Approvals {
 	return a
 }
 
-// tell tells of something in a step.
+// It emits an event of a step.
 func (r *run) tell(ctx context.Context, name string, step int, data any) error {
 	return r.emit(ctx, Event{Name: name, Run: r.id, Step: step, Data: data})
 }
 
-// note is what is noted of a call.
+// note returns the note of a call.
 func (r *run) note(callID string) *note {
 	n := r.notes[callID]
 	if n == nil {
@@ -96,7 +96,7 @@ func (r *run) note(callID string) *note {
 	return n
 }
 
-// beforeStep puts together what the step sends.
+// beforeStep composes the request of a step.
 func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (c loop.StepChange, err error) {
 	own := s.History()
 	r.resumed(own[min(r.history.Len(), len(own)):])
@@ -108,8 +108,8 @@ func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMe
 	if cache != nil {
 		c.Request.Extra = map[string]json.RawMessage{"cache_control": cache}
 	}
-	// Only where somebody has changed it is the history what is sent: policies of the
-	// caller's may have made another of it, which stays for the run.
+	// Send the history only if other code has changed it. Otherwise keep the messages of
+	// the run, which the caller's middleware may have changed.
 	list := r.history.Messages()
 	if n := r.history.Splices(); n != r.splices || len(list) != r.known {
 		r.splices, r.known = n, len(list)
@@ -118,7 +118,7 @@ func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMe
 	return c, nil
 }
 
-// offer offers the tools that were added, and those of the run's options.
+// offer sets the tools of a step: the added tools and those of the run's options.
 func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 	c := loop.StepChange{Request: s.Request}
 	if tools, added := r.toolsNow(); added != r.added {
@@ -141,7 +141,7 @@ func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 	return c
 }
 
-// wrapModel takes the time of the model call.
+// wrapModel measures the time of the model call.
 func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 	return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
 		began := r.clock.Now()
@@ -151,7 +151,7 @@ func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 	}
 }
 
-// afterModel puts the answer into the history and tells of it.
+// afterModel appends the response to the history and emits onStepComplete.
 func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 	model := turn.Model
 	if model == "" {
@@ -167,13 +167,13 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Respon
 	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
 }
 
-// keep puts a message that the kernel has into the history.
+// keep appends a message that the kernel already has to the history.
 func (r *run) keep(m llm.Message, meta history.Meta) {
 	r.history.Append(m, meta)
 	r.known++
 }
 
-// onStep puts results into the history, and the step on record.
+// onStep appends results to the history and the step to the report.
 func (r *run) onStep(step loop.Step) {
 	r.unseen = false
 	for _, m := range step.Messages {
@@ -186,9 +186,9 @@ func (r *run) onStep(step loop.Step) {
 	}
 }
 
-// resumed puts what a run has added before its first step into the history: the
-// results of the calls that it was left with, and its input. They are on record as a
-// step of their own, before the first.
+// resumed appends the messages that a run has added before its first step to the history:
+// the results of pending calls, and the input. The report has them as a separate first
+// step.
 func (r *run) resumed(added []llm.Message) {
 	if r.resumes == nil || len(added) == 0 {
 		return

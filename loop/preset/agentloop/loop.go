@@ -17,11 +17,11 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// owner is who sets the agent's layers.
+// owner is the owner of the agent's layers.
 const owner = "agent-loop"
 
-// Loop is an agent. Its methods may be called by many goroutines at once, and by
-// hooks and tools of its runs; one run at a time is taken.
+// Loop is an agent. Its methods are safe for use by many goroutines, including the hooks
+// and tools of its runs. It runs one run at a time.
 type Loop struct {
 	model   llm.Model
 	cfg     Config
@@ -33,19 +33,19 @@ type Loop struct {
 
 	mu       sync.Mutex
 	tools    []loop.Tool
-	added    int // how often a tool was added
+	added    int // number of AddTool calls
 	system   string
 	reports  []*Report
 	runs     int
 	metadata map[string]any
-	current  *run // the run that is under way
+	current  *run // the active run
 
-	suspended string // the run that left calls to be decided; of the run under way alone
+	suspended string // id of the run that left pending calls; used only by the active run
 }
 
-// New makes an agent of a model: it indexes the tools, takes over or makes the
-// history, sets its layers and tells onAgentCreate, whose error is New's. cfg may be
-// nil.
+// New returns an agent with the model. It indexes the tools, takes the configured history
+// or creates one, sets its layers and emits onAgentCreate. It returns the error of a
+// subscriber to that event. cfg may be nil.
 func New(ctx context.Context, model llm.Model, cfg *Config) (*Loop, error) {
 	l, err := construct(model, cfg)
 	if err != nil {
@@ -54,7 +54,7 @@ func New(ctx context.Context, model llm.Model, cfg *Config) (*Loop, error) {
 	return l, l.emit(ctx, Event{Name: OnAgentCreate, Data: l})
 }
 
-// construct makes an agent that nobody was told of.
+// construct returns an agent without emitting an event.
 func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	if model == nil {
 		return nil, ErrNoModel
@@ -86,12 +86,12 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	if l.cfg.Context != "" {
 		l.put(layers.Context(l.cfg.Context, owner))
 	}
-	// What the kernel refuses, it should refuse here.
+	// Report a configuration error of the kernel here.
 	_, err := loop.New(model, l.kernelConfig(l.tools))
 	return l, err
 }
 
-// setSystem writes the layer of what the agent is, if that is news.
+// setSystem writes the layer of the system prompt if it has changed.
 func (l *Loop) setSystem(text string) {
 	l.mu.Lock()
 	same := l.system == text
@@ -102,10 +102,10 @@ func (l *Loop) setSystem(text string) {
 	}
 }
 
-// put sets a layer that has a name, which is all that Set asks for.
+// put sets a layer. Set fails only for a layer without a name.
 func (l *Loop) put(layer layers.Layer) { _ = l.history.Layers().Set(layer) }
 
-// put returns tools with t among them, in the place of the one of its name.
+// put returns tools with t added, or with t in place of the tool with its name.
 func put(tools []loop.Tool, t loop.Tool) []loop.Tool {
 	i := slices.IndexFunc(tools, func(o loop.Tool) bool { return o.Name == t.Name })
 	if i < 0 {
@@ -116,7 +116,7 @@ func put(tools []loop.Tool, t loop.Tool) []loop.Tool {
 	return tools
 }
 
-// kernelConfig is the configuration of a run, but for what belongs to one run alone.
+// kernelConfig returns the configuration of a run, without the parts that differ per run.
 func (l *Loop) kernelConfig(tools []loop.Tool) *loop.Config {
 	cfg := loop.Config{
 		Model: l.cfg.Model, Tools: tools, MaxSteps: l.cfg.MaxSteps, ToolTimeout: l.cfg.ToolTimeout,
@@ -129,19 +129,18 @@ func (l *Loop) kernelConfig(tools []loop.Tool) *loop.Config {
 	return &cfg
 }
 
-// ID is the agent's identity, which is that of its history.
+// ID returns the id of the agent, which is the id of its history.
 func (l *Loop) ID() string { return l.history.ID() }
 
-// History is the conversation. Who changes it while a run is under way changes what
-// the next step sends.
+// History returns the conversation. A change during a run changes what the next step
+// sends.
 func (l *Loop) History() *history.History { return l.history }
 
-// Hooks is the bus that the agent's events go to.
+// Hooks returns the bus for the agent's events.
 func (l *Loop) Hooks() *Bus { return l.hooks }
 
-// AddTool adds a tool, or puts it in the place of the one of its name. A run that is
-// under way offers it from its next step on; one whose name or schema no provider
-// takes is an error.
+// AddTool adds a tool or replaces the tool with its name. An active run uses it from its
+// next step. It returns an error if providers reject the name or the schema.
 func (l *Loop) AddTool(t loop.Tool) error {
 	if _, err := loop.New(l.model, &loop.Config{Tools: []loop.Tool{t}}); err != nil {
 		return err
@@ -153,7 +152,7 @@ func (l *Loop) AddTool(t loop.Tool) error {
 	return nil
 }
 
-// Tools are the agent's tools.
+// Tools returns the agent's tools.
 func (l *Loop) Tools() []loop.Tool {
 	tools, _ := l.toolsNow()
 	return slices.Clone(tools)
@@ -165,33 +164,33 @@ func (l *Loop) toolsNow() (tools []loop.Tool, added int) {
 	return l.tools, l.added
 }
 
-// Reports are the records of the runs that have ended, in order.
+// Reports returns the reports of the ended runs, in order.
 func (l *Loop) Reports() []*Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.reports)
 }
 
-// Metadata returns a copy of what SetMetadata has put there.
+// Metadata returns a copy of the values that SetMetadata has stored.
 func (l *Loop) Metadata() map[string]any {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.metadata)
 }
 
-// SetMetadata keeps a value, which should be one that JSON has, with the agent.
+// SetMetadata stores a value with the agent. The value should be encodable as JSON.
 func (l *Loop) SetMetadata(key string, value any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.metadata[key] = value
 }
 
-// Pending are the calls that wait for a decision.
+// Pending returns the calls that wait for a decision.
 func (l *Loop) Pending() []middleware.ApprovalRequest { return l.desk.Pending() }
 
-// ResumeWithApproval gives the decision about a call that waits for one, for the next
-// run: the call is pending no longer. Of an id that is not pending it warns with
-// WarnCallIDNotFound, and keeps nothing.
+// ResumeWithApproval stores the decision about a pending call for the next run. The call
+// is no longer pending then. If the id is not pending, it emits the warning
+// WarnCallIDNotFound and stores nothing.
 func (l *Loop) ResumeWithApproval(ctx context.Context, callID string, a middleware.Approval) error {
 	if l.desk.Resolve(callID, a) {
 		return nil
@@ -199,8 +198,8 @@ func (l *Loop) ResumeWithApproval(ctx context.Context, callID string, a middlewa
 	return l.warn(ctx, WarnCallIDNotFound, "no call with the id "+callID+" waits for a decision")
 }
 
-// Stop ends the run that is under way after its current step, as stopped. A model call
-// is told by its context, unless the run has an Options.Signal. Without a run it does
+// Stop ends the active run after its current step, as stopped. It cancels the context of
+// a model call unless the run has an Options.Signal. Without an active run it does
 // nothing.
 func (l *Loop) Stop() {
 	l.mu.Lock()
@@ -211,9 +210,9 @@ func (l *Loop) Stop() {
 	}
 }
 
-// Complete runs the agent to its end; opts may be nil. A run that fails returns the
-// Response all the same, with its Reason and Err; its error only with Config.Reject.
-// What keeps a run from beginning, ErrRunning among them, is always an error.
+// Complete runs the agent until the run ends; opts may be nil. A failed run returns a
+// Response with its Reason and Err. It returns the error as well only with Config.Reject.
+// Complete always returns an error, such as [ErrRunning], if the run could not begin.
 func (l *Loop) Complete(ctx context.Context, in Input, opts *Options) (*Response, error) {
 	r, err := l.begin(ctx, in, opts, llm.NonStreaming)
 	if err != nil {
@@ -222,9 +221,9 @@ func (l *Loop) Complete(ctx context.Context, in Input, opts *Options) (*Response
 	return r.ended(ctx, func() { _, _ = r.kernel.Wait() })
 }
 
-// Stream is Complete with events as they come. The last is done; with it comes the
-// error that Complete would return. A run that cannot begin yields its error alone.
-// Leaving early ends the run.
+// Stream runs the agent as [Loop.Complete] does and yields events as they occur. The last
+// event is done, with the error that Complete would return. A run that cannot begin
+// yields only its error. The run ends if the caller stops the iteration.
 func (l *Loop) Stream(ctx context.Context, in Input, opts *Options) iter.Seq2[StreamEvent, error] {
 	return func(yield func(StreamEvent, error) bool) {
 		r, err := l.begin(ctx, in, opts, llm.Streaming)

@@ -8,10 +8,10 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Reason is why a run ended.
+// Reason is the stop reason of a run.
 type Reason string
 
-// The reasons.
+// Values of [Reason].
 const (
 	Done      Reason = "done"
 	Stopped   Reason = "stopped"
@@ -20,33 +20,33 @@ const (
 	MaxSteps  Reason = "max_steps"
 )
 
-// FinishToolUse is the finish reason of an answer with calls, whatever the provider
-// said.
+// FinishToolUse is the finish reason of a response with calls, whatever the provider
+// reports.
 const FinishToolUse llm.FinishReason = "tool_use"
 
-// StepType says what a step followed.
+// StepType is the type of a step. It depends on the step before.
 type StepType string
 
-// The step types.
+// Values of [StepType].
 const (
 	StepInitial      StepType = "initial"
 	StepToolFollowup StepType = "tool_followup"
 )
 
-// Response is what a run, or a step of one, has answered.
+// Response is the response of a run or of a step.
 type Response struct {
 	Content      []llm.Part
 	FinishReason llm.FinishReason
-	Usage        llm.Usage // of all steps; of the step in onStepComplete
+	Usage        llm.Usage // of all steps; of one step in onStepComplete
 	Model        string
-	Reason       Reason // why the run ended; empty in onStepComplete
-	Err          error  // what it failed of
+	Reason       Reason // stop reason of the run; empty in onStepComplete
+	Err          error  // error of a failed run
 }
 
-// Text joins the texts of the content.
+// Text concatenates the texts of the content.
 func (r *Response) Text() string { return llm.Message{Parts: r.Content}.Text() }
 
-// Usage is llm.Usage as the document spells it.
+// Usage is [llm.Usage] with the names of the reference loop.
 type Usage struct {
 	InputTokens      int64 `json:"inputTokens"`
 	OutputTokens     int64 `json:"outputTokens"`
@@ -59,8 +59,8 @@ func usageOf(u llm.Usage) Usage {
 	return Usage{u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.ReasoningOutputTokens}
 }
 
-// Report is the record of a run. Times are in milliseconds, those of the clock since
-// 1970.
+// Report is the record of a run. Times are in milliseconds since 1970, from the agent's
+// clock.
 type Report struct {
 	ID             string       `json:"id"`
 	Model          string       `json:"model"`
@@ -72,16 +72,16 @@ type Report struct {
 	FinalText      string       `json:"finalText"`
 	Error          string       `json:"error,omitempty"`
 	Steps          []StepReport `json:"steps"`
-	StepCount      int          `json:"stepCount"` // rounds of tools
+	StepCount      int          `json:"stepCount"` // number of steps
 	ModelCalls     int          `json:"modelCalls"`
 	ToolCallCount  int          `json:"toolCallCount"`
 	TotalUsage     Usage        `json:"totalUsage"`
 	TotalLLMTimeMs float64      `json:"totalLlmTimeMs"`
-	// TotalToolTimeMs is the sum over all calls, also of those that ran at once.
+	// TotalToolTimeMs is the sum over all calls, including concurrent ones.
 	TotalToolTimeMs float64 `json:"totalToolTimeMs"`
 }
 
-// StepReport is the record of a step that came to its end.
+// StepReport is the record of a completed step.
 type StepReport struct {
 	Index        int              `json:"index"`
 	Type         StepType         `json:"type"`
@@ -92,7 +92,7 @@ type StepReport struct {
 	ToolTotalMs  float64          `json:"toolTotalMs"`
 }
 
-// ToolCallReport is the record of a call, in the order of the calls.
+// ToolCallReport is the record of a call. Records are in call order.
 type ToolCallReport struct {
 	CallID    string          `json:"callId"`
 	ToolName  string          `json:"toolName"`
@@ -107,7 +107,7 @@ type ToolCallReport struct {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// add adds a step to the sums.
+// add adds a step to the totals.
 func (r *Report) add(s StepReport) {
 	r.Steps = append(r.Steps, s)
 	r.ToolCallCount += len(s.ToolCalls)
@@ -115,7 +115,7 @@ func (r *Report) add(s StepReport) {
 	r.TotalToolTimeMs += s.ToolTotalMs
 }
 
-// finishReason is the reason as the document has it.
+// finishReason returns the finish reason of the reference loop.
 func finishReason(reported llm.FinishReason, calls int) llm.FinishReason {
 	if calls > 0 {
 		return FinishToolUse
@@ -123,7 +123,7 @@ func finishReason(reported llm.FinishReason, calls int) llm.FinishReason {
 	return reported
 }
 
-// sizeOf is the size of a result.
+// sizeOf returns the size of a result in bytes.
 func sizeOf(content []llm.Part) int {
 	n := 0
 	for _, p := range content {

@@ -66,7 +66,8 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	same(t, "a result of parts", 2, len(results[3].(llm.ToolResult).Content))
 }
 
-// AL-48, AL-49: what a hook may do about a failure, and what the report says of it.
+// AL-48, AL-49: the changes that a hook may make to a failure, and their record in the
+// report.
 func TestAL48AL49ErrorHook(t *testing.T) {
 	for _, c := range []struct {
 		power func(*middleware.ToolFailed)
@@ -90,7 +91,7 @@ func TestAL48AL49ErrorHook(t *testing.T) {
 	}
 }
 
-// AL-93: when onRunComplete is told, the report is kept, and the next run may begin.
+// AL-93: when onRunComplete is emitted, the report is stored and the next run may begin.
 func TestAL93Finalize(t *testing.T) {
 	w := newWorld(t, says("x"), says("y")).agent(agentloop.Config{})
 	w.hook = func(ev agentloop.Event) error {
@@ -109,7 +110,7 @@ func TestAL93Finalize(t *testing.T) {
 	}
 }
 
-// AL-93: who cancels a run has onRunComplete told in a context that has not ended.
+// AL-93: after a cancel, onRunComplete is emitted with a context that has not ended.
 func TestCancel(t *testing.T) {
 	w := newWorld(t, says("x")).agent(agentloop.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,7 +128,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// AL-99: the input stands in the report in its form, and comes back so.
+// AL-99: the report contains the input in its original form, and decoding restores it.
 func TestAL99UserMessage(t *testing.T) {
 	for want, in := range map[string]agentloop.Input{
 		`"a"`:                          {Text: "a"},
@@ -160,7 +161,7 @@ func TestAL99UserMessage(t *testing.T) {
 	}
 }
 
-// AL-100: runs of one agent count anew.
+// AL-100: each run of an agent has its own counts.
 func TestAL100Runs(t *testing.T) {
 	w := newWorld(t, calls("1", "a"), says("x"), calls("2", "a"), says("y")).agent(agentloop.Config{})
 	w.run("one")
@@ -173,7 +174,7 @@ func TestAL100Runs(t *testing.T) {
 	same(t, "runs of the trace", []string{"agentloop/1", "agentloop/2"}, []string{w.trace[0].Run, w.trace[len(w.trace)-1].Run})
 }
 
-// AL-58, AL-59, AL-99: a guardrail that trips before the first step.
+// AL-58, AL-59, AL-99: a guardrail triggers before the first step.
 func TestAL58InputGuardrail(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}, nil
@@ -194,8 +195,8 @@ func TestAL58InputGuardrail(t *testing.T) {
 	}
 }
 
-// AL-47: a tool that takes too long is told as failed; the agent's own stop does not
-// reach it.
+// AL-47: a tool that exceeds its timeout is reported as failed. Stop does not reach the
+// tool.
 func TestAL47Timeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]string{
 		20 * time.Millisecond: `"the tool took too long (20ms)" skipped=false error=the tool took too long (20ms)`,
@@ -213,8 +214,8 @@ func TestAL47Timeout(t *testing.T) {
 	}
 }
 
-// AL-51, AL-52: of a call that fails, the size of its text in bytes and what its tool has
-// measured stand in the report.
+// AL-51, AL-52: the report of a failed call contains the size of its text in bytes and
+// the metrics of its tool.
 func TestAL51AL52Failing(t *testing.T) {
 	w := newWorld(t, calls("", "fails"), says("x"))
 	w.agent(agentloop.Config{Tools: []loop.Tool{{Name: "fails", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {

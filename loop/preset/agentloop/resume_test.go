@@ -17,8 +17,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// asking is a configuration in which each call is asked about, and each request is
-// saved: the last snapshot is in saved, as JSON.
+// asking returns a configuration that requests approval for each call and saves each
+// request. saved receives the last snapshot as JSON.
 func asking(saved *[]byte, approve middleware.Approver) agentloop.Config {
 	return agentloop.Config{
 		Approve: approve,
@@ -36,12 +36,12 @@ func asking(saved *[]byte, approve middleware.Approver) agentloop.Config {
 	}
 }
 
-// suspend puts every decision off.
+// suspend is an approver that defers every decision.
 func suspend(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 	return middleware.Approval{Decision: middleware.Suspend}, nil
 }
 
-// restored is an agent from a snapshot, in a world of its own, as in another process.
+// restored returns an agent from a snapshot in a new world, as in another process.
 func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Response) *world {
 	t.Helper()
 	var s agentloop.Snapshot
@@ -58,8 +58,8 @@ func restored(t *testing.T, saved []byte, cfg agentloop.Config, turns ...fake.Re
 	return w
 }
 
-// AL-61, AL-65, AL-66: two calls of a step are pending, told and saved, one after the
-// other, before anything is decided; the snapshot holds the calls.
+// AL-61, AL-65, AL-66: two calls of a step are pending. Each is emitted and saved in
+// order before a decision. The snapshot contains the calls.
 func TestAL61Checkpoint(t *testing.T) {
 	var saved []byte
 	w := newWorld(t, calls("", "a", "slow"), says("x"))
@@ -88,7 +88,7 @@ func TestAL61Checkpoint(t *testing.T) {
 	}
 }
 
-// AL-63, AL-64: what becomes of a call stands in the report, and the run goes on.
+// AL-63, AL-64: the report contains the result of each decision, and the run continues.
 func TestAL63AL64Verdicts(t *testing.T) {
 	override := loop.TextOutput("instead")
 	for want, a := range map[string]middleware.Approval{
@@ -105,7 +105,7 @@ func TestAL63AL64Verdicts(t *testing.T) {
 	}
 }
 
-// callOf is the first call of the last run.
+// It returns the id of the first call of the last run.
 func callOf(w *world) string {
 	c := w.last().Steps[0].ToolCalls[0]
 	var failure any
@@ -115,8 +115,8 @@ func callOf(w *world) string {
 	return fmt.Sprintf("%q skipped=%v error=%v", w.History().Messages()[2].Parts[0].(llm.ToolResult).Text(), c.Skipped, failure)
 }
 
-// AL-67, AL-69: a run that was suspended goes on in another process: the call that
-// waited is run with the decision given before, and then comes the new input.
+// AL-67, AL-69: a suspended run continues in another process. The pending call runs with
+// the earlier decision before the new input is appended.
 func TestAL67AL69Resume(t *testing.T) {
 	var saved []byte
 	w := newWorld(t, calls("", "a", "slow")).agent(asking(&saved, suspend))
@@ -153,8 +153,8 @@ func TestAL67AL69Resume(t *testing.T) {
 	}
 }
 
-// AL-67: in the same process it is the same; a stream tells the calls before its first
-// step, and the report has them.
+// AL-67: the result is the same in the same process. A stream reports the calls before
+// its first step, and the report contains them.
 func TestAL67SameProcess(t *testing.T) {
 	var saved []byte
 	cfg := asking(&saved, suspend)
@@ -190,8 +190,8 @@ func TestAL67SameProcess(t *testing.T) {
 	same(t, "the trace", []string{"agentloop/2 resumes agentloop/1"}, of)
 }
 
-// A run that goes on may be put off again, and a tool's failure may end it before its
-// first step.
+// A continued run may be suspended again. A tool failure may end it before its first
+// step.
 func TestResumeEndsEarly(t *testing.T) {
 	var saved []byte
 	w := newWorld(t, calls("", "bad")).agent(asking(&saved, suspend))
@@ -213,7 +213,8 @@ func TestResumeEndsEarly(t *testing.T) {
 	}
 }
 
-// AL-69: the other way drops the turn that waits, and asks the model again.
+// AL-69: with DropPending, the pending response is dropped and the run calls the model
+// again.
 func TestAL69Drop(t *testing.T) {
 	var saved []byte
 	newWorld(t, calls("", "a")).agent(asking(&saved, suspend)).run("go")
@@ -225,7 +226,7 @@ func TestAL69Drop(t *testing.T) {
 		t.Errorf("got %q, %v, pending %v", res.Text(), err, w.Pending())
 	}
 	same(t, "the history", "user/1 user/1 user/1 assistant/1", w.roles())
-	// Without input there is nothing to put in its place: the call is run again.
+	// Without input there is nothing to replace the response: the call runs again.
 	w = restored(t, saved, cfg, says("went on"))
 	if res, err := w.Complete(t.Context(), agentloop.Input{Messages: []llm.Message{}}, nil); err != nil || res.Text() != "went on" {
 		t.Errorf("without input: %q, %v", res.Text(), err)
@@ -233,8 +234,8 @@ func TestAL69Drop(t *testing.T) {
 	same(t, "the history", "user/1 assistant/1 tool/1 assistant/1", w.roles())
 }
 
-// AL-56, AL-69: calls that a guardrail kept from being run are answered when the next
-// run begins, and never run.
+// AL-56, AL-69: calls that a guardrail blocked get results when the next run begins. They
+// never run.
 func TestAL69AfterTripwire(t *testing.T) {
 	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Pass: len(c.Response.Calls()) == 0, Tripwire: true, Reason: "no tools"}, nil
@@ -251,7 +252,8 @@ func TestAL69AfterTripwire(t *testing.T) {
 	}
 }
 
-// AL-89: a step whose answer tripped a guardrail is not on record, with calls or without.
+// AL-89: the report omits a step if its response triggered a guardrail, with or without
+// calls.
 func TestAL89TrippedStep(t *testing.T) {
 	w := newWorld(t, says("secret")).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Tripwire: true}, nil
@@ -261,8 +263,8 @@ func TestAL89TrippedStep(t *testing.T) {
 	}
 }
 
-// AL-67: what was decided beside a call that waits is not lost with the process: it is
-// pending in the snapshot, and decided again.
+// AL-67: a call that was decided while another call waits is not lost. It is pending in
+// the snapshot and decided again.
 func TestSnapshotOfDecided(t *testing.T) {
 	for _, one := range []bool{false, true} {
 		var saved []byte
@@ -295,8 +297,8 @@ func TestSnapshotOfDecided(t *testing.T) {
 	}
 }
 
-// A decision is about the call that its snapshot tells as pending; the history of one
-// that was changed meanwhile has another, which is denied.
+// A decision applies to the pending call of the snapshot. A history that was changed in
+// the meantime has another call, which is denied.
 func TestSnapshotIsNotTheCall(t *testing.T) {
 	var saved []byte
 	newWorld(t, calls("", "a")).agent(asking(&saved, suspend)).run("go")
@@ -319,8 +321,8 @@ func TestSnapshotIsNotTheCall(t *testing.T) {
 	}
 }
 
-// AL-100: a snapshot in the document's form does not say how many runs there were; the
-// ids of its reports are not given again.
+// AL-100: a snapshot in the form of the reference loop omits the number of runs. The ids
+// of its reports are not used again.
 func TestSnapshotWithoutRuns(t *testing.T) {
 	w := newWorld(t, says("x")).agent(agentloop.Config{})
 	w.run("go")
@@ -336,7 +338,7 @@ func TestSnapshotWithoutRuns(t *testing.T) {
 	}
 }
 
-// AL-69: a history from elsewhere may leave a part of a turn's calls open.
+// AL-69: an imported history may leave some calls of a response without results.
 func TestAL69PartlyAnswered(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		for _, waits := range []bool{false, true} {
@@ -379,7 +381,7 @@ func TestAL69PartlyAnswered(t *testing.T) {
 	}
 }
 
-// AL-68: a decision about a call that is not pending is warned of.
+// AL-68: a decision about a call that is not pending emits a warning.
 func TestAL68UnknownCall(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{})
 	if err := w.ResumeWithApproval(t.Context(), "ghost", middleware.Approval{}); err != nil {
@@ -388,7 +390,7 @@ func TestAL68UnknownCall(t *testing.T) {
 	same(t, "told", []string{"onAgentCreate", "onWarning approval_callid_not_found"}, w.log)
 }
 
-// AL-85, AL-86: a snapshot, and what comes of it: the same snapshot, later.
+// AL-85, AL-86: a snapshot of a restored agent equals the original snapshot.
 func TestAL85AL86Snapshot(t *testing.T) {
 	w := newWorld(t, calls("", "slow", "bad"), says("x"))
 	if err := w.clock.Sleep(t.Context(), time.Second); err != nil {
@@ -425,7 +427,7 @@ func TestAL85AL86Snapshot(t *testing.T) {
 	}
 }
 
-// What cannot be restored is refused.
+// Restore returns an error for an invalid snapshot.
 func TestRestoreRefuses(t *testing.T) {
 	good := newWorld(t).agent(agentloop.Config{}).Dump()
 	other, anchor := good, good
@@ -462,7 +464,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// AL-87: tools that went, then those that came.
+// AL-87: warnings list removed tools first, then added tools.
 func TestAL87Warnings(t *testing.T) {
 	saved, err := json.Marshal(newWorld(t).agent(agentloop.Config{}).Dump())
 	if err != nil {

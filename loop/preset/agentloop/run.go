@@ -16,34 +16,34 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// run is a run that is under way.
+// run is an active run.
 type run struct {
 	*Loop
 	id       string
 	in       Input
-	input    []llm.Message // what of in the history has not got yet
+	input    []llm.Message // input that the history does not contain yet
 	opts     Options
 	began    time.Time
 	kernel   *loop.Run
 	report   *Report
-	response Response // so far
-	reason   string   // of the guardrail that tripped
+	response Response // the response so far
+	reason   string   // reason of the guardrail that triggered
 	tripped  bool
-	unseen   bool // guardrails of the output have not come to an end with the response
+	unseen   bool // true if the guardrails of the output have not finished with the response
 
-	resumes []llm.ToolCall // what is run first, until the history has its results
-	added   int            // of the tools that are offered
-	splices int            // of the history, when it was last the kernel's,
-	known   int            // and how many messages there were that the kernel has
+	resumes []llm.ToolCall // calls to run first, until the history has their results
+	added   int            // Loop.added at the last tools that were sent
+	splices int            // splices of the history when the kernel last had all of it,
+	known   int            // and the number of its messages at that time
 	latency time.Duration
 	notes   map[string]*note
 
 	mu      sync.Mutex
 	stopped bool
-	abort   context.CancelCauseFunc // ends the model call under way
+	abort   context.CancelCauseFunc // ends the current model call
 }
 
-// note is what hooks have told of a call.
+// note is what the hooks have reported about a call.
 type note struct {
 	latency time.Duration
 	metrics map[string]middleware.Metric
@@ -51,7 +51,7 @@ type note struct {
 	err     error
 }
 
-// begin begins a run, in the document's order.
+// begin begins a run in the order of the reference loop.
 func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.ResponseMode) (*run, error) {
 	r := &run{Loop: l, in: in, input: in.messages(), notes: map[string]*note{}}
 	if opts != nil {
@@ -68,7 +68,7 @@ func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.
 	}
 	begun := false
 	defer func() {
-		if !begun { // also where somebody's code has panicked
+		if !begun { // also after a panic in caller code
 			r.release(nil)
 		}
 	}()
@@ -102,9 +102,10 @@ func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 	return r.start(ctx, delivery)
 }
 
-// takeUp puts the input behind the history. Calls that it leaves unanswered, which no
-// provider takes, come first: those that wait for a decision are run again before the
-// input, or dropped with their turn; others get a result that says that their run ended.
+// takeUp appends the input to the history. Providers reject calls without results, so
+// these come first. Calls that wait for a decision run again before the input, or are
+// dropped with their response. All other calls get a result with the message that their
+// run ended.
 func (r *run) takeUp() error {
 	turn, open := r.history.Open()
 	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.desk.Has(c.ID) })
@@ -128,7 +129,7 @@ func (r *run) takeUp() error {
 	return nil
 }
 
-// takeInput puts what is left of the input into the history.
+// takeInput appends the rest of the input to the history.
 func (r *run) takeInput() {
 	for _, m := range r.input {
 		r.history.Append(m, history.Meta{})
@@ -136,7 +137,7 @@ func (r *run) takeInput() {
 	r.input = nil
 }
 
-// ranOut answers calls of a run that ended before they had results.
+// ranOut returns results for calls of a run that ended before they had results.
 func ranOut(calls []llm.ToolCall) llm.Message {
 	results := make([]llm.ToolResult, len(calls))
 	for i, c := range calls {
@@ -145,7 +146,7 @@ func ranOut(calls []llm.ToolCall) llm.Message {
 	return llm.ToolResults(results...)
 }
 
-// start starts the kernel's run.
+// start starts the run of the kernel.
 func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 	tools, added := r.toolsNow()
 	r.added, r.splices = added, r.history.Splices()
@@ -184,7 +185,7 @@ func (r *run) stop() {
 	}
 }
 
-// release lets the next run begin, and keeps the report of this one.
+// release lets the next run begin and stores the report of this run.
 func (r *run) release(report *Report) {
 	r.Loop.mu.Lock()
 	defer r.Loop.mu.Unlock()
@@ -194,8 +195,8 @@ func (r *run) release(report *Report) {
 	r.current = nil
 }
 
-// ended calls look, which runs the kernel's run, and finishes it, also if look panics or
-// ends its goroutine.
+// ended calls look, which executes the kernel's run, and finishes the run. It does so
+// even if look panics or ends its goroutine.
 func (r *run) ended(ctx context.Context, look func()) (response *Response, err error) {
 	defer func() {
 		res, failure := r.kernel.Wait()
@@ -205,7 +206,7 @@ func (r *run) ended(ctx context.Context, look func()) (response *Response, err e
 	return nil, nil
 }
 
-// pass passes the run's events on, and reports whether somebody listened to the end.
+// pass yields the events of the run and reports whether the caller iterated to the end.
 func (r *run) pass(yield func(StreamEvent, error) bool) bool {
 	p := newProjection()
 	for ev, err := range r.kernel.Events() {
@@ -218,8 +219,8 @@ func (r *run) pass(yield func(StreamEvent, error) bool) bool {
 	return true
 }
 
-// finish ends the run: its report is kept, the next run may begin, and
-// onRunComplete is told.
+// finish ends the run. It stores the report, lets the next run begin and emits
+// onRunComplete.
 func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Response, error) {
 	now := r.clock.Now()
 	out, rep := &r.response, r.report
@@ -253,8 +254,8 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 	return out, err
 }
 
-// ask is the model call: its context has the conversation's id, and ends when the
-// agent is stopped or the signal of the run does.
+// ask calls the model. Its context contains the conversation id and ends when the agent
+// is stopped or the signal of the run is done.
 func (r *run) ask(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, conversationKey{}, r.ID()))
@@ -283,7 +284,7 @@ func (r *run) setAbort(f context.CancelCauseFunc) {
 
 type conversationKey struct{}
 
-// ConversationID returns the id of the conversation that a model call belongs to.
+// ConversationID returns the conversation id from the context of a model call.
 func ConversationID(ctx context.Context) (id string, ok bool) {
 	id, ok = ctx.Value(conversationKey{}).(string)
 	return id, ok

@@ -13,12 +13,12 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// SnapshotVersion is the version of the snapshots that Dump writes, and the only one
-// that Restore reads.
+// SnapshotVersion is the version that Dump writes. Restore accepts only this version.
 const SnapshotVersion = 1
 
-// Snapshot is an agent as a value that JSON can hold. It has no secrets of a model's
-// client, and nothing of Config that is code. Times are milliseconds since 1970.
+// Snapshot is the state of an agent in a form that encodes to JSON. It contains no
+// secrets of a model client and no functions of [Config]. Times are milliseconds since
+// 1970.
 type Snapshot struct {
 	Version   int              `json:"version"`
 	System    string           `json:"system"`
@@ -29,11 +29,11 @@ type Snapshot struct {
 	Metadata  map[string]any   `json:"metadata"`
 	CreatedAt int64            `json:"createdAt"`
 	SavedAt   int64            `json:"savedAt"`
-	// PendingToolCalls are those of a turn that waits. One that was decided, but not acted
-	// on yet, is among them: a decision is never in a snapshot.
+	// PendingToolCalls are the calls of a response that wait. They include calls that are
+	// decided but not executed. A snapshot never contains a decision.
 	PendingToolCalls []PendingToolCall `json:"pendingToolCalls,omitempty"`
-	// Runs is how many runs were begun: the next has another id than they. In snapshots
-	// without it, as many as there are reports.
+	// Runs is the number of started runs. It makes the id of the next run unique.
+	// Snapshots without it use the number of reports.
 	Runs int `json:"runs"`
 }
 
@@ -46,7 +46,7 @@ type PendingToolCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// Dump returns the agent as it is now. It may be called while a run is under way.
+// Dump returns the current state of the agent. It may be called during a run.
 func (l *Loop) Dump() Snapshot {
 	s := Snapshot{
 		Version: SnapshotVersion, History: l.history.Export(), Context: l.cfg.Context, Reports: l.Reports(), Metadata: l.Metadata(),
@@ -67,10 +67,10 @@ func (l *Loop) Dump() Snapshot {
 	return s
 }
 
-// Restore makes an agent of a snapshot: its system prompt, context, history, reports,
-// metadata and the calls that wait for a decision are the snapshot's, all else is
-// cfg's, which may be nil. Tools that one of the two has and the other has not are
-// told as warnings, the removed ones first. A snapshot of another version is refused.
+// Restore returns an agent from a snapshot. The system prompt, context, history, reports,
+// metadata and pending calls come from the snapshot. All other settings come from cfg,
+// which may be nil. It emits a warning for each removed tool and then for each added
+// tool. It returns an error if the snapshot has another version.
 func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Loop, error) {
 	if s.Version != SnapshotVersion {
 		return nil, fmt.Errorf("agentloop: Restore: the snapshot has version %d; version %d is read", s.Version, SnapshotVersion)
@@ -112,7 +112,7 @@ func (l *Loop) takeOver(s Snapshot) {
 	l.desk.Restore(pending)
 }
 
-// compareTools warns of tools that went or came.
+// compareTools emits warnings for removed and added tools.
 func (l *Loop) compareTools(ctx context.Context, before []string) error {
 	for _, name := range before {
 		if !slices.ContainsFunc(l.tools, func(t loop.Tool) bool { return t.Name == name }) {

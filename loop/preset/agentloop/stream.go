@@ -12,10 +12,10 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// StreamEvent is an event of Stream. Which fields are set depends on Type.
+// StreamEvent is an event of [Loop.Stream]. Type determines which fields are set.
 type StreamEvent struct {
 	Type      string // step_start, text, thinking, tool_call_start, tool_call_end, step_end or done
-	Step      int    // counted from 0, -1 before the first; not of text, thinking and done
+	Step      int    // counted from 0, -1 before the first; not set for text, thinking and done
 	Text      string // text, thinking
 	CallID    string // tool_call_start, tool_call_end
 	ToolName  string // tool_call_start
@@ -25,7 +25,7 @@ type StreamEvent struct {
 	Response  *Response     // done
 }
 
-// MarshalJSON spells the event as the document does.
+// MarshalJSON encodes the event as the reference loop does.
 func (e StreamEvent) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{{Key: "type", Value: e.Type}}
 	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
@@ -52,7 +52,7 @@ func (e StreamEvent) MarshalJSON() ([]byte, error) {
 	return dialect.Object(m...)
 }
 
-// MarshalJSON spells the response as the document does.
+// MarshalJSON encodes the response as the reference loop does.
 func (r *Response) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{
 		{Key: "content", Value: json.RawMessage(llm.AppendParts(nil, r.Content))},
@@ -71,22 +71,23 @@ func (r *Response) MarshalJSON() ([]byte, error) {
 	return dialect.Object(m...)
 }
 
-// Events projects a run's events to those of Stream. A step's tools stand before its
-// step_end; all its calls are told to start before any of them is told to end.
+// Events converts the events of a run to those of [Loop.Stream]. The tools of a step
+// precede its step_end. All tool_call_start events of a step precede its tool_call_end
+// events.
 func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
 	return dialect.Parts(events, func() func(trace.Event, error) []StreamEvent { return newProjection().parts })
 }
 
-// projection is the state of a projection.
+// projection is the state of a conversion.
 type projection struct {
-	steps     int // that were begun
+	steps     int // number of started steps
 	turn      *trace.ModelResponse
-	answered  bool // the step has its turn
+	answered  bool // true if the step has its response
 	asked     time.Duration
 	latency   time.Duration
-	told      map[string]bool          // the calls that were told to start
-	started   map[string]time.Duration // call → when its tool was
-	guardrail string                   // the reason of the one that tripped
+	told      map[string]bool          // calls with a tool_call_start
+	started   map[string]time.Duration // call id → start time of its tool
+	guardrail string                   // reason of the guardrail that triggered
 	tripped   bool
 }
 
@@ -145,8 +146,8 @@ func delta(purpose trace.Purpose, d trace.ModelDelta) []StreamEvent {
 	return nil
 }
 
-// decided are the calls of a step that are about to be run. A guardrail that trips
-// before its step leaves one that has only begun.
+// decided returns events for the calls of a step that will run. A guardrail that triggers
+// before its step leaves a step that has only begun.
 func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 	switch d.Reason {
 	case trace.ReasonToolCalls:
@@ -161,8 +162,8 @@ func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 	return nil
 }
 
-// calls are the calls of the step's turn. What a run was left with is of no turn of
-// its own: each is told when it is run.
+// calls returns events for the calls of the step's response. Calls of an earlier run
+// belong to no response of this run; each has its event when it runs.
 func (p *projection) calls(step int) (parts []StreamEvent) {
 	if p.turn == nil {
 		return nil
@@ -173,7 +174,7 @@ func (p *projection) calls(step int) (parts []StreamEvent) {
 	return parts
 }
 
-// start tells a call to start, once.
+// start returns the tool_call_start of a call, once.
 func (p *projection) start(step int, id, name, args string) []StreamEvent {
 	if p.told[id] {
 		return nil
@@ -182,7 +183,8 @@ func (p *projection) start(step int, id, name, args string) []StreamEvent {
 	return []StreamEvent{{Type: "tool_call_start", Step: step, CallID: id, ToolName: name, Arguments: object(args)}}
 }
 
-// object is the arguments of a call; what is no JSON object is an empty one.
+// object returns the arguments of a call, or an empty object if they are not a JSON
+// object.
 func object(args string) json.RawMessage {
 	if !jsonio.IsObject(args) {
 		args = "{}"
@@ -190,7 +192,7 @@ func object(args string) json.RawMessage {
 	return json.RawMessage(args)
 }
 
-// response is what the events tell of the run's response.
+// response returns the run's response as far as the events contain it.
 func (p *projection) response(b trace.RunEnd, err error) *Response {
 	err = dialect.Failure(err, b)
 	r := &Response{Usage: b.Usage, Reason: reasonOf(b.StopReason, err), Err: err}
@@ -203,8 +205,8 @@ func (p *projection) response(b trace.RunEnd, err error) *Response {
 	return r
 }
 
-// reasonOf is the document's word for why a run ended. What it has no word for is
-// something that stopped the run.
+// reasonOf returns the reference loop's reason for the end of a run. A stop reason
+// without a counterpart means that the run was stopped.
 func reasonOf(stop trace.Reason, err error) Reason {
 	switch {
 	case err != nil:

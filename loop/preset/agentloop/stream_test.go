@@ -21,7 +21,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// AL-28, AL-30, AL-32: the events of a run, live; nothing of a step is in the next.
+// AL-28, AL-30, AL-32: the events of a run are live. No event of a step is in the next
+// step.
 func TestAL28AL30AL32Stream(t *testing.T) {
 	first := calls("", "slow", "a", "ghost")
 	first.Text, first.Reasoning, first.Usage, first.Delay = "x", "hm", llm.Usage{InputTokens: 10, OutputTokens: 5}, 10*time.Millisecond
@@ -52,8 +53,8 @@ func TestAL28AL30AL32Stream(t *testing.T) {
 	}, got)
 }
 
-// AL-29: done is last and once, whichever way a run ends, and a step that has begun
-// was told to.
+// AL-29: done is the last event and occurs once for each kind of end. Each started step
+// has a step_start.
 func TestAL29Done(t *testing.T) {
 	trips := func(kind middleware.GuardrailKind) agentloop.Config {
 		return agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
@@ -103,7 +104,8 @@ func TestAL29Done(t *testing.T) {
 	}
 }
 
-// The projection of a trace ends as the live stream does, and may be left early.
+// The events of a recorded trace end as the live stream does. The caller may stop the
+// iteration.
 func TestEventsOfATrace(t *testing.T) {
 	w := newWorld(t, calls("", "a"), says("x")).agent(agentloop.Config{Model: "m", MaxSteps: 1})
 	live := w.stream("go", nil)
@@ -141,8 +143,8 @@ func TestEventsOfATrace(t *testing.T) {
 	}
 }
 
-// AL-27: streamed or not, the history, what hooks were told and the report are the
-// same.
+// AL-27: the history, the hooks and the report are the same for streaming and
+// non-streaming runs.
 func TestAL27Twins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var turns []fake.Response
@@ -177,8 +179,8 @@ func TestAL27Twins(t *testing.T) {
 	})
 }
 
-// AL-98: who subscribes to the agent's bus hears the model there too, between the
-// events of its step; a cancelled subscription hears nothing.
+// AL-98: a subscriber of the agent's bus receives the model's events between the events
+// of its step. After cancel it receives no events.
 func TestAL98Bus(t *testing.T) {
 	w := newWorld(t, says("x"), says("y"))
 	var cfg agentloop.Config
@@ -207,7 +209,8 @@ func TestAL98Bus(t *testing.T) {
 	same(t, "told", "onAgentCreate,onRunStart,onStepStart,llm.request,onStepComplete,onRunComplete", strings.Join(second, ","))
 }
 
-// A hook that fails ends the run; on its last event, Complete returns the error.
+// A hook that fails ends the run. If it fails on the last event, Complete returns the
+// error.
 func TestHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	for _, name := range []string{agentloop.OnStepStart, agentloop.OnStepComplete, agentloop.OnToolCallStart, agentloop.OnToolCallComplete, agentloop.OnToolCallError, agentloop.OnWarning, agentloop.OnGuardrailTriggered, agentloop.OnApprovalRequested, agentloop.OnApprovalResolved} {
@@ -244,7 +247,7 @@ func TestHooksFail(t *testing.T) {
 	}
 }
 
-// More policies go behind the agent's own, and what they offer stays offered.
+// Added middleware runs after the agent's own, and the tools that it sets remain set.
 func TestMorePolicies(t *testing.T) {
 	seen := ""
 	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Middleware: []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
@@ -262,8 +265,7 @@ func TestMorePolicies(t *testing.T) {
 	}
 }
 
-// Model calls of policies are not the stream's: neither what they say, nor how long
-// they take, nor what they cost.
+// The stream omits model calls by middleware: their text, their latency and their usage.
 func TestCallsOfPoliciesAreNotStreamed(t *testing.T) {
 	const ms = time.Millisecond
 	answer := func(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }

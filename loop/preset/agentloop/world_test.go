@@ -19,29 +19,29 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// No goroutine outlives the tests.
+// TestMain checks that no goroutine outlives the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an agent on a virtual clock, and all that is seen of it.
+// world is an agent on a virtual clock with a record of its events.
 type world struct {
 	*agentloop.Loop
 	t     *testing.T
 	clock *fake.Clock
 	model *fake.Model
-	log   []string // what the bus told
+	log   []string // events of the bus
 	trace []trace.Event
 	hook  func(agentloop.Event) error
 }
 
-// newWorld is a world without an agent.
+// newWorld returns a world without an agent.
 func newWorld(t *testing.T, turns ...fake.Response) *world {
 	w := &world{t: t, clock: fake.NewClock()}
 	w.model = &fake.Model{Clock: w.clock, Responses: turns}
 	return w
 }
 
-// agent makes the agent of a world: with the tools a, slow and bad, unless cfg has
-// tools of its own.
+// agent creates the agent of a world. It has the tools a, slow and bad unless cfg has
+// tools.
 func (w *world) agent(cfg agentloop.Config) *world {
 	w.t.Helper()
 	w.dress(&cfg)
@@ -88,12 +88,12 @@ func (w *world) tools() []loop.Tool {
 	}}, {Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no luck") }}}
 }
 
-// text is a tool that returns a text.
+// text returns a tool that returns a fixed text.
 func text(name, text string) loop.Tool {
 	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(text), nil }}
 }
 
-// line is an event of the bus in a line.
+// line formats an event of the bus as one line.
 func (w *world) line(ev agentloop.Event) string {
 	what := ""
 	switch d := ev.Data.(type) {
@@ -123,7 +123,7 @@ func (w *world) line(ev agentloop.Event) string {
 	return ev.Name + what
 }
 
-// run completes a run, which must begin.
+// run completes a run. It fails the test if the run cannot begin.
 func (w *world) run(input string) *agentloop.Response {
 	w.t.Helper()
 	res, err := w.Complete(w.t.Context(), agentloop.Input{Text: input}, nil)
@@ -133,7 +133,8 @@ func (w *world) run(input string) *agentloop.Response {
 	return res
 }
 
-// stream streams a run, which must begin, and returns its events as JSON.
+// stream streams a run and returns its events as JSON. It fails the test if the run
+// cannot begin.
 func (w *world) stream(input string, opts *agentloop.Options) (events []agentloop.StreamEvent) {
 	w.t.Helper()
 	for ev, err := range w.Stream(w.t.Context(), agentloop.Input{Text: input}, opts) {
@@ -145,7 +146,7 @@ func (w *world) stream(input string, opts *agentloop.Options) (events []agentloo
 	return events
 }
 
-// types are the types of events, with the call or the text.
+// types returns the types of events, with the call or the text.
 func types(events []agentloop.StreamEvent) (out []string) {
 	for _, ev := range events {
 		out = append(out, strings.TrimSpace(ev.Type+" "+ev.CallID+ev.Text))
@@ -153,7 +154,7 @@ func types(events []agentloop.StreamEvent) (out []string) {
 	return out
 }
 
-// last is the last report.
+// last returns the last report.
 func (w *world) last() *agentloop.Report {
 	w.t.Helper()
 	all := w.Reports()
@@ -163,7 +164,7 @@ func (w *world) last() *agentloop.Report {
 	return all[len(all)-1]
 }
 
-// roles are the messages of the history, each with how many parts it has.
+// roles returns the role and the number of parts of each message in the history.
 func (w *world) roles() string {
 	var out []string
 	for _, m := range w.History().Messages() {
@@ -172,8 +173,8 @@ func (w *world) roles() string {
 	return strings.Join(out, " ")
 }
 
-// calls is a turn that calls tools by their names; the id of a call is its name behind
-// the prefix.
+// calls returns a response that calls tools by name. The id of a call is the prefix and
+// the tool name.
 func calls(prefix string, names ...string) fake.Response {
 	var t fake.Response
 	for _, n := range names {

@@ -10,55 +10,58 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Agent is an agent of a tree, whose branches may lead back. It is not changed, and
-// may serve many runs at once.
+// Agent is an agent of a handoff graph, which may have cycles. Runs do not change it. It
+// is safe for use by concurrent runs.
 type Agent struct {
-	// Name is unique in the tree: letters, digits, _ and -, 52 of them at most.
+	// Name is unique in the graph. It has at most 52 characters: letters, digits, _ and
+	// -.
 	Name string
-	// Description tells those who may hand over to it, or have it as a tool, what it is
-	// good for.
+	// Description describes the purpose of the agent to the agents that may hand over to
+	// it or have it as a tool.
 	Description string
-	// Model answers, under the provider's name ModelName. The root needs one; others
-	// without are answered by the root's.
+	// Model is the model of the agent, and ModelName its name at the provider. The root
+	// needs a Model. An agent without a Model uses that of the root.
 	Model     llm.Model
 	ModelName string
-	// Instructions make the system prompt, before each of its steps.
+	// Instructions returns the system prompt. The run calls it before each step of the
+	// agent.
 	Instructions func(vars middleware.Scope) string
 	Tools        []loop.Tool
-	// Handoffs are those that it may hand over to, by the tool transfer_to_NAME.
+	// Handoffs are the agents that it may hand over to, with the tool transfer_to_NAME.
 	Handoffs []*Agent
 
-	// What follows is the root's to say.
+	// The following fields apply only to the root.
 
-	// Output is the shape of the answer, of whichever agent it is; nil is any text.
+	// Output is the schema of the final answer of any agent; nil allows any text.
 	Output *middleware.Output
-	// MaxSteps is how many steps a run takes; 0 is DefaultMaxSteps.
+	// MaxSteps is the step limit of a run; 0 means DefaultMaxSteps.
 	MaxSteps int
-	// PrepareEnd is asked by Swarm, where a run would end with another's answer.
+	// PrepareEnd is called by [Swarm] where a run would end with the answer of another
+	// agent.
 	PrepareEnd middleware.EndHook
 }
 
-// Options are of one run.
+// Options are the options of one run.
 type Options struct {
-	// OutputMode says which messages the result has.
+	// OutputMode selects the messages of the result.
 	OutputMode OutputMode
-	// Loop are options of the loop: a cap that stands for the agent's, a sink, a clock.
-	// Its Tools are every agent's, and its Policies go around the preset's; one that is
-	// called "repair" takes the place of the preset's. Its Model, System and Preset are
-	// not looked at.
+	// Loop contains options of the loop, such as a sink, a clock and a step limit that
+	// overrides the agent's. All agents have its Tools. Its Middleware wraps the
+	// preset's. Middleware with the name "repair" replaces that of the preset. Model,
+	// System and Preset are ignored.
 	Loop loop.Config
 }
 
-// OutputMode is which messages a result has.
+// OutputMode selects the messages of a result.
 type OutputMode string
 
-// The output modes; none is FullHistory.
+// Output modes. Empty means FullHistory.
 const (
-	FullHistory OutputMode = "full_history" // all that came of the run
-	LastMessage OutputMode = "last_message" // the last of an assistant
+	FullHistory OutputMode = "full_history" // all messages that the run added
+	LastMessage OutputMode = "last_message" // the last message of an assistant
 )
 
-// run is a run that was put together.
+// run is a configured run.
 type run struct {
 	ctx   context.Context
 	root  *Agent
@@ -67,7 +70,7 @@ type run struct {
 	steps []loop.Step
 }
 
-// start puts a run together and starts it. The hook may be nil.
+// start configures a run and starts it. The hook may be nil.
 func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook) (*loop.Run, error) {
 	r.ctx = ctx
 	fail := func(err error) (*loop.Run, error) { return nil, fmt.Errorf("deepagents: %w", err) }
@@ -104,7 +107,7 @@ func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook)
 	return agent.Start(ctx, in), nil
 }
 
-// policies are those that make a tree of agents of the loop.
+// policies returns the middleware that implements the handoff graph.
 func (r *run) policies(hook middleware.EndHook) ([]loop.Middleware, error) {
 	root := member(r.root, map[*Agent]*middleware.HandoffAgent{})
 	handoff, err := middleware.Handoff(root, r.scope)
@@ -122,7 +125,7 @@ func (r *run) policies(hook middleware.EndHook) ([]loop.Middleware, error) {
 	return list, nil
 }
 
-// member is an agent as one that hands over, with all that it leads to.
+// member returns the handoff agent for an agent, with all agents that it can reach.
 func member(a *Agent, known map[*Agent]*middleware.HandoffAgent) *middleware.HandoffAgent {
 	if a == nil {
 		return nil

@@ -1,11 +1,11 @@
-// Package deepagents is the agent loop of @deepagents/agent as a configuration of the
-// one loop, with that document's entry points, results, streams and errors.
+// Package deepagents configures the loop as the agent loop of @deepagents/agent. It has
+// the entry points, results, streams and errors of that reference loop.
 //
-// Agents have instructions that are made of context variables, hand the conversation
-// over to each other, and stop after 25 steps, whoever took them. All tools of a turn
-// run at once, arguments that a tool does not take are mended by a model, and the
-// variables come back as the state of the run. There are no retries, no guard against
-// a loop that gets nowhere, no compaction and no memory from one run to the next.
+// Agents build their instructions from context variables and hand over the conversation
+// to each other. A run stops after 25 steps in total. All tool calls of a response run
+// concurrently. A model repairs arguments that a tool rejects. The result contains the
+// variables as the state of the run. There are no retries, no compaction and no memory
+// between runs. The runaway guard is disabled.
 package deepagents
 
 import (
@@ -18,13 +18,13 @@ import (
 // Name is the name of the preset.
 const Name = "deepagents"
 
-// DefaultMaxSteps is how many steps a run takes, if nobody says.
+// DefaultMaxSteps is the step limit if MaxSteps is 0.
 const DefaultMaxSteps = 25
 
-// Fill sets what the caller left at zero: 25 steps, looked at after a step that ran
-// tools; no limit to how many tools run at once; no guard; and in front of
-// all policies "repair", unless there is one, by the model that made the call: what is
-// mended is what they are asked about.
+// Fill sets the zero fields of a configuration: 25 steps, checked after a step that ran
+// tools; any number of concurrent tools; no runaway guard. It adds "repair" before all
+// other middleware unless there is middleware with that name. The model that made a call
+// repairs its arguments. Other middleware receives the repaired arguments.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
 	if cfg.MaxSteps == 0 {

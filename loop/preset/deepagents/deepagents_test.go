@@ -21,7 +21,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// The defaults, which a caller's own values stand for.
+// Fill sets the defaults, and values of the caller override them.
 func TestFill(t *testing.T) {
 	got := deepagents.Fill(loop.Config{})
 	if got.Preset != "deepagents" || got.MaxSteps != 25 || got.Concurrency != loop.Unlimited || got.MaxConsecutiveToolErrors != loop.Disabled || len(got.Middleware) != 1 || got.Middleware[0].Name != "repair" {
@@ -40,7 +40,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What is mended is what a permission policy of the caller's is asked about.
+// The caller's permission policy receives the repaired arguments.
 func TestRepairBeforePermissions(t *testing.T) {
 	ran := false
 	rm, err := loop.RawTool("rm", "", []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`), func(context.Context, loop.Call) (loop.Output, error) {
@@ -70,7 +70,7 @@ func TestRepairBeforePermissions(t *testing.T) {
 	}
 }
 
-// DA-01: a piece of the answer is read before the model has said the next.
+// DA-01: a delta of the response can be read before the model sends the next.
 func TestExecuteStreamsDA01(t *testing.T) {
 	said := ""
 	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
@@ -97,7 +97,7 @@ func TestExecuteStreamsDA01(t *testing.T) {
 	}
 }
 
-// DA-02, DA-05: the three entry points ask the model the same, and come to the same.
+// DA-02, DA-05: the three entry points send equal requests and return equal results.
 func TestEntryPointsDA02DA05(t *testing.T) {
 	turns := []fake.Response{calls("a"), calls("transfer_to_b"), text("done")}
 	run := func(entry func(*deepagents.Agent, *middleware.Vars) error) []string {
@@ -154,7 +154,7 @@ func types(parts iter.Seq[uistream.Part]) string {
 	return strings.Join(out, " ")
 }
 
-// DA-04: a text is one user message.
+// DA-04: a string is one user message.
 func TestInputDA04(t *testing.T) {
 	m := &fake.Model{Responses: []fake.Response{text("x")}, IsolateConversations: true}
 	a := agent("root", m)
@@ -169,7 +169,7 @@ func TestInputDA04(t *testing.T) {
 	}
 }
 
-// DA-06: what tools have written is in the next step's instructions.
+// DA-06: the instructions of the next step contain the variables that tools have written.
 func TestInstructionsDA06(t *testing.T) {
 	rename := loop.Tool{Name: "rename", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		vars, _ := middleware.VarsFromContext(ctx)
@@ -190,7 +190,7 @@ func TestInstructionsDA06(t *testing.T) {
 	}
 }
 
-// DA-13: the limit is the agent's, unless the options of the run have another.
+// DA-13: the limit of the options overrides that of the agent.
 func TestLimitDA13(t *testing.T) {
 	for _, c := range []struct{ agent, run, want int }{{0, 0, 25}, {3, 0, 3}, {3, 4, 4}, {30, 2, 2}, {0, 50, 50}} {
 		m := fake.NewModel(slices.Repeat([]fake.Response{calls("a")}, 60)...)
@@ -203,7 +203,8 @@ func TestLimitDA13(t *testing.T) {
 	}
 }
 
-// DA-14: each model call is prepared, with the steps so far and the messages.
+// DA-14: PrepareStep is called for each model call, with the steps so far and the
+// messages.
 func TestPrepareStepDA14(t *testing.T) {
 	var got []string
 	spy := loop.Middleware{Name: "spy", New: func(loop.RunInfo) loop.Hooks {
@@ -221,7 +222,7 @@ func TestPrepareStepDA14(t *testing.T) {
 	}
 }
 
-// DA-24: an agent's own model answers for it, and the root's for one without.
+// DA-24: each agent uses its own model. An agent without a model uses that of the root.
 func TestModelsDA24(t *testing.T) {
 	rootModel, own := fake.NewModel(calls("transfer_to_b"), text("done")), fake.NewModel(calls("transfer_to_c"))
 	root, b, c := agent("root", rootModel), agent("b", own), agent("c", nil)
@@ -239,8 +240,8 @@ func TestModelsDA24(t *testing.T) {
 	}
 }
 
-// DA-35, DA-36: the messages are all that came of the run, or the last answer alone,
-// also where results stand behind that.
+// DA-35, DA-36: the messages are all that the run added, or only the final answer, even
+// if results follow it.
 func TestOutputModeDA35DA36(t *testing.T) {
 	history := loop.Continue([]llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"})}, llm.User("3"))
 	for _, c := range []struct {
@@ -272,7 +273,7 @@ func TestOutputModeDA35DA36(t *testing.T) {
 	}
 }
 
-// DA-38: what a result has. Calls and results are the last step's.
+// DA-38: the fields of a result. Calls and results are those of the last step.
 func TestResultDA38(t *testing.T) {
 	one, two := calls("a"), calls("a")
 	one.Usage, two.Usage, two.Text = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}, "so far"
@@ -297,8 +298,8 @@ func TestResultDA38(t *testing.T) {
 	}
 }
 
-// DA-41: the answer is read by the schema, and only the last one; what does not follow
-// it is an error that has its text.
+// DA-41: the run parses only its final answer by the schema. The error for an invalid
+// answer contains its text.
 func TestOutputDA41(t *testing.T) {
 	type plan struct {
 		Plan []string `json:"plan"`
@@ -331,7 +332,7 @@ func TestOutputDA41(t *testing.T) {
 	}
 }
 
-// DA-43, DA-44: a cancel is an AbortError, and nothing else is.
+// DA-43, DA-44: a cancel is an AbortError. No other failure is an AbortError.
 func TestAbortDA43DA44(t *testing.T) {
 	stopped := errors.New("stopped by the user")
 	for name, c := range map[string]struct {
@@ -351,7 +352,7 @@ func TestAbortDA43DA44(t *testing.T) {
 				if c.abort {
 					cancel(stopped)
 				}
-			case trace.ModelError: // too late: the run has failed
+			case trace.ModelError: // the run has already failed
 				cancel(stopped)
 			}
 			return nil
@@ -367,8 +368,8 @@ func TestAbortDA43DA44(t *testing.T) {
 	}
 }
 
-// DA-44: a model whose own call was cancelled, or timed out, by nobody who waits for the
-// run, is a failure like any other, also in the stream.
+// DA-44: if a model cancels its own call or the call times out, the run fails with an
+// ordinary error, also in the stream. The caller of the run did not cancel it.
 func TestNoAbortDA44(t *testing.T) {
 	for _, own := range []error{context.Canceled, context.DeadlineExceeded} {
 		s, err := deepagents.Execute(t.Context(), agent("root", fake.NewModel(fake.Response{Err: own})), loop.Prompt("go"), nil, nil)
@@ -389,8 +390,8 @@ func TestNoAbortDA44(t *testing.T) {
 	}
 }
 
-// DA-50: who is active in the run of a tool is nothing to the run around it, and the
-// other way round.
+// DA-50: the active agent in the run of a tool does not affect the parent run, and the
+// reverse.
 func TestAsToolHandsOverDA50(t *testing.T) {
 	expert := agent("expert", nil)
 	inner := agent("inner", fake.NewModel(calls("transfer_to_expert"), text("known")))
@@ -410,7 +411,7 @@ func TestAsToolHandsOverDA50(t *testing.T) {
 	}
 }
 
-// DA-50: what a guardrail has found in an answer is no result of the tool.
+// DA-50: an answer that a guardrail rejects is not the result of the tool.
 func TestAsToolGuardedDA50(t *testing.T) {
 	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Tripwire: true, Reason: "not for others"}, nil
@@ -430,7 +431,7 @@ func TestAsToolGuardedDA50(t *testing.T) {
 	}
 }
 
-// late is a context whose time is over.
+// late is a context with an expired deadline.
 type late struct{ context.Context }
 
 func (late) Done() <-chan struct{} {
@@ -441,8 +442,8 @@ func (late) Done() <-chan struct{} {
 
 func (late) Err() error { return context.DeadlineExceeded }
 
-// DA-50: an agent is a tool: a run of its own, with a limit of its own, whose answer is
-// the result, and whose failure an error result.
+// DA-50: an agent is a tool. It has its own run and its own limit. Its answer is the
+// result of the call, and its failure is an error result.
 func TestAsToolDA50(t *testing.T) {
 	var mem trace.Memory
 	var mu sync.Mutex

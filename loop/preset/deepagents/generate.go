@@ -12,31 +12,32 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Result is what a run has come to.
+// Result is the result of a run.
 type Result struct {
 	Text string // of the last step
-	// Output is the answer as JSON that the root's Output allows; nil without one.
+	// Output is the answer as JSON that follows the root's Output; nil if Output is not
+	// set.
 	Output json.RawMessage
-	Steps  []loop.Step // one a model call, in order
+	Steps  []loop.Step // one per model call, in order
 	// ToolCalls and ToolResults are those of the last step.
 	ToolCalls   []llm.ToolCall
 	ToolResults []llm.ToolResult
 	Usage       llm.Usage
 	Finish      llm.FinishReason // of the last step
-	// Messages are what came of the run, as the OutputMode says; its input is not among
-	// them.
+	// Messages are the messages that the run added, selected by the OutputMode. They do
+	// not include its input.
 	Messages []llm.Message
-	// State are the variables that the run was given, as it has left them.
+	// State contains the variables of the run at its end.
 	State middleware.Scope
-	// Loop is the result in the loop's own terms.
+	// Loop is the result of package loop.
 	Loop *loop.Result
 }
 
-// AbortError says that a run was cancelled, by its context or by leaving its stream.
-// No other failure of a run is one.
+// AbortError means that a run was canceled, either by its context or because the caller
+// stopped reading its stream. No other failure of a run is an AbortError.
 type AbortError struct{ Err error }
 
-// Name is the error's name in the document.
+// Name returns the name of the error in the reference loop.
 func (e *AbortError) Name() string { return "AbortError" }
 
 func (e *AbortError) Error() string { return "AbortError: " + e.Err.Error() }
@@ -44,13 +45,13 @@ func (e *AbortError) Error() string { return "AbortError: " + e.Err.Error() }
 // Unwrap returns the cause of the cancel.
 func (e *AbortError) Unwrap() error { return e.Err }
 
-// Generate runs an agent to its end, and those that it hands over to. vars are read
-// and written during the run and come back as its State; nil is none to begin with.
-// opts may be nil.
+// Generate runs an agent and the agents that it hands over to until the run ends. The run
+// reads and writes vars and returns them as its State; nil means no variables. opts may
+// be nil.
 //
-// The error is an *AbortError where the run was cancelled, a *middleware.OutputError
-// where the answer has not the shape of Output. The Result is nil only if the run
-// could not be started.
+// It returns an [*AbortError] if the run is canceled. It returns a
+// [*middleware.OutputError] if the answer does not follow the schema of Output. The
+// Result is nil only if the run could not be started.
 func Generate(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options) (*Result, error) {
 	return generate(ctx, agent, in, orEmpty(vars), opts)
 }
@@ -79,7 +80,7 @@ func orEmpty(vars *middleware.Vars) *middleware.Vars {
 	return vars
 }
 
-// result makes the document's result of the loop's.
+// result converts the loop's result to that of the reference loop.
 func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	out := &Result{
 		Text: res.Text, Steps: r.steps, Usage: res.Usage, Finish: res.FinishReason, Messages: res.Messages, State: r.scope, Loop: res,
@@ -100,13 +101,14 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	return out, err
 }
 
-// cancelled reports whether an error is that of the caller's cancel, which may give a
-// reason of its own.
+// It reports whether err results from a cancel by the caller. The caller's context may
+// have its own cause.
 func (r *run) cancelled(err error) bool {
 	return errors.Is(r.ctx.Err(), context.Canceled) && errors.Is(err, context.Cause(r.ctx))
 }
 
-// lastAnswer is the last message of an assistant: at a cap, results stand behind it.
+// lastAnswer returns the last message of an assistant. At the step limit, results follow
+// it.
 func lastAnswer(messages []llm.Message) []llm.Message {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == llm.RoleAssistant {

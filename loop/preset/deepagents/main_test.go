@@ -13,12 +13,12 @@ import (
 	"github.com/looptape/looptape/loop/preset/deepagents"
 )
 
-// No goroutine outlives the tests.
+// TestMain checks that no goroutine outlives the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func text(s string) fake.Response { return fake.Response{Text: s} }
 
-// calls is a turn of calls of tools, with {} each, whose ids are c1, c2 ….
+// calls returns a response that calls tools with the arguments {}. The ids are c1, c2 ….
 func calls(tools ...string) fake.Response {
 	var t fake.Response
 	for i, n := range tools {
@@ -27,12 +27,12 @@ func calls(tools ...string) fake.Response {
 	return t
 }
 
-// tool is one that answers with its name in capitals.
+// tool returns a tool that returns its name in capitals.
 func tool(name, answer string) loop.Tool {
 	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(answer), nil }}
 }
 
-// agent is one whose instructions are "I am NAME of USER".
+// agent returns an agent with the instructions "I am NAME of USER".
 func agent(name string, m *fake.Model, tools ...loop.Tool) *deepagents.Agent {
 	a := &deepagents.Agent{Name: name, Tools: tools, Instructions: func(vars middleware.Scope) string {
 		who, _ := user.Get(vars)
@@ -46,7 +46,7 @@ func agent(name string, m *fake.Model, tools ...loop.Tool) *deepagents.Agent {
 
 const user middleware.Var[string] = "user"
 
-// asked are the system prompts of a model's requests, with what was said last.
+// asked returns the system prompt and the last message of each request to a model.
 func asked(m *fake.Model) []string {
 	var out []string
 	for _, r := range m.RecordedRequests() {

@@ -11,20 +11,20 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Part is a part of the full stream. Which fields are set depends on Type; who
-// switches on it ignores what it does not know.
+// Part is a part of the full stream. Type determines which fields are set. New types may
+// be added, so ignore unknown ones.
 type Part struct {
 	Type       string // text-delta, reasoning, tool-call, tool-result, error or abort
 	TextDelta  string // text-delta, reasoning
 	ToolCallID string
 	ToolName   string
-	Args       json.RawMessage // tool-call, tool-result: what the tool is run with; what is no JSON as a string
-	Result     json.RawMessage // tool-result: a value, or a text as a string
+	Args       json.RawMessage // tool-call, tool-result: the arguments of the tool; a JSON string if they are not JSON
+	Result     json.RawMessage // tool-result: a JSON value; text as a JSON string
 	IsError    bool            // tool-result
 	Err        error           // error
 }
 
-// MarshalJSON spells the part as the document does.
+// MarshalJSON encodes the part as the reference loop does.
 func (p Part) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{{Key: "type", Value: p.Type}}
 	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
@@ -47,15 +47,15 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return dialect.Object(m...)
 }
 
-// Parts projects a run's events to the document's full stream. A call is told when
-// its tool is entered, or when it gets a result without, and a result as soon as it
-// is there; calls that are left for the caller to answer, or that wait for a decision,
-// are told when the run ends with them. The run's end is no part, but for an error and an abort.
+// Parts converts the events of a run to the full stream of the reference loop. A call
+// appears when its tool starts, or when it gets a result without a tool. A result appears
+// immediately. Client-side calls and calls that wait for a decision appear when the run
+// ends with them. The end of the run has a part only for an error or an abort.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{args: map[string]string{}}).parts })
 }
 
-// projection is the calls of the step that were not told, and what each is run with.
+// projection contains the calls of the step that have no part yet, and their arguments.
 type projection struct {
 	calls     []llm.ToolCall
 	args      map[string]string
@@ -104,7 +104,7 @@ func (p *projection) turn(calls []llm.ToolCall) {
 	}
 }
 
-// all tells the calls of a turn that were not told.
+// all returns the parts for all calls of a response that have no part yet.
 func (p *projection) all() []Part {
 	var out []Part
 	for _, c := range p.calls {
@@ -113,7 +113,7 @@ func (p *projection) all() []Part {
 	return out
 }
 
-// begins tells a call.
+// begins returns the part for a call.
 func (p *projection) begins(id, name string) Part {
 	p.calls = slices.DeleteFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == id })
 	return p.call(id, name)

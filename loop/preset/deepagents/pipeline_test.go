@@ -17,8 +17,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// join runs one function for each item at once and returns what they come to in the
-// order of the items.
+// join runs f for all items concurrently and returns the results in the order of the
+// items.
 func join[T any](items []T, f func(T) (string, error)) ([]string, error) {
 	out, errs := make([]string, len(items)), make([]error, len(items))
 	var wg sync.WaitGroup
@@ -29,8 +29,8 @@ func join[T any](items []T, f func(T) (string, error)) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// DA-47: runs of one agent at once share nothing but what they are given: each has its
-// own active agent, and its own trace, which is that of a run alone.
+// DA-47: concurrent runs of one agent share only their inputs. Each run has its own
+// active agent and its own trace, equal to that of a single run.
 func TestParallelRunsDA47(t *testing.T) {
 	m := &fake.Model{Responses: []fake.Response{calls("transfer_to_b"), text("done")}, IsolateConversations: true}
 	root := agent("root", m)
@@ -56,8 +56,8 @@ func TestParallelRunsDA47(t *testing.T) {
 	}
 }
 
-// DA-48: a pipeline of agents, of which one works many times at once: what one says is
-// what the next is asked, in order, and a search that fails ends it.
+// DA-48: a pipeline of agents, one of which runs many times concurrently. The text of one
+// agent is the prompt of the next, in order. A search that fails ends the pipeline.
 func TestPipelineDA48(t *testing.T) {
 	shape, err := middleware.OutputOf[struct {
 		Searches []string `json:"searches"`

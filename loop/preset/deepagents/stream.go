@@ -12,16 +12,16 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Stream is a run that is told while it goes on. It makes progress while somebody
-// reads one of its streams, or waits. Each of its streams may be read any number of
-// times: what was told is kept. A second reader waits for the first, whoever leaves
-// the first one before its end cancels the run, and none may be waited for, or read,
-// from within another. It is safe for use by many goroutines.
+// Stream is a run with live streams of its events. The run makes progress while a
+// goroutine reads one of its streams or waits for it. Each stream may be read any number
+// of times, because the events are stored. A second reader waits for the first. The run
+// is canceled if the first reader stops its iteration early. Do not read or wait for a
+// stream inside an iteration over it. It is safe for use by many goroutines.
 type Stream struct {
 	r    *run
 	loop *loop.Run
 
-	once   sync.Once // which lets others wait
+	once   sync.Once // which lets other readers wait
 	events []told
 	res    *Result
 	err    error
@@ -32,9 +32,9 @@ type told struct {
 	err error
 }
 
-// Execute starts an agent and returns at once; see Generate, whose arguments it has.
-// The error is of a run that could not be started; what goes wrong in it is that of
-// Wait.
+// Execute starts an agent and returns immediately. Its arguments are those of [Generate].
+// It returns an error if the run could not be started. [Stream.Wait] returns the failure
+// of the run.
 func Execute(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options) (*Stream, error) {
 	return execute(ctx, newRun(agent, orEmpty(vars), opts), in, nil)
 }
@@ -47,9 +47,9 @@ func execute(ctx context.Context, r *run, in loop.Input, hook middleware.EndHook
 	return &Stream{r: r, loop: started}, nil
 }
 
-// Swarm starts an agent and tells it as a UI message stream, the hook PrepareEnd of
-// the root included: one start, one finish, whoever answers. It is to be read once.
-// in are the messages, and the other arguments are those of Generate.
+// Swarm starts an agent and returns a UI message stream. It applies the PrepareEnd hook
+// of the root. The stream has one start and one finish, whichever agent responds. It can
+// be read once. in contains the messages; the other arguments are those of [Generate].
 func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, ui uistream.Options) (iter.Seq[uistream.Part], error) {
 	r := newRun(agent, orEmpty(vars), opts)
 	var hook middleware.EndHook
@@ -63,7 +63,7 @@ func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 	return uistream.Parts(started.Events(), ui), nil
 }
 
-// drive runs the loop, unless somebody has, and waits for its end.
+// drive runs the loop unless another reader has, and waits for its end.
 func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 	s.once.Do(func() {
 		first = true
@@ -74,7 +74,7 @@ func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 			}
 		}
 		if s.events[len(s.events)-1].ev.Body.Kind() != trace.KindRunEnd {
-			for ev, err := range s.loop.Events() { // how it ended after the reader had left
+			for ev, err := range s.loop.Events() { // read the end after the reader has stopped
 				s.events = append(s.events, told{ev, err})
 			}
 		}
@@ -83,7 +83,7 @@ func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 	return first
 }
 
-// Events yields the run's events; the last one has its error, if it failed.
+// Events yields the events of the run. The last event has the error of a failed run.
 func (s *Stream) Events() iter.Seq2[trace.Event, error] {
 	return func(yield func(trace.Event, error) bool) {
 		if s.drive(yield) {
@@ -97,7 +97,7 @@ func (s *Stream) Events() iter.Seq2[trace.Event, error] {
 	}
 }
 
-// Text yields the text of all steps as it comes.
+// Text yields the text deltas of all steps.
 func (s *Stream) Text() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for p := range s.Full() {
@@ -116,16 +116,16 @@ func (s *Stream) UI(opts uistream.Options) iter.Seq[uistream.Part] {
 	return uistream.Parts(s.Events(), opts)
 }
 
-// Consume runs the loop to its end and gives onError, which may be nil, what went
-// wrong; it fails in no other way.
+// Consume runs the loop until the run ends. It passes a failure only to onError, which
+// may be nil.
 func (s *Stream) Consume(onError func(error)) {
 	if _, err := s.Wait(); err != nil && onError != nil {
 		onError(err)
 	}
 }
 
-// Wait runs the loop to its end, or waits for who does, and returns what it came to,
-// as Generate does.
+// Wait runs the loop until the run ends, or waits for the reader that does. It returns
+// the same result as [Generate].
 func (s *Stream) Wait() (*Result, error) {
 	s.drive(nil)
 	if s.res == nil {

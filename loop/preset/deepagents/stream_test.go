@@ -37,8 +37,8 @@ func kinds(s *deepagents.Stream) string {
 	return strings.Join(out, " ")
 }
 
-// DA-37, DA-40: each of the streams tells all of the run, the first time and again,
-// whether somebody has waited before or not; the text is that of all steps.
+// DA-37, DA-40: each stream yields the complete run, at the first and at each later read,
+// before and after Wait. The text is that of all steps.
 func TestStreamsDA37DA40(t *testing.T) {
 	first := calls("a")
 	first.Text = "one "
@@ -63,7 +63,7 @@ func TestStreamsDA37DA40(t *testing.T) {
 			}
 		}
 		for range s.Text() {
-			break // leaving a stream that was told costs nothing
+			break // stopping the iteration over stored events has no effect
 		}
 		if _, err := s.Wait(); err != nil {
 			t.Error(err)
@@ -71,7 +71,7 @@ func TestStreamsDA37DA40(t *testing.T) {
 	}
 }
 
-// Readers of several streams at once each get all of it.
+// Concurrent readers of several streams each receive all events.
 func TestStreamsAtOnce(t *testing.T) {
 	s := execute(t, nil, []loop.Tool{tool("a", "A")}, calls("a"), text("done"))
 	var wg sync.WaitGroup
@@ -90,7 +90,7 @@ func TestStreamsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// DA-42: what goes wrong is told to onError, and not otherwise.
+// DA-42: a failure is passed only to onError.
 func TestConsumeDA42(t *testing.T) {
 	var got []error
 	s := execute(t, nil, nil, fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}})
@@ -105,7 +105,8 @@ func TestConsumeDA42(t *testing.T) {
 	execute(t, nil, nil, text("x")).Consume(func(err error) { t.Errorf("got %v", err) })
 }
 
-// DA-34, DA-43: a cancel ends the stream with an abort, and leaving it is a cancel.
+// DA-34, DA-43: a cancel ends the stream with an abort. A caller that stops the iteration
+// cancels the run.
 func TestStreamAbortDA34DA43(t *testing.T) {
 	slow := text("one two three")
 	slow.ChunkSize = 4
@@ -160,7 +161,7 @@ func isAbort(err error) bool {
 	return is
 }
 
-// A reader that panics has its panic, and others an error.
+// A panic of a reader reaches that reader, and other readers receive an error.
 func TestReaderPanics(t *testing.T) {
 	s := execute(t, nil, nil, text("x"))
 	func() {
@@ -178,15 +179,15 @@ func TestReaderPanics(t *testing.T) {
 	}
 }
 
-// team is a root that may hand over to b, with a hook.
+// team returns a root with a hook that may hand over to b.
 func team(m *fake.Model, hook middleware.EndHook) *deepagents.Agent {
 	root, b := agent("root", m), agent("b", nil)
 	root.Handoffs, b.Handoffs, root.PrepareEnd = []*deepagents.Agent{b}, []*deepagents.Agent{root}, hook
 	return root
 }
 
-// DA-03, DA-31, DA-32, DA-33: the root goes on behind b in the same stream, which has
-// one start and one finish, with a hook or without; only swarms ask it.
+// DA-03, DA-31, DA-32, DA-33: the root continues after b in the same stream. The stream
+// has one start and one finish, with and without a hook. Only Swarm calls the hook.
 func TestSwarmDA31DA32DA33(t *testing.T) {
 	sum := func(context.Context, middleware.Ended) ([]llm.Message, error) {
 		return []llm.Message{llm.User("Sum up.")}, nil
@@ -226,7 +227,7 @@ func TestSwarmDA31DA32DA33(t *testing.T) {
 	}
 }
 
-// DA-39: the names of a part's members are the document's.
+// DA-39: the members of a part have the names of the reference documentation.
 func TestPartJSONDA39(t *testing.T) {
 	for _, c := range []struct {
 		part deepagents.Part
@@ -246,8 +247,8 @@ func TestPartJSONDA39(t *testing.T) {
 	}
 }
 
-// Calls that are the caller's to answer are told, model calls for other purposes are
-// not, and of a trace that was read the error is.
+// Client-side calls have parts. Model calls for other purposes have none. The error of a
+// recorded trace has a part.
 func TestPartsOfOddRuns(t *testing.T) {
 	ask, err := loop.ClientTool("ask", "", nil)
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// AsTool makes an agent a tool, which is called with a text, the input of a run of
-// its own with its own limit of steps. The text of its answer is the result (see
-// middleware.FinalText), and its failure the tool's. The run has the variables of the run around it, but for who is
-// active, and is recorded below the call where opts name the same sink.
+// AsTool returns an agent as a tool. A call passes a string, which is the input of a
+// separate run with its own step limit. The text of its answer is the result (see
+// [middleware.FinalText]). A failure of the run is a failure of the tool. The run has the
+// variables of the parent run, except for the active agent. Its trace is below the call
+// if opts has the same sink.
 func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 	if agent == nil {
 		return loop.Tool{}, fmt.Errorf("deepagents: AsTool: there is no agent")

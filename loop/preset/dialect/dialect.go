@@ -1,5 +1,5 @@
-// Package dialect holds what the presets share in spelling a run's events as
-// their documents do. It knows no preset.
+// Package dialect contains helpers that convert trace events to the event types of a
+// reference loop. It does not depend on a preset.
 package dialect
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Parts projects a run's events: begin makes the state of a projection, for each time
-// that the parts are read, and returns what gives the parts of an event. The run is that
-// of the first event; others among them, such as those of its sub-agents, are passed over.
+// Parts converts the events of a run. For each iteration, begin creates the state of a
+// conversion and returns the function that converts an event to parts. The run is that of
+// the first event. Events of other runs, such as those of sub-agents, are skipped.
 func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.Event, error) []P) iter.Seq[P] {
 	return func(yield func(P) bool) {
 		parts, run, begun := begin(), "", false
@@ -35,8 +35,8 @@ func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.
 	}
 }
 
-// Failure is the error of a run at its end: its own, or, in a trace that was read, what
-// is written of it. It is nil if the run did not fail.
+// Failure returns the error of a run at its end: err, or the recorded error of a trace.
+// It returns nil if the run did not fail.
 func Failure(err error, end trace.RunEnd) error {
 	if err == nil && end.Error != nil {
 		return errors.New(end.Error.Message)
@@ -50,8 +50,8 @@ type Member struct {
 	Value any
 }
 
-// Object is the JSON of an object with these members, in this order, without
-// HTML escaping. It fails if a value has no JSON.
+// Object encodes a JSON object with these members, in this order, without HTML escaping.
+// It returns an error if a value cannot be encoded.
 func Object(members ...Member) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -65,7 +65,7 @@ func Object(members ...Member) ([]byte, error) {
 		if err := enc.Encode(m.Value); err != nil {
 			return nil, fmt.Errorf("the member %q: %w", m.Key, err)
 		}
-		b.Truncate(b.Len() - 1) // the encoder's newline
+		b.Truncate(b.Len() - 1) // the newline of the encoder
 	}
 	if len(members) == 0 {
 		b.WriteByte('{')
@@ -74,8 +74,8 @@ func Object(members ...Member) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Value is the JSON of what a model or a tool has written: the text itself if it
-// is JSON, else a string; empty stands for an empty text.
+// Value returns the output of a model or a tool as JSON: the text itself if it is JSON,
+// and otherwise a JSON string. It returns empty if the text is empty.
 func Value(text, empty string) json.RawMessage {
 	switch {
 	case text == "":

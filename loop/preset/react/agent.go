@@ -12,40 +12,41 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Config is what createAgent takes. Its zero value is an agent without tools, memory
-// and log, of DefaultMaxIterations rounds.
+// Config is the argument of createAgent. The zero value configures an agent without
+// tools, memory and log, with at most DefaultMaxIterations steps.
 type Config struct {
-	// Config has, by names of the loop, what the document calls tools, systemPrompt
-	// (System), middleware (Policies) and maxIterations (MaxSteps; a negative number is
-	// a forced answer at once), and the loop's other options.
+	// Config contains the options of the loop under their own names. The reference loop
+	// calls them tools, systemPrompt (System), middleware (Middleware) and maxIterations
+	// (MaxSteps). A negative MaxSteps requests the final answer immediately.
 	loop.Config
-	// Memory keeps threads; nil keeps none.
+	// Memory stores threads; nil stores none.
 	Memory Memory
-	// DisabledTools are the names of tools that are not offered, whoever brings them.
+	// DisabledTools are the names of tools that are never sent, whichever middleware adds
+	// them.
 	DisabledTools []string
-	// Log is told each message that the agent adds, those that it was given first; nil
-	// is none.
+	// Log records each message that the agent adds, after the messages of its input; nil
+	// records nothing.
 	Log middleware.MessageLog
-	// ContextWindow is how many tokens the model takes; 0 is what its method
-	// ContextWindow() int says, if it has one.
+	// ContextWindow is the number of tokens that the model accepts. 0 means the result of
+	// the model's method ContextWindow() int, if it has one.
 	ContextWindow int
 }
 
-// Agent is an agent of the document. It never changes, and may be used by many
-// goroutines at once; runs share nothing but the threads.
+// Agent is an agent of the reference loop. It is immutable and safe for use by many
+// goroutines. Its runs share only the threads.
 type Agent struct {
 	agent      *loop.Agent
 	stack      []string
 	memory     Memory
 	log        middleware.MessageLog
 	window     int
-	summarizer *middleware.Summarizer // nil if there is none
-	writer     llm.Model              // of summaries; nil is the agent's own
+	summarizer *middleware.Summarizer // nil without summaries
+	writer     llm.Model              // model that writes summaries; nil means the agent's model
 }
 
-// New makes an agent as createAgent does. The tools are those of cfg, then those that
-// its policies bring, in order, less DisabledTools; two of one name are an error, here
-// or, where a policy brings one, of each run. cfg may be nil.
+// New returns an agent as createAgent does. Its tools are those of cfg, then those of its
+// middleware in order, without DisabledTools. Two tools with one name are an error. New
+// returns it, or each run fails with it if middleware adds the tool. cfg may be nil.
 func New(model llm.Model, cfg *Config) (*Agent, error) {
 	if cfg == nil {
 		cfg = &Config{}
@@ -70,11 +71,11 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	return a, nil
 }
 
-// without is a policy that brings no tool that is disabled.
+// without returns middleware that adds no disabled tool.
 func without(p loop.Middleware, disabled func(name string) bool) loop.Middleware {
 	made := p.New
 	if made == nil {
-		return p // which loop.New refuses
+		return p // loop.New rejects it
 	}
 	p.New = func(info loop.RunInfo) loop.Hooks {
 		h := made(info)
@@ -91,20 +92,20 @@ func window(model llm.Model, own int) int {
 	return own
 }
 
-// ContextWindow is how many tokens the model takes, if that is known.
+// ContextWindow returns the number of tokens that the model accepts, if it is known.
 func (a *Agent) ContextWindow() (tokens int, ok bool) { return a.window, a.window > 0 }
 
-// Stack lists the names of the agent's policies, the outermost first.
+// Stack returns the names of the agent's middleware, the outermost first.
 func (a *Agent) Stack() []string { return slices.Clone(a.stack) }
 
-// Run answers the input and reports whether that succeeded; it returns no error, which
-// is the Err of the last event. onEvent is called with one event after another, on the
-// goroutine of the caller; with nil, events are not even made.
+// Run answers the input and reports whether it succeeded. It returns no error; the last
+// event contains it as Err. Run calls onEvent for each event, one at a time, on the
+// goroutine of the caller. It creates no events if onEvent is nil.
 //
-// thread names a conversation that the agent remembers: the input goes behind what
-// was said in it, and what comes of a run that succeeds is kept. Empty, or without a
-// Memory, it is none. Of runs that go on in one thread at the same time, the one that
-// ends last is kept.
+// thread names a stored conversation. The input follows the messages of the thread, and
+// the messages of a successful run are stored. If thread is empty or the agent has no
+// Memory, no thread is used. If several runs use one thread concurrently, the thread has
+// the messages of the run that ends last.
 func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onEvent func(Event)) bool {
 	if onEvent == nil {
 		r, err := a.begin(ctx, input, thread)
@@ -120,10 +121,11 @@ func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onE
 	return last.Type == "completed"
 }
 
-// errNothing says that a run has nothing to answer.
+// errNothing is the error of a run without input messages.
 var errNothing = errors.New("react: the input has no messages; give at least one")
 
-// Events is Run as a sequence. Leaving it early cancels the run, and nothing is kept.
+// Events runs the agent as [Agent.Run] does and returns the events as a sequence. If the
+// caller stops the iteration, the run is canceled and nothing is stored.
 func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		r, err := a.begin(ctx, input, thread)
@@ -144,18 +146,18 @@ func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) 
 	}
 }
 
-// threadRun is a run in a thread, or in none.
+// threadRun is a run with or without a thread.
 type threadRun struct {
 	agent *loop.Agent
 	in    loop.Input
-	save  func(ctx context.Context) error // keeps what came of it
+	save  func(ctx context.Context) error // stores the messages of the run
 }
 
-// logName is the name of the policy that logs, which each run has for itself.
+// logName is the name of the logging middleware. Each run has its own.
 const logName = "message_log"
 
-// begin makes the run that answers the input: behind what was said before, and with what
-// comes of it logged and kept.
+// begin creates the run that answers the input. The input follows the messages of the
+// thread. The new messages are logged and stored.
 func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (r *threadRun, err error) {
 	if len(input) == 0 {
 		return nil, errNothing
@@ -194,7 +196,7 @@ func save(ctx context.Context, memory Memory, thread string, messages []llm.Mess
 	return memory.Save(ctx, thread, messages)
 }
 
-// remembering is deferred around a Memory: it says what went wrong, a panic as well.
+// remembering is deferred around a call of a Memory. It sets err to its error or panic.
 func remembering(doing, thread string, err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("the memory panicked: %v", v)
@@ -204,8 +206,9 @@ func remembering(doing, thread string, err *error) {
 	}
 }
 
-// keepThread puts the conversation of a run, with what its summaries stand in the place
-// of left out, where it can be found when the run has ended.
+// keepThread returns middleware that stores the conversation of a run in whole when the
+// run ends. The conversation contains summaries in place of the messages that they
+// replace.
 func keepThread(in []llm.Message, whole *[]llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo
@@ -225,9 +228,9 @@ func keepThread(in []llm.Message, whole *[]llm.Message) loop.Middleware {
 	}}
 }
 
-// Compact sums a thread up now, whatever its length, and keeps what comes of it. It
-// returns nil where there is nothing to do: no memory, no such thread, an agent without
-// summaries, or nothing that could be summed up.
+// Compact summarizes a thread now, whatever its length, and stores the result. It returns
+// nil if there is no memory, no such thread, no summary configuration or nothing to
+// summarize.
 func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compaction, error) {
 	if a.memory == nil || thread == "" || a.summarizer == nil {
 		return nil, nil
@@ -249,7 +252,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	return done, nil
 }
 
-// askForSummary is a run of its own, of one model call.
+// askForSummary makes one model call in a separate run.
 func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	writer, err := a.agent.With(func(c *loop.Config) {
 		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System, nil, llm.ToolChoice{}, nil

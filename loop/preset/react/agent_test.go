@@ -21,8 +21,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// RA-01: what is not set is as the document says; RA-47: there is no budget, no
-// deadline and no retry.
+// RA-01: options that are not set have the defaults of the reference documentation.
+// RA-47: there is no budget, no deadline and no retry.
 func TestDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
 	a := b.agent(react.Config{})
@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// What the caller sets is kept.
+// Fill keeps the options that the caller sets.
 func TestFillKeeps(t *testing.T) {
 	cfg := react.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, MaxConsecutiveToolErrors: 4, ErrorText: func(string, error) string { return "own" }})
 	if cfg.MaxSteps != 3 || cfg.Concurrency != 2 || cfg.MaxConsecutiveToolErrors != 4 || cfg.ErrorText("", nil) != "own" {
@@ -49,7 +49,7 @@ func TestFillKeeps(t *testing.T) {
 	}
 }
 
-// brings is a policy with tools.
+// brings returns middleware that adds tools.
 func brings(name string, tools ...string) loop.Middleware {
 	var list []loop.Tool
 	for _, n := range tools {
@@ -58,8 +58,8 @@ func brings(name string, tools ...string) loop.Middleware {
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{Tools: list} }}
 }
 
-// RA-02, RA-03: the agent's tools come first, then those of its policies, in order,
-// and of all of them not those that are disabled: a call of one is a call of no tool.
+// RA-02, RA-03: the agent's tools come first, then those of its middleware, in order.
+// Disabled tools are omitted. A call of a disabled tool is a call of an unknown tool.
 func TestDisabledTools(t *testing.T) {
 	b := newBench(t, calling("b", "{}", "d", "{}", "c", "{}"), text("done"))
 	own := []loop.Tool{tool("a"), tool("b")}
@@ -80,7 +80,7 @@ func TestDisabledTools(t *testing.T) {
 	}
 }
 
-// RA-02: two tools of one name are an error, at once or as the run begins.
+// RA-02: two tools with one name are an error, either of New or at the start of the run.
 func TestToolsOfOneName(t *testing.T) {
 	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a"), tool("a")}}}); err == nil || err.Error() != `react: loop: two tools have the name "a"` {
 		t.Errorf("got %v", err)
@@ -95,7 +95,7 @@ func TestToolsOfOneName(t *testing.T) {
 	}
 }
 
-// watcher is a policy that notes what it sees.
+// watcher returns middleware that records its hook calls.
 func watcher(name string, seen *[]string) loop.Middleware {
 	note := func(format string, args ...any) { *seen = append(*seen, name+" "+fmt.Sprintf(format, args...)) }
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
@@ -119,9 +119,9 @@ func watcher(name string, seen *[]string) loop.Middleware {
 	}}
 }
 
-// RA-11: the hooks behind the model call see the thread without its turn. RA-15: both
-// hooks of every policy are called in each round, in the order of the policies. RA-17,
-// RA-65: the first policy is outermost around the tools, and keeps its place.
+// RA-11: hooks after the model call receive the thread without the response. RA-15: both
+// hooks of all middleware are called in each step, in the order of the list. RA-17,
+// RA-65: the first middleware is outermost around the tools and keeps its position.
 func TestOrderOfARound(t *testing.T) {
 	var seen []string
 	b := newBench(t, calling("a", "{}"), text("done"))
@@ -141,8 +141,8 @@ func TestOrderOfARound(t *testing.T) {
 	}
 }
 
-// RA-16: what a wrap leaves out of a request is still in the thread; the first policy's
-// wrap is outermost.
+// RA-16: the thread keeps a message that a wrapper omits from a request. The wrapper of
+// the first middleware is outermost.
 func TestRequestRewritten(t *testing.T) {
 	var order []string
 	wrap := func(name string, drop bool) loop.Middleware {
@@ -182,8 +182,8 @@ func TestRequestRewritten(t *testing.T) {
 	}
 }
 
-// RA-34, RA-35, RA-36: a run succeeds, or fails with one event that tells why, the last;
-// nobody has to listen.
+// RA-34, RA-35, RA-36: a run succeeds, or its last event contains the reason for its
+// failure. A listener is optional.
 func TestRunReports(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
@@ -212,8 +212,8 @@ func TestRunReports(t *testing.T) {
 	}
 }
 
-// RA-63: the input is a list, behind what was said in the thread before; an empty one
-// is nothing to answer.
+// RA-63: the input is a list that follows the messages of the thread. An empty input is
+// an error.
 func TestInput(t *testing.T) {
 	b := newBench(t, text("one"), text("two"))
 	a := b.agent(react.Config{Memory: &react.Threads{}})
@@ -233,8 +233,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// RA-40, RA-41: a thread is remembered by its name, with its calls and results, where
-// there is a memory and a name; RA-64: without, runs share nothing.
+// RA-40, RA-41: a thread is stored under its name, with its calls and results, if there
+// is a memory and a name. RA-64: otherwise runs share nothing.
 func TestThreads(t *testing.T) {
 	for _, c := range []struct {
 		memory react.Memory
@@ -260,7 +260,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// Of a run that a policy ends before its first round, the input is kept.
+// If middleware ends a run before its first step, the input is stored.
 func TestKeptWithoutARound(t *testing.T) {
 	stop := loop.Middleware{Name: "stop", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
@@ -277,7 +277,7 @@ func TestKeptWithoutARound(t *testing.T) {
 	}
 }
 
-// RA-41: of a run that fails nothing is kept, and of one that is left early.
+// RA-41: nothing is stored for a run that fails or that the caller stops.
 func TestFailedRunsAreNotKept(t *testing.T) {
 	memory := &react.Threads{}
 	b := newBench(t, text("one"), fake.Response{Err: errors.New("boom")}, text("left"))
@@ -295,7 +295,7 @@ func TestFailedRunsAreNotKept(t *testing.T) {
 	}
 }
 
-// RA-36: a run is completed once its thread is kept; a memory that fails makes it fail.
+// RA-36: a run is completed after its thread is stored. It fails if the memory fails.
 func TestBrokenMemory(t *testing.T) {
 	for _, c := range []struct {
 		memory *broken
@@ -314,7 +314,7 @@ func TestBrokenMemory(t *testing.T) {
 	}
 }
 
-// A run that nobody listens to comes to the same and keeps the same.
+// A run without a listener has the same result and stores the same thread.
 func TestUnheard(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn   fake.Response
@@ -338,7 +338,7 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// RA-46: a run that is cancelled fails, with what it was cancelled for.
+// RA-46: a canceled run fails with the cause of its cancel.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the user went away")
@@ -355,8 +355,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// RA-39: one listener hears of many tools that run at once, one event after another;
-// RA-64: an agent serves many runs at once, in one thread, too.
+// RA-39: one listener receives the events of many concurrent tools, one at a time. RA-64:
+// an agent executes many runs concurrently, also with one thread.
 func TestManyAtOnce(t *testing.T) {
 	memory := &react.Threads{}
 	var turn []string
@@ -393,8 +393,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// RA-48, RA-49: either factory logs every message that the agent is given and adds, but
-// not the thread before; RA-50: a log that fails changes nothing.
+// RA-48, RA-49: both factories log each message that the agent receives and adds, but not
+// the earlier messages of the thread. RA-50: a failure of the log changes nothing.
 func TestLog(t *testing.T) {
 	var logged []llm.Message
 	log := middleware.MessageLogFunc(func(m llm.Message) error {
@@ -420,7 +420,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// RA-48: all messages of an input are logged, and none of the thread's, however that ends.
+// RA-48: all messages of an input are logged and those of the thread are not, for each
+// kind of end.
 func TestLogOfInputs(t *testing.T) {
 	var logged []llm.Message
 	log := middleware.MessageLogFunc(func(m llm.Message) error { logged = append(logged, m); return nil })
@@ -437,7 +438,7 @@ func TestLogOfInputs(t *testing.T) {
 	}
 }
 
-// A caller's own way to end at the cap stays.
+// Fill keeps the caller's behavior at the step limit.
 func TestOwnCap(t *testing.T) {
 	b := newBench(t, calling("a", "{}"))
 	ok, events := b.run(b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnStepLimit: loop.StepLimitError}}), "", "go")
@@ -446,7 +447,7 @@ func TestOwnCap(t *testing.T) {
 	}
 }
 
-// windowed is a model that tells its window.
+// windowed is a model that reports its context window.
 type windowed struct {
 	llm.Model
 	tokens int
@@ -454,8 +455,8 @@ type windowed struct {
 
 func (w windowed) ContextWindow() int { return w.tokens }
 
-// RA-43: the window is what the caller says, else what the model reports, else not
-// known.
+// RA-43: the window is the configured number, or else the number that the model reports,
+// or else unknown.
 func TestContextWindow(t *testing.T) {
 	for _, c := range []struct {
 		own, model, want int
@@ -477,7 +478,7 @@ func TestContextWindow(t *testing.T) {
 	}
 }
 
-// RA-42, RA-45: a thread is summed up when it is asked for, however short it is.
+// RA-42, RA-45: Compact summarizes a thread of any length.
 func TestCompact(t *testing.T) {
 	memory := &react.Threads{}
 	var turns []fake.Response
@@ -514,8 +515,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// RA-42: there is nothing to sum up without a memory, a thread, or summaries; what fails
-// is an error, and the thread stays as it is.
+// RA-42: there is nothing to summarize without a memory, a thread or a summary
+// configuration. A failure is an error and does not change the thread.
 func TestCompactNothing(t *testing.T) {
 	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
 	memory := &react.Threads{}
@@ -559,7 +560,7 @@ func TestCompactNothing(t *testing.T) {
 	}
 }
 
-// A summary may be written by another model, which its own name goes to.
+// Another model may write summaries. It receives its own model name.
 func TestCompactByAnotherModel(t *testing.T) {
 	memory := &react.Threads{}
 	if err := memory.Save(t.Context(), "t", []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}); err != nil {
@@ -578,7 +579,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 	}
 }
 
-// A thread that is summed up within a run is kept as it then is.
+// A thread with a summary of the same run is stored in its new form.
 func TestKeptAfterASummary(t *testing.T) {
 	memory := &react.Threads{}
 	long := strings.Repeat("abc ", 60)

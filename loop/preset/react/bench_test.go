@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/loop/preset/react"
 )
 
-// rounds is a model that makes n calls, one a turn, and then answers.
+// rounds returns a model that makes n calls, one per response, and then answers.
 func rounds(n int) llm.Model {
 	var turns [][]llm.Event
 	usage := llm.Usage{InputTokens: 100, OutputTokens: 20}
@@ -31,9 +31,9 @@ func rounds(n int) llm.Model {
 	})
 }
 
-// BenchmarkStep measures what a step costs in the loop as it is, with the options of the
-// preset, and with the whole stack of a deep agent; each unheard, and with its events
-// told as the preset tells them.
+// BenchmarkStep measures the cost of a step with the default loop, with the options of
+// the preset and with the stack of a deep agent. It measures each without events and with
+// the preset's events.
 func BenchmarkStep(b *testing.B) {
 	const n = 50
 	cfg := loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: n + 1}

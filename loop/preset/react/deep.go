@@ -11,54 +11,56 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// DeepConfig is what createDeepAgent takes. Its zero value has the document's defaults:
-// files in memory, the general-purpose tools, summaries, nobody who is asked.
+// DeepConfig is the argument of createDeepAgent. The zero value has the defaults of the
+// reference loop: files in memory, the general-purpose tools, summaries and no human
+// approval.
 type DeepConfig struct {
 	Config
 	SubAgents []SubAgent
-	// Backend has the files; nil keeps them in memory, for this agent alone.
+	// Backend stores the files; nil stores them in memory for this agent only.
 	Backend files.Backend
-	// Approve, if set, is asked about each call before it is run, or, where InterruptOn
-	// has tools, about theirs.
+	// Approve, if not nil, decides about each call before it runs. If InterruptOn is not
+	// empty, it decides only about calls of those tools.
 	Approve     middleware.HumanFunc
 	InterruptOn map[string]middleware.HumanRule
-	// AskUser, if set, answers questions of the model.
+	// AskUser, if not nil, answers the model's requests for user input.
 	AskUser middleware.AskUserFunc
-	// NoFilesystem and NoGeneralPurpose leave out the tools for files, and the groups
-	// web, search, text, git and shell.
+	// NoFilesystem omits the tools for files. NoGeneralPurpose omits the groups web,
+	// search, text, git and shell.
 	NoFilesystem, NoGeneralPurpose bool
-	// GeneralPurposeAgent adds a sub-agent of the name GeneralPurposeAgentName, which
-	// has the agent's own tools and system prompt. Like all sub-agents it has none of the
-	// agent's Policies: where some of those keep watch over tools or answers, such as
-	// permissions and guardrails, put a SubAgent of that name with its own in SubAgents.
+	// GeneralPurposeAgent adds a sub-agent with the name GeneralPurposeAgentName and the
+	// agent's own tools and system prompt. Like all sub-agents, it has none of the
+	// agent's Middleware. If permissions or guardrails must apply to it, add a SubAgent
+	// with that name and its own Middleware to SubAgents.
 	GeneralPurposeAgent bool
-	// Summary says when conversations are summed up. A Window of 0 is that of the model,
-	// if it is known.
+	// Summary configures when conversations are summarized. A Window of 0 means the
+	// window of the model, if it is known.
 	Summary   middleware.SummaryConfig
 	NoSummary bool
-	// SummaryFirst puts summaries at the beginning of the stack instead of its end.
+	// SummaryFirst puts summaries first in the stack instead of last.
 	SummaryFirst bool
 }
 
-// SubAgent is an agent that gets tasks. It sees the task alone, works on the same files,
-// is subject to the same approval, and gives no tasks. Of the agent's Policies it has none.
+// SubAgent is an agent that executes tasks. It receives only the task. It has the same
+// files and the same approval as the agent. It cannot delegate tasks and has none of the
+// agent's Middleware.
 type SubAgent struct {
 	Name        string
-	Description string // what it is good for, for the model that gives it tasks
+	Description string // purpose, for the model that delegates tasks
 	System      string
 	Tools       []loop.Tool
-	Middleware  []loop.Middleware // between those for files and those that ask
-	Model       llm.Model         // nil is that of the agent
-	ModelName   string            // empty is the agent's
-	MaxSteps    int               // 0 is DefaultMaxIterations
+	Middleware  []loop.Middleware // between that for files and that for approval
+	Model       llm.Model         // nil means the agent's model
+	ModelName   string            // empty means the agent's model name
+	MaxSteps    int               // 0 means DefaultMaxIterations
 }
 
-// GeneralPurposeAgentName is the name of the sub-agent that is built in.
+// GeneralPurposeAgentName is the name of the built-in sub-agent.
 const GeneralPurposeAgentName = "general-purpose"
 
-// NewDeep makes an agent as createDeepAgent does: New with a stack of policies, in this
-// order: tasks of its own (write_todos), files, sub-agents (task), the general-purpose
-// tools, those of cfg, questions to the user, approval, summaries. cfg may be nil.
+// NewDeep returns an agent as createDeepAgent does. It calls [New] with this list of
+// middleware: its own tasks (write_todos), files, sub-agents (task), the general-purpose
+// tools, the middleware of cfg, user input, approval, summaries. cfg may be nil.
 func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 	if cfg == nil {
 		cfg = &DeepConfig{}
@@ -77,7 +79,7 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 	return a, nil
 }
 
-// stack are the policies of a deep agent; those that it has not are empty lists.
+// stack is the middleware of a deep agent. The list of a disabled feature is empty.
 type stack struct {
 	todos, files, subagents, askUser, human, summary []loop.Middleware
 	summarizer                                       *middleware.Summarizer
@@ -114,7 +116,7 @@ func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 	return s, err
 }
 
-// policies are those of the agent itself.
+// policies returns the middleware of the agent itself.
 func (s *stack) policies(cfg *DeepConfig) []loop.Middleware {
 	var list []loop.Middleware
 	if cfg.SummaryFirst {
@@ -131,7 +133,7 @@ func (s *stack) policies(cfg *DeepConfig) []loop.Middleware {
 	return list
 }
 
-// tasks makes the sub-agents.
+// tasks returns the middleware with the sub-agents.
 func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Middleware, error) {
 	list := slices.Clone(cfg.SubAgents)
 	if cfg.GeneralPurposeAgent {

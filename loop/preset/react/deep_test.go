@@ -28,7 +28,7 @@ func answer(_ context.Context, q []middleware.Question) ([]string, error) {
 
 var own = []loop.Middleware{brings("mine", "x"), brings("too", "y")}
 
-// RA-04, RA-05, RA-06, RA-07, RA-08: what a deep agent's stack has, and in which order.
+// RA-04, RA-05, RA-06, RA-07, RA-08: the middleware of a deep agent and its order.
 func TestStack(t *testing.T) {
 	groups := []string{"web", "search", "text", "git", "shell"}
 	everything := react.DeepConfig{Config: react.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes}
@@ -66,7 +66,8 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// RA-04: without settings, a run is offered the tools of the stack, with the cap of 24.
+// RA-04: with the zero value, a run sends the tools of the stack and has a step limit of
+// 24.
 func TestDeepDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
 	b.run(b.deep(react.DeepConfig{}), "", "go")
@@ -79,8 +80,8 @@ func TestDeepDefaults(t *testing.T) {
 	}
 }
 
-// RA-57, RA-58, RA-59, RA-60, RA-61: the tools of the groups are names, and a call of
-// one says that there is nothing behind it.
+// RA-57, RA-58, RA-59, RA-60, RA-61: the tools of the groups are only names. A call
+// returns an error with the message that the tool is not implemented.
 func TestGroupsAreNotBuilt(t *testing.T) {
 	for group, tools := range map[string]string{
 		"web": "fetch curl", "search": "grep glob tree", "text": "head tail diff", "git": "git_status git_diff git_log git_show git_blame", "shell": "shell",
@@ -100,8 +101,8 @@ func TestGroupsAreNotBuilt(t *testing.T) {
 	}
 }
 
-// RA-07, RA-53: the files in memory are the agent's own, and stay for its next run; a
-// backend of the caller's is used in their place.
+// RA-07, RA-53: each agent has its own files in memory, and its next run has them too. A
+// backend of the caller replaces them.
 func TestFilesOfAnAgent(t *testing.T) {
 	write, read := calling("write_file", `{"path":"a","content":"text"}`), calling("read_file", `{"path":"a"}`)
 	shared := &files.Memory{}
@@ -130,7 +131,7 @@ func TestFilesOfAnAgent(t *testing.T) {
 	}
 }
 
-// RA-44, RA-54: a sub-agent's conversation is summed up as the agent's own is.
+// RA-44, RA-54: the conversation of a sub-agent is summarized like that of the agent.
 func TestTaskThatIsSummedUp(t *testing.T) {
 	long := tool("look")
 	long.Run = func(context.Context, loop.Call) (loop.Output, error) {
@@ -157,10 +158,10 @@ func TestTaskThatIsSummedUp(t *testing.T) {
 	}
 }
 
-// RA-09, RA-54: a sub-agent runs below its call, sees the task alone, has its own tools
-// and those for the same files, but gives no tasks; the agent gets its last text. The
-// approval of the agent holds for it, and so do the names that are disabled; what else
-// the agent's runs are told or do is not for it.
+// RA-09, RA-54: the run of a sub-agent is below its call. It receives only the task, has
+// its own tools and those for the shared files, and cannot delegate tasks. The agent
+// receives its final text. The approval and the disabled names of the agent apply to it.
+// Other options of the agent's runs do not.
 func TestTask(t *testing.T) {
 	var asked []string
 	logged := 0
@@ -226,8 +227,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// AMB-7: a sub-agent for anything is there where it is asked for, with the agent's own
-// model, tools and system prompt, and a cap of its own.
+// AMB-7: GeneralPurposeAgent adds a sub-agent with the agent's own model, tools and
+// system prompt, and with its own step limit.
 func TestGeneralPurposeAgent(t *testing.T) {
 	b := newBench(t, calling("task", `{"description":"do it","subagent_type":"general-purpose"}`), text("did it"), text("done"))
 	a := b.deep(react.DeepConfig{
@@ -250,7 +251,7 @@ func TestGeneralPurposeAgent(t *testing.T) {
 	}
 }
 
-// What is wrong with a sub-agent or a setting is an error that says so.
+// NewDeep returns an error for an invalid sub-agent or setting.
 func TestDeepRefuses(t *testing.T) {
 	for want, cfg := range map[string]react.DeepConfig{
 		`react: the sub-agent "a": react: loop: two tools have the name "x"`:                              {SubAgents: []react.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
@@ -268,7 +269,8 @@ func TestDeepRefuses(t *testing.T) {
 	}
 }
 
-// RA-06: a summary is due by the window that the model reports, unless one is set.
+// RA-06: the window of the model determines when a summary is due, unless a window is
+// set.
 func TestSummaryWindow(t *testing.T) {
 	long := strings.Repeat("abc ", 300)
 	for _, c := range []struct{ own, model, want int }{{0, 0, 0}, {0, 400, 1}, {4000, 400, 0}, {400, 4000, 1}} {
@@ -284,8 +286,8 @@ func TestSummaryWindow(t *testing.T) {
 	}
 }
 
-// RA-10: where somebody approves, each call is asked about, those of the stack's own
-// tools too; with names, those alone.
+// RA-10: Approve decides about each call, including those of the stack's own tools. With
+// InterruptOn, it decides only about calls of those tools.
 func TestApproval(t *testing.T) {
 	for _, c := range []struct {
 		on   map[string]middleware.HumanRule
@@ -304,7 +306,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// RA-55: questions of the model go to the caller's AskUser.
+// RA-55: the model's requests for user input are passed to the caller's AskUser.
 func TestAskUser(t *testing.T) {
 	b := newBench(t, calling("ask_user", `{"questions":[{"question":"Who?"}]}`), text("done"))
 	a := b.deep(react.DeepConfig{AskUser: func(context.Context, []middleware.Question) ([]string, error) { return []string{"me"}, nil }})

@@ -11,34 +11,33 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Event is an event of the document. Which fields are set depends on Type; there may
-// be more types one day, so whoever switches on it ignores what it does not know.
+// Event is an event of the reference loop. Type determines which fields are set. New
+// types may be added, so ignore unknown ones.
 type Event struct {
 	Type    string          // token, toolStarted, toolCompleted, completed or failed
 	Text    string          // token
-	Name    string          // of the tool
-	Input   json.RawMessage // toolStarted: the arguments; those that are not JSON as a JSON string
-	Result  json.RawMessage // toolCompleted: a value, or a text as a JSON string
+	Name    string          // tool name
+	Input   json.RawMessage // toolStarted: the arguments; a JSON string if they are not JSON
+	Result  json.RawMessage // toolCompleted: a JSON value; text as a JSON string
 	IsError bool            // toolCompleted
-	ID      string          // of the call
+	ID      string          // call id
 	Err     error           // failed
 }
 
-// Parts projects a run's events to those of the document. Tools are told as they start
-// and end, the starts of a round in the order of its calls; a call that is answered
-// without being run starts and ends at once, but of a round that is skipped, and of
-// calls that a cancel cut off, nothing is told. The last event is completed, or failed
-// if the run failed.
+// Parts converts the events of a run to those of the reference loop. Tool events appear
+// when tools start and end. The starts of a step are in call order. A call with a result
+// but no tool run starts and ends immediately. Skipped steps and calls that a cancel
+// interrupts have no events. The last event is completed, or failed if the run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Event] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Event { return (&projection{held: map[string][]Event{}}).events })
 }
 
-// projection has the calls of the last turn, and what is to be told of those that wait
-// for the ones before them.
+// projection contains the calls of the last response and the events that wait for earlier
+// calls.
 type projection struct {
 	calls []llm.ToolCall
 	next  int
-	held  map[string][]Event // by call
+	held  map[string][]Event // by call id
 }
 
 func (p *projection) events(ev trace.Event, err error) []Event {
@@ -70,9 +69,8 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 	return nil
 }
 
-// begins takes what is told of a call first, and returns what is told now: all calls
-// before it have begun, or it waits for them. A call of no turn of this run, as one
-// that it was left with, waits for nothing.
+// begins takes the first events of a call and returns the events to yield now. The events
+// wait until all earlier calls have begun. A call of an earlier run does not wait.
 func (p *projection) begins(call string, events ...Event) (now []Event) {
 	if p.find(call) < 0 {
 		return events
@@ -91,8 +89,8 @@ func (p *projection) begins(call string, events ...Event) (now []Event) {
 	return now
 }
 
-// late is what still waits of a call whose tool has returned: one before it is left
-// for the caller to answer, and never begins.
+// late returns the events of a call that still wait when its tool has returned. They wait
+// if an earlier call is client-side and never begins.
 func (p *projection) late(call string) []Event {
 	events, ok := p.held[call]
 	if ok {
@@ -101,7 +99,7 @@ func (p *projection) late(call string) []Event {
 	return events
 }
 
-// rest is what still waits at the end of a step.
+// rest returns the events that still wait at the end of a step.
 func (p *projection) rest() (events []Event) {
 	for _, c := range p.calls {
 		events = append(events, p.late(c.ID)...)
@@ -123,7 +121,7 @@ func (p *projection) skipped(step int, b trace.ToolSkip) []Event {
 	return p.begins(b.ToolCallID, started(b.ToolCallID, b.Name, args), completed(b.ToolCallID, b.Result))
 }
 
-// find returns the place of a call in the last turn, or -1.
+// find returns the index of a call in the last response, or -1.
 func (p *projection) find(id string) int {
 	return slices.IndexFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == id })
 }
@@ -136,7 +134,7 @@ func completed(id string, r llm.ToolResult) Event {
 	return Event{Type: "toolCompleted", ID: id, Name: r.Name, Result: dialect.Value(r.Text(), `""`), IsError: r.IsError}
 }
 
-// MarshalJSON spells the event as the document names it and its values.
+// MarshalJSON encodes the event with the names of the reference documentation.
 func (e Event) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{{Key: "type", Value: e.Type}}
 	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// RA-38: each type of event has its own members in JSON, and no others.
+// RA-38: the JSON of each type of event has exactly its own members.
 func TestEventJSON(t *testing.T) {
 	for _, c := range []struct {
 		event react.Event
@@ -50,7 +50,7 @@ func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
 	}
 }
 
-// lines are the events that come of bodies.
+// lines returns the events that result from bodies.
 func lines(t *testing.T, bodies ...trace.Body) []string {
 	t.Helper()
 	var out []string
@@ -68,9 +68,9 @@ func result(id, text string) llm.ToolResult {
 	return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
 }
 
-// RA-20: starts come in the order of the calls, also of those that are answered without
-// being run; RA-28: of a round that is skipped, and of calls that a cancel cut off,
-// there is nothing. What a summary says is told to nobody.
+// RA-20: starts are in call order, also for calls with a result but no tool run. RA-28:
+// skipped steps and calls that a cancel interrupts have no events. The text of a summary
+// has no events.
 func TestPartsOfOddRounds(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(
 		llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"}, llm.ToolCall{ID: "c3", Name: "a", Arguments: "{}"},
@@ -102,7 +102,8 @@ func TestPartsOfOddRounds(t *testing.T) {
 	}
 }
 
-// A call that is answered without being run starts and ends, the first one of a round too.
+// A call with a result but no tool run starts and ends, also as the first call of its
+// step.
 func TestPartsOfASkippedCall(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n":1}`})}
 	got := lines(t, turn, trace.ToolSkip{ToolCallID: "c1", Name: "a", Reason: "denied", Result: result("c1", "no")})
@@ -112,8 +113,7 @@ func TestPartsOfASkippedCall(t *testing.T) {
 	}
 }
 
-// What waits for the calls of one round is nothing to the next, also where ids come
-// again.
+// Waiting events of a step do not affect the next step, even if its call ids are equal.
 func TestPartsOfTwoRounds(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"})}
 	start := func(id, name, args string) trace.Body {
@@ -129,7 +129,7 @@ func TestPartsOfTwoRounds(t *testing.T) {
 	}
 }
 
-// Who leaves the events early is not given more.
+// No event follows after the caller has stopped the iteration.
 func TestLeavingParts(t *testing.T) {
 	n := 0
 	for range react.Parts(seq(trace.ModelDelta{Type: trace.DeltaText, Text: "a"}, trace.ModelDelta{Type: trace.DeltaText, Text: "b"})) {
@@ -141,7 +141,7 @@ func TestLeavingParts(t *testing.T) {
 	}
 }
 
-// A trace whose turn is missing, as one that begins in the middle, is no panic.
+// A trace without a response, such as a partial trace, does not cause a panic.
 func TestPartsWithoutATurn(t *testing.T) {
 	got := lines(t, trace.ToolStart{ToolCallID: "c1", Name: "a", Arguments: "{}"}, trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "x")}, trace.RunEnd{})
 	if diff := cmp.Diff([]string{`{"type":"toolStarted","name":"a","input":{},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"x","id":"c1"}`, `{"type":"completed"}`}, got); diff != "" {
@@ -149,8 +149,8 @@ func TestPartsWithoutATurn(t *testing.T) {
 	}
 }
 
-// RA-36: of a trace that has the runs of sub-agents, too, the outer one is told, and it
-// is completed once.
+// RA-36: for a trace with the runs of sub-agents, the events are those of the outer run.
+// It is completed once.
 func TestPartsOfNestedRuns(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "task"})}
 	inner := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"})}

@@ -16,9 +16,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// RA-05, RA-09, RA-54: the whole stack at work, as the trace shows it: a plan, a task for
-// a sub-agent that reads a file of the agent's, whose run stands below the call, and a
-// person who lets all calls run but one.
+// RA-05, RA-09, RA-54: the trace shows the complete stack: a plan, a task for a sub-agent
+// that reads a file of the agent, and a person who approves all calls except one. The run
+// of the sub-agent is below its call.
 func TestDeepTrace(t *testing.T) {
 	clock := fake.NewClock()
 	b := newBench(t,
@@ -44,7 +44,7 @@ func TestDeepTrace(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(trace.FormatText(trace.Canonical(b.all))) {
-		if !strings.HasPrefix(line, "model.config") { // the tools, which others show
+		if !strings.HasPrefix(line, "model.config") { // other tests cover the tools
 			lines = append(lines, line)
 		}
 	}

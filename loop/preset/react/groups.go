@@ -7,7 +7,7 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// groups are the groups of general-purpose tools.
+// groups contains the groups of general-purpose tools.
 var groups = []struct {
 	name  string
 	tools []string
@@ -19,8 +19,8 @@ var groups = []struct {
 	{"shell", []string{"shell"}},
 }
 
-// generalPurpose are the groups as policies. Their tools are there by name: a call gets
-// an error that says that there is nothing behind it.
+// generalPurpose returns one middleware per group. Its tools are only names: a call
+// returns an error with the message that the tool is not built yet.
 func generalPurpose() []loop.Middleware {
 	list := make([]loop.Middleware, len(groups))
 	for i, g := range groups {

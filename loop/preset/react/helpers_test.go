@@ -17,17 +17,17 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// No goroutine outlives the tests.
+// TestMain checks that no goroutine outlives the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tool is a tool that says its name.
+// tool returns a tool that returns its name.
 func tool(name string) loop.Tool {
 	return loop.Tool{Name: name, Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(name), nil }}
 }
 
 func text(s string) fake.Response { return fake.Response{Text: s} }
 
-// calling is a turn of calls, each a name and its arguments.
+// calling returns a response with calls, each a name and its arguments.
 func calling(namesAndArgs ...string) fake.Response {
 	var t fake.Response
 	for i := 0; i < len(namesAndArgs); i += 2 {
@@ -36,7 +36,8 @@ func calling(namesAndArgs ...string) fake.Response {
 	return t
 }
 
-// bench is what a test needs to make agents, and what it sees of their runs.
+// bench contains the parts that a test needs to create agents, and the records of their
+// runs.
 type bench struct {
 	t     *testing.T
 	model *fake.Model
@@ -48,7 +49,7 @@ func newBench(t *testing.T, turns ...fake.Response) *bench {
 	return &bench{t: t, model: fake.NewModel(turns...)}
 }
 
-// Write makes it a sink of several runs.
+// Write implements a sink for several runs.
 func (b *bench) Write(ev trace.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +71,7 @@ func (b *bench) deep(cfg react.DeepConfig) *react.Agent {
 	return b.made(a, err)
 }
 
-// made has what the agent does held against the invariants in the end.
+// made checks the runs of the agent against the invariants at the end of the test.
 func (b *bench) made(a *react.Agent, err error) *react.Agent {
 	b.t.Helper()
 	if err != nil {
@@ -104,7 +105,7 @@ func (b *bench) run(a *react.Agent, thread, message string) (ok bool, events []s
 	return ok, events
 }
 
-// asked are the messages of the n-th request, short.
+// asked returns the messages of request n in short form.
 func (b *bench) asked(n int) []string {
 	b.t.Helper()
 	requests := b.model.RecordedRequests()
@@ -114,7 +115,7 @@ func (b *bench) asked(n int) []string {
 	return short(requests[n].Request.Messages)
 }
 
-// offered are the names of the tools of the n-th request.
+// offered returns the names of the tools of request n.
 func (b *bench) offered(n int) []string {
 	var names []string
 	for _, t := range b.model.RecordedRequests()[n].Request.Tools {
@@ -123,7 +124,7 @@ func (b *bench) offered(n int) []string {
 	return names
 }
 
-// short tells messages by role and text.
+// short returns the role and the text of each message.
 func short(list []llm.Message) []string {
 	var out []string
 	for _, m := range list {
@@ -142,7 +143,7 @@ func short(list []llm.Message) []string {
 	return out
 }
 
-// of are the bodies of one kind.
+// of returns the bodies of one type.
 func of[B trace.Body](events []trace.Event) []B {
 	var out []B
 	for _, ev := range events {
@@ -153,7 +154,7 @@ func of[B trace.Body](events []trace.Event) []B {
 	return out
 }
 
-// broken is a Memory that fails at one thing.
+// broken is a Memory with one operation that fails.
 type broken struct {
 	react.Threads
 	load, save, panics bool

@@ -1,12 +1,13 @@
-// Package react is the agent of Swift's DeepAgents as a configuration of the one loop:
-// createAgent (New) and createDeepAgent (NewDeep), with that document's defaults, the
-// fixed order of its stack, its events, and runs that succeed or not and never throw.
+// Package react configures the loop as the agent of Swift's DeepAgents. It provides
+// createAgent ([New]) and createDeepAgent ([NewDeep]) with the defaults, the order of the
+// stack and the events of that reference loop. A run reports failure in its last event
+// and returns no error.
 //
-// A run takes 24 rounds at most, all tools of a round at once, and one more model call
-// without tools where that was not enough; a round that repeats the one before it is
-// not run. There is no budget, no deadline and no retry, unless the loop's own options
-// set one. The five groups of general-purpose tools are names that say they are not
-// built yet.
+// A run takes at most 24 steps. At the limit, it makes one more model call without tools.
+// All tool calls of a step run concurrently. A step that repeats the step before is
+// skipped. There is no budget, no deadline and no retry unless the options of the loop
+// set one. The tools of the five general-purpose groups are only names and return an
+// error.
 package react
 
 import (
@@ -19,14 +20,14 @@ import (
 // Name is the name of the preset.
 const Name = "reactagent"
 
-// DefaultMaxIterations is the document's cap.
+// DefaultMaxIterations is the step limit of the reference loop.
 const DefaultMaxIterations = 24
 
-// Fill sets what the caller left at zero: the cap, looked at before each round, with a
-// forced last answer; tools without a limit to how many run at once; no guard against
-// a tool that fails again and again. A round that repeats the one before it is
-// skipped, a turn comes into the thread behind the AfterModel hooks, each result is a
-// message, and an error is told as {"error": …}.
+// Fill sets the zero fields of a configuration. The step limit is checked before each
+// step and ends the run with a final answer without tools. Any number of tools run
+// concurrently, and the runaway guard is disabled. A step that repeats the step before is
+// skipped. The thread gets a response after the AfterModel hooks. Each result is a
+// message. An error is encoded as {"error": …}.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
 	cfg.StepLimitCheck, cfg.OnStepLimit = loop.CheckBeforeStep, cmp.Or(cfg.OnStepLimit, loop.StepLimitForceFinal)
@@ -48,7 +49,7 @@ func Fill(cfg loop.Config) loop.Config {
 	return cfg
 }
 
-// errorObject is an error as a JSON object.
+// errorObject encodes an error as a JSON object.
 func errorObject(_ string, err error) string {
 	return string(append(jsonio.AppendString([]byte(`{"error":`), err.Error()), '}'))
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Memory keeps conversations by a name. Its methods may be called by many goroutines
-// at once; the messages are not to be changed by anybody.
+// Memory stores conversations by name. Its methods must be safe for use by many
+// goroutines. Neither the Memory nor its caller may change the messages.
 type Memory interface {
-	// Load returns the messages of a thread; those of one that was never kept are none.
+	// Load returns the messages of a thread, or none if the thread is unknown.
 	Load(ctx context.Context, thread string) ([]llm.Message, error)
 	Save(ctx context.Context, thread string, messages []llm.Message) error
 }
 
-// Threads is a Memory that lasts as long as the process. Its zero value is empty.
+// Threads is a [Memory] in the memory of the process. The zero value is empty.
 type Threads struct {
 	mu   sync.Mutex
 	kept map[string][]llm.Message
 }
 
-// Load implements Memory.
+// Load implements [Memory].
 func (t *Threads) Load(_ context.Context, thread string) ([]llm.Message, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.kept[thread]), nil
 }
 
-// Save implements Memory.
+// Save implements [Memory].
 func (t *Threads) Save(_ context.Context, thread string, messages []llm.Message) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
