@@ -10,7 +10,7 @@ import (
 // adapters redact the provider's message before they put it here.
 type APIError struct {
 	Provider  string
-	Status    int    // of HTTP; 0 if there was no response or it broke off, 200 if it came within a stream
+	Status    int    // HTTP status; 0 without a complete response, 200 for an error within a stream
 	Code      string // the provider's code or type, such as rate_limit_exceeded
 	Message   string
 	RequestID string

@@ -1,15 +1,14 @@
-// Package llm is the vocabulary of one model call: what is asked (Request,
-// Message, Part, Tool), what comes back (Event, assembled into a Turn), what
-// it cost (Usage), how it ended (FinishReason, APIError), and the one interface
-// that all models have (Model).
+// Package llm defines the types of one model call: the request ([Request], [Message], [Part],
+// [Tool]), the response ([Event], which an [Accumulator] assembles to a [Response]), the token
+// counts ([Usage]), the end of a response ([FinishReason], [APIError]), and the interface of all
+// models ([Model]).
 //
-// It promises that nothing a provider sent is lost on the way: arguments stay
-// the raw text that was sent, private data of a provider travels as opaque JSON
-// on the part it belongs to, and what this version does not know is kept as
-// Unknown. Every type has one JSON spelling, the same bytes each time.
+// The types keep everything that a provider sends. Arguments remain the raw text. Private data
+// of a provider is opaque JSON on the part that it belongs to. Data that this version does not
+// know becomes [Unknown]. Each value has exactly one JSON encoding.
 //
-// It does not speak any wire protocol (see the providers), call a tool or
-// decide anything (see the loop).
+// The packages below providers implement the wire protocols. Package loop calls the tools and
+// makes the decisions.
 package llm
 
 import (
@@ -18,13 +17,13 @@ import (
 	"iter"
 )
 
-// Model is anything that answers requests. Stream sends the request when its
-// result is first ranged over, and yields the answer's events in the order in
-// which they came. An error is yielded once, last, with a nil Event; what was
-// yielded before it stays usable. Leaving the range early gives the call up.
+// Model responds to requests. Stream sends the request when the caller first ranges over the
+// result. It yields the events of the response in the order of arrival. It yields an error once,
+// last, with a nil [Event]; the events before it remain usable. The caller cancels the call by
+// stopping the iteration.
 //
-// A Model may be used by many goroutines at once. It must not change the
-// request or keep it after the range has ended.
+// A Model must be safe for use by many goroutines. It must not change the request or retain it
+// after the range has ended.
 type Model interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
@@ -62,8 +61,8 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Message is one turn of a conversation. A message that was handed out is never
-// changed; who needs another one makes it.
+// Message is a message of a conversation. A published message is never changed; code that needs
+// a different one makes a new message.
 type Message struct {
 	Role  Role
 	Parts []Part
@@ -94,12 +93,12 @@ func (m Message) Text() string { return joinText(m.Parts) }
 // those that the provider ran itself are not among them.
 func (m Message) Calls() []ToolCall { return calls(m.Parts) }
 
-// Part is a piece of a message.
+// Part is an element of a [Message].
 //
 //sumtype:decl
 type Part interface{ part() }
 
-// Text is text that was said.
+// Text is the text of a message.
 type Text struct {
 	Text string
 	// Refusal marks the text as the model's refusal to answer.
@@ -108,8 +107,8 @@ type Text struct {
 	Opaque json.RawMessage
 }
 
-// Reasoning is what a model thought before it spoke. Where the provider only
-// hands out a signature or encrypted text, that is in Opaque and Text is empty.
+// Reasoning is the reasoning of a model before its output. If the provider returns only a
+// signature or encrypted reasoning, Opaque contains it and Text is empty.
 type Reasoning struct {
 	Text   string
 	Opaque json.RawMessage
@@ -121,8 +120,8 @@ type Media struct {
 	Name      string // a file name, may be empty
 	Data      []byte // the content; nil if it is elsewhere
 	URL       string // where the content is, if not in Data
-	// Digest and Size stand for content that is kept beside a trace: "sha256:"
-	// and hexadecimal digits, and the number of bytes.
+	// Digest and Size describe content that is stored outside the trace. Digest is "sha256:" and
+	// hexadecimal digits; Size is the number of bytes.
 	Digest string
 	Size   int64
 	Opaque json.RawMessage
@@ -133,10 +132,10 @@ type ToolCall struct {
 	// ID is what results refer to; within a run the loop makes it unique.
 	ID   string
 	Name string
-	// Args is the raw text that the model sent, not necessarily JSON.
+	// Arguments is the raw text that the model sent, not necessarily JSON.
 	Arguments string
-	// Minted says that ID was made by the loop, because the provider gave none
-	// or one that the run had used already. ProviderID is then what it gave.
+	// IDGenerated is true if the loop generated ID because the provider sent no ID or one that
+	// the run had used already. ProviderID is then the ID that the provider sent.
 	IDGenerated bool
 	ProviderID  string
 	// ProviderExecuted says that the provider ran the call itself (a search on

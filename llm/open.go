@@ -11,7 +11,7 @@ type manyCalls struct {
 	open     []int // all that were opened
 	byIndex  map[int][]int
 	byID     map[string][]int
-	nameless map[int][]int // by index, but for index 0
+	nameless map[int][]int // by index, except index 0
 }
 
 // note takes the last of the calls, and all that came before if it is the first of many.
@@ -107,7 +107,7 @@ func lastOpen[K comparable](calls []OpenCall, by map[K][]int, key K) *OpenCall {
 	return &calls[places[len(places)-1]]
 }
 
-// endsOpen returns places without those of ended calls behind the last open one.
+// endsOpen returns places without the ended calls after the last open call.
 func endsOpen(calls []OpenCall, places []int) []int {
 	for len(places) > 0 && calls[places[len(places)-1]].Closed {
 		places = places[:len(places)-1]

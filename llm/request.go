@@ -5,7 +5,7 @@ import "encoding/json"
 // Request is one question to a model.
 type Request struct {
 	Model    string // the provider's name of the model; may be empty
-	System   string // the system prompt; stands outside the messages
+	System   string // the system prompt, which is not in Messages
 	Messages []Message
 	Tools    []Tool
 	// ToolChoice says whether tools may, must or must not be called.
@@ -32,13 +32,13 @@ type Settings struct {
 	OutputSchema json.RawMessage
 }
 
-// Tool is what a model is told of a tool.
+// Tool is the definition of a tool that a request contains.
 type Tool struct {
 	Name        string
 	Description string
 	// Parameters is the JSON Schema of the arguments, an object.
 	Parameters json.RawMessage
-	// Strict asks the provider to enforce the schema; nil leaves it to it.
+	// Strict makes the provider enforce the schema; nil means the provider's default.
 	Strict *bool
 }
 
@@ -60,7 +60,7 @@ const (
 	ChooseTool     ToolMode = "tool" // the one that ToolChoice.Name says
 )
 
-// String spells the choice as in a scenario: auto, required, none or tool:NAME.
+// String returns the form that scenarios use: auto, required, none or tool:NAME.
 func (c ToolChoice) String() string {
 	switch c.Mode {
 	case ChooseTool:
@@ -77,6 +77,6 @@ type ResponseMode string
 
 // The deliveries.
 const (
-	Streaming    ResponseMode = "" // piece by piece
+	Streaming    ResponseMode = "" // as a stream of events
 	NonStreaming ResponseMode = "buffered"
 )
