@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Difference is where two runs part.
+// Difference is the first difference between two runs.
 type Difference struct {
 	// Index is the place in both lists of the first events that differ.
 	Index int
@@ -17,7 +17,7 @@ type Difference struct {
 	Text string
 }
 
-// String tells the place and shows the text.
+// String returns the position of the difference and the text of both events.
 func (d Difference) String() string {
 	at := d.A
 	if at == nil {

@@ -2,12 +2,11 @@ package trace
 
 import "github.com/cespare/xxhash/v2"
 
-// chain is the rolling hash of one conversation: the requests of one purpose in
-// one run. It holds the hash of every prefix, eight bytes a message.
+// chain is the rolling hash of one conversation: the requests with one purpose in one run. It
+// stores the hash of every prefix, eight bytes per message.
 //
-// The hash of no messages is 0, and each message makes it the XXH64 of the
-// message's bytes, as they stand in the file, with the hash before it as the
-// seed.
+// The hash of zero messages is 0. Each further hash is the XXH64 of the encoded message with the
+// previous hash as seed.
 type chain struct {
 	sums []uint64
 	// lost says that a line between was broken, so that the messages are not
@@ -68,7 +67,7 @@ func (cs chains) of(ev *Event) *chain {
 	return c
 }
 
-// end forgets a run.
+// end deletes the hashes of a run.
 func (cs chains) end(run string) { delete(cs, run) }
 
 // lose marks every conversation as lost.

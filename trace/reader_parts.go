@@ -2,9 +2,9 @@ package trace
 
 import "strconv"
 
-// parts keeps apart the runs of traces that were put into one file, one behind
-// another: each part begins with a header, and its runs are none of the runs
-// before, whatever they are called.
+// parts distinguishes the runs of traces that were concatenated in one file. Each part begins
+// with a header. Its runs are different from the runs of earlier parts, also if the names are
+// equal.
 type parts struct {
 	n     int               // headers so far
 	names map[string]string // of this part's runs in the file: what they are called

@@ -1,12 +1,10 @@
-// Package trace is the vocabulary of one run of an agent loop: the events that
-// happened, in the order in which they happened, and the file that they are
-// written to.
+// Package trace defines the events of one run of an agent loop, in the order in which they
+// happened, and the file format for them.
 //
-// The same events are what a running loop streams, what a trace file holds,
-// what the invariants read (package check) and, in canonical form, what goldens
-// pin. Package trace promises that reading a file and writing it again loses
-// nothing, that a run's canonical form is the same bytes each time, and that
-// what a newer version wrote is kept as Unknown. It judges nothing.
+// A running loop streams these events. Trace files contain them, package check verifies
+// invariants of them, and goldens contain them in canonical form. Reading a file and writing it
+// again loses nothing. The canonical form of a run is always the same bytes. Members and events
+// of newer versions are kept as [Unknown].
 package trace
 
 import (
@@ -20,7 +18,7 @@ import (
 type Event struct {
 	Seq  int    // counts the run's events from 0
 	Run  string // the run's name, unique in its file
-	Step int    // counts model turns from 0; NoStep outside of steps
+	Step int    // the step, counted from 0; NoStep outside of steps
 	// Attempt counts the tries of one model call from 1; 0 for what is not part
 	// of a model call.
 	Attempt int
@@ -116,11 +114,11 @@ type Options []Option
 // Option is one declared option. The value is a word or a number.
 type Option struct{ Name, Value string }
 
-// StepStart begins a step: one model turn and the calls that it asks for.
+// StepStart begins a step: one model response and its tool calls.
 type StepStart struct{}
 
-// ModelConfig tells all of a request that stands outside its messages. It comes
-// before the first request of a purpose, and before each that changes it.
+// ModelConfig contains all of a request except its messages. It precedes the first request with a
+// purpose and each request that changes the configuration.
 type ModelConfig struct {
 	Model      string
 	System     string
@@ -137,15 +135,15 @@ type ModelRequest struct {
 	NewMessages    []llm.Message
 }
 
-// ModelDelta is a piece of an answer. Traces may leave deltas out.
+// ModelDelta is a delta of a response. Traces may omit deltas.
 type ModelDelta struct {
 	Type       DeltaKind
 	ToolCallID string // the call's ID in this run; empty for text and reasoning
 	Name       string // the tool's; with DeltaCall only
-	Text       string // the piece
+	Text       string // the content of the delta
 }
 
-// DeltaKind is what a delta is a piece of.
+// DeltaKind is the kind of content of a [ModelDelta].
 type DeltaKind string
 
 // The kinds of delta.
@@ -153,7 +151,7 @@ const (
 	DeltaText      DeltaKind = "text"
 	DeltaReasoning DeltaKind = "reasoning"
 	DeltaCall      DeltaKind = "call"      // a call begins
-	DeltaArguments DeltaKind = "arguments" // a piece of its arguments
+	DeltaArguments DeltaKind = "arguments" // a delta of its arguments
 	DeltaCallEnd   DeltaKind = "call_end"  // a call ends
 )
 
@@ -180,9 +178,9 @@ type ModelError struct {
 	Usage llm.Usage
 }
 
-// Error tells an error's facts.
+// Error describes an error.
 type Error struct {
-	Type       string // api, cancelled, deadline, policy, panic …; see the loop
+	Type       string // such as api, deadline, policy or panic; package loop defines the types
 	Message    string
 	Status     int           // of HTTP
 	Code       string        // the provider's
@@ -234,7 +232,7 @@ const (
 	ReasonHandoff           Reason = "handoff"
 	ReasonEndHook           Reason = "end_hook"
 	ReasonContinuedResponse Reason = "continued_turn"
-	ReasonForced            Reason = "forced"  // the forced last answer was given
+	ReasonForced            Reason = "forced"  // the final answer was forced
 	ReasonStopped           Reason = "stopped" // somebody asked for it, after the step
 	ReasonMalformedCall     Reason = "malformed_call"
 	ReasonCancel            Reason = "cancel"
@@ -282,7 +280,7 @@ const (
 type ToolSkip struct {
 	ToolCallID string
 	Name       string
-	Reason     string // one of those below, or a policy's word
+	Reason     string // one of the reasons below, or a reason that middleware sets
 	Result     llm.ToolResult
 }
 
@@ -304,14 +302,14 @@ type Abandoned struct{ ToolCallID string }
 // StepEnd ends a step.
 type StepEnd struct{}
 
-// Rewrite says that the messages of the next request do not simply go on from
-// the request before.
+// HistoryRewrite reports that the messages of the next request do not extend those of the
+// previous request.
 type HistoryRewrite struct {
 	Reason string // compaction, middleware, resume …
 	By     string
 }
 
-// Cancelled says that the loop saw that its context had ended.
+// Canceled reports that the loop observed the end of its context.
 type Canceled struct{ Reason string }
 
 // Suspended says that the run waits for somebody outside.
@@ -323,14 +321,14 @@ type Suspended struct {
 // Resumed says which suspended run this one continues.
 type Resumed struct{ Of string }
 
-// Warning is something odd that was mended or passed over.
+// Warning reports an anomaly that the loop repaired or ignored.
 type Warning struct {
 	Code       string
 	Message    string
 	ToolCallID string // the call it is about, if any
 }
 
-// Custom is a policy's own event.
+// Custom is an event that middleware defines.
 type Custom struct {
 	Name string
 	Data json.RawMessage
@@ -386,9 +384,9 @@ func (RunEnd) Kind() Kind         { return KindRunEnd }
 // Kind implements Body.
 func (u Unknown) Kind() Kind { return u.Name }
 
-// Sink takes the events of runs, in order. A Sink that is given to several runs
-// at once must be safe for that. An error makes the loop report it once, in the
-// run's error, and go on without the sink.
+// Sink receives the events of runs in order. A Sink for several concurrent runs must be safe for
+// concurrent use. If Write fails, the loop reports the error once, in the error of the run, and
+// continues without the Sink.
 type Sink interface {
 	Write(Event) error
 }
@@ -433,7 +431,7 @@ func (m *Memory) Events() []Event {
 	return m.last[:len(m.last):len(m.last)]
 }
 
-// Lookup returns an option's value; ok tells whether it was declared.
+// Lookup returns the value of an option; ok reports whether it was declared.
 func (o Options) Lookup(name string) (value string, ok bool) {
 	for _, x := range o {
 		if x.Name == name {

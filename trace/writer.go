@@ -21,8 +21,8 @@ type Header struct {
 	Version int    // 0 means Version
 	// Writer says which program wrote the file.
 	Writer string
-	// Declares is what the loop declares for every run in the file; a run's own
-	// options stand before it.
+	// Declares contains the options that the loop declares for every run in the file. The options
+	// of a run take precedence.
 	Declares Options
 	// Suppress holds for every run in the file; see RunStart.
 	Suppress map[string]string
