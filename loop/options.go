@@ -145,8 +145,7 @@ func (c *Config) declare() trace.Options {
 	return o
 }
 
-// concurrency returns the concurrency limit. It is one if Settings ask the model for one
-// call in each response.
+// concurrency returns the concurrency limit. It is one if Settings request one call per response.
 func (c *Config) concurrency() int {
 	if p := c.Settings.ParallelToolCalls; p != nil && !*p {
 		return 1
