@@ -10,23 +10,22 @@ import (
 //sumtype:decl
 type Event interface{ event() }
 
-// TextDelta is more text of the answer. An Opaque ends the text part it is on.
+// TextDelta is a delta of the text of the response. Opaque ends the text part.
 type TextDelta struct {
 	Text    string
 	Refusal bool
 	Opaque  json.RawMessage
 }
 
-// ReasoningDelta is more of the model's reasoning. An Opaque (a signature) ends
-// the reasoning part it is on.
+// ReasoningDelta is a delta of the model's reasoning. Opaque, such as a signature, ends the
+// reasoning part.
 type ReasoningDelta struct {
 	Text   string
 	Opaque json.RawMessage
 }
 
-// ToolCallStart opens a call. A start with the index of a call that is open and
-// still has no name gives it its name; any other start opens another call, also
-// when its ID was seen before.
+// ToolCallStart opens a call. If a call with its Index is open and has no name, the start names
+// that call. Any other start opens a new call, also if its ID was used before.
 type ToolCallStart struct {
 	// Index identifies the call within the response, counted from 1. 0 means that the provider
 	// sends no index; then ID identifies the call.
@@ -36,16 +35,16 @@ type ToolCallStart struct {
 	Opaque json.RawMessage
 }
 
-// ToolCallDelta is more of a call's arguments. It goes to the open call of its
-// Index, else of its ID, else to the call that was opened last.
+// ToolCallDelta is a delta of a call's arguments. It belongs to the open call with its Index, else
+// to the one with its ID, else to the call that was opened last.
 type ToolCallDelta struct {
 	Index     int
 	ID        string
 	Arguments string // a fragment of the raw text
 }
 
-// ToolCallEnd closes the open call of its Index, else of its ID, else the first
-// that is not closed. It can be missing: providers drop it.
+// ToolCallEnd closes the open call with its Index, else the one with its ID, else the first open
+// call. Some providers omit the end.
 type ToolCallEnd struct {
 	Index int
 	ID    string
@@ -69,9 +68,9 @@ type Warning struct {
 // the first where they are not empty.
 type Finish struct {
 	Reason  FinishReason
-	Raw     string // the provider's own word, if it is another
-	Message string // the provider's explanation, if it gave one
-	// ResponseID and Model are what the provider calls the answer and itself.
+	Raw     string // the finish reason of the provider, if it differs
+	Message string // the explanation of the provider, if any
+	// ResponseID and Model are the names that the provider gives the response and the model.
 	ResponseID, Model string
 	// Opaque becomes the Opaque of the assistant message.
 	Opaque json.RawMessage
@@ -88,12 +87,12 @@ func (Warning) event()        {}
 func (Finish) event()         {}
 func (Unknown) event()        {}
 
-// FinishReason is why an answer ended. The loop decides nothing by the
-// difference between stop and tool_calls: providers mix them up.
+// FinishReason is the reason why a response ended. The loop does not distinguish stop from
+// tool_calls, because providers mix them up.
 type FinishReason string
 
-// The finish reasons. A provider's word for none of them is FinishUnknown, with
-// the word in Finish.Raw.
+// The finish reasons. A reason of a provider that matches none of them is FinishUnknown, with the
+// original in [Finish.Raw].
 const (
 	FinishStop          FinishReason = "stop"
 	FinishToolCalls     FinishReason = "tool_calls"
@@ -130,5 +129,5 @@ func (u Usage) Update(v Usage) Usage {
 	}
 }
 
-// Total is input and output together.
+// Total returns the sum of input and output tokens.
 func (u Usage) Total() int64 { return u.InputTokens + u.OutputTokens }

@@ -28,7 +28,7 @@ type Model interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
 
-// ModelFunc makes a function a Model.
+// ModelFunc is a function that implements [Model].
 type ModelFunc func(ctx context.Context, req *Request) iter.Seq2[Event, error]
 
 // Stream calls f.
@@ -36,8 +36,8 @@ func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, er
 	return f(ctx, req)
 }
 
-// Collect reads a whole answer. The Turn is never nil: with an error it holds
-// what came before it, every unended call closed.
+// Collect reads a complete response. The [Response] is never nil. With an error it contains the
+// events before the error, and every open call is closed.
 func Collect(events iter.Seq2[Event, error]) (*Response, error) {
 	var acc Accumulator
 	for ev, err := range events {
@@ -49,11 +49,11 @@ func Collect(events iter.Seq2[Event, error]) (*Response, error) {
 	return acc.Response(), nil
 }
 
-// Role says who a message is from.
+// Role is the author of a message.
 type Role string
 
-// The roles. System messages occur in foreign histories; a Request keeps its
-// system prompt outside the messages.
+// The roles. System messages occur only in imported histories; a [Request] has its system prompt
+// in System.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -66,8 +66,8 @@ const (
 type Message struct {
 	Role  Role
 	Parts []Part
-	// Opaque is what a provider wants back with the whole message (a container
-	// id, an item id), as JSON; nil if nothing.
+	// Opaque is data that the provider requires back with the message (a container id, an item
+	// id), as JSON; nil means none.
 	Opaque json.RawMessage
 }
 
@@ -89,8 +89,8 @@ func ToolResults(results ...ToolResult) Message {
 // Text joins the texts of the message.
 func (m Message) Text() string { return joinText(m.Parts) }
 
-// Calls returns the calls of the message that the loop has to answer, in order:
-// those that the provider ran itself are not among them.
+// Calls returns the calls of the message that the loop must run, in order. It omits the calls that
+// the provider ran.
 func (m Message) Calls() []ToolCall { return calls(m.Parts) }
 
 // Part is an element of a [Message].
@@ -101,9 +101,9 @@ type Part interface{ part() }
 // Text is the text of a message.
 type Text struct {
 	Text string
-	// Refusal marks the text as the model's refusal to answer.
+	// Refusal is true if the text is a refusal of the model.
 	Refusal bool
-	// Opaque is what the provider wants back with this part, as JSON.
+	// Opaque is data that the provider requires back with this part, as JSON.
 	Opaque json.RawMessage
 }
 
@@ -114,7 +114,7 @@ type Reasoning struct {
 	Opaque json.RawMessage
 }
 
-// Media is an image, a sound, a document: its bytes, or where they are.
+// Media is an image, a sound or a document: its bytes or its location.
 type Media struct {
 	MediaType string // as in RFC 2046, for example image/png
 	Name      string // a file name, may be empty
@@ -127,9 +127,9 @@ type Media struct {
 	Opaque json.RawMessage
 }
 
-// ToolCall is a model's wish that a tool be run.
+// ToolCall is a request by the model to run a tool.
 type ToolCall struct {
-	// ID is what results refer to; within a run the loop makes it unique.
+	// ID identifies the call for its result. The loop makes it unique within a run.
 	ID   string
 	Name string
 	// Arguments is the raw text that the model sent, not necessarily JSON.
@@ -138,13 +138,13 @@ type ToolCall struct {
 	// the run had used already. ProviderID is then the ID that the provider sent.
 	IDGenerated bool
 	ProviderID  string
-	// ProviderExecuted says that the provider ran the call itself (a search on
-	// its side). It is echoed, never run or answered.
+	// ProviderExecuted is true if the provider ran the call itself, such as a web search. The
+	// loop sends it back and never runs it.
 	ProviderExecuted bool
 	Opaque           json.RawMessage
 }
 
-// ToolResult answers the call of the same ID.
+// ToolResult is the result of the call with the same ID.
 type ToolResult struct {
 	ID      string
 	Name    string // of the tool
@@ -156,16 +156,14 @@ type ToolResult struct {
 // Text joins the texts of the result.
 func (r ToolResult) Text() string { return joinText(r.Content) }
 
-// Unknown is a part or an event that this version does not know, kept so that
-// it can be written again or sent back. Raw is the whole JSON object, with its
-// "type"; Kind is that type.
+// Unknown is a part or an event of a type that this version does not know. It can be written again
+// or sent back. Raw is the whole JSON object with its member type; Kind is that type.
 type Unknown struct {
 	Kind string
 	Raw  json.RawMessage
 }
 
-// PartOpaque returns what a part carries for the provider; for an Unknown that is all of
-// it.
+// PartOpaque returns the opaque provider data of a part; for an [Unknown], the whole part.
 func PartOpaque(p Part) json.RawMessage {
 	switch p := p.(type) {
 	case Text:

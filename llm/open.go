@@ -1,12 +1,11 @@
 package llm
 
-// fewCalls is how many calls are looked through for one that is open; of more there are
-// tables, so that an answer of very many costs no more a call.
+// fewCalls is the maximum number of calls that are searched linearly. Larger responses use tables,
+// so that the cost per call is constant.
 const fewCalls = 16
 
-// manyCalls finds those that are open of more than fewCalls. It holds their places, in
-// order; those that have ended since are dropped when they are met. The zero value holds
-// none.
+// manyCalls finds the open calls of a response with more than fewCalls calls. It stores their
+// positions in order and removes ended calls when it finds them. The zero value is empty.
 type manyCalls struct {
 	open     []int // all that were opened
 	byIndex  map[int][]int

@@ -7,12 +7,11 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// maxContent is how deeply the contents of tool results may nest in each other.
-// No tool has a result in its result; the limit keeps what was made to be slow
-// from being so.
+// maxContent is the maximum depth of tool results in tool results. No tool returns nested results;
+// the limit bounds the time for malicious input.
 const maxContent = 100
 
-// ReadParts reads an array of parts; null is none.
+// ReadParts reads an array of parts; null means none.
 func ReadParts(d *jsonio.Dec) []Part { return readParts(d, 0) }
 
 // readParts reads an array of parts that is nested in depth tool results.

@@ -9,28 +9,28 @@ import (
 	"github.com/looptape/looptape/internal/slab"
 )
 
-// Turn is a whole answer.
+// Response is a complete response of a model.
 type Response struct {
 	Parts []Part // in the order in which they began
-	// Finish is FinishUnknown where the provider gave no reason.
+	// FinishReason is [FinishUnknown] if the provider sent no reason.
 	FinishReason    FinishReason
-	RawFinishReason string // see Finish
+	RawFinishReason string // see [Finish.Raw]
 	FinishMessage   string
 	ResponseID      string
 	Model           string
 	Usage           Usage
 	Warnings        []Warning
 	Opaque          json.RawMessage // the Opaque of the assistant message
-	// Others are the events that this version does not know.
+	// UnknownEvents are the events that this version does not know.
 	UnknownEvents []Unknown
 }
 
-// Message returns the turn as the assistant's message.
+// Message returns the response as the message of the assistant.
 func (t *Response) Message() Message {
 	return Message{Role: RoleAssistant, Parts: t.Parts, Opaque: t.Opaque}
 }
 
-// Text joins the texts of the turn.
+// Text joins the text parts of the response.
 func (t *Response) Text() string { return joinText(t.Parts) }
 
 // Reasoning joins the reasoning of the response; ok reports whether there was any.
@@ -43,10 +43,10 @@ func (t *Response) Reasoning() (text string, ok bool) {
 	return text, ok
 }
 
-// Calls returns the calls that the loop has to answer, in order.
+// Calls returns the calls that the loop must run, in order.
 func (t *Response) Calls() []ToolCall { return calls(t.Parts) }
 
-// Refused reports whether the answer is a refusal.
+// Refused reports whether the response is a refusal.
 func (t *Response) Refused() bool {
 	if t.FinishReason == FinishRefusal {
 		return true
@@ -59,12 +59,12 @@ func (t *Response) Refused() bool {
 	return false
 }
 
-// The codes of the warnings that an Accumulator gives.
+// The codes of the warnings of an [Accumulator].
 const (
-	WarnNoFinish          = "no_finish_reason"   // the answer ended without one
-	WarnNoCallEnd         = "missing_call_end"   // a call was closed by the end of the turn
-	WarnRepeatedArguments = "repeated_arguments" // arguments came more than once; one was kept
-	WarnNoCallStart       = "missing_call_start" // a delta or an end for no call; it was dropped
+	WarnNoFinish          = "no_finish_reason"   // the response ended without a finish reason
+	WarnNoCallEnd         = "missing_call_end"   // the end of the response closed a call
+	WarnRepeatedArguments = "repeated_arguments" // arguments were repeated; one copy was kept
+	WarnNoCallStart       = "missing_call_start" // a delta or an end without an open call was dropped
 	WarnNoCalls           = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
 )
 
@@ -87,14 +87,14 @@ type Accumulator struct {
 	turn     Response
 	parts    slab.Slab[Part]
 	slots    []slot
-	calls    []OpenCall // one a ToolCallStart, in order
+	calls    []OpenCall // one per ToolCallStart, in order
 	many     manyCalls
 	finished bool
 }
 
-// OpenCall is a call as an Accumulator knows it.
+// OpenCall is the state of a call in an [Accumulator].
 type OpenCall struct {
-	Index      int    // as the provider said
+	Index      int    // as the provider sent it
 	ID         string // after NewID
 	ProviderID string
 	Name       string
@@ -134,8 +134,8 @@ func (a *Accumulator) Reset() {
 	a.turn, a.slots, a.calls, a.many, a.finished = Response{}, a.slots[:0], a.calls[:0], manyCalls{}, false
 }
 
-// Add takes the next event. For the events of a call it returns that call; the
-// pointer is good until the next Add.
+// Add adds the next event. For an event of a call it returns that call. The pointer is valid until
+// the next Add.
 func (a *Accumulator) Add(ev Event) *OpenCall {
 	switch e := ev.(type) {
 	case TextDelta:
@@ -184,15 +184,14 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 	return nil
 }
 
-// Turn closes what is open and returns the answer. Call it once an answer.
+// Response closes the open parts and returns the response. Call it once per response.
 func (a *Accumulator) Response() *Response {
 	t := new(Response)
 	a.ResponseInto(t)
 	return t
 }
 
-// ResponseInto is Turn for a caller that has a place for the answer: it puts it in t,
-// whatever was there.
+// ResponseInto is like [Accumulator.Response], but overwrites t instead of allocating.
 func (a *Accumulator) ResponseInto(t *Response) {
 	*t = a.turn
 	t.Parts = a.parts.Take(len(a.slots))[:0]
