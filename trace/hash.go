@@ -9,8 +9,8 @@ import "github.com/cespare/xxhash/v2"
 // previous hash as seed.
 type chain struct {
 	sums []uint64
-	// lost says that a line between was broken, so that the messages are not
-	// known until a request keeps none.
+	// lost is true if a line was invalid. Then the messages are unknown until a request keeps
+	// none.
 	lost   bool
 	digest xxhash.Digest
 }
@@ -23,8 +23,8 @@ func (c *chain) sum() uint64 {
 	return c.sums[len(c.sums)-1]
 }
 
-// keep goes back to the first n messages. It reports whether there were that
-// many; otherwise the conversation is lost. A nil chain keeps nothing.
+// keep truncates the conversation to the first n messages. It reports whether there were n messages;
+// if not, the conversation is lost. A nil chain keeps nothing.
 func (c *chain) keep(n int) bool {
 	switch {
 	case c == nil:
@@ -49,7 +49,7 @@ func (c *chain) add(message string) {
 
 func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }
 
-// chains holds the conversations of the runs that have not ended.
+// chains contains the conversations of the unfinished runs.
 type chains map[string]map[Purpose]*chain
 
 // of returns the conversation that ev belongs to.

@@ -11,10 +11,10 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// ErrNotTrace says that a file does not begin with the header of a trace.
+// ErrNotTrace is the error for a file that does not begin with the header of a trace.
 var ErrNotTrace = errors.New("trace: not a trace: the first line is no header with the format " + Format)
 
-// VersionError says that a file was written in a newer version of the format.
+// VersionError reports that a file has a newer version of the format.
 type VersionError struct {
 	Version int    // the file's
 	Writer  string // the program that wrote the file, if the header names it
@@ -28,7 +28,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("trace: the file has version %d of the format%s, and this program reads up to %d: use a newer looptape", e.Version, by, Version)
 }
 
-// LineError says which line of a file is broken, and how.
+// LineError reports an invalid line of a file.
 type LineError struct {
 	Line int // counted from 1; the header is a line too
 	// Run is the run that the line names; empty if the line names none.
@@ -38,10 +38,10 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns what is wrong with the line.
+// Unwrap returns the reason why the line is invalid.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// HashError says that a request's messages are not those that were written.
+// HashError reports that the messages of a request differ from the written messages.
 type HashError struct {
 	Run       string
 	Want, Got string // as in the file, and of the messages that were read
@@ -51,8 +51,7 @@ func (e *HashError) Error() string {
 	return fmt.Sprintf("run %s: the conversation has the hash %s where the request says %s: a message was changed after it was written, or a line is missing", e.Run, e.Got, e.Want)
 }
 
-// DefaultMaxLine is how many bytes a line may have, unless Reader.MaxLine says
-// otherwise.
+// DefaultMaxLine is the maximum length of a line in bytes if [Reader.MaxLine] is 0.
 const DefaultMaxLine = 64 << 20
 
 // Reader reads a trace file from its beginning to its end. It keeps in memory one line, the names
@@ -80,12 +79,12 @@ type Reader struct {
 
 const (
 	readBuffer = 64 << 10
-	// textPiece is how much memory the texts of several events share.
+	// textPiece is the size of the blocks that strings of several events share.
 	textPiece = 32 << 10
 )
 
-// NewReader reads the header of a trace. The error is ErrNotTrace, a
-// *VersionError, or that of r.
+// NewReader reads the header of a trace. It returns [ErrNotTrace], a [*VersionError] or the error
+// of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{src: bufio.NewReaderSize(r, readBuffer)}
 	x.dec.mem.Piece = textPiece
@@ -115,11 +114,11 @@ func (r *Reader) begin(h Header) {
 	r.parts.begin()
 }
 
-// Header returns the file's header, or that of the part which the last event
-// that was read belongs to.
+// Header returns the header of the part to which the last event belongs; before the first event,
+// the header of the file.
 func (r *Reader) Header() Header { return r.header }
 
-// Line is the number of the line that was read last, counted from 1.
+// Line returns the number of the last line that was read, counted from 1.
 func (r *Reader) Line() int { return r.line }
 
 // Events yields the events in the order of the file. For an invalid line it yields a [*LineError]
@@ -166,7 +165,7 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// errHeader says that a line was the header of the file's next part.
+// errHeader reports that a line was the header of the next part.
 var errHeader = errors.New("a header")
 
 // event decodes a line. If it returns an error, Run of the event is the run that the line names,

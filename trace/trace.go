@@ -14,15 +14,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Event is one thing that happened in a run.
+// Event is an event of a run.
 type Event struct {
 	Seq  int    // counts the run's events from 0
 	Run  string // the run's name, unique in its file
 	Step int    // the step, counted from 0; NoStep outside of steps
-	// Attempt counts the tries of one model call from 1; 0 for what is not part
-	// of a model call.
+	// Attempt counts the attempts of a model call from 1; 0 for events outside of model calls.
 	Attempt int
-	// Purpose says what a model call is for; empty means the answer itself.
+	// Purpose is the purpose of a model call; empty means the response of the step.
 	Purpose Purpose
 	// At is the time since the run's start, on the clock that RunStart names.
 	At   time.Duration
@@ -32,10 +31,10 @@ type Event struct {
 // NoStep is the Step of an event that belongs to the whole run.
 const NoStep = -1
 
-// Purpose is what a model call is for.
+// Purpose is the purpose of a model call.
 type Purpose string
 
-// The purposes. Policies may use others.
+// The purposes. Middleware may use others.
 const (
 	PurposeAnswer  Purpose = ""
 	PurposeRepair  Purpose = "repair"
@@ -43,12 +42,12 @@ const (
 	PurposeGrade   Purpose = "grade"
 )
 
-// Body is what happened. See the types that implement it.
+// Body is the content of an [Event]. Each type that implements it is one kind of event.
 //
 //sumtype:decl
 type Body interface{ Kind() Kind }
 
-// Kind is the name of a type of Body, as in a file's "kind".
+// Kind is the name of a type of [Body], as in the member kind of a file.
 type Kind string
 
 // The kinds.
@@ -79,12 +78,11 @@ const (
 
 // RunStart is the first event of every run.
 type RunStart struct {
-	Parent *Parent // nil for a run that nobody else's call started
-	// Clock is ClockVirtual or ClockReal, or empty where no times were kept.
+	Parent *Parent // nil if no call of another run started the run
+	// Clock is ClockVirtual or ClockReal; empty means that the trace has no times.
 	Clock string
-	// Options is what the loop declares of itself, by the names of the option
-	// matrix (max_steps, concurrency, same_tool_error_stop …). What is not
-	// declared is not checked.
+	// Options are the options that the loop declares, such as max_steps or concurrency. The
+	// checker does not check undeclared options.
 	Options Options
 	// Tools are the tools that the run started with.
 	Tools []ToolInfo
@@ -99,10 +97,10 @@ const (
 	ClockVirtual = "virtual"
 )
 
-// Parent is the call that started a run of its own.
+// Parent is the call that started another run.
 type Parent struct{ Run, ToolCallID string }
 
-// ToolInfo names a tool and says who runs it.
+// ToolInfo contains the name of a tool and whether the caller runs it.
 type ToolInfo struct {
 	Name   string
 	Client bool // the caller runs it, not the loop
@@ -128,8 +126,8 @@ type ModelConfig struct {
 	Extra      map[string]json.RawMessage
 }
 
-// ModelRequest is a request as it went to the model: the first Kept messages of
-// the request before it (of the same purpose in this run), then New.
+// ModelRequest is a request to the model: the first PrefixMessages messages of the previous request
+// with this purpose in this run, then NewMessages.
 type ModelRequest struct {
 	PrefixMessages int
 	NewMessages    []llm.Message
@@ -155,26 +153,26 @@ const (
 	DeltaCallEnd   DeltaKind = "call_end"  // a call ends
 )
 
-// ModelResponse is a whole answer.
+// ModelResponse is a complete response.
 type ModelResponse struct {
 	Message         llm.Message
 	FinishReason    llm.FinishReason
-	RawFinishReason string // the provider's own word, if it is another
+	RawFinishReason string // the finish reason of the provider, if it differs
 	FinishMessage   string
 	ResponseID      string
 	Model           string
 	Usage           llm.Usage // of this call alone
 }
 
-// ModelError is an attempt that failed.
+// ModelError is a failed attempt.
 type ModelError struct {
 	Error Error
-	// Partial says that a part of the answer had already been passed on.
+	// Partial is true if the loop had already passed on a part of the response.
 	Partial bool
-	// Received is what had come of the answer, unended calls closed. None of it
-	// is in the history, and none of its calls is run.
+	// PartialContent contains the received parts of the response, with open calls closed. The
+	// history does not contain them, and the loop does not run their calls.
 	PartialContent []llm.Part
-	// Usage is what the provider counted before it failed.
+	// Usage contains the tokens that the provider counted before the failure.
 	Usage llm.Usage
 }
 
@@ -188,27 +186,26 @@ type Error struct {
 	Retryable  bool
 }
 
-// ModelRetry says that the call will be tried again, after a wait.
+// ModelRetry reports that the loop will retry the call after a delay.
 type ModelRetry struct {
 	Wait   time.Duration
 	Reason string
 }
 
-// Decision is what the loop does next, and why.
+// Decision is the next action of the loop and its reason.
 type Decision struct {
 	Action    Action
 	Reason    Reason
-	ToolCalls int    // how many calls the turn has, with ReasonToolCalls
-	By        string // the policy that decided, if one did
+	ToolCalls int    // the number of calls of the response, with ReasonToolCalls
+	By        string // the middleware that decided, if any
 	Note      string
 }
 
-// Action is what was decided.
+// Action is the action of a [Decision].
 type Action string
 
-// The actions. ContinueOnUnknown after a turn means that its calls are run (or, with
-// ReasonContinuedResponse, that the model is called again); a step that ends without
-// Stop or ForceFinal is followed by another.
+// The actions. Continue after a response means that the loop runs its calls, or calls the model again
+// with ReasonContinuedResponse. A step that ends without Stop or ForceFinal is followed by another.
 const (
 	Continue   Action = "continue"
 	End        Action = "end"         // the natural end: nothing is left to do
@@ -217,13 +214,13 @@ const (
 	Suspend    Action = "suspend"
 )
 
-// Cause is why something was decided, and why a run ended.
+// Reason is the reason of a decision or of the end of a run.
 type Reason string
 
-// The causes.
+// The reasons.
 const (
-	ReasonToolCalls         Reason = "tool_calls" // the turn has calls
-	ReasonEndTurn           Reason = "end_turn"   // the turn has no calls
+	ReasonToolCalls         Reason = "tool_calls" // the response has calls
+	ReasonEndTurn           Reason = "end_turn"   // the response has no calls
 	ReasonMaxSteps          Reason = "max_steps"  // max_steps is reached
 	ReasonBudget            Reason = "budget"
 	ReasonStopCondition     Reason = "stop_condition"
@@ -233,38 +230,37 @@ const (
 	ReasonEndHook           Reason = "end_hook"
 	ReasonContinuedResponse Reason = "continued_turn"
 	ReasonForced            Reason = "forced"  // the final answer was forced
-	ReasonStopped           Reason = "stopped" // somebody asked for it, after the step
+	ReasonStopped           Reason = "stopped" // the caller stopped the run after the step
 	ReasonMalformedCall     Reason = "malformed_call"
 	ReasonCancel            Reason = "cancel"
 	ReasonDeadline          Reason = "deadline"
 	ReasonError             Reason = "error"
 	ReasonApproval          Reason = "approval"
-	ReasonMiddleware        Reason = "middleware" // a policy of the caller's
+	ReasonMiddleware        Reason = "middleware" // middleware of the caller
 )
 
-// ToolArguments says that a call is run with other arguments than those the
-// model sent.
+// ToolArguments reports that a call runs with arguments that differ from those of the model.
 type ToolArguments struct {
 	ToolCallID string
 	Arguments  string
 	Reason     string // empty_object, defaults, repair, edit
 }
 
-// ToolStart says that a call's tool was entered.
+// ToolStart reports that the tool of a call was entered.
 type ToolStart struct {
 	ToolCallID string
 	Name       string
-	Arguments  string // what the tool got
+	Arguments  string // the arguments for the tool
 }
 
-// ToolEnd says that a call's tool has returned, and with what.
+// ToolEnd reports that the tool of a call has returned, with its result.
 type ToolEnd struct {
 	ToolCallID string
 	Outcome    Outcome
 	Result     llm.ToolResult
 }
 
-// Outcome is how a tool that was run ended.
+// Outcome is the outcome of a tool.
 type Outcome string
 
 // The outcomes.
@@ -276,7 +272,7 @@ const (
 	OutcomeCanceled Outcome = "cancelled"
 )
 
-// ToolSkip says that a call got a result without being run.
+// ToolSkip reports that a call got a result although its tool did not run.
 type ToolSkip struct {
 	ToolCallID string
 	Name       string
@@ -284,8 +280,8 @@ type ToolSkip struct {
 	Result     llm.ToolResult
 }
 
-// The causes for which a loop gives a call a result of its own; those of policies may be
-// other words. The first four are refusals of what cannot be run.
+// The reasons for which the loop skips a tool. Middleware may set others. The first four reject
+// calls that cannot run.
 const (
 	SkipUnknownTool        = "unknown_tool"
 	SkipMalformedArguments = "malformed_arguments"
@@ -296,7 +292,7 @@ const (
 	SkipCanceled           = "cancelled"
 )
 
-// Abandoned says that a running tool is not waited for any longer.
+// Abandoned reports that the loop no longer waits for a running tool.
 type Abandoned struct{ ToolCallID string }
 
 // StepEnd ends a step.
@@ -312,13 +308,13 @@ type HistoryRewrite struct {
 // Canceled reports that the loop observed the end of its context.
 type Canceled struct{ Reason string }
 
-// Suspended says that the run waits for somebody outside.
+// Suspended reports that the run waits for external results.
 type Suspended struct {
 	Pending []string // the calls that wait
 	Digest  string   // of the checkpoint
 }
 
-// Resumed says which suspended run this one continues.
+// Resumed contains the suspended run that this run continues.
 type Resumed struct{ Of string }
 
 // Warning reports an anomaly that the loop repaired or ignored.
@@ -336,16 +332,16 @@ type Custom struct {
 
 // RunEnd is the last event of every run.
 type RunEnd struct {
-	// Stop is why the run ended; ReasonEndTurn is the natural end.
+	// StopReason is the reason why the run ended; ReasonEndTurn is the natural end.
 	StopReason   Reason
-	FinishReason llm.FinishReason // of the last turn
+	FinishReason llm.FinishReason // of the last response
 	Steps        int              // steps that were begun
 	ModelCalls   int              // model calls, retries included
 	Usage        llm.Usage        // the sum
-	// UsageBy is the sum by purpose, where there was another than the answer.
+	// UsageBy is the sum by purpose; nil if every call was for the response of a step.
 	UsageBy map[Purpose]llm.Usage
-	Pending []string // calls that are left for somebody else to answer
-	// Appended are the messages that came after the last request.
+	Pending []string // calls whose results the caller must provide
+	// AppendedMessages are the messages after the last request.
 	AppendedMessages []llm.Message
 	Error            *Error // nil if the run did not fail
 }
@@ -391,14 +387,14 @@ type Sink interface {
 	Write(Event) error
 }
 
-// SinkFunc makes a function a Sink.
+// SinkFunc is a function that implements [Sink].
 type SinkFunc func(Event) error
 
 // Write calls f.
 func (f SinkFunc) Write(ev Event) error { return f(ev) }
 
-// Memory is a Sink that keeps the events; its zero value is ready. It is for
-// one run at a time.
+// Memory is a [Sink] that keeps the events in memory. The zero value is ready to use. It is not safe
+// for concurrent runs.
 type Memory struct {
 	full [][]Event // in order, before last
 	last []Event
