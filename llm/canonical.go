@@ -12,10 +12,9 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// Canonical returns JSON with sorted keys and without insignificant space, so
-// that equal values are equal text; of members of one name the last one counts, and
-// numbers stay as they are written, since nothing says how many digits count. Text
-// that is not JSON is returned as it is.
+// Canonical returns JSON with sorted keys and without insignificant space, so that equal values
+// have equal encodings. Of members with one name the last counts. Numbers remain as written. It
+// returns a string that is not JSON unchanged.
 func Canonical(text string) string {
 	if !utf8.ValidString(text) {
 		return text

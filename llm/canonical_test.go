@@ -39,8 +39,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalSpellings spells a value in two ways: they become one, which stands for
-// the same value, and stays as it is.
+// TestCanonicalSpellings encodes a value in two ways. Both have the same canonical form, which
+// represents the same value and is its own canonical form.
 func TestCanonicalSpellings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := anyValue(4).Draw(t, "value")
@@ -78,8 +78,8 @@ func anyValue(depth int) *rapid.Generator[any] {
 	)
 }
 
-// spell is a JSON text of a value, with members in any order, some of them twice, and
-// with space and escapes at will.
+// It returns JSON of a value. Members have any order, some of them occur twice, and white
+// space and escapes are random.
 func spell(v any, rng *rand.Rand) string {
 	space := func() string { return []string{"", "", " ", "\n\t"}[rng.IntN(4)] }
 	switch v := v.(type) {

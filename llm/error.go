@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// APIError is a provider's refusal or failure. It never holds a credential:
-// adapters redact the provider's message before they put it here.
+// APIError is an error response or a failure of a provider. It never contains a credential:
+// adapters redact the message of the provider.
 type APIError struct {
 	Provider  string
-	Status    int    // of HTTP; 0 if there was no response or it broke off, 200 if it came within a stream
+	Status    int    // HTTP status; 0 without a complete response, 200 for an error within a stream
 	Code      string // the provider's code or type, such as rate_limit_exceeded
 	Message   string
 	RequestID string
-	// RetryAfter is how long the provider asks to wait; 0 if it does not say.
+	// RetryAfter is the delay that the provider requests; 0 if it requests none.
 	RetryAfter time.Duration
-	// Retryable says that the same request may succeed later.
+	// Retryable is true if the same request may succeed later.
 	Retryable bool
-	// Err is what lies beneath, such as a broken connection; may be nil.
+	// Err is the underlying error, such as a broken connection; it may be nil.
 	Err error
 }
 
@@ -30,7 +30,7 @@ func (e *APIError) Error() string {
 	switch {
 	case e.Status != 0:
 		fmt.Fprintf(&b, "status %d", e.Status)
-	case e.Err != nil: // also when a part of the answer had come
+	case e.Err != nil: // also after a part of the response
 		b.WriteString("connection")
 	default:
 		b.WriteString("no response")
@@ -50,5 +50,5 @@ func (e *APIError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what lies beneath.
+// Unwrap returns the underlying error.
 func (e *APIError) Unwrap() error { return e.Err }

@@ -5,76 +5,74 @@ import (
 	"encoding/json"
 )
 
-// Event is a piece of an answer as it comes. See Accumulator for how events
-// become a Turn.
+// Event is a streamed part of a response. [Accumulator] assembles events to a [Response].
 //
 //sumtype:decl
 type Event interface{ event() }
 
-// TextDelta is more text of the answer. An Opaque ends the text part it is on.
+// TextDelta is a delta of the text of the response. Opaque ends the text part.
 type TextDelta struct {
 	Text    string
 	Refusal bool
 	Opaque  json.RawMessage
 }
 
-// ReasoningDelta is more of the model's reasoning. An Opaque (a signature) ends
-// the reasoning part it is on.
+// ReasoningDelta is a delta of the model's reasoning. Opaque, such as a signature, ends the
+// reasoning part.
 type ReasoningDelta struct {
 	Text   string
 	Opaque json.RawMessage
 }
 
-// ToolCallStart opens a call. A start with the index of a call that is open and
-// still has no name gives it its name; any other start opens another call, also
-// when its ID was seen before.
+// ToolCallStart opens a call. If a call with its Index is open and has no name, the start names
+// that call. Any other start opens a new call, also if its ID was used before.
 type ToolCallStart struct {
-	// Index tells the calls of one answer apart, counted from 1; 0 where the
-	// provider has none, and then ID does.
+	// Index identifies the call within the response, counted from 1. 0 means that the provider
+	// sends no index; then ID identifies the call.
 	Index  int
 	ID     string // the provider's; may be empty or used before
 	Name   string
 	Opaque json.RawMessage
 }
 
-// ToolCallDelta is more of a call's arguments. It goes to the open call of its
-// Index, else of its ID, else to the call that was opened last.
+// ToolCallDelta is a delta of a call's arguments. It belongs to the open call with its Index, else
+// to the one with its ID, else to the call that was opened last.
 type ToolCallDelta struct {
 	Index     int
 	ID        string
 	Arguments string // a fragment of the raw text
 }
 
-// ToolCallEnd closes the open call of its Index, else of its ID, else the first
-// that is not closed. It can be missing: providers drop it.
+// ToolCallEnd closes the open call with its Index, else the one with its ID, else the first open
+// call. Some providers omit the end.
 type ToolCallEnd struct {
 	Index int
 	ID    string
-	// Args, if not empty, are the whole arguments, as the provider tells them at
-	// the end; they stand for all that came before them (quirk QR-05).
+	// Arguments, if not empty, are the complete arguments, which the provider sends at the end.
+	// They replace all earlier deltas of the call (quirk QR-05).
 	Arguments string
 	Opaque    json.RawMessage
 }
 
-// PartDone is a part that comes whole: media, calls in one piece, calls that the
-// provider ran, opaque data.
+// PartDone is a complete part: media, a call without deltas, a call that the provider ran, or
+// opaque data.
 type PartDone struct{ Part Part }
 
-// Warning is something odd that the adapter mended or passed over.
+// Warning reports an anomaly that the adapter repaired or ignored.
 type Warning struct {
 	Code    string // a short fixed name, such as leaked_call
 	Message string
 }
 
-// Finish is the provider's word that the answer is complete. A second one
-// replaces the first where it says something.
+// Finish reports that the response is complete. The fields of a second Finish replace those of
+// the first where they are not empty.
 type Finish struct {
 	Reason  FinishReason
-	Raw     string // the provider's own word, if it is another
-	Message string // the provider's explanation, if it gave one
-	// ResponseID and Model are what the provider calls the answer and itself.
+	Raw     string // the finish reason of the provider, if it differs
+	Message string // the explanation of the provider, if any
+	// ResponseID and Model are the names that the provider gives the response and the model.
 	ResponseID, Model string
-	// Opaque goes on the assistant message.
+	// Opaque becomes the Opaque of the assistant message.
 	Opaque json.RawMessage
 }
 
@@ -89,12 +87,12 @@ func (Warning) event()        {}
 func (Finish) event()         {}
 func (Unknown) event()        {}
 
-// FinishReason is why an answer ended. The loop decides nothing by the
-// difference between stop and tool_calls: providers mix them up.
+// FinishReason is the reason why a response ended. The loop does not distinguish stop from
+// tool_calls, because providers mix them up.
 type FinishReason string
 
-// The finish reasons. A provider's word for none of them is FinishUnknown, with
-// the word in Finish.Raw.
+// The finish reasons. A reason of a provider that matches none of them is FinishUnknown, with the
+// original in [Finish.Raw].
 const (
 	FinishStop          FinishReason = "stop"
 	FinishToolCalls     FinishReason = "tool_calls"
@@ -107,15 +105,15 @@ const (
 	FinishUnknown       FinishReason = "unknown"
 )
 
-// Usage counts tokens. As an Event it tells the counts of the answer so far:
-// what is zero in it leaves the earlier count, what is not replaces it
-// (providers send cumulative counts, and leave fields out).
+// Usage counts tokens. As an [Event] it contains the counts of the response so far. A field that
+// is not 0 replaces the earlier count; 0 keeps it. Providers send cumulative counts and omit
+// fields.
 type Usage struct {
 	InputTokens              int64 // all input tokens, the cached ones included
 	OutputTokens             int64 // all output tokens, reasoning included
 	CacheReadInputTokens     int64 // input tokens read from a cache
 	CacheCreationInputTokens int64 // input tokens written to a cache
-	ReasoningOutputTokens    int64 // output tokens spent on reasoning
+	ReasoningOutputTokens    int64 // output tokens for reasoning
 }
 
 // Add returns the sum, field by field.
@@ -123,7 +121,7 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CacheReadInputTokens + v.CacheReadInputTokens, u.CacheCreationInputTokens + v.CacheCreationInputTokens, u.ReasoningOutputTokens + v.ReasoningOutputTokens}
 }
 
-// Update returns u with the counts that v tells.
+// Update returns u with each field replaced that is not 0 in v.
 func (u Usage) Update(v Usage) Usage {
 	return Usage{
 		cmp.Or(v.InputTokens, u.InputTokens), cmp.Or(v.OutputTokens, u.OutputTokens), cmp.Or(v.CacheReadInputTokens, u.CacheReadInputTokens),
@@ -131,5 +129,5 @@ func (u Usage) Update(v Usage) Usage {
 	}
 }
 
-// Total is input and output together.
+// Total returns the sum of input and output tokens.
 func (u Usage) Total() int64 { return u.InputTokens + u.OutputTokens }

@@ -8,8 +8,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestMissingCalls warns of a finish reason that speaks of calls where the loop
-// has none to answer, and of no other.
+// TestMissingCalls expects a warning for a finish reason that implies calls if the response has
+// no call to run, and for no other finish reason.
 func TestMissingCalls(t *testing.T) {
 	finish := func(r llm.FinishReason) llm.Event { return llm.Finish{Reason: r} }
 	for name, c := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// FuzzAccumulator feeds lines of event JSON: whatever comes, the turn can be
-// written and read, every call is there once, and no valid JSON is mended.
+// FuzzAccumulator feeds lines of event JSON. For any input, the response can be written and
+// read, it contains every call once, and valid JSON arguments are never repaired.
 func FuzzAccumulator(f *testing.F) {
 	f.Add([]byte(`{"type":"text_delta","text":"a"}
 {"type":"tool_call_start","index":1,"id":"x","name":"f"}

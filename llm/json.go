@@ -12,10 +12,10 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// The JSON forms. Each AppendJSON writes the one spelling of a value: members
-// in a fixed order, absent where empty, no insignificant space, no HTML
-// escaping. Text that is not UTF-8 stands as base64 under its name and "_b64".
-// Reading accepts any order, and members that it does not know.
+// The JSON forms. Each AppendJSON writes the only encoding of a value. Members have a fixed
+// order and are absent where they are empty. The JSON has no insignificant space and no HTML
+// escapes. A string that is not UTF-8 is written as base64 under its name and "_b64". The
+// readers accept any order and ignore unknown members.
 
 // AppendJSON appends the message's JSON.
 func (m Message) AppendJSON(dst []byte) []byte {

@@ -1,15 +1,14 @@
-// Package llm is the vocabulary of one model call: what is asked (Request,
-// Message, Part, Tool), what comes back (Event, assembled into a Turn), what
-// it cost (Usage), how it ended (FinishReason, APIError), and the one interface
-// that all models have (Model).
+// Package llm defines the types of one model call: the request ([Request], [Message], [Part],
+// [Tool]), the response ([Event], which an [Accumulator] assembles to a [Response]), the token
+// counts ([Usage]), the end of a response ([FinishReason], [APIError]), and the interface of all
+// models ([Model]).
 //
-// It promises that nothing a provider sent is lost on the way: arguments stay
-// the raw text that was sent, private data of a provider travels as opaque JSON
-// on the part it belongs to, and what this version does not know is kept as
-// Unknown. Every type has one JSON spelling, the same bytes each time.
+// The types keep everything that a provider sends. Arguments remain the raw text. Private data
+// of a provider is opaque JSON on the part that it belongs to. Data that this version does not
+// know becomes [Unknown]. Each value has exactly one JSON encoding.
 //
-// It does not speak any wire protocol (see the providers), call a tool or
-// decide anything (see the loop).
+// The packages below providers implement the wire protocols. Package loop calls the tools and
+// makes the decisions.
 package llm
 
 import (
@@ -18,18 +17,18 @@ import (
 	"iter"
 )
 
-// Model is anything that answers requests. Stream sends the request when its
-// result is first ranged over, and yields the answer's events in the order in
-// which they came. An error is yielded once, last, with a nil Event; what was
-// yielded before it stays usable. Leaving the range early gives the call up.
+// Model responds to requests. Stream sends the request when the caller first ranges over the
+// result. It yields the events of the response in the order of arrival. It yields an error once,
+// last, with a nil [Event]; the events before it remain usable. The caller cancels the call by
+// stopping the iteration.
 //
-// A Model may be used by many goroutines at once. It must not change the
-// request or keep it after the range has ended.
+// A Model must be safe for use by many goroutines. It must not change the request or retain it
+// after the range has ended.
 type Model interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
 
-// ModelFunc makes a function a Model.
+// ModelFunc is a function that implements [Model].
 type ModelFunc func(ctx context.Context, req *Request) iter.Seq2[Event, error]
 
 // Stream calls f.
@@ -37,8 +36,8 @@ func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, er
 	return f(ctx, req)
 }
 
-// Collect reads a whole answer. The Turn is never nil: with an error it holds
-// what came before it, every unended call closed.
+// Collect reads a complete response. The [Response] is never nil. With an error it contains the
+// events before the error, and every open call is closed.
 func Collect(events iter.Seq2[Event, error]) (*Response, error) {
 	var acc Accumulator
 	for ev, err := range events {
@@ -50,11 +49,11 @@ func Collect(events iter.Seq2[Event, error]) (*Response, error) {
 	return acc.Response(), nil
 }
 
-// Role says who a message is from.
+// Role is the author of a message.
 type Role string
 
-// The roles. System messages occur in foreign histories; a Request keeps its
-// system prompt outside the messages.
+// The roles. System messages occur only in imported histories; a [Request] has its system prompt
+// in System.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -62,13 +61,13 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Message is one turn of a conversation. A message that was handed out is never
-// changed; who needs another one makes it.
+// Message is a message of a conversation. A published message is never changed; code that needs
+// a different one makes a new message.
 type Message struct {
 	Role  Role
 	Parts []Part
-	// Opaque is what a provider wants back with the whole message (a container
-	// id, an item id), as JSON; nil if nothing.
+	// Opaque is data that the provider requires back with the message (a container id, an item
+	// id), as JSON; nil means none.
 	Opaque json.RawMessage
 }
 
@@ -90,62 +89,62 @@ func ToolResults(results ...ToolResult) Message {
 // Text joins the texts of the message.
 func (m Message) Text() string { return joinText(m.Parts) }
 
-// Calls returns the calls of the message that the loop has to answer, in order:
-// those that the provider ran itself are not among them.
+// Calls returns the calls of the message that the loop must run, in order. It omits the calls that
+// the provider ran.
 func (m Message) Calls() []ToolCall { return calls(m.Parts) }
 
-// Part is a piece of a message.
+// Part is an element of a [Message].
 //
 //sumtype:decl
 type Part interface{ part() }
 
-// Text is text that was said.
+// Text is the text of a message.
 type Text struct {
 	Text string
-	// Refusal marks the text as the model's refusal to answer.
+	// Refusal is true if the text is a refusal of the model.
 	Refusal bool
-	// Opaque is what the provider wants back with this part, as JSON.
+	// Opaque is data that the provider requires back with this part, as JSON.
 	Opaque json.RawMessage
 }
 
-// Reasoning is what a model thought before it spoke. Where the provider only
-// hands out a signature or encrypted text, that is in Opaque and Text is empty.
+// Reasoning is the reasoning of a model before its output. If the provider returns only a
+// signature or encrypted reasoning, Opaque contains it and Text is empty.
 type Reasoning struct {
 	Text   string
 	Opaque json.RawMessage
 }
 
-// Media is an image, a sound, a document: its bytes, or where they are.
+// Media is an image, a sound or a document: its bytes or its location.
 type Media struct {
 	MediaType string // as in RFC 2046, for example image/png
 	Name      string // a file name, may be empty
 	Data      []byte // the content; nil if it is elsewhere
 	URL       string // where the content is, if not in Data
-	// Digest and Size stand for content that is kept beside a trace: "sha256:"
-	// and hexadecimal digits, and the number of bytes.
+	// Digest and Size describe content that is stored outside the trace. Digest is "sha256:" and
+	// hexadecimal digits; Size is the number of bytes.
 	Digest string
 	Size   int64
 	Opaque json.RawMessage
 }
 
-// ToolCall is a model's wish that a tool be run.
+// ToolCall is a request by the model to run a tool.
 type ToolCall struct {
-	// ID is what results refer to; within a run the loop makes it unique.
+	// ID identifies the call for its result. The loop makes it unique within a run.
 	ID   string
 	Name string
-	// Args is the raw text that the model sent, not necessarily JSON.
+	// Arguments is the raw text that the model sent, not necessarily JSON.
 	Arguments string
-	// Minted says that ID was made by the loop, because the provider gave none
-	// or one that the run had used already. ProviderID is then what it gave.
+	// IDGenerated is true if the loop generated ID because the provider sent no ID or one that
+	// the run had used already. ProviderID is then the ID that the provider sent.
 	IDGenerated bool
 	ProviderID  string
-	// ProviderExecuted says that the provider ran the call itself (a search on
-	// its side). It is echoed, never run or answered.
+	// ProviderExecuted is true if the provider ran the call itself, such as a web search. The
+	// loop sends it back and never runs it.
 	ProviderExecuted bool
 	Opaque           json.RawMessage
 }
 
-// ToolResult answers the call of the same ID.
+// ToolResult is the result of the call with the same ID.
 type ToolResult struct {
 	ID      string
 	Name    string // of the tool
@@ -157,16 +156,14 @@ type ToolResult struct {
 // Text joins the texts of the result.
 func (r ToolResult) Text() string { return joinText(r.Content) }
 
-// Unknown is a part or an event that this version does not know, kept so that
-// it can be written again or sent back. Raw is the whole JSON object, with its
-// "type"; Kind is that type.
+// Unknown is a part or an event of a type that this version does not know. It can be written again
+// or sent back. Raw is the whole JSON object with its member type; Kind is that type.
 type Unknown struct {
 	Kind string
 	Raw  json.RawMessage
 }
 
-// PartOpaque returns what a part carries for the provider; for an Unknown that is all of
-// it.
+// PartOpaque returns the opaque provider data of a part; for an [Unknown], the whole part.
 func PartOpaque(p Part) json.RawMessage {
 	switch p := p.(type) {
 	case Text:

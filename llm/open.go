@@ -1,17 +1,16 @@
 package llm
 
-// fewCalls is how many calls are looked through for one that is open; of more there are
-// tables, so that an answer of very many costs no more a call.
+// fewCalls is the maximum number of calls that are searched linearly. Larger responses use tables,
+// so that the cost per call is constant.
 const fewCalls = 16
 
-// manyCalls finds those that are open of more than fewCalls. It holds their places, in
-// order; those that have ended since are dropped when they are met. The zero value holds
-// none.
+// manyCalls finds the open calls of a response with more than fewCalls calls. It stores their
+// positions in order and removes ended calls when it finds them. The zero value is empty.
 type manyCalls struct {
 	open     []int // all that were opened
 	byIndex  map[int][]int
 	byID     map[string][]int
-	nameless map[int][]int // by index, but for index 0
+	nameless map[int][]int // by index, except index 0
 }
 
 // note takes the last of the calls, and all that came before if it is the first of many.
@@ -107,7 +106,7 @@ func lastOpen[K comparable](calls []OpenCall, by map[K][]int, key K) *OpenCall {
 	return &calls[places[len(places)-1]]
 }
 
-// endsOpen returns places without those of ended calls behind the last open one.
+// endsOpen returns places without the ended calls after the last open call.
 func endsOpen(calls []OpenCall, places []int) []int {
 	for len(places) > 0 && calls[places[len(places)-1]].Closed {
 		places = places[:len(places)-1]

@@ -104,7 +104,7 @@ func ReadTool(d *jsonio.Dec) (t Tool) {
 	return t
 }
 
-// ReadToolChoice reads the spelling of ToolChoice.String.
+// ReadToolChoice parses the form that [ToolChoice.String] returns.
 func ReadToolChoice(s string) (ToolChoice, bool) {
 	switch {
 	case s == "auto":

@@ -7,15 +7,14 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// maxContent is how deeply the contents of tool results may nest in each other.
-// No tool has a result in its result; the limit keeps what was made to be slow
-// from being so.
+// maxContent is the maximum depth of tool results in tool results. No tool returns nested results;
+// the limit bounds the time for malicious input.
 const maxContent = 100
 
-// ReadParts reads an array of parts; null is none.
+// ReadParts reads an array of parts; null means none.
 func ReadParts(d *jsonio.Dec) []Part { return readParts(d, 0) }
 
-// readParts reads an array of parts within so many tool results.
+// readParts reads an array of parts that is nested in depth tool results.
 func readParts(d *jsonio.Dec, depth int) []Part {
 	if d.Null() {
 		return nil
@@ -57,9 +56,9 @@ func readPart(d *jsonio.Dec, depth int) Part {
 	return readUnknown(d, first, kind, from)
 }
 
-// readType begins an object and tells its type, which may stand anywhere in it.
-// First is as for the Key of d, which gives the type again if it does not come
-// first.
+// readType begins an object and returns the value of its member type, which may be at any
+// position. Pass first to [jsonio.Dec.Key]. Key returns the member type again unless it is the
+// first member.
 func readType(d *jsonio.Dec) (kind string, first bool) {
 	ahead := *d
 	first = true

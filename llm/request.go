@@ -2,54 +2,54 @@ package llm
 
 import "encoding/json"
 
-// Request is one question to a model.
+// Request is a request to a model.
 type Request struct {
 	Model    string // the provider's name of the model; may be empty
-	System   string // the system prompt; stands outside the messages
+	System   string // the system prompt, which is not in Messages
 	Messages []Message
 	Tools    []Tool
-	// ToolChoice says whether tools may, must or must not be called.
+	// ToolChoice specifies whether the model may, must or must not call tools.
 	ToolChoice ToolChoice
-	// Delivery says which wire form to ask for. The turn is the same either way.
+	// ResponseMode selects the wire form of the response. The [Response] is the same in both.
 	ResponseMode ResponseMode
 	Settings     Settings
-	// Extra holds what only one provider knows, by its name there; adapters
-	// merge it into the body.
+	// Extra contains members that only one provider defines, by their names. Adapters merge them
+	// into the body.
 	Extra map[string]json.RawMessage
 }
 
-// Settings are the usual knobs of a model call; nil and zero mean the
-// provider's default.
+// Settings are the generation parameters of a model call. nil and 0 mean the default of the
+// provider.
 type Settings struct {
-	MaxTokens         int      // of output
+	MaxTokens         int      // limit of the output tokens
 	Temperature       *float64 // 0 … 2
 	TopP              *float64 // 0 … 1
 	Seed              *int64
 	StopSequences     []string
-	ParallelToolCalls *bool  // false asks for one call a turn at most
-	ReasoningEffort   string // how hard to think, in the provider's words: low, high …
-	// OutputSchema is the JSON Schema that the answer's text must follow.
+	ParallelToolCalls *bool  // false requests at most one call per response
+	ReasoningEffort   string // such as low or high, as the provider defines it
+	// OutputSchema is the JSON Schema of the response text.
 	OutputSchema json.RawMessage
 }
 
-// Tool is what a model is told of a tool.
+// Tool is the definition of a tool that a request contains.
 type Tool struct {
 	Name        string
 	Description string
 	// Parameters is the JSON Schema of the arguments, an object.
 	Parameters json.RawMessage
-	// Strict asks the provider to enforce the schema; nil leaves it to it.
+	// Strict makes the provider enforce the schema; nil means the provider's default.
 	Strict *bool
 }
 
-// ToolChoice is whether tools may be called. The zero value lets the model
-// choose; Name is set for ChooseTool alone.
+// ToolChoice specifies whether the model may call tools. The zero value lets the model choose.
+// Name is set only for [ChooseTool].
 type ToolChoice struct {
 	Mode ToolMode
 	Name string
 }
 
-// ToolMode is a way to choose tools.
+// ToolMode is a mode of [ToolChoice].
 type ToolMode string
 
 // The modes.
@@ -57,10 +57,10 @@ const (
 	ChooseAuto     ToolMode = "" // the model decides
 	ChooseRequired ToolMode = "required"
 	ChooseNone     ToolMode = "none"
-	ChooseTool     ToolMode = "tool" // the one that ToolChoice.Name says
+	ChooseTool     ToolMode = "tool" // the tool ToolChoice.Name
 )
 
-// String spells the choice as in a scenario: auto, required, none or tool:NAME.
+// String returns the form that scenarios use: auto, required, none or tool:NAME.
 func (c ToolChoice) String() string {
 	switch c.Mode {
 	case ChooseTool:
@@ -72,11 +72,11 @@ func (c ToolChoice) String() string {
 	return string(c.Mode)
 }
 
-// Delivery is the wire form of an answer.
+// ResponseMode is the wire form of a response.
 type ResponseMode string
 
-// The deliveries.
+// The response modes.
 const (
-	Streaming    ResponseMode = "" // piece by piece
+	Streaming    ResponseMode = "" // as a stream of events
 	NonStreaming ResponseMode = "buffered"
 )

@@ -9,31 +9,31 @@ import (
 	"github.com/looptape/looptape/internal/slab"
 )
 
-// Turn is a whole answer.
+// Response is a complete response of a model.
 type Response struct {
 	Parts []Part // in the order in which they began
-	// Finish is FinishUnknown where the provider gave no reason.
+	// FinishReason is [FinishUnknown] if the provider sent no reason.
 	FinishReason    FinishReason
-	RawFinishReason string // see Finish
+	RawFinishReason string // see [Finish.Raw]
 	FinishMessage   string
 	ResponseID      string
 	Model           string
 	Usage           Usage
 	Warnings        []Warning
-	Opaque          json.RawMessage // goes on the assistant message
-	// Others are the events that this version does not know.
+	Opaque          json.RawMessage // the Opaque of the assistant message
+	// UnknownEvents are the events that this version does not know.
 	UnknownEvents []Unknown
 }
 
-// Message returns the turn as the assistant's message.
+// Message returns the response as the message of the assistant.
 func (t *Response) Message() Message {
 	return Message{Role: RoleAssistant, Parts: t.Parts, Opaque: t.Opaque}
 }
 
-// Text joins the texts of the turn.
+// Text joins the text parts of the response.
 func (t *Response) Text() string { return joinText(t.Parts) }
 
-// Reasoning joins the reasoning of the turn; ok tells whether there was any.
+// Reasoning joins the reasoning of the response; ok reports whether there was any.
 func (t *Response) Reasoning() (text string, ok bool) {
 	for _, p := range t.Parts {
 		if r, is := p.(Reasoning); is {
@@ -43,10 +43,10 @@ func (t *Response) Reasoning() (text string, ok bool) {
 	return text, ok
 }
 
-// Calls returns the calls that the loop has to answer, in order.
+// Calls returns the calls that the loop must run, in order.
 func (t *Response) Calls() []ToolCall { return calls(t.Parts) }
 
-// Refused reports whether the answer is a refusal.
+// Refused reports whether the response is a refusal.
 func (t *Response) Refused() bool {
 	if t.FinishReason == FinishRefusal {
 		return true
@@ -59,45 +59,43 @@ func (t *Response) Refused() bool {
 	return false
 }
 
-// The codes of the warnings that an Accumulator gives.
+// The codes of the warnings of an [Accumulator].
 const (
-	WarnNoFinish          = "no_finish_reason"   // the answer ended without one
-	WarnNoCallEnd         = "missing_call_end"   // a call was closed by the end of the turn
-	WarnRepeatedArguments = "repeated_arguments" // arguments came more than once; one was kept
-	WarnNoCallStart       = "missing_call_start" // a delta or an end for no call; it was dropped
+	WarnNoFinish          = "no_finish_reason"   // the response ended without a finish reason
+	WarnNoCallEnd         = "missing_call_end"   // the end of the response closed a call
+	WarnRepeatedArguments = "repeated_arguments" // arguments were repeated; one copy was kept
+	WarnNoCallStart       = "missing_call_start" // a delta or an end without an open call was dropped
 	WarnNoCalls           = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
 )
 
-// Accumulator turns the events of one answer into a Turn. Its zero value is
-// ready, and Reset makes it so again. It is for one goroutine.
+// Accumulator assembles the events of one response to a [Response]. The zero value is ready to
+// use, and so is an Accumulator after [Accumulator.Reset]. It is not safe for concurrent use.
 //
-// Arguments stay raw until their call ends. A call whose end is missing is
-// closed at the turn's end, and an end that names no open call closes the first
-// one that is unfinished. An end that tells the arguments replaces what came of
-// them. Text that comes in a row is one part, and so is
-// reasoning; an opaque datum ends the part it comes on.
+// Arguments remain raw until their call ends. The end of the response closes the calls without
+// an end. An end that names no open call closes the first unfinished call. The arguments of an
+// end replace the earlier deltas of that call. Consecutive text becomes one part, and so does
+// consecutive reasoning. Opaque data ends the part that it belongs to.
 //
-// Some servers send arguments again. At a call's end, and only if the text is
-// not JSON, it is mended where there is no doubt: pieces that each repeat all
-// before them give the last (quirk QO-12), a value that is followed by an equal
-// one is kept once (QO-13), and a placeholder {} before an object gives way to
-// it (QO-14). All else stays as it was sent.
+// Some servers repeat arguments. If the arguments are not JSON when a call ends, the Accumulator
+// repairs the unambiguous cases. If each delta repeats all earlier deltas, it keeps the last
+// (quirk QO-12). If equal values follow each other, it keeps one (QO-13). If a placeholder {}
+// precedes an object, it keeps the object (QO-14). All other arguments remain unchanged.
 type Accumulator struct {
-	// Mint, if set, gives a call the ID by which it is known from then on.
+	// NewID, if set, returns the ID of a call. All later uses of the call have this ID.
 	NewID func(providerID string) (id string, minted bool)
 
 	turn     Response
 	parts    slab.Slab[Part]
 	slots    []slot
-	calls    []OpenCall // one a ToolCallStart, in order
+	calls    []OpenCall // one per ToolCallStart, in order
 	many     manyCalls
 	finished bool
 }
 
-// OpenCall is a call as an Accumulator knows it.
+// OpenCall is the state of a call in an [Accumulator].
 type OpenCall struct {
-	Index      int    // as the provider said
-	ID         string // after Mint
+	Index      int    // as the provider sent it
+	ID         string // after NewID
 	ProviderID string
 	Name       string
 	Closed     bool
@@ -105,16 +103,16 @@ type OpenCall struct {
 	minted bool
 	slot   int
 	opaque json.RawMessage
-	first  string // the arguments, while they are in one piece
+	first  string // the arguments while they are a single delta
 	buf    []byte // the arguments, when there are more
-	cuts   []int  // where each piece ends in buf
+	cuts   []int  // the end of each delta in buf
 }
 
 // slot is a part under construction.
 type slot struct {
 	kind    slotKind
 	part    Part   // if whole; of a call only if it can stay as it came
-	first   string // text, while it is in one piece
+	first   string // text while it is a single delta
 	buf     []byte
 	closed  bool
 	refusal bool
@@ -131,13 +129,13 @@ const (
 	slotCall
 )
 
-// Reset forgets everything but Mint. The Turn that was returned stays valid.
+// Reset discards all state except NewID. The returned [Response] remains valid.
 func (a *Accumulator) Reset() {
 	a.turn, a.slots, a.calls, a.many, a.finished = Response{}, a.slots[:0], a.calls[:0], manyCalls{}, false
 }
 
-// Add takes the next event. For the events of a call it returns that call; the
-// pointer is good until the next Add.
+// Add adds the next event. For an event of a call it returns that call. The pointer is valid until
+// the next Add.
 func (a *Accumulator) Add(ev Event) *OpenCall {
 	switch e := ev.(type) {
 	case TextDelta:
@@ -186,15 +184,14 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 	return nil
 }
 
-// Turn closes what is open and returns the answer. Call it once an answer.
+// Response closes the open parts and returns the response. Call it once per response.
 func (a *Accumulator) Response() *Response {
 	t := new(Response)
 	a.ResponseInto(t)
 	return t
 }
 
-// ResponseInto is Turn for a caller that has a place for the answer: it puts it in t,
-// whatever was there.
+// ResponseInto is like [Accumulator.Response], but overwrites t instead of allocating.
 func (a *Accumulator) ResponseInto(t *Response) {
 	*t = a.turn
 	t.Parts = a.parts.Take(len(a.slots))[:0]
@@ -351,7 +348,7 @@ func (c *OpenCall) add(args string) {
 	}
 }
 
-// Args returns the arguments that have come so far, as they came.
+// Arguments returns the raw arguments that have arrived so far.
 func (c *OpenCall) Arguments() string {
 	if c.buf != nil {
 		return string(c.buf)
@@ -359,12 +356,12 @@ func (c *OpenCall) Arguments() string {
 	return c.first
 }
 
-// arguments returns the arguments that were sent, mended where they are
-// repeated beyond doubt.
+// arguments returns the received arguments. It repairs them where they are repeated
+// unambiguously.
 func (c *OpenCall) arguments() (args string, mended bool) {
 	args = c.Arguments()
-	// One piece that is empty, or whose only } is its last byte, repeats nothing: of
-	// two equal values that end in } the first has one as well.
+	// A single delta repeats nothing if it is empty or if its only } is its last byte: of two
+	// equal values that end in } the first ends in } too.
 	if c.buf == nil && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {
 		return args, false
 	}
@@ -377,7 +374,7 @@ func (c *OpenCall) arguments() (args string, mended bool) {
 	return args, false
 }
 
-// cumulative returns the last piece, if each piece begins with the one before.
+// cumulative returns the last delta if each delta begins with the delta before it.
 func (c *OpenCall) cumulative(args string) (string, bool) {
 	prev, from := "", 0
 	for _, to := range c.cuts {
@@ -397,8 +394,8 @@ func isJSON(text string) bool {
 	return d.End() == nil && utf8.ValidString(text)
 }
 
-// once splits args into JSON values and returns the one that they all are,
-// placeholders {} before an object aside.
+// once splits the arguments into JSON values. It returns the value if all are equal. It ignores
+// placeholders {} before an object.
 func once(args string) (string, bool) {
 	const placeholder = "{}"
 	d := jsonio.NewDec(args)

@@ -184,7 +184,7 @@ func TestAccumulatorFinish(t *testing.T) {
 	}
 }
 
-// Add tells which call an event belongs to.
+// Add returns the call that an event belongs to.
 func TestAccumulatorAdd(t *testing.T) {
 	acc := llm.Accumulator{NewID: func(id string) (string, bool) {
 		if id == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestWholeCall holds a call that comes in one piece to what the same call in
-// pieces becomes.
+// TestWholeCall compares a call that arrives as one event with the same call that arrives as
+// deltas.
 func TestWholeCall(t *testing.T) {
 	same := func(id string) (string, bool) { return id, false }
 	opaque := json.RawMessage(`{"s":1}`)

@@ -73,8 +73,8 @@ func (c batchCase) run(t *testing.T) {
 	}
 }
 
-// A call that was refused is refused again where a policy takes the answer away
-// and leaves the rest, and looked at anew where it gives other arguments.
+// A rejected call is rejected again if middleware removes only its substitute output. It is
+// validated again if middleware sets other arguments.
 func TestAnswersTakenAway(t *testing.T) {
 	away := func(args ...string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) {
@@ -107,8 +107,8 @@ func TestAnswersTakenAway(t *testing.T) {
 	}
 }
 
-// The trace tells why a call was answered or run with other arguments, whatever a
-// policy says of it.
+// The trace contains the reason why a call got a substitute output or other arguments,
+// whichever reason the middleware sets.
 func TestCausesOfAnswers(t *testing.T) {
 	answer := func(isError bool, cause ...string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) {
@@ -207,9 +207,9 @@ func TestPlannedIsChangedLater(t *testing.T) {
 	}
 }
 
-// Mended arguments are run with if the schema allows them, and the trace tells that
-// they are mended, also where it fills in more. Those that are no better leave the
-// call with what was wrong before; a call that was right is refused for them.
+// A call runs with repaired arguments if the schema allows them. The trace reports the repair,
+// also where the schema adds defaults. If the repaired arguments are invalid too, the call keeps
+// its first error. If the original arguments were valid, invalid replacements reject the call.
 func TestRepairedCalls(t *testing.T) {
 	mended := func(args string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) { c.Arguments, c.Output, c.Reason = args, nil, loop.ReasonRepair }
@@ -225,8 +225,8 @@ func TestRepairedCalls(t *testing.T) {
 	}
 }
 
-// Where a call is its caller's and nothing beside it is run, policies are not asked about
-// those either: a denial would be lost, and an approval come to nothing.
+// If a call is client-side and the loop runs no other call of the step, the middleware does not
+// see the other calls either: a denial would be lost, and an approval would have no effect.
 func TestNobodyIsAskedBesideAClientCall(t *testing.T) {
 	client := loop.Tool{Name: "client"}
 	for name, c := range map[string]struct {

@@ -30,8 +30,8 @@ func (m *scripted) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, er
 	}
 }
 
-// script is n steps of k calls, then a text. In pieces, each call's arguments
-// come in three.
+// script returns n steps with k calls each, then a text. If it is split, the arguments of each
+// call arrive in three deltas.
 func script(n, k int, pieces bool) *scripted {
 	usage := llm.Usage{InputTokens: 100, OutputTokens: 20}
 	m := &scripted{}

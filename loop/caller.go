@@ -91,7 +91,7 @@ func equalResponse(a, b *llm.Response) bool {
 func (c *caller) callWrapped(call *ModelCall) (response *llm.Response, err error) {
 	c.run.life.enter(phaseCalling)
 	defer func() {
-		c.mu.Lock() // waits for a call that a hook left behind
+		c.mu.Lock() // waits for a call that a hook left running
 		c.run.life.enter(phaseDeciding)
 		c.mu.Unlock()
 	}()

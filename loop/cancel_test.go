@@ -15,9 +15,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// A run that its consumer ends at an event, whichever it is and in whatever way,
-// begins nothing from there on: no tool is entered, not even one that was begun,
-// and no model is asked.
+// After the consumer ends a run, at any event and in any way, the run starts nothing more. It
+// enters no tool, not even a started one, and calls no model.
 func TestNothingBeginsAfterACancel(t *testing.T) {
 	type ending struct {
 		foreign bool // the run's context is no child of the one that ends
@@ -70,7 +69,8 @@ func TestNothingBeginsAfterACancel(t *testing.T) {
 	}
 }
 
-// noted is a model that says when it is asked. It fails once and then calls tools.
+// noted is a model that records each call. The first call fails; the later ones return tool
+// calls.
 func noted(note func(string)) llm.Model {
 	m := inTurn(busy(0), calls(`d#c1{"n":1}`, "a#c2", `d#c3{"n":2}`), calls("a#c4"), text("z"))
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

@@ -29,7 +29,7 @@ type feature struct {
 	on func(c *loop.Config, at int)
 	// acted reports whether the trace shows that it acted.
 	acted func(events []trace.Event) bool
-	// ends says that the run ends there, so that nothing behind it can act.
+	// ends reports whether the run ends there, so that no later middleware can act.
 	ends bool
 }
 
@@ -291,14 +291,14 @@ func features() []feature {
 	}
 }
 
-// always is a model that says the same each time.
+// always is a model that returns the same text each time.
 func always(said string) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return fake.NewModel(text(said)).Stream(ctx, req)
 	})
 }
 
-// summarizes sums up what is longer than a few words.
+// summarizes replaces a text of more than a few words by a summary.
 func summarizes() loop.Middleware {
 	z, err := middleware.NewSummarizer(&middleware.SummaryConfig{Window: 100, Reserve: 1, Trigger: 0.2, KeepMessages: 1, Model: always("it went on")})
 	if err != nil {
@@ -316,7 +316,7 @@ func noise() fake.Response {
 	return t
 }
 
-// compose plays the noise, the features one after the other, and a last answer.
+// compose scripts the noise, the features in order, and a final answer.
 func compose(t *testing.T, list ...feature) []trace.Event {
 	t.Helper()
 	clock := fake.NewClock()

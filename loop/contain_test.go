@@ -188,8 +188,8 @@ func TestEmptyResultsAreNotShared(t *testing.T) {
 	}
 }
 
-// A run ends with its own context, also where a policy gave another that knows
-// nothing of it: no call starts, and tools that wait are told.
+// A run ends with its own context, also if middleware sets an unrelated context. Then no call
+// starts, and the contexts of waiting tools are canceled.
 func TestStartGivesAForeignContext(t *testing.T) {
 	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
 	child := policy("child", loop.Hooks{Start: func(ctx context.Context) (context.Context, error) {
@@ -361,8 +361,7 @@ func TestStepsInHand(t *testing.T) {
 	}
 }
 
-// What a policy fills into the result stands there; the trace says how the run
-// ended.
+// The result keeps the fields that middleware sets. The trace contains how the run ended.
 func TestEndChangesTheResult(t *testing.T) {
 	own := loop.Result{Text: "mine", StopReason: "mine", FinishReason: "mine", Usage: llm.Usage{InputTokens: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
 	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {

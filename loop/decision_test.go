@@ -35,8 +35,8 @@ func deciding(place string, n int, d loop.Decision) loop.Middleware {
 	})
 }
 
-// A policy's decision has a cause of its own in the trace and in the result, and
-// never one that only the loop can see. Whatever it says, the trace holds.
+// The decision of middleware has its own reason in the trace and in the result. It is never a
+// reason that is reserved for the loop. The trace contains any other reason unchanged.
 func TestCausesOfDecisions(t *testing.T) {
 	causes := map[trace.Reason]trace.Reason{ // given, and as a stop's cause recorded
 		"": "middleware", "middleware": "middleware", "own": "own", "budget": "budget", "handoff": "handoff", "end_hook": "end_hook", "approval": "approval",
@@ -93,7 +93,7 @@ func decided(t *testing.T, m llm.Model, p loop.Middleware) (*loop.Result, []trac
 	return res, mem.Events()
 }
 
-// A turn without calls that a policy goes on from says so with the policy's cause.
+// If middleware continues after a response without calls, the decision has its reason.
 func TestCausesOfGoingOn(t *testing.T) {
 	for given, want := range map[trace.Reason]trace.Reason{
 		"": "end_hook", "continued_turn": "continued_turn", "own": "own", "handoff": "handoff", "end_turn": "middleware", "tool_calls": "middleware", "runaway_guard": "middleware",

@@ -66,8 +66,8 @@ func testDeuzNoTools(t *testing.T) {
 	}
 }
 
-// The twins of every scenario: streamed and buffered, and with other chunks, the
-// messages, the usage and the stop are the same.
+// The variants of every scenario: streaming, non-streaming and other chunks have the same
+// messages, usage and stop reason.
 func testDeuzTwins(t *testing.T) {
 	for _, path := range scenarioFiles(t) {
 		f := parse(t, path)

@@ -76,7 +76,7 @@ func TestKeptNext(t *testing.T) {
 	}
 }
 
-// gated is a model that says when it is asked, and answers when it may.
+// gated is a model that signals each call and waits for permission to respond.
 func gated(asked func(), may <-chan struct{}) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {

@@ -47,7 +47,7 @@ func parse(t testing.TB, path string) *scenario.File {
 	return f
 }
 
-// pinned is the scenario of a file that says what trace must come out.
+// pinned is the scenario of a file that contains the expected trace.
 func pinned(t testing.TB, path string) *scenario.File {
 	t.Helper()
 	f := parse(t, path)

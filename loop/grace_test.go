@@ -34,9 +34,8 @@ func (c *lateClock) Go(f func()) {
 	})
 }
 
-// A call whose tool is not entered when the run is cancelled never enters it,
-// whether what is late is a wrap or the call's goroutine, and whether or not it is
-// waited for.
+// If the run is canceled before a call enters its tool, the call never enters it. This holds if
+// the wrap is late or the goroutine of the call is, and with and without a grace period.
 func TestCancelledBeforeEntry(t *testing.T) {
 	const never, deaf = "not run: the run was cancelled before the tool was entered", "the tool did not stop after the run was cancelled, and was abandoned"
 	for name, c := range map[string]struct {
@@ -142,8 +141,8 @@ func TestEntryInTheNextStep(t *testing.T) {
 	}
 }
 
-// What a call goes on to do after it was abandoned touches nothing that the run
-// goes on to use; the race detector tells.
+// An abandoned call that continues to run changes nothing that the run still uses. The race
+// detector verifies this.
 func TestAbandonedCallsShareNothing(t *testing.T) {
 	for range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -160,8 +159,8 @@ func TestAbandonedCallsShareNothing(t *testing.T) {
 	}
 }
 
-// A wrap that has kept a step's StepInfo and changes it while tools run does not
-// change which step the trace and the tools are told.
+// A wrap that keeps the StepInfo of a step and changes it while tools run does not change the
+// step that the trace and the tools get.
 func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		var kept *loop.StepInfo

@@ -149,8 +149,8 @@ func TestHistoriesThatAreSent(t *testing.T) {
 	}
 }
 
-// A history with ids that are empty or used again, or with results in another
-// order, is mended: the model gets it whole, and the input stays as it is.
+// A history with empty or duplicate ids, or with results in another order, is repaired. The
+// model gets all of it, and the input is unchanged.
 func TestHistoriesThatAreMended(t *testing.T) {
 	user := llm.User("hi")
 	renamed := func(id, was string, more ...llm.Part) llm.Message {
@@ -239,7 +239,7 @@ func TestHistoriesThatAreMended(t *testing.T) {
 	}
 }
 
-// Which message of a policy is wrong is told also where it could be mended.
+// The error names the invalid message of the middleware, also if a repair is possible.
 func TestHistoryOfAPolicyIsNotMended(t *testing.T) {
 	for _, c := range []struct {
 		messages []llm.Message
@@ -294,7 +294,7 @@ func TestTurnOfEmptyTexts(t *testing.T) {
 	}
 }
 
-// Of 200 recorded runs none is refused; those that use ids again are mended.
+// None of 200 recorded runs is rejected; the runs with duplicate ids are repaired.
 func TestRecordedHistories(t *testing.T) {
 	file := filepath.Join(sharedDir(t), "data", "tau-airline", "gpt-4o-airline.json.gz")
 	f, err := os.Open(file)
@@ -328,7 +328,7 @@ func TestRecordedHistories(t *testing.T) {
 	}
 }
 
-// sharedDir is the folder of data beside the repository.
+// sharedDir is the data folder next to the repository.
 func sharedDir(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {

@@ -129,8 +129,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// buildAndRun returns the invariants that are reported of the mutant, by
-// scenario; scenarios of which none is are left out.
+// buildAndRun returns the violated invariants of the mutant by scenario. It omits scenarios
+// without violations.
 func buildAndRun(t *testing.T, m mutant) map[string][]string {
 	t.Helper()
 	dir := t.TempDir()

@@ -210,7 +210,7 @@ func TestAfterModel(t *testing.T) {
 	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, By: "more"}) {
 		t.Errorf("go on: decided %+v", d)
 	}
-	// The cap holds for a turn that a policy continues, too.
+	// The step limit also applies to a response after which middleware continues.
 	always := policy("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonHandoff, Messages: []llm.Message{llm.User("more")}}, nil
 	}})
@@ -277,7 +277,7 @@ func TestBatchMayBeKept(t *testing.T) {
 	}
 }
 
-// What a wrap does to a call cannot break what the trace says of it.
+// Changes of a call by a wrap do not change the trace of that call.
 func TestWrapToolIsContained(t *testing.T) {
 	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Middleware {
 		return policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
@@ -388,7 +388,7 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
-// No model call starts once the budget is spent, whoever wants it.
+// No model call starts after the budget is used up, whichever code starts it.
 func TestBudgetOfPolicies(t *testing.T) {
 	twice := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
@@ -409,8 +409,8 @@ func TestBudgetOfPolicies(t *testing.T) {
 	}
 }
 
-// A policy that wants the answer mended when the budget is spent gets ErrBudget,
-// and the run stops for it.
+// Middleware that requests a repair of the response after the budget is used up gets ErrBudget,
+// and the run stops with this reason.
 func TestBudgetOfARepair(t *testing.T) {
 	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err != nil {
@@ -714,7 +714,7 @@ func TestDuplicateRoundsAreSets(t *testing.T) {
 	}
 }
 
-// RA-25: a step without calls, behind which a policy goes on, parts two rounds.
+// RA-25: a step without calls after which middleware continues separates two steps with calls.
 func TestDuplicateRoundsAreNextToEachOther(t *testing.T) {
 	more := func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 		if turn.Text() != "which one?" {
@@ -734,8 +734,8 @@ func TestDuplicateRoundsAreNextToEachOther(t *testing.T) {
 	}
 }
 
-// After so many duplicate rounds on end the last answer is forced; another round
-// between begins the count anew.
+// After N consecutive duplicate steps the loop forces a final answer. A different step between
+// them resets the count.
 func TestDuplicateRounds(t *testing.T) {
 	for most, want := range map[int]int{0: 7, 1: 3, 2: 6, 3: 7} {
 		same := model(calls("a#1"), calls("a#2"), calls("b#3"), calls("a#4"), calls("a#5"), calls("a#6"), text("done"))
@@ -956,7 +956,7 @@ func TestPausedTurns(t *testing.T) {
 	}
 }
 
-// A turn that is to be continued at the cap is met by what is to be done there.
+// If middleware continues at the step limit, the action for the step limit runs.
 func TestCapOfContinuedTurns(t *testing.T) {
 	pause := fake.Response{Text: "hm", FinishReason: llm.FinishPause}
 	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
@@ -1037,8 +1037,8 @@ func TestPlainErrors(t *testing.T) {
 	}
 }
 
-// The history has a turn before the AfterModel hooks, or behind them: also when one of
-// them stops the run, or fails.
+// The history contains a response before or after the AfterModel hooks, also when a hook stops
+// the run or fails.
 func TestAppendTurn(t *testing.T) {
 	for _, when := range []loop.AppendResponse{loop.AppendBefore, loop.AppendAfter} {
 		for _, d := range []loop.Decision{{}, {Action: trace.Stop}} {

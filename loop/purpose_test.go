@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// What stands outside the messages is told before the first request of each
-// purpose and before each that changes it, whatever other purposes had between.
+// A model.config event precedes the first request of each purpose and each request that changes
+// the configuration, whatever requests of other purposes come between them.
 func TestSetupsOfPurposes(t *testing.T) {
 	judge := around("judge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
 		sub := *call

@@ -35,7 +35,7 @@ type shown struct {
 	scenario string
 	ran      string // the calls whose tools were entered, in order
 	failed   string // the calls that got an error result, in order
-	requests int    // model calls; 0 means one more than there are tool rounds
+	requests int    // model calls; 0 means one more than the steps with tool calls
 	refused  bool   // the history is, before any model call
 	stop     trace.Reason
 	warnings string // the codes, in order
@@ -251,7 +251,7 @@ func enteredCalls(o *scenario.Result) (ids []string) {
 	return ids
 }
 
-// failedCalls are the calls with error results, as the model is told.
+// failedCalls returns the calls with error results in the messages for the model.
 func failedCalls(o *scenario.Result) (ids []string) {
 	for _, m := range o.Run.Messages {
 		for _, p := range m.Parts {
@@ -427,7 +427,7 @@ func testNotRetried(t *testing.T) {
 	}
 }
 
-// A buffered answer comes to the same as a streamed one, whatever the quirk.
+// A non-streaming response has the same effect as a streaming one for each quirk.
 func TestQuirksBuffered(t *testing.T) {
 	each(t, quirkFiles(t), func(t *testing.T, path string) {
 		s := parse(t, path).Script
@@ -438,7 +438,7 @@ func TestQuirksBuffered(t *testing.T) {
 	})
 }
 
-// facts runs a script and tells what INV-12 compares.
+// facts runs a script and returns the data that INV-12 compares.
 func facts(t *testing.T, s *fake.Script, opts *scenario.Options) []string {
 	t.Helper()
 	o := play(t, s, opts)
@@ -449,7 +449,7 @@ func facts(t *testing.T, s *fake.Script, opts *scenario.Options) []string {
 	return out
 }
 
-// The same text and arguments in pieces of one byte give the same trace.
+// The same text and arguments in deltas of one byte give the same trace.
 func TestQuirksInPieces(t *testing.T) {
 	each(t, quirkFiles(t), func(t *testing.T, path string) {
 		if id(path) == "QT-05" {

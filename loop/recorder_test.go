@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Whatever stands outside the messages makes another config, alone.
+// Each field of a request except its messages is part of its config.
 func TestEqualConfig(t *testing.T) {
 	two := 2.0
 	base := func() trace.ModelConfig {

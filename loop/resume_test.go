@@ -29,8 +29,8 @@ func waits(name string, decided *string) loop.Middleware {
 	})})
 }
 
-// A run that waits for somebody outside ends with its calls pending, and another goes
-// on with them: each is run once, and what follows comes behind its result.
+// A run that waits for an external result ends with pending calls, and another run resumes
+// them. Each call runs once, and the messages after it follow its result.
 func TestSuspendAndResume(t *testing.T) {
 	for verdict, want := range map[string][]string{"approve": {"{}", `{"x":1}`}, "deny": {"{}", "denied"}} {
 		var mem trace.Memory
@@ -125,7 +125,7 @@ func TestResumeErrors(t *testing.T) {
 	}
 }
 
-// A run that was cancelled before it resumed runs nothing.
+// A run that was canceled before it resumed runs nothing.
 func TestResumeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -139,8 +139,8 @@ func TestResumeCancelled(t *testing.T) {
 	}
 }
 
-// With ClientRest the calls beside one for the caller are run, and the caller's is
-// pending; the next run puts its result in its place.
+// With ClientRest the loop runs the other calls of a step with a client-side call, which is
+// pending. The next run stores its result at the position of the call.
 func TestClientRest(t *testing.T) {
 	client, err := loop.ClientTool("c", "", nil)
 	if err != nil {
@@ -166,8 +166,8 @@ func TestClientRest(t *testing.T) {
 	}
 }
 
-// A turn that was answered in part is resumed with the rest, and its results stand in
-// the order of the calls.
+// A response with results for some of its calls is resumed with the remaining calls. The results
+// have the order of the calls.
 func TestResumeInPart(t *testing.T) {
 	c1, c2 := llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x":1}`}, llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}
 	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(c1, c2), llm.ToolResults(llm.ToolResult{ID: "c2", Name: "a", Content: []llm.Part{llm.Text{Text: "B"}}}))

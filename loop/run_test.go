@@ -61,7 +61,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// What a run declares is what a checker may hold it to.
+// A checker may verify all limits that a run declares.
 func TestDeclaredOptions(t *testing.T) {
 	no := false
 	for _, c := range []struct {
@@ -145,7 +145,7 @@ func TestEventsAndWait(t *testing.T) {
 	}
 }
 
-// Parts that come whole are the deltas of one piece; empty ones are none.
+// A part that arrives complete becomes one delta; an empty part becomes none.
 func TestDeltasOfWholeParts(t *testing.T) {
 	turn := calls("a")
 	turn.Events = []llm.Event{
@@ -202,7 +202,7 @@ func TestWaitTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// A run that nobody looks at does nothing and leaves nothing behind.
+// A run without a consumer does nothing and leaves no goroutine running.
 func TestStartIsLazy(t *testing.T) {
 	m := model(text("x"))
 	newAgent(t, m, loop.Config{}).Start(t.Context(), loop.Prompt("go"))
@@ -238,7 +238,7 @@ func TestErrorIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Leaving the events early cancels the run, and its trace is whole all the same.
+// A consumer that stops the iteration cancels the run, and the trace is still complete.
 func TestLeavingEarly(t *testing.T) {
 	_, all := mustRun(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Deltas: true})
 	for n := 1; n < len(all); n++ {
@@ -415,7 +415,7 @@ func TestCancelInModel(t *testing.T) {
 	}
 }
 
-// A model that gives its own error when it is cancelled does not hide the cause.
+// A model that returns its own error on cancellation does not hide the reason.
 func TestCancelCause(t *testing.T) {
 	cause := fmt.Errorf("shutting down: %w", context.Canceled)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -567,7 +567,7 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-// Nothing that was handed out changes later, and the input is not touched.
+// Returned values do not change later, and the input is unchanged.
 func TestNothingChanges(t *testing.T) {
 	history := make([]llm.Message, 1, 10)
 	history[0] = llm.User("go")
@@ -627,9 +627,9 @@ func TestOneEvent(t *testing.T) {
 	}
 }
 
-// Without a sink the run is only woken when it must be: of a step whose calls
-// are more than the cap admits, when one ends, and else when all have ended. No
-// end is missed in either.
+// Without a sink the run wakes up only when necessary. In a step with more calls than the
+// concurrency limit, that is when any call ends; otherwise when all calls have ended. The run
+// misses no end in either case.
 func TestManyCallsWithoutSink(t *testing.T) {
 	for _, width := range []int{2, 3, 8, -1} {
 		var turns []fake.Response
@@ -653,7 +653,7 @@ func TestManyCallsWithoutSink(t *testing.T) {
 	}
 }
 
-// What a model sends after it was told to stop is not taken.
+// The loop ignores what a model sends after the loop has stopped it.
 func TestModelThatGoesOn(t *testing.T) {
 	boom := errors.New("boom")
 	stubborn := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {

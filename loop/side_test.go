@@ -102,7 +102,7 @@ func TestAskThenStop(t *testing.T) {
 	}
 }
 
-// A call of a policy's own is tried again as those for the answer are.
+// A model call by middleware is retried like the calls for the response.
 func TestAskRetries(t *testing.T) {
 	passing := fake.Response{Error: &fake.Failure{Status: 429}}
 	other := inTurn(passing, text("short"))
@@ -222,8 +222,8 @@ func TestStepChangeTools(t *testing.T) {
 	}
 }
 
-// Tools that a request alone offers are no tools of the agent: a call of one gets an
-// error, and the run goes on. The steps are there, since calls were answered.
+// Tools that only one request has are not tools of the agent. A call of such a tool gets an
+// error, and the run continues. The trace contains the steps, because the calls have results.
 func TestStepChangeToolsOfRequestOnly(t *testing.T) {
 	offer := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		s.Request.Tools = []llm.Tool{{Name: "ghost"}}

@@ -18,8 +18,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// asked tells the model calls of a trace: requests, answers, failures, retries
-// and rewrites, with what tells them apart.
+// asked returns the model calls of a trace: requests, responses, failures, retries and rewrites,
+// with the fields that identify them.
 func asked(events []trace.Event) []string {
 	var out []string
 	for _, ev := range events {
@@ -213,8 +213,8 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 	}
 }
 
-// A context of a policy's own that ends while a retry waits ends that call, and no
-// request is made for it; the run is not ended by it.
+// If middleware sets its own context and it ends while a retry waits, the model call ends
+// without another request. The run does not end.
 func TestPolicyGivesUpWaiting(t *testing.T) {
 	clock, patience := fake.NewClock(), errors.New("out of patience")
 	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
@@ -235,8 +235,8 @@ func TestPolicyGivesUpWaiting(t *testing.T) {
 	}
 }
 
-// A wrap may send other messages for one call: the trace says so there and where
-// the requests go back to the history.
+// A wrap may send other messages for one call. The trace contains a rewrite there and another
+// where the requests return to the history.
 func TestTransientMessages(t *testing.T) {
 	reminder := llm.User("be brief")
 	at := func(name string, steps ...int) loop.Middleware {
@@ -323,7 +323,7 @@ func TestTransientMessagesAreChecked(t *testing.T) {
 	}
 }
 
-// Calls that stand only in messages of a policy's own take their ids as well.
+// Calls that are only in messages of middleware reserve their ids too.
 func TestTransientIDs(t *testing.T) {
 	example := []llm.Message{
 		llm.User("like this"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}),
@@ -429,7 +429,7 @@ func TestPolicyFailsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// A forced last answer is asked for without tools, whatever a wrap offers.
+// A forced final answer is requested without tools, whatever tools a wrap sets.
 func TestWrapOffersToolsInTheEnd(t *testing.T) {
 	tools := []llm.Tool{{Name: "a"}}
 	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {

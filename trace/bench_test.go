@@ -23,8 +23,8 @@ func BenchmarkWriter(b *testing.B) {
 	}
 }
 
-// BenchmarkReader is to be held against BenchmarkEncodingJSON, which decodes
-// the same lines: a sixth of its time is the goal.
+// Compare BenchmarkReader with BenchmarkEncodingJSON, which decodes the same lines. The goal is
+// one sixth of its time.
 func BenchmarkReader(b *testing.B) {
 	file := write(b, trace.Header{}, sample(50))
 	b.SetBytes(int64(len(file)))

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Canonical returns the canonical form of the runs in events: what goldens hold,
-// and what two runs of the same inputs have in common, whatever order their
-// parallel tools finished in.
+// Canonical returns the canonical form of the runs in events. Goldens contain this form. Two runs
+// with the same inputs have the same canonical form, whatever the order in which parallel tools
+// finish.
 //
-//   - Deltas are left out.
-//   - Times are left out, but those of a run on a virtual clock.
-//   - Runs stand one after another and are called r1, r2 …: a run without a
-//     parent by first appearance, a run with one after its parent, among its
-//     siblings by the position of the call that started it. A run that is
-//     referred to but not in events keeps its name behind a question mark.
-//   - Within a batch the events are sorted by the index of their call in the
-//     step's last answer, and those of one call keep their order. A batch is a
-//     maximal stretch of a step's events about calls: tool.arguments, tool.start,
-//     tool.end, tool.skip, abandoned, and warnings that name a call.
-//   - Seq counts anew.
+//   - Deltas are omitted.
+//   - Times are omitted, except the times of a run on a virtual clock.
+//   - Runs follow one another and are named r1, r2 …. Runs without a parent are sorted by first
+//     appearance. A run with a parent follows it; siblings are sorted by the position of the call
+//     that started them. A run that events refer to but do not contain keeps its name with the
+//     prefix "?".
+//   - Within a batch the events are sorted by the index of their call in the last response of the
+//     step. The events of one call keep their order. A batch is a maximal sequence of a step's
+//     events about calls: tool.arguments, tool.start, tool.end, tool.skip, abandoned, and warnings
+//     that name a call.
+//   - Seq restarts.
 //
-// The input is not changed. The canonical form of a canonical form is itself.
+// Canonical does not change its input. The canonical form of a canonical form is itself.
 func Canonical(events []Event) []Event {
 	runs, byName := groups(events)
 	order := ordered(runs, byName)
@@ -189,7 +189,7 @@ func isAboutCall(body Body) bool {
 	return ok
 }
 
-// callOf returns the call that an event of a batch is about.
+// It returns the ID of the call that an event of a batch refers to.
 func callOf(body Body) (call string, ok bool) {
 	switch b := body.(type) {
 	case ToolArguments:

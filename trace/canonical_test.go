@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// outline tells of each event its run, its number, its kind and its call.
+// outline returns the run, the number, the kind and the call of each event.
 func outline(evs []trace.Event) string {
 	var b strings.Builder
 	for _, ev := range evs {

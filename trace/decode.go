@@ -11,11 +11,11 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// UnmarshalEvent reads one line of a trace file, as AppendEvent writes it. It
-// verifies no hash: that needs the lines before.
+// UnmarshalEvent decodes one line of a trace file, as [AppendEvent] writes it. It does not verify
+// hashes, because they depend on the earlier lines.
 //
-// Members may stand in any order; those that are not known are passed over.
-// Text of the event shares the memory of one copy of line.
+// Members may have any order; unknown members are ignored. Strings of the event share the memory
+// of one copy of line.
 func UnmarshalEvent(line []byte) (Event, error) {
 	var x decoder
 	ev, err := x.event(line)
@@ -66,8 +66,8 @@ type bodyReader interface {
 	body() Body
 }
 
-// event reads a line. Beside an error, the event has the run that the line names,
-// if it was read.
+// event decodes a line. If it returns an error, the event contains the run that the line names,
+// if the decoder reached it.
 func (x *decoder) event(line []byte) (Event, error) {
 	if !jsonio.ValidUTF8(line) {
 		return Event{}, fmt.Errorf("the line is not UTF-8 (byte %d)", invalidAt(line)+1)
@@ -250,7 +250,7 @@ func cleared[T any, P interface {
 type requestReader struct {
 	ModelRequest
 	hash string
-	raw  []string // the messages as they stand in the line
+	raw  []string // the encoded messages of the line
 }
 
 func (r *requestReader) reset() { *r = requestReader{raw: r.raw[:0]} }

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Difference is where two runs part.
+// Difference is the first difference between two runs.
 type Difference struct {
-	// Index is the place in both lists of the first events that differ.
+	// Index is the position of the first different events in both lists.
 	Index int
-	// A and B are these events; nil where that list has ended.
+	// A and B are these events; nil if the list has ended.
 	A, B *Event
-	// Text shows them with the lines around them: those before, which both have
-	// ("  "), A's ("- ") and B's ("+ "). It is for people.
+	// Text shows the difference for people: the common lines before it ("  "), then the lines
+	// of A ("- ") and of B ("+ ").
 	Text string
 }
 
-// String tells the place and shows the text.
+// String returns the position of the difference and the text of both events.
 func (d Difference) String() string {
 	at := d.A
 	if at == nil {
@@ -33,9 +33,8 @@ func (d Difference) String() string {
 // How many lines a Difference shows before the place, and of each side after it.
 const linesBefore, linesAfter = 3, 2
 
-// Diff compares two lists of events, which are best in canonical form or a
-// projection. It returns where they first differ; found is false where they do
-// not.
+// Diff compares two lists of events, usually in canonical form or as a projection. It returns the first
+// difference; found reports whether there is one.
 func Diff(a, b []Event) (d Difference, found bool) {
 	var x, y []byte
 	i := 0

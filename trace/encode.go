@@ -12,13 +12,12 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// AppendEvent appends the event as a JSON object, one line of a trace file
-// without its line feed. It does not allocate but for growing dst (and for maps
-// of more than eight entries), and it keeps nothing of ev.
+// AppendEvent appends the event as a JSON object, one line of a trace file without its line feed.
+// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
 //
-// Members are in a fixed order, and absent where they are empty; durations are
-// integers of nanoseconds. Text that is not UTF-8 stands as base64 under its
-// name and "_b64". Names of options and of extra members are taken to be UTF-8.
+// Members have a fixed order and are absent where they are empty. Durations are integers in
+// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
+// of options and of extra members must be UTF-8.
 func AppendEvent(dst []byte, ev *Event) []byte {
 	return append(appendBody(appendEnvelope(dst, ev), ev.Body, nil), '}')
 }
@@ -334,8 +333,7 @@ func appendMap(dst []byte, key string, m map[string]string) []byte {
 	return append(dst, '}')
 }
 
-// appendOptions appends an object in the order of o. Whole numbers and truth
-// values stand bare.
+// appendOptions appends an object in the order of o. It does not quote integers and booleans.
 func appendOptions(dst []byte, key string, o Options) []byte {
 	if len(o) == 0 {
 		return dst
@@ -379,7 +377,7 @@ func bare(v string) bool {
 	return digits != "" && digits[0] != '0' && len(digits) <= 18
 }
 
-// listStart is what stands before element i of a list that begins with start.
+// listStart returns the text before element i of a list: start for the first, else a comma.
 func listStart(i int, start string) string {
 	if i == 0 {
 		return start

@@ -135,8 +135,8 @@ func request(run string, kept int, texts ...string) trace.Event {
 	return trace.Event{Run: run, Body: b}
 }
 
-// The hash is a chain of XXH64 over the messages as written; the figures below
-// are from another implementation of it.
+// The hash is a chain of XXH64 over the encoded messages. Another implementation computed the
+// values below.
 func TestHash(t *testing.T) {
 	summary := request("r", 0, "z")
 	summary.Purpose = trace.PurposeSummary
@@ -354,7 +354,7 @@ func TestEventsGoOn(t *testing.T) {
 	}
 }
 
-// failing accepts so many writes.
+// failing accepts this number of writes.
 type failing struct{ left int }
 
 var errDisk = errors.New("disk full")
@@ -440,7 +440,7 @@ func TestWriterFlushesAt(t *testing.T) {
 	}
 }
 
-// A Writer's buffer has all its room from the start: events cost no memory more.
+// A Writer allocates its whole buffer at the start. Events allocate no more memory.
 func TestWriterRoom(t *testing.T) {
 	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: strings.Repeat("x", 1000)}}
 	allocations := func(events int) float64 {

@@ -2,16 +2,15 @@ package trace
 
 import "github.com/cespare/xxhash/v2"
 
-// chain is the rolling hash of one conversation: the requests of one purpose in
-// one run. It holds the hash of every prefix, eight bytes a message.
+// chain is the rolling hash of one conversation: the requests with one purpose in one run. It
+// stores the hash of every prefix, eight bytes per message.
 //
-// The hash of no messages is 0, and each message makes it the XXH64 of the
-// message's bytes, as they stand in the file, with the hash before it as the
-// seed.
+// The hash of zero messages is 0. Each further hash is the XXH64 of the encoded message with the
+// previous hash as seed.
 type chain struct {
 	sums []uint64
-	// lost says that a line between was broken, so that the messages are not
-	// known until a request keeps none.
+	// lost is true if a line was invalid. Then the messages are unknown until a request keeps
+	// none.
 	lost   bool
 	digest xxhash.Digest
 }
@@ -24,8 +23,8 @@ func (c *chain) sum() uint64 {
 	return c.sums[len(c.sums)-1]
 }
 
-// keep goes back to the first n messages. It reports whether there were that
-// many; otherwise the conversation is lost. A nil chain keeps nothing.
+// keep truncates the conversation to the first n messages. It reports whether there were n messages;
+// if not, the conversation is lost. A nil chain keeps nothing.
 func (c *chain) keep(n int) bool {
 	switch {
 	case c == nil:
@@ -50,7 +49,7 @@ func (c *chain) add(message string) {
 
 func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }
 
-// chains holds the conversations of the runs that have not ended.
+// chains contains the conversations of the unfinished runs.
 type chains map[string]map[Purpose]*chain
 
 // of returns the conversation that ev belongs to.
@@ -68,7 +67,7 @@ func (cs chains) of(ev *Event) *chain {
 	return c
 }
 
-// end forgets a run.
+// end deletes the hashes of a run.
 func (cs chains) end(run string) { delete(cs, run) }
 
 // lose marks every conversation as lost.

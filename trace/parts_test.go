@@ -28,7 +28,7 @@ func traceOf(tb testing.TB, writer string, runs ...string) string {
 	return string(write(tb, trace.Header{Writer: writer}, evs))
 }
 
-// cutTrace is a trace of the run a that was cut off within its last line.
+// cutTrace is a trace of run a that is truncated within its last line.
 const cutTrace = `{"format":"looptape-trace","version":2,"writer":"w"}
 {"seq":0,"run":"a","kind":"run.start"}
 {"seq":1,"run":"a","step":0,"kind":"step.start"}
@@ -121,7 +121,7 @@ func TestPartsRefer(t *testing.T) {
 	}
 }
 
-// The hashes of a part begin anew, also those of a run that goes on in it.
+// The hashes restart in each part, also for a run that continues in it.
 func TestPartsHashes(t *testing.T) {
 	one := string(write(t, trace.Header{}, []trace.Event{request("r", 0, "one")}))
 	two := string(write(t, trace.Header{}, []trace.Event{request("r", 0, "one"), request("r", 1, "two")}))
@@ -137,7 +137,7 @@ func TestPartsHashes(t *testing.T) {
 	}
 }
 
-// A line's error tells the run, where the line does.
+// The error of a line contains the run if the line names it.
 func TestLineErrorRun(t *testing.T) {
 	whole := traceOf(t, "w", "a") + traceOf(t, "v", "a")
 	for line, want := range map[string]string{

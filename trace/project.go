@@ -7,14 +7,13 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Project returns the canonical form without what differs between providers
-// that give the same answers: raw finish reasons and their explanations,
-// response ids, model names, members that only one provider knows, the
-// providers' ids of calls, and opaque data. The ids of calls become c1, c2 … in
-// each run, in the order in which the run first names them. A turn that ends with
-// tool_calls ends with stop, since Gemini has no reason for calls.
+// Project returns the canonical form without the differences between providers that give equal
+// responses. It omits raw finish reasons and their explanations, response ids, model names,
+// provider-specific members, provider ids of calls, and opaque data. The ids of calls become c1, c2 …
+// in each run, in the order of their first use. The finish reason tool_calls becomes stop, because
+// Gemini has no finish reason for calls.
 //
-// The input is not changed.
+// Project does not change its input.
 func Project(events []Event) []Event {
 	out := Canonical(events)
 	p := projector{calls: map[string]map[string]string{}}

@@ -11,13 +11,13 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// ErrNotTrace says that a file does not begin with the header of a trace.
+// ErrNotTrace is the error for a file that does not begin with the header of a trace.
 var ErrNotTrace = errors.New("trace: not a trace: the first line is no header with the format " + Format)
 
-// VersionError says that a file was written in a newer version of the format.
+// VersionError reports that a file has a newer version of the format.
 type VersionError struct {
 	Version int    // the file's
-	Writer  string // who wrote it, if it says so
+	Writer  string // the program that wrote the file, if the header names it
 }
 
 func (e *VersionError) Error() string {
@@ -28,21 +28,20 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("trace: the file has version %d of the format%s, and this program reads up to %d: use a newer looptape", e.Version, by, Version)
 }
 
-// LineError says which line of a file is broken, and how.
+// LineError reports an invalid line of a file.
 type LineError struct {
 	Line int // counted from 1; the header is a line too
-	// Run is the run whose event the line was to be, as far as the line tells;
-	// else empty.
+	// Run is the run that the line names; empty if the line names none.
 	Run string
 	Err error
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns what is wrong with the line.
+// Unwrap returns the reason why the line is invalid.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// HashError says that a request's messages are not those that were written.
+// HashError reports that the messages of a request differ from the written messages.
 type HashError struct {
 	Run       string
 	Want, Got string // as in the file, and of the messages that were read
@@ -52,22 +51,21 @@ func (e *HashError) Error() string {
 	return fmt.Sprintf("run %s: the conversation has the hash %s where the request says %s: a message was changed after it was written, or a line is missing", e.Run, e.Got, e.Want)
 }
 
-// DefaultMaxLine is how many bytes a line may have, unless Reader.MaxLine says
-// otherwise.
+// DefaultMaxLine is the maximum length of a line in bytes if [Reader.MaxLine] is 0.
 const DefaultMaxLine = 64 << 20
 
-// Reader reads a trace file from its beginning to its end. It holds one line at
-// a time, the names of the file's runs, and eight bytes for each message of the
-// runs that have not ended. The texts of events share memory in pieces of 32 KiB:
-// who keeps few of many clones them. It is for one goroutine.
+// Reader reads a trace file from its beginning to its end. It keeps in memory one line, the names
+// of the runs in the file, and eight bytes for each message of the unfinished runs. Strings of
+// events share blocks of 32 KiB; a caller that keeps few of many strings should clone them. A
+// Reader is not safe for concurrent use.
 //
-// A file may be several traces, one behind another. Each header begins a part,
-// also one at the end of a broken line, where the trace before was cut off; and a
-// run of it that has the name of one in a part before is another run: it is
-// called by its name, #, and the part's number (r1#2).
+// A file may contain several concatenated traces. Each header begins a part. A header may also
+// follow a truncated line, in which the previous trace ends. A run that has the name of a run in
+// an earlier part is a different run: its name becomes the original name, "#" and the number of
+// the part (r1#2).
 type Reader struct {
-	// MaxLine is how many bytes a line may have; 0 means DefaultMaxLine. Set it
-	// before Events; the header is held to DefaultMaxLine.
+	// MaxLine is the maximum length of a line in bytes; 0 means [DefaultMaxLine]. Set it before
+	// [Reader.Events]. The limit of the header is always [DefaultMaxLine].
 	MaxLine int
 
 	src    *bufio.Reader
@@ -81,12 +79,12 @@ type Reader struct {
 
 const (
 	readBuffer = 64 << 10
-	// textPiece is how much memory the texts of several events share.
+	// textPiece is the size of the blocks that strings of several events share.
 	textPiece = 32 << 10
 )
 
-// NewReader reads the header of a trace. The error is ErrNotTrace, a
-// *VersionError, or that of r.
+// NewReader reads the header of a trace. It returns [ErrNotTrace], a [*VersionError] or the error
+// of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{src: bufio.NewReaderSize(r, readBuffer)}
 	x.dec.mem.Piece = textPiece
@@ -116,21 +114,20 @@ func (r *Reader) begin(h Header) {
 	r.parts.begin()
 }
 
-// Header returns the file's header, or that of the part which the last event
-// that was read belongs to.
+// Header returns the header of the part to which the last event belongs; before the first event,
+// the header of the file.
 func (r *Reader) Header() Header { return r.header }
 
-// Line is the number of the line that was read last, counted from 1.
+// Line returns the number of the last line that was read, counted from 1.
 func (r *Reader) Line() int { return r.line }
 
-// Events yields the events in the order of the file. A line that is broken
-// yields a *LineError without an event, and reading goes on with the next line;
-// any other error is that of the file, and the last: a *VersionError for a part
-// of a newer version. Leaving the range early and ranging again goes on with the
-// next line.
+// Events yields the events in the order of the file. For an invalid line it yields a [*LineError]
+// without an event and continues with the next line. Any other error concerns the file and is the
+// last: a [*VersionError] for a part with a newer version. If the caller stops the iteration, the
+// next iteration continues with the next line.
 //
-// The hash of each request is verified. After a broken line the hashes of a
-// conversation are not, until it begins anew.
+// Events verifies the hash of each request. After an invalid line it does not verify the hashes
+// of a conversation until the conversation restarts.
 func (r *Reader) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -168,11 +165,11 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// errHeader says that a line was the header of the file's next part.
+// errHeader reports that a line was the header of the next part.
 var errHeader = errors.New("a header")
 
-// event reads a line. Beside an error, the event's Run is that of the line, as
-// far as it tells.
+// event decodes a line. If it returns an error, Run of the event is the run that the line names,
+// if any.
 func (r *Reader) event(line []byte) (Event, error) {
 	line, whole := bytes.CutSuffix(line, []byte{'\n'})
 	ev, err := r.dec.event(line)
@@ -226,7 +223,7 @@ func (r *Reader) verify(ev *Event) error {
 	return nil
 }
 
-// errLong says that a line was passed over because of its length.
+// errLong reports that the reader skipped a line because of its length.
 var errLong = errors.New("the line is too long; raise the reader's limit if it is meant to be")
 
 // next returns the next line with its line feed, good until the next call.
@@ -252,7 +249,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// ended judges a line that was read up to err.
+// ended returns the result for a line that was read until err.
 func ended(line []byte, limit int, err error) ([]byte, error) {
 	switch {
 	case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
@@ -263,9 +260,9 @@ func ended(line []byte, limit int, err error) ([]byte, error) {
 	return line, nil
 }
 
-// headerWithin reads the header that a line is or ends with, and tells where it
-// begins. It is not all of the line where a trace was cut off within one, and
-// another was put behind it.
+// headerWithin reads the header that is a line or ends it, and returns where the header begins.
+// The header is not the whole line if a trace was truncated within a line and another trace was
+// appended.
 func headerWithin(line []byte) (h Header, at int, err error) {
 	h, err = readHeader(line)
 	if err == nil {

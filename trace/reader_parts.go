@@ -2,17 +2,16 @@ package trace
 
 import "strconv"
 
-// parts keeps apart the runs of traces that were put into one file, one behind
-// another: each part begins with a header, and its runs are none of the runs
-// before, whatever they are called.
+// parts distinguishes the runs of traces that were concatenated in one file. Each part begins
+// with a header. Its runs are different from the runs of earlier parts, also if the names are
+// equal.
 type parts struct {
 	n     int               // headers so far
-	names map[string]string // of this part's runs in the file: what they are called
-	taken map[string]bool   // what runs of the parts before are called
-	// last is the name in the file that was asked for last, and called what it
-	// is called.
+	names map[string]string // new names of the runs of this part, by the names in the file
+	taken map[string]bool   // new names of the runs of earlier parts
+	// last is the last requested name in the file, and called its new name.
 	last, called string
-	// known says that the part has a run, and first that no part is before it.
+	// known is true if the part has a run, and first if the part is the first.
 	known, first bool
 }
 
@@ -29,8 +28,8 @@ func (p *parts) begin() {
 	p.known, p.first = false, p.n == 1
 }
 
-// call returns what a run of this part is called: its own name or, if that is
-// taken, a name made of it and the part's number.
+// call returns the new name of a run of this part: the original name or, if an earlier part used it,
+// a name with the number of the part.
 func (p *parts) call(run string) string {
 	if run == p.last && p.known {
 		return p.called
@@ -48,8 +47,8 @@ func (p *parts) call(run string) string {
 	return called
 }
 
-// refer returns what a run is called that another run names: one of this part
-// if there is one, else one of a part before.
+// refer returns the new name of a run that another run refers to: a run of this part if there is one,
+// else of an earlier part.
 func (p *parts) refer(run string) string {
 	if called, ok := p.names[run]; ok {
 		return called
@@ -57,7 +56,7 @@ func (p *parts) refer(run string) string {
 	return run
 }
 
-// rename gives an event's run, and the runs that it names, what they are called.
+// rename sets the new names of an event's run and of the runs that the event refers to.
 func (p *parts) rename(ev *Event) {
 	if p.first && p.known && ev.Run == p.last {
 		return // as most are

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// sample is a run of so many steps with two calls each, much like a real one.
+// sample returns a realistic run with the given number of steps, with two calls in each.
 func sample(steps int) []trace.Event {
 	var evs []trace.Event
 	step, attempt := trace.NoStep, 0

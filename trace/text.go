@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// FormatText returns the text form of events, which goldens hold and people
-// read. It has one line for each event, with its kind, its place and its members.
+// FormatText returns the text form of events, for goldens and for people. Each event is one line
+// with its kind, its place and its members.
 //
 //	run.start       r1  clock=virtual preset=deuz max_steps=5 tools=weather,ask(client)
 //	model.request   0   prefix_messages=0 +user "What is the weather in Paris?"
@@ -20,20 +20,17 @@ import (
 //	tool.end        0   c1 ok {"city":"Paris","tempC":22}
 //	run.end         r1  end_turn steps=2 model_calls=2 usage=30/12
 //
-// The place is the step, or the run's name for what is outside of steps; where
-// the step is another run's than the line before it stands behind that run's
-// name, as in r2:0. An attempt that is not the usual one (1 for requests and
-// what comes of them, 0 elsewhere) follows as in 0.2, a purpose as in 0/summary,
-// and a time as in @30ms.
+// The place is the step, or the name of the run for events outside of steps. If the run differs
+// from the run of the previous line, the name of the run precedes the step, as in r2:0. Optional
+// suffixes follow: an unusual attempt as in 0.2, a purpose as in 0/summary, and a time as in
+// @30ms. The usual attempt is 1 for requests and their results, and 0 for other events.
 //
-// Words, names and ids stand bare where they have letters, digits and _.- only,
-// else as JSON strings; text that is not UTF-8 is b64"…". Arguments and results
-// that are JSON objects or arrays without white space stand as they are. What is
-// rare is key=value. A result's tool name is left out where the call of its id,
-// above in the same run, has the same.
+// Words, names and ids are unquoted if they contain only letters, digits and _.- ; others are JSON
+// strings. Text that is not UTF-8 is b64"…". Arguments and results that are JSON objects or arrays
+// without white space are unquoted. Rare members have the form key=value. The tool name of a
+// result is omitted if the call with its id, earlier in the same run, has the same name.
 //
-// Two canonical traces that differ have different text forms. Of other traces
-// the form omits Seq.
+// Different canonical traces have different text forms. For other traces the form omits Seq.
 func FormatText(events []Event) string {
 	f := formatter{kindWidth: 16}
 	for i := range events {
@@ -121,8 +118,8 @@ func isKnown(kind Kind) bool {
 	return !unknown
 }
 
-// isRunName reports whether a run's name stands bare: it cannot be taken for a
-// step, and nothing in it for what follows it.
+// isRunName reports whether the name of a run is unquoted: a reader can confuse it neither with
+// a step nor with the suffixes of the place.
 func isRunName(s string) bool {
 	for i := range len(s) {
 		if s[i] == '.' {
@@ -225,7 +222,7 @@ func (f *formatter) value(s string) {
 	f.text(s)
 }
 
-// The members below are left out where they are empty.
+// The functions below omit empty members.
 
 func (f *formatter) wordAt(key, s string) {
 	if s != "" {

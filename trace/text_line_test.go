@@ -99,8 +99,8 @@ func TestTextLine(t *testing.T) {
 	}
 }
 
-// A word stands bare if all of it is letters, digits and _.- of ASCII; a run's
-// name too, if it has no dot and does not begin like a number.
+// A word is unquoted if it contains only ASCII letters, digits and _.- . The name of a run must
+// also have no dot and not begin like a number.
 func TestTextBareWords(t *testing.T) {
 	shown := func(ev trace.Event) string {
 		_, rest, _ := strings.Cut(trace.FormatText([]trace.Event{ev}), " ")

@@ -1,12 +1,10 @@
-// Package trace is the vocabulary of one run of an agent loop: the events that
-// happened, in the order in which they happened, and the file that they are
-// written to.
+// Package trace defines the events of one run of an agent loop, in the order in which they
+// happened, and the file format for them.
 //
-// The same events are what a running loop streams, what a trace file holds,
-// what the invariants read (package check) and, in canonical form, what goldens
-// pin. Package trace promises that reading a file and writing it again loses
-// nothing, that a run's canonical form is the same bytes each time, and that
-// what a newer version wrote is kept as Unknown. It judges nothing.
+// A running loop streams these events. Trace files contain them, package check verifies
+// invariants of them, and goldens contain them in canonical form. Reading a file and writing it
+// again loses nothing. The canonical form of a run is always the same bytes. Members and events
+// of newer versions are kept as [Unknown].
 package trace
 
 import (
@@ -16,15 +14,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Event is one thing that happened in a run.
+// Event is an event of a run.
 type Event struct {
 	Seq  int    // counts the run's events from 0
 	Run  string // the run's name, unique in its file
-	Step int    // counts model turns from 0; NoStep outside of steps
-	// Attempt counts the tries of one model call from 1; 0 for what is not part
-	// of a model call.
+	Step int    // the step, counted from 0; NoStep outside of steps
+	// Attempt counts the attempts of a model call from 1; 0 for events outside of model calls.
 	Attempt int
-	// Purpose says what a model call is for; empty means the answer itself.
+	// Purpose is the purpose of a model call; empty means the response of the step.
 	Purpose Purpose
 	// At is the time since the run's start, on the clock that RunStart names.
 	At   time.Duration
@@ -34,10 +31,10 @@ type Event struct {
 // NoStep is the Step of an event that belongs to the whole run.
 const NoStep = -1
 
-// Purpose is what a model call is for.
+// Purpose is the purpose of a model call.
 type Purpose string
 
-// The purposes. Policies may use others.
+// The purposes. Middleware may use others.
 const (
 	PurposeAnswer  Purpose = ""
 	PurposeRepair  Purpose = "repair"
@@ -45,12 +42,12 @@ const (
 	PurposeGrade   Purpose = "grade"
 )
 
-// Body is what happened. See the types that implement it.
+// Body is the content of an [Event]. Each type that implements it is one kind of event.
 //
 //sumtype:decl
 type Body interface{ Kind() Kind }
 
-// Kind is the name of a type of Body, as in a file's "kind".
+// Kind is the name of a type of [Body], as in the member kind of a file.
 type Kind string
 
 // The kinds.
@@ -81,12 +78,11 @@ const (
 
 // RunStart is the first event of every run.
 type RunStart struct {
-	Parent *Parent // nil for a run that nobody else's call started
-	// Clock is ClockVirtual or ClockReal, or empty where no times were kept.
+	Parent *Parent // nil if no call of another run started the run
+	// Clock is ClockVirtual or ClockReal; empty means that the trace has no times.
 	Clock string
-	// Options is what the loop declares of itself, by the names of the option
-	// matrix (max_steps, concurrency, same_tool_error_stop …). What is not
-	// declared is not checked.
+	// Options are the options that the loop declares, such as max_steps or concurrency. The
+	// checker does not check undeclared options.
 	Options Options
 	// Tools are the tools that the run started with.
 	Tools []ToolInfo
@@ -101,10 +97,10 @@ const (
 	ClockVirtual = "virtual"
 )
 
-// Parent is the call that started a run of its own.
+// Parent is the call that started another run.
 type Parent struct{ Run, ToolCallID string }
 
-// ToolInfo names a tool and says who runs it.
+// ToolInfo contains the name of a tool and whether the caller runs it.
 type ToolInfo struct {
 	Name   string
 	Client bool // the caller runs it, not the loop
@@ -116,11 +112,11 @@ type Options []Option
 // Option is one declared option. The value is a word or a number.
 type Option struct{ Name, Value string }
 
-// StepStart begins a step: one model turn and the calls that it asks for.
+// StepStart begins a step: one model response and its tool calls.
 type StepStart struct{}
 
-// ModelConfig tells all of a request that stands outside its messages. It comes
-// before the first request of a purpose, and before each that changes it.
+// ModelConfig contains all of a request except its messages. It precedes the first request with a
+// purpose and each request that changes the configuration.
 type ModelConfig struct {
 	Model      string
 	System     string
@@ -130,22 +126,22 @@ type ModelConfig struct {
 	Extra      map[string]json.RawMessage
 }
 
-// ModelRequest is a request as it went to the model: the first Kept messages of
-// the request before it (of the same purpose in this run), then New.
+// ModelRequest is a request to the model: the first PrefixMessages messages of the previous request
+// with this purpose in this run, then NewMessages.
 type ModelRequest struct {
 	PrefixMessages int
 	NewMessages    []llm.Message
 }
 
-// ModelDelta is a piece of an answer. Traces may leave deltas out.
+// ModelDelta is a delta of a response. Traces may omit deltas.
 type ModelDelta struct {
 	Type       DeltaKind
 	ToolCallID string // the call's ID in this run; empty for text and reasoning
 	Name       string // the tool's; with DeltaCall only
-	Text       string // the piece
+	Text       string // the content of the delta
 }
 
-// DeltaKind is what a delta is a piece of.
+// DeltaKind is the kind of content of a [ModelDelta].
 type DeltaKind string
 
 // The kinds of delta.
@@ -153,36 +149,36 @@ const (
 	DeltaText      DeltaKind = "text"
 	DeltaReasoning DeltaKind = "reasoning"
 	DeltaCall      DeltaKind = "call"      // a call begins
-	DeltaArguments DeltaKind = "arguments" // a piece of its arguments
+	DeltaArguments DeltaKind = "arguments" // a delta of its arguments
 	DeltaCallEnd   DeltaKind = "call_end"  // a call ends
 )
 
-// ModelResponse is a whole answer.
+// ModelResponse is a complete response.
 type ModelResponse struct {
 	Message         llm.Message
 	FinishReason    llm.FinishReason
-	RawFinishReason string // the provider's own word, if it is another
+	RawFinishReason string // the finish reason of the provider, if it differs
 	FinishMessage   string
 	ResponseID      string
 	Model           string
 	Usage           llm.Usage // of this call alone
 }
 
-// ModelError is an attempt that failed.
+// ModelError is a failed attempt.
 type ModelError struct {
 	Error Error
-	// Partial says that a part of the answer had already been passed on.
+	// Partial is true if the loop had already passed on a part of the response.
 	Partial bool
-	// Received is what had come of the answer, unended calls closed. None of it
-	// is in the history, and none of its calls is run.
+	// PartialContent contains the received parts of the response, with open calls closed. The
+	// history does not contain them, and the loop does not run their calls.
 	PartialContent []llm.Part
-	// Usage is what the provider counted before it failed.
+	// Usage contains the tokens that the provider counted before the failure.
 	Usage llm.Usage
 }
 
-// Error tells an error's facts.
+// Error describes an error.
 type Error struct {
-	Type       string // api, cancelled, deadline, policy, panic …; see the loop
+	Type       string // such as api, deadline, policy or panic; package loop defines the types
 	Message    string
 	Status     int           // of HTTP
 	Code       string        // the provider's
@@ -190,27 +186,26 @@ type Error struct {
 	Retryable  bool
 }
 
-// ModelRetry says that the call will be tried again, after a wait.
+// ModelRetry reports that the loop will retry the call after a delay.
 type ModelRetry struct {
 	Wait   time.Duration
 	Reason string
 }
 
-// Decision is what the loop does next, and why.
+// Decision is the next action of the loop and its reason.
 type Decision struct {
 	Action    Action
 	Reason    Reason
-	ToolCalls int    // how many calls the turn has, with ReasonToolCalls
-	By        string // the policy that decided, if one did
+	ToolCalls int    // the number of calls of the response, with ReasonToolCalls
+	By        string // the middleware that decided, if any
 	Note      string
 }
 
-// Action is what was decided.
+// Action is the action of a [Decision].
 type Action string
 
-// The actions. ContinueOnUnknown after a turn means that its calls are run (or, with
-// ReasonContinuedResponse, that the model is called again); a step that ends without
-// Stop or ForceFinal is followed by another.
+// The actions. Continue after a response means that the loop runs its calls, or calls the model again
+// with ReasonContinuedResponse. A step that ends without Stop or ForceFinal is followed by another.
 const (
 	Continue   Action = "continue"
 	End        Action = "end"         // the natural end: nothing is left to do
@@ -219,13 +214,13 @@ const (
 	Suspend    Action = "suspend"
 )
 
-// Cause is why something was decided, and why a run ended.
+// Reason is the reason of a decision or of the end of a run.
 type Reason string
 
-// The causes.
+// The reasons.
 const (
-	ReasonToolCalls         Reason = "tool_calls" // the turn has calls
-	ReasonEndTurn           Reason = "end_turn"   // the turn has no calls
+	ReasonToolCalls         Reason = "tool_calls" // the response has calls
+	ReasonEndTurn           Reason = "end_turn"   // the response has no calls
 	ReasonMaxSteps          Reason = "max_steps"  // max_steps is reached
 	ReasonBudget            Reason = "budget"
 	ReasonStopCondition     Reason = "stop_condition"
@@ -234,39 +229,38 @@ const (
 	ReasonHandoff           Reason = "handoff"
 	ReasonEndHook           Reason = "end_hook"
 	ReasonContinuedResponse Reason = "continued_turn"
-	ReasonForced            Reason = "forced"  // the forced last answer was given
-	ReasonStopped           Reason = "stopped" // somebody asked for it, after the step
+	ReasonForced            Reason = "forced"  // the final answer was forced
+	ReasonStopped           Reason = "stopped" // the caller stopped the run after the step
 	ReasonMalformedCall     Reason = "malformed_call"
 	ReasonCancel            Reason = "cancel"
 	ReasonDeadline          Reason = "deadline"
 	ReasonError             Reason = "error"
 	ReasonApproval          Reason = "approval"
-	ReasonMiddleware        Reason = "middleware" // a policy of the caller's
+	ReasonMiddleware        Reason = "middleware" // middleware of the caller
 )
 
-// ToolArguments says that a call is run with other arguments than those the
-// model sent.
+// ToolArguments reports that a call runs with arguments that differ from those of the model.
 type ToolArguments struct {
 	ToolCallID string
 	Arguments  string
 	Reason     string // empty_object, defaults, repair, edit
 }
 
-// ToolStart says that a call's tool was entered.
+// ToolStart reports that the tool of a call was entered.
 type ToolStart struct {
 	ToolCallID string
 	Name       string
-	Arguments  string // what the tool got
+	Arguments  string // the arguments for the tool
 }
 
-// ToolEnd says that a call's tool has returned, and with what.
+// ToolEnd reports that the tool of a call has returned, with its result.
 type ToolEnd struct {
 	ToolCallID string
 	Outcome    Outcome
 	Result     llm.ToolResult
 }
 
-// Outcome is how a tool that was run ended.
+// Outcome is the outcome of a tool.
 type Outcome string
 
 // The outcomes.
@@ -278,16 +272,16 @@ const (
 	OutcomeCanceled Outcome = "cancelled"
 )
 
-// ToolSkip says that a call got a result without being run.
+// ToolSkip reports that a call got a result although its tool did not run.
 type ToolSkip struct {
 	ToolCallID string
 	Name       string
-	Reason     string // one of those below, or a policy's word
+	Reason     string // one of the reasons below, or a reason that middleware sets
 	Result     llm.ToolResult
 }
 
-// The causes for which a loop gives a call a result of its own; those of policies may be
-// other words. The first four are refusals of what cannot be run.
+// The reasons for which the loop skips a tool. Middleware may set others. The first four reject
+// calls that cannot run.
 const (
 	SkipUnknownTool        = "unknown_tool"
 	SkipMalformedArguments = "malformed_arguments"
@@ -298,39 +292,39 @@ const (
 	SkipCanceled           = "cancelled"
 )
 
-// Abandoned says that a running tool is not waited for any longer.
+// Abandoned reports that the loop no longer waits for a running tool.
 type Abandoned struct{ ToolCallID string }
 
 // StepEnd ends a step.
 type StepEnd struct{}
 
-// Rewrite says that the messages of the next request do not simply go on from
-// the request before.
+// HistoryRewrite reports that the messages of the next request do not extend those of the
+// previous request.
 type HistoryRewrite struct {
 	Reason string // compaction, middleware, resume …
 	By     string
 }
 
-// Cancelled says that the loop saw that its context had ended.
+// Canceled reports that the loop observed the end of its context.
 type Canceled struct{ Reason string }
 
-// Suspended says that the run waits for somebody outside.
+// Suspended reports that the run waits for external results.
 type Suspended struct {
 	Pending []string // the calls that wait
 	Digest  string   // of the checkpoint
 }
 
-// Resumed says which suspended run this one continues.
+// Resumed contains the suspended run that this run continues.
 type Resumed struct{ Of string }
 
-// Warning is something odd that was mended or passed over.
+// Warning reports an anomaly that the loop repaired or ignored.
 type Warning struct {
 	Code       string
 	Message    string
 	ToolCallID string // the call it is about, if any
 }
 
-// Custom is a policy's own event.
+// Custom is an event that middleware defines.
 type Custom struct {
 	Name string
 	Data json.RawMessage
@@ -338,16 +332,16 @@ type Custom struct {
 
 // RunEnd is the last event of every run.
 type RunEnd struct {
-	// Stop is why the run ended; ReasonEndTurn is the natural end.
+	// StopReason is the reason why the run ended; ReasonEndTurn is the natural end.
 	StopReason   Reason
-	FinishReason llm.FinishReason // of the last turn
+	FinishReason llm.FinishReason // of the last response
 	Steps        int              // steps that were begun
 	ModelCalls   int              // model calls, retries included
 	Usage        llm.Usage        // the sum
-	// UsageBy is the sum by purpose, where there was another than the answer.
+	// UsageBy is the sum by purpose; nil if every call was for the response of a step.
 	UsageBy map[Purpose]llm.Usage
-	Pending []string // calls that are left for somebody else to answer
-	// Appended are the messages that came after the last request.
+	Pending []string // calls whose results the caller must provide
+	// AppendedMessages are the messages after the last request.
 	AppendedMessages []llm.Message
 	Error            *Error // nil if the run did not fail
 }
@@ -386,21 +380,21 @@ func (RunEnd) Kind() Kind         { return KindRunEnd }
 // Kind implements Body.
 func (u Unknown) Kind() Kind { return u.Name }
 
-// Sink takes the events of runs, in order. A Sink that is given to several runs
-// at once must be safe for that. An error makes the loop report it once, in the
-// run's error, and go on without the sink.
+// Sink receives the events of runs in order. A Sink for several concurrent runs must be safe for
+// concurrent use. If Write fails, the loop reports the error once, in the error of the run, and
+// continues without the Sink.
 type Sink interface {
 	Write(Event) error
 }
 
-// SinkFunc makes a function a Sink.
+// SinkFunc is a function that implements [Sink].
 type SinkFunc func(Event) error
 
 // Write calls f.
 func (f SinkFunc) Write(ev Event) error { return f(ev) }
 
-// Memory is a Sink that keeps the events; its zero value is ready. It is for
-// one run at a time.
+// Memory is a [Sink] that keeps the events in memory. The zero value is ready to use. It is not safe
+// for concurrent runs.
 type Memory struct {
 	full [][]Event // in order, before last
 	last []Event
@@ -433,7 +427,7 @@ func (m *Memory) Events() []Event {
 	return m.last[:len(m.last):len(m.last)]
 }
 
-// Lookup returns an option's value; ok tells whether it was declared.
+// Lookup returns the value of an option; ok reports whether it was declared.
 func (o Options) Lookup(name string) (value string, ok bool) {
 	for _, x := range o {
 		if x.Name == name {

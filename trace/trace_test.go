@@ -65,8 +65,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Keeping events costs their own size, and less than two rooms beside it, however
-// many there are.
+// The memory for kept events is their own size and less than two blocks, for any number of
+// events.
 func TestMemoryGrowth(t *testing.T) {
 	events := sample(1200)[:10_000]
 	allocs := testing.AllocsPerRun(5, func() {
@@ -80,7 +80,7 @@ func TestMemoryGrowth(t *testing.T) {
 	}
 }
 
-// A Memory takes room when it is full, and joins its pieces once.
+// A Memory allocates a block when it is full, and joins its blocks once.
 func TestMemoryRoom(t *testing.T) {
 	events := sample(40)
 	allocations := func(writes, reads int) float64 {

@@ -19,10 +19,10 @@ const (
 type Header struct {
 	Format  string // empty means Format
 	Version int    // 0 means Version
-	// Writer says which program wrote the file.
+	// Writer is the name of the program that wrote the file.
 	Writer string
-	// Declares is what the loop declares for every run in the file; a run's own
-	// options stand before it.
+	// Declares contains the options that the loop declares for every run in the file. The options
+	// of a run take precedence.
 	Declares Options
 	// Suppress holds for every run in the file; see RunStart.
 	Suppress map[string]string
@@ -44,16 +44,15 @@ func (h Header) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// ErrClosed is what a Writer returns after Close.
+// ErrClosed is the error of a [Writer] after Close.
 var ErrClosed = errors.New("trace: the writer is closed; make a new one")
 
-// Writer is a Sink that writes a trace file. It may be used by many goroutines
-// at once, and by many runs. It buffers: what was written is in the file after
-// Flush or Close. The first error stays, and every later call returns it.
+// Writer is a [Sink] that writes a trace file. It is safe for use by many goroutines and runs. It
+// buffers events until Flush or Close. After an error, every later call returns that error.
 type Writer struct {
-	// Redact, if set, returns what is written in an event's place. It must not
-	// change what the event refers to. Set it before the first Write; it is
-	// called for one event at a time, and must not use the Writer.
+	// Redact, if set, returns the event to write instead. It must not change the memory that the
+	// event refers to, and must not use the Writer. Calls are sequential. Set it before the
+	// first Write.
 	Redact func(Event) Event
 
 	mu     sync.Mutex
@@ -105,7 +104,7 @@ func (w *Writer) flush() error {
 	return w.err
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered events.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,8 +114,8 @@ func (w *Writer) Flush() error {
 	return w.flush()
 }
 
-// Close flushes, and ends the Writer: later calls return ErrClosed, or the
-// error that was there before. It does not close what the Writer writes to.
+// Close flushes and closes the Writer. Later calls return [ErrClosed] or the earlier error. It does
+// not close the underlying writer.
 func (w *Writer) Close() error {
 	err := w.Flush()
 	w.mu.Lock()

@@ -1,10 +1,8 @@
 // Package jsonio reads and writes the JSON of trace lines without reflection.
 //
-// It promises one spelling for one value (no HTML escaping, no spaces), strict
-// RFC 8259 reading with the byte offset of what is wrong, and strings that
-// share the memory of the text they were read from. It knows nothing of
-// models or runs, and it is not a general encoder: who wants that uses
-// encoding/json.
+// Each value has exactly one encoding, without HTML escapes and spaces. The reader follows RFC
+// 8259 strictly and reports the byte offset of each error. The strings that it returns share the
+// memory of the input. The package is not a general encoder; use encoding/json for other types.
 package jsonio
 
 import (

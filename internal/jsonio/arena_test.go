@@ -37,7 +37,7 @@ func TestArenaKeepsTexts(t *testing.T) {
 	})
 }
 
-// Bytes that share an arena are each other's neighbours, and cannot be told so.
+// Bytes in one arena are adjacent in memory. Changes of one value must not reach another.
 func TestArenaBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mem := Arena{Piece: rapid.IntRange(0, 64).Draw(t, "piece")}

@@ -173,8 +173,8 @@ func (d *Dec) Key(first *bool) (key string, ok bool) {
 	return key, true
 }
 
-// nameAt returns where the next member's name begins if it comes at once, behind
-// its comma and its quote; else 0.
+// nameAt returns where the name of the next member begins if it follows its comma and quote
+// without white space; otherwise 0.
 func (d *Dec) nameAt(first bool) int {
 	i := d.i
 	if !first {
@@ -189,9 +189,8 @@ func (d *Dec) nameAt(first bool) int {
 	return i + 1
 }
 
-// Member reads the name of the next member if it is key and stands there
-// without escapes and space, which is how this package writes it. Otherwise it
-// reads nothing, and Key tells what there is.
+// Member reads the name of the next member if it is key, without escapes and white space. This
+// package writes names so. Otherwise Member reads nothing, and [Dec.Key] returns the name.
 func (d *Dec) Member(key string, first *bool) bool {
 	from := d.nameAt(*first)
 	end := from + len(key)
@@ -288,8 +287,8 @@ func (d *Dec) Int() int64 {
 	return n
 }
 
-// smallInt reads digits that stand at once and end with a comma or a bracket;
-// most numbers are of this kind.
+// smallInt reads digits that begin at the current byte and end with a comma or a bracket. Most
+// numbers have this form.
 func (d *Dec) smallInt() (n int64, ok bool) {
 	const most = 18 // digits that surely fit
 	i := d.i
@@ -370,7 +369,7 @@ func (d *Dec) Raw() string {
 	return d.s[from:d.i]
 }
 
-// Skip reads any value and forgets it; it is validated all the same.
+// Skip validates and discards the next value.
 func (d *Dec) Skip() {
 	switch c := d.Peek(); c {
 	case '{':

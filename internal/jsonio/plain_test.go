@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A byte that ends the plain beginning of a string is found at every place,
-// whatever stands before and after it.
+// plain finds a byte that needs an escape at every position, for any bytes before and after it.
 func TestPlainFindsEachByte(t *testing.T) {
 	for _, around := range []byte{'a', ' ', '!', '#', '[', ']', 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff} {
 		text := strings.Repeat(string([]byte{around}), 24)

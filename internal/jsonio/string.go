@@ -9,17 +9,17 @@ import (
 	"unsafe"
 )
 
-// Arena is memory for texts that are read, taken in pieces: many short texts
-// share one, which is kept as long as any of them is. Its zero value is ready.
-// It is for one goroutine.
+// Arena allocates memory for strings in blocks. Many short strings share a block, which remains
+// in memory as long as any of them is used. The zero value is ready to use. An Arena is not safe
+// for concurrent use.
 type Arena struct {
-	// Piece is how many bytes are taken at once; 0 means as many as the text at
-	// hand can need, up to 4 KiB.
+	// The size of a block in bytes. 0 means the maximum that the current string can
+	// need, up to 4 KiB.
 	Piece int
 	free  []byte
 }
 
-// room returns unused memory of least bytes or more, where most would do.
+// It returns unused memory of at least least bytes. The caller needs no more than most bytes.
 func (a *Arena) room(least, most int) []byte {
 	if len(a.free) < least {
 		piece := a.Piece
@@ -31,7 +31,7 @@ func (a *Arena) room(least, most int) []byte {
 	return a.free
 }
 
-// grow returns more room, which begins with the first n bytes of the last.
+// grow returns a larger buffer that begins with the first n bytes of the previous one.
 func (a *Arena) grow(n int) []byte {
 	used := a.free[:n]
 	a.free = make([]byte, max(2*len(a.free)+8, a.Piece))
@@ -39,7 +39,7 @@ func (a *Arena) grow(n int) []byte {
 	return a.free
 }
 
-// take makes the first n bytes of the room a text.
+// take returns the first n bytes of the buffer as a string.
 func (a *Arena) take(n int) string {
 	s := View(a.free[:n])
 	a.free = a.free[n:]
@@ -51,7 +51,7 @@ func (a *Arena) String(b []byte) string {
 	return a.take(copy(a.room(len(b), len(b)), b))
 }
 
-// Bytes returns the same bytes as b, with no room behind them.
+// Bytes returns a copy of b whose capacity is its length.
 func (a *Arena) Bytes(b []byte) []byte {
 	n := copy(a.room(len(b), len(b)), b)
 	out := a.free[:n:n]
@@ -166,8 +166,8 @@ func (d *Dec) unescape(from, i int) string {
 	}
 }
 
-// unescapeWords goes on from s[i] and out[n] through plain bytes, eight at once,
-// and escapes of two bytes, as long as both have room and nothing else comes.
+// unescapeWords copies from s[i] to out[n]. It copies plain bytes, eight at a time, and escapes
+// of two bytes. It stops at any other byte and near the end of s or out.
 func unescapeWords(out []byte, n int, s string, i int) (nextI, nextN int) {
 	for len(s)-i > step && len(out)-n >= step {
 		x := word(s, i)
@@ -200,7 +200,7 @@ func (d *Dec) badString(i int) {
 	}
 }
 
-// skipString moves behind a string, validating it; d.i is at its quote.
+// skipString validates the string that begins at d.i and moves d.i to the byte after it.
 func (d *Dec) skipString() bool {
 	s, i := d.s, d.i+1
 	for {

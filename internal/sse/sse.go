@@ -121,12 +121,12 @@ func (r *Reader) field(line []byte) {
 	}
 }
 
-// Stray returns the lines until now that are no field of an event, up to 64 KiB:
-// some servers send an error so.
+// It returns the lines so far that are not fields of an event, up to 64 KiB. Some servers
+// send errors in such lines.
 func (r *Reader) Stray() []byte { return r.stray }
 
-// line returns the next line without its end, of room bytes at most. What the
-// stream ends with counts as a line, though nothing ends it.
+// line returns the next line without its line end, with at most this number of bytes. The end of the stream
+// also ends a line.
 func (r *Reader) line(room int) ([]byte, error) {
 	for {
 		if r.afterCR && r.pos < len(r.buf) {
@@ -171,7 +171,7 @@ func lineEnd(b []byte) int {
 	return lf
 }
 
-// bom may stand before a stream.
+// bom is the byte order mark that may begin a stream.
 const bom = "\xef\xbb\xbf"
 
 // fill reads once, and more only to see whether a byte order mark begins the
@@ -205,9 +205,8 @@ func (r *Reader) fill() {
 	}
 }
 
-// Append appends an event. A name is left out if it is empty; data that has
-// several lines becomes several fields. Neither may hold a carriage return, and
-// the name no line feed.
+// Append appends an event. It omits an empty name. It writes each line of data as a field. Name
+// and data must not contain a carriage return, and name must not contain a line feed.
 func Append(dst []byte, name string, data []byte) []byte {
 	if name != "" {
 		dst = append(append(append(dst, "event: "...), name...), '\n')

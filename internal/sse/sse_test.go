@@ -95,7 +95,7 @@ func TestReaderDoesNotWait(t *testing.T) {
 	}
 }
 
-// What broke off is not taken for an event.
+// An incomplete event is not returned.
 func TestReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	got, err := all(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 100)
@@ -144,7 +144,7 @@ func TestReaderLimit(t *testing.T) {
 	}
 }
 
-// What is no field is kept, so that somebody can tell what it is.
+// Lines that are not fields are kept, so that a caller can inspect them.
 func TestStray(t *testing.T) {
 	r := sse.NewReader(strings.NewReader("data: a\n: comment\nretry: 1\n{\n\"error\": {}\n}\n\nid: 1\n"), 1000)
 	for range 2 {
