@@ -29,7 +29,7 @@ With --tools live, the model repeats its recorded responses and the tools run:
 tool without a program returns the recorded result. rerun prints which results
 differ and where. A program reads one call per line, such as
   {"run":"task-3","case":"3","epoch":1,"step":0,"index":0,"tool":"find",
-   "args":{"id":7}}
+   "arguments":{"id":7}}
 and writes one line for each: {"result": VALUE}, {"error": "TEXT"}, or
 {"recorded": true} for the recorded result. Each run has its own process.
 
