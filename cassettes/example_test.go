@@ -25,7 +25,7 @@ func ExampleOpen() {
 		if err != nil {
 			panic(err)
 		}
-		resp, err := c.Client().Get(server.URL + "/tea")
+		resp, err := c.Client().Get(server.URL + "/tea") //nolint:noctx // an example
 		if err != nil {
 			panic(err)
 		}
@@ -54,7 +54,7 @@ func ExampleMissError() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = c.Client().Get("https://example.com/rain?in=Rome") //nolint:bodyclose // there is no response
+	_, err = c.Client().Get("https://example.com/rain?in=Rome") //nolint:bodyclose,noctx // there is no response
 	if miss, ok := errors.AsType[*cassettes.MissError](err); ok {
 		fmt.Println(miss.NearestMatch.Differences[0])
 	}

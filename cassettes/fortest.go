@@ -23,7 +23,7 @@ const ReportEnv = "LOOPTAPE_REPORT"
 // Flag defines the flag -looptape of a test binary. It has the same values as [Env] and
 // takes precedence:
 //
-// \tvar _ = cassettes.Flag(flag.CommandLine)
+//	var _ = cassettes.Flag(flag.CommandLine)
 func Flag(flags *flag.FlagSet) *string {
 	return flags.String("looptape", "", "what cassettes are for: replay, record, or record! to record in CI, too")
 }

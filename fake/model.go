@@ -97,7 +97,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 		if err == nil {
 			err = t.play(ctx, m.Clock, req.ResponseMode, yield)
 		}
-		if err != nil && err != errStopped {
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)
 		}
 	}

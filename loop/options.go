@@ -181,7 +181,7 @@ var options = []Option{
 		},
 		check: func(c *Config) error {
 			if c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }) {
-				return fmt.Errorf("Config.ToolChoice: unknown tool %q: add it to Config.Tools", c.ToolChoice.Name)
+				return fmt.Errorf("Config.ToolChoice: unknown tool %q: add it to Config.Tools", c.ToolChoice.Name) //nolint:staticcheck // the name of a Go field
 			}
 			return nil
 		},
@@ -252,7 +252,7 @@ func wordOption[T comparable](name, declared, field, doc string, place func(*Con
 	}
 	o.check = func(c *Config) error {
 		if !slices.ContainsFunc(words, func(w optionValue[T]) bool { return w.value == *place(c) }) {
-			return fmt.Errorf("Config.%s: unknown value %q: use a constant of type %T", field, any(*place(c)), *place(c))
+			return fmt.Errorf("Config.%s: unknown value %q: use a constant of type %T", field, any(*place(c)), *place(c)) //nolint:staticcheck // the name of a Go field
 		}
 		return nil
 	}
@@ -322,7 +322,7 @@ func setDuplicateStep(c *Config, value string) error {
 	case word == "run" && !counted:
 		c.DuplicateStep = DuplicateRun
 	default:
-		return errors.New("N must be 1 or more")
+		return errors.New("the N of the option must be 1 or more")
 	}
 	return nil
 }
@@ -330,9 +330,9 @@ func setDuplicateStep(c *Config, value string) error {
 func checkDuplicateStep(c *Config) error {
 	switch {
 	case c.DuplicateStep != DuplicateRun && c.DuplicateStep != DuplicateSkip:
-		return fmt.Errorf("Config.DuplicateStep: unknown value %q: use a constant of type %T", c.DuplicateStep, c.DuplicateStep)
+		return fmt.Errorf("Config.DuplicateStep: unknown value %q: use a constant of type %T", c.DuplicateStep, c.DuplicateStep) //nolint:staticcheck // the name of a Go field
 	case c.MaxDuplicateSteps < 0 || c.MaxDuplicateSteps > 0 && c.DuplicateStep != DuplicateSkip:
-		return fmt.Errorf("Config.MaxDuplicateSteps: invalid value %d: set a number of skipped steps, and DuplicateStep to DuplicateSkip", c.MaxDuplicateSteps)
+		return fmt.Errorf("Config.MaxDuplicateSteps: invalid value %d: set a number of skipped steps, and DuplicateStep to DuplicateSkip", c.MaxDuplicateSteps) //nolint:staticcheck // the name of a Go field
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ func nonZero[T int | int64 | time.Duration](n T, text string) string {
 
 func notNegative[T int64 | time.Duration](field string, n T) error {
 	if n < 0 {
-		return fmt.Errorf("Config.%s: negative value %v: set 0 to disable it", field, n)
+		return fmt.Errorf("Config.%s: negative value %v: set 0 to disable it", field, n) //nolint:staticcheck // the name of a Go field
 	}
 	return nil
 }
@@ -374,12 +374,12 @@ func (c *Config) check() error {
 	}
 	for i, m := range c.Middleware {
 		if m.New == nil {
-			return fmt.Errorf("Config.Middleware[%d] (%q): missing function: set Middleware.New", i, m.Name)
+			return fmt.Errorf("Config.Middleware[%d] (%q): missing function: set Middleware.New", i, m.Name) //nolint:staticcheck // the name of a Go field
 		}
 	}
 	for i, s := range c.StopWhen {
 		if s == nil {
-			return fmt.Errorf("Config.StopWhen[%d]: missing condition: want a value other than nil", i)
+			return fmt.Errorf("Config.StopWhen[%d]: missing condition: want a value other than nil", i) //nolint:staticcheck // the name of a Go field
 		}
 	}
 	return nil

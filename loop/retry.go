@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -32,23 +31,6 @@ const (
 	defaultRetryBase   = 500 * time.Millisecond
 	defaultRetryFactor = 2
 )
-
-// declare lists what is not the default.
-func (r *Retry) declare(num func(string, int64), span func(string, time.Duration), add func(name, value string)) {
-	num("retry_max", int64(r.Max))
-	if r.Max == 0 {
-		return
-	}
-	if r.Base != defaultRetryBase {
-		span("retry_base", r.Base)
-	}
-	if r.Factor != defaultRetryFactor {
-		add("retry_factor", strconv.FormatFloat(r.Factor, 'g', -1, 64))
-	}
-	if r.MaxWait != DefaultMaxRetryWait {
-		span("retry_max_wait", r.MaxWait)
-	}
-}
 
 func (r *Retry) fill() {
 	if r.Base == 0 {

@@ -118,7 +118,7 @@ func hostile(t *testing.T) string {
 	bad := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
 		var scores []evals.Score
 		for i, bad := range payloads() {
-			s := evals.Score{Metric: bad, Value: 1, Explanation: bad, Grading: &evals.Grading{Answers: []string{bad}}}
+			s := evals.Score{Metric: bad, Value: 1, Explanation: bad, Grading: &evals.Grading{Responses: []string{bad}}}
 			if i%2 > 0 {
 				s.Err = errors.New(bad)
 			}

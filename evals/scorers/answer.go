@@ -21,7 +21,7 @@ type exactSettings struct {
 	IgnoreCase bool `json:"ignore_case,omitempty"`
 }
 
-func (s exactSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
+func (s exactSettings) scorer() (scoreFunc, error) {
 	return answered(s.Expected, func(answer, want string) (bool, error) {
 		answer, want = strings.TrimSpace(answer), strings.TrimSpace(want)
 		return answer == want || s.IgnoreCase && strings.EqualFold(answer, want), nil

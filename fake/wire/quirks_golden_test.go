@@ -120,10 +120,10 @@ func playedOnce(t *testing.T, s shown, protocol, mode string, quirks ...wire.Qui
 	t.Helper()
 	key := fmt.Sprint(s.name(), s.stalls, protocol, mode, quirks)
 	if o, ok := runs.Load(key); ok {
-		return o.(*played) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return o.(*played) //nolint:forcetypeassert // nothing else is stored
 	}
 	o, _ := runs.LoadOrStore(key, s.play(t, protocol, mode, quirks...))
-	return o.(*played) //nolint:errcheck,forcetypeassert // nothing else is stored
+	return o.(*played) //nolint:forcetypeassert // nothing else is stored
 }
 
 // form describes the form.

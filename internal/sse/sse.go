@@ -121,7 +121,7 @@ func (r *Reader) field(line []byte) {
 	}
 }
 
-// It returns the lines so far that are not fields of an event, up to 64 KiB. Some servers
+// Stray returns the lines so far that are not fields of an event, up to 64 KiB. Some servers
 // send errors in such lines.
 func (r *Reader) Stray() []byte { return r.stray }
 

@@ -200,7 +200,6 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 		}
 	}
 	to.raw = d.Since(from)
-	return
 }
 
 // readMessage reads the message in message_start.

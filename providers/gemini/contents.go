@@ -59,7 +59,7 @@ func roleOf(r llm.Role) (string, error) {
 	case llm.RoleAssistant:
 		return roleModel, nil
 	case llm.RoleSystem:
-		return "", errors.New("Gemini has no system message within a conversation: move its text to Request.System")
+		return "", errors.New("the Gemini API has no system message within a conversation: move its text to Request.System")
 	}
 	return "", fmt.Errorf("unknown role %q: want %q, %q or %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
 }

@@ -87,7 +87,6 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 		}
 	}
 	p.raw = d.Since(from)
-	return
 }
 
 // keepMember reads an unknown member.

@@ -30,7 +30,7 @@ func checkAll(file io.Reader) error {
 			continue
 		}
 		for _, v := range check.Messages(run.Name, run.Messages) {
-			fmt.Println(v)
+			fmt.Println(v) //nolint:forbidigo // an example prints
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func (w *walker) table() {
 	}
 	for _, p := range w.rows.all {
 		if !p.Found && !w.stopped {
-			w.fail(0, "", fmt.Errorf("no row has a value at %s, the %s", p.Text, p.What))
+			w.fail(0, fmt.Errorf("no row has a value at %s, the %s", p.Text, p.What))
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (w *walker) record(record []string) {
 		}
 	}
 	if err := w.fill(&run); err != nil {
-		w.fail(line, "", err)
+		w.fail(line, err)
 		return
 	}
 	w.giveRun(&run, nil)

@@ -44,8 +44,8 @@ func (w *walker) giveRun(f *format.Run, err error) {
 }
 
 // fail yields an error without a run.
-func (w *walker) fail(line int, path string, err error) {
-	w.give(Run{}, &Error{File: w.name, Line: line, Path: path, Err: err})
+func (w *walker) fail(line int, err error) {
+	w.give(Run{}, &Error{File: w.name, Line: line, Err: err})
 }
 
 // begin returns the next run.
@@ -71,7 +71,7 @@ func (w *walker) values() {
 		}
 		line := in.line
 		if in.next() != 0 && w.top(in) && !w.stopped && in.next() != 0 {
-			w.fail(line, "", errors.New("something follows the JSON value"))
+			w.fail(line, errors.New("something follows the JSON value"))
 		}
 		done()
 	}
@@ -81,7 +81,7 @@ func (w *walker) values() {
 // ended yields the error that ended the input, if any.
 func (w *walker) ended() {
 	if err := w.in.readError(); err != nil && !w.stopped {
-		w.fail(w.in.line, "", err)
+		w.fail(w.in.line, err)
 	}
 }
 
@@ -232,7 +232,7 @@ func (w *walker) spans() {
 	w.yield = yield
 	runs := t.Runs()
 	if len(runs) == 0 && read && !w.stopped {
-		w.fail(0, "", errors.New("no span has the messages of a model call, as gen_ai.input.messages: let the recorder capture message content"))
+		w.fail(0, errors.New("no span has the messages of a model call, as gen_ai.input.messages: let the recorder capture message content"))
 	}
 	for i := range runs {
 		if w.giveRun(&runs[i], nil); w.stopped {
@@ -273,7 +273,7 @@ func (w *walker) document(in *input) bool {
 		return false
 	}
 	if !w.found && !w.stopped {
-		w.fail(in.line, "", errors.New("the array of runs at "+strings.Join(w.layout.Path, ".")+" is missing"))
+		w.fail(in.line, errors.New("the array of runs at "+strings.Join(w.layout.Path, ".")+" is missing"))
 	}
 	return true
 }

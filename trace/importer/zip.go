@@ -226,7 +226,7 @@ func (w *walker) entries() {
 		}
 	}
 	if w.zip.samples == nil && !w.stopped {
-		w.fail(0, "", errors.New("the ZIP has no entry samples/*.json, and so no runs"))
+		w.fail(0, errors.New("the ZIP has no entry samples/*.json, and so no runs"))
 	}
 }
 
@@ -285,7 +285,7 @@ func (w *walker) entry(f *zip.File, do func(text string)) {
 	text, err := readEntry(f, w.heldBytes, limit)
 	w.heldBytes += len(text)
 	if err != nil {
-		w.fail(0, "", err)
+		w.fail(0, err)
 	} else {
 		do(text)
 	}

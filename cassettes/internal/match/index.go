@@ -153,8 +153,8 @@ func (t *Index) Used() []int {
 	return list
 }
 
-// TakeMarked uses the first unused interaction whose request has placeholders where this
-// request has the secrets. Such secrets were named only by the response. TakeMarked returns
+// TakeByPlaceholder uses the first unused interaction whose request has placeholders where this
+// request has the secrets. Such secrets were named only by the response. TakeByPlaceholder returns
 // -1 if there is none.
 func (t *Index) TakeByPlaceholder(session string, r *recording.Request) int {
 	if t.matcher.Own != nil {

@@ -35,6 +35,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// Checksum returns the CRC-32 (Castagnoli) of b.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // appendBody appends a body with this line prefix (> or <) and returns its form.

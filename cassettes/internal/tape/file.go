@@ -271,6 +271,7 @@ func (f *File) All() iter.Seq2[*recording.Interaction, error] {
 	}
 }
 
+// Len returns the number of interactions.
 func (f *File) Len() int { return len(f.entries) }
 
 // Lines returns the first line of each interaction, from 1. It returns nil for a journal.

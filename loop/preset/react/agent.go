@@ -260,7 +260,7 @@ func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Respo
 			c.Model = req.Model
 		}
 		c.Middleware = []loop.Middleware{{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
-			return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+			return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 				return loop.StepChange{Model: a.writer}, nil
 			}}
 		}}}

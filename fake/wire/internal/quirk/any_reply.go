@@ -69,11 +69,6 @@ func quoteKey(p *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-func masked(key string) string {
-	n := min(len(key)/3, 8)
-	return key[:n] + "****" + key[len(key)-n:]
-}
-
 func replaceBody(status int, contentType, body string) edit {
 	return func(_ *reply.Response, r *reply.Reply) bool {
 		r.SetJSON(status, []byte(body))
