@@ -127,7 +127,7 @@ func TestFilter(t *testing.T) {
 	search("12.50", "pay")            // an argument
 	search("nothing is free", "book") // a result
 	search(`"table": 7`, "book")      // with what JSON spells otherwise
-	same(t, "tables", []string{"What changed from base to new", "Scores of new", "What changed in what runs took", "What changed in the calls of tools, a run", "What the runs took"},
+	same(t, "tables", []string{"What changed from base to new", "Scores of new", "Changed resources", "Changed tool calls per run", "Resources"},
 		eval[[]string](p, `[...document.querySelectorAll("caption")].map((e) => e.textContent)`))
 	search("as many as", "cancel", "book", "wait", "pay") // an explanation
 	search("very very", []string{}...)                    // a system prompt

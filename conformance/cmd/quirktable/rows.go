@@ -82,7 +82,7 @@ func readRow(root, file string) (r row, err error) {
 	lines.Scan()
 	r.name, _, _ = strings.Cut(lines.Text(), ": ")
 	lines.Scan()
-	name, ok := strings.CutPrefix(strings.TrimSuffix(lines.Text(), "."), "On scenario ")
+	name, ok := strings.CutPrefix(strings.TrimSuffix(lines.Text(), "."), "Scenario: ")
 	if !ok {
 		return r, fmt.Errorf("the second line has to name the scenario, and is %q", lines.Text())
 	}
