@@ -183,7 +183,7 @@ func TestScoreSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := expected(t, &s.Options, files)
-	if !strings.Contains(want, `"errors":{"numeric":"the recording has no answer`) || !strings.Contains(want, `"numeric":1,"reward":0`) {
+	if !strings.Contains(want, `"errors":{"numeric":"the recording has no model response`) || !strings.Contains(want, `"numeric":1,"reward":0`) {
 		t.Fatalf("want a score and an error of numeric:\n%s", want)
 	}
 	got, err := scored(t, suite, files)
@@ -216,7 +216,7 @@ func TestScoreFails(t *testing.T) {
 	}{
 		"in two files":    {evalbeam.Suite{}, files[:2], `two runs of case "case 1/0", epoch 0: ` + files[0] + ":1 (run-1) and " + files[1] + ":1 (run-1): pass each run once"},
 		"in one file":     {evalbeam.Suite{}, files[2:], `two runs of case "case 1/0", epoch 0: ` + files[2]},
-		"no suite":        {evalbeam.Suite{Name: "eval.yaml", Text: []byte("suit: 1\n")}, files[:1], "eval.yaml:1:1: missing suite: 1"},
+		"no suite":        {evalbeam.Suite{Name: "eval.yaml", Text: []byte("suit: 1\n")}, files[:1], "eval.yaml:1:1: missing suite: 2"},
 		"no such scheme":  {evalbeam.Suite{}, []string{"nowhere://a"}, `file system scheme "nowhere" not registered`},
 		"one of two runs": {evalbeam.Suite{}, append([]string{"nowhere://a"}, files[:1]...), `"nowhere"`},
 	} {
