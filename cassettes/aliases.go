@@ -3,7 +3,7 @@ package cassettes
 import "github.com/looptape/looptape/cassettes/recording"
 
 // The types of recorded HTTP. Package recording documents them.
-type (
+type ( //nolint:revive // see package recording
 	Interaction     = recording.Interaction
 	Request         = recording.Request
 	Response        = recording.Response

@@ -181,7 +181,7 @@ var options = []Option{
 		},
 		check: func(c *Config) error {
 			if c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }) {
-				return fmt.Errorf("Config.ToolChoice: unknown tool %q: add it to Config.Tools", c.ToolChoice.Name) //nolint:staticcheck // the name of a Go field
+				return fmt.Errorf("Config.ToolChoice: unknown tool %q: add it to Config.Tools", c.ToolChoice.Name)
 			}
 			return nil
 		},
@@ -330,9 +330,9 @@ func setDuplicateStep(c *Config, value string) error {
 func checkDuplicateStep(c *Config) error {
 	switch {
 	case c.DuplicateStep != DuplicateRun && c.DuplicateStep != DuplicateSkip:
-		return fmt.Errorf("Config.DuplicateStep: unknown value %q: use a constant of type %T", c.DuplicateStep, c.DuplicateStep) //nolint:staticcheck // the name of a Go field
+		return fmt.Errorf("Config.DuplicateStep: unknown value %q: use a constant of type %T", c.DuplicateStep, c.DuplicateStep)
 	case c.MaxDuplicateSteps < 0 || c.MaxDuplicateSteps > 0 && c.DuplicateStep != DuplicateSkip:
-		return fmt.Errorf("Config.MaxDuplicateSteps: invalid value %d: set a number of skipped steps, and DuplicateStep to DuplicateSkip", c.MaxDuplicateSteps) //nolint:staticcheck // the name of a Go field
+		return fmt.Errorf("Config.MaxDuplicateSteps: invalid value %d: set a number of skipped steps, and DuplicateStep to DuplicateSkip", c.MaxDuplicateSteps)
 	}
 	return nil
 }
@@ -374,12 +374,12 @@ func (c *Config) check() error {
 	}
 	for i, m := range c.Middleware {
 		if m.New == nil {
-			return fmt.Errorf("Config.Middleware[%d] (%q): missing function: set Middleware.New", i, m.Name) //nolint:staticcheck // the name of a Go field
+			return fmt.Errorf("Config.Middleware[%d] (%q): missing function: set Middleware.New", i, m.Name)
 		}
 	}
 	for i, s := range c.StopWhen {
 		if s == nil {
-			return fmt.Errorf("Config.StopWhen[%d]: missing condition: want a value other than nil", i) //nolint:staticcheck // the name of a Go field
+			return fmt.Errorf("Config.StopWhen[%d]: missing condition: want a value other than nil", i)
 		}
 	}
 	return nil
