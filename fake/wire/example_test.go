@@ -43,6 +43,7 @@ func ExampleServer_Pipe() {
 
 // The report contains the requests that the real provider would reject, and the
 // invariants that they break.
+//
 //nolint:misspell // the words of the provider
 func ExampleServer_Report() {
 	server := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "Hello."})})
