@@ -2,15 +2,22 @@ package cassettes
 
 import "github.com/looptape/looptape/cassettes/recording"
 
-// The types of recorded HTTP. Package recording documents them.
-type ( //nolint:revive // see package recording
-	Interaction     = recording.Interaction
-	Request         = recording.Request
-	Response        = recording.Response
-	Chunk           = recording.Chunk
-	Termination     = recording.Termination
-	Metadata        = recording.Metadata
-	FormatError     = recording.FormatError
+type (
+	// Interaction is one recorded request with its response.
+	Interaction = recording.Interaction
+	// Request is a recorded HTTP request.
+	Request = recording.Request
+	// Response is a recorded HTTP response.
+	Response = recording.Response
+	// Chunk is one chunk of a streamed body.
+	Chunk = recording.Chunk
+	// Termination tells how a response ended early.
+	Termination = recording.Termination
+	// Metadata is the header of a cassette.
+	Metadata = recording.Metadata
+	// FormatError locates a fault in a cassette file.
+	FormatError = recording.FormatError
+	// IncompleteError reports a cassette that was not closed.
 	IncompleteError = recording.IncompleteError
 )
 
