@@ -121,10 +121,10 @@ func TestRequestErrors(t *testing.T) {
 		`model: "." is invalid in a path`:                    func(r *llm.Request) { r.Model = "." },
 		`delivery: "slow" is unknown: want "" or "buffered"`: func(r *llm.Request) { r.ResponseMode = "slow" },
 		"messages: no content: add a user message":           func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
-		"messages[2]: Gemini has no system message within a conversation: move its text to Request.System": func(r *llm.Request) {
+		"messages[2]: the Gemini API has no system message within a conversation: move its text to Request.System": func(r *llm.Request) {
 			r.Messages = append([]llm.Message{{Role: llm.RoleSystem}}, append(r.Messages, llm.Message{Role: llm.RoleSystem})...)
 		},
-		"messages[1]: Gemini has no system message within a conversation: move its text to Request.System":                                         say(llm.Message{Role: llm.RoleSystem}),
+		"messages[1]: the Gemini API has no system message within a conversation: move its text to Request.System":                                         say(llm.Message{Role: llm.RoleSystem}),
 		`messages[1]: unknown role "critic": want "user", "tool" or "assistant"`:                                                                   say(llm.Message{Role: "critic"}),
 		"messages[1].parts[1]: missing media type: set one, such as image/png":                                                                     user(llm.Media{Data: []byte{1}}),
 		"messages[1].parts[1]: the media has neither data nor a URL":                                                                               user(llm.Media{MediaType: "image/png", Data: []byte{}}),
