@@ -65,7 +65,7 @@ var matrix = []option{
 	{name: "compaction", here: "`middleware.NewSummarizer`, `middleware.KeepLast`", otherwise: "-", own: map[string]string{"agentloop": "`SpliceRange`", "reactagent": "summaries, `Compact`"}},
 	{name: "memory", here: "`middleware.Variables`, `history.Snapshot`; snapshot: `agentloop.Snapshot`", otherwise: "-", own: map[string]string{"agentloop": "dump, restore", "deepagents": "variables", "reactagent": "threads"}},
 	{name: "message_log", here: "`middleware.LogMessages`", otherwise: "-", own: map[string]string{"reactagent": "`Log`"}},
-	{name: "event_dialect", here: "a preset's own events, made of the run's", own: map[string]string{"deuz": "`DeuzParts`", "agentier": "callbacks", "deepagents": "`Parts`, UI messages", "agentloop": "step events, hooks", "reactagent": "`Parts`"}},
+	{name: "event_dialect", here: "a preset's own events, made of the run's", own: map[string]string{"deuz": "`deuz.Parts`", "agentier": "callbacks", "deepagents": "`Parts`, UI messages", "agentloop": "step events, hooks", "reactagent": "`Parts`"}},
 	{name: "step_type_names", here: "`Step.Type`", otherwise: "-", own: map[string]string{"deuz": "initial, tool-result", "agentloop": "initial, tool_followup"}},
 	{name: "running_guard", here: "`middleware.SingleRun`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
 }

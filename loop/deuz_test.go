@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/loop/preset/deuz"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
 )
@@ -56,11 +56,9 @@ func TestDeuzContract(t *testing.T) {
 	}
 }
 
-func deuz(cfg loop.Config) loop.Config { return preset.Deuz(cfg) }
-
 func testDeuzNoTools(t *testing.T) {
 	m := model(calls("x"), text("b"))
-	res, _ := mustRun(t, m, deuz(loop.Config{MaxSteps: 5}))
+	res, _ := mustRun(t, m, deuz.Fill(loop.Config{MaxSteps: 5}))
 	if len(m.RecordedRequests()) != 1 || res.Steps != nil || len(res.Pending) != 1 {
 		t.Errorf("got %d requests, steps %+v, pending %+v", len(m.RecordedRequests()), res.Steps, res.Pending)
 	}
@@ -118,7 +116,7 @@ func testDeuzPredicateInput(t *testing.T) {
 		seen = append(seen, fmt.Sprintf("%d steps, count %d, last %s=%s", len(s.Steps), s.StepCount(), last.Calls[0].Name, last.Results[0].Text()))
 		return false, nil
 	}
-	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}}))
+	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}}))
 	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
 		t.Errorf("what the predicate saw (-want +got):\n%s", diff)
 	}
@@ -128,7 +126,7 @@ func testDeuzPredicateCalls(t *testing.T) {
 	n := 0
 	spy := func(context.Context, loop.StopInfo) (bool, error) { n++; return false, nil }
 	client, _ := loop.ClientTool("c", "", nil)
-	cfg := deuz(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}})
+	cfg := deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}})
 	mustRun(t, model(calls("a"), text("x")), cfg)
 	if n != 1 {
 		t.Errorf("got %d evaluations, want 1", n)
@@ -151,7 +149,7 @@ func testDeuzConcurrency(t *testing.T) {
 		for i := range many {
 			many[i] = fmt.Sprintf("slow#c%d", i)
 		}
-		mustRun(t, &fake.Model{Clock: clock, Responses: []fake.Response{calls(many...)}}, deuz(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
+		mustRun(t, &fake.Model{Clock: clock, Responses: []fake.Response{calls(many...)}}, deuz.Fill(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
 		if got := tools.Peak(); got != want {
 			t.Errorf("cap %d: got %d at once, want %d", limit, got, want)
 		}
@@ -160,7 +158,7 @@ func testDeuzConcurrency(t *testing.T) {
 
 func testDeuzOnStep(t *testing.T) {
 	var got []string
-	res, _ := mustRun(t, model(calls("a"), text("x")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")},
+	res, _ := mustRun(t, model(calls("a"), text("x")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")},
 		OnStep: func(s loop.Step) {
 			got = append(got, fmt.Sprintf("%d %s %q, %d calls, %q, %d messages", s.Index, s.Type, s.Text, len(s.Calls), resultTexts(s.Messages), len(s.Messages)))
 			for i, r := range s.Results {
@@ -172,7 +170,7 @@ func testDeuzOnStep(t *testing.T) {
 	}
 	client, _ := loop.ClientTool("c", "", nil)
 	got = nil
-	mustRun(t, model(calls("c")), deuz(loop.Config{Tools: []loop.Tool{client}, OnStep: func(s loop.Step) { got = append(got, s.Calls[0].Name) }}))
+	mustRun(t, model(calls("c")), deuz.Fill(loop.Config{Tools: []loop.Tool{client}, OnStep: func(s loop.Step) { got = append(got, s.Calls[0].Name) }}))
 	if !slices.Equal(got, []string{"c"}) || len(res.Steps) != 2 {
 		t.Errorf("a client tool's step: %q", got)
 	}
@@ -183,7 +181,7 @@ func testDeuzSteps(t *testing.T) {
 	for i := range turns {
 		turns[i].Usage = llm.Usage{InputTokens: int64(i + 1)}
 	}
-	res, _ := mustRun(t, model(turns...), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}}))
+	res, _ := mustRun(t, model(turns...), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}}))
 	call := func(id, name string) []llm.ToolCall { return []llm.ToolCall{{ID: id, Name: name, Arguments: "{}"}} }
 	result := func(id, name string) []llm.ToolResult {
 		return []llm.ToolResult{{ID: id, Name: name, Content: []llm.Part{llm.Text{Text: "{}"}}}}
@@ -201,11 +199,11 @@ func testDeuzSteps(t *testing.T) {
 func testDeuzText(t *testing.T) {
 	x := calls("a")
 	x.Text = "x"
-	res, _ := mustRun(t, model(x, text("y")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	res, _ := mustRun(t, model(x, text("y")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
 	if res.Steps[0].Text != "x" || res.Steps[1].Text != "y" || res.Text != "y" {
 		t.Errorf("got %+v", res)
 	}
-	res, _ = mustRun(t, model(x, text("y")), deuz(loop.Config{Tools: []loop.Tool{echo("a")}}))
+	res, _ = mustRun(t, model(x, text("y")), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a")}}))
 	if res.Text != "x" {
 		t.Errorf("after a cap: got %q, want the last step's text", res.Text)
 	}
@@ -214,7 +212,7 @@ func testDeuzText(t *testing.T) {
 func testDeuzReasoning(t *testing.T) {
 	x := calls("a")
 	x.Reasoning = "hm"
-	res, _ := mustRun(t, model(x, text("y")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	res, _ := mustRun(t, model(x, text("y")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
 	if s := res.Steps; s[0].Reasoning != "hm" || !s[0].HasReasoning || s[1].HasReasoning || s[1].Reasoning != "" {
 		t.Errorf("got %+v", s)
 	}
@@ -222,7 +220,7 @@ func testDeuzReasoning(t *testing.T) {
 
 func testDeuzResults(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", fmt.Errorf("no") })
-	res, _ := mustRun(t, model(calls("bad", "a")), deuz(loop.Config{Tools: []loop.Tool{echo("a"), bad}}))
+	res, _ := mustRun(t, model(calls("bad", "a")), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a"), bad}}))
 	for i, r := range res.Steps[0].Results {
 		c := res.Steps[0].Calls[i]
 		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name == "bad") {
@@ -233,7 +231,7 @@ func testDeuzResults(t *testing.T) {
 
 func testDeuzMessages(t *testing.T) {
 	history := []llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"}), llm.User("3")}
-	res, err := newAgent(t, model(calls("a", "b"), text("x")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}})).Run(t.Context(), loop.Input{Messages: history})
+	res, err := newAgent(t, model(calls("a", "b"), text("x")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}})).Run(t.Context(), loop.Input{Messages: history})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +249,7 @@ func testDeuzMessages(t *testing.T) {
 
 func testDeuzPending(t *testing.T) {
 	client, _ := loop.ClientTool("c", "", nil)
-	res, events := mustRun(t, model(calls("c"), text("never")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client, echo("a")}}))
+	res, events := mustRun(t, model(calls("c"), text("never")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client, echo("a")}}))
 	if len(res.Pending) != 1 || res.Pending[0].Name != "c" || res.Steps[0].Results != nil || len(res.Messages) != 1 {
 		t.Errorf("got %+v", res)
 	}
@@ -259,7 +257,7 @@ func testDeuzPending(t *testing.T) {
 		t.Errorf("events: %s", kinds(events))
 	}
 	// A call of a client tool that cannot be handed over goes back to the model.
-	res, _ = mustRun(t, model(calls(`c{"x"`), text("sorry")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
+	res, _ = mustRun(t, model(calls(`c{"x"`), text("sorry")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
 	if res.Text != "sorry" || res.Pending != nil {
 		t.Errorf("a malformed call: %+v", res)
 	}
@@ -267,7 +265,7 @@ func testDeuzPending(t *testing.T) {
 
 func testDeuzResume(t *testing.T) {
 	client, _ := loop.ClientTool("c", "", nil)
-	a := newAgent(t, model(calls("c"), text("done")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
+	a := newAgent(t, model(calls("c"), text("done")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{client}}))
 	first, err := a.Run(t.Context(), loop.Prompt("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +280,7 @@ func testDeuzResume(t *testing.T) {
 
 func testDeuzChain(t *testing.T) {
 	m := model(calls("a"), text("one"), text("two"))
-	a := newAgent(t, m, deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
+	a := newAgent(t, m, deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}}))
 	history := []llm.Message{llm.User("first")}
 	res, err := a.Run(t.Context(), loop.Input{Messages: history})
 	if err != nil {
@@ -301,14 +299,14 @@ func testDeuzChain(t *testing.T) {
 func testDeuzTextStream(t *testing.T) {
 	x := calls("a")
 	x.Text, x.Reasoning = "a", "hm"
-	s := preset.NewDeuzStream(newAgent(t, model(x, text("b")), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
+	s := deuz.NewStream(newAgent(t, model(x, text("b")), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
 	if got := slices.Collect(s.Text()); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func testDeuzStreamFails(t *testing.T) {
-	s := preset.NewDeuzStream(newAgent(t, model(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), deuz(loop.Config{})).Start(t.Context(), loop.Prompt("go")))
+	s := deuz.NewStream(newAgent(t, model(fake.Response{Error: &fake.Failure{Status: 500, Message: "boom"}}), deuz.Fill(loop.Config{})).Start(t.Context(), loop.Prompt("go")))
 	var types []string
 	for p := range s.Full() {
 		types = append(types, p.Type)
@@ -329,7 +327,7 @@ func testDeuzAwaitables(t *testing.T) {
 	one, two := calls("a"), text("x")
 	one.Usage, two.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}
 	for _, read := range []bool{false, true} {
-		s := preset.NewDeuzStream(newAgent(t, model(one, two), deuz(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
+		s := deuz.NewStream(newAgent(t, model(one, two), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a")}})).Start(t.Context(), loop.Prompt("go")))
 		var wg sync.WaitGroup
 		if read {
 			wg.Go(func() {

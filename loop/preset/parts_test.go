@@ -12,6 +12,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset"
+	"github.com/looptape/looptape/loop/preset/deuz"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -172,12 +173,12 @@ func brief(t *testing.T, part any) string {
 
 // The usage of a step is that of its response, even if middleware replaces the text.
 func TestUsageOfOtherWords(t *testing.T) {
-	cfg := preset.Deuz(loop.Config{Middleware: []loop.Middleware{words}})
+	cfg := deuz.Fill(loop.Config{Middleware: []loop.Middleware{words}})
 	a, err := loop.New(fake.NewModel(fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for part := range preset.DeuzParts(a.Start(t.Context(), loop.Prompt("go")).Events()) {
+	for part := range deuz.Parts(a.Start(t.Context(), loop.Prompt("go")).Events()) {
 		if part.Type == "step-finish" && fmt.Sprint(part.Usage.InputTokens, part.Usage.OutputTokens) != "10 5" {
 			t.Errorf("got %+v", part.Usage)
 		}

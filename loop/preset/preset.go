@@ -17,7 +17,8 @@ import (
 	"github.com/looptape/looptape/loop/preset/agentier"
 	"github.com/looptape/looptape/loop/preset/agentloop"
 	"github.com/looptape/looptape/loop/preset/deepagents"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/deuz"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -33,11 +34,11 @@ type Preset struct {
 
 // presets contains all presets in the order of the list.
 var presets = []Preset{
-	{DeuzName, Deuz, parts(DeuzParts)},
+	{deuz.Name, deuz.Fill, parts(deuz.Parts)},
 	{agentier.Name, agentier.Fill, parts(agentier.Parts)},
 	{deepagents.Name, deepagents.Fill, parts(deepagents.Parts)},
 	{agentloop.Name, agentloop.Fill, parts(agentloop.Events)},
-	{react.Name, react.Fill, parts(react.Parts)},
+	{reactagent.Name, reactagent.Fill, parts(reactagent.Parts)},
 }
 
 // parts converts a projection function to the type of the Parts field.

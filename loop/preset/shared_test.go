@@ -253,7 +253,7 @@ func TestNoTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == preset.DeuzName {
+		if name == "deuz" {
 			if res.ModelCalls != 1 || len(res.Pending) != 1 || res.Steps != nil || res.StopReason != trace.ReasonClientTools {
 				t.Errorf("%s: got %+v", name, res)
 			}

@@ -1,4 +1,4 @@
-package react_test
+package reactagent_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/files"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -31,27 +31,29 @@ var own = []loop.Middleware{brings("mine", "x"), brings("too", "y")}
 // RA-04, RA-05, RA-06, RA-07, RA-08: the middleware of a deep agent and its order.
 func TestStack(t *testing.T) {
 	groups := []string{"web", "search", "text", "git", "shell"}
-	everything := react.DeepConfig{Config: react.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes}
+	everything := reactagent.DeepConfig{Config: reactagent.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes}
 	for name, c := range map[string]struct {
-		change func(*react.DeepConfig)
+		change func(*reactagent.DeepConfig)
 		want   string
 	}{
-		"all of it":       {func(*react.DeepConfig) {}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
-		"summaries first": {func(c *react.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine too ask_user human_in_the_loop"},
-		"nobody to ask":   {func(c *react.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
-		"no approval":     {func(c *react.DeepConfig) { c.Approve = nil }, "todos files subagents GROUPS mine too ask_user summarize"},
-		"no summaries":    {func(c *react.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
-		"none, and first": {func(c *react.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
-		"no files":        {func(c *react.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine too ask_user human_in_the_loop summarize"},
-		"no groups":       {func(c *react.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},
-		"as it is":        {func(c *react.DeepConfig) { *c = react.DeepConfig{} }, "todos files subagents GROUPS summarize"},
-		"with a log": {func(c *react.DeepConfig) {
-			*c = react.DeepConfig{Config: react.Config{Log: middleware.MessageLogFunc(nil)}}
+		"all of it":       {func(*reactagent.DeepConfig) {}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
+		"summaries first": {func(c *reactagent.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"nobody to ask":   {func(c *reactagent.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
+		"no approval":     {func(c *reactagent.DeepConfig) { c.Approve = nil }, "todos files subagents GROUPS mine too ask_user summarize"},
+		"no summaries":    {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"none, and first": {func(c *reactagent.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
+		"no files":        {func(c *reactagent.DeepConfig) { c.NoFilesystem = true }, "todos subagents GROUPS mine too ask_user human_in_the_loop summarize"},
+		"no groups":       {func(c *reactagent.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},
+		"as it is":        {func(c *reactagent.DeepConfig) { *c = reactagent.DeepConfig{} }, "todos files subagents GROUPS summarize"},
+		"with a log": {func(c *reactagent.DeepConfig) {
+			*c = reactagent.DeepConfig{Config: reactagent.Config{Log: middleware.MessageLogFunc(nil)}}
 		}, "todos files subagents GROUPS summarize message_log"},
-		"rules without": {func(c *react.DeepConfig) {
-			*c = react.DeepConfig{InterruptOn: map[string]middleware.HumanRule{"x": {}}}
+		"rules without": {func(c *reactagent.DeepConfig) {
+			*c = reactagent.DeepConfig{InterruptOn: map[string]middleware.HumanRule{"x": {}}}
 		}, "todos files subagents GROUPS summarize"},
-		"backend, unused": {func(c *react.DeepConfig) { *c = react.DeepConfig{Backend: &files.Memory{}, NoFilesystem: true} }, "todos subagents GROUPS summarize"},
+		"backend, unused": {func(c *reactagent.DeepConfig) {
+			*c = reactagent.DeepConfig{Backend: &files.Memory{}, NoFilesystem: true}
+		}, "todos subagents GROUPS summarize"},
 	} {
 		cfg := everything
 		c.change(&cfg)
@@ -60,7 +62,7 @@ func TestStack(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
-	a, err := react.NewDeep(fake.NewModel(), nil)
+	a, err := reactagent.NewDeep(fake.NewModel(), nil)
 	if err != nil || len(a.Stack()) != 9 {
 		t.Errorf("got %v, %v", a, err)
 	}
@@ -70,7 +72,7 @@ func TestStack(t *testing.T) {
 // 24.
 func TestDeepDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
-	b.run(b.deep(react.DeepConfig{}), "", "go")
+	b.run(b.deep(reactagent.DeepConfig{}), "", "go")
 	want := strings.Fields("write_todos ls read_file write_file edit_file mkdir fetch curl grep glob tree head tail diff git_status git_diff git_log git_show git_blame shell")
 	if diff := cmp.Diff(want, b.offered(0)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
@@ -92,7 +94,7 @@ func TestGroupsAreNotBuilt(t *testing.T) {
 			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: this agent has no %s tools; go on without them"}`, name, group))
 		}
 		b := newBench(t, calling(calls...), text("done"))
-		if ok, _ := b.run(b.deep(react.DeepConfig{}), "", "go"); !ok {
+		if ok, _ := b.run(b.deep(reactagent.DeepConfig{}), "", "go"); !ok {
 			t.Errorf("%s: the run failed", group)
 		}
 		if diff := cmp.Diff(want, b.asked(1)[2:]); diff != "" {
@@ -110,14 +112,14 @@ func TestFilesOfAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		cfg   react.DeepConfig
+		cfg   reactagent.DeepConfig
 		turns []fake.Response
 		want  string
 	}{
-		"the next run":   {react.DeepConfig{}, []fake.Response{write, text("x"), read, text("y")}, "tool: text"},
-		"another agent":  {react.DeepConfig{}, []fake.Response{read, text("x")}, `tool: {"error":"cannot read \"a\": file does not exist"}`},
-		"files of mine":  {react.DeepConfig{Backend: shared}, []fake.Response{read, text("x")}, "tool: shared"},
-		"the same again": {react.DeepConfig{Backend: shared}, []fake.Response{read, text("x")}, "tool: shared"},
+		"the next run":   {reactagent.DeepConfig{}, []fake.Response{write, text("x"), read, text("y")}, "tool: text"},
+		"another agent":  {reactagent.DeepConfig{}, []fake.Response{read, text("x")}, `tool: {"error":"cannot read \"a\": file does not exist"}`},
+		"files of mine":  {reactagent.DeepConfig{Backend: shared}, []fake.Response{read, text("x")}, "tool: shared"},
+		"the same again": {reactagent.DeepConfig{Backend: shared}, []fake.Response{read, text("x")}, "tool: shared"},
 	} {
 		b := newBench(t, c.turns...)
 		a := b.deep(c.cfg)
@@ -139,9 +141,9 @@ func TestTaskThatIsSummedUp(t *testing.T) {
 	}
 	sub := fake.NewModel(calling("look", `{"n":1}`), calling("look", `{"n":2}`), text("what was seen"), text("done looking"))
 	b := newBench(t, calling("task", `{"description":"look","subagent_type":"looker"}`), text("done"))
-	a := b.deep(react.DeepConfig{
+	a := b.deep(reactagent.DeepConfig{
 		NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 6000},
-		SubAgents: []react.SubAgent{{Name: "looker", Tools: []loop.Tool{long}, Model: sub}},
+		SubAgents: []reactagent.SubAgent{{Name: "looker", Tools: []loop.Tool{long}, Model: sub}},
 	})
 	b.run(a, "", "go")
 	if got := b.asked(1); got[len(got)-1] != "tool: done looking" {
@@ -167,8 +169,8 @@ func TestTask(t *testing.T) {
 	logged := 0
 	sub := fake.NewModel(calling("look", "{}", "read_file", `{"path":"a"}`, "mkdir", `{"path":"m"}`), text("it says text"))
 	b := newBench(t, calling("write_file", `{"path":"a","content":"text"}`), calling("task", `{"description":"look at a","subagent_type":"reader"}`), text("done"))
-	a := b.deep(react.DeepConfig{
-		Config: react.Config{
+	a := b.deep(reactagent.DeepConfig{
+		Config: reactagent.Config{
 			DisabledTools: []string{"mkdir"},
 			Log:           middleware.MessageLogFunc(func(llm.Message) error { logged++; return nil }),
 			Config: loop.Config{
@@ -182,7 +184,7 @@ func TestTask(t *testing.T) {
 			return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
 		},
 		NoGeneralPurpose: true,
-		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Middleware: []loop.Middleware{brings("p", "more")}, Model: sub, ModelName: "small"}},
+		SubAgents:        []reactagent.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Middleware: []loop.Middleware{brings("p", "more")}, Model: sub, ModelName: "small"}},
 	})
 	if ok, _ := b.run(a, "", "go"); !ok {
 		t.Error("the run failed")
@@ -231,8 +233,8 @@ func TestTask(t *testing.T) {
 // system prompt, and with its own step limit.
 func TestGeneralPurposeAgent(t *testing.T) {
 	b := newBench(t, calling("task", `{"description":"do it","subagent_type":"general-purpose"}`), text("did it"), text("done"))
-	a := b.deep(react.DeepConfig{
-		Config:              react.Config{Config: loop.Config{Model: "big", System: "be brief", Tools: []loop.Tool{tool("a")}, MaxSteps: 3}},
+	a := b.deep(reactagent.DeepConfig{
+		Config:              reactagent.Config{Config: loop.Config{Model: "big", System: "be brief", Tools: []loop.Tool{tool("a")}, MaxSteps: 3}},
 		GeneralPurposeAgent: true, NoFilesystem: true, NoGeneralPurpose: true,
 	})
 	b.run(a, "", "go")
@@ -253,18 +255,18 @@ func TestGeneralPurposeAgent(t *testing.T) {
 
 // NewDeep returns an error for an invalid sub-agent or setting.
 func TestDeepRefuses(t *testing.T) {
-	for want, cfg := range map[string]react.DeepConfig{
-		`react: the sub-agent "a": react: loop: two tools have the name "x"`:                              {SubAgents: []react.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
-		`react: middleware: SubAgents: two agents have the name "a"`:                                      {SubAgents: []react.SubAgent{{Name: "a"}, {Name: "a"}}},
-		`react: middleware: NewSummarizer: the Reserve of 10 tokens leaves nothing of the Window of 5`:    {Summary: middleware.SummaryConfig{Window: 5, Reserve: 10}},
-		`react: middleware: NewSummarizer: the Trigger is 2; it is a part of the window, above 0 up to 1`: {Summary: middleware.SummaryConfig{Trigger: 2}},
-		`react: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                     {Config: react.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
+	for want, cfg := range map[string]reactagent.DeepConfig{
+		`reactagent: the sub-agent "a": reactagent: loop: two tools have the name "x"`:                         {SubAgents: []reactagent.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
+		`reactagent: middleware: SubAgents: two agents have the name "a"`:                                      {SubAgents: []reactagent.SubAgent{{Name: "a"}, {Name: "a"}}},
+		`reactagent: middleware: NewSummarizer: the Reserve of 10 tokens leaves nothing of the Window of 5`:    {Summary: middleware.SummaryConfig{Window: 5, Reserve: 10}},
+		`reactagent: middleware: NewSummarizer: the Trigger is 2; it is a part of the window, above 0 up to 1`: {Summary: middleware.SummaryConfig{Trigger: 2}},
+		`reactagent: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                     {Config: reactagent.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
 	} {
-		if _, err := react.NewDeep(fake.NewModel(), &cfg); err == nil || err.Error() != want {
+		if _, err := reactagent.NewDeep(fake.NewModel(), &cfg); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := react.New(nil, nil); err == nil {
+	if _, err := reactagent.New(nil, nil); err == nil {
 		t.Error("no model: got no error")
 	}
 }
@@ -275,9 +277,9 @@ func TestSummaryWindow(t *testing.T) {
 	long := strings.Repeat("abc ", 300)
 	for _, c := range []struct{ own, model, want int }{{0, 0, 0}, {0, 400, 1}, {4000, 400, 0}, {400, 4000, 1}} {
 		b := newBench(t, text("x"), text("y"))
-		cfg := react.DeepConfig{NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: c.own}}
+		cfg := reactagent.DeepConfig{NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: c.own}}
 		cfg.Sink = b
-		a, err := react.NewDeep(windowed{b.model, c.model}, &cfg)
+		a, err := reactagent.NewDeep(windowed{b.model, c.model}, &cfg)
 		b.made(a, err)
 		a.Run(t.Context(), []llm.Message{llm.User(long), llm.User("go")}, "", nil)
 		if got := len(of[trace.HistoryRewrite](b.all)); got != c.want {
@@ -295,7 +297,7 @@ func TestApproval(t *testing.T) {
 	}{{nil, "[write_todos ls grep]"}, {map[string]middleware.HumanRule{"ls": {}}, "[ls]"}} {
 		var asked []string
 		b := newBench(t, calling("write_todos", `{"todos":["x"]}`, "ls", "{}", "grep", "{}"), text("done"))
-		a := b.deep(react.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
+		a := b.deep(reactagent.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 			asked = append(asked, call.Name)
 			return middleware.HumanResult{}, errors.New("gone")
 		}})
@@ -309,7 +311,7 @@ func TestApproval(t *testing.T) {
 // RA-55: the model's requests for user input are passed to the caller's AskUser.
 func TestAskUser(t *testing.T) {
 	b := newBench(t, calling("ask_user", `{"questions":[{"question":"Who?"}]}`), text("done"))
-	a := b.deep(react.DeepConfig{AskUser: func(context.Context, []middleware.Question) ([]string, error) { return []string{"me"}, nil }})
+	a := b.deep(reactagent.DeepConfig{AskUser: func(context.Context, []middleware.Question) ([]string, error) { return []string{"me"}, nil }})
 	b.run(a, "", "go")
 	if got := b.asked(1); got[2] != "tool: Q: Who?\nA: me" {
 		t.Errorf("got %q", got)

@@ -1,4 +1,4 @@
-package react_test
+package reactagent_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -25,7 +25,7 @@ import (
 // RA-47: there is no budget, no deadline and no retry.
 func TestDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
-	a := b.agent(react.Config{})
+	a := b.agent(reactagent.Config{})
 	b.run(a, "thread", "go")
 	req := b.model.RecordedRequests()[0].Request
 	if req.System != "" || len(req.Tools) != 0 || len(a.Stack()) != 0 {
@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 
 // Fill keeps the options that the caller sets.
 func TestFillKeeps(t *testing.T) {
-	cfg := react.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, MaxConsecutiveToolErrors: 4, ErrorText: func(string, error) string { return "own" }})
+	cfg := reactagent.Fill(loop.Config{MaxSteps: 3, Concurrency: 2, MaxConsecutiveToolErrors: 4, ErrorText: func(string, error) string { return "own" }})
 	if cfg.MaxSteps != 3 || cfg.Concurrency != 2 || cfg.MaxConsecutiveToolErrors != 4 || cfg.ErrorText("", nil) != "own" {
 		t.Errorf("got %+v", cfg)
 	}
@@ -64,7 +64,7 @@ func TestDisabledTools(t *testing.T) {
 	b := newBench(t, calling("b", "{}", "d", "{}", "c", "{}"), text("done"))
 	own := []loop.Tool{tool("a"), tool("b")}
 	policies := []loop.Middleware{brings("one", "c"), brings("two", "d", "e")}
-	a := b.agent(react.Config{Config: loop.Config{Tools: own, Middleware: policies}, DisabledTools: []string{"b", "d", "zzz"}})
+	a := b.agent(reactagent.Config{Config: loop.Config{Tools: own, Middleware: policies}, DisabledTools: []string{"b", "d", "zzz"}})
 	if ok, _ := b.run(a, "", "go"); !ok {
 		t.Error("the run failed")
 	}
@@ -82,15 +82,15 @@ func TestDisabledTools(t *testing.T) {
 
 // RA-02: two tools with one name are an error, either of New or at the start of the run.
 func TestToolsOfOneName(t *testing.T) {
-	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a"), tool("a")}}}); err == nil || err.Error() != `react: loop: two tools have the name "a"` {
+	if _, err := reactagent.New(fake.NewModel(), &reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a"), tool("a")}}}); err == nil || err.Error() != `reactagent: loop: two tools have the name "a"` {
 		t.Errorf("got %v", err)
 	}
 	b := newBench(t)
-	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{brings("p", "a")}}})
+	a := b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{brings("p", "a")}}})
 	if ok, events := b.run(a, "", "go"); ok || len(events) != 1 || !strings.Contains(events[0], `two tools have the name \"a\"`) {
 		t.Errorf("got %t, %q", ok, events)
 	}
-	if _, err := react.New(fake.NewModel(), &react.Config{Config: loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}}); err == nil {
+	if _, err := reactagent.New(fake.NewModel(), &reactagent.Config{Config: loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}}); err == nil {
 		t.Error("a policy without New: got no error")
 	}
 }
@@ -130,7 +130,7 @@ func TestOrderOfARound(t *testing.T) {
 		seen = append(seen, "runs")
 		return loop.TextOutput("A"), nil
 	}
-	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{run}, Middleware: []loop.Middleware{watcher("x", &seen), watcher("y", &seen)}}})
+	a := b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{run}, Middleware: []loop.Middleware{watcher("x", &seen), watcher("y", &seen)}}})
 	b.run(a, "", "go")
 	want := []string{
 		"x before 1", "y before 1", "x after 1", "y after 1", "x in", "y in", "runs", "y out", "x out",
@@ -160,11 +160,11 @@ func TestRequestRewritten(t *testing.T) {
 			}}
 		}}
 	}
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	b := newBench(t, text("hello"), calling("a", "{}"), text("done"))
-	first := b.agent(react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
+	first := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
 	b.run(first, "t", "hi")
-	a, err := react.New(b.model, &react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{wrap("x", false), wrap("y", true)}}})
+	a, err := reactagent.New(b.model, &reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Middleware: []loop.Middleware{wrap("x", false), wrap("y", true)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,17 +195,17 @@ func TestRunReports(t *testing.T) {
 		"fails":    {[]fake.Response{{Err: boom}}, false, []string{`{"type":"failed","error":"loop: step 0: boom"}`}},
 	} {
 		b := newBench(t, c.turns...)
-		ok, events := b.run(b.agent(react.Config{}), "", "go")
+		ok, events := b.run(b.agent(reactagent.Config{}), "", "go")
 		if diff := cmp.Diff(c.want, events); diff != "" || ok != c.ok {
 			t.Errorf("%s: got %t (-want +got):\n%s", name, ok, diff)
 		}
 		b = newBench(t, c.turns...)
-		if ok := b.agent(react.Config{}).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
+		if ok := b.agent(reactagent.Config{}).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
 			t.Errorf("%s, unheard: got %t", name, ok)
 		}
 	}
 	b := newBench(t, fake.Response{Err: boom})
-	for e := range b.agent(react.Config{}).Events(t.Context(), []llm.Message{llm.User("go")}, "") {
+	for e := range b.agent(reactagent.Config{}).Events(t.Context(), []llm.Message{llm.User("go")}, "") {
 		if e.Type != "failed" || !errors.Is(e.Err, boom) {
 			t.Errorf("got %+v", e)
 		}
@@ -216,7 +216,7 @@ func TestRunReports(t *testing.T) {
 // an error.
 func TestInput(t *testing.T) {
 	b := newBench(t, text("one"), text("two"))
-	a := b.agent(react.Config{Memory: &react.Threads{}})
+	a := b.agent(reactagent.Config{Memory: &reactagent.Threads{}})
 	b.run(a, "t", "first")
 	if !a.Run(t.Context(), []llm.Message{llm.User("second"), llm.User("third")}, "t", nil) {
 		t.Error("the run failed")
@@ -224,11 +224,11 @@ func TestInput(t *testing.T) {
 	if diff := cmp.Diff([]string{"user: first", "assistant: one", "user: second", "user: third"}, b.asked(1)); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
-	var events []react.Event
-	if a.Run(t.Context(), nil, "t", func(e react.Event) { events = append(events, e) }) {
+	var events []reactagent.Event
+	if a.Run(t.Context(), nil, "t", func(e reactagent.Event) { events = append(events, e) }) {
 		t.Error("a run of no input succeeded")
 	}
-	if len(events) != 1 || events[0].Type != "failed" || events[0].Err.Error() != "react: the input has no messages; give at least one" {
+	if len(events) != 1 || events[0].Type != "failed" || events[0].Err.Error() != "reactagent: the input has no messages; give at least one" {
 		t.Errorf("got %+v", events)
 	}
 }
@@ -237,18 +237,18 @@ func TestInput(t *testing.T) {
 // is a memory and a name. RA-64: otherwise runs share nothing.
 func TestThreads(t *testing.T) {
 	for _, c := range []struct {
-		memory react.Memory
+		memory reactagent.Memory
 		thread string
 		other  string
 		want   []string
 	}{
-		{&react.Threads{}, "t", "t", []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}},
-		{&react.Threads{}, "t", "u", []string{"user: two"}},
-		{&react.Threads{}, "", "", []string{"user: two"}},
+		{&reactagent.Threads{}, "t", "t", []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}},
+		{&reactagent.Threads{}, "t", "u", []string{"user: two"}},
+		{&reactagent.Threads{}, "", "", []string{"user: two"}},
 		{nil, "t", "t", []string{"user: two"}},
 	} {
 		b := newBench(t, calling("a", "{}"), text("x"), text("y"))
-		a := b.agent(react.Config{Memory: c.memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
+		a := b.agent(reactagent.Config{Memory: c.memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
 		if ok, _ := b.run(a, c.thread, "one"); !ok {
 			t.Error("the first run failed")
 		}
@@ -267,9 +267,9 @@ func TestKeptWithoutARound(t *testing.T) {
 			return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
 		}}
 	}}
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	b := newBench(t)
-	if ok, _ := b.run(b.agent(react.Config{Memory: memory, Config: loop.Config{Middleware: []loop.Middleware{stop}}}), "t", "go"); !ok {
+	if ok, _ := b.run(b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Middleware: []loop.Middleware{stop}}}), "t", "go"); !ok {
 		t.Error("the run failed")
 	}
 	if kept, _ := memory.Load(t.Context(), "t"); len(kept) != 1 {
@@ -279,9 +279,9 @@ func TestKeptWithoutARound(t *testing.T) {
 
 // RA-41: nothing is stored for a run that fails or that the caller stops.
 func TestFailedRunsAreNotKept(t *testing.T) {
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	b := newBench(t, text("one"), fake.Response{Err: errors.New("boom")}, text("left"))
-	a := b.agent(react.Config{Memory: memory})
+	a := b.agent(reactagent.Config{Memory: memory})
 	b.run(a, "t", "first")
 	if ok, _ := b.run(a, "t", "second"); ok {
 		t.Error("the second run succeeded")
@@ -301,13 +301,13 @@ func TestBrokenMemory(t *testing.T) {
 		memory *broken
 		want   []string
 	}{
-		{&broken{load: true}, []string{`{"type":"failed","error":"react: loading the thread \"t\": disk on fire"}`}},
-		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"react: saving the thread \"t\": disk on fire"}`}},
-		{&broken{load: true, panics: true}, []string{`{"type":"failed","error":"react: loading the thread \"t\": the memory panicked: disk gone"}`}},
-		{&broken{save: true, panics: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"react: saving the thread \"t\": the memory panicked: disk gone"}`}},
+		{&broken{load: true}, []string{`{"type":"failed","error":"reactagent: loading the thread \"t\": disk on fire"}`}},
+		{&broken{save: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": disk on fire"}`}},
+		{&broken{load: true, panics: true}, []string{`{"type":"failed","error":"reactagent: loading the thread \"t\": the memory panicked: disk gone"}`}},
+		{&broken{save: true, panics: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": the memory panicked: disk gone"}`}},
 	} {
 		b := newBench(t, text("x"))
-		ok, events := b.run(b.agent(react.Config{Memory: c.memory}), "t", "go")
+		ok, events := b.run(b.agent(reactagent.Config{Memory: c.memory}), "t", "go")
 		if diff := cmp.Diff(c.want, events); diff != "" || ok {
 			t.Errorf("got %t (-want +got):\n%s", ok, diff)
 		}
@@ -318,19 +318,19 @@ func TestBrokenMemory(t *testing.T) {
 func TestUnheard(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn   fake.Response
-		memory react.Memory
+		memory reactagent.Memory
 		input  []llm.Message
 		ok     bool
 		kept   []string
 	}{
-		"succeeds":   {text("x"), &react.Threads{}, []llm.Message{llm.User("go")}, true, []string{"user: go", "assistant: x"}},
-		"fails":      {fake.Response{Err: errors.New("boom")}, &react.Threads{}, []llm.Message{llm.User("go")}, false, nil},
-		"no input":   {text("x"), &react.Threads{}, nil, false, nil},
+		"succeeds":   {text("x"), &reactagent.Threads{}, []llm.Message{llm.User("go")}, true, []string{"user: go", "assistant: x"}},
+		"fails":      {fake.Response{Err: errors.New("boom")}, &reactagent.Threads{}, []llm.Message{llm.User("go")}, false, nil},
+		"no input":   {text("x"), &reactagent.Threads{}, nil, false, nil},
 		"not loaded": {text("x"), &broken{load: true}, []llm.Message{llm.User("go")}, false, nil},
 		"not kept":   {text("x"), &broken{save: true}, []llm.Message{llm.User("go")}, false, nil},
 	} {
 		b := newBench(t, c.turn)
-		ok := b.agent(react.Config{Memory: c.memory}).Run(t.Context(), c.input, "t", nil)
+		ok := b.agent(reactagent.Config{Memory: c.memory}).Run(t.Context(), c.input, "t", nil)
 		kept, _ := c.memory.Load(t.Context(), "t")
 		if diff := cmp.Diff(c.kept, short(kept), cmpopts.EquateEmpty()); ok != c.ok || diff != "" {
 			t.Errorf("%s: got %t, kept (-want +got):\n%s", name, ok, diff)
@@ -348,9 +348,9 @@ func TestCancelled(t *testing.T) {
 		return loop.Output{}, ctx.Err()
 	}
 	b := newBench(t, calling("a", "{}"))
-	a := b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{stop}}})
-	var last react.Event
-	if a.Run(ctx, []llm.Message{llm.User("go")}, "", func(e react.Event) { last = e }) || last.Type != "failed" || !errors.Is(last.Err, why) {
+	a := b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{stop}}})
+	var last reactagent.Event
+	if a.Run(ctx, []llm.Message{llm.User("go")}, "", func(e reactagent.Event) { last = e }) || last.Type != "failed" || !errors.Is(last.Err, why) {
 		t.Errorf("got %+v", last)
 	}
 }
@@ -358,7 +358,7 @@ func TestCancelled(t *testing.T) {
 // RA-39: one listener receives the events of many concurrent tools, one at a time. RA-64:
 // an agent executes many runs concurrently, also with one thread.
 func TestManyAtOnce(t *testing.T) {
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	var turn []string
 	for n := range 8 {
 		turn = append(turn, "a", fmt.Sprintf(`{"n":%d}`, n))
@@ -371,7 +371,7 @@ func TestManyAtOnce(t *testing.T) {
 		return fake.NewModel(answer).Stream(ctx, req)
 	})
 	b := newBench(t)
-	a, err := react.New(model, &react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Sink: b}})
+	a, err := reactagent.New(model, &reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, Sink: b}})
 	b.made(a, err)
 	var all sync.WaitGroup
 	for n := range 4 {
@@ -381,7 +381,7 @@ func TestManyAtOnce(t *testing.T) {
 				thread = ""
 			}
 			var types []string
-			ok := a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", n))}, thread, func(e react.Event) { types = append(types, e.Type) })
+			ok := a.Run(t.Context(), []llm.Message{llm.User(fmt.Sprint("run ", n))}, thread, func(e reactagent.Event) { types = append(types, e.Type) })
 			if !ok || len(types) != 18 || types[17] != "completed" {
 				t.Errorf("run %d: got %t, %q", n, ok, types)
 			}
@@ -401,12 +401,12 @@ func TestLog(t *testing.T) {
 		logged = append(logged, m)
 		return errors.New("full")
 	})
-	base := react.Config{Log: log, Memory: &react.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
-	for name, make := range map[string]func(b *bench) *react.Agent{
-		"createAgent":     func(b *bench) *react.Agent { return b.agent(base) },
-		"createDeepAgent": func(b *bench) *react.Agent { return b.deep(react.DeepConfig{Config: base}) },
+	base := reactagent.Config{Log: log, Memory: &reactagent.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
+	for name, make := range map[string]func(b *bench) *reactagent.Agent{
+		"createAgent":     func(b *bench) *reactagent.Agent { return b.agent(base) },
+		"createDeepAgent": func(b *bench) *reactagent.Agent { return b.deep(reactagent.DeepConfig{Config: base}) },
 	} {
-		logged, base.Memory = nil, &react.Threads{}
+		logged, base.Memory = nil, &reactagent.Threads{}
 		b := newBench(t, calling("a", "{}"), text("forced"), text("again"))
 		a := make(b)
 		if ok, _ := b.run(a, "t", "go"); !ok {
@@ -426,7 +426,7 @@ func TestLogOfInputs(t *testing.T) {
 	var logged []llm.Message
 	log := middleware.MessageLogFunc(func(m llm.Message) error { logged = append(logged, m); return nil })
 	b := newBench(t, calling("a", "{}"), fake.Response{}, text("again"))
-	a := b.agent(react.Config{Log: log, Memory: &react.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
+	a := b.agent(reactagent.Config{Log: log, Memory: &reactagent.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
 	input := []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}
 	if !a.Run(t.Context(), input, "t", nil) {
 		t.Error("the run failed")
@@ -441,7 +441,7 @@ func TestLogOfInputs(t *testing.T) {
 // Fill keeps the caller's behavior at the step limit.
 func TestOwnCap(t *testing.T) {
 	b := newBench(t, calling("a", "{}"))
-	ok, events := b.run(b.agent(react.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnStepLimit: loop.StepLimitError}}), "", "go")
+	ok, events := b.run(b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnStepLimit: loop.StepLimitError}}), "", "go")
 	if last := events[len(events)-1]; ok || !strings.HasPrefix(last, `{"type":"failed","error":"`+loop.ErrMaxSteps.Error()) {
 		t.Errorf("got %t, %q", ok, events)
 	}
@@ -461,7 +461,7 @@ func TestContextWindow(t *testing.T) {
 	for _, c := range []struct {
 		own, model, want int
 	}{{0, 0, 0}, {0, 500, 500}, {300, 500, 300}, {300, 0, 300}} {
-		a, err := react.New(windowed{fake.NewModel(), c.model}, &react.Config{ContextWindow: c.own})
+		a, err := reactagent.New(windowed{fake.NewModel(), c.model}, &reactagent.Config{ContextWindow: c.own})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -469,7 +469,7 @@ func TestContextWindow(t *testing.T) {
 			t.Errorf("%+v: got %d, %t", c, n, ok)
 		}
 	}
-	a, err := react.New(fake.NewModel(), nil)
+	a, err := reactagent.New(fake.NewModel(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,13 +480,13 @@ func TestContextWindow(t *testing.T) {
 
 // RA-42, RA-45: Compact summarizes a thread of any length.
 func TestCompact(t *testing.T) {
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	var turns []fake.Response
 	for n := range 10 {
 		turns = append(turns, text(fmt.Sprint("answer ", n)))
 	}
 	b := newBench(t, append(turns, text("they counted"), text("next"), text("in short"))...)
-	a := b.deep(react.DeepConfig{Config: react.Config{Memory: memory, Config: loop.Config{Model: "m"}}})
+	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, Config: loop.Config{Model: "m"}}})
 	for n := range 10 {
 		b.run(a, "t", fmt.Sprint("question ", n))
 	}
@@ -519,18 +519,18 @@ func TestCompact(t *testing.T) {
 // configuration. A failure is an error and does not change the thread.
 func TestCompactNothing(t *testing.T) {
 	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	if err := memory.Save(t.Context(), "t", thread); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		cfg    react.DeepConfig
+		cfg    reactagent.DeepConfig
 		thread string
 	}{
-		"no memory":    {react.DeepConfig{}, "t"},
-		"no name":      {react.DeepConfig{Config: react.Config{Memory: memory}}, ""},
-		"no thread":    {react.DeepConfig{Config: react.Config{Memory: memory}}, "u"},
-		"no summaries": {react.DeepConfig{Config: react.Config{Memory: memory}, NoSummary: true}, "t"},
+		"no memory":    {reactagent.DeepConfig{}, "t"},
+		"no name":      {reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}}, ""},
+		"no thread":    {reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}}, "u"},
+		"no summaries": {reactagent.DeepConfig{Config: reactagent.Config{Memory: memory}, NoSummary: true}, "t"},
 	} {
 		if done, err := newBench(t).deep(c.cfg).Compact(t.Context(), c.thread); done != nil || err != nil {
 			t.Errorf("%s: got %+v, %v", name, done, err)
@@ -542,15 +542,15 @@ func TestCompactNothing(t *testing.T) {
 	}
 	saving.save = true
 	for want, c := range map[string]struct {
-		memory react.Memory
+		memory reactagent.Memory
 		turn   fake.Response
 	}{
-		`react: loading the thread "t": disk on fire`:            {loading, fake.Response{}},
-		`react: saving the thread "t": disk on fire`:             {saving, text("short")},
-		`react: summing up the thread "t": loop: step 0: boom`:   {memory, fake.Response{Err: errors.New("boom")}},
-		`react: summing up the thread "t": the summary is empty`: {memory, fake.Response{}},
+		`reactagent: loading the thread "t": disk on fire`:            {loading, fake.Response{}},
+		`reactagent: saving the thread "t": disk on fire`:             {saving, text("short")},
+		`reactagent: summing up the thread "t": loop: step 0: boom`:   {memory, fake.Response{Err: errors.New("boom")}},
+		`reactagent: summing up the thread "t": the summary is empty`: {memory, fake.Response{}},
 	} {
-		done, err := newBench(t, c.turn).deep(react.DeepConfig{Config: react.Config{Memory: c.memory}}).Compact(t.Context(), "t")
+		done, err := newBench(t, c.turn).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: c.memory}}).Compact(t.Context(), "t")
 		if done != nil || err == nil || err.Error() != want {
 			t.Errorf("got %+v, %v, want %s", done, err, want)
 		}
@@ -562,14 +562,14 @@ func TestCompactNothing(t *testing.T) {
 
 // Another model may write summaries. It receives its own model name.
 func TestCompactByAnotherModel(t *testing.T) {
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	if err := memory.Save(t.Context(), "t", []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}); err != nil {
 		t.Fatal(err)
 	}
 	writer := fake.NewModel(text("short"))
 	b := newBench(t)
-	a := b.deep(react.DeepConfig{
-		Config:  react.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}, OnStep: func(loop.Step) { t.Error("a step of the agent's") }}},
+	a := b.deep(reactagent.DeepConfig{
+		Config:  reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}, OnStep: func(loop.Step) { t.Error("a step of the agent's") }}},
 		Summary: middleware.SummaryConfig{Model: writer, ModelName: "small", Prompt: "sum up"},
 	})
 	done, err := a.Compact(t.Context(), "t")
@@ -581,10 +581,10 @@ func TestCompactByAnotherModel(t *testing.T) {
 
 // A thread with a summary of the same run is stored in its new form.
 func TestKeptAfterASummary(t *testing.T) {
-	memory := &react.Threads{}
+	memory := &reactagent.Threads{}
 	long := strings.Repeat("abc ", 60)
 	b := newBench(t, text(long), text(long), text("they talked"), text("done"))
-	a := b.deep(react.DeepConfig{Config: react.Config{Memory: memory, ContextWindow: 2000}, NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 400, KeepMessages: 1}})
+	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, ContextWindow: 2000}, NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 400, KeepMessages: 1}})
 	b.run(a, "t", long)
 	b.run(a, "t", "two")
 	b.run(a, "t", "three")

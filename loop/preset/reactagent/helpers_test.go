@@ -1,4 +1,4 @@
-package react_test
+package reactagent_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -57,22 +57,22 @@ func (b *bench) Write(ev trace.Event) error {
 	return nil
 }
 
-func (b *bench) agent(cfg react.Config) *react.Agent {
+func (b *bench) agent(cfg reactagent.Config) *reactagent.Agent {
 	b.t.Helper()
 	cfg.Sink = b
-	a, err := react.New(b.model, &cfg)
+	a, err := reactagent.New(b.model, &cfg)
 	return b.made(a, err)
 }
 
-func (b *bench) deep(cfg react.DeepConfig) *react.Agent {
+func (b *bench) deep(cfg reactagent.DeepConfig) *reactagent.Agent {
 	b.t.Helper()
 	cfg.Sink = b
-	a, err := react.NewDeep(b.model, &cfg)
+	a, err := reactagent.NewDeep(b.model, &cfg)
 	return b.made(a, err)
 }
 
 // made checks the runs of the agent against the invariants at the end of the test.
-func (b *bench) made(a *react.Agent, err error) *react.Agent {
+func (b *bench) made(a *reactagent.Agent, err error) *reactagent.Agent {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
@@ -93,9 +93,9 @@ func (b *bench) made(a *react.Agent, err error) *react.Agent {
 }
 
 // run runs an agent on one message and returns its events as lines of JSON.
-func (b *bench) run(a *react.Agent, thread, message string) (ok bool, events []string) {
+func (b *bench) run(a *reactagent.Agent, thread, message string) (ok bool, events []string) {
 	b.t.Helper()
-	ok = a.Run(b.t.Context(), []llm.Message{llm.User(message)}, thread, func(e react.Event) {
+	ok = a.Run(b.t.Context(), []llm.Message{llm.User(message)}, thread, func(e reactagent.Event) {
 		line, err := json.Marshal(e)
 		if err != nil {
 			b.t.Error(err)
@@ -156,7 +156,7 @@ func of[B trace.Body](events []trace.Event) []B {
 
 // broken is a Memory with one operation that fails.
 type broken struct {
-	react.Threads
+	reactagent.Threads
 	load, save, panics bool
 }
 

@@ -1,4 +1,4 @@
-package react_test
+package reactagent_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 )
 
 // rounds returns a model that makes n calls, one per response, and then answers.
@@ -41,27 +41,27 @@ func BenchmarkStep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	filled := react.Fill(cfg)
+	filled := reactagent.Fill(cfg)
 	preset, err := loop.New(rounds(n), &filled)
 	if err != nil {
 		b.Fatal(err)
 	}
-	deep, err := react.NewDeep(rounds(n), &react.DeepConfig{
-		Config: react.Config{Config: cfg}, AskUser: answer, Approve: yes, Summary: middleware.SummaryConfig{Window: 1 << 20},
-		SubAgents: []react.SubAgent{{Name: "sub"}},
+	deep, err := reactagent.NewDeep(rounds(n), &reactagent.DeepConfig{
+		Config: reactagent.Config{Config: cfg}, AskUser: answer, Approve: yes, Summary: middleware.SummaryConfig{Window: 1 << 20},
+		SubAgents: []reactagent.SubAgent{{Name: "sub"}},
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	input := []llm.Message{llm.User("go")}
-	run := func(a *loop.Agent) func(func(react.Event)) bool {
-		return func(hear func(react.Event)) bool {
+	run := func(a *loop.Agent) func(func(reactagent.Event)) bool {
+		return func(hear func(reactagent.Event)) bool {
 			if hear == nil {
 				res, err := a.Run(b.Context(), loop.Input{Messages: input})
 				return err == nil && res.ToolSteps == n
 			}
-			last := react.Event{}
-			for last = range react.Parts(a.Start(b.Context(), loop.Input{Messages: input}).Events()) {
+			last := reactagent.Event{}
+			for last = range reactagent.Parts(a.Start(b.Context(), loop.Input{Messages: input}).Events()) {
 				hear(last)
 			}
 			return last.Type == "completed"
@@ -69,15 +69,15 @@ func BenchmarkStep(b *testing.B) {
 	}
 	for _, agent := range []struct {
 		name string
-		run  func(hear func(react.Event)) bool
+		run  func(hear func(reactagent.Event)) bool
 	}{
 		{"plain", run(plain)}, {"preset", run(preset)},
-		{"deep", func(hear func(react.Event)) bool { return deep.Run(b.Context(), input, "", hear) }},
+		{"deep", func(hear func(reactagent.Event)) bool { return deep.Run(b.Context(), input, "", hear) }},
 	} {
 		for _, heard := range []struct {
 			name string
-			hear func(react.Event)
-		}{{"unheard", nil}, {"told", func(react.Event) {}}} {
+			hear func(reactagent.Event)
+		}{{"unheard", nil}, {"told", func(reactagent.Event) {}}} {
 			b.Run(agent.name+"/"+heard.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

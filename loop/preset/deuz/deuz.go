@@ -1,4 +1,6 @@
-package preset
+// Package deuz configures the loop as the tool loop of @deuz-sdk/core. It has the stream of
+// that reference loop.
+package deuz
 
 import (
 	"encoding/json"
@@ -11,25 +13,25 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// DeuzName is the name of the preset Deuz.
-const DeuzName = "deuz"
+// Name is the name of the preset.
+const Name = "deuz"
 
-// Deuz configures the loop as the tool loop of @deuz-sdk/core. It runs one step unless
+// Fill configures the loop as the tool loop of @deuz-sdk/core. It runs one step unless
 // MaxSteps is set, at most five tools concurrently, and stops after three consecutive
 // steps in which one tool fails. It checks the step limit after a step that ran tools and
 // adds no sign of it. Client-side tools end the run. Without tools the run has one
 // response.
-func Deuz(cfg loop.Config) loop.Config {
-	cfg.Preset, cfg.NoTools = DeuzName, loop.NoToolsBreak
+func Fill(cfg loop.Config) loop.Config {
+	cfg.Preset, cfg.NoTools = Name, loop.NoToolsBreak
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = 1
 	}
 	return cfg
 }
 
-// DeuzPart is a part of the stream, with the names of the reference documentation. Type
+// Part is a part of the stream, with the names of the reference documentation. Type
 // determines which fields are set. New types may be added, so ignore unknown ones.
-type DeuzPart struct {
+type Part struct {
 	Type         string // step-start, text-delta, reasoning-delta, tool-call-delta, step-finish, tool-call, tool-result, finish or error
 	StepIndex    int    // step-start, step-finish; counted from 0
 	Text         string // text-delta, reasoning-delta; the argument delta of tool-call-delta
@@ -43,34 +45,34 @@ type DeuzPart struct {
 	Err          error            // error
 }
 
-// DeuzStream is the handle that the streaming entry point of the reference loop returns.
-type DeuzStream struct{ run *loop.Run }
+// Stream is the handle that the streaming entry point of the reference loop returns.
+type Stream struct{ run *loop.Run }
 
-// NewDeuzStream returns a stream of the run. It never fails: a failure of the run is an
-// error part and the error of [DeuzStream.Usage] and [DeuzStream.FinishReason].
-func NewDeuzStream(run *loop.Run) *DeuzStream { return &DeuzStream{run} }
+// NewStream returns a stream of the run. It never fails: a failure of the run is an
+// error part and the error of [Stream.Usage] and [Stream.FinishReason].
+func NewStream(run *loop.Run) *Stream { return &Stream{run} }
 
 // Usage waits for the end of the run and returns its total usage. The caller need not
 // read the parts. A caller that iterates over the parts must call Usage after the
 // iteration, as with [loop.Run.Wait].
-func (s *DeuzStream) Usage() (llm.Usage, error) {
+func (s *Stream) Usage() (llm.Usage, error) {
 	res, err := s.run.Wait()
 	return res.Usage, err
 }
 
 // FinishReason waits for the end of the run, as Usage does, and returns the finish reason
 // of the last step.
-func (s *DeuzStream) FinishReason() (llm.FinishReason, error) {
+func (s *Stream) FinishReason() (llm.FinishReason, error) {
 	res, err := s.run.Wait()
 	return res.FinishReason, err
 }
 
 // Full yields the parts of all model calls of the run. The first part is step-start. The
 // last part is finish, or error if the run failed.
-func (s *DeuzStream) Full() iter.Seq[DeuzPart] { return DeuzParts(s.run.Events()) }
+func (s *Stream) Full() iter.Seq[Part] { return Parts(s.run.Events()) }
 
 // Text yields only the text of all steps.
-func (s *DeuzStream) Text() iter.Seq[string] {
+func (s *Stream) Text() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for p := range s.Full() {
 			if p.Type == "text-delta" && !yield(p.Text) {
@@ -80,35 +82,37 @@ func (s *DeuzStream) Text() iter.Seq[string] {
 	}
 }
 
-// DeuzParts converts the events of a run to the parts of the reference loop. Tool results
+// Parts converts the events of a run to the parts of the reference loop. Tool results
 // are in call order, even if the tools finish in another order. Results for calls of an
 // earlier run follow the first step-start. Events without deltas, as in a trace that
 // omits them, give parts without deltas.
-func DeuzParts(events iter.Seq2[trace.Event, error]) iter.Seq[DeuzPart] {
-	return dialect.Parts(events, func() func(trace.Event, error) []DeuzPart { return (&deuz{results: map[string]llm.ToolResult{}}).parts })
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
+	return dialect.Parts(events, func() func(trace.Event, error) []Part {
+		return (&projection{results: map[string]llm.ToolResult{}}).parts
+	})
 }
 
-// deuz is the state of the conversion: the response of the step until a decision follows,
+// projection is the state of the conversion: the response of the step until a decision follows,
 // its calls, and the results that wait for earlier ones.
-type deuz struct {
+type projection struct {
 	turn    *trace.ModelResponse
 	usage   llm.Usage // usage of the step
 	calls   []llm.ToolCall
 	results map[string]llm.ToolResult
 }
 
-func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
+func (d *projection) parts(ev trace.Event, err error) []Part {
 	if ev.Purpose != trace.PurposeAnswer {
 		return nil
 	}
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
 		d.turn, d.calls, d.usage = nil, nil, llm.Usage{}
-		return []DeuzPart{{Type: "step-start", StepIndex: ev.Step}}
+		return []Part{{Type: "step-start", StepIndex: ev.Step}}
 	case trace.ModelRequest:
 		return d.left(b.NewMessages)
 	case trace.ModelDelta:
-		return deuzDelta(b)
+		return delta(b)
 	case trace.ModelResponse:
 		d.turn, d.calls, d.usage = &b, b.Message.Calls(), d.usage.Add(b.Usage)
 	case trace.Decision:
@@ -121,9 +125,9 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 		return d.rest()
 	case trace.RunEnd:
 		if err = dialect.Failure(err, b); err != nil {
-			return append(d.left(b.AppendedMessages), DeuzPart{Type: "error", Err: err})
+			return append(d.left(b.AppendedMessages), Part{Type: "error", Err: err})
 		}
-		return append(d.left(b.AppendedMessages), DeuzPart{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage})
+		return append(d.left(b.AppendedMessages), Part{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage})
 	default:
 	}
 	return nil
@@ -131,36 +135,36 @@ func (d *deuz) parts(ev trace.Event, err error) []DeuzPart {
 
 // decided ends the response once. Until then middleware may change the decision. It
 // returns the calls, except for a response that was required to have none.
-func (d *deuz) decided(step int, cause trace.Reason) []DeuzPart {
+func (d *projection) decided(step int, cause trace.Reason) []Part {
 	if d.turn == nil {
 		return nil
 	}
-	parts := []DeuzPart{{Type: "step-finish", StepIndex: step, FinishReason: d.turn.FinishReason, Usage: d.usage}}
+	parts := []Part{{Type: "step-finish", StepIndex: step, FinishReason: d.turn.FinishReason, Usage: d.usage}}
 	d.turn = nil
 	if cause == trace.ReasonForced {
 		return parts
 	}
 	for _, c := range d.calls {
-		parts = append(parts, DeuzPart{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Arguments, "{}")})
+		parts = append(parts, Part{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Arguments, "{}")})
 	}
 	return parts
 }
 
-func deuzDelta(b trace.ModelDelta) []DeuzPart {
+func delta(b trace.ModelDelta) []Part {
 	switch b.Type {
 	case trace.DeltaText:
-		return []DeuzPart{{Type: "text-delta", Text: b.Text}}
+		return []Part{{Type: "text-delta", Text: b.Text}}
 	case trace.DeltaReasoning:
-		return []DeuzPart{{Type: "reasoning-delta", Text: b.Text}}
+		return []Part{{Type: "reasoning-delta", Text: b.Text}}
 	case trace.DeltaArguments:
-		return []DeuzPart{{Type: "tool-call-delta", ToolCallID: b.ToolCallID, Text: b.Text}}
+		return []Part{{Type: "tool-call-delta", ToolCallID: b.ToolCallID, Text: b.Text}}
 	case trace.DeltaCall, trace.DeltaCallEnd:
 	}
 	return nil
 }
 
 // result keeps a result until all earlier calls have results.
-func (d *deuz) result(r llm.ToolResult) (parts []DeuzPart) {
+func (d *projection) result(r llm.ToolResult) (parts []Part) {
 	d.results[r.ID] = r
 	for len(d.calls) > 0 {
 		r, ok := d.results[d.calls[0].ID]
@@ -174,7 +178,7 @@ func (d *deuz) result(r llm.ToolResult) (parts []DeuzPart) {
 }
 
 // rest returns the parts that still wait for client-side calls at the end of a step.
-func (d *deuz) rest() (parts []DeuzPart) {
+func (d *projection) rest() (parts []Part) {
 	for _, c := range d.calls {
 		if r, ok := d.results[c.ID]; ok {
 			parts = append(parts, d.told(r))
@@ -185,7 +189,7 @@ func (d *deuz) rest() (parts []DeuzPart) {
 }
 
 // left returns the parts for calls of an earlier run, with the results in these messages.
-func (d *deuz) left(messages []llm.Message) (parts []DeuzPart) {
+func (d *projection) left(messages []llm.Message) (parts []Part) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			if r, ok := p.(llm.ToolResult); ok {
@@ -198,14 +202,14 @@ func (d *deuz) left(messages []llm.Message) (parts []DeuzPart) {
 	return parts
 }
 
-func (d *deuz) told(r llm.ToolResult) DeuzPart {
+func (d *projection) told(r llm.ToolResult) Part {
 	delete(d.results, r.ID)
-	return DeuzPart{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError}
+	return Part{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError}
 }
 
 // MarshalJSON encodes the part as the reference loop does: its type and the fields of
 // that type.
-func (p DeuzPart) MarshalJSON() ([]byte, error) {
+func (p Part) MarshalJSON() ([]byte, error) {
 	m := []dialect.Member{{Key: "type", Value: p.Type}}
 	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
 	switch p.Type {
@@ -219,7 +223,7 @@ func (p DeuzPart) MarshalJSON() ([]byte, error) {
 	case "step-finish":
 		add("stepIndex", p.StepIndex)
 		add("finishReason", p.FinishReason)
-		add("usage", deuzUsage(p.Usage))
+		add("usage", usage(p.Usage))
 	case "tool-call":
 		add("toolCallId", p.ToolCallID)
 		add("toolName", p.ToolName)
@@ -232,7 +236,7 @@ func (p DeuzPart) MarshalJSON() ([]byte, error) {
 			add("isError", true)
 		}
 	case "finish":
-		add("usage", deuzUsage(p.Usage))
+		add("usage", usage(p.Usage))
 		add("finishReason", p.FinishReason)
 	case "error":
 		add("error", fmt.Sprint(p.Err))
@@ -240,7 +244,7 @@ func (p DeuzPart) MarshalJSON() ([]byte, error) {
 	return dialect.Object(m...)
 }
 
-func deuzUsage(u llm.Usage) any {
+func usage(u llm.Usage) any {
 	return struct {
 		Input     int64 `json:"inputTokens"`
 		Output    int64 `json:"outputTokens"`

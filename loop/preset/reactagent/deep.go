@@ -1,4 +1,4 @@
-package react
+package reactagent
 
 import (
 	"cmp"
@@ -67,7 +67,7 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 	}
 	s, err := newStack(model, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("react: %w", err)
+		return nil, fmt.Errorf("reactagent: %w", err)
 	}
 	own := cfg.Config
 	own.Middleware = s.policies(cfg)

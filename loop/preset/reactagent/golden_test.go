@@ -1,4 +1,4 @@
-package react_test
+package reactagent_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -28,10 +28,10 @@ func TestDeepTrace(t *testing.T) {
 	)
 	reader := fake.NewModel(fake.Response{Delay: time.Second, Calls: []fake.Call{{Name: "read_file", Arguments: `{"path":"a.md"}`}}}, text("hello"))
 	reader.Clock = clock
-	a := b.deep(react.DeepConfig{
-		Config:           react.Config{Config: loop.Config{Clock: clock}},
+	a := b.deep(reactagent.DeepConfig{
+		Config:           reactagent.Config{Config: loop.Config{Clock: clock}},
 		NoGeneralPurpose: true,
-		SubAgents:        []react.SubAgent{{Name: "reader", Description: "reads", Model: reader}},
+		SubAgents:        []reactagent.SubAgent{{Name: "reader", Description: "reads", Model: reader}},
 		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
 			if call.Name == "mkdir" {
 				return middleware.HumanResult{Decision: middleware.HumanReject, Message: "no directories"}, nil

@@ -1,4 +1,4 @@
-package react_test
+package reactagent_test
 
 import (
 	"encoding/json"
@@ -9,22 +9,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/preset/react"
+	"github.com/looptape/looptape/loop/preset/reactagent"
 	"github.com/looptape/looptape/trace"
 )
 
 // RA-38: the JSON of each type of event has exactly its own members.
 func TestEventJSON(t *testing.T) {
 	for _, c := range []struct {
-		event react.Event
+		event reactagent.Event
 		want  string
 	}{
-		{react.Event{Type: "token", Text: "<a>", Name: "x"}, `{"type":"token","text":"<a>"}`},
-		{react.Event{Type: "toolStarted", Name: "a", Input: json.RawMessage(`{"n":1}`), ID: "c1"}, `{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`},
-		{react.Event{Type: "toolCompleted", Name: "a", Result: json.RawMessage(`"A"`), ID: "c1"}, `{"type":"toolCompleted","name":"a","result":"A","id":"c1"}`},
-		{react.Event{Type: "toolCompleted", Name: "a", Result: json.RawMessage(`1`), ID: "c1", IsError: true}, `{"type":"toolCompleted","name":"a","result":1,"id":"c1","isError":true}`},
-		{react.Event{Type: "completed"}, `{"type":"completed"}`},
-		{react.Event{Type: "failed", Err: errors.New("boom")}, `{"type":"failed","error":"boom"}`},
+		{reactagent.Event{Type: "token", Text: "<a>", Name: "x"}, `{"type":"token","text":"<a>"}`},
+		{reactagent.Event{Type: "toolStarted", Name: "a", Input: json.RawMessage(`{"n":1}`), ID: "c1"}, `{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`},
+		{reactagent.Event{Type: "toolCompleted", Name: "a", Result: json.RawMessage(`"A"`), ID: "c1"}, `{"type":"toolCompleted","name":"a","result":"A","id":"c1"}`},
+		{reactagent.Event{Type: "toolCompleted", Name: "a", Result: json.RawMessage(`1`), ID: "c1", IsError: true}, `{"type":"toolCompleted","name":"a","result":1,"id":"c1","isError":true}`},
+		{reactagent.Event{Type: "completed"}, `{"type":"completed"}`},
+		{reactagent.Event{Type: "failed", Err: errors.New("boom")}, `{"type":"failed","error":"boom"}`},
 	} {
 		got, err := c.event.MarshalJSON()
 		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
@@ -54,7 +54,7 @@ func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
 func lines(t *testing.T, bodies ...trace.Body) []string {
 	t.Helper()
 	var out []string
-	for e := range react.Parts(seq(bodies...)) {
+	for e := range reactagent.Parts(seq(bodies...)) {
 		line, err := e.MarshalJSON()
 		if err != nil {
 			t.Error(err)
@@ -132,7 +132,7 @@ func TestPartsOfTwoRounds(t *testing.T) {
 // No event follows after the caller has stopped the iteration.
 func TestLeavingParts(t *testing.T) {
 	n := 0
-	for range react.Parts(seq(trace.ModelDelta{Type: trace.DeltaText, Text: "a"}, trace.ModelDelta{Type: trace.DeltaText, Text: "b"})) {
+	for range reactagent.Parts(seq(trace.ModelDelta{Type: trace.DeltaText, Text: "a"}, trace.ModelDelta{Type: trace.DeltaText, Text: "b"})) {
 		n++
 		break
 	}
@@ -161,7 +161,7 @@ func TestPartsOfNestedRuns(t *testing.T) {
 		{Run: "r1", Body: trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "y")}}, {Run: "r1", Body: trace.RunEnd{}},
 	}
 	var got []string
-	for e := range react.Parts(func(yield func(trace.Event, error) bool) {
+	for e := range reactagent.Parts(func(yield func(trace.Event, error) bool) {
 		for _, ev := range events {
 			if !yield(ev, nil) {
 				return

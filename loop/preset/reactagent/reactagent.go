@@ -1,4 +1,4 @@
-// Package react configures the loop as the agent of Swift's DeepAgents. It provides
+// Package reactagent configures the loop as the agent of Swift's DeepAgents. It provides
 // createAgent ([New]) and createDeepAgent ([NewDeep]) with the defaults, the order of the
 // stack and the events of that reference loop. A run reports failure in its last event
 // and returns no error.
@@ -8,7 +8,7 @@
 // skipped. There is no budget, no deadline and no retry unless the options of the loop
 // set one. The tools of the five general-purpose groups are only names and return an
 // error.
-package react
+package reactagent
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package react
+package reactagent
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func New(model llm.Model, cfg *Config) (*Agent, error) {
 	}
 	agent, err := loop.New(model, &c)
 	if err != nil {
-		return nil, fmt.Errorf("react: %w", err)
+		return nil, fmt.Errorf("reactagent: %w", err)
 	}
 	a.agent = agent
 	return a, nil
@@ -122,7 +122,7 @@ func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onE
 }
 
 // errNothing is the error of a run without input messages.
-var errNothing = errors.New("react: the input has no messages; give at least one")
+var errNothing = errors.New("reactagent: the input has no messages; give at least one")
 
 // Events runs the agent as [Agent.Run] does and returns the events as a sequence. If the
 // caller stops the iteration, the run is canceled and nothing is stored.
@@ -202,7 +202,7 @@ func remembering(doing, thread string, err *error) {
 		*err = fmt.Errorf("the memory panicked: %v", v)
 	}
 	if *err != nil {
-		*err = fmt.Errorf("react: %s the thread %q: %w", doing, thread, *err)
+		*err = fmt.Errorf("reactagent: %s the thread %q: %w", doing, thread, *err)
 	}
 }
 
@@ -241,7 +241,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	}
 	done, err := a.summarizer.Compact(ctx, messages, a.askForSummary)
 	if err != nil {
-		return nil, fmt.Errorf("react: summing up the thread %q: %w", thread, err)
+		return nil, fmt.Errorf("reactagent: summing up the thread %q: %w", thread, err)
 	}
 	if done == nil {
 		return nil, nil

@@ -1,0 +1,112 @@
+package deuz_test
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/preset/deuz"
+	"github.com/looptape/looptape/trace"
+)
+
+// The JSON of each type of part has exactly its own members.
+func TestPartJSON(t *testing.T) {
+	u := llm.Usage{InputTokens: 10, OutputTokens: 5}
+	for _, c := range []struct {
+		part deuz.Part
+		want string
+	}{
+		{deuz.Part{Type: "step-start", StepIndex: 0}, `{"type":"step-start","stepIndex":0}`},
+		{deuz.Part{Type: "text-delta", Text: "<a>"}, `{"type":"text-delta","text":"<a>"}`},
+		{deuz.Part{Type: "reasoning-delta", Text: "b"}, `{"type":"reasoning-delta","text":"b"}`},
+		{deuz.Part{Type: "tool-call-delta", ToolCallID: "c1", Text: "{"}, `{"type":"tool-call-delta","toolCallId":"c1","argsTextDelta":"{"}`},
+		{deuz.Part{Type: "step-finish", StepIndex: 2, FinishReason: "stop", Usage: u}, `{"type":"step-finish","stepIndex":2,"finishReason":"stop","usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15}}`},
+		{deuz.Part{Type: "tool-call", ToolCallID: "c1", ToolName: "a", Input: json.RawMessage(`{}`)}, `{"type":"tool-call","toolCallId":"c1","toolName":"a","input":{}}`},
+		{deuz.Part{Type: "tool-result", ToolCallID: "c1", ToolName: "a", Output: json.RawMessage(`1`)}, `{"type":"tool-result","toolCallId":"c1","toolName":"a","output":1}`},
+		{deuz.Part{Type: "tool-result", ToolCallID: "c1", ToolName: "a", Output: json.RawMessage(`"no"`), IsError: true}, `{"type":"tool-result","toolCallId":"c1","toolName":"a","output":"no","isError":true}`},
+		{deuz.Part{Type: "finish", FinishReason: "length", Usage: u}, `{"type":"finish","usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15},"finishReason":"length"}`},
+		{deuz.Part{Type: "error", Err: errors.New("boom")}, `{"type":"error","error":"boom"}`},
+	} {
+		got, err := c.part.MarshalJSON()
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.part.Type, err, diff)
+		}
+	}
+	if _, err := (deuz.Part{Type: "tool-call", Input: json.RawMessage(`{`)}).MarshalJSON(); err == nil {
+		t.Error("an input that is not JSON: got no error")
+	}
+}
+
+func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
+	return func(yield func(trace.Event, error) bool) {
+		for i, b := range bodies {
+			if !yield(trace.Event{Seq: i, Body: b}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Arguments and results that are not JSON are JSON strings in the parts.
+func TestPartsOfOddCalls(t *testing.T) {
+	calls := llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"})
+	result := func(id, text string) llm.ToolResult {
+		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
+	}
+	var got []string
+	for p := range deuz.Parts(seq(
+		trace.StepStart{}, trace.ModelResponse{Message: calls}, trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: 2},
+		trace.ToolEnd{ToolCallID: "c2", Result: result("c2", "")}, trace.ToolSkip{ToolCallID: "c1", Result: result("c1", "say \"no\"")},
+		trace.RunEnd{Error: &trace.Error{Message: "boom"}},
+	)) {
+		line, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(line))
+	}
+	want := []string{
+		`{"type":"step-start","stepIndex":0}`,
+		`{"type":"step-finish","stepIndex":0,"finishReason":"","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0}}`,
+		`{"type":"tool-call","toolCallId":"c1","toolName":"a","input":"{\"x"}`,
+		`{"type":"tool-call","toolCallId":"c2","toolName":"a","input":{}}`,
+		`{"type":"tool-result","toolCallId":"c1","toolName":"a","output":"say \"no\""}`,
+		`{"type":"tool-result","toolCallId":"c2","toolName":"a","output":""}`,
+		`{"type":"error","error":"boom"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}
+
+// Calls appear when the loop has decided to run them or to return them to the caller.
+func TestPartsOfLeftCalls(t *testing.T) {
+	for _, cause := range []trace.Reason{trace.ReasonToolCalls, trace.ReasonClientTools} {
+		n := 0
+		turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "a"})}
+		for p := range deuz.Parts(seq(trace.StepStart{}, turn, trace.Decision{Action: trace.Stop, Reason: cause})) {
+			if p.Type == "tool-call" {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: got %d calls", cause, n)
+		}
+	}
+}
+
+// No part follows after the caller has stopped the iteration.
+func TestPartsStopEarly(t *testing.T) {
+	n := 0
+	for range deuz.Parts(seq(trace.StepStart{}, trace.StepStart{})) {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("got %d parts, want 1", n)
+	}
+}
