@@ -110,8 +110,8 @@ var tests = room{
 
 // listed is what `go list -json` says of a package.
 type listed struct {
-	ImportPath                         string
-	Imports, TestImports, XTestImports []string
+	ImportPath, Name                            string
+	GoFiles, Imports, TestImports, XTestImports []string
 }
 
 func TestLayout(t *testing.T) {
@@ -194,7 +194,7 @@ func covers(pattern, path string) bool {
 
 func list(t *testing.T) (packages []listed) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,GoFiles,Imports,TestImports,XTestImports", "./...")
 	out, err := cmd.Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
