@@ -77,6 +77,10 @@ func tableOf(t *testing.T, name string) string {
 		return keys(t, fake.Schema(), arg)
 	case "trace":
 		return keys(t, trace.Schema(), arg)
+	case "packages":
+		return packageTable()
+	case "large":
+		return largeTable()
 	case "contract":
 		return contractRows(t, arg)
 	case "matrix":

@@ -160,7 +160,7 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 				t.Errorf("%s: %q is run by nothing: make it a console block, or add it to notRun", bl.at, line)
 			}
 		}
-	case "text":
+	case "text", "mermaid":
 	default:
 		t.Errorf("%s: no rule for blocks of %q", bl.at, bl.lang)
 	}

@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,16 +20,26 @@ import (
 
 const module = "github.com/looptape/looptape"
 
-// room is a row of the import table. A room whose name ends in /... stands for
-// itself and for every room below it.
-type room struct {
+// packageRule describes a package: what it is for and what it may import. docs/design.md has
+// these descriptions as a table.
+type packageRule struct {
 	name string
-	// rooms may be imported, the rooms below one that ends in /... too.
-	rooms []string
-	// modules are the paths of third-party packages that may be imported, with
-	// all below them.
+	does string // its responsibility
+	not  string // what is elsewhere, if that needs saying
+	// large is the reason for more than maxFiles files or maxLines lines; empty for other packages.
+	large string
+	// packages of this module that it may import. A pattern that ends in /... includes all
+	// packages below it.
+	packages []string
+	// modules are the paths of third-party packages that it may import, with all below them.
 	modules []string
 }
+
+// Limits of a package without its tests.
+const (
+	maxFiles = 20
+	maxLines = 3000
+)
 
 const (
 	yaml        = "go.yaml.in/yaml/v3"
@@ -36,67 +50,366 @@ const (
 	zstd        = "github.com/klauspost/compress/zstd"
 )
 
-// table says which room may import which: `all` where everything may be. What
-// is not here must not be on disk, and an import that is not here must not be
-// in the code.
-var table = []room{
-	{name: "internal/bubble"},
-	{name: "internal/child"},
-	{name: "internal/decompress", modules: []string{zstd}},
-	{name: "internal/jsonio"},
-	{name: "internal/lockfile", modules: []string{"golang.org/x/sys"}},
-	{name: "internal/markdown"},
-	{name: "internal/parquet"},
-	{name: "internal/sse"},
-	{name: "internal/slab"},
-	{name: "internal/suggest"},
-	{name: "llm", rooms: []string{"internal/jsonio", "internal/slab"}},
-	{name: "llm/llmtest", rooms: []string{"internal/bubble", "llm"}},
-	{name: "trace", rooms: []string{"internal/jsonio", "llm"}, modules: []string{"github.com/cespare/xxhash/v2"}},
-	{name: "trace/check", rooms: []string{"internal/jsonio", "llm", "trace", "trace/check/internal/..."}},
-	{name: "trace/check/internal/echo", rooms: []string{"internal/jsonio", "llm"}},
-	{name: "trace/check/internal/idtable"},
-	{name: "trace/importer", rooms: []string{"internal/decompress", "internal/jsonio", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."}, modules: []string{zstd}},
-	{name: "trace/importer/internal/format", rooms: []string{"internal/jsonio", "llm", "trace/importer/internal/message", "trace/importer/internal/tree"}},
-	{name: "trace/importer/internal/message", rooms: []string{"internal/jsonio", "llm", "trace/importer/internal/tree"}},
-	{name: "trace/importer/internal/tree", rooms: []string{"internal/jsonio"}},
-	{name: "trace/watch", rooms: []string{"internal/jsonio", "llm", "trace/check", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-	{name: "loop", rooms: []string{"internal/jsonio", "internal/slab", "llm", "loop/internal/...", "trace"}, modules: []string{jsonschema}},
-	{name: "loop/internal/...", rooms: []string{"internal/jsonio", "llm"}, modules: []string{jsonschema}},
-	{name: "loop/layers", rooms: []string{"llm"}},
-	{name: "loop/history", rooms: []string{"llm", "loop/layers"}},
-	{name: "loop/orchestrate", rooms: []string{"llm", "loop", "loop/history", "loop/layers", "loop/middleware"}},
-	{name: "loop/looptest", rooms: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"}, modules: []string{goCmp}},
-	{name: "loop/scenario", rooms: []string{"internal/jsonio", "internal/suggest", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"}, modules: []string{yaml, "golang.org/x/tools/txtar"}},
-	{name: "loop/files"},
-	{name: "loop/middleware/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."}, modules: []string{jsonschema}},
-	{name: "loop/uistream", rooms: []string{"llm", "trace", "loop/preset/dialect"}},
-	{name: "loop/preset/...", rooms: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}},
-	{name: "providers/internal/wirejson", rooms: []string{"internal/jsonio"}},
-	{name: "providers/protocol", rooms: []string{"internal/sse", "llm"}},
-	{name: "providers/openai/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson", "providers/openai/..."}},
-	{name: "providers/...", rooms: []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson"}},
-	{name: "fake", rooms: []string{"internal/jsonio", "internal/suggest", "llm"}, modules: []string{yaml, goCmp}},
-	{name: "fake/wire", rooms: []string{"internal/sse", "llm", "trace/check", "trace/watch", "fake", "fake/wire/internal/...", "providers/..."}, modules: []string{"github.com/tidwall/gjson"}},
-	{name: "fake/wire/internal/reply", rooms: []string{"internal/jsonio", "internal/sse", "llm", "fake", "providers/..."}, modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-	{name: "fake/wire/internal/quirk", rooms: []string{"internal/jsonio", "llm", "fake", "fake/wire/internal/reply", "providers/openai/..."}, modules: []string{"github.com/tidwall/gjson"}},
-	{name: "fake/wire/internal/strict", rooms: []string{"internal/jsonio", "llm", "trace/watch", "fake", "fake/wire/internal/reply", "providers/..."}},
-	{name: "cassettes/recording"},
-	{name: "cassettes/internal/tape", rooms: []string{"internal/jsonio", "internal/lockfile", "cassettes/recording"}},
-	{name: "cassettes/internal/match", rooms: []string{"internal/jsonio", "cassettes/recording", "cassettes/internal/tape"}, modules: []string{"github.com/cespare/xxhash/v2"}},
-	{name: "cassettes/redact", rooms: []string{"internal/jsonio", "internal/slab", "cassettes/recording", "cassettes/internal/tape", "cassettes/internal/match"}},
-	{name: "cassettes", rooms: []string{"cassettes/recording", "cassettes/internal/...", "cassettes/redact"}},
-	{name: "cassettes/convert", rooms: []string{"internal/jsonio", "cassettes", "cassettes/redact", "cassettes/internal/..."}, modules: []string{yaml}},
-	{name: "evals/stats", modules: []string{gonum}},
-	{name: "evals/...", rooms: []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}, modules: []string{gonum, jsonschema, yaml}},
-	{name: "cmd/looptape/...", rooms: []string{all}, modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter, "github.com/mattn/go-isatty", yaml}},
+// Imports of several packages.
+var (
+	kernelPackages     = []string{"internal/jsonio", "llm"}
+	kernelModules      = []string{jsonschema}
+	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
+	openAIPackages     = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson", "providers/openai/..."}
+	providerPackages   = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson"}
+	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}
+	evaluationModules  = []string{gonum, jsonschema, yaml}
+)
+
+// table has a row for each package, and no other row. An import without a row fails the test.
+var table = []packageRule{
+	{
+		name: "internal/bubble", does: "contract suites in bubbles of `testing/synctest`",
+	},
+	{
+		name: "internal/child", does: "starts and stops other programs",
+	},
+	{
+		name: "internal/decompress", does: "gzip and zstd with limits",
+		modules: []string{zstd},
+	},
+	{
+		name: "internal/jsonio", does: "reads and writes JSON without reflection",
+	},
+	{
+		name: "internal/lockfile", does: "a lock on a file for one process",
+		modules: []string{"golang.org/x/sys"},
+	},
+	{
+		name: "internal/markdown", does: "escapes foreign text for Markdown",
+	},
+	{
+		name: "internal/parquet", does: "writes Parquet files",
+	},
+	{
+		name: "internal/sse", does: "reads and writes server-sent events",
+	},
+	{
+		name: "internal/slab", does: "allocates short slices from a long one",
+	},
+	{
+		name: "internal/suggest", does: "the known name that is nearest to an unknown one",
+	},
+	{
+		name: "llm", does: "messages, parts, tools, requests, responses, stream events, usage, errors; the `Model` interface",
+		not:      "wire formats, decisions",
+		packages: []string{"internal/jsonio", "internal/slab"},
+	},
+	{
+		name: "llm/llmtest", does: "contract suite for any `llm.Model`",
+		not:      "properties of one provider",
+		packages: []string{"internal/bubble", "llm"},
+	},
+	{
+		name: "trace", does: "the events of a run; their file, canonical form and text form",
+		large:    "The types, the reader and the writer of one format, with its older versions.",
+		not:      "checking, scoring",
+		packages: []string{"internal/jsonio", "llm"},
+		modules:  []string{"github.com/cespare/xxhash/v2"},
+	},
+	{
+		name: "trace/check", does: "the invariants: events in, violations out",
+		large:    "All checks read the unexported state of one run.",
+		not:      "running a loop",
+		packages: []string{"internal/jsonio", "llm", "trace", "trace/check/internal/..."},
+	},
+	{
+		name: "trace/check/internal/echo", does: "compares what a request repeats with what a response sent",
+		packages: []string{"internal/jsonio", "llm"},
+	},
+	{
+		name: "trace/check/internal/idtable", does: "a table of call ids in little memory",
+	},
+	{
+		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",
+		not:      "checking, scoring",
+		packages: []string{"internal/decompress", "internal/jsonio", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
+		modules:  []string{zstd},
+	},
+	{
+		name: "trace/importer/internal/format", does: "one file for each format of recordings",
+		not:      "files, memory limits",
+		packages: []string{"internal/jsonio", "llm", "trace/importer/internal/message", "trace/importer/internal/tree"},
+	},
+	{
+		name: "trace/importer/internal/message", does: "messages in the formats of the providers and SDKs",
+		packages: []string{"internal/jsonio", "llm", "trace/importer/internal/tree"},
+	},
+	{
+		name: "trace/importer/internal/tree", does: "members and pointers of raw JSON",
+		packages: []string{"internal/jsonio"},
+	},
+	{
+		name: "trace/watch", does: "requests to models, live or recorded, compared with earlier responses",
+		not:      "what one provider rejects",
+		packages: []string{"internal/jsonio", "llm", "trace/check", "providers/..."},
+		modules:  []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"},
+	},
+	{
+		name: "loop", does: "the kernel, its options and hooks, typed tools",
+		large:    "The parts of a run share its unexported state, and a split would export it.",
+		not:      "middleware that only some users need",
+		packages: []string{"internal/jsonio", "internal/slab", "llm", "loop/internal/...", "trace"},
+		modules:  []string{jsonschema},
+	},
+	{
+		name: "loop/internal/arguments", does: "arguments of a call: decoding, checks, repair",
+		packages: kernelPackages,
+		modules:  kernelModules,
+	},
+	{
+		name: "loop/internal/conversation", does: "checks and repairs conversations and call ids",
+		packages: kernelPackages,
+		modules:  kernelModules,
+	},
+	{
+		name: "loop/internal/stall", does: "cancels a model that delivers nothing",
+		packages: kernelPackages,
+		modules:  kernelModules,
+	},
+	{
+		name: "loop/internal/workers", does: "the worker pool of tools",
+		packages: kernelPackages,
+		modules:  kernelModules,
+	},
+	{
+		name: "loop/layers", does: "layered system prompts",
+		not:      "the loop",
+		packages: []string{"llm"},
+	},
+	{
+		name: "loop/history", does: "conversations: tokens, limits, serialization",
+		not:      "the loop",
+		packages: []string{"llm", "loop/layers"},
+	},
+	{
+		name: "loop/orchestrate", does: "agents in sequence, in parallel and by delegation",
+		not:      "the loop",
+		packages: []string{"llm", "loop", "loop/history", "loop/layers", "loop/middleware"},
+	},
+	{
+		name: "loop/looptest", does: "contract suite for any loop in Go",
+		not:      "options of one loop",
+		packages: []string{"internal/bubble", "llm", "trace", "trace/check", "fake"},
+		modules:  []string{goCmp},
+	},
+	{
+		name: "loop/scenario", does: "a scenario file becomes a run, and a recorded run becomes a scenario file",
+		not:      "checking, scoring",
+		packages: []string{"internal/jsonio", "internal/suggest", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
+		modules:  []string{yaml, "golang.org/x/tools/txtar"},
+	},
+	{
+		name: "loop/files", does: "an agent's files, in memory or in a folder",
+		not: "tools that use them",
+	},
+	{
+		name: "loop/middleware", does: "middleware; each file has one",
+		large:    "Most files are one middleware each.",
+		not:      "the kernel",
+		packages: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."},
+		modules:  []string{jsonschema},
+	},
+	{
+		name: "loop/uistream", does: "a run as the AI SDK's UI message stream",
+		not:      "reading that stream",
+		packages: []string{"llm", "trace", "loop/preset/dialect"},
+	},
+	{
+		name: "loop/preset", does: "the table of presets",
+		not:      "behavior of one loop",
+		packages: presetPackages,
+	},
+	{
+		name: "loop/preset/deuz", does: "the reference loop deuz: its options and its own events",
+		not:      "shared behavior",
+		packages: presetPackages,
+	},
+	{
+		name: "loop/preset/agentier", does: "the reference loop agentier: its options and its own events",
+		not:      "shared behavior",
+		packages: presetPackages,
+	},
+	{
+		name: "loop/preset/deepagents", does: "the reference loop deepagents: its options and its own events",
+		not:      "shared behavior",
+		packages: presetPackages,
+	},
+	{
+		name: "loop/preset/agentloop", does: "the reference loop AgentLoop: its options and its own events",
+		not:      "shared behavior",
+		packages: presetPackages,
+	},
+	{
+		name: "loop/preset/reactagent", does: "the reference loop ReactAgent: its options and its own events",
+		not:      "shared behavior",
+		packages: presetPackages,
+	},
+	{
+		name: "loop/preset/dialect", does: "what the events of the reference loops share",
+		not:      "behavior of one loop",
+		packages: presetPackages,
+	},
+	{
+		name: "providers/internal/wirejson", does: "tolerant readers, surrogate repair and kept members of wire formats",
+		not:      "names of one provider",
+		packages: []string{"internal/jsonio"},
+	},
+	{
+		name: "providers/protocol", does: "the interface of a codec, and the HTTP client",
+		not:      "the meaning of bytes",
+		packages: []string{"internal/sse", "llm"},
+	},
+	{
+		name: "providers/openai", does: "the clients for both protocols of OpenAI",
+		not:      "one protocol",
+		packages: openAIPackages,
+	},
+	{
+		name: "providers/openai/chat", does: "codec of Chat Completions, in both directions",
+		not:      "retries, decisions",
+		packages: openAIPackages,
+	},
+	{
+		name: "providers/openai/responses", does: "codec of the Responses API, in both directions",
+		large:    "A change of the protocol changes the encoder and the decoder.",
+		not:      "retries, decisions",
+		packages: openAIPackages,
+	},
+	{
+		name: "providers/openai/internal/api", does: "errors and media that both protocols share",
+		packages: openAIPackages,
+	},
+	{
+		name: "providers/anthropic", does: "codec of the Messages API, in both directions, and its client",
+		not:      "retries, decisions",
+		packages: providerPackages,
+	},
+	{
+		name: "providers/gemini", does: "codec of the Gemini API, in both directions, and its client",
+		large:    "A change of the protocol changes the encoder and the decoder.",
+		not:      "retries, decisions",
+		packages: providerPackages,
+	},
+	{
+		name: "fake", does: "scripted models and tools, the scenario format, the virtual clock",
+		large:    "The script, its reader and the scheduler share the unexported state of a session.",
+		not:      "the loop",
+		packages: []string{"internal/jsonio", "internal/suggest", "llm"},
+		modules:  []string{yaml, goCmp},
+	},
+	{
+		name: "fake/wire", does: "the HTTP server and its report",
+		not:      "the content of a script",
+		packages: []string{"internal/sse", "llm", "trace/check", "trace/watch", "fake", "fake/wire/internal/...", "providers/..."},
+		modules:  []string{"github.com/tidwall/gjson"},
+	},
+	{
+		name: "fake/wire/internal/reply", does: "the response of a script on the wire, before and after a quirk changes it",
+		packages: []string{"internal/jsonio", "internal/sse", "llm", "fake", "providers/..."},
+		modules:  []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"},
+	},
+	{
+		name: "fake/wire/internal/quirk", does: "quirks of providers, by protocol",
+		packages: []string{"internal/jsonio", "llm", "fake", "fake/wire/internal/reply", "providers/openai/..."},
+		modules:  []string{"github.com/tidwall/gjson"},
+	},
+	{
+		name: "fake/wire/internal/strict", does: "which requests real providers reject, by protocol",
+		packages: []string{"internal/jsonio", "llm", "trace/watch", "fake", "fake/wire/internal/reply", "providers/..."},
+	},
+	{
+		name: "cassettes/recording", does: "the types of a recorded interaction",
+	},
+	{
+		name: "cassettes/internal/tape", does: "the file of recorded HTTP, its journal and checksums",
+		not:      "matching",
+		packages: []string{"internal/jsonio", "internal/lockfile", "cassettes/recording"},
+	},
+	{
+		name: "cassettes/internal/match", does: "keys, canonical bodies, the nearest match",
+		not:      "files",
+		packages: []string{"internal/jsonio", "cassettes/recording", "cassettes/internal/tape"},
+		modules:  []string{"github.com/cespare/xxhash/v2"},
+	},
+	{
+		name: "cassettes/redact", does: "names and shapes of secrets; redaction; scrubbing",
+		not:      "files",
+		packages: []string{"internal/jsonio", "internal/slab", "cassettes/recording", "cassettes/internal/tape", "cassettes/internal/match"},
+	},
+	{
+		name: "cassettes", does: "a transport and a proxy that record and replay; options; `ForTest`",
+		not:      "models",
+		packages: []string{"cassettes/recording", "cassettes/internal/...", "cassettes/redact"},
+	},
+	{
+		name: "cassettes/convert", does: "other recorders' formats",
+		not:      "matching",
+		packages: []string{"internal/jsonio", "cassettes", "cassettes/redact", "cassettes/internal/..."},
+		modules:  []string{yaml},
+	},
+	{
+		name: "evals/stats", does: "formulas: errors, intervals, tests",
+		not:     "where values come from",
+		modules: []string{gonum},
+	},
+	{
+		name: "evals", does: "rows, comparison, power, gate, score files",
+		large:    "Rows, results, comparison and gate use each other, and each JSON form is next to its type.",
+		not:      "formulas, output",
+		packages: evaluationPackages,
+		modules:  evaluationModules,
+	},
+	{
+		name: "evals/facts", does: "answer, tool calls and errors of a run",
+		not:      "scoring",
+		packages: evaluationPackages,
+		modules:  evaluationModules,
+	},
+	{
+		name: "evals/scorers", does: "scores of a run, by settings",
+		large:    "Most files are one kind of scorer each.",
+		not:      "statistics",
+		packages: evaluationPackages,
+		modules:  evaluationModules,
+	},
+	{
+		name: "evals/report", does: "results as tables, Markdown, JSON, CSV and Parquet",
+		not:      "statistics",
+		packages: evaluationPackages,
+		modules:  evaluationModules,
+	},
+	{
+		name: "evals/report/page", does: "the HTML page",
+		not:      "statistics",
+		packages: evaluationPackages,
+		modules:  evaluationModules,
+	},
+	{
+		name: "evals/rerun", does: "recorded runs with changed tools or another model",
+		not:      "scoring",
+		packages: evaluationPackages,
+		modules:  evaluationModules,
+	},
+	{
+		name: "cmd/looptape", does: "flags, output, exit status",
+		large:    "Most files are one command each.",
+		not:      "logic",
+		packages: []string{all},
+		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter, "github.com/mattn/go-isatty", yaml},
+	},
 }
 
 const all = "..."
 
-// Tests may use these rooms and modules too, in whatever room they stand.
-var tests = room{
-	rooms: []string{"internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
+// tests are the imports that the tests of each package may have in addition.
+var tests = packageRule{
+	packages: []string{"internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",
@@ -108,38 +421,49 @@ var tests = room{
 	},
 }
 
-// listed is what `go list -json` says of a package.
+// listed is the output of `go list -json` for a package.
 type listed struct {
 	ImportPath, Name                            string
 	GoFiles, Imports, TestImports, XTestImports []string
 }
 
 func TestLayout(t *testing.T) {
+	unused := map[string]bool{}
+	for _, rule := range table {
+		if unused[rule.name] {
+			t.Errorf("the table has two rows for %s", rule.name)
+		}
+		unused[rule.name] = true
+	}
 	for _, p := range list(t) {
 		if p.ImportPath == module {
-			continue // tests of the whole, such as this one
+			continue // the tests of the whole module, such as this one
 		}
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
-		row, ok := find(name)
+		delete(unused, name)
+		rule, ok := find(name)
 		if !ok {
-			t.Errorf("%s is not in the import table of layout_test.go: add a row that says what it may import", name)
+			t.Errorf("the table of layout_test.go has no row for %s: add one with its responsibility and its imports", name)
 			continue
 		}
-		for _, edge := range forbidden(row, name, p.Imports) {
+		for _, edge := range forbidden(rule, name, p.Imports) {
 			t.Error(edge)
 		}
-		row.rooms = slices.Concat(row.rooms, tests.rooms)
-		row.modules = slices.Concat(row.modules, tests.modules)
-		for _, edge := range forbidden(row, name, slices.Concat(p.TestImports, p.XTestImports)) {
+		rule.packages = slices.Concat(rule.packages, tests.packages)
+		rule.modules = slices.Concat(rule.modules, tests.modules)
+		for _, edge := range forbidden(rule, name, slices.Concat(p.TestImports, p.XTestImports)) {
 			t.Error("in a test: " + edge)
 		}
 	}
+	for name := range unused {
+		t.Errorf("the table of layout_test.go has a row for %s, which does not exist: remove the row", name)
+	}
 }
 
-// TestLayoutBites shows that the rules above refuse what they should.
-func TestLayoutBites(t *testing.T) {
-	row := room{name: "b/...", rooms: []string{"a", "c/..."}, modules: []string{"example.org/m"}}
-	got := forbidden(row, "b/x", []string{
+// TestLayoutForbiddenImports checks which imports the rules reject.
+func TestLayoutForbiddenImports(t *testing.T) {
+	rule := packageRule{name: "b/x", packages: []string{"a", "c/..."}, modules: []string{"example.org/m"}}
+	got := forbidden(rule, "b/x", []string{
 		"fmt", "net/http", "example.org/m", "example.org/m/sub", module + "/a", module + "/c", module + "/c/d", module + "/b/x",
 		module + "/a/b", module + "/cc", module + "/b", module, "example.org/mm", "example.org",
 	})
@@ -157,16 +481,99 @@ func TestLayoutBites(t *testing.T) {
 	}
 }
 
-// forbidden returns a line for each import that the row does not allow. A
-// room's own external tests import it.
-func forbidden(row room, name string, imports []string) (edges []string) {
+// TestDesignPackages checks the large packages: each has a reason in the table, and no other
+// package has one.
+func TestDesignPackages(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		rule, _ := find(name)
+		lines := 0
+		for _, f := range p.GoFiles {
+			lines += strings.Count(read(t, name+"/"+f), "\n")
+		}
+		switch large := len(p.GoFiles) > maxFiles || lines > maxLines; {
+		case large && rule.large == "":
+			t.Errorf("%s has %d files and %d lines, want at most %d and %d: split it, or give the reason in its row of layout_test.go", name, len(p.GoFiles), lines, maxFiles, maxLines)
+		case !large && rule.large != "":
+			t.Errorf("%s has only %d files and %d lines: remove the reason from its row of layout_test.go", name, len(p.GoFiles), lines)
+		}
+	}
+	const page = "docs/design.md"
+	is := read(t, page)
+	if want := tables(t, is); *update {
+		write(t, page, want)
+	} else if diff := cmp.Diff(strings.Split(is, "\n"), strings.Split(want, "\n")); diff != "" {
+		t.Errorf("the tables of %s are not current: run go test . -run TestDesign -update (-page +table of layout_test.go):\n%s", page, diff)
+	}
+}
+
+// designPlace is a function or type with its file, as docs/design.md names it.
+var designPlace = regexp.MustCompile("`([A-Za-z.]+)` \\(`([a-z0-9_/]+\\.go)`\\)")
+
+// TestDesignPlaces checks that each function and type that docs/design.md names is in the file
+// that it names.
+func TestDesignPlaces(t *testing.T) {
+	const page = "docs/design.md"
+	found := designPlace.FindAllStringSubmatch(read(t, page), -1)
+	if len(found) == 0 {
+		t.Fatalf("%s names no function", page)
+	}
+	for _, m := range found {
+		if !slices.Contains(declared(t, m[2]), m[1]) {
+			t.Errorf("%s names %s in %s, which does not declare it", page, m[1], m[2])
+		}
+	}
+}
+
+// declared returns the names of the functions, methods and types of a file.
+func declared(t *testing.T, name string) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	for _, s := range typeSpecs(file) {
+		names = append(names, s.Name.Name)
+	}
+	for _, d := range file.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok {
+			names = append(names, strings.TrimPrefix(receiverName(d)+"."+d.Name.Name, "."))
+		}
+	}
+	return names
+}
+
+// packageTable returns the table of the packages for docs/design.md.
+func packageTable() string {
+	var rows [][]string
+	for _, r := range table {
+		rows = append(rows, []string{"`" + r.name + "`", r.does, r.not})
+	}
+	return markdown([]string{"package", "responsibility", "not here"}, rows)
+}
+
+// largeTable returns the table of the large packages for docs/design.md.
+func largeTable() string {
+	var rows [][]string
+	for _, r := range table {
+		if r.large != "" {
+			rows = append(rows, []string{"`" + r.name + "`", r.large})
+		}
+	}
+	return markdown([]string{"package", "reason"}, rows)
+}
+
+// forbidden returns a line for each import that the rule does not allow. External tests of a
+// package import it.
+func forbidden(rule packageRule, name string, imports []string) (edges []string) {
 	for _, path := range imports {
 		first, _, _ := strings.Cut(path, "/")
 		ours, inside := strings.CutPrefix(path, module+"/")
 		switch {
 		case !strings.Contains(first, "."), // the standard library
-			inside && (ours == name || slices.ContainsFunc(row.rooms, func(r string) bool { return covers(r, ours) })),
-			!inside && slices.ContainsFunc(row.modules, func(m string) bool { return covers(m+"/...", path) }):
+			inside && (ours == name || slices.ContainsFunc(rule.packages, func(p string) bool { return covers(p, ours) })),
+			!inside && slices.ContainsFunc(rule.modules, func(m string) bool { return covers(m+"/...", path) }):
 		default:
 			edges = append(edges, fmt.Sprintf("%s must not import %s", name, ours))
 		}
@@ -174,16 +581,15 @@ func forbidden(row room, name string, imports []string) (edges []string) {
 	return edges
 }
 
-func find(name string) (room, bool) {
-	i := slices.IndexFunc(table, func(r room) bool { return covers(r.name, name) })
+func find(name string) (packageRule, bool) {
+	i := slices.IndexFunc(table, func(r packageRule) bool { return r.name == name })
 	if i < 0 {
-		return room{}, false
+		return packageRule{}, false
 	}
 	return table[i], true
 }
 
-// covers reports whether a pattern, a name or a name with /... at its end,
-// covers a path.
+// covers reports whether a pattern, a name or a name with /... at its end, covers a path.
 func covers(pattern, path string) bool {
 	if pattern == all {
 		return true
