@@ -149,6 +149,9 @@ type execution struct {
 	tools  *fake.Tools
 	cancel context.CancelFunc
 	errs   []error // script errors of tools
+
+	deadlock *fake.DeadlockError
+	waiting  []string // the calls that the deadlock ended
 }
 
 func (x *execution) loopTools() []loop.Tool {
@@ -168,32 +171,54 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 		x.cancel()
 	}
 	parts, err := x.tools.Run(ctx, c.ID, c.Name, c.Arguments)
-	if e := scriptErrorIn(err); e != nil {
-		x.errs = append(x.errs, e) // tools run one at a time on a virtual clock
+	// Tools run one at a time on a virtual clock.
+	if x.report(err) {
+		x.waiting = append(x.waiting, fmt.Sprintf("%s of the tool %s", c.ID, c.Name))
 	}
 	return loop.Output{Content: parts}, err
 }
 
-func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			deadlock, ok := v.(*fake.DeadlockError)
-			if !ok {
-				panic(v)
-			}
-			o, err = nil, fmt.Errorf("%s: %w", x.script.File, deadlock)
-		}
-	}()
+func (x *execution) run(ctx context.Context, agent *loop.Agent) (*Result, error) {
 	ctx, x.cancel = context.WithCancel(ctx)
 	defer x.cancel()
 	cancelAfter := x.armCancel()
-	o = &Result{}
+	o := &Result{}
 	in := loop.Continue(x.script.History, x.script.Input...)
 	in.Sink = trace.SinkFunc(func(ev trace.Event) error { // gets events also after the consumer has stopped
 		o.Events = append(o.Events, ev)
 		return nil
 	})
 	run := agent.Start(ctx, in)
+	if v := onGoroutine(func() { x.consume(run, cancelAfter) }); v != nil {
+		deadlock, ok := v.(*fake.DeadlockError)
+		if !ok {
+			panic(v)
+		}
+		return nil, fmt.Errorf("%s: %w", x.script.File, deadlock)
+	}
+	o.Run, o.Err = run.Wait()
+	o.Live = x.clock.Live()
+	o.Requests, o.Tools, o.MutatedRequests = x.model.RecordedRequests(), x.tools.Log(), x.model.MutatedRequests()
+	o.Unused = x.model.Unused()
+	_ = x.clock.Drain() // abandoned tools end here; a deadlock ends them with an error
+	return o, x.scriptError(o)
+}
+
+// onGoroutine calls f on another goroutine, because a tool of the script may end the
+// goroutine of the run. It returns the value with which f panics.
+func onGoroutine(f func()) (panicked any) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		f()
+	}()
+	<-done
+	return panicked
+}
+
+// consume runs the loop and consumes its events.
+func (x *execution) consume(run *loop.Run, cancelAfter int) {
 	n := 0
 	for _, err := range run.Events() {
 		if err != nil {
@@ -207,12 +232,6 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (o *Result, err 
 			break
 		}
 	}
-	o.Run, o.Err = run.Wait()
-	o.Live = x.clock.Live()
-	o.Requests, o.Tools, o.MutatedRequests = x.model.RecordedRequests(), x.tools.Log(), x.model.MutatedRequests()
-	o.Unused = x.model.Unused()
-	_ = x.clock.Drain() // abandoned tools end here; a deadlock ends them with an error
-	return o, x.scriptError(o)
 }
 
 func (x *execution) armCancel() (afterEvents int) {
@@ -228,22 +247,25 @@ func (x *execution) armCancel() (afterEvents int) {
 	return 0
 }
 
-// scriptErrorIn returns the script error in err, or nil.
-func scriptErrorIn(err error) error {
+// report keeps the script error in err, and reports whether it is a deadlock.
+func (x *execution) report(err error) (isDeadlock bool) {
 	if e, ok := errors.AsType[*fake.ScriptError](err); ok {
-		return e
+		x.errs = append(x.errs, e)
+	} else if e, ok := errors.AsType[*fake.DeadlockError](err); ok {
+		x.deadlock, isDeadlock = e, true
 	}
-	if e, ok := errors.AsType[*fake.DeadlockError](err); ok {
-		return e
-	}
-	return nil
+	return isDeadlock
 }
 
 // scriptError returns the script errors of the run, joined.
 func (x *execution) scriptError(o *Result) error {
+	x.report(o.Err)
 	errs := x.errs
-	if e := scriptErrorIn(o.Err); e != nil {
-		errs = append(errs, e)
+	switch {
+	case x.waiting != nil:
+		errs = append(errs, fmt.Errorf("%w (calls that wait: %s)", x.deadlock, strings.Join(x.waiting, ", ")))
+	case x.deadlock != nil:
+		errs = append(errs, x.deadlock)
 	}
 	if len(errs) == 0 {
 		return nil

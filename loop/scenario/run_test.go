@@ -97,3 +97,29 @@ func TestHumanDecisions(t *testing.T) {
 		}
 	}
 }
+
+// A tool that ends the goroutine of the run ends the run, and not the caller of Run.
+func TestRunToolExits(t *testing.T) {
+	o := record(t, "tools: {f: {exit: true}}\nmodels: {main: [{calls: [{id: a, name: f, args: {}}]}, {text: hi}]}")
+	if o.Err == nil || !strings.Contains(o.Err.Error(), "runtime.Goexit") {
+		t.Errorf("the error of the run is %v, want that of an ended goroutine", o.Err)
+	}
+	if want := `tool.end        0   a panic "the tool ended its goroutine instead of returning" error`; !strings.Contains(o.Trace(), want) {
+		t.Errorf("the trace has no line %q:\n%s", want, o.Trace())
+	}
+}
+
+// The error of a deadlock names the gate and the calls that wait.
+func TestRunDeadlockNamesCalls(t *testing.T) {
+	f, err := scenario.Parse("f", []byte("version: 1\nname: n\ntools: {f: {gate: one}, g: {stall: true}}\ninput: go\n"+
+		"models: {main: [{calls: [{id: a, name: f, args: {}}, {id: b, name: g, args: {}}]}, {text: hi}]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = scenario.Run(t.Context(), f.Script, nil)
+	want := "f: fake: deadlock: all tasks wait, for a signal, gate one, the end of a context: open the gates in order, or end the context " +
+		"(calls that wait: a of the tool f, b of the tool g)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got the error %v, want %s", err, want)
+	}
+}
