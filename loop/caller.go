@@ -1,12 +1,10 @@
 package loop
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -38,30 +36,33 @@ type caller struct {
 	run      *run
 	wrapped  ModelFunc  // the model call within the WrapModel hooks
 	mu       sync.Mutex // held during a model call
+	current  modelCall  // the last call, under way if active
+	active   bool
 	acc      llm.Accumulator
 	stream   stream
-	take     func(llm.Event, error) bool // stream.take, made once
+	take     func(llm.Event, error) bool // takeEvent, made once
 	attempts []attempts                  // of the step
-	memory   ModelCall                   // of the step
-	active   *ModelCall                  // under way
 	usage    llm.Usage
 
 	response llm.Response  // memory of the last response, unless a hook may keep it
 	accepted *llm.Response // the response of the step, until the history has it
-	given    *llm.Response // the copy of it that WrapModel hooks got
+	returned *llm.Response // the copy of it that WrapModel hooks got
+}
+
+// modelCall is one attempt of a model call.
+type modelCall struct {
+	ModelCall
+	attempt   int
+	partial   bool // it delivered a part of a response
+	retryable bool // it failed, and may be retried
 }
 
 // call makes the model call of a step within the WrapModel hooks, and returns the
 // response of the step.
 func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 	r := c.run
-	c.accepted, c.given, c.attempts = nil, nil, c.attempts[:0]
-	call := &c.memory
-	if len(r.hooks.wrappers) > 0 { // a hook may keep it
-		call = new(ModelCall)
-	}
-	*call = ModelCall{Request: s.Request, Model: s.Model, Step: r.step, run: r}
-	response, err := c.callWrapped(call)
+	c.accepted, c.returned, c.attempts = nil, nil, c.attempts[:0]
+	response, err := c.callWrapped(ModelCall{Request: s.Request, Model: s.Model, Step: r.step})
 	switch {
 	case err != nil:
 		r.res.Partial = response
@@ -74,7 +75,7 @@ func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 		return nil, err
 	case response == nil:
 		return nil, &MiddlewareError{r.hooks.wrapper(), errors.New("returned neither a response nor an error")}
-	case response != c.given || !equalResponse(response, c.accepted): // a hook made or changed it
+	case response != c.returned: // the response of a hook
 		c.accepted = r.transcript.ids.Adopt(response, c.accepted)
 		conversation.RepairResponse(c.accepted)
 		r.emit(r.step, responseEvent(c.accepted, llm.Usage{}))
@@ -83,12 +84,7 @@ func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 	return c.accepted, nil
 }
 
-func equalResponse(a, b *llm.Response) bool {
-	return a == b || a.FinishReason == b.FinishReason && a.RawFinishReason == b.RawFinishReason && a.FinishMessage == b.FinishMessage &&
-		a.ResponseID == b.ResponseID && a.Model == b.Model && bytes.Equal(a.Opaque, b.Opaque) && reflect.DeepEqual(a.Parts, b.Parts)
-}
-
-func (c *caller) callWrapped(call *ModelCall) (response *llm.Response, err error) {
+func (c *caller) callWrapped(call ModelCall) (response *llm.Response, err error) {
 	c.run.life.enter(phaseCalling)
 	defer func() {
 		c.mu.Lock() // waits for a call that a hook left running
@@ -108,47 +104,44 @@ func (c *caller) callWrapped(call *ModelCall) (response *llm.Response, err error
 
 // next is the inner function of the WrapModel hooks. Hooks may keep it and call it
 // anywhere.
-func (c *caller) next(ctx context.Context, call *ModelCall) (*llm.Response, error) {
-	if !c.acquire(opNext) {
-		return nil, &MiddlewareError{c.run.hooks.wrapper(), ErrModelCallNotAllowed}
+func (c *caller) next(ctx context.Context, call ModelCall) (*llm.Response, error) {
+	response, err := c.locked(ctx, opNext, call)
+	if err == ErrModelCallNotAllowed { //nolint:errorlint // the error of locked itself
+		err = &MiddlewareError{c.run.hooks.wrapper(), err}
 	}
-	defer c.mu.Unlock()
-	return c.callModel(ctx, call)
+	return response, err
 }
 
-// acquire reports whether a model call may begin. It locks mu if so.
-func (c *caller) acquire(op operation) bool {
+// locked makes a model call with the retries of Config.Retry, unless the phase of the run
+// does not allow it or another call is under way.
+func (c *caller) locked(ctx context.Context, op operation, call ModelCall) (*llm.Response, error) {
 	if !c.mu.TryLock() {
-		return false
-	}
-	if !c.run.life.allows(op) {
-		c.mu.Unlock()
-		return false
-	}
-	return true
-}
-
-// side makes a model call for middleware, with retries.
-func (c *caller) side(ctx context.Context, call ModelCall) (*llm.Response, error) {
-	if !c.acquire(opCallModel) {
 		return nil, ErrModelCallNotAllowed
 	}
 	defer c.mu.Unlock()
-	c.run.beginStep()
-	if retry := &c.run.cfg.Retry; retry.Max > 0 {
-		return retry.wrap(c.callModel, c.run.cfg.Rand)(ctx, &call)
+	if !c.run.life.allows(op) {
+		return nil, ErrModelCallNotAllowed
 	}
-	return c.callModel(ctx, &call)
+	c.run.beginStep()
+	retry, wait := &c.run.cfg.Retry, time.Duration(0)
+	for n := 1; ; n++ {
+		response, err := c.callModel(ctx, call, wait)
+		if err == nil || retry.Max == 0 || !c.current.retryable || ctx.Err() != nil || c.budgetSpent() {
+			return response, err
+		}
+		wait = retry.wait(n, c.run.cfg.Rand)
+	}
 }
 
-// callModel makes one attempt of a model call.
-func (c *caller) callModel(ctx context.Context, call *ModelCall) (*llm.Response, error) {
-	r := c.run
-	call.run, call.Step, call.Partial, call.retryable = r, r.step, false, false
-	if err := c.check(call); err != nil {
+// callModel makes one attempt of a model call. A retry waits before.
+func (c *caller) callModel(ctx context.Context, of ModelCall, wait time.Duration) (*llm.Response, error) {
+	r, call := c.run, &c.current
+	*call = modelCall{ModelCall: of}
+	call.Step = r.step
+	if err := c.check(call.Step); err != nil {
 		return nil, err
 	}
-	a, err := c.begin(ctx, call)
+	a, err := c.begin(ctx, call, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +149,7 @@ func (c *caller) callModel(ctx context.Context, call *ModelCall) (*llm.Response,
 		return nil, err
 	}
 	r.res.ModelCalls++
-	c.active = call
+	c.active = true
 	r.emitRequest(call)
 	err = c.read(ctx, call)
 	own := len(r.hooks.wrappers) == 0 && call.Purpose == trace.PurposeAnswer
@@ -173,16 +166,19 @@ func (c *caller) callModel(ctx context.Context, call *ModelCall) (*llm.Response,
 		facts := describe(err)
 		facts.Retryable = r.cfg.Retry.allows(err)
 		a.fail(call, err, facts, r.cfg)
-		c.fail(call, response, facts)
-		return shareResponse(response, own), err
+		c.fail(response, facts)
+		if !own {
+			response = copyOf(response)
+		}
+		return response, err
 	}
 	return c.accept(call, response, own), nil
 }
 
 // check reports why no model call may begin.
-func (c *caller) check(call *ModelCall) error {
+func (c *caller) check(step int) error {
 	r := c.run
-	if r.ended(call.Step) {
+	if r.ended(step) {
 		return context.Cause(r.life.ctx)
 	}
 	if c.budgetSpent() { // middleware calls again, or for a purpose of its own
@@ -210,8 +206,8 @@ type attempts struct {
 
 // fail records a failed attempt. The call may be retried if the error is retryable, no
 // part of the response came, and Retry.Max, if set, is not reached.
-func (a *attempts) fail(call *ModelCall, err error, facts trace.Error, cfg *Config) {
-	call.retryable = facts.Retryable && !call.Partial && (cfg.Retry.Max == 0 || a.retries < cfg.Retry.Max)
+func (a *attempts) fail(call *modelCall, err error, facts trace.Error, cfg *Config) {
+	call.retryable = facts.Retryable && !call.partial && (cfg.Retry.Max == 0 || a.retries < cfg.Retry.Max)
 	if call.retryable {
 		a.err, a.reason, a.after, a.at = err, facts.Message, facts.RetryAfter, cfg.Clock.Now()
 	}
@@ -220,9 +216,7 @@ func (a *attempts) fail(call *ModelCall, err error, facts trace.Error, cfg *Conf
 // begin counts an attempt: the first of a call, or the retry of a failed one, whoever
 // asks for it. It is the only place that records retries and waits for them. Another
 // call for the answer, after a response or a final failure, is recorded as a repair.
-func (c *caller) begin(ctx context.Context, call *ModelCall) (*attempts, error) {
-	wait := call.wait
-	call.wait = 0
+func (c *caller) begin(ctx context.Context, call *modelCall, wait time.Duration) (*attempts, error) {
 	a := c.attemptsFor(call.Purpose)
 	if a.n > 0 && a.err == nil && call.Purpose == trace.PurposeAnswer {
 		call.Purpose = trace.PurposeRepair
@@ -234,18 +228,18 @@ func (c *caller) begin(ctx context.Context, call *ModelCall) (*attempts, error) 
 		return nil, err
 	}
 	a.n++
-	call.Attempt = a.n
+	call.attempt = a.n
 	return a, nil
 }
 
 // retry waits as long as the options and the provider ask for, counted from the failure.
-func (c *caller) retry(ctx context.Context, call *ModelCall, a *attempts, wait time.Duration) error {
+func (c *caller) retry(ctx context.Context, call *modelCall, a *attempts, wait time.Duration) error {
 	r := c.run
 	left := max(wait, a.after-since(r.cfg.Clock, a.at))
 	if limit := r.cfg.Retry.MaxWait; left > limit {
 		return fmt.Errorf("not retried, since the provider asks to wait %v, longer than Retry.MaxWait (%v): %w", a.after, limit, a.err)
 	}
-	call.Attempt = a.n
+	call.attempt = a.n
 	r.emitCall(call, trace.ModelRetry{Wait: max(wait, a.after), Reason: a.reason})
 	a.retries++
 	a.err = nil
@@ -253,7 +247,7 @@ func (c *caller) retry(ctx context.Context, call *ModelCall, a *attempts, wait t
 		r.ended(call.Step)
 		return err
 	}
-	return c.check(call) // a hook may have passed another context
+	return c.check(call.Step) // a hook may have passed another context
 }
 
 // attemptsFor returns the model calls of the step for a purpose.
@@ -269,7 +263,7 @@ func (c *caller) attemptsFor(p trace.Purpose) *attempts {
 
 // prepare checks the request of a call, which a hook may have replaced, and records its
 // parts outside the messages.
-func (c *caller) prepare(call *ModelCall) error {
+func (c *caller) prepare(call *modelCall) error {
 	r := c.run
 	rewritten, err := r.transcript.track(call, r.hooks.wrapper())
 	if err != nil {
@@ -326,14 +320,13 @@ func (r *run) checkTools(req *llm.Request) error {
 // stream is the state of the response that is being read.
 type stream struct {
 	ctx  context.Context
-	call *ModelCall
 	live bool
 	done bool
 	err  error
 }
 
 // read reads the events of a response.
-func (c *caller) read(ctx context.Context, call *ModelCall) (err error) {
+func (c *caller) read(ctx context.Context, call *modelCall) (err error) {
 	r := c.run
 	if r.ended(call.Step) {
 		return context.Cause(r.life.ctx)
@@ -342,7 +335,7 @@ func (c *caller) read(ctx context.Context, call *ModelCall) (err error) {
 	if c.take == nil {
 		c.take = c.takeEvent
 	}
-	c.stream = stream{ctx: ctx, call: call, live: r.rec.live()}
+	c.stream = stream{ctx: ctx, live: r.rec.live()}
 	model := r.agent.model
 	if call.Model != nil {
 		model = r.cfg.withStallTimeout(call.Model)
@@ -366,12 +359,12 @@ func (c *caller) takeEvent(ev llm.Event, err error) bool {
 	default:
 		switch ev.(type) {
 		case llm.TextDelta, llm.ReasoningDelta, llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd, llm.PartDone:
-			s.call.Partial = true
+			c.current.partial = true
 		case llm.Usage, llm.Warning, llm.Finish, llm.Unknown:
 		}
 		open := c.acc.Add(ev)
 		if s.live {
-			c.run.emitDelta(s.call, ev, open)
+			c.run.emitDelta(&c.current, ev, open)
 		}
 		if s.ctx.Err() != nil {
 			s.err, s.done = context.Cause(s.ctx), true
@@ -381,36 +374,36 @@ func (c *caller) takeEvent(ev llm.Event, err error) bool {
 }
 
 // fail records a failed model call with its partial response.
-func (c *caller) fail(call *ModelCall, response *llm.Response, facts trace.Error) {
-	c.active = nil
+func (c *caller) fail(response *llm.Response, facts trace.Error) {
+	c.active = false
+	call := &c.current
 	c.spend(call.Purpose, response.Usage)
-	c.run.emitCall(call, trace.ModelError{Error: facts, Partial: call.Partial, PartialContent: response.Parts, Usage: response.Usage})
+	c.run.emitCall(call, trace.ModelError{Error: facts, Partial: call.partial, PartialContent: response.Parts, Usage: response.Usage})
 }
 
 // accept records a response and returns it for the WrapModel hooks.
-func (c *caller) accept(call *ModelCall, response *llm.Response, own bool) *llm.Response {
+func (c *caller) accept(call *modelCall, response *llm.Response, own bool) *llm.Response {
 	r := c.run
-	c.active = nil
+	c.active = false
 	c.spend(call.Purpose, response.Usage)
 	conversation.RepairResponse(response)
-	given := shareResponse(response, own)
+	returned := response
+	if !own {
+		returned = copyOf(response)
+	}
 	if call.Purpose == trace.PurposeAnswer { // the run does not have the ids of other responses
 		r.transcript.ids.Accept()
-		c.accepted, c.given = response, given
+		c.accepted, c.returned = response, returned
 	}
 	if r.rec.on() {
 		r.emitCall(call, responseEvent(response, response.Usage))
 	}
 	r.warn(call.Step, response.Warnings)
-	return given
+	return returned
 }
 
-// shareResponse returns a response for a hook, which may change it. own says that only
-// the loop gets it.
-func shareResponse(response *llm.Response, own bool) *llm.Response {
-	if own {
-		return response
-	}
+// copyOf returns a copy of a response for a hook.
+func copyOf(response *llm.Response) *llm.Response {
 	out := *response
 	out.Parts = slices.Clone(response.Parts)
 	return &out
@@ -437,8 +430,8 @@ func responseEvent(t *llm.Response, usage llm.Usage) trace.Body {
 
 // unwind records the model call under way, and appends a response that is not in the history.
 func (c *caller) unwind() {
-	if c.active != nil {
-		c.fail(c.active, c.acc.Response(), describe(errUnwound))
+	if c.active {
+		c.fail(c.acc.Response(), describe(errUnwound))
 	}
 	if c.accepted != nil {
 		c.run.appendResponse(c.accepted)

@@ -91,7 +91,7 @@ func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 		}
 	}
 	hooks := loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			req := *call.Request
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], llm.User("be brief"))
 			req.System = fmt.Sprint("step ", call.Step)

@@ -202,7 +202,7 @@ func (r *run) change(s *StepInfo, middleware string, c StepChange) error {
 func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCall) (next Decision, by string, err error) {
 	for _, h := range r.hooks.afterModel {
 		d, err := callHook(h.middleware, func() (Decision, error) {
-			return h.f(r.life.ctx, s.view(h.builtin), shareResponse(response, h.builtin))
+			return h.f(r.life.ctx, s.view(h.builtin), copyOf(response))
 		})
 		switch {
 		case err != nil:

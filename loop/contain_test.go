@@ -278,7 +278,7 @@ func TestResultsInATurn(t *testing.T) {
 		for _, p := range c.parts {
 			turn.Events = append(turn.Events, llm.PartDone{Part: p})
 		}
-		mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Response, error) {
+		mine := around("mine", func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error) {
 			return &llm.Response{FinishReason: llm.FinishStop, Parts: c.parts}, nil
 		})
 		for who, cfg := range map[string]loop.Config{"the model": {}, "a policy": {Middleware: []loop.Middleware{mine}}} {
@@ -364,8 +364,8 @@ func TestStepsInHand(t *testing.T) {
 // The result keeps the fields that middleware sets. The trace contains how the run ended.
 func TestEndChangesTheResult(t *testing.T) {
 	own := loop.Result{Text: "mine", StopReason: "mine", FinishReason: "mine", Usage: llm.Usage{InputTokens: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
-	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
-		if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {
+	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
+		if _, err := next(ctx, loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {
 			return nil, err
 		}
 		return next(ctx, call)

@@ -127,10 +127,10 @@ func TestToolsOfPoliciesAreChecked(t *testing.T) {
 		"an empty schema": {[]llm.Tool{{Name: "a", Parameters: []byte{}}}, "not a JSON object"},
 	} {
 		wrap := func(purpose trace.Purpose) loop.Middleware {
-			return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+			return around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 				req := *call.Request
 				req.Tools = c.tools
-				return next(ctx, &loop.ModelCall{Request: &req, Purpose: purpose})
+				return next(ctx, loop.ModelCall{Request: &req, Purpose: purpose})
 			})
 		}
 		before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {

@@ -39,7 +39,7 @@ func (e *teller) hooks() loop.Hooks {
 			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 				e.tell("call")
 				defer e.tell("called")
 				return next(ctx, call)

@@ -25,7 +25,7 @@ func TestKeptNext(t *testing.T) {
 			var errs []error
 			use := func(ctx context.Context, here string) {
 				if here == place {
-					_, err := kept(ctx, &loop.ModelCall{Request: &llm.Request{Messages: []llm.Message{llm.User("sum up")}}, Purpose: purpose})
+					_, err := kept(ctx, loop.ModelCall{Request: &llm.Request{Messages: []llm.Message{llm.User("sum up")}}, Purpose: purpose})
 					errs = append(errs, err)
 				}
 			}
@@ -91,16 +91,16 @@ func gated(asked func(), may <-chan struct{}) llm.Model {
 func TestTwoCallsAtOnce(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var second error
-	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (turn *llm.Response, err error) {
+	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (turn *llm.Response, err error) {
 		var both sync.WaitGroup
 		both.Go(func() {
-			first := *call
-			turn, err = next(ctx, &first)
+			first := call
+			turn, err = next(ctx, first)
 		})
 		<-asked
 		both.Go(func() {
-			other := *call
-			_, second = next(ctx, &other)
+			other := call
+			_, second = next(ctx, other)
 			close(may)
 		})
 		both.Wait()
@@ -116,7 +116,7 @@ func TestTwoCallsAtOnce(t *testing.T) {
 func TestCallThatIsLeftBehind(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var left sync.WaitGroup
-	leaves := around("leaves", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	leaves := around("leaves", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		defer close(may)
 		left.Go(func() { _, _ = next(ctx, call) })
 		<-asked

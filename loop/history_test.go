@@ -258,12 +258,14 @@ func TestHistoryOfAPolicyIsNotMended(t *testing.T) {
 
 // Parts that are nil go no further than where they came from.
 func TestNilParts(t *testing.T) {
-	mine := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	mine := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
-		if err == nil {
-			turn.Parts = append([]llm.Part{nil}, append(turn.Parts, nil)...)
+		if err != nil {
+			return nil, err
 		}
-		return turn, err
+		changed := *turn
+		changed.Parts = append([]llm.Part{nil}, append(turn.Parts, nil)...)
+		return &changed, nil
 	})
 	holey := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.Output{Content: []llm.Part{nil, llm.Text{Text: "whole"}, nil}}, nil
@@ -285,7 +287,7 @@ func TestNilParts(t *testing.T) {
 
 // A turn of empty texts is as empty as one of nothing: it is not sent.
 func TestTurnOfEmptyTexts(t *testing.T) {
-	mine := around("mine", func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Response, error) {
+	mine := around("mine", func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error) {
 		return &llm.Response{Parts: []llm.Part{llm.Text{}}, FinishReason: llm.FinishPause}, nil
 	})
 	res, err := held(t, "empty", model(), loop.Config{Middleware: []loop.Middleware{mine}, Continuations: 1})

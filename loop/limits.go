@@ -24,7 +24,6 @@ func (c *Config) options() []Middleware {
 	add(c.Deadline > 0, deadline(c.Deadline))
 	add(c.TokenBudget > 0, tokenBudget(c.TokenBudget))
 	add(c.StepLimitCheck == CheckBeforeStep, limitBeforeStep(c.MaxSteps, c.OnStepLimit))
-	add(c.Retry.Max > 0, c.Retry.middleware())
 	add(c.DuplicateStep == DuplicateSkip, skipDuplicates(c.MaxDuplicateSteps))
 	add(c.ToolTimeout > 0, toolTimeout(c.ToolTimeout))
 	add(c.MaxConsecutiveToolErrors > 0, runawayGuard(c.MaxConsecutiveToolErrors, c.ResetByAbsence))

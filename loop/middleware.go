@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -45,8 +44,9 @@ type Hooks struct {
 	// request, the model, the tools and the history, end the run, or force the final
 	// answer.
 	BeforeStep func(ctx context.Context, s *StepInfo) (StepChange, error)
-	// WrapModel wraps the model call, retries included. The wrap may change the response
-	// that next returns, or return another one; the trace then contains both. It may call
+	// WrapModel wraps the model call, retries included. The response that next returns is a
+	// copy. The wrap returns that response, or another one to change it, such as a changed
+	// copy; the trace then contains both. It may call
 	// next again: after a retryable failure (Retry.On) that is a retry, otherwise a call
 	// for trace.PurposeRepair. It may send other messages in this call; the history stays
 	// as it is, and the trace contains a rewrite before and after. After the wrap has
@@ -127,7 +127,7 @@ func (s *StepInfo) CallModel(ctx context.Context, call ModelCall) (*llm.Response
 	case call.Request == nil:
 		return nil, errors.New("loop: StepInfo.CallModel: no Request: set one")
 	}
-	return s.run.caller.side(ctx, call)
+	return s.run.caller.locked(ctx, opCallModel, call)
 }
 
 // Decision is what a hook decides about the run. Its zero value continues.
@@ -187,21 +187,14 @@ type CallDecision struct {
 	Reason string
 }
 
-// ModelCall is a model call on its way through the wraps.
+// ModelCall is a model call on its way through the wraps. A wrap passes a changed copy to
+// change it.
 type ModelCall struct {
-	// Request is the request. A wrap may replace it, but must not change what it points to.
-	Request *llm.Request
-	// Model makes the call; nil is the agent's. A wrap may replace it.
-	Model   llm.Model
+	Request *llm.Request // read-only: a wrap that changes the request sets another one
+	Model   llm.Model    // makes the call; nil is the agent's
 	Purpose trace.Purpose
 	Step    int
-	Attempt int  // attempts so far
-	Partial bool // the last attempt delivered a part of a response
-
-	run       *run
-	retryable bool          // the last attempt failed, and may be retried
-	wait      time.Duration // before the next attempt, if that is a retry
 }
 
-// ModelFunc makes a model call.
-type ModelFunc func(ctx context.Context, call *ModelCall) (*llm.Response, error)
+// ModelFunc makes a model call. With an error it returns the partial response, or nil.
+type ModelFunc func(ctx context.Context, call ModelCall) (*llm.Response, error)

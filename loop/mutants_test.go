@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{"INV-20", "the guard is one step late", "limits.go",
 		"r.n >= limit", "r.n > limit"},
 	{"INV-21", "an answer that had begun is retried", "caller.go",
-		"facts.Retryable && !call.Partial &&", "facts.Retryable &&"},
+		"facts.Retryable && !call.partial &&", "facts.Retryable &&"},
 	{"INV-22", "the message's private data is lost", "transcript.go",
 		"m := response.Message()", "m := response.Message(); m.Opaque = nil"},
 	{"INV-23", "a panic's result is not marked as an error", "executor.go",

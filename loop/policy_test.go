@@ -37,7 +37,7 @@ func TestHookOrder(t *testing.T) {
 				return loop.StepChange{}, nil
 			},
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-				return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
+				return func(ctx context.Context, c loop.ModelCall) (*llm.Response, error) {
 					note(name, "model>")
 					defer note(name, "model<")
 					return next(ctx, c)
@@ -81,7 +81,7 @@ func TestHooksFail(t *testing.T) {
 		"before":        {BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { return loop.StepChange{}, boom }},
 		"before, panic": {BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { panic(boom) }},
 		"model, panic": {WrapModel: func(loop.ModelFunc) loop.ModelFunc {
-			return func(context.Context, *loop.ModelCall) (*llm.Response, error) { panic(boom) }
+			return func(context.Context, loop.ModelCall) (*llm.Response, error) { panic(boom) }
 		}},
 		"after model": {AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) { return none, boom }},
 		"batch":       {BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return none, boom })},
@@ -323,7 +323,7 @@ func TestWrapToolIsContained(t *testing.T) {
 func TestWrapModelIsContained(t *testing.T) {
 	wrap := func(turn *llm.Response) loop.Middleware {
 		return policy("p", loop.Hooks{WrapModel: func(loop.ModelFunc) loop.ModelFunc {
-			return func(context.Context, *loop.ModelCall) (*llm.Response, error) { return turn, nil }
+			return func(context.Context, loop.ModelCall) (*llm.Response, error) { return turn, nil }
 		}})
 	}
 	_, _, err := ran(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(nil)}})
@@ -349,12 +349,12 @@ func TestWrapModelIsContained(t *testing.T) {
 // A model call for another purpose is in the trace and in the usage, by purpose.
 func TestPurposes(t *testing.T) {
 	summary := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 1 {
-				sub := *call
-				sub.Purpose, sub.Attempt = trace.PurposeSummary, 0
+				sub := call
+				sub.Purpose = trace.PurposeSummary
 				sub.Request = &llm.Request{Messages: []llm.Message{llm.User("sum up")}, Model: "lane"}
-				if _, err := next(ctx, &sub); err != nil {
+				if _, err := next(ctx, sub); err != nil {
 					return nil, err
 				}
 			}
@@ -391,10 +391,10 @@ func TestPurposes(t *testing.T) {
 // No model call starts after the budget is used up, whichever code starts it.
 func TestBudgetOfPolicies(t *testing.T) {
 	twice := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
-			judge := *call
+		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+			judge := call
 			judge.Purpose = trace.PurposeGrade
-			if _, err := next(ctx, &judge); err != nil {
+			if _, err := next(ctx, judge); err != nil {
 				return nil, err
 			}
 			return next(ctx, call)
@@ -412,7 +412,7 @@ func TestBudgetOfPolicies(t *testing.T) {
 // Middleware that requests a repair of the response after the budget is used up gets ErrBudget,
 // and the run stops with this reason.
 func TestBudgetOfARepair(t *testing.T) {
-	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err != nil {
 			return turn, err
 		}

@@ -105,7 +105,7 @@ func (d *dice) before(h *loop.Hooks, _ loop.Clock) {
 
 func (d *dice) wrapModel(h *loop.Hooks, clock loop.Clock) {
 	h.WrapModel = func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
+		return func(ctx context.Context, c loop.ModelCall) (*llm.Response, error) {
 			switch d.roll(12) {
 			case 0:
 				return &llm.Response{Parts: []llm.Part{llm.Text{Text: "own"}}, FinishReason: llm.FinishStop}, nil
@@ -114,25 +114,29 @@ func (d *dice) wrapModel(h *loop.Hooks, clock loop.Clock) {
 			case 2: // a repair, or a retry
 				_, _ = next(ctx, c)
 			case 3:
-				sub := *c
+				sub := c
 				sub.Purpose = trace.PurposeGrade
-				_, _ = next(ctx, &sub)
+				_, _ = next(ctx, sub)
 			case 4:
 				req := *c.Request
 				req.Messages = []llm.Message{llm.User("only this")}
 				c.Request = &req
 			case 5:
 				turn, err := next(ctx, c)
-				if turn != nil {
-					turn.Parts = append([]llm.Part{llm.Text{Text: "so: "}}, turn.Parts...)
+				if turn == nil {
+					return nil, err
 				}
-				return turn, err
+				changed := *turn
+				changed.Parts = append([]llm.Part{llm.Text{Text: "so: "}}, turn.Parts...)
+				return &changed, err
 			case 6:
 				turn, err := next(ctx, c)
-				if turn != nil && len(turn.Parts) > 0 {
-					turn.Parts = turn.Parts[1:]
+				if turn == nil || len(turn.Parts) == 0 {
+					return turn, err
 				}
-				return turn, err
+				changed := *turn
+				changed.Parts = turn.Parts[1:]
+				return &changed, err
 			case 7:
 				_, _ = next(ctx, c)
 				return nil, errors.New("gave up")

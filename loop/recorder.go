@@ -113,9 +113,9 @@ func (r *run) emit(step int, body trace.Body) {
 }
 
 // emitCall records an event of a model call.
-func (r *run) emitCall(call *ModelCall, body trace.Body) {
+func (r *run) emitCall(call *modelCall, body trace.Body) {
 	if r.rec.on() {
-		r.record(trace.Event{Step: call.Step, Attempt: call.Attempt, Purpose: call.Purpose, Body: body})
+		r.record(trace.Event{Step: call.Step, Attempt: call.attempt, Purpose: call.Purpose, Body: body})
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *run) warn(step int, warnings []llm.Warning) {
 }
 
 // emitConfig records the parts of a request outside its messages, if they changed.
-func (r *run) emitConfig(call *ModelCall) {
+func (r *run) emitConfig(call *modelCall) {
 	rec, req := r.rec, call.Request
 	if !rec.on() {
 		return
@@ -154,7 +154,7 @@ func (r *run) emitConfig(call *ModelCall) {
 }
 
 // emitRequest records the new messages of a request.
-func (r *run) emitRequest(call *ModelCall) {
+func (r *run) emitRequest(call *modelCall) {
 	if !r.rec.on() {
 		return
 	}
@@ -187,7 +187,7 @@ func configJSON(c *trace.ModelConfig) []byte {
 }
 
 // emitDelta records an event of a stream as deltas. c is the call that it belongs to.
-func (r *run) emitDelta(call *ModelCall, ev llm.Event, c *llm.OpenCall) {
+func (r *run) emitDelta(call *modelCall, ev llm.Event, c *llm.OpenCall) {
 	emit := func(kind trace.DeltaKind, id, name, text string) {
 		if text != "" || kind == trace.DeltaCall || kind == trace.DeltaCallEnd {
 			r.emitCall(call, trace.ModelDelta{Type: kind, ToolCallID: id, Name: name, Text: text})

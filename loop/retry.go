@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"context"
 	"errors"
 	"math"
 	"time"
@@ -64,28 +63,9 @@ func (r *Retry) allows(err error) (retryable bool) {
 	return r.On(err)
 }
 
-func (r Retry) middleware() Middleware {
-	return Middleware{Name: "retry", New: func(info RunInfo) Hooks {
-		return Hooks{WrapModel: func(next ModelFunc) ModelFunc { return r.wrap(next, info.Rand) }}
-	}}
-}
-
-// wrap returns a model call with retries.
-func (r Retry) wrap(next ModelFunc, random func() float64) ModelFunc {
-	return func(ctx context.Context, call *ModelCall) (*llm.Response, error) {
-		for n := 1; ; n++ {
-			response, err := next(ctx, call)
-			if err == nil || !call.retryable || ctx.Err() != nil || call.run.caller.budgetSpent() {
-				return response, err
-			}
-			call.wait = r.wait(n, random)
-		}
-	}
-}
-
 // wait returns the wait before the n-th retry, from 1, if the provider does not ask for
 // more.
-func (r Retry) wait(n int, random func() float64) time.Duration {
+func (r *Retry) wait(n int, random func() float64) time.Duration {
 	f := float64(r.Base) * math.Pow(r.Factor, float64(n-1))
 	if random != nil {
 		f *= 1 - r.Jitter*random()

@@ -60,7 +60,7 @@ func TestCacheInAConversation(t *testing.T) {
 		"a call behind text":     {[]llm.Message{llm.User("q"), said}, call},
 		"a call behind calls":    {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, call},
 	} {
-		cache := around("cache", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		cache := around("cache", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 0 {
 				return c.first, nil
 			}

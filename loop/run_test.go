@@ -519,7 +519,7 @@ func TestIDsOfARetry(t *testing.T) {
 	})
 	wrap := loop.Middleware{Name: "again", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 				turn, err := next(ctx, call)
 				if err != nil {
 					turn, err = next(ctx, call)

@@ -133,7 +133,7 @@ func TestAskWhereNoneIsTaken(t *testing.T) {
 			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 				try("around the model call", summary(nil))
 				return next(ctx, call)
 			}
@@ -171,11 +171,11 @@ func TestOtherModel(t *testing.T) {
 			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 				if call.Step == 0 {
-					judge := *call
+					judge := call
 					judge.Model, judge.Purpose = third, trace.PurposeGrade
-					if turn, err := next(ctx, &judge); err != nil || turn.Text() != "third" {
+					if turn, err := next(ctx, judge); err != nil || turn.Text() != "third" {
 						return nil, fmt.Errorf("the third said %+v, %w", turn, err)
 					}
 				}

@@ -148,7 +148,7 @@ func (t *transcript) suspended() trace.Suspended {
 // the history is one, and so is the next one with the history. A retry with the same
 // messages is none. In another step it is one even then, because the messages
 // appended in between are not sent.
-func (t *transcript) track(call *ModelCall, middleware string) (rewritten bool, err error) {
+func (t *transcript) track(call *modelCall, middleware string) (rewritten bool, err error) {
 	list, answer := call.Request.Messages, call.Purpose == trace.PurposeAnswer
 	own := conversation.Equal(list, t.history[:t.sent])
 	if !own {

@@ -195,7 +195,7 @@ func exits(at func(place string)) loop.Hooks {
 			return loop.StepChange{}, nil
 		},
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-			return func(ctx context.Context, c *loop.ModelCall) (*llm.Response, error) {
+			return func(ctx context.Context, c loop.ModelCall) (*llm.Response, error) {
 				at("wrap model")
 				defer at("wrap model, after")
 				return next(ctx, c)

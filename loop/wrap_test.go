@@ -41,9 +41,9 @@ func asked(events []trace.Event) []string {
 }
 
 // around is a policy around the model call.
-func around(name string, f func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error)) loop.Middleware {
+func around(name string, f func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error)) loop.Middleware {
 	return policy(name, loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) { return f(ctx, next, call) }
+		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) { return f(ctx, next, call) }
 	}})
 }
 
@@ -66,26 +66,26 @@ func inTurn(turns ...fake.Response) llm.Model {
 // A policy may call the model again on its own. What may be retried is recorded
 // as a retry; what may not be is a call for another purpose.
 func TestPolicyRetries(t *testing.T) {
-	again := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	again := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
 		for n := 0; n < 3 && err != nil; n++ {
 			turn, err = next(ctx, call)
 		}
 		return turn, err
 	}
-	anew := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
-		if turn, err := next(ctx, &loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
+	anew := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
+		if turn, err := next(ctx, loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
 			return turn, nil
 		}
-		return next(ctx, &loop.ModelCall{Request: call.Request})
+		return next(ctx, loop.ModelCall{Request: call.Request})
 	}
-	twice := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	twice := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if _, err := next(ctx, call); err != nil {
 			return nil, err
 		}
 		return next(ctx, call)
 	}
-	first := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	first := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
 		if err != nil {
 			return nil, err
@@ -93,9 +93,9 @@ func TestPolicyRetries(t *testing.T) {
 		_, err = next(ctx, call)
 		return turn, err
 	}
-	judged := func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	judged := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		for range 2 {
-			if _, err := next(ctx, &loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {
+			if _, err := next(ctx, loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {
 				return nil, err
 			}
 		}
@@ -108,7 +108,7 @@ func TestPolicyRetries(t *testing.T) {
 	over := func(turns ...fake.Response) []fake.Response { return append(turns, text("done")) }
 	for _, c := range []struct {
 		name     string
-		wrap     func(context.Context, loop.ModelFunc, *loop.ModelCall) (*llm.Response, error)
+		wrap     func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error)
 		attempts []fake.Response
 		retry    loop.Retry
 		want     []string
@@ -171,7 +171,7 @@ func TestPolicyRetryWaits(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 5 * time.Second: 5 * time.Second} {
 		clock := fake.NewClock()
 		begun := clock.Now()
-		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if turn, err := next(ctx, call); err == nil {
 				return turn, nil
 			}
@@ -195,7 +195,7 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		clock := fake.NewClock()
 		clock.AfterFunc(time.Second, cancel)
-		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if turn, err := next(ctx, call); err == nil {
 				return turn, nil
 			}
@@ -217,7 +217,7 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 // without another request. The run does not end.
 func TestPolicyGivesUpWaiting(t *testing.T) {
 	clock, patience := fake.NewClock(), errors.New("out of patience")
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err == nil {
 			return turn, nil
 		}
@@ -240,7 +240,7 @@ func TestPolicyGivesUpWaiting(t *testing.T) {
 func TestTransientMessages(t *testing.T) {
 	reminder := llm.User("be brief")
 	at := func(name string, steps ...int) loop.Middleware {
-		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		return around(name, func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if slices.Contains(steps, call.Step) {
 				req := *call.Request
 				req.Messages = append(slices.Clone(req.Messages), reminder)
@@ -250,7 +250,7 @@ func TestTransientMessages(t *testing.T) {
 		})
 	}
 	only := func(name string) loop.Middleware {
-		return around(name, func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		return around(name, func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			req := *call.Request
 			req.Messages = []llm.Message{reminder}
 			call.Request = &req
@@ -305,11 +305,11 @@ func TestTransientMessages(t *testing.T) {
 // Messages that cannot be sent are not, whatever the call is for.
 func TestTransientMessagesAreChecked(t *testing.T) {
 	for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
-		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if n := len(call.Request.Messages); n > 1 {
 				req := *call.Request
 				req.Messages = req.Messages[:n-1]
-				return next(ctx, &loop.ModelCall{Request: &req, Purpose: purpose})
+				return next(ctx, loop.ModelCall{Request: &req, Purpose: purpose})
 			}
 			return next(ctx, call)
 		})
@@ -329,7 +329,7 @@ func TestTransientIDs(t *testing.T) {
 		llm.User("like this"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}),
 		llm.ToolResults(llm.ToolResult{ID: "c1", Name: "a", Content: []llm.Part{llm.Text{Text: "{}"}}}),
 	}
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		req := *call.Request
 		req.Messages = slices.Concat(example, req.Messages)
 		call.Request = &req
@@ -356,40 +356,54 @@ func TestTransientIDs(t *testing.T) {
 // else's.
 func TestTurnsInHand(t *testing.T) {
 	var kept *llm.Response
-	change := func(f func(turn *llm.Response)) loop.Middleware {
-		return around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	change := func(own, copied func(*llm.Response)) loop.Middleware {
+		return around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			turn, err := next(ctx, call)
-			if err == nil && call.Step == 0 {
-				f(turn)
+			if err != nil || call.Step > 0 {
+				return turn, err
 			}
-			return turn, err
+			if own != nil {
+				own(turn)
+			}
+			if copied == nil {
+				return turn, nil
+			}
+			changed := *turn
+			changed.Parts = slices.Clone(turn.Parts)
+			copied(&changed)
+			return &changed, nil
 		})
 	}
 	for _, c := range []struct {
 		name  string
-		f     func(turn *llm.Response)
-		want  string // the calls with their results
-		turns int    // in the trace
+		own   func(turn *llm.Response) // gets the response of next
+		f     func(turn *llm.Response) // gets a copy that the wrap returns, if not nil
+		want  string                   // the calls with their results
+		turns int                      // in the trace
 		more  func(step *loop.Step) bool
 	}{
-		{"left alone", func(*llm.Response) {}, "c1 a c1, c2 b c2", 2, nil},
-		{"kept, and changed when it was used", func(turn *llm.Response) { kept = turn }, "c1 a c1, c2 b c2", 2, nil},
-		{"a call twice", func(turn *llm.Response) { turn.Parts = append(turn.Parts, turn.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
-		{"a call in the place of another", func(turn *llm.Response) { turn.Parts[1] = turn.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
-		{"a call less", func(turn *llm.Response) { turn.Parts = turn.Parts[:1] }, "c1 a c1", 3, nil},
-		{"a call without a name", func(turn *llm.Response) { turn.Parts[1] = llm.ToolCall{ID: "c2", Arguments: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
-		{"another finish", func(turn *llm.Response) { turn.FinishReason = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
+		{"left alone", nil, nil, "c1 a c1, c2 b c2", 2, nil},
+		{"kept, and changed when it was used", func(turn *llm.Response) { kept = turn }, nil, "c1 a c1, c2 b c2", 2, nil},
+		{"changed in place", func(turn *llm.Response) {
+			turn.Parts[0], turn.FinishReason = turn.Parts[1], llm.FinishStop
+			turn.Parts = turn.Parts[:1]
+		}, nil, "c1 a c1, c2 b c2", 2, func(s *loop.Step) bool { return s.FinishReason == "tool_calls" }},
+		{"a call twice", nil, func(turn *llm.Response) { turn.Parts = append(turn.Parts, turn.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
+		{"a call in the place of another", nil, func(turn *llm.Response) { turn.Parts[1] = turn.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
+		{"a call less", nil, func(turn *llm.Response) { turn.Parts = turn.Parts[:1] }, "c1 a c1", 3, nil},
+		{"a call without a name", nil, func(turn *llm.Response) { turn.Parts[1] = llm.ToolCall{ID: "c2", Arguments: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
+		{"another finish", nil, func(turn *llm.Response) { turn.FinishReason = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
 			func(s *loop.Step) bool { return s.FinishReason == llm.FinishStop }},
-		{"another reason", func(turn *llm.Response) { turn.RawFinishReason = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another message", func(turn *llm.Response) { turn.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another response", func(turn *llm.Response) { turn.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another model", func(turn *llm.Response) { turn.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
-		{"private data", func(turn *llm.Response) { turn.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
+		{"another reason", nil, func(turn *llm.Response) { turn.RawFinishReason = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another message", nil, func(turn *llm.Response) { turn.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another response", nil, func(turn *llm.Response) { turn.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another model", nil, func(turn *llm.Response) { turn.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"private data", nil, func(turn *llm.Response) { turn.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
 			func(s *loop.Step) bool { return string(s.Messages[0].Opaque) == "1" }},
 	} {
 		var mem trace.Memory
 		res, err := held(t, c.name, model(calls("a", "b"), text("done")), loop.Config{
-			Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{change(c.f)}, Sink: &mem,
+			Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{change(c.own, c.f)}, Sink: &mem,
 			OnStep: func(loop.Step) {
 				if kept != nil {
 					kept.Parts[0] = llm.Text{Text: "changed"}
@@ -417,7 +431,7 @@ func TestTurnsInHand(t *testing.T) {
 // calls are pending.
 func TestPolicyFailsAfterTheAnswer(t *testing.T) {
 	boom := errors.New("boom")
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if _, err := next(ctx, call); err != nil {
 			return nil, err
 		}
@@ -432,7 +446,7 @@ func TestPolicyFailsAfterTheAnswer(t *testing.T) {
 // A forced final answer is requested without tools, whatever tools a wrap sets.
 func TestWrapOffersToolsInTheEnd(t *testing.T) {
 	tools := []llm.Tool{{Name: "a"}}
-	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		req := *call.Request
 		req.Tools, req.ToolChoice = tools, llm.ToolChoice{Mode: llm.ChooseRequired}
 		call.Request = &req
@@ -467,7 +481,7 @@ func TestNothingIsLostBeforeARequest(t *testing.T) {
 		return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
 	}})
 	instead := func(turn *llm.Response, err error) loop.Middleware {
-		return around("instead", func(ctx context.Context, next loop.ModelFunc, call *loop.ModelCall) (*llm.Response, error) {
+		return around("instead", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 1 {
 				return turn, err
 			}

@@ -21,9 +21,9 @@ const (
 // Action is an action of a run. Kind determines which fields are set.
 type Action struct {
 	Kind  ActionKind
-	Model *loop.ModelCall // model_call
-	// Response is the response of the model after next has returned. The function may replace
-	// it.
+	Model loop.ModelCall // model_call; the function may change it before it calls next
+	// Response is the response of the model after next has returned. The function may set
+	// another one.
 	Response *llm.Response
 	Tool     loop.Call // tool_call; a copy
 	// Output is the output of the tool after next has returned. The function may replace it.
@@ -45,10 +45,10 @@ func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.
 				return ctx, f(ctx, &Action{Kind: ActionStart}, nothing)
 			},
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-				return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 					a := &Action{Kind: ActionModel, Model: call}
 					err := f(ctx, a, func(ctx context.Context) (err error) {
-						a.Response, err = next(ctx, call)
+						a.Response, err = next(ctx, a.Model)
 						return err
 					})
 					return a.Response, err

@@ -39,7 +39,9 @@ func TestAround(t *testing.T) {
 		"the model's answer is changed": {kind(middleware.ActionModel, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			err := next(ctx)
 			if len(a.Response.Calls()) == 0 {
-				a.Response.Parts = []llm.Part{llm.Text{Text: a.Response.Text() + "!"}}
+				changed := *a.Response
+				changed.Parts = []llm.Part{llm.Text{Text: a.Response.Text() + "!"}}
+				a.Response = &changed
 			}
 			return err
 		}), "done!", "A", ""},

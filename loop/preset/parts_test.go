@@ -35,12 +35,14 @@ var asks = loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks {
 // words is middleware that replaces the text of the response.
 var words = loop.Middleware{Name: "words", New: func(loop.RunInfo) loop.Hooks {
 	return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-		return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			turn, err := next(ctx, call)
-			if err == nil {
-				turn.Parts = []llm.Part{llm.Text{Text: "other words"}}
+			if err != nil {
+				return turn, err
 			}
-			return turn, err
+			changed := *turn
+			changed.Parts = []llm.Part{llm.Text{Text: "other words"}}
+			return &changed, nil
 		}
 	}}
 }}

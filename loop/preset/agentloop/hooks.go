@@ -143,7 +143,7 @@ func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 
 // wrapModel measures the time of the model call.
 func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
-	return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+	return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 		began := r.clock.Now()
 		turn, err := next(ctx, call)
 		r.latency = r.clock.Now().Sub(began)

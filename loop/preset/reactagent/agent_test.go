@@ -148,7 +148,7 @@ func TestRequestRewritten(t *testing.T) {
 	wrap := func(name string, drop bool) loop.Middleware {
 		return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
-				return func(ctx context.Context, call *loop.ModelCall) (*llm.Response, error) {
+				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 					order = append(order, name)
 					if drop && call.Step == 1 {
 						req := *call.Request
