@@ -105,16 +105,16 @@ func (c *caller) callWrapped(call ModelCall) (response *llm.Response, err error)
 // next is the inner function of the WrapModel hooks. Hooks may keep it and call it
 // anywhere.
 func (c *caller) next(ctx context.Context, call ModelCall) (*llm.Response, error) {
-	response, err := c.locked(ctx, opNext, call)
-	if err == ErrModelCallNotAllowed { //nolint:errorlint // the error of locked itself
+	response, err := c.callWithRetries(ctx, opNext, call)
+	if err == ErrModelCallNotAllowed { //nolint:errorlint // the error of callWithRetries itself
 		err = &MiddlewareError{c.run.hooks.wrapper(), err}
 	}
 	return response, err
 }
 
-// locked makes a model call with the retries of Config.Retry, unless the phase of the run
+// callWithRetries makes a model call with the retries of Config.Retry, unless the phase of the run
 // does not allow it or another call is under way.
-func (c *caller) locked(ctx context.Context, op operation, call ModelCall) (*llm.Response, error) {
+func (c *caller) callWithRetries(ctx context.Context, op operation, call ModelCall) (*llm.Response, error) {
 	if !c.mu.TryLock() {
 		return nil, ErrModelCallNotAllowed
 	}

@@ -127,7 +127,7 @@ func (s *StepInfo) CallModel(ctx context.Context, call ModelCall) (*llm.Response
 	case call.Request == nil:
 		return nil, errors.New("loop: StepInfo.CallModel: no Request: set one")
 	}
-	return s.run.caller.locked(ctx, opCallModel, call)
+	return s.run.caller.callWithRetries(ctx, opCallModel, call)
 }
 
 // Decision is what a hook decides about the run. Its zero value continues.
