@@ -164,10 +164,8 @@ func (c *Cassette) Close() error {
 
 // late finds secrets in interactions that were recorded before the secret was known.
 func (c *Cassette) late() (suspects []redact.SuspectedSecret) {
-	for number, x := range c.journal.Interactions() {
-		if c.known[number] == c.memory.Len() {
-			continue
-		}
+	before := func(number int) bool { return c.known[number] != c.memory.Len() }
+	for number, x := range c.journal.Interactions(before) {
 		for _, s := range c.memory.FindSecrets(x) {
 			s.Interaction = number
 			suspects = append(suspects, s)

@@ -14,9 +14,6 @@ import (
 // While a large body is recorded, sent or received, memory is taken for a few copies of it
 // and for the places of the texts in it, most of which is given back before more is taken.
 func TestMemoryOfLargeBodies(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector changes what is allocated; the limits are for a build without it")
-	}
 	const size = 2 << 20
 	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
 	for name, c := range map[string]struct {

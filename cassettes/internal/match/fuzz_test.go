@@ -12,13 +12,14 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// bareKey is the key of a request whose secrets do not count.
+// bareKey returns the key of a request that ignores differences between secrets.
 func bareKey(m Matcher, r *recording.Request) uint64 {
 	k := m.key("", r)
 	return cmp.Or(k.Bare, k.Exact)
 }
 
-// Requests of two keys differ in something that is told, and one is its own nearest.
+// Requests with different keys have a reported difference. A request equals itself.
+// FuzzMissError in package cassettes checks the text of the error.
 func FuzzMatch(f *testing.F) {
 	f.Add("application/json", []byte(`{"a":[1,{"b":"x"}],"id":1}`), []byte(`{"id":2,"a":[1,{"b":"y"},null]}`), "/id", "https://a.example/x?a=1", "http://b.example/?a=2&b")
 	f.Add("application/x-www-form-urlencoded", []byte("a=1&b=%20"), []byte("b=+&a=2"), "?a", "/", "/#x")

@@ -200,10 +200,14 @@ func (j *Journal) discard() error {
 	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
 }
 
-// Interactions reads the recorded interactions with their numbers. It skips damaged ones.
-func (j *Journal) Interactions() iter.Seq2[int, *recording.Interaction] {
+// Interactions reads the recorded interactions whose numbers want accepts. It skips damaged
+// ones.
+func (j *Journal) Interactions(want func(number int) bool) iter.Seq2[int, *recording.Interaction] {
 	return func(yield func(int, *recording.Interaction) bool) {
 		for _, f := range j.frames {
+			if !want(f.number) {
+				continue
+			}
 			x := &recording.Interaction{}
 			if text, err := f.text(); err != nil || (&block{rest: text}).read(x) != nil {
 				continue

@@ -13,13 +13,14 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// appendFrame adds a frame to a journal.
+// appendFrame appends a frame to a journal.
 func appendFrame(journal, text []byte) []byte {
 	return append(append(journal, frameLine(text)...), text...)
 }
 
-// A journal that is cut or changed is replayed up to there, and says what is lost. If it
-// is cut in its head there is nothing to replay, and if that is changed it is refused.
+// Load of a truncated or changed journal returns the interactions before the damage and
+// counts the bytes after them. Without a complete first frame there is nothing to read.
+// Load rejects a changed first frame.
 func TestJournalDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.tape")
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +61,7 @@ func TestJournalDamage(t *testing.T) {
 	})
 }
 
-func TestBrokenError(t *testing.T) {
+func TestIncompleteErrorText(t *testing.T) {
 	err := &recording.IncompleteError{File: "x.tape.journal", Complete: 1, TrailingBytes: 20}
 	const want = "x.tape.journal: the recording was not closed; complete interactions: 1, bytes lost after them: 20"
 	if got := err.Error(); got != want {
