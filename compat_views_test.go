@@ -21,6 +21,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/scorers"
@@ -47,7 +48,7 @@ var renamed = map[any]string{
 	trace.ReasonToolCalls: "calls", trace.ReasonEndTurn: "none", trace.ReasonMaxSteps: "cap", trace.ReasonRunawayGuard: "guard",
 	trace.ReasonHandoff: "hand_off", trace.ReasonMiddleware: "policy",
 	skipReason(trace.SkipMalformedArguments): "malformed_args", skipReason(trace.SkipInvalidArguments): "invalid_args", skipReason(trace.SkipTruncated): "cut",
-	cassettes.Truncated:   "cut",
+	recording.Truncated:   "cut",
 	trace.KindModelConfig: "model.setup", trace.KindModelResponse: "model.turn", trace.KindToolArguments: "args.resolved", trace.KindHistoryRewrite: "rewrite",
 }
 
@@ -644,7 +645,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-func viewInteraction(x *cassettes.Interaction) values {
+func viewInteraction(x *recording.Interaction) values {
 	pieces := values{}
 	for _, p := range x.Response.Chunks {
 		pieces = append(pieces, values{p.Len, p.After.Milliseconds()})
@@ -689,7 +690,7 @@ func viewCassette(t *testing.T, path string) any {
 }
 
 // replay asks a cassette for what it was asked when it was recorded.
-func replay(t *testing.T, c *cassettes.Cassette, x *cassettes.Interaction) values {
+func replay(t *testing.T, c *cassettes.Cassette, x *recording.Interaction) values {
 	t.Helper()
 	r := got(http.NewRequestWithContext(t.Context(), x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body)))(t, x.Request.URL)
 	r.Header = x.Request.Header.Clone()

@@ -57,7 +57,7 @@ var (
 	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson"}
-	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "evals/..."}
+	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func TestEscapedURL(t *testing.T) {
@@ -37,11 +38,11 @@ func TestOtherHost(t *testing.T) {
 		{"http://a.b/", "C.d:80", "c.d"},
 		{":", "C.d:80", "C.d:80"},
 	} {
-		x := &cassettes.Interaction{Request: cassettes.Request{URL: c.url, Header: http.Header{"Host": {c.host}}}}
+		x := &recording.Interaction{Request: recording.Request{URL: c.url, Header: http.Header{"Host": {c.host}}}}
 		if got := match.OtherHost(&x.Request); got != c.want {
 			t.Errorf("%s with %q: %q, want %q", c.url, c.host, got, c.want)
 		}
-		text := string(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{x}))
+		text := string(cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{x}))
 		if got := strings.Contains(text, "\n> Host: "+c.host+"\n"); got != (c.want != "") || strings.Contains(text, "> Host:\n") {
 			t.Errorf("%s with %q is written as\n%s", c.url, c.host, text)
 		}

@@ -11,20 +11,21 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // interaction is a request of 2 KB and an answer of 4 KB of server-sent events.
-func interaction(n int) *cassettes.Interaction {
+func interaction(n int) *recording.Interaction {
 	var events strings.Builder
-	var pieces []cassettes.Chunk
+	var pieces []recording.Chunk
 	for i := range 27 {
 		ev := fmt.Sprintf("data: {\"id\":\"chatcmpl-%d\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d of the answer\"},\"finish_reason\":null}]}\n\n", n, i)
 		events.WriteString(ev)
-		pieces = append(pieces, cassettes.Chunk{After: 12 * time.Millisecond, Len: len(ev)})
+		pieces = append(pieces, recording.Chunk{After: 12 * time.Millisecond, Len: len(ev)})
 	}
-	return &cassettes.Interaction{
-		Request:  cassettes.Request{Method: "POST", URL: "https://api.example.com/v1/chat/completions", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body(n))},
-		Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte(events.String()), Chunks: pieces, Chunked: true, Wait: 300 * time.Millisecond},
+	return &recording.Interaction{
+		Request:  recording.Request{Method: "POST", URL: "https://api.example.com/v1/chat/completions", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body(n))},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte(events.String()), Chunks: pieces, Chunked: true, Wait: 300 * time.Millisecond},
 	}
 }
 
@@ -39,12 +40,12 @@ func body(n int) string {
 
 func written(b *testing.B, n int) string {
 	b.Helper()
-	list := make([]*cassettes.Interaction, n)
+	list := make([]*recording.Interaction, n)
 	for i := range list {
 		list[i] = interaction(i)
 	}
 	path := filepath.Join(b.TempDir(), "b.tape")
-	if err := cassettes.Write(path, cassettes.Metadata{}, nil, list); err != nil {
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{}, nil, list)); err != nil {
 		b.Fatal(err)
 	}
 	return path

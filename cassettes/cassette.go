@@ -14,6 +14,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -29,7 +30,7 @@ type Cassette struct {
 	index      *match.Index       // of the file
 	incomplete error              // of a replay
 	journal    *tape.Journal      // of a recording
-	metadata   Metadata           // of both
+	metadata   recording.Metadata // of both
 	issued     int                // requests so far
 	open       map[*inFlight]bool // responses that have not ended
 	// suspects are the suspected secrets in interactions that were not recorded.
@@ -60,7 +61,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		}
 	case Record:
 		c.open = map[*inFlight]bool{}
-		c.metadata, _ = c.opts.ScrubbedMetadata(Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
+		c.metadata, _ = c.opts.ScrubbedMetadata(recording.Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
 		c.journal, err = tape.CreateJournal(path, c.metadata)
 	case Passthrough:
 	default:
@@ -75,9 +76,6 @@ func Open(path string, opts *Options) (*Cassette, error) {
 // Incomplete returns an [*IncompleteError] if the cassette replays an interrupted
 // recording, and nil otherwise.
 func (c *Cassette) Incomplete() error { return c.incomplete }
-
-// ErrClosed means that a cassette was used after Close.
-var ErrClosed = errors.New("the cassette is closed")
 
 // RoundTrip implements [http.RoundTripper]. In a replay it returns a [*MissError] if no
 // unused recording of the request is left.
@@ -144,7 +142,7 @@ func (c *Cassette) Close() error {
 	}
 	c.mu.Unlock()
 	for _, r := range flying {
-		c.journal.Fail(r.end(Canceled, nil))
+		c.journal.Fail(r.end(recording.Canceled, nil))
 	}
 	if c.journal != nil {
 		c.suspects = append(c.suspects, c.late()...)

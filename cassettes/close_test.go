@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // slowly answers after some time with a body whose end, by which its trailer has come,
@@ -53,32 +54,32 @@ func (b *slowBody) Read(p []byte) (int, error) {
 // and the clients get their answers all the same.
 func TestCloseInTheMiddle(t *testing.T) {
 	const before, closing, after = time.Second, 2 * time.Second, 3 * time.Second
-	nothing := cassettes.Response{Wait: closing, Termination: cassettes.Canceled}
-	failed := cassettes.Response{Wait: closing, Termination: cassettes.Failed, Failure: "unexpected EOF"}
-	answered := func(wait time.Duration) cassettes.Response {
-		return cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Wait: wait, Termination: cassettes.Canceled}
+	nothing := recording.Response{Wait: closing, Termination: recording.Canceled}
+	failed := recording.Response{Wait: closing, Termination: recording.Failed, Failure: "unexpected EOF"}
+	answered := func(wait time.Duration) recording.Response {
+		return recording.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Wait: wait, Termination: recording.Canceled}
 	}
-	read := func(r cassettes.Response) cassettes.Response {
-		r.Body, r.Chunks = []byte("body"), []cassettes.Chunk{{Len: 4}}
+	read := func(r recording.Response) recording.Response {
+		r.Body, r.Chunks = []byte("body"), []recording.Chunk{{Len: 4}}
 		return r
 	}
-	whole := func(r cassettes.Response) cassettes.Response {
+	whole := func(r recording.Response) recording.Response {
 		r.Termination, r.Trailer = "", http.Header{"X-Sum": {"7"}}
 		return r
 	}
 	for name, c := range map[string]struct {
 		method string
 		server slowly
-		want   []cassettes.Response // one of which it is
+		want   []recording.Response // one of which it is
 	}{
-		"it has ended":         {"GET", slowly{before, 0}, []cassettes.Response{whole(read(answered(before)))}},
-		"its end comes later":  {"GET", slowly{before, after}, []cassettes.Response{read(answered(before))}},
-		"its end comes now":    {"GET", slowly{before, closing - before}, []cassettes.Response{read(answered(before)), whole(read(answered(before)))}},
-		"it is answered later": {"GET", slowly{after, 0}, []cassettes.Response{nothing}},
-		"it is answered now":   {"GET", slowly{closing, 0}, []cassettes.Response{nothing, answered(closing), read(answered(closing)), whole(read(answered(closing)))}},
-		"it has failed":        {"FAIL", slowly{before, 0}, []cassettes.Response{{Wait: before, Termination: cassettes.Failed, Failure: "unexpected EOF"}}},
-		"it fails later":       {"FAIL", slowly{after, 0}, []cassettes.Response{nothing}},
-		"it fails now":         {"FAIL", slowly{closing, 0}, []cassettes.Response{nothing, failed}},
+		"it has ended":         {"GET", slowly{before, 0}, []recording.Response{whole(read(answered(before)))}},
+		"its end comes later":  {"GET", slowly{before, after}, []recording.Response{read(answered(before))}},
+		"its end comes now":    {"GET", slowly{before, closing - before}, []recording.Response{read(answered(before)), whole(read(answered(before)))}},
+		"it is answered later": {"GET", slowly{after, 0}, []recording.Response{nothing}},
+		"it is answered now":   {"GET", slowly{closing, 0}, []recording.Response{nothing, answered(closing), read(answered(closing)), whole(read(answered(closing)))}},
+		"it has failed":        {"FAIL", slowly{before, 0}, []recording.Response{{Wait: before, Termination: recording.Failed, Failure: "unexpected EOF"}}},
+		"it fails later":       {"FAIL", slowly{after, 0}, []recording.Response{nothing}},
+		"it fails now":         {"FAIL", slowly{closing, 0}, []recording.Response{nothing, failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if !slices.ContainsFunc(c.want, func(want cassettes.Response) bool { return cmp.Equal(want, x.Response, cmpopts.EquateEmpty()) }) {
+					if !slices.ContainsFunc(c.want, func(want recording.Response) bool { return cmp.Equal(want, x.Response, cmpopts.EquateEmpty()) }) {
 						t.Errorf("recorded %+v, want one of %+v", x.Response, c.want)
 					}
 				}

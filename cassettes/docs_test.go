@@ -2,6 +2,7 @@ package cassettes
 
 import (
 	"bytes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"os"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []*Interaction
+	var list []*recording.Interaction
 	for x, err := range f.All() {
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // zipped is texts as gzip encodes them, a part each.
@@ -95,7 +96,7 @@ func TestTimesOfStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				x, err := f.Interaction(0)
-				if err != nil || !strings.Contains(string(cassettes.Encode(f.Metadata, nil, []*cassettes.Interaction{x})), c.file) {
+				if err != nil || !strings.Contains(string(cassettes.Encode(f.Metadata, nil, []*recording.Interaction{x})), c.file) {
 					t.Errorf("the file has not %q: %v\n%+v", c.file, err, x)
 				}
 				want := c.want

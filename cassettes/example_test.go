@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Record a request to a test server, then replay it without the server.
@@ -43,9 +44,9 @@ func ExampleOpen() {
 
 // A request that was not recorded is an error with the nearest recorded request.
 func ExampleMissError() {
-	f, err := cassettes.Parse("example.tape", cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{{
-		Request:  cassettes.Request{Method: "GET", URL: "https://example.com/rain?in=Bern"},
-		Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1"},
+	f, err := cassettes.Parse("example.tape", cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{{
+		Request:  recording.Request{Method: "GET", URL: "https://example.com/rain?in=Bern"},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1"},
 	}}))
 	if err != nil {
 		panic(err)

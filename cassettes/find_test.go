@@ -10,24 +10,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // A request takes the recording that is the same as it stands, then those that are the
 // same but for its secrets.
 func TestFind(t *testing.T) {
-	request := func(url, authorization, said string) Request {
-		return Request{Method: "POST", URL: url, Header: http.Header{"Authorization": {authorization}, "Content-Type": {"application/json"}}, Body: []byte(`{"say":"` + said + `"}`)}
+	request := func(url, authorization, said string) recording.Request {
+		return recording.Request{Method: "POST", URL: url, Header: http.Header{"Authorization": {authorization}, "Content-Type": {"application/json"}}, Body: []byte(`{"say":"` + said + `"}`)}
 	}
 	const page = "https://example.com/"
 	o := &Options{AllowUnused: true}
-	var list []*Interaction
-	for _, r := range []Request{
+	var list []*recording.Interaction
+	for _, r := range []recording.Request{
 		request(page, "Bearer s3cretS3cret", "s3cretS3cret"),
 		request(page, "", "s3cretS3cret"),
 		request(page+"?key=k1", "", "hello"),
 	} {
-		list = append(list, o.Redacted(&Interaction{Request: r, Response: Response{Status: 200, Proto: "HTTP/1.1"}}))
+		list = append(list, o.Redacted(&recording.Interaction{Request: r, Response: recording.Response{Status: 200, Proto: "HTTP/1.1"}}))
 	}
 	for _, c := range []struct {
 		name string
@@ -35,12 +36,12 @@ func TestFind(t *testing.T) {
 		want []int
 	}{
 		{"default", Options{}, []int{1, 0, 2, -1}},
-		{"with a redactor", Options{Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(*Interaction) {})}}}, []int{0, -1, 2, -1}},
-		{"with a matcher", Options{Match: func(r *Request) string { return string(r.Body) }}, []int{0, -1, 2, -1}},
+		{"with a redactor", Options{Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(*recording.Interaction) {})}}}, []int{0, -1, 2, -1}},
+		{"with a matcher", Options{Match: func(r *recording.Request) string { return string(r.Body) }}, []int{0, -1, 2, -1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tape")
-			if err := Write(path, Metadata{}, o, list); err != nil {
+			if err := Replace(path, Encode(recording.Metadata{}, o, list)); err != nil {
 				t.Fatal(err)
 			}
 			play, err := Open(path, &c.opts)
@@ -48,7 +49,7 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []int
-			for _, r := range []Request{
+			for _, r := range []recording.Request{
 				request(page, "Bearer s3cretS3cret", "s3cretS3cret"),
 				request(page, "Bearer s3cretS3cret", "s3cretS3cret"),
 				request(page+"?key=k2", "Bearer s3cretS3cret", "hello"),
@@ -73,10 +74,12 @@ func TestFind(t *testing.T) {
 // recording of that one, and one with a secret of which there is none any that is left.
 func TestFindSecrets(t *testing.T) {
 	o := &Options{AllowUnused: true}
-	request := func(key string) Request { return Request{Method: "GET", URL: "https://example.com/kv?key=" + key} }
-	var list []*Interaction
+	request := func(key string) recording.Request {
+		return recording.Request{Method: "GET", URL: "https://example.com/kv?key=" + key}
+	}
+	var list []*recording.Interaction
 	for _, key := range []string{"alpha", "beta", "alpha", "delta"} {
-		list = append(list, o.Redacted(&Interaction{Request: request(key), Response: Response{Status: 200, Proto: "HTTP/1.1"}}))
+		list = append(list, o.Redacted(&recording.Interaction{Request: request(key), Response: recording.Response{Status: 200, Proto: "HTTP/1.1"}}))
 	}
 	for _, c := range []struct {
 		name string
@@ -84,7 +87,7 @@ func TestFindSecrets(t *testing.T) {
 	}{{"keys of the file", Options{}}, {"keys made anew", Options{Ignore: []string{"/a"}}}} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tape")
-			if err := Write(path, Metadata{}, o, list); err != nil {
+			if err := Replace(path, Encode(recording.Metadata{}, o, list)); err != nil {
 				t.Fatal(err)
 			}
 			play, err := Open(path, &c.opts)

@@ -12,13 +12,14 @@ import (
 	"testing"
 )
 
-// Env is the environment variable that selects the mode of ForTest: replay, record, or
-// record! to record in CI too.
-const Env = "LOOPTAPE"
-
-// ReportEnv is the environment variable that names a report. Each replay of ForTest adds
-// its usage to it. Use an absolute path: tests run in the directories of their packages.
-const ReportEnv = "LOOPTAPE_REPORT"
+// The environment variables of [ForTest].
+const (
+	// Env selects the mode: replay, record, or record! to record in CI too.
+	Env = "LOOPTAPE"
+	// ReportEnv names a report. Each replay adds its usage to it. Use an absolute path:
+	// tests run in the directories of their packages.
+	ReportEnv = "LOOPTAPE_REPORT"
+)
 
 // Flag defines the flag -looptape of a test binary. It has the same values as [Env] and
 // takes precedence:

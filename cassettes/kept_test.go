@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -22,7 +23,7 @@ func TestUnanswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{{Response: cassettes.Response{Termination: cassettes.Failed}}})
+	silent := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{{Response: recording.Response{Termination: recording.Failed}}})
 	for name, c := range map[string]struct {
 		before []byte // nil is no file
 		asks   string // the method, or nothing
@@ -191,8 +192,8 @@ func TestJournalChanged(t *testing.T) {
 // Close, and the rest is left in the journal.
 func TestPanics(t *testing.T) {
 	for name, o := range map[string]cassettes.Options{
-		"a redactor": {Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(x *cassettes.Interaction) { _ = x.Request.Body[0] })}}},
-		"a match":    {Match: func(r *cassettes.Request) string { return string(rune(r.Body[0])) }},
+		"a redactor": {Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(x *recording.Interaction) { _ = x.Request.Body[0] })}}},
+		"a match":    {Match: func(r *recording.Request) string { return string(rune(r.Body[0])) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "p.tape")
@@ -212,7 +213,7 @@ func TestPanics(t *testing.T) {
 				t.Errorf("closed with %v", err)
 			}
 			play := open(t, path, cassettes.Options{Match: o.Match, Rules: o.Rules})
-			if broken, ok := errors.AsType[*cassettes.IncompleteError](play.Incomplete()); !ok || broken.Complete != 1 {
+			if broken, ok := errors.AsType[*recording.IncompleteError](play.Incomplete()); !ok || broken.Complete != 1 {
 				t.Errorf("it is replayed as %v", play.Incomplete())
 			}
 			send(t, play, "POST", "http://example.com/", "x")

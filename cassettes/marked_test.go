@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/looptape/looptape/cassettes/recording"
 	"io"
 	"net/http"
 	"os"
@@ -129,11 +130,11 @@ func TestSplitNumbers(t *testing.T) {
 // What was used up is told also where the keys of the file are those of another matching.
 func TestUsedUpOtherMatching(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tape")
-	var list []*Interaction
+	var list []*recording.Interaction
 	for i := range 250 {
-		list = append(list, &Interaction{Request: *sentTo(fmt.Sprintf(`{"id":1,"say":"number %03d"}`, i)), Response: Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}})
+		list = append(list, &recording.Interaction{Request: *sentTo(fmt.Sprintf(`{"id":1,"say":"number %03d"}`, i)), Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}})
 	}
-	if err := Write(path, Metadata{}, nil, list); err != nil {
+	if err := Replace(path, Encode(recording.Metadata{}, nil, list)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Open(path, &Options{Ignore: []string{"/id"}})

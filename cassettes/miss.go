@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // MissError reports that a cassette has no response for a request.
@@ -13,7 +14,7 @@ type MissError struct {
 	File    string
 	Session string
 	// Request is the redacted request.
-	Request Request
+	Request recording.Request
 	// NearestMatch is the most similar recorded request. It is nil if the cassette is
 	// empty.
 	NearestMatch *NearestMatch
@@ -129,7 +130,7 @@ func writeDifferences(b *strings.Builder, list []Difference) {
 	}
 }
 
-func (c *Cassette) miss(session string, r Request) *MissError {
+func (c *Cassette) miss(session string, r recording.Request) *MissError {
 	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.index.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
 }
 

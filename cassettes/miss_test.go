@@ -15,6 +15,7 @@ import (
 	"github.com/sebdah/goldie/v2"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // question is a request of a test.
@@ -24,8 +25,8 @@ type question struct {
 
 const api = "https://api.example.com/v1/chat/completions"
 
-func (a question) request() cassettes.Request {
-	return cassettes.Request{Method: cmp.Or(a.method, "POST"), URL: cmp.Or(a.url, api), Header: http.Header{"Content-Type": {cmp.Or(a.kind, "application/json")}}, Body: []byte(a.body)}
+func (a question) request() recording.Request {
+	return recording.Request{Method: cmp.Or(a.method, "POST"), URL: cmp.Or(a.url, api), Header: http.Header{"Content-Type": {cmp.Or(a.kind, "application/json")}}, Body: []byte(a.body)}
 }
 
 // ask sends a request whose answer does not count.
@@ -48,12 +49,12 @@ func (a question) ask(t *testing.T, to http.RoundTripper) error {
 // tapeOf writes a cassette with these requests.
 func tapeOf(t *testing.T, o cassettes.Options, list []question) (path string) {
 	t.Helper()
-	var all []*cassettes.Interaction
+	var all []*recording.Interaction
 	for _, a := range list {
-		all = append(all, o.Redacted(&cassettes.Interaction{Session: a.session, Request: a.request(), Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}}))
+		all = append(all, o.Redacted(&recording.Interaction{Session: a.session, Request: a.request(), Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}}}))
 	}
 	path = filepath.Join(t.TempDir(), "x.tape")
-	if err := cassettes.Write(path, cassettes.Metadata{}, &o, all); err != nil {
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{}, &o, all)); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -105,7 +106,7 @@ func TestMissGoldens(t *testing.T) {
 		{name: "inserted", recorded: []question{{body: `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`}}, asked: []question{{body: `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"C"}]}`}}},
 		{name: "removed", recorded: []question{{body: chat("", "a", "b", "c", "d", "e")}, {body: chat("", "a", "b", "x", "y", "z")}}, asked: []question{{body: chat("", "c", "d", "e")}}},
 		{name: "values", recorded: []question{{body: `{"a":{"b":[1,"1",null,[]],"c/d~":{}},"id":1,"emoji":"☕"}`}}, asked: []question{{body: `{"a":{"b":[1.0,1,{},{}],"c/d~":[]},"id":2,"emoji":"😀"}`}}, opts: cassettes.Options{Ignore: []string{"/id"}}},
-		{name: "own", recorded: []question{{body: "1\nmodel m\n"}}, asked: []question{{body: "2\nmodel n\n"}}, opts: cassettes.Options{Match: func(r *cassettes.Request) string {
+		{name: "own", recorded: []question{{body: "1\nmodel m\n"}}, asked: []question{{body: "2\nmodel n\n"}}, opts: cassettes.Options{Match: func(r *recording.Request) string {
 			_, rest, _ := strings.Cut(string(r.Body), "\n")
 			return rest
 		}}},

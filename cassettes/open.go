@@ -1,17 +1,19 @@
 package cassettes
 
 import (
+	"errors"
 	"iter"
 	"net/http"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // File is a cassette file in memory. It is safe for use by many goroutines.
 type File struct {
-	Metadata
+	recording.Metadata
 	tape *tape.File
 }
 
@@ -42,10 +44,10 @@ func (f *File) Len() int { return f.tape.Len() }
 
 // Interaction reads the interaction with this index from 0. It returns a [*FormatError]
 // if the interaction is damaged.
-func (f *File) Interaction(i int) (*Interaction, error) { return f.tape.Interaction(i) }
+func (f *File) Interaction(i int) (*recording.Interaction, error) { return f.tape.Interaction(i) }
 
 // All reads the interactions in their order up to the first error.
-func (f *File) All() iter.Seq2[*Interaction, error] { return f.tape.All() }
+func (f *File) All() iter.Seq2[*recording.Interaction, error] { return f.tape.All() }
 
 // Lines returns the lines, from 1, on which the interactions begin. It returns nil for a
 // journal, whose order differs.
@@ -89,29 +91,24 @@ func Decompress(h http.Header, body []byte) []byte { return match.Decode(h, body
 // Encode returns a cassette with these interactions, in the order of their requests. It
 // makes the keys with the matching rules of opts, or of h.Match if opts is nil. The caller
 // must redact secrets before.
-func Encode(h Metadata, opts *Options, list []*Interaction) []byte {
+func Encode(h recording.Metadata, opts *Options, list []*recording.Interaction) []byte {
 	m := match.ParseMatcher(h.Match)
 	if opts != nil {
 		m = opts.matching()
 	}
 	h.Match = m.Name()
-	own := make([]*Interaction, len(list))
+	own := make([]*recording.Interaction, len(list))
 	for i, x := range list {
 		own[i] = match.WithoutOwnHost(x)
 	}
-	return tape.Encode(h, own, func(x *Interaction) tape.Keys { return m.Keys(x.Session, &x.Request) })
-}
-
-// Write writes a cassette with [Encode] and [Replace].
-func Write(path string, h Metadata, opts *Options, list []*Interaction) error {
-	return Replace(path, Encode(h, opts, list))
+	return tape.Encode(h, own, func(x *recording.Interaction) tape.Keys { return m.Keys(x.Session, &x.Request) })
 }
 
 // UpdateChecksums returns a cassette that was edited by hand with new lengths, checksums
 // and keys. It lists what the edit changed, as far as the file records it; the list is
 // empty if the file is unchanged. It returns a [*FormatError] if a line cannot be read.
 func UpdateChecksums(name string, text []byte) (updated []byte, changed []string, err error) {
-	return tape.UpdateChecksums(name, text, func(h Metadata, list []*Interaction) []byte { return Encode(h, nil, list) })
+	return tape.UpdateChecksums(name, text, func(h recording.Metadata, list []*recording.Interaction) []byte { return Encode(h, nil, list) })
 }
 
 // Replace atomically replaces the file with text. A file keeps its mode, a symbolic link
@@ -133,4 +130,6 @@ var (
 	// ErrNoResponse means that a recording without any response did not replace a
 	// cassette with responses.
 	ErrNoResponse = tape.ErrNoResponse
+	// ErrClosed means that a cassette was used after Close.
+	ErrClosed = errors.New("the cassette is closed")
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 	Ignore []string
 	// Match, if not nil, returns the text to compare instead of the body. Its argument is
 	// redacted.
-	Match func(*Request) string
+	Match func(*recording.Request) string
 
 	// Rules extend the default redaction.
 	redact.Rules

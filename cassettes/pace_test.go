@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // paced writes a cassette of one answer: a second to the header, two to the first event,
@@ -21,14 +22,14 @@ func paced(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "p.tape")
 	const first, second = "data: 1\n\n", "data: 2\n\n"
-	x := &cassettes.Interaction{
-		Request: cassettes.Request{Method: "GET", URL: "http://example.com/"},
-		Response: cassettes.Response{
+	x := &recording.Interaction{
+		Request: recording.Request{Method: "GET", URL: "http://example.com/"},
+		Response: recording.Response{
 			Wait: time.Second, Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}},
-			Body: []byte(first + second), Chunks: []cassettes.Chunk{{After: 2 * time.Second, Len: len(first)}, {After: 3 * time.Second, Len: len(second)}},
+			Body: []byte(first + second), Chunks: []recording.Chunk{{After: 2 * time.Second, Len: len(first)}, {After: 3 * time.Second, Len: len(second)}},
 		},
 	}
-	if err := cassettes.Write(path, cassettes.Metadata{}, nil, []*cassettes.Interaction{x}); err != nil {
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{x})); err != nil {
 		t.Fatal(err)
 	}
 	return path

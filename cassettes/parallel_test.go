@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // requests is how many similar requests are sent at once; more by -requests.
@@ -23,14 +24,14 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 	const sessions, same, clients = 4, 2, 4
 	body := func(n int) string { return chat("", "The same question again, of number", "I look.", fmt.Sprint(n)) }
 	session := func(n int) string { return fmt.Sprint("agent-", n%sessions) }
-	list := make([]*cassettes.Interaction, *requests)
+	list := make([]*recording.Interaction, *requests)
 	for n := range list {
-		x := &cassettes.Interaction{Session: session(n), Request: question{body: body(n / sessions / same)}.request()}
-		x.Response = cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: fmt.Append(nil, n)}
+		x := &recording.Interaction{Session: session(n), Request: question{body: body(n / sessions / same)}.request()}
+		x.Response = recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: fmt.Append(nil, n)}
 		list[n] = x
 	}
 	path := filepath.Join(t.TempDir(), "p.tape")
-	if err := cassettes.Write(path, cassettes.Metadata{}, nil, list); err != nil {
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{}, nil, list)); err != nil {
 		t.Fatal(err)
 	}
 	play := open(t, path, cassettes.Options{})

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // plant is an interaction with a secret in it.
@@ -421,7 +422,7 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 
 // texts are all that an interaction says, with what is encoded decoded: each text, and
 // for each place in the JSON of its events what they say there together.
-func texts(x *Interaction) []string {
+func texts(x *recording.Interaction) []string {
 	list := []string{x.Request.URL, x.Response.Failure}
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
 		for _, values := range h {

@@ -15,13 +15,14 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // inFlight is an interaction in progress.
 type inFlight struct {
 	c      *Cassette
 	number int
-	x      *Interaction
+	x      *recording.Interaction
 
 	mu    sync.Mutex
 	ended bool
@@ -45,7 +46,7 @@ func (c *Cassette) record(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.ask(out)
 	if err != nil {
-		return nil, and(err, rec.end(Failed, err))
+		return nil, and(err, rec.end(recording.Failed, err))
 	}
 	if !rec.answered(resp) {
 		return resp, nil
@@ -87,7 +88,7 @@ func (c *Cassette) begin(r *http.Request) (*inFlight, *http.Request, error) {
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	rec := &inFlight{c: c, begun: c.opts.now(), x: &Interaction{Session: c.opts.session(r), Request: withOwnHeader(requestOf(r, body))}}
+	rec := &inFlight{c: c, begun: c.opts.now(), x: &recording.Interaction{Session: c.opts.session(r), Request: withOwnHeader(requestOf(r, body))}}
 	c.memory.Notice(rec.x.Request.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,8 +140,8 @@ func wholeBody(r *http.Request) ([]byte, error) {
 
 // requestOf returns the request in its recorded form. It shares the header with r if
 // possible.
-func requestOf(r *http.Request, body []byte) Request {
-	out := Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
+func requestOf(r *http.Request, body []byte) recording.Request {
+	out := recording.Request{Method: cmp.Or(r.Method, http.MethodGet), URL: r.URL.String(), Header: r.Header, Body: body, Trailer: r.Trailer}
 	host, chunked := r.Host != "" && r.Host != r.URL.Host, r.ContentLength <= 0 && len(body) > 0
 	if h := r.Header; h != nil && !host && !chunked && h[SessionHeader] == nil && h[oldSessionHeader] == nil && h["Transfer-Encoding"] == nil && h["Host"] == nil {
 		return out
@@ -160,7 +161,7 @@ func requestOf(r *http.Request, body []byte) Request {
 	return out
 }
 
-func withOwnHeader(r Request) Request {
+func withOwnHeader(r recording.Request) recording.Request {
 	r.Header, r.Trailer = r.Header.Clone(), r.Trailer.Clone()
 	return r
 }
@@ -216,7 +217,7 @@ func (rec *inFlight) over() bool {
 }
 
 // end writes the interaction once. Later calls return the same error.
-func (rec *inFlight) end(how Termination, because error) error {
+func (rec *inFlight) end(how recording.Termination, because error) error {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.ended {
@@ -262,13 +263,13 @@ func (rec *inFlight) keep() (err error) {
 
 // piecesOf returns the chunks of a body. Server-sent events have one chunk each, at the
 // time of their last byte.
-func chunksOf(r *Response, came []arrival) (pieces []Chunk) {
+func chunksOf(r *recording.Response, came []arrival) (pieces []recording.Chunk) {
 	at, told, size := 0, time.Duration(0), 0
 	add := func(n int) {
 		for size += n; at < len(came)-1 && came[at].size < size; {
 			at++
 		}
-		pieces = append(pieces, Chunk{After: came[at].at - told, Len: n})
+		pieces = append(pieces, recording.Chunk{After: came[at].at - told, Len: n})
 		told = came[at].at
 	}
 	if tape.IsEvents(r.Header) && match.ContentEncoding(r.Header) == "" {

@@ -3,6 +3,7 @@ package cassettes
 import (
 	"context"
 	"errors"
+	"github.com/looptape/looptape/cassettes/recording"
 	"io"
 	"sync"
 	"time"
@@ -29,9 +30,9 @@ func (t *tee) Read(p []byte) (int, error) {
 			err = failed
 		}
 	case t.ctx.Err() != nil:
-		err = and(err, t.rec.end(Canceled, nil))
+		err = and(err, t.rec.end(recording.Canceled, nil))
 	default:
-		err = and(err, t.rec.end(Truncated, err))
+		err = and(err, t.rec.end(recording.Truncated, err))
 	}
 	return n, err
 }
@@ -43,7 +44,7 @@ func (t *tee) Close() error {
 		t.rec.take(rest)
 		_ = t.rec.end("", nil) // returned below
 	}
-	return and(t.body.Close(), t.rec.end(Canceled, nil))
+	return and(t.body.Close(), t.rec.end(recording.Canceled, nil))
 }
 
 // Limits for reading the rest of a body that is closed early.

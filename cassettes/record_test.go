@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // slowEnd is a body whose end comes when its last byte was read.
@@ -106,24 +107,24 @@ func TestCloseBeforeEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		write  func(*io.PipeWriter)
 		body   string
-		ending cassettes.Termination
-		pieces []cassettes.Chunk
+		ending recording.Termination
+		pieces []recording.Chunk
 	}{
-		"the end is near": {ending("data: 1\n\n"), "data: 1\n\n", "", []cassettes.Chunk{{Len: 9}}},
-		"and so is more":  {ending("data: 1\n\ndata: 2\n\n"), "data: 1\n\ndata: 2\n\n", "", []cassettes.Chunk{{Len: 9}, {After: 20 * time.Millisecond, Len: 9}}},
+		"the end is near": {ending("data: 1\n\n"), "data: 1\n\n", "", []recording.Chunk{{Len: 9}}},
+		"and so is more":  {ending("data: 1\n\ndata: 2\n\n"), "data: 1\n\ndata: 2\n\n", "", []recording.Chunk{{Len: 9}, {After: 20 * time.Millisecond, Len: 9}}},
 		"more than little": {func(w *io.PipeWriter) {
 			_, _ = io.WriteString(w, "data: 1\n\n"+strings.Repeat(" ", 256<<10))
 			_ = w.Close()
-		}, "data: 1\n\n", cassettes.Canceled, []cassettes.Chunk{{Len: 9}}},
+		}, "data: 1\n\n", recording.Canceled, []recording.Chunk{{Len: 9}}},
 		"it breaks": {func(w *io.PipeWriter) {
 			_, _ = io.WriteString(w, "data: 1\n\ndata")
 			_ = w.CloseWithError(io.ErrUnexpectedEOF)
-		}, "data: 1\n\n", cassettes.Canceled, []cassettes.Chunk{{Len: 9}}},
+		}, "data: 1\n\n", recording.Canceled, []recording.Chunk{{Len: 9}}},
 		"it does not come": {func(w *io.PipeWriter) {
 			_, _ = io.WriteString(w, "data: 1\n\n")
 			time.Sleep(time.Second) //nolint:forbidigo // of a bubble
 			_ = w.Close()
-		}, "data: 1\n\n", cassettes.Canceled, []cassettes.Chunk{{Len: 9}}},
+		}, "data: 1\n\n", recording.Canceled, []recording.Chunk{{Len: 9}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestCloseBeforeEnd(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := cassettes.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Termination: c.ending, Chunks: c.pieces}
+				want := recording.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Termination: c.ending, Chunks: c.pieces}
 				if diff := cmp.Diff(want, x.Response); diff != "" {
 					t.Errorf("recorded (-want +got):\n%s", diff)
 				}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/looptape/looptape/cassettes/recording"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -55,7 +56,7 @@ func TestRecordedIsHarmless(t *testing.T) {
 	}
 }
 
-func harmless(t *testing.T, path string, x *Interaction) {
+func harmless(t *testing.T, path string, x *recording.Interaction) {
 	t.Helper()
 	var o Options
 	got := o.Redacted(x)
@@ -68,7 +69,7 @@ func harmless(t *testing.T, path string, x *Interaction) {
 }
 
 // readForeign reads the interactions of a file of another recorder.
-func readForeign(path string) ([]*Interaction, error) {
+func readForeign(path string) ([]*recording.Interaction, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -79,12 +80,12 @@ func readForeign(path string) ([]*Interaction, error) {
 	case ".httprr":
 		return readTrace(text)
 	case ".sse":
-		return []*Interaction{{Response: Response{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: text}}}, nil
+		return []*recording.Interaction{{Response: recording.Response{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: text}}}, nil
 	}
 	return nil, nil
 }
 
-func readYAML(text []byte) (list []*Interaction, err error) {
+func readYAML(text []byte) (list []*recording.Interaction, err error) {
 	var file struct {
 		Interactions []struct {
 			Request, Response struct {
@@ -97,9 +98,9 @@ func readYAML(text []byte) (list []*Interaction, err error) {
 		err = yaml.Unmarshal(text, &file)
 	}
 	for _, x := range file.Interactions {
-		list = append(list, &Interaction{
-			Request:  Request{Method: x.Request.Method, URL: x.Request.URL, Header: x.Request.Headers, Body: []byte(x.Request.Body)},
-			Response: Response{Status: 200, Header: x.Response.Headers, Body: []byte(x.Response.Body)},
+		list = append(list, &recording.Interaction{
+			Request:  recording.Request{Method: x.Request.Method, URL: x.Request.URL, Header: x.Request.Headers, Body: []byte(x.Request.Body)},
+			Response: recording.Response{Status: 200, Header: x.Response.Headers, Body: []byte(x.Response.Body)},
 		})
 	}
 	return list, err
@@ -107,7 +108,7 @@ func readYAML(text []byte) (list []*Interaction, err error) {
 
 // readTrace reads a file of httprr: a line with the lengths of a request and its
 // response, these, and so on.
-func readTrace(text []byte) (list []*Interaction, err error) {
+func readTrace(text []byte) (list []*recording.Interaction, err error) {
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	for len(rest) > 0 {
 		line, body, _ := bytes.Cut(rest, []byte("\n"))
@@ -124,7 +125,7 @@ func readTrace(text []byte) (list []*Interaction, err error) {
 	return list, nil
 }
 
-func readPair(sent, got []byte) (*Interaction, error) {
+func readPair(sent, got []byte) (*recording.Interaction, error) {
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
 	if err != nil {
 		return nil, err
@@ -141,9 +142,9 @@ func readPair(sent, got []byte) (*Interaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Interaction{
-		Request:  Request{Method: req.Method, URL: req.URL.String(), Header: req.Header, Body: asked},
-		Response: Response{Status: resp.StatusCode, Header: resp.Header, Body: body},
+	return &recording.Interaction{
+		Request:  recording.Request{Method: req.Method, URL: req.URL.String(), Header: req.Header, Body: asked},
+		Response: recording.Response{Status: resp.StatusCode, Header: resp.Header, Body: body},
 	}, resp.Body.Close()
 }
 

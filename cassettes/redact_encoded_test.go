@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -32,7 +33,7 @@ func TestRedactEncoded(t *testing.T) {
 		"https://a.b/?u=" + q("/?key="+mark+"&password=S2&a="+q("/?sig="+mark)),
 		"https://a.b/?u=" + q("<password>S1</password>"),
 	} {
-		for _, x := range []*Interaction{{Request: Request{URL: plain.Replace(in)}}, {Request: Request{Body: []byte("see (" + plain.Replace(in) + "), 1%20")}}} {
+		for _, x := range []*recording.Interaction{{Request: recording.Request{URL: plain.Replace(in)}}, {Request: recording.Request{Body: []byte("see (" + plain.Replace(in) + "), 1%20")}}} {
 			once := (&Options{}).Redacted(x)
 			got := once.Request.URL + strings.TrimSuffix(strings.TrimPrefix(string(once.Request.Body), "see ("), "), 1%20")
 			if want := marked.Replace(in); got != want {
@@ -49,7 +50,7 @@ func TestRedactEncoded(t *testing.T) {
 // A value that is secret is not looked into, so that a part of it is no secret of its own.
 func TestEncodedValues(t *testing.T) {
 	for _, before := range []string{"https://a.b/k1y2k3y4?key=", "https://a.b/k1y2k3y4%20?key="} {
-		got := (&Options{}).Redacted(&Interaction{Request: Request{URL: before + "k1y2k3y4%26a"}}).Request.URL
+		got := (&Options{}).Redacted(&recording.Interaction{Request: recording.Request{URL: before + "k1y2k3y4%26a"}}).Request.URL
 		if want := before + match.EscapedPlaceholder(redact.Placeholder("k1y2k3y4&a")); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

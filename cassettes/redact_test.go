@@ -13,6 +13,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -99,9 +100,9 @@ func TestRedacted(t *testing.T) {
 			if c.contentType != "" {
 				h.Set("Content-Type", c.contentType)
 			}
-			x := &Interaction{Request: Request{URL: c.inURL, Header: h, Body: []byte(c.in)}}
+			x := &recording.Interaction{Request: recording.Request{URL: c.inURL, Header: h, Body: []byte(c.in)}}
 			got := (&Options{}).Redacted(x)
-			want := &Interaction{Request: Request{URL: marked.Replace(c.outURL), Header: h.Clone(), Body: []byte(marked.Replace(c.out))}}
+			want := &recording.Interaction{Request: recording.Request{URL: marked.Replace(c.outURL), Header: h.Clone(), Body: []byte(marked.Replace(c.out))}}
 			if name, value, ok := strings.Cut(c.headerOut, ": "); ok {
 				want.Request.Header.Set(name, marked.Replace(value))
 			}
@@ -119,11 +120,11 @@ func TestRedacted(t *testing.T) {
 func TestRedactMore(t *testing.T) {
 	o := &redact.Rules{
 		Secret: []string{"X-Tenant", "/user/*/pin", "code"},
-		Redact: []redact.Redactor{redact.RedactorFunc(func(x *Interaction) {
+		Redact: []redact.Redactor{redact.RedactorFunc(func(x *recording.Interaction) {
 			x.Request.Body = []byte(strings.ReplaceAll(string(x.Request.Body), "Ann", "NAME"))
 		})},
 	}
-	got := o.Redacted(&Interaction{Request: Request{
+	got := o.Redacted(&recording.Interaction{Request: recording.Request{
 		URL:    "https://a.b/?code=4711",
 		Header: http.Header{"X-Tenant": {"acme corporation"}, "Content-Encoding": {"gzip"}, "Content-Length": {"1"}},
 		Body:   []byte(gzipped(`{"user":[{"pin":"1234","name":"Ann"}],"pin":"1","echo":"acme corporation"}`)),
@@ -147,13 +148,13 @@ func TestRedactedPieces(t *testing.T) {
 	for _, c := range []struct {
 		header http.Header
 		body   string
-		pieces []Chunk
-		want   []Chunk
+		pieces []recording.Chunk
+		want   []recording.Chunk
 	}{
-		{http.Header{"Content-Type": {"text/event-stream"}}, "data: " + secret + "\n\ndata: x\n\n", []Chunk{{After: 1, Len: 20}, {After: 2, Len: 9}}, []Chunk{{After: 1, Len: 31}, {After: 2, Len: 9}}},
-		{http.Header{}, "0123" + secret + "4567", []Chunk{{After: 1, Len: 10}, {After: 2, Len: 0}, {After: 3, Len: 10}}, []Chunk{{After: 1, Len: 15}, {After: 2, Len: 0}, {After: 3, Len: 16}}},
+		{http.Header{"Content-Type": {"text/event-stream"}}, "data: " + secret + "\n\ndata: x\n\n", []recording.Chunk{{After: 1, Len: 20}, {After: 2, Len: 9}}, []recording.Chunk{{After: 1, Len: 31}, {After: 2, Len: 9}}},
+		{http.Header{}, "0123" + secret + "4567", []recording.Chunk{{After: 1, Len: 10}, {After: 2, Len: 0}, {After: 3, Len: 10}}, []recording.Chunk{{After: 1, Len: 15}, {After: 2, Len: 0}, {After: 3, Len: 16}}},
 	} {
-		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: c.header, Body: []byte(c.body), Chunks: c.pieces}}
+		x := &recording.Interaction{Request: recording.Request{Header: http.Header{"Api-Key": {secret}}}, Response: recording.Response{Header: c.header, Body: []byte(c.body), Chunks: c.pieces}}
 		got := (&Options{}).Redacted(x)
 		if diff := cmp.Diff(c.want, got.Response.Chunks); diff != "" {
 			t.Errorf("pieces of %q (-want +got):\n%s", got.Response.Body, diff)
@@ -169,7 +170,7 @@ func TestRedactCutBody(t *testing.T) {
 		if with == "deflate" {
 			body = deflated(secret + strings.Repeat(" text", 2000))
 		}
-		x := &Interaction{Request: Request{Header: http.Header{"Api-Key": {secret}}}, Response: Response{Header: http.Header{"Content-Encoding": {with}}, Body: []byte(body[:len(body)-8])}}
+		x := &recording.Interaction{Request: recording.Request{Header: http.Header{"Api-Key": {secret}}}, Response: recording.Response{Header: http.Header{"Content-Encoding": {with}}, Body: []byte(body[:len(body)-8])}}
 		got := (&Options{}).Redacted(x)
 		c := match.Decode(got.Response.Header, got.Response.Body)
 		if c.Complete || bytes.Equal(c.Plain, c.Original) || !strings.HasPrefix(string(c.Plain), redact.Placeholder(secret)) {
@@ -194,7 +195,7 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind int, header, body string) {
 		h := headerOf(header)
 		h.Set("Content-Type", kinds[uint(kind)%uint(len(kinds))])
-		x := &Interaction{Request: Request{URL: "https://example.com/?" + header, Header: h, Body: []byte(body)}, Response: Response{Header: h, Body: []byte(body), Chunked: true}}
+		x := &recording.Interaction{Request: recording.Request{URL: "https://example.com/?" + header, Header: h, Body: []byte(body)}, Response: recording.Response{Header: h, Body: []byte(body), Chunked: true}}
 		x.Response.Chunks = chunksOf(&x.Response, []arrival{{time.Millisecond, len(body) / 3}, {time.Second, len(body)}})
 		o := &Options{}
 		once := o.Redacted(x)

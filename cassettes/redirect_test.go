@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // passed sends requests, as "PATH", "HOST PATH" or "POST PATH", through a proxy over a
@@ -174,14 +175,14 @@ func TestProxyHosts(t *testing.T) {
 // failure of that.
 func TestProxyPlaysFailures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.tape")
-	write := func(method, name string, how cassettes.Termination, failure string) *cassettes.Interaction {
-		return &cassettes.Interaction{
-			Request:  cassettes.Request{Method: method, URL: "http://one.example/" + name, Header: http.Header{}},
-			Response: cassettes.Response{Termination: how, Failure: failure},
+	write := func(method, name string, how recording.Termination, failure string) *recording.Interaction {
+		return &recording.Interaction{
+			Request:  recording.Request{Method: method, URL: "http://one.example/" + name, Header: http.Header{}},
+			Response: recording.Response{Termination: how, Failure: failure},
 		}
 	}
-	list := []*cassettes.Interaction{write("GET", "refused", cassettes.Failed, "connection refused"), write("POST", "left", cassettes.Failed, "context canceled"), write("POST", "gone", cassettes.Canceled, ""), write("GET", "left", cassettes.Canceled, "")}
-	if err := cassettes.Write(path, cassettes.Metadata{Upstreams: upstreamsAt("http://one.example")}, nil, list); err != nil {
+	list := []*recording.Interaction{write("GET", "refused", recording.Failed, "connection refused"), write("POST", "left", recording.Failed, "context canceled"), write("POST", "gone", recording.Canceled, ""), write("GET", "left", recording.Canceled, "")}
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{Upstreams: upstreamsAt("http://one.example")}, nil, list)); err != nil {
 		t.Fatal(err)
 	}
 	c := open(t, path, cassettes.Options{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
@@ -48,17 +49,17 @@ func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
 
 // find uses the interaction that answers a request. A request that was recorded unchanged
 // contains no secret and needs no redaction.
-func (c *Cassette) find(session string, r Request) (int, error) {
+func (c *Cassette) find(session string, r recording.Request) (int, error) {
 	if i := c.index.TakeSame(session, &r); i >= 0 {
 		c.memory.Notice(r.Header)
 		return i, nil
 	}
 	r = withOwnHeader(r) // redactors may change it
-	clean := c.memory.Redacted(&Interaction{Request: r}).Request
+	clean := c.memory.Redacted(&recording.Interaction{Request: r}).Request
 	if i := c.index.Take(session, &clean); i >= 0 {
 		return i, nil
 	}
-	if i := c.index.Take(session, &c.memory.RedactedAll(&Interaction{Request: r}).Request); i >= 0 {
+	if i := c.index.Take(session, &c.memory.RedactedAll(&recording.Interaction{Request: r}).Request); i >= 0 {
 		return i, nil
 	}
 	if i := c.index.TakeByPlaceholder(session, &clean); i >= 0 {
@@ -75,18 +76,18 @@ func (e *recordedFailure) Error() string { return "cassettes: " + e.text }
 // errLeft means that the recorded client disconnected.
 var errClientLeft = &recordedFailure{"the recording ends here because its client disconnected"}
 
-func recordedError(r *Response) error {
+func recordedError(r *recording.Response) error {
 	switch {
-	case r.Termination == Canceled || r.Termination == Failed && r.Failure == context.Canceled.Error():
+	case r.Termination == recording.Canceled || r.Termination == recording.Failed && r.Failure == context.Canceled.Error():
 		return errClientLeft
-	case r.Termination == Truncated && (r.Failure == "" || r.Failure == io.ErrUnexpectedEOF.Error()):
+	case r.Termination == recording.Truncated && (r.Failure == "" || r.Failure == io.ErrUnexpectedEOF.Error()):
 		return io.ErrUnexpectedEOF
 	}
 	return &recordedFailure{"recorded: " + r.Failure}
 }
 
 // answer returns the response to a request. Its body comes from events unless that is nil.
-func (o *Options) answer(r *http.Request, from *Response, events *tape.EventStream) *http.Response {
+func (o *Options) answer(r *http.Request, from *recording.Response, events *tape.EventStream) *http.Response {
 	resp := &http.Response{
 		Status: strconv.Itoa(from.Status) + " " + from.StatusText(), StatusCode: from.Status, Proto: from.Proto,
 		Header: from.Header, Uncompressed: from.Uncompressed, ContentLength: from.ContentLength(), TransferEncoding: from.TransferEncoding(), Request: r,
@@ -108,16 +109,16 @@ type playback struct {
 	ctx   context.Context
 	leave context.CancelCauseFunc
 	opts  *Options
-	from  *Response
+	from  *recording.Response
 	to    *http.Response
 	begun time.Time // time of the header
 
 	mu     sync.Mutex
 	events *tape.EventStream // nil if the rest is in left
 	left   []byte
-	chunks []Chunk       // those that have not begun
-	due    time.Duration // when the current one was due, in recorded time
-	unread int           // unread bytes of the current one
+	chunks []recording.Chunk // those that have not begun
+	due    time.Duration     // when the current one was due, in recorded time
+	unread int               // unread bytes of the current one
 }
 
 // errBodyClosed is the error of reading a closed body.
@@ -157,7 +158,7 @@ func (p *playback) begin() error {
 
 // next returns the next chunk and sets left to its bytes. It returns io.EOF after the last
 // one.
-func (p *playback) next() (next Chunk, err error) {
+func (p *playback) next() (next recording.Chunk, err error) {
 	switch {
 	case p.events != nil:
 		next.After, p.left, err = p.events.Next()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // A file that was edited is sealed again, and answers to what it says now.
@@ -83,14 +84,14 @@ func TestReseal(t *testing.T) {
 // The matching is that of the options, or without any that which the head names.
 func TestEncodeMatch(t *testing.T) {
 	for _, c := range []struct {
-		head cassettes.Metadata
+		head recording.Metadata
 		opts *cassettes.Options
 		want string
 	}{
-		{cassettes.Metadata{}, nil, "\nmatch 2\n"},
-		{cassettes.Metadata{Match: "1 /a ?b"}, nil, "\nmatch 2 /a ?b\n"},
-		{cassettes.Metadata{Match: "2 /user%20name"}, nil, "\nmatch 2 /user%20name\n"},
-		{cassettes.Metadata{Match: "1 /a"}, &cassettes.Options{Ignore: []string{"/b"}}, "\nmatch 2 /b\n"},
+		{recording.Metadata{}, nil, "\nmatch 2\n"},
+		{recording.Metadata{Match: "1 /a ?b"}, nil, "\nmatch 2 /a ?b\n"},
+		{recording.Metadata{Match: "2 /user%20name"}, nil, "\nmatch 2 /user%20name\n"},
+		{recording.Metadata{Match: "1 /a"}, &cassettes.Options{Ignore: []string{"/b"}}, "\nmatch 2 /b\n"},
 	} {
 		if got := cassettes.Encode(c.head, c.opts, nil); !strings.Contains(string(got), c.want) {
 			t.Errorf("want %q in\n%s", c.want, got)

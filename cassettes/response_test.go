@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // The length and the encoding of a response are those that a client of Go is told.
@@ -17,15 +17,15 @@ func TestFraming(t *testing.T) {
 	}
 	body, told := []byte("hello"), http.Header{"Content-Length": {"7"}} // as of an answer to HEAD, or one that is cut
 	for name, c := range map[string]struct {
-		response cassettes.Response
+		response recording.Response
 		want     framing
 	}{
-		"told":            {cassettes.Response{Proto: "HTTP/1.1", Header: told, Body: body}, framing{7, nil}},
-		"not told":        {cassettes.Response{Proto: "HTTP/1.1", Header: http.Header{}, Body: body}, framing{5, nil}},
-		"no number":       {cassettes.Response{Proto: "HTTP/1.1", Header: http.Header{"Content-Length": {"x"}}, Body: body}, framing{5, nil}},
-		"chunked":         {cassettes.Response{Proto: "HTTP/1.1", Header: told, Body: body, Chunked: true}, framing{-1, []string{"chunked"}}},
-		"a later version": {cassettes.Response{Proto: "HTTP/2.0", Body: body, Chunked: true}, framing{-1, nil}},
-		"unpacked":        {cassettes.Response{Proto: "HTTP/1.1", Body: body, Chunked: true, Uncompressed: true}, framing{-1, nil}},
+		"told":            {recording.Response{Proto: "HTTP/1.1", Header: told, Body: body}, framing{7, nil}},
+		"not told":        {recording.Response{Proto: "HTTP/1.1", Header: http.Header{}, Body: body}, framing{5, nil}},
+		"no number":       {recording.Response{Proto: "HTTP/1.1", Header: http.Header{"Content-Length": {"x"}}, Body: body}, framing{5, nil}},
+		"chunked":         {recording.Response{Proto: "HTTP/1.1", Header: told, Body: body, Chunked: true}, framing{-1, []string{"chunked"}}},
+		"a later version": {recording.Response{Proto: "HTTP/2.0", Body: body, Chunked: true}, framing{-1, nil}},
+		"unpacked":        {recording.Response{Proto: "HTTP/1.1", Body: body, Chunked: true, Uncompressed: true}, framing{-1, nil}},
 	} {
 		got := framing{c.response.ContentLength(), c.response.TransferEncoding()}
 		if diff := cmp.Diff(c.want, got); diff != "" {

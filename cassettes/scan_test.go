@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -67,7 +68,7 @@ func TestSuspects(t *testing.T) {
 		{name: "a bomb", header: "Content-Encoding: x-gzip", body: bomb(), want: []string{"body: its encoding, x-gzip, cannot be undone to look into it: it has more than 32 MiB"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := &Interaction{Request: Request{Method: "POST", URL: c.url, Header: headerOf(c.header), Body: []byte(c.body)}}
+			x := &recording.Interaction{Request: recording.Request{Method: "POST", URL: c.url, Header: headerOf(c.header), Body: []byte(c.body)}}
 			var got []string
 			for _, s := range (&redact.Rules{NotSecret: c.opaque}).FindSecrets(x) {
 				got = append(got, s.Place+": "+s.What)

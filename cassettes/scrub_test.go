@@ -9,17 +9,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // recordedAs is an exchange as a recorder has it that takes no secrets out.
-func (x exchange) recordedAs() *Interaction {
-	out := &Interaction{
-		Request:  Request{Method: "POST", URL: x.url, Header: headerOf(x.header), Body: []byte(x.body)},
-		Response: Response{Status: x.status, Proto: "HTTP/1.1", Header: headerOf(x.gotHeader), Body: []byte(x.gotBody)},
+func (x exchange) recordedAs() *recording.Interaction {
+	out := &recording.Interaction{
+		Request:  recording.Request{Method: "POST", URL: x.url, Header: headerOf(x.header), Body: []byte(x.body)},
+		Response: recording.Response{Status: x.status, Proto: "HTTP/1.1", Header: headerOf(x.gotHeader), Body: []byte(x.gotBody)},
 	}
 	if x.failure != nil {
-		out.Response = Response{Termination: Failed, Failure: x.failure.Error()}
+		out.Response = recording.Response{Termination: recording.Failed, Failure: x.failure.Error()}
 	}
 	return out
 }
@@ -83,9 +84,9 @@ func TestScrubbedLeaves(t *testing.T) {
 func TestScrubbedHead(t *testing.T) {
 	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), 40)
 	var o Options
-	was := Metadata{Match: "1", Recorder: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
+	was := recording.Metadata{Match: "1", Recorder: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
 	clean, taken := o.ScrubbedMetadata(was)
-	want := Metadata{Match: "1", Recorder: "me " + redact.Placeholder(key), Upstreams: map[string]string{
+	want := recording.Metadata{Match: "1", Recorder: "me " + redact.Placeholder(key), Upstreams: map[string]string{
 		"a": "https://a.example/v1?api-key=" + match.EscapedPlaceholder(redact.Placeholder("abc")) + "&v=1", "b": "https://" + match.EscapedPlaceholder(redact.Placeholder("u:pw123456")) + "@b.example", "c": "http://c.example",
 	}}
 	if diff := cmp.Diff(want, clean); diff != "" {
@@ -103,7 +104,7 @@ func TestScrubbedHead(t *testing.T) {
 }
 
 // scrubs holds what is scrubbed, and returns what was taken out.
-func scrubs(t *testing.T, x *Interaction, secret string) []redact.SuspectedSecret {
+func scrubs(t *testing.T, x *recording.Interaction, secret string) []redact.SuspectedSecret {
 	t.Helper()
 	var o Options
 	clean, taken := o.Scrubbed(x)

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
-func sentTo(body string) *Request {
-	return &Request{Method: "POST", URL: "https://example.com/a", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+func sentTo(body string) *recording.Request {
+	return &recording.Request{Method: "POST", URL: "https://example.com/a", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 }
 
 // What is sent again byte by byte is found by that, and what is secret tells nothing.

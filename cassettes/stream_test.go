@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // What is wrong with the events of an answer is told while it is read, with its line.
 func TestStreamWrong(t *testing.T) {
-	x := &Interaction{
-		Request:  Request{Method: "GET", URL: "https://example.com/", Header: http.Header{}},
-		Response: Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte("data: 1\n\ndata: 2\n\n"), Chunked: true},
+	x := &recording.Interaction{
+		Request:  recording.Request{Method: "GET", URL: "https://example.com/", Header: http.Header{}},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte("data: 1\n\ndata: 2\n\n"), Chunked: true},
 	}
 	x.Response.Chunks = tape.EventChunks(x.Response.Body)
-	text := string(Encode(Metadata{}, nil, []*Interaction{x}))
+	text := string(Encode(recording.Metadata{}, nil, []*recording.Interaction{x}))
 	for name, c := range map[string]struct {
 		from, to, read, want string
 	}{
@@ -50,7 +51,7 @@ func TestStreamWrong(t *testing.T) {
 			if string(read) != c.read {
 				t.Errorf("read %q, want %q", read, c.read)
 			}
-			if _, ok := errors.AsType[*FormatError](err); c.want != "" && (!ok || !strings.HasPrefix(err.Error(), c.want)) || c.want == "" && err != nil {
+			if _, ok := errors.AsType[*recording.FormatError](err); c.want != "" && (!ok || !strings.HasPrefix(err.Error(), c.want)) || c.want == "" && err != nil {
 				t.Errorf("the error is %v, want %s", err, c.want)
 			}
 			if err := resp.Body.Close(); err != nil {

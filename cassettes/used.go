@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"github.com/looptape/looptape/cassettes/recording"
 	"os"
 	"path/filepath"
 )
@@ -42,7 +43,7 @@ func ReadReport(name string, text []byte) (list []Usage, err error) {
 		n++
 		var u Usage
 		if err := json.Unmarshal(line, &u); err != nil || u.Cassette == "" {
-			return nil, &FormatError{File: name, Line: n, Err: errors.New(`it is not a line of a report, such as {"cassette":"/x.tape","used":[1]}`)}
+			return nil, &recording.FormatError{File: name, Line: n, Err: errors.New(`it is not a line of a report, such as {"cassette":"/x.tape","used":[1]}`)}
 		}
 		list = append(list, u)
 	}

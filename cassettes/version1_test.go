@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // A cassette of version 1 is read as the cassette of version 2 with the same content.
@@ -19,7 +20,7 @@ func TestParseVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := interactionsOf(t, f)
-	if f.Recorder != "looptape 0.3.0" || len(list) != 2 || list[1].Response.Termination != Truncated || list[1].Session != "critic" {
+	if f.Recorder != "looptape 0.3.0" || len(list) != 2 || list[1].Response.Termination != recording.Truncated || list[1].Session != "critic" {
 		t.Errorf("got %+v and %d interactions", f.Metadata, len(list))
 	}
 	text := Encode(f.Metadata, nil, list)
@@ -51,11 +52,11 @@ func TestParseVersion1Journal(t *testing.T) {
 
 // A chunked body of version 1 keeps its chunks.
 func TestParseVersion1Chunks(t *testing.T) {
-	x := &Interaction{
-		Request:  Request{Method: "GET", URL: "https://example.com/"},
-		Response: Response{Status: 200, Proto: "HTTP/1.1", Body: []byte("abcdef"), Chunked: true, Chunks: []Chunk{{After: 1e6, Len: 2}, {After: 2e6, Len: 4}}},
+	x := &recording.Interaction{
+		Request:  recording.Request{Method: "GET", URL: "https://example.com/"},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Body: []byte("abcdef"), Chunked: true, Chunks: []recording.Chunk{{After: 1e6, Len: 2}, {After: 2e6, Len: 4}}},
 	}
-	text := string(Encode(Metadata{}, nil, []*Interaction{x}))
+	text := string(Encode(recording.Metadata{}, nil, []*recording.Interaction{x}))
 	body, _, _ := strings.Cut(strings.NewReplacer("looptape-cassette 2", "looptape-cassette 1", " chunks ", " pieces ", " metadata ", " head ").Replace(text), "=== end")
 	f, err := Parse("old", footed(body))
 	if err != nil {
@@ -66,7 +67,7 @@ func TestParseVersion1Chunks(t *testing.T) {
 	}
 }
 
-func interactionsOf(t *testing.T, f *File) (list []*Interaction) {
+func interactionsOf(t *testing.T, f *File) (list []*recording.Interaction) {
 	t.Helper()
 	for x, err := range f.All() {
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Format is a writable format.
@@ -33,11 +34,11 @@ var ErrUnknown = errors.New("it is not a recording that can be read; looptape's 
 
 // Recording is the content of a recording.
 type Recording struct {
-	Interactions []*cassettes.Interaction
-	Metadata     cassettes.Metadata
+	Interactions []*recording.Interaction
+	Metadata     recording.Metadata
 	// Format is the format of the file. It is empty for a format that Write cannot write.
 	Format Format
-	// Incomplete is a *cassettes.IncompleteError if the file is a journal, and nil
+	// Incomplete is a [*recording.IncompleteError] if the file is a journal, and nil
 	// otherwise.
 	Incomplete error
 	// Lines are the lines of the interactions, from 1; nil means unknown.
@@ -47,7 +48,7 @@ type Recording struct {
 }
 
 // Parse reads a recording and detects its format. It keeps src. It returns a
-// *cassettes.FormatError with this name if src is invalid.
+// [*recording.FormatError] with this name if src is invalid.
 //
 // Server-sent events have one chunk per event without times. If the file has no time,
 // Recorded is the first Date of a response.
@@ -60,17 +61,17 @@ func Parse(name string, src []byte) (*Recording, error) {
 		}
 		return &r.Recording, nil
 	}
-	if at, ok := errors.AsType[*cassettes.FormatError](err); ok && at.File == name {
+	if at, ok := errors.AsType[*recording.FormatError](err); ok && at.File == name {
 		return nil, at
 	}
-	return nil, &cassettes.FormatError{File: name, Line: r.line, Err: err}
+	return nil, &recording.FormatError{File: name, Line: r.line, Err: err}
 }
 
 // Read is [Parse] with the interactions and the metadata only.
-func Read(name string, src []byte) ([]*cassettes.Interaction, cassettes.Metadata, error) {
+func Read(name string, src []byte) ([]*recording.Interaction, recording.Metadata, error) {
 	r, err := Parse(name, src)
 	if err != nil {
-		return nil, cassettes.Metadata{}, err
+		return nil, recording.Metadata{}, err
 	}
 	return r.Interactions, r.Metadata, nil
 }
@@ -110,7 +111,7 @@ func (r *reader) cassette(name string) error {
 	return nil
 }
 
-func (r *reader) add(x *cassettes.Interaction) error {
+func (r *reader) add(x *recording.Interaction) error {
 	if err := finish(x); err != nil {
 		return r.wrong(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // cannot is what each format cannot say, of what is drawn below. Others than looptape's
@@ -40,7 +40,7 @@ var cannot = map[convert.Format][]string{
 }
 
 // forget takes out of an interaction what was lost.
-func forget(what string, x *cassettes.Interaction) {
+func forget(what string, x *recording.Interaction) {
 	switch what {
 	case "the session":
 		x.Session = ""
@@ -73,7 +73,7 @@ func forget(what string, x *cassettes.Interaction) {
 
 // without is a recording without what was lost, and without a Host that is that of the
 // URL. Interactions that are not there any more were taken out.
-func without(lost []convert.Loss, list []*cassettes.Interaction) (out []*cassettes.Interaction) {
+func without(lost []convert.Loss, list []*recording.Interaction) (out []*recording.Interaction) {
 	for i, x := range list {
 		copied, gone := *x, false
 		if match.OtherHost(&x.Request) == "" {
@@ -97,7 +97,7 @@ func TestBothWays(t *testing.T) {
 	for _, f := range convert.Formats() {
 		t.Run(string(f), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				head := cassettes.Metadata{Recorded: time.Unix(1e9, 0).UTC(), Recorder: "looptape 0.3.0"}
+				head := recording.Metadata{Recorded: time.Unix(1e9, 0).UTC(), Recorder: "looptape 0.3.0"}
 				head.Upstreams = rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com"}}).Draw(t, "upstreams")
 				list := rapid.SliceOfN(rapid.Custom(drawInteraction), 1, 3).Draw(t, "list")
 				text, lost, err := convert.Write(f, head, list)
@@ -123,7 +123,7 @@ func TestBothWays(t *testing.T) {
 }
 
 // renumbered are losses by the numbers of the interactions that are left.
-func renumbered(lost []convert.Loss, list []*cassettes.Interaction) (out []convert.Loss) {
+func renumbered(lost []convert.Loss, list []*recording.Interaction) (out []convert.Loss) {
 	var gone []int
 	for _, l := range lost {
 		if l.What == "the request without a response" {
@@ -177,10 +177,10 @@ func drawHeader(t *rapid.T, name string) http.Header {
 	return h
 }
 
-func drawInteraction(t *rapid.T) *cassettes.Interaction {
-	x := &cassettes.Interaction{
+func drawInteraction(t *rapid.T) *recording.Interaction {
+	x := &recording.Interaction{
 		Session: rapid.SampledFrom([]string{"", "writer"}).Draw(t, "session"),
-		Request: cassettes.Request{
+		Request: recording.Request{
 			Method: rapid.SampledFrom([]string{"GET", "POST"}).Draw(t, "method"),
 			URL:    rapid.SampledFrom([]string{"https://example.com/", "http://127.0.0.1:80/v1?key=%20a&b=c#d", "https://example.com/-%3E/@x", "https://example.com/?q=ä%C3%A4"}).Draw(t, "url"),
 			Header: drawHeader(t, "request header"), Body: drawBody(t, "request"),
@@ -194,8 +194,8 @@ func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	}
 	r := &x.Response
 	r.Wait = time.Duration(rapid.IntRange(0, 100000).Draw(t, "wait")) * time.Millisecond
-	r.Termination = rapid.SampledFrom([]cassettes.Termination{"", "", cassettes.Failed, cassettes.Truncated, cassettes.Canceled}).Draw(t, "ending")
-	if r.Termination == cassettes.Failed {
+	r.Termination = rapid.SampledFrom([]recording.Termination{"", "", recording.Failed, recording.Truncated, recording.Canceled}).Draw(t, "ending")
+	if r.Termination == recording.Failed {
 		r.Failure = rapid.SampledFrom([]string{"", "EOF", "a \"b\"\nc ☕"}).Draw(t, "failure")
 		return x
 	}
@@ -209,7 +209,7 @@ func drawInteraction(t *rapid.T) *cassettes.Interaction {
 	}
 	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
 	if len(r.Body) > 0 && rapid.Bool().Draw(t, "has pieces") {
-		r.Chunks = []cassettes.Chunk{{After: 20 * time.Millisecond, Len: len(r.Body)}}
+		r.Chunks = []recording.Chunk{{After: 20 * time.Millisecond, Len: len(r.Body)}}
 	}
 	return x
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Whatever a file has, reading it gives a recording that our own format holds, or an
@@ -27,7 +27,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		list, head, err := convert.Read("x", src)
 		if err != nil {
-			if at, ok := errors.AsType[*cassettes.FormatError](err); !ok || at.File != "x" || at.Line < 0 {
+			if at, ok := errors.AsType[*recording.FormatError](err); !ok || at.File != "x" || at.Line < 0 {
 				t.Fatalf("%v", err)
 			}
 			return

@@ -9,48 +9,48 @@ import (
 
 	"github.com/sebdah/goldie/v2"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // sample has what formats differ in.
-func sample() (cassettes.Metadata, []*cassettes.Interaction) {
+func sample() (recording.Metadata, []*recording.Interaction) {
 	events := "event: start\ndata: {\"text\":\"☕\"}\n\ndata: [DONE]\n\n"
-	return cassettes.Metadata{
+	return recording.Metadata{
 			Recorded: time.Unix(1795250000, 0).UTC(), Recorder: "looptape 0.3.0",
 			Upstreams: map[string]string{"example": "https://api.example.com"},
-		}, []*cassettes.Interaction{
+		}, []*recording.Interaction{
 			{
-				Request: cassettes.Request{
+				Request: recording.Request{
 					Method: "POST", URL: "https://api.example.com/v1/messages?beta=true&note=Grüße",
 					Header: http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {"[redacted #a1b2 51 chars]"}},
 					Body:   []byte(`{"stream":true,"text":"<a & b>\ud83d"}`),
 				},
-				Response: cassettes.Response{
+				Response: recording.Response{
 					Status: 200, Proto: "HTTP/2.0", Chunked: true, Uncompressed: true, Wait: 412 * time.Millisecond,
 					Header: http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"a=1", "b=2"}}, Body: []byte(events),
-					Chunks: []cassettes.Chunk{{After: 38 * time.Millisecond, Len: len(events) - 14}, {After: 12 * time.Millisecond, Len: 14}},
+					Chunks: []recording.Chunk{{After: 38 * time.Millisecond, Len: len(events) - 14}, {After: 12 * time.Millisecond, Len: 14}},
 				},
 			},
 			{
 				Session: "critic",
-				Request: cassettes.Request{
+				Request: recording.Request{
 					Method: "POST", URL: "http://127.0.0.1:8080/form?q=%20", Body: []byte("a=1&b=%26"),
 					Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Host": {"forms.example.com"}, "Transfer-Encoding": {"chunked"}},
 				},
-				Response: cassettes.Response{
+				Response: recording.Response{
 					Status: 429, Reason: "Slow Down", Proto: "HTTP/1.1", Wait: 1500 * time.Microsecond,
 					Header: http.Header{"Content-Length": {"4"}, "Content-Encoding": {"gzip"}}, Body: []byte("\x1f\x8b\x08\x00"),
 					Trailer: http.Header{"X-Sum": {"7"}},
 				},
 			},
 			{
-				Request:  cassettes.Request{Method: "GET", URL: "https://api.example.com/", Header: http.Header{}},
-				Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\n"), Termination: cassettes.Truncated, Failure: "unexpected EOF"},
+				Request:  recording.Request{Method: "GET", URL: "https://api.example.com/", Header: http.Header{}},
+				Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Chunked: true, Header: http.Header{}, Body: []byte("\n\tlines\n"), Termination: recording.Truncated, Failure: "unexpected EOF"},
 			},
 			{
-				Request:  cassettes.Request{Method: "GET", URL: "https://gone.example.com/", Header: http.Header{}},
-				Response: cassettes.Response{Wait: 3 * time.Second, Termination: cassettes.Failed, Failure: "no such host"},
+				Request:  recording.Request{Method: "GET", URL: "https://gone.example.com/", Header: http.Header{}},
+				Response: recording.Response{Wait: 3 * time.Second, Termination: recording.Failed, Failure: "no such host"},
 			},
 		}
 }

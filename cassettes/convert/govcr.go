@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Names and order as in go-vcr v2, cassette/cassette.go.
@@ -74,11 +74,11 @@ type (
 	}
 )
 
-func readGoVCR1(n *yaml.Node) (*cassettes.Interaction, error) {
+func readGoVCR1(n *yaml.Node) (*recording.Interaction, error) {
 	v, err := decodeNode[vcr1](n)
-	x := &cassettes.Interaction{
-		Request: cassettes.Request{Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(), Body: []byte(v.Request.Body)},
-		Response: cassettes.Response{
+	x := &recording.Interaction{
+		Request: recording.Request{Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(), Body: []byte(v.Request.Body)},
+		Response: recording.Response{
 			Status: v.Response.Code, Reason: reasonIn(v.Response.Status, v.Response.Code),
 			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Wait: v.Response.Duration,
 		},
@@ -88,14 +88,14 @@ func readGoVCR1(n *yaml.Node) (*cassettes.Interaction, error) {
 	return x, err
 }
 
-func readGoVCR2(n *yaml.Node) (*cassettes.Interaction, error) {
+func readGoVCR2(n *yaml.Node) (*recording.Interaction, error) {
 	v, err := decodeNode[vcr2](n)
-	x := &cassettes.Interaction{
-		Request: cassettes.Request{
+	x := &recording.Interaction{
+		Request: recording.Request{
 			Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(),
 			Body: []byte(v.Request.Body), Trailer: v.Request.Trailer.trailer(),
 		},
-		Response: cassettes.Response{
+		Response: recording.Response{
 			Status: v.Response.Code, Reason: reasonIn(v.Response.Status, v.Response.Code), Proto: v.Response.Proto,
 			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Trailer: v.Response.Trailer.trailer(),
 			Chunked: v.Response.ContentLength < 0, Uncompressed: v.Response.Uncompressed, Wait: v.Response.Duration,
@@ -115,7 +115,7 @@ func reasonIn(line text, code int) string {
 	return strings.TrimPrefix(string(line), strconv.Itoa(code))
 }
 
-func writeGoVCR1(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
+func writeGoVCR1(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	doc := document[vcr1]{Version: 1, Interactions: []vcr1{}}
 	for i, x := range list {
 		r, err := sentOf(&x.Request)
@@ -137,7 +137,7 @@ func writeGoVCR1(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, e
 }
 
 // writeGoVCR2 adds what v4 compares: the protocol, length, host and form of a Go client.
-func writeGoVCR2(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
+func writeGoVCR2(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	doc := document[vcr2]{Version: 2, Interactions: []vcr2{}}
 	for i, x := range list {
 		r, err := sentOf(&x.Request)
@@ -167,7 +167,7 @@ func writeGoVCR2(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, e
 
 // sentOf returns the request of a Go client, with its form. go-vcr compares URLs in the
 // form of such a client.
-func sentOf(r *cassettes.Request) (*http.Request, error) {
+func sentOf(r *recording.Request) (*http.Request, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // answers are bodies of a server, by path, that are hard to keep.
@@ -49,15 +50,15 @@ func server(t *testing.T) *httptest.Server {
 }
 
 // requests are a few to a server.
-func requests(base string) (list []*cassettes.Interaction) {
+func requests(base string) (list []*recording.Interaction) {
 	for _, path := range []string{"/json", "/events", "/tabs", "/lines", "/lines", "/binary", "/empty", "/number", "/missing?q=a+b", "/missing?q=ä&r=%C3%A4"} {
-		list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: http.MethodGet, URL: base + path, Header: http.Header{"X-Tab": {"a\tb"}}}})
+		list = append(list, &recording.Interaction{Request: recording.Request{Method: http.MethodGet, URL: base + path, Header: http.Header{"X-Tab": {"a\tb"}}}})
 	}
 	for _, body := range []string{`{"q":"\ud83d"}`, "\n\n\tx\r\n", "\x00\xff"} {
-		list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: http.MethodPost, URL: base + "/json", Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(body)}})
+		list = append(list, &recording.Interaction{Request: recording.Request{Method: http.MethodPost, URL: base + "/json", Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(body)}})
 	}
 	for _, form := range []string{"a=1&b=%20&a=2", "\ta\n\tb\n"} {
-		list = append(list, &cassettes.Interaction{Request: cassettes.Request{
+		list = append(list, &recording.Interaction{Request: recording.Request{
 			Method: http.MethodPost, URL: base + "/json?z=1", Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: []byte(form),
 		}})
 	}
@@ -123,7 +124,7 @@ func TestAnyToGoVCR1(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	rapid.Check(t, func(rt *rapid.T) {
 		list := rapid.SliceOfN(rapid.Custom(drawInteraction), 1, 3).Draw(rt, "list")
-		var kept []*cassettes.Interaction
+		var kept []*recording.Interaction
 		var want []exchange
 		for _, x := range list {
 			if x.Response.Status != 0 {
@@ -131,14 +132,14 @@ func TestAnyToGoVCR1(t *testing.T) {
 				want = append(want, exchange{x.Request.Method, x.Request.URL, string(x.Request.Body), x.Response.Status, string(x.Response.Body)})
 			}
 		}
-		if diff := cmp.Diff(want, playedByGoVCR1(rt, path, cassettes.Metadata{}, kept)); diff != "" {
+		if diff := cmp.Diff(want, playedByGoVCR1(rt, path, recording.Metadata{}, kept)); diff != "" {
 			rt.Fatalf("replayed (-want +got):\n%s", diff)
 		}
 	})
 }
 
 // playedByGoVCR1 is what a client gets from the recorder of go-vcr v2.
-func playedByGoVCR1(t tester, path string, head cassettes.Metadata, list []*cassettes.Interaction) (got []exchange) {
+func playedByGoVCR1(t tester, path string, head recording.Metadata, list []*recording.Interaction) (got []exchange) {
 	t.Helper()
 	text, _, err := convert.Write(convert.GoVCR1, head, list)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // The used members of HTTP Archive 1.2, with extensions: lists of values from Polly.JS, and
@@ -132,10 +132,10 @@ func (r *reader) jsonError(err error, at int) error {
 	return err
 }
 
-func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
-	x := &cassettes.Interaction{
-		Request: cassettes.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
-		Response: cassettes.Response{
+func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
+	x := &recording.Interaction{
+		Request: recording.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
+		Response: recording.Response{
 			Status: e.Response.Status, Reason: e.Response.Reason, Proto: harProto(e.Response.Proto), Header: unframed(harHeader(e.Response.Headers)),
 			Wait: time.Duration(math.Round((e.Time - max(e.Timings.Receive, 0)) * float64(time.Millisecond))),
 		},
@@ -148,7 +148,7 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 	}
 	r := &x.Response
 	if r.Status == 0 {
-		*r = cassettes.Response{Wait: r.Wait, Termination: cassettes.Failed, Failure: e.Response.Failure}
+		*r = recording.Response{Wait: r.Wait, Termination: recording.Failed, Failure: e.Response.Failure}
 		return x, nil
 	}
 	c := &e.Response.Content
@@ -164,7 +164,7 @@ func (e *harEntry) interaction(polly bool) (*cassettes.Interaction, error) {
 		return nil, fmt.Errorf("the body of the response: %w", err)
 	}
 	if e.Response.Failure != "" {
-		r.Termination, r.Failure = cassettes.Truncated, e.Response.Failure
+		r.Termination, r.Failure = recording.Truncated, e.Response.Failure
 	}
 	decoded(r)
 	r.Chunked = lengthUnknown(r)

@@ -12,10 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
-func writeHAR(h cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
+func writeHAR(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	name, version, _ := strings.Cut(h.Recorder, " ")
 	log := harLog{Version: "1.2", Creator: harCreator{name, version}, Entries: []harEntry{}}
 	for _, x := range list {
@@ -29,7 +29,7 @@ func writeHAR(h cassettes.Metadata, list []*cassettes.Interaction) ([]byte, erro
 	return out.Bytes(), err
 }
 
-func harEntryOf(x *cassettes.Interaction, recorded time.Time) harEntry {
+func harEntryOf(x *recording.Interaction, recorded time.Time) harEntry {
 	var receive time.Duration
 	for _, p := range x.Response.Chunks {
 		receive += p.After

@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Defaults for data that a format omits.
@@ -24,7 +24,7 @@ const (
 )
 
 // finish completes an interaction or reports why it is invalid.
-func finish(x *cassettes.Interaction) error {
+func finish(x *recording.Interaction) error {
 	if x.Request.Method == "" {
 		x.Request.Method = defaultMethod
 	}
@@ -46,9 +46,9 @@ func finish(x *cassettes.Interaction) error {
 	return finishResponse(&x.Response)
 }
 
-func finishResponse(r *cassettes.Response) error {
+func finishResponse(r *recording.Response) error {
 	r.Wait = max(r.Wait, 0)
-	if r.Termination == cassettes.Failed {
+	if r.Termination == recording.Failed {
 		return nil
 	}
 	if r.Status < 100 || r.Status > 999 {
@@ -81,13 +81,13 @@ func isToken(word string) bool {
 
 // untold reports whether the length was probably not declared, for formats without this
 // information.
-func lengthUnknown(r *cassettes.Response) bool {
+func lengthUnknown(r *recording.Response) bool {
 	return len(r.Body) > 0 && r.Header.Get("Content-Length") == ""
 }
 
 // decoded removes the Content-Encoding of a body that is already decoded, as browsers save
 // it.
-func decoded(r *cassettes.Response) {
+func decoded(r *recording.Response) {
 	gzip := bytes.HasPrefix(r.Body, []byte("\x1f\x8b"))
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); {
 	case encoding == "", encoding == "identity", len(r.Body) == 0:
@@ -106,11 +106,11 @@ func unframed(h http.Header) http.Header {
 	return h
 }
 
-func statusLine(r *cassettes.Response) string {
+func statusLine(r *recording.Response) string {
 	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + r.StatusText())
 }
 
-func recordedAt(list []*cassettes.Interaction) time.Time {
+func recordedAt(list []*recording.Interaction) time.Time {
 	for _, x := range list {
 		if t, err := http.ParseTime(x.Response.Header.Get("Date")); err == nil {
 			return t.UTC()

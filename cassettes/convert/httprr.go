@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // httprrMagic is the first line of an httprr trace, used by the tests of Go's oscar and
@@ -53,12 +53,12 @@ func httprrParts(text []byte) (sent, got, rest []byte, err error) {
 	return rest[:n], rest[n : n+m], rest[n+m:], nil
 }
 
-func readHTTPRR(sent, got []byte) (*cassettes.Interaction, error) {
+func readHTTPRR(sent, got []byte) (*recording.Interaction, error) {
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
 	if err != nil {
 		return nil, fmt.Errorf("the request: %w", err)
 	}
-	x := &cassettes.Interaction{Request: cassettes.Request{Method: req.Method, URL: req.URL.String(), Header: req.Header}}
+	x := &recording.Interaction{Request: recording.Request{Method: req.Method, URL: req.URL.String(), Header: req.Header}}
 	if x.Request.Body, err = io.ReadAll(req.Body); err != nil {
 		return nil, fmt.Errorf("the body of the request: %w", err)
 	}
@@ -74,7 +74,7 @@ func readHTTPRR(sent, got []byte) (*cassettes.Interaction, error) {
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		return nil, fmt.Errorf("the body of the response: %w", err)
 	}
-	x.Response = cassettes.Response{
+	x.Response = recording.Response{
 		Status: resp.StatusCode, Reason: strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)), Proto: resp.Proto,
 		Header: resp.Header, Body: body, Trailer: resp.Trailer,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 const vcrTop = "---\nversion: 1\ninteractions:\n"
@@ -40,10 +41,10 @@ func traceOf(sent, got string) string {
 }
 
 // answer is what the files below come to, but for what do changes.
-func answer(do func(x *cassettes.Interaction)) *cassettes.Interaction {
-	x := &cassettes.Interaction{
-		Request:  cassettes.Request{Method: "GET", URL: "http://a.example/", Header: http.Header{}},
-		Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}},
+func answer(do func(x *recording.Interaction)) *recording.Interaction {
+	x := &recording.Interaction{
+		Request:  recording.Request{Method: "GET", URL: "http://a.example/", Header: http.Header{}},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{}},
 	}
 	if do != nil {
 		do(x)
@@ -51,130 +52,130 @@ func answer(do func(x *cassettes.Interaction)) *cassettes.Interaction {
 	return x
 }
 
-func body(text string) func(x *cassettes.Interaction) {
-	return func(x *cassettes.Interaction) { x.Response.Body, x.Response.Chunked = []byte(text), len(text) > 0 }
+func body(text string) func(x *recording.Interaction) {
+	return func(x *recording.Interaction) { x.Response.Body, x.Response.Chunked = []byte(text), len(text) > 0 }
 }
 
 func TestRead(t *testing.T) {
-	har := func(do func(x *cassettes.Interaction)) *cassettes.Interaction {
+	har := func(do func(x *recording.Interaction)) *recording.Interaction {
 		x := answer(do)
 		x.Response.Wait = 10 * time.Millisecond
 		return x
 	}
 	for name, c := range map[string]struct {
 		src  string
-		want *cassettes.Interaction
+		want *recording.Interaction
 	}{
 		"a mark of the order of bytes": {"\ufeff" + vcrOf("", "    body: x\n"), answer(body("x"))},
 		"no method":                    {vcrTop + "- {request: {url: 'http://a.example/'}, response: {code: 200}}", answer(nil)},
 		"binary":                       {vcrOf("", "    body: !!binary AP8=\n"), answer(body("\x00\xff"))},
-		"status words":                 {vcrOf("", "    status: 200 Fine\n"), answer(func(x *cassettes.Interaction) { x.Response.Reason = "Fine" })},
+		"status words":                 {vcrOf("", "    status: 200 Fine\n"), answer(func(x *recording.Interaction) { x.Response.Reason = "Fine" })},
 		"usual status words":           {vcrOf("", "    status: 200 OK\n"), answer(nil)},
-		"a length": {vcrOf("", "    body: x\n    headers: {Content-Length: ['1']}\n"), answer(func(x *cassettes.Interaction) {
+		"a length": {vcrOf("", "    body: x\n    headers: {Content-Length: ['1']}\n"), answer(func(x *recording.Interaction) {
 			x.Response.Header.Set("Content-Length", "1")
 			x.Response.Body = []byte("x")
 		})},
-		"headers of one name": {vcrOf("    headers: {b: [x], B: [y]}\n", ""), answer(func(x *cassettes.Interaction) { x.Request.Header["B"] = []string{"y", "x"} })},
-		"a header that is no list": {vcrpyOf("    headers: {a: 1}\n", "    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
+		"headers of one name": {vcrOf("    headers: {b: [x], B: [y]}\n", ""), answer(func(x *recording.Interaction) { x.Request.Header["B"] = []string{"y", "x"} })},
+		"a header that is no list": {vcrpyOf("    headers: {a: 1}\n", "    body: {string: x}\n"), answer(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Request.Header.Set("A", "1")
 		})},
 		"a time below zero":            {vcrOf("", "    duration: -1s\n"), answer(nil)},
-		"an address that is not ASCII": {strings.Replace(vcrOf("", ""), "example/", "example/ü v", 1), answer(func(x *cassettes.Interaction) { x.Request.URL = "http://a.example/ü%20v" })},
-		"events": {vcrOf("", "    headers: {Content-Type: [text/event-stream]}\n    body: \"data: 1\\r\\n\\r\\ndata\"\n"), answer(func(x *cassettes.Interaction) {
+		"an address that is not ASCII": {strings.Replace(vcrOf("", ""), "example/", "example/ü v", 1), answer(func(x *recording.Interaction) { x.Request.URL = "http://a.example/ü%20v" })},
+		"events": {vcrOf("", "    headers: {Content-Type: [text/event-stream]}\n    body: \"data: 1\\r\\n\\r\\ndata\"\n"), answer(func(x *recording.Interaction) {
 			body("data: 1\r\n\r\ndata")(x)
 			x.Response.Header.Set("Content-Type", "text/event-stream")
-			x.Response.Chunks = []cassettes.Chunk{{Len: 11}, {Len: 4}}
+			x.Response.Chunks = []recording.Chunk{{Len: 11}, {Len: 4}}
 		})},
-		"format 2": {strings.Replace(vcrOf("", "    content_length: -1\n    uncompressed: true\n    proto: HTTP/2.0\n    trailer: {x-sum: ['1']}\n"), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) {
+		"format 2": {strings.Replace(vcrOf("", "    content_length: -1\n    uncompressed: true\n    proto: HTTP/2.0\n    trailer: {x-sum: ['1']}\n"), "version: 1", "version: 2", 1), answer(func(x *recording.Interaction) {
 			x.Response.Chunked, x.Response.Uncompressed, x.Response.Proto = true, true, "HTTP/2.0"
 			x.Response.Trailer = http.Header{"X-Sum": {"1"}}
 		})},
 		"format 2, the host of the URL": {strings.Replace(vcrOf("    host: a.example\n    headers: {Host: [c.example]}\n", ""), "version: 1", "version: 2", 1), answer(nil)},
-		"format 2, another host":        {strings.Replace(vcrOf("    host: B.example\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) { x.Request.Header.Set("Host", "B.example") })},
-		"format 2, a length":            {strings.Replace(vcrOf("    content_length: 1\n    body: q\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) { x.Request.Body = []byte("q") })},
-		"format 2, no length": {strings.Replace(vcrOf("    content_length: 0\n    body: q\n", ""), "version: 1", "version: 2", 1), answer(func(x *cassettes.Interaction) {
+		"format 2, another host":        {strings.Replace(vcrOf("    host: B.example\n", ""), "version: 1", "version: 2", 1), answer(func(x *recording.Interaction) { x.Request.Header.Set("Host", "B.example") })},
+		"format 2, a length":            {strings.Replace(vcrOf("    content_length: 1\n    body: q\n", ""), "version: 1", "version: 2", 1), answer(func(x *recording.Interaction) { x.Request.Body = []byte("q") })},
+		"format 2, no length": {strings.Replace(vcrOf("    content_length: 0\n    body: q\n", ""), "version: 1", "version: 2", 1), answer(func(x *recording.Interaction) {
 			x.Request.Header.Set("Transfer-Encoding", "chunked")
 			x.Request.Body = []byte("q")
 		})},
 		"format 1, a host that no client of Go sends": {vcrOf("    headers: {Host: [c.example]}\n", ""), answer(nil)},
 
-		"vcrpy": {vcrpyOf("    body: q\n", "    headers: {Transfer-Encoding: [chunked]}\n    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
+		"vcrpy": {vcrpyOf("    body: q\n", "    headers: {Transfer-Encoding: [chunked]}\n    body: {string: x}\n"), answer(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Request.Body = []byte("q")
 		})},
 		"vcrpy in base64":      {vcrpyOf("", "    body: {base64_string: AP8=}\n"), answer(body("\x00\xff"))},
 		"vcrpy, an empty body": {vcrpyOf("    body: null\n", "    body: {string: ''}\n"), answer(nil)},
-		"vcrpy, decoded": {vcrpyOf("", "    headers: {content-encoding: [gzip]}\n    body: {string: x}\n"), answer(func(x *cassettes.Interaction) {
+		"vcrpy, decoded": {vcrpyOf("", "    headers: {content-encoding: [gzip]}\n    body: {string: x}\n"), answer(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Response.Uncompressed = true
 		})},
 		"vcrpy, text of Python 2": {vcrpyOf("", "    body: {string: !!python/unicode 'x'}\n"), answer(body("x"))},
 		"vcrpy in JSON":           {`{"version": 1, "interactions": [{"request": {"method": "GET", "uri": "http://a.example/", "body": null}, "response": {"status": {"code": 200}, "body": {"string": "\ud83d\ude00\ud83d"}}}]}`, answer(body("😀\ufffd"))},
 
-		"HAR": {harOf("", `, "postData": {"text": "q"}`, `, "httpVersion": "h2", "content": {"text": "x"}, "headers": [{"name": ":status", "value": "200"}, {"name": "a", "value": "1"}, {"name": "a", "value": ["2"]}]`), har(func(x *cassettes.Interaction) {
+		"HAR": {harOf("", `, "postData": {"text": "q"}`, `, "httpVersion": "h2", "content": {"text": "x"}, "headers": [{"name": ":status", "value": "200"}, {"name": "a", "value": "1"}, {"name": "a", "value": ["2"]}]`), har(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Response.Proto, x.Request.Body = "HTTP/2.0", []byte("q")
 			x.Response.Header["A"] = []string{"1", "2"}
 		})},
-		"HAR, headers in lines": {harOf("", "", `, "headers": [{"name": "set-cookie", "value": "a=1; Path=/\nb=2"}, {"name": "Set-Cookie", "value": ["c=3"]}]`), har(func(x *cassettes.Interaction) {
+		"HAR, headers in lines": {harOf("", "", `, "headers": [{"name": "set-cookie", "value": "a=1; Path=/\nb=2"}, {"name": "Set-Cookie", "value": ["c=3"]}]`), har(func(x *recording.Interaction) {
 			x.Response.Header["Set-Cookie"] = []string{"c=3", "a=1; Path=/", "b=2"}
 		})},
 		"HAR, a mark of the order of bytes": {"\ufeff" + harOf("", "", ""), har(nil)},
 		"HAR, no time to receive":           {strings.NewReplacer("12.5", "10", "2.5", "-1").Replace(harOf("", "", "")), har(nil)},
-		"HAR, no content":                   {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/3.0" })},
+		"HAR, no content":                   {harOf("", "", `, "httpVersion": "http/3"`), har(func(x *recording.Interaction) { x.Response.Proto = "HTTP/3.0" })},
 		"HAR in base64":                     {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}`), har(body("\x00\xff"))},
-		"HAR, a form":                       {harOf("", `, "postData": {"params": [{"name": "a b", "value": "&"}, {"name": "c", "value": ""}]}`, ""), har(func(x *cassettes.Interaction) { x.Request.Body = []byte("a+b=%26&c=") })},
-		"HAR, decoded": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "GZIP"}, {"name": "content-length", "value": "21"}]`), har(func(x *cassettes.Interaction) {
+		"HAR, a form":                       {harOf("", `, "postData": {"params": [{"name": "a b", "value": "&"}, {"name": "c", "value": ""}]}`, ""), har(func(x *recording.Interaction) { x.Request.Body = []byte("a+b=%26&c=") })},
+		"HAR, decoded": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "GZIP"}, {"name": "content-length", "value": "21"}]`), har(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Response.Uncompressed = true
 		})},
-		"HAR, bytes decoded": {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+		"HAR, bytes decoded": {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
 			body("\x00\xff")(x)
 			x.Response.Uncompressed = true
 		})},
-		"HAR, still encoded": {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "br"}]`), har(func(x *cassettes.Interaction) {
+		"HAR, still encoded": {harOf("", "", `, "content": {"text": "AP8=", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "br"}]`), har(func(x *recording.Interaction) {
 			body("\x00\xff")(x)
 			x.Response.Header.Set("Content-Encoding", "br")
 		})},
-		"HAR, no encoding": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "identity"}]`), har(func(x *cassettes.Interaction) {
+		"HAR, no encoding": {harOf("", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "identity"}]`), har(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Response.Header.Set("Content-Encoding", "identity")
 		})},
-		"Polly.JS": {harOf("Polly.JS", "", `, "content": {"text": "[\"1f\",\"8b08\"]"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+		"Polly.JS": {harOf("Polly.JS", "", `, "content": {"text": "[\"1f\",\"8b08\"]"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
 			body("\x1f\x8b\x08")(x)
 			x.Response.Header.Set("Content-Encoding", "gzip")
 		})},
-		"Polly.JS in base64": {harOf("Polly.JS", "", `, "content": {"text": "[\"H4s=\",\"CA==\"]", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+		"Polly.JS in base64": {harOf("Polly.JS", "", `, "content": {"text": "[\"H4s=\",\"CA==\"]", "encoding": "base64"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
 			body("\x1f\x8b\x08")(x)
 			x.Response.Header.Set("Content-Encoding", "gzip")
 		})},
-		"Polly.JS, decoded": {harOf("Polly.JS", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *cassettes.Interaction) {
+		"Polly.JS, decoded": {harOf("Polly.JS", "", `, "content": {"text": "x"}, "headers": [{"name": "content-encoding", "value": "gzip"}]`), har(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Response.Uncompressed = true
 		})},
 		"Polly.JS, a list as text": {harOf("Polly.JS", "", `, "content": {"text": "[\"1f\"]"}`), har(body(`["1f"]`))},
-		"a list as text": {harOf("another", "", `, "content": {"text": "[\"1f\"]"}, "headers": [{"name": "content-encoding", "value": "identity"}]`), har(func(x *cassettes.Interaction) {
+		"a list as text": {harOf("another", "", `, "content": {"text": "[\"1f\"]"}, "headers": [{"name": "content-encoding", "value": "identity"}]`), har(func(x *recording.Interaction) {
 			body(`["1f"]`)(x)
 			x.Response.Header.Set("Content-Encoding", "identity")
 		})},
-		"HAR, no answer": {strings.Replace(harOf("", "", `, "_error": "net::ERR_FAILED"`), "200", "0", 1), har(func(x *cassettes.Interaction) {
-			x.Response = cassettes.Response{Termination: cassettes.Failed, Failure: "net::ERR_FAILED"}
+		"HAR, no answer": {strings.Replace(harOf("", "", `, "_error": "net::ERR_FAILED"`), "200", "0", 1), har(func(x *recording.Interaction) {
+			x.Response = recording.Response{Termination: recording.Failed, Failure: "net::ERR_FAILED"}
 		})},
-		"HAR, cut": {harOf("", "", `, "_error": "net::ERR_FAILED", "content": {"text": "x"}`), har(func(x *cassettes.Interaction) {
+		"HAR, cut": {harOf("", "", `, "_error": "net::ERR_FAILED", "content": {"text": "x"}`), har(func(x *recording.Interaction) {
 			body("x")(x)
-			x.Response.Termination, x.Response.Failure = cassettes.Truncated, "net::ERR_FAILED"
+			x.Response.Termination, x.Response.Failure = recording.Truncated, "net::ERR_FAILED"
 		})},
 
 		"httprr": {traceOf("POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nA: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-			"HTTP/1.1 200 Fine\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n1\r\nx\r\n0\r\nX-Sum: 7\r\n\r\n"), answer(func(x *cassettes.Interaction) {
+			"HTTP/1.1 200 Fine\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n1\r\nx\r\n0\r\nX-Sum: 7\r\n\r\n"), answer(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Request.Method, x.Response.Reason = "POST", "Fine"
 			x.Request.Header.Set("A", "1")
 			x.Request.Header.Set("Transfer-Encoding", "chunked")
 			x.Response.Trailer = http.Header{"X-Sum": {"7"}}
 		})},
-		"httprr of HTTP/2": {traceOf("GET http://a.example/ HTTP/1.1\r\n\r\n", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\n"), answer(func(x *cassettes.Interaction) { x.Response.Proto = "HTTP/2.0" })},
+		"httprr of HTTP/2": {traceOf("GET http://a.example/ HTTP/1.1\r\n\r\n", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\n"), answer(func(x *recording.Interaction) { x.Response.Proto = "HTTP/2.0" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, _, err := convert.Read("x", []byte(c.src))
@@ -190,7 +191,7 @@ func TestRead(t *testing.T) {
 
 // What a file tells of itself is read, or else taken from the first date in it.
 func TestReadHead(t *testing.T) {
-	for src, want := range map[string]cassettes.Metadata{
+	for src, want := range map[string]recording.Metadata{
 		harOf("a", "", ""): {Recorder: "a", Recorded: time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC)},
 		strings.Replace(harOf("a", "", ""), "2026-", "", 1):                                                  {Recorder: "a"},
 		strings.Replace(harOf("a", "", ""), "2026-", "0000-", 1):                                             {Recorder: "a"},
@@ -199,7 +200,7 @@ func TestReadHead(t *testing.T) {
 		vcrOf("", "    headers: {Date: ['Tue, 16 Aug 2022 13:59:35 GMT']}\n"):     {Recorder: "go-vcr", Recorded: time.Date(2022, 8, 16, 13, 59, 35, 0, time.UTC)},
 		vcrpyOf("", "    headers: {Date: [yesterday]}\n    body: {string: ''}\n"): {Recorder: "vcrpy"},
 		"httprr trace v1\n": {Recorder: "httprr"},
-		string(cassettes.Encode(cassettes.Metadata{Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, nil, nil)): {Match: "2", Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		string(cassettes.Encode(recording.Metadata{Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, nil, nil)): {Match: "2", Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	} {
 		_, got, err := convert.Read("x", []byte(src))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -263,7 +264,7 @@ func TestReadErrors(t *testing.T) {
 		if diff := cmp.Diff(want, err.Error()); diff != "" {
 			t.Errorf("%s\n-want +got:\n%s", src, diff)
 		}
-		if _, ok := errors.AsType[*cassettes.FormatError](err); !ok {
+		if _, ok := errors.AsType[*recording.FormatError](err); !ok {
 			t.Errorf("%s\na %T", src, err)
 		}
 	}
@@ -271,18 +272,18 @@ func TestReadErrors(t *testing.T) {
 
 // How the length of a body was told is as go-vcr v4 has it of a client of Go.
 func TestLengths(t *testing.T) {
-	for want, do := range map[string]func(*cassettes.Response){
+	for want, do := range map[string]func(*recording.Response){
 		"content_length: 3\n":                              nil,
-		"content_length: 7\n":                              func(r *cassettes.Response) { r.Header.Set("Content-Length", "7") },
-		"content_length: -1\n":                             func(r *cassettes.Response) { r.Chunked, r.Proto = true, "HTTP/2.0" },
-		"content_length: -1\n        uncompressed: true\n": func(r *cassettes.Response) { r.Chunked, r.Uncompressed = true, true },
-		"transfer_encoding:\n            - chunked\n        content_length: -1\n": func(r *cassettes.Response) { r.Chunked = true },
+		"content_length: 7\n":                              func(r *recording.Response) { r.Header.Set("Content-Length", "7") },
+		"content_length: -1\n":                             func(r *recording.Response) { r.Chunked, r.Proto = true, "HTTP/2.0" },
+		"content_length: -1\n        uncompressed: true\n": func(r *recording.Response) { r.Chunked, r.Uncompressed = true, true },
+		"transfer_encoding:\n            - chunked\n        content_length: -1\n": func(r *recording.Response) { r.Chunked = true },
 	} {
-		x := answer(func(x *cassettes.Interaction) { x.Response.Body = []byte("abc") })
+		x := answer(func(x *recording.Interaction) { x.Response.Body = []byte("abc") })
 		if do != nil {
 			do(&x.Response)
 		}
-		text, _, err := convert.Write(convert.GoVCR2, cassettes.Metadata{}, []*cassettes.Interaction{x})
+		text, _, err := convert.Write(convert.GoVCR2, recording.Metadata{}, []*recording.Interaction{x})
 		_, response, _ := strings.Cut(string(text), "response:\n")
 		_, got, _ := strings.Cut(response, "proto_minor: ")
 		if _, got, _ = strings.Cut(got, "\n"); err != nil || !strings.HasPrefix(strings.TrimSpace(got), want) {
@@ -295,15 +296,15 @@ func TestLengths(t *testing.T) {
 func TestWriteErrors(t *testing.T) {
 	for want, c := range map[string]struct {
 		f convert.Format
-		x *cassettes.Interaction
+		x *recording.Interaction
 	}{
 		`"xml" is not a format that recordings are written in; there are [cassette go-vcr1 go-vcr2 har vcrpy]`: {"xml", answer(nil)},
-		`go-vcr1: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR1, answer(func(x *cassettes.Interaction) { x.Request.URL = ":" })},
-		`go-vcr2: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR2, answer(func(x *cassettes.Interaction) { x.Request.URL = ":" })},
-		`what was written cannot be read back: har:9: interaction 1: "A B" is not a method such as POST`:       {convert.HAR, answer(func(x *cassettes.Interaction) { x.Request.Method = "A B" })},
-		"vcrpy cannot hold the method of interaction 1":                                                        {convert.VCRPy, answer(func(x *cassettes.Interaction) { x.Request.Method = "" })},
+		`go-vcr1: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR1, answer(func(x *recording.Interaction) { x.Request.URL = ":" })},
+		`go-vcr2: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR2, answer(func(x *recording.Interaction) { x.Request.URL = ":" })},
+		`what was written cannot be read back: har:9: interaction 1: "A B" is not a method such as POST`:       {convert.HAR, answer(func(x *recording.Interaction) { x.Request.Method = "A B" })},
+		"vcrpy cannot hold the method of interaction 1":                                                        {convert.VCRPy, answer(func(x *recording.Interaction) { x.Request.Method = "" })},
 	} {
-		_, _, err := convert.Write(c.f, cassettes.Metadata{}, []*cassettes.Interaction{c.x})
+		_, _, err := convert.Write(c.f, recording.Metadata{}, []*recording.Interaction{c.x})
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -123,7 +124,7 @@ func holds(t *testing.T, path string, s *set) int {
 }
 
 // comesBack checks that a recording is the same when it was written and read again.
-func comesBack(t *testing.T, path string, s *set, f convert.Format, head cassettes.Metadata, list []*cassettes.Interaction) {
+func comesBack(t *testing.T, path string, s *set, f convert.Format, head recording.Metadata, list []*recording.Interaction) {
 	t.Helper()
 	text, lost, err := convert.Write(f, head, list)
 	if err != nil {
@@ -145,14 +146,14 @@ func comesBack(t *testing.T, path string, s *set, f convert.Format, head cassett
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
 
 // replayed is what a client gets from a cassette, in which there are no secrets.
-func replayed(t *testing.T, list []*cassettes.Interaction) (got []exchange) {
+func replayed(t *testing.T, list []*recording.Interaction) (got []exchange) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tape")
-	safe := make([]*cassettes.Interaction, len(list))
+	safe := make([]*recording.Interaction, len(list))
 	for i, x := range list {
 		safe[i] = (&cassettes.Options{}).Redacted(x)
 	}
-	if err := cassettes.Write(path, cassettes.Metadata{}, nil, safe); err != nil {
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{}, nil, safe)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cassettes.Open(path, nil)
@@ -175,7 +176,7 @@ type tester interface {
 }
 
 // asked is what a transport answers to a request.
-func asked(t tester, over http.RoundTripper, x *cassettes.Interaction) exchange {
+func asked(t tester, over http.RoundTripper, x *recording.Interaction) exchange {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body))
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Rewrite returns the file with the same number of other interactions and changes nothing
 // else. It returns an error if the format cannot be written or if the file contains data
 // that [Parse] does not read. The error lists these data.
-func (r *Recording) Rewrite(list []*cassettes.Interaction) ([]byte, error) {
+func (r *Recording) Rewrite(list []*recording.Interaction) ([]byte, error) {
 	if r.Format == "" {
 		return nil, errors.New("its format is not written")
 	}
@@ -113,7 +113,7 @@ func isNothing(value any) bool {
 }
 
 // patched returns the YAML file with the changes between two written recordings.
-func (r *Recording) patched(wasText, nowText []byte, list []*cassettes.Interaction) ([]byte, error) {
+func (r *Recording) patched(wasText, nowText []byte, list []*recording.Interaction) ([]byte, error) {
 	var src yaml.Node
 	var was, now any
 	if err := errors.Join(yaml.Unmarshal(r.src, &src), yaml.Unmarshal(wasText, &was), yaml.Unmarshal(nowText, &now)); err != nil {

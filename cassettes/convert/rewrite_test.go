@@ -13,6 +13,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // What is written is written again as it was, and with other interactions in its place.
@@ -113,7 +114,7 @@ interactions:
 	x := *rec.Interactions[0]
 	x.Request.Header = http.Header{"X-One": {"b", "\tnew"}, "X-Two": {"other"}}
 	x.Response.Body = []byte("\xff")
-	got, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]})
+	got, err := rec.Rewrite([]*recording.Interaction{&x, rec.Interactions[1]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ interactions:
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	x.Session = "one"
-	if _, err := rec.Rewrite([]*cassettes.Interaction{&x, rec.Interactions[1]}); err == nil || err.Error() != "the session of interaction 1 cannot be changed in its go-vcr1" {
+	if _, err := rec.Rewrite([]*recording.Interaction{&x, rec.Interactions[1]}); err == nil || err.Error() != "the session of interaction 1 cannot be changed in its go-vcr1" {
 		t.Errorf("with a session: %v", err)
 	}
 }
@@ -131,10 +132,10 @@ interactions:
 func TestRewriteAlias(t *testing.T) {
 	for want, c := range map[string]struct {
 		alias string
-		do    func(*cassettes.Request)
+		do    func(*recording.Request)
 	}{
-		"the body of the request of interaction 1 cannot be changed in its go-vcr1":   {"body: *a", func(r *cassettes.Request) { r.Body = []byte("new") }},
-		"the header of the request of interaction 1 cannot be changed in its go-vcr1": {"headers: {x-one: *a}", func(r *cassettes.Request) { r.Header = http.Header{"X-One": {"new"}} }},
+		"the body of the request of interaction 1 cannot be changed in its go-vcr1":   {"body: *a", func(r *recording.Request) { r.Body = []byte("new") }},
+		"the header of the request of interaction 1 cannot be changed in its go-vcr1": {"headers: {x-one: *a}", func(r *recording.Request) { r.Header = http.Header{"X-One": {"new"}} }},
 	} {
 		rec, err := convert.Parse("x", []byte("version: 1\ninteractions:\n- request: {url: &a 'http://a.example/', method: GET, "+c.alias+"}\n  response: {code: 204}\n"))
 		if err != nil {
@@ -142,7 +143,7 @@ func TestRewriteAlias(t *testing.T) {
 		}
 		x := *rec.Interactions[0]
 		c.do(&x.Request)
-		if text, err := rec.Rewrite([]*cassettes.Interaction{&x}); err == nil || err.Error() != want {
+		if text, err := rec.Rewrite([]*recording.Interaction{&x}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s\n%s", err, want, text)
 		}
 	}
@@ -178,7 +179,7 @@ func TestParseJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(error(&cassettes.IncompleteError{File: name, Complete: 1, TrailingBytes: 11}), rec.Incomplete); diff != "" || len(rec.Interactions) != 1 || rec.Metadata.Recorder != "me" {
+	if diff := cmp.Diff(error(&recording.IncompleteError{File: name, Complete: 1, TrailingBytes: 11}), rec.Incomplete); diff != "" || len(rec.Interactions) != 1 || rec.Metadata.Recorder != "me" {
 		t.Errorf("the journal is read as %+v (-want +got):\n%s", rec, diff)
 	}
 	if err := c.Close(); err != nil {

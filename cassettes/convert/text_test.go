@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // What readers of YAML take for another thing than a text stands in quotes: YAML 1.1 has
@@ -21,7 +21,7 @@ func TestQuotes(t *testing.T) {
 		x := answer(body(s))
 		x.Request.Header, x.Request.Body = http.Header{"X-A": {s}}, []byte(s)
 		for _, f := range []convert.Format{convert.GoVCR1, convert.GoVCR2, convert.VCRPy} {
-			text, _, err := convert.Write(f, cassettes.Metadata{}, []*cassettes.Interaction{x})
+			text, _, err := convert.Write(f, recording.Metadata{}, []*recording.Interaction{x})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,7 @@ func TestQuotes(t *testing.T) {
 // What can be nothing but a text stands as it is.
 func TestPlain(t *testing.T) {
 	for _, s := range []string{"==", "a=1", "127.0.0.1:8080", "1.2.3", "0x_g", "2001-12-14Z", "12001-12-14 1:00", "200 OK", "e.1"} {
-		text, _, err := convert.Write(convert.VCRPy, cassettes.Metadata{}, []*cassettes.Interaction{answer(body(s))})
+		text, _, err := convert.Write(convert.VCRPy, recording.Metadata{}, []*recording.Interaction{answer(body(s))})
 		if err != nil || !strings.Contains(string(text), "string: "+s+"\n") {
 			t.Errorf("%q is not plain: %v\n%s", s, err, text)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // An interaction as vcrpy writes it (vcr/request.py, vcr/serializers/compat.py and the
@@ -82,7 +82,7 @@ func (b vcrpyBody) MarshalYAML() (any, error) {
 	return text(b.bytes), nil
 }
 
-func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
+func readVCRPy(n *yaml.Node) (*recording.Interaction, error) {
 	v, err := decodeNode[vcrpy](n)
 	if err != nil {
 		return nil, err
@@ -93,9 +93,9 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 	if v.Response.Body == nil {
 		return nil, errors.New("the response has no body")
 	}
-	x := &cassettes.Interaction{
-		Request: cassettes.Request{Method: string(v.Request.Method), URL: string(v.Request.URI), Header: v.Request.Headers.header(), Body: v.Request.Body.bytes},
-		Response: cassettes.Response{
+	x := &recording.Interaction{
+		Request: recording.Request{Method: string(v.Request.Method), URL: string(v.Request.URI), Header: v.Request.Headers.header(), Body: v.Request.Body.bytes},
+		Response: recording.Response{
 			Status: v.Response.Status.Code + v.Response.Code, Reason: string(v.Response.Status.Message), Proto: v.Response.Proto,
 			Header: unframed(v.Response.Headers.header()), Body: v.Response.Body.bytes,
 		},
@@ -106,7 +106,7 @@ func readVCRPy(n *yaml.Node) (*cassettes.Interaction, error) {
 }
 
 // writeVCRPy writes URLs in the form of Python clients.
-func writeVCRPy(_ cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
+func writeVCRPy(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	doc := document[vcrpy]{Version: 1, Interactions: []vcrpy{}}
 	for _, x := range list {
 		doc.Interactions = append(doc.Interactions, vcrpy{

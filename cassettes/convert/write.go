@@ -12,6 +12,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // Loss is data that a format cannot represent.
@@ -25,7 +26,7 @@ type Loss struct {
 
 // Write writes a recording and reports losses. It returns an error if the format cannot
 // represent a request, a status or a body.
-func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text []byte, lost []Loss, err error) {
+func Write(f Format, h recording.Metadata, list []*recording.Interaction) (text []byte, lost []Loss, err error) {
 	write, err := writer(f)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +51,7 @@ func Write(f Format, h cassettes.Metadata, list []*cassettes.Interaction) (text 
 	return text, l, nil
 }
 
-func writer(f Format) (func(cassettes.Metadata, []*cassettes.Interaction) ([]byte, error), error) {
+func writer(f Format) (func(recording.Metadata, []*recording.Interaction) ([]byte, error), error) {
 	switch f {
 	case Cassette:
 		return writeCassette, nil
@@ -66,7 +67,7 @@ func writer(f Format) (func(cassettes.Metadata, []*cassettes.Interaction) ([]byt
 	return nil, fmt.Errorf("%q is not a format that recordings are written in; there are %v", f, Formats())
 }
 
-func writeCassette(h cassettes.Metadata, list []*cassettes.Interaction) ([]byte, error) {
+func writeCassette(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	return cassettes.Encode(h, nil, list), nil
 }
 
@@ -83,7 +84,7 @@ func (l *ledger) lose(what string, of ...int) {
 
 // answered returns what a format can represent: most formats have no requests without a
 // response.
-func (l *ledger) answered(f Format, list []*cassettes.Interaction) (kept []*cassettes.Interaction, numbers []int) {
+func (l *ledger) answered(f Format, list []*recording.Interaction) (kept []*recording.Interaction, numbers []int) {
 	for i, x := range list {
 		if x.Response.Status == 0 && f != Cassette && f != HAR {
 			l.lose("the request without a response", i+1)
@@ -103,7 +104,7 @@ func (l *ledger) compare(want, got []fact, of ...int) {
 }
 
 // broken names a required value that did not come back.
-func changedValue(want, got *cassettes.Interaction) string {
+func changedValue(want, got *recording.Interaction) string {
 	switch {
 	case want.Request.Method != got.Request.Method:
 		return "method"
@@ -132,7 +133,7 @@ type fact struct {
 	value any
 }
 
-func facts(x *cassettes.Interaction) []fact {
+func facts(x *recording.Interaction) []fact {
 	r := &x.Response
 	header := x.Request.Header.Clone()
 	header.Del("Host")
@@ -151,12 +152,12 @@ func facts(x *cassettes.Interaction) []fact {
 		{"whether the response declared its length", r.Chunked},
 		{"that the transport decompressed the body", r.Uncompressed},
 		{"the time to the header", r.Wait.Round(time.Millisecond)},
-		{"the chunks of the body and their times", append([]cassettes.Chunk{}, r.Chunks...)},
+		{"the chunks of the body and their times", append([]recording.Chunk{}, r.Chunks...)},
 		{"how the response ended", [2]string{string(r.Termination), r.Failure}},
 	}
 }
 
-func headFacts(h cassettes.Metadata) []fact {
+func headFacts(h recording.Metadata) []fact {
 	return []fact{
 		{"when it was recorded", h.Recorded.Truncate(time.Second).UTC()},
 		{"what recorded it", h.Recorder},

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 var errOldVCRPy = errors.New("it is a list at the top, as vcrpy wrote before its version 1; have vcrpy migrate it: python -m vcr.migration FILE")
@@ -58,7 +58,7 @@ func (r *reader) yaml(src []byte) error {
 	return nil
 }
 
-func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*cassettes.Interaction, error), err error) {
+func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*recording.Interaction, error), err error) {
 	var first struct {
 		Request struct{ URI *yaml.Node }
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func newCassette(w *world) *cobra.Command {
@@ -128,12 +129,12 @@ type listed struct {
 	Method      string                `json:"method"`
 	URL         string                `json:"url"`
 	Status      int                   `json:"status"` // 0 if there was no response
-	Termination cassettes.Termination `json:"termination,omitempty"`
+	Termination recording.Termination `json:"termination,omitempty"`
 	Size        int                   `json:"size"`        // bytes of the response's body
 	Took        int64                 `json:"duration_ms"` // until the end of the response
 }
 
-func listOf(list []*cassettes.Interaction) []listed {
+func listOf(list []*recording.Interaction) []listed {
 	out := []listed{}
 	for i, x := range list {
 		took := x.Response.Wait

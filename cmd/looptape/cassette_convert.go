@@ -9,6 +9,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func newCassetteConvert(w *world) *cobra.Command {
@@ -91,7 +92,7 @@ func (v *converter) format() (convert.Format, error) {
 }
 
 // redact redacts the secrets of a recording and returns suspected ones that remain.
-func (v *converter) redact(list []*cassettes.Interaction) (suspects []string) {
+func (v *converter) redact(list []*recording.Interaction) (suspects []string) {
 	for i, x := range list {
 		list[i] = v.opts.Redacted(x)
 		suspects = append(suspects, numbered(i+1, v.opts.FindSecrets(list[i]))...)

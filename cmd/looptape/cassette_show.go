@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func newCassetteShow(w *world) *cobra.Command {
@@ -62,7 +62,7 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 }
 
 // dialogue is an interaction for people to read.
-func dialogue(x *cassettes.Interaction) []byte {
+func dialogue(x *recording.Interaction) []byte {
 	var out bytes.Buffer
 	r := &x.Response
 	showLines(&out, x.Request.Method+" "+x.Request.URL)

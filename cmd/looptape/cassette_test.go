@@ -6,18 +6,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // TestShowQuotesControlCharacters covers control characters that a script file cannot contain.
 func TestDialogue(t *testing.T) {
-	got := string(dialogue(&cassettes.Interaction{
-		Request: cassettes.Request{
+	got := string(dialogue(&recording.Interaction{
+		Request: recording.Request{
 			Method: "GET", URL: "http://a.example/\x1b[2J", Header: http.Header{"A": {"\x1b[2J"}}, Body: []byte("\x1b"),
 			Trailer: http.Header{"B": {"1"}},
 		},
-		Response: cassettes.Response{Status: 599, Reason: "\a", Proto: "HTTP/1.1", Body: []byte(" a\tb\r\n\r\n"), Termination: cassettes.Canceled},
+		Response: recording.Response{Status: 599, Reason: "\a", Proto: "HTTP/1.1", Body: []byte(" a\tb\r\n\r\n"), Termination: recording.Canceled},
 	}))
 	want := `"GET http://a.example/\x1b[2J"
 "A: \x1b[2J"

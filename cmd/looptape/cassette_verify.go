@@ -13,6 +13,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func newCassetteVerify(w *world) *cobra.Command {
@@ -167,7 +168,7 @@ func (v *verifier) file(name string) error {
 		v.add(finding{File: name, Kind: kindJournal, Message: "the journal " + info.Name() + " exists: the recording is in progress or incomplete, and a replay uses the journal"})
 	}
 	rec, err := convert.Parse(name, src)
-	switch wrong, ok := errors.AsType[*cassettes.FormatError](err); {
+	switch wrong, ok := errors.AsType[*recording.FormatError](err); {
 	case ok && v.update && cassettes.IsCassette(src):
 		return v.updateChecksums(name, src)
 	case ok:
@@ -180,14 +181,14 @@ func (v *verifier) file(name string) error {
 }
 
 // broken adds the finding that a file cannot be loaded. Lost means that it cannot be repaired.
-func (v *verifier) broken(name string, err *cassettes.FormatError, lost bool) {
+func (v *verifier) broken(name string, err *recording.FormatError, lost bool) {
 	v.add(finding{File: name, Line: err.Line, Kind: kindLoad, Message: err.Err.Error(), Lost: lost})
 }
 
 // updateChecksums updates the checksums of a cassette that has no secrets.
 func (v *verifier) updateChecksums(name string, src []byte) error {
 	text, changed, err := cassettes.UpdateChecksums(name, src)
-	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
+	if wrong, ok := errors.AsType[*recording.FormatError](err); ok {
 		v.broken(name, wrong, true)
 		return nil
 	}
@@ -208,7 +209,7 @@ func (v *verifier) updateChecksums(name string, src []byte) error {
 
 // recording verifies the content of a file and reports whether it contains secrets.
 func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool) {
-	if broken, ok := errors.AsType[*cassettes.IncompleteError](rec.Incomplete); ok {
+	if broken, ok := errors.AsType[*recording.IncompleteError](rec.Incomplete); ok {
 		v.add(finding{File: name, Kind: kindJournal, Message: fmt.Sprintf("the recording is incomplete: %s complete, %s lost at the end", count(broken.Complete, "interaction"), count(broken.TrailingBytes, "byte"))})
 	}
 	_, found := v.opts.ScrubbedMetadata(rec.Metadata)
@@ -233,7 +234,7 @@ func (v *verifier) recording(name string, rec *convert.Recording) (secrets bool)
 }
 
 // age adds a finding for a recording that is too old or has no date.
-func (v *verifier) age(name string, h cassettes.Metadata) {
+func (v *verifier) age(name string, h recording.Metadata) {
 	stale := finding{File: name, Kind: kindStale}
 	by := strings.TrimSuffix(" by "+h.Recorder, " by ")
 	switch old := v.w.now().Sub(h.Recorded); {

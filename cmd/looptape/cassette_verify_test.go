@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // What is exactly as old as it may be is not stale; what does not say how old it is, or
@@ -17,16 +18,16 @@ import (
 func TestVerifyStale(t *testing.T) {
 	recorded := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
-		head cassettes.Metadata
+		head recording.Metadata
 		age  time.Duration
 		want []finding
 	}{
-		"young":     {cassettes.Metadata{Recorded: recorded, Recorder: "me"}, 90 * day, nil},
-		"old":       {cassettes.Metadata{Recorded: recorded, Recorder: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
-		"by nobody": {cassettes.Metadata{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
-		"no time":   {cassettes.Metadata{}, 91 * day, []finding{{Kind: kindStale, Message: "the recording has no date"}}},
-		"tomorrow":  {cassettes.Metadata{Recorded: recorded}, -day, nil},
-		"next year": {cassettes.Metadata{Recorded: recorded, Recorder: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which is in the future"}}},
+		"young":     {recording.Metadata{Recorded: recorded, Recorder: "me"}, 90 * day, nil},
+		"old":       {recording.Metadata{Recorded: recorded, Recorder: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
+		"by nobody": {recording.Metadata{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
+		"no time":   {recording.Metadata{}, 91 * day, []finding{{Kind: kindStale, Message: "the recording has no date"}}},
+		"tomorrow":  {recording.Metadata{Recorded: recorded}, -day, nil},
+		"next year": {recording.Metadata{Recorded: recorded, Recorder: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which is in the future"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tape")
@@ -54,7 +55,7 @@ func TestVerifyStale(t *testing.T) {
 // A secret in the head is found, and taken out.
 func TestVerifyHead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.tape")
-	if err := os.WriteFile(file, cassettes.Encode(cassettes.Metadata{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, nil), 0o600); err != nil {
+	if err := os.WriteFile(file, cassettes.Encode(recording.Metadata{Upstreams: map[string]string{"a": "https://me:password@a.example"}}, nil, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range [][]finding{{{File: file, Kind: kindSecret, Message: "head, URL a: a secret"}}, nil} {
@@ -72,9 +73,9 @@ func TestVerifyHead(t *testing.T) {
 
 // verify and scrub do not change a cassette that is being recorded.
 func TestCassetteBusy(t *testing.T) {
-	whole := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{{
-		Request:  cassettes.Request{Method: "GET", URL: "https://user:password@a.example/"},
-		Response: cassettes.Response{Termination: cassettes.Failed},
+	whole := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{{
+		Request:  recording.Request{Method: "GET", URL: "https://user:password@a.example/"},
+		Response: recording.Response{Termination: recording.Failed},
 	}})
 	edited := bytes.ReplaceAll(whole, []byte("user:password@"), nil)
 	for _, c := range []struct {

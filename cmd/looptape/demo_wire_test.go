@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm"
@@ -158,7 +159,7 @@ func TestDemoFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []*cassettes.Interaction
+	var list []*recording.Interaction
 	for x, err := range f.All() {
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
@@ -46,11 +47,11 @@ func TestGuess(t *testing.T) {
 		{[]string{"https://example.com/x"}, false, map[string]string{}, ""},
 		{nil, true, map[string]string{}, ""},
 	} {
-		var list []*cassettes.Interaction
+		var list []*recording.Interaction
 		for _, u := range c.urls {
-			list = append(list, &cassettes.Interaction{Request: cassettes.Request{Method: "GET", URL: u}, Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1"}})
+			list = append(list, &recording.Interaction{Request: recording.Request{Method: "GET", URL: u}, Response: recording.Response{Status: 200, Proto: "HTTP/1.1"}})
 		}
-		f, err := cassettes.Parse("x.tape", cassettes.Encode(cassettes.Metadata{}, nil, list))
+		f, err := cassettes.Parse("x.tape", cassettes.Encode(recording.Metadata{}, nil, list))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 // played is a request with what came back, byte for byte.
@@ -103,7 +104,7 @@ func readPlayed(t *testing.T, src []byte) (out []played) {
 	return out
 }
 
-func playedOf(list []*cassettes.Interaction) (out []played) {
+func playedOf(list []*recording.Interaction) (out []played) {
 	for _, x := range list {
 		out = append(out, played{x.Request.Method, x.Request.URL, string(x.Request.Body), x.Response.Status, string(x.Response.Body)})
 	}
@@ -111,14 +112,14 @@ func playedOf(list []*cassettes.Interaction) (out []played) {
 }
 
 // replayed is what a client gets from a cassette of ours, in which there are no secrets.
-func replayed(t *testing.T, list []*cassettes.Interaction) []played {
+func replayed(t *testing.T, list []*recording.Interaction) []played {
 	t.Helper()
-	safe := make([]*cassettes.Interaction, len(list))
+	safe := make([]*recording.Interaction, len(list))
 	for i, x := range list {
 		safe[i] = (&cassettes.Options{}).Redacted(x)
 	}
 	path := filepath.Join(t.TempDir(), "x.tape")
-	if err := cassettes.Write(path, cassettes.Metadata{}, nil, safe); err != nil {
+	if err := cassettes.Replace(path, cassettes.Encode(recording.Metadata{}, nil, safe)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := cassettes.Open(path, nil)
@@ -133,7 +134,7 @@ func replayed(t *testing.T, list []*cassettes.Interaction) []played {
 }
 
 // replayedByGoVCR is what a client gets from go-vcr v4, which compares all of a request.
-func replayedByGoVCR(t *testing.T, head cassettes.Metadata, list []*cassettes.Interaction) []played {
+func replayedByGoVCR(t *testing.T, head recording.Metadata, list []*recording.Interaction) []played {
 	t.Helper()
 	text, _, err := convert.Write(convert.GoVCR2, head, list)
 	if err != nil {
@@ -151,7 +152,7 @@ func replayedByGoVCR(t *testing.T, head cassettes.Metadata, list []*cassettes.In
 }
 
 // ask sends the requests of a recording.
-func ask(t *testing.T, over http.RoundTripper, list []*cassettes.Interaction) (out []played) {
+func ask(t *testing.T, over http.RoundTripper, list []*recording.Interaction) (out []played) {
 	t.Helper()
 	for _, x := range list {
 		req, err := http.NewRequestWithContext(t.Context(), x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body))
@@ -185,7 +186,7 @@ var hard = []string{
 	"", "a=1&b=%20&a=2", `{"q":"\ud83d ☕😀"}`, "\n\n a\r\nb \n\n", "\ta\n\tb\n", "\x00\xff\x1f\x8b", "0x1F", "~", "event: a\r\ndata: 1\r\n\r\n", "\u0085\u2028\ufeff",
 }
 
-func echo(t *testing.T, bodies []string) (requests []*cassettes.Interaction) {
+func echo(t *testing.T, bodies []string) (requests []*recording.Interaction) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
@@ -196,13 +197,13 @@ func echo(t *testing.T, bodies []string) (requests []*cassettes.Interaction) {
 	t.Cleanup(s.Close)
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "text/event-stream"} {
 		for _, body := range append(bodies, bodies[1]) {
-			requests = append(requests, &cassettes.Interaction{Request: cassettes.Request{
+			requests = append(requests, &recording.Interaction{Request: recording.Request{
 				Method: http.MethodPost, URL: s.URL + "/v1/x?q=a+b&c&d=ä&e=%C3%A4", Header: http.Header{"Content-Type": {kind}, "X-Tab": {"a\tb"}}, Body: []byte(body),
 			}})
 		}
 	}
 	for header, value := range map[string]string{"Host": "other.example", "Transfer-Encoding": "chunked"} {
-		requests = append(requests, &cassettes.Interaction{Request: cassettes.Request{
+		requests = append(requests, &recording.Interaction{Request: recording.Request{
 			Method: http.MethodPost, URL: s.URL, Header: http.Header{"Content-Type": {"text/plain"}, header: {value}}, Body: []byte("beside the header"),
 		}})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/rerun"
 	"github.com/looptape/looptape/trace/importer"
@@ -89,13 +90,13 @@ func TestRuns(t *testing.T) {
 func TestRunsOfHTTP(t *testing.T) {
 	const user, call = `{"role":"user","content":"How warm is it?"}`, `"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":%q}}]`
 	const tools = `,"tools":[{"type":"function","function":{"name":"weather","description":"Tells.","parameters":{"type":"object"}}}]`
-	exchange := func(asked, answered string) *cassettes.Interaction {
-		return &cassettes.Interaction{
-			Request: cassettes.Request{
+	exchange := func(asked, answered string) *recording.Interaction {
+		return &recording.Interaction{
+			Request: recording.Request{
 				Method: "POST", URL: "https://api.openai.com/v1/chat/completions", Header: http.Header{"Content-Type": {"application/json"}},
 				Body: []byte(`{"model":"m","messages":[{"role":"system","content":"Be kind."},` + asked + `]` + tools + `}`),
 			},
-			Response: cassettes.Response{
+			Response: recording.Response{
 				Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"application/json"}},
 				Body: []byte(`{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":` + answered + `}]}`),
 			},
@@ -103,7 +104,7 @@ func TestRunsOfHTTP(t *testing.T) {
 	}
 	first := `{"role":"assistant","content":null,` + fmt.Sprintf(call, `{"in": "Bern"}`) + `}`
 	again := `{"role":"assistant","content":"",` + fmt.Sprintf(call, `{"in":"Bern"}`) + `}`
-	file := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{
+	file := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{
 		exchange(user, first),
 		exchange(`{"role":"user","content":"Hello."}`, `{"role":"assistant","content":"Hi."}`),
 		exchange(user+","+again+`,{"role":"tool","tool_call_id":"c1","content":"22"}`, `{"role":"assistant","content":"22 degrees."}`),

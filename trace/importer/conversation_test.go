@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -45,7 +46,7 @@ func TestConversations(t *testing.T) {
 	const user, call = `{"role":"user","content":"How warm is it?"}`, `"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":%q}}]`
 	asked := fmt.Sprintf(`{"role":"assistant","content":null,`+call+`}`, `{"in": "Bern"}`)
 	said := fmt.Sprintf(`{"role":"assistant","content":"",`+call+`}`, `{"in":"Bern"}`)
-	exchange := func(messages, answer, finish string, usage llm.Usage) *cassettes.Interaction {
+	exchange := func(messages, answer, finish string, usage llm.Usage) *recording.Interaction {
 		body := fmt.Sprintf(`{"id":"x","choices":[{"message":%s,"finish_reason":%q}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`, answer, finish, usage.InputTokens, usage.OutputTokens, usage.CacheReadInputTokens)
 		if answer == "" {
 			body = ""
@@ -55,7 +56,7 @@ func TestConversations(t *testing.T) {
 	result := func(text string) string { return `,{"role":"tool","tool_call_id":"c1","content":"` + text + `"}` }
 	busy := exchange(user+","+said+result("busy"), "", "", llm.Usage{})
 	busy.Response.Status = 503
-	recording := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{
+	recording := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{
 		exchange(user, asked, "tool_calls", llm.Usage{InputTokens: 100, OutputTokens: 10, CacheReadInputTokens: 5}),
 		exchange(user+","+said+result("22"), "", "", llm.Usage{}),
 		exchange(`{"role":"user","content":"Hello."}`, `{"role":"assistant","content":"Hi."}`, "stop", llm.Usage{InputTokens: 1, OutputTokens: 2}),
@@ -82,7 +83,7 @@ func TestConversationsOfOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"run-1: user; 0/0/0 ", "run-2: user; 0/0/0 "}, talked(t, []byte(list+list))); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
 	}
-	recording := cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{
+	recording := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, ""), over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	})
 	src, err := importer.Open("file", bytes.NewReader(recording))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -54,10 +55,10 @@ func TestProtocolOf(t *testing.T) {
 const chatURL = "https://api.openai.com/v1/chat/completions?key=k"
 
 // over is an interaction.
-func over(method, url, sent, got string) *cassettes.Interaction {
-	return &cassettes.Interaction{
-		Request:  cassettes.Request{Method: method, URL: url, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(sent)},
-		Response: cassettes.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(got)},
+func over(method, url, sent, got string) *recording.Interaction {
+	return &recording.Interaction{
+		Request:  recording.Request{Method: method, URL: url, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(sent)},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(got)},
 	}
 }
 
@@ -95,7 +96,7 @@ func TestExchanges(t *testing.T) {
 	streamed.Response.Header.Set("Content-Type", "text/event-stream")
 	failed := over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, `{"error":{"message":"busy"}}`)
 	failed.Response.Status = 500
-	list := []*cassettes.Interaction{
+	list := []*recording.Interaction{
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"hi"}]}`, hello),
 		streamed, failed,
 		over("GET", "https://api.openai.com/v1/responses", "", "{}"),
@@ -114,7 +115,7 @@ func TestExchanges(t *testing.T) {
 	}
 	for _, f := range convert.Formats() {
 		t.Run(string(f), func(t *testing.T) {
-			src, _, err := convert.Write(f, cassettes.Metadata{}, list)
+			src, _, err := convert.Write(f, recording.Metadata{}, list)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,9 +180,9 @@ func TestExchangesOdd(t *testing.T) {
 		h.Set("Content-Encoding", "gzip")
 	}
 	cut := over("POST", chatURL, question, answer)
-	cut.Response.Termination = cassettes.Truncated
+	cut.Response.Termination = recording.Truncated
 	for name, c := range map[string]struct {
-		x    *cassettes.Interaction
+		x    *recording.Interaction
 		want string
 	}{
 		"packed":                {packed, to + " hi -> hello"},
@@ -191,7 +192,7 @@ func TestExchangesOdd(t *testing.T) {
 		"a prompt alone":        {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"}}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses"},
 		"of another service":    {over("POST", chatURL, `{}`, ""), "1 POST https://api.openai.com/v1/chat/completions"},
 	} {
-		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{c.x})))
+		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{c.x})))
 		if diff := cmp.Diff([]string{c.want}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -220,13 +221,13 @@ func TestExchangesOfJSON(t *testing.T) {
 
 // A run of a recording of HTTP is a request with its answer.
 func TestExchangesAsRuns(t *testing.T) {
-	list := []*cassettes.Interaction{
+	list := []*recording.Interaction{
 		over("GET", "https://example.com/", "", ""),
 		over("POST", chatURL, `{"messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi"}]}`, `{"id":"1","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`),
 		over("POST", chatURL, `{"messages":7}`, "{}"),
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	}
-	_, got := read(t, bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, list)))
+	_, got := read(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
 	want := []string{"interaction-2@13 system:be kind user:hi assistant:hello", "! file:33: interaction 3: invalid Chat Completions request: expected an array at messages (byte 13)", "interaction-4@43 user:ho"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
@@ -235,11 +236,11 @@ func TestExchangesAsRuns(t *testing.T) {
 
 // Beside the messages stand the model and the tools of the request.
 func TestExchangesMeta(t *testing.T) {
-	list := []*cassettes.Interaction{
+	list := []*recording.Interaction{
 		over("POST", chatURL, `{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, ""),
 		over("POST", chatURL, `{"messages":[{"role":"user","content":"ho"}]}`, ""),
 	}
-	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(cassettes.Metadata{}, nil, list)))
+	src, err := importer.Open("file", bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, list)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -23,7 +24,7 @@ func FuzzMessages(f *testing.F) {
 		`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]`,
 		`[{"role":"assistant","function_call":{"name":"f","arguments":{}}},{"role":"function","name":"f","content":"x"}]`,
 		"[{\"role\":\"\\ud83d\"", "\x1f\x8b", "[\"", "[[", "{", `[{"role":"user"}}`, `{"format":"looptape-trace","version":1}`,
-		string(cassettes.Encode(cassettes.Metadata{}, nil, []*cassettes.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
+		string(cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{over("POST", chatURL, "{\"messages\":["+hi+"]}", "{}")})),
 		"interactions:\n- request: {method: POST, url: 'http://a.b/v1/messages', body: '{\"messages\":[" + hi + "]}'}\n  response: {code: 200}\nversion: 1\n",
 		"httprr trace v1\n47 17\nPOST /v1beta/models/m:generateContent HTTP/1.1\n\n", `{"log":{"entries":[]}}`,
 	} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/convert"
+	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
@@ -134,7 +135,7 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 				return
 			}
 		}
-		if cut, ok := errors.AsType[*cassettes.IncompleteError](s.http.Incomplete); ok && cut.TrailingBytes > 0 {
+		if cut, ok := errors.AsType[*recording.IncompleteError](s.http.Incomplete); ok && cut.TrailingBytes > 0 {
 			yield(Exchange{}, &Error{File: s.name, Err: fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)})
 		}
 	}
@@ -151,7 +152,7 @@ func (s *Source) openHTTP() error {
 		return &Error{File: s.name, Err: err}
 	}
 	s.http, err = convert.Parse(s.name, src)
-	if wrong, ok := errors.AsType[*cassettes.FormatError](err); ok {
+	if wrong, ok := errors.AsType[*recording.FormatError](err); ok {
 		return &Error{File: s.name, Line: wrong.Line, Err: wrong.Err}
 	}
 	// The recorder names the formats that package convert cannot write.
@@ -160,7 +161,7 @@ func (s *Source) openHTTP() error {
 }
 
 // decode decodes the request and its response if the request is to a model.
-func (e *Exchange) decode(x *cassettes.Interaction) error {
+func (e *Exchange) decode(x *recording.Interaction) error {
 	p, path := ProtocolOf(x.Request.URL)
 	body := cassettes.Decompress(x.Request.Header, x.Request.Body)
 	if p == nil || !isModelRequest(p, x.Request.Method, body) {
@@ -183,7 +184,7 @@ func (e *Exchange) decode(x *cassettes.Interaction) error {
 }
 
 // recorded returns a recorded response to any request.
-type recorded cassettes.Response
+type recorded recording.Response
 
 // RoundTrip implements http.RoundTripper.
 func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
