@@ -350,7 +350,7 @@ var table = []packageRule{
 	{
 		name: "cassettes/convert", does: "other recorders' formats",
 		not:      "matching",
-		packages: []string{"internal/jsonio", "cassettes", "cassettes/redact", "cassettes/internal/..."},
+		packages: []string{"internal/jsonio", "cassettes", "cassettes/recording", "cassettes/redact", "cassettes/internal/..."},
 		modules:  []string{yaml},
 	},
 	{
