@@ -55,8 +55,8 @@ var (
 	kernelPackages     = []string{"internal/jsonio", "llm"}
 	kernelModules      = []string{jsonschema}
 	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
-	openAIPackages     = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson", "providers/openai/..."}
-	providerPackages   = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/wirejson"}
+	openAIPackages     = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson", "providers/openai/..."}
+	providerPackages   = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson"}
 	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 )
@@ -256,6 +256,11 @@ var table = []packageRule{
 		packages: presetPackages,
 	},
 	{
+		name: "providers/internal/codec", does: "the writer of requests, calls of a stream, and parts of other providers",
+		not:      "names of one provider",
+		packages: []string{"internal/jsonio", "llm", "providers/internal/wirejson"},
+	},
+	{
 		name: "providers/internal/wirejson", does: "tolerant readers, surrogate repair and kept members of wire formats",
 		not:      "names of one provider",
 		packages: []string{"internal/jsonio"},
@@ -263,7 +268,7 @@ var table = []packageRule{
 	{
 		name: "providers/protocol", does: "the interface of a codec, and the HTTP client",
 		not:      "the meaning of bytes",
-		packages: []string{"internal/sse", "llm"},
+		packages: []string{"internal/sse", "llm", "providers/internal/codec"},
 	},
 	{
 		name: "providers/openai", does: "the clients for both protocols of OpenAI",

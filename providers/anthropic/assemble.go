@@ -12,24 +12,24 @@ import (
 type assembler struct {
 	open  []openBlock
 	calls int
-	last  string // the type of block that the last part would go on with
+	last  string // the type of block that continues the last part
 }
 
 // openBlock is a block that has not ended.
 type openBlock struct {
 	index     int64
-	kind      string // empty if nothing more can come of it
+	kind      string // empty if the block has no more content
 	opaque    json.RawMessage
 	signature []byte
 	citations wirejson.Elements
 
 	call      llm.ToolCall
 	callIndex int
-	hasDeltas bool   // arguments came after the start, and stand for those in it
-	args      []byte // those pieces, of a call that the provider runs
+	hasDeltas bool   // arguments arrived after the start and replace those in it
+	args      []byte // these arguments, of a call that the provider runs
 
-	block  llm.Unknown // one of a type that is not known
-	deltas []string    // the deltas that came for it
+	block  llm.Unknown // a block of an unknown type
+	deltas []string    // its deltas
 }
 
 // separator is empty opaque data. It ends a part, so that two blocks of one type stay two
@@ -59,8 +59,7 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 	case llm.Text:
 		b.kind, b.opaque = blockText, p.Opaque
 		if a.last == blockText {
-			emit(llm.TextDelta{Opaque: separator})
-			a.last = ""
+			a.endText(separator, emit)
 		}
 		a.text(p.Text, emit)
 	case llm.Reasoning:
@@ -70,8 +69,7 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 		}
 		b.kind, b.opaque = blockThinking, p.Opaque
 		if a.last == blockThinking {
-			emit(llm.ReasoningDelta{Opaque: separator})
-			a.last = ""
+			a.endThinking(separator, emit)
 		}
 		a.thinking(p.Text, emit)
 	case llm.ToolCall:
@@ -108,11 +106,25 @@ func (a *assembler) thinking(s string, emit func(llm.Event)) {
 	}
 }
 
+// endText ends a text that has opaque data.
+func (a *assembler) endText(opaque json.RawMessage, emit func(llm.Event)) {
+	if opaque != nil {
+		a.last = ""
+		emit(llm.TextDelta{Opaque: opaque})
+	}
+}
+
+// endThinking ends reasoning that has opaque data.
+func (a *assembler) endThinking(opaque json.RawMessage, emit func(llm.Event)) {
+	if opaque != nil {
+		a.last = ""
+		emit(llm.ReasoningDelta{Opaque: opaque})
+	}
+}
+
 func (a *assembler) find(index int64) *openBlock {
-	for i := range a.open {
-		if a.open[i].index == index {
-			return &a.open[i]
-		}
+	if i := slices.IndexFunc(a.open, func(b openBlock) bool { return b.index == index }); i >= 0 {
+		return &a.open[i]
 	}
 	return nil
 }
@@ -139,7 +151,9 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 	case "signature_delta":
 		b.signature = append(b.signature, d.signature...)
 	case "citations_delta":
-		b.cite(d.citation)
+		if d.citation != "" {
+			b.citations.Add(d.citation)
+		}
 	case "input_json_delta":
 		a.input(b, d.input, emit)
 	default:
@@ -149,21 +163,15 @@ func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
 	}
 }
 
-func (b *openBlock) cite(citation string) {
-	if citation != "" {
-		b.citations.Add(citation)
-	}
-}
-
 // input handles a delta of arguments, which may be empty (quirk QA-10).
-func (a *assembler) input(b *openBlock, piece string, emit func(llm.Event)) {
+func (a *assembler) input(b *openBlock, args string, emit func(llm.Event)) {
 	switch {
-	case piece == "":
+	case args == "":
 	case b.kind == blockToolUse:
 		b.hasDeltas = true
-		emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: piece})
+		emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: args})
 	case b.kind == blockServer:
-		b.hasDeltas, b.args = true, append(b.args, piece...)
+		b.hasDeltas, b.args = true, append(b.args, args...)
 	}
 }
 
@@ -196,15 +204,9 @@ func (a *assembler) finish(emit func(llm.Event)) {
 func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
 	switch b.kind {
 	case blockText:
-		if opaque := b.textOpaque(); opaque != nil {
-			a.last = ""
-			emit(llm.TextDelta{Opaque: opaque})
-		}
+		a.endText(b.textOpaque(), emit)
 	case blockThinking:
-		if opaque := b.thinkingOpaque(); opaque != nil {
-			a.last = ""
-			emit(llm.ReasoningDelta{Opaque: opaque})
-		}
+		a.endThinking(b.thinkingOpaque(), emit)
 	case blockToolUse:
 		if !b.hasDeltas && b.call.Arguments != "" {
 			emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: b.call.Arguments})
@@ -225,12 +227,7 @@ func (b *openBlock) textOpaque() json.RawMessage {
 	if b.citations == nil {
 		return b.opaque
 	}
-	var m wirejson.Members
-	eachMember(b.opaque, func(key, raw string) {
-		if key != "citations" {
-			m.AddRaw(key, raw)
-		}
-	})
+	m := without(b.opaque, "citations")
 	m.AddRaw("citations", string(b.citations.Array()))
 	return m.Object()
 }
@@ -242,11 +239,7 @@ func (b *openBlock) thinkingOpaque() json.RawMessage {
 	}
 	var m wirejson.Members
 	m.AddString("signature", string(b.signature))
-	eachMember(b.opaque, func(key, raw string) {
-		if key != "signature" {
-			m.AddRaw(key, raw)
-		}
-	})
+	wirejson.EachMember(without(b.opaque, "signature").Object(), m.AddRaw)
 	return m.Object()
 }
 
@@ -259,11 +252,7 @@ func merged(block json.RawMessage, deltas []string) json.RawMessage {
 	var m wirejson.MemberSet
 	eachMember(block, m.Extend)
 	for _, delta := range deltas {
-		eachMember(json.RawMessage(delta), func(key, raw string) {
-			if key != "type" {
-				m.Extend(key, raw)
-			}
-		})
+		wirejson.EachMember(without(json.RawMessage(delta), "type").Object(), m.Extend)
 	}
 	return m.Members(0).Object()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// The types of blocks that this package interprets. blockUnknown stands for any other.
+// The types of blocks that this package interprets. blockUnknown means any other.
 const (
 	blockUnknown  = "?"
 	blockText     = "text"
@@ -31,185 +31,94 @@ const (
 
 // readBlock reads a content block.
 func readBlock(d *jsonio.Dec) llm.Part {
-	from := d.Offset()
-	kind, first := typeOf(d)
-	switch kind {
-	case blockText:
-		return readText(d, first)
-	case blockThinking:
-		return readThinking(d, first)
-	case blockRedacted:
-		return llm.Reasoning{Opaque: readUnknown(d, first, kind, from).Raw}
-	case blockToolUse:
-		return readCall(d, first, "")
-	case blockResult:
-		return readResult(d, first)
-	case blockImage, blockDocument:
-		return readMedia(d, first, kind, from)
-	}
-	if strings.HasSuffix(kind, "_tool_use") {
-		return readCall(d, first, kind)
-	}
-	return readUnknown(d, first, kind, from)
-}
-
-// readUnknown reads to the end of the object that began at from and keeps it.
-func readUnknown(d *jsonio.Dec, first bool, kind string, from int) llm.Unknown {
-	for {
-		if _, ok := d.Key(&first); !ok {
-			return unknown(d, kind, from)
-		}
-		d.Skip()
+	switch kind := kindOf(d); {
+	case kind == blockText:
+		return readText(d)
+	case kind == blockThinking:
+		return readThinking(d)
+	case kind == blockRedacted:
+		return llm.Reasoning{Opaque: readUnknown(d, kind).Raw}
+	case kind == blockToolUse:
+		return readCall(d, "")
+	case kind == blockResult:
+		return readResult(d)
+	case kind == blockImage || kind == blockDocument:
+		return readMedia(d, kind)
+	case strings.HasSuffix(kind, "_tool_use"):
+		return readCall(d, kind)
+	default:
+		return readUnknown(d, kind)
 	}
 }
 
-func unknown(d *jsonio.Dec, kind string, from int) llm.Unknown {
+// readUnknown reads an object and keeps it.
+func readUnknown(d *jsonio.Dec, kind string) llm.Unknown {
+	if d.Peek() != '{' {
+		d.Fail("expected an object")
+	}
+	raw := d.Raw()
 	if d.Err() != nil {
 		return llm.Unknown{}
 	}
-	return llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(d.Since(from)))}
+	return llm.Unknown{Kind: kind, Raw: wirejson.Compact(raw)}
 }
 
-func readText(d *jsonio.Dec, first bool) (p llm.Text) {
-	rest := opaqueReader{known: textMembers}
-	for key := range d.MembersAfter(first) {
-		switch key {
-		case "type":
-			d.Skip()
-		case "text":
-			p.Text = optionalString(d)
-		case "citations":
-			if ahead := *d; !emptyArray(&ahead) {
-				rest.read(d, key)
-				continue
-			}
-			d.Skip()
-		default:
-			rest.read(d, key)
-		}
-	}
-	p.Opaque = rest.object()
+func readText(d *jsonio.Dec) (p llm.Text) {
+	rest := opaqueReader{known: textMembers, key: "citations", value: "[]"}
+	p.Opaque = rest.read(d, "text", &p.Text)
 	return p
 }
 
-// emptyArray reads an array and reports whether it has no element.
-func emptyArray(d *jsonio.Dec) bool {
-	first := true
-	return d.Peek() == '[' && d.Array() && !d.More(&first) && d.Err() == nil
-}
-
-func readThinking(d *jsonio.Dec, first bool) (p llm.Reasoning) {
+func readThinking(d *jsonio.Dec) (p llm.Reasoning) {
 	var rest opaqueReader
-	for key := range d.MembersAfter(first) {
-		switch key {
-		case "type":
-			d.Skip()
-		case "thinking":
-			p.Text = optionalString(d)
-		case "signature":
-			if s := optionalString(d); s != "" {
-				rest.own.AddString(key, s)
-			}
-		default:
-			rest.read(d, key)
+	p.Opaque = rest.read(d, "thinking", &p.Text, "signature", func() {
+		if s := d.String(); s != "" {
+			rest.own.AddString("signature", s)
 		}
-	}
-	p.Opaque = rest.object()
+	})
 	return p
 }
 
 // readCall reads a tool_use block or, with a kind, a call that the provider ran.
-func readCall(d *jsonio.Dec, first bool, kind string) (p llm.ToolCall) {
+func readCall(d *jsonio.Dec, kind string) (p llm.ToolCall) {
 	p.ProviderExecuted = kind != ""
-	rest := opaqueReader{known: callMembers}
+	rest := opaqueReader{known: callMembers, key: "caller", value: directCaller}
 	if kind != "" && kind != blockServer {
 		rest.own.AddString("type", kind)
 	}
-	for key := range d.MembersAfter(first) {
-		switch key {
-		case "type":
-			d.Skip()
-		case "id":
-			p.ID = optionalString(d)
-		case "name":
-			p.Name = optionalString(d)
-		case "input":
-			p.Arguments = wirejson.Text(d)
-		case "caller":
-			if ahead := *d; !directCaller(&ahead) {
-				rest.read(d, key)
-				continue
-			}
-			d.Skip()
-		default:
-			rest.read(d, key)
-		}
-	}
-	p.Opaque = rest.object()
+	p.Opaque = rest.read(d, "id", &p.ID, "name", &p.Name, "input", func() { p.Arguments = wirejson.Text(d) })
 	return p
 }
 
-// directCaller reads a caller and reports whether it is the model, which is the default.
-func directCaller(d *jsonio.Dec) bool {
-	if d.Peek() != '{' {
-		return false
-	}
-	kind, first := typeOf(d)
-	for key := range d.MembersAfter(first) {
-		if key != "type" {
-			return false
-		}
-		d.Skip()
-	}
-	return kind == "direct" && d.Err() == nil
-}
-
-func readResult(d *jsonio.Dec, first bool) (p llm.ToolResult) {
+func readResult(d *jsonio.Dec) (p llm.ToolResult) {
 	rest := opaqueReader{known: resultMembers}
-	for key := range d.MembersAfter(first) {
-		switch key {
-		case "type":
-			d.Skip()
-		case "tool_use_id":
-			p.ID = optionalString(d)
-		case "content":
-			p.Content = readContent(d, true)
-		case "is_error":
-			p.IsError = !d.Null() && d.Bool()
-		default:
-			rest.read(d, key)
-		}
-	}
-	p.Opaque = rest.object()
+	p.Opaque = rest.read(d,
+		"tool_use_id", &p.ID,
+		"content", func() { p.Content = readContent(d, true) },
+		"is_error", &p.IsError)
 	return p
 }
 
 // readContent reads a string or an array of blocks. Within is true for a tool_result.
 func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
-	switch {
-	case d.Null():
-	case d.Peek() == '"':
+	switch d.Peek() {
+	case 'n':
+		d.Null()
+		return nil
+	case '"':
 		if s := d.String(); s != "" {
 			return []llm.Part{llm.Text{Text: s}}
 		}
-	case d.Array():
-		for first := true; d.More(&first); {
-			if ahead := *d; within && nestedResult(&ahead) {
-				d.Fail("a tool_result must not contain a tool_result")
-				return nil
-			}
-			parts = append(parts, readBlock(d))
+		return nil
+	}
+	for range d.Elements() {
+		if within && kindOf(d) == blockResult {
+			d.Fail("a tool_result must not contain a tool_result")
+			return nil
 		}
+		parts = append(parts, readBlock(d))
 	}
 	return parts
-}
-
-func nestedResult(d *jsonio.Dec) bool {
-	if d.Peek() != '{' {
-		return false
-	}
-	kind, _ := typeOf(d)
-	return kind == blockResult
 }
 
 // source is the source of an image or document.
@@ -220,48 +129,31 @@ type source struct {
 
 // readMedia reads an image or document. It returns Unknown if llm.Media cannot represent the
 // source.
-func readMedia(d *jsonio.Dec, first bool, kind string, from int) llm.Part {
+func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	rest := opaqueReader{known: mediaMembers}
 	var src source
 	p := llm.Media{}
-	for key := range d.MembersAfter(first) {
-		switch {
-		case key == "type":
-			d.Skip()
-		case key == "source":
-			src = readSource(d)
-		case key == "title" && kind == blockDocument:
-			p.Name = optionalString(d)
-		default:
-			rest.read(d, key)
-		}
+	fields := []any{"source", func() { src = readSource(d) }}
+	if kind == blockDocument {
+		fields = append(fields, "title", &p.Name)
 	}
-	if d.Err() != nil || !src.fill(&p, kind, d) {
-		return unknown(d, kind, from)
+	from := d.Offset()
+	p.Opaque = rest.read(d, fields...)
+	if d.Err() == nil && src.fill(&p, kind, d) {
+		return p
 	}
-	p.Opaque = rest.object()
-	return p
+	if d.Err() != nil {
+		return llm.Unknown{}
+	}
+	return llm.Unknown{Kind: kind, Raw: wirejson.Compact(d.Since(from))}
 }
 
 func readSource(d *jsonio.Dec) (s source) {
-	if !d.Object() {
-		return s
-	}
-	for key := range d.MembersAfter(true) {
-		switch key {
-		case "type":
-			s.kind = wirejson.String(d)
-		case "media_type":
-			s.mediaType = wirejson.String(d)
-		case "data":
-			s.data = wirejson.String(d)
-		case "url":
-			s.url = wirejson.String(d)
-		default:
-			s.more = true
-			d.Skip()
-		}
-	}
+	wirejson.ReadStrict(d, func(string) { s.more = true; d.Skip() },
+		"type", func() { s.kind = wirejson.String(d) },
+		"media_type", func() { s.mediaType = wirejson.String(d) },
+		"data", func() { s.data = wirejson.String(d) },
+		"url", func() { s.url = wirejson.String(d) })
 	return s
 }
 

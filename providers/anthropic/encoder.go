@@ -2,10 +2,11 @@ package anthropic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -60,7 +61,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.finish = ev
 	case llm.Unknown:
-		e.event(ev.Kind, func(dst []byte) []byte { return wirejson.AppendValue(dst, ev.Raw) })
+		e.event(ev.Kind, "", func(w *writer) { w.Dst = wirejson.AppendValue(w.Dst, ev.Raw) })
 	case llm.Warning:
 	}
 	return e.failure
@@ -72,18 +73,25 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	e.begin(nil)
 	e.closeText()
 	e.ping()
-	e.event(eventEnding, func(dst []byte) []byte {
-		dst = appendEnding(append(dst, `{"type":"message_delta","delta":{`...), e.finish)
-		dst = appendDeltaUsage(append(dst, `},"usage":`...), usageOf(e.meta, e.usage))
-		return append(appendAnswer(dst, e.finish.Opaque), '}')
+	e.event(eventEnding, `{"type":"message_delta","delta":{`, func(w *writer) {
+		w.ending(e.finish)
+		w.Close("}")
+		w.usage(usageOf(e.meta, e.usage), true)
+		w.Dst = wirejson.AppendMembers(w.Dst, wirejson.Get(e.finish.Opaque, keyKept))
+		w.Close("}")
 	})
-	e.event(eventStop, func(dst []byte) []byte { return append(dst, `{"type":"message_stop"}`...) })
+	e.event(eventStop, `{"type":"message_stop"}`, nil)
 	return e.failure
 }
 
-// event writes an event; data appends its data.
-func (e *encoder) event(name string, data func(dst []byte) []byte) {
-	e.buf = data(e.buf[:0])
+// event writes an event; head is the beginning of its data, and data writes the rest.
+func (e *encoder) event(name, head string, data func(w *writer)) {
+	w := writer{codec.Writer{Dst: append(e.buf[:0], head...)}}
+	if data != nil {
+		data(&w)
+	}
+	e.buf = w.Dst
+	e.fail(w.Err)
 	e.write(name, e.buf)
 }
 
@@ -93,19 +101,16 @@ func (e *encoder) begin(ev llm.Event) {
 		return
 	}
 	e.begun = true
-	u := llm.Usage{}
-	if told, ok := ev.(llm.Usage); ok {
-		u = told
-	}
+	u, _ := ev.(llm.Usage)
 	u = usageOf(e.meta, u)
 	if u.InputTokens > 0 && u.OutputTokens == 0 {
-		u.OutputTokens = 1 // what is counted when the first word has come
+		u.OutputTokens = 1 // as counted after the first word
 	}
-	e.event(eventStart, func(dst []byte) []byte {
-		w := newWriter(append(dst, `{"type":"message_start","message":{`...))
+	e.event(eventStart, `{"type":"message_start","message":{`, func(w *writer) {
 		w.responseHead(e.meta)
-		dst = append(w.dst, `],"stop_reason":null,"stop_sequence":null,"usage":`...)
-		return append(appendUsage(dst, u), "}}"...)
+		w.Close(`],"stop_reason":null,"stop_sequence":null`)
+		w.usage(u, false)
+		w.Close("}}")
 	})
 }
 
@@ -113,42 +118,44 @@ func (e *encoder) begin(ev llm.Event) {
 func (e *encoder) ping() {
 	if !e.pinged {
 		e.pinged = true
-		e.event(eventPing, func(dst []byte) []byte { return append(dst, `{"type": "ping"}`...) })
+		e.event(eventPing, `{"type": "ping"}`, nil)
 	}
 }
 
 // start begins a block and returns its index.
 func (e *encoder) start(block func(w *writer)) int {
 	e.closeText()
-	e.event(eventBlockStart, func(dst []byte) []byte {
-		w := newWriter(jsonio.AppendInt(append(dst, `{"type":"content_block_start","index":`...), int64(e.blocks)))
-		w.dst = append(w.dst, `,"content_block":`...)
+	e.event(eventBlockStart, `{"type":"content_block_start"`, func(w *writer) {
+		w.Int("index", int64(e.blocks))
+		w.Key("content_block")
 		block(w)
-		e.fail(w.err)
-		return append(w.dst, '}')
+		w.Close("}")
 	})
 	e.ping()
 	e.blocks++
 	return e.blocks - 1
 }
 
-// delta writes a delta with one string.
-func (e *encoder) delta(block int, kind, member, text string) {
-	e.event(eventDelta, func(dst []byte) []byte {
-		dst = append(e.deltaHead(dst, block, kind, member), ':')
-		return append(jsonio.AppendString(dst, text), "}}"...)
+// delta writes a delta; value writes its member.
+func (e *encoder) delta(block int, kind string, value func(w *writer)) {
+	e.event(eventDelta, `{"type":"content_block_delta"`, func(w *writer) {
+		w.Int("index", int64(block))
+		w.Raw("delta", "{")
+		w.Text("type", kind)
+		value(w)
+		w.Close("}}")
 	})
 }
 
-func (*encoder) deltaHead(dst []byte, block int, kind, member string) []byte {
-	dst = jsonio.AppendInt(append(dst, `{"type":"content_block_delta","index":`...), int64(block))
-	dst = jsonio.AppendString(append(dst, `,"delta":{"type":`...), kind)
-	return jsonio.AppendString(append(dst, ','), member)
+// textDelta writes a delta with one string.
+func (e *encoder) textDelta(block int, kind, member, text string) {
+	e.delta(block, kind, func(w *writer) { w.Text(member, text) })
 }
 
 func (e *encoder) stop(block int) {
-	e.event(eventBlockStop, func(dst []byte) []byte {
-		return append(jsonio.AppendInt(append(dst, `{"type":"content_block_stop","index":`...), int64(block)), '}')
+	e.event(eventBlockStop, `{"type":"content_block_stop"`, func(w *writer) {
+		w.Int("index", int64(block))
+		w.Close("}")
 	})
 }
 
@@ -173,41 +180,18 @@ func (e *encoder) text(ev llm.TextDelta) {
 		if ev.Text == "" && ev.Opaque == nil {
 			return
 		}
-		e.openAt = e.start(func(w *writer) { w.text(llm.Text{Opaque: without(ev.Opaque, "citations")}) })
+		e.openAt = e.start(func(w *writer) { w.text(llm.Text{Opaque: without(ev.Opaque, "citations").Object()}) })
 		e.openAs = blockText
 	}
 	if ev.Text != "" {
-		e.delta(e.openAt, "text_delta", "text", ev.Text)
+		e.textDelta(e.openAt, "text_delta", "text", ev.Text)
 	}
 	if ev.Opaque != nil {
-		e.citations(ev.Opaque)
+		wirejson.EachElement(wirejson.Get(ev.Opaque, "citations"), func(raw string) {
+			e.delta(e.openAt, "citations_delta", func(w *writer) { w.Value("citation", []byte(raw)) })
+		})
 		e.closeText()
 	}
-}
-
-func (e *encoder) citations(opaque []byte) {
-	d := jsonio.NewDec(string(wirejson.Get(opaque, "citations")))
-	if d.Peek() != '[' {
-		return
-	}
-	for range d.Elements() {
-		citation := d.Raw()
-		e.event(eventDelta, func(dst []byte) []byte {
-			dst = append(e.deltaHead(dst, e.openAt, "citations_delta", "citation"), ':')
-			return append(wirejson.AppendValue(dst, []byte(citation)), "}}"...)
-		})
-	}
-}
-
-// without returns opaque data without one member.
-func without(opaque []byte, name string) []byte {
-	var m wirejson.Members
-	eachMember(opaque, func(key, raw string) {
-		if key != name {
-			m.AddRaw(key, raw)
-		}
-	})
-	return m.Object()
 }
 
 // thinking writes a reasoning delta and opens a block if necessary. A signature ends the block.
@@ -221,15 +205,15 @@ func (e *encoder) thinking(ev llm.ReasoningDelta) {
 		return
 	}
 	if e.openAs != blockThinking {
-		e.openAt = e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: without(ev.Opaque, "signature")}) })
+		e.openAt = e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: without(ev.Opaque, "signature").Object()}) })
 		e.openAs = blockThinking
 	}
 	if ev.Text != "" {
-		e.delta(e.openAt, "thinking_delta", "thinking", ev.Text)
+		e.textDelta(e.openAt, "thinking_delta", "thinking", ev.Text)
 	}
 	if ev.Opaque != nil {
 		if signature := wirejson.GetString(ev.Opaque, "signature"); signature != "" {
-			e.delta(e.openAt, "signature_delta", "signature", signature)
+			e.textDelta(e.openAt, "signature_delta", "signature", signature)
 		}
 		e.closeText()
 	}
@@ -250,31 +234,17 @@ func (e *encoder) callStart(ev llm.ToolCallStart) {
 	e.input(block, "")
 }
 
-func (e *encoder) input(block int, piece string) {
-	e.delta(block, "input_json_delta", "partial_json", piece)
+func (e *encoder) input(block int, args string) {
+	e.textDelta(block, "input_json_delta", "partial_json", args)
 }
 
-// find returns the open call of an event, like [llm.Accumulator]: by index, else by id, else
-// the last or the first one.
+// find returns the position of the open call of an event, or -1.
 func (e *encoder) find(index int, id string, last bool) int {
-	if len(e.calls) == 0 {
+	i := codec.FindCall(e.calls, func(c openCall) (int, string, bool) { return c.index, c.id, true }, index, id, last)
+	if i < 0 {
 		e.fail(fmt.Errorf("an event of the call %q (index %d), but no call is open", id, index))
-		return -1
 	}
-	for i := len(e.calls) - 1; i >= 0; i-- {
-		if index != 0 && e.calls[i].index == index {
-			return i
-		}
-	}
-	for i := len(e.calls) - 1; i >= 0; i-- {
-		if id != "" && e.calls[i].id == id {
-			return i
-		}
-	}
-	if last {
-		return len(e.calls) - 1
-	}
-	return 0
+	return i
 }
 
 func (e *encoder) callDelta(ev llm.ToolCallDelta) {
@@ -300,7 +270,7 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 		e.input(c.block, rest)
 	}
 	e.stop(c.block)
-	e.calls = append(e.calls[:i], e.calls[i+1:]...)
+	e.calls = slices.Delete(e.calls, i, i+1)
 }
 
 // whole writes a whole part.

@@ -123,9 +123,9 @@ func TestEncoderErrors(t *testing.T) {
 		{[]llm.Event{start, llm.ToolCallEnd{}, llm.ToolCallEnd{ID: "b"}}, `an event of the call "b" (index 0), but no call is open`},
 		{[]llm.Event{llm.ToolCallStart{Index: 1, ID: "a"}, llm.ToolCallStart{Index: 1, Name: "f"}}, `the call "a": Anthropic Messages has the name of a call only in its start`},
 		{[]llm.Event{start, llm.ToolCallDelta{Arguments: "x"}, llm.ToolCallEnd{Arguments: "y"}}, `the call "a": the arguments of its end differ from its deltas`},
-		{[]llm.Event{llm.PartDone{Part: llm.Media{MediaType: "image/png"}}}, "parts: a response of Anthropic Messages contains no image/png"},
-		{[]llm.Event{llm.PartDone{Part: llm.ToolResult{}}}, "parts: a response of Anthropic Messages contains no tool result: use llm.Unknown for a result of the provider"},
-		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `parts: the part of the kind "x" is not a JSON object: use the whole object`},
+		{[]llm.Event{llm.PartDone{Part: llm.Media{MediaType: "image/png"}}}, "a response of Anthropic Messages contains no image/png"},
+		{[]llm.Event{llm.PartDone{Part: llm.ToolResult{}}}, "a response of Anthropic Messages contains no tool result: use llm.Unknown for a result of the provider"},
+		{[]llm.Event{llm.PartDone{Part: llm.Unknown{Kind: "x", Raw: raw(`1`)}}}, `the part of the kind "x" is not a JSON object: use the whole object`},
 	} {
 		if _, err := encodeStream(answer, c.events); err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)

@@ -1,12 +1,14 @@
 package anthropic
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // Types of temporary errors (Anthropic, "Errors").
@@ -25,106 +27,60 @@ func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIErro
 	}
 	e.Status = status
 	if status >= 300 {
-		e.Retryable = protocol.Retryable(status) || e.Code == overloadedError || e.Code == rateLimitError
+		e.Retryable = codec.Retryable(status) || e.Code == overloadedError || e.Code == rateLimitError
 	}
 	return e
 }
 
-// readError reads the error in a body or event. It returns false if there is none. Retryable
-// follows from the type.
+// readError reads the error in a body or event, which is a string at some gateways. It returns
+// false if there is none. Retryable follows from the type.
 func readError(body []byte) (e *llm.APIError, ok bool) {
 	e = &llm.APIError{}
-	if !jsonio.ValidUTF8(body) {
+	if !jsonio.IsObject(jsonio.View(body)) {
 		return e, false
 	}
 	d := jsonio.NewDec(string(body))
-	if d.Peek() != '{' {
-		return e, false
-	}
-	told := false
-	for key := range d.Members() {
-		switch key {
-		case "error":
-			told = told || d.Peek() != 'n'
-			readErrorBody(&d, e)
-		case "message":
-			e.Message = wirejson.String(&d)
-			told = told || e.Message != ""
-		case "error_type":
-			e.Code = wirejson.String(&d)
-		case "request_id":
-			e.RequestID = wirejson.String(&d)
-		default:
-			d.Skip()
-		}
-	}
-	if d.End() != nil {
-		return &llm.APIError{}, false
-	}
-	switch e.Code {
-	case overloadedError, rateLimitError, timeoutError, apiError:
-		e.Retryable = true
-	}
-	return e, told
-}
-
-// readErrorBody reads the member "error", which is a string at some gateways.
-func readErrorBody(d *jsonio.Dec, e *llm.APIError) {
-	if d.Peek() != '{' {
-		e.Message = wirejson.String(d)
-		return
-	}
-	for key := range d.Members() {
-		switch key {
-		case "type":
-			e.Code = wirejson.String(d)
-		case "message":
-			e.Message = wirejson.String(d)
-		default:
-			d.Skip()
-		}
-	}
+	wirejson.Read(&d, nil,
+		"error", func() {
+			if ok = true; d.Peek() == '"' {
+				e.Message = d.String()
+				return
+			}
+			wirejson.Read(&d, nil, "type", &e.Code, "message", &e.Message)
+		},
+		"message", &e.Message,
+		"error_type", &e.Code,
+		"request_id", &e.RequestID)
+	e.Retryable = slices.Contains([]string{overloadedError, rateLimitError, timeoutError, apiError}, e.Code)
+	return e, ok || e.Message != ""
 }
 
 // EncodeError implements [protocol.Protocol]. Without a code the type follows from the status.
 func (Messages) EncodeError(e *llm.APIError) []byte {
-	kind := e.Code
-	if kind == "" {
-		kind = errorType(e.Status)
-	}
-	dst := append([]byte(nil), `{"type":"error","error":{"type":`...)
-	dst = jsonio.AppendString(dst, kind)
-	dst = jsonio.AppendString(append(dst, `,"message":`...), e.Message)
-	dst = append(dst, '}')
-	if e.RequestID != "" {
-		dst = jsonio.AppendString(append(dst, `,"request_id":`...), e.RequestID)
-	}
-	return append(dst, '}')
+	w := codec.Writer{Dst: []byte(`{"type":"error","error":{`)}
+	w.Text("type", cmp.Or(e.Code, errorType(e.Status)))
+	w.Text("message", e.Message)
+	w.Close("}")
+	w.OptionalText("request_id", e.RequestID)
+	return append(w.Dst, '}')
 }
 
 const statusOverloaded = 529
 
+var errorTypes = map[int]string{
+	http.StatusUnauthorized:          "authentication_error",
+	http.StatusPaymentRequired:       "billing_error",
+	http.StatusForbidden:             "permission_error",
+	http.StatusNotFound:              "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large",
+	http.StatusTooManyRequests:       rateLimitError,
+	http.StatusGatewayTimeout:        timeoutError,
+	statusOverloaded:                 overloadedError,
+}
+
 func errorType(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusPaymentRequired:
-		return "billing_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusTooManyRequests:
-		return rateLimitError
-	case http.StatusGatewayTimeout:
-		return timeoutError
-	case statusOverloaded:
-		return overloadedError
-	}
 	if status >= 400 && status < 500 {
-		return "invalid_request_error"
+		return cmp.Or(errorTypes[status], "invalid_request_error")
 	}
-	return apiError
+	return cmp.Or(errorTypes[status], apiError)
 }

@@ -41,7 +41,7 @@ func TestEncodeForeign(t *testing.T) {
 			`{"max_tokens":4096,"messages":[` + userHi + `,{"role":"assistant","content":[{"type":"tool_use","id":"functions_f_0_4be0e962e9dcd7b8","name":"f","input":{}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_f_0_4be0e962e9dcd7b8"}]}]}`},
 		{"an image of an error", answers(llm.ToolResult{ID: "a", IsError: true, Content: []llm.Part{llm.Text{Text: "x"}, llm.Media{MediaType: "image/png", URL: "u"}}}),
-			said3(`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x"},{"type":"text","text":"image/png was left out: a result that is an error can only hold text."}],"is_error":true}`)},
+			said3(`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x"},{"type":"text","text":"image/png was omitted: the result of a failed call can contain only text."}],"is_error":true}`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, encodeRequest(t, c.req)); diff != "" {

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // DecodeRequest implements [protocol.Protocol]. It also reads requests that the API would
@@ -27,88 +29,48 @@ func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
 	}
 	d := jsonio.NewDec(string(raw))
 	req := &llm.Request{ResponseMode: llm.NonStreaming}
-	if d.Object() {
-		for key := range d.MembersAfter(true) {
-			readMember(&d, req, key)
-		}
-	}
+	readBody(&d, req)
 	if err := d.End(); err != nil {
 		return nil, fmt.Errorf("the request body: %w", err)
 	}
 	return req, nil
 }
 
-func readMember(d *jsonio.Dec, req *llm.Request, key string) {
+func readBody(d *jsonio.Dec, req *llm.Request) {
 	s := &req.Settings
-	switch key {
-	case "model":
-		req.Model = optionalString(d)
-	case "messages":
-		req.Messages = readMessages(d)
-	case "max_tokens":
-		s.MaxTokens = int(readInt(d))
-	case "temperature":
-		s.Temperature = readFloat(d)
-	case "top_p":
-		s.TopP = readFloat(d)
-	case "stop_sequences":
-		s.StopSequences = readStop(d)
-	case "stream":
-		if !d.Null() && d.Bool() {
-			req.ResponseMode = llm.Streaming
+	// kept reads a member. If read returns false, Extra keeps the member.
+	kept := func(key string, read func(*jsonio.Dec, *llm.Request) (whole bool)) {
+		from := d.Offset()
+		if read(d, req) || d.Err() != nil {
+			return
 		}
-	case "system":
-		keepWhole(d, req, key, readSystem)
-	case "tools":
-		keepWhole(d, req, key, readTools)
-	case "tool_choice":
-		keepWhole(d, req, key, readToolChoice)
-	case "output_config":
-		keepWhole(d, req, key, readOutputConfig)
-	default:
-		keepWhole(d, req, key, func(d *jsonio.Dec, _ *llm.Request) bool { d.Skip(); return false })
+		if req.Extra == nil {
+			req.Extra = map[string]json.RawMessage{}
+		}
+		req.Extra[key] = wirejson.Compact(d.Since(from))
 	}
-}
-
-// keepWhole reads a member. If read returns false, Extra keeps the member.
-func keepWhole(d *jsonio.Dec, req *llm.Request, key string, read func(*jsonio.Dec, *llm.Request) (whole bool)) {
-	from := d.Offset()
-	if read(d, req) || d.Err() != nil {
-		return
-	}
-	if req.Extra == nil {
-		req.Extra = map[string]json.RawMessage{}
-	}
-	req.Extra[key] = jsonio.AppendRaw(nil, []byte(d.Since(from)))
-}
-
-func readInt(d *jsonio.Dec) int64 {
-	if d.Null() {
-		return 0
-	}
-	return d.Int()
-}
-
-func readFloat(d *jsonio.Dec) *float64 {
-	if d.Null() {
-		return nil
-	}
-	return new(d.Float())
-}
-
-func readStop(d *jsonio.Dec) (words []string) {
-	if d.Null() || !d.Array() {
-		return nil
-	}
-	for first := true; d.More(&first); {
-		words = append(words, d.String())
-	}
-	return words
+	wirejson.ReadStrict(d,
+		func(key string) { kept(key, func(d *jsonio.Dec, _ *llm.Request) bool { d.Skip(); return false }) },
+		"model", &req.Model,
+		"messages", func() { req.Messages = readMessages(d) },
+		"max_tokens", &s.MaxTokens,
+		"temperature", &s.Temperature,
+		"top_p", &s.TopP,
+		"stop_sequences", &s.StopSequences,
+		"stream", func() {
+			if d.Bool() {
+				req.ResponseMode = llm.Streaming
+			}
+		},
+		"system", func() { kept("system", readSystem) },
+		"tools", func() { kept("tools", readTools) },
+		"tool_choice", func() { kept("tool_choice", readToolChoice) },
+		"output_config", func() { kept("output_config", readOutputConfig) })
 }
 
 func readSystem(d *jsonio.Dec, req *llm.Request) (whole bool) {
-	if d.Peek() == '"' || d.Peek() == 'n' {
-		req.System = optionalString(d)
+	if d.Peek() == '"' {
+		req.System = d.String()
 		return true
 	}
 	blocks := readContent(d, false)
@@ -121,5 +83,136 @@ func readSystem(d *jsonio.Dec, req *llm.Request) (whole bool) {
 		}
 		req.System += t.Text
 	}
+	return whole
+}
+
+func readMessages(d *jsonio.Dec) (messages []llm.Message) {
+	var calls []llm.ToolCall // of the last assistant message
+	for range d.Elements() {
+		m := readMessage(d)
+		if m.Role == llm.RoleAssistant {
+			calls = m.Calls()
+		}
+		messages = split(messages, m, calls)
+	}
+	return messages
+}
+
+func readMessage(d *jsonio.Dec) (m llm.Message) {
+	var rest opaqueReader
+	m.Opaque = rest.read(d,
+		"role", func() {
+			switch m.Role = llm.Role(d.String()); m.Role {
+			case llm.RoleUser, llm.RoleAssistant, llm.RoleSystem:
+			default:
+				d.Fail("unknown role: want user or assistant, got " + string(m.Role))
+			}
+		},
+		"content", func() { m.Parts = readContent(d, false) })
+	return m
+}
+
+// split appends a message. A user message with results becomes several messages.
+func split(to []llm.Message, m llm.Message, calls []llm.ToolCall) []llm.Message {
+	if m.Role != llm.RoleUser {
+		return append(to, m)
+	}
+	parts, begun := m.Parts, false
+	for !begun || len(parts) > 0 {
+		begun = true
+		next := llm.Message{Role: llm.RoleUser, Opaque: m.Opaque}
+		n := 0
+		for n < len(parts) && isResult(parts[n]) == isResult(parts[0]) {
+			if r, ok := parts[n].(llm.ToolResult); ok {
+				next.Role = llm.RoleTool
+				if i := slices.IndexFunc(calls, func(c llm.ToolCall) bool { return c.ID == r.ID }); i >= 0 {
+					r.Name = calls[i].Name
+				}
+				parts[n] = r
+			}
+			n++
+		}
+		next.Parts = parts[:n:n]
+		to, parts = append(to, next), parts[n:]
+	}
+	return to
+}
+
+func isResult(p llm.Part) bool {
+	_, ok := p.(llm.ToolResult)
+	return ok
+}
+
+// readTools reads the tools, and reports whether llm.Tool represents all of them.
+func readTools(d *jsonio.Dec, req *llm.Request) (whole bool) {
+	whole = true
+	for range d.Elements() {
+		t, custom, known := readTool(d)
+		if custom {
+			req.Tools = append(req.Tools, t)
+		}
+		whole = whole && custom && known
+	}
+	return whole
+}
+
+// readTool reads a tool. Custom is false for tools of the provider. Known reports whether t
+// represents all of it.
+func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
+	kind := "custom"
+	known = true
+	wirejson.ReadStrict(d,
+		func(string) { known = d.Raw() == "null" && known },
+		"type", &kind,
+		"name", &t.Name,
+		"description", &t.Description,
+		"input_schema", &t.Parameters,
+		"strict", &t.Strict)
+	return t, kind == "" || kind == "custom", known
+}
+
+func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
+	whole = true
+	var kind, name string
+	wirejson.ReadStrict(d,
+		func(string) { whole = false; d.Skip() },
+		"type", &kind,
+		"name", &name,
+		"disable_parallel_tool_use", func() { req.Settings.ParallelToolCalls = new(!d.Bool()) })
+	switch kind {
+	case "auto":
+	case "any":
+		req.ToolChoice.Mode = llm.ChooseRequired
+	case "none":
+		req.ToolChoice.Mode = llm.ChooseNone
+	case "tool":
+		req.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
+	default:
+		whole = false
+	}
+	return whole
+}
+
+func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
+	whole = true
+	wirejson.ReadStrict(d,
+		func(string) { whole = d.Raw() == "null" && whole },
+		"effort", &req.Settings.ReasoningEffort,
+		"format", func() { whole = readFormat(json.RawMessage(d.Raw()), req) && whole })
+	return whole
+}
+
+// readFormat reads the schema of the response, and reports whether the format has no more.
+func readFormat(format json.RawMessage, req *llm.Request) (whole bool) {
+	if wirejson.GetString(format, "type") != "json_schema" {
+		return false
+	}
+	whole = true
+	wirejson.EachMember(format, func(key, raw string) {
+		if key == "schema" {
+			req.Settings.OutputSchema = wirejson.Compact(raw)
+		}
+		whole = whole && (key == "type" || key == "schema")
+	})
 	return whole
 }

@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -32,166 +33,103 @@ import (
 // a tool with cache_control, or to add a tool of Anthropic, put the whole system or tools
 // there.
 func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
-	b := body{req: req, dst: []byte{'{'}}
-	b.write()
-	if b.err != nil {
-		return nil, b.err
+	w := writer{codec.Writer{Req: req, Dst: []byte{'{'}}}
+	w.body()
+	if w.Err != nil {
+		return nil, w.Err
 	}
 	return &protocol.Request{
 		Path:   path,
 		Header: http.Header{"Anthropic-Version": {version}},
-		Body:   append(b.dst, '}'),
+		Body:   append(w.Dst, '}'),
 	}, nil
 }
 
-// body writes the body of a request. It keeps its first error.
-type body struct {
-	req *llm.Request
-	dst []byte
-	err error
-}
-
-func (b *body) write() {
-	req, s := b.req, &b.req.Settings
-	if req.Model != "" && b.key("model") {
-		b.dst = jsonio.AppendString(b.dst, req.Model)
+func (w *writer) body() {
+	req, s := w.Req, &w.Req.Settings
+	if w.Has("model") {
+		w.OptionalText("model", req.Model)
 	}
-	if b.key("max_tokens") {
-		b.maxTokens(s.MaxTokens)
+	if s.MaxTokens < 0 {
+		w.Fail("settings.max_tokens: %d is below 0", s.MaxTokens)
 	}
-	from := b.system()
-	if b.key("messages") {
-		b.messages(from)
+	if w.Has("max_tokens") {
+		w.Int("max_tokens", int64(cmp.Or(s.MaxTokens, DefaultMaxTokens)))
 	}
-	b.tools()
-	if s.Temperature != nil && b.key("temperature") {
-		b.fraction("temperature", *s.Temperature)
+	prompt, from := codec.SystemPrompt(req)
+	if strings.TrimSpace(prompt) != "" && w.Has("system") {
+		w.Text("system", prompt)
 	}
-	if s.TopP != nil && b.key("top_p") {
-		b.fraction("top_p", *s.TopP)
+	if w.Has("messages") {
+		w.messages(from)
 	}
+	w.tools()
+	w.fraction("temperature", s.Temperature)
+	w.fraction("top_p", s.TopP)
 	if s.Seed != nil {
-		b.fail("settings.seed: Anthropic Messages has no seed: remove it")
+		w.Fail("settings.seed: Anthropic Messages has no seed: remove it")
 	}
-	if len(s.StopSequences) > 0 && b.key("stop_sequences") {
-		b.stop(s.StopSequences)
+	for i, s := range s.StopSequences {
+		if strings.TrimSpace(s) == "" && w.Has("stop_sequences") {
+			w.Fail("settings.stop[%d]: Anthropic Messages does not accept blank stop sequences", i)
+		}
 	}
-	if (s.ReasoningEffort != "" || s.OutputSchema != nil) && b.key("output_config") {
-		b.outputConfig()
+	w.Strings("stop_sequences", s.StopSequences)
+	if (s.ReasoningEffort != "" || s.OutputSchema != nil) && w.Has("output_config") {
+		w.outputConfig(s)
 	}
-	if id := container(req.Messages); id != "" && b.key("container") {
-		b.dst = jsonio.AppendString(b.dst, id)
+	if w.Has(keyContainer) {
+		w.OptionalText(keyContainer, container(req.Messages))
 	}
-	if req.ResponseMode == llm.Streaming && b.key("stream") {
-		b.dst = append(b.dst, "true"...)
+	if req.ResponseMode == llm.Streaming && w.Has("stream") {
+		w.Raw("stream", "true")
 	}
-	b.extra()
-}
-
-func (b *body) fail(format string, args ...any) {
-	if b.err == nil {
-		b.err = fmt.Errorf(format, args...)
+	for _, name := range slices.Sorted(maps.Keys(req.Extra)) {
+		if raw := req.Extra[name]; len(raw) > 0 && !sane(raw) {
+			w.Fail("extra.%s: not JSON, or nested more than %d deep", name, maxNesting)
+		}
 	}
-}
-
-// key begins a member, and reports whether the codec writes it: it does unless Extra has it.
-func (b *body) key(name string) bool {
-	if _, has := b.req.Extra[name]; has {
-		return false
-	}
-	b.dst = wirejson.AppendKey(b.dst, name)
-	return true
-}
-
-func (b *body) maxTokens(n int) {
-	switch {
-	case n < 0:
-		b.fail("settings.max_tokens: %d is below 0", n)
-	case n == 0:
-		n = DefaultMaxTokens
-	}
-	b.dst = jsonio.AppendInt(b.dst, int64(n))
+	w.Extra()
 }
 
 // fraction writes a number from 0 to 1.
-func (b *body) fraction(name string, f float64) {
-	if !(f >= 0 && f <= 1) {
-		b.fail("settings.%s: Anthropic Messages accepts 0 to 1, not %v", name, f)
+func (w *writer) fraction(name string, f *float64) {
+	if f != nil && !(*f >= 0 && *f <= 1) && w.Has(name) {
+		w.Fail("settings.%s: Anthropic Messages accepts 0 to 1, not %v", name, *f)
 	}
-	b.dst = strconv.AppendFloat(b.dst, f, 'g', -1, 64)
+	w.Float(name, f)
 }
 
-func (b *body) stop(words []string) {
-	b.dst = append(b.dst, '[')
-	for i, s := range words {
-		if strings.TrimSpace(s) == "" {
-			b.fail("settings.stop[%d]: Anthropic Messages does not accept blank stop sequences", i)
-		}
-		b.dst = jsonio.AppendString(wirejson.AppendComma(b.dst), s)
-	}
-	b.dst = append(b.dst, ']')
-}
-
-func (b *body) outputConfig() {
-	s := &b.req.Settings
-	b.dst = append(b.dst, '{')
-	if s.ReasoningEffort != "" {
-		b.dst = wirejson.AppendString(b.dst, "effort", s.ReasoningEffort)
-	}
+func (w *writer) outputConfig(s *llm.Settings) {
+	w.Raw("output_config", "{")
+	w.OptionalText("effort", s.ReasoningEffort)
 	if s.OutputSchema != nil {
-		b.dst = append(wirejson.AppendKey(b.dst, "format"), `{"type":"json_schema","schema":`...)
-		b.object("settings.output_schema", s.OutputSchema)
-		b.dst = append(b.dst, '}')
+		w.Raw("format", `{"type":"json_schema"`)
+		w.object("schema", "settings.output_schema", s.OutputSchema)
+		w.Close("}")
 	}
-	b.dst = append(b.dst, '}')
+	w.Close("}")
 }
 
 // object writes a JSON object of the caller.
-func (b *body) object(what string, raw []byte) {
-	if err := checkObject(raw); err != nil {
-		b.fail("%s: %w", what, err)
+func (w *writer) object(key, what string, raw []byte) {
+	if !sane(raw) || !jsonio.IsObject(jsonio.View(raw)) {
+		w.Fail("%s: invalid: want a JSON object, nested at most %d deep", what, maxNesting)
 		return
 	}
-	b.dst = wirejson.AppendValue(b.dst, raw)
+	w.Value(key, raw)
 }
 
-func checkObject(raw []byte) error {
-	if !sane(raw) || !jsonio.IsObject(jsonio.View(raw)) {
-		return fmt.Errorf("invalid: want a JSON object, nested at most %d deep", maxNesting)
+func (w *writer) messages(from int) {
+	w.Raw("messages", "[")
+	for i := from; i < len(w.Req.Messages); i++ {
+		w.Message = i + 1
+		w.message(w.Req.Messages[i])
 	}
-	return nil
-}
-
-// system writes the system prompt, and returns how many messages belong to it.
-func (b *body) system() (from int) {
-	prompt := b.req.System
-	for from < len(b.req.Messages) && b.req.Messages[from].Role == llm.RoleSystem {
-		if t := b.req.Messages[from].Text(); prompt == "" {
-			prompt = t
-		} else if t != "" {
-			prompt += "\n\n" + t
-		}
-		from++
+	if w.Message = 0; w.Messages == 0 {
+		w.Fail("messages: no content: add a user message")
 	}
-	if strings.TrimSpace(prompt) != "" && b.key("system") {
-		b.dst = jsonio.AppendString(b.dst, prompt)
-	}
-	return from
-}
-
-func (b *body) messages(from int) {
-	w := newWriter(append(b.dst, '['))
-	for i := from; i < len(b.req.Messages); i++ {
-		w.message, w.part, w.content = i, -1, -1
-		w.writeMessage(b.req.Messages[i])
-	}
-	switch {
-	case w.err != nil:
-		b.fail("%w", w.err)
-	case w.messages == 0:
-		b.fail("messages: no content: add a user message")
-	}
-	b.dst = append(w.dst, ']')
+	w.Close("]")
 }
 
 // container returns the id of the last container in the history.
@@ -205,13 +143,91 @@ func container(messages []llm.Message) string {
 	return ""
 }
 
-func (b *body) extra() {
-	for _, name := range slices.Sorted(maps.Keys(b.req.Extra)) {
-		raw := b.req.Extra[name]
-		if len(raw) > 0 && !sane(raw) {
-			b.fail("extra.%s: not JSON, or nested more than %d deep", name, maxNesting)
-			continue
+// maxName is the length limit of tool names (SA-05, SA-07).
+const maxName = 128
+
+// tools writes the tools and the tool choice.
+func (w *writer) tools() {
+	if len(w.Req.Tools) > 0 && w.Has("tools") {
+		w.Raw("tools", "[")
+		for i, t := range w.Req.Tools {
+			w.tool(i, t)
 		}
-		b.dst = wirejson.AppendRaw(b.dst, name, raw)
+		w.Close("]")
 	}
+	w.toolChoice(!w.Has("tools") || len(w.Req.Tools) > 0)
+}
+
+func (w *writer) tool(i int, t llm.Tool) {
+	if !protocol.IsName(t.Name) || len(t.Name) > maxName {
+		w.Fail("tools[%d]: Anthropic Messages accepts a name of 1 to %d letters, digits, _ and -, not %q", i, maxName, t.Name)
+	}
+	if slices.ContainsFunc(w.Req.Tools[:i], func(other llm.Tool) bool { return other.Name == t.Name }) {
+		w.Fail("tools[%d]: duplicate tool name %q", i, t.Name)
+	}
+	w.Next("{")
+	w.Text("name", t.Name)
+	w.OptionalText("description", t.Description)
+	w.schema("tools["+strconv.Itoa(i)+"].parameters", t)
+	w.Bool("strict", t.Strict)
+	w.Close("}")
+}
+
+// schema writes the schema of a tool. The API accepts only objects, without anyOf and the like
+// at the top (SA-10).
+func (w *writer) schema(what string, t llm.Tool) {
+	const key, object = "input_schema", `{"type":"object"`
+	if t.Parameters == nil {
+		w.Raw(key, object+"}")
+		return
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		if wirejson.Get(t.Parameters, key) != nil {
+			w.Fail("%s: Anthropic Messages does not accept %s at the top of a schema: move it into a property", what, key)
+		}
+	}
+	from := len(w.Dst)
+	if w.object(key, what, t.Parameters); wirejson.Get(t.Parameters, "type") != nil || w.Err != nil {
+		return
+	}
+	schema := json.RawMessage(string(w.Dst[from+len(`,"input_schema":`):]))
+	w.Dst = w.Dst[:from]
+	w.Raw(key, object)
+	w.Dst = append(wirejson.AppendMembers(w.Dst, schema), '}')
+}
+
+// toolChoice writes the tool choice if there are tools.
+func (w *writer) toolChoice(tools bool) {
+	c, parallel := w.Req.ToolChoice, w.Req.Settings.ParallelToolCalls
+	required := c.Mode == llm.ChooseRequired || c.Mode == llm.ChooseTool
+	switch {
+	case c == (llm.ToolChoice{}) && parallel == nil:
+		return
+	case !tools && required:
+		w.Fail("tool_choice: %s without tools: add a tool", c)
+	}
+	if !tools || !w.Has("tool_choice") {
+		return
+	}
+	kind := map[llm.ToolMode]string{llm.ChooseAuto: "auto", llm.ChooseRequired: "any", llm.ChooseNone: "none", llm.ChooseTool: "tool"}[c.Mode]
+	if kind == "" {
+		w.Fail("tool_choice: Anthropic Messages has no mode %q", c.Mode)
+	}
+	w.Raw("tool_choice", "{")
+	w.Text("type", kind)
+	if c.Mode == llm.ChooseTool {
+		w.Text("name", c.Name)
+	}
+	if parallel != nil && c.Mode != llm.ChooseNone {
+		w.Raw("disable_parallel_tool_use", strconv.FormatBool(!*parallel))
+	}
+	w.Close("}")
+}
+
+// callName returns the name of a call for a request.
+func callName(s string) string {
+	if protocol.IsName(s) && len(s) <= maxName {
+		return s
+	}
+	return cmp.Or(wirejson.CleanName(s[:min(len(s), maxName)]), "unnamed")
 }

@@ -1,42 +1,36 @@
 package anthropic
 
 import (
-	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// writeMessage writes a message, unless it is empty.
-func (w *writer) writeMessage(m llm.Message) {
-	from := len(w.dst)
+// message writes a message, unless it is empty.
+func (w *writer) message(m llm.Message) {
+	from := len(w.Dst)
 	role := wireRole(m.Role)
 	if role == "" {
-		w.fail("Anthropic Messages has no role %q", m.Role)
+		w.Fail("Anthropic Messages has no role %q", m.Role)
 		return
 	}
-	if w.messages > 0 {
-		w.dst = append(w.dst, ',')
-	}
-	w.dst = append(append(w.dst, `{"role":"`...), role...)
-	w.dst = append(w.dst, `","content":[`...)
+	w.Next(`{"role":"` + role + `","content":[`)
 	if w.blocks(m.Role, m.Parts) == 0 {
-		w.part = -1
 		if m.Role == llm.RoleUser {
-			w.fail("empty user message: add content")
+			w.Fail("empty user message: add content")
 		}
-		w.dst = w.dst[:from]
+		w.Dst = w.Dst[:from]
 		return
 	}
-	if w.part = -1; w.messages == 0 && role != roleUser {
-		w.fail("the first message must have the role user, not %q", m.Role)
+	if w.Messages == 0 && role != roleUser {
+		w.Fail("the first message must have the role user, not %q", m.Role)
 	}
-	w.dst = append(appendMembers(append(w.dst, ']'), m.Opaque), '}')
-	w.messages++
+	w.Dst = append(appendMembers(append(w.Dst, ']'), m.Opaque), '}')
+	w.Messages++
 }
 
 // Roles of the API.
@@ -50,10 +44,8 @@ func wireRole(r llm.Role) string {
 	switch r {
 	case llm.RoleUser, llm.RoleTool:
 		return roleUser
-	case llm.RoleAssistant:
-		return roleAssistant
-	case llm.RoleSystem:
-		return roleSystem
+	case llm.RoleAssistant, llm.RoleSystem:
+		return string(r)
 	}
 	return ""
 }
@@ -61,15 +53,15 @@ func wireRole(r llm.Role) string {
 // blocks writes the parts of a message, and returns the number of blocks.
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	for i, part := range parts {
-		w.part = i
-		if isOmitted(part) || protocol.Omits(name, role, part) {
+		if isOmitted(part) || codec.Omits(name, role, part) {
 			continue
 		}
-		if n++; n > 1 {
-			w.dst = append(w.dst, ',')
-		}
+		n++
+		w.Part = i + 1
+		w.Next("")
 		w.block(role, part)
 	}
+	w.Part = 0
 	return n
 }
 
@@ -95,22 +87,22 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 		w.text(p)
 	case llm.Reasoning:
 		if !assistant {
-			w.fail("only an assistant message contains reasoning, not one with the role %q", role)
+			w.Fail("only an assistant message contains reasoning, not one with the role %q", role)
 		}
 		w.thinking(p)
 	case llm.Media:
 		if assistant {
-			w.fail("an assistant message contains no %s in Anthropic Messages", p.MediaType)
+			w.Fail("an assistant message contains no %s in Anthropic Messages", p.MediaType)
 		}
 		w.media(p)
 	case llm.ToolCall:
 		if !assistant {
-			w.fail("only an assistant message contains calls, not one with the role %q", role)
+			w.Fail("only an assistant message contains calls, not one with the role %q", role)
 		}
 		w.echo(p)
 	case llm.ToolResult:
 		if assistant {
-			w.fail("an assistant message contains no tool result: use llm.Unknown for a result of the provider")
+			w.Fail("an assistant message contains no tool result: use llm.Unknown for a result of the provider")
 		}
 		w.result(p)
 	case llm.Unknown:
@@ -135,43 +127,39 @@ func (w *writer) id(id string) string {
 	case protocol.IsName(id):
 		return id
 	case id == "":
-		w.fail("missing call id: set ToolCall.ID")
+		w.Fail("missing call id: set ToolCall.ID")
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return fmt.Sprintf("%s_%016x", callName(id), h.Sum64())
+	return callName(id) + codec.Digest(id)
 }
 
 // emptyError is the content of an error result without content, because the API requires some.
 const emptyError = "The tool failed without a message."
 
 func (w *writer) result(p llm.ToolResult) {
-	w.dst = jsonio.AppendString(append(w.dst, `{"type":"tool_result","tool_use_id":`...), w.id(p.ID))
-	w.dst = append(w.dst, `,"content":[`...)
-	from := len(w.dst)
+	w.Close(`{"type":"tool_result"`)
+	w.Text("tool_use_id", w.id(p.ID))
+	before := len(w.Dst)
+	w.Raw("content", "[")
+	from := len(w.Dst)
 	for i, part := range p.Content {
-		w.content = i
-		if isOmitted(part) {
-			continue
+		if w.Content = i + 1; !isOmitted(part) {
+			w.Next("")
+			w.inResult(part, p.IsError)
 		}
-		if len(w.dst) > from {
-			w.dst = append(w.dst, ',')
-		}
-		w.inResult(part, p.IsError)
 	}
-	w.content = -1
-	if p.IsError && len(w.dst) == from {
+	w.Content = 0
+	if p.IsError && len(w.Dst) == from {
 		w.text(llm.Text{Text: emptyError})
 	}
-	if len(w.dst) > from {
-		w.dst = append(w.dst, ']')
+	if len(w.Dst) > from {
+		w.Close("]")
 	} else {
-		w.dst = w.dst[:from-len(`,"content":[`)]
+		w.Dst = w.Dst[:before]
 	}
 	if p.IsError {
-		w.dst = append(w.dst, `,"is_error":true`...)
+		w.Raw("is_error", "true")
 	}
-	w.dst = append(appendMembers(w.dst, p.Opaque, resultMembers...), '}')
+	w.Dst = append(appendMembers(w.Dst, p.Opaque, resultMembers...), '}')
 }
 
 // inResult writes a part of a result. An error result contains only text, so a text replaces
@@ -182,13 +170,13 @@ func (w *writer) inResult(part llm.Part, isError bool) {
 		w.text(p)
 	case llm.Media:
 		if isError {
-			w.text(llm.Text{Text: p.MediaType + " was left out: a result that is an error can only hold text."})
+			w.text(llm.Text{Text: p.MediaType + " was omitted: the result of a failed call can contain only text."})
 			return
 		}
 		w.media(p)
 	case llm.Unknown:
 		w.unknown(p)
 	case llm.Reasoning, llm.ToolCall, llm.ToolResult:
-		w.fail("a tool result contains only text, images, documents and llm.Unknown blocks, not %T", p)
+		w.Fail("a tool result contains only text, images, documents and llm.Unknown blocks, not %T", p)
 	}
 }

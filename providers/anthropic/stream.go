@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -24,13 +25,17 @@ const (
 	eventError      = "error"
 )
 
+// eventTypes are the types of events with content.
+var eventTypes = []string{eventStart, eventBlockStart, eventDelta, eventBlockStop, eventEnding, eventStop, eventError}
+
 type decoder struct {
 	mem       jsonio.Arena
+	d         jsonio.Dec // of the current event
 	a         assembler
 	id, model string
 	counts    counts
 	ending    ending
-	stopped   bool // message_stop came
+	stopped   bool // message_stop arrived
 }
 
 // event is an event. Its type determines which fields are set.
@@ -39,8 +44,8 @@ type event struct {
 	index int64
 	block llm.Part
 	delta delta
-	parts []llm.Part // that came with message_start
-	usage bool       // one came
+	parts []llm.Part // in message_start
+	usage bool       // the event has one
 	error bool
 }
 
@@ -50,7 +55,7 @@ type delta struct {
 	kind                             string
 	text, thinking, signature, input string
 	citation                         string
-	raw                              string // the whole of it
+	raw                              string // the whole delta
 }
 
 // Event implements [protocol.Decoder].
@@ -58,18 +63,17 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	switch {
 	case name == eventPing:
 		return false, nil
-	case string(data) == "[DONE]": // of servers that speak other protocols, too
+	case string(data) == "[DONE]": // of servers that support other protocols too
 		return true, nil
 	}
 	if !jsonio.ValidUTF8(data) {
 		return false, fmt.Errorf("the event %q is not UTF-8", name)
 	}
-	text := string(data)
-	d := jsonio.NewDecIn(&s.mem, text)
+	s.d = jsonio.NewDecIn(&s.mem, string(data))
 	var ev event
-	s.read(&d, &ev)
-	if err := d.End(); err != nil {
-		if !known(name) {
+	s.read(&s.d, &ev)
+	if err := s.d.End(); err != nil {
+		if name != "" && !slices.Contains(eventTypes, name) {
 			return false, nil
 		}
 		return false, fmt.Errorf("the event %q: %w", name, err)
@@ -78,15 +82,6 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 		ev.kind = name
 	}
 	return s.take(&ev, data, emit)
-}
-
-// known reports whether the protocol has an event of this name, which may be empty.
-func known(name string) bool {
-	switch name {
-	case "", eventStart, eventBlockStart, eventDelta, eventBlockStop, eventEnding, eventStop, eventError:
-		return true
-	}
-	return false
 }
 
 func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool, err error) {
@@ -138,10 +133,7 @@ func (s *decoder) finish(emit func(llm.Event)) {
 
 // read reads an event. It stores members about the whole response in s.
 func (s *decoder) read(d *jsonio.Dec, ev *event) {
-	if !d.Object() {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			ev.kind = wirejson.String(d)
@@ -158,8 +150,7 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 		case "message":
 			s.readMessage(d, ev)
 		case "usage":
-			ev.usage = d.Peek() == '{'
-			s.counts.read(d)
+			s.readUsage(d, ev)
 		case "error":
 			ev.error = d.Peek() != 'n'
 			d.Skip()
@@ -175,13 +166,11 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 
 // readDelta reads the delta of content_block_delta or message_delta.
 func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
-	to := &ev.delta
-	if d.Peek() != '{' {
-		d.Skip()
+	if !wirejson.BeginObject(d) {
 		return
 	}
-	from := d.Offset()
-	for key := range d.Members() {
+	to, from := &ev.delta, d.Offset()-1
+	for key := range d.MembersAfter(true) {
 		switch key {
 		case "type":
 			to.kind = wirejson.String(d)
@@ -222,9 +211,13 @@ func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
 	case "content":
 		ev.parts = readContent(d, false)
 	case "usage":
-		ev.usage = d.Peek() == '{'
-		s.counts.read(d)
+		s.readUsage(d, ev)
 	default:
 		s.ending.read(d, key, true)
 	}
+}
+
+func (s *decoder) readUsage(d *jsonio.Dec, ev *event) {
+	ev.usage = d.Peek() == '{'
+	s.counts.read(d)
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // contents writes the messages. Consecutive tool messages become one content, because the API
@@ -85,7 +85,7 @@ func (e *requestEncoder) parts(i int) error {
 			called = called || sign
 			e.dst, err = appendCall(e.dst, &p, sign)
 		case llm.Unknown:
-			if !protocol.Omits(name, e.req.Messages[i].Role, p) {
+			if !codec.Omits(name, e.req.Messages[i].Role, p) {
 				e.dst, err = appendUnknown(e.dst, p)
 			}
 		case llm.Reasoning:
@@ -136,7 +136,7 @@ func appendPart(dst []byte, p llm.Part) ([]byte, error) {
 const kindPart = "gemini_part"
 
 func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
-	if err := protocol.CheckUnknown(name, p); err != nil {
+	if err := codec.CheckUnknown(name, p); err != nil {
 		return dst, err
 	}
 	part := wirejson.Find(wirejson.MembersOf(p.Raw), "part")

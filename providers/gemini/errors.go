@@ -8,8 +8,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // DecodeError implements [protocol.Protocol]. The code is the reason of google.rpc.ErrorInfo
@@ -18,11 +18,11 @@ import (
 func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e := readErrorBody(body)
 	if e == nil {
-		e = &llm.APIError{Message: wirejson.Beginning(body), Retryable: protocol.Retryable(status)}
+		e = &llm.APIError{Message: wirejson.Beginning(body), Retryable: codec.Retryable(status)}
 	}
 	if status >= http.StatusBadRequest {
 		e.Status = status
-		e.Retryable = protocol.Retryable(status) && e.Code != codeDaily
+		e.Retryable = codec.Retryable(status) && e.Code != codeDaily
 	}
 	if e.Message == "" {
 		e.Message = http.StatusText(e.Status)
@@ -97,7 +97,7 @@ func readError(d *jsonio.Dec) *llm.APIError {
 			d.Skip()
 		}
 	})
-	e.Retryable = protocol.Retryable(e.Status) || e.Status == 0 && retryableStatus(e.Code)
+	e.Retryable = codec.Retryable(e.Status) || e.Status == 0 && retryableStatus(e.Code)
 	switch {
 	case daily:
 		e.Code, e.Retryable = codeDaily, false

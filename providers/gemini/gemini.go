@@ -31,7 +31,7 @@
 //
 // Opaque data of a part contains thoughtSignature, thought, videoMetadata, mediaResolution and
 // partMetadata under their own names, and unknown members in "gemini". Requests omit members
-// of other providers, their parts (see [protocol.Omits]) and their reasoning. Unknown members
+// of other providers, their parts (see [protocol.Protocol]) and their reasoning. Unknown members
 // of a response and its candidate, such as groundingMetadata, are in the member "gemini_answer"
 // of the message's opaque data. They are not sent back.
 package gemini

@@ -124,7 +124,7 @@ func TestRequestErrors(t *testing.T) {
 		"messages[2]: the Gemini API has no system message within a conversation: move its text to Request.System": func(r *llm.Request) {
 			r.Messages = append([]llm.Message{{Role: llm.RoleSystem}}, append(r.Messages, llm.Message{Role: llm.RoleSystem})...)
 		},
-		"messages[1]: the Gemini API has no system message within a conversation: move its text to Request.System":                                         say(llm.Message{Role: llm.RoleSystem}),
+		"messages[1]: the Gemini API has no system message within a conversation: move its text to Request.System":                                 say(llm.Message{Role: llm.RoleSystem}),
 		`messages[1]: unknown role "critic": want "user", "tool" or "assistant"`:                                                                   say(llm.Message{Role: "critic"}),
 		"messages[1].parts[1]: missing media type: set one, such as image/png":                                                                     user(llm.Media{Data: []byte{1}}),
 		"messages[1].parts[1]: the media has neither data nor a URL":                                                                               user(llm.Media{MediaType: "image/png", Data: []byte{}}),

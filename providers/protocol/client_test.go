@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -42,7 +43,7 @@ func (plain) DecodeResponse(body []byte, emit func(llm.Event)) error {
 func (plain) NewDecoder() protocol.Decoder { return &plainDecoder{} }
 
 func (plain) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
-	return &llm.APIError{Status: status, Message: string(body), Retryable: protocol.Retryable(status)}
+	return &llm.APIError{Status: status, Message: string(body), Retryable: codec.Retryable(status)}
 }
 
 type plainDecoder struct{ ended bool }
@@ -599,17 +600,6 @@ func TestClientRetryAfter(t *testing.T) {
 		_, err := ask(cl)
 		if e := apiError(t, err); e.RetryAfter != c.want || e.RequestID != "req_1" {
 			t.Errorf("%v: wait %v, want %v; request %q", c.header, e.RetryAfter, c.want, e.RequestID)
-		}
-	}
-}
-
-func TestRetryable(t *testing.T) {
-	for status, want := range map[int]bool{
-		200: false, 400: false, 401: false, 403: false, 404: false, 408: true, 409: true, 413: false, 422: false,
-		429: true, 499: false, 500: true, 501: false, 502: true, 503: true, 504: true, 505: false, 529: true,
-	} {
-		if got := protocol.Retryable(status); got != want {
-			t.Errorf("status %d: %t, want %t", status, got, want)
 		}
 	}
 }

@@ -47,15 +47,3 @@ func requestID(h http.Header) string {
 	}
 	return ""
 }
-
-// Retryable reports whether a request with this response status may succeed later: 408, 409,
-// 429 and temporary server errors, including Anthropic's 529.
-func Retryable(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return true
-	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-		return false
-	}
-	return status >= 500
-}

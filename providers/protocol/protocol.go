@@ -16,7 +16,8 @@ type Protocol interface {
 	Name() string
 
 	// EncodeRequest encodes a request. It returns an error if the protocol cannot represent a
-	// part. It omits parts of other providers in the history (see [Omits]).
+	// part. It omits parts of other providers, such as an [llm.Unknown], from messages of the
+	// assistant and of tools; elsewhere they are an error.
 	EncodeRequest(req *llm.Request) (*Request, error)
 	// DecodeRequest decodes the request of a client. Path follows the base URL. Extra gets the
 	// members that llm.Request has no field for.
@@ -42,9 +43,9 @@ type Protocol interface {
 
 // Request is an encoded request.
 type Request struct {
-	Path   string // behind the base URL, with a leading slash
+	Path   string // after the base URL, with a leading slash
 	Query  string
-	Header http.Header // beside Content-Type and what the authorizer sets; may be nil
+	Header http.Header // in addition to Content-Type and what the authorizer sets; may be nil
 	Body   []byte
 }
 

@@ -2,12 +2,12 @@ package chat
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -24,27 +24,24 @@ const (
 const unnamedTool = "unnamed_tool"
 
 // assistant writes the members of an assistant message after its opening brace.
-func (w *writer) assistant(m *llm.Message) error {
-	w.text("role", "assistant")
-	calls, err := w.content(m.Parts)
-	if err != nil {
-		return err
-	}
+func (w *writer) assistant(m *llm.Message) {
+	w.Text("role", "assistant")
+	calls := w.content(m.Parts)
 	own := append(w.reasoning(m.Parts), "role", "content", "refusal", "tool_calls")
 	if calls {
 		w.calls(m.Parts)
 	}
 	w.opaque(m.Opaque, own...)
-	w.buf = append(w.buf, '}')
-	return nil
+	w.Close("}")
 }
 
 // content writes the content, and reports whether there are tool calls too. OpenAI accepts null
 // as content only with tool calls (SO-07).
-func (w *writer) content(parts []llm.Part) (calls bool, err error) {
+func (w *writer) content(parts []llm.Part) (calls bool) {
 	var texts, refusals, others int
 	var text, refusal string
 	for i, p := range parts {
+		w.Part = i + 1
 		switch p := p.(type) {
 		case llm.Text:
 			switch {
@@ -62,68 +59,66 @@ func (w *writer) content(parts []llm.Part) (calls bool, err error) {
 				others++
 			}
 		case llm.Unknown:
-			if protocol.Omits(protocolName, llm.RoleAssistant, p) {
+			if codec.Omits(protocolName, llm.RoleAssistant, p) {
 				continue
 			}
-			if err := protocol.CheckUnknown(protocolName, p); err != nil {
-				return false, fmt.Errorf(".parts[%d]: %w", i, err)
+			if err := codec.CheckUnknown(protocolName, p); err != nil {
+				w.Fail("%w", err)
 			}
 			others++
 		case llm.ToolCall:
-			if p.ProviderExecuted && w.req == nil {
-				return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot contain %s", i, kind(p))
+			if p.ProviderExecuted && w.Req == nil {
+				w.Fail("a Chat Completions assistant message cannot contain %s", kind(p))
 			}
 			calls = calls || !p.ProviderExecuted
 		case llm.ToolResult: // of a call that another provider ran
 		case llm.Media:
-			return false, fmt.Errorf(".parts[%d]: a Chat Completions assistant message cannot contain %s", i, kind(p))
+			w.Fail("a Chat Completions assistant message cannot contain %s", kind(p))
 		}
 	}
+	w.Part = 0
 	switch {
 	case others > 0 || texts > 1 || refusals > 1:
 		w.contentArray(parts)
-		return calls, nil
-	case texts > 0 || !calls && w.req != nil:
-		w.text("content", text)
+		return calls
+	case texts > 0 || !calls && w.Req != nil:
+		w.Text("content", text)
 	default:
-		w.raw("content", "null")
+		w.Raw("content", "null")
 	}
 	switch {
 	case refusals > 0:
-		w.text("refusal", refusal)
-	case w.req == nil:
-		w.raw("refusal", "null")
+		w.Text("refusal", refusal)
+	case w.Req == nil:
+		w.Raw("refusal", "null")
 	}
-	return calls, nil
+	return calls
 }
 
 // contentArray writes the content as an array of parts.
 func (w *writer) contentArray(parts []llm.Part) {
-	w.raw("content", "[")
+	w.Raw("content", "[")
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
 			w.textPart(p)
 		case llm.Reasoning:
 			if w.field(p.Opaque) == contentField {
-				w.comma()
-				w.buf = appendThinking(w.buf, p.Text)
+				w.Next(thinking(p.Text))
 			}
 		case llm.Unknown:
-			if !protocol.Omits(protocolName, llm.RoleAssistant, p) {
-				w.comma()
-				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
+			if !codec.Omits(protocolName, llm.RoleAssistant, p) {
+				w.Next(string(wirejson.Compact(string(p.Raw))))
 			}
-		case llm.ToolCall, llm.Media, llm.ToolResult: // not said
+		case llm.ToolCall, llm.Media, llm.ToolResult: // not in the content
 		}
 	}
-	w.buf = append(w.buf, ']')
+	w.Close("]")
 }
 
-// appendThinking appends reasoning as an element of the content, the format of Mistral.
-func appendThinking(dst []byte, text string) []byte {
-	dst = append(dst, `{"type":"thinking","thinking":[{"type":"text","text":`...)
-	return append(jsonio.AppendString(dst, text), `}]}`...)
+// thinking returns reasoning as an element of the content, the format of Mistral.
+func thinking(text string) string {
+	return `{"type":"thinking","thinking":[{"type":"text","text":` + string(jsonio.AppendString(nil, text)) + `}]}`
 }
 
 // reasoning writes the reasoning members and returns their names. In a response, reasoning
@@ -137,7 +132,7 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 			}
 		}
 		if some {
-			w.text(field, text)
+			w.Text(field, text)
 			own = append(own, field)
 		}
 	}
@@ -148,7 +143,7 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 		}
 	}
 	if details != nil {
-		w.raw("reasoning_details", string(details.Array()))
+		w.Raw("reasoning_details", string(details.Array()))
 		own = append(own, "reasoning_details")
 	}
 	return own
@@ -161,42 +156,47 @@ func (w *writer) field(opaque json.RawMessage) string {
 	switch {
 	case f == reasoningContent, f == reasoningField, f == contentField:
 		return f
-	case w.req == nil && wirejson.Get(opaque, "reasoning_details") == nil:
+	case w.Req == nil && wirejson.Get(opaque, "reasoning_details") == nil:
 		return reasoningContent
 	}
 	return ""
 }
 
 func (w *writer) calls(parts []llm.Part) {
-	w.raw("tool_calls", "[")
+	w.Raw("tool_calls", "[")
 	for _, p := range parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			w.comma()
 			w.call(c)
 		}
 	}
-	w.buf = append(w.buf, ']')
+	w.Close("]")
 }
 
 // call writes a call. The opaque data of a custom tool's call contains its type.
 func (w *writer) call(c llm.ToolCall) {
-	kind, args := "function", "arguments"
-	if wirejson.GetString(c.Opaque, "type") == "custom" {
-		kind, args = "custom", "input"
+	kind, args := callMembers(c.Opaque)
+	w.Next("{")
+	w.Text("id", w.id(c.ID))
+	w.Text("type", kind)
+	w.Raw(kind, "{")
+	w.Text("name", w.callName(c.Name))
+	w.Text(args, w.arguments(c.Arguments))
+	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(c.Opaque, kind), "name", args), '}')
+	w.own(c.Opaque, "id", "type", kind, "index")
+	w.Close("}")
+}
+
+// callMembers returns the names of the called object and of its arguments.
+func callMembers(opaque json.RawMessage) (kind, args string) {
+	if wirejson.GetString(opaque, "type") == "custom" {
+		return "custom", "input"
 	}
-	w.buf = append(w.buf, '{')
-	w.text("id", w.id(c.ID))
-	w.text("type", kind)
-	w.raw(kind, "{")
-	w.text("name", w.callName(c.Name))
-	w.text(args, w.arguments(c.Arguments))
-	w.buf = append(wirejson.AppendMembers(w.buf, wirejson.Get(c.Opaque, kind), "name", args), '}')
-	w.buf = append(w.appendOwn(c.Opaque, "id", "type", kind, "index"), '}')
+	return "function", "arguments"
 }
 
 // arguments returns the arguments of a call. In a request it repairs lone surrogates.
 func (w *writer) arguments(args string) string {
-	if w.req == nil || !strings.Contains(args, `\u`) {
+	if w.Req == nil || !strings.Contains(args, `\u`) {
 		return args
 	}
 	repaired := []byte(args)
@@ -207,33 +207,21 @@ func (w *writer) arguments(args string) string {
 // callName returns the name of a call for a request. A model may invent any name, and OpenAI
 // rejects empty names (SO-09) and other characters.
 func (w *writer) callName(name string) string {
-	if w.req == nil {
+	switch {
+	case w.Req == nil, slices.ContainsFunc(w.Req.Tools, func(t llm.Tool) bool { return t.Name == name }) && name != "":
 		return name
-	}
-	if name == "" {
+	case name == "":
 		return unnamedTool
 	}
-	for _, t := range w.req.Tools {
-		if t.Name == name {
-			return name
-		}
-	}
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
+		if !protocol.IsName(string(r)) {
+			return '_'
 		}
-		return '_'
+		return r
 	}, name)
 }
 
-// appendOwn appends the opaque members of this protocol to the open object, except those that
-// the codec writes.
-func (w *writer) appendOwn(opaque json.RawMessage, own ...string) []byte {
-	wirejson.EachMember(opaque, func(key, raw string) {
-		if name, ok := messageNames.Wire(key); ok && !slices.Contains(own, name) {
-			w.buf = wirejson.AppendRaw(w.buf, name, raw)
-		}
-	})
-	return w.buf
+// own writes the opaque members of this protocol, except those that the codec writes.
+func (w *writer) own(opaque json.RawMessage, except ...string) {
+	w.Dst = messageNames.Append(w.Dst, opaque, except...)
 }

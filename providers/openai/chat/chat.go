@@ -32,7 +32,7 @@ import (
 // MP3) and files.
 //
 // The history may come from another provider. Requests omit what only that provider
-// understands: opaque members, reasoning, parts of unknown kinds (see [protocol.Omits]), and
+// understands: opaque members, reasoning, parts of unknown kinds (see [protocol.Protocol]), and
 // the calls that it ran with their results. They also omit assistant messages that are empty
 // then.
 //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 	"github.com/looptape/looptape/providers/protocol"
@@ -16,13 +17,13 @@ import (
 type decoder struct {
 	mem       jsonio.Arena
 	id, model string
-	done      bool   // the mark came
-	finish    string // the last reason that came
+	done      bool   // [DONE] arrived
+	finish    string // the last finish reason
 	spoke     bool   // the content has text
 	kept      keptMembers
 	reasoning reasoningReader
 	calls     callList
-	delta     delta // of the choice at hand
+	delta     delta // of the current choice
 }
 
 // Event implements [protocol.Decoder].
@@ -47,7 +48,9 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	d.endReasoning(emit)
 	d.endCalls(emit)
 	f := llm.Finish{ResponseID: d.id, Model: d.model, Opaque: d.kept.opaque()}
-	f.Reason, f.Raw = finishReason(d.finish)
+	if f.Reason = finishReasons.Reason(d.finish); f.Reason == llm.FinishUnknown || d.finish != string(f.Reason) {
+		f.Raw = d.finish
+	}
 	if d.finish == "" {
 		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a finish reason"})
 	}
@@ -79,7 +82,7 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 				dec.Skip()
 			}
 		default:
-			if m, keep := readKept(&dec, key); keep {
+			if m := (wirejson.Member{Key: key, Raw: dec.Raw()}); isKept(m) {
 				d.kept.response.Set(m.Key, m.Raw)
 			}
 		}
@@ -152,12 +155,12 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 // apply emits the events of a delta: first the reasoning, last the finish reason (quirk QO-17).
 func (d *decoder) apply(emit func(llm.Event)) {
 	delta := &d.delta
-	told, some := d.reasoning.addDetails(&delta.details, delta.hasDetails)
+	text, some := d.reasoning.addDetails(&delta.details, delta.hasDetails)
 	switch {
 	case delta.reasoning != "":
 		d.reason(delta.field, delta.reasoning, emit)
 	case some:
-		d.reason("", told, emit)
+		d.reason("", text, emit)
 	case delta.field != "":
 		d.reasoning.empty = delta.field
 	}
@@ -192,19 +195,19 @@ func (d *decoder) text(ev llm.TextDelta, emit func(llm.Event)) {
 	}
 }
 
-// finishReason maps a finish reason. It returns raw if the name differs from ours.
-func finishReason(word string) (reason llm.FinishReason, raw string) {
-	switch word {
-	case "stop", "tool_calls", "length", "content_filter":
-		return llm.FinishReason(word), ""
-	case "function_call":
-		return llm.FinishToolCalls, word
-	case "eos_token", "eos", "stop_sequence", "end_turn":
-		return llm.FinishStop, word
-	case "max_tokens", "model_length", "model_context_window_exceeded":
-		return llm.FinishLength, word
-	case "sensitive":
-		return llm.FinishContentFilter, word
-	}
-	return llm.FinishUnknown, word
+// finishReasons are the finish reasons of OpenAI and of OpenAI-compatible servers.
+var finishReasons = codec.FinishReasons{
+	{"stop", llm.FinishStop},
+	{"tool_calls", llm.FinishToolCalls},
+	{"length", llm.FinishLength},
+	{"content_filter", llm.FinishContentFilter},
+	{"function_call", llm.FinishToolCalls},
+	{"eos_token", llm.FinishStop},
+	{"eos", llm.FinishStop},
+	{"stop_sequence", llm.FinishStop},
+	{"end_turn", llm.FinishStop},
+	{"max_tokens", llm.FinishLength},
+	{"model_length", llm.FinishLength},
+	{"model_context_window_exceeded", llm.FinishLength},
+	{"sensitive", llm.FinishContentFilter},
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -17,134 +17,135 @@ import (
 // an error for parts other than text, reasoning and calls, and if the end of a call has
 // different arguments than its deltas. It omits the Opaque of text.
 func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
-	e := &encoder{w: writer{chat: c, buf: []byte{'{'}}}
+	e := &encoder{w: writer{codec.Writer{Dst: []byte{'{'}}, c}}
 	e.w.head(a, "chat.completion.chunk")
-	e.w.raw("service_tier", `"default"`)
-	e.w.raw("system_fingerprint", "null")
-	e.head = len(e.w.buf)
+	e.w.Close(`,"service_tier":"default","system_fingerprint":null`)
+	e.head = len(e.w.Dst)
 	return e
 }
 
 // encoder writes a stream of chunks.
 type encoder struct {
-	w     writer // begins with what all chunks begin with
-	head  int    // the length of that
+	w     writer // begins with the members that all chunks begin with
+	head  int    // the length of these members
 	begun bool
-	open  bool     // reasoning is held, perhaps without text
-	texts []string // its texts
-	calls []sentCall
+	write func(name string, data []byte) // of the Event or End that is running
+	open  bool                           // reasoning is held, perhaps without text
+	texts []string                       // its texts
+	calls []*sentCall
 	usage llm.Usage
 }
 
-type writeEvent = func(name string, data []byte)
-
 // Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
+	e.write = write
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		e.text(ev, write)
+		e.text(ev)
 	case llm.ReasoningDelta:
-		e.reason(ev, write)
+		e.reason(ev)
 	case llm.ToolCallStart:
-		e.start(ev, write)
+		e.start(ev)
 	case llm.ToolCallDelta:
 		if c := e.find(ev.Index, ev.ID, true); c != nil && ev.Arguments != "" {
-			e.callChunk(c, callChunk{args: ev.Arguments}, write)
+			e.callChunk(c, callChunk{args: ev.Arguments})
 		}
 	case llm.ToolCallEnd:
-		return e.endCall(ev, write)
+		return e.endCall(ev)
 	case llm.PartDone:
-		return e.part(ev.Part, write)
+		return e.part(ev.Part)
 	case llm.Usage:
 		e.usage = e.usage.Update(ev)
 	case llm.Finish:
-		e.begin(false, write)
+		e.begin(false)
 		e.delta()
 		e.w.opaque(ev.Opaque)
-		e.send(ev, write)
-	case llm.Warning, llm.Unknown: // not of the wire
+		e.send(ev)
+	case llm.Warning, llm.Unknown: // not in the protocol
 	}
 	return nil
 }
 
 // End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
-	e.flush(nil, write)
+	e.write = write
+	e.flush(nil)
 	if e.usage != (llm.Usage{}) {
-		e.w.buf = e.w.buf[:e.head]
-		e.w.raw("choices", "[]")
+		e.w.Dst = e.w.Dst[:e.head]
+		e.w.Raw("choices", "[]")
 		e.w.usage(e.usage)
-		e.w.buf = append(e.w.buf, '}')
-		write("", e.w.buf)
+		e.w.Dst = append(e.w.Dst, '}')
+		e.write("", e.w.Dst)
 	}
 	write("", []byte("[DONE]"))
 	return nil
 }
 
 // begin writes the chunk with the role, and the reasoning that is held.
-func (e *encoder) begin(text bool, write writeEvent) {
-	e.role(text, write)
-	e.flush(nil, write)
+func (e *encoder) begin(text bool) {
+	e.role(text)
+	e.flush(nil)
 }
 
-func (e *encoder) role(text bool, write writeEvent) {
+func (e *encoder) role(text bool) {
 	if e.begun {
 		return
 	}
 	e.begun = true
 	e.delta()
-	e.w.text("role", "assistant")
+	e.w.Text("role", "assistant")
 	if text {
-		e.w.text("content", "")
+		e.w.Text("content", "")
 	} else {
-		e.w.raw("content", "null")
+		e.w.Raw("content", "null")
 	}
-	e.w.raw("refusal", "null")
-	e.send(llm.Finish{}, write)
+	e.w.Raw("refusal", "null")
+	e.send(llm.Finish{})
 }
 
 // delta begins a chunk.
 func (e *encoder) delta() {
-	e.w.buf = e.w.buf[:e.head]
-	e.w.raw("choices", `[{"index":0,"delta":{`)
+	e.w.Dst = e.w.Dst[:e.head]
+	e.w.Raw("choices", `[{"index":0,"delta":{`)
 }
 
 // send ends a chunk and writes it.
-func (e *encoder) send(f llm.Finish, write writeEvent) {
-	e.w.buf = append(e.w.buf, '}')
+func (e *encoder) send(f llm.Finish) {
+	e.w.Close("}")
 	e.w.ending(f)
-	e.w.buf = append(wirejson.AppendMembers(append(e.w.buf, '}', ']'), keptOf(f.Opaque, keyResponse)), '}')
-	write("", e.w.buf)
+	e.w.Close("}]")
+	e.w.Dst = append(wirejson.AppendMembers(e.w.Dst, keptOf(f.Opaque, keyResponse)), '}')
+	e.write("", e.w.Dst)
 }
 
-func (e *encoder) text(ev llm.TextDelta, write writeEvent) {
+func (e *encoder) text(ev llm.TextDelta) {
 	if ev.Text == "" {
 		return
 	}
-	e.begin(!ev.Refusal, write)
+	e.begin(!ev.Refusal)
 	e.delta()
 	if ev.Refusal {
-		e.w.text("refusal", ev.Text)
+		e.w.Text("refusal", ev.Text)
 	} else {
-		e.w.text("content", ev.Text)
+		e.w.Text("content", ev.Text)
 	}
-	e.send(llm.Finish{}, write)
+	e.send(llm.Finish{})
 }
 
 // reason holds reasoning until its end.
-func (e *encoder) reason(ev llm.ReasoningDelta, write writeEvent) {
-	e.role(false, write)
+func (e *encoder) reason(ev llm.ReasoningDelta) {
+	e.role(false)
 	e.open = true
 	if ev.Text != "" {
 		e.texts = append(e.texts, ev.Text)
 	}
 	if ev.Opaque != nil {
-		e.flush(ev.Opaque, write)
+		e.flush(ev.Opaque)
 	}
 }
 
 // flush writes the reasoning that is held. If no member has the text, the details contain it.
-func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
+func (e *encoder) flush(opaque json.RawMessage) {
 	if !e.open {
 		return
 	}
@@ -159,34 +160,32 @@ func (e *encoder) flush(opaque json.RawMessage, write writeEvent) {
 		}
 		e.delta()
 		if field == contentField {
-			e.w.raw("content", "[")
-			e.w.buf = append(appendThinking(e.w.buf, text), ']')
+			e.w.Raw("content", "["+thinking(text)+"]")
 		} else {
-			e.w.text(field, text)
+			e.w.Text(field, text)
 		}
-		e.send(llm.Finish{}, write)
+		e.send(llm.Finish{})
 	}
 	e.texts = e.texts[:0]
 	if details := wirejson.Get(opaque, "reasoning_details"); details != nil {
 		e.delta()
-		e.w.name("reasoning_details")
-		e.w.buf = jsonio.AppendRaw(e.w.buf, details)
-		e.send(llm.Finish{}, write)
+		e.w.Value("reasoning_details", details)
+		e.send(llm.Finish{})
 	}
 }
 
-func (e *encoder) part(p llm.Part, write writeEvent) error {
+func (e *encoder) part(p llm.Part) error {
 	switch p := p.(type) {
 	case llm.Text:
-		e.text(llm.TextDelta(p), write)
+		e.text(llm.TextDelta(p))
 		return nil
 	case llm.Reasoning:
-		e.reason(llm.ReasoningDelta(p), write)
-		e.flush(nil, write)
+		e.reason(llm.ReasoningDelta(p))
+		e.flush(nil)
 		return nil
 	case llm.ToolCall:
 		if !p.ProviderExecuted {
-			e.whole(p, write)
+			e.whole(p)
 			return nil
 		}
 	case llm.Media, llm.ToolResult, llm.Unknown:

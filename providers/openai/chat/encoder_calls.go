@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // sentCall is a call in the stream.
@@ -26,67 +26,65 @@ type callChunk struct {
 	opaque     json.RawMessage
 }
 
-func (e *encoder) callChunk(c *sentCall, say callChunk, write writeEvent) {
+func (e *encoder) callChunk(c *sentCall, chunk callChunk) {
 	w := &e.w
 	e.delta()
-	w.raw("tool_calls", "[{")
-	w.number("index", int64(c.place))
-	if say.first && c.id != "" {
-		w.text("id", c.id)
+	w.Raw("tool_calls", "[{")
+	w.Int("index", int64(c.place))
+	if chunk.first && c.id != "" {
+		w.Text("id", c.id)
 	}
-	if say.first {
-		w.text("type", c.member)
+	if chunk.first {
+		w.Text("type", c.member)
 	}
-	if say.first || say.name != "" || say.args != "" {
-		w.raw(c.member, "{")
-		if say.name != "" {
-			w.text("name", say.name)
+	if chunk.first || chunk.name != "" || chunk.args != "" {
+		w.Raw(c.member, "{")
+		if chunk.name != "" {
+			w.Text("name", chunk.name)
 		}
-		if say.first || say.args != "" {
-			w.text(c.input, say.args)
+		if chunk.first || chunk.args != "" {
+			w.Text(c.input, chunk.args)
 		}
-		w.buf = append(w.buf, '}')
+		w.Close("}")
 	}
-	w.buf = append(w.appendOwn(say.opaque, "index", "id", "type", c.member), '}', ']')
-	e.send(llm.Finish{}, write)
-	c.args = append(c.args, say.args...)
+	w.own(chunk.opaque, "index", "id", "type", c.member)
+	w.Close("}]")
+	e.send(llm.Finish{})
+	c.args = append(c.args, chunk.args...)
 }
 
 // start begins a call, or names the open call without a name, like [llm.Accumulator].
-func (e *encoder) start(ev llm.ToolCallStart, write writeEvent) {
-	e.begin(false, write)
-	for i := range e.calls {
-		c := &e.calls[i]
+func (e *encoder) start(ev llm.ToolCallStart) {
+	e.begin(false)
+	for _, c := range e.calls {
 		if ev.Index != 0 && c.index == ev.Index && !c.closed && !c.named && ev.Name != "" {
 			c.named = true
-			e.callChunk(c, callChunk{name: ev.Name, opaque: ev.Opaque}, write)
+			e.callChunk(c, callChunk{name: ev.Name, opaque: ev.Opaque})
 			return
 		}
 	}
 	c := e.newCall(ev.Index, ev.ID, ev.Name, ev.Opaque)
-	e.callChunk(c, callChunk{first: true, name: ev.Name, opaque: ev.Opaque}, write)
+	e.callChunk(c, callChunk{first: true, name: ev.Name, opaque: ev.Opaque})
 }
 
 func (e *encoder) newCall(index int, id, name string, opaque json.RawMessage) *sentCall {
-	c := sentCall{index: index, place: len(e.calls), id: id, named: name != "", member: "function", input: "arguments"}
-	if wirejson.GetString(opaque, "type") == "custom" {
-		c.member, c.input = "custom", "input"
-	}
+	c := &sentCall{index: index, place: len(e.calls), id: id, named: name != ""}
+	c.member, c.input = callMembers(opaque)
 	e.calls = append(e.calls, c)
-	return &e.calls[len(e.calls)-1]
+	return c
 }
 
 // whole writes a call in one chunk.
-func (e *encoder) whole(p llm.ToolCall, write writeEvent) {
-	e.begin(false, write)
+func (e *encoder) whole(p llm.ToolCall) {
+	e.begin(false)
 	c := e.newCall(0, p.ID, p.Name, p.Opaque)
 	c.closed = true
-	e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Arguments, opaque: p.Opaque}, write)
+	e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Arguments, opaque: p.Opaque})
 }
 
 // endCall writes the remaining arguments and the opaque data of a call. The protocol does not
 // end single calls.
-func (e *encoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
+func (e *encoder) endCall(ev llm.ToolCallEnd) error {
 	c := e.find(ev.Index, ev.ID, false)
 	if c == nil {
 		return nil
@@ -100,32 +98,16 @@ func (e *encoder) endCall(ev llm.ToolCallEnd, write writeEvent) error {
 		}
 	}
 	if rest != "" || ev.Opaque != nil {
-		e.callChunk(c, callChunk{args: rest, opaque: ev.Opaque}, write)
+		e.callChunk(c, callChunk{args: rest, opaque: ev.Opaque})
 	}
 	return nil
 }
 
-// find returns the open call of an event, like [llm.Accumulator]: by index, else by id, else
-// the last or the first open one.
+// find returns the open call of an event, or nil.
 func (e *encoder) find(index int, id string, last bool) *sentCall {
-	var byID, fallback *sentCall
-	for i := len(e.calls) - 1; i >= 0; i-- {
-		c := &e.calls[i]
-		if c.closed {
-			continue
-		}
-		if index != 0 && c.index == index {
-			return c
-		}
-		if byID == nil && id != "" && c.id == id {
-			byID = c
-		}
-		if !last || fallback == nil {
-			fallback = c
-		}
+	info := func(c *sentCall) (int, string, bool) { return c.index, c.id, !c.closed }
+	if i := codec.FindCall(e.calls, info, index, id, last); i >= 0 {
+		return e.calls[i]
 	}
-	if byID != nil {
-		return byID
-	}
-	return fallback
+	return nil
 }

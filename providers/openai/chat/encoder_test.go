@@ -191,7 +191,7 @@ func TestChatAnswersWritten(t *testing.T) {
 		}
 	}
 	_, err := chat.Protocol{}.EncodeResponse(nil, chatAnswered, &llm.Response{Parts: chatParts(llm.Media{MediaType: "image/png"})})
-	if err == nil || err.Error() != "answer.parts[0]: a Chat Completions assistant message cannot contain image/png" {
+	if err == nil || err.Error() != "parts[0]: a Chat Completions assistant message cannot contain image/png" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
 // Members of a response without a field in llm are in the opaque data of its message. The
@@ -71,15 +71,12 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-// readKept reads a member, and reports whether it is kept.
-func readKept(d *jsonio.Dec, key string) (m wirejson.Member, keep bool) {
-	m = wirejson.Member{Key: key, Raw: d.Raw()}
-	return m, m.Raw != "null" && !slices.Contains(notKept, key)
-}
+// isKept reports whether a member is kept.
+func isKept(m wirejson.Member) bool { return m.Raw != "null" && !slices.Contains(notKept, m.Key) }
 
 // appendKept reads a member and appends it if it is kept.
 func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Member {
-	if m, keep := readKept(d, key); keep {
+	if m := (wirejson.Member{Key: key, Raw: d.Raw()}); isKept(m) {
 		return append(rest, m)
 	}
 	return rest
@@ -97,23 +94,19 @@ func keptOf(opaque json.RawMessage, object string) json.RawMessage {
 // message). OpenRouter accepts annotations of files and then does not parse them again (its
 // docs, "PDF Inputs"). Groq rejects annotations ("property 'annotations' is unsupported").
 func (w *writer) opaque(opaque json.RawMessage, own ...string) {
-	if w.req != nil {
-		w.echoOpaque(opaque, own)
+	if w.Req == nil {
+		w.own(opaque, own...)
+		for _, key := range [...]string{keyAnnotations, keyImages} {
+			if raw := wirejson.Get(opaque, key); raw != nil {
+				w.Value(key, raw)
+			}
+		}
+		w.Dst = wirejson.AppendMembers(w.Dst, keptOf(opaque, keyMessage))
 		return
 	}
-	w.buf = w.appendOwn(opaque, own...)
-	for _, key := range [...]string{keyAnnotations, keyImages} {
-		if raw := wirejson.Get(opaque, key); raw != nil {
-			w.buf = wirejson.AppendRaw(w.buf, key, string(raw))
-		}
-	}
-	w.buf = wirejson.AppendMembers(w.buf, keptOf(opaque, keyMessage))
-}
-
-func (w *writer) echoOpaque(opaque json.RawMessage, own []string) {
-	w.buf = w.appendOwn(opaque, append(own, keyAudio)...)
+	w.own(opaque, append(own, keyAudio)...)
 	if id := wirejson.Get(wirejson.Get(opaque, keyAudio), "id"); id != nil {
-		w.raw(keyAudio, `{"id":`+string(id)+`}`)
+		w.Raw(keyAudio, `{"id":`+string(id)+`}`)
 	}
 	var files wirejson.Elements
 	wirejson.EachElement(wirejson.Get(opaque, keyAnnotations), func(raw string) {
@@ -122,17 +115,16 @@ func (w *writer) echoOpaque(opaque json.RawMessage, own []string) {
 		}
 	})
 	if files != nil {
-		w.raw(keyAnnotations, string(files.Array()))
+		w.Raw(keyAnnotations, string(files.Array()))
 	}
 }
 
 // ending writes the members of a choice after its message.
 func (w *writer) ending(f llm.Finish) {
-	w.name(keyLogprobs)
-	w.buf = jsonio.AppendRaw(w.buf, wirejson.Get(f.Opaque, keyLogprobs))
+	w.Value(keyLogprobs, wirejson.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)
-	w.buf = wirejson.AppendMembers(w.buf, keptOf(f.Opaque, keyChoice))
+	w.Dst = wirejson.AppendMembers(w.Dst, keptOf(f.Opaque, keyChoice))
 }
 
 // messageNames are the known opaque members of messages, text, calls and media.
-var messageNames = api.MemberNames{Prefix: "chat:", Known: []string{"audio", "cache_control", "extra_content", "name", "prefix"}}
+var messageNames = codec.MemberNames{Prefix: "chat:", Known: []string{"audio", "cache_control", "extra_content", "name", "prefix"}}

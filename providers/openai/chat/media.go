@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // anyImage is the media type of an image at a URL.
@@ -22,80 +20,50 @@ const unnamedFile = "file"
 
 // media writes an image, audio or a file as an element of a content. Only images may be at a
 // URL.
-func (w *writer) media(p llm.Media) error {
-	switch {
+func (w *writer) media(p llm.Media) {
+	data := "data:" + p.MediaType + ";base64,"
+	switch image := strings.HasPrefix(p.MediaType, "image/"); {
 	case p.Data == nil && p.URL == "":
-		return fmt.Errorf("%s has neither data nor a URL", kind(p))
-	case strings.HasPrefix(p.MediaType, "image/"), p.MediaType == "" && p.Data == nil:
-		w.image(p)
-		return nil
+		w.Fail("%s has neither data nor a URL", kind(p))
+	case p.Data == nil && (image || p.MediaType == ""):
+		w.element("image_url", p.Opaque, func() { w.Text("url", p.URL) }, "url")
+	case image:
+		w.element("image_url", p.Opaque, func() { w.Base64("url", data, p.Data) }, "url")
 	case p.Data == nil:
-		return fmt.Errorf("a Chat Completions message accepts %s by its data, not by a URL", kind(p))
+		w.Fail("a Chat Completions message accepts %s by its data, not by a URL", kind(p))
 	case p.MediaType == "":
-		return errors.New("missing media type: set Media.MediaType")
+		w.Fail("missing media type: set Media.MediaType")
 	case strings.HasPrefix(p.MediaType, "audio/"):
-		return w.sound(p)
+		if audioFormats[p.MediaType] == "" {
+			w.Fail("a Chat Completions message accepts audio as audio/wav or audio/mpeg, not %s", p.MediaType)
+		}
+		w.element("input_audio", p.Opaque, func() {
+			w.Base64("data", "", p.Data)
+			w.Text("format", audioFormats[p.MediaType])
+		}, "data", "format")
+	default:
+		w.element("file", p.Opaque, func() {
+			w.Text("filename", cmp.Or(p.Name, unnamedFile))
+			w.Base64("file_data", data, p.Data)
+		}, "filename", "file_data")
 	}
-	inner := w.beginMedia("file", p.Opaque)
-	w.text("filename", cmp.Or(p.Name, unnamedFile))
-	w.dataURL("file_data", p)
-	w.endMedia("file", p.Opaque, inner, "filename", "file_data")
-	return nil
 }
 
-func (w *writer) image(p llm.Media) {
-	inner := w.beginMedia("image_url", p.Opaque)
-	if p.Data != nil {
-		w.dataURL("url", p)
-	} else {
-		w.text("url", p.URL)
-	}
-	w.endMedia("image_url", p.Opaque, inner, "url")
+// audioFormats are the formats of media types.
+var audioFormats = map[string]string{
+	"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/vnd.wave": "wav",
+	"audio/mpeg": "mp3", "audio/mp3": "mp3",
 }
 
-func (w *writer) sound(p llm.Media) error {
-	format := soundFormat(p.MediaType)
-	if format == "" {
-		return fmt.Errorf("a Chat Completions message accepts audio as audio/wav or audio/mpeg, not %s", p.MediaType)
-	}
-	inner := w.beginMedia("input_audio", p.Opaque)
-	w.name("data")
-	w.buf = append(w.buf, '"')
-	w.buf = append(base64.StdEncoding.AppendEncode(w.buf, p.Data), '"')
-	w.text("format", format)
-	w.endMedia("input_audio", p.Opaque, inner, "data", "format")
-	return nil
-}
-
-func soundFormat(mediaType string) string {
-	switch mediaType {
-	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
-		return "wav"
-	case "audio/mpeg", "audio/mp3":
-		return "mp3"
-	}
-	return ""
-}
-
-// beginMedia opens an element and its inner object. It returns the opaque data of the inner
-// object.
-func (w *writer) beginMedia(kind string, opaque json.RawMessage) (inner json.RawMessage) {
-	w.buf = append(w.buf, '{')
-	w.text("type", kind)
-	w.raw(kind, "{")
-	return wirejson.Get(opaque, kind)
-}
-
-func (w *writer) endMedia(kind string, opaque, inner json.RawMessage, own ...string) {
-	w.buf = append(wirejson.AppendMembers(w.buf, inner, own...), '}')
-	w.buf = append(w.appendOwn(opaque, "type", kind), '}')
-}
-
-// dataURL writes the data as a data URL (RFC 2397).
-func (w *writer) dataURL(key string, p llm.Media) {
-	w.text(key, "data:"+p.MediaType+";base64,")
-	w.buf = base64.StdEncoding.AppendEncode(w.buf[:len(w.buf)-1], p.Data)
-	w.buf = append(w.buf, '"')
+// element writes an element with an inner object; inner writes the own members of that object.
+func (w *writer) element(kind string, opaque json.RawMessage, inner func(), own ...string) {
+	w.Next("{")
+	w.Text("type", kind)
+	w.Raw(kind, "{")
+	inner()
+	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(opaque, kind), own...), '}')
+	w.own(opaque, "type", kind)
+	w.Close("}")
 }
 
 // readMedia reads an image_url, input_audio or file element. It returns Unknown for what Media
@@ -104,20 +72,13 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	f := mediaFields{kind: kind}
 	var rest wirejson.Members
 	from := d.Offset()
-	for key := range d.Members() {
-		switch key {
-		case "type":
-			d.Skip()
-		case kind:
-			f.read(d)
-		default:
-			rest.Add(d, messageNames.Stored(key))
-		}
-	}
-	raw := d.Since(from)
+	wirejson.ReadStrict(d,
+		func(key string) { rest.Add(d, messageNames.Stored(key)) },
+		"type", nil,
+		kind, func() { f.read(d) })
 	p, ok := f.media()
 	if !ok {
-		return unknownPart(kind, raw)
+		return unknownPart(kind, d.Since(from))
 	}
 	rest.AddObject(kind, f.rest)
 	p.Opaque = rest.Object()
@@ -127,8 +88,8 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 // unknownPart keeps an element unchanged. It marks the kind if another protocol would claim it.
 func unknownPart(kind, raw string) llm.Part {
 	u := llm.Unknown{Kind: kind, Raw: jsonio.AppendRaw(nil, []byte(raw))}
-	if protocol.Omits(protocolName, llm.RoleAssistant, u) {
-		u.Kind = protocol.ChatMark + u.Kind
+	if codec.Omits(protocolName, llm.RoleAssistant, u) {
+		u.Kind = codec.ChatMark + u.Kind
 	}
 	return u
 }

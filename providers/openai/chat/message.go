@@ -3,35 +3,31 @@ package chat
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/openai/internal/api"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // messages writes the conversation. A tool message with several results becomes several
 // messages.
-func (w *writer) messages() error {
-	if !w.asks("messages") {
-		return nil
+func (w *writer) messages() {
+	if !w.Has("messages") {
+		return
 	}
-	w.raw("messages", "[")
-	if w.req.System != "" {
+	w.Raw("messages", "[")
+	if w.Req.System != "" {
 		w.begin(w.chat.systemRole())
-		w.text("content", w.req.System)
-		w.buf = append(w.buf, '}')
+		w.Text("content", w.Req.System)
+		w.Close("}")
 	}
-	for i := range w.req.Messages {
-		if err := w.message(&w.req.Messages[i]); err != nil {
-			return fmt.Errorf("messages[%d]%w", i, err)
-		}
+	for i := range w.Req.Messages {
+		w.Message = i + 1
+		w.message(&w.Req.Messages[i])
 	}
-	w.buf = append(w.buf, ']')
-	return nil
+	w.Message = 0
+	w.Close("]")
 }
 
 func (c Protocol) systemRole() string {
@@ -41,133 +37,118 @@ func (c Protocol) systemRole() string {
 	return "system"
 }
 
-// message writes a message. Its errors begin with the part, such as ".parts[0]: ".
-func (w *writer) message(m *llm.Message) error {
+func (w *writer) message(m *llm.Message) {
 	role := string(m.Role)
 	switch m.Role {
 	case llm.RoleAssistant:
-		return w.assistantMessage(m)
+		w.assistantMessage(m)
+		return
 	case llm.RoleTool:
-		return w.results(m)
+		w.results(m)
+		return
 	case llm.RoleSystem:
 		role = cmp.Or(wirejson.GetString(m.Opaque, "role"), w.chat.systemRole())
 	case llm.RoleUser:
 	}
 	w.begin(role)
-	w.name("content")
-	if err := w.parts(m.Parts, ".parts", "a Chat Completions "+string(m.Role)+" message cannot contain ", w.media); err != nil {
-		return err
-	}
-	w.end(m.Opaque, "role", "content")
-	return nil
+	w.parts(m.Parts, &w.Part, "a Chat Completions "+string(m.Role)+" message cannot contain ", true)
+	w.end(m.Opaque)
 }
 
 // assistantMessage writes an assistant message, unless it is empty or contains only parts of
 // another provider.
-func (w *writer) assistantMessage(m *llm.Message) error {
-	before := len(w.buf)
-	w.comma()
-	w.buf = append(w.buf, '{')
-	at := len(w.buf)
-	if err := w.assistant(m); err != nil {
-		return err
+func (w *writer) assistantMessage(m *llm.Message) {
+	before := len(w.Dst)
+	w.Next("{")
+	at := len(w.Dst)
+	if w.assistant(m); string(w.Dst[at:]) == emptyMessage {
+		w.Dst = w.Dst[:before]
 	}
-	if string(w.buf[at:]) == emptyMessage {
-		w.buf = w.buf[:before]
-	}
-	return nil
 }
 
 // emptyMessage is an empty assistant message after its opening brace.
 const emptyMessage = `"role":"assistant","content":""}`
 
 func (w *writer) begin(role string) {
-	w.comma()
-	w.buf = append(w.buf, '{')
-	w.text("role", role)
+	w.Next("{")
+	w.Text("role", role)
 }
 
 // end ends a message with its other opaque members.
 func (w *writer) end(opaque json.RawMessage, own ...string) {
-	w.buf = append(w.appendOwn(opaque, own...), '}')
+	w.own(opaque, append(own, "role", "content")...)
+	w.Close("}")
 }
 
 // results writes a message for each result. The last one gets the opaque data of the tool
 // message, unless it has its own.
-func (w *writer) results(m *llm.Message) error {
+func (w *writer) results(m *llm.Message) {
 	for i, p := range m.Parts {
-		if protocol.Omits(protocolName, m.Role, p) {
+		if codec.Omits(protocolName, m.Role, p) {
 			continue
 		}
+		w.Part = i + 1
 		r, ok := p.(llm.ToolResult)
 		if !ok {
-			return fmt.Errorf(".parts[%d]: a Chat Completions tool message contains only results, not %s", i, kind(p))
+			w.Fail("a Chat Completions tool message contains only results, not %s", kind(p))
 		}
 		w.begin("tool")
-		w.text("tool_call_id", w.id(r.ID))
-		w.name("content")
-		if err := w.parts(r.Content, fmt.Sprintf(".parts[%d].content", i), "a Chat Completions tool message contains only text, not ", nil); err != nil {
-			return err
-		}
+		w.Text("tool_call_id", w.id(r.ID))
+		w.parts(r.Content, &w.Content, "a Chat Completions tool message contains only text, not ", false)
 		opaque := r.Opaque
 		if opaque == nil && i == len(m.Parts)-1 {
 			opaque = m.Opaque
 		}
-		w.end(opaque, "role", "content", "tool_call_id")
+		w.end(opaque, "tool_call_id")
 	}
-	return nil
+	w.Part = 0
 }
 
-// content writes text, media and unknown parts: at most one plain text as a string, others as
-// an array. It omits empty text. Errors begin with path and the index of the part.
-func (w *writer) parts(parts []llm.Part, path, refusal string, media func(llm.Media) error) error {
+// parts writes a content of text, media and unknown parts: at most one plain text as a string,
+// others as an array. It omits empty text. At is the index of the part for errors.
+func (w *writer) parts(parts []llm.Part, at *int, refusal string, media bool) {
+	w.Key("content")
 	if t, ok := onlyText(parts); ok {
-		w.buf = jsonio.AppendString(w.buf, t)
-		return nil
+		w.Dst = jsonio.AppendString(w.Dst, t)
+		return
 	}
-	w.buf = append(w.buf, '[')
+	w.Close("[")
 	for i, p := range parts {
-		var err error
+		*at = i + 1
 		switch p := p.(type) {
 		case llm.Text:
 			w.textPart(p)
 			continue
 		case llm.Unknown:
-			if err = protocol.CheckUnknown(protocolName, p); err == nil {
-				w.comma()
-				w.buf = jsonio.AppendRaw(w.buf, p.Raw)
-			}
+			w.Next("")
+			w.Unknown(protocolName, p)
+			continue
 		case llm.Media:
-			if media != nil {
-				w.comma()
-				err = media(p)
-				break
+			if media {
+				w.media(p)
+				continue
 			}
-			err = errors.New(refusal + kind(p))
 		case llm.Reasoning, llm.ToolCall, llm.ToolResult:
-			err = errors.New(refusal + kind(p))
 		}
-		if err != nil {
-			return fmt.Errorf("%s[%d]: %w", path, i, err)
-		}
+		w.Fail("%s%s", refusal, kind(p))
 	}
-	w.buf = append(w.buf, ']')
-	return nil
+	*at = 0
+	w.Close("]")
 }
 
 func (w *writer) textPart(p llm.Text) {
 	if p.Text == "" {
 		return
 	}
-	w.comma()
 	key := "text"
 	if p.Refusal {
 		key = "refusal"
 	}
-	w.buf = append(w.buf, '{')
-	w.text("type", key)
-	w.text(key, p.Text)
-	w.buf = append(w.appendOwn(p.Opaque, "type", key), '}')
+	w.Next("{")
+	w.Text("type", key)
+	w.Text(key, p.Text)
+	w.own(p.Opaque, "type", key)
+	w.Close("}")
 }
 
 // onlyText returns the text if the parts are at most one plain text.
@@ -212,8 +193,8 @@ const maxID = 40
 
 // id returns the id of a call in a request, equal for the call and its result.
 func (w *writer) id(id string) string {
-	if w.req == nil || w.chat.LongIDs {
+	if w.Req == nil || w.chat.LongIDs {
 		return id
 	}
-	return api.ShortID(id, maxID)
+	return codec.ShortID(id, maxID)
 }

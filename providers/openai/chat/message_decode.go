@@ -34,19 +34,15 @@ func (r *reader) message() {
 }
 
 // role looks ahead for the role, because other members depend on it.
-func (r *reader) role() string {
+func (r *reader) role() (role string) {
 	ahead := r.Dec
-	ahead.Object()
-	for first := true; ; {
-		key, ok := ahead.Key(&first)
-		switch {
-		case !ok:
-			return ""
-		case key == "role":
+	for key := range ahead.Members() {
+		if key == "role" {
 			return wirejson.String(&ahead)
 		}
 		ahead.Skip()
 	}
+	return ""
 }
 
 func (r *reader) messageMember(m *wireMessage, key string) {
@@ -189,8 +185,8 @@ func opaqueReasoning(field, details string) json.RawMessage {
 // calledName returns the name of the call that a result belongs to, or own.
 func (r *reader) calledName(id, own string) string {
 	for _, m := range slices.Backward(r.req.Messages) {
-		for _, p := range m.Parts {
-			if c, ok := p.(llm.ToolCall); ok && c.ID == id {
+		for _, c := range m.Calls() {
+			if c.ID == id {
 				return c.Name
 			}
 		}
@@ -241,16 +237,10 @@ func (r *reader) kind() (kind string) {
 func (r *reader) textElement(kind string) llm.Part {
 	var rest wirejson.Members
 	t := llm.Text{Refusal: kind == "refusal"}
-	for key := range r.Members() {
-		switch key {
-		case "type":
-			r.Skip()
-		case kind:
-			t.Text = r.String()
-		default:
-			rest.Add(&r.Dec, messageNames.Stored(key))
-		}
-	}
+	wirejson.ReadStrict(&r.Dec,
+		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
+		"type", nil,
+		kind, &t.Text)
 	t.Opaque = rest.Object()
 	return t
 }
@@ -258,36 +248,29 @@ func (r *reader) textElement(kind string) llm.Part {
 // thinking reads Mistral's reasoning in a content, if this codec would write it the same way.
 func (r *reader) thinking() llm.Part {
 	ahead := r.Dec
-	piece, _ := readPart(&ahead, joinedText)
+	part, _ := readPart(&ahead, joinedText)
 	raw := r.Raw()
-	if llm.Canonical(raw) != llm.Canonical(string(appendThinking(nil, piece.text))) {
+	if llm.Canonical(raw) != llm.Canonical(thinking(part.text)) {
 		return unknownPart("thinking", raw)
 	}
-	return llm.Reasoning{Text: piece.text, Opaque: opaqueReasoning(contentField, "")}
+	return llm.Reasoning{Text: part.text, Opaque: opaqueReasoning(contentField, "")}
 }
 
 func (r *reader) toolCall() llm.Part {
 	var c llm.ToolCall
 	var rest, inner wirejson.Members
 	kind := "function"
-	for key := range r.Members() {
-		switch {
-		case r.Null():
-		case key == "id":
-			c.ID = r.String()
-		case key == "index":
-			r.Skip()
-		case key == "type":
+	wirejson.ReadStrict(&r.Dec,
+		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
+		"id", &c.ID,
+		"index", nil,
+		"type", func() {
 			if r.String() == "custom" {
 				rest.AddString("type", "custom")
 			}
-		case key == "function", key == "custom":
-			kind = key
-			inner = r.called(&c)
-		default:
-			rest.Add(&r.Dec, messageNames.Stored(key))
-		}
-	}
+		},
+		"function", func() { kind, inner = "function", r.called(&c) },
+		"custom", func() { kind, inner = "custom", r.called(&c) })
 	rest.AddObject(kind, inner)
 	c.Opaque = rest.Object()
 	return c
@@ -295,15 +278,11 @@ func (r *reader) toolCall() llm.Part {
 
 // called reads a function object and returns its other members.
 func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
-	for key := range r.Members() {
-		switch key {
-		case "name":
-			c.Name = r.String()
-		case "arguments", "input":
-			c.Arguments = wirejson.Text(&r.Dec)
-		default:
-			rest.Add(&r.Dec, key)
-		}
-	}
+	arguments := func() { c.Arguments = wirejson.Text(&r.Dec) }
+	wirejson.ReadStrict(&r.Dec,
+		func(key string) { rest.Add(&r.Dec, key) },
+		"name", &c.Name,
+		"arguments", arguments,
+		"input", arguments)
 	return rest
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -60,54 +61,39 @@ func (r *reader) keep(key, raw string) {
 }
 
 func (r *reader) request() {
-	for key := range r.Members() {
-		if !r.Null() {
-			r.member(key)
-		}
-	}
-	r.settle()
-}
-
-func (r *reader) member(key string) {
 	s := &r.req.Settings
-	switch key {
-	case "model":
-		r.req.Model = r.String()
-	case "messages":
-		for range r.Elements() {
-			r.message()
+	keep := func(key string) {
+		if raw := r.Raw(); raw != "null" {
+			r.keep(key, raw)
 		}
-	case "tools":
-		r.tools()
-	case "tool_choice":
-		r.choice = r.Raw()
-	case "parallel_tool_calls":
-		r.parallel = r.Raw()
-	case r.chat.maxTokens():
-		r.limit = r.Int()
-	case "max_tokens", "max_completion_tokens":
-		r.otherLimit, r.otherLimitName = r.Int(), key
-	case "temperature":
-		s.Temperature = new(r.Float())
-	case "top_p":
-		s.TopP = new(r.Float())
-	case "seed":
-		s.Seed = new(r.Int())
-	case "stop":
-		r.stop()
-	case "reasoning_effort":
-		s.ReasoningEffort = r.String()
-	case "response_format":
-		r.format()
-	case "stream":
-		if r.Bool() {
-			r.req.ResponseMode = llm.Streaming
-		}
-	case "stream_options":
-		r.options = r.Raw()
-	default:
-		r.keep(key, r.Raw())
 	}
+	limits := []string{"max_tokens", "max_completion_tokens"}
+	r.otherLimitName = limits[1-slices.Index(limits, r.chat.maxTokens())]
+	wirejson.ReadStrict(&r.Dec, keep,
+		"model", &r.req.Model,
+		"messages", func() {
+			for range r.Elements() {
+				r.message()
+			}
+		},
+		"tools", r.tools,
+		"tool_choice", func() { r.choice = r.Raw() },
+		"parallel_tool_calls", func() { r.parallel = r.Raw() },
+		r.chat.maxTokens(), &r.limit,
+		r.otherLimitName, &r.otherLimit,
+		"temperature", &s.Temperature,
+		"top_p", &s.TopP,
+		"seed", &s.Seed,
+		"stop", r.stop,
+		"reasoning_effort", &s.ReasoningEffort,
+		"response_format", r.format,
+		"stream", func() {
+			if r.Bool() {
+				r.req.ResponseMode = llm.Streaming
+			}
+		},
+		"stream_options", func() { r.options = r.Raw() })
+	r.settle()
 }
 
 func (r *reader) stop() {
@@ -126,7 +112,7 @@ func (r *reader) format() {
 	schema := wirejson.Get(wirejson.Get(json.RawMessage(raw), "json_schema"), "schema")
 	if schema != nil {
 		r.req.Settings.OutputSchema = jsonio.AppendRaw(nil, schema)
-		if llm.Canonical(string(appendFormat(nil, schema))) == llm.Canonical(raw) {
+		if llm.Canonical(format(schema)) == llm.Canonical(raw) {
 			return
 		}
 	}
@@ -136,9 +122,9 @@ func (r *reader) format() {
 // tools reads the tools. Extra keeps all of them if Tool cannot represent one.
 func (r *reader) tools() {
 	from := r.Offset()
-	exact := r.Array()
+	exact := true
 	r.req.Tools = nil
-	for first := true; r.More(&first); {
+	for range r.Elements() {
 		t, function, whole := r.tool()
 		if function {
 			r.req.Tools = append(r.req.Tools, t)
@@ -153,43 +139,14 @@ func (r *reader) tools() {
 // tool reads a tool, and reports whether it is a function and whether t represents all of it.
 func (r *reader) tool() (t llm.Tool, function, whole bool) {
 	whole = true
-	for key := range r.Members() {
-		switch key {
-		case "type":
-			whole = r.String() == "function" && whole
-		case "function":
+	other := func(string) { whole = r.Raw() == "null" && whole }
+	wirejson.ReadStrict(&r.Dec, other,
+		"type", func() { whole = r.String() == "function" && whole },
+		"function", func() {
 			function = true
-			whole = r.function(&t) && whole
-		default:
-			if !r.Null() {
-				whole = false
-				r.Skip()
-			}
-		}
-	}
+			wirejson.ReadStrict(&r.Dec, other, "name", &t.Name, "description", &t.Description, "parameters", &t.Parameters, "strict", &t.Strict)
+		})
 	return t, function, whole && function
-}
-
-// function reads a function, and reports whether t represents all of it.
-func (r *reader) function(t *llm.Tool) (whole bool) {
-	whole = true
-	for key := range r.Members() {
-		switch {
-		case r.Null():
-		case key == "name":
-			t.Name = r.String()
-		case key == "description":
-			t.Description = r.String()
-		case key == "parameters":
-			t.Parameters = jsonio.AppendRaw(nil, []byte(r.Raw()))
-		case key == "strict":
-			t.Strict = new(r.Bool())
-		default:
-			whole = false
-			r.Skip()
-		}
-	}
-	return whole
 }
 
 // settle handles the members that depend on others.

@@ -410,10 +410,10 @@ func TestChatCannotSay(t *testing.T) {
 		"tools[1]: the parameters of g are not JSON: set a JSON Schema":                                                                        {Tools: []llm.Tool{{Name: "f"}, {Name: "g", Parameters: json.RawMessage(`{`)}}},
 		"tool_choice: required requires tools: add a tool":                                                                                     {ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}},
 		"tool_choice: tool:f requires tools: add a tool":                                                                                       {ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "f"}},
-		"temperature: NaN is not a JSON number":                                                                                                {Settings: llm.Settings{Temperature: new(math.NaN())}},
-		"top_p: +Inf is not a JSON number":                                                                                                     {Settings: llm.Settings{TopP: new(math.Inf(1))}},
+		"settings.temperature: NaN is not a JSON number":                                                                                       {Settings: llm.Settings{Temperature: new(math.NaN())}},
+		"settings.top_p: +Inf is not a JSON number":                                                                                            {Settings: llm.Settings{TopP: new(math.Inf(1))}},
 		"settings.output_schema: not JSON: set a JSON Schema":                                                                                  {Settings: llm.Settings{OutputSchema: json.RawMessage(`{`)}},
-		`extra "b": not JSON`: {Extra: map[string]json.RawMessage{"a": json.RawMessage(`1`), "b": json.RawMessage(``)}},
+		`extra.b: not JSON: set a JSON value`:                                                                                                  {Extra: map[string]json.RawMessage{"a": json.RawMessage(`1`), "b": json.RawMessage(``)}},
 	} {
 		_, err := chat.Protocol{}.EncodeRequest(req)
 		if err == nil || err.Error() != want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -75,7 +76,7 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 		case llm.ToolResult:
 			return !isHosted(p.Opaque)
 		case llm.Unknown:
-			return protocol.Omits(protocolName, llm.RoleAssistant, p)
+			return codec.Omits(protocolName, llm.RoleAssistant, p)
 		case llm.Text, llm.Reasoning, llm.Media:
 		}
 		return false
@@ -118,12 +119,12 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 			kind, key = "refusal", "refusal"
 		}
 		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", kind), key, t.Text)
-		w.dst = append(contentNames.Append(w.dst, t.Opaque, isPartMember), '}')
+		w.dst = append(contentNames.Append(w.dst, t.Opaque, partMembers...), '}')
 	}
 	if opened {
 		w.dst = append(w.dst, ']')
 		w.itemID(of.Opaque, messageID)
-		w.dst = append(itemNames.Append(w.dst, of.Opaque, isItemMember), '}')
+		w.dst = append(itemNames.Append(w.dst, of.Opaque, itemMembers...), '}')
 	}
 	return n
 }
@@ -144,9 +145,7 @@ func (w *inputWriter) reasoning(r *llm.Reasoning) {
 	w.dst = append(w.dst, `{"type":"reasoning"`...)
 	w.itemID(r.Opaque, reasoningID)
 	last := []string{"summary", "content"} // in the order in which they are read
-	w.dst = itemNames.Append(w.dst, r.Opaque, func(key string) bool {
-		return key == "type" || key == "id" || key == "status" || slices.Contains(last, key)
-	})
+	w.dst = itemNames.Append(w.dst, r.Opaque, append(last, "type", "id", "status")...)
 	for _, key := range last {
 		switch raw := wirejson.Get(r.Opaque, key); {
 		case raw != nil:
@@ -186,7 +185,7 @@ func (w *inputWriter) call(c *llm.ToolCall) error {
 	w.dst = wirejson.AppendString(w.dst, "call_id", id)
 	w.dst = wirejson.AppendString(w.dst, "name", requestName(c.Name))
 	w.dst = wirejson.AppendString(w.dst, args, c.Arguments)
-	w.dst = append(itemNames.Append(w.dst, c.Opaque, isItemMember), '}')
+	w.dst = append(itemNames.Append(w.dst, c.Opaque, itemMembers...), '}')
 	return nil
 }
 

@@ -9,9 +9,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/openai/internal/api"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // inputWriter writes the items of a request.
@@ -43,7 +42,7 @@ func (w *inputWriter) message(m *llm.Message) error {
 		return w.assistant(m.Parts)
 	case llm.RoleTool:
 		for i, p := range m.Parts {
-			if protocol.Omits(protocolName, m.Role, p) {
+			if codec.Omits(protocolName, m.Role, p) {
 				continue
 			}
 			if err := w.toolPart(p); err != nil {
@@ -69,9 +68,7 @@ func (w *inputWriter) userMessage(m *llm.Message) error {
 	}
 	w.dst = wirejson.AppendString(append(w.dst, '{'), "role", role)
 	w.itemID(m.Opaque, messageID)
-	w.dst = itemNames.Append(w.dst, m.Opaque, func(key string) bool {
-		return key == "role" || key == "id" || key == "type" || key == "content" || key == "status"
-	})
+	w.dst = itemNames.Append(w.dst, m.Opaque, "role", "id", "type", "content", "status")
 	w.dst = wirejson.AppendKey(w.dst, "content")
 	if t, ok := soleText(m.Parts); ok {
 		w.dst = append(jsonio.AppendString(w.dst, t), '}')
@@ -139,7 +136,7 @@ func (w *inputWriter) contentPart(p llm.Part, sound bool) error {
 	switch p := p.(type) {
 	case llm.Text:
 		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", "input_text"), "text", p.Text)
-		w.dst = append(contentNames.Append(w.dst, p.Opaque, isPartMember), '}')
+		w.dst = append(contentNames.Append(w.dst, p.Opaque, partMembers...), '}')
 		return nil
 	case llm.Media:
 		return w.media(&p, sound)
@@ -150,17 +147,11 @@ func (w *inputWriter) contentPart(p llm.Part, sound bool) error {
 	return fmt.Errorf(": %s is not allowed here: use text or media", partName(p))
 }
 
-// isPartMember reports whether this package writes a member of a content part.
-func isPartMember(key string) bool {
-	switch key {
-	case "type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio":
-		return true
-	}
-	return false
-}
+// partMembers are the members of a content part that this package writes.
+var partMembers = []string{"type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio"}
 
 func (w *inputWriter) unknown(p llm.Unknown) error {
-	if err := protocol.CheckUnknown(protocolName, p); err != nil {
+	if err := codec.CheckUnknown(protocolName, p); err != nil {
 		return fmt.Errorf(": %w", err)
 	}
 	w.dst = wirejson.AppendValue(w.dst, p.Raw)
@@ -210,7 +201,7 @@ func (w *inputWriter) media(m *llm.Media, sound bool) error {
 		}
 		w.source("file_data", "file_url", m)
 	}
-	w.dst = append(contentNames.Append(w.dst, m.Opaque, isPartMember), '}')
+	w.dst = append(contentNames.Append(w.dst, m.Opaque, partMembers...), '}')
 	return nil
 }
 
@@ -272,7 +263,7 @@ func (w *inputWriter) result(r *llm.ToolResult) error {
 	} else if err := w.content(r.Content, ".content", false); err != nil {
 		return err
 	}
-	w.dst = append(itemNames.Append(w.dst, r.Opaque, isItemMember), '}')
+	w.dst = append(itemNames.Append(w.dst, r.Opaque, itemMembers...), '}')
 	return nil
 }
 
@@ -284,14 +275,8 @@ func callID(id string) (string, error) {
 	if id == "" {
 		return "", errors.New(": missing call id: set it on the call and its result")
 	}
-	return api.ShortID(id, maxCallID), nil
+	return codec.ShortID(id, maxCallID), nil
 }
 
-// isItemMember reports whether this package writes a member of an item.
-func isItemMember(key string) bool {
-	switch key {
-	case "type", "id", "call_id", "name", "arguments", "input", "output", "status", "role", "content":
-		return true
-	}
-	return false
-}
+// itemMembers are the members of an item that this package writes.
+var itemMembers = []string{"type", "id", "call_id", "name", "arguments", "input", "output", "status", "role", "content"}

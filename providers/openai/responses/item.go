@@ -7,8 +7,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // item is an item of a request's input or a response's output.
@@ -172,8 +172,8 @@ func (it *item) unknown() llm.Part {
 
 // markUnknown marks the kind of an unknown part if another protocol would claim it.
 func markUnknown(p llm.Part) llm.Part {
-	if u, ok := p.(llm.Unknown); ok && protocol.Omits(protocolName, llm.RoleAssistant, u) {
-		u.Kind = protocol.ResponsesMark + u.Kind
+	if u, ok := p.(llm.Unknown); ok && codec.Omits(protocolName, llm.RoleAssistant, u) {
+		u.Kind = codec.ResponsesMark + u.Kind
 		return u
 	}
 	return p

@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/providers/openai/internal/api"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // newDec returns a reader of a body.
@@ -23,8 +23,8 @@ func newDec(body []byte) (jsonio.Dec, error) {
 }
 
 // itemNames are the known opaque members of items.
-var itemNames = api.MemberNames{Prefix: "responses:", Known: []string{"action", "content", "encrypted_content", "id", "namespace", "phase", "summary"}}
+var itemNames = codec.MemberNames{Prefix: "responses:", Known: []string{"action", "content", "encrypted_content", "id", "namespace", "phase", "summary"}}
 
 // contentNames are the known opaque members of content parts. Text of the assistant has them in
 // addition to those of its item.
-var contentNames = api.MemberNames{Prefix: "responses_content:", Known: []string{"annotations", "detail", "file_id", "logprobs"}}
+var contentNames = codec.MemberNames{Prefix: "responses_content:", Known: []string{"annotations", "detail", "file_id", "logprobs"}}

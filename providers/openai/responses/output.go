@@ -249,12 +249,12 @@ func (it *outItem) append(dst []byte, status string) []byte {
 			dst = it.appendContent(dst, string(it.text))
 		}
 		dst = append(dst, `],"role":"assistant"`...)
-		return append(itemNames.Append(dst, it.opaque, isItemMember), '}')
+		return append(itemNames.Append(dst, it.opaque, itemMembers...), '}')
 	}
 	key := it.argumentsKey()
 	dst = wirejson.AppendString(wirejson.AppendString(dst, key, string(it.text)), "call_id", it.callID)
 	dst = wirejson.AppendString(dst, "name", it.name)
-	return append(itemNames.Append(dst, it.opaque, isItemMember), '}')
+	return append(itemNames.Append(dst, it.opaque, itemMembers...), '}')
 }
 
 // appendReasoning appends the members of a reasoning item after its type.
@@ -262,9 +262,7 @@ func (it *outItem) appendReasoning(dst []byte, inProgress bool) []byte {
 	if wirejson.Get(it.opaque, "content") == nil {
 		dst = append(dst, `,"content":[]`...)
 	}
-	dst = append(itemNames.Append(dst, it.opaque, func(key string) bool {
-		return key == "id" || key == "type" || key == "status" || key == "summary"
-	}), `,"summary":`...)
+	dst = append(itemNames.Append(dst, it.opaque, "id", "type", "status", "summary"), `,"summary":`...)
 	summary := wirejson.Get(it.opaque, "summary")
 	switch {
 	case inProgress:
@@ -299,5 +297,5 @@ func (it *outItem) appendContent(dst []byte, said string) []byte {
 
 // appendPartMembers appends the opaque members of a content part.
 func (it *outItem) appendPartMembers(dst []byte) []byte {
-	return contentNames.Append(dst, it.opaque, isPartMember)
+	return contentNames.Append(dst, it.opaque, partMembers...)
 }

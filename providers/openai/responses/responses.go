@@ -20,7 +20,7 @@ import (
 // EncodeRequest returns an error for what the protocol cannot represent: a seed, stop
 // sequences, audio other than WAV and MP3, media from an assistant. It omits the error flag of
 // results, empty text, and what only another provider understands: opaque members, reasoning,
-// parts of unknown kinds (see [protocol.Omits]), and the calls that it ran with their results.
+// parts of unknown kinds (see [protocol.Protocol]), and the calls that it ran with their results.
 // A call id of more than 64 characters, which OpenAI rejects, becomes its beginning and a
 // digest.
 //

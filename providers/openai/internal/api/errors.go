@@ -11,8 +11,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // Error types of the OpenAI API.
@@ -166,7 +166,7 @@ func (t ErrorInfo) retryable(status int) bool {
 	case t.Code == typeQuota || t.Type == typeQuota:
 		return false
 	case status >= http.StatusBadRequest:
-		return protocol.Retryable(status)
+		return codec.Retryable(status)
 	}
 	return slices.Contains(retryWords, t.Code) || slices.Contains(retryWords, t.Type)
 }

@@ -1,4 +1,4 @@
-package protocol_test
+package codec_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // TestForeignParts shows to which protocols a part goes: c to Chat Completions, r to
@@ -62,7 +62,7 @@ func TestForeignParts(t *testing.T) {
 		for mark, name := range names {
 			own := strings.Contains(c.want, mark)
 			for role, want := range map[llm.Role]bool{llm.RoleAssistant: !own, llm.RoleTool: !own, llm.RoleUser: false, llm.RoleSystem: false} {
-				if got := protocol.Omits(name, role, p); got != want {
+				if got := codec.Omits(name, role, p); got != want {
 					t.Errorf("%s is left out of a message of the %s to %s: %t, want %t", p.Raw, role, name, got, want)
 				}
 			}
@@ -70,7 +70,7 @@ func TestForeignParts(t *testing.T) {
 			if !own {
 				want = fmt.Sprintf("the part of the kind %q belongs to another protocol and is unknown to %s: remove it from the message", c.kind, name)
 			}
-			if diff := cmp.Diff(want, or(protocol.CheckUnknown(name, p))); diff != "" {
+			if diff := cmp.Diff(want, or(codec.CheckUnknown(name, p))); diff != "" {
 				t.Errorf("%s to %s (-want +got):\n%s", p.Raw, name, diff)
 			}
 		}
@@ -90,15 +90,15 @@ func or(err error) string {
 func TestForeignPartsOdd(t *testing.T) {
 	for _, raw := range []string{``, `null`, `[]`, `1`, `{`} {
 		p := llm.Unknown{Kind: "reference", Raw: json.RawMessage(raw)}
-		if protocol.Omits("gemini", llm.RoleAssistant, p) {
+		if codec.Omits("gemini", llm.RoleAssistant, p) {
 			t.Errorf("%s is left out", raw)
 		}
 		const want = `the part of the kind "reference" is not a JSON object: use the whole object`
-		if got := or(protocol.CheckUnknown("openai-chat", p)); got != want {
+		if got := or(codec.CheckUnknown("openai-chat", p)); got != want {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}
-	if protocol.Omits("gemini", llm.RoleAssistant, llm.Text{Text: "a"}) {
+	if codec.Omits("gemini", llm.RoleAssistant, llm.Text{Text: "a"}) {
 		t.Error("a text is left out")
 	}
 }

@@ -3,8 +3,10 @@ package anthropic
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
@@ -24,6 +26,16 @@ func eachMember(opaque json.RawMessage, f func(key, raw string)) {
 	}
 }
 
+// without returns opaque data without one member.
+func without(opaque json.RawMessage, name string) (m wirejson.Members) {
+	eachMember(opaque, func(key, raw string) {
+		if key != name {
+			m.AddRaw(key, raw)
+		}
+	})
+	return m
+}
+
 // keyOther is the member of opaque data that contains the members this package does not know.
 const keyOther = "anthropic"
 
@@ -35,23 +47,28 @@ var (
 	mediaMembers  = []string{"cache_control", "citations", "context"}
 )
 
+// directCaller is the default of the member "caller": the model.
+const directCaller = `{"type":"direct"}`
+
 // opaqueReader collects the members of a block or message that llm has no field for.
 type opaqueReader struct {
 	known      []string // kept under their own names
+	key, value string   // a member with its default value, which is omitted
 	own, other wirejson.Members
 }
 
-// read reads the next value as a member. It ignores null.
-func (r *opaqueReader) read(d *jsonio.Dec, key string) {
-	if slices.Contains(r.known, key) {
-		r.own.Add(d, key)
-		return
-	}
-	r.other.Add(d, key)
-}
-
-// object returns the opaque data, or nil.
-func (r *opaqueReader) object() json.RawMessage {
+// read reads an object into fields, and returns the opaque data of the other members, or nil.
+func (r *opaqueReader) read(d *jsonio.Dec, fields ...any) json.RawMessage {
+	wirejson.ReadStrict(d, func(key string) {
+		raw := d.Raw()
+		switch {
+		case key == r.key && string(wirejson.Compact(raw)) == r.value:
+		case slices.Contains(r.known, key):
+			r.own.AddRaw(key, raw)
+		case key != "type":
+			r.other.AddRaw(key, raw)
+		}
+	}, fields...)
 	r.own.AddObject(keyOther, r.other)
 	return r.own.Object()
 }
@@ -71,21 +88,20 @@ func appendMembers(dst []byte, opaque json.RawMessage, known ...string) []byte {
 	return dst
 }
 
-// optionalString reads a string or null.
-func optionalString(d *jsonio.Dec) string {
-	if d.Null() {
-		return ""
+// kindOf returns the type of the next object, which may be any of its members.
+func kindOf(d *jsonio.Dec) string {
+	ahead, first := *d, true
+	if ahead.Object() && ahead.Member("type", &first) {
+		return wirejson.String(&ahead)
 	}
-	return d.String()
+	ahead = *d
+	return wirejson.GetString(json.RawMessage(ahead.Raw()), "type")
 }
 
-// typeOf opens an object and returns its type, which may be any of its members. First is the
-// argument for d.Key, which returns the type again unless it came first.
-func typeOf(d *jsonio.Dec) (kind string, first bool) {
-	ahead := *d
-	first = true
-	if d.Object() && d.Member("type", &first) {
-		return wirejson.String(d), false
+// ranElsewhere reports whether another provider ran a call.
+func ranElsewhere(p llm.ToolCall) bool {
+	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" {
+		return p.ProviderExecuted && !strings.HasSuffix(kind, "_tool_use")
 	}
-	return wirejson.GetString(json.RawMessage(ahead.Raw()), "type"), true
+	return p.ProviderExecuted && (wirejson.Get(p.Opaque, "executableCode") != nil || wirejson.Get(p.Opaque, "toolCall") != nil)
 }

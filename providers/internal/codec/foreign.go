@@ -1,4 +1,4 @@
-package protocol
+package codec
 
 import (
 	"encoding/json"

@@ -1,0 +1,258 @@
+package anthropic
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// DecodeResponse implements [protocol.Protocol].
+func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
+	d := jsonio.NewDec(string(body))
+	if !jsonio.ValidUTF8(body) || d.Peek() != '{' {
+		return wirejson.UnexpectedBody(body)
+	}
+	var s decoder
+	var ev event
+	for key := range d.Members() {
+		switch key {
+		case "type":
+			ev.kind = wirejson.String(&d)
+		case "error":
+			ev.error = d.Peek() != 'n'
+			d.Skip()
+		default:
+			s.readMember(&d, key, &ev)
+		}
+	}
+	switch err := d.End(); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", wirejson.UnexpectedBody(body), err)
+	case ev.kind == eventError || ev.error:
+		e, _ := readError(body)
+		return e
+	case ev.kind != "message":
+		return wirejson.UnexpectedBody(body)
+	}
+	for _, p := range ev.parts {
+		s.a.block(p, emit)
+	}
+	if ev.usage {
+		emit(s.counts.usage())
+	}
+	s.finish(emit)
+	return nil
+}
+
+// EncodeResponse implements [protocol.Protocol]. Arguments that are not JSON become a string.
+func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
+	w := writer{codec.Writer{Dst: append(dst, '{')}}
+	w.responseHead(a)
+	for i, p := range t.Parts {
+		w.Part = i + 1
+		w.Next("")
+		w.responseBlock(p)
+	}
+	w.Close("]")
+	w.ending(llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})
+	w.usage(usageOf(a, t.Usage), false)
+	w.Dst = wirejson.AppendMembers(w.Dst, wirejson.Get(t.Opaque, keyKept))
+	return append(w.Dst, '}'), w.Err
+}
+
+// responseHead writes the members of a response up to its content, and opens that array.
+func (w *writer) responseHead(a protocol.ResponseMeta) {
+	w.Text("model", a.Model)
+	w.Text("id", a.ID)
+	w.Close(`,"type":"message","role":"assistant","content":[`)
+}
+
+// usageOf returns the usage of a response, with the input tokens of a if u has none.
+func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
+	u.InputTokens = cmp.Or(u.InputTokens, a.Input)
+	return u
+}
+
+// responseBlock writes a part of a response.
+func (w *writer) responseBlock(part llm.Part) {
+	switch p := part.(type) {
+	case llm.Text:
+		w.text(p)
+	case llm.Reasoning:
+		w.thinking(p)
+	case llm.ToolCall:
+		w.call(withCaller(p), p.Name, inputOf(p.Arguments))
+	case llm.Unknown:
+		w.unknown(p)
+	case llm.Media:
+		w.Fail("a response of Anthropic Messages contains no %s", p.MediaType)
+	case llm.ToolResult:
+		w.Fail("a response of Anthropic Messages contains no tool result: use llm.Unknown for a result of the provider")
+	}
+}
+
+// withCaller sets the direct caller on a call without a caller.
+func withCaller(p llm.ToolCall) llm.ToolCall {
+	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || wirejson.Get(p.Opaque, "caller") != nil {
+		return p
+	}
+	m := without(p.Opaque, "caller")
+	m.AddRaw("caller", directCaller)
+	p.Opaque = m.Object()
+	return p
+}
+
+// inputOf returns the arguments of a call: JSON unchanged, other text as a string.
+func inputOf(args string) []byte {
+	args = strings.Trim(args, " \t\r\n")
+	switch {
+	case args == "":
+		return []byte("{}")
+	case args[0] == '"' || !sane([]byte(args)):
+		return jsonio.AppendString(nil, args)
+	}
+	return []byte(args)
+}
+
+// Stop reasons of newer models. With model_context_window_exceeded, the response filled the
+// context window: models from Sonnet 4.5 on, older ones with the header Anthropic-Beta:
+// model-context-window-exceeded-2025-08-26 (Claude docs, "Handling stop reasons"). With
+// compaction, the response is only a compaction block: the caller asked for it with
+// pause_after_compaction and sends it back to continue (Claude docs, "Threshold compaction"),
+// or asked for a summary ("Compaction on demand").
+var finishReasons = codec.FinishReasons{
+	{"end_turn", llm.FinishStop},
+	{"stop_sequence", llm.FinishStop},
+	{"tool_use", llm.FinishToolCalls},
+	{"max_tokens", llm.FinishLength},
+	{"model_context_window_exceeded", llm.FinishLength},
+	{"pause_turn", llm.FinishPause},
+	{"compaction", llm.FinishPause},
+	{"refusal", llm.FinishRefusal},
+}
+
+// keyKept is the member of a message's opaque data that contains the unknown members of the
+// response, up to [wirejson.MaxKept] bytes each. They are not sent back.
+const keyKept = "anthropic_answer"
+
+// Members of an ending that are opaque data under their own names.
+const (
+	keyContainer    = "container"
+	keyStopSequence = "stop_sequence"
+)
+
+// ending contains the members about the end of a response.
+type ending struct {
+	stop        string // stop_reason; empty until it arrives
+	explanation string // of a refusal
+	own, more   wirejson.MemberSet
+}
+
+// read reads a member of a response or of the delta of message_delta. With keep it keeps
+// unknown members.
+func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
+	switch key {
+	case "stop_reason":
+		e.stop = cmp.Or(wirejson.String(d), e.stop)
+	case "stop_details":
+		wirejson.Read(d, nil, "explanation", &e.explanation)
+	case keyContainer, keyStopSequence:
+		if !d.Null() {
+			e.own.Set(key, d.Raw())
+		}
+	case "role", "type":
+		d.Skip()
+	default:
+		if raw := d.Raw(); keep {
+			e.more.Set(key, raw)
+		}
+	}
+}
+
+func (e *ending) finish(id, model string) llm.Finish {
+	opaque := e.own.Members(0)
+	opaque.AddObject(keyKept, e.more.Members(wirejson.MaxKept))
+	f := llm.Finish{Message: e.explanation, ResponseID: id, Model: model, Opaque: opaque.Object()}
+	if e.stop == "" {
+		return f
+	}
+	f.Reason = finishReasons.Reason(e.stop)
+	if e.stop != string(llm.FinishRefusal) {
+		f.Raw = e.stop
+	}
+	return f
+}
+
+// ending writes the members of an ending. The stop reason is null if Anthropic has none.
+func (w *writer) ending(f llm.Finish) {
+	if f.Reason == llm.FinishContentFilter {
+		f.Reason = llm.FinishRefusal
+	}
+	if stop := finishReasons.Raw(f.Reason, f.Raw); stop != "" {
+		w.Text("stop_reason", stop)
+	} else {
+		w.Raw("stop_reason", "null")
+	}
+	w.Value(keyStopSequence, wirejson.Get(f.Opaque, keyStopSequence))
+	if f.Message != "" {
+		w.Raw("stop_details", `{"type":"refusal","category":null`)
+		w.Text("explanation", f.Message)
+		w.Close("}")
+	}
+	if c := wirejson.Get(f.Opaque, keyContainer); c != nil {
+		w.Value(keyContainer, c)
+	}
+}
+
+// counts are token counts of the API, which splits the input in three. The last value of each
+// counts (quirk QA-06).
+type counts struct {
+	input, cacheRead, cacheWrite, output, thinking int64
+}
+
+// read reads a usage. Missing counts stay.
+func (c *counts) read(d *jsonio.Dec) {
+	wirejson.Read(d, nil,
+		"input_tokens", &c.input,
+		"cache_read_input_tokens", &c.cacheRead,
+		"cache_creation_input_tokens", &c.cacheWrite,
+		"output_tokens", &c.output,
+		"output_tokens_details", func() { wirejson.Read(d, nil, "thinking_tokens", &c.thinking) })
+}
+
+func (c *counts) usage() llm.Usage {
+	return llm.Usage{
+		InputTokens:  c.input + c.cacheRead + c.cacheWrite,
+		OutputTokens: c.output, CacheReadInputTokens: c.cacheRead, CacheCreationInputTokens: c.cacheWrite, ReasoningOutputTokens: c.thinking,
+	}
+}
+
+// usage writes the usage of a response and of message_start, or the cumulative usage of
+// message_delta.
+func (w *writer) usage(u llm.Usage, delta bool) {
+	w.Raw("usage", "{")
+	w.Int("input_tokens", u.InputTokens-u.CacheReadInputTokens-u.CacheCreationInputTokens)
+	w.Int("cache_creation_input_tokens", u.CacheCreationInputTokens)
+	w.Int("cache_read_input_tokens", u.CacheReadInputTokens)
+	if !delta {
+		w.Raw("cache_creation", "{")
+		w.Int("ephemeral_5m_input_tokens", u.CacheCreationInputTokens)
+		w.Close(`,"ephemeral_1h_input_tokens":0}`)
+	}
+	w.Int("output_tokens", u.OutputTokens)
+	if u.ReasoningOutputTokens != 0 {
+		w.Raw("output_tokens_details", "{")
+		w.Int("thinking_tokens", u.ReasoningOutputTokens)
+		w.Close("}")
+	}
+	if !delta {
+		w.Close(`,"service_tier":"standard","inference_geo":"not_available"`)
+	}
+	w.Close("}")
+}

@@ -1,0 +1,132 @@
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// FinishReasons are the finish reasons of a protocol. The first one of each value is written.
+type FinishReasons []struct {
+	Raw string
+	Is  llm.FinishReason
+}
+
+// Reason returns the finish reason of a raw one.
+func (r FinishReasons) Reason(raw string) llm.FinishReason {
+	for _, w := range r {
+		if w.Raw == raw {
+			return w.Is
+		}
+	}
+	return llm.FinishUnknown
+}
+
+// Raw returns the raw finish reason of a reason: raw if it matches. It is empty if there is
+// none.
+func (r FinishReasons) Raw(reason llm.FinishReason, raw string) string {
+	if raw != "" && r.Reason(raw) == reason {
+		return raw
+	}
+	for _, w := range r {
+		if w.Is == reason {
+			return w.Raw
+		}
+	}
+	return ""
+}
+
+// FindCall returns the position of the call of an event in a list of calls, like
+// [llm.Accumulator]: the last open one with the index, else with the id, else the last or the
+// first open one. It returns -1 if no call is open. Of a call, info returns the index, the id
+// and whether it is open.
+func FindCall[T any](calls []T, info func(c T) (index int, id string, open bool), index int, id string, last bool) int {
+	byID, other := -1, -1
+	for i, c := range slices.Backward(calls) {
+		switch n, callID, open := info(c); {
+		case !open:
+			continue
+		case index != 0 && n == index:
+			return i
+		case byID < 0 && id != "" && callID == id:
+			byID = i
+		}
+		if !last || other < 0 {
+			other = i
+		}
+	}
+	if byID >= 0 {
+		return byID
+	}
+	return other
+}
+
+// MemberNames maps the members of a protocol to the names that they have in opaque data. Known
+// members keep their names. Others get a prefix, because a history may have begun with another
+// provider, and providers reject unknown members.
+type MemberNames struct {
+	Prefix string
+	Known  []string
+}
+
+// Stored returns the name of a member in opaque data.
+func (n MemberNames) Stored(key string) string {
+	if slices.Contains(n.Known, key) {
+		return key
+	}
+	return n.Prefix + key
+}
+
+// Wire returns the name of a member in the protocol, and whether the member belongs to the
+// protocol.
+func (n MemberNames) Wire(key string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(key, n.Prefix); ok {
+		return name, true
+	}
+	return key, slices.Contains(n.Known, key)
+}
+
+// Append appends the opaque members of the protocol to the open object, except own.
+func (n MemberNames) Append(dst []byte, opaque json.RawMessage, own ...string) []byte {
+	wirejson.EachMember(opaque, func(key, raw string) {
+		if name, ok := n.Wire(key); ok && !slices.Contains(own, name) {
+			dst = wirejson.AppendRaw(dst, name, raw)
+		}
+	})
+	return dst
+}
+
+// ShortID returns a call id of at most limit bytes, equal for a call and its result. A longer
+// id becomes its beginning and a digest.
+func ShortID(id string, limit int) string {
+	if len(id) <= limit {
+		return id
+	}
+	digest := Digest(id)
+	return fmt.Sprintf("%.*s%s", limit-len(digest), id, digest)
+}
+
+// Digest returns an underscore and a hash.
+func Digest(id string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return fmt.Sprintf("_%016x", h.Sum64())
+}
+
+// Retryable reports whether a request with this response status may succeed later: 408, 409,
+// 429 and temporary server errors, including Anthropic's 529.
+func Retryable(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= 500
+}

@@ -1,0 +1,168 @@
+// Package codec contains what the codecs of the providers share: the writer of requests, the
+// rule for parts of other providers, the names of opaque members, and tables of finish reasons.
+package codec
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/wirejson"
+)
+
+// Writer appends JSON. It keeps its first error.
+type Writer struct {
+	Dst []byte
+	Err error
+	// Req is the request whose body is written; nil for a response.
+	Req *llm.Request
+	// Message, Part and Content are indexes plus 1, which errors begin with; 0 means none.
+	Message, Part, Content int
+	// OmitNull omits null members of Extra.
+	OmitNull bool
+	// Messages is the number of messages that were written.
+	Messages int
+}
+
+// Fail sets the error, which begins with the position, unless there is one.
+func (w *Writer) Fail(format string, args ...any) {
+	if w.Err != nil {
+		return
+	}
+	at := ""
+	for _, in := range [...]struct {
+		list  string
+		index int
+	}{{"messages", w.Message}, {"parts", w.Part}, {"content", w.Content}} {
+		if in.index > 0 {
+			at += fmt.Sprintf(".%s[%d]", in.list, in.index-1)
+		}
+	}
+	if at != "" {
+		format = at[1:] + ": " + format
+	}
+	w.Err = fmt.Errorf(format, args...)
+}
+
+// Next begins an element of an array with s.
+func (w *Writer) Next(s string) { w.Dst = append(wirejson.AppendComma(w.Dst), s...) }
+
+// Close appends s.
+func (w *Writer) Close(s string) { w.Dst = append(w.Dst, s...) }
+
+// Key begins a member.
+func (w *Writer) Key(key string) { w.Dst = wirejson.AppendKey(w.Dst, key) }
+
+// Text writes a string.
+func (w *Writer) Text(key, value string) { w.Dst = wirejson.AppendString(w.Dst, key, value) }
+
+// OptionalText writes a string unless it is empty.
+func (w *Writer) OptionalText(key, value string) {
+	if value != "" {
+		w.Text(key, value)
+	}
+}
+
+// Int writes an integer.
+func (w *Writer) Int(key string, n int64) { w.Dst = wirejson.AppendInt(w.Dst, key, n) }
+
+// Bool writes a value if there is one.
+func (w *Writer) Bool(key string, value *bool) {
+	if value != nil {
+		w.Raw(key, strconv.FormatBool(*value))
+	}
+}
+
+// Raw writes JSON, or the beginning of it, unchanged.
+func (w *Writer) Raw(key, text string) {
+	w.Key(key)
+	w.Dst = append(w.Dst, text...)
+}
+
+// Value writes JSON without white space and repairs lone surrogates.
+func (w *Writer) Value(key string, raw []byte) { w.Dst = wirejson.AppendRaw(w.Dst, key, raw) }
+
+// Base64 writes bytes as a string that begins with prefix.
+func (w *Writer) Base64(key, prefix string, data []byte) {
+	w.Text(key, prefix)
+	w.Dst = append(base64.StdEncoding.AppendEncode(w.Dst[:len(w.Dst)-1], data), '"')
+}
+
+// Unknown writes a part of an unknown kind unchanged. It fails if the part belongs to another
+// protocol.
+func (w *Writer) Unknown(protocol string, p llm.Unknown) {
+	if err := CheckUnknown(protocol, p); err != nil {
+		w.Fail("%w", err)
+		return
+	}
+	w.Dst = wirejson.AppendValue(w.Dst, p.Raw)
+}
+
+// Has reports whether the writer writes a member of the body: it does unless Extra has it.
+func (w *Writer) Has(key string) bool {
+	_, replaced := w.Req.Extra[key]
+	return !replaced
+}
+
+// Strings writes an array of strings, unless it is empty or Extra has the member.
+func (w *Writer) Strings(key string, list []string) {
+	if len(list) == 0 || !w.Has(key) {
+		return
+	}
+	w.Raw(key, "[")
+	for _, s := range list {
+		w.Dst = jsonio.AppendString(wirejson.AppendComma(w.Dst), s)
+	}
+	w.Close("]")
+}
+
+// Float writes a setting if it is set and Extra does not have the member.
+func (w *Writer) Float(key string, value *float64) {
+	switch {
+	case value == nil || !w.Has(key):
+	case math.IsNaN(*value) || math.IsInf(*value, 0):
+		w.Fail("settings.%s: %v is not a JSON number", key, *value)
+	default:
+		w.Raw(key, strconv.FormatFloat(*value, 'g', -1, 64))
+	}
+}
+
+// Extra writes the members of Extra in order, except those named.
+func (w *Writer) Extra(except ...string) {
+	for _, key := range slices.Sorted(maps.Keys(w.Req.Extra)) {
+		if raw := w.Req.Extra[key]; !slices.Contains(except, key) && !(w.OmitNull && IsNull(raw)) {
+			w.Value(key, raw)
+		}
+	}
+}
+
+// CheckExtra returns an error if a member of Extra is not JSON.
+func CheckExtra(extra map[string]json.RawMessage) error {
+	for _, key := range slices.Sorted(maps.Keys(extra)) {
+		if !jsonio.Valid(extra[key]) {
+			return fmt.Errorf("extra.%s: not JSON: set a JSON value", key)
+		}
+	}
+	return nil
+}
+
+// IsNull reports whether JSON is null.
+func IsNull(raw []byte) bool { return strings.TrimSpace(jsonio.View(raw)) == "null" }
+
+// SystemPrompt returns the system prompt with the leading system messages, separated by empty
+// lines, and the number of these messages.
+func SystemPrompt(req *llm.Request) (prompt string, messages int) {
+	texts := []string{req.System}
+	for messages < len(req.Messages) && req.Messages[messages].Role == llm.RoleSystem {
+		texts = append(texts, req.Messages[messages].Text())
+		messages++
+	}
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n"), messages
+}
