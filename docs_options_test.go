@@ -36,7 +36,7 @@ var matrix = []option{
 	{name: "max_steps"},
 	{name: "cap_at"},
 	{name: "on_cap", here: "`Result.StopReason` reports it"},
-	{name: "min_one_call", here: "`Config.MaxSteps` below 1; follows from `Config.StepLimitCheck` and `Config.OnStepLimit`", otherwise: "1 call", own: map[string]string{"agentier": "none", "reactagent": "the forced one"}},
+	{name: "min_one_call", here: "`Config.MaxSteps` below 1; follows from `Config.CheckLimitBeforeStep` and `Config.OnStepLimit`", otherwise: "1 call", own: map[string]string{"agentier": "none", "reactagent": "the forced one"}},
 	{name: "continue_on", here: "no option: calls alone decide ([INV-11](invariants.md))", otherwise: "tool_calls"},
 	{name: "stop_when", otherwise: "-"},
 	{name: "token_budget", otherwise: "-"},

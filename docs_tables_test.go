@@ -101,14 +101,14 @@ func tableOf(t *testing.T, name string) string {
 // optionValues describes the values of a loop option.
 func optionValues(o *loop.Option) string {
 	var values []string
-	if o.Type != loop.OptionWord && o.Type != loop.OptionBool && o.Type != loop.OptionOther {
+	if o.Type != "word" && o.Type != "bool" && o.Type != "" {
 		values = append(values, string(o.Type))
 	}
 	for _, v := range o.Values {
 		values = append(values, "`"+v[0]+"`")
 	}
 	switch {
-	case o.Type == loop.OptionBool:
+	case o.Type == "bool":
 		return "boolean"
 	case values == nil:
 		return "see the meaning"

@@ -235,7 +235,7 @@ func TestNobodyIsAskedBesideAClientCall(t *testing.T) {
 		want string
 	}{
 		"a client tool":            {loop.Config{}, "client", ""},
-		"an unknown tool":          {loop.Config{UnknownTool: loop.UnknownBreak}, "ghost", ""},
+		"an unknown tool":          {loop.Config{BreakOnUnknownTool: true}, "ghost", ""},
 		"the rest is run":          {loop.Config{ClientCalls: loop.ClientRest}, "client", "ok client"},
 		"no tool and the next one": {loop.Config{}, "ghost", "ok ghost"},
 	} {

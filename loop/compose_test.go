@@ -109,7 +109,7 @@ func features() []feature {
 	}
 	return []feature{
 		{"cap at the bottom", "cap", one, func(c *loop.Config, at int) { c.MaxSteps = at + 1 }, ended(trace.ReasonMaxSteps), true},
-		{"cap at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.StepLimitCheck = at+1, loop.CheckBeforeStep }, ended(trace.ReasonMaxSteps), true},
+		{"cap at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.CheckLimitBeforeStep = at+1, true }, ended(trace.ReasonMaxSteps), true},
 		{"cap with a last answer", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitForceFinal }, decidedOn(trace.ForceFinal, trace.ReasonMaxSteps), true},
 		{"cap as an error", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitError }, ended(trace.ReasonMaxSteps), true},
 		{"stop condition", "stop_when", []fake.Response{calls("finish")}, func(c *loop.Config, _ int) { c.StopWhen = []loop.StopCondition{loop.HasToolCall("finish")} }, ended(trace.ReasonStopCondition), true},
@@ -126,7 +126,7 @@ func features() []feature {
 			func(events []trace.Event) bool { return atOnce(events) == 1 }, false},
 		{"any number of tools", "concurrency", []fake.Response{calls("ok", "ok", "ok", "ok", "ok", "ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = loop.Unlimited },
 			func(events []trace.Event) bool { return atOnce(events) == 7 }, false},
-		{"one message a result", "tool_message", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.ToolMessage = loop.OnePerCall },
+		{"one message a result", "tool_message", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.OneMessagePerResult = true },
 			emitted(func(b trace.ModelRequest) bool {
 				for i := 1; i < len(b.NewMessages); i++ {
 					if b.NewMessages[i].Role == llm.RoleTool && b.NewMessages[i-1].Role == llm.RoleTool {
@@ -136,7 +136,7 @@ func features() []feature {
 				return false
 			}), false},
 		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) {
-			c.AppendResponse = loop.AppendAfter
+			c.AppendAfterHooks = true
 			c.Middleware = append(c.Middleware, policy("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				if list := s.History(); list[len(list)-1].Role == llm.RoleAssistant {
 					return loop.Decision{}, nil // it has the turn
@@ -156,7 +156,7 @@ func features() []feature {
 			emitted(func(b trace.ToolArguments) bool { return b.Reason == "empty_object" }), false},
 		{"arguments passed on", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, func(c *loop.Config, _ int) { c.BadArguments = loop.BadArgumentsPass },
 			emitted(func(b trace.ToolStart) bool { return b.Arguments == `{"x":"y"}` }), false},
-		{"unknown tools end the run", "unknown_tool", []fake.Response{calls("ghost")}, func(c *loop.Config, _ int) { c.UnknownTool = loop.UnknownBreak }, ended(trace.ReasonClientTools), true},
+		{"unknown tools end the run", "unknown_tool", []fake.Response{calls("ghost")}, func(c *loop.Config, _ int) { c.BreakOnUnknownTool = true }, ended(trace.ReasonClientTools), true},
 		{"the rest beside a client tool", "client_tools", []fake.Response{calls("client", "rest")}, func(c *loop.Config, _ int) { c.ClientCalls = loop.ClientRest },
 			emitted(func(b trace.ToolStart) bool { return strings.HasPrefix(b.Name, "rest") }), true},
 		{"runaway guard", "same_tool_error_stop", []fake.Response{calls("bad"), calls("bad"), calls("bad")}, func(c *loop.Config, _ int) { c.MaxConsecutiveToolErrors, c.ResetByAbsence = 3, true }, ended(trace.ReasonRunawayGuard), true},
@@ -357,9 +357,9 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	}
 	turns = append(turns, slices.Repeat([]fake.Response{text(`"done"`)}, 9)...)
 	for i := range cfg.StopWhen {
-		cfg.StopWhen[i] = loop.StopFunc(func(_ context.Context, s loop.StopInfo) (bool, error) {
+		cfg.StopWhen[i] = loop.StopCondition{Stop: func(_ context.Context, s *loop.StepInfo) (bool, error) {
 			return strings.HasPrefix(s.Steps[len(s.Steps)-1].Calls[0].Name, "finish"), nil
-		})
+		}}
 	}
 	n := 0
 	inTurn := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

@@ -46,9 +46,11 @@ type Config struct {
 
 	// MaxSteps is the step limit; 0 is DefaultMaxSteps, and a negative number is a limit
 	// of no steps.
-	MaxSteps       int
-	StepLimitCheck StepLimitCheck
-	OnStepLimit    OnStepLimit
+	MaxSteps int
+	// CheckLimitBeforeStep checks the step limit before each step; otherwise the loop checks
+	// it after each step that ran tools, and a run has at least one step.
+	CheckLimitBeforeStep bool
+	OnStepLimit          OnStepLimit
 	// Concurrency is how many tools of a step may run concurrently; 0 is
 	// DefaultConcurrency, and Unlimited is no limit.
 	Concurrency int
@@ -78,17 +80,24 @@ type Config struct {
 	ToolTimeout time.Duration
 	// Grace is how long a tool may continue after the run's context has ended before the
 	// loop abandons it; 0 waits forever.
-	Grace       time.Duration
-	Retry       Retry
-	ToolMessage ToolMessage
-	// AppendResponse is when the history gets a response: before or after the AfterModel
-	// hooks.
-	AppendResponse AppendResponse
-	BadArguments   BadArguments
-	UnknownTool    UnknownTool
-	NoTools        NoTools
-	ClientCalls    ClientCalls
-	DuplicateStep  DuplicateStep
+	Grace time.Duration
+	Retry Retry
+	// OneMessagePerResult makes each result of a step a message; otherwise one message has
+	// all of them.
+	OneMessagePerResult bool
+	// AppendAfterHooks appends a response to the history after the AfterModel hooks, whatever
+	// they decide; otherwise before them.
+	AppendAfterHooks bool
+	BadArguments     BadArguments
+	// BreakOnUnknownTool ends the run at a call of an unknown tool, and its caller answers
+	// the calls of the step; otherwise the call gets an error result.
+	BreakOnUnknownTool bool
+	// BreakWithoutTools ends a run after one response, without Result.Steps, if neither the
+	// run nor the request of the step has tools; otherwise each call is one of an unknown
+	// tool.
+	BreakWithoutTools bool
+	ClientCalls       ClientCalls
+	DuplicateStep     DuplicateStep
 	// MaxDuplicateSteps is the number of consecutive duplicate steps after which the final
 	// answer is forced; 0 is no limit. It requires DuplicateSkip.
 	MaxDuplicateSteps int
@@ -115,15 +124,6 @@ type Config struct {
 	Rand   func() float64 // in [0, 1), for jitter; nil is no jitter
 }
 
-// StepLimitCheck is when the loop checks the step limit.
-type StepLimitCheck string
-
-// The times of the check.
-const (
-	CheckAfterStep  StepLimitCheck = ""    // after a step that ran tools: a run has at least one step
-	CheckBeforeStep StepLimitCheck = "top" // before each step
-)
-
 // OnStepLimit is what a run does when it reaches its step limit.
 type OnStepLimit string
 
@@ -132,24 +132,6 @@ const (
 	StepLimitReturn     OnStepLimit = ""            // return the result so far
 	StepLimitForceFinal OnStepLimit = "force_final" // one more model call, without tools
 	StepLimitError      OnStepLimit = "error"       // fail with ErrMaxSteps
-)
-
-// ToolMessage is how the results of a step become messages.
-type ToolMessage string
-
-// The forms of tool messages.
-const (
-	OnePerStep ToolMessage = "" // one message with all results
-	OnePerCall ToolMessage = "one_per_call"
-)
-
-// AppendResponse is when the history gets a response.
-type AppendResponse string
-
-// The times to append.
-const (
-	AppendBefore AppendResponse = ""            // before the AfterModel hooks
-	AppendAfter  AppendResponse = "after_hooks" // after them, whatever they decide
 )
 
 // BadArguments is what happens to a call of a known tool with invalid arguments.
@@ -162,27 +144,8 @@ const (
 	BadArgumentsPass  BadArguments = "pass"         // the tool gets an object that its schema does not allow
 )
 
-// UnknownTool is what happens to a call of an unknown tool.
-type UnknownTool string
-
-// The ways to handle calls of unknown tools.
-const (
-	UnknownError UnknownTool = ""      // the call gets an error result
-	UnknownBreak UnknownTool = "break" // the run ends, and its caller answers the calls of the step
-)
-
-// NoTools is what happens to the calls of a response if neither the run nor the request
-// of the step has tools.
-type NoTools string
-
-// The ways to handle calls without tools.
-const (
-	NoToolsError NoTools = ""         // each is a call of an unknown tool
-	NoToolsBreak NoTools = "one_turn" // the run ends after one response, without Result.Steps
-)
-
 // ClientCalls is what happens to the other calls of a response that calls a client tool,
-// or, with UnknownBreak, an unknown tool.
+// or, with BreakOnUnknownTool, an unknown tool.
 type ClientCalls string
 
 // The ways to handle a response with client-side calls.

@@ -336,13 +336,13 @@ func TestStepsInHand(t *testing.T) {
 		spoil(s.Steps)
 		return loop.Decision{}, nil
 	}})
-	stop := loop.StopFunc(func(_ context.Context, s loop.StopInfo) (bool, error) {
-		if last := s.Steps[s.StepCount()-1]; len(last.Calls) != 1 {
+	stop := loop.StopCondition{Stop: func(_ context.Context, s *loop.StepInfo) (bool, error) {
+		if last := s.Steps[len(s.Steps)-1]; len(last.Calls) != 1 {
 			t.Errorf("condition: got %+v", last)
 		}
 		spoil(s.Steps)
 		return false, nil
-	})
+	}}
 	want, err := held(t, "nobody", model(calls("a"), calls("a#x"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
 	if err != nil {
 		t.Fatal(err)

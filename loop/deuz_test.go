@@ -111,12 +111,12 @@ func twin(o *scenario.Result) string {
 
 func testDeuzPredicateInput(t *testing.T) {
 	var seen []string
-	spy := func(_ context.Context, s loop.StopInfo) (bool, error) {
+	spy := func(_ context.Context, s *loop.StepInfo) (bool, error) {
 		last := s.Steps[len(s.Steps)-1]
-		seen = append(seen, fmt.Sprintf("%d steps, count %d, last %s=%s", len(s.Steps), s.StepCount(), last.Calls[0].Name, last.Results[0].Text()))
+		seen = append(seen, fmt.Sprintf("%d steps, count %d, last %s=%s", len(s.Steps), len(s.Steps), last.Calls[0].Name, last.Results[0].Text()))
 		return false, nil
 	}
-	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}}))
+	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{{Stop: spy}}}))
 	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
 		t.Errorf("what the predicate saw (-want +got):\n%s", diff)
 	}
@@ -124,9 +124,9 @@ func testDeuzPredicateInput(t *testing.T) {
 
 func testDeuzPredicateCalls(t *testing.T) {
 	n := 0
-	spy := func(context.Context, loop.StopInfo) (bool, error) { n++; return false, nil }
+	spy := func(context.Context, *loop.StepInfo) (bool, error) { n++; return false, nil }
 	client, _ := loop.ClientTool("c", "", nil)
-	cfg := deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{loop.StopFunc(spy)}})
+	cfg := deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), client}, StopWhen: []loop.StopCondition{{Stop: spy}}})
 	mustRun(t, model(calls("a"), text("x")), cfg)
 	if n != 1 {
 		t.Errorf("got %d evaluations, want 1", n)
@@ -187,9 +187,9 @@ func testDeuzSteps(t *testing.T) {
 		return []llm.ToolResult{{ID: id, Name: name, Content: []llm.Part{llm.Text{Text: "{}"}}}}
 	}
 	want := []*loop.Step{
-		{Index: 0, Type: loop.StepInitial, Calls: call("1", "a"), Results: result("1", "a"), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 1}},
-		{Index: 1, Type: loop.StepToolResult, Calls: call("2", "b"), Results: result("2", "b"), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 2}},
-		{Index: 2, Type: loop.StepToolResult, Text: "y", FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 3}},
+		{Index: 0, Type: "initial", Calls: call("1", "a"), Results: result("1", "a"), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 1}},
+		{Index: 1, Type: "tool-result", Calls: call("2", "b"), Results: result("2", "b"), FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 2}},
+		{Index: 2, Type: "tool-result", Text: "y", FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 3}},
 	}
 	if diff := cmp.Diff(want, res.Steps, cmpopts.IgnoreUnexported(loop.Step{}), cmpopts.IgnoreFields(loop.Step{}, "Messages"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
@@ -273,7 +273,7 @@ func testDeuzResume(t *testing.T) {
 	history := slices.Concat([]llm.Message{llm.User("go")}, first.Messages)
 	answer := llm.ToolResults(llm.ToolResult{ID: first.Pending[0].ID, Name: "c", Content: []llm.Part{llm.Text{Text: "yes"}}})
 	second, err := a.Run(t.Context(), loop.Continue(history, answer))
-	if err != nil || second.Text != "done" || second.Steps[0].Type != loop.StepInitial || second.Steps[0].Index != 0 {
+	if err != nil || second.Text != "done" || second.Steps[0].Type != "initial" || second.Steps[0].Index != 0 {
 		t.Errorf("got %+v, %v", second, err)
 	}
 }

@@ -147,11 +147,11 @@ func (r *run) runStep(n int) (stop bool, err error) {
 		return true, r.fail(n, err)
 	}
 	calls := r.callsOf(response)
-	if r.cfg.AppendResponse == AppendBefore {
+	if !r.cfg.AppendAfterHooks {
 		r.appendResponse(response)
 	}
 	next, by, err := r.afterModel(s, response, calls)
-	if r.cfg.AppendResponse == AppendAfter {
+	if r.cfg.AppendAfterHooks {
 		r.appendResponse(response)
 	}
 	var plans []*plannedCall
@@ -250,7 +250,7 @@ func (r *run) decideNext(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 		d = Decision{Action: trace.End, Reason: trace.ReasonForced}
 	case len(calls) == 0:
 		return r.decideWithoutCalls(response, next, by), nil, nil
-	case r.cfg.NoTools == NoToolsBreak && len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
+	case r.cfg.BreakWithoutTools && len(r.tools.list) == 0 && len(s.Request.Tools) == 0:
 		d = Decision{Action: trace.Stop, Reason: trace.ReasonClientTools}
 	default:
 		return r.decideCalls(s, response, calls)
@@ -397,7 +397,7 @@ func (r *run) stopForClient(plans []*plannedCall) bool {
 
 // complete adds the current step to the log.
 func (r *run) complete(response *llm.Response, calls []llm.ToolCall, plans []*plannedCall) *Step {
-	s := Step{Index: r.step, Type: StepInitial, Text: response.Text(), FinishReason: response.FinishReason, Usage: response.Usage}
+	s := Step{Index: r.step, Type: "initial", Text: response.Text(), FinishReason: response.FinishReason, Usage: response.Usage}
 	if plans != nil {
 		s.Results = r.exec.results
 	}
@@ -405,7 +405,7 @@ func (r *run) complete(response *llm.Response, calls []llm.ToolCall, plans []*pl
 		s.Calls = calls
 	}
 	if s.Index > 0 {
-		s.Type = StepToolResult
+		s.Type = "tool-result"
 	}
 	s.Reasoning, s.HasReasoning = response.Reasoning()
 	if t := &r.transcript; t.sent < len(t.history) {

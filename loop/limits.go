@@ -23,11 +23,11 @@ func (c *Config) options() []Middleware {
 	}
 	add(c.Deadline > 0, deadline(c.Deadline))
 	add(c.TokenBudget > 0, tokenBudget(c.TokenBudget))
-	add(c.StepLimitCheck == CheckBeforeStep, limitBeforeStep(c.MaxSteps, c.OnStepLimit))
+	add(c.CheckLimitBeforeStep, limitBeforeStep(c.MaxSteps, c.OnStepLimit))
 	add(c.DuplicateStep == DuplicateSkip, skipDuplicates(c.MaxDuplicateSteps))
 	add(c.ToolTimeout > 0, toolTimeout(c.ToolTimeout))
 	add(c.MaxConsecutiveToolErrors > 0, runawayGuard(c.MaxConsecutiveToolErrors, c.ResetByAbsence))
-	add(c.StepLimitCheck == CheckAfterStep, limitAfterStep(c.MaxSteps, c.OnStepLimit))
+	add(!c.CheckLimitBeforeStep, limitAfterStep(c.MaxSteps, c.OnStepLimit))
 	add(len(c.StopWhen) > 0, stopWhen(c.StopWhen))
 	return list
 }

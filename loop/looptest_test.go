@@ -40,7 +40,7 @@ func TestContract(t *testing.T) {
 		"as it is":     {},
 		"one by one":   {Concurrency: 1},
 		"all at once":  {Concurrency: loop.Unlimited},
-		"one per call": {ToolMessage: loop.OnePerCall},
+		"one per call": {OneMessagePerResult: true},
 		"grace":        {Grace: 2 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) { looptest.Check(t, adapted(cfg)) })

@@ -25,7 +25,7 @@ var mutants = []mutant{
 	{"INV-01", "a result is sent twice", "transcript.go",
 		"t.append(llm.Message{Role: llm.RoleTool, Parts: parts})", "t.append(llm.Message{Role: llm.RoleTool, Parts: append(parts, parts[0])})"},
 	{"INV-02", "a message comes before the results", "kernel.go",
-		"r.res.ToolSteps++", `r.res.ToolSteps++; if r.cfg.ToolMessage == OnePerCall { r.transcript.append(llm.User("Here are the results.")) }`},
+		"r.res.ToolSteps++", `r.res.ToolSteps++; if r.cfg.OneMessagePerResult { r.transcript.append(llm.User("Here are the results.")) }`},
 	{"INV-03", "results are sent in reverse", "transcript.go",
 		"parts = append(parts, res)", "parts = append([]llm.Part{res}, parts...)"},
 	{"INV-04", "an id that was used is kept", "internal/conversation/ids.go",

@@ -25,8 +25,10 @@ type Option struct {
 	Declared string
 	// Field is the field that the option sets, without "Config.".
 	Field string
-	Type  OptionType
-	Doc   string
+	// Type is word (one of Values), bool, integer, number, duration, string, or empty for a
+	// list or a map.
+	Type string
+	Doc  string
 	// Values are the words that the option takes, each with its name in a trace and in
 	// a scenario file of version 1. The first one is the default.
 	Values [][2]string
@@ -41,33 +43,19 @@ type Option struct {
 	check func(*Config) error
 }
 
-// OptionType is the type of an option's value.
-type OptionType string
-
-// The types of values.
-const (
-	OptionWord     OptionType = "word" // one of Option.Values
-	OptionBool     OptionType = "bool" // in a scenario file of version 1, one of Option.Values
-	OptionInteger  OptionType = "integer"
-	OptionNumber   OptionType = "number"
-	OptionDuration OptionType = "duration"
-	OptionString   OptionType = "string"
-	OptionOther    OptionType = "" // a list or a map
-)
-
 // Options returns the options in the order in which a trace declares them, and then
 // those that a trace does not declare.
 func Options() []Option { return slices.Clone(options) }
 
 var options = []Option{
 	{
-		Name: "preset", Declared: "preset", Field: "Preset", Type: OptionOther, Doc: "the name of a preset, which sets its options first",
+		Name: "preset", Declared: "preset", Field: "Preset", Doc: "the name of a preset, which sets its options first",
 		Get: func(c *Config) string { return c.Preset },
 	},
 	wordOption("response_mode", "delivery", "ResponseMode", "the form of the responses that the loop requests", func(c *Config) *llm.ResponseMode { return &c.ResponseMode },
 		optionValue[llm.ResponseMode]{llm.Streaming, "streaming", "streamed"}, optionValue[llm.ResponseMode]{llm.NonStreaming, "non_streaming", "buffered"}),
 	{
-		Name: "max_steps", Declared: "max_steps", Field: "MaxSteps", Type: OptionInteger, Doc: "the step limit; 0 and negative numbers are a limit of 0", Min: math.MinInt,
+		Name: "max_steps", Declared: "max_steps", Field: "MaxSteps", Type: "integer", Doc: "the step limit; 0 and negative numbers are a limit of 0", Min: math.MinInt,
 		Get: func(c *Config) string { return strconv.Itoa(c.MaxSteps) },
 		Set: func(c *Config, value string) error {
 			n, err := strconv.Atoi(value)
@@ -75,8 +63,8 @@ var options = []Option{
 			return err
 		},
 	},
-	wordOption("step_limit_check", "cap_at", "StepLimitCheck", "when the loop checks the step limit", func(c *Config) *StepLimitCheck { return &c.StepLimitCheck },
-		optionValue[StepLimitCheck]{CheckAfterStep, "after_step", "bottom"}, optionValue[StepLimitCheck]{CheckBeforeStep, "before_step", "top"}),
+	wordOption("step_limit_check", "cap_at", "CheckLimitBeforeStep", "when the loop checks the step limit", func(c *Config) *bool { return &c.CheckLimitBeforeStep },
+		optionValue[bool]{false, "after_step", "bottom"}, optionValue[bool]{true, "before_step", "top"}),
 	wordOption("on_step_limit", "on_cap", "OnStepLimit", "what a run does at the step limit", func(c *Config) *OnStepLimit { return &c.OnStepLimit },
 		same(StepLimitReturn, "return"), same(StepLimitForceFinal, "force_final"), same(StepLimitError, "error")),
 	{
@@ -85,7 +73,7 @@ var options = []Option{
 		Get: func(c *Config) string { return stopNames(c.StopWhen) },
 	},
 	{
-		Name: "concurrency", Declared: "concurrency", Field: "Concurrency", Type: OptionInteger, Doc: "the maximum number of tools that run concurrently", Min: 1,
+		Name: "concurrency", Declared: "concurrency", Field: "Concurrency", Type: "integer", Doc: "the maximum number of tools that run concurrently", Min: 1,
 		Values: [][2]string{{"unlimited", "unbounded"}},
 		Get: func(c *Config) string {
 			if c.concurrency() < 0 {
@@ -105,7 +93,7 @@ var options = []Option{
 	wordOption("reset_by_absence", "reset", "ResetByAbsence", "whether a step without the tool resets the runaway guard", func(c *Config) *bool { return &c.ResetByAbsence },
 		optionValue[bool]{false, "false", "success"}, optionValue[bool]{true, "true", "absence"}),
 	{
-		Name: "token_budget", Declared: "token_budget", Field: "TokenBudget", Type: OptionInteger, Doc: "the maximum number of tokens of a run; 0 is no limit",
+		Name: "token_budget", Declared: "token_budget", Field: "TokenBudget", Type: "integer", Doc: "the maximum number of tokens of a run; 0 is no limit",
 		Get: func(c *Config) string { return nonZero(c.TokenBudget, strconv.FormatInt(c.TokenBudget, 10)) },
 		Set: func(c *Config, value string) (err error) {
 			c.TokenBudget, err = strconv.ParseInt(value, 10, 64)
@@ -120,13 +108,13 @@ var options = []Option{
 	durationOption("tool_timeout", "ToolTimeout", "the maximum duration of a tool", func(c *Config) *time.Duration { return &c.ToolTimeout }),
 	durationOption("grace", "Grace", "the time between the end of a tool's context and the moment at which the loop abandons the tool", func(c *Config) *time.Duration { return &c.Grace }),
 	{
-		Name: "retry.max", Declared: "retry_max", Field: "Retry.Max", Type: OptionInteger, Doc: "the maximum number of retries of a model call",
+		Name: "retry.max", Declared: "retry_max", Field: "Retry.Max", Type: "integer", Doc: "the maximum number of retries of a model call",
 		Get: func(c *Config) string { return nonZero(c.Retry.Max, strconv.Itoa(c.Retry.Max)) },
 		Set: func(c *Config, value string) (err error) { c.Retry.Max, err = strconv.Atoi(value); return err },
 	},
 	retryDuration("base", "Base", "the delay before the first retry", func(r *Retry) *time.Duration { return &r.Base }, defaultRetryBase),
 	{
-		Name: "retry.factor", Declared: "retry_factor", Field: "Retry.Factor", Type: OptionNumber, Doc: "the factor by which the delay grows with each retry",
+		Name: "retry.factor", Declared: "retry_factor", Field: "Retry.Factor", Type: "number", Doc: "the factor by which the delay grows with each retry",
 		Get: func(c *Config) string {
 			if c.Retry.Max == 0 || c.Retry.Factor == defaultRetryFactor {
 				return ""
@@ -140,21 +128,21 @@ var options = []Option{
 	},
 	retryDuration("max_wait", "MaxWait", "the longest delay before a retry; the model call fails if the delay would be longer", func(r *Retry) *time.Duration { return &r.MaxWait }, DefaultMaxRetryWait),
 	countOption("continuations", "continuations", "Continuations", "how often the loop continues a paused response; 0 is never", func(c *Config) *int { return &c.Continuations }, DefaultContinuations),
-	wordOption("tool_message", "tool_message", "ToolMessage", "how many messages contain the results of a step", func(c *Config) *ToolMessage { return &c.ToolMessage },
-		same(OnePerStep, "one_per_step"), same(OnePerCall, "one_per_call")),
-	wordOption("append_response", "assistant_append", "AppendResponse", "when the history receives a response", func(c *Config) *AppendResponse { return &c.AppendResponse },
-		same(AppendBefore, "before_hooks"), same(AppendAfter, "after_hooks")),
+	wordOption("tool_message", "tool_message", "OneMessagePerResult", "how many messages contain the results of a step", func(c *Config) *bool { return &c.OneMessagePerResult },
+		same(false, "one_per_step"), same(true, "one_per_call")),
+	wordOption("append_response", "assistant_append", "AppendAfterHooks", "when the history receives a response", func(c *Config) *bool { return &c.AppendAfterHooks },
+		same(false, "before_hooks"), same(true, "after_hooks")),
 	wordOption("bad_arguments", "bad_args", "BadArguments", "the treatment of invalid arguments", func(c *Config) *BadArguments { return &c.BadArguments },
 		same(BadArgumentsError, "error_result"), same(BadArgumentsEmpty, "empty_object"), same(BadArgumentsPass, "pass")),
-	wordOption("unknown_tool", "unknown_tool", "UnknownTool", "the treatment of calls of unknown tools", func(c *Config) *UnknownTool { return &c.UnknownTool },
-		same(UnknownError, "error_result"), same(UnknownBreak, "break")),
+	wordOption("unknown_tool", "unknown_tool", "BreakOnUnknownTool", "the treatment of calls of unknown tools", func(c *Config) *bool { return &c.BreakOnUnknownTool },
+		same(false, "error_result"), same(true, "break")),
 	noToolsOption(),
 	wordOption("client_calls", "client_tools", "ClientCalls", "the treatment of the other calls of a response that calls a client-side tool", func(c *Config) *ClientCalls { return &c.ClientCalls },
 		same(ClientBreak, "break_batch"), same(ClientRest, "run_rest_then_break")),
 	wordOption("omit_error_flag", "error_flag", "OmitErrorFlag", "whether results omit the error flag", func(c *Config) *bool { return &c.OmitErrorFlag },
 		optionValue[bool]{false, "false", "on"}, optionValue[bool]{true, "true", "off"}),
 	{
-		Name: "duplicate_step", Declared: "duplicate_round", Field: "DuplicateStep", Type: OptionString, Doc: "the treatment of a step with the calls of the step before it",
+		Name: "duplicate_step", Declared: "duplicate_round", Field: "DuplicateStep", Type: "string", Doc: "the treatment of a step with the calls of the step before it",
 		Values: [][2]string{{"run", "off"}, {"skip", "skip"}, {"force_final_after N", "force_final_after N"}},
 		Get: func(c *Config) string {
 			if c.MaxDuplicateSteps > 0 {
@@ -165,7 +153,7 @@ var options = []Option{
 		Set: setDuplicateStep, check: checkDuplicateStep,
 	},
 	{
-		Name: "tool_choice", Declared: "tool_choice", Field: "ToolChoice", Type: OptionString, Doc: "`auto`, `required`, `none` or `tool:NAME`",
+		Name: "tool_choice", Declared: "tool_choice", Field: "ToolChoice", Type: "string", Doc: "`auto`, `required`, `none` or `tool:NAME`",
 		Get: func(c *Config) string {
 			if c.ToolChoice == (llm.ToolChoice{}) {
 				return ""
@@ -187,21 +175,21 @@ var options = []Option{
 		},
 	},
 	{
-		Name: "error_text", Declared: "error_text", Field: "ErrorText", Type: OptionString, Doc: "the prefix of the text of each error result",
+		Name: "error_text", Declared: "error_text", Field: "ErrorText", Type: "string", Doc: "the prefix of the text of each error result",
 		Set: func(c *Config, value string) error {
 			c.ErrorText = func(_ string, err error) string { return value + err.Error() }
 			return nil
 		},
 	},
 	{
-		Name: "parallel_tool_calls", Declared: "parallel_calls", Field: "Settings.ParallelToolCalls", Type: OptionBool, Doc: "whether a response may contain several tool calls",
+		Name: "parallel_tool_calls", Declared: "parallel_calls", Field: "Settings.ParallelToolCalls", Type: "bool", Doc: "whether a response may contain several tool calls",
 		Set: func(c *Config, value string) error {
 			c.Settings.ParallelToolCalls = new(value == "true")
 			return nil
 		},
 	},
 	{
-		Name: "model", Declared: "model", Field: "Model", Type: OptionString, Doc: "the name of the model, which is also the name of its session",
+		Name: "model", Declared: "model", Field: "Model", Type: "string", Doc: "the name of the model, which is also the name of its session",
 		Set: func(c *Config, value string) error { c.Model = value; return nil },
 	},
 	{
@@ -225,14 +213,14 @@ func same[T any](value T, name string) optionValue[T] { return optionValue[T]{va
 // wordOption returns an option that takes one of the words. The first one is its zero
 // value.
 func wordOption[T comparable](name, declared, field, doc string, place func(*Config) *T, words ...optionValue[T]) Option {
-	o := Option{Name: name, Declared: declared, Field: field, Doc: doc, Type: OptionWord}
+	o := Option{Name: name, Declared: declared, Field: field, Doc: doc, Type: "word"}
 	var names []string
 	for _, w := range words {
 		o.Values = append(o.Values, [2]string{w.name, w.declared})
 		names = append(names, w.name)
 	}
-	if _, ok := any(words[0].value).(bool); ok {
-		o.Type = OptionBool
+	if names[0] == "false" {
+		o.Type = "bool"
 	}
 	o.Get = func(c *Config) string {
 		for _, w := range words[1:] {
@@ -263,7 +251,7 @@ func wordOption[T comparable](name, declared, field, doc string, place func(*Con
 // declare the value omitted.
 func countOption(name, declared, field, doc string, place func(*Config) *int, omitted int) Option {
 	return Option{
-		Name: name, Declared: declared, Field: field, Doc: doc, Type: OptionInteger,
+		Name: name, Declared: declared, Field: field, Doc: doc, Type: "integer",
 		Get: func(c *Config) string {
 			n := max(*place(c), 0)
 			return nonZero(n-omitted, strconv.Itoa(n))
@@ -278,7 +266,7 @@ func countOption(name, declared, field, doc string, place func(*Config) *int, om
 
 func durationOption(name, field, doc string, place func(*Config) *time.Duration) Option {
 	return Option{
-		Name: name, Declared: name, Field: field, Doc: doc, Type: OptionDuration,
+		Name: name, Declared: name, Field: field, Doc: doc, Type: "duration",
 		Get:   func(c *Config) string { return nonZero(*place(c), place(c).String()) },
 		Set:   func(c *Config, value string) (err error) { *place(c), err = time.ParseDuration(value); return err },
 		check: func(c *Config) error { return notNegative(field, *place(c)) },
@@ -299,8 +287,8 @@ func retryDuration(name, field, doc string, place func(*Retry) *time.Duration, o
 
 // noToolsOption is declared only by a loop without tools.
 func noToolsOption() Option {
-	o := wordOption("no_tools", "no_tools", "NoTools", "the treatment of calls if the loop has no tools", func(c *Config) *NoTools { return &c.NoTools },
-		same(NoToolsError, "error_result"), optionValue[NoTools]{NoToolsBreak, "break", "one_turn"})
+	o := wordOption("no_tools", "no_tools", "BreakWithoutTools", "the treatment of calls if the loop has no tools", func(c *Config) *bool { return &c.BreakWithoutTools },
+		same(false, "error_result"), optionValue[bool]{true, "break", "one_turn"})
 	get := o.Get
 	o.Get = func(c *Config) string {
 		if len(c.Tools) > 0 {
@@ -378,8 +366,8 @@ func (c *Config) check() error {
 		}
 	}
 	for i, s := range c.StopWhen {
-		if s == nil {
-			return fmt.Errorf("Config.StopWhen[%d]: missing condition: want a value other than nil", i)
+		if s.Stop == nil {
+			return fmt.Errorf("Config.StopWhen[%d] (%q): missing condition: set StopCondition.Stop", i, s.Name)
 		}
 	}
 	return nil

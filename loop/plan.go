@@ -183,7 +183,7 @@ func (x *executor) errorOutput(tool string, err error) (out Output) {
 func (x *executor) classify(plans []*plannedCall) (clientSide int) {
 	for _, p := range plans {
 		switch {
-		case p.Output == nil && p.tool.Run == nil || p.Reason == trace.SkipUnknownTool && x.run.cfg.UnknownTool == UnknownBreak:
+		case p.Output == nil && p.tool.Run == nil || p.Reason == trace.SkipUnknownTool && x.run.cfg.BreakOnUnknownTool:
 			p.set(callClientSide)
 			clientSide++
 		case p.Output != nil:

@@ -450,7 +450,7 @@ func TestContributedTools(t *testing.T) {
 func TestStopConditions(t *testing.T) {
 	price := func(u llm.Usage) (float64, bool) { return float64(u.OutputTokens) / 10, true }
 	unknown := func(llm.Usage) (float64, bool) { return 1000, false }
-	never := loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, nil })
+	never := loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, nil }}
 	for _, c := range []struct {
 		name string
 		when []loop.StopCondition
@@ -464,12 +464,12 @@ func TestStopConditions(t *testing.T) {
 		{"count 4, after the end", []loop.StopCondition{loop.StepCountIs(4)}, 4, trace.ReasonEndTurn},
 		{"called b", []loop.StopCondition{loop.HasToolCall("b")}, 2, trace.ReasonStopCondition},
 		{"called c", []loop.StopCondition{loop.HasToolCall("c")}, 4, trace.ReasonEndTurn},
-		{"called a, in the last step alone", []loop.StopCondition{loop.StopFunc(func(ctx context.Context, s loop.StopInfo) (bool, error) {
-			if s.StepCount() < 3 {
+		{"called a, in the last step alone", []loop.StopCondition{{Stop: func(ctx context.Context, s *loop.StepInfo) (bool, error) {
+			if len(s.Steps) < 3 {
 				return false, nil
 			}
 			return loop.HasToolCall("b").Stop(ctx, s)
-		})}, 4, trace.ReasonEndTurn},
+		}}}, 4, trace.ReasonEndTurn},
 		{"60 tokens", []loop.StopCondition{loop.TotalTokensExceed(60)}, 2, trace.ReasonStopCondition},
 		{"61 tokens", []loop.StopCondition{loop.TotalTokensExceed(61)}, 3, trace.ReasonStopCondition},
 		{"cost 4", []loop.StopCondition{loop.CostExceeds(4, price)}, 2, trace.ReasonStopCondition},
@@ -487,30 +487,22 @@ func TestStopConditions(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{never,
-		loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, boom })}})
+		loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, boom }}}})
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "StopWhen[1]") || len(res.Steps) != 1 {
 		t.Errorf("an error: got %v, %+v", err, res)
 	}
 }
 
-// said is a condition with a name of its own.
-type said struct {
-	loop.StopFunc
-	name []string
-}
-
-func (s said) String() string { return s.name[0] }
-
 // The trace declares the conditions, in order.
 func TestStopConditionsAreDeclared(t *testing.T) {
-	never := loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { return false, nil })
+	never := loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, nil }}
 	price := func(llm.Usage) (float64, bool) { return 0, true }
 	for want, when := range map[string][]loop.StopCondition{
 		"": nil,
 		"step_count:3,has_tool_call:b,total_tokens:70,cost:0.5,never": {
 			loop.StepCountIs(3), loop.HasToolCall("b"), loop.TotalTokensExceed(70), loop.CostExceeds(0.5, price), loop.CostExceeds(1, nil),
 		},
-		"custom,quiet": {never, said{never, []string{"quiet"}}},
+		"custom,quiet": {never, {Name: "quiet", Stop: never.Stop}},
 	} {
 		_, events := mustRun(t, model(text("x")), loop.Config{StopWhen: when})
 		got, ok := of[trace.RunStart](events)[0].Options.Lookup("stop_when")
@@ -518,37 +510,34 @@ func TestStopConditionsAreDeclared(t *testing.T) {
 			t.Errorf("got %q (%v), want %q", got, ok, want)
 		}
 	}
-	if _, err := loop.New(model(), &loop.Config{StopWhen: []loop.StopCondition{said{}}}); err != nil {
-		t.Errorf("a name that panics: got %v", err)
-	}
 }
 
 func TestCaps(t *testing.T) {
 	for _, c := range []struct {
 		max           int
-		at            loop.StepLimitCheck
+		at            bool
 		on            loop.OnStepLimit
 		calls, rounds int
 		stop          trace.Reason
 		text          string
 		err           error
 	}{
-		{2, loop.CheckAfterStep, loop.StepLimitReturn, 2, 2, trace.ReasonMaxSteps, "", nil},
-		{2, loop.CheckBeforeStep, loop.StepLimitReturn, 2, 2, trace.ReasonMaxSteps, "", nil},
-		{1, loop.CheckAfterStep, loop.StepLimitReturn, 1, 1, trace.ReasonMaxSteps, "", nil},
-		{-1, loop.CheckAfterStep, loop.StepLimitReturn, 1, 1, trace.ReasonMaxSteps, "", nil},
-		{-1, loop.CheckBeforeStep, loop.StepLimitReturn, 0, 0, trace.ReasonMaxSteps, "", nil},
-		{2, loop.CheckAfterStep, loop.StepLimitForceFinal, 3, 2, trace.ReasonForced, "said", nil},
-		{2, loop.CheckBeforeStep, loop.StepLimitForceFinal, 3, 2, trace.ReasonForced, "said", nil},
-		{-1, loop.CheckBeforeStep, loop.StepLimitForceFinal, 1, 0, trace.ReasonForced, "", nil},
-		{2, loop.CheckAfterStep, loop.StepLimitError, 2, 2, trace.ReasonMaxSteps, "", loop.ErrMaxSteps},
-		{2, loop.CheckBeforeStep, loop.StepLimitError, 2, 2, trace.ReasonMaxSteps, "", loop.ErrMaxSteps},
-		{4, loop.CheckAfterStep, loop.StepLimitError, 4, 3, trace.ReasonEndTurn, "done", nil},
+		{2, false, loop.StepLimitReturn, 2, 2, trace.ReasonMaxSteps, "", nil},
+		{2, true, loop.StepLimitReturn, 2, 2, trace.ReasonMaxSteps, "", nil},
+		{1, false, loop.StepLimitReturn, 1, 1, trace.ReasonMaxSteps, "", nil},
+		{-1, false, loop.StepLimitReturn, 1, 1, trace.ReasonMaxSteps, "", nil},
+		{-1, true, loop.StepLimitReturn, 0, 0, trace.ReasonMaxSteps, "", nil},
+		{2, false, loop.StepLimitForceFinal, 3, 2, trace.ReasonForced, "said", nil},
+		{2, true, loop.StepLimitForceFinal, 3, 2, trace.ReasonForced, "said", nil},
+		{-1, true, loop.StepLimitForceFinal, 1, 0, trace.ReasonForced, "", nil},
+		{2, false, loop.StepLimitError, 2, 2, trace.ReasonMaxSteps, "", loop.ErrMaxSteps},
+		{2, true, loop.StepLimitError, 2, 2, trace.ReasonMaxSteps, "", loop.ErrMaxSteps},
+		{4, false, loop.StepLimitError, 4, 3, trace.ReasonEndTurn, "done", nil},
 	} {
 		third := calls("a#3")
 		third.Text = "said"
 		m := model(calls("a#1"), calls("a#2"), third, text("done"))
-		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: c.max, StepLimitCheck: c.at, OnStepLimit: c.on, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
+		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: c.max, CheckLimitBeforeStep: c.at, OnStepLimit: c.on, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
 		if !errors.Is(err, c.err) || res.ModelCalls != c.calls || res.ToolSteps != c.rounds || res.StopReason != c.stop || res.Text != c.text {
 			t.Errorf("%+v: got %d calls, %d rounds, stop %q, text %q, error %v", c, res.ModelCalls, res.ToolSteps, res.StopReason, res.Text, err)
 		}
@@ -977,10 +966,10 @@ func TestCapOfContinuedTurns(t *testing.T) {
 		{loop.StepLimitReturn, []fake.Response{text("a"), text("b")}, []loop.Middleware{more}, trace.ReasonMaxSteps, 3, nil},
 		{loop.StepLimitForceFinal, []fake.Response{text("a"), text("b"), text("z")}, []loop.Middleware{more}, trace.ReasonForced, 5, nil},
 	} {
-		for _, at := range []loop.StepLimitCheck{loop.CheckAfterStep, loop.CheckBeforeStep} {
-			name := fmt.Sprintf("%q at %q, %d policies", c.on, at, len(c.more))
+		for _, at := range []bool{false, true} {
+			name := fmt.Sprintf("%v at %q, %d policies", c.on, at, len(c.more))
 			m := model(c.turns...)
-			res, err := held(t, name, m, loop.Config{MaxSteps: 2, StepLimitCheck: at, OnStepLimit: c.on, Middleware: c.more, Tools: []loop.Tool{echo("a")}})
+			res, err := held(t, name, m, loop.Config{MaxSteps: 2, CheckLimitBeforeStep: at, OnStepLimit: c.on, Middleware: c.more, Tools: []loop.Tool{echo("a")}})
 			if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Messages) != c.added || len(m.RecordedRequests()) != len(c.turns) {
 				t.Errorf("%s: got stop %q, %d messages, %d requests, %v", name, res.StopReason, len(res.Messages), len(m.RecordedRequests()), err)
 			}
@@ -993,19 +982,19 @@ func TestCapOfContinuedTurns(t *testing.T) {
 }
 
 func TestToolMessages(t *testing.T) {
-	for _, form := range []loop.ToolMessage{loop.OnePerStep, loop.OnePerCall} {
+	for _, form := range []bool{false, true} {
 		m := model(calls("a", "a", "nope"), text("x"))
-		res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, ToolMessage: form})
+		res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, OneMessagePerResult: form})
 		var sizes []int
 		for _, msg := range res.Messages[1 : len(res.Messages)-1] {
 			sizes = append(sizes, len(msg.Parts))
 		}
 		want := []int{3}
-		if form == loop.OnePerCall {
+		if form {
 			want = []int{1, 1, 1}
 		}
 		if diff := cmp.Diff(want, sizes); diff != "" || len(res.Steps[0].Messages) != len(want)+1 {
-			t.Errorf("%q: parts of the tool messages (-want +got):\n%s", form, diff)
+			t.Errorf("%v: parts of the tool messages (-want +got):\n%s", form, diff)
 		}
 	}
 }
@@ -1040,7 +1029,7 @@ func TestPlainErrors(t *testing.T) {
 // The history contains a response before or after the AfterModel hooks, also when a hook stops
 // the run or fails.
 func TestAppendTurn(t *testing.T) {
-	for _, when := range []loop.AppendResponse{loop.AppendBefore, loop.AppendAfter} {
+	for _, when := range []bool{false, true} {
 		for _, d := range []loop.Decision{{}, {Action: trace.Stop}} {
 			for _, fails := range []error{nil, errors.New("boom")} {
 				var seen []int
@@ -1048,10 +1037,10 @@ func TestAppendTurn(t *testing.T) {
 					seen = append(seen, len(s.History()))
 					return d, fails
 				}})
-				res, _ := held(t, "append", model(text("x")), loop.Config{AppendResponse: when, Middleware: []loop.Middleware{p}})
-				want := map[loop.AppendResponse]int{loop.AppendBefore: 2, loop.AppendAfter: 1}[when]
+				res, _ := held(t, "append", model(text("x")), loop.Config{AppendAfterHooks: when, Middleware: []loop.Middleware{p}})
+				want := map[bool]int{false: 2, true: 1}[when]
 				if len(seen) != 1 || seen[0] != want || len(res.Messages) != 1 {
-					t.Errorf("%q, %v, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
+					t.Errorf("%v, %v, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
 				}
 			}
 		}
@@ -1061,7 +1050,7 @@ func TestAppendTurn(t *testing.T) {
 // A call of a tool that is not there may end the run, like that of a tool that its
 // caller runs.
 func TestUnknownBreak(t *testing.T) {
-	res, err := held(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, UnknownTool: loop.UnknownBreak})
+	res, err := held(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, BreakOnUnknownTool: true})
 	if err != nil || res.StopReason != trace.ReasonClientTools || len(res.Pending) != 2 || res.ToolSteps != 0 {
 		t.Errorf("got %+v, %v", res, err)
 	}

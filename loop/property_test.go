@@ -87,7 +87,7 @@ func drawScript(t *rapid.T) *fake.Script {
 func drawConfig(t *rapid.T) func(*loop.Config) {
 	var c loop.Config
 	c.MaxSteps = rapid.IntRange(-1, 5).Draw(t, "max steps")
-	c.StepLimitCheck = rapid.SampledFrom([]loop.StepLimitCheck{loop.CheckAfterStep, loop.CheckBeforeStep}).Draw(t, "cap at")
+	c.CheckLimitBeforeStep = rapid.SampledFrom([]bool{false, true}).Draw(t, "cap at")
 	c.OnStepLimit = rapid.SampledFrom([]loop.OnStepLimit{loop.StepLimitReturn, loop.StepLimitForceFinal, loop.StepLimitError}).Draw(t, "on cap")
 	c.Concurrency = rapid.IntRange(-1, 3).Draw(t, "concurrency")
 	c.MaxConsecutiveToolErrors = rapid.IntRange(-1, 3).Draw(t, "same tool errors")
@@ -98,11 +98,11 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	c.Deadline = rapid.SampledFrom([]time.Duration{0, 0, 40 * time.Millisecond}).Draw(t, "deadline")
 	c.DeadlineReturns = rapid.Bool().Draw(t, "deadline returns")
 	c.Retry.Max = rapid.IntRange(0, 2).Draw(t, "retries")
-	c.ToolMessage = rapid.SampledFrom([]loop.ToolMessage{loop.OnePerStep, loop.OnePerCall}).Draw(t, "tool message")
+	c.OneMessagePerResult = rapid.SampledFrom([]bool{false, true}).Draw(t, "tool message")
 	c.BadArguments = rapid.SampledFrom([]loop.BadArguments{loop.BadArgumentsError, loop.BadArgumentsEmpty, loop.BadArgumentsPass}).Draw(t, "bad args")
-	c.UnknownTool = rapid.SampledFrom([]loop.UnknownTool{loop.UnknownError, loop.UnknownError, loop.UnknownBreak}).Draw(t, "unknown tool")
+	c.BreakOnUnknownTool = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "unknown tool")
 	c.ClientCalls = rapid.SampledFrom([]loop.ClientCalls{loop.ClientBreak, loop.ClientRest}).Draw(t, "client calls")
-	c.AppendResponse = rapid.SampledFrom([]loop.AppendResponse{loop.AppendBefore, loop.AppendAfter}).Draw(t, "append turn")
+	c.AppendAfterHooks = rapid.SampledFrom([]bool{false, true}).Draw(t, "append turn")
 	c.OmitErrorFlag = rapid.Bool().Draw(t, "plain errors")
 	c.DuplicateStep = rapid.SampledFrom([]loop.DuplicateStep{loop.DuplicateRun, loop.DuplicateSkip}).Draw(t, "duplicates")
 	if c.DuplicateStep == loop.DuplicateSkip {

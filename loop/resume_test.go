@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,22 +147,22 @@ func TestClientRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range []loop.ToolMessage{loop.OnePerStep, loop.OnePerCall} {
+	for _, form := range []bool{false, true} {
 		m := model(calls("c", "a", "a"), text("done"))
 		var mem trace.Memory
-		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), client}, ClientCalls: loop.ClientRest, ToolMessage: form, Sink: &mem})
+		a := newAgent(t, m, loop.Config{Tools: []loop.Tool{echo("a"), client}, ClientCalls: loop.ClientRest, OneMessagePerResult: form, Sink: &mem})
 		first, err := a.Run(t.Context(), loop.Prompt("go"))
 		if err != nil || first.StopReason != trace.ReasonClientTools || len(first.Pending) != 1 || first.Pending[0].Name != "c" || len(resultTexts(first.Messages)) != 2 {
-			t.Fatalf("%q: got %+v, %v", form, first, err)
+			t.Fatalf("%v: got %+v, %v", form, first, err)
 		}
 		in := loop.Continue([]llm.Message{llm.User("go")}, append(first.Messages, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "c", Content: []llm.Part{llm.Text{Text: "C"}}}))...)
 		res, err := a.Run(t.Context(), in)
-		holds(t, string(form), mem.Events())
+		holds(t, fmt.Sprint(form), mem.Events())
 		if err != nil || res.Text != "done" {
-			t.Fatalf("%q: got %+v, %v", form, res, err)
+			t.Fatalf("%v: got %+v, %v", form, res, err)
 		}
 		if diff := cmp.Diff([]string{"C", "{}", "{}"}, resultTexts(m.RecordedRequests()[1].Request.Messages)); diff != "" {
-			t.Errorf("%q: results (-want +got):\n%s", form, diff)
+			t.Errorf("%v: results (-want +got):\n%s", form, diff)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type Run struct {
 type Result struct {
 	// Text is the text of the last step.
 	Text string
-	// Steps are the completed steps, in order. With NoToolsBreak they are nil if the run had
+	// Steps are the completed steps, in order. With BreakWithoutTools they are nil if the run had
 	// no tools.
 	Steps []*Step
 	// Messages are what the run added to those of its Input: Continue(input, …) with them is
@@ -60,8 +60,8 @@ type Result struct {
 
 // Step is one model call with its tool calls.
 type Step struct {
-	Index int // counted from 0
-	Type  StepType
+	Index int    // counted from 0
+	Type  string // "initial", or "tool-result" for each step after the first
 	Text  string
 	// Reasoning is the reasoning of the response, and HasReasoning reports whether it has
 	// any.
@@ -85,15 +85,6 @@ type mark byte
 const (
 	markRan    mark = 1 << iota // the tool was run
 	markCounts                  // a failure counts as one of the tool
-)
-
-// StepType is what a step follows.
-type StepType string
-
-// The step types.
-const (
-	StepInitial    StepType = "initial"
-	StepToolResult StepType = "tool-result"
 )
 
 // Start prepares a run and returns immediately; see [Run] for when it makes progress. The end

@@ -30,15 +30,11 @@ func TestNewErrors(t *testing.T) {
 		cfg  loop.Config
 		want string
 	}{
-		{loop.Config{StepLimitCheck: "x"}, `Config.StepLimitCheck: unknown value "x"`},
-		{loop.Config{AppendResponse: "x"}, `Config.AppendResponse: unknown value "x"`},
 		{loop.Config{BadArguments: "x"}, `Config.BadArguments: unknown value "x"`},
-		{loop.Config{UnknownTool: "x"}, `Config.UnknownTool: unknown value "x"`},
 		{loop.Config{ClientCalls: "x"}, `Config.ClientCalls: unknown value "x"`},
 		{loop.Config{MaxDuplicateSteps: 1}, `Config.MaxDuplicateSteps: invalid value 1`},
 		{loop.Config{MaxDuplicateSteps: -1, DuplicateStep: loop.DuplicateSkip}, `Config.MaxDuplicateSteps: invalid value -1`},
 		{loop.Config{OnStepLimit: "x"}, `Config.OnStepLimit: unknown value "x"`},
-		{loop.Config{ToolMessage: "x"}, `Config.ToolMessage: unknown value "x"`},
 		{loop.Config{DuplicateStep: "x"}, `Config.DuplicateStep: unknown value "x"`},
 		{loop.Config{ResponseMode: "x"}, `Config.ResponseMode: unknown value "x"`},
 		{loop.Config{TokenBudget: -1}, "Config.TokenBudget: negative value -1"},
@@ -47,7 +43,7 @@ func TestNewErrors(t *testing.T) {
 		{loop.Config{Grace: -1}, "Config.Grace: negative value -1ns"},
 		{loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "b"}, Tools: []loop.Tool{echo("a")}}, `Config.ToolChoice: unknown tool "b"`},
 		{loop.Config{Middleware: []loop.Middleware{{Name: "p"}}}, `Config.Middleware[0] ("p"): missing function`},
-		{loop.Config{StopWhen: []loop.StopCondition{loop.StepCountIs(1), nil}}, "Config.StopWhen[1]: missing condition"},
+		{loop.Config{StopWhen: []loop.StopCondition{loop.StepCountIs(1), {Name: "x"}}}, `Config.StopWhen[1] ("x"): missing condition`},
 	} {
 		if _, err := loop.New(model(), &c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want one with %q", err, c.want)
@@ -73,12 +69,12 @@ func TestDeclaredOptions(t *testing.T) {
 		{loop.Config{Settings: llm.Settings{ParallelToolCalls: &no}, MaxSteps: 2}, "max_steps=2 concurrency=1 same_tool_error_stop=3"},
 		{loop.Config{Settings: llm.Settings{ParallelToolCalls: &no}, Concurrency: loop.Unlimited}, "max_steps=16 concurrency=1 same_tool_error_stop=3"},
 		{loop.Config{
-			Preset: "p", ResponseMode: llm.NonStreaming, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitForceFinal, ResetByAbsence: true, TokenBudget: 9,
-			Deadline: 1500e6, DeadlineReturns: true, ToolTimeout: 1e9, Grace: 2e9, Retry: loop.Retry{Max: 2}, ToolMessage: loop.OnePerCall,
+			Preset: "p", ResponseMode: llm.NonStreaming, CheckLimitBeforeStep: true, OnStepLimit: loop.StepLimitForceFinal, ResetByAbsence: true, TokenBudget: 9,
+			Deadline: 1500e6, DeadlineReturns: true, ToolTimeout: 1e9, Grace: 2e9, Retry: loop.Retry{Max: 2}, OneMessagePerResult: true,
 			BadArguments: loop.BadArgumentsEmpty, DuplicateStep: loop.DuplicateSkip, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired},
 		}, "preset=p delivery=buffered max_steps=16 cap_at=top on_cap=force_final concurrency=5 same_tool_error_stop=3 reset=absence token_budget=9 " +
 			"deadline=1.5s deadline_mode=return tool_timeout=1s grace=2s retry_max=2 tool_message=one_per_call bad_args=empty_object duplicate_round=skip tool_choice=required"},
-		{loop.Config{AppendResponse: loop.AppendAfter, BadArguments: loop.BadArgumentsPass, UnknownTool: loop.UnknownBreak, ClientCalls: loop.ClientRest, OmitErrorFlag: true, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2},
+		{loop.Config{AppendAfterHooks: true, BadArguments: loop.BadArgumentsPass, BreakOnUnknownTool: true, ClientCalls: loop.ClientRest, OmitErrorFlag: true, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2},
 			"max_steps=16 concurrency=5 same_tool_error_stop=3 assistant_append=after_hooks bad_args=pass unknown_tool=break client_tools=run_rest_then_break error_flag=off duplicate_round=force_final_after 2"},
 	} {
 		_, events := mustRun(t, model(text("x")), c.cfg)

@@ -121,7 +121,7 @@ func (t *transcript) appendResults(plans []*plannedCall, cfg *Config) {
 		res.IsError = res.IsError && !cfg.OmitErrorFlag
 		parts = append(parts, res)
 	}
-	if cfg.ToolMessage == OnePerStep && len(parts) > 0 {
+	if !cfg.OneMessagePerResult && len(parts) > 0 {
 		t.append(llm.Message{Role: llm.RoleTool, Parts: parts})
 		return
 	}

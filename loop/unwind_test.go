@@ -174,7 +174,7 @@ func TestGoexitAnywhere(t *testing.T) {
 			}}
 			res, events, err := unwound(t, fmt.Sprint(name, " ", step), stream, loop.Config{
 				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, OnStep: func(loop.Step) { at("OnStep") },
-				StopWhen: []loop.StopCondition{loop.StopFunc(func(context.Context, loop.StopInfo) (bool, error) { at("stop condition"); return false, nil })},
+				StopWhen: []loop.StopCondition{{Stop: func(context.Context, *loop.StepInfo) (bool, error) { at("stop condition"); return false, nil }}},
 			}, wait)
 			if !strings.Contains(err.Error(), "ended from within") || res.StopReason != trace.ReasonError {
 				t.Errorf("%s: got %v, stop %q", name, err, res.StopReason)

@@ -33,7 +33,7 @@ type follower interface {
 // play runs the loop and returns its events.
 func play(ctx context.Context, model llm.Model, cfg loop.Config, begin []llm.Message, f follower) ([]trace.Event, error) {
 	var events trace.Memory
-	cfg.StepLimitCheck, cfg.Concurrency, cfg.MaxConsecutiveToolErrors = loop.CheckAfterStep, 1, loop.Disabled
+	cfg.CheckLimitBeforeStep, cfg.Concurrency, cfg.MaxConsecutiveToolErrors = false, 1, loop.Disabled
 	cfg.Continuations, cfg.Sink = loop.Disabled, &events
 	cfg.Middleware = []loop.Middleware{{Name: "rerun", New: func(loop.RunInfo) loop.Hooks { return f.hooks() }}}
 	if cfg.Clock == nil {

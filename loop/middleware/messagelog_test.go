@@ -59,8 +59,8 @@ func TestLogMessages(t *testing.T) {
 	}}
 	in := loop.Continue([]llm.Message{llm.User("before"), llm.Assistant(llm.Text{Text: "old"})}, llm.User("one"), llm.User("two"))
 	cfg := loop.Config{
-		Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitForceFinal,
-		ToolMessage: loop.OnePerCall, DuplicateStep: loop.DuplicateSkip,
+		Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{log, more, middleware.KeepLast(2, 4)}, MaxSteps: 4, CheckLimitBeforeStep: true, OnStepLimit: loop.StepLimitForceFinal,
+		OneMessagePerResult: true, DuplicateStep: loop.DuplicateSkip,
 	}
 	o := play(t.Context(), t, cfg, in, text("part"), call("1", "2"), call("3", "4"), text(""), text("forced"))
 	if o.err != nil {

@@ -23,17 +23,17 @@ import (
 // returns the value of a configuration.
 var rows = map[string]func(loop.Config) string{
 	"max_steps":            func(c loop.Config) string { return fmt.Sprint(c.MaxSteps) },
-	"cap_at":               func(c loop.Config) string { return string(c.StepLimitCheck) },
+	"cap_at":               func(c loop.Config) string { return fmt.Sprint(c.CheckLimitBeforeStep) },
 	"on_cap":               func(c loop.Config) string { return string(c.OnStepLimit) },
 	"deadline":             func(c loop.Config) string { return fmt.Sprint(c.Deadline, c.DeadlineReturns) },
 	"tool_timeout":         func(c loop.Config) string { return fmt.Sprint(c.ToolTimeout) },
 	"concurrency":          func(c loop.Config) string { return fmt.Sprint(c.Concurrency) },
-	"tool_message":         func(c loop.Config) string { return string(c.ToolMessage) },
-	"assistant_append":     func(c loop.Config) string { return string(c.AppendResponse) },
+	"tool_message":         func(c loop.Config) string { return fmt.Sprint(c.OneMessagePerResult) },
+	"assistant_append":     func(c loop.Config) string { return fmt.Sprint(c.AppendAfterHooks) },
 	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.OmitErrorFlag) },
 	"error_text":           errorText,
 	"bad_args":             badArgs,
-	"unknown_tool":         func(c loop.Config) string { return string(c.UnknownTool) },
+	"unknown_tool":         func(c loop.Config) string { return fmt.Sprint(c.BreakOnUnknownTool) },
 	"same_tool_error_stop": func(c loop.Config) string { return fmt.Sprint(c.MaxConsecutiveToolErrors, c.ResetByAbsence) },
 	"duplicate_round":      func(c loop.Config) string { return fmt.Sprint(c.DuplicateStep, c.MaxDuplicateSteps) },
 	"client_tools":         func(c loop.Config) string { return string(c.ClientCalls) },
@@ -285,15 +285,15 @@ func TestPresetIsItsRows(t *testing.T) {
 func TestSharedRowsCount(t *testing.T) {
 	set := map[string]func(to *loop.Config, from loop.Config){
 		"max_steps": func(to *loop.Config, from loop.Config) { to.MaxSteps = from.MaxSteps },
-		"cap_at":    func(to *loop.Config, from loop.Config) { to.StepLimitCheck = from.StepLimitCheck },
+		"cap_at":    func(to *loop.Config, from loop.Config) { to.CheckLimitBeforeStep = from.CheckLimitBeforeStep },
 		"on_cap":    func(to *loop.Config, from loop.Config) { to.OnStepLimit = from.OnStepLimit },
 		"deadline": func(to *loop.Config, from loop.Config) {
 			to.Deadline, to.DeadlineReturns = from.Deadline, from.DeadlineReturns
 		},
 		"tool_timeout":         func(to *loop.Config, from loop.Config) { to.ToolTimeout = from.ToolTimeout },
 		"concurrency":          func(to *loop.Config, from loop.Config) { to.Concurrency = from.Concurrency },
-		"tool_message":         func(to *loop.Config, from loop.Config) { to.ToolMessage = from.ToolMessage },
-		"assistant_append":     func(to *loop.Config, from loop.Config) { to.AppendResponse = from.AppendResponse },
+		"tool_message":         func(to *loop.Config, from loop.Config) { to.OneMessagePerResult = from.OneMessagePerResult },
+		"assistant_append":     func(to *loop.Config, from loop.Config) { to.AppendAfterHooks = from.AppendAfterHooks },
 		"error_flag":           func(to *loop.Config, from loop.Config) { to.OmitErrorFlag = from.OmitErrorFlag },
 		"error_text":           func(to *loop.Config, from loop.Config) { to.ErrorText = from.ErrorText },
 		"bad_args":             func(to *loop.Config, from loop.Config) { to.BadArguments = from.BadArguments },
@@ -341,9 +341,9 @@ func alike(t *testing.T) (names []string) {
 // A preset fills only the fields that the caller leaves at zero.
 func TestFillKeeps(t *testing.T) {
 	own := loop.Config{
-		ResponseMode: llm.NonStreaming, MaxSteps: 3, StepLimitCheck: loop.CheckBeforeStep, OnStepLimit: loop.StepLimitError, Concurrency: 2, MaxConsecutiveToolErrors: 2, ResetByAbsence: true,
+		ResponseMode: llm.NonStreaming, MaxSteps: 3, CheckLimitBeforeStep: true, OnStepLimit: loop.StepLimitError, Concurrency: 2, MaxConsecutiveToolErrors: 2, ResetByAbsence: true,
 		TokenBudget: 4, Deadline: 5, DeadlineReturns: true, StallTimeout: 6, ToolTimeout: 7, Grace: 8, Continuations: 9,
-		ToolMessage: loop.OnePerCall, AppendResponse: loop.AppendAfter, BadArguments: loop.BadArgumentsPass, UnknownTool: loop.UnknownBreak,
+		OneMessagePerResult: true, AppendAfterHooks: true, BadArguments: loop.BadArgumentsPass, BreakOnUnknownTool: true,
 		ClientCalls: loop.ClientRest, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 2, OmitErrorFlag: true,
 	}
 	for _, name := range preset.Names() {

@@ -188,9 +188,9 @@ func (b *builder) declared(o trace.Option) bool {
 		}
 	}
 	switch {
-	case table[i].Type == loop.OptionBool:
+	case table[i].Type == "bool":
 		v = boolValue(v.Text)
-	case table[i].Type == loop.OptionInteger || table[i].Type == loop.OptionNumber:
+	case table[i].Type == "integer" || table[i].Type == "number":
 		if _, err := strconv.ParseFloat(v.Text, 64); err == nil {
 			v = numberValue(v.Text)
 		}

@@ -129,7 +129,7 @@ func (r *reader) setScalar(o *loop.Option, v fake.Value) (err error) {
 	column, wordKind := 0, fake.Text
 	if r.version == 1 {
 		column = 1
-	} else if o.Type == loop.OptionBool {
+	} else if o.Type == "bool" {
 		wordKind = fake.Bool
 	}
 	words := make([]string, len(o.Values))
@@ -145,21 +145,21 @@ func (r *reader) setScalar(o *loop.Option, v fake.Value) (err error) {
 		return oneOf(fake.Value{}, words...)
 	}
 	switch o.Type {
-	case loop.OptionWord:
+	case "word":
 		return oneOf(v, words...)
-	case loop.OptionBool:
+	case "bool":
 		if err = kind(v, fake.Bool); r.version == 1 && len(words) > 0 {
 			return oneOf(v, words...)
 		}
-	case loop.OptionInteger:
+	case "integer":
 		_, err = integer(v, o.Min)
-	case loop.OptionNumber:
+	case "number":
 		_, err = number(v)
-	case loop.OptionDuration:
+	case "duration":
 		_, err = duration(v)
-	case loop.OptionString:
+	case "string":
 		err = kind(v, fake.Text)
-	case loop.OptionOther:
+	case "":
 	}
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (r *reader) stopWhen(v fake.Value) error {
 func (r *reader) condition(item fake.Value) (loop.StopCondition, error) {
 	name, arg, err := single(item)
 	if err != nil {
-		return nil, err
+		return loop.StopCondition{}, err
 	}
 	switch name {
 	case "never":
@@ -323,5 +323,5 @@ func (r *reader) condition(item fake.Value) (loop.StopCondition, error) {
 			return float64(u.InputTokens)*in + float64(u.OutputTokens)*out, true
 		}), err
 	}
-	return nil, fmt.Errorf("unknown stop condition %q: want one of never, step_count, has_tool_call, total_tokens, cost", name)
+	return loop.StopCondition{}, fmt.Errorf("unknown stop condition %q: want one of never, step_count, has_tool_call, total_tokens, cost", name)
 }

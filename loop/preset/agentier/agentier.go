@@ -35,8 +35,8 @@ func Fill(cfg loop.Config) loop.Config {
 	filled := cfg.Preset == Name
 	cfg.Preset = Name
 	cfg.ResponseMode = llm.NonStreaming
-	cfg.StepLimitCheck = loop.CheckBeforeStep
-	cfg.ToolMessage = loop.OnePerCall
+	cfg.CheckLimitBeforeStep = true
+	cfg.OneMessagePerResult = true
 	cfg.OmitErrorFlag = true
 	orElse(&cfg.MaxSteps, DefaultMaxIterations)
 	orElse(&cfg.Concurrency, loop.Unlimited)

@@ -23,8 +23,8 @@ func TestFill(t *testing.T) {
 	words := cmpopts.IgnoreFields(loop.Config{}, "ErrorText")
 	got := agentier.Fill(loop.Config{})
 	want := loop.Config{
-		Preset: "agentier", ResponseMode: llm.NonStreaming, MaxSteps: 10, StepLimitCheck: loop.CheckBeforeStep, Concurrency: loop.Unlimited, MaxConsecutiveToolErrors: loop.Disabled,
-		Deadline: time.Minute, Grace: time.Second, ToolMessage: loop.OnePerCall, OmitErrorFlag: true, Retry: loop.Retry{Base: time.Second},
+		Preset: "agentier", ResponseMode: llm.NonStreaming, MaxSteps: 10, CheckLimitBeforeStep: true, Concurrency: loop.Unlimited, MaxConsecutiveToolErrors: loop.Disabled,
+		Deadline: time.Minute, Grace: time.Second, OneMessagePerResult: true, OmitErrorFlag: true, Retry: loop.Retry{Base: time.Second},
 	}
 	if diff := cmp.Diff(want, got, words); diff != "" {
 		t.Errorf("the defaults (-want +got):\n%s", diff)
@@ -36,7 +36,7 @@ func TestFill(t *testing.T) {
 		ErrorText: func(string, error) string { return "mine" }}
 	got = agentier.Fill(own)
 	want = own
-	want.Preset, want.ResponseMode, want.StepLimitCheck, want.ToolMessage, want.OmitErrorFlag = "agentier", llm.NonStreaming, loop.CheckBeforeStep, loop.OnePerCall, true
+	want.Preset, want.ResponseMode, want.CheckLimitBeforeStep, want.OneMessagePerResult, want.OmitErrorFlag = "agentier", llm.NonStreaming, true, true, true
 	if diff := cmp.Diff(want, got, words); diff != "" || got.ErrorText("", nil) != "mine" {
 		t.Errorf("a caller's own options (-want +got):\n%s", diff)
 	}

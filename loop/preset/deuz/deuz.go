@@ -22,7 +22,7 @@ const Name = "deuz"
 // adds no sign of it. Client-side tools end the run. Without tools the run has one
 // response.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset, cfg.NoTools = Name, loop.NoToolsBreak
+	cfg.Preset, cfg.BreakWithoutTools = Name, true
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = 1
 	}

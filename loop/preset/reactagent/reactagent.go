@@ -30,9 +30,9 @@ const DefaultMaxIterations = 24
 // message. An error is encoded as {"error": …}.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = Name
-	cfg.StepLimitCheck, cfg.OnStepLimit = loop.CheckBeforeStep, cmp.Or(cfg.OnStepLimit, loop.StepLimitForceFinal)
-	cfg.ToolMessage = loop.OnePerCall
-	cfg.AppendResponse = loop.AppendAfter
+	cfg.CheckLimitBeforeStep, cfg.OnStepLimit = true, cmp.Or(cfg.OnStepLimit, loop.StepLimitForceFinal)
+	cfg.OneMessagePerResult = true
+	cfg.AppendAfterHooks = true
 	cfg.DuplicateStep = loop.DuplicateSkip
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = DefaultMaxIterations
