@@ -967,7 +967,7 @@ func TestCapOfContinuedTurns(t *testing.T) {
 		{loop.StepLimitForceFinal, []fake.Response{text("a"), text("b"), text("z")}, []loop.Middleware{more}, trace.ReasonForced, 5, nil},
 	} {
 		for _, at := range []bool{false, true} {
-			name := fmt.Sprintf("%v at %q, %d policies", c.on, at, len(c.more))
+			name := fmt.Sprintf("%v at %v, %d middlewares", c.on, at, len(c.more))
 			m := model(c.turns...)
 			res, err := held(t, name, m, loop.Config{MaxSteps: 2, CheckLimitBeforeStep: at, OnStepLimit: c.on, Middleware: c.more, Tools: []loop.Tool{echo("a")}})
 			if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Messages) != c.added || len(m.RecordedRequests()) != len(c.turns) {
@@ -1040,7 +1040,7 @@ func TestAppendTurn(t *testing.T) {
 				res, _ := held(t, "append", model(text("x")), loop.Config{AppendAfterHooks: when, Middleware: []loop.Middleware{p}})
 				want := map[bool]int{false: 2, true: 1}[when]
 				if len(seen) != 1 || seen[0] != want || len(res.Messages) != 1 {
-					t.Errorf("%v, %v, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
+					t.Errorf("%v, %q, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
 				}
 			}
 		}
