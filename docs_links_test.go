@@ -70,3 +70,34 @@ func TestAnchors(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// docName is a Go name of a package of this module in a document, such as `llm.Model` or
+// `trace.Writer.Write`.
+var docName = regexp.MustCompile("`[*]?([a-z]+)\\.([A-Z][A-Za-z0-9]*(?:\\.[A-Z][A-Za-z0-9]*)?)[^`]*`")
+
+// TestDocNames checks that the Go names in the documents exist.
+func TestDocNames(t *testing.T) {
+	packages := map[string]map[string]bool{}
+	for _, dir := range publicPackages(t) {
+		packages[filepath.Base(dir)] = declaredIn(t, os.DirFS("."), dir)
+	}
+	checked := 0
+	for _, page := range pages(t) {
+		if page == "CHANGELOG.md" || page == "docs/contracts.md" {
+			continue // has names of older versions, or of tests
+		}
+		for _, m := range docName.FindAllStringSubmatch(fence.ReplaceAllString(read(t, page), ""), -1) {
+			names, ok := packages[m[1]]
+			if !ok {
+				continue
+			}
+			checked++
+			if !names[m[2]] {
+				t.Errorf("%s names %s.%s, which does not exist", page, m[1], m[2])
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("found no Go name in the documents")
+	}
+}
