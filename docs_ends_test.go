@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// ends has a run for each row of the table of ends in docs/loop.md: the word in
-// Result.StopReason, a fragment of a scenario, and what is in the run's error.
+// ends has a run for each row of the table of stop reasons in docs/loop.md: the value of
+// Result.StopReason, a fragment of a scenario, and a part of the error of the run.
 var ends = []struct{ stop, scenario, err string }{
 	{"end_turn", "models: {main: [{text: done}]}", ""},
 	{"max_steps", "loop: {max_steps: 1}\ntools: {a: {text: A}}\nmodels: {main: [{calls: [{name: a, arguments: {}}]}]}", ""},
@@ -40,7 +40,7 @@ var ends = []struct{ stop, scenario, err string }{
 
 func TestDocEnds(t *testing.T) {
 	var rows, tested []string
-	_, table, _ := strings.Cut(read(t, "docs/loop.md"), "| `Stop` | when | error |")
+	_, table, _ := strings.Cut(read(t, "docs/loop.md"), "| stop reason | condition | error |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(table, -1) {
 		rows = append(rows, m[1])
@@ -67,7 +67,7 @@ func TestDocEnds(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(tested, rows); diff != "" {
-		t.Errorf("the rows of the table of ends in docs/loop.md (-tested +documented):\n%s", diff)
+		t.Errorf("the rows of the table of stop reasons in docs/loop.md (-tested +documented):\n%s", diff)
 	}
 }
 
