@@ -402,11 +402,44 @@ var table = []packageRule{
 		modules:  evaluationModules,
 	},
 	{
-		name: "cmd/looptape", does: "flags, output, exit status",
-		large:    "Most files are one command each.",
+		name: "cmd/looptape", does: "the root command and main",
 		not:      "logic",
 		packages: []string{all},
-		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", tableWriter, "github.com/mattn/go-isatty", yaml},
+		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/mattn/go-isatty"},
+	},
+	{
+		name: "cmd/looptape/internal/cli", does: "what commands share: arguments, flags, files, tables, exit status",
+		packages: []string{"cassettes", "cmd/looptape/internal/cli/clitest"},
+		modules:  []string{"github.com/spf13/cobra", tableWriter},
+	},
+	{
+		name: "cmd/looptape/internal/cli/clitest", does: "a terminal for the tests of commands",
+		packages: []string{"cmd/looptape/internal/cli"},
+	},
+	{
+		name: "cmd/looptape/internal/cassette", does: "cassette ls, show, verify, scrub, convert",
+		packages: []string{"cassettes/...", "cmd/looptape/internal/cli/..."},
+		modules:  []string{"github.com/spf13/cobra"},
+	},
+	{
+		name: "cmd/looptape/internal/demo", does: "demo, with its recordings",
+		packages: []string{all},
+		modules:  []string{"github.com/spf13/cobra"},
+	},
+	{
+		name: "cmd/looptape/internal/eval", does: "eval score, compare, gate, power, report, rerun, merge",
+		packages: []string{all},
+		modules:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	},
+	{
+		name: "cmd/looptape/internal/runs", does: "run, check, trace, scenario",
+		packages: []string{all},
+		modules:  []string{"github.com/spf13/cobra"},
+	},
+	{
+		name: "cmd/looptape/internal/serve", does: "serve, record, replay, and the program of their arguments",
+		packages: []string{all},
+		modules:  []string{"github.com/spf13/cobra"},
 	},
 }
 

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
 // resumed is a folder with files to score, of which the last cannot be read to its end
@@ -152,21 +155,21 @@ func TestEvalScoreInterrupted(t *testing.T) {
 			`  looptape eval score --case=/c --output=\S*part\.jsonl --resume '--score=/it'\\''s' --score=b=/b( \S+/\d\d\.jsonl){20}\n$`},
 		{[]string{"-o", part}, `^looptape: scoring stopped without a result: use --resume and -o to be able to continue\n$`},
 	} {
-		w, _, said := atTerminal(nil)
+		w, _, said := clitest.Terminal(nil)
 		stop := func() {}
-		w.interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		w.Interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, stop = context.WithCancel(ctx)
 			return ctx, stop
 		}
 		var reads atomic.Int64
-		w.now = func() time.Time {
+		w.Now = func() time.Time {
 			if reads.Add(1) == 10 { // which is asked each time something was read
 				stop()
 			}
 			return time.Time{}
 		}
-		if got := execute(append(slices.Clone(args), c.args...), w); got != statusUsage {
-			t.Errorf("exit status %d, want %d", got, statusUsage)
+		if got := execute(append(slices.Clone(args), c.args...), w); got != cli.Usage {
+			t.Errorf("exit status %d, want %d", got, cli.Usage)
 		}
 		if !regexp.MustCompile(c.want).MatchString(said.String()) {
 			t.Errorf("it says %q, want %s", said, c.want)
@@ -189,7 +192,7 @@ func TestEvalScoreResumeRefuses(t *testing.T) {
 		var said bytes.Buffer
 		other := exec.CommandContext(t.Context(), r.looptape, append([]string{"eval", "score", "00.jsonl"}, strings.Fields(args)...)...)
 		other.Dir, other.Stderr = r.dir, &said
-		if err := other.Run(); other.ProcessState.ExitCode() != statusUsage || !strings.HasPrefix(said.String(), want) {
+		if err := other.Run(); other.ProcessState.ExitCode() != int(cli.Usage) || !strings.HasPrefix(said.String(), want) {
 			t.Errorf("%s: %v, and it says %q, want %q", args, err, &said, want)
 		}
 		if got := string(r.read("mine.jsonl.resume")); got != "my notes" {

@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/evals"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
 // sharedData is a file of the recorded results next to the repository, or skips the test.
@@ -127,10 +130,10 @@ func TestEvalOutputFails(t *testing.T) {
 		{"report", file}, {"report", "--format", "csv", file}, {"report", "--against", file, file},
 		{"compare", file, file}, {"compare", "--format", "json", file, file}, {"merge", part},
 	} {
-		w, _, errs := atTerminal(nil)
-		w.out = failing{}
-		if got := execute(append([]string{"eval"}, args...), w); got != statusUsage {
-			t.Errorf("%s: exit status %d, want %d", args, got, statusUsage)
+		w, _, errs := clitest.Terminal(nil)
+		w.Out = failing{}
+		if got := execute(append([]string{"eval"}, args...), w); got != cli.Usage {
+			t.Errorf("%s: exit status %d, want %d", args, got, cli.Usage)
 		}
 		if want := "looptape: the pipe is broken\n"; errs.String() != want {
 			t.Errorf("%s: standard error %q, want %q", args, errs, want)
@@ -144,18 +147,18 @@ func TestEvalParquetAtTerminal(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"case":"a","score":1,"messages":[]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, out, errs := atTerminal(nil)
-	if got := execute([]string{"eval", "report", "--format", "parquet", file}, w); got != statusUsage || out.Len() > 0 {
-		t.Errorf("exit status %d, want %d; standard output %q", got, statusUsage, out)
+	w, out, errs := clitest.Terminal(nil)
+	if got := execute([]string{"eval", "report", "--format", "parquet", file}, w); got != cli.Usage || out.Len() > 0 {
+		t.Errorf("exit status %d, want %d; standard output %q", got, cli.Usage, out)
 	}
 	if want := "looptape: parquet is a binary format: set an output file with -o\n"; errs.String() != want {
 		t.Errorf("standard error %q, want %q", errs, want)
 	}
 	to := filepath.Join(t.TempDir(), "runs.parquet")
 	for _, args := range [][]string{{"-o", to}, nil} {
-		w, out, errs := atTerminal(nil)
-		w.outTerm = args != nil
-		if got := execute(append([]string{"eval", "report", "--format", "parquet", file}, args...), w); got != statusOK {
+		w, out, errs := clitest.Terminal(nil)
+		w.OutTerminal = args != nil
+		if got := execute(append([]string{"eval", "report", "--format", "parquet", file}, args...), w); got != cli.OK {
 			t.Fatalf("exit status %d: %s", got, errs)
 		}
 		text := out.Bytes()

@@ -15,21 +15,23 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 )
 
 func main() {
 	build, _ := debug.ReadBuildInfo()
-	os.Exit(execute(os.Args[1:], &world{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		env:      os.Getenv,
-		now:      time.Now,
-		inTerm:   isatty.IsTerminal(os.Stdin.Fd()),
-		outTerm:  isatty.IsTerminal(os.Stdout.Fd()),
-		errTerm:  isatty.IsTerminal(os.Stderr.Fd()),
-		versions: build,
-		environ:  os.Environ,
-		interrupted: func(ctx context.Context) (context.Context, context.CancelFunc) {
+	os.Exit(int(execute(os.Args[1:], &cli.World{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Getenv:      os.Getenv,
+		Now:         time.Now,
+		InTerminal:  isatty.IsTerminal(os.Stdin.Fd()),
+		OutTerminal: isatty.IsTerminal(os.Stdout.Fd()),
+		ErrTerminal: isatty.IsTerminal(os.Stderr.Fd()),
+		Build:       build,
+		Environ:     os.Environ,
+		Interrupted: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		},
-	}))
+	})))
 }

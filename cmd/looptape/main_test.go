@@ -1,27 +1,25 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -53,15 +51,15 @@ func TestHelpFits(t *testing.T) {
 		args := append(strings.Fields(c.CommandPath())[1:], "--help")
 		wide(t, printed(t, args...))
 	}
-	fits(newRoot(&world{}))
+	fits(newRoot(&cli.World{}))
 	wide(t, printed(t, "demo"))
 }
 
 // printed is what a command line prints that holds.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
-	w, out, err := atTerminal(map[string]string{"NO_COLOR": "1"})
-	if status := execute(args, w); status != statusOK {
+	w, out, err := clitest.Terminal(map[string]string{"NO_COLOR": "1"})
+	if status := execute(args, w); status != cli.OK {
 		t.Fatalf("looptape %q: exit status %d: %s", args, status, err)
 	}
 	return out.String()
@@ -70,7 +68,7 @@ func printed(t *testing.T, args ...string) string {
 func wide(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > cli.Columns {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
@@ -116,17 +114,6 @@ func replaceIn(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Replace(text, args[0], args[1], 1)), 0o600))
 }
 
-// atTerminal is a world in which a terminal shows everything.
-func atTerminal(env map[string]string) (w *world, out, err *bytes.Buffer) {
-	out, err = &bytes.Buffer{}, &bytes.Buffer{}
-	return &world{
-		in: strings.NewReader(""), out: out, err: err,
-		env: func(name string) string { return env[name] },
-		now: func() time.Time { return time.Time{} }, outTerm: true, errTerm: true,
-		environ: func() []string { return nil }, interrupted: context.WithCancel,
-	}, out, err
-}
-
 func TestColour(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.json")
 	if err := os.WriteFile(file, []byte(`[{"role":"user","content":"hi"}]`), 0o600); err != nil {
@@ -142,122 +129,14 @@ func TestColour(t *testing.T) {
 		"dumb terminal": {map[string]string{"TERM": "dumb"}, plain},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, out, _ := atTerminal(c.env)
-			if got := execute([]string{"check", file}, w); got != statusOK {
-				t.Errorf("exit status %d, want %d", got, statusOK)
+			w, out, _ := clitest.Terminal(c.env)
+			if got := execute([]string{"check", file}, w); got != cli.OK {
+				t.Errorf("exit status %d, want %d", got, cli.OK)
 			}
 			if diff := cmp.Diff(c.want, out.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// The bar comes after a second of work and goes away at its end.
-func TestProgress(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w, _, out := atTerminal(nil)
-	now := time.Unix(0, 0)
-	w.now = func() time.Time { return now }
-	f, err := w.openFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []time.Duration{999 * time.Millisecond, time.Millisecond, 99 * time.Millisecond, time.Millisecond} {
-		now = now.Add(step)
-		if _, err := f.Read(make([]byte, 2)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	want := "\r[############..................]  40 % " + file + "\x1b[K" +
-		"\r[########################......]  80 % " + file + "\x1b[K" + "\r\x1b[K"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("standard error (-want +got):\n%s", diff)
-	}
-}
-
-// Files that are read at once have one bar, which goes away with the last of them.
-func TestProgressOfFiles(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("0123456789"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, _, out := atTerminal(nil)
-	now := time.Unix(0, 0)
-	w.now = func() time.Time { return now }
-	g := gatherer{meter: meter{w: w, name: "2 files", start: now}}
-	if err := g.gather(dir); err != nil {
-		t.Fatal(err)
-	}
-	var files []io.ReadCloser
-	for _, in := range g.list {
-		f, err := in.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-		now = now.Add(time.Second)
-		if _, err := f.Read(make([]byte, 5)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := files[0].Close(); err != nil { // what is not read of it counts as done
-		t.Fatal(err)
-	}
-	now = now.Add(time.Second)
-	if _, err := files[1].Read(make([]byte, 2)); err != nil {
-		t.Fatal(err)
-	}
-	if err := files[1].Close(); err != nil {
-		t.Fatal(err)
-	}
-	want := "\r[########......................]  25 % 2 files\x1b[K" +
-		"\r[###############...............]  50 % 2 files\x1b[K" +
-		"\r[##########################....]  85 % 2 files\x1b[K" + "\r\x1b[K"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("standard error (-want +got):\n%s", diff)
-	}
-}
-
-func TestBar(t *testing.T) {
-	full := "[" + strings.Repeat("#", barWidth) + "] 100 %"
-	for _, c := range []struct {
-		done, size int64
-		want       string
-	}{
-		{0, 10, "[" + strings.Repeat(".", barWidth) + "]   0 %"},
-		{10, 10, full},
-		{11, 10, full}, // the file has grown
-		{5, 0, full},   // a pipe
-	} {
-		if got := bar(c.done, c.size); got != c.want {
-			t.Errorf("bar(%d, %d) = %q, want %q", c.done, c.size, got, c.want)
-		}
-	}
-}
-
-func TestVersion(t *testing.T) {
-	revision := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef"}
-	for want, build := range map[string]*debug.BuildInfo{
-		"(unknown)":              nil,
-		"v1.2.3 go1.26":          {Main: debug.Module{Version: "v1.2.3"}, GoVersion: "go1.26"},
-		"(devel) go1.26":         {GoVersion: "go1.26"},
-		"v1 0123456789abcdef go": {Main: debug.Module{Version: "v1"}, GoVersion: "go", Settings: []debug.BuildSetting{revision}},
-		"v0.0.0-2-0123456789ab go": {
-			Main: debug.Module{Version: "v0.0.0-2-0123456789ab"}, GoVersion: "go", Settings: []debug.BuildSetting{revision, {Key: "GOOS", Value: "x"}},
-		},
-	} {
-		if got := version(build); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 
@@ -272,10 +151,10 @@ func TestOutputFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, format := range []string{"table", "json", "jsonl"} {
-		w, _, errs := atTerminal(nil)
-		w.out = failing{}
-		if got := execute([]string{"check", "--format", format, file}, w); got != statusUsage {
-			t.Errorf("%s: exit status %d, want %d", format, got, statusUsage)
+		w, _, errs := clitest.Terminal(nil)
+		w.Out = failing{}
+		if got := execute([]string{"check", "--format", format, file}, w); got != cli.Usage {
+			t.Errorf("%s: exit status %d, want %d", format, got, cli.Usage)
 		}
 		if want := "looptape: the pipe is broken\n"; errs.String() != want {
 			t.Errorf("%s: standard error %q, want %q", format, errs, want)
@@ -287,11 +166,16 @@ func TestOutputFails(t *testing.T) {
 // break nothing else.
 func TestCheckTauAirline(t *testing.T) {
 	file := sharedData(t, "tau-airline", "gpt-4o-airline.json.gz")
-	w, out, _ := atTerminal(nil)
-	if got := execute([]string{"check", "--format", "json", file}, w); got != statusFailed {
-		t.Errorf("exit status %d, want %d", got, statusFailed)
+	w, out, _ := clitest.Terminal(nil)
+	if got := execute([]string{"check", "--format", "json", file}, w); got != cli.Failed {
+		t.Errorf("exit status %d, want %d", got, cli.Failed)
 	}
-	var r report
+	var r struct {
+		Runs       int
+		Violations []struct{ Run, Invariant string }
+		Counts     map[string]int
+		Unreadable []any
+	}
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}

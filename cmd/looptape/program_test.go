@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
 // readyThen is what a program writes; it stops the command once the output shows that the
@@ -32,20 +35,20 @@ func TestServeStopsProgram(t *testing.T) {
 	const waits = `sh -c "echo ready; exec sleep 100" & wait`
 	for name, c := range map[string]struct {
 		script string
-		status int
+		status cli.Status
 		says   string // by the program
 		words  string // by the command
 	}{
-		"in order":     {`trap "echo told; exit 0" TERM; ` + waits, statusOK, "told", ""},
-		"with a child": {`(trap "echo told; exit 0" TERM; ` + waits + `) & wait`, statusFailed, "told", "the program ended with signal: terminated"},
-		"in disorder":  {`trap "exit 5" TERM; ` + waits, statusFailed, "", "the program ended with exit status 5"},
+		"in order":     {`trap "echo told; exit 0" TERM; ` + waits, cli.OK, "told", ""},
+		"with a child": {`(trap "echo told; exit 0" TERM; ` + waits + `) & wait`, cli.Failed, "told", "the program ended with signal: terminated"},
+		"in disorder":  {`trap "exit 5" TERM; ` + waits, cli.Failed, "", "the program ended with exit status 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, _, words := atTerminal(nil)
-			w.environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
+			w, _, words := clitest.Terminal(nil)
+			w.Environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
 			out := &readyThen{}
-			w.out = out
-			w.interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			w.Out = out
+			w.Interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
 				ctx, out.stop = context.WithCancel(ctx)
 				return ctx, out.stop
 			}

@@ -23,6 +23,9 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
 // agent is a program with an agent loop in it, of which the environment says where
@@ -89,10 +92,10 @@ func weatherFile(t *testing.T) string {
 
 // Without a program, serve serves until a signal to stop, and then reports.
 func TestServeUntilStopped(t *testing.T) {
-	w, _, words := atTerminal(nil)
-	w.outTerm = false
+	w, _, words := clitest.Terminal(nil)
+	w.OutTerminal = false
 	stop := make(chan struct{})
-	w.interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
+	w.Interrupted = func(ctx context.Context) (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(ctx)
 		go func() {
 			<-stop
@@ -101,9 +104,9 @@ func TestServeUntilStopped(t *testing.T) {
 		return ctx, cancel
 	}
 	hello, out := io.Pipe()
-	w.out = out
+	w.Out = out
 	report := filepath.Join(t.TempDir(), "report.json")
-	ended := make(chan int, 1)
+	ended := make(chan cli.Status, 1)
 	args := []string{"serve", weatherFile(t), "--format", "json", "--report", report, "--quirk", "QO-22", "--suppress", "INV-07=one request is enough"}
 	go func() { ended <- execute(args, w) }()
 	lines := bufio.NewReader(hello)
@@ -122,8 +125,8 @@ func TestServeUntilStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := <-ended; got != statusOK {
-		t.Errorf("exit status %d, want %d; %s", got, statusOK, words)
+	if got := <-ended; got != cli.OK {
+		t.Errorf("exit status %d, want %d; %s", got, cli.OK, words)
 	}
 	written, err := os.ReadFile(report)
 	var r wire.Report
@@ -151,15 +154,15 @@ func TestServeErrors(t *testing.T) {
 		"output, report": {"serve", file, "--", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, _, words := atTerminal(nil)
+			w, _, words := clitest.Terminal(nil)
 			if strings.Contains(name, "output") {
-				w.out, w.err = full{}, io.MultiWriter(words, full{})
+				w.Out, w.Err = full{}, io.MultiWriter(words, full{})
 			}
 			if name == "output, report" {
-				w.err = words
+				w.Err = words
 			}
-			if got := execute(args, w); got != statusUsage {
-				t.Errorf("exit status %d, want %d", got, statusUsage)
+			if got := execute(args, w); got != cli.Usage {
+				t.Errorf("exit status %d, want %d", got, cli.Usage)
 			}
 			if words.Len() == 0 {
 				t.Error("nothing is said of it")
@@ -171,13 +174,13 @@ func TestServeErrors(t *testing.T) {
 // A program that ignores the signal to stop is killed; what
 // it said is passed on.
 func TestServeProgram(t *testing.T) {
-	w, out, words := atTerminal(map[string]string{"NO_PROXY": "example.org"})
-	w.environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
+	w, out, words := clitest.Terminal(map[string]string{"NO_PROXY": "example.org"})
+	w.Environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }
 	args := []string{"serve", weatherFile(t), "--key", "k1", "--", "sh", "-c", `echo "$OPENAI_API_KEY $NO_PROXY $no_proxy"`}
-	if got := execute(args, w); got != statusOK {
-		t.Errorf("exit status %d, want %d; %s", got, statusOK, words)
+	if got := execute(args, w); got != cli.OK {
+		t.Errorf("exit status %d, want %d; %s", got, cli.OK, words)
 	}
-	if !strings.HasPrefix(out.String(), "k1 example.org,127.0.0.1,localhost 127.0.0.1,localhost\n") || !strings.Contains(out.String(), green+"0 requests served") {
+	if !strings.HasPrefix(out.String(), "k1 example.org,127.0.0.1,localhost 127.0.0.1,localhost\n") || !strings.Contains(out.String(), cli.Green+"0 requests served") {
 		t.Errorf("the output is %q", out)
 	}
 	if !bytes.Contains(words.Bytes(), []byte("looptape serves ")) {
@@ -187,16 +190,16 @@ func TestServeProgram(t *testing.T) {
 
 // A report that goes to where standard output goes takes nothing away.
 func TestServeReportToOutput(t *testing.T) {
-	w, _, words := atTerminal(nil)
+	w, _, words := clitest.Terminal(nil)
 	name := filepath.Join(t.TempDir(), "out")
 	f, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	w.out = f
-	w.environ = os.Environ
-	if got := execute([]string{"serve", weatherFile(t), "--format", "json", "--report", name, "--", "true"}, w); got != statusOK {
+	w.Out = f
+	w.Environ = os.Environ
+	if got := execute([]string{"serve", weatherFile(t), "--format", "json", "--report", name, "--", "true"}, w); got != cli.OK {
 		t.Errorf("exit status %d; %s", got, words)
 	}
 	written, err := os.ReadFile(name)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 )
 
 // usage prints the usage of a command as cobra does, with flags as wide as the help. It
@@ -44,5 +46,5 @@ func usage(c *cobra.Command) error {
 }
 
 func flagUsages(f *pflag.FlagSet) string {
-	return strings.TrimRight(f.FlagUsagesWrapped(columns), " \n") + "\n"
+	return strings.TrimRight(f.FlagUsagesWrapped(cli.Columns), " \n") + "\n"
 }

@@ -1,0 +1,97 @@
+package cassette
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+)
+
+// findings is the result of verify and the output of --format json.
+type findings struct {
+	Files    int       `json:"files"`
+	Findings []finding `json:"findings"`
+	Updated  []updated `json:"updated,omitempty"`
+}
+
+// finding is a problem of a recording.
+type finding struct {
+	File        string `json:"file"`
+	Line        int    `json:"line,omitempty"`
+	Interaction int    `json:"interaction,omitempty"` // from 1
+	Kind        string `json:"kind"`
+	Message     string `json:"message"`
+	// Lost means that updating the checksums cannot repair the file.
+	Lost bool `json:"-"`
+}
+
+// updated is a cassette whose checksums were updated.
+type updated struct {
+	File    string   `json:"file"`
+	Changed []string `json:"changed"`
+}
+
+// The kinds of findings.
+const (
+	kindLoad    = "load"
+	kindSecret  = "secret"
+	kindStale   = "stale"
+	kindJournal = "journal"
+	kindUnused  = "unused"
+)
+
+// advice is what to do about the findings of a kind.
+type advice struct {
+	kind, text string
+	lost       bool // the advice for a file that cannot be repaired
+}
+
+// advices returns the advice for each kind of finding, in order.
+func advices() []advice {
+	const restore = "otherwise record it again or restore it from version control"
+	return []advice{
+		{kindLoad, "follow the finding; " + restore, true},
+		{kindLoad, "after a manual edit: looptape cassette verify --update-checksums; " + restore, false},
+		{kindSecret, "looptape cassette scrub redacts known names and forms; --secret names more, --not-secret names exceptions; revoke a secret that was committed", false},
+		{kindStale, "record it again", false},
+		{kindJournal, "looptape cassette convert FILE.tape.journal -o FILE.tape makes a cassette of it; then remove the journal", false},
+		{kindUnused, "remove it and update the checksums, or record again; remove a file that no test opens", false},
+	}
+}
+
+func (v *verifier) print(format string) error {
+	if format == "json" {
+		return v.w.JSON(v.findings)
+	}
+	for _, s := range v.Updated {
+		if err := v.w.Printf("%s: checksums updated:\n  %s\n", s.File, strings.Join(s.Changed, "\n  ")); err != nil {
+			return err
+		}
+	}
+	counts := map[advice]int{}
+	var rows, hints [][]string
+	for _, f := range v.Findings {
+		place, number := f.File, ""
+		if f.Line > 0 {
+			place += ":" + strconv.Itoa(f.Line)
+		}
+		if f.Interaction > 0 {
+			number = strconv.Itoa(f.Interaction)
+		}
+		rows = append(rows, []string{place, number, f.Kind, f.Message})
+		counts[advice{kind: f.Kind, lost: f.Lost}]++
+	}
+	for _, a := range advices() {
+		if n := counts[advice{kind: a.kind, lost: a.lost}]; n > 0 {
+			hints = append(hints, []string{strconv.Itoa(n), a.kind, a.text})
+		}
+	}
+	if err := v.w.Table([]string{"file", "#", "kind", "finding"}, rows); err != nil {
+		return err
+	}
+	if err := v.w.Table([]string{"count", "kind", "advice"}, hints); err != nil {
+		return err
+	}
+	return v.w.ResultLine(fmt.Sprintf("%s verified: %s", cli.Count(v.Files, "file"), cli.Count(len(v.Findings), "finding")), v.status() == nil)
+}

@@ -1,0 +1,121 @@
+// Package cli contains what the commands of looptape share: the world outside the process,
+// exit statuses, arguments and flags, reading files, and printing.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// World is everything outside the process that the commands use.
+type World struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(name string) string
+	Now      func() time.Time
+	// InTerminal, OutTerminal and ErrTerminal report whether In, Out and Err are terminals.
+	InTerminal, OutTerminal, ErrTerminal bool
+	Build                                *debug.BuildInfo // nil if unknown
+	Environ                              func() []string  // for programs that a command starts
+	// Interrupted returns a context that ends when the command receives a signal to stop.
+	Interrupted func(context.Context) (context.Context, context.CancelFunc)
+}
+
+// Version returns the module's version, the revision if the build recorded it, and the Go
+// version.
+func (w *World) Version() string {
+	b := w.Build
+	if b == nil {
+		return "(unknown)"
+	}
+	v := b.Main.Version
+	if v == "" {
+		v = "(devel)"
+	}
+	for _, s := range b.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(v, s.Value[:min(12, len(s.Value))]) {
+			v += " " + s.Value
+		}
+	}
+	return v + " " + b.GoVersion
+}
+
+// Status is an error with an exit status. Its message was printed before.
+type Status int
+
+// The exit statuses.
+const (
+	OK     Status = 0
+	Failed Status = 1 // a check failed
+	Usage  Status = 2 // wrong usage, or input that cannot be read
+)
+
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Result returns the status of a command that failed, else of one that could not read its input
+// completely. It returns nil for neither.
+func Result(failed, incomplete bool) error {
+	switch {
+	case failed:
+		return Failed
+	case incomplete:
+		return Usage
+	}
+	return nil
+}
+
+// PrintError prints an error. It ignores a failure to write to standard error.
+func (w *World) PrintError(err error) { _, _ = fmt.Fprintln(w.Err, "looptape:", err) }
+
+// Warn prints a message for people as an error.
+func (w *World) Warn(format string, args ...any) { w.PrintError(fmt.Errorf(format, args...)) }
+
+// PrintErrors prints one error for each item.
+func PrintErrors[T fmt.Stringer](w *World, list []T) {
+	for _, item := range list {
+		w.Warn("%s", item)
+	}
+}
+
+// Provider is a server with its own environment variables in the SDKs.
+type Provider struct{ Name, BaseVariable, URL, KeyVariable string }
+
+// Providers are the servers whose variables the official SDKs read.
+func Providers() []Provider {
+	return []Provider{
+		{"openai", "OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY"},
+		{"anthropic", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "ANTHROPIC_API_KEY"},
+		{"gemini", "GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"},
+	}
+}
+
+// AnyKey is a key for servers that accept any key. It is not a word that occurs in texts, since
+// clients remove their key from error messages.
+const AnyKey = "any-key"
+
+// ShellLine returns a command, quoted for a shell.
+func ShellLine(words ...string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
+	}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if word == "" || strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		quoted[i] = word
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Count returns a number with its noun, in the plural if needed.
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprint(n, " ", noun)
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// Open opens a file, or standard input for "-", and shows its progress.
+func (w *World) Open(name string) (io.ReadCloser, error) {
+	m := w.NewMeter(name)
+	if info, err := os.Stat(name); err == nil {
+		m.Size = info.Size()
+	}
+	return m.Open(name)
+}
+
+// OpenRecording opens a recording, or its journal if there is no recording, and returns the name
+// of the opened file.
+func (w *World) OpenRecording(name string) (found string, f io.ReadCloser, err error) {
+	f, err = w.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		journal := cassettes.JournalPath(name)
+		if f, failed := w.Open(journal); failed == nil {
+			return journal, f, nil
+		}
+	}
+	return name, f, err
+}
+
+// ReadAll reads a whole file.
+func (w *World) ReadAll(name string) ([]byte, error) {
+	f, err := w.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(f)
+	return text, errors.Join(err, f.Close())
+}
+
+// Replace replaces a file with the written content.
+func Replace(name string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return cassettes.Replace(name, text.Bytes())
+}
+
+// Output calls write with standard output, or replaces a file if name is not empty.
+func (w *World) Output(name string, write func(io.Writer) error) error {
+	if name != "" {
+		return Replace(name, write)
+	}
+	return write(w.Out)
+}
+
+// Meter shows the progress of reading files on a terminal, from the second second on. It is safe
+// for concurrent use.
+type Meter struct {
+	Name string // of the files
+	Size int64  // of all files
+
+	world *World
+	start time.Time
+
+	mu    sync.Mutex
+	files int // that are open
+	done  int64
+	shown time.Time
+}
+
+const (
+	progressAfter = time.Second
+	progressEvery = 100 * time.Millisecond
+	barWidth      = 30
+)
+
+// NewMeter returns a meter of files.
+func (w *World) NewMeter(name string) *Meter { return &Meter{Name: name, world: w, start: w.Now()} }
+
+// Open opens one of the files, or standard input for "-".
+func (m *Meter) Open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(m.world.In), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("is a folder: name the files in it")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !m.world.ErrTerminal {
+		return f, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files++
+	return &progress{f, m, info.Size()}, nil
+}
+
+// progress is a file with a progress bar.
+type progress struct {
+	*os.File
+	meter *Meter
+	left  int64 // bytes that were not read
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.File.Read(b)
+	p.left -= int64(n)
+	m := p.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += int64(n)
+	if now := m.world.Now(); now.Sub(m.start) >= progressAfter && now.Sub(m.shown) >= progressEvery {
+		m.shown = now
+		_, _ = io.WriteString(m.world.Err, "\r"+bar(m.done, m.Size)+" "+m.Name+"\x1b[K")
+	}
+	return n, err
+}
+
+// Close clears the bar after the last file. The unread rest of a file counts as done.
+func (p *progress) Close() error {
+	m := p.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += p.left
+	if m.files--; m.files == 0 && !m.shown.IsZero() {
+		m.shown = time.Time{}
+		_, _ = io.WriteString(m.world.Err, "\r\x1b[K")
+	}
+	return p.File.Close()
+}
+
+// bar draws the share done of size.
+func bar(done, size int64) string {
+	share := 1.0
+	if size > 0 {
+		share = min(1, float64(done)/float64(size))
+	}
+	b := bytes.Repeat([]byte("."), barWidth)
+	for i := range b {
+		if float64(i) < share*barWidth {
+			b[i] = '#'
+		}
+	}
+	return fmt.Sprintf("[%s] %3.0f %%", b, 100*share)
+}

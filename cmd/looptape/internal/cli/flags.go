@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cassettes"
+)
+
+// Execute runs a command line and returns the exit status.
+func Execute(root *cobra.Command, args []string, w *World) Status {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetIn(w.In)
+	root.SetOut(w.Out)
+	root.SetErr(w.Err)
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return OK
+	}
+	if s, ok := errors.AsType[Status](err); ok {
+		return s
+	}
+	w.PrintError(err)
+	return Usage
+}
+
+// Group returns a command that only groups other commands.
+func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: NeedCommand}
+	c.AddCommand(commands...)
+	return c
+}
+
+// NeedCommand is the action of a command that only groups other commands.
+func NeedCommand(c *cobra.Command, _ []string) error {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return UsageError(c, "needs a command, one of %s", strings.Join(names, ", "))
+}
+
+// UsageError returns an error about the arguments of a command.
+func UsageError(c *cobra.Command, format string, args ...any) error {
+	return fmt.Errorf("%s %s; see %s --help", c.CommandPath(), fmt.Sprintf(format, args...), c.CommandPath())
+}
+
+// NeedFiles checks the arguments of a command that reads files.
+func NeedFiles(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return UsageError(c, "needs a file, or - for standard input")
+	}
+	if n := slices.Index(args, "-"); n >= 0 && slices.Contains(args[n+1:], "-") {
+		return errors.New("standard input (-) can be read only once")
+	}
+	return nil
+}
+
+// NeedPaths checks the arguments of a command that takes file names and no standard input.
+func NeedPaths(c *cobra.Command, args []string) error {
+	if len(args) == 0 || slices.Contains(args, "-") {
+		return UsageError(c, "needs files by name")
+	}
+	return nil
+}
+
+// NeedArguments checks that a command gets n arguments; what describes them.
+func NeedArguments(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return UsageError(c, "needs %s, got %s", what, Count(len(args), "argument"))
+		}
+		return nil
+	}
+}
+
+// NoArguments rejects arguments.
+func NoArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return UsageError(c, "takes no arguments, got %q", args[0])
+	}
+	return nil
+}
+
+// FormatFlag adds the flag --format to a command. The first format is the default.
+func FormatFlag(c *cobra.Command, formats ...string) *string {
+	f := formats[0]
+	c.Flags().StringVar(&f, "format", f, "output `format`: "+strings.Join(formats, ", "))
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(formats, f) {
+			return fmt.Errorf("--format %q: unknown format for %s: want one of %s", f, c.CommandPath(), strings.Join(formats, ", "))
+		}
+		return nil
+	}
+	// The name was just defined, so this cannot fail.
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return &f
+}
+
+// SecretFlag adds the flag for additional secrets.
+func SecretFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.Secret, "secret", nil, "additional secret: `name` of a header or field, or /json/pointer (repeatable)")
+}
+
+// SecretFlags adds the flags for additional secrets and for fields that contain no secrets.
+func SecretFlags(c *cobra.Command, o *cassettes.Options) {
+	SecretFlag(c, o)
+	c.Flags().StringArrayVar(&o.NotSecret, "not-secret", nil, "`name` of a header or field whose value is not a secret (repeatable)")
+}
+
+// OutputFlag adds the flag for an output file.
+func OutputFlag(c *cobra.Command, to *string, description string) {
+	c.Flags().StringVarP(to, "output", "o", "", description)
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// WriteJSON writes v on one line, without HTML escaping.
+func WriteJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// JSON prints v on one line.
+func (w *World) JSON(v any) error { return WriteJSON(w.Out, v) }
+
+// Printf prints text on standard output.
+func (w *World) Printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(w.Out, format, args...)
+	return err
+}
+
+// Columns is the width of help and tables. A table is wider if its last column would be narrower
+// than lastWidth.
+const (
+	Columns   = 80
+	lastWidth = 32
+)
+
+// wrapAt returns the width at which the last column wraps.
+func wrapAt(header []string, rows [][]string) int {
+	left := Columns
+	for i := range header[:len(header)-1] {
+		widest := len(header[i])
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(row[i]))
+		}
+		left -= widest + 2
+	}
+	return max(left, lastWidth)
+}
+
+// Table prints a table and an empty line, or nothing without rows. The layout does not depend on
+// the terminal.
+func (w *World) Table(header []string, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	shown := make([][]string, len(rows))
+	for i, row := range rows {
+		shown[i] = Visible(row)
+	}
+	width := wrapAt(header, shown)
+	for _, row := range shown {
+		last := &row[len(row)-1]
+		*last = brokenWords(*last, width)
+	}
+	var text bytes.Buffer
+	t := tablewriter.NewTable(&text,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Symbols: tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{
+				Lines:      tw.LinesNone,
+				Separators: tw.SeparatorsNone,
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), // it would split words
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithRowMaxWidth(width),
+		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
+	)
+	names := slices.Clone(header)
+	for i, name := range names {
+		names[i] = strings.ToUpper(name)
+	}
+	t.Header(names)
+	if err := t.Bulk(shown); err != nil {
+		return err
+	}
+	if err := t.Render(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(w.Out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w.Out)
+	return err
+}
+
+// brokenWords returns text with a space in each word that is wider than a line.
+func brokenWords(text string, width int) string {
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		var lines []string
+		for line := range slices.Chunk([]rune(word), width) {
+			lines = append(lines, string(line))
+		}
+		words[i] = strings.Join(lines, " ")
+	}
+	return strings.Join(words, " ")
+}
+
+// Visible returns the cells of a row. It quotes a cell with control characters.
+func Visible(row []string) []string {
+	out := slices.Clone(row)
+	for i, cell := range row {
+		if strings.ContainsFunc(cell, unicode.IsControl) {
+			out[i] = strconv.Quote(cell)
+		}
+	}
+	return out
+}
+
+// The colors of a result line.
+const (
+	red   = "\x1b[31m"
+	Green = "\x1b[32m"
+	reset = "\x1b[0m"
+)
+
+// ResultLine prints a last line, green for success and red for failure, unless the output must not
+// be colored; see no-color.org.
+func (w *World) ResultLine(line string, ok bool) error {
+	if w.OutTerminal && w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" {
+		c := Green
+		if !ok {
+			c = red
+		}
+		line = c + line + reset
+	}
+	_, err := fmt.Fprintln(w.Out, line)
+	return err
+}

@@ -1,0 +1,172 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
+)
+
+func newCompare(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compare BASE NEW…",
+		Short: "Compare sets of recorded runs, case by case",
+		Long: `compare pairs the cases of two sets of recorded runs. For each metric it prints
+the means, the difference with its 95 % confidence interval, the p-value
+(McNemar's exact test for single runs that pass or fail, else a permutation
+test), and the cases that regressed and that were fixed. With several metrics it
+also prints p-values with Holm's correction. It compares each set NEW with BASE,
+and corrects for all comparisons.
+
+compare lists a case that only one set has, and does not count it.
+
+` + evalFiles + `
+
+` + setFiles + `
+
+` + evalStatus,
+		Example: "  looptape eval compare before/ after/\n  looptape eval compare main.jsonl prompt-1.jsonl prompt-2.jsonl\n  looptape eval compare --base-score /old --new-score /new rows.csv rows.csv",
+		Args:    needSets,
+	}
+	format := cli.FormatFlag(c, "table", "json")
+	seed := seedFlag(c)
+	var flags setFlags
+	flags.of(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		sets, err := flags.score(w, c, args)
+		if err != nil {
+			return err
+		}
+		return compareSets(w, args, sets, *format, *seed)
+	}
+	return c
+}
+
+// setFiles describes rows with two sets in the help of the commands.
+const setFiles = rowFiles + `
+--base-score and --new-score select the scores of two systems in the same rows.`
+
+// setFlags are the flags that select values in rows with several sets.
+type setFlags struct {
+	rowFlags
+
+	only [2][]string // score pointers of the first set, and of the others
+}
+
+// of gives a command the flags.
+func (s *setFlags) of(c *cobra.Command) {
+	s.rowFlags.of(c)
+	c.Flags().StringArrayVar(&s.only[0], "base-score", nil, "like --score, a `pointer` for BASE only")
+	c.Flags().StringArrayVar(&s.only[1], "new-score", nil, "like --score, a `pointer` for NEW only")
+}
+
+// score scores each argument as a set.
+func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) ([]*evals.Result, error) {
+	if err := cli.NeedFiles(c, args); err != nil {
+		return nil, err
+	}
+	sets := make([]*evals.Result, len(args))
+	for i, name := range args {
+		rows, err := s.mapping(s.only[min(i, 1)])
+		if err != nil {
+			return nil, err
+		}
+		if sets[i], err = score(c.Context(), w, []string{name}, rows); err != nil {
+			return nil, err
+		}
+	}
+	return sets, nil
+}
+
+// reportUnreadableOf reports the unreadable records of sets that cannot be compared.
+func reportUnreadableOf(w *cli.World, sets []*evals.Result) {
+	for _, set := range sets {
+		cli.PrintErrors(w, set.Unreadable)
+	}
+}
+
+func needSets(c *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("%s needs two sets of runs, got %s; see %s --help", c.CommandPath(), cli.Count(len(args), "argument"), c.CommandPath())
+	}
+	return nil
+}
+
+// named is a comparison of one of several sets with a base.
+type named struct {
+	New string `json:"new"`
+	*evals.Comparison
+}
+
+// compareSets prints the changes from the first set to each other set and returns the exit
+// status.
+func compareSets(w *cli.World, names []string, sets []*evals.Result, format string, seed uint64) error {
+	all, err := evals.CompareAll(sets[0], sets[1:], seed)
+	if err != nil {
+		reportUnreadableOf(w, sets)
+		return err
+	}
+	list := make([]named, len(all))
+	for i, c := range all {
+		list[i] = named{names[i+1], c}
+	}
+	if err := printComparisons(w, list, format); err != nil {
+		return err
+	}
+	return comparedStatus(all...)
+}
+
+func printComparisons(w *cli.World, list []named, format string) error {
+	switch {
+	case format != "json":
+	case len(list) == 1:
+		return w.JSON(list[0].Comparison)
+	default:
+		return w.JSON(map[string][]named{"comparisons": list})
+	}
+	for i, c := range list {
+		if len(list) > 1 {
+			if _, err := fmt.Fprintf(w.Out, "%sNEW is %q\n\n", strings.Repeat("\n", min(i, 1)), c.New); err != nil {
+				return err
+			}
+		}
+		if err := printChanges(w, c.Comparison); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func comparedStatus(all ...*evals.Comparison) error {
+	failed, metrics := 0, 0
+	var unreadable []evals.Unreadable
+	for _, c := range all {
+		for _, change := range c.Metrics {
+			failed += change.Errors.Base + change.Errors.New
+		}
+		metrics += len(c.Metrics)
+		unreadable = append(unreadable, c.Unreadable...)
+	}
+	return scoredStatus(failed, unreadable, metrics)
+}
+
+// mostCases is the number of listed cases of each kind.
+const mostCases = 10
+
+// printChanges prints tables of the changes.
+func printChanges(w *cli.World, c *evals.Comparison) error {
+	cli.PrintErrors(w, c.Unreadable)
+	if err := printTables(w, evalreport.Changes(c, evalreport.Lists{Most: mostCases, All: "--format json lists all"})...); err != nil {
+		return err
+	}
+	pairs := 0
+	for _, m := range c.Metrics {
+		pairs = max(pairs, m.Pairs)
+	}
+	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s", cli.Count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), cli.Count(len(c.Unreadable), "unreadable record"))
+	return w.ResultLine(line, comparedStatus(c) == nil)
+}

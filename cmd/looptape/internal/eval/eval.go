@@ -1,0 +1,146 @@
+// Package eval contains the commands that score, compare, gate, report and rerun recorded runs.
+package eval
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// New returns the command eval.
+func New(w *cli.World) *cobra.Command {
+	return cli.Group("eval", "Score, compare and gate recorded runs", newScore(w), newCompare(w), newGate(w), newMerge(w), newPower(w), newReport(w), newRerun(w))
+}
+
+// evalFiles describes the input files in the help of the commands.
+const evalFiles = `A set of runs is a recording with scores (such as a tau-bench result, or message
+lists with a reward or a score next to the messages), a score file from score
+-o, or a folder with such files. In a folder, files in other formats are
+skipped. The format is detected from the content, and files may be compressed; -
+is standard input. A set may also be a suite file (YAML), which names the runs
+and their scorers.`
+
+// rowFiles describes rows in the help of the commands.
+const rowFiles = `With --case, --epoch, --cluster or --score the files contain rows of any shape:
+JSON Lines, a JSON array or CSV. JSON pointers select the values; a column of
+CSV is /NAME.`
+
+// evalStatus describes the exit status in the help of the commands.
+const evalStatus = `Exit status: 0; 1 if a scorer failed; else 2 if a record could not be read, or
+if no run has a score.`
+
+// seedFlag adds the flag --seed.
+func seedFlag(c *cobra.Command) *uint64 {
+	return c.Flags().Uint64("seed", 0, "seed of bootstrap intervals and of permutations of many cases")
+}
+
+// rowFlags are the flags that select values in rows.
+type rowFlags struct {
+	at     importer.Mapping
+	scores []string
+}
+
+// of adds the flags to a command.
+func (r *rowFlags) of(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.at.Case, "case", "", "rows: JSON `pointer` to the case, such as /question")
+	f.StringVar(&r.at.Epoch, "epoch", "", "rows: JSON `pointer` to the epoch")
+	f.StringVar(&r.at.Cluster, "cluster", "", "rows: JSON `pointer` to the cluster of a case, such as /document")
+	f.StringArrayVar(&r.scores, "score", nil, "rows: JSON `pointer` to a score, or NAME=pointer (repeatable)")
+}
+
+// mapping returns the mapping of the flags and of more score pointers; nil if there is none.
+func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
+	scores := map[string]string{}
+	for _, text := range slices.Concat(r.scores, more) {
+		name, rest, ok := strings.Cut(text, "=/")
+		at := "/" + rest
+		if !ok {
+			name, at = "score", text
+		}
+		if scores[name] != "" {
+			return nil, fmt.Errorf("duplicate score name %q at %s and %s: set names with NAME=/pointer", name, scores[name], at)
+		}
+		scores[name] = at
+	}
+	if r.at.Case+r.at.Epoch+r.at.Cluster == "" && len(scores) == 0 {
+		return nil, nil
+	}
+	m := r.at
+	m.Scores = scores
+	return &m, nil
+}
+
+// gatherer collects the files to score.
+type gatherer struct {
+	meter *cli.Meter
+	list  []evals.Input
+}
+
+// gather adds a file, or the files in a folder except hidden ones.
+func (g *gatherer) gather(name string) error {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		g.add(name, false)
+		return nil //nolint:nilerr // reading it reports the error
+	}
+	before := len(g.list)
+	err := fs.WalkDir(os.DirFS(name), ".", func(path string, e fs.DirEntry, err error) error {
+		hidden := path != "." && strings.HasPrefix(e.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case hidden && e.IsDir():
+			return fs.SkipDir
+		case !hidden && !e.IsDir():
+			g.add(filepath.Join(name, path), true)
+		}
+		return nil
+	})
+	if err == nil && len(g.list) == before {
+		err = fmt.Errorf("%s: no file found in this folder", name)
+	}
+	return err
+}
+
+// add adds a file. It skips a found file that is not a regular file, such as a pipe.
+func (g *gatherer) add(name string, found bool) {
+	if info, err := os.Stat(name); err == nil {
+		if found && !info.Mode().IsRegular() {
+			return
+		}
+		g.meter.Size += info.Size()
+	}
+	g.list = append(g.list, evals.Input{Name: name, Found: found, Open: func() (io.ReadCloser, error) { return g.meter.Open(name) }})
+}
+
+// scoredStatus returns the exit status for the numbers of failed scores, unreadable records
+// and metrics.
+func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
+	return cli.Result(failed > 0, len(unread) > 0 || metrics == 0)
+}
+
+// printFilled is printTable without empty columns.
+func printFilled(w *cli.World, header []string, rows [][]string) error {
+	return printTables(w, evalreport.Filled(header, rows))
+}
+
+// printTables prints tables of a report.
+func printTables(w *cli.World, tables ...evalreport.Table) error {
+	for _, t := range tables {
+		if err := w.Table(t.Header, t.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

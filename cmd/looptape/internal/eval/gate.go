@@ -1,0 +1,226 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
+)
+
+// gateFlags are the settings of the command.
+type gateFlags struct {
+	evals.Gate
+
+	rows                      rowFlags
+	baseline, junit, markdown string
+	update                    bool
+}
+
+func newGate(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "gate --baseline FILE FILE…",
+		Short: "Compare recorded runs with a stored baseline, for CI",
+		Long: `gate fails if recorded runs are worse than a baseline. It prints one line for
+each failure, for these reasons only:
+
+  drop          the mean of a metric fell by --drop or more, and the one-sided
+                p-value with Holm's correction is below --alpha
+  must pass     a run failed in a case that must pass: "must_pass": true in the
+                baseline, or --must-pass
+  missing       a case of the baseline has no run, or fewer scores than before
+  invariant     the metric ` + evals.InvariantMetric + ` of a run is below 1
+  scorer error  a scorer failed
+
+--update replaces the baseline and keeps its must_pass members. The baseline is
+JSON with one line per case, for review as a diff; the same runs give the same
+bytes.
+
+` + evalFiles + `
+
+` + rowFiles + `
+
+Exit status: 0 if the gate passed; 1 if not; else 2 if a record could not be
+read.`,
+		Example: "  looptape eval gate --baseline baseline.json --update runs/\n  looptape eval gate --baseline baseline.json --junit gate.xml runs/\n  looptape eval gate eval.yaml",
+		Args:    cli.NeedFiles,
+	}
+	format := cli.FormatFlag(c, "table", "json", "junit", "markdown", "github")
+	seed := seedFlag(c)
+	var g gateFlags
+	g.rows.of(c)
+	f := c.Flags()
+	f.StringVar(&g.baseline, "baseline", "", "baseline `file`")
+	f.BoolVar(&g.update, "update", false, "replace the baseline")
+	f.Float64Var(&g.Alpha, "alpha", 0.05, "significance level: the probability of a false alarm")
+	f.Float64Var(&g.Drop, "drop", 0.02, "smallest drop of a mean that fails")
+	f.StringArrayVar(&g.Metrics, "metric", nil, "`metric` to compare (repeatable; default: all)")
+	f.StringArrayVar(&g.Lower, "lower", nil, "`metric` where less is better (repeatable)")
+	f.StringArrayVar(&g.MustPass, "must-pass", nil, "`case` that must pass (repeatable)")
+	f.StringVar(&g.junit, "junit", "", "also write JUnit XML to this `file`")
+	f.StringVar(&g.markdown, "markdown", "", "also write Markdown to this `file`")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		g.Seed = *seed
+		rows, err := g.rows.mapping(nil)
+		if err != nil {
+			return err
+		}
+		set, err := setOf(w, args, rows, false)
+		if err != nil {
+			return err
+		}
+		if err := g.settle(c, set); err != nil {
+			return err
+		}
+		r, err := scoreSet(c.Context(), w, set)
+		if err != nil {
+			return err
+		}
+		if g.update {
+			return updateBaseline(w, r, &g)
+		}
+		return gate(w, r, &g, *format)
+	}
+	return c
+}
+
+// settle takes the settings of a suite. A flag must not repeat one.
+func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
+	if set.suite != nil {
+		for _, name := range []string{"baseline", "alpha", "drop", "metric", "lower", "must-pass", "seed"} {
+			if c.Flags().Changed(name) {
+				return fmt.Errorf("--%s: the suite contains this setting: change it there", name)
+			}
+		}
+		g.Gate = set.suite.Gate
+		if set.suite.Baseline != "" {
+			g.baseline = filepath.Join(set.folder, set.suite.Baseline)
+		}
+	}
+	if g.baseline == "" {
+		return errors.New("missing baseline: set --baseline FILE, or the key baseline of a suite")
+	}
+	return nil
+}
+
+// gate compares a result with the baseline and returns the exit status.
+func gate(w *cli.World, r *evals.Result, g *gateFlags, format string) error {
+	base, err := readBaseline(g.baseline)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: create the baseline with --update", err)
+		}
+		return err
+	}
+	v, err := g.Evaluate(base, r)
+	if err != nil {
+		cli.PrintErrors(w, r.Unreadable)
+		return err
+	}
+	for _, to := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{g.junit, v.JUnit}, {g.markdown, v.Markdown}} {
+		if to.name == "" {
+			continue
+		}
+		if err := cli.Replace(to.name, to.write); err != nil {
+			return err
+		}
+	}
+	if err := printGateResult(w, v, format); err != nil {
+		return err
+	}
+	return gateStatus(v)
+}
+
+func readBaseline(name string) (*evals.Baseline, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := evals.ReadBaseline(name, f)
+	return b, errors.Join(err, f.Close())
+}
+
+// updateBaseline replaces the baseline, unless the result is incomplete.
+func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
+	f, err := r.Summary(g.Seed)
+	if err != nil {
+		return err
+	}
+	if summaryStatus(f) != nil {
+		if err := printSummaryTables(w, f); err != nil {
+			return err
+		}
+		w.Warn("%s: the baseline is not written because the result is incomplete", g.baseline)
+		return summaryStatus(f)
+	}
+	old, err := readBaseline(g.baseline)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	b, err := evals.NewBaseline(r, old, g.MustPass)
+	if err != nil {
+		return err
+	}
+	if err := cli.Replace(g.baseline, b.Write); err != nil {
+		return err
+	}
+	return w.ResultLine(fmt.Sprintf("%s of %s: written to %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), g.baseline), true)
+}
+
+func gateStatus(v *evals.GateResult) error {
+	return scoredStatus(len(v.Findings), v.Unreadable, len(v.Metrics))
+}
+
+// printGateResult prints the result of a gate.
+func printGateResult(w *cli.World, v *evals.GateResult, format string) error {
+	switch format {
+	case "json":
+		return w.JSON(v)
+	case "junit":
+		return v.JUnit(w.Out)
+	case "markdown":
+		return v.Markdown(w.Out)
+	}
+	cli.PrintErrors(w, v.Unreadable)
+	if format == "github" {
+		return v.GitHub(w.Out)
+	}
+	return printGate(w, v)
+}
+
+// printGate prints the result of a gate as tables.
+func printGate(w *cli.World, v *evals.GateResult) error {
+	var means, findings [][]string
+	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
+		m := v.Metrics[name]
+		holm := ""
+		if len(v.Metrics) > 1 {
+			holm = evalreport.Probability(m.Holm)
+		}
+		means = append(means, []string{name, evalreport.FormatValue(m.Base), evalreport.FormatValue(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm, evalreport.UnlessZero(m.Missing)})
+	}
+	const caseWidth = 60
+	for _, f := range v.Findings {
+		findings = append(findings, []string{f.Kind.String(), f.Metric, evalreport.Short(f.Case, caseWidth), f.Message})
+	}
+	if err := printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means); err != nil {
+		return err
+	}
+	if err := printFilled(w, []string{"failure", "metric", "case", "reason"}, findings); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s, %d not in the baseline: %s, %s", cli.Count(len(v.Cases), "case"), len(v.NewCases), cli.Count(len(v.Findings), "failure"), cli.Count(len(v.Unreadable), "unreadable record"))
+	return w.ResultLine(line, gateStatus(v) == nil)
+}

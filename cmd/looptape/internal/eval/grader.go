@@ -1,0 +1,162 @@
+package eval
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals/scorers"
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/providers/protocol"
+)
+
+// graders are models, such as those that grade the runs of a suite. They respond from
+// cassettes, which close closes, or from a script.
+type graders struct {
+	w             *cli.World
+	folder        string // of their files
+	recordCommand string // the command that records them
+	record        bool   // whether to call the providers and record the responses
+	tapes         map[string]*cassettes.Cassette
+}
+
+// codec is a protocol with its name for users and its provider.
+type codec struct {
+	name, provider string
+	protocol       protocol.Protocol
+	base           string // URL
+	key            func(string) func(*http.Request) error
+}
+
+// codecs lists the protocols of graders.
+func codecs() []codec {
+	return []codec{
+		{"openai", "openai", chat.Protocol{}, openai.BaseURL, openai.Key},
+		{"openai-responses", "openai", responses.Protocol{}, openai.BaseURL, openai.Key},
+		{"anthropic", "anthropic", anthropic.Messages{}, anthropic.BaseURL, anthropic.Key},
+		{"gemini", "gemini", gemini.GenerateContent{}, gemini.BaseURL, gemini.Key},
+	}
+}
+
+// open opens the model of the settings.
+func (g *graders) open(s *scorers.Grader) (llm.Model, error) {
+	switch {
+	case (s.Cassette == "") == (s.Scenario == ""):
+		return nil, errors.New("set exactly one of cassette and scenario: the file with the responses of the model")
+	case s.Scenario != "":
+		return g.script(s)
+	}
+	at := slices.IndexFunc(codecs(), func(x codec) bool { return x.name == s.Provider })
+	if at < 0 {
+		return nil, fmt.Errorf("unknown provider %q: want openai, openai-responses, anthropic or gemini", s.Provider)
+	}
+	if s.Model == "" {
+		return nil, errors.New("missing model: set the provider's name of the model")
+	}
+	x := codecs()[at]
+	base := cmp.Or(s.BaseURL, x.base)
+	key := cli.AnyKey
+	opts := &cassettes.Options{AllowUnused: true, RecordCommand: g.recordCommand}
+	if g.record {
+		var err error
+		if key, err = g.live(&x, base, opts); err != nil {
+			return nil, err
+		}
+	}
+	tape, err := g.tape(filepath.Join(g.folder, s.Cassette), opts)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.Client{Protocol: x.protocol, BaseURL: base, HTTP: tape.Client(), Authorize: x.key(key)}, nil
+}
+
+// script returns a model that responds from a scenario.
+func (g *graders) script(s *scorers.Grader) (llm.Model, error) {
+	file := filepath.Join(g.folder, s.Scenario)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	script, err := fake.ParseScript(file, text)
+	if err != nil {
+		return nil, err
+	}
+	m := script.NewModel(nil)
+	m.IsolateConversations, m.DiscardRequests = true, true
+	return m, nil
+}
+
+// live sets the options of a cassette to record a provider's responses, and returns the
+// key. The environment may name another server, which the cassette does not contain.
+func (g *graders) live(x *codec, base string, opts *cassettes.Options) (string, error) {
+	p := cli.Providers()[slices.IndexFunc(cli.Providers(), func(p cli.Provider) bool { return p.Name == x.provider })]
+	key := g.w.Getenv(p.KeyVariable)
+	if key == "" {
+		return "", fmt.Errorf("--record sends requests to %s: set the key in the variable %s", base, p.KeyVariable)
+	}
+	opts.Mode, opts.Recorder, opts.Now = cassettes.Record, "looptape "+g.w.Version(), g.w.Now
+	if to := g.w.Getenv(p.BaseVariable); to != "" && base == x.base {
+		opts.Transport = &elsewhere{base, to}
+	}
+	return key, nil
+}
+
+// tape opens a cassette once.
+func (g *graders) tape(file string, opts *cassettes.Options) (*cassettes.Cassette, error) {
+	name := cassettes.FullPath(file)
+	if tape := g.tapes[name]; tape != nil {
+		return tape, nil
+	}
+	tape, err := cassettes.Open(file, opts)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w: record it with %s", err, opts.RecordCommand)
+	case err != nil:
+		return nil, err
+	}
+	if g.tapes == nil {
+		g.tapes = map[string]*cassettes.Cassette{}
+	}
+	g.tapes[name] = tape
+	return tape, nil
+}
+
+// close closes the cassettes. A new recording replaces the file unless failed is an error.
+func (g *graders) close(failed error) error {
+	errs := []error{failed}
+	for _, tape := range g.tapes {
+		if failed != nil {
+			errs = append(errs, tape.Abandon())
+		} else {
+			errs = append(errs, tape.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// elsewhere sends requests for one base URL to another.
+type elsewhere struct{ from, to string }
+
+func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	to, err := url.Parse(e.to + strings.TrimPrefix(r.URL.String(), e.from))
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.URL, r.Host = to, to.Host
+	return http.DefaultTransport.RoundTrip(r)
+}

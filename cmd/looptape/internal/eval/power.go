@@ -1,0 +1,109 @@
+package eval
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/evals/stats"
+)
+
+func newPower(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "power BASE [NEW]",
+		Short: "Compute how many cases a comparison needs",
+		Long: `power computes for each metric how many cases a comparison needs to detect a
+difference of the means, and which difference the given cases can detect. It
+estimates the variance from the scored runs.
+
+The computation assumes the same number of runs for each case as in the input.
+With two sets of runs it covers a comparison of the same cases before and after
+a change; the sets may come from any change, or from none. With one set it
+covers two sets of different cases, which need many more.
+
+CASES is the number of cases in the input, DETECTABLE the smallest difference
+that they can detect, and REQUIRED the number of cases that detect --difference.
+
+The test is two-sided. The test of gate is one-sided and needs fewer cases.
+
+` + evalFiles + `
+
+` + setFiles + `
+
+` + evalStatus,
+		Example: "  looptape eval power --difference 0.02 before/ after/\n  looptape eval power --difference 0.05 --power 0.9 results.json",
+		Args: func(c *cobra.Command, args []string) error {
+			const most = 2
+			if len(args) > most {
+				return fmt.Errorf("%s needs one or two sets of runs, got %d arguments; see %s --help", c.CommandPath(), len(args), c.CommandPath())
+			}
+			return cli.NeedFiles(c, args)
+		},
+	}
+	format := cli.FormatFlag(c, "table", "json")
+	difference := c.Flags().Float64("difference", 0.02, "difference to detect, in units of the score")
+	var test stats.Test
+	c.Flags().Float64Var(&test.Alpha, "alpha", 0.05, "significance level: the probability of a false alarm")
+	c.Flags().Float64Var(&test.Power, "power", 0.8, "probability to detect the difference if it exists")
+	var flags setFlags
+	flags.of(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		sets, err := flags.score(w, c, args)
+		if err != nil {
+			return err
+		}
+		n, err := evals.AnalyzePower(sets[0], append(sets, nil)[1], *difference, test)
+		if err != nil {
+			reportUnreadableOf(w, sets)
+			return err
+		}
+		return printPower(w, n, *format)
+	}
+	return c
+}
+
+// printPower prints the required cases and returns the exit status.
+func printPower(w *cli.World, n *evals.PowerReport, format string) error {
+	result := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
+	if format == "json" {
+		if err := w.JSON(n); err != nil {
+			return err
+		}
+		return result
+	}
+	cli.PrintErrors(w, n.Unreadable)
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(n.Metrics)) {
+		need := n.Metrics[name]
+		if need.Same != nil {
+			rows = append(rows, sizes(name, "same cases", need.Same))
+		}
+		rows = append(rows, sizes(name, "different cases", need.Different))
+	}
+	if err := w.Table([]string{"metric", "pairing", "cases", "detectable", "required"}, rows); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("to detect a difference of %v: %d missing, %s", n.Difference, n.Missing, cli.Count(len(n.Unreadable), "unreadable record"))
+	if err := w.ResultLine(line, result == nil); err != nil {
+		return err
+	}
+	return result
+}
+
+// sizes returns the row of one pairing.
+func sizes(metric, cases string, s *evals.Sizes) []string {
+	if s == nil {
+		return []string{metric, cases, "-", "-", "-"}
+	}
+	needed := fmt.Sprintf("more than %d", stats.MaxCases)
+	if s.Needed != nil {
+		needed = strconv.Itoa(*s.Needed)
+	}
+	return []string{metric, cases, strconv.Itoa(s.Cases), evalreport.FormatValue(s.Detectable), needed}
+}

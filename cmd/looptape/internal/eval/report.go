@@ -1,0 +1,173 @@
+package eval
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	evalreport "github.com/looptape/looptape/evals/report"
+)
+
+// reportFlags are the settings of the command.
+type reportFlags struct {
+	rows            rowFlags
+	format, against string
+	out             string
+	most            int
+	page            pageFlags
+}
+
+func newReport(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "report FILE…",
+		Short: "Report scored runs: failed cases with explanations",
+		Long: `report prints the statistics of score, then the cases that failed, are mixed
+(some runs passed), have no score, and passed, with scores and explanations.
+
+A run fails if a score is 0 and passes if its scores are 1. Other scores, and
+metrics for which the suite defines lower as better, do not count as pass or
+fail.
+
+--against BASE adds the changes since another set of runs, as in compare. If
+FILE is a suite and BASE is not, the suite's scorers score both.
+
+  table     for a terminal
+  markdown  for a pull request
+  json      one document: statistics, cases, runs and changes
+  jsonl     one run per line, as JSON
+  csv       one run per line (RFC 4180); an apostrophe precedes a text that a
+            spreadsheet would read as a formula
+  parquet   the same columns with types, as Apache Parquet
+  html      one file for a browser without network access: all of this, the
+            transcripts of the runs, and two runs side by side
+
+` + evalFiles + `
+
+` + rowFiles + `
+
+` + evalStatus,
+		Example: "  looptape eval report runs/\n  looptape eval report --format markdown --against main/ -o report.md branch/\n  looptape eval report --format csv -o runs.csv eval.yaml",
+		Args:    cli.NeedFiles,
+	}
+	var r reportFlags
+	format := cli.FormatFlag(c, "table", "markdown", "json", "jsonl", "csv", "parquet", "html")
+	seed := seedFlag(c)
+	r.rows.of(c)
+	f := c.Flags()
+	f.StringVar(&r.against, "against", "", "set of runs to compare with: file, folder or suite `BASE`")
+	f.StringVarP(&r.out, "output", "o", "", "output `file` (default: standard output)")
+	f.IntVar(&r.most, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
+	r.page.of(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r.format = *format
+		switch {
+		case r.most < 0:
+			return fmt.Errorf("--cases %d: want a number of cases, or 0 for all", r.most)
+		case r.format == "parquet" && r.out == "" && w.OutTerminal:
+			return errors.New("parquet is a binary format: set an output file with -o")
+		}
+		if err := r.page.settle(&r, args); err != nil {
+			return err
+		}
+		rep, err := makeReport(w, c, args, &r, *seed)
+		if err != nil {
+			return err
+		}
+		return writeReport(w, rep, &r)
+	}
+	return c
+}
+
+// makeReport scores the runs and the runs to compare with.
+func makeReport(w *cli.World, c *cobra.Command, args []string, r *reportFlags, seed uint64) (*evalreport.Report, error) {
+	rows, err := r.rows.mapping(nil)
+	if err != nil {
+		return nil, err
+	}
+	set, err := setOf(w, args, rows, false)
+	if err != nil {
+		return nil, err
+	}
+	o := &evalreport.Options{Seed: seed}
+	if set.suite != nil {
+		o.Lower = set.suite.Gate.Lower
+	}
+	r.page.Runs = r.page.listen(set)
+	result, err := scoreSet(c.Context(), w, set)
+	if err != nil {
+		return nil, err
+	}
+	cli.PrintErrors(w, result.Unreadable)
+	if r.against != "" {
+		base, err := setOf(w, []string{r.against}, rows, false)
+		if err != nil {
+			return nil, err
+		}
+		if base.suite == nil {
+			base.Options = set.Options
+		}
+		r.page.Base = r.page.listen(base)
+		if o.Base, err = scoreSet(c.Context(), w, base); err != nil {
+			return nil, err
+		}
+		cli.PrintErrors(w, o.Base.Unreadable)
+	}
+	return evalreport.New(result, o)
+}
+
+// writeReport writes a report and returns the exit status.
+func writeReport(w *cli.World, rep *evalreport.Report, r *reportFlags) error {
+	r.page.Report = rep
+	lists := evalreport.Lists{Most: r.most, All: "--cases 0 lists all"}
+	write := map[string]func(io.Writer) error{
+		"table":    func(to io.Writer) error { return printReport(onto(w, to), rep, lists) },
+		"markdown": func(to io.Writer) error { return rep.Markdown(to, lists) },
+		"json":     rep.JSON,
+		"jsonl":    rep.Lines,
+		"csv":      rep.CSV,
+		"parquet":  rep.Parquet,
+		"html":     r.page.Write,
+	}[r.format]
+	if err := w.Output(r.out, write); err != nil {
+		return err
+	}
+	if r.format == "html" {
+		r.page.reportNotes(w)
+	}
+	return reportStatus(rep)
+}
+
+func reportStatus(rep *evalreport.Report) error {
+	if rep.Comparison != nil {
+		return comparedStatus(rep.Comparison)
+	}
+	return summaryStatus(rep.Summary)
+}
+
+// printReport prints tables of a report.
+func printReport(w *cli.World, rep *evalreport.Report, l evalreport.Lists) error {
+	tables := []evalreport.Table{evalreport.Means(rep.Summary), evalreport.Resources(rep.Summary)}
+	if rep.Comparison != nil {
+		tables = append(tables, evalreport.Changes(rep.Comparison, l)...)
+	}
+	for _, o := range evalreport.Outcomes() {
+		tables = append(tables, rep.Listed(o, l))
+	}
+	if err := printTables(w, tables...); err != nil {
+		return err
+	}
+	f := rep.Summary
+	line := fmt.Sprintf("%s of %s: %s; %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), cli.Count(len(f.Unreadable), "unreadable record"))
+	return w.ResultLine(line, reportStatus(rep) == nil)
+}
+
+// onto returns a copy of the world with another output.
+func onto(w *cli.World, out io.Writer) *cli.World {
+	elsewhere := *w
+	elsewhere.Out, elsewhere.OutTerminal = out, w.OutTerminal && out == w.Out
+	return &elsewhere
+}

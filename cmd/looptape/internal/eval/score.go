@@ -1,0 +1,122 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
+	evalreport "github.com/looptape/looptape/evals/report"
+)
+
+func newScore(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "score FILE…",
+		Short: "Score recorded runs, with errors, intervals and pass^k",
+		Long: `score reads recorded runs and prints the mean and the uncertainty of each
+metric.
+
+` + evalFiles + `
+
+For each metric it prints the number of scored runs, the mean, its 95 %
+confidence interval (clustered by case, because runs of a case are correlated)
+and pass^k: the share of cases whose k runs all pass, for k up to the fewest
+runs of a case. It counts runs with a missing or failed score and does not
+include them in the mean. --format json prints all values, --format jsonl one
+run per line.
+
+-o writes the runs and their scores to a score file. Several score files give
+the same result as all their runs together: pass them to score, or combine them
+with merge. Two runs of one case and epoch are an error.
+
+A grading model uses the cassette that the suite names, and never the network.
+With --record, score sends requests with the key in the environment
+(OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) and replaces the cassette.
+
+--resume stores the scores of each finished file in FILE.resume until the score
+file is complete. After an interruption the same command continues there. It
+scores a changed file again.
+
+` + rowFiles + `
+
+` + evalStatus,
+		Example: "  looptape eval score results.json\n  looptape eval score --format json runs/ | jq .metrics.reward.mean\n  looptape eval score --case /question --score /graded/correct rows.jsonl",
+		Args:    cli.NeedFiles,
+	}
+	format := cli.FormatFlag(c, "table", "json", "jsonl")
+	out := c.Flags().StringP("output", "o", "", "score `file` to write")
+	record := c.Flags().Bool("record", false, "send requests to the grading models and record the responses; needs their keys")
+	resume := c.Flags().Bool("resume", false, "continue an interrupted command; needs -o")
+	seed := seedFlag(c)
+	var flags rowFlags
+	flags.of(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		rows, err := flags.mapping(nil)
+		if err != nil {
+			return err
+		}
+		if *record && *resume {
+			return errors.New("--record replaces the cassettes and cannot continue: remove --resume")
+		}
+		set, err := setOf(w, args, rows, *record)
+		if err != nil {
+			return err
+		}
+		if *record && len(set.graders.tapes) == 0 {
+			return errors.New("--record: no scorer has a grader with a cassette: use a suite that has one")
+		}
+		set.Brief = *out == "" && *format != "jsonl"
+		r, err := scoreTo(w, c, set, *out, *resume)
+		if err != nil {
+			return err
+		}
+		return printResult(w, r, *format, *seed)
+	}
+	return c
+}
+
+// printResult prints the scores of runs and returns the exit status.
+func printResult(w *cli.World, r *evals.Result, format string, seed uint64) error {
+	f, err := r.Summary(seed)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "json":
+		err = w.JSON(f)
+	case "jsonl":
+		err = r.Write(w.Out)
+	default:
+		err = printSummaryTables(w, f)
+	}
+	if err != nil {
+		return err
+	}
+	return summaryStatus(f)
+}
+
+func summaryStatus(f *evals.Summary) error {
+	failed := 0
+	for _, m := range f.Metrics {
+		failed += m.Errors
+	}
+	return scoredStatus(failed, f.Unreadable, len(f.Metrics))
+}
+
+// printSummaryTables prints the statistics as tables.
+func printSummaryTables(w *cli.World, f *evals.Summary) error {
+	cli.PrintErrors(w, f.Unreadable)
+	if f.Runs > 0 && len(f.Metrics) == 0 {
+		w.PrintError(errors.New("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers"))
+	}
+	if err := printTables(w, evalreport.Means(f), evalreport.Resources(f)); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), cli.Count(len(f.Unreadable), "unreadable record"))
+	if n := f.Graders.Total(); n > 0 {
+		line += fmt.Sprintf("; %d grader tokens", n)
+	}
+	return w.ResultLine(line, summaryStatus(f) == nil)
+}

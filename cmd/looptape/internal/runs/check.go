@@ -1,0 +1,272 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// NewCheck returns the command check.
+func NewCheck(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Check recorded runs against the invariants",
+		Long: `check reads recorded runs and reports each violation of an invariant. It reads
+looptape traces, OpenAI-style message lists (a JSON array or JSON Lines), files
+of Inspect, tau-bench, promptfoo, SWE-agent, ADK and the AI SDK, OpenTelemetry
+spans, rows of prompt and answer (JSON Lines or CSV), and recorded HTTP
+(cassettes of looptape, go-vcr and vcrpy, HAR files, httprr traces). Files may
+be compressed with gzip or zstd. check detects the format from the content. -
+reads standard input. With several files, each run's name follows its file's
+name.
+
+In recorded HTTP, check covers the requests to models in the protocols of OpenAI
+(Chat Completions, Responses), Anthropic and Gemini. A conversation is a run.
+Its name is the number of its first interaction. Other requests are listed as
+skipped. check reads an incomplete recording up to its end, and reads
+FILE.journal if FILE does not exist.
+
+check does not check limits that a run does not declare. It lists violations
+that a run declares as accepted, and does not count them. It reports each record
+that it cannot read and checks the rest. After a missing event it stops checking
+that run.
+
+Exit status: 0 if every invariant held, 1 if one did not, else 2 if a record
+could not be read.`,
+		Example: "  looptape check run.jsonl\n  gunzip -c results.json.gz | looptape check --format json -",
+		Args:    cli.NeedFiles,
+	}
+	format := cli.FormatFlag(c, "table", "json", "jsonl")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		r := report{Violations: []violation{}, Counts: map[string]int{}, Unreadable: []evals.Unreadable{}}
+		for _, name := range args {
+			prefix := ""
+			if len(args) > 1 {
+				prefix = name + ": "
+			}
+			r.file(w, name, prefix)
+		}
+		if err := r.print(w, *format); err != nil {
+			return err
+		}
+		return r.status()
+	}
+	return c
+}
+
+// report is the result of check and the output of --format json.
+type report struct {
+	Runs       int                `json:"runs"`
+	Violations []violation        `json:"violations"`
+	Counts     map[string]int     `json:"counts"` // of violations, by invariant
+	Unreadable []evals.Unreadable `json:"unreadable"`
+	Suppressed []violation        `json:"suppressed,omitempty"`
+	Recordings []recorded         `json:"recordings,omitempty"` // files of recorded HTTP
+}
+
+type violation struct {
+	Invariant string `json:"invariant"`
+	Run       string `json:"run"`
+	Event     int    `json:"event"` // -1 if no single event shows it
+	Message   string `json:"message"`
+	Reason    string `json:"reason,omitempty"` // why it is suppressed
+}
+
+func (r *report) status() error { return cli.Result(len(r.Violations) > 0, len(r.Unreadable) > 0) }
+
+// file checks the runs of a file.
+func (r *report) file(w *cli.World, name, prefix string) {
+	name, f, err := w.OpenRecording(name)
+	if err != nil {
+		r.unread(name, err)
+		return
+	}
+	src, err := importer.Open(name, f)
+	switch {
+	case err != nil:
+		r.unread(name, err)
+	case src.Format.Name == "trace":
+		r.trace(src, name, prefix)
+	case src.Format.HTTP:
+		r.http(src, name, prefix)
+	default:
+		r.lists(src, name, prefix)
+	}
+	if err := f.Close(); err != nil {
+		r.unread(name, err)
+	}
+}
+
+func (r *report) trace(src *importer.Source, name, prefix string) {
+	c := check.New(nil)
+	seen := map[string]bool{}
+	before := len(r.Unreadable)
+	for ev, err := range src.Events() {
+		if err != nil {
+			r.unread(name, err)
+			if e, ok := errors.AsType[*importer.Error](err); ok {
+				c.ReportMissing(e.Run, e.Line)
+			}
+			continue
+		}
+		if !seen[ev.Run] {
+			seen[ev.Run] = true
+			r.Runs++
+		}
+		c.Add(ev)
+	}
+	r.add(prefix, c.Done())
+	for i := range r.Unreadable[before:] {
+		u := &r.Unreadable[before+i]
+		u.Error += cutAt(u.Line, c.PartialRuns())
+	}
+	for _, cut := range c.PartialRuns() {
+		if cut.Place == 0 { // an event is missing without a broken line
+			r.unread(name, errors.New(cut.String()))
+		}
+	}
+}
+
+// cutAt describes the runs that were checked only up to this line.
+func cutAt(line int, cuts []check.PartialRun) string {
+	const most = 3
+	var names []string
+	for _, c := range cuts {
+		if c.Place == line {
+			names = append(names, strconv.Quote(c.Run))
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("; run %s is checked only up to line %d", names[0], line)
+	case n > most:
+		names = append(names[:most], fmt.Sprintf("%d more", n-most))
+	}
+	last := len(names) - 1
+	return fmt.Sprintf("; runs %s and %s are checked only up to line %d", strings.Join(names[:last], ", "), names[last], line)
+}
+
+func (r *report) lists(src *importer.Source, name, prefix string) {
+	for run, err := range src.Runs() {
+		if err != nil {
+			r.unread(name, err)
+		}
+		if run.Name != "" {
+			r.Runs++
+			r.add(prefix, check.Messages(run.Name, run.Messages))
+		}
+	}
+}
+
+func (r *report) add(prefix string, found []check.Violation) {
+	for _, v := range found {
+		x := violation{v.Invariant, prefix + v.Run, v.Event, v.Message, v.Suppressed}
+		if v.Suppressed != "" {
+			r.Suppressed = append(r.Suppressed, x)
+			continue
+		}
+		r.Violations = append(r.Violations, x)
+		r.Counts[v.Invariant]++
+	}
+}
+
+// unread records a file or record that cannot be read.
+func (r *report) unread(name string, err error) {
+	r.Unreadable = append(r.Unreadable, evals.Unread(name, err))
+}
+
+func (r *report) print(w *cli.World, format string) error {
+	switch format {
+	case "json":
+		return w.JSON(r)
+	case "jsonl":
+		return r.printLines(w)
+	}
+	return r.printTable(w)
+}
+
+// printLines prints one violation per line and then a summary line. The first member's
+// name is the kind of the line.
+func (r *report) printLines(w *cli.World) error {
+	type summary struct {
+		Runs   int            `json:"runs"`
+		Counts map[string]int `json:"counts"`
+	}
+	return cmp.Or(lines(w, "violation", r.Violations...), lines(w, "suppressed", r.Suppressed...), lines(w, "unreadable", r.Unreadable...),
+		lines(w, "recording", r.Recordings...), lines(w, "summary", summary{r.Runs, r.Counts}))
+}
+
+// lines prints each item of a list as a line with this member.
+func lines[T any](w *cli.World, name string, list ...T) error {
+	for _, item := range list {
+		if err := w.JSON(map[string]T{name: item}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printTable prints tables for people, and unreadable records on standard error.
+func (r *report) printTable(w *cli.World) error {
+	cli.PrintErrors(w, r.Unreadable)
+	rows := make([][]string, 0, len(r.Violations)+len(r.Suppressed))
+	for _, v := range r.Violations {
+		rows = append(rows, []string{v.Invariant, v.Run, place(v.Event), v.Message})
+	}
+	for _, v := range r.Suppressed {
+		rows = append(rows, []string{"(" + v.Invariant + ")", v.Run, place(v.Event), "accepted: " + v.Reason})
+	}
+	if err := w.Table([]string{"invariant", "run", "event", "message"}, rows); err != nil {
+		return err
+	}
+	if err := w.Table([]string{"count", "runs", "invariant", "name", "likely cause"}, r.hints()); err != nil {
+		return err
+	}
+	if err := r.printRecordings(w); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s checked: %s, %s", cli.Count(r.Runs, "run"), cli.Count(len(r.Violations), "violation"), cli.Count(len(r.Unreadable), "unreadable record"))
+	if len(r.Suppressed) > 0 {
+		line += fmt.Sprintf(", %d accepted", len(r.Suppressed))
+	}
+	return w.ResultLine(line, r.status() == nil)
+}
+
+// hints returns one row for each violated invariant.
+func (r *report) hints() (rows [][]string) {
+	about := map[string]check.Info{}
+	for _, info := range check.Catalogue() {
+		about[info.ID] = info
+	}
+	runs := map[string]map[string]bool{}
+	for _, v := range r.Violations {
+		if runs[v.Invariant] == nil {
+			runs[v.Invariant] = map[string]bool{}
+		}
+		runs[v.Invariant][v.Run] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Counts)) {
+		rows = append(rows, []string{strconv.Itoa(r.Counts[id]), strconv.Itoa(len(runs[id])), id, about[id].Name, about[id].Hint})
+	}
+	return rows
+}
+
+func place(event int) string {
+	if event == check.NoEvent {
+		return ""
+	}
+	return strconv.Itoa(event)
+}

@@ -1,0 +1,83 @@
+package runs
+
+import (
+	"strconv"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/trace/importer"
+	"github.com/looptape/looptape/trace/watch"
+)
+
+// recorded is the result of check for a file of recorded HTTP.
+type recorded struct {
+	File    string     `json:"file"`
+	Format  string     `json:"format"`
+	Checked int        `json:"checked"` // requests to models
+	Skipped []*skipped `json:"skipped"` // the other requests, each URL once
+}
+
+// skipped are requests that check does not check.
+type skipped struct {
+	Request string `json:"request"`
+	Why     string `json:"why"`
+	First   int    `json:"first"` // the number of the interaction
+	Times   int    `json:"times"`
+}
+
+// noModel is the reason for most skipped requests.
+const noModel = "not a request to a model"
+
+// http checks the requests to models in recorded HTTP.
+func (r *report) http(src *importer.Source, name, prefix string) {
+	seen := recorded{File: name, Format: src.Format.Name, Skipped: []*skipped{}}
+	by := map[skipped]*skipped{}
+	skip := func(x importer.Exchange, why string) {
+		key := skipped{Request: x.Title, Why: why}
+		if by[key] == nil {
+			by[key] = &skipped{Request: x.Title, Why: why, First: x.Number}
+			seen.Skipped = append(seen.Skipped, by[key])
+		}
+		by[key].Times++
+	}
+	var rec watch.Recording
+	for x, err := range src.Exchanges() {
+		switch {
+		case err != nil:
+			r.unread(name, err)
+			continue
+		case x.Protocol == nil:
+			skip(x, noModel)
+			continue
+		}
+		found, err := rec.Add(watch.Interaction{Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response})
+		if err != nil {
+			skip(x, err.Error())
+			continue
+		}
+		seen.Checked++
+		r.add(prefix, found)
+	}
+	r.Runs += rec.Runs
+	r.Recordings = append(r.Recordings, seen)
+}
+
+// printRecordings prints the counts of each file of recorded HTTP and its skipped requests.
+func (r *report) printRecordings(w *cli.World) error {
+	var files, skips [][]string
+	for _, seen := range r.Recordings {
+		n := 0
+		for _, s := range seen.Skipped {
+			n += s.Times
+			skips = append(skips, []string{strconv.Itoa(s.Times), strconv.Itoa(s.First), s.Why + ": " + s.Request})
+		}
+		files = append(files, []string{strconv.Itoa(seen.Checked), strconv.Itoa(n), string(seen.Format), seen.File})
+	}
+	if err := w.Table([]string{"checked", "skipped", "format", "file"}, files); err != nil {
+		return err
+	}
+	const most = 10
+	if more := len(skips) - most; more > 0 {
+		skips = append(skips[:most], []string{"", "", "and " + strconv.Itoa(more) + " more; --format json lists all"})
+	}
+	return w.Table([]string{"times", "first", "skipped"}, skips)
+}

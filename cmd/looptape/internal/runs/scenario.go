@@ -1,0 +1,91 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/loop/scenario"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// NewScenario returns the command scenario.
+func NewScenario(w *cli.World) *cobra.Command {
+	return cli.Group("scenario", "Create scenarios", newScenarioFrom(w))
+}
+
+func newScenarioFrom(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "from FILE",
+		Short: "Create a scenario from a recorded run",
+		Long: `from reads a recorded run (a trace, a message list, a tau-bench result) and
+prints a scenario whose models and tools repeat the recorded responses and
+results. A trace becomes the expected trace of the scenario. For a message list,
+the messages after the last user message become the script, without an expected
+trace.
+
+The first lines of the file list what a scenario cannot represent.
+
+Exit status: 0, or 2 if the run is not found or cannot be read.`,
+		Example: "  looptape scenario from --run r7 --out r7.txtar failed.jsonl\n  looptape run r7.txtar",
+		Args:    cli.NeedArguments(1, "one file, or -"),
+	}
+	run := c.Flags().String("run", "", "`name` of the run (default: the first run)")
+	to := c.Flags().StringP("out", "o", "", "output `file` (default: standard output)")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		made, err := scenarioFrom(w, args[0], *run)
+		if err != nil {
+			return err
+		}
+		if *to != "" {
+			return os.WriteFile(*to, made, 0o644) //nolint:gosec // a test file, made to be read
+		}
+		_, err = w.Out.Write(made)
+		return err
+	}
+	return c
+}
+
+// scenarioFrom creates a scenario from one run of a file.
+func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
+	f, err := w.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	src, err := importer.Open(name, f)
+	if err != nil {
+		return nil, err
+	}
+	if src.Format.Name != "trace" {
+		for r, err := range src.Runs() {
+			if err != nil && run == "" {
+				return nil, err
+			}
+			if err == nil && (run == "" || r.Name == run) {
+				return scenario.FromMessages(r.Name, r.Messages)
+			}
+		}
+		return nil, fmt.Errorf("%s: run %q not found", name, run)
+	}
+	var events []trace.Event
+	for ev, err := range src.Events() {
+		if err != nil {
+			return nil, err
+		}
+		if run == "" {
+			run = ev.Run
+		}
+		if ev.Run == run {
+			events = append(events, ev)
+		}
+	}
+	if len(events) == 0 {
+		return nil, fmt.Errorf("%s: run %q not found", name, run)
+	}
+	return scenario.FromTrace(events)
+}

@@ -1,0 +1,177 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// NewTrace returns the command trace.
+func NewTrace(w *cli.World) *cobra.Command {
+	return cli.Group("trace", "Show and compare traces", newTraceShow(w), newTraceDiff(w))
+}
+
+// form selects and converts events.
+type form struct {
+	run                string // only this run; empty means all
+	canonical, project bool
+}
+
+func (f *form) flags(c *cobra.Command) {
+	c.Flags().StringVar(&f.run, "run", "", "only the run with this `name`")
+	c.Flags().BoolVar(&f.project, "project", false, "canonical form without data that differs between providers")
+}
+
+func (f *form) apply(events []trace.Event) []trace.Event {
+	switch {
+	case f.project:
+		return trace.Project(events)
+	case f.canonical:
+		return trace.Canonical(events)
+	}
+	return events
+}
+
+func newTraceShow(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show FILE…",
+		Short: "Print traces as text, one event per line",
+		Long: `show prints the events of traces, one per line. - reads standard input.
+
+Exit status: 0, or 2 if a record could not be read; show prints the others.`,
+		Args: cli.NeedFiles,
+	}
+	var f form
+	f.flags(c)
+	c.Flags().BoolVar(&f.canonical, "canonical", false, "canonical form: parallel events in call order, runs renamed, no real times")
+	format := cli.FormatFlag(c, "text", "jsonl")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		complete := true
+		for _, name := range args {
+			events, err := readTrace(w, name, f.run)
+			if err != nil {
+				w.PrintError(err)
+				complete = false
+			}
+			if err := printEvents(w.Out, f.apply(events), *format); err != nil {
+				return err
+			}
+		}
+		if !complete {
+			return cli.Usage
+		}
+		return nil
+	}
+	return c
+}
+
+func newTraceDiff(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Print the first difference of two traces",
+		Long: `diff compares the canonical forms of two traces and prints the first difference
+with its context. Lines with - are from A, lines with + from B.
+
+Exit status: 0 if they are equal, 1 if they differ, 2 if one of them cannot be
+read completely.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s needs two files, one of which may be -; see %s --help", c.CommandPath(), c.CommandPath())
+			}
+			return cli.NeedFiles(c, args)
+		},
+	}
+	f := form{canonical: true}
+	f.flags(c)
+	format := cli.FormatFlag(c, "text", "json")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		var sides [2][]trace.Event
+		for i, name := range args {
+			events, err := readTrace(w, name, f.run)
+			if err != nil {
+				return err
+			}
+			sides[i] = f.apply(events)
+		}
+		d, found := trace.Diff(sides[0], sides[1])
+		if err := printDifference(w.Out, d, found, *format); err != nil {
+			return err
+		}
+		if found {
+			return cli.Failed
+		}
+		return nil
+	}
+	return c
+}
+
+// readTrace returns the readable events of a trace, or of one of its runs, and all errors.
+func readTrace(w *cli.World, name, run string) (events []trace.Event, err error) {
+	f, err := w.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	src, err := importer.Open(name, f)
+	if err != nil {
+		return nil, err
+	}
+	if src.Format.Name != "trace" {
+		return nil, fmt.Errorf("%s: not a trace: %s has no events: use looptape check", name, src.Format.Name)
+	}
+	var errs []error
+	for ev, err := range src.Events() {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if run == "" || ev.Run == run {
+			events = append(events, ev)
+		}
+	}
+	if run != "" && len(events) == 0 {
+		errs = append(errs, fmt.Errorf("%s: run %q not found", name, run))
+	}
+	return events, errors.Join(errs...)
+}
+
+func printEvents(out io.Writer, events []trace.Event, format string) error {
+	if format == "text" {
+		_, err := io.WriteString(out, trace.FormatText(events))
+		return err
+	}
+	var line []byte
+	for i := range events {
+		line = append(trace.AppendEvent(line[:0], &events[i]), '\n')
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printDifference prints a difference. As text, equal traces give no output.
+func printDifference(out io.Writer, d trace.Difference, found bool, format string) error {
+	if format == "json" {
+		type difference struct {
+			Same  bool   `json:"same"`
+			Event int    `json:"event"` // index of the first events that differ; -1 if none
+			Text  string `json:"text,omitempty"`
+		}
+		if !found {
+			return cli.WriteJSON(out, difference{Same: true, Event: -1})
+		}
+		return cli.WriteJSON(out, difference{Event: d.Index, Text: d.Text})
+	}
+	if !found {
+		return nil
+	}
+	_, err := io.WriteString(out, d.String())
+	return err
+}

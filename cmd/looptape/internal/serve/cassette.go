@@ -1,0 +1,222 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+)
+
+// NewRecord returns the command record.
+func NewRecord(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "record -o FILE [-- CMD ARG…]",
+		Short: "Record the HTTP requests of a program into a cassette",
+		Long: `record is a proxy between a program in any language and the servers that it
+calls. It forwards requests and responses, streams included, and writes them to
+a cassette for looptape replay.
+
+--upstream NAME=URL names a server by the base URL of its client. Without this
+flag the servers are OpenAI, Anthropic and Gemini, at the addresses in
+OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL or at the
+providers' own.
+
+record starts the program after -- with a base URL for each server in its
+environment: these variables, and NAME_BASE_URL for others. It forwards the
+program's keys and does not record them. Without a program it records until
+Ctrl-C or SIGTERM. To record programs that run concurrently, give each its own
+session: put /session/NAME before the path of its base URL. Give looptape replay
+the same --ignore and --secret.
+
+At the end the file replaces an older one, unless no request got a response. An
+incomplete recording stays in the journal file, and looptape replay reads it up
+to its end. Convert or remove the journal before you record again.
+
+Exit status: that of the program, or 128 plus the number of the signal that
+ended it; 1 if a request failed or a redirect led it past looptape, or if the
+file was not replaced; 2 if the recording or the program could not start.`,
+		Example: "  looptape record -o weather.tape -- node agent.js\n  looptape record -o x.tape --upstream my=http://localhost:80/v1 -- ./agent",
+	}
+	v := cassetteServer{command: command{Command: c, w: w}, opts: cassettes.Options{Mode: cassettes.Record}}
+	f := c.Flags()
+	cli.OutputFlag(c, &v.file, "cassette `file` to write")
+	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` (repeatable)")
+	v.addrFlag()
+	ignoreFlag(c, &v.opts)
+	cli.SecretFlags(c, &v.opts)
+	_ = c.MarkFlagRequired("output") // the name was just defined, so this cannot fail
+	c.Args = func(_ *cobra.Command, args []string) error { return v.need(args, 0, "0 arguments before --") }
+	c.RunE = func(_ *cobra.Command, args []string) error { return v.start(args) }
+	return c
+}
+
+// NewReplay returns the command replay.
+func NewReplay(w *cli.World) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "replay FILE [-- CMD ARG…]",
+		Short: "Serve recorded HTTP responses to a program",
+		Long: `replay serves the responses that looptape record recorded to a program in any
+language. It never uses the network. A request that is not in the cassette, or
+that is repeated more often than it was recorded, gets status 400, which clients
+do not retry, and a description of how it differs from the nearest match.
+
+replay starts the program after -- with the same environment variables as
+record, and with a key for each provider if the environment has none.
+
+Exit status: that of the program, or 128 plus the number of the signal that
+ended it; 1 if a request was not in the cassette, a redirect led it past
+looptape, or an interaction was not used; 2 if the cassette cannot be read or
+the program could not start.`,
+		Example: "  looptape replay weather.tape -- node agent.js",
+	}
+	v := cassetteServer{command: command{Command: c, w: w}, opts: cassettes.Options{Mode: cassettes.Replay}}
+	f := c.Flags()
+	f.StringArrayVar(&v.upstreams, "upstream", nil, "server `NAME=URL` in addition to those in the cassette (repeatable)")
+	f.Float64Var(&v.opts.DelayFactor, "delay-factor", 0, "`factor` for the recorded delays of responses (default 0: no delays)")
+	f.BoolVar(&v.opts.AllowUnused, "allow-unused", false, "accept unused interactions")
+	f.StringVar(&v.report, "report", "", "append the used interactions to this `file`, for looptape cassette verify --used")
+	v.addrFlag()
+	ignoreFlag(c, &v.opts)
+	cli.SecretFlag(c, &v.opts)
+	c.Args = func(_ *cobra.Command, args []string) error { return v.need(args, 1, "1 argument before --") }
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		v.file = args[0]
+		return v.start(args[1:])
+	}
+	return c
+}
+
+// ignoreFlag adds the flag for the parts of a request that matching ignores.
+func ignoreFlag(c *cobra.Command, o *cassettes.Options) {
+	c.Flags().StringArrayVar(&o.Ignore, "ignore", nil, "part of requests to ignore in matching: `/json/pointer` with * for any name, or ?query (repeatable)")
+}
+
+// cassetteServer is a command line of record or replay.
+type cassetteServer struct {
+	command
+
+	opts      cassettes.Options
+	file      string
+	upstreams []string
+}
+
+func (v *cassetteServer) start(args []string) error {
+	var err error
+	if v.opts.Upstreams, err = v.servers(); err != nil {
+		return err
+	}
+	v.opts.Recorder, v.opts.Now = "looptape "+v.w.Version(), v.w.Now
+	c, err := v.open(args)
+	if err != nil {
+		return err
+	}
+	p, err := cassettes.NewProxy(c, log.New(v.w.Err, "looptape: ", 0))
+	if err != nil {
+		return errors.Join(err, c.Abandon())
+	}
+	failed, err := v.command.serve(p, program{
+		args:  args,
+		greet: func(url string) error { return v.greet(url, p.Names()) },
+		env:   func(url string) []string { return v.env(url, p.Names()) },
+	})
+	if err != nil {
+		return errors.Join(err, c.Abandon())
+	}
+	if _, ok := errors.AsType[*startError](failed); ok {
+		return errors.Join(failed, c.Abandon())
+	}
+	if v.report != "" {
+		if err := c.Report(v.report); err != nil {
+			return errors.Join(err, c.Abandon())
+		}
+	}
+	return v.end(p.Failures(), c.Close(), failed)
+}
+
+// servers returns the upstreams of the flags. If record has none, they are the providers.
+func (v *cassetteServer) servers() (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range v.upstreams {
+		name, url, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("--upstream %q: want NAME=URL, such as openai=https://api.openai.com/v1", text)
+		}
+		out[name] = url
+	}
+	if len(out) == 0 && v.opts.Mode == cassettes.Record {
+		for _, p := range cli.Providers() {
+			out[p.Name] = cmp.Or(v.w.Getenv(p.BaseVariable), p.URL)
+		}
+	}
+	return out, nil
+}
+
+func (v *cassetteServer) greet(url string, names []string) error {
+	does := map[cassettes.Mode]string{cassettes.Record: "records into", cassettes.Replay: "replays"}
+	text := fmt.Sprintf("looptape %s %s at %s\n", does[v.opts.Mode], v.file, url)
+	for _, name := range names {
+		text += fmt.Sprintf("  %-10s %s\n", name, url+"/"+name)
+	}
+	_, err := fmt.Fprint(v.w.Err, text)
+	return err
+}
+
+// env returns the variables with the base URLs of the servers.
+func (v *cassetteServer) env(url string, names []string) []string {
+	vars := map[string]string{"LOOPTAPE_URL": url}
+	for _, name := range names {
+		vars[strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_BASE_URL"] = url + "/" + name
+	}
+	for _, p := range cli.Providers() {
+		if slices.Contains(names, p.Name) {
+			vars[p.BaseVariable] = url + "/" + p.Name
+			if v.opts.Mode == cassettes.Replay && v.w.Getenv(p.KeyVariable) == "" {
+				vars[p.KeyVariable] = cli.AnyKey
+			}
+		}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		out = append(out, name+"="+vars[name])
+	}
+	return out
+}
+
+// end reports what failed and returns the status.
+func (v *cassetteServer) end(requests []error, closed, failed error) error {
+	for _, err := range append(requests, closed) {
+		if err != nil {
+			v.w.PrintError(err)
+		}
+	}
+	if len(requests) > 0 || closed != nil {
+		return cli.Failed
+	}
+	exit, ok := errors.AsType[*exec.ExitError](failed)
+	if ok && exit.ExitCode() > 0 {
+		return cli.Status(exit.ExitCode())
+	}
+	if failed == nil {
+		return nil
+	}
+	v.w.Warn("the program ended with %w", failed)
+	if ok {
+		if by, ok := exit.Sys().(syscall.WaitStatus); ok && by.Signaled() {
+			return cli.Status(signaled + int(by.Signal()))
+		}
+	}
+	return cli.Failed
+}
+
+// signaled is the number that shells add to the signal that ended a program.
+const signaled = 128

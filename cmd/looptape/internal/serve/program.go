@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/internal/child"
+)
+
+// command is what serve, record and replay share: a server, and a program that uses it.
+type command struct {
+	*cobra.Command
+
+	w            *cli.World
+	addr, report string
+}
+
+// addrFlag adds the flag --addr.
+func (c *command) addrFlag() {
+	c.Flags().StringVar(&c.addr, "addr", "127.0.0.1:0", "listen address `HOST:PORT`; port 0 selects a free port")
+}
+
+// need checks that there are n arguments before a program, if there is one; want describes them.
+func (c *command) need(args []string, n int, want string) error {
+	got, path := len(args), c.CommandPath()
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		if got == dash {
+			return fmt.Errorf("%s: missing program after --; see %s --help", path, path)
+		}
+		got = dash
+	}
+	if got != n {
+		return fmt.Errorf("%s takes %s, got %d: put the program after --; see %s --help", path, want, got, path)
+	}
+	return nil
+}
+
+// program is a program to start with a server.
+type program struct {
+	args []string // empty means no program
+	// greet prints the address of the server before the program starts.
+	greet func(url string) error
+	// env returns the environment variables of the program.
+	env func(url string) []string
+}
+
+// serve serves a handler until the program ends, or without a program until a signal to stop. The
+// error failed is the program's. It is a *startError if the program could not be started.
+func (c *command) serve(h http.Handler, p program) (failed, err error) {
+	w := c.w
+	ctx, stop := w.Interrupted(c.Context())
+	defer stop()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr %s: %w", c.addr, err)
+	}
+	s := &http.Server{Handler: h, ErrorLog: log.New(w.Err, "looptape: ", 0)} //nolint:gosec // it serves tests
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	host, port, _ := net.SplitHostPort(l.Addr().String()) // the address of a TCP listener has both
+	if net.ParseIP(host).IsUnspecified() {
+		host = "127.0.0.1" // reachable from this machine without a proxy
+	}
+	url := "http://" + net.JoinHostPort(host, port)
+	if err := p.greet(url); err != nil {
+		return nil, errors.Join(err, s.Close(), closed(<-served))
+	}
+	if len(p.args) > 0 {
+		failed = run(ctx, w, p.args, p.env(url))
+		_, _ = fmt.Fprintln(w.Err) // its last line may lack a newline
+	} else {
+		<-ctx.Done()
+	}
+	return failed, errors.Join(s.Close(), closed(<-served))
+}
+
+// closed returns the error of a server, or nil if the server was closed.
+func closed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// killAfter is the time between the signal to stop and killing the program.
+const killAfter = 10 * time.Second
+
+// run starts a program with these variables in addition to the command's environment, and
+// waits for it. When ctx ends, run sends SIGTERM to the program and to its children. If in
+// is a terminal, it signals only the program: the terminal signals the whole group, and
+// another group could not read from it. The error reports how the program failed; stopping
+// on the signal is not a failure. It is a *startError if the program could not be started.
+func run(ctx context.Context, w *cli.World, args, env []string) error {
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = w.In, w.Out, w.Err
+	c.Env = append(w.Environ(), env...)
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		c.Env = append(c.Env, name+"="+strings.TrimPrefix(w.Getenv(name)+",127.0.0.1,localhost", ","))
+	}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	if !w.InTerminal {
+		child.Group(c)
+		c.Cancel = func() error { return child.Signal(c, syscall.SIGTERM) }
+	}
+	c.WaitDelay = killAfter
+	if err := c.Start(); err != nil {
+		return &startError{err}
+	}
+	if err := c.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// startError is the error of a program that could not be started.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }

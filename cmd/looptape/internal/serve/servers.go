@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+)
+
+// open opens the cassette. For a replay it also finds the servers of the program and the
+// command that records the cassette again.
+func (v *cassetteServer) open(args []string) (*cassettes.Cassette, error) {
+	if v.opts.Mode == cassettes.Record {
+		return cassettes.Open(v.file, &v.opts)
+	}
+	f, err := cassettes.Load(v.file)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.Metadata.Upstreams)+len(v.opts.Upstreams) == 0 {
+		if err := v.guess(f, len(args) > 0); err != nil {
+			return nil, err
+		}
+	}
+	v.opts.RecordCommand = v.recordCommand(f.Metadata.Upstreams, args)
+	return f.Replay(&v.opts)
+}
+
+// guess derives the servers from the requests in the cassette. It returns an error if
+// servers are needed and it finds none.
+func (v *cassetteServer) guess(f *cassettes.File, needed bool) error {
+	hosts := map[string]bool{}
+	for x, err := range f.All() {
+		if err != nil {
+			return err
+		}
+		u, err := url.Parse(x.Request.URL)
+		if err != nil {
+			continue // it has no server
+		}
+		hosts[u.Scheme+"://"+u.Host] = true
+		for _, p := range cli.Providers() {
+			if strings.HasPrefix(x.Request.URL, p.URL+"/") {
+				v.opts.Upstreams[p.Name] = p.URL
+			}
+		}
+	}
+	if needed && len(v.opts.Upstreams) == 0 && len(hosts) > 0 {
+		return fmt.Errorf("%s does not name the servers that a program calls: name them with --upstream NAME=URL, where URL is the recorded base URL; the cassette has requests to %s", v.file, strings.Join(slices.Sorted(maps.Keys(hosts)), ", "))
+	}
+	return nil
+}
+
+// recordCommand returns the command that records this cassette again.
+func (v *cassetteServer) recordCommand(recorded map[string]string, args []string) string {
+	words := []string{"looptape", "record", "-o", v.file}
+	servers := maps.Clone(v.opts.Upstreams)
+	maps.Copy(servers, recorded)
+	for _, p := range cli.Providers() {
+		if servers[p.Name] == p.URL {
+			delete(servers, p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		words = append(words, "--upstream", name+"="+servers[name])
+	}
+	for _, place := range v.opts.Ignore {
+		words = append(words, "--ignore", place)
+	}
+	for _, name := range v.opts.Secret {
+		words = append(words, "--secret", name)
+	}
+	if len(args) > 0 {
+		words = append(append(words, "--"), args...)
+	}
+	return cli.ShellLine(words...)
+}
