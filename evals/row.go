@@ -169,7 +169,7 @@ func digest(run *importer.Run) string {
 	}
 	for _, ev := range run.Events {
 		ev.Run = ""
-		buf = trace.AppendEvent(buf[:0], &ev)
+		buf = ev.AppendJSON(buf[:0])
 		h.Write(buf)
 	}
 	return sum(h)

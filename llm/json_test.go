@@ -307,12 +307,13 @@ func TestJSONReading(t *testing.T) {
 		t.Errorf("got %+v and %v", u, err)
 	}
 	for text, want := range map[string]llm.ToolChoice{"auto": {}, "none": {Mode: llm.ChooseNone}, "required": {Mode: llm.ChooseRequired}, "tool:x": {Mode: llm.ChooseTool, Name: "x"}, "tool:": {Mode: llm.ChooseTool}} {
-		got, ok := llm.ReadToolChoice(text)
-		if !ok || got != want || got.String() != text {
-			t.Errorf("ReadToolChoice(%q) = %+v, %v; written as %q", text, got, ok, got.String())
+		var got llm.ToolChoice
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want || got.String() != text {
+			t.Errorf("UnmarshalText(%q) = %+v, %v; written as %q", text, got, err, got.String())
 		}
 	}
-	if _, ok := llm.ReadToolChoice("any"); ok {
-		t.Error("any is no choice")
+	var choice llm.ToolChoice
+	if err := choice.UnmarshalText([]byte("any")); err == nil {
+		t.Error("UnmarshalText(any): got no error")
 	}
 }

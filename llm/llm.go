@@ -64,11 +64,11 @@ const (
 // Message is a message of a conversation. A published message is never changed; code that needs
 // a different one makes a new message.
 type Message struct {
-	Role  Role
-	Parts []Part
+	Role  Role   `json:"role"`
+	Parts []Part `json:"parts" required:"a message"`
 	// Opaque is data that the provider requires back with the message (a container id, an item
 	// id), as JSON; nil means none.
-	Opaque json.RawMessage
+	Opaque json.RawMessage `json:"opaque,omitzero"`
 }
 
 // User returns a user message of one text.
@@ -100,57 +100,57 @@ type Part interface{ part() }
 
 // Text is the text of a message.
 type Text struct {
-	Text string
+	Text string `json:"text"`
 	// Refusal is true if the text is a refusal of the model.
-	Refusal bool
+	Refusal bool `json:"refusal,omitempty"`
 	// Opaque is data that the provider requires back with this part, as JSON.
-	Opaque json.RawMessage
+	Opaque json.RawMessage `json:"opaque,omitzero"`
 }
 
 // Reasoning is the reasoning of a model before its output. If the provider returns only a
 // signature or encrypted reasoning, Opaque contains it and Text is empty.
 type Reasoning struct {
-	Text   string
-	Opaque json.RawMessage
+	Text   string          `json:"text"`
+	Opaque json.RawMessage `json:"opaque,omitzero"`
 }
 
 // Media is an image, a sound or a document: its bytes or its location.
 type Media struct {
-	MediaType string // as in RFC 2046, for example image/png
-	Name      string // a file name, may be empty
-	Data      []byte // the content; nil if it is elsewhere
-	URL       string // where the content is, if not in Data
+	MediaType string `json:"media_type"`     // as in RFC 2046, for example image/png
+	Name      string `json:"name,omitempty"` // a file name, may be empty
+	Data      []byte `json:"data,omitzero"`  // the content; nil if it is elsewhere
+	URL       string `json:"url,omitempty"`  // where the content is, if not in Data
 	// Digest and Size describe content that is stored outside the trace. Digest is "sha256:" and
 	// hexadecimal digits; Size is the number of bytes.
-	Digest string
-	Size   int64
-	Opaque json.RawMessage
+	Digest string          `json:"digest,omitempty"`
+	Size   int64           `json:"size,omitempty"`
+	Opaque json.RawMessage `json:"opaque,omitzero"`
 }
 
 // ToolCall is a request by the model to run a tool.
 type ToolCall struct {
 	// ID identifies the call for its result. The loop makes it unique within a run.
-	ID   string
-	Name string
+	ID   string `json:"id"`
+	Name string `json:"name"`
 	// Arguments is the raw text that the model sent, not necessarily JSON.
-	Arguments string
+	Arguments string `json:"arguments" v1:"args"`
 	// IDGenerated is true if the loop generated ID because the provider sent no ID or one that
 	// the run had used already. ProviderID is then the ID that the provider sent.
-	IDGenerated bool
-	ProviderID  string
+	IDGenerated bool   `json:"id_generated,omitempty" v1:"minted"`
+	ProviderID  string `json:"provider_id,omitempty"`
 	// ProviderExecuted is true if the provider ran the call itself, such as a web search. The
 	// loop sends it back and never runs it.
-	ProviderExecuted bool
-	Opaque           json.RawMessage
+	ProviderExecuted bool            `json:"provider_executed,omitempty"`
+	Opaque           json.RawMessage `json:"opaque,omitzero"`
 }
 
 // ToolResult is the result of the call with the same ID.
 type ToolResult struct {
-	ID      string
-	Name    string // of the tool
-	Content []Part // Text and Media; a value is the text of its JSON
-	IsError bool
-	Opaque  json.RawMessage
+	ID      string          `json:"tool_call_id" v1:"id"`
+	Name    string          `json:"name,omitempty"` // of the tool
+	Content []Part          `json:"content"`        // Text and Media; a value is the text of its JSON
+	IsError bool            `json:"is_error,omitempty"`
+	Opaque  json.RawMessage `json:"opaque,omitzero"`
 }
 
 // Text joins the texts of the result.

@@ -4,42 +4,42 @@ import "encoding/json"
 
 // Request is a request to a model.
 type Request struct {
-	Model    string // the provider's name of the model; may be empty
-	System   string // the system prompt, which is not in Messages
-	Messages []Message
-	Tools    []Tool
+	Model    string    `json:"model"`            // the provider's name of the model; may be empty
+	System   string    `json:"system,omitempty"` // the system prompt, which is not in Messages
+	Messages []Message `json:"messages"`
+	Tools    []Tool    `json:"tools,omitzero"`
 	// ToolChoice specifies whether the model may, must or must not call tools.
-	ToolChoice ToolChoice
+	ToolChoice ToolChoice `json:"tool_choice,omitzero" codec:"toolChoice"`
 	// ResponseMode selects the wire form of the response. The [Response] is the same in both.
-	ResponseMode ResponseMode
-	Settings     Settings
+	ResponseMode ResponseMode `json:"response_mode,omitempty" v1:"delivery"`
+	Settings     Settings     `json:"settings,omitzero"`
 	// Extra contains members that only one provider defines, by their names. Adapters merge them
 	// into the body.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 // Settings are the generation parameters of a model call. nil and 0 mean the default of the
 // provider.
 type Settings struct {
-	MaxTokens         int      // limit of the output tokens
-	Temperature       *float64 // 0 … 2
-	TopP              *float64 // 0 … 1
-	Seed              *int64
-	StopSequences     []string
-	ParallelToolCalls *bool  // false requests at most one call per response
-	ReasoningEffort   string // such as low or high, as the provider defines it
+	MaxTokens         int      `json:"max_tokens,omitempty"` // limit of the output tokens
+	Temperature       *float64 `json:"temperature,omitzero"` // 0 … 2
+	TopP              *float64 `json:"top_p,omitzero"`       // 0 … 1
+	Seed              *int64   `json:"seed,omitzero"`
+	StopSequences     []string `json:"stop_sequences,omitzero" v1:"stop"`
+	ParallelToolCalls *bool    `json:"parallel_tool_calls,omitzero" v1:"parallel_calls"` // false requests at most one call per response
+	ReasoningEffort   string   `json:"reasoning_effort,omitempty" v1:"reasoning"`        // such as low or high, as the provider defines it
 	// OutputSchema is the JSON Schema of the response text.
-	OutputSchema json.RawMessage
+	OutputSchema json.RawMessage `json:"output_schema,omitzero"`
 }
 
 // Tool is the definition of a tool that a request contains.
 type Tool struct {
-	Name        string
-	Description string
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
 	// Parameters is the JSON Schema of the arguments, an object.
-	Parameters json.RawMessage
+	Parameters json.RawMessage `json:"parameters,omitzero"`
 	// Strict makes the provider enforce the schema; nil means the provider's default.
-	Strict *bool
+	Strict *bool `json:"strict,omitzero"`
 }
 
 // ToolChoice specifies whether the model may call tools. The zero value lets the model choose.

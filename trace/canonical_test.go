@@ -158,7 +158,7 @@ r12 0 run.start of r12/
 func clone(t *rapid.T, evs []trace.Event) []trace.Event {
 	var out []trace.Event
 	for _, ev := range evs {
-		c, err := trace.UnmarshalEvent(trace.AppendEvent(nil, &ev))
+		c, err := unmarshal(ev.AppendJSON(nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,9 +40,9 @@ func TestEventLine(t *testing.T) {
 			`{"seq":0,"run":"r","step":2,"kind":"x","raw":{"$not_json_b64":"ew=="}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := string(trace.AppendEvent(nil, &c.ev))
+			got := string(c.ev.AppendJSON(nil))
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("AppendEvent (-want +got):\n%s", diff)
+				t.Errorf("AppendJSON (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -52,27 +52,27 @@ func TestEventLine(t *testing.T) {
 func TestEventBothWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := event().Draw(t, "event")
-		line := trace.AppendEvent(nil, &ev)
+		line := ev.AppendJSON(nil)
 		if !json.Valid(line) {
 			t.Fatalf("not JSON: %s", line)
 		}
 		if bytes.ContainsAny(line, "\n\r") {
 			t.Fatalf("more than a line: %s", line)
 		}
-		got, err := trace.UnmarshalEvent(line)
+		got, err := unmarshal(line)
 		if err != nil {
 			t.Fatalf("reading %s: %v", line, err)
 		}
 		if diff := cmp.Diff(ev, got, equal); diff != "" {
 			t.Fatalf("read back (-want +got):\n%s\nline: %s", diff, line)
 		}
-		if again := trace.AppendEvent(nil, &got); !bytes.Equal(line, again) {
+		if again := got.AppendJSON(nil); !bytes.Equal(line, again) {
 			t.Fatalf("written again:\n%s\nfirst:\n%s", again, line)
 		}
 	})
 }
 
-func TestUnmarshalEvent(t *testing.T) {
+func TestEventUnmarshalJSON(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
 		want       trace.Event
@@ -100,7 +100,7 @@ func TestUnmarshalEvent(t *testing.T) {
 		{"a choice that is none", `{"kind":"model.config","tool_choice":"x"}`, trace.Event{}, `trace: tool_choice is none of auto, required, none and tool:NAME at tool_choice (byte 41)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := trace.UnmarshalEvent([]byte(c.line))
+			got, err := unmarshal([]byte(c.line))
 			message := ""
 			if err != nil {
 				message = err.Error()
@@ -115,11 +115,11 @@ func TestUnmarshalEvent(t *testing.T) {
 	}
 }
 
-func TestAppendEventDoesNotAllocate(t *testing.T) {
+func TestEventAppendJSONDoesNotAllocate(t *testing.T) {
 	evs := append(sample(4), trace.Event{Run: "r", Body: trace.RunStart{Suppress: map[string]string{"INV-04": "known", "INV-01": "known"}}})
 	buf := make([]byte, 0, 1<<20)
 	for _, ev := range evs {
-		n := testing.AllocsPerRun(20, func() { buf = trace.AppendEvent(buf[:0], &ev) })
+		n := testing.AllocsPerRun(20, func() { buf = ev.AppendJSON(buf[:0]) })
 		if n != 0 {
 			t.Errorf("%s: %v allocations", ev.Body.Kind(), n)
 		}

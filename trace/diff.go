@@ -39,7 +39,7 @@ func Diff(a, b []Event) (d Difference, found bool) {
 	var x, y []byte
 	i := 0
 	for ; i < len(a) && i < len(b); i++ {
-		x, y = AppendEvent(x[:0], &a[i]), AppendEvent(y[:0], &b[i])
+		x, y = a[i].AppendJSON(x[:0]), b[i].AppendJSON(y[:0])
 		if !bytes.Equal(x, y) {
 			break
 		}

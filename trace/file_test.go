@@ -291,9 +291,9 @@ func TestLineLimit(t *testing.T) {
 	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: ""}}
 	pad := func(n int) string { // an event's line of n bytes
 		ev.Body = trace.Canceled{Reason: "x"}
-		short := len(trace.AppendEvent(nil, &ev))
+		short := len(ev.AppendJSON(nil))
 		ev.Body = trace.Canceled{Reason: strings.Repeat("x", n-short+1)}
-		return string(trace.AppendEvent(nil, &ev)) + "\n"
+		return string(ev.AppendJSON(nil)) + "\n"
 	}
 	for _, limit := range []int{100, 64<<10 - 1, 64 << 10, 64<<10 + 1, 200_000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestWriterBuffers(t *testing.T) {
 	var c counting
 	w := trace.NewWriter(&c, trace.Header{})
 	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: strings.Repeat("x", 1000)}}
-	line := len(trace.AppendEvent(nil, &ev)) + 1
+	line := len(ev.AppendJSON(nil)) + 1
 	n := 0
 	for ; c.writes == 0; n++ {
 		if err := w.Write(ev); err != nil {
@@ -426,7 +426,7 @@ func TestWriterBuffers(t *testing.T) {
 func TestWriterFlushesAt(t *testing.T) {
 	const full = 32 << 10
 	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: "x"}}
-	rest := full - len(header) - len(trace.AppendEvent(nil, &ev)) - len("\n") + len("x")
+	rest := full - len(header) - len(ev.AppendJSON(nil)) - len("\n") + len("x")
 	for _, c := range []struct{ cause, want int }{{rest - 1, 0}, {rest, full}, {rest + 1, full + 1}} {
 		var to counting
 		w := trace.NewWriter(&to, trace.Header{})

@@ -39,12 +39,12 @@ func FuzzReader(f *testing.F) {
 			line = broken.Line
 		}
 		for _, ev := range evs {
-			b := trace.AppendEvent(nil, &ev)
-			again, err := trace.UnmarshalEvent(b)
+			b := ev.AppendJSON(nil)
+			again, err := unmarshal(b)
 			if err != nil {
 				t.Fatalf("%v: %s", err, b)
 			}
-			if diff := cmp.Diff(string(b), string(trace.AppendEvent(nil, &again))); diff != "" {
+			if diff := cmp.Diff(string(b), string(again.AppendJSON(nil))); diff != "" {
 				t.Fatalf("written again (-first +again):\n%s", diff)
 			}
 		}

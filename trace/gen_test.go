@@ -17,6 +17,11 @@ import (
 // equal compares what the forms of a trace keep: an empty list is none.
 var equal = cmp.Options{cmpopts.EquateEmpty()}
 
+func unmarshal(line []byte) (ev trace.Event, err error) {
+	err = ev.UnmarshalJSON(line)
+	return ev, err
+}
+
 // awkward are texts that a form may stumble over.
 var awkward = []string{
 	"", " ", "a", "c1", "r1", "0", "-0", "01", "true", "null", "text", "call", "error", "b64", `b64"`, "x_b64",

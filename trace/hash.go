@@ -1,6 +1,11 @@
 package trace
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // chain is the rolling hash of one conversation: the requests with one purpose in one run. It
 // stores the hash of every prefix, eight bytes per message.
@@ -47,7 +52,9 @@ func (c *chain) add(message string) {
 	c.sums = append(c.sums, c.digest.Sum64())
 }
 
-func (c *chain) appendHash(dst []byte) []byte { return appendHex(dst, c.sum()) }
+func (c *chain) appendHash(dst []byte) []byte {
+	return hex.AppendEncode(dst, binary.BigEndian.AppendUint64(nil, c.sum()))
+}
 
 // chains contains the conversations of the unfinished runs.
 type chains map[string]map[Purpose]*chain

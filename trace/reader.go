@@ -72,7 +72,7 @@ type Reader struct {
 	long   []byte // a line that is longer than src's buffer
 	line   int
 	header Header
-	dec    decoder
+	dec    *decoder
 	chains chains
 	parts  parts
 }
@@ -86,7 +86,7 @@ const (
 // NewReader reads the header of a trace. It returns [ErrNotTrace], a [*VersionError] or the error
 // of r.
 func NewReader(r io.Reader) (*Reader, error) {
-	x := &Reader{src: bufio.NewReaderSize(r, readBuffer)}
+	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), dec: newDecoder()}
 	x.dec.mem.Piece = textPiece
 	for {
 		line, err := x.next()
@@ -172,7 +172,7 @@ var errHeader = errors.New("a header")
 // if any.
 func (r *Reader) event(line []byte) (Event, error) {
 	line, whole := bytes.CutSuffix(line, []byte{'\n'})
-	ev, err := r.dec.event(line)
+	ev, err := r.dec.line(line)
 	if err != nil {
 		ev.Run = r.parts.refer(ev.Run)
 		h, at, noHeader := headerWithin(line)
@@ -205,20 +205,20 @@ func (r *Reader) event(line []byte) (Event, error) {
 // verify compares a request's hash, if it has one, and takes note of its
 // messages.
 func (r *Reader) verify(ev *Event) error {
-	req := &r.dec.modelRequest
-	c := r.chains.of(ev)
+	req, _ := ev.Body.(ModelRequest)
+	hash, c := r.dec.hash, r.chains.of(ev)
 	known, lost := len(c.sums), c.lost
 	if !c.keep(req.PrefixMessages) {
-		if req.hash != "" && !lost {
+		if hash != "" && !lost {
 			return fmt.Errorf("run %s: the request keeps %d messages of the %d before it: a line is missing", ev.Run, req.PrefixMessages, known)
 		}
 		return nil
 	}
-	for _, m := range req.raw {
+	for _, m := range r.dec.Recorded {
 		c.add(m)
 	}
-	if got := string(c.appendHash(nil)); req.hash != "" && got != req.hash {
-		return &HashError{Run: ev.Run, Want: req.hash, Got: got}
+	if got := string(c.appendHash(nil)); hash != "" && got != hash {
+		return &HashError{Run: ev.Run, Want: hash, Got: got}
 	}
 	return nil
 }
@@ -281,24 +281,9 @@ func readHeader(line []byte) (Header, error) {
 	if !jsonio.ValidUTF8(line) {
 		return h, ErrNotTrace
 	}
-	d := jsonio.NewDec(string(line))
-	for key := range d.Members() {
-		switch key {
-		case "format":
-			h.Format = d.String()
-		case "version":
-			h.Version = int(d.Int())
-		case "writer", "writer_b64":
-			h.Writer = d.Text(key)
-		case "declares":
-			h.Declares = readOptions(&d)
-		case "suppress":
-			h.Suppress = readMap(&d)
-		default:
-			d.Skip()
-		}
-	}
-	err := d.End()
+	c := coder{Coder: jsonio.Coder{Dec: jsonio.NewDec(string(line)), Decoding: true}}
+	c.header(c.Element(), &h)
+	err := c.Dec.End()
 	switch {
 	case h.Format != Format:
 		return h, ErrNotTrace

@@ -120,7 +120,7 @@ func TestEveryFieldBothWays(t *testing.T) {
 	kinds := map[trace.Kind]bool{}
 	for _, ev := range full() {
 		kinds[ev.Body.Kind()] = true
-		got, err := trace.UnmarshalEvent(trace.AppendEvent(nil, &ev))
+		got, err := unmarshal(ev.AppendJSON(nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -43,12 +44,9 @@ const placeWidth = 4
 
 func (f *formatter) event(ev *Event) {
 	from := len(f.dst)
-	var kind Kind
-	if ev.Body != nil {
-		kind = ev.Body.Kind()
-	}
+	kind := kindOf(ev.Body)
 	_, unknown := ev.Body.(Unknown)
-	if isWord(string(kind)) && unknown != isKnown(kind) {
+	if isWord(string(kind)) && unknown != slices.Contains(kinds[:], kind) {
 		f.dst = append(f.dst, f.name(string(kind))...)
 	} else {
 		f.quoted(string(kind))
@@ -110,12 +108,6 @@ func usualAttempt(kind Kind) int {
 	default:
 		return 0
 	}
-}
-
-func isKnown(kind Kind) bool {
-	var x decoder
-	_, unknown := x.begin(kind).(*unknownReader)
-	return !unknown
 }
 
 // isRunName reports whether the name of a run is unquoted: a reader can confuse it neither with

@@ -12,7 +12,7 @@ import (
 )
 
 // checkDistinct checks that the canonical forms of two traces have the same text
-// only if they have the same lines in a file, which [trace.UnmarshalEvent] reads
+// only if they have the same lines in a file, which [trace.Event.UnmarshalJSON] reads
 // back without loss.
 func checkDistinct(t *rapid.T, a, b []trace.Event) {
 	t.Helper()
@@ -26,7 +26,7 @@ func checkDistinct(t *rapid.T, a, b []trace.Event) {
 func fileLines(events []trace.Event) string {
 	var b []byte
 	for i := range events {
-		b = append(trace.AppendEvent(b, &events[i]), '\n')
+		b = append(events[i].AppendJSON(b), '\n')
 	}
 	return string(b)
 }

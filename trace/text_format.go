@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -85,12 +86,10 @@ func (f *formatter) body(body Body) {
 	case RunEnd:
 		f.runEnd(b)
 	case Unknown:
-		members := append(b.append([]byte(" {")), '}')
-		if len(members) > len(" {}") {
-			members = slices.Delete(members, 2, 3) // the first comma
-		}
+		var c coder
+		c.unknown(c.Element(), &b)
 		f.sep()
-		f.dst = append(f.dst, members[1:]...)
+		f.dst = append(f.dst, c.Dst...)
 	case StepStart, StepEnd:
 	}
 }
@@ -133,9 +132,15 @@ func (f *formatter) runStart(b RunStart) {
 		}
 	}
 	if len(b.Suppress) > 0 {
-		f.key(memberSuppress)
-		f.dst = append(f.dst, appendMap(nil, "", b.Suppress)[len(`,"":`):]...)
+		f.rawAt(memberSuppress, member(func(c *jsonio.Coder) { c.OptionalTextMap("", &b.Suppress) }))
 	}
+}
+
+// member returns the value that code encodes as a member with an empty name.
+func member(code func(*jsonio.Coder)) []byte {
+	c := jsonio.Coder{Dst: []byte("{")}
+	code(&c)
+	return c.Dst[len(`{"":`):]
 }
 
 func (f *formatter) modelSetup(b ModelConfig) {
@@ -146,12 +151,14 @@ func (f *formatter) modelSetup(b ModelConfig) {
 	}
 	if s := b.Settings.AppendJSON(nil); len(s) > len("{}") {
 		if f.renamed != nil {
-			s = []byte(v1Settings.Replace(string(s)))
+			for was, now := range v1Settings {
+				s = bytes.Replace(s, []byte(`"`+now+`":`), []byte(`"`+was+`":`), 1)
+			}
 		}
 		f.rawAt("settings", s)
 	}
 	if len(b.Extra) > 0 {
-		f.rawAt("extra", appendExtra(nil, "", b.Extra)[len(`,"":`):])
+		f.rawAt("extra", member(func(c *jsonio.Coder) { c.OptionalRawMap("", &b.Extra) }))
 	}
 	for _, t := range b.Tools {
 		f.flag("tool", true)
@@ -230,7 +237,7 @@ func (f *formatter) custom(b Custom) {
 	f.word(b.Name)
 	if b.Data != nil {
 		f.sep()
-		f.dst = append(f.dst, appendRaw(nil, "", b.Data)[len(`,"":`):]...)
+		f.dst = jsonio.AppendRaw(f.dst, b.Data)
 	}
 }
 
@@ -243,8 +250,10 @@ func (f *formatter) runEnd(b RunEnd) {
 	if len(b.UsageBy) > 0 {
 		f.key("usage_by")
 		f.dst = append(f.dst, '(')
-		for i, p := range sortedKeys(nil, b.UsageBy) {
-			f.dst = append(f.dst, listStart(i, "")...)
+		for i, p := range jsonio.SortedKeys(nil, b.UsageBy) {
+			if i > 0 {
+				f.dst = append(f.dst, ',')
+			}
 			f.word(string(p))
 			f.dst = append(f.dst, ' ')
 			f.usage(b.UsageBy[p])

@@ -15,17 +15,19 @@ import (
 )
 
 // Event is an event of a run.
+//
+//gencodec:members
 type Event struct {
-	Seq  int    // counts the run's events from 0
-	Run  string // the run's name, unique in its file
-	Step int    // the step, counted from 0; NoStep outside of steps
+	Seq  int    `json:"seq"`                         // counts the run's events from 0
+	Run  string `json:"run"`                         // the run's name, unique in its file
+	Step int    `json:"step,omitempty" codec:"step"` // the step, counted from 0; NoStep outside of steps
 	// Attempt counts the attempts of a model call from 1; 0 for events outside of model calls.
-	Attempt int
+	Attempt int `json:"attempt,omitempty"`
 	// Purpose is the purpose of a model call; empty means the response of the step.
-	Purpose Purpose
+	Purpose Purpose `json:"purpose,omitempty"`
 	// At is the time since the run's start, on the clock that RunStart names.
-	At   time.Duration
-	Body Body
+	At   time.Duration `json:"at,omitempty"`
+	Body Body          `json:"-"`
 }
 
 // NoStep is the Step of an event that belongs to the whole run.
@@ -78,17 +80,17 @@ const (
 
 // RunStart is the first event of every run.
 type RunStart struct {
-	Parent *Parent // nil if no call of another run started the run
+	Parent *Parent `json:"parent,omitzero"` // nil if no call of another run started the run
 	// Clock is ClockVirtual or ClockReal; empty means that the trace has no times.
-	Clock string
+	Clock string `json:"clock,omitempty" codec:"word"`
 	// Options are the options that the loop declares, such as max_steps or concurrency. The
 	// checker does not check undeclared options.
-	Options Options
+	Options Options `json:"options,omitempty"`
 	// Tools are the tools that the run started with.
-	Tools []ToolInfo
+	Tools []ToolInfo `json:"tools,omitempty"`
 	// Suppress maps an invariant's id to the reason why its violations in this
 	// run are accepted.
-	Suppress map[string]string
+	Suppress map[string]string `json:"suppress,omitempty"`
 }
 
 // The clocks.
@@ -98,12 +100,19 @@ const (
 )
 
 // Parent is the call that started another run.
-type Parent struct{ Run, ToolCallID string }
+//
+//gencodec:inline
+type Parent struct {
+	Run        string `json:"run"`
+	ToolCallID string `json:"tool_call_id" v1:"call"`
+}
 
 // ToolInfo contains the name of a tool and whether the caller runs it.
+//
+//gencodec:inline
 type ToolInfo struct {
-	Name   string
-	Client bool // the caller runs it, not the loop
+	Name   string `json:"name"`
+	Client bool   `json:"client,omitempty"` // the caller runs it, not the loop
 }
 
 // Options are declared options, in the order in which they were declared.
@@ -118,27 +127,29 @@ type StepStart struct{}
 // ModelConfig contains all of a request except its messages. It precedes the first request with a
 // purpose and each request that changes the configuration.
 type ModelConfig struct {
-	Model      string
-	System     string
-	Tools      []llm.Tool
-	ToolChoice llm.ToolChoice
-	Settings   llm.Settings
-	Extra      map[string]json.RawMessage
+	Model      string                     `json:"model,omitempty"`
+	System     string                     `json:"system,omitempty"`
+	Tools      []llm.Tool                 `json:"tools,omitempty"`
+	ToolChoice llm.ToolChoice             `json:"tool_choice,omitzero" codec:"toolChoice"`
+	Settings   llm.Settings               `json:"settings,omitzero"`
+	Extra      map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 // ModelRequest is a request to the model: the first PrefixMessages messages of the previous request
 // with this purpose in this run, then NewMessages.
+//
+//gencodec:member hash ^[0-9a-f]{16}$ The hash of all messages of the request, 16 hexadecimal digits: 0 for no messages; for each message the XXH64 of its bytes in the file, with the previous hash as the seed.
 type ModelRequest struct {
-	PrefixMessages int
-	NewMessages    []llm.Message
+	PrefixMessages int           `json:"prefix_messages,omitempty" v1:"kept" schema:"minimum=0"`
+	NewMessages    []llm.Message `json:"new_messages,omitempty" v1:"new"`
 }
 
 // ModelDelta is a delta of a response. Traces may omit deltas.
 type ModelDelta struct {
-	Type       DeltaKind
-	ToolCallID string // the call's ID in this run; empty for text and reasoning
-	Name       string // the tool's; with DeltaCall only
-	Text       string // the content of the delta
+	Type       DeltaKind `json:"type,omitempty" v1:"what"`
+	ToolCallID string    `json:"tool_call_id,omitempty" v1:"call"` // the call's ID in this run; empty for text and reasoning
+	Name       string    `json:"name,omitempty"`                   // the tool's; with DeltaCall only
+	Text       string    `json:"text,omitempty"`                   // the content of the delta
 }
 
 // DeltaKind is the kind of content of a [ModelDelta].
@@ -155,50 +166,50 @@ const (
 
 // ModelResponse is a complete response.
 type ModelResponse struct {
-	Message         llm.Message
-	FinishReason    llm.FinishReason
-	RawFinishReason string // the finish reason of the provider, if it differs
-	FinishMessage   string
-	ResponseID      string
-	Model           string
-	Usage           llm.Usage // of this call alone
+	Message         llm.Message      `json:"message"`
+	FinishReason    llm.FinishReason `json:"finish_reason,omitempty" v1:"finish"`
+	RawFinishReason string           `json:"raw_finish_reason,omitempty" v1:"raw_finish"` // the finish reason of the provider, if it differs
+	FinishMessage   string           `json:"finish_message,omitempty"`
+	ResponseID      string           `json:"response_id,omitempty"`
+	Model           string           `json:"model,omitempty"`
+	Usage           llm.Usage        `json:"usage,omitzero"` // of this call alone
 }
 
 // ModelError is a failed attempt.
 type ModelError struct {
-	Error Error
+	Error Error `json:"error"`
 	// Partial is true if the loop had already passed on a part of the response.
-	Partial bool
+	Partial bool `json:"partial,omitempty"`
 	// PartialContent contains the received parts of the response, with open calls closed. The
 	// history does not contain them, and the loop does not run their calls.
-	PartialContent []llm.Part
+	PartialContent []llm.Part `json:"partial_content,omitempty" v1:"received"`
 	// Usage contains the tokens that the provider counted before the failure.
-	Usage llm.Usage
+	Usage llm.Usage `json:"usage,omitzero"`
 }
 
 // Error describes an error.
 type Error struct {
-	Type       string // such as api, deadline, policy or panic; package loop defines the types
-	Message    string
-	Status     int           // of HTTP
-	Code       string        // the provider's
-	RetryAfter time.Duration // what the provider asked for
-	Retryable  bool
+	Type       string        `json:"type" codec:"word"` // such as api, deadline, policy or panic; package loop defines the types
+	Message    string        `json:"message"`
+	Status     int           `json:"status,omitempty"`         // of HTTP
+	Code       string        `json:"code,omitempty"`           // the provider's
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // what the provider asked for
+	Retryable  bool          `json:"retryable,omitempty"`
 }
 
 // ModelRetry reports that the loop will retry the call after a delay.
 type ModelRetry struct {
-	Wait   time.Duration
-	Reason string
+	Wait   time.Duration `json:"wait_ns,omitempty"`
+	Reason string        `json:"reason,omitempty" v1:"cause" codec:"word"`
 }
 
 // Decision is the next action of the loop and its reason.
 type Decision struct {
-	Action    Action
-	Reason    Reason
-	ToolCalls int    // the number of calls of the response, with ReasonToolCalls
-	By        string // the middleware that decided, if any
-	Note      string
+	Action    Action `json:"action,omitempty"`
+	Reason    Reason `json:"reason,omitempty" v1:"cause"`
+	ToolCalls int    `json:"tool_calls,omitempty" v1:"calls"` // the number of calls of the response, with ReasonToolCalls
+	By        string `json:"by,omitempty"`                    // the middleware that decided, if any
+	Note      string `json:"note,omitempty"`
 }
 
 // Action is the action of a [Decision].
@@ -241,23 +252,23 @@ const (
 
 // ToolArguments reports that a call runs with arguments that differ from those of the model.
 type ToolArguments struct {
-	ToolCallID string
-	Arguments  string
-	Reason     string // empty_object, defaults, repair, edit
+	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"`
+	Arguments  string `json:"arguments,omitempty" v1:"args"`
+	Reason     string `json:"reason,omitempty" v1:"cause" codec:"word"` // empty_object, defaults, repair, edit
 }
 
 // ToolStart reports that the tool of a call was entered.
 type ToolStart struct {
-	ToolCallID string
-	Name       string
-	Arguments  string // the arguments for the tool
+	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"`
+	Name       string `json:"name,omitempty"`
+	Arguments  string `json:"arguments,omitempty" v1:"args"` // the arguments for the tool
 }
 
 // ToolEnd reports that the tool of a call has returned, with its result.
 type ToolEnd struct {
-	ToolCallID string
-	Outcome    Outcome
-	Result     llm.ToolResult
+	ToolCallID string         `json:"tool_call_id,omitempty" v1:"call"`
+	Outcome    Outcome        `json:"outcome,omitempty"`
+	Result     llm.ToolResult `json:"result" codec:"resultPart"`
 }
 
 // Outcome is the outcome of a tool.
@@ -274,10 +285,10 @@ const (
 
 // ToolSkip reports that a call got a result although its tool did not run.
 type ToolSkip struct {
-	ToolCallID string
-	Name       string
-	Reason     string // one of the reasons below, or a reason that middleware sets
-	Result     llm.ToolResult
+	ToolCallID string         `json:"tool_call_id,omitempty" v1:"call"`
+	Name       string         `json:"name,omitempty"`
+	Reason     string         `json:"reason,omitempty" v1:"cause" codec:"word"` // one of the reasons below, or a reason that middleware sets
+	Result     llm.ToolResult `json:"result" codec:"resultPart"`
 }
 
 // The reasons for which the loop skips a tool. Middleware may set others. The first four reject
@@ -293,7 +304,9 @@ const (
 )
 
 // Abandoned reports that the loop no longer waits for a running tool.
-type Abandoned struct{ ToolCallID string }
+type Abandoned struct {
+	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"`
+}
 
 // StepEnd ends a step.
 type StepEnd struct{}
@@ -301,49 +314,53 @@ type StepEnd struct{}
 // HistoryRewrite reports that the messages of the next request do not extend those of the
 // previous request.
 type HistoryRewrite struct {
-	Reason string // compaction, middleware, resume …
-	By     string
+	Reason string `json:"reason,omitempty" v1:"cause" codec:"word"` // compaction, middleware, resume …
+	By     string `json:"by,omitempty"`
 }
 
 // Canceled reports that the loop observed the end of its context.
-type Canceled struct{ Reason string }
+type Canceled struct {
+	Reason string `json:"reason,omitempty" v1:"cause" codec:"word"`
+}
 
 // Suspended reports that the run waits for external results.
 type Suspended struct {
-	Pending []string // the calls that wait
-	Digest  string   // of the checkpoint
+	Pending []string `json:"pending,omitempty"` // the calls that wait
+	Digest  string   `json:"digest,omitempty"`  // of the checkpoint
 }
 
 // Resumed contains the suspended run that this run continues.
-type Resumed struct{ Of string }
+type Resumed struct {
+	Of string `json:"of,omitempty"`
+}
 
 // Warning reports an anomaly that the loop repaired or ignored.
 type Warning struct {
-	Code       string
-	Message    string
-	ToolCallID string // the call it is about, if any
+	Code       string `json:"code,omitempty"`
+	Message    string `json:"message,omitempty"`
+	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"` // the call it is about, if any
 }
 
 // Custom is an event that middleware defines.
 type Custom struct {
-	Name string
-	Data json.RawMessage
+	Name string          `json:"name,omitempty"`
+	Data json.RawMessage `json:"data,omitzero"`
 }
 
 // RunEnd is the last event of every run.
 type RunEnd struct {
 	// StopReason is the reason why the run ended; ReasonEndTurn is the natural end.
-	StopReason   Reason
-	FinishReason llm.FinishReason // of the last response
-	Steps        int              // steps that were begun
-	ModelCalls   int              // model calls, retries included
-	Usage        llm.Usage        // the sum
+	StopReason   Reason           `json:"stop_reason,omitempty" v1:"stop"`
+	FinishReason llm.FinishReason `json:"finish_reason,omitempty" v1:"finish"` // of the last response
+	Steps        int              `json:"steps,omitempty"`                     // steps that were begun
+	ModelCalls   int              `json:"model_calls,omitempty" v1:"calls"`    // model calls, retries included
+	Usage        llm.Usage        `json:"usage,omitzero"`                      // the sum
 	// UsageBy is the sum by purpose; nil if every call was for the response of a step.
-	UsageBy map[Purpose]llm.Usage
-	Pending []string // calls whose results the caller must provide
+	UsageBy map[Purpose]llm.Usage `json:"usage_by,omitempty" codec:"usageBy"`
+	Pending []string              `json:"pending,omitempty"` // calls whose results the caller must provide
 	// AppendedMessages are the messages after the last request.
-	AppendedMessages []llm.Message
-	Error            *Error // nil if the run did not fail
+	AppendedMessages []llm.Message `json:"appended_messages,omitempty" v1:"appended"`
+	Error            *Error        `json:"error,omitzero"` // nil if the run did not fail
 }
 
 // Unknown is an event of a kind that this version does not know.

@@ -1,37 +1,14 @@
 package trace
 
 import (
-	"strings"
-
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
-// Version 1 of the format had other names for some kinds, members and values.
-// These tables map them to those of version 2; nothing else here knows version 1.
-var (
-	v1Kinds = map[Kind]Kind{
-		"model.setup": KindModelConfig, "model.turn": KindModelResponse, "args.resolved": KindToolArguments, "rewrite": KindHistoryRewrite,
-	}
-	v1Members = map[Kind]jsonio.Renames{
-		KindModelRequest:   {"kept": "prefix_messages", "new": "new_messages"},
-		KindModelDelta:     {"what": "type", "call": "tool_call_id"},
-		KindModelResponse:  {"finish": "finish_reason", "raw_finish": "raw_finish_reason"},
-		KindModelError:     {"received": "partial_content"},
-		KindModelRetry:     {"cause": "reason"},
-		KindDecision:       {"cause": "reason", "calls": "tool_calls"},
-		KindToolArguments:  {"call": "tool_call_id", "args": "arguments", "cause": "reason"},
-		KindToolStart:      {"call": "tool_call_id", "args": "arguments"},
-		KindToolEnd:        {"call": "tool_call_id"},
-		KindToolSkip:       {"call": "tool_call_id", "cause": "reason"},
-		KindAbandoned:      {"call": "tool_call_id"},
-		KindHistoryRewrite: {"cause": "reason"},
-		KindCanceled:       {"cause": "reason"},
-		KindWarning:        {"call": "tool_call_id"},
-		KindRunEnd:         {"stop": "stop_reason", "finish": "finish_reason", "calls": "model_calls", "appended": "appended_messages"},
-	}
-	v1Parent = jsonio.Renames{"call": "tool_call_id"}
-)
+// Version 1 of the format had other names for some kinds, members and values. The tags v1 of the
+// types contain the names of the members.
+var v1Kinds = map[Kind]Kind{
+	"model.setup": KindModelConfig, "model.turn": KindModelResponse, "args.resolved": KindToolArguments, "rewrite": KindHistoryRewrite,
+}
 
 // valueNames maps the values that have other names in another version.
 type valueNames struct {
@@ -62,19 +39,6 @@ func inverse[T comparable](names map[T]T) map[T]T {
 		out[now] = was
 	}
 	return out
-}
-
-// beginIn returns the empty body of a kind in a line of d's version. A line of
-// unknown version with a kind of version 1 has version 1.
-func (x *decoder) beginIn(d *jsonio.Dec, kind Kind) bodyReader {
-	x.members = nil
-	if d.Version < 2 {
-		if now, ok := v1Kinds[kind]; ok {
-			kind, d.Version = now, 1
-		}
-		x.members = v1Members[kind]
-	}
-	return x.begin(kind)
 }
 
 // replace replaces the values of an event.
@@ -125,9 +89,6 @@ var v1Text = map[string]string{
 	"finish_reason": "finish", "raw_finish_reason": "raw_finish", "tool_calls": "calls", "model_calls": "calls",
 	"cache_read_input_tokens": "cached", "cache_creation_input_tokens": "cache_write", "reasoning_output_tokens": "reasoning",
 }
-
-// v1Settings renames the members of settings, whose schema does not have them.
-var v1Settings = strings.NewReplacer(`"stop_sequences":`, `"stop":`, `"parallel_tool_calls":`, `"parallel_calls":`, `"reasoning_effort":`, `"reasoning":`)
 
 func current[T comparable](names map[T]T, v T) T {
 	if now, ok := names[v]; ok {

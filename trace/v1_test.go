@@ -64,14 +64,14 @@ func TestReaderVersion1(t *testing.T) {
 }
 
 // A line without a header has the version that its names are of.
-func TestUnmarshalEventVersion1(t *testing.T) {
+func TestEventUnmarshalJSONVersion1(t *testing.T) {
 	file, err := os.ReadFile("testdata/v1.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := recorded()
 	for i, line := range strings.Split(strings.TrimSpace(string(file)), "\n")[1:] {
-		got, err := trace.UnmarshalEvent([]byte(line))
+		got, err := unmarshal([]byte(line))
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
 			continue

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -17,31 +18,24 @@ const (
 
 // Header is the first line of a trace file.
 type Header struct {
-	Format  string // empty means Format
-	Version int    // 0 means Version
+	Format  string `json:"format" schema:"const=looptape-trace"` // empty means Format
+	Version int    `json:"version" schema:"const=2"`             // 0 means Version
 	// Writer is the name of the program that wrote the file.
-	Writer string
+	Writer string `json:"writer,omitempty"`
 	// Declares contains the options that the loop declares for every run in the file. The options
 	// of a run take precedence.
-	Declares Options
+	Declares Options `json:"declares,omitempty"`
 	// Suppress holds for every run in the file; see RunStart.
-	Suppress map[string]string
+	Suppress map[string]string `json:"suppress,omitempty"`
 }
 
 // AppendJSON appends the header's JSON, without a line feed.
 func (h Header) AppendJSON(dst []byte) []byte {
-	if h.Format == "" {
-		h.Format = Format
-	}
-	if h.Version == 0 {
-		h.Version = Version
-	}
-	dst = jsonio.AppendText(append(dst, '{'), "format", h.Format)
-	dst = appendInt(dst, "version", int64(h.Version))
-	dst = appendText(dst, "writer", h.Writer)
-	dst = appendOptions(dst, "declares", h.Declares)
-	dst = appendMap(dst, "suppress", h.Suppress)
-	return append(dst, '}')
+	h.Format = cmp.Or(h.Format, Format)
+	h.Version = cmp.Or(h.Version, Version)
+	c := coder{Coder: jsonio.Coder{Dst: dst}}
+	c.header(c.Element(), &h)
+	return c.Dst
 }
 
 // ErrClosed is the error of a [Writer] after Close.
@@ -57,7 +51,7 @@ type Writer struct {
 
 	mu     sync.Mutex
 	to     io.Writer
-	buf    []byte
+	coder  coder // its Dst is the buffer
 	chains chains
 	err    error
 }
@@ -67,7 +61,9 @@ const flushAt = 32 << 10
 
 // NewWriter returns a Writer to w whose first line is h.
 func NewWriter(w io.Writer, h Header) *Writer {
-	return &Writer{to: w, buf: append(h.AppendJSON(make([]byte, 0, 2*flushAt)), '\n'), chains: chains{}}
+	x := &Writer{to: w, chains: chains{}}
+	x.coder.Dst = append(h.AppendJSON(make([]byte, 0, 2*flushAt)), '\n')
+	return x
 }
 
 // Write writes one event. It keeps nothing of it.
@@ -81,26 +77,38 @@ func (w *Writer) Write(ev Event) error {
 		ev = w.Redact(ev)
 	}
 	w.append(&ev)
-	if len(w.buf) < flushAt {
+	if len(w.coder.Dst) < flushAt {
 		return nil
 	}
 	return w.flush()
 }
 
 func (w *Writer) append(ev *Event) {
-	var c *chain
-	if _, ok := ev.Body.(ModelRequest); ok {
-		c = w.chains.of(ev)
+	c := &w.coder
+	var messages *chain // of the request, if its hash is known
+	if b, ok := ev.Body.(ModelRequest); ok {
+		if all := w.chains.of(ev); all.keep(b.PrefixMessages) {
+			messages = all
+		}
 	}
-	w.buf = append(appendBody(appendEnvelope(w.buf, ev), ev.Body, c), '}', '\n')
+	c.Record, c.Recorded = messages != nil, c.Recorded[:0]
+	c.line(ev)
+	if messages != nil {
+		for _, m := range c.Recorded {
+			messages.add(m)
+		}
+		c.Dst = messages.appendHash(append(c.Dst[:len(c.Dst)-1], `,"hash":"`...))
+		c.Dst = append(c.Dst, `"}`...)
+	}
+	c.Dst = append(c.Dst, '\n')
 	if _, ok := ev.Body.(RunEnd); ok {
 		w.chains.end(ev.Run)
 	}
 }
 
 func (w *Writer) flush() error {
-	_, w.err = w.to.Write(w.buf)
-	w.buf = w.buf[:0]
+	_, w.err = w.to.Write(w.coder.Dst)
+	w.coder.Dst = w.coder.Dst[:0]
 	return w.err
 }
 

@@ -68,7 +68,7 @@ func document(run *importer.Run) ([]byte, error) {
 		d.Calls = append(d.Calls, documentedCall(c))
 	}
 	for i := range run.Events {
-		d.Events = append(d.Events, trace.AppendEvent(nil, &run.Events[i]))
+		d.Events = append(d.Events, run.Events[i].AppendJSON(nil))
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -109,7 +109,7 @@ func (k PairKind) facts(events []trace.Event) []fact {
 		ev := &events[i]
 		add := func(name string, text []byte) { out = append(out, fact{ev.Seq, name, text}) }
 		if k != Chunking && k != ResponseMode {
-			add(string(kindName(ev.Body)), trace.AppendEvent(nil, ev))
+			add(string(kindName(ev.Body)), ev.AppendJSON(nil))
 			continue
 		}
 		switch b := ev.Body.(type) {

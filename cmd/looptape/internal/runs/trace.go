@@ -148,7 +148,7 @@ func printEvents(out io.Writer, events []trace.Event, format string) error {
 	}
 	var line []byte
 	for i := range events {
-		line = append(trace.AppendEvent(line[:0], &events[i]), '\n')
+		line = append(events[i].AppendJSON(line[:0]), '\n')
 		if _, err := out.Write(line); err != nil {
 			return err
 		}

@@ -1,0 +1,365 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
+)
+
+//go:generate go run ../internal/cmd/gencodec
+
+// coder codes events. Its other methods are generated from the types.
+type coder struct {
+	jsonio.Coder
+	depth int // of tool results in tool results
+}
+
+// maxDepth is the maximum depth of tool results in tool results. No tool returns nested results;
+// the limit bounds the time for malicious input.
+const (
+	maxDepth = 100
+	tooDeep  = "tool results are nested in each other more than 100 deep"
+)
+
+// The methods for types that the generator does not know.
+
+func (c *coder) step(key string, step *int) {
+	if c.Decoding || *step != NoStep {
+		c.Int(key, step)
+	}
+}
+
+func (c *coder) toolChoice(key string, v *llm.ToolChoice) {
+	if !c.Decoding && *v == (llm.ToolChoice{}) {
+		return
+	}
+	text := v.String()
+	c.Text(key, &text)
+	if c.Decoding && text != v.String() && v.UnmarshalText([]byte(text)) != nil {
+		c.Dec.Fail("tool_choice is none of auto, required, none and tool:NAME")
+	}
+}
+
+func (c *coder) resultPart(key string, v *llm.ToolResult) {
+	const kind = "tool_result"
+	switch {
+	case !c.Take(key):
+	case !c.Decoding:
+		c.toolResult(c.Typed(kind), v)
+	default:
+		found, s := c.Type()
+		if found == kind {
+			c.toolResult(s, v)
+			return
+		}
+		c.Rest(s)
+		c.Dec.Fail(`expected a part of type "` + kind + `"`)
+	}
+}
+
+func (c *coder) usageBy(key string, v *map[Purpose]llm.Usage) {
+	switch {
+	case !c.Decoding && len(*v) == 0 || !c.Take(key):
+	case c.Decoding:
+		*v = map[Purpose]llm.Usage{}
+		for name := range c.Dec.Members() {
+			if w, ok := words[name]; ok {
+				name = w
+			}
+			var u llm.Usage
+			c.usage(c.Element(), &u)
+			(*v)[Purpose(name)] = u
+		}
+	default:
+		c.Dst = append(c.Dst, '{')
+		var buf [8]Purpose
+		for _, p := range jsonio.SortedKeys(buf[:0], *v) {
+			c.Name(string(p))
+			u := (*v)[p]
+			c.usage(c.Element(), &u)
+		}
+		c.Dst = append(c.Dst, '}')
+	}
+}
+
+// options codes an object in the order of the options. It does not quote integers and booleans.
+func (c *coder) options(key string, v *Options) {
+	switch {
+	case !c.Decoding && len(*v) == 0 || !c.Take(key):
+	case c.Decoding:
+		*v = nil
+		for name := range c.Dec.Members() {
+			o := Option{Name: strings.TrimSuffix(name, base64Suffix)}
+			switch c.Dec.Peek() {
+			case '"':
+				o.Value = c.Dec.Text(name)
+			case '{', '[':
+				c.Dec.Fail("an option is a word, a number, true, false or null")
+			default:
+				o.Value = c.Dec.Raw()
+			}
+			*v = append(*v, o)
+		}
+	default:
+		for i, o := range *v {
+			c.Dst = append(c.Dst, "{,"[min(i, 1)])
+			if isBare(o.Value) && !strings.HasSuffix(o.Name, base64Suffix) {
+				c.Dst = append(append(jsonio.AppendString(c.Dst, o.Name), ':'), o.Value...)
+				continue
+			}
+			c.Dst = jsonio.AppendNamed(c.Dst, o.Name, o.Value)
+		}
+		c.Dst = append(c.Dst, '}')
+	}
+}
+
+const base64Suffix = "_b64"
+
+// isBare reports whether an option's value is written without quotes: an integer of at most 18
+// digits, without a leading zero, or a boolean.
+func isBare(v string) bool {
+	digits := strings.TrimPrefix(v, "-")
+	if v == "true" || v == "false" || digits == "0" {
+		return true
+	}
+	for _, c := range []byte(digits) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return digits != "" && digits[0] != '0' && len(digits) <= 18
+}
+
+// unknown encodes the members of Raw that are not members of the envelope, and ends the event.
+func (c *coder) unknown(s jsonio.Scope, u *Unknown) {
+	d := jsonio.NewDec(string(u.Raw))
+	for c.Next(&s, nil) {
+		if u.Raw == nil {
+			continue
+		}
+		if !jsonio.Valid(u.Raw) || d.Peek() != '{' {
+			c.Raw("raw", &u.Raw)
+			continue
+		}
+		for name := range d.Members() {
+			value := d.Raw()
+			if !inEnvelope(name) {
+				c.Name(name)
+				c.Dst = jsonio.AppendRaw(c.Dst, []byte(value))
+			}
+		}
+	}
+}
+
+func inEnvelope(name string) bool {
+	switch name {
+	case "seq", "run", "run_b64", "step", "attempt", "purpose", "purpose_b64", "at", "kind":
+		return true
+	}
+	return false
+}
+
+// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
+// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
+//
+// Members have a fixed order and are absent where they are empty. Durations are integers in
+// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
+// of options and of extra members must be UTF-8.
+func (ev *Event) AppendJSON(dst []byte) []byte {
+	c := coder{Coder: jsonio.Coder{Dst: dst}}
+	c.line(ev)
+	return c.Dst
+}
+
+// MarshalJSON implements json.Marshaler.
+func (ev *Event) MarshalJSON() ([]byte, error) { return ev.AppendJSON(nil), nil }
+
+// line encodes an event.
+func (c *coder) line(ev *Event) {
+	s := c.Root()
+	c.event(ev)
+	c.Take("kind")
+	c.Dst = jsonio.AppendString(c.Dst, string(kindOf(ev.Body)))
+	c.encode(s, ev.Body)
+}
+
+// kindOf returns the kind of a body, which may be nil.
+func kindOf(body Body) Kind {
+	if body == nil {
+		return ""
+	}
+	return body.Kind()
+}
+
+// UnmarshalJSON decodes one line of a trace file, as [Event.AppendJSON] encodes it. It does not
+// verify hashes, because they depend on the earlier lines.
+//
+// Members may have any order; unknown members are ignored. Strings of the event share the memory
+// of one copy of line.
+func (ev *Event) UnmarshalJSON(line []byte) error {
+	x := newDecoder()
+	got, err := x.line(line)
+	if err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	*ev = got
+	return nil
+}
+
+// decoder decodes lines.
+type decoder struct {
+	coder
+	mem jsonio.Arena // of the lines' strings
+	run string       // of the last line
+	// version is the version of the lines; 0 means unknown.
+	version int
+	ev      Event
+	hash    string // of a request
+}
+
+func newDecoder() *decoder {
+	x := &decoder{}
+	x.Decoding, x.Words, x.Other = true, words, x.other
+	return x
+}
+
+// line decodes a line. If it returns an error, the event contains the run that the line names, if
+// the decoder reached it.
+func (x *decoder) line(line []byte) (Event, error) {
+	if !jsonio.ValidUTF8(line) {
+		return Event{}, fmt.Errorf("the line is not UTF-8 (byte %d)", invalidAt(line)+1)
+	}
+	text := x.mem.String(line)
+	x.Dec = jsonio.NewDecIn(&x.mem, text)
+	x.Dec.Version = x.version
+	x.ev, x.hash, x.Recorded = Event{Step: NoStep}, "", x.Recorded[:0]
+	s := x.Root()
+	x.event(&x.ev) // in the usual order
+	if kind, ok := x.kind(text); ok {
+		x.ev.Body = x.body(s, kind)
+	}
+	if x.ev.Run == x.run {
+		x.ev.Run = x.run
+	} else {
+		x.run = strings.Clone(x.ev.Run)
+		x.ev.Run = x.run
+	}
+	if err := x.Dec.End(); err != nil {
+		return Event{Run: x.ev.Run}, err
+	}
+	if x.Dec.Version == 1 {
+		v1Words.replace(&x.ev)
+	}
+	return x.ev, nil
+}
+
+// kind reads the kind of an event if it comes next. Otherwise it searches the line.
+func (x *decoder) kind(line string) (Kind, bool) {
+	if x.Take("kind") {
+		return Kind(x.Dec.String()), true
+	}
+	ahead := jsonio.NewDec(line)
+	for name := range ahead.Members() {
+		if name == "kind" {
+			return Kind(ahead.String()), true
+		}
+		ahead.Skip()
+	}
+	for name := range x.Dec.MembersAfter(x.First()) {
+		if !x.other(name) {
+			break
+		}
+	}
+	x.Dec.Fail(`the event has no "kind"`)
+	return "", false
+}
+
+// other reads a member that the body does not have.
+func (x *decoder) other(name string) bool {
+	switch name {
+	case "kind":
+		_ = x.Dec.String()
+	case "hash":
+		if !x.Record {
+			return false
+		}
+		x.hash = x.Dec.String()
+	default:
+		return x.Named(name, func() { x.event(&x.ev) })
+	}
+	return true
+}
+
+// body decodes the body of an event of the given kind. A line of unknown version with a kind of
+// version 1 has version 1.
+func (x *decoder) body(s jsonio.Scope, kind Kind) Body {
+	if now, ok := v1Kinds[kind]; ok && x.Dec.Version < 2 {
+		kind, x.Dec.Version = now, 1
+	}
+	x.Record = kind == KindModelRequest
+	if body, known := x.decode(s, kind); known {
+		return body
+	}
+	u := Unknown{Name: Kind(strings.Clone(string(kind))), Raw: []byte{'{'}}
+	for name := range x.Dec.MembersAfter(x.First()) {
+		if x.other(name) {
+			continue
+		}
+		if len(u.Raw) > 1 {
+			u.Raw = append(u.Raw, ',')
+		}
+		u.Raw = append(jsonio.AppendString(u.Raw, name), ':')
+		u.Raw = jsonio.AppendRaw(u.Raw, []byte(x.Dec.Raw()))
+	}
+	u.Raw = append(u.Raw, '}')
+	x.End(s)
+	return u
+}
+
+// decoded decodes a body of type T.
+func decoded[T Body](c *coder, s jsonio.Scope, members func(*coder, jsonio.Scope, *T)) Body {
+	var body T
+	members(c, s, &body)
+	return body
+}
+
+// invalidAt returns the offset of the first byte that is not UTF-8.
+func invalidAt(b []byte) int {
+	i := 0
+	for i < len(b) {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// words are the strings of the format that decoded events share.
+var words = func() map[string]string {
+	m := map[string]string{}
+	for _, w := range [...]string{
+		ClockReal, ClockVirtual,
+		string(PurposeRepair), string(PurposeSummary), string(PurposeGrade),
+		string(DeltaText), string(DeltaReasoning), string(DeltaCall), string(DeltaArguments), string(DeltaCallEnd),
+		string(Continue), string(End), string(Stop), string(ForceFinal), string(Suspend),
+		string(ReasonToolCalls), string(ReasonEndTurn), string(ReasonMaxSteps), string(ReasonBudget), string(ReasonStopCondition),
+		string(ReasonRunawayGuard), string(ReasonClientTools), string(ReasonHandoff), string(ReasonEndHook),
+		string(ReasonContinuedResponse), string(ReasonForced), string(ReasonMalformedCall), string(ReasonCancel),
+		string(ReasonDeadline), string(ReasonError), string(ReasonApproval), string(ReasonMiddleware),
+		string(OutcomeOK), string(OutcomeError), string(OutcomePanic), string(OutcomeTimeout), string(OutcomeCanceled),
+		string(llm.FinishStop), string(llm.FinishToolCalls), string(llm.FinishLength), string(llm.FinishContentFilter),
+		string(llm.FinishRefusal), string(llm.FinishPause), string(llm.FinishMalformedCall), string(llm.FinishUnknown),
+		string(llm.RoleSystem), string(llm.RoleUser), string(llm.RoleAssistant), string(llm.RoleTool),
+		"empty_object", "defaults", "edit",
+		SkipUnknownTool, SkipMalformedArguments, SkipInvalidArguments, SkipTruncated, SkipDenied, SkipDuplicate,
+		"compaction", "middleware", "resume",
+	} {
+		m[w] = w
+	}
+	return m
+}()
