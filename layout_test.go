@@ -74,6 +74,10 @@ var table = []packageRule{
 		modules: []string{zstd},
 	},
 	{
+		name: "internal/cmd/gencodec", does: "generates the JSON codecs and schemas of `llm` and `trace`",
+		modules: []string{jsonschema},
+	},
+	{
 		name: "internal/jsonio", does: "reads and writes JSON without reflection",
 	},
 	{

@@ -200,7 +200,7 @@ func (c *coder) partDone(s jsonio.Scope, v *PartDone) {
 		}
 	}
 	if !found {
-		c.Dec.Fail("an event of type part has no \"part\"")
+		c.Dec.Fail("an event of type part needs a part")
 	}
 }
 

@@ -59,7 +59,7 @@ type ToolCallEnd struct {
 //
 //gencodec:type part
 type PartDone struct {
-	Part Part `json:"part" required:"an event of type part"`
+	Part Part `json:"part" required:"an event of type part needs a part"`
 }
 
 // Warning reports an anomaly that the adapter repaired or ignored.

@@ -65,7 +65,7 @@ const (
 // a different one makes a new message.
 type Message struct {
 	Role  Role   `json:"role"`
-	Parts []Part `json:"parts" required:"a message"`
+	Parts []Part `json:"parts" required:"a message has no \"parts\""`
 	// Opaque is data that the provider requires back with the message (a container id, an item
 	// id), as JSON; nil means none.
 	Opaque json.RawMessage `json:"opaque,omitzero"`

@@ -160,12 +160,11 @@ var options = []Option{
 			}
 			return c.ToolChoice.String()
 		},
-		Set: func(c *Config, value string) (err error) {
-			choice, ok := llm.ReadToolChoice(value)
-			if c.ToolChoice = choice; !ok {
-				err = errors.New("expected one of auto, required, none, tool:NAME")
+		Set: func(c *Config, value string) error {
+			if c.ToolChoice.UnmarshalText([]byte(value)) != nil {
+				return errors.New("expected one of auto, required, none, tool:NAME")
 			}
-			return err
+			return nil
 		},
 		check: func(c *Config) error {
 			if c.ToolChoice.Mode == llm.ChooseTool && !slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == c.ToolChoice.Name }) {

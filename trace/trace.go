@@ -26,8 +26,9 @@ type Event struct {
 	// Purpose is the purpose of a model call; empty means the response of the step.
 	Purpose Purpose `json:"purpose,omitempty"`
 	// At is the time since the run's start, on the clock that RunStart names.
-	At   time.Duration `json:"at,omitempty"`
-	Body Body          `json:"-"`
+	At time.Duration `json:"at,omitempty"`
+	// Body is the content of the event. Its type is the kind. Readers keep kinds that they do not know.
+	Body Body `json:"-"`
 }
 
 // NoStep is the Step of an event that belongs to the whole run.

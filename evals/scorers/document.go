@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 

@@ -7,7 +7,7 @@
 //	v1:"name"       the name of the member in version 1 of the format
 //	codec:"word"    a string of which many values are equal
 //	codec:"name"    the method of the coder that codes the field
-//	required:"what" a decoder rejects objects without the member
+//	required:"text" the error of a decoder for objects without the member
 //	schema:"const=x", schema:"minimum=0"
 //
 // Comments that begin with //gencodec: describe types:
@@ -66,7 +66,7 @@ type generator struct {
 	out     bytes.Buffer
 	types   map[string]*structType
 	words   map[string]bool     // named string types
-	unions  map[string][]string // the types of a sealed interface
+	unions  map[string][]string // the types of an interface
 	kinds   map[string]string   // the constants of the kinds of event, by type
 	values  map[string]string   // of string constants
 	imports map[string]bool
@@ -212,7 +212,7 @@ func newStruct(name, prefix string, doc *ast.CommentGroup, t *ast.StructType) *s
 func describe(name string, doc *ast.CommentGroup) string {
 	text := strings.Join(strings.Fields(strings.ReplaceAll(doc.Text(), "\n\n", " ")), " ")
 	if rest, ok := strings.CutPrefix(text, name+" "); ok {
-		text = strings.TrimPrefix(rest, "is ")
+		text = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")
 	}
 	text = regexp.MustCompile(`\[([A-Za-z.]+)\]`).ReplaceAllString(text, "$1")
 	if text != "" && !strings.HasSuffix(text, ".") {
@@ -351,8 +351,7 @@ func (g *generator) visit(s *structType) {
 		g.printf("}")
 	}
 	if required >= 0 {
-		f := s.fields[required]
-		g.printf("if !found {\nc.Dec.Fail(%q)\n}", fmt.Sprintf("%s has no %q", f.tag.Get("required"), f.name))
+		g.printf("if !found {\nc.Dec.Fail(%q)\n}", s.fields[required].tag.Get("required"))
 	}
 	g.printf("}\n")
 }

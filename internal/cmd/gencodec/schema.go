@@ -70,7 +70,9 @@ func (g *generator) object(t *structType, kind string, root *jsonschema.Schema) 
 			o.AllOf = g.cases("kind", g.unions["Body"], root)
 		}
 		p := g.value(f.typ, root)
-		p.Description = f.doc
+		if p.Description = f.doc; f.typ == "json.RawMessage" && f.doc == "" {
+			p.Description = "Any JSON value."
+		}
 		rule, value, _ := strings.Cut(f.tag.Get("schema"), "=")
 		switch rule {
 		case "const":
@@ -138,7 +140,7 @@ func (g *generator) value(typ string, root *jsonschema.Schema) *jsonschema.Schem
 	text := &jsonschema.Schema{Type: "string"}
 	base64 := &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
 	switch short := typ[strings.LastIndex(typ, ".")+1:]; {
-	case short == "RawMessage":
+	case typ == "json.RawMessage":
 		return &jsonschema.Schema{}
 	case typ == "string" || g.words[typ]:
 		return text
