@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// TestDocLinks holds that what the documents link to is there, and that README
-// leads to every page.
+// TestDocLinks checks that the targets of links exist, and that README links to every page.
 func TestDocLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)]*)\)`) // also what a browser takes for no link
+	link := regexp.MustCompile(`\]\(([^)]*)\)`) // also links that a browser does not recognize
 	linked := map[string]bool{}
 	for _, page := range pages(t) {
 		text := fence.ReplaceAllString(read(t, page), "")
@@ -43,8 +42,7 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// anchors lists what can be linked to in a page: its headings, as GitHub spells
-// them.
+// anchors returns the anchors of the headings of a page, as GitHub writes them.
 func anchors(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -53,7 +51,7 @@ func anchors(text string) map[string]bool {
 	return out
 }
 
-// slug is the anchor of a heading.
+// slug returns the anchor of a heading.
 func slug(heading string) string {
 	drop := regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
 	return strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")

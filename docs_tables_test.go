@@ -19,10 +19,10 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// generated is a place in a page that a table is written to.
+// generated matches a generated table in a page.
 var generated = regexp.MustCompile(`(?s)<!-- table: ([^>]+?) -->\n.*?<!-- end -->`)
 
-// tables returns the page with its generated tables as they have to be.
+// tables returns the page with current generated tables.
 func tables(t *testing.T, text string) string {
 	t.Helper()
 	return generated.ReplaceAllStringFunc(text, func(place string) string {
@@ -40,8 +40,8 @@ func tableOf(t *testing.T, name string) string {
 		for _, i := range check.Catalogue() {
 			rows = append(rows, []string{i.ID, i.Name, i.What, i.Evidence, i.Hint})
 		}
-		return markdown([]string{"id", "name", "what holds", "evidence", "likely cause, and what to do"}, rows)
-	case "laws":
+		return markdown([]string{"id", "name", "requirement", "evidence", "likely cause and fix"}, rows)
+	case "properties":
 		var rows [][]string
 		for _, p := range llmtest.Properties() {
 			rows = append(rows, []string{"`" + string(p) + "`", p.Description(), p.Hint(), p.Invariant()})
@@ -52,7 +52,7 @@ func tableOf(t *testing.T, name string) string {
 		for _, r := range wire.Rules() {
 			rows = append(rows, []string{r.ID, r.Description, strconv.Itoa(r.Status), r.Type, r.Param, r.Code})
 		}
-		return markdown([]string{"id", "what is refused", "status", "type", "param", "code"}, rows)
+		return markdown([]string{"id", "rejected request", "status", "type", "param", "code"}, rows)
 	case "options":
 		var rows [][]string
 		for _, o := range loop.Options() {
@@ -92,9 +92,9 @@ func tableOf(t *testing.T, name string) string {
 		for _, k := range scorers.Kinds() {
 			rows = append(rows, []string{"`" + k.Name + "`", k.Description, settings(reflect.TypeOf(k.Settings))})
 		}
-		return markdown([]string{"scorer", "1 says, or the number is", "settings"}, rows)
+		return markdown([]string{"scorer", "meaning of 1, or of the number", "settings"}, rows)
 	}
-	t.Errorf("there is no table %q", name)
+	t.Errorf("unknown table %q", name)
 	return ""
 }
 
@@ -116,7 +116,7 @@ func optionValues(o *loop.Option) string {
 	return strings.Join(values, ", ")
 }
 
-// settings are the names of what a scorer can be told.
+// settings returns the names of the settings of a scorer.
 func settings(of reflect.Type) string {
 	var names []string
 	for _, f := range reflect.VisibleFields(of) {
@@ -127,7 +127,7 @@ func settings(of reflect.Type) string {
 	return strings.Join(names, ", ")
 }
 
-// schema is what is shown of a JSON Schema.
+// schema is the part of a JSON Schema that the pages show.
 type schema struct {
 	Description string
 	Type        any
@@ -152,8 +152,8 @@ func parse(t *testing.T, src []byte) *schema {
 	return s
 }
 
-// keys is the table of an object's members; name is its definition, or file for
-// the schema's own members.
+// keys returns the table of the members of an object. name is its definition, or file for the
+// members of the schema.
 func keys(t *testing.T, src []byte, name string) string {
 	t.Helper()
 	s := parse(t, src)
@@ -162,21 +162,21 @@ func keys(t *testing.T, src []byte, name string) string {
 		def = s
 	}
 	if def == nil {
-		t.Errorf("the schema has no definition %q", name)
+		t.Errorf("missing definition %q in the schema", name)
 		return ""
 	}
 	var rows [][]string
 	for _, k := range sorted(def.Properties) {
 		p := def.Properties[k]
 		if strings.HasSuffix(k, "_b64") {
-			continue // the pages tell of them once
+			continue // the pages describe them once
 		}
 		rows = append(rows, []string{"`" + k + "`", p.kind(), p.Description})
 	}
-	return markdown([]string{"key", "value", "what it says"}, rows)
+	return markdown([]string{"key", "value", "meaning"}, rows)
 }
 
-// kind says what a value is, for people.
+// kind describes a value for people.
 func (s *schema) kind() string {
 	switch {
 	case s.Ref != "":
@@ -216,19 +216,19 @@ func (s *schema) kind() string {
 	return "any"
 }
 
-// The header and the envelope are what every reader needs: each member is told.
+// TestDocMembers checks that the schema describes each member of the header and the envelope.
 func TestDocMembers(t *testing.T) {
 	defs := parse(t, trace.Schema()).Defs
 	for _, name := range []string{"header", "event"} {
 		for _, k := range sorted(defs[name].Properties) {
 			if defs[name].Properties[k].Description == "" {
-				t.Errorf("the schema of traces does not tell what %s.%s is", name, k)
+				t.Errorf("the schema of traces has no description of %s.%s", name, k)
 			}
 		}
 	}
 }
 
-// kinds is the table of the kinds of event.
+// kinds returns the table of the kinds of events.
 func kinds(t *testing.T) string {
 	t.Helper()
 	defs := parse(t, trace.Schema()).Defs
@@ -249,7 +249,7 @@ func kinds(t *testing.T) string {
 		}
 		rows = append(rows, []string{"`" + kind + "`", defs[name].Description, strings.Join(members, "; ")})
 	}
-	return markdown([]string{"kind", "what happened", "members"}, rows)
+	return markdown([]string{"kind", "event", "members"}, rows)
 }
 
 func sorted(m map[string]*schema) []string {
@@ -277,7 +277,7 @@ func markdown(header []string, rows [][]string) string {
 	return b.String()
 }
 
-// TestDocFields holds that the pages that tell of a struct's fields name each.
+// TestDocFields checks that the pages about the fields of a struct name each field.
 func TestDocFields(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"docs/loop.md":       {reflect.TypeFor[loop.Config](), reflect.TypeFor[loop.Retry]()},

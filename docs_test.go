@@ -23,20 +23,20 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-var update = flag.Bool("update", false, "rewrite what the documents show of commands, and their generated tables")
+var update = flag.Bool("update", false, "update the output of commands in the documents, their generated tables and the list of the public API")
 
-// TestDocs holds what the documents show against what comes of it.
+// TestDocs runs the examples in the documents and compares their results with the text.
 //
-// A page is one story. Each page has a folder of its own, and the blocks are
-// taken from the top down: a block after a line that ends in a name in
-// backquotes and a colon is the file of that name; a block of yaml or txtar is a
-// scenario, which is run (of an unnamed one the document says that it leaves
-// things out; see complete), or a suite; a block of console is commands and what
-// they print.
-// Go files are compiled and tested in the end, those of all pages at once.
+// Each page has its own folder. The blocks of a page run in order:
 //
-// With -update, what commands print, what scenarios expect and the generated
-// tables are written anew.
+//   - A block after a line that ends in a name in backquotes and a colon is the file of that name.
+//   - A block of yaml or txtar is a scenario, which is run, or a suite. An unnamed scenario may
+//     omit keys; see complete.
+//   - A block of console contains commands and their output.
+//   - Go files of all pages are compiled and tested together at the end.
+//
+// With -update, the test writes the output of commands, the traces of scenarios and the
+// generated tables into the documents.
 func TestDocs(t *testing.T) {
 	b := newBook(t)
 	for _, name := range pages(t) {
@@ -45,7 +45,7 @@ func TestDocs(t *testing.T) {
 	t.Run("go", b.goTest)
 }
 
-// pages lists the documents that users read.
+// pages returns the names of the documents for users.
 func pages(t *testing.T) []string {
 	t.Helper()
 	docs, err := filepath.Glob("docs/*.md")
@@ -55,8 +55,8 @@ func pages(t *testing.T) []string {
 	return append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}, docs...)
 }
 
-// book is where the examples of all pages live: a module that uses this one, and
-// a folder with the command.
+// book has the examples of all pages: dir is a module that uses this one, and bin a folder with
+// the command.
 type book struct{ dir, bin string }
 
 func newBook(t *testing.T) *book {
@@ -67,8 +67,8 @@ func newBook(t *testing.T) *book {
 	}
 	b := &book{t.TempDir(), t.TempDir()}
 	run(t, root, "go", "build", "-o", b.bin, "./cmd/looptape")
-	// The same version of Go and all requirements as they are: so the go command
-	// need not look at the modules that no example uses.
+	// With the same version of Go and all requirements, the go command does not look at the
+	// modules that no example uses.
 	mod := "module example.com/docs\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
 	for _, require := range regexp.MustCompile(`(?ms)^go .*?\n|^require \(.*?^\)\n`).FindAllString(read(t, "go.mod"), -1) {
 		mod += "\n" + require
@@ -87,8 +87,8 @@ func run(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// goTest runs the Go examples. They need no network: this module's dependencies
-// are theirs.
+// goTest runs the Go examples. They need no network, because they have the dependencies of
+// this module.
 func (b *book) goTest(t *testing.T) {
 	cmd := b.command(t, b.dir, "go", "test", "./...")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -104,7 +104,7 @@ func (b *book) command(t *testing.T, dir, name string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// page plays a page, and compares it with what it should be.
+// page runs the examples of a page and compares the page with their results.
 func (b *book) page(t *testing.T, name string) {
 	dir := filepath.Join(b.dir, strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".md")))
 	is := read(t, name)
@@ -123,11 +123,11 @@ func (b *book) page(t *testing.T, name string) {
 			write(t, name, out.String())
 			return
 		}
-		t.Errorf("%s does not show what comes of it; read the difference and run go test . -run TestDocs -update (-shown +came):\n%s", name, diff)
+		t.Errorf("%s is not current: read the difference and run go test . -run TestDocs -update (-page +results):\n%s", name, diff)
 	}
 }
 
-// block plays a block and returns the text that belongs into it.
+// block runs a block and returns its current text.
 func (b *book) block(t *testing.T, dir string, bl block) string {
 	t.Helper()
 	if bl.file != "" {
@@ -152,30 +152,30 @@ func (b *book) block(t *testing.T, dir string, bl block) string {
 		}
 	case "go", "jsonl", "python":
 		if bl.file == "" {
-			t.Errorf("%s: a block of %s needs the name of its file before it", bl.at, bl.lang)
+			t.Errorf("%s: missing file name before a block of %s", bl.at, bl.lang)
 		}
 	case "sh":
 		for line := range strings.Lines(bl.text) {
 			if !slices.Contains(notRun, strings.TrimSpace(line)) {
-				t.Errorf("%s: %q is run by nothing: make it a console block, or add it to notRun", bl.at, line)
+				t.Errorf("%s: nothing runs %q: make it a console block, or add it to notRun", bl.at, line)
 			}
 		}
 	case "text", "mermaid":
 	default:
-		t.Errorf("%s: no rule for blocks of %q", bl.at, bl.lang)
+		t.Errorf("%s: unknown language %q of a block", bl.at, bl.lang)
 	}
 	return bl.text
 }
 
-// notRun are the commands that a test cannot run within a test.
+// notRun are the commands that this test cannot run.
 var notRun = []string{
-	"go test ./...", // what runs this; .ci/run takes it from README
+	"go test ./...", // runs this test; .ci/run takes it from README
 	"go install github.com/looptape/looptape/cmd/looptape@latest",
 	"go get github.com/looptape/looptape@latest",
-	"looptape eval rerun --record --model cassette:new.tape --provider openai --name gpt-5 --tool-defs tools.json shop.jsonl", // which asks a provider
+	"looptape eval rerun --record --model cassette:new.tape --provider openai --name gpt-5 --tool-defs tools.json shop.jsonl", // calls a provider
 }
 
-// console runs the commands of a block and returns them with what they print.
+// console runs the commands of a block and returns them with their output.
 func (b *book) console(t *testing.T, dir string, bl block) string {
 	t.Helper()
 	var out strings.Builder
@@ -184,7 +184,7 @@ func (b *book) console(t *testing.T, dir string, bl block) string {
 		out.WriteString("$ " + text + "\n")
 		if strings.Contains(text, "python3 ") {
 			if _, err := exec.LookPath("python3"); err != nil {
-				t.Skipf("%s: no python3 here, so that the page is not played", bl.at)
+				t.Skipf("%s: the page needs python3", bl.at)
 			}
 		}
 		text = strings.ReplaceAll(text, "go run ./cmd/looptape", "looptape")
@@ -194,18 +194,17 @@ func (b *book) console(t *testing.T, dir string, bl block) string {
 		}
 		printed, err := cmd.CombinedOutput()
 		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && (!exited || !strings.Contains(text, "echo")) {
-			t.Errorf("%s: %s: %v; show the status of a command that fails (; echo \"exit status $?\"); it printed:\n%s", bl.at, text, err, printed)
+			t.Errorf("%s: %s: %v; show the status of a command that fails (; echo \"exit status $?\"); output:\n%s", bl.at, text, err, printed)
 		}
 		out.WriteString(shortened(steady(string(printed)), m[2]))
 	}
 	return out.String()
 }
 
-// command is a command in a console block, and what is shown of its output.
+// command matches a command in a console block with its output.
 var command = regexp.MustCompile(`(?m)^\$ (.*)\n((?:[^$\n].*\n|\n)*)`)
 
-// shortened leaves as many lines of printed out as shown does with a line of …
-// alone.
+// shortened omits the lines of printed that shown omits with a line that is only ….
 func shortened(printed, shown string) string {
 	before, after, ok := strings.Cut("\n"+shown, "\n…\n")
 	lines := strings.SplitAfter(strings.TrimSuffix(printed, "\n"), "\n")
@@ -227,8 +226,7 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// steady is what was printed with what differs each time made alike: the times that
-// go test measured, and ports.
+// steady replaces what differs each time in printed: the times of go test, and ports.
 func steady(printed string) string {
 	return port.ReplaceAllString(took.ReplaceAllString(printed, "0.00s"), "127.0.0.1:8917")
 }
@@ -238,8 +236,7 @@ var (
 	port = regexp.MustCompile(`\b127\.0\.0\.1:\d+`)
 )
 
-// play runs a scenario and returns its text with the trace that came out, if it
-// expects one.
+// play runs a scenario and returns its text, with the new trace if it expects one.
 func play(t *testing.T, bl block) string {
 	t.Helper()
 	text := bl.text
@@ -269,7 +266,7 @@ func play(t *testing.T, bl block) string {
 	return string(f.With(o))
 }
 
-// complete adds to a fragment of a scenario what every scenario has.
+// complete adds the required keys to a fragment of a scenario.
 func complete(text string) string {
 	for _, c := range []struct{ key, text string }{
 		{"version", "version: 2\n"},
@@ -283,11 +280,11 @@ func complete(text string) string {
 	return text
 }
 
-// block is a fenced block: its text stands from one place of the page to another.
+// block is a fenced block. from and to are its place in the page.
 type block struct {
 	lang, file, text string
 	from, to         int
-	at               string // page and line, for errors
+	at               string // page:line, for errors
 }
 
 var (
