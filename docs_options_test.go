@@ -28,6 +28,9 @@ type option struct {
 	otherwise string
 	// own are the presets that implement it outside loop.Config.
 	own map[string]string
+	// open is true if looptape has no such option yet. Then otherwise and own are the values
+	// that the reference loops require.
+	open bool
 }
 
 // matrix are the options of the reference loops. The field, the default and the values come
@@ -55,25 +58,33 @@ var matrix = []option{
 	{name: "gates", here: "the order of `Config.Middleware`: `Hooks.BeforeTools`, then the nest of `Hooks.WrapTool`", otherwise: "lookup, validate", own: map[string]string{"agentloop": "hook, lookup, policy, approval", "deepagents": "lookup, validate, repair", "reactagent": "lookup, validate, person, nest"}},
 	{name: "approval", here: "`middleware.Approvals`, `middleware.HumanInTheLoop`", otherwise: "-", own: map[string]string{"agentloop": "suspends; denies", "reactagent": "asks and waits"}},
 	{name: "guardrails", here: "`middleware.Guardrails`", otherwise: "-", own: map[string]string{"agentloop": "in, out"}},
-	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepChange.Tools`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, hand-off", "reactagent": "`BeforeStep`"}},
+	{name: "prepare_step", here: "`Hooks.BeforeStep`, `StepChange.Tools`, `middleware.Handoff`", otherwise: "-", own: map[string]string{"agentloop": "registry", "deepagents": "per step, handoff", "reactagent": "`BeforeStep`"}},
 	{name: "end_hook", here: "`Hooks.AfterModel` with `trace.Continue`, `middleware.PrepareEnd`", otherwise: "-", own: map[string]string{"deepagents": "`PrepareEnd`"}},
 	{name: "result_messages", here: "`Result.Messages`; the whole: `loop.Continue`", otherwise: "new", own: map[string]string{"agentier": "all", "agentloop": "its history", "reactagent": "its thread"}},
 	{name: "failure", here: "the error of `Run.Wait`, the last of `Run.Events`", otherwise: "an error", own: map[string]string{"agentier": "an error with a code", "agentloop": "a report", "reactagent": "false, and an event"}},
 	{name: "stop", here: "`Run.Stop`; cancel: the context", otherwise: "cancel", own: map[string]string{"agentloop": "stop, cancel"}},
 	{name: "retry", here: "`Config.Retry`", otherwise: "-", own: map[string]string{"agentier": "`Retries(…)`"}},
-	{name: "output_schema", here: "`middleware.NewOutput`, `middleware.OutputOf`; output_retries: how often it asks again", otherwise: "-", own: map[string]string{"agentier": "`RunFor`", "deepagents": "`Output`"}},
+	{name: "output_schema", here: "`middleware.NewOutput`, `middleware.OutputOf`; output_retries: the number of further model calls", otherwise: "-", own: map[string]string{"agentier": "`RunFor`", "deepagents": "`Output`"}},
 	{name: "compaction", here: "`middleware.NewSummarizer`, `middleware.KeepLast`", otherwise: "-", own: map[string]string{"agentloop": "`SpliceRange`", "reactagent": "summaries, `Compact`"}},
 	{name: "memory", here: "`middleware.Variables`, `history.Snapshot`; snapshot: `agentloop.Snapshot`", otherwise: "-", own: map[string]string{"agentloop": "dump, restore", "deepagents": "variables", "reactagent": "threads"}},
 	{name: "message_log", here: "`middleware.LogMessages`", otherwise: "-", own: map[string]string{"reactagent": "`Log`"}},
 	{name: "event_dialect", here: "a preset's own events, made of the run's", own: map[string]string{"deuz": "`deuz.Parts`", "agentier": "callbacks", "deepagents": "`Parts`, UI messages", "agentloop": "step events, hooks", "reactagent": "`Parts`"}},
 	{name: "step_type_names", here: "`Step.Type`", otherwise: "-", own: map[string]string{"deuz": "initial, tool-result", "agentloop": "initial, tool_followup"}},
 	{name: "running_guard", here: "`middleware.SingleRun`", otherwise: "no", own: map[string]string{"agentloop": "its own"}},
+	{name: "call_order", here: "the order of the calls of a streamed response", otherwise: "by_start", own: map[string]string{"agentloop": "by_end"}, open: true},
+	{name: "gate_mode", here: "whether all calls of a step pass the gates before one runs, or each call passes them and runs alone", otherwise: "per_step", own: map[string]string{"agentier": "per_call", "agentloop": "per_call", "reactagent": "per_call"}, open: true},
+	{name: "stop_default", here: "whether the caller's stop conditions are added to the step limit or replace it", otherwise: "-", own: map[string]string{"deuz": "added", "deepagents": "replace"}, open: true},
+	{name: "cache_mark", here: "where the system prompt has a cache mark", otherwise: "none", own: map[string]string{"agentloop": "after_stable_prefix"}, open: true},
+	{name: "model_session", here: "whether a session with the model lasts for a call or for a run", otherwise: "per call", own: map[string]string{"reactagent": "per run"}, open: true},
 }
 
 // tableRow returns the row with the name, the implementation and the default of loop.Options
 // if the loop has the option, and the names of its values.
 func (o option) tableRow() (row option, values map[string]string) {
 	values = map[string]string{}
+	if o.open {
+		o.here = "*open*: " + o.here
+	}
 	for _, x := range loop.Options() {
 		if x.Declared != o.name {
 			continue
@@ -140,10 +151,16 @@ func declares(t *testing.T, name string) trace.Options {
 
 var goName = regexp.MustCompile("`([A-Za-z]+)\\.([A-Z][A-Za-z]*)`")
 
-// TestMatrix checks that the matrix has 35 options and that the Go names in it exist.
+// TestMatrix checks that the matrix has all 40 options of the contract files, that open options
+// do not exist and that the Go names in it do.
 func TestMatrix(t *testing.T) {
-	if len(matrix) != 35 {
-		t.Errorf("got %d options, want 35", len(matrix))
+	if len(matrix) != 40 {
+		t.Errorf("got %d options, want 40", len(matrix))
+	}
+	for _, o := range matrix {
+		if row, values := o.tableRow(); o.open && (row.name != o.name || len(values) > 0) {
+			t.Errorf("%s: the loop has this option: remove open", o.name)
+		}
 	}
 	packages := map[string]map[string]bool{}
 	for name, dir := range map[string]string{"loop": "loop", "middleware": "loop/middleware", "history": "loop/history", "agentloop": "loop/preset/agentloop", "trace": "trace"} {
@@ -196,29 +213,13 @@ func addDeclared(names map[string]bool, file *ast.File) {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			names[d.Name.Name] = true
-			names[receiver(d)+"."+d.Name.Name] = true
+			names[receiverName(d)+"."+d.Name.Name] = true
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
 				addSpec(names, s)
 			}
 		}
 	}
-}
-
-// receiver returns the name of a method's type.
-func receiver(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return ""
-	}
-	of := f.Recv.List[0].Type
-	if p, ok := of.(*ast.StarExpr); ok {
-		of = p.X
-	}
-	id, ok := of.(*ast.Ident)
-	if !ok {
-		return ""
-	}
-	return id.Name
 }
 
 func addSpec(names map[string]bool, s ast.Spec) {

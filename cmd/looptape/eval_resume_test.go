@@ -86,8 +86,8 @@ func (r *resumed) start(kept int) (cmd *exec.Cmd, words *bytes.Buffer) {
 	return cmd, words
 }
 
-// goOn puts a file in the place of the last one.
-func (r *resumed) goOn() {
+// replaceLast replaces the last file, at which the program waits, by a recording.
+func (r *resumed) replaceLast() {
 	r.Helper()
 	r.check(os.Remove(filepath.Join(r.dir, "last one.jsonl")))
 	r.write("last one.jsonl", `{"case":"last","reward":1,"messages":[]}`+"\n")
@@ -121,7 +121,7 @@ func TestEvalScoreKilled(t *testing.T) {
 		t.Errorf("there is a part before its end: %v", err)
 	}
 	kept := bytes.Count(r.read("part.jsonl.resume"), []byte("\n")) - 1
-	r.goOn()
+	r.replaceLast()
 	words := r.score("-o", "part.jsonl", "--resume")
 	if want := fmt.Sprintf("looptape: part.jsonl.resume: continuing after %d files\n", kept); words != want {
 		t.Errorf("it says %q, want %q", words, want)

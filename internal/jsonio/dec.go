@@ -28,7 +28,7 @@ type Dec struct {
 	Version int
 }
 
-// SyntaxError says what is wrong with a JSON text, and where.
+// SyntaxError reports what is invalid in a JSON text, and where.
 type SyntaxError struct {
 	Msg    string
 	Offset int    // in bytes from the start of the text

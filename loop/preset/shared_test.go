@@ -32,7 +32,7 @@ var rows = map[string]func(loop.Config) string{
 	"assistant_append":     func(c loop.Config) string { return fmt.Sprint(c.AppendAfterHooks) },
 	"error_flag":           func(c loop.Config) string { return fmt.Sprint(c.OmitErrorFlag) },
 	"error_text":           errorText,
-	"bad_args":             badArgs,
+	"bad_args":             repairName,
 	"unknown_tool":         func(c loop.Config) string { return fmt.Sprint(c.BreakOnUnknownTool) },
 	"same_tool_error_stop": func(c loop.Config) string { return fmt.Sprint(c.MaxConsecutiveToolErrors, c.ResetByAbsence) },
 	"duplicate_round":      func(c loop.Config) string { return fmt.Sprint(c.DuplicateStep, c.MaxDuplicateSteps) },
@@ -40,8 +40,8 @@ var rows = map[string]func(loop.Config) string{
 	"grace":                func(c loop.Config) string { return fmt.Sprint(c.Grace) },
 }
 
-// badArgs returns repair if that middleware is enabled.
-func badArgs(c loop.Config) string {
+// repairName returns repair if that middleware is enabled.
+func repairName(c loop.Config) string {
 	if slices.ContainsFunc(c.Middleware, func(p loop.Middleware) bool { return p.Name == "repair" }) {
 		return "repair"
 	}

@@ -90,7 +90,7 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 		out.ToolCalls, out.ToolResults = last.Calls, last.Results
 	}
 	if r.opts.OutputMode == LastMessage {
-		out.Messages = lastAnswer(res.Messages)
+		out.Messages = lastResponse(res.Messages)
 	}
 	if err == nil && r.root.Output != nil && res.StopReason == trace.ReasonEndTurn {
 		out.Output, err = r.root.Output.Read(out.Text)
@@ -107,9 +107,9 @@ func (r *run) cancelled(err error) bool {
 	return errors.Is(r.ctx.Err(), context.Canceled) && errors.Is(err, context.Cause(r.ctx))
 }
 
-// lastAnswer returns the last message of an assistant. At the step limit, results follow
+// lastResponse returns the last message of an assistant. At the step limit, results follow
 // it.
-func lastAnswer(messages []llm.Message) []llm.Message {
+func lastResponse(messages []llm.Message) []llm.Message {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == llm.RoleAssistant {
 			return messages[i : i+1 : i+1]
