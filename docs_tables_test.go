@@ -6,13 +6,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/looptape/looptape/evals/scorers"
-	"github.com/looptape/looptape/fake"
-	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/llm/llmtest"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
@@ -49,8 +46,8 @@ func tableOf(t *testing.T, name string) string {
 		return markdown([]string{"property", "requirement", "likely cause and fix", "part of"}, rows)
 	case "rules":
 		var rows [][]string
-		for _, r := range wire.Rules() {
-			rows = append(rows, []string{r.ID, r.Description, strconv.Itoa(r.Status), r.Type, r.Param, r.Code})
+		for line := range strings.Lines(read(t, "fake/wire/testdata/rules.tsv")) {
+			rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 		}
 		return markdown([]string{"id", "rejected request", "status", "type", "param", "code"}, rows)
 	case "options":
@@ -74,7 +71,7 @@ func tableOf(t *testing.T, name string) string {
 		}
 		return markdown([]string{"version 1, and traces", "version 2", "values"}, rows)
 	case "scenario":
-		return keys(t, fake.Schema(), arg)
+		return keys(t, []byte(read(t, "fake/schema/scenario-v2.schema.json")), arg)
 	case "trace":
 		return keys(t, trace.Schema(), arg)
 	case "packages":

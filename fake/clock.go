@@ -14,7 +14,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Clock is a virtual clock and the scheduler of its tasks. Exactly one task runs at a
 // time. The goroutine that uses the clock first is the main task; Go starts other tasks.
-// The running task yields when it waits (Sleep, Until, a Gate, a signal, Drain) or returns.
+// The running task yields when it waits (Sleep, Until, WaitGate, a signal, Drain) or returns.
 // The clock selects the next task by these rules:
 //
 //  1. Tasks whose context has ended stop waiting, in the order in which they began to
@@ -48,7 +48,7 @@ type Clock struct {
 	ready   []*task // in the order in which they became ready
 	waiting []*task // in the order in which they began to wait
 	timers  []*timer
-	gates   map[string]*Gate
+	gates   map[string]*gate
 	order   []string
 	random  *rand.Rand
 }

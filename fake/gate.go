@@ -2,22 +2,19 @@ package fake
 
 import "context"
 
-// Gate blocks tasks until it is opened. It stays open.
-type Gate struct {
-	clock  *Clock
+// gate blocks tasks until it is opened. It stays open.
+type gate struct {
 	name   string
 	opened bool
 }
 
-// Gate returns the gate with this name, always the same one.
-func (c *Clock) Gate(name string) *Gate {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// gate returns the gate with this name, always the same one. The caller holds the lock.
+func (c *Clock) gate(name string) *gate {
 	g := c.gates[name]
 	if g == nil {
-		g = &Gate{clock: c, name: name}
+		g = &gate{name: name}
 		if c.gates == nil {
-			c.gates = map[string]*Gate{}
+			c.gates = map[string]*gate{}
 		}
 		c.gates[name] = g
 	}
@@ -32,29 +29,30 @@ func (c *Clock) OpenInOrder(names ...string) {
 	c.order = append(c.order, names...)
 }
 
-// Wait waits until the gate is open. It returns the context's cause if ctx ends before, or
-// has ended already.
-func (g *Gate) Wait(ctx context.Context) error {
+// WaitGate waits until the named gate is open. It returns the context's cause if ctx ends
+// before, or has ended already.
+func (c *Clock) WaitGate(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	g.clock.mu.Lock()
+	c.mu.Lock()
+	g := c.gate(name)
 	if g.opened {
-		g.clock.mu.Unlock()
+		c.mu.Unlock()
 		return nil
 	}
-	return g.clock.wait(waitState{description: "gate " + g.name, ctx: ctx, on: g, failsOnDeadlock: true})
+	return c.wait(waitState{description: "gate " + name, ctx: ctx, on: g, failsOnDeadlock: true})
 }
 
-// Open opens the gate. Opening it again has no effect.
-func (g *Gate) Open() {
-	g.clock.mu.Lock()
-	defer g.clock.mu.Unlock()
-	g.clock.openGate(g)
+// OpenGate opens the named gate, which stays open. Opening it again has no effect.
+func (c *Clock) OpenGate(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.openGate(c.gate(name))
 }
 
 // openGate makes the waiting tasks ready, in the order in which they began to wait.
-func (c *Clock) openGate(g *Gate) {
+func (c *Clock) openGate(g *gate) {
 	g.opened = true
 	for t := c.firstWaiting(g); t != nil; t = c.firstWaiting(g) {
 		c.wake(t, nil)

@@ -27,7 +27,7 @@ func apartModel() *fake.Model {
 // turnOf asks m in one lane and returns the turn that answered, from 1, and the try.
 func turnOf(t *testing.T, m *fake.Model, messages ...llm.Message) string {
 	t.Helper()
-	_, place, err := m.Respond(context.Background(), &llm.Request{Messages: messages})
+	_, place, err := m.Respond(context.Background(), &llm.Request{Messages: messages}, true)
 	if err != nil {
 		return err.Error()
 	}

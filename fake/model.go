@@ -57,43 +57,29 @@ type Model struct {
 // NewModel returns a model that sends these responses in every session.
 func NewModel(responses ...Response) *Model { return &Model{Responses: responses} }
 
-// Place is the position of a response in a script.
-type Place struct {
+// Recorded is a request with the position of its response in the script.
+type Recorded struct {
 	Session  string
 	Response int // from 0
 	Attempt  int // from 1
-}
-
-// Recorded is a request with the position of its response.
-type Recorded struct {
-	Place
 	// Request is a copy of the request.
 	Request *llm.Request
 	// Original is the request that the caller passed.
 	Original *llm.Request
 }
 
-type (
-	sessionKey    struct{}
-	errorFlagsKey struct{}
-)
+type sessionKey struct{}
 
 // WithSession returns a context whose requests belong to the named session.
 func WithSession(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, sessionKey{}, name)
 }
 
-// WithoutErrorFlags returns a context whose requests cannot mark results as errors, as in
-// the OpenAI protocols. A Model does not compare [ExpectResult.IsError] then.
-func WithoutErrorFlags(ctx context.Context) context.Context {
-	return context.WithValue(ctx, errorFlagsKey{}, true)
-}
-
 // Stream implements [llm.Model]. It yields a [*ScriptError] if the script has no response
 // or expects another request.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		t, _, err := m.Respond(ctx, req)
+		t, _, err := m.Respond(ctx, req, true)
 		if err == nil {
 			err = t.play(ctx, m.Clock, req.ResponseMode, yield)
 		}
@@ -103,12 +89,13 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	}
 }
 
-// Respond records the request and returns its response and its position, for callers
-// that send the response in another way than Stream. The caller must not change the
-// response. The error is a [*ScriptError] unless req is nil.
-func (m *Model) Respond(ctx context.Context, req *llm.Request) (*Response, Place, error) {
+// Respond records the request and returns it with its response, for callers that send the
+// response in another way than Stream. Without error flags, as in the OpenAI protocols, a
+// request cannot mark results as errors, and [ExpectResult.IsError] is not compared. The
+// caller must not change the response. The error is a [*ScriptError] unless req is nil.
+func (m *Model) Respond(ctx context.Context, req *llm.Request, errorFlags bool) (*Response, Recorded, error) {
 	if req == nil {
-		return nil, Place{}, errNoRequest
+		return nil, Recorded{}, errNoRequest
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,9 +105,10 @@ func (m *Model) Respond(ctx context.Context, req *llm.Request) (*Response, Place
 	}
 	l := m.session(name)
 	at := l.find(req.Messages, m.IsolateConversations)
-	place := Place{Session: name, Response: at.index, Attempt: at.attempts}
+	place := Recorded{Session: name, Response: at.index, Attempt: at.attempts}
 	if !m.DiscardRequests {
-		m.requests = append(m.requests, Recorded{place, cloneRequest(req), req})
+		place.Request, place.Original = cloneRequest(req), req
+		m.requests = append(m.requests, place)
 	}
 	fail := func(problem, diff string) error {
 		return &ScriptError{Session: name, Response: at.index, Attempt: at.attempts, Problem: problem, Diff: diff}
@@ -139,9 +127,8 @@ func (m *Model) Respond(ctx context.Context, req *llm.Request) (*Response, Place
 		}
 		t = &t.Attempts[at.attempts-1]
 	}
-	withFlags := ctx.Value(errorFlagsKey{}) == nil
 	for _, e := range []*Expect{expect, t.Expect} {
-		if diff := e.diff(req, withFlags); diff != "" {
+		if diff := e.diff(req, errorFlags); diff != "" {
 			return nil, place, fail("unexpected request", diff)
 		}
 	}
@@ -284,7 +271,7 @@ func pause(ctx context.Context, clock *Clock, d time.Duration, gate string) erro
 	if err := clock.Sleep(ctx, d); err != nil || gate == "" {
 		return err
 	}
-	return clock.Gate(gate).Wait(ctx)
+	return clock.WaitGate(ctx, gate)
 }
 
 func count(n int, noun string) string {

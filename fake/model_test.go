@@ -183,7 +183,7 @@ func TestExpect(t *testing.T) {
 		check(t, "diff", c.want, strings.Split(script.Diff, "\n"))
 	}
 	plain := fake.Expect{Results: []fake.ExpectResult{{ID: "x"}, {IsError: new(false)}}}
-	_, err := llm.Collect(fake.NewModel(fake.Response{Expect: &plain}).Stream(fake.WithoutErrorFlags(t.Context()), req))
+	_, _, err := fake.NewModel(fake.Response{Expect: &plain}).Respond(t.Context(), req, false)
 	check(t, "plain results", true, strings.HasSuffix(err.Error(), "(-want +got):\n- call id of result 0: x\n+ call id of result 0: a"))
 	_, err = llm.Collect(fake.NewModel(fake.Response{Attempts: []fake.Response{{Expect: &fake.Expect{Messages: 1}}}}).Stream(t.Context(), &llm.Request{Model: "m"}))
 	check(t, "message", "fake: session \"m\", response 1, attempt 1: unexpected request (-want +got):\n- messages: 1\n+ messages: 0", err.Error())

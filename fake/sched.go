@@ -33,7 +33,7 @@ func newTask() *task { return &task{wake: make(chan struct{}, 1)} }
 type waitState struct {
 	description     string
 	ctx             context.Context // ends the wait, if not nil
-	on              any             // the *Gate, the *signal, or drain
+	on              any             // the *gate, the *signal, or drain
 	timer           *timer          // of a sleep
 	failsOnDeadlock bool            // the task gets a DeadlockError
 }

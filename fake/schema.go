@@ -1,18 +1,12 @@
 package fake
 
 import (
-	_ "embed"
 	"encoding/json"
 	"maps"
 )
 
-//go:embed schema/scenario-v2.schema.json
-var publishedSchema []byte
-
-// Schema returns the JSON Schema (2020-12) of scenario files.
-func Schema() []byte { return append([]byte(nil), publishedSchema...) }
-
-// buildSchema builds the schema from the codecs.
+// buildSchema builds the JSON Schema (2020-12) of scenario files from the codecs. The
+// published one is schema/scenario-v2.schema.json.
 func buildSchema() ([]byte, error) {
 	d := defs{}
 	scriptCodec().schema(d)

@@ -83,9 +83,6 @@ type Tools struct {
 	peak     int
 }
 
-// NewTools returns tools that wait on the clock. It may be nil if no tool waits.
-func NewTools(clock *Clock, tools ...Tool) *Tools { return &Tools{Clock: clock, List: tools} }
-
 // Run calls a tool and returns or panics by script. It returns the context's cause if the
 // context ends while the tool waits, and a [*ScriptError] if the script has no such tool
 // or no call left.

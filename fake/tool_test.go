@@ -27,18 +27,18 @@ func run(ctx context.Context, ts *fake.Tools, name, args string) (out string) {
 }
 
 func TestBehaviours(t *testing.T) {
-	ts := fake.NewTools(nil,
-		fake.Tool{Name: "zero"},
-		fake.Tool{Name: "returns", Behavior: fake.Behavior{Returns: raw(`{"a":1}`), Text: "not this"}},
-		fake.Tool{Name: "text", Behavior: fake.Behavior{Text: "t"}},
-		fake.Tool{Name: "error", Behavior: fake.Behavior{Error: "e", Text: "not this"}},
-		fake.Tool{Name: "panic", Behavior: fake.Behavior{Panic: "p", Error: "not this"}},
-		fake.Tool{Name: "calls", Calls: []fake.Behavior{{Error: "first"}, {Text: "second"}}},
-		fake.Tool{Name: "calls and then", Calls: []fake.Behavior{{Error: "first"}}, Behavior: fake.Behavior{Text: "then"}},
-		fake.Tool{Name: "args", ByArguments: []fake.Behavior{
+	ts := &fake.Tools{List: []fake.Tool{
+		{Name: "zero"},
+		{Name: "returns", Behavior: fake.Behavior{Returns: raw(`{"a":1}`), Text: "not this"}},
+		{Name: "text", Behavior: fake.Behavior{Text: "t"}},
+		{Name: "error", Behavior: fake.Behavior{Error: "e", Text: "not this"}},
+		{Name: "panic", Behavior: fake.Behavior{Panic: "p", Error: "not this"}},
+		{Name: "calls", Calls: []fake.Behavior{{Error: "first"}, {Text: "second"}}},
+		{Name: "calls and then", Calls: []fake.Behavior{{Error: "first"}}, Behavior: fake.Behavior{Text: "then"}},
+		{Name: "args", ByArguments: []fake.Behavior{
 			{Arguments: `{"a":1,"b":2}`, Text: "by value"}, {Arguments: "no json", Text: "by text"},
 		}, Calls: []fake.Behavior{{Text: "other"}}},
-	)
+	}}
 	for _, c := range []struct{ name, args, want string }{
 		{"zero", "", ""},
 		{"returns", "", `{"a":1}`},
@@ -67,16 +67,16 @@ func TestToolsWait(t *testing.T) {
 	c := fake.NewClock()
 	c.OpenInOrder("g")
 	d := newDiary(c)
-	ts := fake.NewTools(c,
-		fake.Tool{Name: "delay", Behavior: fake.Behavior{Delay: 20}},
-		fake.Tool{Name: "gate", Behavior: fake.Behavior{Gate: "g", Delay: 5, Text: "x"}},
-		fake.Tool{Name: "stall", Behavior: fake.Behavior{Stall: true}},
-		fake.Tool{Name: "deaf", Behavior: fake.Behavior{Delay: 40, Gate: "g", IgnoresCancel: true}},
-		fake.Tool{Name: "shut", Behavior: fake.Behavior{Gate: "shut"}},
-		fake.Tool{Name: "deaf and shut", Behavior: fake.Behavior{Gate: "shut", IgnoresCancel: true}},
-		fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: 40}},
-		fake.Tool{Name: "exit", Behavior: fake.Behavior{Exit: true, Delay: 1}},
-	)
+	ts := &fake.Tools{Clock: c, List: []fake.Tool{
+		{Name: "delay", Behavior: fake.Behavior{Delay: 20}},
+		{Name: "gate", Behavior: fake.Behavior{Gate: "g", Delay: 5, Text: "x"}},
+		{Name: "stall", Behavior: fake.Behavior{Stall: true}},
+		{Name: "deaf", Behavior: fake.Behavior{Delay: 40, Gate: "g", IgnoresCancel: true}},
+		{Name: "shut", Behavior: fake.Behavior{Gate: "shut"}},
+		{Name: "deaf and shut", Behavior: fake.Behavior{Gate: "shut", IgnoresCancel: true}},
+		{Name: "slow", Behavior: fake.Behavior{Delay: 40}},
+		{Name: "exit", Behavior: fake.Behavior{Exit: true, Delay: 1}},
+	}}
 	ctx, cancel := c.WithTimeout(t.Context(), 30, errCause)
 	defer cancel()
 	for _, tool := range ts.List {
@@ -98,7 +98,7 @@ func TestToolsWait(t *testing.T) {
 
 func TestToolLog(t *testing.T) {
 	c := fake.NewClock()
-	ts := fake.NewTools(c, fake.Tool{Name: "a", Behavior: fake.Behavior{Delay: 2, Error: "e"}}, fake.Tool{Name: "b", Behavior: fake.Behavior{Delay: 1}})
+	ts := &fake.Tools{Clock: c, List: []fake.Tool{{Name: "a", Behavior: fake.Behavior{Delay: 2, Error: "e"}}, {Name: "b", Behavior: fake.Behavior{Delay: 1}}}}
 	start := c.Now()
 	c.Go(func() { _, _ = ts.Run(t.Context(), "1", "a", "x") })
 	c.Go(func() { _, _ = ts.Run(t.Context(), "2", "b", "y") })
@@ -114,12 +114,12 @@ func TestToolLog(t *testing.T) {
 
 func TestToolsWithoutClock(t *testing.T) {
 	for _, b := range []fake.Behavior{{Delay: 1}, {Gate: "g"}, {Stall: true}} {
-		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: b})
+		ts := &fake.Tools{List: []fake.Tool{{Name: "t", Behavior: b}}}
 		if got := run(t.Context(), ts, "t", ""); !strings.Contains(got, "missing clock") {
 			t.Errorf("%+v: got %s", b, got)
 		}
 	}
-	ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: fake.Behavior{Text: "x"}})
+	ts := &fake.Tools{List: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Text: "x"}}}}
 	check(t, "no wait", "x", run(t.Context(), ts, "t", ""))
 	check(t, "no time", time.Time{}, ts.Log()[0].At)
 }
@@ -129,7 +129,7 @@ func TestZeroBehaviour(t *testing.T) {
 	for i, b := range []fake.Behavior{
 		{Returns: raw("1")}, {Text: "x"}, {Error: "x"}, {Panic: "x"}, {Exit: true}, {Delay: 1}, {Gate: "g"}, {Stall: true}, {IgnoresCancel: true},
 	} {
-		ts := fake.NewTools(nil, fake.Tool{Name: "t", Behavior: b, Calls: []fake.Behavior{{Text: "x"}}})
+		ts := &fake.Tools{List: []fake.Tool{{Name: "t", Behavior: b, Calls: []fake.Behavior{{Text: "x"}}}}}
 		check(t, "the first", "x", run(t.Context(), ts, "t", ""))
 		done := make(chan string)
 		go func() { // one of them ends its goroutine

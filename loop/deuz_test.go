@@ -140,7 +140,7 @@ func testDeuzPredicateCalls(t *testing.T) {
 func testDeuzConcurrency(t *testing.T) {
 	for limit, want := range map[int]int{0: 5, 1: 1, 3: 3, loop.Unlimited: 8} {
 		clock := fake.NewClock()
-		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: 1e6}})
+		tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "slow", Behavior: fake.Behavior{Delay: 1e6}}}}
 		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 			parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err

@@ -820,7 +820,7 @@ func TestCancelInRetry(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	for _, returns := range []bool{false, true} {
 		clock := fake.NewClock()
-		tools := fake.NewTools(clock, fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: time.Second}})
+		tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "slow", Behavior: fake.Behavior{Delay: time.Second}}}}
 		slow := loop.Tool{Name: "slow", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 			parts, err := tools.Run(context.WithoutCancel(ctx), c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err
@@ -848,10 +848,10 @@ func TestDeadlineInModel(t *testing.T) {
 
 func TestToolTimeout(t *testing.T) {
 	clock := fake.NewClock()
-	tools := fake.NewTools(clock,
-		fake.Tool{Name: "slow", Behavior: fake.Behavior{Delay: time.Minute}},
-		fake.Tool{Name: "deaf", Behavior: fake.Behavior{Delay: 3 * time.Second, IgnoresCancel: true, Text: "late"}},
-		fake.Tool{Name: "fast", Behavior: fake.Behavior{Delay: 999 * time.Millisecond, Text: "in time"}})
+	tools := &fake.Tools{Clock: clock, List: []fake.Tool{
+		{Name: "slow", Behavior: fake.Behavior{Delay: time.Minute}},
+		{Name: "deaf", Behavior: fake.Behavior{Delay: 3 * time.Second, IgnoresCancel: true, Text: "late"}},
+		{Name: "fast", Behavior: fake.Behavior{Delay: 999 * time.Millisecond, Text: "in time"}}}}
 	var list []loop.Tool
 	for _, name := range []string{"slow", "deaf", "fast"} {
 		list = append(list, loop.Tool{Name: name, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
@@ -883,7 +883,7 @@ func TestGrace(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		clock := fake.NewClock()
 		deaf := fake.Behavior{Delay: time.Hour, IgnoresCancel: true, Text: "late"}
-		tools := fake.NewTools(clock, fake.Tool{Name: "deaf", Behavior: deaf}, fake.Tool{Name: "good", Behavior: fake.Behavior{Delay: time.Minute}})
+		tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "deaf", Behavior: deaf}, {Name: "good", Behavior: fake.Behavior{Delay: time.Minute}}}}
 		run := func(ctx context.Context, c loop.Call) (loop.Output, error) {
 			parts, err := tools.Run(ctx, c.ID, c.Name, c.Arguments)
 			return loop.Output{Content: parts}, err

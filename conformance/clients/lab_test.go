@@ -66,7 +66,9 @@ func open(t testing.TB, turns ...fake.Response) *lab {
 const key = "sk-of-the-tests"
 
 // base is the base URL for the SDK of a provider.
-func (l *lab) base(p wire.Provider) string { return p.BaseURL(l.http.URL, "") }
+func (l *lab) base(provider string) string {
+	return wire.ServerInfo{URL: l.http.URL}.BaseURL(provider, "")
+}
 
 // ServeHTTP keeps what is asked, and lets the server answer.
 func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -198,7 +198,7 @@ func signed(opaque json.RawMessage) (out json.RawMessage) {
 
 // script is the scenario in one protocol.
 type script struct {
-	provider wire.Provider
+	provider string
 	signs    signs
 	finish   []string // why the answers end, in the provider's words
 }

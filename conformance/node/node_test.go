@@ -126,7 +126,7 @@ func TestWorker(t *testing.T) {
 	}))
 	defer h.Close()
 	play := func(ctx context.Context, id, key string) (Outcome, error) {
-		return w.Play(ctx, Case{ID: id, Protocol: "openai-chat", Env: map[string]string{"OPENAI_BASE_URL": wire.OpenAI.BaseURL(h.URL, id), "OPENAI_API_KEY": key}})
+		return w.Play(ctx, Case{ID: id, Protocol: "openai-chat", Env: map[string]string{"OPENAI_BASE_URL": wire.ServerInfo{URL: h.URL}.BaseURL(wire.OpenAI, id), "OPENAI_API_KEY": key}})
 	}
 	got, err := play(t.Context(), "a", "k")
 	if diff := cmp.Diff(Outcome{ID: "a", Text: "one"}, got); diff != "" || err != nil {

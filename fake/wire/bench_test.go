@@ -32,11 +32,11 @@ func BenchmarkRuns(b *testing.B) {
 				model := fake.NewModel(turns...)
 				model.DiscardRequests = true
 				s := wire.New(wire.Config{Model: model})
-				p := s.Pipe()
-				defer p.Close()
+				client, stop := s.Pipe()
+				defer stop()
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					c := clientsOf(pipeURL, strconv.Itoa(i), p.Client())[k.name]
+					c := clientsOf(pipeURL, strconv.Itoa(i), client)[k.name]
 					agent, err := loop.New(c, &loop.Config{Model: "some-model", ResponseMode: responseModes[mode], Tools: []loop.Tool{tool}})
 					if err != nil {
 						b.Fatal(err)

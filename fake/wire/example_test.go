@@ -11,14 +11,14 @@ import (
 )
 
 // send sends a request of Chat Completions and returns the body of the response.
-func send(p *wire.Pipe, session, body string) string {
-	url := wire.OpenAI.BaseURL(p.URL(), session) + "/chat/completions"
+func send(client *http.Client, session, body string) string {
+	url := wire.ServerInfo{URL: "http://server.test"}.BaseURL(wire.OpenAI, session) + "/chat/completions"
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body)) //nolint:noctx // the pipe ends with the example
 	if err != nil {
 		return err.Error()
 	}
 	req.Header.Set("Authorization", "Bearer any-key")
-	resp, err := p.Client().Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return err.Error()
 	}
@@ -33,10 +33,10 @@ func send(p *wire.Pipe, session, body string) string {
 // A server plays a script for any HTTP client, here in process.
 func ExampleServer_Pipe() {
 	server := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "It rains in Bern."})})
-	pipe := server.Pipe()
-	defer pipe.Close()
+	client, stop := server.Pipe()
+	defer stop()
 
-	text := send(pipe, "first", `{"model": "gpt-5", "messages": [{"role": "user", "content": "How is the weather?"}]}`)
+	text := send(client, "first", `{"model": "gpt-5", "messages": [{"role": "user", "content": "How is the weather?"}]}`)
 	fmt.Println(strings.Contains(text, `"content":"It rains in Bern."`))
 	// Output: true
 }
@@ -47,10 +47,10 @@ func ExampleServer_Pipe() {
 //nolint:misspell // the words of the provider
 func ExampleServer_Report() {
 	server := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "Hello."})})
-	pipe := server.Pipe()
-	defer pipe.Close()
+	client, stop := server.Pipe()
+	defer stop()
 
-	send(pipe, "", `{"model": "gpt-5", "messages": [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]}`)
+	send(client, "", `{"model": "gpt-5", "messages": [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]}`)
 	report := server.Report()
 	for _, r := range report.RejectedRequests {
 		fmt.Println(r.Request, r.ID, r.Status, r.Message)
@@ -71,10 +71,10 @@ func ExampleParseQuirk() {
 	}
 	call := fake.Call{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}
 	server := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Calls: []fake.Call{call}}), Quirks: []wire.Quirk{q}})
-	pipe := server.Pipe()
-	defer pipe.Close()
+	client, stop := server.Pipe()
+	defer stop()
 
-	text := send(pipe, "", `{"model": "gpt-5", "messages": [{"role": "user", "content": "How is the weather?"}]}`)
+	text := send(client, "", `{"model": "gpt-5", "messages": [{"role": "user", "content": "How is the weather?"}]}`)
 	fmt.Println(strings.Contains(text, `"finish_reason":"stop"`), server.Report().Shown)
 	// Output: true map[QO-01@1:1]
 }

@@ -89,9 +89,9 @@ func playScript(t testing.TB, live func(*loop.Config), script *fake.Script, prot
 		Model: func(script *fake.Model) llm.Model {
 			cfg.Model = script
 			server = wire.New(cfg)
-			p := server.Pipe()
-			t.Cleanup(p.Close)
-			tape.to = p.Client().Transport
+			client, stop := server.Pipe()
+			t.Cleanup(stop)
+			tape.to = client.Transport
 			return clientsOf(pipeURL, "main", &http.Client{Transport: tape})[protocol]
 		},
 	})

@@ -19,7 +19,7 @@ import (
 type ServerInfo struct {
 	URL string `json:"url"`
 	// BaseURLs are the base URLs for the official SDKs.
-	BaseURLs map[Provider]string `json:"base_urls"`
+	BaseURLs map[string]string `json:"base_urls"`
 	// Session is the prefix of a base URL that isolates a client from others. NAME is
 	// any name.
 	Session string   `json:"session"`
@@ -30,11 +30,11 @@ type ServerInfo struct {
 // Info describes what s serves at a URL.
 func (s *Server) Info(url string) ServerInfo {
 	info := ServerInfo{
-		URL: url, BaseURLs: map[Provider]string{}, Session: "/session/NAME",
+		URL: url, BaseURLs: map[string]string{}, Session: "/session/NAME",
 		Models: append([]string{}, s.cfg.Models...), Quirks: []string{},
 	}
-	for _, p := range []Provider{OpenAI, Anthropic, Gemini} {
-		info.BaseURLs[p] = p.BaseURL(url, "")
+	for _, p := range []string{OpenAI, Anthropic, Gemini} {
+		info.BaseURLs[p] = info.BaseURL(p, "")
 	}
 	for _, q := range s.cfg.Quirks {
 		info.Quirks = append(info.Quirks, q.String())
@@ -42,15 +42,29 @@ func (s *Server) Info(url string) ServerInfo {
 	return info
 }
 
+// BaseURL returns the base URL for a provider's official SDK. An empty session means that
+// the model of a request selects the session.
+func (i ServerInfo) BaseURL(provider, session string) string {
+	base := strings.TrimSuffix(i.URL, "/")
+	if session != "" {
+		base += "/session/" + session
+	}
+	base += "/" + provider
+	if provider == OpenAI {
+		base += "/v1"
+	}
+	return base
+}
+
 // Env returns the environment variables for the official SDKs and the libraries that use
 // them, as NAME=VALUE sorted by name. The session may be empty.
 func (i ServerInfo) Env(session, key string) []string {
 	env := []string{
-		"OPENAI_BASE_URL=" + OpenAI.BaseURL(i.URL, session),
+		"OPENAI_BASE_URL=" + i.BaseURL(OpenAI, session),
 		"OPENAI_API_KEY=" + key,
-		"ANTHROPIC_BASE_URL=" + Anthropic.BaseURL(i.URL, session),
+		"ANTHROPIC_BASE_URL=" + i.BaseURL(Anthropic, session),
 		"ANTHROPIC_API_KEY=" + key,
-		"GOOGLE_GEMINI_BASE_URL=" + Gemini.BaseURL(i.URL, session),
+		"GOOGLE_GEMINI_BASE_URL=" + i.BaseURL(Gemini, session),
 		"GEMINI_API_KEY=" + key,
 		"GOOGLE_API_KEY=" + key,
 		"GOOGLE_GENERATIVE_AI_API_KEY=" + key,

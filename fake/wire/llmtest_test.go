@@ -31,16 +31,16 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 		for model, a := range script {
 			m.Sessions[model] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err), Stall: a.Stall}}
 		}
-		pipe := wire.New(wire.Config{Model: m}).Pipe()
-		t.Cleanup(pipe.Close)
-		h := *pipe.Client()
+		client, stop := wire.New(wire.Config{Model: m}).Pipe()
+		t.Cleanup(stop)
+		h := *client
 		if cut != nil {
 			h.Transport = cutter{h.Transport, cut}
 		}
 		return llmtest.Subject{
 			Model:     clientsOf(pipeURL, "", &h)[name],
 			Requests:  m.Requests,
-			CloseIdle: pipe.Client().CloseIdleConnections,
+			CloseIdle: client.CloseIdleConnections,
 		}
 	}
 	return s

@@ -9,42 +9,32 @@ import (
 	"sync"
 )
 
-// Pipe serves a [Server] in process, without a port. It is safe for use by many
-// goroutines.
-type Pipe struct {
-	server *http.Server
-	client *http.Client
+// pipe serves a Server in process, without a port.
+type pipe struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
-	served sync.WaitGroup
 }
 
-// Pipe serves s in process. The caller must call Close.
-func (s *Server) Pipe() *Pipe {
-	p := &Pipe{conns: make(chan net.Conn), closed: make(chan struct{})}
-	p.server = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // only this process can connect
-	p.client = &http.Client{Transport: &http.Transport{
+// Pipe serves s in process, without a port. The client connects to s only, whatever the
+// URL. It is safe for use by many goroutines. The function stop ends all connections and
+// waits until the server has stopped. The caller must call it.
+func (s *Server) Pipe() (client *http.Client, stop func()) {
+	p := &pipe{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // only this process can connect
+	client = &http.Client{Transport: &http.Transport{
 		DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 64,
 	}}
-	p.served.Go(func() { _ = p.server.Serve(listener{p}) }) // always ErrServerClosed
-	return p
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.Serve(listener{p}) }) // always ErrServerClosed
+	return client, func() {
+		client.CloseIdleConnections()
+		_ = server.Close() // a listener's error, and ours has none
+		served.Wait()
+	}
 }
 
-// URL returns the address of the server for [Provider.BaseURL].
-func (p *Pipe) URL() string { return "http://fake.invalid" }
-
-// Client returns a client that connects to the server only, whatever the address.
-func (p *Pipe) Client() *http.Client { return p.client }
-
-// Close ends all connections and waits until the server has stopped.
-func (p *Pipe) Close() {
-	p.client.CloseIdleConnections()
-	_ = p.server.Close() // a listener's error, and ours has none
-	p.served.Wait()
-}
-
-func (p *Pipe) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *pipe) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
 	case p.conns <- there:
@@ -56,8 +46,8 @@ func (p *Pipe) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// listener accepts what a Pipe dials.
-type listener struct{ p *Pipe }
+// listener accepts what a pipe dials.
+type listener struct{ p *pipe }
 
 func (l listener) Accept() (net.Conn, error) {
 	select {

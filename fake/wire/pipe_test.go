@@ -22,16 +22,16 @@ const pipeURL = "http://fake.invalid"
 func pipe(t *testing.T, cfg wire.Config, session string) (*wire.Server, map[string]*protocol.Client) {
 	t.Helper()
 	s := wire.New(cfg)
-	p := s.Pipe()
-	t.Cleanup(p.Close)
-	return s, clientsOf(pipeURL, session, p.Client())
+	client, stop := s.Pipe()
+	t.Cleanup(stop)
+	return s, clientsOf(pipeURL, session, client)
 }
 
 // clientsOf returns a client of each protocol for a server.
 func clientsOf(server, session string, h *http.Client) map[string]*protocol.Client {
 	clients := map[string]*protocol.Client{}
 	for _, k := range protocols {
-		base := k.provider.BaseURL(server, session)
+		base := wire.ServerInfo{URL: server}.BaseURL(k.provider, session)
 		if k.provider == wire.Gemini {
 			base += "/v1beta"
 		}
@@ -59,8 +59,8 @@ func TestPipe(t *testing.T) {
 // A closed pipe rejects, and ends what hangs; so does a context.
 func TestPipeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}).Pipe()
-		c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.OpenAI.BaseURL(pipeURL, ""), HTTP: p.Client(), Authorize: openai.Key("k")}
+		client, stop := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}).Pipe()
+		c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.ServerInfo{URL: pipeURL}.BaseURL(wire.OpenAI, ""), HTTP: client, Authorize: openai.Key("k")}
 		ctx, cancel := context.WithCancel(context.Background())
 		hung := make(chan error)
 		go func() {
@@ -77,7 +77,7 @@ func TestPipeClose(t *testing.T) {
 			hung <- err
 		}()
 		synctest.Wait()
-		p.Close()
+		stop()
 		if err := <-hung; err == nil {
 			t.Error("an answer that never ends came to an end")
 		}

@@ -127,9 +127,9 @@ func playedOnce(t *testing.T, s shown, protocol, mode string, quirks ...wire.Qui
 }
 
 // form describes the form.
-func (s shown) form(q wire.Quirk) wire.QuirkForm {
+func (s shown) form(q wire.Quirk) wire.Quirk {
 	name, _, _ := strings.Cut(q.String(), "@")
-	i := slices.IndexFunc(wire.Quirks(), func(f wire.QuirkForm) bool { return name == strings.TrimSuffix(f.ID+":"+f.Form, ":") })
+	i := slices.IndexFunc(wire.Quirks(), func(f wire.Quirk) bool { return name == strings.TrimSuffix(f.ID+":"+f.Form, ":") })
 	return wire.Quirks()[i]
 }
 
@@ -224,7 +224,7 @@ func TestQuirkFormsCovered(t *testing.T) {
 	}{{"QO", 31}, {"QR", 10}, {"QA", 14}, {"QG", 12}, {"QT", 11}} {
 		for n := range group.last {
 			id := fmt.Sprintf("%s-%02d", group.prefix, n+1)
-			if !slices.ContainsFunc(wire.Quirks(), func(f wire.QuirkForm) bool { return f.ID == id }) {
+			if !slices.ContainsFunc(wire.Quirks(), func(f wire.Quirk) bool { return f.ID == id }) {
 				t.Errorf("the quirk %s of the list has no form", id)
 			}
 		}

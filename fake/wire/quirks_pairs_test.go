@@ -21,7 +21,7 @@ func TestQuirkPairs(t *testing.T) {
 		"openai-chat": "openai/everything", "openai-responses": "openai/everything",
 		"anthropic-messages": "sets/many", "gemini": "sets/many",
 	} {
-		var forms []wire.QuirkForm
+		var forms []wire.Quirk
 		for _, f := range wire.Quirks() {
 			if slices.Contains(f.Protocols, protocol) && !strings.HasPrefix(f.ID, "QT-") {
 				forms = append(forms, f)
@@ -46,10 +46,10 @@ func TestQuirkPairs(t *testing.T) {
 // first one has edited.
 type pairing struct {
 	mode          string
-	first, second wire.QuirkForm
+	first, second wire.Quirk
 }
 
-func pairings(a, b wire.QuirkForm) []pairing {
+func pairings(a, b wire.Quirk) []pairing {
 	both := []pairing{{"streaming", a, b}, {"streaming", b, a}, {"non-streaming", b, a}, {"non-streaming", a, b}}
 	if a.Streaming || b.Streaming {
 		return both[:2]
@@ -57,7 +57,7 @@ func pairings(a, b wire.QuirkForm) []pairing {
 	return both
 }
 
-func testPair(t *testing.T, protocol, scenario, mode string, a, b wire.QuirkForm) {
+func testPair(t *testing.T, protocol, scenario, mode string, a, b wire.Quirk) {
 	t.Helper()
 	pair := strings.TrimSuffix(a.ID+":"+a.Form, ":") + " " + strings.TrimSuffix(b.ID+":"+b.Form, ":")
 	o := play(t, scenario, protocol, responseModes[mode], parseQuirks(t, pair)...)

@@ -17,7 +17,7 @@ func TestQuirkSets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		k := rapid.SampledFrom(protocols).Draw(rt, "protocol")
 		mode := rapid.SampledFrom(modes).Draw(rt, "delivery")
-		forms := slices.DeleteFunc(wire.Quirks(), func(f wire.QuirkForm) bool {
+		forms := slices.DeleteFunc(wire.Quirks(), func(f wire.Quirk) bool {
 			return !slices.Contains(f.Protocols, k.name) || stalls(f)
 		})
 		names := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) string {
@@ -41,4 +41,4 @@ func TestQuirkSets(t *testing.T) {
 }
 
 // stalls reports whether the responses of a form do not end.
-func stalls(f wire.QuirkForm) bool { return f.ID == "QT-10" || f.ID == "QT-11" }
+func stalls(f wire.Quirk) bool { return f.ID == "QT-10" || f.ID == "QT-11" }

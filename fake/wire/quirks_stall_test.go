@@ -62,7 +62,7 @@ func TestStallTimeout(t *testing.T) {
 	}
 }
 
-func testStallTimeout(t *testing.T, form wire.QuirkForm, protocol, mode string) {
+func testStallTimeout(t *testing.T, form wire.Quirk, protocol, mode string) {
 	q, err := wire.ParseQuirk("QT-10:" + form.Form + "@1")
 	if err != nil {
 		t.Fatal(err)

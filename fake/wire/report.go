@@ -44,7 +44,7 @@ type RejectedRequest struct {
 	RetryOf  int    `json:"retry_of,omitempty"`
 	Protocol string `json:"protocol"`
 	Session  string `json:"session,omitempty"`
-	// ID is the id of the [Rule]; empty means none of them.
+	// ID is the id of a rule in docs/strict-server.md; empty means none of them.
 	ID      string `json:"id,omitempty"`
 	Status  int    `json:"status"`
 	Type    string `json:"type,omitempty"`  // the provider's; Gemini's status word
@@ -186,7 +186,7 @@ func writeError(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// noRuleHint is the hint of a request that none of the [Rules] rejects.
+// noRuleHint is the hint of a request that no rule rejects.
 const noRuleHint = "The error message names the header, member or value that the provider rejects, or says that the body is not JSON. Correct it in the client, or in the library that sets it."
 
 // rejection identifies a rejected request and its retries.

@@ -231,7 +231,7 @@ func TestUnused(t *testing.T) {
 		"main":   {`session "helper": all responses`},
 		"helper": {`session "main": all responses`},
 	} {
-		s, clients := pipe(t, wire.Config{Model: wire.NewModel(&fake.Script{Models: models})}, "")
+		s, clients := pipe(t, wire.Config{Script: &fake.Script{Models: models}}, "")
 		if _, err := ask(clients["openai-chat"], &llm.Request{Model: model, Messages: []llm.Message{llm.User("hi")}}); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,9 @@ import (
 type Config struct {
 	// Model is the script. The server does not use its Clock.
 	Model *fake.Model
+	// Script is played if Model is nil. The session of a request is that of its URL, or
+	// else its model. A session that is not in the script plays its first model.
+	Script *fake.Script
 	// Key is the only valid credential; empty means that any is valid.
 	Key string
 	// Models are the known models; empty means that any is known.
@@ -45,6 +48,7 @@ type Config struct {
 // should create a new Server now and then.
 type Server struct {
 	cfg    Config
+	quirks []quirk.Form
 	strict strict.Config
 
 	watch watch.Monitor
@@ -59,26 +63,24 @@ type Server struct {
 
 // New returns a Server.
 func New(cfg Config) *Server {
+	if cfg.Model == nil && cfg.Script != nil {
+		cfg.Model = newModel(cfg.Script)
+	}
 	s := &Server{
 		cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""},
 		strict: strict.Config{Script: cfg.Model, Key: cfg.Key, Models: cfg.Models},
 	}
-	quirks := s.quirks()
+	for _, q := range cfg.Quirks {
+		s.quirks = append(s.quirks, quirk.Find(quirk.Info(q)))
+	}
 	s.strict.Render = func(p *reply.Response) *reply.Reply {
-		r, _ := quirk.Render(p, quirks)
+		r, _ := quirk.Render(p, s.quirks)
 		return r
 	}
-	if len(quirks) > 0 {
-		s.strict.EditScript = func(p *reply.Response) { quirk.EditScript(p, quirks) }
+	if len(s.quirks) > 0 {
+		s.strict.EditScript = func(p *reply.Response) { quirk.EditScript(p, s.quirks) }
 	}
 	return s
-}
-
-func (s *Server) quirks() (quirks []quirk.Quirk) {
-	for _, q := range s.cfg.Quirks {
-		quirks = append(quirks, q.quirk)
-	}
-	return quirks
 }
 
 // ServeHTTP implements [http.Handler].
@@ -180,16 +182,13 @@ func (x *exchange) serve(r *http.Request) {
 	if x.session != "" {
 		ctx = fake.WithSession(ctx, x.session)
 	}
-	if x.Provider == reply.OpenAI {
-		ctx = fake.WithoutErrorFlags(ctx)
-	}
-	script, place, err := x.server.cfg.Model.Respond(ctx, req)
+	script, place, err := x.server.cfg.Model.Respond(ctx, req, x.Provider != reply.OpenAI)
 	if err != nil { // a retry fails as well
 		x.w.Header().Set("X-Should-Retry", "false")
 		x.reject(&strict.Error{Status: http.StatusBadRequest, Setup: true, Message: err.Error()})
 		return
 	}
-	x.key.Place = place
+	x.key.Place = reply.Place{Session: place.Session, Response: place.Response, Attempt: place.Attempt}
 	if x.Protocol.Name() == reply.Responses {
 		x.key.Conversation = reply.ConversationID(x.talk.Hash())
 		x.keepInput(cmp.Or(script.ResponseID, "resp_"+x.key.ID()), strict.Input(expanded))
@@ -205,7 +204,7 @@ func (x *exchange) serve(r *http.Request) {
 // respond writes a scripted response.
 func (x *exchange) respond(ctx context.Context, p *reply.Response) {
 	s := x.server
-	r, shown := quirk.Render(p, s.quirks())
+	r, shown := quirk.Render(p, s.quirks)
 	s.countQuirks(shown)
 	r.Complete = func() {
 		if m, ok := p.Message(r); ok {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // protocols are the four protocols, each as a client of one server.
 var protocols = []struct {
 	name     string
-	provider wire.Provider
+	provider string
 	proto    protocol.Protocol
 	key      func(string) func(*http.Request) error
 }{
@@ -120,7 +120,7 @@ func TestSessions(t *testing.T) {
 	ids := make([]string, 8)
 	for i := range ids {
 		wg.Go(func() {
-			c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.OpenAI.BaseURL(h.URL, fmt.Sprint("lane", i)), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
+			c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.ServerInfo{URL: h.URL}.BaseURL(wire.OpenAI, fmt.Sprint("lane", i)), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
 			first, err := ask(c, request(llm.Streaming, llm.User("hi")))
 			if err != nil || first.Text() != "one" {
 				t.Errorf("lane %d: %v, %v", i, first, err)

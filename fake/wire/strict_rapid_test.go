@@ -152,9 +152,9 @@ func TestStrictAcceptsEchoes(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				d := &drawn{T: r, protocol: k.name}
 				s := wire.New(wire.Config{Model: fake.NewModel(d.script()...)})
-				pipe := s.Pipe()
-				defer pipe.Close()
-				c := clientsOf(pipeURL, "main", pipe.Client())[k.name]
+				client, stop := s.Pipe()
+				defer stop()
+				c := clientsOf(pipeURL, "main", client)[k.name]
 				req := d.request()
 				req.Messages, req.Extra = req.Messages[:1], nil
 				for range 4 {

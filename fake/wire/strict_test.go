@@ -14,9 +14,11 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/sebdah/goldie/v2"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/fake/wire/internal/strict"
 )
 
 // strictRow is a request that is rejected, and the nearest one that is not.
@@ -86,8 +88,8 @@ var digits = regexp.MustCompile(`\d+`)
 // Each rule is kept: a wrong request gets that provider's response and does not
 // advance the scenario, and the nearest right one is taken.
 func TestStrict(t *testing.T) {
-	rules := map[string]wire.Rule{}
-	for _, r := range wire.Rules() {
+	rules := map[string]strict.Rule{}
+	for _, r := range strict.Rules() {
 		rules[r.ID] = r
 	}
 	for _, row := range strictRows() {
@@ -140,7 +142,7 @@ func TestStrict(t *testing.T) {
 }
 
 // wantParam is the param as it has to be, where the rule leaves indexes open.
-func (row strictRow) wantParam(rule wire.Rule, got string) string {
+func (row strictRow) wantParam(rule strict.Rule, got string) string {
 	switch {
 	case row.param != "":
 		return row.param
@@ -151,7 +153,7 @@ func (row strictRow) wantParam(rule wire.Rule, got string) string {
 }
 
 // envelope checks the body of an error against the provider's form.
-func (row strictRow) envelope(t *testing.T, rule wire.Rule, got errorBody, w *httptest.ResponseRecorder) {
+func (row strictRow) envelope(t *testing.T, rule strict.Rule, got errorBody, w *httptest.ResponseRecorder) {
 	t.Helper()
 	e := got.Error
 	switch row.id[:2] {
@@ -204,7 +206,7 @@ func TestStrictRows(t *testing.T) {
 	for _, row := range strictRows() {
 		have[row.id] = true
 	}
-	for _, r := range wire.Rules() {
+	for _, r := range strict.Rules() {
 		rules = append(rules, r.ID)
 		if !have[r.ID] {
 			t.Errorf("no request shows %s", r.ID)
@@ -213,6 +215,7 @@ func TestStrictRows(t *testing.T) {
 	if diff := gocmp.Diff(want, rules); diff != "" {
 		t.Errorf("the rules (-want +got):\n%s", diff)
 	}
+	goldie.New(t, goldie.WithFixtureDir("testdata"), goldie.WithNameSuffix(".tsv"), goldie.WithDiffEngine(goldie.ColoredDiff)).Assert(t, "rules", ruleLines())
 	src, err := os.ReadFile(filepath.Join(shared(), "quirks.md"))
 	if err != nil {
 		t.Skip("the list of what is refused is not here: no folder shared above this package, and LOOPTAPE_SHARED is not set")
@@ -222,4 +225,14 @@ func TestStrictRows(t *testing.T) {
 			t.Errorf("there is no rule %s", m[1])
 		}
 	}
+}
+
+// ruleLines returns one line per rule, with its fields separated by tabs.
+// docs/strict-server.md shows them.
+func ruleLines() []byte {
+	var out strings.Builder
+	for _, r := range strict.Rules() {
+		_, _ = fmt.Fprintf(&out, "%s\t%s\t%d\t%s\t%s\t%s\n", r.ID, r.Description, r.Status, r.Type, r.Param, r.Code)
+	}
+	return []byte(out.String())
 }

@@ -170,13 +170,13 @@ func TestWatchAttempts(t *testing.T) {
 // The server says what it serves.
 func TestServerInfo(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"m"}})
-	p := s.Pipe()
-	t.Cleanup(p.Close)
+	client, stop := s.Pipe()
+	t.Cleanup(stop)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pipeURL+"/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := p.Client().Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestServerInfo(t *testing.T) {
 	}
 	want := wire.ServerInfo{
 		URL: pipeURL, Session: "/session/NAME", Models: []string{"m"}, Quirks: []string{},
-		BaseURLs: map[wire.Provider]string{
+		BaseURLs: map[string]string{
 			wire.OpenAI: pipeURL + "/openai/v1", wire.Anthropic: pipeURL + "/anthropic", wire.Gemini: pipeURL + "/gemini",
 		},
 	}

@@ -19,51 +19,28 @@ package wire
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire/internal/quirk"
 	"github.com/looptape/looptape/fake/wire/internal/reply"
-	"github.com/looptape/looptape/fake/wire/internal/strict"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
 	"github.com/looptape/looptape/providers/openai/chat"
 	"github.com/looptape/looptape/providers/openai/responses"
 )
 
-// Provider is a provider that a [Server] serves.
-type Provider string
-
 // The providers.
 const (
-	OpenAI    Provider = "openai"
-	Anthropic Provider = "anthropic"
-	Gemini    Provider = "gemini"
+	OpenAI    = "openai"
+	Anthropic = "anthropic"
+	Gemini    = "gemini"
 )
 
-// BaseURL returns the base URL for the provider's official SDK. An empty session means
-// that the model of a request selects the session.
-func (p Provider) BaseURL(server, session string) string {
-	base := strings.TrimSuffix(server, "/")
-	if session != "" {
-		base += "/session/" + session
-	}
-	base += "/" + string(p)
-	if p == OpenAI {
-		base += "/v1"
-	}
-	return base
-}
-
-// Quirk is a documented deviation of a provider that a [Server] shows. [ParseQuirk]
-// returns one; the zero value shows nothing.
-type Quirk struct{ quirk quirk.Quirk }
-
-// String returns the quirk in the syntax of [ParseQuirk].
-func (q Quirk) String() string { return q.quirk.String() }
-
-// QuirkForm describes one form of a quirk.
-type QuirkForm struct {
+// Quirk is one form of a documented deviation of a provider. A [Server] shows it in one
+// response of the script, or in all. The zero value shows nothing.
+type Quirk struct {
 	ID          string `json:"id"`          // such as QO-03
 	Form        string `json:"form"`        // empty means the only form
 	Description string `json:"description"` // of what is on the wire
@@ -71,14 +48,25 @@ type QuirkForm struct {
 	Protocols []string `json:"protocols"`
 	// Streaming is true if only streaming responses show the form.
 	Streaming bool `json:"streaming"`
+	// Response is the number of the response that shows the quirk, from 1; 0 means all.
+	Response int `json:"response,omitempty"`
 }
 
-// Quirks returns the quirks that a [Server] can show.
-func Quirks() (forms []QuirkForm) {
-	for _, f := range quirk.Forms() {
-		forms = append(forms, QuirkForm(f.Info))
+// String returns the quirk in the syntax of [ParseQuirk].
+func (q Quirk) String() string {
+	s := strings.TrimSuffix(q.ID+":"+q.Form, ":")
+	if q.Response > 0 {
+		s += "@" + strconv.Itoa(q.Response)
 	}
-	return forms
+	return s
+}
+
+// Quirks returns the quirks that a [Server] can show, the usual form of each first.
+func Quirks() (all []Quirk) {
+	for _, f := range quirk.Forms() {
+		all = append(all, Quirk(f.Info))
+	}
+	return all
 }
 
 // ParseQuirk parses a quirk as ID, ID:FORM, ID@N or ID:FORM@N. N is the number of the
@@ -86,33 +74,11 @@ func Quirks() (forms []QuirkForm) {
 // form.
 func ParseQuirk(s string) (Quirk, error) {
 	q, err := quirk.Parse(s)
-	return Quirk{q}, err
+	return Quirk(q.Info), err
 }
 
-// Rule is a reason to reject a request, with the error that the client gets.
-type Rule struct {
-	ID          string // such as SO-01; see [RejectedRequest]
-	Description string // of the request
-	Status      int
-	Type        string // Gemini's status word
-	Param       string // n is any index; empty if the provider reports no position
-	Code        string // empty means null or none; for Gemini the reason in the details
-}
-
-// Rules returns the rules by which a [Server] rejects requests as the real providers do:
-// OpenAI Chat Completions (SO), OpenAI Responses (SR), Anthropic Messages (SA), Gemini
-// (SG).
-func Rules() (rules []Rule) {
-	for _, r := range strict.Rules() {
-		rules = append(rules, Rule(r))
-	}
-	return rules
-}
-
-// NewModel returns the model of a scenario for clients that do not know it. The session
-// of a request is that of its URL, or else its model. A session that is not in the
-// scenario plays the first model of the scenario.
-func NewModel(s *fake.Script) *fake.Model {
+// newModel returns the model of a scenario for clients that do not know it.
+func newModel(s *fake.Script) *fake.Model {
 	m := s.NewModel(nil)
 	if len(s.Models) == 0 {
 		return m

@@ -96,7 +96,7 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	clock := fake.NewClock()
 	clock.Seed = opts.Seed
 	clock.OpenInOrder(s.Gates...)
-	x := &execution{script: s, clock: clock, model: s.NewModel(clock), tools: fake.NewTools(clock, s.Tools...)}
+	x := &execution{script: s, clock: clock, model: s.NewModel(clock), tools: &fake.Tools{Clock: clock, List: s.Tools}}
 	if opts.Chunk != 0 {
 		x.model = withChunkSize(s, opts.Chunk).NewModel(clock)
 	}

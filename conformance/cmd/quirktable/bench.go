@@ -119,7 +119,7 @@ func (b bench) playAll(ctx context.Context, p player, list []row) (found map[pla
 
 // one plays one game, with a server of its own.
 func one(ctx context.Context, run play, g game) (o outcome, err error) {
-	s := wire.New(wire.Config{Model: wire.NewModel(g.script), Quirks: []wire.Quirk{g.quirk}, Wait: loop.SystemClock{}.Sleep})
+	s := wire.New(wire.Config{Script: g.script, Quirks: []wire.Quirk{g.quirk}, Wait: loop.SystemClock{}.Sleep})
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return o, err
@@ -138,7 +138,7 @@ func one(ctx context.Context, run play, g game) (o outcome, err error) {
 		err = errors.Join(err, e)
 	}
 	o.Report = s.Done()
-	o.shown = g.quirk == wire.Quirk{} || o.Shown[g.quirk.String()] > 0
+	o.shown = g.quirk.ID == "" || o.Shown[g.quirk.String()] > 0
 	return o, err
 }
 

@@ -41,16 +41,16 @@ func fantasyAgent(ctx context.Context, g game, url string) (string, error) {
 func fantasyProvider(protocol, url string) (p fantasy.Provider, model string, err error) {
 	switch protocol {
 	case "anthropic-messages":
-		p, err = anthropic.New(anthropic.WithBaseURL(wire.Anthropic.BaseURL(url, "")), anthropic.WithAPIKey(key), anthropic.WithHTTPClient(newHTTP()))
+		p, err = anthropic.New(anthropic.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.Anthropic, "")), anthropic.WithAPIKey(key), anthropic.WithHTTPClient(newHTTP()))
 		return p, "claude-opus-4-5", err
 	case "gemini":
-		p, err = google.New(google.WithBaseURL(wire.Gemini.BaseURL(url, "")), google.WithGeminiAPIKey(key), google.WithHTTPClient(newHTTP()))
+		p, err = google.New(google.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.Gemini, "")), google.WithGeminiAPIKey(key), google.WithHTTPClient(newHTTP()))
 		return p, "gemini-2.5-flash", err
 	case "openai-responses":
-		p, err = openai.New(openai.WithBaseURL(wire.OpenAI.BaseURL(url, "")), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP()), openai.WithUseResponsesAPI())
+		p, err = openai.New(openai.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.OpenAI, "")), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP()), openai.WithUseResponsesAPI())
 		return p, "gpt-4.1", err
 	}
-	p, err = openai.New(openai.WithBaseURL(wire.OpenAI.BaseURL(url, "")), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP()))
+	p, err = openai.New(openai.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.OpenAI, "")), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP()))
 	return p, "gpt-4.1", err
 }
 

@@ -27,7 +27,7 @@ var ours = player{
 
 // adapters are its clients of the providers; the base URL lacks what is in below.
 var adapters = map[string]struct {
-	provider  wire.Provider
+	provider  string
 	protocol  protocol.Protocol
 	authorize func(*http.Request) error
 	below     string
@@ -61,7 +61,7 @@ func playOurs(ctx context.Context, g game, url string) (end, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	agent, err := loop.New(&protocol.Client{
-		Protocol: a.protocol, BaseURL: a.provider.BaseURL(url, "") + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
+		Protocol: a.protocol, BaseURL: wire.ServerInfo{URL: url}.BaseURL(a.provider, "") + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
 	}, &cfg)
 	if err != nil {
 		return end{}, err

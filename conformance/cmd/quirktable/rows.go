@@ -24,7 +24,7 @@ const (
 type row struct {
 	name   string // as wire.ParseQuirk reads it
 	quirk  wire.Quirk
-	form   wire.QuirkForm
+	form   wire.Quirk
 	script *fake.Script
 }
 
@@ -43,7 +43,7 @@ func rows(root string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []row{{name: "none", form: wire.QuirkForm{Description: "what the documents say", Protocols: ours.protocols}, script: plain}}
+	list := []row{{name: "none", form: wire.Quirk{Description: "what the documents say", Protocols: ours.protocols}, script: plain}}
 	shown := make([]bool, len(forms))
 	for _, file := range files {
 		r, err := readRow(root, file)
@@ -68,7 +68,7 @@ func rows(root string) ([]row, error) {
 	return list, nil
 }
 
-func formName(f wire.QuirkForm) string { return strings.TrimSuffix(f.ID+":"+f.Form, ":") }
+func formName(f wire.Quirk) string { return strings.TrimSuffix(f.ID+":"+f.Form, ":") }
 
 // readRow reads the first two lines of a golden, which name the quirk and, behind "On
 // scenario", the scenario.

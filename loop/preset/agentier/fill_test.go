@@ -94,7 +94,7 @@ func TestWhatIsRetried(t *testing.T) {
 // AG-16: all calls of a response run concurrently.
 func TestUnbounded(t *testing.T) {
 	clock := fake.NewClock()
-	tools := fake.NewTools(clock, fake.Tool{Name: "a", Behavior: fake.Behavior{Delay: time.Second}})
+	tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "a", Behavior: fake.Behavior{Delay: time.Second}}}}
 	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{
 		calling("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"), saying("done"),
 	}}, &loop.Config{Clock: clock, Tools: []loop.Tool{{Name: "a", Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {

@@ -30,7 +30,7 @@ const (
 // adapter is a recorded adapter.
 type adapter struct {
 	protocol protocol.Protocol
-	provider wire.Provider
+	provider string
 	version  string // path of the API version, after the base URL
 	model    string
 }
@@ -68,7 +68,7 @@ func (a *adapter) run(ctx context.Context, s *fake.Script, d llm.ResponseMode, r
 		Model: func(script *fake.Model) llm.Model {
 			return &protocol.Client{
 				Protocol: a.protocol,
-				BaseURL:  a.provider.BaseURL("http://fake.invalid/lane/main", "") + a.version,
+				BaseURL:  wire.ServerInfo{URL: "http://fake.invalid/lane/main"}.BaseURL(a.provider, "") + a.version,
 				HTTP:     &http.Client{Transport: reach(script)},
 			}
 		},

@@ -79,9 +79,9 @@ type faked struct {
 // play takes a provider that plays a script.
 func (p *faked) play(t *testing.T, script *fake.Model) {
 	p.server = wire.New(wire.Config{Model: script})
-	pipe := p.server.Pipe()
-	t.Cleanup(pipe.Close)
-	p.to = pipe.Client().Transport
+	client, stop := p.server.Pipe()
+	t.Cleanup(stop)
+	p.to = client.Transport
 }
 
 // RoundTrip has the key that no recording needs, and takes off the time.

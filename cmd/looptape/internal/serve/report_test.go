@@ -35,10 +35,10 @@ func TestServeReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := wire.New(wire.Config{
 				Suppress: map[string]string{"INV-24": "it tries what is hot"},
-				Model: wire.NewModel(&fake.Script{Models: []fake.ModelScript{
+				Script: &fake.Script{Models: []fake.ModelScript{
 					{Name: "main", Responses: []fake.Response{{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: "{}"}}}, {Text: "It rains."}}},
 					{Name: "helper", Responses: []fake.Response{{Text: "one"}}},
-				}}),
+				}},
 			})
 			for _, lane := range lanes {
 				for _, messages := range []string{hi, hi + "," + again, hi + "," + again, hi + "," + call + "," + done + "," + more, hi + "," + call + "," + done + "," + more} {

@@ -115,7 +115,7 @@ func (v *server) config(name string) (*wire.Config, error) {
 		return nil, err
 	}
 	cfg := &wire.Config{
-		Model: wire.NewModel(f.Script), Key: v.key, Models: v.models,
+		Script: f.Script, Key: v.key, Models: v.models,
 		Wait: loop.SystemClock{}.Sleep, Delays: v.delays, Suppress: map[string]string{},
 	}
 	for _, s := range v.quirks {
@@ -171,7 +171,7 @@ func (v *server) greet(name string, h wire.ServerInfo) error {
 		return v.w.JSON(h)
 	}
 	text := fmt.Sprintf("looptape serves %s at %s\n", name, h.URL)
-	for _, p := range []wire.Provider{wire.OpenAI, wire.Anthropic, wire.Gemini} {
+	for _, p := range []string{wire.OpenAI, wire.Anthropic, wire.Gemini} {
 		text += fmt.Sprintf("  %-10s %s\n", p, h.BaseURLs[p])
 	}
 	text += fmt.Sprintf("  %-10s %s/openai/v1, and so on\n", "session", h.URL+h.Session)

@@ -13,17 +13,18 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Info describes one form of a quirk. The fields are those of wire.QuirkForm.
+// Info describes one form of a quirk. The fields are those of wire.Quirk.
 type Info struct {
 	ID          string
 	Form        string
 	Description string
 	Protocols   []string
 	Streaming   bool
+	Response    int // that shows the quirk, from 1; 0 means all
 }
 
 // Form is a form of a quirk with its edits. Each of them may be nil. They report
-// whether they changed anything.
+// whether they changed anything. The zero value shows nothing.
 type Form struct {
 	Info
 	script scriptEdit
@@ -58,25 +59,18 @@ func Forms() []Form {
 	return slices.Concat(anyQuirks, chatQuirks, responsesQuirks, messagesQuirks, geminiQuirks)
 }
 
-// Quirk is a form to show in one response of the script, or in all. The zero value
-// shows nothing.
-type Quirk struct {
-	form     *Form
-	response int // from 1; 0 means all
-}
-
 // Parse parses a quirk as ID, ID:FORM, ID@N or ID:FORM@N. N is the number of the
 // response, from 1. An ID alone is the first form.
-func Parse(s string) (Quirk, error) {
+func Parse(s string) (Form, error) {
 	name, at, one := strings.Cut(s, "@")
 	id, formName, named := strings.Cut(name, ":")
-	q := Quirk{}
+	response := 0
 	if one {
 		n, err := strconv.Atoi(at)
 		if err != nil || n < 1 {
-			return Quirk{}, fmt.Errorf("quirk %q: invalid response %q: want a number from 1", s, at)
+			return Form{}, fmt.Errorf("quirk %q: invalid response %q: want a number from 1", s, at)
 		}
-		q.response = n
+		response = n
 	}
 	var forms []string
 	for _, f := range Forms() {
@@ -84,56 +78,52 @@ func Parse(s string) (Quirk, error) {
 			continue
 		}
 		if !named || formName != "" && f.Form == formName {
-			q.form = &f
-			return q, nil
+			f.Response = response
+			return f, nil
 		}
 		forms = append(forms, f.Form)
 	}
 	if forms == nil {
-		return Quirk{}, fmt.Errorf("quirk %q: unknown quirk %q", s, id)
+		return Form{}, fmt.Errorf("quirk %q: unknown quirk %q", s, id)
 	}
-	return Quirk{}, fmt.Errorf("quirk %q: %s has no form %q: want one of %s", s, id, formName, strings.Join(forms, ", "))
+	return Form{}, fmt.Errorf("quirk %q: %s has no form %q: want one of %s", s, id, formName, strings.Join(forms, ", "))
 }
 
-// String returns the quirk in the syntax of [Parse].
-func (q Quirk) String() string {
-	if q.form == nil {
-		return ""
+// Find returns the form that info describes, or else one that shows nothing.
+func Find(info Info) Form {
+	all := Forms()
+	i := slices.IndexFunc(all, func(f Form) bool { return f.ID == info.ID && f.Form == info.Form })
+	if i < 0 {
+		return Form{}
 	}
-	s := q.form.ID
-	if q.form.Form != "" {
-		s += ":" + q.form.Form
-	}
-	if q.response > 0 {
-		s += "@" + strconv.Itoa(q.response)
-	}
-	return s
+	all[i].Response = info.Response
+	return all[i]
 }
 
-// applies reports whether a response may show q.
-func (q Quirk) applies(p *reply.Response) bool {
-	return q.form != nil && (q.response == 0 || q.response == p.Key.Response+1) &&
-		slices.Contains(q.form.Protocols, p.Protocol.Name()) && (!q.form.Streaming || p.Request.ResponseMode == llm.Streaming)
+// applies reports whether a response may show f.
+func (f *Form) applies(p *reply.Response) bool {
+	return (f.Response == 0 || f.Response == p.Key.Response+1) &&
+		slices.Contains(f.Protocols, p.Protocol.Name()) && (!f.Streaming || p.Request.ResponseMode == llm.Streaming)
 }
 
 // Render renders a response with quirks. It reports for each whether it is shown.
-func Render(p *reply.Response, quirks []Quirk) (r *reply.Reply, shown []bool) {
+func Render(p *reply.Response, quirks []Form) (r *reply.Reply, shown []bool) {
 	p.Sign()
 	shown = EditScript(p, quirks)
 	r = p.Render()
 	for i, q := range quirks {
-		if q.applies(p) && q.form.edit != nil {
-			shown[i] = q.form.edit(p, r) || shown[i]
+		if q.applies(p) && q.edit != nil {
+			shown[i] = q.edit(p, r) || shown[i]
 		}
 	}
 	return r, shown
 }
 
 // EditScript applies the edits of the scripted response alone.
-func EditScript(p *reply.Response, quirks []Quirk) (shown []bool) {
+func EditScript(p *reply.Response, quirks []Form) (shown []bool) {
 	shown = make([]bool, len(quirks))
 	for i, q := range quirks {
-		shown[i] = q.applies(p) && q.form.script != nil && q.form.script(p, &p.Script)
+		shown[i] = q.applies(p) && q.script != nil && q.script(p, &p.Script)
 	}
 	return shown
 }

@@ -6,14 +6,19 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
-
-	"github.com/looptape/looptape/fake"
 )
+
+// Place is the position of a response in a script; see fake.Recorded.
+type Place struct {
+	Session  string
+	Response int // from 0
+	Attempt  int // from 1
+}
 
 // Key identifies a response: its place in the script and, in Responses, the
 // conversation. Clients of Responses continue a conversation by the id of a response.
 type Key struct {
-	fake.Place
+	Place
 	Conversation string // from [ConversationID]; empty in other protocols
 }
 

@@ -6,17 +6,18 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// Rule is a reason to reject a request. The fields are those of wire.Rule.
+// Rule is a reason to reject a request, with the error that the client gets.
 type Rule struct {
-	ID          string
-	Description string
+	ID          string // such as SO-01
+	Description string // of the request
 	Status      int
-	Type        string
-	Param       string
-	Code        string
+	Type        string // Gemini's status word
+	Param       string // n is any index; empty if the provider reports no position
+	Code        string // empty means null or none; for Gemini the reason in the details
 }
 
-// Rules returns all rules, by protocol.
+// Rules returns the rules of the real providers: OpenAI Chat Completions (SO), OpenAI
+// Responses (SR), Anthropic Messages (SA), Gemini (SG).
 func Rules() []Rule {
 	return slices.Concat(chatRules(), responsesRules(), messagesRules(), generateRules())
 }

@@ -43,7 +43,7 @@ func (p *scripted) script(session string) []fake.Response {
 }
 
 // response returns the scripted response at a place; ok is false if there is none.
-func (p *scripted) mergedMessage(at fake.Place) (t fake.Response, ok bool) {
+func (p *scripted) mergedMessage(at reply.Place) (t fake.Response, ok bool) {
 	scripts := p.script(at.Session)
 	if at.Response >= len(scripts) {
 		return t, false
@@ -114,12 +114,12 @@ func (p *scripted) parseKey(text string) (at reply.Key, ok bool) {
 	return reply.Key{}, false
 }
 
-func (p *scripted) places(sessions ...string) iter.Seq[fake.Place] {
-	return func(yield func(fake.Place) bool) {
+func (p *scripted) places(sessions ...string) iter.Seq[reply.Place] {
+	return func(yield func(reply.Place) bool) {
 		for _, session := range sessions {
 			for i, t := range p.script(session) {
 				for a := range max(1, len(t.Attempts)) {
-					if !yield(fake.Place{Session: session, Response: i, Attempt: a + 1}) {
+					if !yield(reply.Place{Session: session, Response: i, Attempt: a + 1}) {
 						return
 					}
 				}

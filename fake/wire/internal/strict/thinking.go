@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 	"github.com/looptape/looptape/llm"
 )
@@ -155,7 +154,7 @@ func (p *scripted) thoughts() []thought {
 
 // parts returns the parts of a response as a client decodes them; none if it fails. It
 // uses the second attempt, because quirks of first attempts only let them fail.
-func (p *scripted) answered(at fake.Place) []llm.Part {
+func (p *scripted) answered(at reply.Place) []llm.Part {
 	t, _ := p.mergedMessage(at)
 	at.Attempt = max(at.Attempt, 2)
 	asked := &llm.Request{} // whatever the messages are
