@@ -65,7 +65,7 @@ var matrix = []option{
 	{name: "stop", here: "`Run.Stop`; cancel: the context", otherwise: "cancel", own: map[string]string{"agentloop": "stop, cancel"}},
 	{name: "retry", here: "`Config.Retry`", otherwise: "-", own: map[string]string{"agentier": "`Retries(…)`"}},
 	{name: "output_schema", here: "`middleware.NewOutput`, `middleware.OutputOf`; output_retries: the number of further model calls", otherwise: "-", own: map[string]string{"agentier": "`RunFor`", "deepagents": "`Output`"}},
-	{name: "compaction", here: "`middleware.NewSummarizer`, `middleware.KeepLast`", otherwise: "-", own: map[string]string{"agentloop": "`SpliceRange`", "reactagent": "summaries, `Compact`"}},
+	{name: "compaction", here: "`middleware.Summarizer`, `middleware.KeepLast`", otherwise: "-", own: map[string]string{"agentloop": "`SpliceRange`", "reactagent": "summaries, `Compact`"}},
 	{name: "memory", here: "`middleware.Variables`, `history.Snapshot`; snapshot: `agentloop.Snapshot`", otherwise: "-", own: map[string]string{"agentloop": "dump, restore", "deepagents": "variables", "reactagent": "threads"}},
 	{name: "message_log", here: "`middleware.LogMessages`", otherwise: "-", own: map[string]string{"reactagent": "`Log`"}},
 	{name: "event_dialect", here: "a preset's own events, made of the run's", own: map[string]string{"deuz": "`deuz.Parts`", "agentier": "callbacks", "deepagents": "`Parts`, UI messages", "agentloop": "step events, hooks", "reactagent": "`Parts`"}},

@@ -171,15 +171,15 @@ func features() []feature {
 		{"input tripwire", "guardrails", []fake.Response{calls("watched")}, with(guard(middleware.GuardInput, true)), ended(middleware.ReasonGuardrail), true},
 		{"output guardrail", "guardrails", []fake.Response{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, false)), customs(middleware.EventGuardrail), false},
 		{"output tripwire", "guardrails", []fake.Response{{Text: "watched", Calls: calls("ok").Calls}}, with(guard(middleware.GuardOutput, true)), ended(middleware.ReasonGuardrail), true},
-		{"permissions", "permissions", []fake.Response{calls("forbidden")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		{"permissions", "permissions", []fake.Response{calls("forbidden")}, with(middleware.Permissions(middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: !strings.HasPrefix(r.Tool, "forbidden")}, nil
 		}), nil)), skippedFor(middleware.ReasonDenied), false},
-		{"approval", "approval", []fake.Response{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		{"approval", "approval", []fake.Response{calls("asked")}, with(middleware.Permissions(middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: true, Ask: strings.HasPrefix(r.Tool, "asked")}, nil
 		}), &middleware.Approvals{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 			return middleware.Approval{Decision: middleware.Approve}, nil
 		}})), customs(middleware.EventApprovalResolved), false},
-		{"suspension", "approval", []fake.Response{calls("asked")}, with(middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		{"suspension", "approval", []fake.Response{calls("asked")}, with(middleware.Permissions(middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: true, Ask: strings.HasPrefix(r.Tool, "asked")}, nil
 		}), &middleware.Approvals{Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 			return middleware.Approval{Decision: middleware.Suspend}, nil
@@ -208,11 +208,11 @@ func features() []feature {
 		{"summary", "compaction", one, with(summarizes()), func(events []trace.Event) bool {
 			return slices.ContainsFunc(events, func(e trace.Event) bool { return e.Purpose == trace.PurposeSummary })
 		}, false},
-		{"repair", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, with(middleware.Repair(middleware.RepairOptions{Model: always(`{"x":1}`)})),
+		{"repair", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, with(middleware.Repair{Model: always(`{"x":1}`)}.Middleware()),
 			emitted(func(b trace.ToolArguments) bool { return b.Reason == "repair" }), false},
 		{"hand-off", "prepare_step", []fake.Response{calls("ok")}, func(c *loop.Config, at int) {
 			vars := middleware.NewVars(nil)
-			b := &middleware.HandoffAgent{Name: "b", Instructions: func(middleware.Scope) string { return "You are b." }}
+			b := &middleware.HandoffAgent{Name: "b", Instructions: func(*middleware.Vars) string { return "You are b." }}
 			p, err := middleware.Handoff(&middleware.HandoffAgent{Name: "a", Handoffs: []*middleware.HandoffAgent{b}}, vars)
 			if err != nil {
 				panic(err)
@@ -232,16 +232,16 @@ func features() []feature {
 			c.Middleware = append(c.Middleware, o.Middleware(5))
 		}, decidedOn(trace.Continue, middleware.ReasonOutput), false},
 		{"a person's word", "approval", []fake.Response{calls("asked")}, func(c *loop.Config, at int) {
-			p, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanResult, error) {
-				return middleware.HumanResult{Decision: middleware.HumanReject}, nil
-			}, map[string]middleware.HumanRule{fmt.Sprintf("asked%d", at): {}})
+			p, err := middleware.HumanInTheLoop(func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+				return middleware.Approval{Decision: middleware.Reject}, nil
+			}, map[string]middleware.ApprovalRule{fmt.Sprintf("asked%d", at): {}})
 			if err != nil {
 				panic(err)
 			}
 			c.Middleware = append(c.Middleware, p)
-		}, customs(middleware.HumanEvent), false},
+		}, customs(middleware.EventHumanDecision), false},
 		{"short results", "result_size", []fake.Response{calls("long")}, with(middleware.TruncateResults(9)),
-			emitted(func(b trace.ToolEnd) bool { return strings.Contains(b.Result.Text(), "(cut: ") }), false},
+			emitted(func(b trace.ToolEnd) bool { return strings.Contains(b.Result.Text(), "(truncated after ") }), false},
 		{"answer by tool", "output", []fake.Response{calls("answer")}, func(c *loop.Config, at int) {
 			p, err := middleware.AnswerTool(fmt.Sprintf("answer%d", at), "", nil)
 			if err != nil {
@@ -281,12 +281,8 @@ func features() []feature {
 			}))
 		}, ended(trace.ReasonCancel), true},
 		{"list of tasks", "todos", []fake.Response{calls(`write_todos{"todos":["look"]}`)}, func(c *loop.Config, _ int) {
-			p, err := middleware.Todos()
-			if err != nil {
-				panic(err)
-			}
-			c.Middleware = append(c.Middleware, p)
-		}, customs(middleware.TodosEvent), false},
+			c.Middleware = append(c.Middleware, middleware.Todos())
+		}, customs(middleware.EventTodos), false},
 		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.ResponseMode = llm.NonStreaming }, declared("delivery", "buffered"), false},
 	}
 }
@@ -300,11 +296,11 @@ func always(said string) llm.Model {
 
 // summarizes replaces a text of more than a few words by a summary.
 func summarizes() loop.Middleware {
-	z, err := middleware.NewSummarizer(&middleware.SummaryConfig{Window: 100, Reserve: 1, Trigger: 0.2, KeepMessages: 1, Model: always("it went on")})
+	p, err := middleware.Summarizer{Window: 100, Reserve: 1, Trigger: 0.2, KeepMessages: 1, Model: always("it went on")}.Middleware()
 	if err != nil {
 		panic(err)
 	}
-	return z.Middleware()
+	return p
 }
 
 // noise is what goes wrong in every composition before its features act: a finish

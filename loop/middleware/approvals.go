@@ -5,24 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
-)
-
-// Names of approval events. Their data is {"call": id}, and for a resolved request also its
-// decision. If several calls of a step need approval, their decisions are reported in the
-// order of the calls.
-const (
-	EventApprovalRequested = "approval.requested"
-	EventApprovalResolved  = "approval.resolved"
-)
-
-// Reasons of calls that were decided without being run; see also [ReasonDenied].
-const (
-	ReasonSkipped  = "skipped"
-	ReasonOverride = "override"
 )
 
 // Approvals configures how calls wait for a decision.
@@ -32,14 +19,15 @@ const (
 // decision ([ApprovalStore.Resolve]) comes first, then that of Approve, otherwise Deny. The
 // request is no longer pending, and Resolved is called. An approved call is run or gets the
 // Override. A skipped or denied call gets a result that reports this. Calls of one step wait
-// concurrently.
+// concurrently, and their events are in the order of the calls.
 //
 // A decision of [Suspend] leaves its request pending and ends the run with
-// trace.ReasonApproval. The decisions about other calls of the step are kept for the next run.
+// [trace.ReasonApproval]. The decisions about other calls of the step are kept for the next
+// run.
 type Approvals struct {
 	// Approve decides; nil denies. An error or a panic also denies. It must be safe for
 	// concurrent use and must honor its context.
-	Approve Approver
+	Approve func(ctx context.Context, req ApprovalRequest) (Approval, error)
 	// Requested, Resolved and Checkpoint are called on the run's goroutine and may be nil. An
 	// error of any of them ends the run.
 	Requested  func(ctx context.Context, req ApprovalRequest) error
@@ -47,63 +35,58 @@ type Approvals struct {
 	Checkpoint func(ctx context.Context) error
 	// Store holds the pending requests; nil means a new store for each step.
 	Store *ApprovalStore
-	// OneByOne waits for the calls of a step sequentially.
-	OneByOne bool
+	// Sequential waits for the calls of a step sequentially.
+	Sequential bool
 }
 
 // decide waits for the decisions about calls and applies them.
 func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
-	w := &waitingRoom{Approvals: a, desk: a.Store, info: info, step: s}
-	if w.desk == nil {
-		w.desk = new(ApprovalStore)
+	w := &approvalWaiter{Approvals: a, store: cmp.Or(a.Store, new(ApprovalStore)), clock: info.Clock, step: s}
+	all := make([]*pendingApproval, len(calls))
+	for i, p := range calls {
+		all[i] = &pendingApproval{plan: p, req: ApprovalRequest{Run: info.ID, Step: s.Step, Call: p.Call, Arguments: p.Arguments}}
 	}
-	for _, p := range calls {
-		w.all = append(w.all, &petition{plan: p, req: ApprovalRequest{info.ID, s.Step, p.Call, p.Arguments}})
+	size := max(len(all), 1)
+	if a.Sequential {
+		size = 1
 	}
-	groups := [][]*petition{w.all}
-	if a.OneByOne {
-		groups = nil
-		for i := range w.all {
-			groups = append(groups, w.all[i:i+1])
-		}
-	}
-	for _, group := range groups {
+	for group := range slices.Chunk(all, size) {
 		if err := w.await(ctx, group); err != nil {
 			return nil, loop.Decision{}, err
 		}
 	}
-	return w.settle()
+	decisions, d := w.apply(all)
+	return decisions, d, nil
 }
 
-// waitingRoom holds the calls of a step that wait for approval.
-type waitingRoom struct {
+// approvalWaiter waits for the decisions about the calls of a step.
+type approvalWaiter struct {
 	*Approvals
-	desk *ApprovalStore
-	info loop.RunInfo
-	step *loop.StepInfo
-	all  []*petition
+	store *ApprovalStore
+	clock loop.Clock
+	step  *loop.StepInfo
 
 	mu      sync.Mutex
-	decided []*petition // and not yet taken by the run
+	decided []*pendingApproval // decided, and not yet received by the run
 }
 
-// A call that waits for approval.
-type petition struct {
-	plan loop.PlannedCall
-	req  ApprovalRequest
-	got  Approval
+// pendingApproval is a call that waits for a decision.
+type pendingApproval struct {
+	plan     loop.PlannedCall
+	req      ApprovalRequest
+	decision Approval
 }
 
 // await opens the requests of a group and waits until all have a decision.
-func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
+func (w *approvalWaiter) await(ctx context.Context, group []*pendingApproval) error {
 	for _, p := range group {
-		if err := w.open(ctx, p); err != nil {
+		if err := w.open(ctx, p.req); err != nil {
 			return err
 		}
 	}
-	wait, notify := w.info.Clock.Signal()
+	wait, notify := w.clock.Signal()
 	for _, p := range group {
-		w.info.Clock.Go(func() {
+		w.clock.Go(func() {
 			defer notify()
 			w.ask(ctx, p)
 		})
@@ -111,121 +94,107 @@ func (w *waitingRoom) await(ctx context.Context, group []*petition) error {
 	var failed error
 	for range group {
 		wait()
-		failed = errors.Join(failed, w.close(ctx, w.take()))
+		failed = errors.Join(failed, w.close(ctx))
 	}
 	for _, p := range group {
-		if p.got.Decision == Suspend {
+		if p.decision.Decision == Suspend {
 			continue
 		}
-		if err := w.emit(EventApprovalResolved, p.req.Call.ID, p.got.Decision); err != nil {
+		if err := emitJSON(w.step, EventApprovalResolved, approvalEvent{p.req.Call.ID, p.decision.Decision}); err != nil {
 			return err
 		}
 	}
 	return failed
 }
 
-func (w *waitingRoom) open(ctx context.Context, p *petition) error {
-	w.desk.ask(p.req)
-	if err := w.emit(EventApprovalRequested, p.req.Call.ID, ""); err != nil {
-		return err
-	}
-	if w.Requested != nil {
-		if err := w.Requested(ctx, p.req); err != nil {
-			return err
-		}
-	}
-	if w.Checkpoint != nil {
-		return w.Checkpoint(ctx)
-	}
-	return nil
+// approvalEvent is the data of an approval event.
+type approvalEvent struct {
+	Call     string           `json:"call"`
+	Decision ApprovalDecision `json:"verdict,omitempty"`
 }
 
-// ask gets the decision about a call on its own goroutine.
-func (w *waitingRoom) ask(ctx context.Context, p *petition) {
-	got := Approval{Decision: Deny, Reason: "nobody was there to approve it"}
+func (w *approvalWaiter) open(ctx context.Context, req ApprovalRequest) error {
+	w.store.add(req)
+	err := emitJSON(w.step, EventApprovalRequested, approvalEvent{Call: req.Call.ID})
+	if err == nil && w.Requested != nil {
+		err = w.Requested(ctx, req)
+	}
+	if err == nil && w.Checkpoint != nil {
+		err = w.Checkpoint(ctx)
+	}
+	return err
+}
+
+// ask gets the decision about a call on its own goroutine, which the approver may end.
+func (w *approvalWaiter) ask(ctx context.Context, p *pendingApproval) {
+	decision := Approval{Decision: Deny, Reason: "the call was denied: no approver decided"}
 	defer func() {
 		if v := recover(); v != nil {
-			got = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}
+			decision = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}
 		}
 		w.mu.Lock()
-		p.got = got
+		defer w.mu.Unlock()
+		p.decision = decision
 		w.decided = append(w.decided, p)
-		w.mu.Unlock()
 	}()
-	given, ok := w.desk.take(p.req.Call.ID)
-	switch {
-	case ok:
-		got = given
-	case w.Approve != nil:
+	if early := w.store.takeDecision(p.req.Call.ID); early != nil {
+		decision = *early
+	} else if w.Approve != nil {
 		a, err := w.Approve(ctx, p.req)
 		if err != nil {
 			a = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver failed: %v", err)}
 		}
-		got = a
+		decision = a
 	}
 }
 
-// take returns the earliest decided call that was not yet taken.
-func (w *waitingRoom) take() *petition {
+// close records the earliest decision that the run did not yet receive. The call stays
+// unresolved until apply.
+func (w *approvalWaiter) close(ctx context.Context) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	p := w.decided[0]
 	w.decided = w.decided[1:]
-	return p
-}
-
-// close records the decision about a call.
-func (w *waitingRoom) close(ctx context.Context, p *petition) error {
-	if p.got.Decision == Suspend {
+	w.mu.Unlock()
+	if p.decision.Decision == Suspend {
 		return nil
 	}
-	w.desk.decided(p.req.Call.ID)
+	w.store.change(p.req.Call.ID, func(e *approvalEntry) { e.pending = false })
 	if w.Resolved != nil {
-		return w.Resolved(ctx, p.req, p.got)
+		return w.Resolved(ctx, p.req, p.decision)
 	}
 	return nil
 }
 
-// settle applies the decisions.
-func (w *waitingRoom) settle() (decisions []loop.CallDecision, d loop.Decision, err error) {
-	suspended := ""
-	for _, p := range w.all {
-		if p.got.Decision == Suspend {
-			suspended = p.req.Call.Name
+// apply returns the effect of the decisions. If one of them suspends the run, it keeps all
+// others for the next run.
+func (w *approvalWaiter) apply(all []*pendingApproval) (decisions []loop.CallDecision, d loop.Decision) {
+	for _, p := range all {
+		if p.decision.Decision == Suspend {
+			d = loop.Decision{Action: trace.Suspend, Reason: trace.ReasonApproval, Note: "waiting for a decision about " + p.req.Call.Name}
 		}
 	}
-	for _, p := range w.all {
+	for _, p := range all {
 		switch {
-		case p.got.Decision == Suspend:
-		case suspended != "":
-			w.desk.keep(p.req.Call.ID, p.got)
+		case p.decision.Decision == Suspend:
+		case d.Action == trace.Suspend:
+			w.store.change(p.req.Call.ID, func(e *approvalEntry) { e.decision = &p.decision })
 		default:
-			decisions = append(decisions, p.settle()...)
-			w.desk.settle(p.req.Call.ID)
+			decisions = append(decisions, p.effect()...)
+			w.store.Delete(p.req.Call.ID)
 		}
 	}
-	if suspended != "" {
-		d = loop.Decision{Action: trace.Suspend, Reason: trace.ReasonApproval, Note: "waiting for a decision about " + suspended}
-	}
-	return decisions, d, nil
+	return decisions, d
 }
 
-func (p *petition) settle() []loop.CallDecision {
-	switch a := p.got; {
+func (p *pendingApproval) effect() []loop.CallDecision {
+	switch a := p.decision; {
 	case a.Decision == Approve && a.Override != nil:
 		return []loop.CallDecision{{Index: p.plan.Index, Output: a.Override, Reason: ReasonOverride}}
 	case a.Decision == Approve:
 		return nil
 	case a.Decision == Skip:
-		return []loop.CallDecision{answer(p.plan, ReasonSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))}
+		return []loop.CallDecision{substitute(p.plan, ReasonSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))}
 	default:
-		return []loop.CallDecision{answer(p.plan, ReasonDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))}
+		return []loop.CallDecision{substitute(p.plan, ReasonDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))}
 	}
-}
-
-func (w *waitingRoom) emit(name, call string, v ApprovalDecision) error {
-	return emitJSON(w.step, name, struct {
-		Call    string           `json:"call"`
-		Verdict ApprovalDecision `json:"verdict,omitempty"`
-	}{call, v})
 }

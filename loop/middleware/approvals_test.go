@@ -18,13 +18,13 @@ import (
 
 // askAll sends every call to approvals.
 func askAll(a *middleware.Approvals) []loop.Middleware {
-	return []loop.Middleware{middleware.Permissions(middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+	return []loop.Middleware{middleware.Permissions(middleware.PermissionPolicy(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 		return middleware.Permission{Ask: true}, nil
 	}), a)}
 }
 
 // logged returns approvals that record each callback with the pending requests and the time.
-func logged(clock *fake.Clock, log *[]string, approve middleware.Approver) *middleware.Approvals {
+func logged(clock *fake.Clock, log *[]string, approve func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error)) *middleware.Approvals {
 	a := &middleware.Approvals{Approve: approve, Store: new(middleware.ApprovalStore)}
 	begin := clock.Now()
 	note := func(what string, call string) {
@@ -44,7 +44,7 @@ func logged(clock *fake.Clock, log *[]string, approve middleware.Approver) *midd
 }
 
 // byTool decides by the name of the tool after a delay.
-func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[string]time.Duration) middleware.Approver {
+func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[string]time.Duration) func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 	return func(ctx context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 		err := clock.Sleep(ctx, after[r.Call.Name])
 		return by[r.Call.Name], err
@@ -70,13 +70,13 @@ func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
 	}, p.lines(trace.KindCustom, trace.KindToolStart, trace.KindToolEnd))
 }
 
-// With OneByOne, the second request is opened after the first is decided.
+// With Sequential, the second request is opened after the first is decided.
 func TestApprovalsOneByOne(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Decision: middleware.Deny}, "slow": {Decision: middleware.Approve}},
 		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
-	a.OneByOne = true
+	a.Sequential = true
 	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
 	same(t, "what was told", []string{
 		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "20ms deny c-a, pending ",
@@ -87,11 +87,11 @@ func TestApprovalsOneByOne(t *testing.T) {
 // AL-62 to AL-65: the decision determines the result of a call.
 func TestAL62AL64Verdicts(t *testing.T) {
 	override := loop.TextOutput("instead")
-	approve := func(v middleware.Approval, err error) middleware.Approver {
+	approve := func(v middleware.Approval, err error) func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 		return func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { return v, err }
 	}
 	for name, c := range map[string]struct {
-		approve middleware.Approver
+		approve func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error)
 		want    []string
 	}{
 		"approve":      {approve(middleware.Approval{Decision: middleware.Approve}, nil), []string{`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`}},
@@ -101,13 +101,13 @@ func TestAL62AL64Verdicts(t *testing.T) {
 		"deny":         {approve(middleware.Approval{Decision: middleware.Deny}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
 		"deny, reason": {approve(middleware.Approval{Decision: middleware.Deny, Reason: "no"}, nil), []string{`tool.skip 0   c-a a denied "no" error`}},
 		"no verdict":   {approve(middleware.Approval{Override: &override}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
-		"nobody":       {nil, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
+		"nobody":       {nil, []string{`tool.skip 0   c-a a denied "the call was denied: no approver decided" error`}},
 		"it fails":     {approve(middleware.Approval{Decision: middleware.Approve}, errors.New("boom")), []string{`tool.skip 0   c-a a denied "the approver failed: boom" error`}},
 		"it panics":    {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { panic("oh") }, []string{`tool.skip 0   c-a a denied "the approver panicked: oh" error`}},
 		"its goroutine": {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 			runtime.Goexit()
 			return middleware.Approval{}, nil
-		}, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
+		}, []string{`tool.skip 0   c-a a denied "the call was denied: no approver decided" error`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := fake.NewClock()
@@ -137,7 +137,7 @@ func TestAL62AL68GivenBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for run, want := range []string{"A", "nobody was there to approve it"} {
+	for run, want := range []string{"A", "the call was denied: no approver decided"} {
 		res, err := agent.Run(t.Context(), loop.Prompt(fmt.Sprint("go ", run)))
 		if err != nil || res.Steps[0].Results[0].Text() != want {
 			t.Errorf("run %d: got %+v, %v; want %q", run, res.Steps, err, want)
@@ -222,7 +222,7 @@ func TestDeskOpen(t *testing.T) {
 		}
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
-	a.OneByOne = true
+	a.Sequential = true
 	a.Checkpoint = func(context.Context) error {
 		ids := ""
 		for _, r := range a.Store.Unresolved() {

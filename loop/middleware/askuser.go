@@ -12,66 +12,48 @@ import (
 
 // Question is a question of the model for a person.
 type Question struct {
-	Text    string       `json:"question"`
-	Kind    QuestionKind `json:"type"`
-	Options []string     `json:"options,omitempty"` // to choose from; required for a choice
+	Text string `json:"question"`
+	// Kind is text for free text, multiple_choice for exactly one option, or multi_select for
+	// any number of options.
+	Kind    string   `json:"type"`
+	Options []string `json:"options,omitempty"` // to choose from; required for a choice
 }
-
-// QuestionKind is the form of the reply to a [Question].
-type QuestionKind string
-
-// Kinds of questions.
-const (
-	QuestionText   QuestionKind = "text"            // free text
-	QuestionChoice QuestionKind = "multiple_choice" // exactly one option
-	QuestionMulti  QuestionKind = "multi_select"    // any number of options
-)
-
-// AskUserFunc asks a person and waits for the replies. It returns one string per question, in
-// their order, and may join several chosen options in any form. An error becomes an error
-// result for the model. The function must be safe for concurrent use and must honor its
-// context.
-type AskUserFunc func(ctx context.Context, questions []Question) (answers []string, err error)
 
 // AskUser adds the tool ask_user, which lets a model ask a person. The run continues with the
-// replies. The result contains each question and its reply. AskUser returns an error if ask is
-// nil.
-func AskUser(ask AskUserFunc) (loop.Middleware, error) {
+// replies. The result contains each question and its reply.
+//
+// The function ask waits for the replies of the person. It returns one string per question, in
+// their order, and may join several chosen options in any form. An error becomes an error
+// result for the model. The function must be safe for concurrent use and must honor its
+// context. AskUser returns an error if ask is nil.
+func AskUser(ask func(ctx context.Context, questions []Question) (replies []string, err error)) (loop.Middleware, error) {
 	if ask == nil {
-		return loop.Middleware{}, errors.New("middleware: AskUser needs a function that asks, got nil")
+		return loop.Middleware{}, errors.New("middleware: AskUser: missing function: set ask")
 	}
-	tools, err := toolsOf(loop.Tool{
-		Name:        "ask_user",
-		Description: "Asks the user, and waits for the answers. Use it where only the user can know or decide how to go on.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{"questions":{"type":"array","minItems":1,"items":{"type":"object","properties":{` +
-			`"question":{"type":"string","minLength":1},"type":{"type":"string","enum":["text","multiple_choice","multi_select"]},` +
-			`"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}}},"required":["questions"]}`),
-	})
-	if err != nil {
-		return loop.Middleware{}, fmt.Errorf("middleware: AskUser: %w", err)
-	}
+	tool := prepared("ask_user", "Asks the user and waits for the replies. Use it if only the user can know or decide how to continue.",
+		`{"type":"object","properties":{"questions":{"type":"array","minItems":1,"items":{"type":"object","properties":{`+
+			`"question":{"type":"string","minLength":1},"type":{"type":"string","enum":["text","multiple_choice","multi_select"]},`+
+			`"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}}},"required":["questions"]}`)
 	return loop.Middleware{Name: "ask_user", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{Tools: running(tools, ask.run)}
+		return withTools(func(ctx context.Context, call loop.Call) (loop.Output, error) {
+			questions, err := readQuestions(call.Arguments)
+			if err != nil {
+				return loop.Output{}, err
+			}
+			replies, err := ask(ctx, questions)
+			switch {
+			case err != nil:
+				return loop.Output{}, err
+			case len(replies) != len(questions):
+				return loop.Output{}, fmt.Errorf("got %d replies, want %d: return one per question", len(replies), len(questions))
+			}
+			texts := make([]string, len(questions))
+			for i, q := range questions {
+				texts[i] = "Q: " + q.Text + "\nA: " + replies[i]
+			}
+			return loop.TextOutput(strings.Join(texts, "\n\n")), nil
+		}, tool)
 	}}, nil
-}
-
-func (ask AskUserFunc) run(ctx context.Context, call loop.Call) (loop.Output, error) {
-	questions, err := readQuestions(call.Arguments)
-	if err != nil {
-		return loop.Output{}, err
-	}
-	answers, err := ask(ctx, questions)
-	switch {
-	case err != nil:
-		return loop.Output{}, err
-	case len(answers) != len(questions):
-		return loop.Output{}, fmt.Errorf("there were %d questions, and %d answers came", len(questions), len(answers))
-	}
-	texts := make([]string, len(questions))
-	for i, q := range questions {
-		texts[i] = "Q: " + q.Text + "\nA: " + answers[i]
-	}
-	return loop.TextOutput(strings.Join(texts, "\n\n")), nil
 }
 
 func readQuestions(args string) ([]Question, error) {
@@ -82,9 +64,9 @@ func readQuestions(args string) ([]Question, error) {
 	for i, q := range in.Questions {
 		switch {
 		case q.Kind == "":
-			in.Questions[i].Kind = QuestionText
-		case q.Kind != QuestionText && len(q.Options) == 0:
-			return nil, fmt.Errorf("the question %q is of the type %s and has no options to choose from", q.Text, q.Kind)
+			in.Questions[i].Kind = "text"
+		case q.Kind != "text" && len(q.Options) == 0:
+			return nil, fmt.Errorf("the question %q has the type %s and no options: add options", q.Text, q.Kind)
 		}
 	}
 	return in.Questions, nil

@@ -41,16 +41,16 @@ func TestAskUser(t *testing.T) {
 		calling("ask_user", `{"questions":[{"question":"Which?","type":"multiple_choice"}]}`), calling("ask_user", `{"questions":[]}`), text("done"))
 	got := o.results()
 	want := []string{
-		"Q: Name?\nA: Ada\n\nQ: Which?\nA: red\n\nQ: What?\nA: a, c", "! there were 1 questions, and 2 answers came", "! nobody is there",
-		"! the question \"Which?\" is of the type multiple_choice and has no options to choose from",
+		"Q: Name?\nA: Ada\n\nQ: Which?\nA: red\n\nQ: What?\nA: a, c", "! got 2 replies, want 1: return one per question", "! nobody is there",
+		"! the question \"Which?\" has the type multiple_choice and no options: add options",
 	}
 	if diff := cmp.Diff(want, got[:4]); diff != "" || got[4][:2] != "! " {
 		t.Errorf("the last is %q; results (-want +got):\n%s", got[4], diff)
 	}
 	wantSeen := []middleware.Question{
-		{Text: "Name?", Kind: middleware.QuestionText},
-		{Text: "Which?", Kind: middleware.QuestionChoice, Options: []string{"red", "blue"}},
-		{Text: "What?", Kind: middleware.QuestionMulti, Options: []string{"a", "b", "c"}},
+		{Text: "Name?", Kind: "text"},
+		{Text: "Which?", Kind: "multiple_choice", Options: []string{"red", "blue"}},
+		{Text: "What?", Kind: "multi_select", Options: []string{"a", "b", "c"}},
 	}
 	if diff := cmp.Diff(wantSeen, seen[0]); diff != "" || len(seen) != 3 {
 		t.Errorf("asked %d times, the first (-want +got):\n%s", len(seen), diff)

@@ -134,8 +134,8 @@ func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 func TestAL57OutputTripwire(t *testing.T) {
 	var log, told []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
-		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailResult{Reason: "odd", Severity: middleware.SeverityCritical}),
-		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true, Reason: "secret", Severity: middleware.SeverityLow}),
+		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailResult{Reason: "odd", Severity: "critical"}),
+		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true, Reason: "secret", Severity: "low"}),
 		guard("g3", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true}),
 	}, func(_ context.Context, g middleware.GuardrailTrigger) error {
 		told = append(told, fmt.Sprint(g.Guardrail, " ", g.Kind, " ", g.Step, " ", g.Tripwire, " ", g.Reason, " ", g.Severity))
@@ -168,9 +168,9 @@ func TestAL58InputTripwire(t *testing.T) {
 func TestGuardrailsThatCannotLook(t *testing.T) {
 	var log []string
 	for want, g := range map[string]middleware.Guardrail{
-		`middleware guardrails: middleware: the guardrail "g" has the Kind ""; it is GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailResult{}),
-		`middleware guardrails: middleware: the guardrail "g" has the Kind "Output"; it is GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailResult{}),
-		`middleware guardrails: middleware: the Check of the guardrail "g" is nil`:                                    {Name: "g", Kind: middleware.GuardInput},
+		`middleware guardrails: middleware: the guardrail "g" has the Kind "": want GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailResult{}),
+		`middleware guardrails: middleware: the guardrail "g" has the Kind "Output": want GuardInput or GuardOutput`: guard("g", "Output", &log, middleware.GuardrailResult{}),
+		`middleware guardrails: middleware: the guardrail "g" has no Check: set it`:                                  {Name: "g", Kind: middleware.GuardInput},
 	} {
 		fine := guard("fine", middleware.GuardInput, &log, middleware.GuardrailResult{Pass: true})
 		p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{fine, g, fine}, nil)}, done())
@@ -199,7 +199,7 @@ func TestGuardrailFails(t *testing.T) {
 
 // permit decides by the name of the tool.
 func permit(log *[]string, by map[string]middleware.Permission) middleware.PermissionPolicy {
-	return middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+	return middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 		*log = append(*log, fmt.Sprint(r.Subject, " ", r.Kind, " ", r.Tool, " ", r.Action, " ", r.Call.ID, " ", r.Arguments))
 		return by[r.Tool], nil
 	})
@@ -219,10 +219,10 @@ func TestAL45AL46Permissions(t *testing.T) {
 		`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`,
 		`tool.skip 0   c-slow slow denied "too slow" error`, `tool.skip 0   c-bad bad denied "the permission policy does not allow it" error`,
 		`tool.skip 0   c-ghost ghost unknown_tool "there is no tool \"ghost\"; the tools are a, slow, bad, says_bad, panics" error`,
-		`tool.skip 0   c-panics panics denied "nobody was there to approve it" error`,
+		`tool.skip 0   c-panics panics denied "the call was denied: no approver decided" error`,
 	}, p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip))
 	boom := errors.New("boom")
-	fails := middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+	fails := middleware.PermissionPolicy(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 		return middleware.Permission{Allow: true}, boom
 	})
 	if got := gated(t, fake.NewClock(), []loop.Middleware{middleware.Permissions(fails, nil)}, asks("", "a")); !errors.Is(got.err, boom) {
@@ -259,7 +259,7 @@ func TestKeptCalls(t *testing.T) {
 		f.Fallback = []llm.Part{llm.Text{Text: "instead"}}
 		return nil
 	}
-	allow := middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+	allow := middleware.PermissionPolicy(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 		return middleware.Permission{Allow: true}, nil
 	})
 	agent, err := loop.New(fake.NewModel(asks("1", "a", "nope"), asks("2", "a", "nope"), done()), &loop.Config{

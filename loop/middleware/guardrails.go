@@ -10,13 +10,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// ReasonGuardrail is the stop reason of a run that a guardrail ended. Its Note is the
-// guardrail's reason.
-const ReasonGuardrail trace.Reason = "guardrail"
-
-// EventGuardrail is the name of the event of a failed check. Its data is a [GuardrailTrigger].
-const EventGuardrail = "guardrail"
-
 // GuardrailKind is the position of a guardrail.
 type GuardrailKind string
 
@@ -24,17 +17,6 @@ type GuardrailKind string
 const (
 	GuardInput  GuardrailKind = "input"  // checks the request before each model call
 	GuardOutput GuardrailKind = "output" // checks each response before its calls are run
-)
-
-// Severity is the severity of a failed check.
-type Severity string
-
-// Severities.
-const (
-	SeverityLow      Severity = "low"
-	SeverityMedium   Severity = "medium"
-	SeverityHigh     Severity = "high"
-	SeverityCritical Severity = "critical"
 )
 
 // Guardrail checks the requests for a model or its responses.
@@ -50,9 +32,9 @@ type Guardrail struct {
 func (g Guardrail) Valid() error {
 	switch {
 	case g.Kind != GuardInput && g.Kind != GuardOutput:
-		return fmt.Errorf("middleware: the guardrail %q has the Kind %q; it is GuardInput or GuardOutput", g.Name, g.Kind)
+		return fmt.Errorf("middleware: the guardrail %q has the Kind %q: want GuardInput or GuardOutput", g.Name, g.Kind)
 	case g.Check == nil:
-		return fmt.Errorf("middleware: the Check of the guardrail %q is nil", g.Name)
+		return fmt.Errorf("middleware: the guardrail %q has no Check: set it", g.Name)
 	}
 	return nil
 }
@@ -71,7 +53,7 @@ type GuardrailResult struct {
 	// Tripwire ends the run if the check failed. It has no effect otherwise.
 	Tripwire bool
 	Reason   string
-	Severity Severity
+	Severity string // low, medium, high or critical
 }
 
 // GuardrailTrigger reports a failed check.
@@ -81,7 +63,7 @@ type GuardrailTrigger struct {
 	Step      int           `json:"step"`
 	Tripwire  bool          `json:"tripwire"`
 	Reason    string        `json:"reason,omitempty"`
-	Severity  Severity      `json:"severity,omitempty"`
+	Severity  string        `json:"severity,omitempty"`
 }
 
 // Guardrails runs the guardrails of a kind in their order. A failed check is an event, and
@@ -90,58 +72,38 @@ type GuardrailTrigger struct {
 // in the history with its calls pending. Deltas of it were already delivered. If a guardrail
 // is not [Guardrail.Valid], the run fails before its first step.
 func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Middleware {
-	g := guardrails{list, triggered}
-	var odd error
-	for _, rail := range list {
-		odd = cmp.Or(odd, rail.Valid())
+	var invalid error
+	for _, g := range list {
+		invalid = cmp.Or(invalid, g.Valid())
+	}
+	check := func(ctx context.Context, s *loop.StepInfo, kind GuardrailKind, c GuardrailCheck) (loop.Decision, error) {
+		for _, g := range list {
+			if g.Kind != kind {
+				continue
+			}
+			res, err := g.Check(ctx, c)
+			if err == nil && !res.Pass {
+				t := GuardrailTrigger{g.Name, kind, s.Step, res.Tripwire, res.Reason, res.Severity}
+				if err = emitJSON(s, EventGuardrail, t); err == nil && triggered != nil {
+					err = triggered(ctx, t)
+				}
+			}
+			if err != nil || !res.Pass && res.Tripwire {
+				return loop.Decision{Action: trace.Stop, Reason: ReasonGuardrail, Note: res.Reason}, err
+			}
+		}
+		return loop.Decision{}, nil
 	}
 	return loop.Middleware{Name: "guardrails", New: func(loop.RunInfo) loop.Hooks {
-		if odd != nil {
-			return loop.Hooks{Start: func(ctx context.Context) (context.Context, error) { return ctx, odd }}
-		}
 		return loop.Hooks{
+			Start: func(ctx context.Context) (context.Context, error) { return ctx, invalid },
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-				d, err := g.ask(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
+				d, err := check(ctx, s, GuardInput, GuardrailCheck{s.Step, s.Request.System, s.History(), nil})
 				return loop.StepChange{Decision: d}, err
 			},
-			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-				return g.ask(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System, s.Request.Messages, turn})
+			AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+				return check(ctx, s, GuardOutput, GuardrailCheck{s.Step, s.Request.System, s.Request.Messages, response})
 			},
 		}
 	}}
-}
-
-type guardrails struct {
-	list      []Guardrail
-	triggered func(context.Context, GuardrailTrigger) error
-}
-
-func (g guardrails) ask(ctx context.Context, s *loop.StepInfo, kind GuardrailKind, check GuardrailCheck) (loop.Decision, error) {
-	for _, rail := range g.list {
-		if rail.Kind != kind {
-			continue
-		}
-		v, err := rail.Check(ctx, check)
-		if err != nil {
-			return loop.Decision{}, err
-		}
-		if v.Pass {
-			continue
-		}
-		if err := g.tell(ctx, s, GuardrailTrigger{rail.Name, kind, s.Step, v.Tripwire, v.Reason, v.Severity}); err != nil {
-			return loop.Decision{}, err
-		}
-		if v.Tripwire {
-			return loop.Decision{Action: trace.Stop, Reason: ReasonGuardrail, Note: v.Reason}, nil
-		}
-	}
-	return loop.Decision{}, nil
-}
-
-func (g guardrails) tell(ctx context.Context, s *loop.StepInfo, t GuardrailTrigger) error {
-	err := emitJSON(s, EventGuardrail, t)
-	if err == nil && g.triggered != nil {
-		err = g.triggered(ctx, t)
-	}
-	return err
 }

@@ -1,13 +1,14 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
@@ -22,7 +23,7 @@ type HandoffAgent struct {
 	Description string
 	// Instructions returns the system prompt before each step of the agent; nil means the
 	// system prompt of the run.
-	Instructions func(vars Scope) string
+	Instructions func(vars *Vars) string
 	Tools        []loop.Tool
 	// Model is called while the agent is active, with the provider's name ModelName. A nil
 	// Model means the model of the run; its name is also used if ModelName is empty.
@@ -36,98 +37,91 @@ type HandoffAgent struct {
 // active.
 const ActiveAgent Var[string] = "currentActiveAgent"
 
-// TransferPrefix is the prefix of the names of transfer tools. The name of the agent follows
-// it.
-const TransferPrefix = "transfer_to_"
-
-// WarnUnknownAgent is the code of the warning that ActiveAgent names an unknown agent. The
-// active agent continues.
-const WarnUnknownAgent = "unknown_agent"
-
 // Handoff prepares each step for the agent that ActiveAgent names. It sets the agent's
-// instructions, tools and model, and adds a transfer tool for each of its Handoffs. The
+// instructions, tools and model, and adds the tool transfer_to_NAME for each of its Handoffs. The
 // history and the step limits do not change. All agents share the other tools of the run.
 //
 // A transfer tool only sets ActiveAgent. The other calls of its step are run, and the last
 // transfer of a step counts. Handoff requires the middleware [Variables] with the same vars.
-// When the agent changes, the step begins with the event "handoff".
+// When the agent changes, the step begins with [EventHandoff].
 //
-// Handoff returns an error if names of agents are duplicate or invalid.
-func Handoff(root *HandoffAgent, vars Scope) (loop.Middleware, error) {
-	members, err := reach(root)
+// [ActiveAgent] without a value means root. If it names an unknown agent, the active agent
+// continues with a warning. Handoff returns an error if names of agents are duplicate or
+// invalid.
+func Handoff(root *HandoffAgent, vars *Vars) (loop.Middleware, error) {
+	agents, err := reachable(root)
 	if err != nil {
 		return loop.Middleware{}, fmt.Errorf("middleware: Handoff: %w", err)
 	}
 	return loop.Middleware{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
-		h := &handoff{root: root, members: members, vars: vars}
+		h := &handoff{agents: agents, vars: vars}
 		return loop.Hooks{BeforeStep: h.before}
 	}}, nil
 }
 
-// memberName matches names that providers accept after TransferPrefix.
-var memberName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,52}$`)
+// agentName matches names that providers accept after "transfer_to_".
+var agentName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,52}$`)
 
-// reach returns root and all agents that it can reach.
-func reach(root *HandoffAgent) ([]*HandoffAgent, error) {
+// reachable returns root and all agents that it can reach, root first.
+func reachable(root *HandoffAgent) ([]*HandoffAgent, error) {
 	if root == nil {
-		return nil, errors.New("there is no root, the member that begins")
+		return nil, errors.New("the root is nil: set the agent that begins")
 	}
-	members := []*HandoffAgent{root}
-	for i := 0; i < len(members); i++ {
-		m := members[i]
-		if !memberName.MatchString(m.Name) {
-			return nil, fmt.Errorf("the name %q of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool", m.Name)
+	agents := []*HandoffAgent{root}
+	for i := 0; i < len(agents); i++ {
+		a := agents[i]
+		if !agentName.MatchString(a.Name) {
+			return nil, fmt.Errorf("invalid agent name %q: use at most 52 letters, digits, _ and -, because the name is part of a tool name", a.Name)
 		}
-		for _, to := range m.Handoffs {
+		for _, to := range a.Handoffs {
 			switch {
 			case to == nil:
-				return nil, fmt.Errorf("a hand-off of the member %q leads to nobody (nil); take it out", m.Name)
-			case slices.Contains(members, to):
-			case find(members, to.Name) != nil:
-				return nil, fmt.Errorf("two members have the name %q; hand-offs find them by it", to.Name)
+				return nil, fmt.Errorf("the agent %q has a nil agent in Handoffs: remove it", a.Name)
+			case slices.Contains(agents, to):
+			case find(agents, to.Name) != nil:
+				return nil, fmt.Errorf("duplicate agent name %q: handoffs find agents by name", to.Name)
 			default:
-				members = append(members, to)
+				agents = append(agents, to)
 			}
 		}
 	}
-	return members, nil
+	return agents, nil
 }
 
-func find(members []*HandoffAgent, name string) *HandoffAgent {
-	if i := slices.IndexFunc(members, func(m *HandoffAgent) bool { return m.Name == name }); i >= 0 {
-		return members[i]
+func find(agents []*HandoffAgent, name string) *HandoffAgent {
+	if i := slices.IndexFunc(agents, func(a *HandoffAgent) bool { return a.Name == name }); i >= 0 {
+		return agents[i]
 	}
 	return nil
 }
 
 // handoff is the state of one run.
 type handoff struct {
-	root    *HandoffAgent
-	members []*HandoffAgent
-	vars    Scope
+	agents  []*HandoffAgent // the root first
+	vars    *Vars
 	common  []loop.Tool   // shared by all agents
 	active  *HandoffAgent // in the previous step; nil in the first
-	missing string        // the last unknown name that a warning reported
+	unknown string        // the last unknown name that a warning reported
 }
 
 func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
-	m, err := h.next(s)
+	a, err := h.next(s)
 	if err != nil {
 		return c, err
 	}
-	if c.Tools, err = h.tools(s, m); err != nil {
+	if c.Tools, err = h.tools(s, a); err != nil {
 		return c, err
 	}
-	h.active = m
-	c.Request, c.Model = s.Request, m.Model
+	h.active = a
+	c.Request, c.Model = s.Request, a.Model
 	if c.Tools != nil {
 		c.Request.Tools = nil // the definitions of the tools
 	}
-	if m.Instructions != nil {
-		c.Request.System = m.Instructions(h.vars)
+	if a.Instructions != nil {
+		c.Request.System = a.Instructions(h.vars)
 	}
-	if m.Model != nil || m.ModelName != "" {
-		c.Request.Model = m.ModelName
+	if a.Model != nil || a.ModelName != "" {
+		c.Request.Model = a.ModelName
 	}
 	return c, nil
 }
@@ -136,55 +130,54 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange
 func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
 	name, _ := ActiveAgent.Get(h.vars)
 	if name == "" {
-		return h.root, nil
+		return h.agents[0], nil
 	}
-	if m := find(h.members, name); m != nil {
-		return m, nil
+	if a := find(h.agents, name); a != nil {
+		return a, nil
 	}
-	m := h.active
-	if m == nil {
-		m = h.root
+	a := cmp.Or(h.active, h.agents[0])
+	if name == h.unknown {
+		return a, nil
 	}
-	if name == h.missing {
-		return m, nil
-	}
-	h.missing = name
-	return m, s.Warn(WarnUnknownAgent, fmt.Sprintf("the variable %s names the agent %q, which nobody hands over to; %s goes on", ActiveAgent, name, m.Name))
+	h.unknown = name
+	return a, s.Warn(WarnUnknownAgent, fmt.Sprintf("the variable %s names the unknown agent %q; %s continues", ActiveAgent, name, a.Name))
 }
 
 // tools returns the tools of a step for an agent, or nil if the agent was already active.
-func (h *handoff) tools(s *loop.StepInfo, m *HandoffAgent) ([]loop.Tool, error) {
+func (h *handoff) tools(s *loop.StepInfo, a *HandoffAgent) ([]loop.Tool, error) {
 	switch h.active {
-	case m:
+	case a:
 		return nil, nil
 	case nil:
 		h.common = s.Tools()
 	default:
-		data := append(jsonio.AppendString([]byte(`{"from":`), h.active.Name), `,"to":`...)
-		if err := s.Emit("handoff", append(jsonio.AppendString(data, m.Name), '}')); err != nil {
+		if err := emitJSON(s, EventHandoff, handoffEvent{h.active.Name, a.Name}); err != nil {
 			return nil, err
 		}
 	}
-	tools := append([]loop.Tool{}, slices.Concat(m.Tools, h.common)...) // not nil
-	for _, to := range m.Handoffs {
+	tools := append([]loop.Tool{}, slices.Concat(a.Tools, h.common)...) // not nil
+	for _, to := range a.Handoffs {
 		tools = append(tools, transferTo(to))
 	}
 	return tools, nil
 }
 
+// handoffEvent is the data of the event of a handoff.
+type handoffEvent struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
 // transferTo returns the tool that hands over to an agent.
-func transferTo(m *HandoffAgent) loop.Tool {
-	about := "Hands the conversation over to " + m.Name + "."
-	if m.Description != "" {
-		about += " " + m.Description
-	}
-	return loop.Tool{Name: TransferPrefix + m.Name, Description: about, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
+func transferTo(a *HandoffAgent) loop.Tool {
+	description := strings.TrimSpace("Hands the conversation over to " + a.Name + ". " + a.Description)
+	return loop.Tool{Name: "transfer_to_" + a.Name, Description: description, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		vars, ok := VarsFromContext(ctx)
 		if !ok {
-			return loop.Output{}, errors.New("there are no variables that tell who is active; put middleware.Variables among the policies")
+			return loop.Output{}, errors.New("the run has no variables for the active agent: add middleware.Variables")
 		}
-		ActiveAgent.Set(vars, m.Name)
-		return loop.TextOutput("transferred to " + m.Name), nil
+		ActiveAgent.Set(vars, a.Name)
+		return loop.TextOutput("transferred to " + a.Name), nil
 	}}
 }
 
@@ -196,45 +189,38 @@ type Ended struct {
 	// change them.
 	Response *llm.Response
 	History  []llm.Message
-	Vars     Scope
+	Vars     *Vars
 }
 
-// EndHook returns the messages that follow a response that would end the run. Without messages
-// the run ends.
-type EndHook func(ctx context.Context, e Ended) ([]llm.Message, error)
-
-// DefaultReturns is how often a run returns to its root if the limit is 0.
-const DefaultReturns = 5
-
 // PrepareEnd calls the hook if the run would end with a response of an agent other than the
-// root. The messages of the hook follow that response, and the root continues in the same run.
-// PrepareEnd does this at most limit times; 0 means [DefaultReturns]. The step limits still
-// apply. PrepareEnd requires the middleware [Handoff] with the same root and vars.
-func PrepareEnd(root *HandoffAgent, vars Scope, hook EndHook, limit int) (loop.Middleware, error) {
-	members, err := reach(root)
+// root. Without messages from the hook the run ends. Otherwise they follow that response, and
+// the root continues in the same run. PrepareEnd does this at most limit times; 0 means 5. The
+// step limits still apply. PrepareEnd requires the middleware [Handoff] with the same root and
+// vars. It returns an error if the hook is nil or Handoff would.
+func PrepareEnd(root *HandoffAgent, vars *Vars, hook func(context.Context, Ended) ([]llm.Message, error), limit int) (loop.Middleware, error) {
+	agents, err := reachable(root)
 	switch {
 	case err != nil:
 		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: %w", err)
 	case hook == nil:
-		return loop.Middleware{}, errors.New("middleware: PrepareEnd needs a hook, got nil")
+		return loop.Middleware{}, errors.New("middleware: PrepareEnd: missing function: set hook")
 	case limit < 0:
-		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: the limit is %d; it counts returns to the root, and 0 means %d", limit, DefaultReturns)
-	case limit == 0:
-		limit = DefaultReturns
+		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: the limit is %d: want the number of returns to the root, or 0 for 5", limit)
 	}
+	limit = cmp.Or(limit, 5)
 	return loop.Middleware{Name: "prepare_end", New: func(loop.RunInfo) loop.Hooks {
-		left := limit
-		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
+		returns := 0
+		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
 			name, _ := ActiveAgent.Get(vars)
-			by := find(members, name)
-			if len(turn.Calls()) > 0 || by == nil || by == root || left == 0 {
+			by := find(agents, name)
+			if len(response.Calls()) > 0 || by == nil || by == root || returns == limit {
 				return loop.Decision{}, nil
 			}
-			next, err := hook(ctx, Ended{By: by, Response: turn, History: s.Request.Messages, Vars: vars})
+			next, err := hook(ctx, Ended{By: by, Response: response, History: s.Request.Messages, Vars: vars})
 			if err != nil || len(next) == 0 {
 				return loop.Decision{}, err
 			}
-			left--
+			returns++
 			ActiveAgent.Set(vars, root.Name)
 			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, Messages: next, Note: "back to " + root.Name}, nil
 		}}

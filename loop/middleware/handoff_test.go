@@ -21,7 +21,7 @@ import (
 func member(id string, to ...*middleware.HandoffAgent) *middleware.HandoffAgent {
 	return &middleware.HandoffAgent{
 		Name: id, Handoffs: to,
-		Instructions: func(vars middleware.Scope) string {
+		Instructions: func(vars *middleware.Vars) string {
 			n, _ := total.Get(vars)
 			return fmt.Sprint("I am ", id, n)
 		},
@@ -41,7 +41,7 @@ func turn(names ...string) fake.Response {
 	return t
 }
 
-func mustHandoff(t *testing.T, root *middleware.HandoffAgent, vars middleware.Scope) loop.Middleware {
+func mustHandoff(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars) loop.Middleware {
 	t.Helper()
 	p, err := middleware.Handoff(root, vars)
 	if err != nil {
@@ -73,7 +73,7 @@ func handOver(t *testing.T, root *middleware.HandoffAgent, vars *middleware.Vars
 		t.Errorf("%s: event %d: %s", v.Invariant, v.Event, v.Message)
 	}
 	for _, r := range m.RecordedRequests() {
-		requests = append(requests, r.Request.System+": "+strings.ReplaceAll(toolNames(r.Request.Tools), middleware.TransferPrefix, ">"))
+		requests = append(requests, r.Request.System+": "+strings.ReplaceAll(toolNames(r.Request.Tools), "transfer_to_", ">"))
 	}
 	return requests, res, mem.Events()
 }
@@ -141,7 +141,7 @@ func TestHandoffToNobody(t *testing.T) {
 			warned = append(warned, fmt.Sprint(ev.Step, " ", w.Code, ": ", w.Message))
 		}
 	}
-	want := []string{`2 unknown_agent: the variable currentActiveAgent names the agent "ghost", which nobody hands over to; b goes on`}
+	want := []string{`2 unknown_agent: the variable currentActiveAgent names the unknown agent "ghost"; b continues`}
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -208,7 +208,7 @@ func TestTransferTools(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
-	const alone = "there are no variables that tell who is active; put middleware.Variables among the policies"
+	const alone = "the run has no variables for the active agent: add middleware.Variables"
 	if r := res.Steps[0].Results[0]; r.Text() != alone || !r.IsError {
 		t.Errorf("without variables: %+v", r)
 	}
@@ -216,11 +216,11 @@ func TestTransferTools(t *testing.T) {
 
 func TestHandoffRefuses(t *testing.T) {
 	for want, root := range map[string]*middleware.HandoffAgent{
-		`middleware: Handoff: there is no root, the member that begins`:                                                                               nil,
-		`middleware: Handoff: the name "a b" of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool`: member("a b"),
-		`middleware: Handoff: the name "" of a member: use letters, digits, _ and -, 52 characters at most, since it stands in the name of a tool`:    member("x", member("")),
-		`middleware: Handoff: a hand-off of the member "x" leads to nobody (nil); take it out`:                                                        member("x", nil),
-		`middleware: Handoff: two members have the name "b"; hand-offs find them by it`:                                                               member("a", member("b"), member("c", member("b"))),
+		`middleware: Handoff: the root is nil: set the agent that begins`:                                                                 nil,
+		`middleware: Handoff: invalid agent name "a b": use at most 52 letters, digits, _ and -, because the name is part of a tool name`: member("a b"),
+		`middleware: Handoff: invalid agent name "": use at most 52 letters, digits, _ and -, because the name is part of a tool name`:    member("x", member("")),
+		`middleware: Handoff: the agent "x" has a nil agent in Handoffs: remove it`:                                                       member("x", nil),
+		`middleware: Handoff: duplicate agent name "b": handoffs find agents by name`:                                                     member("a", member("b"), member("c", member("b"))),
 	} {
 		if _, err := middleware.Handoff(root, &middleware.Vars{}); fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -233,7 +233,7 @@ func TestHandoffRefuses(t *testing.T) {
 	if _, err := middleware.Handoff(member(longest+"x"), &middleware.Vars{}); err == nil {
 		t.Error("a name that is too long for a tool was taken")
 	}
-	if _, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{{Name: middleware.TransferPrefix + longest}}}); err != nil {
+	if _, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{{Name: "transfer_to_" + longest}}}); err != nil {
 		t.Error(err)
 	}
 	hook := func(context.Context, middleware.Ended) ([]llm.Message, error) { return nil, nil }
@@ -241,9 +241,9 @@ func TestHandoffRefuses(t *testing.T) {
 	_, noRoot := middleware.PrepareEnd(nil, &middleware.Vars{}, hook, 1)
 	_, below := middleware.PrepareEnd(member("r"), &middleware.Vars{}, hook, -1)
 	for want, err := range map[string]error{
-		"middleware: PrepareEnd needs a hook, got nil":                                          noHook,
-		"middleware: PrepareEnd: there is no root, the member that begins":                      noRoot,
-		"middleware: PrepareEnd: the limit is -1; it counts returns to the root, and 0 means 5": below,
+		"middleware: PrepareEnd: missing function: set hook":                                          noHook,
+		"middleware: PrepareEnd: the root is nil: set the agent that begins":                          noRoot,
+		"middleware: PrepareEnd: the limit is -1: want the number of returns to the root, or 0 for 5": below,
 	} {
 		if fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -11,82 +11,47 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// HumanDecision is the decision of a person about a call.
-type HumanDecision string
-
-// Decisions of a person.
-const (
-	HumanApprove HumanDecision = "approve" // run it
-	HumanEdit    HumanDecision = "edit"    // run it with other arguments
-	HumanReject  HumanDecision = "reject"  // do not run it; the model gets an error
-	HumanRespond HumanDecision = "respond" // do not run it; the result is the person's text
-)
-
-// HumanReview is a call that needs the decision of a person.
-type HumanReview struct {
-	Run       string // the name of the run or of the run of a sub-agent
-	ID, Name  string // of the call and its tool
-	Arguments string // a JSON object that the schema allows
-	// Description is that of the rule.
-	Description string
-	// Allowed lists the allowed decisions.
-	Allowed []HumanDecision
-}
-
-// HumanResult is the decision of a person with its details.
-type HumanResult struct {
-	Decision  HumanDecision
-	Arguments string // for HumanEdit: the complete arguments, a JSON object
-	Message   string // for HumanReject the reason, may be empty; for HumanRespond the result
-}
-
-// HumanFunc asks a person about a call and waits. If it returns an error, the call is not run.
-// It must honor its context.
-type HumanFunc func(ctx context.Context, call HumanReview) (HumanResult, error)
-
-// HumanRule configures the reviews of the calls of a tool.
-type HumanRule struct {
-	// Allowed lists the allowed decisions; nil means approve and reject.
-	Allowed     []HumanDecision
-	Description string // text for the person
-}
-
-// HumanEvent is the name of the event of a decision. Its data has the id and the name of the
-// call, and the decision.
-const HumanEvent = "human_decision"
-
 // HumanInTheLoop asks a person about calls before any call of their step is run, one after
-// another in the order of the calls. It applies only to the tools in on, with their rules;
-// empty means all tools. An error of ask, and a decision that the rule does not allow, become
-// an error result for the model.
+// another in the order of the calls. It applies only to the tools in rules; empty means all
+// tools. An error of approve, and a decision that the rule does not allow, become an error
+// result for the model. The function must honor its context.
 //
 // It skips calls that already have a result: invalid calls, duplicates of the step before, and
 // calls with a substitute output from earlier middleware. Edited arguments must match the
 // tool's schema. Middleware that changes calls, such as [Repair], must come before
 // HumanInTheLoop: a call that becomes valid after the review is not run.
-func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, error) {
-	if ask == nil {
-		return loop.Middleware{}, errors.New("middleware: HumanInTheLoop needs a function that asks, got nil")
+//
+// HumanInTheLoop returns an error if approve is nil or a rule allows an unknown decision.
+func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Approval, error), rules map[string]ApprovalRule) (loop.Middleware, error) {
+	if approve == nil {
+		return loop.Middleware{}, errors.New("middleware: HumanInTheLoop: missing function: set approve")
+	}
+	for name, rule := range rules {
+		for _, d := range rule.Allowed {
+			if !slices.Contains([]ApprovalDecision{Approve, Edit, Reject, Respond}, d) {
+				return loop.Middleware{}, fmt.Errorf("middleware: HumanInTheLoop: the rule of %q allows %q: want approve, edit, reject or respond", name, d)
+			}
+		}
 	}
 	return loop.Middleware{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
-		var passed passes
-		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
-			passed.begin()
-			for _, p := range calls {
-				rule, listed := on[p.Call.Name]
-				if len(on) > 0 && !listed {
-					continue
+		var g callGate
+		return loop.Hooks{WrapTool: g.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
+			if len(rules) > 0 {
+				calls = slices.DeleteFunc(slices.Clone(calls), func(p loop.PlannedCall) bool { _, ok := rules[p.Call.Name]; return !ok })
+			}
+			for _, p := range g.begin(calls) {
+				req := ApprovalRequest{Run: info.ID, Step: s.Step, Call: p.Call, Arguments: p.Arguments, ApprovalRule: rules[p.Call.Name]}
+				if req.Allowed == nil {
+					req.Allowed = []ApprovalDecision{Approve, Reject}
 				}
-				if p.Output != nil {
-					passed.stop(p)
-					continue
-				}
-				decision, effect := ask.decide(ctx, info.ID, p, rule)
+				req.Allowed = slices.Clone(req.Allowed)
+				a, err := approve(ctx, req)
+				decision, effect := reviewed(p, req.Allowed, a, err)
 				decisions = append(decisions, effect...)
-				if over(ctx) { // the run has ended, so nothing is run
+				if ctx.Err() != nil { // the run has ended, so nothing is run
 					return decisions, d, nil
 				}
-				if err := emitJSON(s, HumanEvent, humanTold{p.Call.ID, p.Call.Name, decision}); err != nil {
+				if err := emitJSON(s, EventHumanDecision, humanEvent{p.Call.ID, p.Call.Name, decision}); err != nil {
 					return nil, d, err
 				}
 			}
@@ -95,54 +60,34 @@ func HumanInTheLoop(ask HumanFunc, on map[string]HumanRule) (loop.Middleware, er
 	}}, nil
 }
 
-// humanTold is the data of a HumanEvent.
-type humanTold struct {
-	Call     string        `json:"call"`
-	Tool     string        `json:"tool"`
-	Decision HumanDecision `json:"decision"`
+// humanEvent is the data of the event of a decision.
+type humanEvent struct {
+	Call     string           `json:"call"`
+	Tool     string           `json:"tool"`
+	Decision ApprovalDecision `json:"decision"`
 }
 
-// causeResponded is the reason of a call that a person answered. A rejected call has
-// [ReasonDenied], which the runaway guard does not count as a failure of the tool.
-const causeResponded = "respond"
-
-// decide asks about a call and applies the decision. The returned decision is empty if it is
-// missing or invalid.
-func (ask HumanFunc) decide(ctx context.Context, run string, p loop.PlannedCall, rule HumanRule) (HumanDecision, []loop.CallDecision) {
-	allowed := rule.Allowed
-	if allowed == nil {
-		allowed = []HumanDecision{HumanApprove, HumanReject}
-	}
-	v, err := ask(ctx, HumanReview{Run: run, ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Description: rule.Description, Allowed: slices.Clone(allowed)})
+// reviewed returns the effect of a decision. The returned decision is empty if the decision is
+// missing or invalid. The runaway guard does not count a denied call as a failure of its tool.
+func reviewed(p loop.PlannedCall, allowed []ApprovalDecision, a Approval, err error) (ApprovalDecision, []loop.CallDecision) {
 	deny := func(text string) []loop.CallDecision {
-		return []loop.CallDecision{answer(p, ReasonDenied, true, text)}
+		return []loop.CallDecision{substitute(p, ReasonDenied, true, text)}
 	}
 	switch {
 	case err != nil:
-		return "", deny("not run: no decision could be had: " + err.Error())
-	case !slices.Contains(allowed, v.Decision):
-		return "", deny(fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", v.Decision, joined(allowed)))
-	}
-	switch v.Decision {
-	case HumanApprove:
-	case HumanEdit:
-		return v.Decision, []loop.CallDecision{{Index: p.Index, Arguments: cmp.Or(v.Arguments, "{}")}}
-	case HumanReject:
+		return "", deny("not run: the review failed: " + err.Error())
+	case !slices.Contains(allowed, a.Decision):
+		return "", deny(fmt.Sprintf("not run: invalid decision %q: want one of %s", a.Decision, strings.Trim(fmt.Sprint(allowed), "[]")))
+	case a.Decision == Edit:
+		return a.Decision, []loop.CallDecision{{Index: p.Index, Arguments: cmp.Or(a.Arguments, "{}")}}
+	case a.Decision == Reject:
 		text := "not run: the user rejected the call"
-		if v.Message != "" {
-			text += ": " + v.Message
+		if a.Reason != "" {
+			text += ": " + a.Reason
 		}
-		return v.Decision, deny(text)
-	case HumanRespond:
-		return v.Decision, []loop.CallDecision{answer(p, causeResponded, false, v.Message)}
+		return a.Decision, deny(text)
+	case a.Decision == Respond:
+		return a.Decision, []loop.CallDecision{substitute(p, reasonResponded, false, a.Reason)}
 	}
-	return v.Decision, nil
-}
-
-func joined(list []HumanDecision) string {
-	words := make([]string, len(list))
-	for i, d := range list {
-		words[i] = string(d)
-	}
-	return strings.Join(words, ", ")
+	return a.Decision, nil
 }

@@ -27,12 +27,12 @@ func echo(name string) loop.Tool {
 }
 
 // human runs calls with the decisions of a person, one after another.
-func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middleware.HumanResult, turns ...fake.Response) (o outcome, asked []middleware.HumanReview) {
+func human(t *testing.T, on map[string]middleware.ApprovalRule, verdicts []middleware.Approval, turns ...fake.Response) (o outcome, asked []middleware.ApprovalRequest) {
 	t.Helper()
-	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
+	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
 		asked = append(asked, call)
 		if len(verdicts) < len(asked) {
-			return middleware.HumanResult{}, errors.New("nobody is there")
+			return middleware.Approval{}, errors.New("nobody is there")
 		}
 		return verdicts[len(asked)-1], nil
 	}, on)
@@ -48,19 +48,19 @@ func human(t *testing.T, on map[string]middleware.HumanRule, verdicts []middlewa
 
 // RA-10, RA-56: without rules, a person decides about each call.
 func TestHumanInTheLoop(t *testing.T) {
-	all := middleware.HumanRule{Allowed: []middleware.HumanDecision{
-		middleware.HumanApprove, middleware.HumanEdit, middleware.HumanReject, middleware.HumanRespond,
+	all := middleware.ApprovalRule{Allowed: []middleware.ApprovalDecision{
+		middleware.Approve, middleware.Edit, middleware.Reject, middleware.Respond,
 	}, Description: "may it?"}
-	o, asked := human(t, map[string]middleware.HumanRule{"a": all, "b": {}}, []middleware.HumanResult{
-		{Decision: middleware.HumanApprove},
-		{Decision: middleware.HumanEdit, Arguments: `{"n":20}`},
-		{Decision: middleware.HumanReject},
-		{Decision: middleware.HumanReject, Message: "too many"},
-		{Decision: middleware.HumanRespond, Message: "take 7"},
-		{Decision: middleware.HumanEdit, Arguments: `{"n":"x"}`},
+	o, asked := human(t, map[string]middleware.ApprovalRule{"a": all, "b": {}}, []middleware.Approval{
+		{Decision: middleware.Approve},
+		{Decision: middleware.Edit, Arguments: `{"n":20}`},
+		{Decision: middleware.Reject},
+		{Decision: middleware.Reject, Reason: "too many"},
+		{Decision: middleware.Respond, Reason: "take 7"},
+		{Decision: middleware.Edit, Arguments: `{"n":"x"}`},
 		{Decision: "perhaps"},
-		{Decision: middleware.HumanEdit, Arguments: `{"n":1}`},
-		{Decision: middleware.HumanReject, Message: "not b"},
+		{Decision: middleware.Edit, Arguments: `{"n":1}`},
+		{Decision: middleware.Reject, Reason: "not b"},
 	},
 		calling("a", `{"n":1}`, "a", `{"n":2}`, "a", `{"n":3}`, "a", `{"n":4}`, "a", `{"n":5}`, "a", `{"n":6}`, "a", `{"n":7}`, "b", `{"n":8}`, "b", `{"n":9}`, "b", `{"n":10}`, "c", `{}`, "a", `{`),
 		text("done"))
@@ -68,9 +68,9 @@ func TestHumanInTheLoop(t *testing.T) {
 	want := []string{
 		`{"n":1}`, `{"n":20}`, "! not run: the user rejected the call", "! not run: the user rejected the call: too many", "take 7",
 		"! invalid arguments: validating root: validating /properties/n: type: x has type \"string\", want \"integer\"",
-		"! not run: the decision was \"perhaps\", and for this tool there are approve, edit, reject, respond",
-		"! not run: the decision was \"edit\", and for this tool there are approve, reject",
-		"! not run: the user rejected the call: not b", "! not run: no decision could be had: nobody is there",
+		"! not run: invalid decision \"perhaps\": want one of approve edit reject respond",
+		"! not run: invalid decision \"edit\": want one of approve reject",
+		"! not run: the user rejected the call: not b", "! not run: the review failed: nobody is there",
 	}
 	if diff := cmp.Diff(want, got[:10]); diff != "" || len(got) != 12 {
 		t.Errorf("results (-want +got):\n%s", diff)
@@ -78,8 +78,10 @@ func TestHumanInTheLoop(t *testing.T) {
 	if len(asked) != 10 {
 		t.Errorf("asked %d times", len(asked))
 	}
-	first := middleware.HumanReview{Run: "r1", ID: "loop_call_1", Name: "a", Arguments: `{"n":1}`, Description: "may it?", Allowed: all.Allowed}
-	if diff := cmp.Diff(first, asked[0]); diff != "" {
+	first := middleware.ApprovalRequest{
+		Run: "r1", Call: asked[0].Call, Arguments: `{"n":1}`, ApprovalRule: all,
+	}
+	if diff := cmp.Diff(first, asked[0]); diff != "" || asked[0].Call.ID != "loop_call_1" || asked[0].Call.Name != "a" {
 		t.Errorf("asked first (-want +got):\n%s", diff)
 	}
 	var skips []string
@@ -92,7 +94,7 @@ func TestHumanInTheLoop(t *testing.T) {
 	if r := of[trace.ToolArguments](o.events); len(r) != 1 || r[0] != (trace.ToolArguments{ToolCallID: "loop_call_2", Arguments: `{"n":20}`, Reason: "edit"}) {
 		t.Errorf("other arguments: %+v", r)
 	}
-	events := o.custom(middleware.HumanEvent)
+	events := o.custom(middleware.EventHumanDecision)
 	if len(events) != 10 || events[1] != `{"call":"loop_call_2","tool":"a","decision":"edit"}` || events[6] != `{"call":"loop_call_7","tool":"a","decision":""}` {
 		t.Errorf("events: %q", events)
 	}
@@ -101,18 +103,18 @@ func TestHumanInTheLoop(t *testing.T) {
 // AMB-8: with rules, a person decides only about the tools that the rules name.
 func TestHumanRules(t *testing.T) {
 	for _, c := range []struct {
-		on   map[string]middleware.HumanRule
+		on   map[string]middleware.ApprovalRule
 		want []string
 	}{
 		{nil, []string{"a", "b"}},
-		{map[string]middleware.HumanRule{}, []string{"a", "b"}},
-		{map[string]middleware.HumanRule{"b": {}}, []string{"b"}},
+		{map[string]middleware.ApprovalRule{}, []string{"a", "b"}},
+		{map[string]middleware.ApprovalRule{"b": {}}, []string{"b"}},
 	} {
-		yes := middleware.HumanResult{Decision: middleware.HumanApprove}
-		o, asked := human(t, c.on, []middleware.HumanResult{yes, yes}, calling("a", "{}", "b", "{}"), text("done"))
+		yes := middleware.Approval{Decision: middleware.Approve}
+		o, asked := human(t, c.on, []middleware.Approval{yes, yes}, calling("a", "{}", "b", "{}"), text("done"))
 		var got []string
 		for _, r := range asked {
-			got = append(got, r.Name)
+			got = append(got, r.Call.Name)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" || len(of[trace.ToolEnd](o.events)) != 2 {
 			t.Errorf("%v: asked about (-want +got):\n%s", c.on, diff)
@@ -124,16 +126,16 @@ func TestHumanRules(t *testing.T) {
 func TestHumanAskedAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	p, err := middleware.HumanInTheLoop(func(ctx context.Context, _ middleware.HumanReview) (middleware.HumanResult, error) {
+	p, err := middleware.HumanInTheLoop(func(ctx context.Context, _ middleware.ApprovalRequest) (middleware.Approval, error) {
 		n++
 		cancel()
-		return middleware.HumanResult{}, ctx.Err()
+		return middleware.Approval{}, ctx.Err()
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := play(ctx, t, loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{p}}, loop.Prompt("go"), call("1", "2"))
-	if !errors.Is(o.err, context.Canceled) || n != 1 || len(of[trace.ToolStart](o.events)) != 0 || len(o.custom(middleware.HumanEvent)) != 0 {
+	if !errors.Is(o.err, context.Canceled) || n != 1 || len(of[trace.ToolStart](o.events)) != 0 || len(o.custom(middleware.EventHumanDecision)) != 0 {
 		t.Errorf("got %v, asked %d times", o.err, n)
 	}
 }
@@ -154,9 +156,9 @@ func TestHumanIsInside(t *testing.T) {
 			return decisions, d, nil
 		}}
 	}}
-	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
-		order = append(order, "human "+call.ID)
-		return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
+	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
+		order = append(order, "human "+call.Call.ID)
+		return middleware.Approval{Decision: middleware.Approve}, nil
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

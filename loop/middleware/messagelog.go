@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -13,73 +14,60 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// MessageLog receives messages, one after another. It must be safe for use by several runs
-// concurrently.
-type MessageLog interface {
-	Log(m llm.Message) error
-}
-
-// MessageLogFunc is a function that implements [MessageLog].
-type MessageLogFunc func(m llm.Message) error
-
-// Log calls f.
-func (f MessageLogFunc) Log(m llm.Message) error { return f(m) }
-
 // LogMessages logs each new message of a run once, in order: the messages of the input after
-// the last assistant message, and the messages that each step adds. An error or a panic of the
-// log does not affect the run, and the log still receives later messages.
-func LogMessages(log MessageLog) loop.Middleware { return logMessages(log, newIn) }
+// the last assistant message, and the messages that each step adds. An error or a panic of log
+// does not affect the run, and log still receives later messages. It must be safe for use by
+// several runs concurrently.
+func LogMessages(log func(llm.Message) error) loop.Middleware {
+	return logMessages(log, func(in []llm.Message) (known int) {
+		for i, m := range slices.Backward(in) {
+			if m.Role == llm.RoleAssistant {
+				return i + 1
+			}
+		}
+		return 0
+	})
+}
 
 // LogMessagesFrom is [LogMessages] for an input whose first known messages were already
 // logged. It logs all later messages.
-func LogMessagesFrom(known int, log MessageLog) loop.Middleware {
-	return logMessages(log, func(list []llm.Message) []llm.Message { return list[min(known, len(list)):] })
+func LogMessagesFrom(known int, log func(llm.Message) error) loop.Middleware {
+	return logMessages(log, func(in []llm.Message) int { return min(known, len(in)) })
 }
 
-func logMessages(log MessageLog, isNew func(in []llm.Message) []llm.Message) loop.Middleware {
-	return loop.Middleware{Name: "message_log", New: func(info loop.RunInfo) loop.Hooks {
-		told, steps := 0, 0 // messages that the run added
-		tell := func(list []llm.Message) {
-			for _, m := range list {
-				tellLog(log, m)
-			}
+func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) loop.Middleware {
+	logAll := func(list []llm.Message) {
+		for _, m := range list {
+			func() {
+				defer func() { _ = recover() }()
+				_ = log(m)
+			}()
 		}
+	}
+	return loop.Middleware{Name: "message_log", New: func(info loop.RunInfo) loop.Hooks {
+		logged, steps := 0, 0 // messages that the run added
 		return loop.Hooks{
 			Start: func(context.Context) (context.Context, error) {
-				tell(isNew(info.Input.Messages))
+				logAll(info.Input.Messages[known(info.Input.Messages):])
 				return nil, nil
 			},
 			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				for ; steps < len(s.Steps); steps++ {
-					list := s.Steps[steps].Messages
-					told += len(list)
-					tell(list)
+					logged += len(s.Steps[steps].Messages)
+					logAll(s.Steps[steps].Messages)
 				}
 				return loop.StepChange{}, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
-				tell(res.Messages[told:])
+				logAll(res.Messages[logged:])
 				return nil
 			},
 		}
 	}}
 }
 
-// newIn returns the messages after the last assistant message.
-func newIn(list []llm.Message) []llm.Message {
-	from := len(list)
-	for from > 0 && list[from-1].Role != llm.RoleAssistant {
-		from--
-	}
-	return list[from:]
-}
-
-func tellLog(log MessageLog, m llm.Message) {
-	defer func() { _ = recover() }()
-	_ = log.Log(m)
-}
-
-// JSONLog is a [MessageLog] that writes to a file, one JSON message per line.
+// JSONLog writes messages to a file, one JSON object per line. Its method Log is the argument
+// of [LogMessages]. It is safe for use by many goroutines.
 type JSONLog struct {
 	mu   sync.Mutex
 	file *os.File

@@ -44,10 +44,10 @@ func short(list []llm.Message) []string {
 // forced final response.
 func TestLogMessages(t *testing.T) {
 	var got []llm.Message
-	log := middleware.LogMessages(middleware.MessageLogFunc(func(m llm.Message) error {
+	log := middleware.LogMessages(func(m llm.Message) error {
 		got = append(got, m)
 		return nil
-	}))
+	})
 	onward := 0
 	more := loop.Middleware{Name: "more", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
@@ -82,7 +82,7 @@ func TestLogMessages(t *testing.T) {
 // RA-50: a log that fails changes nothing and receives later messages.
 func TestFailingLog(t *testing.T) {
 	n := 0
-	for _, log := range []middleware.MessageLogFunc{
+	for _, log := range []func(llm.Message) error{
 		func(llm.Message) error { n++; return errors.New("full") },
 		func(llm.Message) error { n++; panic("full") },
 	} {

@@ -3,9 +3,11 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -26,9 +28,14 @@ func KeepLast(keep, limit int) loop.Middleware {
 			if len(history) <= limit {
 				return loop.StepChange{}, nil
 			}
-			return loop.StepChange{Decision: loop.Decision{Messages: shorten(history, keep), Note: "compaction"}}, nil
+			return compacted(shorten(history, keep)), nil
 		}}
 	}}
+}
+
+// compacted replaces the history of a run.
+func compacted(messages []llm.Message) loop.StepChange {
+	return loop.StepChange{Decision: loop.Decision{Messages: messages, Note: "compaction"}}
 }
 
 func shorten(history []llm.Message, keep int) []llm.Message {
@@ -37,52 +44,34 @@ func shorten(history []llm.Message, keep int) []llm.Message {
 		from--
 	}
 	var out []llm.Message
-	for _, m := range history[:from] {
-		if m.Role == llm.RoleUser {
-			out = append(out, m)
-			break
-		}
+	if i := slices.IndexFunc(history[:from], isUser); i >= 0 {
+		out = append(out, history[i])
 	}
 	return append(out, history[from:]...)
 }
 
-// WarnLeakedCall is the code of the warning of [LeakedCalls].
-const WarnLeakedCall = "leaked_call"
+func isUser(m llm.Message) bool { return m.Role == llm.RoleUser }
 
 // LeakedCalls warns if a response without calls contains a call in its text, as
 // <tool_call>…</tool_call> or as a JSON object with a tool's name (quirk QO-23). The text does
 // not change, and no tool is run.
 func LeakedCalls() loop.Middleware {
 	return loop.Middleware{Name: "leaked_calls", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-			if len(turn.Calls()) == 0 && leaked(turn.Text(), s.Request.Tools) {
-				return loop.Decision{}, s.Warn(WarnLeakedCall, "the text looks like a tool call that the server did not parse; it was not run")
+		return loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, response *llm.Response) (d loop.Decision, err error) {
+			if len(response.Calls()) == 0 && leaked(response.Text(), s.Request.Tools) {
+				err = s.Warn(WarnLeakedCall, "the text looks like a tool call that the server did not parse; it was not run")
 			}
-			return loop.Decision{}, nil
+			return d, err
 		}}
 	}}
 }
 
 func leaked(text string, tools []llm.Tool) bool {
-	text = strings.TrimSpace(text)
-	if open := strings.Index(text, "<tool_call>"); open >= 0 {
+	if strings.Contains(text, "<tool_call>") {
 		return true
 	}
-	if !strings.HasPrefix(text, "{") {
-		return false
-	}
-	var call struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal([]byte(text), &call) != nil {
-		return false
-	}
-	for _, t := range tools {
-		if t.Name == call.Name {
-			return true
-		}
-	}
-	return false
+	var call struct{ Name string }
+	return json.Unmarshal([]byte(text), &call) == nil && slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == call.Name })
 }
 
 // AnswerTool adds a tool with the given schema that the model calls to give its answer. The
@@ -108,4 +97,74 @@ func AnswerTool(name, description string, schema json.RawMessage) (loop.Middlewa
 			},
 		}
 	}}, nil
+}
+
+// TruncateResults truncates each text that a tool returns to its first limit characters and
+// appends a note. It does not truncate the substitute output of middleware.
+func TruncateResults(limit int) loop.Middleware {
+	return loop.Middleware{Name: "cut_results", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				out, err := next(ctx, call)
+				content := make([]llm.Part, len(out.Content))
+				for i, p := range out.Content {
+					if t, ok := p.(llm.Text); ok {
+						t.Text = truncate(t.Text, limit)
+						p = t
+					}
+					content[i] = p
+				}
+				out.Content = content
+				return out, err
+			}
+		}}
+	}}
+}
+
+// truncate returns the first n characters of text, with a note if there are more.
+func truncate(text string, n int) string {
+	chars := 0
+	for i := range text {
+		if chars == n {
+			return fmt.Sprintf("%s\n(truncated after %d characters)", text[:i], n)
+		}
+		chars++
+	}
+	return text
+}
+
+// prepared returns a tool with a constant schema, prepared once for all runs.
+func prepared(name, description, schema string) loop.Tool {
+	t, err := loop.RawTool(name, description, json.RawMessage(schema), nil)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// withTools returns hooks that add the tools with run as their function.
+func withTools(run loop.ToolFunc, tools ...loop.Tool) loop.Hooks {
+	tools = slices.Clone(tools)
+	for i := range tools {
+		tools[i].Run = run
+	}
+	return loop.Hooks{Tools: tools}
+}
+
+// emitJSON adds an event with the JSON of v to the trace.
+func emitJSON(s *loop.StepInfo, name string, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return s.Emit(name, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// substitute returns a decision with the result of a call that is not run.
+func substitute(p loop.PlannedCall, reason string, isError bool, text string) loop.CallDecision {
+	out := loop.TextOutput(text)
+	out.IsError = isError
+	return loop.CallDecision{Index: p.Index, Output: &out, Reason: reason}
 }

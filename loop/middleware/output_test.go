@@ -36,16 +36,17 @@ func TestReadOutput(t *testing.T) {
 		"```\n{\"n\":4}```":       4,
 		"Here it is:\n```json\n{\"n\":5}\n```\nGood luck.": 5,
 	} {
-		if got, err := middleware.ReadOutput[count](o, text); got.N != want || err != nil {
+		var got count
+		if _, err := o.Read(text, &got); got.N != want || err != nil {
 			t.Errorf("%q: got %+v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{" {\"n\":1}\n", "```\n {\"n\":1}\n```"} {
-		if raw, err := o.Read(text); string(raw) != `{"n":1}` || err != nil {
+		if raw, err := o.Read(text, nil); string(raw) != `{"n":1}` || err != nil {
 			t.Errorf("%q: got %q, %v", text, raw, err)
 		}
 	}
-	const prefix = "the answer has not the form that was asked for: "
+	const prefix = "the answer does not match the required output: "
 	for text, want := range map[string]string{
 		`nope`:                              "invalid character",
 		``:                                  "unexpected end of JSON input",
@@ -55,41 +56,42 @@ func TestReadOutput(t *testing.T) {
 		"```\n{\"n\":1}\n```\n```\n{}\n```": "invalid character",
 		`{"n":99999999999999999999}`:        "cannot unmarshal",
 	} {
-		_, err := middleware.ReadOutput[count](o, text)
+		_, err := o.Read(text, new(count))
 		bad, ok := errors.AsType[*middleware.OutputError](err)
 		if !ok || bad.Text != text || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) || errors.Unwrap(err) != bad.Err {
 			t.Errorf("%q: got error %v, want one with %q", text, err, want)
 		}
 	}
 	const big = `{"n":99999999999999999999}` // an integer that overflows the Go type
-	if _, err := outputOf[count](t).Read(big); err == nil {
+	if _, err := outputOf[count](t).Read(big, nil); err == nil {
 		t.Error("Read takes what the Go type cannot hold")
 	}
 	o, err := middleware.NewOutput([]byte(`{"properties":{"n":{"type":"integer"}}}`))
-	if raw, err2 := o.Read(big); err != nil || err2 != nil || string(raw) != big {
+	if raw, err2 := o.Read(big, nil); err != nil || err2 != nil || string(raw) != big {
 		t.Errorf("without a Go type: got %s, %v, %v", raw, err, err2)
 	}
-	if _, err := middleware.ReadOutput[count](o, big); err == nil || !strings.HasPrefix(err.Error(), prefix) {
+	if _, err := o.Read(big, new(count)); err == nil || !strings.HasPrefix(err.Error(), prefix) {
 		t.Errorf("into a value: got error %v", err)
 	}
 	fenced := "{\"n\":1,\"s\":\"```\\n{}\\n```\"}" // a fence within a JSON string does not count
-	if got, err := middleware.ReadOutput[map[string]any](outputOf[map[string]any](t), fenced); got["n"] != 1.0 || err != nil {
+	var got map[string]any
+	if _, err := outputOf[map[string]any](t).Read(fenced, &got); got["n"] != 1.0 || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
 func TestNewOutput(t *testing.T) {
 	for schema, want := range map[string]string{
-		``:                     "middleware: the schema of the output is not a JSON object",
-		`true`:                 "middleware: the schema of the output is not a JSON object",
-		`{"type":1}`:           "middleware: the schema of the output: ",
-		`{"$ref":"#/$defs/x"}`: "middleware: the schema of the output: ",
+		``:                     "middleware: the output schema is not a JSON object",
+		`true`:                 "middleware: the output schema is not a JSON object",
+		`{"type":1}`:           "middleware: the output schema: ",
+		`{"$ref":"#/$defs/x"}`: "middleware: the output schema: ",
 	} {
 		if _, err := middleware.NewOutput([]byte(schema)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got error %v", schema, err)
 		}
 	}
-	if _, err := middleware.OutputOf[chan int](); err == nil || !strings.HasPrefix(err.Error(), "middleware: no schema for the output: ") {
+	if _, err := middleware.OutputOf[chan int](); err == nil || !strings.HasPrefix(err.Error(), "middleware: the output schema: ") {
 		t.Errorf("a type without a schema: got error %v", err)
 	}
 	if _, err := middleware.NewOutput([]byte(`{"type":"array","items":{"type":"integer"}}`)); err != nil {
@@ -98,10 +100,10 @@ func TestNewOutput(t *testing.T) {
 }
 
 // ends runs an agent whose answers must be counts, and returns how the run ended.
-func ends(t *testing.T, cfg loop.Config, reAsks int, turns ...fake.Response) (*loop.Result, *fake.Model, error) {
+func ends(t *testing.T, cfg loop.Config, maxRetries int, turns ...fake.Response) (*loop.Result, *fake.Model, error) {
 	t.Helper()
 	m := fake.NewModel(turns...)
-	cfg.Tools, cfg.Middleware = []loop.Tool{tool}, []loop.Middleware{outputOf[count](t).Middleware(reAsks)}
+	cfg.Tools, cfg.Middleware = []loop.Tool{tool}, []loop.Middleware{outputOf[count](t).Middleware(maxRetries)}
 	agent, err := loop.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -116,26 +118,26 @@ func TestOutputPolicy(t *testing.T) {
 	talk.Text = "nope, not yet"
 	paused := fake.Response{Text: "nope", FinishReason: llm.FinishPause}
 	for name, c := range map[string]struct {
-		cfg    loop.Config
-		reAsks int
-		turns  []fake.Response
-		stop   trace.Reason
-		fails  string // the text in the error
-		calls  int
+		cfg        loop.Config
+		maxRetries int
+		turns      []fake.Response
+		stop       trace.Reason
+		fails      string // the text in the error
+		calls      int
 	}{
 		"at once":                              {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
 		"after tools":                          {turns: []fake.Response{talk, good}, stop: trace.ReasonEndTurn, calls: 2},
 		"after a paused turn":                  {turns: []fake.Response{paused, good}, stop: trace.ReasonEndTurn, calls: 2},
 		"not asked again":                      {turns: []fake.Response{bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 1},
-		"asked again":                          {reAsks: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
-		"asked again in vain":                  {reAsks: 2, turns: []fake.Response{bad, bad, {Text: "never"}}, stop: middleware.ReasonOutput, fails: "never", calls: 3},
-		"asked again, with tools between":      {reAsks: 1, turns: []fake.Response{bad, call("1"), {Text: "again"}}, stop: middleware.ReasonOutput, fails: "again", calls: 3},
-		"the cap comes first":                  {cfg: loop.Config{MaxSteps: 1}, reAsks: 1, turns: []fake.Response{bad}, stop: trace.ReasonMaxSteps, calls: 1},
-		"a forced answer":                      {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, reAsks: 1, turns: []fake.Response{talk, good}, stop: trace.ReasonForced, calls: 2},
-		"a bad forced answer":                  {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, reAsks: 1, turns: []fake.Response{talk, bad}, stop: trace.ReasonForced, fails: "nope", calls: 2},
+		"asked again":                          {maxRetries: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"asked again in vain":                  {maxRetries: 2, turns: []fake.Response{bad, bad, {Text: "never"}}, stop: middleware.ReasonOutput, fails: "never", calls: 3},
+		"asked again, with tools between":      {maxRetries: 1, turns: []fake.Response{bad, call("1"), {Text: "again"}}, stop: middleware.ReasonOutput, fails: "again", calls: 3},
+		"the cap comes first":                  {cfg: loop.Config{MaxSteps: 1}, maxRetries: 1, turns: []fake.Response{bad}, stop: trace.ReasonMaxSteps, calls: 1},
+		"a forced answer":                      {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, maxRetries: 1, turns: []fake.Response{talk, good}, stop: trace.ReasonForced, calls: 2},
+		"a bad forced answer":                  {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, maxRetries: 1, turns: []fake.Response{talk, bad}, stop: trace.ReasonForced, fails: "nope", calls: 2},
 		"a bad forced answer, not asked again": {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, turns: []fake.Response{talk, bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 2},
 	} {
-		res, m, err := ends(t, c.cfg, c.reAsks, c.turns...)
+		res, m, err := ends(t, c.cfg, c.maxRetries, c.turns...)
 		text := ""
 		if e, ok := errors.AsType[*middleware.OutputError](err); ok {
 			text = e.Text
@@ -159,8 +161,8 @@ func TestOutputIsAskedFor(t *testing.T) {
 		}
 	}
 	last := m.RecordedRequests()[2].Request.Messages
-	want := "Your last answer cannot be taken: invalid character 'o' in literal null (expecting 'u'). " +
-		"Answer again, with JSON alone that follows this schema: " + schema
+	want := "Your last answer is invalid: invalid character 'o' in literal null (expecting 'u'). " +
+		"Answer again with only JSON that matches this schema: " + schema
 	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {
 		t.Errorf("what is asked again (-want +got):\n%s", diff)
 	}

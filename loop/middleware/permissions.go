@@ -8,25 +8,14 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/trace"
 )
-
-// Values of the fields of a [PermissionRequest] for a tool call.
-const (
-	SubjectAgent  = "agent"
-	KindTool      = "tool"
-	ActionExecute = "execute"
-)
-
-// ReasonDenied is the reason of a call that middleware or a person denied.
-const ReasonDenied = trace.SkipDenied
 
 // PermissionRequest is a request for permission to perform an action.
 type PermissionRequest struct {
-	Subject   string // SubjectAgent
-	Kind      string // KindTool
+	Subject   string // agent
+	Kind      string // tool
 	Tool      string // its name
-	Action    string // ActionExecute
+	Action    string // execute
 	Call      llm.ToolCall
 	Arguments string // the arguments for the tool
 }
@@ -40,17 +29,7 @@ type Permission struct {
 }
 
 // PermissionPolicy decides which actions an agent may perform.
-type PermissionPolicy interface {
-	Check(ctx context.Context, req PermissionRequest) (Permission, error)
-}
-
-// PermissionFunc is a function that implements [PermissionPolicy].
-type PermissionFunc func(ctx context.Context, req PermissionRequest) (Permission, error)
-
-// Check calls f.
-func (f PermissionFunc) Check(ctx context.Context, req PermissionRequest) (Permission, error) {
-	return f(ctx, req)
-}
+type PermissionPolicy func(ctx context.Context, req PermissionRequest) (Permission, error)
 
 // Permissions checks each call that would be run, in order. A denied call gets an error result
 // with the reason. Calls that require an approval go to approvals together, and are denied if
@@ -63,71 +42,59 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 		approvals = new(Approvals)
 	}
 	return loop.Middleware{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
-		var passed passes
-		return loop.Hooks{WrapTool: passed.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
+		var g callGate
+		return loop.Hooks{WrapTool: g.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 			var ask []loop.PlannedCall
-			passed.begin()
-			for _, p := range calls {
-				if p.Output != nil {
-					passed.stop(p)
-					continue
-				}
-				v, err := policy.Check(ctx, PermissionRequest{SubjectAgent, KindTool, p.Call.Name, ActionExecute, p.Call, p.Arguments})
+			for _, p := range g.begin(calls) {
+				v, err := policy(ctx, PermissionRequest{"agent", "tool", p.Call.Name, "execute", p.Call, p.Arguments})
 				switch {
 				case err != nil:
 					return nil, d, err
 				case v.Ask:
 					ask = append(ask, p)
 				case !v.Allow:
-					decisions = append(decisions, answer(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it")))
+					decisions = append(decisions, substitute(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it")))
 				}
 			}
-			asked, d, err := approvals.decide(ctx, info, s, ask)
-			return append(decisions, asked...), d, err
+			approved, d, err := approvals.decide(ctx, info, s, ask)
+			return append(decisions, approved...), d, err
 		}}
 	}}
 }
 
-// passes are the calls of a step that a gate skipped because they already had results. If
-// later middleware removes the result, the call is not run. Earlier middleware may keep the
-// function that runs a call and use it at any time.
-type passes struct {
-	mu     sync.Mutex
-	unseen map[string]bool
+// callGate checks calls before they are run. It skips the calls of a step that already have a
+// result, and blocks them: if later middleware removes the result, the call is not run.
+// Earlier middleware may keep the function that runs a call and use it at any time.
+type callGate struct {
+	mu        sync.Mutex
+	unchecked map[string]bool
 }
 
-func (p *passes) begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.unseen = nil
-}
-
-func (p *passes) stop(call loop.PlannedCall) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.unseen == nil {
-		p.unseen = map[string]bool{}
+// begin returns the calls of a step to check.
+func (g *callGate) begin(calls []loop.PlannedCall) (check []loop.PlannedCall) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unchecked = map[string]bool{}
+	for _, p := range calls {
+		if p.Output == nil {
+			check = append(check, p)
+		} else {
+			g.unchecked[p.Call.ID] = true
+		}
 	}
-	p.unseen[call.Call.ID] = true
+	return check
 }
 
-var errUnseen = errors.New("not run: the call was mended after it could have been asked about")
+var errUnchecked = errors.New("not run: the call became valid after the check of its permission")
 
-func (p *passes) wrap(next loop.ToolFunc) loop.ToolFunc {
+func (g *callGate) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-		p.mu.Lock()
-		unseen := p.unseen[call.ID]
-		p.mu.Unlock()
-		if unseen {
-			return loop.Output{}, errUnseen
+		g.mu.Lock()
+		unchecked := g.unchecked[call.ID]
+		g.mu.Unlock()
+		if unchecked {
+			return loop.Output{}, errUnchecked
 		}
 		return next(ctx, call)
 	}
-}
-
-// answer returns a decision with the result of a call that is not run.
-func answer(p loop.PlannedCall, reason string, isError bool, text string) loop.CallDecision {
-	out := loop.TextOutput(text)
-	out.IsError = isError
-	return loop.CallDecision{Index: p.Index, Output: &out, Reason: reason}
 }

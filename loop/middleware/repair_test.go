@@ -41,7 +41,7 @@ func repairs(t *testing.T, first fake.Response, mender *fake.Model) (res *loop.R
 	var mem trace.Memory
 	cfg := loop.Config{
 		Tools: []loop.Tool{weather(t), tool}, Sink: &mem,
-		Middleware: []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender, ModelName: "small"})},
+		Middleware: []loop.Middleware{middleware.Repair{Model: mender, ModelName: "small"}.Middleware()},
 	}
 	agent, err := loop.New(fake.NewModel(first, fake.Response{Text: "done"}), &cfg)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestRepair(t *testing.T) {
 		if want := map[bool]string{true: "repair"}[c.asked == 1 && !c.failed]; want != "" && resolved != want || c.failed && resolved != "" {
 			t.Errorf("%s: tool.arguments has the cause %q", name, resolved)
 		}
-		if name == "the other fails" != strings.HasPrefix(warned, "repair_failed: the arguments of the call c1 were not mended: ") {
+		if name == "the other fails" != strings.HasPrefix(warned, "repair_failed: the arguments of the call c1 were not repaired: ") {
 			t.Errorf("%s: warned %q", name, warned)
 		}
 	}
@@ -126,8 +126,8 @@ func TestRepairQuestion(t *testing.T) {
 	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
 	res, events := repairs(t, badCall("weather", `{"city":`), mender)
 	req := mender.RecordedRequests()[0].Request
-	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
-		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
+	want := "A model called the tool \"weather\" with these arguments, which the tool does not accept:\n" + `"{\"city\":"` + "\n" +
+		"The arguments must match this JSON Schema:\n" + cities + "\nAnswer with only the repaired arguments, as the model meant them."
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
@@ -169,9 +169,9 @@ func TestRepairByTheStepsModel(t *testing.T) {
 				return loop.StepChange{Model: m}, nil
 			}}
 		}}
-		repair := middleware.Repair(middleware.RepairOptions{ModelName: name, Prompt: func(call llm.ToolCall, schema json.RawMessage) string {
-			return fmt.Sprint(call.Name, len(schema)) + strings.Split(middleware.RepairPrompt(call, schema), "\n")[1]
-		}})
+		repair := middleware.Repair{ModelName: name, Prompt: func(call llm.ToolCall, schema json.RawMessage) string {
+			return fmt.Sprint(call.Name, len(schema)) + call.Arguments
+		}}.Middleware()
 		agent, err := loop.New(fake.NewModel(), &loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{switching, repair}})
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestRepairByTheStepsModel(t *testing.T) {
 // A separate model without a name is called without a name.
 func TestRepairByAModelWithoutAName(t *testing.T) {
 	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`})
-	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender})}}
+	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{middleware.Repair{Model: mender}.Middleware()}}
 	agent, err := loop.New(fake.NewModel(badCall("weather", `[]`), fake.Response{Text: "done"}), &cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -209,18 +209,18 @@ func TestRepairByAModelWithoutAName(t *testing.T) {
 // it receives the repaired call.
 func TestRepairAndGates(t *testing.T) {
 	asked := 0
-	policy := middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+	policy := middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
 		asked++
 		return middleware.Permission{Allow: req.Tool != "weather", Reason: "not there"}, nil
 	})
-	person, err := middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (middleware.HumanResult, error) {
+	person, err := middleware.HumanInTheLoop(func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 		asked++
-		return middleware.HumanResult{Decision: middleware.HumanReject, Message: "not there"}, nil
-	}, map[string]middleware.HumanRule{"weather": {}})
+		return middleware.Approval{Decision: middleware.Reject, Reason: "not there"}, nil
+	}, map[string]middleware.ApprovalRule{"weather": {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	unseen := "not run: the call was mended after it could have been asked about"
+	unchecked := "not run: the call became valid after the check of its permission"
 	for _, c := range []struct {
 		name  string
 		gate  loop.Middleware
@@ -229,13 +229,13 @@ func TestRepairAndGates(t *testing.T) {
 		want  string
 	}{
 		{"permissions", middleware.Permissions(policy, nil), false, 1, "not there"},
-		{"permissions before", middleware.Permissions(policy, nil), true, 0, unseen},
+		{"permissions before", middleware.Permissions(policy, nil), true, 0, unchecked},
 		{"a person", person, false, 1, "not run: the user rejected the call: not there"},
-		{"a person before", person, true, 0, unseen},
+		{"a person before", person, true, 0, unchecked},
 	} {
 		asked = 0
 		mender := &fake.Model{Responses: []fake.Response{{Text: `{"city":"Bern"}`}}}
-		list := []loop.Middleware{middleware.Repair(middleware.RepairOptions{Model: mender}), c.gate}
+		list := []loop.Middleware{middleware.Repair{Model: mender}.Middleware(), c.gate}
 		if c.first {
 			list[0], list[1] = list[1], list[0]
 		}

@@ -25,38 +25,33 @@ type SubAgent struct {
 //
 // The run is nested: it is recorded below the call, in the sink of the outer run's Input and
 // in that of its own Config. To prevent further nesting, do not add SubAgents to the agent
-// itself. Without agents there is no tool.
+// itself. Without agents there is no tool. SubAgents returns an error if an agent is nil, or a
+// name is missing or duplicate.
 func SubAgents(list ...SubAgent) (loop.Middleware, error) {
-	byName := map[string]*loop.Agent{}
-	var names, about []string
+	agents := map[string]*loop.Agent{}
+	var names []string
+	description := "Gives a task to another agent and returns its final text. The agent does not see this conversation: " +
+		"the description must contain everything that it needs. The agents are:"
 	for i, a := range list {
 		switch {
 		case a.Name == "":
-			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: agent %d has no name", i+1)
+			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: agent %d has no Name: set it", i+1)
 		case a.Agent == nil:
-			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: the Agent of %q is nil", a.Name)
-		case byName[a.Name] != nil:
-			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: two agents have the name %q", a.Name)
+			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: the agent %q is nil: set Agent", a.Name)
+		case agents[a.Name] != nil:
+			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: duplicate name %q: rename one agent", a.Name)
 		}
-		byName[a.Name] = a.Agent
+		agents[a.Name] = a.Agent
 		names = append(names, a.Name)
-		about = append(about, "\n- "+a.Name+": "+a.Description)
+		description += "\n- " + a.Name + ": " + a.Description
 	}
 	if len(list) == 0 {
 		return loop.Middleware{Name: "subagents", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{} }}, nil
 	}
-	tools, err := toolsOf(loop.Tool{
-		Name: "task",
-		Description: "Gives a task to another agent and returns what it says in the end. It knows nothing of this conversation: " +
-			"the description has to say all that it needs. The agents are:" + strings.Join(about, ""),
-		Parameters: json.RawMessage(`{"type":"object","properties":{"description":{"type":"string","description":"the whole task"},` +
-			`"subagent_type":{"type":"string","description":"the name of the agent"}},"required":["description","subagent_type"]}`),
-	})
-	if err != nil {
-		return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: %w", err)
-	}
+	tool := prepared("task", description, `{"type":"object","properties":{"description":{"type":"string","description":"the whole task"},`+
+		`"subagent_type":{"type":"string","description":"the name of the agent"}},"required":["description","subagent_type"]}`)
 	return loop.Middleware{Name: "subagents", New: func(info loop.RunInfo) loop.Hooks {
-		return loop.Hooks{Tools: running(tools, func(ctx context.Context, call loop.Call) (loop.Output, error) {
+		return withTools(func(ctx context.Context, call loop.Call) (loop.Output, error) {
 			var in struct {
 				Description string `json:"description"`
 				Agent       string `json:"subagent_type"`
@@ -64,26 +59,21 @@ func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 			if err := json.Unmarshal([]byte(call.Arguments), &in); err != nil {
 				return loop.Output{}, err
 			}
-			agent := byName[in.Agent]
+			agent := agents[in.Agent]
 			if agent == nil {
-				return loop.Output{}, fmt.Errorf("there is no agent %q; the agents are %s", in.Agent, strings.Join(names, ", "))
+				return loop.Output{}, fmt.Errorf("unknown agent %q: want one of %s", in.Agent, strings.Join(names, ", "))
 			}
-			text, err := giveTask(ctx, agent, loop.Input{Messages: []llm.Message{llm.User(in.Description)}, Sink: info.Input.Sink})
+			res, err := agent.Run(ctx, loop.Input{Messages: []llm.Message{llm.User(in.Description)}, Sink: info.Input.Sink})
+			if err != nil {
+				return loop.Output{}, fmt.Errorf("the agent failed: %w", err)
+			}
+			text, err := FinalText(res)
+			if err == nil && text == "" {
+				err = errors.New("the agent ended without text")
+			}
 			return loop.TextOutput(text), err
-		})}
+		}, tool)
 	}}, nil
-}
-
-func giveTask(ctx context.Context, agent *loop.Agent, in loop.Input) (string, error) {
-	res, err := agent.Run(ctx, in)
-	if err != nil {
-		return "", fmt.Errorf("the agent failed: %w", err)
-	}
-	text, err := FinalText(res)
-	if err == nil && text == "" {
-		err = errors.New("the agent ended without a text")
-	}
-	return text, err
 }
 
 // FinalText returns the final text of a run for another agent. It returns an error if a
@@ -92,7 +82,7 @@ func giveTask(ctx context.Context, agent *loop.Agent, in loop.Input) (string, er
 func FinalText(res *loop.Result) (string, error) {
 	switch {
 	case res.StopReason == ReasonGuardrail:
-		return "", fmt.Errorf("a guardrail ended the agent's run: %s", cmp.Or(res.Note, "it gave no reason"))
+		return "", fmt.Errorf("a guardrail ended the agent's run: %s", cmp.Or(res.Note, "it returned no reason"))
 	case len(res.Pending) > 0:
 		return "", fmt.Errorf("the agent's run ended (%s) before its call of %s had a result", res.StopReason, res.Pending[0].Name)
 	}

@@ -10,52 +10,33 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/trace"
 )
 
 // Todo is a task on the list of a model.
 type Todo struct {
-	Content string     `json:"content"`
-	Status  TodoStatus `json:"status"`
+	Content string `json:"content"`
+	Status  string `json:"status"` // pending, in_progress or completed
 }
-
-// TodoStatus is the status of a task.
-type TodoStatus string
-
-// Statuses of a task.
-const (
-	TodoPending    TodoStatus = "pending"
-	TodoInProgress TodoStatus = "in_progress"
-	TodoCompleted  TodoStatus = "completed"
-)
-
-// TodosEvent is the name of the event with a list of tasks.
-const TodosEvent = "todos"
 
 // Todos adds the tool write_todos, by which a model maintains a list of tasks. Each call
 // replaces the whole list, and the result contains the new list. A task is an object with
 // content and status, or a string for a pending task. A single task is read as a list of one.
 //
-// The trace contains the list of a run: an event named [TodosEvent] follows each step that
+// The trace contains the list of a run: an event named [EventTodos] follows each step that
 // changed it. The last call of a step counts.
-func Todos() (loop.Middleware, error) {
-	tools, err := toolsOf(loop.Tool{
-		Name: "write_todos",
-		Description: "Replaces your list of tasks. Use it to plan work of several steps: write all tasks down first, have one in progress at a time, " +
+func Todos() loop.Middleware {
+	tool := prepared("write_todos",
+		"Replaces your list of tasks. Use it to plan work of several steps: write all tasks first, have one in progress at a time, "+
 			"and write the list again when the status of a task changes. An empty list clears it.",
-		Parameters: todosSchema,
-	})
-	if err != nil {
-		return loop.Middleware{}, fmt.Errorf("middleware: Todos: %w", err)
-	}
+		`{"type":"object","properties":{"todos":{"description":"all tasks, in order","anyOf":[`+
+			`{"type":"array","items":{"anyOf":[`+todoSchema+`,{"type":"string"}]}},`+todoSchema+`,{"type":"string"}]}},"required":["todos"]}`)
 	return loop.Middleware{Name: "todos", New: func(loop.RunInfo) loop.Hooks {
 		l := &todoList{index: -1}
-		return loop.Hooks{Tools: running(tools, l.write), AfterStep: l.tell}
-	}}, nil
+		hooks := withTools(l.write, tool)
+		hooks.AfterStep = l.emit
+		return hooks
+	}}
 }
-
-var todosSchema = json.RawMessage(`{"type":"object","properties":{"todos":{"description":"all tasks, in order","anyOf":[` +
-	`{"type":"array","items":{"anyOf":[` + todoSchema + `,{"type":"string"}]}},` + todoSchema + `,{"type":"string"}]}},"required":["todos"]}`)
 
 const todoSchema = `{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["content"]}`
 
@@ -86,12 +67,12 @@ func (l *todoList) write(_ context.Context, call loop.Call) (loop.Output, error)
 	return loop.TextOutput(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-func (l *todoList) tell(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
+func (l *todoList) emit(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
 	if l.index < 0 {
 		return loop.Decision{}, nil
 	}
 	l.index = -1
-	return loop.Decision{}, emitJSON(s, TodosEvent, l.list)
+	return loop.Decision{}, emitJSON(s, EventTodos, l.list)
 }
 
 // readTodos parses the arguments of a call. The list is never nil.
@@ -108,7 +89,7 @@ func readTodos(args string) ([]Todo, error) {
 	}
 	list := make([]Todo, 0, len(items))
 	for _, item := range items {
-		t := Todo{Status: TodoPending}
+		t := Todo{Status: "pending"}
 		into := any(&t)
 		if bytes.HasPrefix(item, []byte(`"`)) {
 			into = &t.Content
@@ -117,18 +98,9 @@ func readTodos(args string) ([]Todo, error) {
 			return nil, err
 		}
 		if t.Content = strings.TrimSpace(t.Content); t.Content == "" {
-			return nil, errors.New("a task has no content; leave it out")
+			return nil, errors.New("a task has no content: omit it")
 		}
 		list = append(list, t)
 	}
 	return list, nil
-}
-
-// TodosOf returns the list of tasks of an event; ok is false for any other event.
-func TodosOf(ev trace.Event) (list []Todo, ok bool) {
-	c, is := ev.Body.(trace.Custom)
-	if !is || c.Name != TodosEvent || json.Unmarshal(c.Data, &list) != nil {
-		return nil, false
-	}
-	return list, true
 }

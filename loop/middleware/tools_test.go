@@ -143,12 +143,12 @@ func TestPoliciesRefuse(t *testing.T) {
 	_, unmade := middleware.SubAgents(middleware.SubAgent{Name: "a"})
 	_, twice := middleware.SubAgents(middleware.SubAgent{Name: "a", Agent: agent}, middleware.SubAgent{Name: "a", Agent: agent})
 	for want, err := range map[string]error{
-		"middleware: Files needs a function that returns the files of a run, got nil": files,
-		"middleware: AskUser needs a function that asks, got nil":                     ask,
-		"middleware: HumanInTheLoop needs a function that asks, got nil":              human,
-		"middleware: SubAgents: agent 1 has no name":                                  unnamed,
-		"middleware: SubAgents: the Agent of \"a\" is nil":                            unmade,
-		"middleware: SubAgents: two agents have the name \"a\"":                       twice,
+		"middleware: Files: missing function: set open":                 files,
+		"middleware: AskUser: missing function: set ask":                ask,
+		"middleware: HumanInTheLoop: missing function: set approve":     human,
+		"middleware: SubAgents: agent 1 has no Name: set it":            unnamed,
+		"middleware: SubAgents: the agent \"a\" is nil: set Agent":      unmade,
+		"middleware: SubAgents: duplicate name \"a\": rename one agent": twice,
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -166,7 +166,7 @@ func TestCutResults(t *testing.T) {
 	}
 	o := play(t.Context(), t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(3)}}, loop.Prompt("go"), calling("long", "{}", "fails", "{}"), text("done"))
 	results := o.res.Steps[0].Results
-	want := "äää\n(cut: the first 3 characters of a longer text)äää"
+	want := "äää\n(truncated after 3 characters)äää"
 	if got := results[0].Text(); got != want || len(results[0].Content) != 3 || results[1].Text() != "boom boom" || !results[1].IsError {
 		t.Errorf("RA-62: got %q of %d parts, and %+v", got, len(results[0].Content), results[1])
 	}

@@ -23,7 +23,7 @@ const (
 
 // inTool returns a tool that uses the variables. It waits as long as its argument specifies,
 // at the start and at the end.
-func inTool(tool string, clock loop.Clock, f func(s middleware.Scope, id string) string) loop.Tool {
+func inTool(tool string, clock loop.Clock, f func(s *middleware.Vars, id string) string) loop.Tool {
 	return loop.Tool{Name: tool, Run: func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		vars, ok := middleware.VarsFromContext(ctx)
 		if !ok {
@@ -56,7 +56,7 @@ func TestVariables(t *testing.T) {
 		clock := fake.NewClock()
 		clock.Seed = uint64(seed) // determines which tool ends first
 		vars := middleware.NewVars(map[string]any{"count": 10, "kept": true})
-		write := inTool("write", clock, func(s middleware.Scope, id string) string {
+		write := inTool("write", clock, func(s *middleware.Vars, id string) string {
 			before, _ := word.Get(s)
 			word.Set(s, before+id)
 			total.Update(s, func(n int) int { return n + 1 })
@@ -109,7 +109,7 @@ func TestVariablesOfTheLastStep(t *testing.T) {
 	clock := fake.NewClock()
 	for steps, events := range map[int][]string{1: nil, 2: {`0 {"name":"float64"}`}} {
 		vars := &middleware.Vars{}
-		odd := inTool("odd", clock, func(s middleware.Scope, _ string) string {
+		odd := inTool("odd", clock, func(s *middleware.Vars, _ string) string {
 			middleware.Var[float64]("name").Set(s, math.Inf(1))
 			return ""
 		})
@@ -140,8 +140,8 @@ func TestVariablesOfTheLastStep(t *testing.T) {
 func TestVariablesUnused(t *testing.T) {
 	clock := fake.NewClock()
 	vars := middleware.NewVars(nil)
-	var kept middleware.Scope
-	read := inTool("read", clock, func(s middleware.Scope, _ string) string {
+	var kept *middleware.Vars
+	read := inTool("read", clock, func(s *middleware.Vars, _ string) string {
 		kept = s
 		_, ok := word.Get(s)
 		return fmt.Sprint(ok)
@@ -175,7 +175,7 @@ func TestVariablesUnused(t *testing.T) {
 func TestVariablesOfNestedRuns(t *testing.T) {
 	clock := fake.NewClock()
 	vars := middleware.NewVars(map[string]any{"name": "x"})
-	add := inTool("add", clock, func(s middleware.Scope, id string) string {
+	add := inTool("add", clock, func(s *middleware.Vars, id string) string {
 		word.Update(s, func(old string) string { return old + id })
 		return ""
 	})
@@ -218,7 +218,7 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 // Isolated variables are not shared, and all others are.
 func TestApart(t *testing.T) {
 	vars := middleware.NewVars(map[string]any{"name": "x", "count": 1})
-	s := middleware.Isolate(vars, "name")
+	s := vars.Isolate("name")
 	if got, ok := word.Get(s); ok {
 		t.Errorf("got %q of another scope", got)
 	}

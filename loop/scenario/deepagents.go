@@ -15,7 +15,7 @@ import (
 // deepAgentKinds are the middleware of deep agents with scripted people.
 func deepAgentKinds() []middlewareKind {
 	return []middlewareKind{
-		{"todos", "", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos() }},
+		{"todos", "", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos(), nil }},
 		{"files", "", func(*reader, fake.Value) (loop.Middleware, error) {
 			return middleware.Files(func(loop.RunInfo) files.Backend { return &files.Memory{} })
 		}},
@@ -43,13 +43,13 @@ func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.List); err != nil {
 		return loop.Middleware{}, err
 	}
-	var results []middleware.HumanResult
+	var results []middleware.Approval
 	for i, item := range arg.Items {
 		name, text, err := single(item)
-		v := middleware.HumanResult{Decision: middleware.HumanDecision(name), Message: text.Text}
+		v := middleware.Approval{Decision: middleware.ApprovalDecision(name), Reason: text.Text}
 		switch v.Decision {
-		case middleware.HumanApprove, middleware.HumanReject, middleware.HumanRespond:
-		case middleware.HumanEdit:
+		case middleware.Approve, middleware.Reject, middleware.Respond:
+		case middleware.Edit:
 			v.Arguments = text.Text
 		default:
 			if err == nil {
@@ -61,13 +61,13 @@ func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
 		}
 		results = append(results, v)
 	}
-	on := map[string]middleware.HumanRule{}
+	on := map[string]middleware.ApprovalRule{}
 	for _, name := range r.tools {
-		on[name] = middleware.HumanRule{Allowed: []middleware.HumanDecision{
-			middleware.HumanApprove, middleware.HumanEdit, middleware.HumanReject, middleware.HumanRespond,
+		on[name] = middleware.ApprovalRule{Allowed: []middleware.ApprovalDecision{
+			middleware.Approve, middleware.Edit, middleware.Reject, middleware.Respond,
 		}}
 	}
-	return middleware.HumanInTheLoop(func(context.Context, middleware.HumanReview) (v middleware.HumanResult, err error) {
+	return middleware.HumanInTheLoop(func(context.Context, middleware.ApprovalRequest) (v middleware.Approval, err error) {
 		if len(results) == 0 {
 			return v, errors.New("no decision left in the script: add one per call")
 		}
@@ -77,16 +77,12 @@ func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
 }
 
 func summarize(r *reader, arg fake.Value) (loop.Middleware, error) {
-	var cfg middleware.SummaryConfig
+	var z middleware.Summarizer
 	err := r.fields(arg, map[string]func(fake.Value) error{
-		"window": setInteger(&cfg.Window, 8), "keep_messages": setInteger(&cfg.KeepMessages, 1),
+		"window": setInteger(&z.Window, 8), "keep_messages": setInteger(&z.KeepMessages, 1),
 	})
 	if err != nil {
 		return loop.Middleware{}, err
 	}
-	z, err := middleware.NewSummarizer(&cfg)
-	if err != nil {
-		return loop.Middleware{}, err
-	}
-	return z.Middleware(), nil
+	return z.Middleware()
 }

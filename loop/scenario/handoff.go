@@ -36,12 +36,12 @@ func (r *reader) setModel(to *string) func(fake.Value) error {
 }
 
 func repair(r *reader, arg fake.Value) (loop.Middleware, error) {
-	var opts middleware.RepairOptions
+	var m middleware.Repair
 	if arg.Kind == fake.Null {
-		return middleware.Repair(opts), nil
+		return m.Middleware(), nil
 	}
-	err := r.fields(arg, map[string]func(fake.Value) error{"model": r.setModel(&opts.ModelName)})
-	return middleware.Repair(opts), err
+	err := r.fields(arg, map[string]func(fake.Value) error{"model": r.setModel(&m.ModelName)})
+	return m.Middleware(), err
 }
 
 func variables(r *reader, arg fake.Value) (loop.Middleware, error) {
@@ -118,8 +118,8 @@ func names(what string, v fake.Value, known []string) (out []string, err error) 
 var variable = regexp.MustCompile(`\{\w+\}`)
 
 // instructions returns instructions in which {name} is replaced by a variable.
-func instructions(text string) func(middleware.Scope) string {
-	return func(vars middleware.Scope) string {
+func instructions(text string) func(*middleware.Vars) string {
+	return func(vars *middleware.Vars) string {
 		return variable.ReplaceAllStringFunc(text, func(name string) string {
 			value, _ := middleware.Var[string](name[1 : len(name)-1]).Get(vars)
 			return value

@@ -23,7 +23,7 @@ func TestPoliciesOfAgentsErrors(t *testing.T) {
 		`policies: [handoff: {a: {model: x}}]`:           `f:2:40: policies: item 1: a: model: unknown model "x"`,
 		`policies: [handoff: {a: {instructions: 1}}]`:    `f:2:47: policies: item 1: a: instructions: expected a string, got a number`,
 		`policies: [handoff: {a: {description: 1}}]`:     `f:2:46: policies: item 1: a: description: expected a string, got a number`,
-		`policies: [handoff: {a b: {}}]`:                 `f:2:28: policies: item 1: the name "a b" of a member: use letters`,
+		`policies: [handoff: {a b: {}}]`:                 `f:2:28: policies: item 1: invalid agent name "a b": use at most 52 letters`,
 		`policies: [prepare_end: [x]]`:                   `f:2:32: policies: item 1: missing agents: put handoff before prepare_end`,
 		`policies: [handoff: {a: {}}, prepare_end: []]`:  `f:2:50: policies: item 2: missing text: add one for each time that the root continues`,
 		`policies: [handoff: {a: {}}, prepare_end: x]`:   `f:2:50: policies: item 2: expected a list, got a string`,

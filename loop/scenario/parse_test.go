@@ -108,7 +108,7 @@ func TestOptionErrors(t *testing.T) {
 		`policies: [{keep_last: {keep: 3, limit: 0}}]`:  `f:2:48: policies: item 1: limit: expected a whole number, 1 or above, got 0`,
 		`policies: [{output: x}]`:                       `f:2:28: policies: item 1: expected a map, got a string`,
 		`policies: [{output: {re_asks: 1}}]`:            `f:2:28: policies: item 1: missing key schema: set the JSON Schema of the answer, as a string`,
-		`policies: [{output: {schema: "{"}}]`:           `f:2:37: policies: item 1: schema: the schema of the output is not a JSON object`,
+		`policies: [{output: {schema: "{"}}]`:           `f:2:37: policies: item 1: schema: the output schema is not a JSON object`,
 		`policies: [{output: {re_asks: -1}}]`:           `f:2:38: policies: item 1: re_asks: expected a whole number, 0 or above, got -1`,
 		`policies: [permissions]`:                       `f:2:19: policies: item 1: expected a map, got null`,
 		`policies: [{permissions: {t: allow}}]`:         `f:2:37: policies: item 1: t: expected deny, or ask: with a decision`,

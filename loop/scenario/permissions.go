@@ -33,7 +33,7 @@ func permissions(_ *reader, arg fake.Value) (loop.Middleware, error) {
 		}
 		rules[f.Name], decisions[f.Name] = rule, decision
 	}
-	policy := middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+	policy := middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
 		rule, named := rules[req.Tool]
 		rule.Allow = !named
 		return rule, nil

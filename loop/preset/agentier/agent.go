@@ -72,8 +72,9 @@ func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, reAsks int, opt
 	if err != nil {
 		return nil, nil, err
 	}
-	if value, err := middleware.ReadOutput[T](output, res.Output); err == nil {
-		return &value, res, nil
+	value := new(T)
+	if _, err := output.Read(res.Output, value); err == nil {
+		return value, res, nil
 	}
 	return nil, res, nil // the run reached a limit first
 }

@@ -144,7 +144,7 @@ func callbacks(log *[]string) *agentier.RunOptions {
 func TestCallbacks(t *testing.T) {
 	var log []string
 	spy := middleware.Wrap("spy", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
-		if a.Kind == middleware.ActionTool {
+		if a.Kind == "tool_call" {
 			log = append(log, "run "+a.Tool.ID)
 		}
 		return next(ctx)
@@ -231,7 +231,7 @@ func TestMiddleware(t *testing.T) {
 		return middleware.Wrap(name, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			log = append(log, name+" "+string(a.Kind))
 			err := next(ctx)
-			if a.Kind == middleware.ActionModel || a.Kind == middleware.ActionTool {
+			if a.Kind == "model_call" || a.Kind == "tool_call" {
 				log = append(log, name+" "+string(a.Kind)+" done")
 			}
 			return err

@@ -60,7 +60,7 @@ func (p *projection) value() json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	value, err := o.Read(p.res.Output)
+	value, err := o.Read(p.res.Output, nil)
 	if err != nil {
 		return nil
 	}

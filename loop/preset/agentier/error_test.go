@@ -149,7 +149,7 @@ func TestRunFor(t *testing.T) {
 	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); got != nil || res == nil || err != nil {
 		t.Errorf("a limit before the answer: got %v, %+v, %v", got, res, err)
 	}
-	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "no schema for the output") {
+	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "the output schema") {
 		t.Errorf("a type without a schema: got %v", err)
 	}
 	// Only this run has the schema.

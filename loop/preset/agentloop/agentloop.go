@@ -80,9 +80,9 @@ type Config struct {
 	// Guardrails check requests and responses. If a guardrail of the output fails, the
 	// run has an error and its Response omits the model's output.
 	Guardrails []middleware.Guardrail
-	Policy     middleware.PermissionPolicy // nil allows all calls
-	Approve    middleware.Approver         // nil denies all requests
-	Checkpoint Checkpoint                  // nil saves no snapshot
+	Policy     middleware.PermissionPolicy                                                    // nil allows all calls
+	Approve    func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) // nil denies all requests
+	Checkpoint Checkpoint                                                                     // nil saves no snapshot
 	// Reject makes a failed run return its error. Otherwise only the Response contains
 	// it.
 	Reject bool

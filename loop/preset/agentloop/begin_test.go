@@ -50,7 +50,7 @@ func TestAL01AL02Construction(t *testing.T) {
 		t.Errorf("no model: %v", err)
 	}
 	blind := []middleware.Guardrail{{Name: "blind", Kind: "Output"}}
-	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Guardrails: blind}); err == nil || err.Error() != `agentloop: middleware: the guardrail "blind" has the Kind "Output"; it is GuardInput or GuardOutput` {
+	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Guardrails: blind}); err == nil || err.Error() != `agentloop: middleware: the guardrail "blind" has the Kind "Output": want GuardInput or GuardOutput` {
 		t.Errorf("a guardrail that would never be asked: %v", err)
 	}
 	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Tools: []loop.Tool{text("not a name", "")}}); err == nil {

@@ -91,7 +91,7 @@ func TestAL15AL92Order(t *testing.T) {
 	}
 	w.agent(agentloop.Config{
 		OneTool: true, Guardrails: []middleware.Guardrail{check(middleware.GuardOutput), check(middleware.GuardInput)},
-		Policy: middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+		Policy: middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 			w.log = append(w.log, "policy "+r.Call.ID)
 			return middleware.Permission{Allow: true, Ask: r.Tool == "a"}, nil
 		}),
@@ -349,8 +349,8 @@ func TestPoliciesBeforeGates(t *testing.T) {
 	mender := fake.NewModel(says(`{"n":1}`))
 	w.agent(agentloop.Config{
 		Tools: append(w.tools(), strict), Guardrails: []middleware.Guardrail{rail(middleware.GuardInput), rail(middleware.GuardOutput)},
-		Middleware: []loop.Middleware{shorter, middleware.Repair(middleware.RepairOptions{Model: mender})},
-		Policy: middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+		Middleware: []loop.Middleware{shorter, middleware.Repair{Model: mender}.Middleware()},
+		Policy: middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
 			seen = append(seen, "may "+req.Tool+" "+req.Arguments)
 			return middleware.Permission{Allow: req.Tool == "a"}, nil
 		}),

@@ -65,7 +65,7 @@ func (r *run) guardrails(list []loop.Middleware, kind middleware.GuardrailKind) 
 }
 
 func (r *run) approvals() *middleware.Approvals {
-	a := &middleware.Approvals{Approve: r.cfg.Approve, Store: &r.desk, OneByOne: r.cfg.OneTool}
+	a := &middleware.Approvals{Approve: r.cfg.Approve, Store: &r.desk, Sequential: r.cfg.OneTool}
 	a.Requested = func(ctx context.Context, req middleware.ApprovalRequest) error {
 		return r.tell(ctx, OnApprovalRequested, req.Step, req)
 	}

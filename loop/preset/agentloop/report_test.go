@@ -177,7 +177,7 @@ func TestAL100Runs(t *testing.T) {
 // AL-58, AL-59, AL-99: a guardrail triggers before the first step.
 func TestAL58InputGuardrail(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
-		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}, nil
+		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: "high"}, nil
 	}}}})
 	var told []middleware.GuardrailTrigger
 	w.hook = func(ev agentloop.Event) error {
@@ -188,7 +188,7 @@ func TestAL58InputGuardrail(t *testing.T) {
 	}
 	events := w.stream("go", nil)
 	same(t, "events", []string{"step_start", "done"}, types(events))
-	same(t, "told", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: middleware.SeverityHigh}}, told)
+	same(t, "told", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: "high"}}, told)
 	r := w.last()
 	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
 		t.Errorf("the report: %+v, history %s", r, w.roles())

@@ -19,10 +19,10 @@ import (
 
 // asking returns a configuration that requests approval for each call and saves each
 // request. saved receives the last snapshot as JSON.
-func asking(saved *[]byte, approve middleware.Approver) agentloop.Config {
+func asking(saved *[]byte, approve func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error)) agentloop.Config {
 	return agentloop.Config{
 		Approve: approve,
-		Policy: middleware.PermissionFunc(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
+		Policy: middleware.PermissionPolicy(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: true, Ask: true}, nil
 		}),
 		Checkpoint: agentloop.CheckpointFunc(func(_ context.Context, key string, s agentloop.Snapshot) error {
@@ -139,7 +139,7 @@ func TestAL67AL69Resume(t *testing.T) {
 		}
 		same(t, "the history", "user/1 assistant/2 tool/2 user/1 assistant/1", next.roles())
 		results := next.History().Messages()[2].Parts
-		if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "nobody was there to approve it" {
+		if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "the call was denied: no approver decided" {
 			t.Errorf("the results: %+v", results)
 		}
 		same(t, "told", []string{
@@ -316,7 +316,7 @@ func TestSnapshotIsNotTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run("on")
-	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult); got.Text() != "nobody was there to approve it" {
+	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult); got.Text() != "the call was denied: no approver decided" {
 		t.Errorf("the call that nobody has decided about: %q", got.Text())
 	}
 }

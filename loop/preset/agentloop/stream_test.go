@@ -218,7 +218,7 @@ func TestHooksFail(t *testing.T) {
 			Guardrails: []middleware.Guardrail{{Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 				return middleware.GuardrailResult{}, nil
 			}}},
-			Policy: middleware.PermissionFunc(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
+			Policy: middleware.PermissionPolicy(func(_ context.Context, r middleware.PermissionRequest) (middleware.Permission, error) {
 				return middleware.Permission{Allow: true, Ask: r.Tool == "bad"}, nil
 			}),
 			Approve: func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {

@@ -25,7 +25,7 @@ type Agent struct {
 	ModelName string
 	// Instructions returns the system prompt. The run calls it before each step of the
 	// agent.
-	Instructions func(vars middleware.Scope) string
+	Instructions func(vars *middleware.Vars) string
 	Tools        []loop.Tool
 	// Handoffs are the agents that it may hand over to, with the tool transfer_to_NAME.
 	Handoffs []*Agent
@@ -38,7 +38,7 @@ type Agent struct {
 	MaxSteps int
 	// PrepareEnd is called by [Swarm] where a run would end with the answer of another
 	// agent.
-	PrepareEnd middleware.EndHook
+	PrepareEnd func(context.Context, middleware.Ended) ([]llm.Message, error)
 }
 
 // Options are the options of one run.
@@ -65,13 +65,13 @@ const (
 type run struct {
 	ctx   context.Context
 	root  *Agent
-	scope middleware.Scope
+	scope *middleware.Vars
 	opts  Options
 	steps []loop.Step
 }
 
 // start configures a run and starts it. The hook may be nil.
-func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook) (*loop.Run, error) {
+func (r *run) start(ctx context.Context, in loop.Input, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) (*loop.Run, error) {
 	r.ctx = ctx
 	fail := func(err error) (*loop.Run, error) { return nil, fmt.Errorf("deepagents: %w", err) }
 	switch {
@@ -108,7 +108,7 @@ func (r *run) start(ctx context.Context, in loop.Input, hook middleware.EndHook)
 }
 
 // policies returns the middleware that implements the handoff graph.
-func (r *run) policies(hook middleware.EndHook) ([]loop.Middleware, error) {
+func (r *run) policies(hook func(context.Context, middleware.Ended) ([]llm.Message, error)) ([]loop.Middleware, error) {
 	root := member(r.root, map[*Agent]*middleware.HandoffAgent{})
 	handoff, err := middleware.Handoff(root, r.scope)
 	if err != nil {

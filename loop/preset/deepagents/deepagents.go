@@ -36,7 +36,7 @@ func Fill(cfg loop.Config) loop.Config {
 	if cfg.MaxConsecutiveToolErrors == 0 {
 		cfg.MaxConsecutiveToolErrors = loop.Disabled
 	}
-	repair := middleware.Repair(middleware.RepairOptions{})
+	repair := middleware.Repair{}.Middleware()
 	if !slices.ContainsFunc(cfg.Middleware, func(p loop.Middleware) bool { return p.Name == repair.Name }) {
 		cfg.Middleware = slices.Concat([]loop.Middleware{repair}, cfg.Middleware)
 	}

@@ -51,7 +51,7 @@ func TestRepairBeforePermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked []string
-	deny := middleware.Permissions(middleware.PermissionFunc(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
+	deny := middleware.Permissions(middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
 		asked = append(asked, req.Arguments)
 		return middleware.Permission{}, nil
 	}), nil)
@@ -285,7 +285,7 @@ func TestResultDA38(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Text != "so far" || res.Output != nil || len(res.Steps) != 2 || res.Finish != llm.FinishToolCalls || res.State != middleware.Scope(vars) ||
+	if res.Text != "so far" || res.Output != nil || len(res.Steps) != 2 || res.Finish != llm.FinishToolCalls || res.State != vars ||
 		(res.Usage != llm.Usage{InputTokens: 30, OutputTokens: 12}) || res.Loop.StopReason != trace.ReasonMaxSteps || len(seen) != 2 {
 		t.Errorf("got %+v", res)
 	}
@@ -317,7 +317,8 @@ func TestOutputDA41(t *testing.T) {
 	if err != nil || string(res.Output) != `{"plan":["x"]}` || len(m.RecordedRequests()[0].Request.Settings.OutputSchema) == 0 {
 		t.Errorf("got %s, %v", res.Output, err)
 	}
-	got, err := middleware.ReadOutput[plan](shape, res.Text)
+	var got plan
+	_, err = shape.Read(res.Text, &got)
 	if diff := cmp.Diff(plan{[]string{"x"}}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -513,11 +514,11 @@ func TestWhatCannotStart(t *testing.T) {
 		agent *deepagents.Agent
 		opts  *deepagents.Options
 	}{
-		`deepagents: there is no agent`:                                                                    {nil, nil},
-		`deepagents: the agent "a" has no Model, which the first one needs`:                                {agent("a", nil), nil},
-		`deepagents: the OutputMode "all" is neither FullHistory nor LastMessage`:                          {twins, &deepagents.Options{OutputMode: "all"}},
-		`deepagents: loop: Config.TokenBudget: negative value -1: set 0 to disable it`:                     {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
-		`deepagents: middleware: Handoff: a hand-off of the member "a" leads to nobody (nil); take it out`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
+		`deepagents: there is no agent`:                                                         {nil, nil},
+		`deepagents: the agent "a" has no Model, which the first one needs`:                     {agent("a", nil), nil},
+		`deepagents: the OutputMode "all" is neither FullHistory nor LastMessage`:               {twins, &deepagents.Options{OutputMode: "all"}},
+		`deepagents: loop: Config.TokenBudget: negative value -1: set 0 to disable it`:          {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
+		`deepagents: middleware: Handoff: the agent "a" has a nil agent in Handoffs: remove it`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
 	} {
 		_, err := deepagents.Execute(t.Context(), c.agent, loop.Prompt("go"), nil, c.opts)
 		if fmt.Sprint(err) != want {

@@ -28,7 +28,7 @@ type Result struct {
 	// not include its input.
 	Messages []llm.Message
 	// State contains the variables of the run at its end.
-	State middleware.Scope
+	State *middleware.Vars
 	// Loop is the result of package loop.
 	Loop *loop.Result
 }
@@ -56,7 +56,7 @@ func Generate(ctx context.Context, agent *Agent, in loop.Input, vars *middleware
 	return generate(ctx, agent, in, orEmpty(vars), opts)
 }
 
-func generate(ctx context.Context, agent *Agent, in loop.Input, scope middleware.Scope, opts *Options) (*Result, error) {
+func generate(ctx context.Context, agent *Agent, in loop.Input, scope *middleware.Vars, opts *Options) (*Result, error) {
 	r := newRun(agent, scope, opts)
 	started, err := r.start(ctx, in, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func generate(ctx context.Context, agent *Agent, in loop.Input, scope middleware
 	return r.result(started.Wait())
 }
 
-func newRun(agent *Agent, scope middleware.Scope, opts *Options) *run {
+func newRun(agent *Agent, scope *middleware.Vars, opts *Options) *run {
 	r := &run{root: agent, scope: scope}
 	if opts != nil {
 		r.opts = *opts
@@ -93,7 +93,7 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 		out.Messages = lastResponse(res.Messages)
 	}
 	if err == nil && r.root.Output != nil && res.StopReason == trace.ReasonEndTurn {
-		out.Output, err = r.root.Output.Read(out.Text)
+		out.Output, err = r.root.Output.Read(out.Text, nil)
 	}
 	if err != nil && (res.StopReason == trace.ReasonCancel || r.cancelled(err)) {
 		err = &AbortError{err}

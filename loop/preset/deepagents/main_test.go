@@ -34,7 +34,7 @@ func tool(name, answer string) loop.Tool {
 
 // agent returns an agent with the instructions "I am NAME of USER".
 func agent(name string, m *fake.Model, tools ...loop.Tool) *deepagents.Agent {
-	a := &deepagents.Agent{Name: name, Tools: tools, Instructions: func(vars middleware.Scope) string {
+	a := &deepagents.Agent{Name: name, Tools: tools, Instructions: func(vars *middleware.Vars) string {
 		who, _ := user.Get(vars)
 		return "I am " + name + " of " + who
 	}}

@@ -88,8 +88,8 @@ func TestPipelineDA48(t *testing.T) {
 			if err != nil {
 				return "", err
 			}
-			p, err := middleware.ReadOutput[plan](shape, res.Text)
-			if err != nil {
+			var p plan
+			if _, err := shape.Read(res.Text, &p); err != nil {
 				return "", err
 			}
 			results, err := join(p.Searches, func(q string) (string, error) {

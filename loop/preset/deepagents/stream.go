@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/uistream"
@@ -39,7 +40,7 @@ func Execute(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.
 	return execute(ctx, newRun(agent, orEmpty(vars), opts), in, nil)
 }
 
-func execute(ctx context.Context, r *run, in loop.Input, hook middleware.EndHook) (*Stream, error) {
+func execute(ctx context.Context, r *run, in loop.Input, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) (*Stream, error) {
 	started, err := r.start(ctx, in, hook)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func execute(ctx context.Context, r *run, in loop.Input, hook middleware.EndHook
 // be read once. in contains the messages; the other arguments are those of [Generate].
 func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, ui uistream.Options) (iter.Seq[uistream.Part], error) {
 	r := newRun(agent, orEmpty(vars), opts)
-	var hook middleware.EndHook
+	var hook func(context.Context, middleware.Ended) ([]llm.Message, error)
 	if agent != nil {
 		hook = agent.PrepareEnd
 	}
@@ -135,4 +136,4 @@ func (s *Stream) Wait() (*Result, error) {
 }
 
 // State returns the variables of the run.
-func (s *Stream) State() middleware.Scope { return s.r.scope }
+func (s *Stream) State() *middleware.Vars { return s.r.scope }

@@ -180,7 +180,7 @@ func TestReaderPanics(t *testing.T) {
 }
 
 // team returns a root with a hook that may hand over to b.
-func team(m *fake.Model, hook middleware.EndHook) *deepagents.Agent {
+func team(m *fake.Model, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) *deepagents.Agent {
 	root, b := agent("root", m), agent("b", nil)
 	root.Handoffs, b.Handoffs, root.PrepareEnd = []*deepagents.Agent{b}, []*deepagents.Agent{root}, hook
 	return root
@@ -193,7 +193,7 @@ func TestSwarmDA31DA32DA33(t *testing.T) {
 		return []llm.Message{llm.User("Sum up.")}, nil
 	}
 	for name, c := range map[string]struct {
-		hook  middleware.EndHook
+		hook  func(context.Context, middleware.Ended) ([]llm.Message, error)
 		turns []fake.Response
 		want  string
 	}{

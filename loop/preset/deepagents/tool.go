@@ -21,9 +21,9 @@ func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 		Input string `json:"input" jsonschema:"what it is to do"`
 	}
 	return loop.NewTool(agent.Name, agent.Description, func(ctx context.Context, in input) (string, error) {
-		var scope middleware.Scope = new(middleware.Vars)
+		var scope *middleware.Vars = new(middleware.Vars)
 		if around, ok := middleware.VarsFromContext(ctx); ok {
-			scope = middleware.Isolate(around, string(middleware.ActiveAgent))
+			scope = around.Isolate(string(middleware.ActiveAgent))
 		}
 		res, err := generate(ctx, agent, loop.Prompt(in.Input), scope, opts)
 		if err != nil {

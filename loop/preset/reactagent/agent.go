@@ -26,7 +26,7 @@ type Config struct {
 	DisabledTools []string
 	// Log records each message that the agent adds, after the messages of its input; nil
 	// records nothing.
-	Log middleware.MessageLog
+	Log func(llm.Message) error
 	// ContextWindow is the number of tokens that the model accepts. 0 means the result of
 	// the model's method ContextWindow() int, if it has one.
 	ContextWindow int
@@ -38,7 +38,7 @@ type Agent struct {
 	agent      *loop.Agent
 	stack      []string
 	memory     Memory
-	log        middleware.MessageLog
+	log        func(llm.Message) error
 	window     int
 	summarizer *middleware.Summarizer // nil without summaries
 	writer     llm.Model              // model that writes summaries; nil means the agent's model

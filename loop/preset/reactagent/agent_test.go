@@ -397,10 +397,10 @@ func TestManyAtOnce(t *testing.T) {
 // the earlier messages of the thread. RA-50: a failure of the log changes nothing.
 func TestLog(t *testing.T) {
 	var logged []llm.Message
-	log := middleware.MessageLogFunc(func(m llm.Message) error {
+	log := func(m llm.Message) error {
 		logged = append(logged, m)
 		return errors.New("full")
-	})
+	}
 	base := reactagent.Config{Log: log, Memory: &reactagent.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
 	for name, make := range map[string]func(b *bench) *reactagent.Agent{
 		"createAgent":     func(b *bench) *reactagent.Agent { return b.agent(base) },
@@ -424,7 +424,7 @@ func TestLog(t *testing.T) {
 // kind of end.
 func TestLogOfInputs(t *testing.T) {
 	var logged []llm.Message
-	log := middleware.MessageLogFunc(func(m llm.Message) error { logged = append(logged, m); return nil })
+	log := func(m llm.Message) error { logged = append(logged, m); return nil }
 	b := newBench(t, calling("a", "{}"), fake.Response{}, text("again"))
 	a := b.agent(reactagent.Config{Log: log, Memory: &reactagent.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
 	input := []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}
@@ -495,12 +495,12 @@ func TestCompact(t *testing.T) {
 		t.Fatalf("got %+v, %v", done, err)
 	}
 	req := b.model.RecordedRequests()[10].Request
-	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
+	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You summarize") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
 		t.Errorf("asked for it: %+v", req)
 	}
 	b.run(a, "t", "and?")
 	want := []string{
-		"user: This is a summary of the conversation so far:\n\nthey counted", "assistant: I have read the summary and go on from there.",
+		"user: This is a summary of the conversation so far:\n\nthey counted", "assistant: I have read the summary and continue from there.",
 		"user: question 7", "assistant: answer 7", "user: question 8", "assistant: answer 8", "user: question 9", "assistant: answer 9", "user: and?",
 	}
 	if diff := cmp.Diff(want, b.asked(11)); diff != "" {
@@ -570,7 +570,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 	b := newBench(t)
 	a := b.deep(reactagent.DeepConfig{
 		Config:  reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "a"}, OnStep: func(loop.Step) { t.Error("a step of the agent's") }}},
-		Summary: middleware.SummaryConfig{Model: writer, ModelName: "small", Prompt: "sum up"},
+		Summary: middleware.Summarizer{Model: writer, ModelName: "small", Prompt: "sum up"},
 	})
 	done, err := a.Compact(t.Context(), "t")
 	req := writer.RecordedRequests()[0].Request
@@ -584,7 +584,7 @@ func TestKeptAfterASummary(t *testing.T) {
 	memory := &reactagent.Threads{}
 	long := strings.Repeat("abc ", 60)
 	b := newBench(t, text(long), text(long), text("they talked"), text("done"))
-	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, ContextWindow: 2000}, NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 400, KeepMessages: 1}})
+	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, ContextWindow: 2000}, NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.Summarizer{Window: 400, KeepMessages: 1}})
 	b.run(a, "t", long)
 	b.run(a, "t", "two")
 	b.run(a, "t", "three")

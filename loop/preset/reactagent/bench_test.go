@@ -47,7 +47,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	deep, err := reactagent.NewDeep(rounds(n), &reactagent.DeepConfig{
-		Config: reactagent.Config{Config: cfg}, AskUser: answer, Approve: yes, Summary: middleware.SummaryConfig{Window: 1 << 20},
+		Config: reactagent.Config{Config: cfg}, AskUser: answer, Approve: yes, Summary: middleware.Summarizer{Window: 1 << 20},
 		SubAgents: []reactagent.SubAgent{{Name: "sub"}},
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package reactagent
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -21,10 +22,10 @@ type DeepConfig struct {
 	Backend files.Backend
 	// Approve, if not nil, decides about each call before it runs. If InterruptOn is not
 	// empty, it decides only about calls of those tools.
-	Approve     middleware.HumanFunc
-	InterruptOn map[string]middleware.HumanRule
+	Approve     func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error)
+	InterruptOn map[string]middleware.ApprovalRule
 	// AskUser, if not nil, answers the model's requests for user input.
-	AskUser middleware.AskUserFunc
+	AskUser func(context.Context, []middleware.Question) ([]string, error)
 	// NoFilesystem omits the tools for files. NoGeneralPurpose omits the groups web,
 	// search, text, git and shell.
 	NoFilesystem, NoGeneralPurpose bool
@@ -35,7 +36,7 @@ type DeepConfig struct {
 	GeneralPurposeAgent bool
 	// Summary configures when conversations are summarized. A Window of 0 means the
 	// window of the model, if it is known.
-	Summary   middleware.SummaryConfig
+	Summary   middleware.Summarizer
 	NoSummary bool
 	// SummaryFirst puts summaries first in the stack instead of last.
 	SummaryFirst bool
@@ -94,23 +95,21 @@ func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 		p, failed := made()
 		*to, err = []loop.Middleware{p}, failed
 	}
-	add(&s.todos, true, middleware.Todos)
+	add(&s.todos, true, func() (loop.Middleware, error) { return middleware.Todos(), nil })
 	add(&s.files, !cfg.NoFilesystem, func() (loop.Middleware, error) {
 		b := cfg.Backend
 		if b == nil {
 			b = &files.Memory{}
 		}
-		return middleware.Files(middleware.SharedBackend(b))
+		return middleware.Files(func(loop.RunInfo) files.Backend { return b })
 	})
 	add(&s.askUser, cfg.AskUser != nil, func() (loop.Middleware, error) { return middleware.AskUser(cfg.AskUser) })
 	add(&s.human, cfg.Approve != nil, func() (loop.Middleware, error) { return middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn) })
 	add(&s.summary, !cfg.NoSummary, func() (p loop.Middleware, err error) {
 		c := cfg.Summary
 		c.Window = cmp.Or(c.Window, window(model, cfg.ContextWindow))
-		if s.summarizer, err = middleware.NewSummarizer(&c); err == nil {
-			p = s.summarizer.Middleware()
-		}
-		return p, err
+		s.summarizer = &c
+		return c.Middleware()
 	})
 	add(&s.subagents, true, func() (loop.Middleware, error) { return s.tasks(model, cfg) })
 	return s, err

@@ -18,8 +18,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-func yes(context.Context, middleware.HumanReview) (middleware.HumanResult, error) {
-	return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
+func yes(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
+	return middleware.Approval{Decision: middleware.Approve}, nil
 }
 
 func answer(_ context.Context, q []middleware.Question) ([]string, error) {
@@ -46,10 +46,10 @@ func TestStack(t *testing.T) {
 		"no groups":       {func(c *reactagent.DeepConfig) { c.NoGeneralPurpose = true }, "todos files subagents mine too ask_user human_in_the_loop summarize"},
 		"as it is":        {func(c *reactagent.DeepConfig) { *c = reactagent.DeepConfig{} }, "todos files subagents GROUPS summarize"},
 		"with a log": {func(c *reactagent.DeepConfig) {
-			*c = reactagent.DeepConfig{Config: reactagent.Config{Log: middleware.MessageLogFunc(nil)}}
+			*c = reactagent.DeepConfig{Config: reactagent.Config{Log: func(llm.Message) error { return nil }}}
 		}, "todos files subagents GROUPS summarize message_log"},
 		"rules without": {func(c *reactagent.DeepConfig) {
-			*c = reactagent.DeepConfig{InterruptOn: map[string]middleware.HumanRule{"x": {}}}
+			*c = reactagent.DeepConfig{InterruptOn: map[string]middleware.ApprovalRule{"x": {}}}
 		}, "todos files subagents GROUPS summarize"},
 		"backend, unused": {func(c *reactagent.DeepConfig) {
 			*c = reactagent.DeepConfig{Backend: &files.Memory{}, NoFilesystem: true}
@@ -142,7 +142,7 @@ func TestTaskThatIsSummedUp(t *testing.T) {
 	sub := fake.NewModel(calling("look", `{"n":1}`), calling("look", `{"n":2}`), text("what was seen"), text("done looking"))
 	b := newBench(t, calling("task", `{"description":"look","subagent_type":"looker"}`), text("done"))
 	a := b.deep(reactagent.DeepConfig{
-		NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: 6000},
+		NoGeneralPurpose: true, Summary: middleware.Summarizer{Window: 6000},
 		SubAgents: []reactagent.SubAgent{{Name: "looker", Tools: []loop.Tool{long}, Model: sub}},
 	})
 	b.run(a, "", "go")
@@ -172,16 +172,16 @@ func TestTask(t *testing.T) {
 	a := b.deep(reactagent.DeepConfig{
 		Config: reactagent.Config{
 			DisabledTools: []string{"mkdir"},
-			Log:           middleware.MessageLogFunc(func(llm.Message) error { logged++; return nil }),
+			Log:           func(llm.Message) error { logged++; return nil },
 			Config: loop.Config{
 				Model: "big", System: "you lead", Tools: []loop.Tool{tool("lead")}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "lead"},
 				OnStep:   func(s loop.Step) { asked = append(asked, fmt.Sprint("step ", s.Index)) },
 				StopWhen: []loop.StopCondition{loop.HasToolCall("look")},
 			},
 		},
-		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
-			asked = append(asked, call.Name)
-			return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
+		Approve: func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
+			asked = append(asked, call.Call.Name)
+			return middleware.Approval{Decision: middleware.Approve}, nil
 		},
 		NoGeneralPurpose: true,
 		SubAgents:        []reactagent.SubAgent{{Name: "reader", Description: "reads", System: "you read", Tools: []loop.Tool{tool("look")}, Middleware: []loop.Middleware{brings("p", "more")}, Model: sub, ModelName: "small"}},
@@ -256,11 +256,11 @@ func TestGeneralPurposeAgent(t *testing.T) {
 // NewDeep returns an error for an invalid sub-agent or setting.
 func TestDeepRefuses(t *testing.T) {
 	for want, cfg := range map[string]reactagent.DeepConfig{
-		`reactagent: the sub-agent "a": reactagent: loop: two tools have the name "x"`:                         {SubAgents: []reactagent.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
-		`reactagent: middleware: SubAgents: two agents have the name "a"`:                                      {SubAgents: []reactagent.SubAgent{{Name: "a"}, {Name: "a"}}},
-		`reactagent: middleware: NewSummarizer: the Reserve of 10 tokens leaves nothing of the Window of 5`:    {Summary: middleware.SummaryConfig{Window: 5, Reserve: 10}},
-		`reactagent: middleware: NewSummarizer: the Trigger is 2; it is a part of the window, above 0 up to 1`: {Summary: middleware.SummaryConfig{Trigger: 2}},
-		`reactagent: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                     {Config: reactagent.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
+		`reactagent: the sub-agent "a": reactagent: loop: two tools have the name "x"`:                          {SubAgents: []reactagent.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
+		`reactagent: middleware: SubAgents: duplicate name "a": rename one agent`:                               {SubAgents: []reactagent.SubAgent{{Name: "a"}, {Name: "a"}}},
+		`reactagent: middleware: Summarizer: the Reserve of 10 tokens is not less than the Window of 5`:         {Summary: middleware.Summarizer{Window: 5, Reserve: 10}},
+		`reactagent: middleware: Summarizer: the Trigger is 2: want a share of the window, above 0 and up to 1`: {Summary: middleware.Summarizer{Trigger: 2}},
+		`reactagent: loop: Config.ToolChoice: unknown tool "nope": add it to Config.Tools`:                      {Config: reactagent.Config{Config: loop.Config{ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "nope"}}}},
 	} {
 		if _, err := reactagent.NewDeep(fake.NewModel(), &cfg); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -277,7 +277,7 @@ func TestSummaryWindow(t *testing.T) {
 	long := strings.Repeat("abc ", 300)
 	for _, c := range []struct{ own, model, want int }{{0, 0, 0}, {0, 400, 1}, {4000, 400, 0}, {400, 4000, 1}} {
 		b := newBench(t, text("x"), text("y"))
-		cfg := reactagent.DeepConfig{NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.SummaryConfig{Window: c.own}}
+		cfg := reactagent.DeepConfig{NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.Summarizer{Window: c.own}}
 		cfg.Sink = b
 		a, err := reactagent.NewDeep(windowed{b.model, c.model}, &cfg)
 		b.made(a, err)
@@ -292,14 +292,14 @@ func TestSummaryWindow(t *testing.T) {
 // InterruptOn, it decides only about calls of those tools.
 func TestApproval(t *testing.T) {
 	for _, c := range []struct {
-		on   map[string]middleware.HumanRule
+		on   map[string]middleware.ApprovalRule
 		want string
-	}{{nil, "[write_todos ls grep]"}, {map[string]middleware.HumanRule{"ls": {}}, "[ls]"}} {
+	}{{nil, "[write_todos ls grep]"}, {map[string]middleware.ApprovalRule{"ls": {}}, "[ls]"}} {
 		var asked []string
 		b := newBench(t, calling("write_todos", `{"todos":["x"]}`, "ls", "{}", "grep", "{}"), text("done"))
-		a := b.deep(reactagent.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
-			asked = append(asked, call.Name)
-			return middleware.HumanResult{}, errors.New("gone")
+		a := b.deep(reactagent.DeepConfig{InterruptOn: c.on, Approve: func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
+			asked = append(asked, call.Call.Name)
+			return middleware.Approval{}, errors.New("gone")
 		}})
 		b.run(a, "", "go")
 		if fmt.Sprint(asked) != c.want {

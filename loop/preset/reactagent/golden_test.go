@@ -32,11 +32,11 @@ func TestDeepTrace(t *testing.T) {
 		Config:           reactagent.Config{Config: loop.Config{Clock: clock}},
 		NoGeneralPurpose: true,
 		SubAgents:        []reactagent.SubAgent{{Name: "reader", Description: "reads", Model: reader}},
-		Approve: func(_ context.Context, call middleware.HumanReview) (middleware.HumanResult, error) {
-			if call.Name == "mkdir" {
-				return middleware.HumanResult{Decision: middleware.HumanReject, Message: "no directories"}, nil
+		Approve: func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
+			if call.Call.Name == "mkdir" {
+				return middleware.Approval{Decision: middleware.Reject, Reason: "no directories"}, nil
 			}
-			return middleware.HumanResult{Decision: middleware.HumanApprove}, nil
+			return middleware.Approval{Decision: middleware.Approve}, nil
 		},
 	})
 	if !a.Run(t.Context(), []llm.Message{llm.User("go")}, "", nil) {

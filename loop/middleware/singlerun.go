@@ -9,7 +9,7 @@ import (
 )
 
 // ErrRunning is the error of a run that starts during another run of the agent.
-var ErrRunning = errors.New("another run of the agent is under way")
+var ErrRunning = errors.New("middleware: SingleRun: another run of the agent is active: wait for its end")
 
 // SingleRun allows one run at a time. A run that starts during another run fails immediately
 // with [ErrRunning], before its first model call. The other run is not affected.

@@ -20,7 +20,7 @@ type around = func(ctx context.Context, a *middleware.Action, next func(context.
 // fail.
 func TestAround(t *testing.T) {
 	errNo := errors.New("no")
-	kind := func(k middleware.ActionKind, f around) around {
+	kind := func(k string, f around) around {
 		return func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			if a.Kind == k {
 				return f(ctx, a, next)
@@ -36,7 +36,7 @@ func TestAround(t *testing.T) {
 		err    string
 	}{
 		"nothing changed": {kind("", nil), "done", "A", ""},
-		"the model's answer is changed": {kind(middleware.ActionModel, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+		"the model's answer is changed": {kind("model_call", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			err := next(ctx)
 			if len(a.Response.Calls()) == 0 {
 				changed := *a.Response
@@ -45,20 +45,20 @@ func TestAround(t *testing.T) {
 			}
 			return err
 		}), "done!", "A", ""},
-		"the model is answered for": {kind(middleware.ActionModel, func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
+		"the model is answered for": {kind("model_call", func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
 			a.Response = &llm.Response{Parts: []llm.Part{llm.Text{Text: "mine to " + a.Model.Request.Messages[0].Text()}}, FinishReason: llm.FinishStop}
 			return nil
 		}), "mine to go", "", ""},
-		"the model is kept from": {kind(middleware.ActionModel, fails), "", "", "no"},
-		"the tool's output is changed": {kind(middleware.ActionTool, func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+		"the model is kept from": {kind("model_call", fails), "", "", "no"},
+		"the tool's output is changed": {kind("tool_call", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			err := next(ctx)
 			a.Output = loop.TextOutput(a.Tool.ID + " " + a.Output.Content[0].(llm.Text).Text)
 			return err
 		}), "done", "1 A", ""},
-		"the tool is kept from": {kind(middleware.ActionTool, fails), "done", "no", ""},
-		"the start fails":       {kind(middleware.ActionStart, fails), "", "", "the middleware p: no"},
-		"the end fails":         {kind(middleware.ActionEnd, fails), "done", "A", "the middleware p: no"},
-		"the result is filled in": {kind(middleware.ActionEnd, func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
+		"the tool is kept from": {kind("tool_call", fails), "done", "no", ""},
+		"the start fails":       {kind("loop_start", fails), "", "", "the middleware p: no"},
+		"the end fails":         {kind("loop_end", fails), "done", "A", "the middleware p: no"},
+		"the result is filled in": {kind("loop_end", func(_ context.Context, a *middleware.Action, _ func(context.Context) error) error {
 			a.Result.Note = "seen"
 			return nil
 		}), "done", "A", ""},
@@ -102,7 +102,7 @@ func TestAroundContext(t *testing.T) {
 	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{middleware.ActionTool}, seen); diff != "" {
+	if diff := cmp.Diff([]any{"tool_call"}, seen); diff != "" {
 		t.Errorf("what the tool's context has (-want +got):\n%s", diff)
 	}
 }

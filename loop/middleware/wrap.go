@@ -7,20 +7,9 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// ActionKind is the kind of an [Action].
-type ActionKind string
-
-// Kinds of actions.
-const (
-	ActionStart ActionKind = "loop_start"
-	ActionModel ActionKind = "model_call"
-	ActionTool  ActionKind = "tool_call"
-	ActionEnd   ActionKind = "loop_end"
-)
-
 // Action is an action of a run. Kind determines which fields are set.
 type Action struct {
-	Kind  ActionKind
+	Kind  string         // loop_start, model_call, tool_call or loop_end
 	Model loop.ModelCall // model_call; the function may change it before it calls next
 	// Response is the response of the model after next has returned. The function may set
 	// another one.
@@ -42,11 +31,11 @@ func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {
-				return ctx, f(ctx, &Action{Kind: ActionStart}, nothing)
+				return ctx, f(ctx, &Action{Kind: "loop_start"}, nothing)
 			},
 			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
-					a := &Action{Kind: ActionModel, Model: call}
+					a := &Action{Kind: "model_call", Model: call}
 					err := f(ctx, a, func(ctx context.Context) (err error) {
 						a.Response, err = next(ctx, a.Model)
 						return err
@@ -56,7 +45,7 @@ func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.
 			},
 			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 				return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-					a := &Action{Kind: ActionTool, Tool: call}
+					a := &Action{Kind: "tool_call", Tool: call}
 					err := f(ctx, a, func(ctx context.Context) (err error) {
 						a.Output, err = next(ctx, call)
 						return err
@@ -65,7 +54,7 @@ func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.
 				}
 			},
 			End: func(ctx context.Context, res *loop.Result) error {
-				return f(ctx, &Action{Kind: ActionEnd, Result: res}, nothing)
+				return f(ctx, &Action{Kind: "loop_end", Result: res}, nothing)
 			},
 		}
 	}}

@@ -21,16 +21,17 @@ import (
 
 const (
 	summaryHead = "This is a summary of the conversation so far:\n\n"
-	taken       = "I have read the summary and go on from there."
+	taken       = "I have read the summary and continue from there."
 )
 
-func summarizer(t *testing.T, cfg middleware.SummaryConfig) *middleware.Summarizer {
+// summarizes returns the middleware of z.
+func summarizes(t *testing.T, z middleware.Summarizer) loop.Middleware {
 	t.Helper()
-	z, err := middleware.NewSummarizer(&cfg)
+	p, err := z.Middleware()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return z
+	return p
 }
 
 // says returns a message of n tokens.
@@ -47,7 +48,7 @@ func round(id string, n int) []llm.Message {
 }
 
 // answers returns a model with a constant response that counts its calls.
-func answers(text string, n *int) middleware.AskModel {
+func answers(text string, n *int) func(context.Context, *llm.Request) (*llm.Response, error) {
 	return func(context.Context, *llm.Request) (*llm.Response, error) {
 		*n++
 		return &llm.Response{Parts: []llm.Part{llm.Text{Text: text}}}, nil
@@ -55,7 +56,7 @@ func answers(text string, n *int) middleware.AskModel {
 }
 
 // kept returns the messages after the summary; nil means that nothing was summarized.
-func kept(t *testing.T, z *middleware.Summarizer, messages []llm.Message) []llm.Message {
+func kept(t *testing.T, z middleware.Summarizer, messages []llm.Message) []llm.Message {
 	t.Helper()
 	n := 0
 	c, err := z.Compact(t.Context(), messages, answers("short", &n))
@@ -84,7 +85,7 @@ func kept(t *testing.T, z *middleware.Summarizer, messages []llm.Message) []llm.
 // RA-44: the kept messages are at most six messages and a quarter of the window, and begin
 // with a user message if possible.
 func TestWhatIsKept(t *testing.T) {
-	z := summarizer(t, middleware.SummaryConfig{Window: 400})
+	z := middleware.Summarizer{Window: 400}
 	u, a := says(llm.RoleUser, 1), says(llm.RoleAssistant, 1)
 	wide := says(llm.RoleAssistant, 99)
 	for name, c := range map[string]struct {
@@ -134,7 +135,7 @@ func TestPairsStayTogether(t *testing.T) {
 				messages = append(messages, r...)
 			}
 		}
-		z := summarizer(t, middleware.SummaryConfig{Window: 400, KeepMessages: rapid.IntRange(1, 8).Draw(rt, "keep")})
+		z := middleware.Summarizer{Window: 400, KeepMessages: rapid.IntRange(1, 8).Draw(rt, "keep")}
 		out := kept(t, z, messages)
 		if len(out) > 0 && out[0].Role == llm.RoleTool {
 			rt.Errorf("of %v is kept %v", short(messages), short(out))
@@ -149,12 +150,12 @@ func TestPairsStayTogether(t *testing.T) {
 // summary and continues from it.
 func TestSummarize(t *testing.T) {
 	var archived []llm.Message
-	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2, Archive: func(_ context.Context, m []llm.Message) error {
+	z := middleware.Summarizer{Window: 200, KeepMessages: 2, Archive: func(_ context.Context, m []llm.Message) error {
 		archived = m
 		return nil
-	}})
+	}}
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 80), says(llm.RoleAssistant, 80)}, llm.User("and now?"))
-	o := play(t.Context(), t, loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{z.Middleware()}}, in,
+	o := play(t.Context(), t, loop.Config{Model: "m", System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{summarizes(t, z)}}, in,
 		call("1"), fake.Response{Text: " they talked ", Usage: llm.Usage{InputTokens: 5, OutputTokens: 2}}, text("done"))
 	if o.err != nil || o.res.Text != "done" || o.res.UsageBy[trace.PurposeSummary].InputTokens != 5 {
 		t.Fatalf("got %+v, %v", o.res, o.err)
@@ -164,7 +165,7 @@ func TestSummarize(t *testing.T) {
 		t.Fatalf("got %d requests", len(requests))
 	}
 	ask, next := requests[1].Request, requests[2].Request
-	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You sum up") {
+	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You summarize") {
 		t.Errorf("asked for the summary: %+v", ask)
 	}
 	wantAsked := "user: " + strings.Repeat("abc ", 80) + "\nassistant: " + strings.Repeat("abc ", 80) + "\nuser: and now?\n"
@@ -190,22 +191,22 @@ func TestSummarize(t *testing.T) {
 func TestSummaryLimit(t *testing.T) {
 	base := int(history.Tokens([]llm.Part{llm.Text{Text: `a{"type":"object"}`}})) // the tool
 	for name, c := range map[string]struct {
-		cfg   middleware.SummaryConfig
+		cfg   middleware.Summarizer
 		limit int
 	}{
-		"trigger":         {middleware.SummaryConfig{Window: 1000, Trigger: 0.5}, 500},
-		"trigger of 1":    {middleware.SummaryConfig{Window: 1000, Trigger: 1, Reserve: 10}, 990},
-		"defaults":        {middleware.SummaryConfig{Window: 1000}, 850},
-		"reserve":         {middleware.SummaryConfig{Window: 1000, Reserve: 300}, 700},
-		"default reserve": {middleware.SummaryConfig{Window: 1000, Trigger: 1}, 875},
-		"default window":  {middleware.SummaryConfig{}, 27852},
-		"large window":    {middleware.SummaryConfig{Window: 100000, Trigger: 1}, 100000 - 4096},
+		"trigger":         {middleware.Summarizer{Window: 1000, Trigger: 0.5}, 500},
+		"trigger of 1":    {middleware.Summarizer{Window: 1000, Trigger: 1, Reserve: 10}, 990},
+		"defaults":        {middleware.Summarizer{Window: 1000}, 850},
+		"reserve":         {middleware.Summarizer{Window: 1000, Reserve: 300}, 700},
+		"default reserve": {middleware.Summarizer{Window: 1000, Trigger: 1}, 875},
+		"default window":  {middleware.Summarizer{}, 27852},
+		"large window":    {middleware.Summarizer{Window: 100000, Trigger: 1}, 100000 - 4096},
 	} {
 		for _, over := range []int{0, 1} {
-			z := summarizer(t, c.cfg)
+			z := c.cfg
 			first := says(llm.RoleUser, c.limit-base-2-1+over) // the system prompt has 2 tokens, the last message 1
 			in := loop.Continue([]llm.Message{first}, llm.User("go"))
-			o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{z.Middleware()}}, in, text("x"), text("y"))
+			o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{summarizes(t, z)}}, in, text("x"), text("y"))
 			if got := o.res.ModelCalls - 1; got != over {
 				t.Errorf("%s, %d over %d tokens: %d summaries", name, over, c.limit, got)
 			}
@@ -238,8 +239,8 @@ func TestSummaryCountsAnew(t *testing.T) {
 			return loop.Output{Content: says("", c.sizes(n)).Parts}, nil
 		}}
 		rounds := fake.Response{Repeat: 20, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: "{}"}}}
-		z := summarizer(t, middleware.SummaryConfig{Window: 400, Model: fake.NewModel(fake.Response{Repeat: 20, Text: "short"})})
-		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Middleware: []loop.Middleware{middleware.KeepLast(c.keep, c.limit), z.Middleware()}}, loop.Prompt("go"), rounds, text("done"))
+		z := middleware.Summarizer{Window: 400, Model: fake.NewModel(fake.Response{Repeat: 20, Text: "short"})}
+		o := play(t.Context(), t, loop.Config{Tools: []loop.Tool{big}, MaxSteps: 30, Middleware: []loop.Middleware{middleware.KeepLast(c.keep, c.limit), summarizes(t, z)}}, loop.Prompt("go"), rounds, text("done"))
 		if got := o.res.ModelCalls > 21; got != c.summaries || o.err != nil {
 			t.Errorf("%s: %d model calls, %v", name, o.res.ModelCalls, o.err)
 		}
@@ -267,8 +268,8 @@ func TestSummaryCountsAnew(t *testing.T) {
 			return loop.StepChange{Tools: []loop.Tool{tool, {Name: "b", Description: long, Run: tool.Run}}}, nil
 		},
 	} {
-		z := summarizer(t, middleware.SummaryConfig{Window: 340, KeepMessages: 1})
-		o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{before(change), z.Middleware()}}, loop.Prompt("go"), call("1"), text("short"), text("done"))
+		z := middleware.Summarizer{Window: 340, KeepMessages: 1}
+		o := play(t.Context(), t, loop.Config{System: "be brief", Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{before(change), summarizes(t, z)}}, loop.Prompt("go"), call("1"), text("short"), text("done"))
 		if r := of[trace.HistoryRewrite](o.events); len(r) != 1 || o.err != nil {
 			t.Errorf("%s: got %d summaries, %v", name, len(r), o.err)
 		}
@@ -283,13 +284,13 @@ func TestSummaryFails(t *testing.T) {
 		summary fake.Response
 		archive error
 	}{
-		"the conversation could not be summed up: boom":                                   {fake.Response{Err: errors.New("boom")}, nil},
-		"the conversation could not be summed up: the summary is empty":                   {text(" "), nil},
-		"the conversation could not be summed up: archiving what it stands for: no space": {text("short"), errors.New("no space")},
+		"the conversation was not summarized: boom":                                      {fake.Response{Err: errors.New("boom")}, nil},
+		"the conversation was not summarized: the summary is empty":                      {text(" "), nil},
+		"the conversation was not summarized: archiving the replaced messages: no space": {text("short"), errors.New("no space")},
 	} {
 		writer := fake.NewModel(c.summary)
-		z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }})
-		o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{z.Middleware()}}, in, text("done"))
+		z := middleware.Summarizer{Window: 200, Model: writer, ModelName: "small", Prompt: "sum up", Archive: func(context.Context, []llm.Message) error { return c.archive }}
+		o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{summarizes(t, z)}}, in, text("done"))
 		req := writer.RecordedRequests()[0].Request
 		if o.err != nil || len(o.model.RecordedRequests()[0].Request.Messages) != 3 || req.Model != "small" || req.System != "sum up" {
 			t.Errorf("got %v, %+v", o.err, req)
@@ -309,8 +310,8 @@ func TestSummaryCancelled(t *testing.T) {
 			yield(nil, ctx.Err())
 		}
 	})
-	z := summarizer(t, middleware.SummaryConfig{Window: 200, Model: writer})
-	o := play(ctx, t, loop.Config{Middleware: []loop.Middleware{z.Middleware()}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
+	z := middleware.Summarizer{Window: 200, Model: writer}
+	o := play(ctx, t, loop.Config{Middleware: []loop.Middleware{summarizes(t, z)}}, loop.Continue([]llm.Message{says(llm.RoleUser, 200)}, llm.User("go")))
 	if !errors.Is(o.err, context.Canceled) || o.res.StopReason != trace.ReasonCancel || len(of[trace.Warning](o.events)) != 0 {
 		t.Errorf("got %v, %+v", o.err, o.res)
 	}
@@ -318,9 +319,9 @@ func TestSummaryCancelled(t *testing.T) {
 
 // A summary alone is not summarized again, even above the limit.
 func TestNoSummaryOfASummary(t *testing.T) {
-	z := summarizer(t, middleware.SummaryConfig{Window: 200, KeepMessages: 2})
+	z := middleware.Summarizer{Window: 200, KeepMessages: 2}
 	in := loop.Continue([]llm.Message{llm.User(summaryHead + strings.Repeat("abc ", 170)), llm.Assistant(llm.Text{Text: taken})}, llm.User("go"))
-	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{z.Middleware()}}, in, text("done"))
+	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{summarizes(t, z)}}, in, text("done"))
 	if o.res.ModelCalls != 1 || len(of[trace.Warning](o.events)) != 0 {
 		t.Errorf("got %+v", o.res)
 	}
@@ -338,33 +339,35 @@ func TestTranscript(t *testing.T) {
 		{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MediaType: "image/png"}}},
 	}
 	var asked string
-	_, err := summarizer(t, middleware.SummaryConfig{}).Compact(t.Context(), messages, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+	_, err := (middleware.Summarizer{}).Compact(t.Context(), messages, func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 		asked = req.Messages[0].Text()
 		return nil, errors.New("enough")
 	})
-	want := "user: " + old + "\nassistant: look\nassistant calls see: {\"n\":1}\nsee returns: " + long[1:] + "\n(cut: the first 4000 characters of a longer text)\n"
+	want := "user: " + old + "\nassistant: look\nassistant calls see: {\"n\":1}\nsee returns: " + long[1:] + "\n(truncated after 4000 characters)\n"
 	if diff := cmp.Diff(want, asked); diff != "" || err == nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
-// NewSummarizer rejects invalid settings.
+// A Summarizer rejects invalid settings.
 func TestSummarizerRefuses(t *testing.T) {
-	for want, cfg := range map[string]middleware.SummaryConfig{
-		"of Window, Reserve and KeepMessages none may be negative":          {Window: -1},
-		"of Window, Reserve and KeepMessages none may be negative ":         {Reserve: -1},
-		"of Window, Reserve and KeepMessages none may be negative  ":        {KeepMessages: -1},
-		"the Reserve of 100 tokens leaves nothing of the Window of 100":     {Window: 100, Reserve: 100},
-		"the Trigger is 1.5; it is a part of the window, above 0 up to 1":   {Trigger: 1.5},
-		"the Trigger is -1; it is a part of the window, above 0 up to 1":    {Trigger: -1},
-		"the KeepShare is 1; it is a part of the window, above 0 and below": {KeepShare: 1},
-		"the KeepShare is -0.1; it is a part of the window, above":          {KeepShare: -0.1},
+	for want, z := range map[string]middleware.Summarizer{
+		"Window, Reserve or KeepMessages is negative: use 0 for the default":     {Window: -1},
+		"Window, Reserve or KeepMessages is negative: use 0 for the default ":    {Reserve: -1},
+		"Window, Reserve or KeepMessages is negative: use 0 for the default  ":   {KeepMessages: -1},
+		"the Reserve of 100 tokens is not less than the Window of 100":           {Window: 100, Reserve: 100},
+		"the Trigger is 1.5: want a share of the window, above 0 and up to 1":    {Trigger: 1.5},
+		"the Trigger is -1: want a share of the window, above 0 and up to 1":     {Trigger: -1},
+		"the KeepShare is 1: want a share of the window, above 0 and below 1":    {KeepShare: 1},
+		"the KeepShare is -0.1: want a share of the window, above 0 and below 1": {KeepShare: -0.1},
 	} {
-		if _, err := middleware.NewSummarizer(&cfg); err == nil || !strings.HasPrefix(err.Error(), "middleware: NewSummarizer: "+strings.TrimSpace(want)) {
-			t.Errorf("%+v: got %v", cfg, err)
+		_, err := z.Middleware()
+		_, compactErr := z.Compact(t.Context(), nil, nil)
+		if want := "middleware: Summarizer: " + strings.TrimSpace(want); err == nil || err.Error() != want || compactErr == nil || compactErr.Error() != want {
+			t.Errorf("%+v: got %v and %v, want %s", z, err, compactErr, want)
 		}
 	}
-	if _, err := middleware.NewSummarizer(nil); err != nil {
+	if _, err := (middleware.Summarizer{}).Middleware(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"github.com/looptape/looptape/loop/files"
 )
 
-// ReadLines is the maximum number of lines that read_file returns by default.
-const ReadLines = 2000
+// readLines is the maximum number of lines that read_file returns by default.
+const readLines = 2000
 
 // Files adds the file tools ls, read_file, write_file, edit_file and mkdir. A failure is an
 // error result that explains how to continue.
@@ -23,55 +24,34 @@ const ReadLines = 2000
 // their order is undefined.
 func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	if open == nil {
-		return loop.Middleware{}, errors.New("middleware: Files needs a function that returns the files of a run, got nil")
+		return loop.Middleware{}, errors.New("middleware: Files: missing function: set open")
 	}
-	tools, err := toolsOf(fileTools...)
-	if err != nil {
-		return loop.Middleware{}, fmt.Errorf("middleware: Files: %w", err)
+	tool := func(name, description, properties, required string) loop.Tool {
+		return prepared(name, description, `{"type":"object","properties":{"path":{"type":"string","description":"path from the root of your files, such as /notes/a.md"}`+
+			properties+`}`+required+`}`)
+	}
+	tools := []loop.Tool{
+		tool("ls", "Lists the contents of a directory: files with their size, directories with a slash at the end.", "", ""),
+		tool("read_file", fmt.Sprintf("Returns the text of a file, at most %d lines unless limit is set.", readLines),
+			`,"offset":{"type":"integer","minimum":0,"description":"number of lines to skip"},"limit":{"type":"integer","minimum":1,"description":"number of lines to return"}`,
+			`,"required":["path"]`),
+		tool("write_file", "Writes text to a file and replaces its contents. Creates the file and its directories if they do not exist.",
+			`,"content":{"type":"string"}`, `,"required":["path","content"]`),
+		tool("edit_file", "Replaces part of a file's text. The part must occur exactly once, unless replace_all is true.",
+			`,"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"}`, `,"required":["path","old_string","new_string"]`),
+		tool("mkdir", "Creates a directory and its parents.", "", `,"required":["path"]`),
 	}
 	return loop.Middleware{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
 		b := open(info)
-		return loop.Hooks{Tools: running(tools, func(_ context.Context, call loop.Call) (loop.Output, error) {
+		return withTools(func(_ context.Context, call loop.Call) (loop.Output, error) {
 			var a fileArgs
 			if err := json.Unmarshal([]byte(call.Arguments), &a); err != nil {
 				return loop.Output{}, err
 			}
 			text, err := a.run(b, call.Name)
 			return loop.TextOutput(text), err
-		})}
+		}, tools...)
 	}}, nil
-}
-
-// SharedBackend makes all runs share one [files.Backend].
-func SharedBackend(b files.Backend) func(loop.RunInfo) files.Backend {
-	return func(loop.RunInfo) files.Backend { return b }
-}
-
-const pathSchema = `"path":{"type":"string","description":"counts from the top of your files, as in /notes/a.md"}`
-
-var fileTools = []loop.Tool{
-	{
-		Name: "ls", Description: "Lists what is in a directory: files with their size, directories with a slash behind them.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `}}`),
-	},
-	{
-		Name: "read_file", Description: fmt.Sprintf("Returns the text of a file, %d lines of it unless limit says otherwise.", ReadLines),
-		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `,"offset":{"type":"integer","minimum":0,"description":"how many lines to leave out first"},` +
-			`"limit":{"type":"integer","minimum":1,"description":"how many lines to return"}},"required":["path"]}`),
-	},
-	{
-		Name: "write_file", Description: "Writes a text into a file, in place of what it has; makes the file and its directories where they are missing.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `,"content":{"type":"string"}},"required":["path","content"]}`),
-	},
-	{
-		Name: "edit_file", Description: "Replaces a piece of a file's text by another. The piece must occur exactly once, unless replace_all is true.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `,"old_string":{"type":"string"},"new_string":{"type":"string"},` +
-			`"replace_all":{"type":"boolean"}},"required":["path","old_string","new_string"]}`),
-	},
-	{
-		Name: "mkdir", Description: "Makes a directory, and those above it.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{` + pathSchema + `},"required":["path"]}`),
-	},
 }
 
 // fileArgs is the union of the arguments of all file tools.
@@ -105,7 +85,7 @@ func (a *fileArgs) run(b files.Backend, tool string) (string, error) {
 		})
 		return fmt.Sprintf("replaced %d in %q", n, a.Path), err
 	}
-	return fmt.Sprintf("the directory %q is there", a.Path), b.Mkdir(a.Path)
+	return fmt.Sprintf("the directory %q exists", a.Path), b.Mkdir(a.Path)
 }
 
 func (a *fileArgs) list(b files.Backend) (string, error) {
@@ -114,7 +94,7 @@ func (a *fileArgs) list(b files.Backend) (string, error) {
 		return "", err
 	}
 	if len(entries) == 0 {
-		return "nothing is there", nil
+		return "the directory is empty", nil
 	}
 	lines := make([]string, len(entries))
 	for i, e := range entries {
@@ -128,16 +108,13 @@ func (a *fileArgs) list(b files.Backend) (string, error) {
 
 // lines returns the requested lines of a text, with a note if there are more.
 func (a *fileArgs) lines(text string) (string, error) {
-	limit := a.Limit
-	if limit == 0 {
-		limit = ReadLines
-	}
+	limit := cmp.Or(a.Limit, readLines)
 	all := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	switch left := len(all) - a.Offset; {
 	case a.Offset == 0 && left <= limit:
 		return text, nil
 	case left <= 0:
-		return "", fmt.Errorf("%q has %d lines, and %d were to be left out; take a smaller offset", a.Path, len(all), a.Offset)
+		return "", fmt.Errorf("%q has %d lines, and the offset is %d: use a smaller offset", a.Path, len(all), a.Offset)
 	default:
 		end := a.Offset + min(left, limit)
 		return fmt.Sprintf("%s\n(lines %d to %d of %d)", strings.TrimSuffix(strings.Join(all[a.Offset:end], ""), "\n"), a.Offset+1, end, len(all)), nil
@@ -149,13 +126,13 @@ func (a *fileArgs) replace(text string) (out string, n int, err error) {
 	n = strings.Count(text, a.Old)
 	switch {
 	case a.Old == "":
-		return "", 0, errors.New("old_string is empty; write_file replaces the whole text")
+		return "", 0, errors.New("old_string is empty: use write_file to replace the whole text")
 	case a.Old == a.New:
-		return "", 0, errors.New("old_string and new_string are the same, so nothing would change")
+		return "", 0, errors.New("old_string and new_string are equal: use a different new_string")
 	case n == 0:
-		return "", 0, errors.New("old_string does not occur in it; read the file for its exact text")
+		return "", 0, errors.New("old_string does not occur in the file: read the file for its exact text")
 	case n > 1 && !a.ReplaceAll:
-		return "", 0, fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
+		return "", 0, fmt.Errorf("old_string occurs %d times: include more of the surrounding text or set replace_all", n)
 	}
 	if int64(len(text))+int64(n)*int64(len(a.New)-len(a.Old)) > files.MaxFile { // check the length before the text is built
 		return "", 0, files.ErrTooLarge
