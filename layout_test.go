@@ -214,7 +214,6 @@ var table = []packageRule{
 	},
 	{
 		name: "loop/middleware", does: "middleware; each file has one",
-		large:    "Most files are one middleware each.",
 		not:      "the kernel",
 		packages: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."},
 		modules:  []string{jsonschema},

@@ -45,10 +45,9 @@ func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Appr
 					req.Allowed = []ApprovalDecision{Approve, Reject}
 				}
 				req.Allowed = slices.Clone(req.Allowed)
-				a, err := approve(ctx, req)
-				decision, effect := reviewed(p, req.Allowed, a, err)
+				decision, effect := review(p, req.Allowed, func() (Approval, error) { return approve(ctx, req) })
 				decisions = append(decisions, effect...)
-				if ctx.Err() != nil { // the run has ended, so nothing is run
+				if over(ctx) { // nothing is run
 					return decisions, d, nil
 				}
 				if err := emitJSON(s, EventHumanDecision, humanEvent{p.Call.ID, p.Call.Name, decision}); err != nil {
@@ -67,9 +66,10 @@ type humanEvent struct {
 	Decision ApprovalDecision `json:"decision"`
 }
 
-// reviewed returns the effect of a decision. The returned decision is empty if the decision is
+// review returns the effect of a decision. The returned decision is empty if the decision is
 // missing or invalid. The runaway guard does not count a denied call as a failure of its tool.
-func reviewed(p loop.PlannedCall, allowed []ApprovalDecision, a Approval, err error) (ApprovalDecision, []loop.CallDecision) {
+func review(p loop.PlannedCall, allowed []ApprovalDecision, decide func() (Approval, error)) (ApprovalDecision, []loop.CallDecision) {
+	a, err := decide()
 	deny := func(text string) []loop.CallDecision {
 		return []loop.CallDecision{substitute(p, ReasonDenied, true, text)}
 	}

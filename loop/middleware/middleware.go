@@ -162,6 +162,9 @@ func emitJSON(s *loop.StepInfo, name string, v any) error {
 	return s.Emit(name, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
+// over reports whether the run with this context has ended.
+func over(ctx context.Context) bool { return ctx.Err() != nil }
+
 // substitute returns a decision with the result of a call that is not run.
 func substitute(p loop.PlannedCall, reason string, isError bool, text string) loop.CallDecision {
 	out := loop.TextOutput(text)

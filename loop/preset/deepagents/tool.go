@@ -21,7 +21,7 @@ func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 		Input string `json:"input" jsonschema:"what it is to do"`
 	}
 	return loop.NewTool(agent.Name, agent.Description, func(ctx context.Context, in input) (string, error) {
-		var scope *middleware.Vars = new(middleware.Vars)
+		scope := new(middleware.Vars)
 		if around, ok := middleware.VarsFromContext(ctx); ok {
 			scope = around.Isolate(string(middleware.ActiveAgent))
 		}
