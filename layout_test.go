@@ -55,9 +55,9 @@ var (
 	kernelPackages     = []string{"internal/jsonio", "llm"}
 	kernelModules      = []string{jsonschema}
 	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
-	openAIPackages     = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson", "providers/openai/..."}
-	providerPackages   = []string{"internal/jsonio", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson"}
-	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
+	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson", "providers/openai/..."}
+	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson"}
+	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 )
 
@@ -81,6 +81,10 @@ var table = []packageRule{
 		name: "internal/jsonio", does: "reads and writes JSON without reflection",
 	},
 	{
+		name: "internal/jsonval", does: "canonical form, equality and pointers of JSON values",
+		packages: []string{"internal/jsonio"},
+	},
+	{
 		name: "internal/lockfile", does: "a lock on a file for one process",
 		modules: []string{"golang.org/x/sys"},
 	},
@@ -102,12 +106,12 @@ var table = []packageRule{
 	{
 		name: "llm", does: "messages, parts, tools, requests, responses, stream events, usage, errors; the `Model` interface",
 		not:      "wire formats, decisions",
-		packages: []string{"internal/jsonio", "internal/slab"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/slab"},
 	},
 	{
 		name: "llm/llmtest", does: "contract suite for any `llm.Model`",
 		not:      "properties of one provider",
-		packages: []string{"internal/bubble", "llm"},
+		packages: []string{"internal/jsonval", "internal/bubble", "llm"},
 	},
 	{
 		name: "trace", does: "the events of a run; their file, canonical form and text form",
@@ -132,13 +136,13 @@ var table = []packageRule{
 	{
 		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",
 		not:      "checking, scoring",
-		packages: []string{"internal/decompress", "internal/jsonio", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
+		packages: []string{"internal/decompress", "internal/jsonio", "internal/jsonval", "llm", "trace", "providers/...", "cassettes/...", "trace/importer/internal/..."},
 		modules:  []string{zstd},
 	},
 	{
 		name: "trace/importer/internal/format", does: "one file for each format of recordings",
 		not:      "files, memory limits",
-		packages: []string{"internal/jsonio", "llm", "trace/importer/internal/message", "trace/importer/internal/tree"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/importer/internal/message", "trace/importer/internal/tree"},
 	},
 	{
 		name: "trace/importer/internal/message", does: "messages in the formats of the providers and SDKs",
@@ -146,19 +150,19 @@ var table = []packageRule{
 	},
 	{
 		name: "trace/importer/internal/tree", does: "members and pointers of raw JSON",
-		packages: []string{"internal/jsonio"},
+		packages: []string{"internal/jsonio", "internal/jsonval"},
 	},
 	{
 		name: "trace/watch", does: "requests to models, live or recorded, compared with earlier responses",
 		not:      "what one provider rejects",
-		packages: []string{"internal/jsonio", "llm", "trace/check", "providers/..."},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/check", "providers/..."},
 		modules:  []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"},
 	},
 	{
 		name: "loop", does: "the kernel, its options and hooks, typed tools",
 		large:    "The parts of a run share its unexported state, and a split would export it.",
 		not:      "middleware that only some users need",
-		packages: []string{"internal/jsonio", "internal/slab", "llm", "loop/internal/...", "trace"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/slab", "llm", "loop/internal/...", "trace"},
 		modules:  []string{jsonschema},
 	},
 	{
@@ -215,7 +219,7 @@ var table = []packageRule{
 	{
 		name: "loop/middleware", does: "middleware; each file has one",
 		not:      "the kernel",
-		packages: []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."},
+		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace", "loop", "loop/files", "loop/history", "loop/middleware/..."},
 		modules:  []string{jsonschema},
 	},
 	{
@@ -308,7 +312,7 @@ var table = []packageRule{
 		name: "fake", does: "scripted models and tools, the scenario format, the virtual clock",
 		large:    "The script, its reader and the scheduler share the unexported state of a session.",
 		not:      "the loop",
-		packages: []string{"internal/jsonio", "internal/suggest", "llm"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "llm"},
 		modules:  []string{yaml, goCmp},
 	},
 	{
@@ -342,13 +346,13 @@ var table = []packageRule{
 	{
 		name: "cassettes/internal/match", does: "keys, canonical bodies, the nearest match",
 		not:      "files",
-		packages: []string{"internal/jsonio", "cassettes/recording", "cassettes/internal/tape"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "cassettes/recording", "cassettes/internal/tape"},
 		modules:  []string{"github.com/cespare/xxhash/v2"},
 	},
 	{
 		name: "cassettes/redact", does: "names and shapes of secrets; redaction; scrubbing",
 		not:      "files",
-		packages: []string{"internal/jsonio", "internal/slab", "cassettes/recording", "cassettes/internal/tape", "cassettes/internal/match"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/slab", "cassettes/recording", "cassettes/internal/tape", "cassettes/internal/match"},
 	},
 	{
 		name: "cassettes", does: "a transport and a proxy that record and replay; options; `ForTest`",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -172,10 +173,8 @@ func (d *differ) subset(path string, want, got any) {
 
 // decode reads JSON without rounding numbers. Invalid JSON becomes a string.
 func decode(raw []byte) any {
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
+	v, err := jsonval.Decode(raw)
+	if err != nil {
 		return string(raw)
 	}
 	return v
@@ -183,7 +182,7 @@ func decode(raw []byte) any {
 
 func encode(v any) string {
 	b, _ := json.Marshal(v) // v was JSON
-	return llm.Canonical(string(b))
+	return jsonval.Canonical(string(b))
 }
 
 // describe returns a one-line summary of a request.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -162,12 +163,12 @@ func TestExpect(t *testing.T) {
 		{
 			fake.Expect{Request: raw(`{"messages":[],"system":"x","tools":{},"zzz":{"a":1}}`)},
 			[]string{
-				"- request.messages: []", "+ request.messages: " + string(llm.Canonical(messagesJSON(req))), `- request.system: "x"`, `+ request.system: "be brief"`,
+				"- request.messages: []", "+ request.messages: " + string(jsonval.Canonical(messagesJSON(req))), `- request.system: "x"`, `+ request.system: "be brief"`,
 				"- request.tools: {}", `+ request.tools: [{"name":"f"},{"name":"g"}]`, `- request.zzz: {"a":1}`, "+ request.zzz: nothing",
 			},
 		},
 		{fake.Expect{Request: raw(`{"system":["be brief"],"model":null}`)}, []string{"- request.model: null", `+ request.model: ""`, `- request.system: ["be brief"]`, `+ request.system: "be brief"`}},
-		{fake.Expect{Request: raw(`no JSON`)}, []string{`- request: "no JSON"`, "+ request: " + llm.Canonical(string(req.AppendJSON(nil)))}},
+		{fake.Expect{Request: raw(`no JSON`)}, []string{`- request: "no JSON"`, "+ request: " + jsonval.Canonical(string(req.AppendJSON(nil)))}},
 		{fake.Expect{Request: raw(`{"tools":[{},{"name":"h"}]}`)}, []string{`- request.tools[1].name: "h"`, `+ request.tools[1].name: "g"`}},
 	} {
 		_, err := llm.Collect(fake.NewModel(fake.Response{Expect: &c.expect}).Stream(t.Context(), req))

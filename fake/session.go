@@ -2,12 +2,11 @@ package fake
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -117,8 +116,7 @@ func sameCall(scripted, got llm.ToolCall) bool {
 	if scripted.Name != got.Name || !got.IDGenerated {
 		return scripted.Name == got.Name && scripted.ID == got.ID
 	}
-	var was, is any
-	return json.Unmarshal([]byte(scripted.Arguments), &was) == nil && json.Unmarshal([]byte(got.Arguments), &is) == nil && reflect.DeepEqual(was, is)
+	return jsonval.EqualDecoded(scripted.Arguments, got.Arguments)
 }
 
 // isContinuedBy reports whether a message is the one that followed c first. Another

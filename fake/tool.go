@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -139,7 +140,7 @@ func (ts *Tools) nextBehavior(name, args string) (Behavior, error) {
 	}
 	t := &ts.List[i]
 	for _, c := range t.ByArguments {
-		if llm.Canonical(c.Arguments) == llm.Canonical(args) {
+		if jsonval.Canonical(c.Arguments) == jsonval.Canonical(args) {
 			return c, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/internal/slab"
 )
 
@@ -406,7 +407,7 @@ func once(args string) (string, bool) {
 		if d.Err() != nil {
 			return "", false
 		}
-		switch same := Canonical(raw); {
+		switch same := jsonval.Canonical(raw); {
 		case keep == "" && same == placeholder:
 			placeholders = true
 		case keep == "":

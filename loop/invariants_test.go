@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/scenario"
@@ -229,7 +230,7 @@ func TestChangedRuns(t *testing.T) {
 			if !ok || s.ToolCallID != "c1" {
 				return b
 			}
-			s.Arguments = llm.Canonical(s.Arguments)
+			s.Arguments = jsonval.Canonical(s.Arguments)
 			return s
 		},
 	} {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -132,7 +132,7 @@ func skipDuplicates(limit int) Middleware {
 			at = s.Step
 			now := make([]key, len(calls))
 			for i, p := range calls {
-				now[i] = key{p.Call.Name, llm.Canonical(p.Call.Arguments)}
+				now[i] = key{p.Call.Name, jsonval.Canonical(p.Call.Arguments)}
 			}
 			slices.SortFunc(now, func(a, b key) int {
 				return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.args, b.args))

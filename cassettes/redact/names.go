@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // The names of secrets, in lower case without - and _. A name matches if it ends with one
@@ -58,7 +59,7 @@ func hasName(list []string, plain string) bool {
 }
 
 func leadsTo(list []string, p *place) bool {
-	return slices.ContainsFunc(list, func(s string) bool { return match.PointerMatches(s, p.path()) })
+	return slices.ContainsFunc(list, func(s string) bool { return jsonval.Matches(s, p.path()) })
 }
 
 type secrecy uint8

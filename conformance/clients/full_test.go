@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -34,7 +35,7 @@ func full(t *testing.T, want *llm.Request, extra []string, send func(t *testing.
 	got := l.asked(t)[0]
 	names := slices.Sorted(maps.Keys(got.Extra))
 	got.Extra = nil
-	compact := cmp.Transformer("JSON", func(raw json.RawMessage) string { return llm.Canonical(string(raw)) })
+	compact := cmp.Transformer("JSON", func(raw json.RawMessage) string { return jsonval.Canonical(string(raw)) })
 	if diff := cmp.Diff(want, got, compact); diff != "" {
 		t.Errorf("what our codec read (-want +got):\n%s", diff)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals/scorers"
-	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -75,11 +75,8 @@ func (c *comparison) same(tool, was, is string) (bool, []scorers.Difference) {
 
 // squeezed collapses white space, in JSON within strings only.
 func squeezed(text string) string {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err == nil && !dec.More() {
-		raw, _ := json.Marshal(jsonio.Leaves(v, func(leaf any) any { // what was read can be written
+	if v, err := jsonval.Decode([]byte(text)); err == nil {
+		raw, _ := json.Marshal(jsonval.Leaves(v, func(leaf any) any { // what was read can be written
 			if text, ok := leaf.(string); ok {
 				return oneSpaced(text)
 			}

@@ -249,7 +249,7 @@ func TestToolsErrors(t *testing.T) {
 		t.Errorf("of a run without a turn: got the error %v", err)
 	}
 	run := runs(t, oneLine(chat))[0]
-	if _, err := rerun.Tools(t.Context(), &run, &rerun.Options{Ignore: map[string][]string{"now": {"x"}}}); err == nil || !strings.Contains(err.Error(), `the tool "now": the JSON pointer "x" has to begin with /`) {
+	if _, err := rerun.Tools(t.Context(), &run, &rerun.Options{Ignore: map[string][]string{"now": {"x"}}}); err == nil || !strings.Contains(err.Error(), `the tool "now": the JSON pointer "x": missing / at the beginning`) {
 		t.Errorf("of what is no pointer: got the error %v", err)
 	}
 	if err := (&rerun.Options{Ignore: map[string][]string{"*": {"x"}}}).Check(); err == nil {

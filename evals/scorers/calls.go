@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals/facts"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -137,16 +138,16 @@ const (
 // matcher is Expected, read.
 type matcher struct {
 	expectedCalls
-	ignore map[string][]pointer
+	ignore map[string][]jsonval.Pointer
 }
 
 func (s expectedCalls) matcher() (*matcher, error) {
 	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
 		return nil, fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
 	}
-	m := &matcher{s, map[string][]pointer{}}
+	m := &matcher{s, map[string][]jsonval.Pointer{}}
 	for tool, texts := range s.Ignore {
-		p, err := pointers(texts)
+		p, err := parsePointers(texts)
 		if err != nil {
 			return nil, err
 		}

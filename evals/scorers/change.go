@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // Operation is one of JSON Patch (RFC 6902): add, remove or replace.
@@ -19,7 +21,7 @@ type patchOperation struct {
 // edit is an operation that was read.
 type edit struct {
 	op, path string
-	at       pointer
+	at       jsonval.Pointer
 	value    any // absent{} of remove
 }
 
@@ -58,7 +60,7 @@ func patched(v any, patch []edit) (_ any, err error) {
 }
 
 // of edits what a pointer leads to in a value.
-func (e *edit) of(at pointer, v any) (any, error) {
+func (e *edit) of(at jsonval.Pointer, v any) (any, error) {
 	if len(at) == 0 {
 		if v == (absent{}) && e.op != "add" {
 			return nil, errors.New("there is nothing")
@@ -93,8 +95,8 @@ func (e *edit) copied() (any, error) {
 }
 
 // element edits an element of an array, or appends one.
-func (e *edit) element(at pointer, v []any) (any, error) {
-	i, ok := index(at[0], len(v)+1)
+func (e *edit) element(at jsonval.Pointer, v []any) (any, error) {
+	i, ok := jsonval.Index(at[0], len(v)+1)
 	if at[0] == "-" {
 		i, ok = len(v), true
 	}
@@ -150,7 +152,7 @@ func changes(at string, before, after any, found []change) []change {
 			union := maps.Clone(b)
 			maps.Copy(union, a)
 			for _, name := range slices.Sorted(maps.Keys(union)) {
-				found = changes(at+"/"+escaper.Replace(name), member(b, name), member(a, name), found)
+				found = changes(at+"/"+jsonval.Escape(name), member(b, name), member(a, name), found)
 			}
 			return found
 		}

@@ -1,6 +1,10 @@
 package scorers
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/looptape/looptape/internal/jsonval"
+)
 
 // Difference is a place where two JSON values differ.
 type Difference struct {
@@ -16,12 +20,12 @@ func (d Difference) String() string {
 
 // Differ compares JSON values: numbers by value, members in any order. It is safe for concurrent
 // use.
-type Differ struct{ ignore []pointer }
+type Differ struct{ ignore []jsonval.Pointer }
 
 // NewDiffer returns a Differ that ignores the values at these JSON pointers on both sides; the
 // name * matches all members or elements. It returns an error for an invalid pointer.
 func NewDiffer(ignore ...string) (*Differ, error) {
-	all, err := pointers(ignore)
+	all, err := parsePointers(ignore)
 	return &Differ{all}, err
 }
 

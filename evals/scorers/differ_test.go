@@ -24,7 +24,7 @@ func TestDiffer(t *testing.T) {
 			t.Errorf("%s and %s: got the error %v, want %s", c[0], c[1], err, c[2])
 		}
 	}
-	if _, err := NewDiffer("at"); err == nil || err.Error() != `the JSON pointer "at" has to begin with /` {
+	if _, err := NewDiffer("at"); err == nil || err.Error() != `the JSON pointer "at": missing / at the beginning` {
 		t.Errorf("got the error %v", err)
 	}
 }

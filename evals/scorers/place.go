@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/looptape/looptape/evals/facts"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
@@ -25,7 +26,7 @@ type statePlace struct {
 type finder struct {
 	statePlace
 
-	at pointer
+	at jsonval.Pointer
 }
 
 func (p statePlace) finder() (*finder, error) {
@@ -77,7 +78,7 @@ func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.Ra
 	if err != nil {
 		return nil, fmt.Errorf("the state in %s is no JSON: %w", where, err)
 	}
-	v, ok := f.at.in(whole)
+	v, ok := f.at.In(whole)
 	if !ok {
 		return nil, fmt.Errorf("there is nothing at %s of the state in %s", f.At, where)
 	}
@@ -85,14 +86,14 @@ func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.Ra
 }
 
 // metadata returns the value of a pointer into the metadata of a run; it may be changed.
-func metadata(run *importer.Run, text string, at pointer) (any, error) {
+func metadata(run *importer.Run, text string, at jsonval.Pointer) (any, error) {
 	raw, ok := run.Meta[at[0]]
 	if ok {
 		v, err := parse(raw)
 		if err != nil {
 			return nil, fmt.Errorf("%s of the recording: %w", at[0], err)
 		}
-		if v, ok := at[1:].in(v); ok {
+		if v, ok := at[1:].In(v); ok {
 			return v, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -29,7 +30,7 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 	if (len(s.Expected) == 0) == (s.ExpectedAt == "") {
 		return nil, errors.New("give one of expected and expected_at")
 	}
-	all, err := pointers(append([]string{s.ExpectedAt}, s.Ignore...))
+	all, err := parsePointers(append([]string{s.ExpectedAt}, s.Ignore...))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 }
 
 // expected is the state expected; it may be changed.
-func (s stateSettings) expected(run *importer.Run, at pointer) (any, error) {
+func (s stateSettings) expected(run *importer.Run, at jsonval.Pointer) (any, error) {
 	if s.ExpectedAt == "" {
 		return parse(s.Expected)
 	}

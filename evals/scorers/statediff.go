@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -45,7 +46,7 @@ func (s stateDiffSettings) scorer() (scoreFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	ignore, err := pointers(s.Ignore)
+	ignore, err := parsePointers(s.Ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, e
 }
 
 // patchIn is the patch that a recording has.
-func (s stateDiffSettings) patchIn(run *importer.Run, at pointer) ([]edit, error) {
+func (s stateDiffSettings) patchIn(run *importer.Run, at jsonval.Pointer) ([]edit, error) {
 	v, err := metadata(run, s.ExpectedAt, at)
 	if err != nil {
 		return nil, err

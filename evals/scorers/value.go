@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"regexp"
@@ -15,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -29,7 +28,7 @@ type jsonSettings struct {
 }
 
 func (s jsonSettings) scorer() (scoreFunc, error) {
-	ignore, err := pointers(s.Ignore)
+	ignore, err := parsePointers(s.Ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func valueIn(text string) (any, bool) {
 // values are deeply equal.
 func parse(raw []byte) (any, error) {
 	v, err := decode(raw)
-	return jsonio.Leaves(v, func(leaf any) any {
+	return jsonval.Leaves(v, func(leaf any) any {
 		if n, ok := leaf.(json.Number); ok {
 			return canonicalNumber(n)
 		}
@@ -94,16 +93,7 @@ func decode(raw []byte) (any, error) {
 }
 
 // decodeAll reads one value without trailing data. Numbers stay as they are written.
-func decodeAll(dec *json.Decoder, to any) error {
-	dec.UseNumber()
-	if err := dec.Decode(to); err != nil {
-		return jsonio.Words(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("unexpected data after the value")
-	}
-	return nil
-}
+func decodeAll(dec *json.Decoder, to any) error { return jsonio.Words(jsonval.DecodeAll(dec, to)) }
 
 // canonicalNumber removes needless zeros, and uses an exponent only instead of 18 zeros or more.
 // It does not change a number with an exponent beyond 2⁶¹.
@@ -171,7 +161,7 @@ func differences(at string, want, got any, found []Difference) []Difference {
 			union := maps.Clone(w)
 			maps.Copy(union, g)
 			for _, name := range slices.Sorted(maps.Keys(union)) {
-				found = differences(at+"/"+escaper.Replace(name), member(w, name), member(g, name), found)
+				found = differences(at+"/"+jsonval.Escape(name), member(w, name), member(g, name), found)
 			}
 			return found
 		}

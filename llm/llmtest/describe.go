@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -70,7 +71,7 @@ func describeParts(parts []llm.Part) string {
 
 // containsMembers reports whether opaque data has all expected members.
 func containsMembers(got, want json.RawMessage) bool {
-	if want == nil || llm.Canonical(string(got)) == llm.Canonical(string(want)) {
+	if want == nil || jsonval.Canonical(string(got)) == jsonval.Canonical(string(want)) {
 		return true
 	}
 	var g, m map[string]json.RawMessage
@@ -78,7 +79,7 @@ func containsMembers(got, want json.RawMessage) bool {
 		return false
 	}
 	for key, v := range m {
-		if llm.Canonical(string(g[key])) != llm.Canonical(string(v)) {
+		if jsonval.Canonical(string(g[key])) != jsonval.Canonical(string(v)) {
 			return false
 		}
 	}

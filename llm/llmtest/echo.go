@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -87,7 +88,7 @@ func history(messages []llm.Message) string {
 		for _, p := range m.Parts {
 			b.WriteString(describePart(p))
 			if raw := llm.PartOpaque(p); raw != nil {
-				fmt.Fprintf(&b, "  with %s\n", llm.Canonical(string(raw)))
+				fmt.Fprintf(&b, "  with %s\n", jsonval.Canonical(string(raw)))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -50,7 +51,7 @@ func requestContentCases() (all []*testcase) {
 	settings("one call per response", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
 	settings("reasoning effort", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, ReasoningEffort)
 	settings("an output schema", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
-		return llm.Settings{OutputSchema: json.RawMessage(llm.Canonical(string(s.OutputSchema)))}
+		return llm.Settings{OutputSchema: json.RawMessage(jsonval.Canonical(string(s.OutputSchema)))}
 	})
 	return all
 }
@@ -94,7 +95,7 @@ func formatFiles(r *llm.Request) string {
 func formatTools(r *llm.Request) string {
 	var b strings.Builder
 	for _, t := range r.Tools {
-		fmt.Fprintf(&b, "%s: %q, %s\n", t.Name, t.Description, llm.Canonical(string(t.Parameters)))
+		fmt.Fprintf(&b, "%s: %q, %s\n", t.Name, t.Description, jsonval.Canonical(string(t.Parameters)))
 	}
 	return b.String()
 }

@@ -3,11 +3,10 @@ package middleware
 import (
 	"cmp"
 	"encoding/json"
-	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 )
@@ -53,23 +52,7 @@ func (r *ApprovalRequest) UnmarshalJSON(b []byte) error {
 
 // same reports whether other is a request for the same call, as far as the fields of r are set.
 func (r ApprovalRequest) same(other ApprovalRequest) bool {
-	return (r.Call.Name == "" || r.Call.Name == other.Call.Name) && (r.Arguments == "" || sameJSON(r.Arguments, other.Arguments))
-}
-
-// sameJSON reports whether two strings are equal or represent the same JSON value.
-func sameJSON(a, b string) bool {
-	if a == b {
-		return true
-	}
-	var values [2]any
-	for i, text := range []string{a, b} {
-		dec := json.NewDecoder(strings.NewReader(text))
-		dec.UseNumber()
-		if dec.Decode(&values[i]) != nil {
-			return false
-		}
-	}
-	return reflect.DeepEqual(values[0], values[1])
+	return (r.Call.Name == "" || r.Call.Name == other.Call.Name) && (r.Arguments == "" || jsonval.Equal(r.Arguments, other.Arguments))
 }
 
 // ApprovalDecision is a decision about a call.

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -261,7 +262,7 @@ func (x exchange) hold(t *testing.T) {
 		t.Errorf("the request, read and written again, to %s (-recorded +ours):\n%s", again.Path, diff)
 	}
 	back, err := codec.DecodeRequest(again.Path, again.Body)
-	same := cmp.Transformer("JSON", func(raw json.RawMessage) string { return llm.Canonical(string(raw)) })
+	same := cmp.Transformer("JSON", func(raw json.RawMessage) string { return jsonval.Canonical(string(raw)) })
 	if diff := cmp.Diff(req, back, same); diff != "" || err != nil {
 		t.Errorf("the request, read a second time: %v (-first +second):\n%s", err, diff)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/looptape/looptape/cassettes/convert"
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/gemini"
@@ -324,7 +325,7 @@ func keyOf(before string, m llm.Message) string {
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case llm.ToolCall:
-			_, _ = fmt.Fprintf(h, " %q %q", p.Name, llm.Canonical(p.Arguments))
+			_, _ = fmt.Fprintf(h, " %q %q", p.Name, jsonval.Canonical(p.Arguments))
 		case llm.ToolResult:
 			_, _ = fmt.Fprintf(h, " %q", p.Text())
 		default:

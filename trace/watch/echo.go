@@ -2,13 +2,13 @@ package watch
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -173,8 +173,7 @@ func equalArguments(received, sent string) bool {
 	if sent == "{}" && strings.Count(received, "[")+strings.Count(received, "{") > maxNesting {
 		return true
 	}
-	var was, is any
-	return json.Unmarshal([]byte(received), &was) == nil && json.Unmarshal([]byte(sent), &is) == nil && reflect.DeepEqual(was, is)
+	return jsonval.EqualDecoded(received, sent)
 }
 
 // adaptOpaque replaces opaque data by that of the echo if both are the same JSON.

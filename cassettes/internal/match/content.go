@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // content is the body of a request in the form that matching compares.
@@ -98,9 +99,6 @@ func pairs(path string, a, b *tree, f func(path string, a, b *tree)) {
 		if order >= 0 {
 			y, right = &right[0], right[1:]
 		}
-		pairs(path+"/"+pointerWord.Replace(cmp.Or(x, y).name), x, y, f)
+		pairs(path+"/"+jsonval.Escape(cmp.Or(x, y).name), x, y, f)
 	}
 }
-
-// pointerWord escapes a reference token of a JSON pointer (RFC 6901).
-var pointerWord = strings.NewReplacer("~", "~0", "/", "~1")

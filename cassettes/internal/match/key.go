@@ -14,6 +14,7 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/cassettes/recording"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // Matcher makes the keys of requests: from the session, the method, the URL, the Host if it
@@ -152,22 +153,5 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 }
 
 func (m Matcher) isIgnored(path []string) bool {
-	return slices.ContainsFunc(m.Ignore, func(v string) bool { return PointerMatches(v, path) })
-}
-
-// PointerMatches reports whether a JSON pointer, in which * matches any name or index,
-// matches a path.
-func PointerMatches(pointer string, path []string) bool {
-	for i, name := range path {
-		word, rest, more := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-		if pointer == "" || pointer[0] != '/' || more != (i < len(path)-1) {
-			return false
-		}
-		word = strings.ReplaceAll(strings.ReplaceAll(word, "~1", "/"), "~0", "~")
-		if word != "*" && word != name {
-			return false
-		}
-		pointer = "/" + rest
-	}
-	return len(path) > 0
+	return slices.ContainsFunc(m.Ignore, func(v string) bool { return jsonval.Matches(v, path) })
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai/chat"
 )
@@ -198,7 +199,7 @@ func TestChatSent(t *testing.T) {
 			if again == "" {
 				again = c.body
 			}
-			if diff := cmp.Diff(llm.Canonical(again), llm.Canonical(chatBody(t, chat, got))); diff != "" {
+			if diff := cmp.Diff(jsonval.Canonical(again), jsonval.Canonical(chatBody(t, chat, got))); diff != "" {
 				t.Errorf("written again (-want +got):\n%s", diff)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
@@ -250,7 +251,7 @@ func (r *reader) thinking() llm.Part {
 	ahead := r.Dec
 	part, _ := readPart(&ahead, joinedText)
 	raw := r.Raw()
-	if llm.Canonical(raw) != llm.Canonical(thinking(part.text)) {
+	if jsonval.Canonical(raw) != jsonval.Canonical(thinking(part.text)) {
 		return unknownPart("thinking", raw)
 	}
 	return llm.Reasoning{Text: part.text, Opaque: opaqueReasoning(contentField, "")}

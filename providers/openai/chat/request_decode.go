@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
@@ -112,7 +113,7 @@ func (r *reader) format() {
 	schema := wirejson.Get(wirejson.Get(json.RawMessage(raw), "json_schema"), "schema")
 	if schema != nil {
 		r.req.Settings.OutputSchema = jsonio.AppendRaw(nil, schema)
-		if llm.Canonical(format(schema)) == llm.Canonical(raw) {
+		if jsonval.Canonical(format(schema)) == jsonval.Canonical(raw) {
 			return
 		}
 	}

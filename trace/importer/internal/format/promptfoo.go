@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -57,7 +57,7 @@ func variables(vars json.RawMessage) string {
 	case 1:
 		return tree.String(only)
 	}
-	return llm.Canonical(string(vars))
+	return jsonval.Canonical(string(vars))
 }
 
 // promptOf returns the prompt: a string, or the messages that the string contains as JSON.

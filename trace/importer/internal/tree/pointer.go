@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // Pointer is a JSON pointer (RFC 6901) to a value within an object.
@@ -18,21 +19,15 @@ type Pointer struct {
 // ParsePointer parses a pointer. It returns an error if the text does not begin with / or
 // has an invalid escape.
 func ParsePointer(what, text string) (*Pointer, error) {
-	rest, ok := strings.CutPrefix(text, "/")
-	if !ok {
-		return nil, fmt.Errorf("the JSON pointer %q to the %s: missing / at the beginning", text, what)
+	names, err := jsonval.ParsePointer(text)
+	if text == "" {
+		err = errors.New("missing / at the beginning")
 	}
-	p := &Pointer{What: what, Text: text, Names: strings.Split(rest, "/")}
-	for i, name := range p.Names {
-		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
-			return nil, fmt.Errorf("the JSON pointer %q to the %s: %w", text, what, errEscape)
-		}
-		p.Names[i] = strings.NewReplacer("~0", "~", "~1", "/").Replace(name)
+	if err != nil {
+		return nil, fmt.Errorf("the JSON pointer %q to the %s: %w", text, what, err)
 	}
-	return p, nil
+	return &Pointer{What: what, Text: text, Names: names}, nil
 }
-
-var errEscape = errors.New("invalid escape: write ~0 for ~ and ~1 for /")
 
 // In returns the value that the pointer leads to in an object with these members; nil if
 // the value is missing or null.

@@ -1,4 +1,4 @@
-package jsonio_test
+package jsonval_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 func TestLeaves(t *testing.T) {
@@ -19,7 +19,7 @@ func TestLeaves(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatal(err)
 		}
-		got, err := json.Marshal(jsonio.Leaves(v, func(any) any { return 1 }))
+		got, err := json.Marshal(jsonval.Leaves(v, func(any) any { return 1 }))
 		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
 		}

@@ -1,4 +1,6 @@
-package llm
+// Package jsonval compares JSON values: canonical form, equality, and JSON pointers. Package jsonio
+// reads and writes JSON.
+package jsonval
 
 import (
 	"bytes"
@@ -13,7 +15,7 @@ import (
 )
 
 // Canonical returns JSON with sorted keys and without insignificant space, so that equal values
-// have equal encodings. Of members with one name the last counts. Numbers remain as written. It
+// have equal encodings. Of several members with the same name it keeps the last. Numbers remain as written. It
 // returns a string that is not JSON unchanged.
 func Canonical(text string) string {
 	if !utf8.ValidString(text) {
@@ -58,28 +60,28 @@ func (c *canon) value() {
 	}
 }
 
-// comma parts a value from the one before it, if there is one.
+// comma appends a comma if a value precedes.
 func (c *canon) comma(opening byte) {
 	if c.dst[len(c.dst)-1] != opening {
 		c.dst = append(c.dst, ',')
 	}
 }
 
-// span is a member in what was written.
+// span is the position of a member in dst.
 type span struct {
 	key      string
 	from, to int
 }
 
-// mostMoved is how deep an object may lie whose members are put into another order. Each
-// such object moves what is in it once more, so that without a limit a text could take
-// the square of its length.
-const mostMoved = 64
+// maxSortedDepth is the maximum depth of an object whose members are sorted in place. Each such
+// object moves its content once more, so that without a limit the time could grow with the square
+// of the length.
+const maxSortedDepth = 64
 
 func (c *canon) object() {
 	c.depth++
-	var room [8]span
-	members := room[:0]
+	var buf [8]span
+	members := buf[:0]
 	sorted := true
 	c.dst = append(c.dst, '{')
 	body := len(c.dst)
@@ -94,7 +96,7 @@ func (c *canon) object() {
 	}
 	switch {
 	case sorted:
-	case c.depth > mostMoved:
+	case c.depth > maxSortedDepth:
 		c.deep = true
 	default:
 		c.sort(body, members)
@@ -103,7 +105,7 @@ func (c *canon) object() {
 	c.depth--
 }
 
-// sort puts members, which stand from body on, in the order of their keys.
+// sort sorts the members, which begin at body, by their keys.
 func (c *canon) sort(body int, members []span) {
 	from := bytes.Clone(c.dst[body:])
 	slices.SortStableFunc(members, func(a, b span) int { return strings.Compare(a.key, b.key) })
@@ -119,7 +121,7 @@ func (c *canon) sort(body int, members []span) {
 	}
 }
 
-// canonicalTree is Canonical of a text that is JSON, whatever its depth.
+// canonicalTree returns the canonical form of valid JSON of any depth.
 func canonicalTree(text string) []byte {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()

@@ -1,4 +1,4 @@
-package llm_test
+package jsonval_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 func TestCanonical(t *testing.T) {
@@ -33,7 +33,7 @@ func TestCanonical(t *testing.T) {
 		deep(9999, `[]`):            sorted(9999, `[]`),
 		deep(10000, `[]`):           deep(10000, `[]`), // deeper than a JSON text may be here
 	} {
-		if got := llm.Canonical(in); got != want {
+		if got := jsonval.Canonical(in); got != want {
 			t.Errorf("Canonical(%.80s) = %.80s, want %.80s", in, got, want)
 		}
 	}
@@ -48,11 +48,11 @@ func TestCanonicalSpellings(t *testing.T) {
 			return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, name), 0))
 		}
 		one, other := spell(v, from("one")), spell(v, from("other"))
-		got := llm.Canonical(one)
-		if again := llm.Canonical(other); again != got {
+		got := jsonval.Canonical(one)
+		if again := jsonval.Canonical(other); again != got {
 			t.Errorf("%s\n%s\nbecome\n%s\n%s", one, other, got, again)
 		}
-		if again := llm.Canonical(got); again != got {
+		if again := jsonval.Canonical(got); again != got {
 			t.Errorf("%s\nbecomes\n%s", got, again)
 		}
 		if diff := cmp.Diff(decoded(t, one), decoded(t, got)); diff != "" {
@@ -134,7 +134,7 @@ func BenchmarkCanonical(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				llm.Canonical(text)
+				jsonval.Canonical(text)
 			}
 		})
 	}
