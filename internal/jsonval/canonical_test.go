@@ -39,15 +39,15 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalSpellings encodes a value in two ways. Both have the same canonical form, which
+// TestCanonicalEncodings encodes a value in two ways. Both have the same canonical form, which
 // represents the same value and is its own canonical form.
-func TestCanonicalSpellings(t *testing.T) {
+func TestCanonicalEncodings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := anyValue(4).Draw(t, "value")
 		from := func(name string) *rand.Rand {
 			return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, name), 0))
 		}
-		one, other := spell(v, from("one")), spell(v, from("other"))
+		one, other := encode(v, from("one")), encode(v, from("other"))
 		got := jsonval.Canonical(one)
 		if again := jsonval.Canonical(other); again != got {
 			t.Errorf("%s\n%s\nbecome\n%s\n%s", one, other, got, again)
@@ -80,13 +80,13 @@ func anyValue(depth int) *rapid.Generator[any] {
 
 // It returns JSON of a value. Members have any order, some of them occur twice, and white
 // space and escapes are random.
-func spell(v any, rng *rand.Rand) string {
+func encode(v any, rng *rand.Rand) string {
 	space := func() string { return []string{"", "", " ", "\n\t"}[rng.IntN(4)] }
 	switch v := v.(type) {
 	case map[string]any:
 		var members []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			members = append(members, spell(key, rng)+space()+":"+spell(v[key], rng))
+			members = append(members, encode(key, rng)+space()+":"+encode(v[key], rng))
 		}
 		rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 		if len(members) > 0 && rng.IntN(4) == 0 {
@@ -97,7 +97,7 @@ func spell(v any, rng *rand.Rand) string {
 	case []any:
 		var list []string
 		for _, e := range v {
-			list = append(list, spell(e, rng))
+			list = append(list, encode(e, rng))
 		}
 		return space() + "[" + space() + strings.Join(list, ",") + "]" + space()
 	case string:
