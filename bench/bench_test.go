@@ -16,14 +16,14 @@ import (
 	"github.com/looptape/looptape/bench/work"
 )
 
-var slow = flag.Bool("slow", false, "measure also what takes a minute a run: adk at 1,000 steps of 8 calls")
+var slow = flag.Bool("slow", false, "also measure adk at 1,000 steps of 8 calls, which takes a minute per run")
 
-// TestWork holds every loop, in every variant, to the whole work: each call gets
-// to the tool exactly once, and the final text comes back.
+// TestWork checks that each loop, in each variant, does the whole work: each call reaches the
+// tool exactly once, and the run returns the final text.
 func TestWork(t *testing.T) {
 	each(func(name string, l loops.Loop, o loops.Options) {
 		for _, k := range []int{1, 8} {
-			t.Run(fmt.Sprintf("%s/K=%d", name, k), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/stream=%t/K=%d", name, o.Stream, k), func(t *testing.T) {
 				o.Dir = t.TempDir()
 				check(t, l, work.New(12, k), o)
 				check(t, l, work.New(1, k), o)
@@ -32,7 +32,7 @@ func TestWork(t *testing.T) {
 	})
 }
 
-// check runs the work twice, since a benchmark does it again and again.
+// check runs the work twice, because a benchmark repeats it.
 func check(tb testing.TB, l loops.Loop, w *work.Work, o loops.Options) {
 	tb.Helper()
 	var mu sync.Mutex
@@ -60,15 +60,24 @@ func check(tb testing.TB, l loops.Loop, w *work.Work, o loops.Options) {
 	}
 }
 
-// BenchmarkStep measures what a step costs in each loop and variant. The names
-// are for benchstat: -col /loop, -row /tools,/sink,/N,/K.
-func BenchmarkStep(b *testing.B) {
+// BenchmarkStep measures the cost of a step in each loop and variant with non-streaming
+// responses. The names are for benchstat: -col /loop, -row /tools,/sink,/N,/K.
+func BenchmarkStep(b *testing.B) { measureAll(b, false) }
+
+// BenchmarkStream measures the same work with streaming responses. The caller reads the run
+// through the streaming API of each library, such as Run.Events.
+func BenchmarkStream(b *testing.B) { measureAll(b, true) }
+
+func measureAll(b *testing.B, stream bool) {
 	for _, n := range []int{10, 100, 1000} {
 		for _, k := range []int{1, 8} {
 			each(func(name string, l loops.Loop, o loops.Options) {
+				if o.Stream != stream {
+					return
+				}
 				b.Run(fmt.Sprintf("%s/N=%d/K=%d", name, n, k), func(b *testing.B) {
 					if l.Name == "adk" && n*k > 1000 && !*slow {
-						b.Skip("a run takes about a minute: measured with -slow only")
+						b.Skip("a run takes about a minute: use -slow")
 					}
 					o.Dir = b.TempDir()
 					measure(b, l, work.New(n, k), o)
@@ -79,7 +88,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func measure(b *testing.B, l loops.Loop, w *work.Work, o loops.Options) {
-	if len(w.Steps) <= 100 { // a longer run takes some peers too long to repeat; TestWork shows it too
+	if len(w.Steps) <= 100 { // longer runs take too long in some peers
 		check(b, l, w, o)
 	}
 	run, cleanup := prepare(b, l, w, o)
@@ -89,6 +98,7 @@ func measure(b *testing.B, l loops.Loop, w *work.Work, o loops.Options) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+	cpu := processorTime()
 	for b.Loop() {
 		if text, err := run(ctx); err != nil || text != work.Final {
 			b.Fatalf("%s returned %q, %v; want %q", l.Name, text, err, work.Final)
@@ -96,7 +106,11 @@ func measure(b *testing.B, l loops.Loop, w *work.Work, o loops.Options) {
 	}
 	steps := float64(b.N) * float64(len(w.Steps))
 	elapsed := b.Elapsed()
+	cpu = processorTime() - cpu
 	runtime.ReadMemStats(&after)
+	if cpu > 0 {
+		b.ReportMetric(float64(cpu.Nanoseconds())/steps, "cpu-ns/step")
+	}
 	b.ReportMetric(float64(elapsed.Nanoseconds())/steps, "ns/step")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/steps, "B/step")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/steps, "allocs/step")
@@ -118,13 +132,16 @@ func prepare(tb testing.TB, l loops.Loop, w *work.Work, o loops.Options) (loops.
 	}
 }
 
-// each calls f for every loop in every variant.
+// each calls f for each loop in each variant.
 func each(f func(name string, l loops.Loop, o loops.Options)) {
 	for _, l := range loops.All() {
 		for _, tools := range l.Tools {
 			for _, sink := range l.Sinks {
 				name := strings.Join([]string{"loop=" + l.Name, "tools=" + tools, "sink=" + sink}, "/")
 				f(name, l, loops.Options{Typed: tools == "typed", Sink: sink})
+				if l.Streams {
+					f(name, l, loops.Options{Typed: tools == "typed", Sink: sink, Stream: true})
+				}
 			}
 		}
 	}

@@ -10,63 +10,64 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// corners are the cases of the known differences.
-func corners() (cases []Case) {
-	for _, c := range Corners {
+// knownCases returns the cases of the known differences.
+func knownCases() (cases []Case) {
+	for _, c := range KnownDifferences {
 		cases = append(cases, c.Case)
 	}
 	return cases
 }
 
-// verdicts are those of looptape.
-func verdicts(t *testing.T, cases []Case) []Verdict {
+// results returns the results of looptape.
+func results(t *testing.T, cases []Case) []Result {
 	t.Helper()
 	o, err := Looptape(cases, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o.Verdicts
+	return o.Results
 }
 
-// The cases are the same each time, and of each kind half of them hold.
-func TestCases(t *testing.T) {
+// TestCasesAreStable checks that the cases are always the same, and that half of each kind pass.
+func TestCasesAreStable(t *testing.T) {
 	cases := Cases()
 	if diff := cmp.Diff(cases, Cases()); diff != "" {
-		t.Fatalf("the second time there are others (-first +second):\n%s", diff)
+		t.Fatalf("Cases is not stable (-first +second):\n%s", diff)
 	}
-	got := map[string]map[Verdict]int{}
-	for i, v := range verdicts(t, cases) {
+	got := map[string]map[Result]int{}
+	for i, v := range results(t, cases) {
 		if got[cases[i].Kind] == nil {
-			got[cases[i].Kind] = map[Verdict]int{}
+			got[cases[i].Kind] = map[Result]int{}
 		}
 		got[cases[i].Kind][v]++
 	}
-	want := map[string]map[Verdict]int{}
+	want := map[string]map[Result]int{}
 	for _, kind := range Kinds {
-		want[kind] = map[Verdict]int{Pass: each / 2, Fail: each / 2}
+		want[kind] = map[Result]int{Pass: each / 2, Fail: each / 2}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("verdicts by kind (-want +got):\n%s", diff)
+		t.Errorf("results by kind (-want +got):\n%s", diff)
 	}
 }
 
-// looptape judges the corners as they tell.
-func TestCorners(t *testing.T) {
-	for i, got := range verdicts(t, corners()) {
-		if c := Corners[i]; got != c.Ours || got == c.Theirs {
-			t.Errorf("%+v: looptape says %s", c, got)
+// TestKnownDifferences checks the results of looptape in the known differences.
+func TestKnownDifferences(t *testing.T) {
+	for i, got := range results(t, knownCases()) {
+		if c := KnownDifferences[i]; got != c.Ours || got == c.Theirs {
+			t.Errorf("%+v: got %s from looptape", c, got)
 		}
 	}
 }
 
-// promptfoo says the same of all cases, and of the corners what they tell.
-func TestPromptfoo(t *testing.T) {
+// TestPromptfooResults checks that promptfoo has the same results in all cases, and the listed ones in
+// the known differences.
+func TestPromptfooResults(t *testing.T) {
 	for _, c := range []struct {
 		cases []Case
-		wrong func(ours, theirs Outcome) []string
+		find  func(ours, theirs Outcomes) []string
 	}{
-		{Cases(), func(ours, theirs Outcome) []string { return Unexplained(Cases(), ours, theirs) }},
-		{corners(), Unfounded},
+		{Cases(), func(ours, theirs Outcomes) []string { return UnknownDifferences(Cases(), ours, theirs) }},
+		{knownCases(), Obsolete},
 	} {
 		theirs, err := Promptfoo(t.Context(), filepath.Join("..", "promptfoo"), c.cases, 1)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -74,17 +75,17 @@ func TestPromptfoo(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range c.wrong(Outcome{Verdicts: verdicts(t, c.cases)}, theirs) {
+		for _, line := range c.find(Outcomes{Results: results(t, c.cases)}, theirs) {
 			t.Error(line)
 		}
 	}
 }
 
-// Verdicts that differ are counted and told.
-func TestTable(t *testing.T) {
+// TestTableCountsDifferences checks that different results are counted and reported.
+func TestTableCountsDifferences(t *testing.T) {
 	cases := []Case{{"equals", "a", "a"}, {"equals", "a", "b"}}
-	ours := Outcome{[]Verdict{Pass, Fail}, map[string]float64{"equals": 2000}}
-	theirs := Outcome{[]Verdict{Pass, Error}, map[string]float64{"equals": 5000}}
+	ours := Outcomes{[]Result{Pass, Fail}, map[string]float64{"equals": 2000}}
+	theirs := Outcomes{[]Result{Pass, Error}, map[string]float64{"equals": 5000}}
 	var b strings.Builder
 	if err := Table(&b, cases, ours, theirs); err != nil {
 		t.Fatal(err)
@@ -92,10 +93,10 @@ func TestTable(t *testing.T) {
 	if want := "\n| equals | 2 | 1 | 1 | 2.0 µs | 5.0 µs | 2.5 |\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("want the row %q in\n%s", want, &b)
 	}
-	if diff := cmp.Diff([]string{"{Kind:equals Answer:a Value:b}: looptape fail, promptfoo error"}, Unexplained(cases, ours, theirs)); diff != "" {
+	if diff := cmp.Diff([]string{"{Kind:equals Answer:a Value:b}: looptape fail, promptfoo error"}, UnknownDifferences(cases, ours, theirs)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if lines := Unfounded(Outcome{Verdicts: make([]Verdict, len(Corners))}, Outcome{Verdicts: make([]Verdict, len(Corners))}); len(lines) != len(Corners) {
-		t.Errorf("%d corners are unfounded without a verdict, want all %d", len(lines), len(Corners))
+	if lines := Obsolete(Outcomes{Results: make([]Result, len(KnownDifferences))}, Outcomes{Results: make([]Result, len(KnownDifferences))}); len(lines) != len(KnownDifferences) {
+		t.Errorf("got %d obsolete differences without results, want all %d", len(lines), len(KnownDifferences))
 	}
 }

@@ -7,36 +7,36 @@ import (
 	"strings"
 )
 
-// Table writes what both sides say of cases, and how long they take.
-func Table(w io.Writer, cases []Case, ours, theirs Outcome) error {
+// Table writes the results and the times of both tools.
+func Table(w io.Writer, cases []Case, ours, theirs Outcomes) error {
 	var b strings.Builder
-	b.WriteString("| assertion | cases | hold | other verdict | looptape | promptfoo | promptfoo / looptape |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("| assertion | cases | passed | different results | looptape | promptfoo | promptfoo / looptape |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, kind := range Kinds {
-		n, hold, other := 0, 0, 0
+		n, passed, different := 0, 0, 0
 		for i := range cases {
 			if cases[i].Kind != kind {
 				continue
 			}
 			n++
-			if ours.Verdicts[i] == Pass {
-				hold++
+			if ours.Results[i] == Pass {
+				passed++
 			}
-			if ours.Verdicts[i] != theirs.Verdicts[i] {
-				other++
+			if ours.Results[i] != theirs.Results[i] {
+				different++
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %.1f µs | %.1f µs | %.1f |\n", kind, n, hold, other,
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %.1f µs | %.1f µs | %.1f |\n", kind, n, passed, different,
 			ours.NS[kind]/1000, theirs.NS[kind]/1000, theirs.NS[kind]/ours.NS[kind])
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Differences writes the corners as a table.
-func Differences(w io.Writer) error {
+// WriteDifferences writes the known differences as a table.
+func WriteDifferences(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| assertion | answer | value | looptape | promptfoo | because |\n| --- | --- | --- | --- | --- | --- |\n")
-	for _, c := range Corners {
+	b.WriteString("| assertion | answer | value | looptape | promptfoo | reason |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, c := range KnownDifferences {
 		answer, err := json.Marshal(c.Answer)
 		if err != nil {
 			return err
@@ -51,21 +51,21 @@ func Differences(w io.Writer) error {
 	return err
 }
 
-// Unexplained are the cases on which the verdicts differ.
-func Unexplained(cases []Case, ours, theirs Outcome) (lines []string) {
+// UnknownDifferences returns the cases with different results.
+func UnknownDifferences(cases []Case, ours, theirs Outcomes) (lines []string) {
 	for i := range cases {
-		if ours.Verdicts[i] != theirs.Verdicts[i] {
-			lines = append(lines, fmt.Sprintf("%+v: looptape %s, promptfoo %s", cases[i], ours.Verdicts[i], theirs.Verdicts[i]))
+		if ours.Results[i] != theirs.Results[i] {
+			lines = append(lines, fmt.Sprintf("%+v: looptape %s, promptfoo %s", cases[i], ours.Results[i], theirs.Results[i]))
 		}
 	}
 	return lines
 }
 
-// Unfounded are the corners on which the verdicts are not those that they tell.
-func Unfounded(ours, theirs Outcome) (lines []string) {
-	for i, c := range Corners {
-		if ours.Verdicts[i] != c.Ours || theirs.Verdicts[i] != c.Theirs {
-			lines = append(lines, fmt.Sprintf("%+v: looptape %s, promptfoo %s", c, ours.Verdicts[i], theirs.Verdicts[i]))
+// Obsolete returns the known differences with other results than listed.
+func Obsolete(ours, theirs Outcomes) (lines []string) {
+	for i, c := range KnownDifferences {
+		if ours.Results[i] != c.Ours || theirs.Results[i] != c.Theirs {
+			lines = append(lines, fmt.Sprintf("%+v: looptape %s, promptfoo %s", c, ours.Results[i], theirs.Results[i]))
 		}
 	}
 	return lines

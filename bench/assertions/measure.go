@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Outcome is what one side says of cases, and the nanoseconds that an assertion of a kind
-// takes it, in the best of all rounds.
-type Outcome struct {
-	Verdicts []Verdict          `json:"verdicts"`
-	NS       map[string]float64 `json:"ns"`
+// Outcomes are the results of one tool, and the nanoseconds per assertion by kind in its best
+// round.
+type Outcomes struct {
+	Results []Result           `json:"results"`
+	NS      map[string]float64 `json:"ns"`
 }
 
-// Looptape judges the cases so many times.
-func Looptape(cases []Case, rounds int) (Outcome, error) {
-	o := Outcome{Verdicts: make([]Verdict, len(cases)), NS: map[string]float64{}}
+// Looptape scores the cases in a number of rounds.
+func Looptape(cases []Case, rounds int) (Outcomes, error) {
+	o := Outcomes{Results: make([]Result, len(cases)), NS: map[string]float64{}}
 	at := map[string][]int{}
 	list := make([]prepared, len(cases))
 	for i := range cases {
@@ -34,7 +34,7 @@ func Looptape(cases []Case, rounds int) (Outcome, error) {
 		for kind, places := range at {
 			begun := time.Now()
 			for _, i := range places {
-				o.Verdicts[i] = list[i].judge()
+				o.Results[i] = list[i].score()
 			}
 			ns := float64(time.Since(begun)) / float64(len(places))
 			if best, ok := o.NS[kind]; !ok || ns < best {
@@ -45,12 +45,12 @@ func Looptape(cases []Case, rounds int) (Outcome, error) {
 	return o, nil
 }
 
-// Promptfoo has them judged so many times by the program in a folder, where promptfoo is
-// installed, without a network: its telemetry, its look for updates and its remote
-// generation are switched off, and what it writes goes to a folder that is taken away.
-func Promptfoo(ctx context.Context, folder string, cases []Case, rounds int) (o Outcome, err error) {
+// Promptfoo scores them with the program in a folder in which promptfoo is installed. It uses no
+// network: telemetry, the update check and remote generation are disabled. Its files go to a
+// temporary folder.
+func Promptfoo(ctx context.Context, folder string, cases []Case, rounds int) (o Outcomes, err error) {
 	if _, err := os.Stat(filepath.Join(folder, "node_modules", "promptfoo")); err != nil {
-		return o, fmt.Errorf("promptfoo is not installed; run npm install --no-save --omit=optional --ignore-scripts in %s: %w", folder, err)
+		return o, fmt.Errorf("promptfoo is not installed: run npm install --no-save --omit=optional --ignore-scripts in %s: %w", folder, err)
 	}
 	home, err := os.MkdirTemp("", "promptfoo")
 	if err != nil {
@@ -65,17 +65,17 @@ func Promptfoo(ctx context.Context, folder string, cases []Case, rounds int) (o 
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "PROMPTFOO_CONFIG_DIR="+home, "PROMPTFOO_DISABLE_TELEMETRY=1", "PROMPTFOO_DISABLE_UPDATE=1", "PROMPTFOO_DISABLE_REMOTE_GENERATION=1")
 	cmd.Stdin = bytes.NewReader(in)
-	var words bytes.Buffer
-	cmd.Stderr = &words
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return o, fmt.Errorf("%v: %w\n%s", cmd, err, &words)
+		return o, fmt.Errorf("%v: %w\n%s", cmd, err, &stderr)
 	}
 	if err := json.Unmarshal(out, &o); err != nil {
-		return o, fmt.Errorf("%v answered no JSON of verdicts: %w: %.200s", cmd, err, out)
+		return o, fmt.Errorf("%v: invalid JSON of results: %w: %.200s", cmd, err, out)
 	}
-	if len(o.Verdicts) != len(cases) {
-		return o, fmt.Errorf("%v gave %d verdicts on %d cases", cmd, len(o.Verdicts), len(cases))
+	if len(o.Results) != len(cases) {
+		return o, fmt.Errorf("%v: got %d results of %d cases", cmd, len(o.Results), len(cases))
 	}
 	return o, nil
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Verdict is what comes of an assertion.
-type Verdict string
+// Result is the result of an assertion.
+type Result string
 
-// The verdicts. An assertion that cannot be judged is an Error.
+// The results. An assertion that cannot be evaluated is an Error.
 const (
-	Pass  Verdict = "pass"
-	Fail  Verdict = "fail"
-	Error Verdict = "error"
+	Pass  Result = "pass"
+	Fail  Result = "fail"
+	Error Result = "error"
 )
 
-// settings returns the kind and the settings of the scorer that makes the same assertion.
+// settings returns the kind and the settings of the equivalent scorer.
 func (c *Case) settings() (kind string, settings map[string]any, err error) {
 	switch v := c.Value.(type) {
 	case string:
@@ -39,7 +39,7 @@ func (c *Case) settings() (kind string, settings map[string]any, err error) {
 	return "", nil, fmt.Errorf("unknown assertion %q", c.Kind)
 }
 
-// prepared is a case as looptape gets it.
+// prepared is a case for looptape.
 type prepared struct {
 	kind     string
 	settings json.RawMessage
@@ -55,8 +55,8 @@ func prepare(c *Case) (prepared, error) {
 	return prepared{kind, raw, importer.Run{Name: "run", Answer: c.Answer}}, err
 }
 
-// judge makes the scorer and scores, as promptfoo does with each assertion.
-func (p *prepared) judge() Verdict {
+// score creates the scorer and scores, as promptfoo does for each assertion.
+func (p *prepared) score() Result {
 	s, err := scorers.Parse(p.kind, "m", p.settings)
 	if err != nil {
 		return Error

@@ -1,5 +1,5 @@
-// Package checking measures how long it takes to read recorded runs and hold
-// them against the invariants, beside encoding/json on the same bytes.
+// Package checking measures the time to read recorded runs and to check them against the
+// invariants, in comparison with encoding/json on the same bytes.
 package checking
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// BenchmarkCheck decodes, reads and checks the same bytes in turns, on one
-// processor, and tells of each the best time as a part of encoding/json's best:
-// read/json and check/json. The goal is a check/json of 0.333 at most.
+// BenchmarkCheck decodes, reads and checks the same bytes in alternation, on one processor. It
+// reports the best times as ratios to the best time of encoding/json: read/json and check/json.
+// The goal of check/json is 0.333 at most.
 func BenchmarkCheck(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, k := range []int{1, 8} {
-		b.Run(fmt.Sprintf("input=trace/N=1000/K=%d", k), func(b *testing.B) { side(b, traceFile(b, 1000, k), decodeLines) })
+		b.Run(fmt.Sprintf("input=trace/N=1000/K=%d", k), func(b *testing.B) { compare(b, traceFile(b, 1000, k), decodeLines) })
 		for _, n := range []int{100, 1000} {
-			b.Run(fmt.Sprintf("input=messages/N=%d/K=%d", n, k), func(b *testing.B) { side(b, messageList(b, n, k), decodeLines) })
+			b.Run(fmt.Sprintf("input=messages/N=%d/K=%d", n, k), func(b *testing.B) { compare(b, messageList(b, n, k), decodeLines) })
 		}
 	}
-	b.Run("input=tau-airline", func(b *testing.B) { side(b, tauAirline(b), decodeWhole) })
+	b.Run("input=tau-airline", func(b *testing.B) { compare(b, tauAirline(b), decodeWhole) })
 }
 
-// side measures one file.
-func side(b *testing.B, file []byte, decode func(testing.TB, []byte)) {
+// compare measures one file.
+func compare(b *testing.B, file []byte, decode func(testing.TB, []byte)) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(file)))
 	best := [3]time.Duration{}
@@ -55,7 +55,7 @@ func side(b *testing.B, file []byte, decode func(testing.TB, []byte)) {
 	b.ReportMetric(float64(best[2])/float64(best[0]), "check/json")
 }
 
-// BenchmarkParts is each part alone, for profiles.
+// BenchmarkParts measures each part alone, for profiles.
 func BenchmarkParts(b *testing.B) {
 	for _, f := range []struct {
 		name string
@@ -142,28 +142,28 @@ func walk(tb testing.TB, file []byte, event func(trace.Event), run func(importer
 
 const (
 	prompt = "Please tell me where my order #W12345 is, and change its address to 12 Long Street, Springfield."
-	said   = "Let me look that up for you, and then I will tell you what can still be changed."
+	text   = "Let me look that up for you, and then I will tell you what can still be changed."
 	args   = `{"order_id":"#W12345","reason":"a question of the customer"}`
 )
 
-// answer is what a tool returns: 500 bytes, the JSON of a value.
-func answer(i int) string {
+// toolOutput returns the output of a tool, 500 bytes of JSON.
+func toolOutput(i int) string {
 	return fmt.Sprintf(`{"status":"pending","order":%d,"items":[`, i) + strings.Repeat(`{"sku":"1008292230","name":"Desk Lamp","price":"153.23"},`, 8) + `{}]}`
 }
 
-// turn is the assistant turn of a step, and its results.
-func turn(step, calls int) (llm.Message, []llm.ToolResult) {
-	parts := []llm.Part{llm.Text{Text: said}}
+// stepMessages returns the response of a step and its results.
+func stepMessages(step, calls int) (llm.Message, []llm.ToolResult) {
+	parts := []llm.Part{llm.Text{Text: text}}
 	var results []llm.ToolResult
 	for k := range calls {
 		id := fmt.Sprintf("call_%06d_%02d", step, k)
 		parts = append(parts, llm.ToolCall{ID: id, Name: "get_order", Arguments: args})
-		results = append(results, llm.ToolResult{ID: id, Name: "get_order", Content: []llm.Part{llm.Text{Text: answer(step)}}})
+		results = append(results, llm.ToolResult{ID: id, Name: "get_order", Content: []llm.Part{llm.Text{Text: toolOutput(step)}}})
 	}
 	return llm.Assistant(parts...), results
 }
 
-// traceFile is a trace of a run of so many steps of so many calls.
+// traceFile returns the trace of a run with the given number of steps and of calls per step.
 func traceFile(tb testing.TB, steps, calls int) []byte {
 	tb.Helper()
 	var file bytes.Buffer
@@ -181,7 +181,7 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	messages, kept := []llm.Message{llm.User(prompt)}, 0
 	one := llm.Usage{InputTokens: 1200, OutputTokens: 80, CacheReadInputTokens: 1000}
 	var sum llm.Usage
-	ask := func(m llm.Message, finish llm.FinishReason) {
+	respond := func(m llm.Message, finish llm.FinishReason) {
 		add(0, trace.StepStart{})
 		if kept == 0 {
 			add(1, trace.ModelConfig{Model: "m-large", System: strings.Repeat("You help customers of a shop. ", 20), Tools: []llm.Tool{{Name: "get_order", Description: "looks an order up", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`)}}})
@@ -193,8 +193,8 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	}
 	for step := range steps {
 		ev.Step = step
-		m, results := turn(step, calls)
-		ask(m, llm.FinishToolCalls)
+		m, results := stepMessages(step, calls)
+		respond(m, llm.FinishToolCalls)
 		add(0, trace.Decision{Action: trace.Continue, Reason: trace.ReasonToolCalls, ToolCalls: calls})
 		for _, c := range m.Calls() {
 			add(0, trace.ToolStart{ToolCallID: c.ID, Name: c.Name, Arguments: c.Arguments})
@@ -206,8 +206,8 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 		messages = []llm.Message{m, llm.ToolResults(results...)}
 	}
 	ev.Step = steps
-	m := llm.Assistant(llm.Text{Text: said})
-	ask(m, llm.FinishStop)
+	m := llm.Assistant(llm.Text{Text: text})
+	respond(m, llm.FinishStop)
 	add(0, trace.Decision{Action: trace.End, Reason: trace.ReasonEndTurn})
 	add(0, trace.StepEnd{})
 	ev.Step = trace.NoStep
@@ -218,8 +218,8 @@ func traceFile(tb testing.TB, steps, calls int) []byte {
 	return file.Bytes()
 }
 
-// messageList is the same conversation as Chat Completions spells it, 4,000
-// steps of it in runs of so many, one a line.
+// messageList returns the same conversation as messages of Chat Completions: 4,000 steps in runs
+// of the given number of steps, one run per line.
 func messageList(tb testing.TB, steps, calls int) []byte {
 	tb.Helper()
 	type object = map[string]any
@@ -227,17 +227,17 @@ func messageList(tb testing.TB, steps, calls int) []byte {
 	for range 4000 / steps {
 		list := []object{{"role": "user", "content": prompt}}
 		for step := range steps {
-			m, results := turn(step, calls)
-			var asked []object
+			m, results := stepMessages(step, calls)
+			var toolCalls []object
 			for _, c := range m.Calls() {
-				asked = append(asked, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
+				toolCalls = append(toolCalls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
 			}
-			list = append(list, object{"role": "assistant", "content": said, "tool_calls": asked})
+			list = append(list, object{"role": "assistant", "content": text, "tool_calls": toolCalls})
 			for _, r := range results {
 				list = append(list, object{"role": "tool", "tool_call_id": r.ID, "content": r.Text()})
 			}
 		}
-		list = append(list, object{"role": "assistant", "content": said})
+		list = append(list, object{"role": "assistant", "content": text})
 		line, err := json.Marshal(list)
 		if err != nil {
 			tb.Fatal(err)
@@ -249,8 +249,8 @@ func messageList(tb testing.TB, steps, calls int) []byte {
 
 const tauViolations = 71 // in 49 runs, see the README of the data set
 
-// tauAirline is the recorded results of tau-bench; the benchmark is skipped
-// where the data set is not beside the repository.
+// tauAirline returns the recorded results of tau-bench. It skips the benchmark if the data set is
+// missing.
 func tauAirline(tb testing.TB) []byte {
 	tb.Helper()
 	shared := os.Getenv("LOOPTAPE_SHARED")
@@ -259,7 +259,7 @@ func tauAirline(tb testing.TB) []byte {
 	}
 	f, err := os.Open(filepath.Join(shared, "data", "tau-airline", "gpt-4o-airline.json.gz"))
 	if err != nil {
-		tb.Skip("the data set tau-airline is not there (set LOOPTAPE_SHARED): ", err)
+		tb.Skip("missing data set tau-airline: set LOOPTAPE_SHARED: ", err)
 	}
 	defer f.Close()
 	zr, err := gzip.NewReader(f)

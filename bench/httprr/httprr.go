@@ -9,8 +9,8 @@ import (
 	"google.golang.org/adk/v2/internal/httprr"
 )
 
-// Open opens a recording, to be replayed or made anew. It is for test programs, one
-// recording at a time: what httprr does is told by a flag.
+// Open opens a recording to replay it or to record it again. It is for test programs, for one
+// recording at a time, because a flag controls httprr.
 func Open(path string, record bool) (to http.RoundTripper, end func() error, err error) {
 	pattern := ""
 	if record {

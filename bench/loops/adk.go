@@ -20,34 +20,46 @@ import (
 
 // adkModel is the double of a model.LLM.
 type adkModel struct {
-	turns []*model.LLMResponse
-	next  int
+	responses []*model.LLMResponse
+	next      int
 }
 
 // Name implements model.LLM.
 func (m *adkModel) Name() string { return "bench" }
 
 // GenerateContent implements model.LLM.
-func (m *adkModel) GenerateContent(context.Context, *model.LLMRequest, bool) iter.Seq2[*model.LLMResponse, error] {
-	turn := m.turns[m.next]
+//
+// As the client of Gemini does, a streaming response has partial text before the complete
+// response. Calls are not divided.
+func (m *adkModel) GenerateContent(_ context.Context, _ *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
+	response := m.responses[m.next]
 	m.next++
-	return func(yield func(*model.LLMResponse, error) bool) { yield(turn, nil) }
+	return func(yield func(*model.LLMResponse, error) bool) {
+		if text := response.Content.Parts[0].Text; stream && text != "" {
+			for _, delta := range work.Halves(text) {
+				if !yield(&model.LLMResponse{Content: genai.NewContentFromText(delta, genai.RoleModel), Partial: true}, nil) {
+					return
+				}
+			}
+		}
+		yield(response, nil)
+	}
 }
 
-// newADK uses adk's runner with an LLM agent and sessions in memory, one session
-// a run. Its tools run at the same time. Arguments come to it decoded.
+// newADK uses adk's runner with an LLM agent and sessions in memory, one session per run. Its
+// tools run concurrently. Its model returns decoded arguments.
 func newADK(w *work.Work, o Options) (Run, func() error, error) {
 	m := &adkModel{}
 	usage := &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: work.Input, CandidatesTokenCount: work.Output}
 	add := func(parts ...*genai.Part) {
-		m.turns = append(m.turns, &model.LLMResponse{
+		m.responses = append(m.responses, &model.LLMResponse{
 			Content: &genai.Content{Role: genai.RoleModel, Parts: parts}, UsageMetadata: usage, FinishReason: genai.FinishReasonStop,
 		})
 	}
 	for _, calls := range w.Steps {
 		var parts []*genai.Part
 		for _, c := range calls {
-			args := map[string]any{"city": c.Args.City, "day": float64(c.Args.Day)}
+			args := map[string]any{"city": c.Arguments.City, "day": float64(c.Arguments.Day)}
 			parts = append(parts, &genai.Part{FunctionCall: &genai.FunctionCall{ID: c.ID, Name: work.Tool, Args: args}})
 		}
 		add(parts...)
@@ -66,22 +78,33 @@ func newADK(w *work.Work, o Options) (Run, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	config := agent.RunConfig{}
+	if o.Stream {
+		config.StreamingMode = agent.StreamingModeSSE
+	}
 	return func(ctx context.Context) (text string, err error) {
 		m.next = 0
+		streamed := ""
 		message := genai.NewContentFromText(work.Prompt, genai.RoleUser)
-		for ev, err := range r.Run(ctx, "user", "run", message, agent.RunConfig{}) {
+		for ev, err := range r.Run(ctx, "user", "run", message, config) {
 			if err != nil {
 				return "", err
 			}
 			if ev.Content != nil && len(ev.Content.Parts) == 1 {
 				text = ev.Content.Parts[0].Text
 			}
+			if ev.Partial {
+				streamed += text
+			}
+		}
+		if o.Stream {
+			text = streamed
 		}
 		return text, sessions.Delete(ctx, &session.DeleteRequest{AppName: "bench", UserID: "user", SessionID: "run"})
 	}, nil, nil
 }
 
-// adkResult is what the typed tool returns; adk takes no bare text.
+// adkResult is the result of the typed tool; adk accepts no string.
 type adkResult struct {
 	Weather string `json:"weather"`
 }
@@ -89,7 +112,7 @@ type adkResult struct {
 func newADKTool(o Options) (tool.Tool, error) {
 	if o.Typed {
 		return functiontool.New(functiontool.Config{Name: work.Tool, Description: work.About},
-			func(_ agent.Context, in work.Args) (adkResult, error) {
+			func(_ agent.Context, in work.Arguments) (adkResult, error) {
 				o.called(in.Day)
 				return adkResult{work.Answer}, nil
 			})
@@ -97,8 +120,7 @@ func newADKTool(o Options) (tool.Tool, error) {
 	return &adkRawTool{o: o}, nil
 }
 
-// adkRawTool is a tool.Tool that takes its arguments as adk hands them on: a
-// decoded map.
+// adkRawTool is a tool.Tool that gets its arguments from adk as a decoded map.
 type adkRawTool struct{ o Options }
 
 // Name implements tool.Tool.
@@ -110,12 +132,12 @@ func (t *adkRawTool) Description() string { return work.About }
 // IsLongRunning implements tool.Tool.
 func (t *adkRawTool) IsLongRunning() bool { return false }
 
-// ProcessRequest puts the tool into the request, as adk's own function tools do.
+// ProcessRequest adds the tool to the request, as the function tools of adk do.
 func (t *adkRawTool) ProcessRequest(_ agent.Context, req *model.LLMRequest) error {
 	return toolutils.PackTool(req, t)
 }
 
-// Declaration is what the model is told of the tool.
+// Declaration describes the tool for the model.
 func (t *adkRawTool) Declaration() *genai.FunctionDeclaration {
 	return &genai.FunctionDeclaration{Name: work.Tool, Description: work.About}
 }
@@ -124,7 +146,7 @@ func (t *adkRawTool) Declaration() *genai.FunctionDeclaration {
 func (t *adkRawTool) Run(_ agent.Context, args any) (map[string]any, error) {
 	m, ok := args.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("loops: adk hands on arguments as %T", args)
+		return nil, fmt.Errorf("loops: adk passes arguments as %T", args)
 	}
 	if day, ok := m["day"].(float64); ok {
 		t.o.called(int(day))

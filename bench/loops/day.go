@@ -6,9 +6,9 @@ import (
 	"github.com/looptape/looptape/bench/work"
 )
 
-// dayOf reads the day from raw arguments; -1 if there is none.
+// dayOf returns the day in raw arguments, or -1 if it is missing.
 func dayOf(args string) int {
-	a := work.Args{Day: -1}
+	a := work.Arguments{Day: -1}
 	if err := json.Unmarshal([]byte(args), &a); err != nil {
 		return -1
 	}

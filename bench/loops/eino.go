@@ -2,6 +2,8 @@ package loops
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/components/tool"
@@ -15,26 +17,40 @@ import (
 
 // einoModel is the double of a model.ToolCallingChatModel.
 type einoModel struct {
-	turns []*schema.Message
-	next  int
+	responses []*schema.Message
+	next      int
 }
 
 // Generate implements model.ToolCallingChatModel.
 func (m *einoModel) Generate(context.Context, []*schema.Message, ...model.Option) (*schema.Message, error) {
-	turn := m.turns[m.next]
+	response := m.responses[m.next]
 	m.next++
-	return turn, nil
+	return response, nil
 }
 
 // Stream implements model.ToolCallingChatModel.
 func (m *einoModel) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	return nil, errUnused
+	response := m.responses[m.next]
+	m.next++
+	var chunks []*schema.Message
+	for i, c := range response.ToolCalls {
+		args := work.Halves(c.Function.Arguments)
+		first, second := c, schema.ToolCall{Index: &i}
+		first.Index, first.Function.Arguments, second.Function.Arguments = &i, args[0], args[1]
+		chunks = append(chunks, schema.AssistantMessage("", []schema.ToolCall{first}), schema.AssistantMessage("", []schema.ToolCall{second}))
+	}
+	if response.Content != "" {
+		text := work.Halves(response.Content)
+		chunks = append(chunks, schema.AssistantMessage(text[0], nil), schema.AssistantMessage(text[1], nil))
+	}
+	chunks[len(chunks)-1].ResponseMeta = response.ResponseMeta
+	return schema.StreamReaderFromArray(chunks), nil
 }
 
 // WithTools implements model.ToolCallingChatModel.
 func (m *einoModel) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return m, nil }
 
-// newEino uses eino's react agent, buffered. Its tools run at the same time.
+// newEino uses eino's react agent. Its tools run concurrently.
 func newEino(w *work.Work, o Options) (Run, func() error, error) {
 	m := &einoModel{}
 	meta := &schema.ResponseMeta{FinishReason: "tool_calls", Usage: &schema.TokenUsage{
@@ -45,11 +61,11 @@ func newEino(w *work.Work, o Options) (Run, func() error, error) {
 		for _, c := range calls {
 			list = append(list, schema.ToolCall{ID: c.ID, Type: "function", Function: schema.FunctionCall{Name: work.Tool, Arguments: c.Raw}})
 		}
-		turn := schema.AssistantMessage("", list)
-		turn.ResponseMeta = meta
-		m.turns = append(m.turns, turn)
+		response := schema.AssistantMessage("", list)
+		response.ResponseMeta = meta
+		m.responses = append(m.responses, response)
 	}
-	m.turns = append(m.turns, schema.AssistantMessage(work.Final, nil))
+	m.responses = append(m.responses, schema.AssistantMessage(work.Final, nil))
 	t, err := newEinoTool(o)
 	if err != nil {
 		return nil, nil, err
@@ -57,14 +73,22 @@ func newEino(w *work.Work, o Options) (Run, func() error, error) {
 	agent, err := react.NewAgent(context.Background(), &react.AgentConfig{
 		ToolCallingModel: m,
 		ToolsConfig:      compose.ToolsNodeConfig{Tools: []tool.BaseTool{t}},
-		MaxStep:          2*len(w.Steps) + 2, // nodes of its graph: a model and its tools are two
+		MaxStep:          2*len(w.Steps) + 2, // graph nodes: two for each step
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return func(ctx context.Context) (string, error) {
 		m.next = 0
-		res, err := agent.Generate(ctx, []*schema.Message{schema.UserMessage(work.Prompt)})
+		prompt := []*schema.Message{schema.UserMessage(work.Prompt)}
+		if o.Stream {
+			chunks, err := agent.Stream(ctx, prompt)
+			if err != nil {
+				return "", err
+			}
+			return einoText(chunks)
+		}
+		res, err := agent.Generate(ctx, prompt)
 		if err != nil {
 			return "", err
 		}
@@ -72,9 +96,24 @@ func newEino(w *work.Work, o Options) (Run, func() error, error) {
 	}, nil, nil
 }
 
+// einoText reads the stream of the final text.
+func einoText(chunks *schema.StreamReader[*schema.Message]) (text string, err error) {
+	defer chunks.Close()
+	for {
+		chunk, err := chunks.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case err != nil:
+			return "", err
+		}
+		text += chunk.Content
+	}
+}
+
 func newEinoTool(o Options) (tool.BaseTool, error) {
 	if o.Typed {
-		return utils.InferTool(work.Tool, work.About, func(_ context.Context, in work.Args) (string, error) {
+		return utils.InferTool(work.Tool, work.About, func(_ context.Context, in work.Arguments) (string, error) {
 			o.called(in.Day)
 			return work.Answer, nil
 		})
@@ -88,7 +127,7 @@ func newEinoTool(o Options) (tool.BaseTool, error) {
 	}}, nil
 }
 
-// einoRawTool is a tool.InvokableTool that takes its arguments as they come.
+// einoRawTool is a tool.InvokableTool that gets its arguments unchanged.
 type einoRawTool struct {
 	o    Options
 	info *schema.ToolInfo

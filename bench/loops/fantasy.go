@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"charm.land/fantasy"
 
@@ -12,22 +13,49 @@ import (
 
 // fantasyModel is the double of a fantasy.LanguageModel.
 type fantasyModel struct {
-	turns []*fantasy.Response
-	next  int
+	responses []*fantasy.Response
+	streams   [][]fantasy.StreamPart
+	next      int
 }
 
-var errUnused = errors.New("loops: this benchmark does not use that")
+var errUnused = errors.New("loops: the benchmark does not use this method")
 
 // Generate implements fantasy.LanguageModel.
 func (m *fantasyModel) Generate(context.Context, fantasy.Call) (*fantasy.Response, error) {
-	turn := m.turns[m.next]
+	response := m.responses[m.next]
 	m.next++
-	return turn, nil
+	return response, nil
 }
 
 // Stream implements fantasy.LanguageModel.
 func (m *fantasyModel) Stream(context.Context, fantasy.Call) (fantasy.StreamResponse, error) {
-	return nil, errUnused
+	parts := m.streams[m.next]
+	m.next++
+	return slices.Values(parts), nil
+}
+
+// add adds a response in both forms.
+func (m *fantasyModel) add(r *fantasy.Response) {
+	var parts []fantasy.StreamPart
+	for _, c := range r.Content {
+		switch c := c.(type) {
+		case fantasy.ToolCallContent:
+			args := work.Halves(c.Input)
+			parts = append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeToolInputStart, ID: c.ToolCallID, ToolCallName: c.ToolName},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeToolInputDelta, ID: c.ToolCallID, Delta: args[0]},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeToolInputDelta, ID: c.ToolCallID, Delta: args[1]},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeToolInputEnd, ID: c.ToolCallID},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeToolCall, ID: c.ToolCallID, ToolCallName: c.ToolName, ToolCallInput: c.Input})
+		case fantasy.TextContent:
+			text := work.Halves(c.Text)
+			parts = append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeTextStart, ID: "0"},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeTextDelta, ID: "0", Delta: text[0]},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeTextDelta, ID: "0", Delta: text[1]},
+				fantasy.StreamPart{Type: fantasy.StreamPartTypeTextEnd, ID: "0"})
+		}
+	}
+	m.responses = append(m.responses, r)
+	m.streams = append(m.streams, append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeFinish, Usage: r.Usage, FinishReason: r.FinishReason}))
 }
 
 // GenerateObject implements fantasy.LanguageModel.
@@ -46,18 +74,18 @@ func (m *fantasyModel) Provider() string { return "bench" }
 // Model implements fantasy.LanguageModel.
 func (m *fantasyModel) Model() string { return "bench" }
 
-// newFantasy uses fantasy.Agent.Generate, which runs tools one after another.
+// newFantasy uses fantasy.Agent, which runs tools sequentially.
 func newFantasy(w *work.Work, o Options) (Run, func() error, error) {
 	usage := fantasy.Usage{InputTokens: work.Input, OutputTokens: work.Output, TotalTokens: work.Input + work.Output}
 	model := &fantasyModel{}
 	for _, calls := range w.Steps {
-		turn := &fantasy.Response{FinishReason: fantasy.FinishReasonToolCalls, Usage: usage}
+		response := &fantasy.Response{FinishReason: fantasy.FinishReasonToolCalls, Usage: usage}
 		for _, c := range calls {
-			turn.Content = append(turn.Content, fantasy.ToolCallContent{ToolCallID: c.ID, ToolName: work.Tool, Input: c.Raw})
+			response.Content = append(response.Content, fantasy.ToolCallContent{ToolCallID: c.ID, ToolName: work.Tool, Input: c.Raw})
 		}
-		model.turns = append(model.turns, turn)
+		model.add(response)
 	}
-	model.turns = append(model.turns, &fantasy.Response{
+	model.add(&fantasy.Response{
 		Content: fantasy.ResponseContent{fantasy.TextContent{Text: work.Final}}, FinishReason: fantasy.FinishReasonStop, Usage: usage,
 	})
 	tool, err := newFantasyTool(o)
@@ -67,6 +95,14 @@ func newFantasy(w *work.Work, o Options) (Run, func() error, error) {
 	agent := fantasy.NewAgent(model, fantasy.WithTools(tool))
 	return func(ctx context.Context) (string, error) {
 		model.next = 0
+		if o.Stream {
+			text := ""
+			_, err := agent.Stream(ctx, fantasy.AgentStreamCall{Prompt: work.Prompt, OnTextDelta: func(_, delta string) error {
+				text += delta
+				return nil
+			}})
+			return text, err
+		}
 		res, err := agent.Generate(ctx, fantasy.AgentCall{Prompt: work.Prompt})
 		if err != nil {
 			return "", err
@@ -77,7 +113,7 @@ func newFantasy(w *work.Work, o Options) (Run, func() error, error) {
 
 func newFantasyTool(o Options) (fantasy.AgentTool, error) {
 	if o.Typed {
-		return fantasy.NewAgentTool(work.Tool, work.About, func(_ context.Context, in work.Args, _ fantasy.ToolCall) (fantasy.ToolResponse, error) {
+		return fantasy.NewAgentTool(work.Tool, work.About, func(_ context.Context, in work.Arguments, _ fantasy.ToolCall) (fantasy.ToolResponse, error) {
 			o.called(in.Day)
 			return fantasy.NewTextResponse(work.Answer), nil
 		}), nil
@@ -93,8 +129,8 @@ func newFantasyTool(o Options) (fantasy.AgentTool, error) {
 	return &fantasyRawTool{o: o, info: info}, nil
 }
 
-// fantasyRawTool is a fantasy.AgentTool that takes its arguments as they come.
-// The loop itself reads them all the same, to look for required members.
+// fantasyRawTool is a fantasy.AgentTool that gets its arguments unchanged. The loop still
+// decodes them to check the required members.
 type fantasyRawTool struct {
 	o       Options
 	info    fantasy.ToolInfo

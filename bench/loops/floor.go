@@ -9,10 +9,10 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// newFloor is the least that a loop over looptape's types can do: no check, no
-// limit, no record; a goroutine for each call of a step that has several.
+// newFloor is the smallest loop over looptape's types: without checks, limits and a trace, and
+// with a goroutine for each call of a step with several calls.
 func newFloor(w *work.Work, o Options) (Run, func() error, error) {
-	model := newLooptapeModel(w)
+	model := newLooptapeModel(w, false)
 	tool := func(args string) []llm.Part {
 		o.rawCalled(args)
 		return []llm.Part{llm.Text{Text: work.Answer}}
@@ -21,22 +21,22 @@ func newFloor(w *work.Work, o Options) (Run, func() error, error) {
 		model.next = 0
 		messages := []llm.Message{llm.User(work.Prompt)}
 		for {
-			turn := llm.Response{}
+			response := llm.Response{}
 			for ev, err := range model.Stream(ctx, &llm.Request{Messages: messages}) {
 				switch e := ev.(type) {
 				case llm.PartDone:
-					turn.Parts = append(turn.Parts, e.Part)
+					response.Parts = append(response.Parts, e.Part)
 				case llm.TextDelta:
-					turn.Parts = append(turn.Parts, llm.Text{Text: e.Text})
+					response.Parts = append(response.Parts, llm.Text{Text: e.Text})
 				}
 				if err != nil {
 					return "", err
 				}
 			}
-			messages = append(messages, turn.Message())
-			calls := turn.Calls()
+			messages = append(messages, response.Message())
+			calls := response.Calls()
 			if len(calls) == 0 {
-				return turn.Text(), nil
+				return response.Text(), nil
 			}
 			results, err := floorRun(calls, tool)
 			if err != nil {
@@ -53,7 +53,7 @@ func floorRun(calls []llm.ToolCall, tool func(string) []llm.Part) ([]llm.Part, e
 		results[i] = llm.ToolResult{ID: calls[i].ID, Name: calls[i].Name, Content: tool(calls[i].Arguments)}
 	}
 	if calls[0].Name != work.Tool {
-		return nil, errors.New("loops: the script calls a tool that there is not")
+		return nil, errors.New("loops: the script calls an unknown tool")
 	}
 	if len(calls) == 1 {
 		one(0)

@@ -1,10 +1,9 @@
-// Package loops lets looptape and its peers do the same scripted work, each by
-// its own loop, its own tool types and a model double of its own interface.
+// Package loops runs the same scripted work in looptape and in its peers. Each library uses its
+// own loop, its own tool types and a model double for its own interface.
 //
-// The doubles are equally cheap: what they answer is built before the run, and
-// answering is one look-up by the number of the turn. They neither sleep, log,
-// nor look at the request. Every loop runs with its defaults, but for the limit
-// of steps where it has one, and buffered where it tells buffered from streamed.
+// The doubles have the same cost: their responses are built before the run, and a response is
+// one look-up by its number. They do not sleep, log or read the request. Each loop has its
+// default options, except for the step limit.
 package loops
 
 import (
@@ -13,23 +12,24 @@ import (
 	"github.com/looptape/looptape/bench/work"
 )
 
-// Run does the whole work once and returns the final text. It is for one
-// goroutine at a time.
+// Run does the whole work once and returns the final text. It is for use by one goroutine.
 type Run func(ctx context.Context) (string, error)
 
-// Options says in which variant a loop does the work.
+// Options selects the variant of a loop.
 type Options struct {
-	// Typed makes the tool a Go function of a struct, by the library's own means
-	// and with the validation that these include. Otherwise the tool takes its
-	// arguments as they come.
+	// Typed makes the tool a Go function of a struct, with the constructor of the library and
+	// its validation. Otherwise the tool gets its arguments as the library has them.
 	Typed bool
-	// Sink is where a trace goes: SinkNone, SinkMemory or SinkDisk. Only looptape
-	// has one.
+	// Stream streams the run: the model sends deltas, and the caller reads the run through the
+	// streaming API of the library. Otherwise responses are non-streaming.
+	Stream bool
+	// Sink is the destination of the trace: SinkNone, SinkMemory or SinkDisk. Only looptape has
+	// one.
 	Sink string
-	// Dir is where SinkDisk puts its file.
+	// Dir is the folder of the file of SinkDisk.
 	Dir string
-	// OnCall, if not nil, is told of each call that a tool gets, possibly on
-	// several goroutines at once. It is nil where time is measured.
+	// OnCall, if not nil, is called for each tool call, possibly concurrently. It is nil while
+	// time is measured.
 	OnCall func(day int)
 }
 
@@ -40,40 +40,40 @@ const (
 	SinkDisk   = "disk"
 )
 
-// Loop is one library's loop.
+// Loop is the loop of one library.
 type Loop struct {
 	Name string
 	// Sinks are the values that Options.Sink may have.
 	Sinks []string
-	// Tools are the kinds of tool it has: "raw", "typed".
+	// Tools are its kinds of tools: "raw", "typed".
 	Tools []string
-	// New prepares the work; all that a run does not need to repeat is done here.
-	// The cleanup may be nil.
+	// Streams is true if the loop has a streaming API.
+	Streams bool
+	// New prepares the work: all that runs need not repeat. The cleanup may be nil.
 	New func(w *work.Work, o Options) (run Run, cleanup func() error, err error)
 }
 
-// All lists the loops: looptape, the peers, and the floor, which is a bare loop
-// without any promise.
+// All returns the loops: looptape, the peers, and the floor, which is a minimal loop without
+// guarantees.
 func All() []Loop {
 	plain, both := []string{SinkNone}, []string{"raw", "typed"}
 	return []Loop{
-		{"looptape", []string{SinkNone, SinkMemory, SinkDisk}, both, newLooptape},
-		{"fantasy", plain, both, newFantasy},
-		{"eino", plain, both, newEino},
-		{"adk", plain, both, newADK},
-		{"floor", plain, []string{"raw"}, newFloor},
+		{"looptape", []string{SinkNone, SinkMemory, SinkDisk}, both, true, newLooptape},
+		{"fantasy", plain, both, true, newFantasy},
+		{"eino", plain, both, true, newEino},
+		{"adk", plain, both, true, newADK},
+		{"floor", plain, []string{"raw"}, false, newFloor},
 	}
 }
 
-// called tells o's observer of a call, if there is one.
+// called reports a call to OnCall.
 func (o *Options) called(day int) {
 	if o.OnCall != nil {
 		o.OnCall(day)
 	}
 }
 
-// rawCalled does it for a tool with raw arguments, which are only read for the
-// observer.
+// rawCalled reports a call with raw arguments, which are decoded only for OnCall.
 func (o *Options) rawCalled(args string) {
 	if o.OnCall != nil {
 		o.OnCall(dayOf(args))

@@ -2,6 +2,7 @@ package loops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -14,29 +15,36 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// looptapeModel answers with the script's turns, one after another.
+// looptapeModel returns the scripted responses in order.
 type looptapeModel struct {
-	turns [][]llm.Event
-	next  int
+	responses [][]llm.Event
+	next      int
 }
 
-func newLooptapeModel(w *work.Work) *looptapeModel {
+func newLooptapeModel(w *work.Work, stream bool) *looptapeModel {
 	usage := llm.Usage{InputTokens: work.Input, OutputTokens: work.Output}
 	m := &looptapeModel{}
 	for _, calls := range w.Steps {
 		var events []llm.Event
-		for _, c := range calls {
-			events = append(events, llm.PartDone{Part: llm.ToolCall{ID: c.ID, Name: work.Tool, Arguments: c.Raw}})
+		for i, c := range calls {
+			if !stream {
+				events = append(events, llm.PartDone{Part: llm.ToolCall{ID: c.ID, Name: work.Tool, Arguments: c.Raw}})
+				continue
+			}
+			args := work.Halves(c.Raw)
+			events = append(events, llm.ToolCallStart{Index: i + 1, ID: c.ID, Name: work.Tool},
+				llm.ToolCallDelta{Index: i + 1, Arguments: args[0]}, llm.ToolCallDelta{Index: i + 1, Arguments: args[1]}, llm.ToolCallEnd{Index: i + 1})
 		}
-		m.turns = append(m.turns, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
+		m.responses = append(m.responses, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
 	}
-	m.turns = append(m.turns, []llm.Event{llm.TextDelta{Text: work.Final}, usage, llm.Finish{Reason: llm.FinishStop}})
+	final := work.Halves(work.Final)
+	m.responses = append(m.responses, []llm.Event{llm.TextDelta{Text: final[0]}, llm.TextDelta{Text: final[1]}, usage, llm.Finish{Reason: llm.FinishStop}})
 	return m
 }
 
 // Stream implements llm.Model.
 func (m *looptapeModel) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
-	events := m.turns[m.next]
+	events := m.responses[m.next]
 	m.next++
 	return func(yield func(llm.Event, error) bool) {
 		for _, ev := range events {
@@ -52,12 +60,12 @@ func newLooptape(w *work.Work, o Options) (Run, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	model := newLooptapeModel(w)
-	agent, err := loop.New(model, &loop.Config{
-		Tools:        []loop.Tool{tool},
-		MaxSteps:     len(w.Steps) + 1,
-		ResponseMode: llm.NonStreaming,
-	})
+	model := newLooptapeModel(w, o.Stream)
+	cfg := &loop.Config{Tools: []loop.Tool{tool}, MaxSteps: len(w.Steps) + 1}
+	if !o.Stream {
+		cfg.ResponseMode = llm.NonStreaming
+	}
+	agent, err := loop.New(model, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,6 +77,10 @@ func newLooptape(w *work.Work, o Options) (Run, func() error, error) {
 		model.next = 0
 		in := loop.Prompt(work.Prompt)
 		in.Sink = sink()
+		if o.Stream {
+			text, err := looptapeEvents(agent.Start(ctx, in))
+			return text, errors.Join(err, flush())
+		}
 		res, err := agent.Run(ctx, in)
 		if err != nil {
 			return "", err
@@ -77,9 +89,22 @@ func newLooptape(w *work.Work, o Options) (Run, func() error, error) {
 	}, cleanup, nil
 }
 
+// looptapeEvents reads a run through its events.
+func looptapeEvents(run *loop.Run) (text string, err error) {
+	for ev, err := range run.Events() {
+		if err != nil {
+			return "", err
+		}
+		if d, ok := ev.Body.(trace.ModelDelta); ok && d.Type == trace.DeltaText {
+			text += d.Text
+		}
+	}
+	return text, nil
+}
+
 func looptapeTool(o Options) (loop.Tool, error) {
 	if o.Typed {
-		return loop.NewTool(work.Tool, work.About, func(_ context.Context, in work.Args) (string, error) {
+		return loop.NewTool(work.Tool, work.About, func(_ context.Context, in work.Arguments) (string, error) {
 			o.called(in.Day)
 			return work.Answer, nil
 		})
@@ -90,9 +115,8 @@ func looptapeTool(o Options) (loop.Tool, error) {
 	}}, nil
 }
 
-// looptapeSink returns how a run gets its sink, what is done after it, and what
-// is done in the end. In memory, each run has a sink of its own; on disk, all
-// runs share a file, as traces do, and each is flushed.
+// looptapeSink returns functions that create the sink of a run, flush it after the run, and
+// clean up at the end. In memory, each run has its own sink. On disk, all runs share a file.
 func looptapeSink(o Options) (sink func() trace.Sink, flush, cleanup func() error, err error) {
 	nothing := func() error { return nil }
 	switch o.Sink {
@@ -108,11 +132,11 @@ func looptapeSink(o Options) (sink func() trace.Sink, flush, cleanup func() erro
 		w := trace.NewWriter(&rewinding{f: f}, trace.Header{Writer: "bench"})
 		return func() trace.Sink { return w }, w.Flush, f.Close, nil
 	}
-	return nil, nil, nil, fmt.Errorf("loops: there is no sink %q", o.Sink)
+	return nil, nil, nil, fmt.Errorf("loops: unknown sink %q", o.Sink)
 }
 
-// rewinding writes to a file, and from its beginning again when it is large, so
-// that a long measurement does not fill the disk.
+// rewinding writes to a file, and starts at its beginning again when the file is large, so that
+// a long measurement does not fill the disk.
 type rewinding struct {
 	f *os.File
 	n int

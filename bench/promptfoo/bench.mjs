@@ -1,6 +1,5 @@
-// Judges cases, which come as JSON on standard input, by assertions of promptfoo, so many
-// times, and answers verdicts and the nanoseconds of an assertion by kind, the best of all
-// rounds:
+// Evaluates cases from standard input (JSON) with assertions of promptfoo, ROUNDS times. Prints the
+// results, and the nanoseconds per assertion by kind in the best round:
 //
 //     node bench.mjs ROUNDS < cases.json
 import { json } from 'node:stream/consumers';
@@ -17,7 +16,7 @@ const cases = (await json(process.stdin)).map(({ kind, answer, value }, at) => (
   },
 }));
 
-async function judge(call) {
+async function evaluate(call) {
   try {
     const { pass } = await assertions.runAssertion(call);
     return pass ? 'pass' : 'fail';
@@ -29,14 +28,14 @@ async function judge(call) {
 const kinds = new Map();
 for (const c of cases) kinds.set(c.kind, [...(kinds.get(c.kind) ?? []), c]);
 
-const verdicts = [];
+const results = [];
 const ns = {};
 for (let round = 0; round < rounds; round++) {
   for (const [kind, list] of kinds) {
     const begun = process.hrtime.bigint();
-    for (const { at, call } of list) verdicts[at] = await judge(call);
+    for (const { at, call } of list) results[at] = await evaluate(call);
     const took = Number(process.hrtime.bigint() - begun) / list.length;
     ns[kind] = Math.min(ns[kind] ?? Infinity, took);
   }
 }
-process.stdout.write(JSON.stringify({ verdicts, ns }), () => process.exit(0));
+process.stdout.write(JSON.stringify({ results, ns }), () => process.exit(0));

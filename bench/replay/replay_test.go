@@ -1,5 +1,5 @@
-// Package replay measures cassettes beside go-vcr at the same work: a request of 2 KB,
-// and an answer of 4 KB of server-sent events.
+// Package replay compares cassettes with other recorders: a request of 2 KB, and a response of
+// 4 KB of server-sent events.
 package replay
 
 import (
@@ -26,12 +26,12 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// tool is a recorder and player.
+// tool records and replays.
 type tool struct {
 	name string
-	// end is what it adds to the path of a cassette.
-	end  string
-	open func(path string, record bool) (to http.RoundTripper, end func() error, err error)
+	// suffix is what it appends to the path of a cassette.
+	suffix string
+	open   func(path string, record bool) (to http.RoundTripper, end func() error, err error)
 }
 
 func tools() []tool {
@@ -60,7 +60,7 @@ func goVCR2(path string, record bool) (http.RoundTripper, func() error, error) {
 		return nil, nil, err
 	}
 	r.SkipRequestLatency = true
-	r.SetMatcher(func(req *http.Request, was vcr2cassette.Request) bool { // its default leaves the body alone
+	r.SetMatcher(func(req *http.Request, was vcr2cassette.Request) bool { // its default ignores the body
 		body, err := io.ReadAll(req.Body)
 		req.Body = io.NopCloser(strings.NewReader(string(body)))
 		return err == nil && vcr2cassette.DefaultMatcher(req, was) && string(body) == was.Body
@@ -80,47 +80,47 @@ func goVCR4(path string, record bool) (http.RoundTripper, func() error, error) {
 	return r, r.Stop, nil
 }
 
-// question is a request of 2 KB.
-func question(n int) string {
+// requestBody returns a body of 2 KB.
+func requestBody(n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":"m","stream":true,"messages":[{"role":"system","content":"You are number %d."}`, n)
 	for i := range 19 {
-		fmt.Fprintf(&b, `,{"role":"user","content":"This is message %d, which goes on for a while, as messages do, up to here."}`, i)
+		fmt.Fprintf(&b, `,{"role":"user","content":"This is message %d, which continues for a while, as messages do, up to here."}`, i)
 	}
 	return b.String() + `]}`
 }
 
-// questions makes requests as question does. One is good until the next is made.
-type questions struct {
+// bodies returns bodies as requestBody does. A body is valid until the next call.
+type bodies struct {
 	text []byte
-	head int    // of text, before the number
-	tail string // behind it
+	head int    // length of text before the number
+	tail string // the text after the number
 }
 
-func newQuestions() *questions {
+func newBodies() *bodies {
 	const number = 12345
-	head, tail, _ := strings.Cut(question(number), strconv.Itoa(number))
-	return &questions{text: []byte(head), head: len(head), tail: tail}
+	head, tail, _ := strings.Cut(requestBody(number), strconv.Itoa(number))
+	return &bodies{text: []byte(head), head: len(head), tail: tail}
 }
 
-func (q *questions) next(n int) []byte {
+func (q *bodies) next(n int) []byte {
 	q.text = append(strconv.AppendInt(q.text[:q.head], int64(n), 10), q.tail...)
 	return q.text
 }
 
-// event is an event of an answer.
+// event returns an event of a response.
 func event(i int) string {
 	return fmt.Sprintf("data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d of the answer\"},\"finish_reason\":null}]}\n\n", i)
 }
 
-// server streams events, with a pause between them.
+// server streams events with a pause between them.
 func server(tb testing.TB, events int, pause time.Duration) string {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := range events {
 			if i > 0 && pause > 0 {
-				time.Sleep(pause) //nolint:forbidigo // what is measured is real time
+				time.Sleep(pause) //nolint:forbidigo // the benchmark measures real time
 			}
 			_, _ = io.WriteString(w, event(i)) // the client is in this process
 			if pause > 0 {
@@ -132,10 +132,10 @@ func server(tb testing.TB, events int, pause time.Duration) string {
 	return s.URL + "/v1/chat/completions"
 }
 
-// ask sends a request and reads the answer; first is when its first byte came.
-func ask(to http.RoundTripper, url string, question []byte) (size int, first time.Duration, err error) {
-	from := time.Now() //nolint:forbidigo // what is measured is real time
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(question))
+// send sends a request and reads the response. first is the time to the first byte.
+func send(to http.RoundTripper, url string, body []byte) (size int, first time.Duration, err error) {
+	from := time.Now() //nolint:forbidigo // the benchmark measures real time
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -148,12 +148,12 @@ func ask(to http.RoundTripper, url string, question []byte) (size int, first tim
 	if _, err = io.ReadFull(resp.Body, one); err != nil {
 		return 0, 0, errors.Join(err, resp.Body.Close())
 	}
-	first = time.Since(from) //nolint:forbidigo // what is measured is real time
+	first = time.Since(from) //nolint:forbidigo // the benchmark measures real time
 	rest, err := io.Copy(io.Discard, resp.Body)
 	return int(rest) + 1, first, errors.Join(err, resp.Body.Close())
 }
 
-// recorded makes a cassette of n interactions.
+// recorded creates a cassette of n interactions.
 func recorded(tb testing.TB, t tool, url string, n int) (path string, payload int) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "c")
@@ -161,9 +161,9 @@ func recorded(tb testing.TB, t tool, url string, n int) (path string, payload in
 	if err != nil {
 		tb.Fatal(err)
 	}
-	q := newQuestions()
+	q := newBodies()
 	for i := range n {
-		size, _, err := ask(to, url, q.next(i))
+		size, _, err := send(to, url, q.next(i))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -175,13 +175,13 @@ func recorded(tb testing.TB, t tool, url string, n int) (path string, payload in
 	return path, payload
 }
 
-// What is recorded is replayed, and says how large the file is.
-func TestReplay(t *testing.T) {
+// TestReplayOfRecorded replays what it has recorded, and logs the size of the file.
+func TestReplayOfRecorded(t *testing.T) {
 	for _, tool := range tools() {
 		t.Run(tool.name, func(t *testing.T) {
 			url := server(t, 27, 0)
 			path, payload := recorded(t, tool, url, 20)
-			info, err := os.Stat(path + tool.end)
+			info, err := os.Stat(path + tool.suffix)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,10 +194,10 @@ func TestReplay(t *testing.T) {
 			for i := range 27 {
 				want += len(event(i))
 			}
-			q := newQuestions()
+			q := newBodies()
 			for i := range 20 {
-				if size, _, err := ask(to, url, q.next(19-i)); err != nil || size != want {
-					t.Errorf("answer %d has %d bytes, want %d: %v", i, size, want, err)
+				if size, _, err := send(to, url, q.next(19-i)); err != nil || size != want {
+					t.Errorf("response %d: got %d bytes, want %d: %v", i, size, want, err)
 				}
 			}
 			if err := end(); err != nil {
@@ -207,22 +207,22 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// sizes are how many interactions cassettes have; to record 10,000 takes the peers long.
+// sizes are the numbers of interactions of cassettes. The peers record 10,000 slowly.
 var sizes = []int{10, 100, 1000, 10000}
 
-// leastOpen is how many interactions are opened at once at least: the timer stops
-// meanwhile, and what follows is slow at first.
-const leastOpen = 1000
+// minOpen is the minimum number of interactions that are opened together. The timer stops for
+// that, and the first replays after it are slow.
+const minOpen = 1000
 
-// BenchmarkReplay replays an interaction, one from the middle of a cassette being the
-// first after it is opened.
+// BenchmarkReplay replays one interaction. The first one after opening a cassette is from its
+// middle.
 func BenchmarkReplay(b *testing.B) {
 	each(b, func(b *testing.B, t tool, n int) {
 		url := server(b, 27, 0)
 		path, _ := recorded(b, t, url, n)
-		open := make([]http.RoundTripper, max(leastOpen/n, 1))
+		open := make([]http.RoundTripper, max(minOpen/n, 1))
 		ends := make([]func() error, len(open))
-		q := newQuestions()
+		q := newBodies()
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			if i%(n*len(open)) == 0 {
@@ -238,10 +238,10 @@ func BenchmarkReplay(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				runtime.GC() // or what it has begun goes on while the timer runs
+				runtime.GC() // otherwise a collection continues while the timer runs
 				b.StartTimer()
 			}
-			if _, _, err := ask(open[i/n%len(open)], url, q.next((i*7919+n/2)%n)); err != nil {
+			if _, _, err := send(open[i/n%len(open)], url, q.next((i*7919+n/2)%n)); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -252,7 +252,7 @@ func BenchmarkReplay(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	each(b, func(b *testing.B, t tool, n int) {
 		path, payload := recorded(b, t, server(b, 27, 0), n)
-		info, err := os.Stat(path + t.end)
+		info, err := os.Stat(path + t.suffix)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -276,8 +276,8 @@ func each(b *testing.B, f func(b *testing.B, t tool, n int)) {
 	}
 }
 
-// BenchmarkRecord records a stream of 100 events, a millisecond between them; the tool
-// "none" is the network alone.
+// BenchmarkRecord records a stream of 100 events with a millisecond between them. The tool "none"
+// is the network alone.
 func BenchmarkRecord(b *testing.B) {
 	for _, t := range append(tools(), tool{name: "none"}) {
 		b.Run("tool="+t.name, func(b *testing.B) {
@@ -295,10 +295,10 @@ func BenchmarkRecord(b *testing.B) {
 					}
 				}()
 			}
-			q := newQuestions()
+			q := newBodies()
 			var waited time.Duration
 			for i := 0; b.Loop(); i++ {
-				_, first, err := ask(to, url, q.next(i))
+				_, first, err := send(to, url, q.next(i))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Package scoring measures `looptape eval score` as users run it: time, and the most memory
-// that the process had.
+// Package scoring measures the time and the peak memory of `looptape eval score`.
 package scoring
 
 import (
@@ -20,9 +19,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// BenchmarkScore scores made-up traces of about so many lines, in runs of so many steps, on
-// one core, and the τ-bench runs on all. It tells the best run: MB/s of processor time and of the clock, and peak-MB,
-// the largest resident set of the process.
+// BenchmarkScore scores generated traces with the given numbers of lines and of steps per run on
+// one core, and the τ-bench runs on all cores. It reports the best run: MB per second of processor
+// time and of real time, and peak-MB, the largest resident set of the process.
 func BenchmarkScore(b *testing.B) {
 	looptape := filepath.Join(b.TempDir(), "looptape")
 	build := exec.CommandContext(b.Context(), "go", "build", "-o", looptape, "./cmd/looptape")
@@ -43,18 +42,18 @@ func BenchmarkScore(b *testing.B) {
 		}
 		name := filepath.Join(shared, "data", "tau-airline", "gpt-4o-airline.json.gz")
 		if _, err := os.Stat(name); err != nil {
-			b.Skip("the data set is not there; set LOOPTAPE_SHARED to where it is: ", err)
+			b.Skip("missing data set: set LOOPTAPE_SHARED to its folder: ", err)
 		}
 		measure(b, 0, "", looptape, "eval", "score", name)
 	})
 }
 
-// measure runs a command that reads so many bytes.
+// measure runs a command that reads size bytes.
 func measure(b *testing.B, size int64, env string, name string, args ...string) {
 	var clock, busy time.Duration
 	peak := int64(0)
 	for b.Loop() {
-		debug.FreeOSMemory() // a child's peak is at least what its parent has when it starts
+		debug.FreeOSMemory() // the peak of a child includes the memory of its parent at the start
 		cmd := exec.CommandContext(b.Context(), name, args...)
 		cmd.Env = append(os.Environ(), env)
 		begun := b.Elapsed()
@@ -77,13 +76,13 @@ func measure(b *testing.B, size int64, env string, name string, args ...string) 
 	}
 }
 
-// written writes a trace of so many lines, and a suite that scores it; it returns the name
-// of the suite, and the size of the trace.
+// written writes a trace of about the given number of lines, and a suite that scores it. It
+// returns the name of the suite and the size of the trace.
 func written(b *testing.B, lines, steps int) (suite string, size int64) {
 	b.Helper()
 	dir := b.TempDir()
 	suite = filepath.Join(dir, "eval.yaml")
-	if err := os.WriteFile(suite, []byte("suite: 1\nruns: [runs.jsonl]\nscorers: [steps, refusal]\n"), 0o600); err != nil {
+	if err := os.WriteFile(suite, []byte("suite: 2\nruns: [runs.jsonl]\nscorers: [steps, refusal]\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	f, err := os.Create(filepath.Join(dir, "runs.jsonl"))
@@ -108,20 +107,20 @@ func written(b *testing.B, lines, steps int) (suite string, size int64) {
 	return suite, size
 }
 
-// run is the trace of a run of so many steps with a tool call each.
+// run returns the trace of a run with one call in each of its steps.
 func run(b *testing.B, steps int) []byte {
 	b.Helper()
 	result := llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{Text: strings.Repeat("some words of a page ", 20)}}}
 	bodies := []trace.Body{trace.RunStart{}, trace.ModelConfig{System: "You are helpful."}}
 	next := []llm.Message{llm.User("What is on page 7?")}
 	for step := range steps {
-		turn := llm.Assistant(llm.ToolCall{ID: "c", Name: "page", Arguments: `{"n":7}`})
+		response := llm.Assistant(llm.ToolCall{ID: "c", Name: "page", Arguments: `{"n":7}`})
 		bodies = append(bodies,
 			trace.StepStart{}, trace.ModelRequest{PrefixMessages: 2 * step, NewMessages: next},
 			trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: "c", Name: "page"}, trace.ModelDelta{Type: trace.DeltaArguments, ToolCallID: "c", Text: `{"n":7}`},
-			trace.ModelResponse{Message: turn, FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 900, OutputTokens: 20}},
+			trace.ModelResponse{Message: response, FinishReason: llm.FinishToolCalls, Usage: llm.Usage{InputTokens: 900, OutputTokens: 20}},
 			trace.ToolStart{ToolCallID: "c", Name: "page", Arguments: `{"n":7}`}, trace.ToolEnd{ToolCallID: "c", Outcome: trace.OutcomeOK, Result: result}, trace.StepEnd{})
-		next = []llm.Message{turn, llm.ToolResults(result)}
+		next = []llm.Message{response, llm.ToolResults(result)}
 	}
 	var text bytes.Buffer
 	w := trace.NewWriter(&text, trace.Header{Writer: "bench"})

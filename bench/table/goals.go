@@ -11,18 +11,18 @@ const (
 	floor = "floor"
 )
 
-// Goal is a goal with what was measured.
+// Goal is a goal with its measured ratio.
 type Goal struct {
 	Name string
 	Got  float64 // a ratio
 	Max  float64
-	// Detail tells the figures behind the ratio.
+	// Detail has the values of the ratio.
 	Detail string
-	// Missing says that something was not measured; the goal is then not met.
+	// Missing is true if a value was not measured; the goal is then not met.
 	Missing bool
 }
 
-// Met reports whether the goal is reached.
+// Met reports whether the goal is met.
 func (g Goal) Met() bool { return !g.Missing && g.Got <= g.Max }
 
 // String is a line of a Markdown list.
@@ -37,22 +37,25 @@ func (g Goal) String() string {
 	return fmt.Sprintf("- %s: %s: %.2f, goal %.2f (%s)", mark, g.Name, g.Got, g.Max, g.Detail)
 }
 
-// steady is how much more a step of a long run may cost than one of a short run.
+// steady limits the cost of a step of a long run as a ratio to a step of a short run.
 const steady = 1.2
 
-// Goals says how looptape stands. The best peer is the cheapest loop but the
-// floor and looptape itself, at the same work and with the same kind of tools.
+// Goals returns the goals with the results of looptape. The best peer is the fastest loop with the
+// same work, kind of tools and response mode, without looptape and the floor.
 func (r Results) Goals() []Goal {
 	list := []Goal{
-		r.againstPeers("raw tools, no sink, a fifth of the best peer's time", Case{ours, "raw", "none", 100, 1}, 1./5),
-		r.againstPeers("raw tools, no sink, half of the best peer's time", Case{ours, "raw", "none", 100, 8}, 1./2),
-		r.againstPeers("typed tools, sink in memory, under the best peer's time", Case{ours, "typed", "memory", 100, 1}, 1),
-		r.againstPeers("typed tools, sink in memory, under the best peer's time", Case{ours, "typed", "memory", 100, 8}, 1),
+		r.againstPeers("raw tools, no sink, 1/4 of the best peer's time", Case{ours, "raw", "none", false, 100, 1}, 1./4),
+		r.againstPeers("raw tools, no sink, 2/5 of the best peer's time", Case{ours, "raw", "none", false, 100, 8}, 2./5),
+		r.againstPeers("streaming, raw tools, no sink, 2/5 of the best peer's time", Case{ours, "raw", "none", true, 100, 1}, 2./5),
+		r.againstPeers("streaming, raw tools, no sink, 1/2 of the best peer's time", Case{ours, "raw", "none", true, 100, 8}, 1./2),
+		r.againstPeers("typed tools, sink in memory, less than the best peer's time", Case{ours, "typed", "memory", false, 100, 1}, 1),
+		r.againstPeers("typed tools, sink in memory, less than the best peer's time", Case{ours, "typed", "memory", false, 100, 8}, 1),
+		r.steady("processor time", Case{ours, "raw", "none", false, 10, 8}, func(c Cost) float64 { return c.CPU }),
 	}
 	for _, k := range []int{1, 8} {
 		for _, tools := range []string{"raw", "typed"} {
 			for _, sink := range []string{"none", "memory", "disk"} {
-				c := Case{ours, tools, sink, 10, k}
+				c := Case{ours, tools, sink, false, 10, k}
 				list = append(list,
 					r.steady("time", c, func(c Cost) float64 { return c.NS }),
 					r.steady("bytes", c, func(c Cost) float64 { return c.Bytes }))
@@ -67,21 +70,21 @@ func (r Results) againstPeers(name string, c Case, limit float64) Goal {
 	our, ok := r[c]
 	best, peer := r.bestPeer(c)
 	if !ok || peer == "" {
-		g.Missing, g.Detail = true, "it takes looptape and a peer"
+		g.Missing, g.Detail = true, "needs looptape and a peer"
 		return g
 	}
 	g.Got = our.NS / best.NS
-	g.Detail = fmt.Sprintf("%s µs, %s %s µs", figure(our.NS/1000), peer, figure(best.NS/1000))
+	g.Detail = fmt.Sprintf("%s µs, %s %s µs", format(our.NS/1000), peer, format(best.NS/1000))
 	return g
 }
 
-// bestPeer finds the peer that is fastest at the work of c with the same kind of
-// tools; the name is empty if there is none.
+// bestPeer returns the fastest peer at the work of c with the same kind of tools and responses;
+// the name is empty if there is none.
 func (r Results) bestPeer(c Case) (best Cost, name string) {
 	best.NS = math.Inf(1)
 	for p, cost := range r {
 		peer := !slices.Contains([]string{ours, floor}, p.Loop)
-		if peer && p.Tools == c.Tools && p.N == c.N && p.K == c.K && cost.NS < best.NS {
+		if peer && p.Tools == c.Tools && p.Stream == c.Stream && p.N == c.N && p.K == c.K && cost.NS < best.NS {
 			best, name = cost, p.Loop
 		}
 	}
@@ -94,8 +97,8 @@ func (r Results) steady(what string, c Case, of func(Cost) float64) Goal {
 	long.N = 1000
 	a, okA := r[c]
 	b, okB := r[long]
-	if !okA || !okB {
-		g.Missing, g.Detail = true, "it takes N=10 and N=1000"
+	if !okA || !okB || of(a) < 0 || of(b) < 0 {
+		g.Missing, g.Detail = true, "needs N=10 and N=1000"
 		return g
 	}
 	g.Got = of(b) / of(a)

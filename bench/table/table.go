@@ -1,11 +1,12 @@
-// Package table reads the output of the benchmark and says what it shows: a
-// table of what a step costs in each loop, and whether the goals are met. It
-// takes medians, so that one disturbed run does not count.
+// Package table reads the output of the benchmarks. It prints a table of the cost of a step in
+// each loop, and whether the goals are met. It uses medians, so that a single disturbed run
+// does not count.
 package table
 
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,26 +15,27 @@ import (
 	"strings"
 )
 
-// Case is what was measured: a loop in a variant on a piece of work.
+// Case is a measured loop in a variant, with its work.
 type Case struct {
 	Loop, Tools, Sink string
-	N, K              int // steps, and calls a step
+	Stream            bool // of BenchmarkStream
+	N, K              int  // steps, and calls per step
 }
 
-// Cost is what one step costs. What was not measured is -1.
+// Cost is the cost of one step. A value that was not measured is -1.
 type Cost struct {
-	NS, Bytes, Allocs float64
-	Runs              int // measurements behind it
+	NS, Bytes, Allocs, CPU float64 // CPU is the processor time in ns
+	Runs                   int     // number of measurements
 }
 
 // Results are the costs of all cases.
 type Results map[Case]Cost
 
-// units are the metrics that are read, in the order of Cost's fields.
-var units = [...]string{"ns/step", "B/step", "allocs/step"}
+// units are the metrics in the order of the fields of Cost.
+var units = [...]string{"ns/step", "B/step", "allocs/step", "cpu-ns/step"}
 
-// Read reads lines of `go test -bench`; all others are passed over. A case that
-// comes several times gets the median of each metric.
+// Read reads lines of `go test -bench` and skips all others. It returns the median of each
+// metric of a case.
 func Read(r io.Reader) (Results, error) {
 	samples := map[Case]*[len(units)][]float64{}
 	lines := bufio.NewScanner(r)
@@ -41,13 +43,18 @@ func Read(r io.Reader) (Results, error) {
 		name, rest, _ := strings.Cut(lines.Text(), "\t")
 		name, _, _ = strings.Cut(name, " ")
 		path, ok := strings.CutPrefix(name, "BenchmarkStep/")
-		if !ok || rest == "" {
+		stream := false
+		if !ok {
+			path, stream = strings.CutPrefix(name, "BenchmarkStream/")
+		}
+		if !ok && !stream || rest == "" {
 			continue
 		}
 		c, err := parseCase(path)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		c.Stream = stream
 		if samples[c] == nil {
 			samples[c] = &[len(units)][]float64{}
 		}
@@ -58,7 +65,7 @@ func Read(r io.Reader) (Results, error) {
 	res := Results{}
 	for c, s := range samples {
 		if len(s[0]) > 0 {
-			res[c] = Cost{median(s[0]), median(s[1]), median(s[2]), len(s[0])}
+			res[c] = Cost{median(s[0]), median(s[1]), median(s[2]), median(s[3]), len(s[0])}
 		}
 	}
 	return res, lines.Err()
@@ -81,7 +88,7 @@ func parseCase(path string) (c Case, err error) {
 			value, _, _ = strings.Cut(value, "-") // the number of CPUs
 			c.K, err = strconv.Atoi(value)
 		default:
-			err = fmt.Errorf("there is no such key")
+			err = errors.New("unknown key")
 		}
 		if err != nil {
 			return c, fmt.Errorf("the benchmark %q: %q: %w", path, part, err)
@@ -106,7 +113,7 @@ func addMetrics(s *[len(units)][]float64, rest string) error {
 	return nil
 }
 
-// median is -1 for no values.
+// median returns -1 for no values.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return -1
@@ -115,22 +122,29 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// Markdown writes the costs as a table a kind of tool, a row each loop and sink
-// and a column each piece of work.
+// Markdown writes the costs as tables: one for each kind of tool and response mode, with a row
+// for each loop and sink and a column for each work.
 func (r Results) Markdown(w io.Writer) error {
 	type work struct{ n, k int }
 	type row struct{ loop, sink string }
-	works, rows, tools := map[work]bool{}, map[row]bool{}, map[string]bool{}
+	type mode struct {
+		stream bool
+		tools  string
+	}
+	works, rows, modes := map[work]bool{}, map[row]bool{}, map[mode]bool{}
 	for c := range r {
-		works[work{c.N, c.K}], rows[row{c.Loop, c.Sink}], tools[c.Tools] = true, true, true
+		works[work{c.N, c.K}], rows[row{c.Loop, c.Sink}], modes[mode{c.Stream, c.Tools}] = true, true, true
 	}
 	columns := slices.SortedFunc(maps.Keys(works), func(a, b work) int { return cmp.Or(a.k-b.k, a.n-b.n) })
 	lines := slices.SortedFunc(maps.Keys(rows), func(a, b row) int {
 		return cmp.Or(place(a.loop)-place(b.loop), cmp.Compare(a.loop, b.loop), -cmp.Compare(a.sink, b.sink))
 	})
 	var b strings.Builder
-	for _, kind := range slices.Sorted(maps.Keys(tools)) {
-		fmt.Fprintf(&b, "\nTools: %s. A step: µs; kB; allocations.\n\n| loop | sink |", kind)
+	inOrder := func(a, b mode) int {
+		return cmp.Or(cmp.Compare(responses(a.stream), responses(b.stream)), cmp.Compare(a.tools, b.tools))
+	}
+	for _, m := range slices.SortedFunc(maps.Keys(modes), inOrder) {
+		fmt.Fprintf(&b, "\nTools: %s. Responses: %s. A step: µs; kB; allocations.\n\n| loop | sink |", m.tools, responses(m.stream))
 		for _, c := range columns {
 			fmt.Fprintf(&b, " K=%d N=%d |", c.k, c.n)
 		}
@@ -139,7 +153,7 @@ func (r Results) Markdown(w io.Writer) error {
 			cells := ""
 			found := false
 			for _, c := range columns {
-				cost, ok := r[Case{l.loop, kind, l.sink, c.n, c.k}]
+				cost, ok := r[Case{l.loop, m.tools, l.sink, m.stream, c.n, c.k}]
 				found = found || ok
 				cells += " " + cell(cost, ok) + " |"
 			}
@@ -152,7 +166,15 @@ func (r Results) Markdown(w io.Writer) error {
 	return err
 }
 
-// place puts looptape first and the floor last.
+// responses returns the name of a response mode.
+func responses(stream bool) string {
+	if stream {
+		return "streaming"
+	}
+	return "non-streaming"
+}
+
+// place sorts looptape first and the floor last.
 func place(loop string) int {
 	switch loop {
 	case ours:
@@ -167,9 +189,9 @@ func cell(c Cost, ok bool) string {
 	if !ok {
 		return "–"
 	}
-	s := figure(c.NS / 1000)
+	s := format(c.NS / 1000)
 	if c.Bytes >= 0 {
-		s += "; " + figure(c.Bytes/1000)
+		s += "; " + format(c.Bytes/1000)
 	}
 	if c.Allocs >= 0 {
 		s += fmt.Sprintf("; %.0f", c.Allocs)
@@ -177,8 +199,8 @@ func cell(c Cost, ok bool) string {
 	return s
 }
 
-// figure writes a number with two digits at least.
-func figure(v float64) string {
+// format writes a number with at least two digits.
+func format(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.1f", v)
 	}

@@ -19,6 +19,8 @@ BenchmarkStep/loop=fantasy/tools=typed/sink=none/N=100/K=1	2	100 ns/op	1 ns/step
 BenchmarkStep/loop=floor/tools=raw/sink=none/N=100/K=1	2	100 ns/op	1 ns/step
 BenchmarkStep/loop=looptape/tools=raw/sink=none/N=10/K=1-2	2	100 ns/op	 100 B/step	1000 ns/step
 BenchmarkStep/loop=looptape/tools=raw/sink=none/N=1000/K=1-2	2	100 ns/op	 120 B/step	1210 ns/step
+BenchmarkStream/loop=looptape/tools=raw/sink=none/N=100/K=8-2	2	100 ns/op	 50.0 cpu-ns/step	5000 ns/step
+BenchmarkStream/loop=adk/tools=raw/sink=none/N=100/K=8-2	2	100 ns/op	 20000 ns/step
 BenchmarkOther	1	2 ns/op
 PASS
 `
@@ -34,17 +36,18 @@ func read(t *testing.T) table.Results {
 
 func TestRead(t *testing.T) {
 	r := read(t)
-	got := []table.Cost{r[table.Case{Loop: "looptape", Tools: "raw", Sink: "none", N: 100, K: 1}], r[table.Case{Loop: "eino", Tools: "raw", Sink: "none", N: 100, K: 1}]}
-	want := []table.Cost{{NS: 2000, Bytes: 12, Allocs: 3, Runs: 3}, {NS: 12345, Bytes: -1, Allocs: -1, Runs: 1}}
+	got := []table.Cost{r[table.Case{Loop: "looptape", Tools: "raw", Sink: "none", N: 100, K: 1}], r[table.Case{Loop: "eino", Tools: "raw", Sink: "none", N: 100, K: 1}],
+		r[table.Case{Loop: "looptape", Tools: "raw", Sink: "none", Stream: true, N: 100, K: 8}]}
+	want := []table.Cost{{NS: 2000, Bytes: 12, Allocs: 3, CPU: -1, Runs: 3}, {NS: 12345, Bytes: -1, Allocs: -1, CPU: -1, Runs: 1}, {NS: 5000, Bytes: -1, Allocs: -1, CPU: 50, Runs: 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("costs (-want +got):\n%s", diff)
 	}
-	if len(r) != 7 {
-		t.Errorf("%d cases, want 7", len(r))
+	if len(r) != 9 {
+		t.Errorf("got %d cases, want 9", len(r))
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadInvalid(t *testing.T) {
 	for _, line := range []string{
 		"BenchmarkStep/loop=a/what=b\t1\t1 ns/step",
 		"BenchmarkStep/loop=a/N=x\t1\t1 ns/step",
@@ -63,20 +66,27 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-Tools: raw. A step: µs; kB; allocations.
+Tools: raw. Responses: non-streaming. A step: µs; kB; allocations.
 
-| loop | sink | K=1 N=10 | K=1 N=100 | K=1 N=1000 |
-| --- | --- | ---: | ---: | ---: |
-| looptape | none | 1.0; 0.1 | 2.0; 0.0; 3 | 1.2; 0.1 |
-| eino | none | – | 12 | – |
-| fantasy | none | – | 10 | – |
-| floor | none | – | 0.0 | – |
+| loop | sink | K=1 N=10 | K=1 N=100 | K=1 N=1000 | K=8 N=100 |
+| --- | --- | ---: | ---: | ---: | ---: |
+| looptape | none | 1.0; 0.1 | 2.0; 0.0; 3 | 1.2; 0.1 | – |
+| eino | none | – | 12 | – | – |
+| fantasy | none | – | 10 | – | – |
+| floor | none | – | 0.0 | – | – |
 
-Tools: typed. A step: µs; kB; allocations.
+Tools: typed. Responses: non-streaming. A step: µs; kB; allocations.
 
-| loop | sink | K=1 N=10 | K=1 N=100 | K=1 N=1000 |
-| --- | --- | ---: | ---: | ---: |
-| fantasy | none | – | 0.0 | – |
+| loop | sink | K=1 N=10 | K=1 N=100 | K=1 N=1000 | K=8 N=100 |
+| --- | --- | ---: | ---: | ---: | ---: |
+| fantasy | none | – | 0.0 | – | – |
+
+Tools: raw. Responses: streaming. A step: µs; kB; allocations.
+
+| loop | sink | K=1 N=10 | K=1 N=100 | K=1 N=1000 | K=8 N=100 |
+| --- | --- | ---: | ---: | ---: | ---: |
+| looptape | none | – | – | – | 5.0 |
+| adk | none | – | – | – | 20 |
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
@@ -95,14 +105,15 @@ func TestGoals(t *testing.T) {
 		}
 	}
 	want := []string{
-		"- met: raw tools, no sink, a fifth of the best peer's time (N=100, K=1): 0.20, goal 0.20 (2.0 µs, fantasy 10 µs)",
+		"- met: raw tools, no sink, 1/4 of the best peer's time (N=100, K=1): 0.20, goal 0.25 (2.0 µs, fantasy 10 µs)",
+		"- met: streaming, raw tools, no sink, 1/2 of the best peer's time (N=100, K=8): 0.25, goal 0.50 (5.0 µs, adk 20 µs)",
 		"- MISSED: time of a step at N=1000 against N=10 (raw tools, sink none, K=1): 1.21, goal 1.20 (1210 against 1000)",
 		"- met: bytes of a step at N=1000 against N=10 (raw tools, sink none, K=1): 1.20, goal 1.20 (120 against 100)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("goals (-want +got):\n%s", diff)
 	}
-	if met != 2 {
-		t.Errorf("%d goals are met, want 2: what was not measured is not met", met)
+	if met != 3 {
+		t.Errorf("got %d met goals, want 3: a goal that was not measured is not met", met)
 	}
 }

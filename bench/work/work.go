@@ -1,8 +1,7 @@
-// Package work is the scripted work that every loop of this benchmark does: a
-// number of steps, each a model turn with the same number of tool calls, and
-// then a final text. It is the same for all: the same names, ids, arguments and
-// texts, in the order of the script. Package loops puts it into each library's
-// own types.
+// Package work is the scripted work of each loop in this benchmark: a number of steps, each a
+// model response with the same number of tool calls, and then a final text. All loops get the
+// same names, ids, arguments and texts, in the same order. Package loops converts them to the
+// types of each library.
 package work
 
 import "fmt"
@@ -11,28 +10,27 @@ import "fmt"
 const (
 	Prompt = "Find out about the weather."
 	Tool   = "weather"
-	About  = "Tells the weather of a city on a day."
-	Answer = "Sunny, 21 degrees." // what every call returns
+	About  = "Returns the weather of a city on a day."
+	Answer = "Sunny, 21 degrees." // the result of each call
 	Final  = "It is sunny everywhere."
-	Input  = 100 // tokens of a turn
+	Input  = 100 // tokens of a response
 	Output = 20
 )
 
-// Schema is the JSON Schema of the tool's arguments, for tools that take them
-// raw.
+// Schema is the JSON Schema of the arguments, for tools with raw arguments.
 const Schema = `{"type":"object","properties":{"city":{"type":"string"},"day":{"type":"integer"}},"required":["city","day"]}`
 
-// Args are the arguments of the tool, for tools that take them typed.
-type Args struct {
+// Arguments are the arguments of the tool, for tools with typed arguments.
+type Arguments struct {
 	City string `json:"city"`
 	Day  int    `json:"day"`
 }
 
 // Call is one call of the script.
 type Call struct {
-	ID   string
-	Raw  string // the JSON of Args
-	Args Args
+	ID        string
+	Raw       string // the JSON of Arguments
+	Arguments Arguments
 }
 
 // Work is the script.
@@ -40,25 +38,30 @@ type Work struct {
 	Steps [][]Call // the calls of each step
 }
 
-// New returns the work of n steps of k calls. No two calls have the same id or
-// the same arguments, so that no loop takes one for a repetition.
+// New returns the work of n steps of k calls. All calls have different ids and arguments, so
+// that no loop treats a call as a duplicate.
 func New(n, k int) *Work {
 	w := &Work{Steps: make([][]Call, n)}
 	for i := range w.Steps {
 		w.Steps[i] = make([]Call, k)
 		for j := range w.Steps[i] {
-			a := Args{City: "Oslo", Day: i*k + j}
+			a := Arguments{City: "Oslo", Day: i*k + j}
 			w.Steps[i][j] = Call{
-				ID:   fmt.Sprintf("call_%d_%d", i, j),
-				Raw:  fmt.Sprintf(`{"city":%q,"day":%d}`, a.City, a.Day),
-				Args: a,
+				ID:        fmt.Sprintf("call_%d_%d", i, j),
+				Raw:       fmt.Sprintf(`{"city":%q,"day":%d}`, a.City, a.Day),
+				Arguments: a,
 			}
 		}
 	}
 	return w
 }
 
-// Calls is how many calls there are.
+// Halves divides a text into the two deltas of a streaming response.
+func Halves(text string) [2]string {
+	return [2]string{text[:len(text)/2], text[len(text)/2:]}
+}
+
+// Calls returns the number of calls.
 func (w *Work) Calls() int {
 	n := 0
 	for _, s := range w.Steps {

@@ -1,7 +1,7 @@
-// Command assertions judges made-up answers by scorers of looptape and by assertions of
-// promptfoo, and prints what an assertion costs and where their verdicts differ, as
-// Markdown. It runs in the folder above, after npm install in the folder promptfoo, as README.md tells. Its exit
-// status is 1 if a difference is not explained, and 2 if something cannot be run.
+// Command assertions scores generated answers with scorers of looptape and with assertions of
+// promptfoo. It prints the time of an assertion and the differences of the results as Markdown.
+// Run it in the folder bench after npm install in the folder promptfoo; see README.md. Its exit
+// status is 1 if a difference is unknown, and 2 if a tool cannot be run.
 package main
 
 import (
@@ -19,38 +19,38 @@ func main() {
 		os.Exit(2)
 	}
 	for _, line := range lines {
-		fmt.Fprintln(os.Stderr, "assertions: not explained:", line)
+		fmt.Fprintln(os.Stderr, "assertions: unknown difference:", line)
 	}
 	if len(lines) > 0 {
 		os.Exit(1)
 	}
 }
 
-// rounds are enough for a best one on both sides.
+// rounds is the number of rounds in each tool.
 const rounds = 20
 
 func run(ctx context.Context) (lines []string, err error) {
 	cases := assertions.Cases()
-	ours, theirs, err := judge(ctx, cases, rounds)
+	ours, theirs, err := score(ctx, cases, rounds)
 	if err != nil {
 		return nil, err
 	}
 	if err := assertions.Table(os.Stdout, cases, ours, theirs); err != nil {
 		return nil, err
 	}
-	lines = assertions.Unexplained(cases, ours, theirs)
-	var corners []assertions.Case
-	for _, c := range assertions.Corners {
-		corners = append(corners, c.Case)
+	lines = assertions.UnknownDifferences(cases, ours, theirs)
+	var differences []assertions.Case
+	for _, c := range assertions.KnownDifferences {
+		differences = append(differences, c.Case)
 	}
-	if ours, theirs, err = judge(ctx, corners, 1); err != nil {
+	if ours, theirs, err = score(ctx, differences, 1); err != nil {
 		return nil, err
 	}
 	fmt.Println()
-	return append(lines, assertions.Unfounded(ours, theirs)...), assertions.Differences(os.Stdout)
+	return append(lines, assertions.Obsolete(ours, theirs)...), assertions.WriteDifferences(os.Stdout)
 }
 
-func judge(ctx context.Context, cases []assertions.Case, rounds int) (ours, theirs assertions.Outcome, err error) {
+func score(ctx context.Context, cases []assertions.Case, rounds int) (ours, theirs assertions.Outcomes, err error) {
 	if ours, err = assertions.Looptape(cases, rounds); err == nil {
 		theirs, err = assertions.Promptfoo(ctx, "promptfoo", cases, rounds)
 	}

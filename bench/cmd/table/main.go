@@ -1,7 +1,6 @@
-// Command table reads the output of the benchmark, from files or from standard
-// input, and prints what a step costs as Markdown, with the goals and whether
-// they are met. Its exit status is 1 if one is not, and 2 if the input cannot be
-// read.
+// Command table reads the output of the benchmarks from files or from standard input. It prints
+// the cost of a step as Markdown, and whether the goals are met. Its exit status is 1 if a goal
+// is missed or not measured, and 2 if the input cannot be read.
 package main
 
 import (

@@ -1,16 +1,16 @@
-// Command figures prints the size of each package of a checkout as a Markdown table: files,
+// Command sizes prints the size of each package of a checkout as a Markdown table: files,
 // lines, functions, mean lengths and exported names, all without tests.
 //
-//	go run ./cmd/figures ..
+//	go run ./cmd/sizes ..
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,15 +18,15 @@ import (
 	"strings"
 )
 
-// figures are the sums of one package.
-type figures struct{ files, lines, bytes, funcs, funcLines, exported int }
+// size has the sums of one package.
+type size struct{ files, lines, bytes, funcs, funcLines, exported int }
 
-func (f *figures) add(g figures) {
+func (f *size) add(g size) {
 	f.files, f.lines, f.bytes = f.files+g.files, f.lines+g.lines, f.bytes+g.bytes
 	f.funcs, f.funcLines, f.exported = f.funcs+g.funcs, f.funcLines+g.funcLines, f.exported+g.exported
 }
 
-func (f *figures) print(name string) {
+func (f *size) print(name string) {
 	fmt.Printf("| %s | %d | %d | %d | %.1f | %.1f | %d |\n", name, f.files, f.lines, f.funcs,
 		float64(f.funcLines)/float64(max(f.funcs, 1)), float64(f.bytes)/float64(max(f.lines, 1)), f.exported)
 }
@@ -34,14 +34,14 @@ func (f *figures) print(name string) {
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("usage: figures CHECKOUT")
+		log.Fatal("usage: sizes CHECKOUT")
 	}
 	root := os.Args[1]
 	out, err := exec.Command("git", "-C", root, "ls-files", "*.go").Output()
 	if err != nil {
 		log.Fatalf("list files: %v", err)
 	}
-	packages := map[string]figures{}
+	packages := map[string]size{}
 	for _, name := range strings.Fields(string(out)) {
 		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata/") {
 			continue
@@ -54,10 +54,10 @@ func main() {
 		sum.add(f)
 		packages[filepath.Dir(name)] = sum
 	}
-	fmt.Println("| package | files | lines | functions | lines a function | bytes a line | exported names |")
+	fmt.Println("| package | files | lines | functions | lines per function | bytes per line | exported names |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
-	var all figures
-	for _, name := range slices.SortedFunc(keys(packages), cmp.Compare[string]) {
+	var all size
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		f := packages[name]
 		f.exported = exported(root, name)
 		f.print(name)
@@ -66,28 +66,18 @@ func main() {
 	all.print("all")
 }
 
-func keys(m map[string]figures) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // measure counts the lines and functions of one file.
-func measure(name string) (figures, error) {
+func measure(name string) (size, error) {
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return figures{}, err
+		return size{}, err
 	}
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
 	if err != nil {
-		return figures{}, err
+		return size{}, err
 	}
-	f := figures{files: 1, lines: strings.Count(string(src), "\n"), bytes: len(src)}
+	f := size{files: 1, lines: strings.Count(string(src), "\n"), bytes: len(src)}
 	for _, d := range file.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok {
 			f.funcs++
