@@ -188,7 +188,7 @@ func (s *toolSet) lookup(name string) *Tool {
 // names lists the tools for an error result.
 func (s *toolSet) names() string {
 	if len(s.list) == 0 {
-		return "there are no tools"
+		return "no tools are available"
 	}
 	names := make([]string, len(s.list))
 	for i, t := range s.list {

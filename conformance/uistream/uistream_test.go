@@ -112,7 +112,7 @@ func TestLoop(t *testing.T) {
 		}
 		return p
 	}
-	ghost := call("c4", "output-error", map[string]any{"input": "{", "errorText": `there is no tool "ghost"; the tools are weather`})
+	ghost := call("c4", "output-error", map[string]any{"input": "{", "errorText": `unknown tool "ghost": the tools are weather`})
 	ghost["type"] = "tool-ghost"
 	want := []map[string]any{
 		step,
@@ -194,7 +194,7 @@ func TestEnds(t *testing.T) {
 				}
 			}
 			_ = uistream.Write(w, uistream.Parts(events, uistream.Options{}))
-		}, []string{"start", "start-step", "text-start", "text-delta", "text-end", "error"}, []string{"the run was cut off"}},
+		}, []string{"start", "start-step", "text-start", "text-delta", "text-end", "error"}, []string{"the run was interrupted"}},
 	} {
 		got := read(t, c.serve)
 		if diff := cmp.Diff(c.types, got.Types); diff != "" {

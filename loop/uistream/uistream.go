@@ -40,7 +40,7 @@ type Options struct {
 const MaskedError = "An error occurred."
 
 // Truncated is the text of the error part if the events end before the run does.
-const Truncated = "the run was cut off"
+const Truncated = "the run was interrupted"
 
 // Parts converts the events of a run. It converts deltas where the events contain them, and
 // complete responses otherwise. It skips the events of other runs and of model calls with

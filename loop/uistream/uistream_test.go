@@ -194,7 +194,7 @@ func TestParts(t *testing.T) {
 		"cut off": {
 			run(trace.RunEnd{}, nil, trace.StepStart{}, delta(trace.DeltaText, "a")),
 			uistream.Options{},
-			[]string{start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"a"}`, `{"type":"text-end","id":"1"}`, `{"type":"error","errorText":"the run was cut off"}`},
+			[]string{start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"a"}`, `{"type":"text-end","id":"1"}`, `{"type":"error","errorText":"the run was interrupted"}`},
 		},
 		"nothing": {func(func(trace.Event, error) bool) {}, uistream.Options{}, nil},
 		"metadata": {
