@@ -75,7 +75,7 @@ func (c batchCase) run(t *testing.T) {
 
 // A rejected call is rejected again if middleware removes only its substitute output. It is
 // validated again if middleware sets other arguments.
-func TestAnswersTakenAway(t *testing.T) {
+func TestBeforeToolsRemovesOutputs(t *testing.T) {
 	away := func(args ...string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) {
 			c.Output, c.Reason = nil, ""
@@ -109,7 +109,7 @@ func TestAnswersTakenAway(t *testing.T) {
 
 // The trace contains the reason why a call got a substitute output or other arguments,
 // whichever reason the middleware sets.
-func TestCausesOfAnswers(t *testing.T) {
+func TestBeforeToolsReasons(t *testing.T) {
 	answer := func(isError bool, cause ...string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) {
 			out := loop.TextOutput("mine")
@@ -153,7 +153,7 @@ func TestCausesOfAnswers(t *testing.T) {
 }
 
 // A cause that is not an answer's does not hide a failure from the guard.
-func TestCauseWithoutAnswerAndTheGuard(t *testing.T) {
+func TestBeforeToolsReasonWithoutOutput(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })
 	res, err := held(t, "guard", model(calls("bad#1"), calls("bad#2"), calls("bad#3"), text("done")), loop.Config{
 		Tools: []loop.Tool{bad}, Middleware: []loop.Middleware{onBatch(func(c *loop.PlannedCall) { c.Reason = "denied" })},
@@ -164,7 +164,7 @@ func TestCauseWithoutAnswerAndTheGuard(t *testing.T) {
 }
 
 // What a policy does to a Planned after its hook changes nothing.
-func TestPlannedIsChangedLater(t *testing.T) {
+func TestBeforeToolsCallsChangedLater(t *testing.T) {
 	for name, change := range map[string]func(c *loop.PlannedCall){
 		"arguments": func(c *loop.PlannedCall) { c.Arguments = `{"n":"rm"}` },
 		"id":        func(c *loop.PlannedCall) { c.Call.ID = "evil" },
@@ -210,7 +210,7 @@ func TestPlannedIsChangedLater(t *testing.T) {
 // A call runs with repaired arguments if the schema allows them. The trace reports the repair,
 // also where the schema adds defaults. If the repaired arguments are invalid too, the call keeps
 // its first error. If the original arguments were valid, invalid replacements reject the call.
-func TestRepairedCalls(t *testing.T) {
+func TestBeforeToolsRepairs(t *testing.T) {
 	mended := func(args string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) { c.Arguments, c.Output, c.Reason = args, nil, loop.ReasonRepair }
 	}
@@ -227,7 +227,7 @@ func TestRepairedCalls(t *testing.T) {
 
 // If a call is client-side and the loop runs no other call of the step, the middleware does not
 // see the other calls either: a denial would be lost, and an approval would have no effect.
-func TestNobodyIsAskedBesideAClientCall(t *testing.T) {
+func TestBeforeToolsNotCalledWithClientCalls(t *testing.T) {
 	client := loop.Tool{Name: "client"}
 	for name, c := range map[string]struct {
 		cfg  loop.Config

@@ -17,7 +17,7 @@ import (
 
 // After the consumer ends a run, at any event and in any way, the run starts nothing more. It
 // enters no tool, not even a started one, and calls no model.
-func TestNothingBeginsAfterACancel(t *testing.T) {
+func TestCancelAtEachEventStartsNothing(t *testing.T) {
 	type ending struct {
 		foreign bool // the run's context is no child of the one that ends
 		leaves  bool

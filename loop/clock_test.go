@@ -37,7 +37,7 @@ func TestSystemClock(t *testing.T) {
 }
 
 // Each notify lets one wait return, also one that comes later.
-func TestSignal(t *testing.T) {
+func TestSystemClockSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait, notify := loop.SystemClock{}.Signal()
 		waited := 0

@@ -411,7 +411,7 @@ func toolOf(t *testing.T, name string, clock loop.Clock) loop.Tool {
 
 // Any two features work together, in either order, while everything misbehaves: the
 // invariants hold, and the trace shows that each acted that could.
-func TestComposition(t *testing.T) {
+func TestOptionsCombined(t *testing.T) {
 	list := features()
 	for _, first := range list {
 		for _, second := range list {

@@ -50,7 +50,7 @@ func holds(t *testing.T, name string, events []trace.Event) {
 }
 
 // An error that cannot be put into words is still an error, and nothing more.
-func TestErrorsThatPanic(t *testing.T) {
+func TestErrorMethodsPanic(t *testing.T) {
 	var none *nilError
 	for name, bad := range map[string]error{"a nil pointer": none, "methods that panic": badError{}} {
 		fails := tool("fails", func(context.Context) (string, error) { return "", bad })
@@ -79,7 +79,7 @@ func TestErrorsThatPanic(t *testing.T) {
 }
 
 // A panic of the consumer comes out as it went in, wherever in the run it is.
-func TestConsumerPanicsAnywhere(t *testing.T) {
+func TestConsumerPanicsAtEachEvent(t *testing.T) {
 	wrap := policy("p", loop.Hooks{
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc { return next },
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
@@ -109,7 +109,7 @@ func TestConsumerPanicsAnywhere(t *testing.T) {
 }
 
 // What policies do to what they are given breaks nothing.
-func TestMischievousPolicies(t *testing.T) {
+func TestInvalidMiddleware(t *testing.T) {
 	batch := func(f func(calls []loop.PlannedCall), decisions ...loop.CallDecision) loop.Middleware {
 		return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 			f(calls)
@@ -156,7 +156,7 @@ func TestMischievousPolicies(t *testing.T) {
 }
 
 // Many calls without ids in one turn cost no more for each than few.
-func TestManyIDs(t *testing.T) {
+func TestManyDuplicateIDs(t *testing.T) {
 	var turn fake.Response
 	for range 300 {
 		turn.Calls = append(turn.Calls, fake.Call{Name: "a", Arguments: "{}"}, fake.Call{ID: "same", Name: "a", Arguments: "{}"})
@@ -190,7 +190,7 @@ func TestEmptyResultsAreNotShared(t *testing.T) {
 
 // A run ends with its own context, also if middleware sets an unrelated context. Then no call
 // starts, and the contexts of waiting tools are canceled.
-func TestStartGivesAForeignContext(t *testing.T) {
+func TestStartReturnsForeignContext(t *testing.T) {
 	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
 	child := policy("child", loop.Hooks{Start: func(ctx context.Context) (context.Context, error) {
 		return context.WithValue(ctx, foreignKey{}, 1), nil
@@ -230,7 +230,7 @@ func TestStartGivesAForeignContext(t *testing.T) {
 type foreignKey struct{}
 
 // A deadline holds for a foreign context as well.
-func TestDeadlineOfAForeignContext(t *testing.T) {
+func TestDeadlineOfForeignContext(t *testing.T) {
 	clock := fake.NewClock()
 	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
 	_, err := held(t, "deadline", model(calls("slow"), text("no")), loop.Config{Deadline: time.Second, Clock: clock, Middleware: []loop.Middleware{foreign}, Tools: []loop.Tool{
@@ -243,7 +243,7 @@ func TestDeadlineOfAForeignContext(t *testing.T) {
 
 // The context that a policy gave is of no use once the run has ended, and nothing
 // runs on for it.
-func TestStartsContextEndsWithTheRun(t *testing.T) {
+func TestStartContextEndsWithRun(t *testing.T) {
 	var kept context.Context
 	p := policy("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
 		kept = ctx
@@ -257,7 +257,7 @@ func TestStartsContextEndsWithTheRun(t *testing.T) {
 
 // A result that a model sends is dropped with a warning, unless it is that of a
 // call which the provider ran itself, wherever in the turn that stands.
-func TestResultsInATurn(t *testing.T) {
+func TestResponseWithResults(t *testing.T) {
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: "made up"}}}
 	}
@@ -310,7 +310,7 @@ func TestResultsInATurn(t *testing.T) {
 
 // What policies and conditions do to the steps they are shown is not done to
 // those of the result.
-func TestStepsInHand(t *testing.T) {
+func TestStepsChangedByMiddleware(t *testing.T) {
 	spoil := func(steps []*loop.Step) {
 		for _, s := range steps {
 			if s == nil {
@@ -362,7 +362,7 @@ func TestStepsInHand(t *testing.T) {
 }
 
 // The result keeps the fields that middleware sets. The trace contains how the run ended.
-func TestEndChangesTheResult(t *testing.T) {
+func TestEndChangesResult(t *testing.T) {
 	own := loop.Result{Text: "mine", StopReason: "mine", FinishReason: "mine", Usage: llm.Usage{InputTokens: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
 	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if _, err := next(ctx, loop.ModelCall{Request: call.Request, Purpose: trace.PurposeGrade}); err != nil {

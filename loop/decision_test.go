@@ -37,7 +37,7 @@ func deciding(place string, n int, d loop.Decision) loop.Middleware {
 
 // The decision of middleware has its own reason in the trace and in the result. It is never a
 // reason that is reserved for the loop. The trace contains any other reason unchanged.
-func TestCausesOfDecisions(t *testing.T) {
+func TestDecisionReasons(t *testing.T) {
 	causes := map[trace.Reason]trace.Reason{ // given, and as a stop's cause recorded
 		"": "middleware", "middleware": "middleware", "own": "own", "budget": "budget", "handoff": "handoff", "end_hook": "end_hook", "approval": "approval",
 		"tool_calls": "middleware", "end_turn": "middleware", "max_steps": "middleware", "stop_condition": "middleware", "runaway_guard": "middleware", "client_tools": "middleware",
@@ -64,7 +64,7 @@ func TestCausesOfDecisions(t *testing.T) {
 }
 
 // Actions that a hook cannot decide on change nothing.
-func TestOtherActions(t *testing.T) {
+func TestDecisionActions(t *testing.T) {
 	for _, action := range []trace.Action{trace.End, trace.Suspend, "odd"} {
 		for _, place := range []string{"before", "model", "batch", "after"} {
 			name := fmt.Sprintf("%s %s", place, action)
@@ -94,7 +94,7 @@ func decided(t *testing.T, m llm.Model, p loop.Middleware) (*loop.Result, []trac
 }
 
 // If middleware continues after a response without calls, the decision has its reason.
-func TestCausesOfGoingOn(t *testing.T) {
+func TestContinueReasons(t *testing.T) {
 	for given, want := range map[trace.Reason]trace.Reason{
 		"": "end_hook", "continued_turn": "continued_turn", "own": "own", "handoff": "handoff", "end_turn": "middleware", "tool_calls": "middleware", "runaway_guard": "middleware",
 	} {
@@ -111,7 +111,7 @@ func TestCausesOfGoingOn(t *testing.T) {
 
 // Tools that policies offer are such as can be sent, whoever puts them there and
 // whatever the call is for.
-func TestToolsOfPoliciesAreChecked(t *testing.T) {
+func TestRequestToolsAreChecked(t *testing.T) {
 	object := []byte(` {"type":"object"}`)
 	for name, c := range map[string]struct {
 		tools []llm.Tool

@@ -72,7 +72,7 @@ func (e *teller) hooks() loop.Hooks {
 
 // Events of policies are taken in their hooks, and not while tools run: there they
 // would come in no order.
-func TestEventsOfPolicies(t *testing.T) {
+func TestMiddlewareEvents(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		e := &teller{}
 		_, events := mustRun(t, model(calls("a", "a"), text("done")), loop.Config{
@@ -99,7 +99,7 @@ func TestEventsOfPolicies(t *testing.T) {
 
 // Once a call was abandoned, a wrap around it may still run: from then on no event
 // is taken.
-func TestEventsAfterAnAbandonedCall(t *testing.T) {
+func TestMiddlewareEventsAfterAbandonedCall(t *testing.T) {
 	clock := fake.NewClock()
 	e := &teller{}
 	deaf := tool("deaf", func(context.Context) (string, error) { return "", clock.Sleep(context.Background(), time.Hour) })

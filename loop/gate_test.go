@@ -17,7 +17,7 @@ import (
 
 // What makes the model call is a policy's while its wrap goes around it. Kept
 // beyond that, it does nothing, wherever it is called and what for.
-func TestKeptNext(t *testing.T) {
+func TestNextKeptByMiddleware(t *testing.T) {
 	for _, place := range []string{"start", "before", "after the model", "batch", "tool", "step", "after", "end", "later"} {
 		for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
 			name := place + " for " + string(purpose)
@@ -88,7 +88,7 @@ func gated(asked func(), may <-chan struct{}) llm.Model {
 }
 
 // Of two calls at the same time one is made.
-func TestTwoCallsAtOnce(t *testing.T) {
+func TestNextConcurrent(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var second error
 	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (turn *llm.Response, err error) {
@@ -113,7 +113,7 @@ func TestTwoCallsAtOnce(t *testing.T) {
 }
 
 // A call that a wrap does not wait for is waited for by the run.
-func TestCallThatIsLeftBehind(t *testing.T) {
+func TestNextNotAwaited(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var left sync.WaitGroup
 	leaves := around("leaves", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {

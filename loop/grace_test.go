@@ -36,7 +36,7 @@ func (c *lateClock) Go(f func()) {
 
 // If the run is canceled before a call enters its tool, the call never enters it. This holds if
 // the wrap is late or the goroutine of the call is, and with and without a grace period.
-func TestCancelledBeforeEntry(t *testing.T) {
+func TestCanceledBeforeEntry(t *testing.T) {
 	const never, deaf = "not run: the run was canceled before the tool was entered", "the tool did not stop after the run was canceled, and was abandoned"
 	for name, c := range map[string]struct {
 		late        int
@@ -92,7 +92,7 @@ func TestCancelledBeforeEntry(t *testing.T) {
 
 // A wrap may keep what runs the tool; once the call has its result, that runs
 // nothing.
-func TestEntryAfterTheResult(t *testing.T) {
+func TestEntryAfterResult(t *testing.T) {
 	entered := 0
 	var later func() (loop.Output, error)
 	p := policy("p", loop.Hooks{
@@ -118,7 +118,7 @@ func TestEntryAfterTheResult(t *testing.T) {
 }
 
 // It runs nothing while the calls of the next step are under way either.
-func TestEntryInTheNextStep(t *testing.T) {
+func TestEntryInNextStep(t *testing.T) {
 	entered := 0
 	var earlier func() (loop.Output, error)
 	p := policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
@@ -193,7 +193,7 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 
 // A consumer that panics or ends its goroutine, at whatever event, is a cancel for
 // the tools: those that do not stop are abandoned after the grace period.
-func TestGraceWithoutAConsumer(t *testing.T) {
+func TestGraceWithoutConsumer(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("no") }, "exit": runtime.Goexit} {
 		for n := 0; ; n++ {
 			clock := fake.NewClock()

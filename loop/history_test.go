@@ -115,7 +115,7 @@ func historyErrorOf(err error) *loop.HistoryError {
 }
 
 // What providers take is sent as it is.
-func TestHistoriesThatAreSent(t *testing.T) {
+func TestHistoriesAccepted(t *testing.T) {
 	user := llm.User("hi")
 	own := llm.ToolCall{ID: "s", Name: "search", Arguments: "{}", ProviderExecuted: true}
 	yes := json.RawMessage(`{"x":1}`)
@@ -151,7 +151,7 @@ func TestHistoriesThatAreSent(t *testing.T) {
 
 // A history with empty or duplicate ids, or with results in another order, is repaired. The
 // model gets all of it, and the input is unchanged.
-func TestHistoriesThatAreMended(t *testing.T) {
+func TestHistoriesRepaired(t *testing.T) {
 	user := llm.User("hi")
 	renamed := func(id, was string, more ...llm.Part) llm.Message {
 		return llm.Assistant(append([]llm.Part{llm.ToolCall{ID: id, Name: "a", Arguments: "{}", IDGenerated: true, ProviderID: was}}, more...)...)
@@ -240,7 +240,7 @@ func TestHistoriesThatAreMended(t *testing.T) {
 }
 
 // The error names the invalid message of the middleware, also if a repair is possible.
-func TestHistoryOfAPolicyIsNotMended(t *testing.T) {
+func TestMiddlewareHistoryIsNotRepaired(t *testing.T) {
 	for _, c := range []struct {
 		messages []llm.Message
 		want     string
@@ -286,7 +286,7 @@ func TestNilParts(t *testing.T) {
 }
 
 // A turn of empty texts is as empty as one of nothing: it is not sent.
-func TestTurnOfEmptyTexts(t *testing.T) {
+func TestResponseOfEmptyTexts(t *testing.T) {
 	mine := around("mine", func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error) {
 		return &llm.Response{Parts: []llm.Part{llm.Text{}}, FinishReason: llm.FinishPause}, nil
 	})

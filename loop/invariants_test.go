@@ -29,9 +29,9 @@ var negatives = map[string][2]string{
 	check.EvidenceLiveRun:  {"looptest/looptest_test.go", `{"ID", "`},
 }
 
-// TestEveryInvariantIsHeld asks for each invariant a scenario that shows it
+// TestInvariantsHaveScenarios asks for each invariant a scenario that shows it
 // (testdata/invariants), a negative case and a mutant of the loop (mutants_test.go).
-func TestEveryInvariantIsHeld(t *testing.T) {
+func TestInvariantsHaveScenarios(t *testing.T) {
 	for _, inv := range check.Catalogue() {
 		if len(positives(t, inv.ID)) == 0 {
 			t.Errorf("%s (%s) has no scenario: add testdata/invariants/%[1]s.txtar", inv.ID, inv.Name)
@@ -74,9 +74,9 @@ func positives(t testing.TB, id string) []string {
 	return files
 }
 
-// TestPositives holds each scenario of an invariant against all of them: its
+// TestPositiveScenarios holds each scenario of an invariant against all of them: its
 // trace, its pairs, and what the running loop shows.
-func TestPositives(t *testing.T) {
+func TestPositiveScenarios(t *testing.T) {
 	each(t, positives(t, "INV-"), func(t *testing.T, path string) {
 		for _, v := range broken(t, path) {
 			t.Errorf("%s: %s", v.Invariant, v.Message)
@@ -188,7 +188,7 @@ var pairs = []struct {
 	}},
 }
 
-func TestPairs(t *testing.T) {
+func TestPairScenarios(t *testing.T) {
 	for _, p := range pairs {
 		t.Run(p.id, func(t *testing.T) {
 			f := parse(t, filepath.Join(testdata, "invariants", p.id+".txtar"))

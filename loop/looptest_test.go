@@ -35,7 +35,7 @@ func adapted(cfg loop.Config) looptest.Loop {
 	})
 }
 
-func TestContract(t *testing.T) {
+func TestLoopContract(t *testing.T) {
 	for name, cfg := range map[string]loop.Config{
 		"as it is":     {},
 		"one by one":   {Concurrency: 1},

@@ -113,7 +113,7 @@ func TestHooksFail(t *testing.T) {
 	}
 }
 
-func TestStartGivesContext(t *testing.T) {
+func TestStartReturnsContext(t *testing.T) {
 	type key struct{}
 	var got any
 	p := policy("p", loop.Hooks{
@@ -223,7 +223,7 @@ func TestAfterModel(t *testing.T) {
 	}
 }
 
-func TestBatch(t *testing.T) {
+func TestBeforeTools(t *testing.T) {
 	p := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		out := loop.TextOutput("from the policy")
 		calls[0].Output = &out
@@ -259,7 +259,7 @@ func TestBatch(t *testing.T) {
 }
 
 // What a policy was given of a step stays as it is in the next.
-func TestBatchMayBeKept(t *testing.T) {
+func TestBeforeToolsCallsKept(t *testing.T) {
 	var kept []*loop.PlannedCall
 	var infos []*loop.StepInfo
 	p := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
@@ -389,7 +389,7 @@ func TestPurposes(t *testing.T) {
 }
 
 // No model call starts after the budget is used up, whichever code starts it.
-func TestBudgetOfPolicies(t *testing.T) {
+func TestBudgetOfMiddleware(t *testing.T) {
 	twice := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			judge := call
@@ -411,7 +411,7 @@ func TestBudgetOfPolicies(t *testing.T) {
 
 // Middleware that requests a repair of the response after the budget is used up gets ErrBudget,
 // and the run stops with this reason.
-func TestBudgetOfARepair(t *testing.T) {
+func TestBudgetOfRepair(t *testing.T) {
 	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err != nil {
 			return turn, err
@@ -431,7 +431,7 @@ func TestBudgetOfARepair(t *testing.T) {
 	}
 }
 
-func TestContributedTools(t *testing.T) {
+func TestHooksTools(t *testing.T) {
 	p := policy("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
 	m := model(calls("a", "b"), text("x"))
 	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
@@ -512,7 +512,7 @@ func TestStopConditionsAreDeclared(t *testing.T) {
 	}
 }
 
-func TestCaps(t *testing.T) {
+func TestStepLimits(t *testing.T) {
 	for _, c := range []struct {
 		max           int
 		at            bool
@@ -585,7 +585,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestGuard(t *testing.T) {
+func TestRunawayGuard(t *testing.T) {
 	type step = string // calls of a step: the tool's name, and ! where it fails; without calls the turn is paused
 	for _, c := range []struct {
 		name  string
@@ -649,7 +649,7 @@ func TestGuard(t *testing.T) {
 }
 
 // Failures that are not the tool's or the model's do not count for the guard.
-func TestGuardDoesNotCount(t *testing.T) {
+func TestRunawayGuardIgnores(t *testing.T) {
 	deny := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			out := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
@@ -671,7 +671,7 @@ func TestGuardDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestDuplicateRound(t *testing.T) {
+func TestDuplicateStep(t *testing.T) {
 	same := model(calls(`a#1{"x":1,"y":2}`), calls(`a#2{"y":2, "x":1}`), calls(`a#3{"x":1}`), calls(`a#4{"x":1}`, `b#5`), calls(`a#6{"x":1}`), text("done"))
 	res, events := mustRun(t, same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip})
 	got := resultTexts(res.Messages)
@@ -689,7 +689,7 @@ func TestDuplicateRound(t *testing.T) {
 
 // Rounds are compared as what they call, however often, in whatever order: less or
 // more of the same is another round.
-func TestDuplicateRoundsAreSets(t *testing.T) {
+func TestDuplicateStepIgnoresOrder(t *testing.T) {
 	turns := []fake.Response{
 		calls(`a#1{"n":1}`, `a#2{"n":2}`, "b#3"), calls("b#4", `a#5{"n":2}`, `a#6{"n":1}`), calls(`a#7{"n":1}`, "b#8"), calls("b#9", "b#10", `a#11{"n":1}`), text("done"),
 	}
@@ -704,7 +704,7 @@ func TestDuplicateRoundsAreSets(t *testing.T) {
 }
 
 // RA-25: a step without calls after which middleware continues separates two steps with calls.
-func TestDuplicateRoundsAreNextToEachOther(t *testing.T) {
+func TestDuplicateStepsAreConsecutive(t *testing.T) {
 	more := func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
 		if turn.Text() != "which one?" {
 			return loop.Decision{}, nil
@@ -725,7 +725,7 @@ func TestDuplicateRoundsAreNextToEachOther(t *testing.T) {
 
 // After N consecutive duplicate steps the loop forces a final answer. A different step between
 // them resets the count.
-func TestDuplicateRounds(t *testing.T) {
+func TestDuplicateStepsForceFinal(t *testing.T) {
 	for most, want := range map[int]int{0: 7, 1: 3, 2: 6, 3: 7} {
 		same := model(calls("a#1"), calls("a#2"), calls("b#3"), calls("a#4"), calls("a#5"), calls("a#6"), text("done"))
 		if most == 1 {
@@ -923,7 +923,7 @@ func TestGraceUnused(t *testing.T) {
 	}
 }
 
-func TestPausedTurns(t *testing.T) {
+func TestPausedResponses(t *testing.T) {
 	pause := func(s string) fake.Response {
 		return fake.Response{Text: s, FinishReason: llm.FinishPause, Opaque: []byte(`{"container":"x"}`)}
 	}
@@ -946,7 +946,7 @@ func TestPausedTurns(t *testing.T) {
 }
 
 // If middleware continues at the step limit, the action for the step limit runs.
-func TestCapOfContinuedTurns(t *testing.T) {
+func TestStepLimitOfContinuedResponses(t *testing.T) {
 	pause := fake.Response{Text: "hm", FinishReason: llm.FinishPause}
 	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("and?")}}, nil
@@ -1012,7 +1012,7 @@ func TestErrorText(t *testing.T) {
 }
 
 // A failure without its mark is one all the same for the guard and the caller.
-func TestPlainErrors(t *testing.T) {
+func TestOmitErrorFlag(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("boom") })
 	for _, plain := range []bool{false, true} {
 		m := model(calls("bad"), calls("bad#2"), text("x"))
@@ -1028,7 +1028,7 @@ func TestPlainErrors(t *testing.T) {
 
 // The history contains a response before or after the AfterModel hooks, also when a hook stops
 // the run or fails.
-func TestAppendTurn(t *testing.T) {
+func TestAppendAfterHooks(t *testing.T) {
 	for _, when := range []bool{false, true} {
 		for _, d := range []loop.Decision{{}, {Action: trace.Stop}} {
 			for _, fails := range []error{nil, errors.New("boom")} {
@@ -1049,7 +1049,7 @@ func TestAppendTurn(t *testing.T) {
 
 // A call of a tool that is not there may end the run, like that of a tool that its
 // caller runs.
-func TestUnknownBreak(t *testing.T) {
+func TestBreakOnUnknownTool(t *testing.T) {
 	res, err := held(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, BreakOnUnknownTool: true})
 	if err != nil || res.StopReason != trace.ReasonClientTools || len(res.Pending) != 2 || res.ToolSteps != 0 {
 		t.Errorf("got %+v, %v", res, err)
@@ -1057,7 +1057,7 @@ func TestUnknownBreak(t *testing.T) {
 }
 
 // A tool may get what its schema does not allow, but never what is no object.
-func TestPassBadArgs(t *testing.T) {
+func TestBadArgumentsPass(t *testing.T) {
 	strict, err := loop.RawTool("a", "", []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
 		return loop.TextOutput("got " + c.Arguments), nil
 	})
@@ -1074,7 +1074,7 @@ func TestPassBadArgs(t *testing.T) {
 	}
 }
 
-func TestEmptyForBadArgs(t *testing.T) {
+func TestBadArgumentsEmpty(t *testing.T) {
 	res, events := mustRun(t, model(calls(`a{"x"`, `a{"y":1}}`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, BadArguments: loop.BadArgumentsEmpty})
 	if diff := cmp.Diff([]string{"{}", "{}", `{"x":1}`}, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)

@@ -214,9 +214,9 @@ func (d *dice) after(h *loop.Hooks, _ loop.Clock) {
 	}
 }
 
-// TestPolicyProperties runs random scripts under random options and policies: every
+// TestMiddlewareProperties runs random scripts under random options and policies: every
 // invariant holds, and a repeat comes to the same.
-func TestPolicyProperties(t *testing.T) {
+func TestMiddlewareProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
 		policies := []func() loop.Middleware{drawPolicy(t, "p")}
@@ -246,9 +246,9 @@ func TestPolicyProperties(t *testing.T) {
 	})
 }
 
-// TestLeavingProperties ends random runs at any event, by a cancel or by leaving:
+// TestIterationStoppedProperties ends random runs at any event, by a cancel or by leaving:
 // every invariant holds, and the conversation that is left can be continued.
-func TestLeavingProperties(t *testing.T) {
+func TestIterationStoppedProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScript(t)
 		var cfg loop.Config

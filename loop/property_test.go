@@ -122,9 +122,9 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	}
 }
 
-// TestProperties runs random scripts under random options: every invariant
+// TestRunProperties runs random scripts under random options: every invariant
 // holds, whatever the delivery, the chunks and the number of times.
-func TestProperties(t *testing.T) {
+func TestRunProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
 		run := func(d llm.ResponseMode, chunk int) *scenario.Result {

@@ -14,7 +14,7 @@ import (
 
 // A model.config event precedes the first request of each purpose and each request that changes
 // the configuration, whatever requests of other purposes come between them.
-func TestSetupsOfPurposes(t *testing.T) {
+func TestConfigEventsByPurpose(t *testing.T) {
 	judge := around("judge", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		sub := call
 		sub.Purpose = trace.PurposeGrade

@@ -428,7 +428,7 @@ func testNotRetried(t *testing.T) {
 }
 
 // A non-streaming response has the same effect as a streaming one for each quirk.
-func TestQuirksBuffered(t *testing.T) {
+func TestQuirksNonStreaming(t *testing.T) {
 	each(t, quirkFiles(t), func(t *testing.T, path string) {
 		s := parse(t, path).Script
 		streamed, buffered := facts(t, s, nil), facts(t, s, deliver(llm.NonStreaming))
@@ -450,7 +450,7 @@ func facts(t *testing.T, s *fake.Script, opts *scenario.Options) []string {
 }
 
 // The same text and arguments in deltas of one byte give the same trace.
-func TestQuirksInPieces(t *testing.T) {
+func TestQuirksInChunks(t *testing.T) {
 	each(t, quirkFiles(t), func(t *testing.T, path string) {
 		if id(path) == "QT-05" {
 			t.Skip("this one breaks off after a number of events, which pieces change")
@@ -472,7 +472,7 @@ func quirkFiles(t *testing.T) []string {
 }
 
 // Every scenario is in the table, and every quirk of the list.
-func TestQuirksTableIsWhole(t *testing.T) {
+func TestQuirksTableIsComplete(t *testing.T) {
 	var ids, used []string
 	for _, q := range quirks {
 		ids = append(ids, q.id)

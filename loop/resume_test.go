@@ -127,7 +127,7 @@ func TestResumeErrors(t *testing.T) {
 }
 
 // A run that was canceled before it resumed runs nothing.
-func TestResumeCancelled(t *testing.T) {
+func TestResumeCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var mem trace.Memory
@@ -169,7 +169,7 @@ func TestClientRest(t *testing.T) {
 
 // A response with results for some of its calls is resumed with the remaining calls. The results
 // have the order of the calls.
-func TestResumeInPart(t *testing.T) {
+func TestResumePartly(t *testing.T) {
 	c1, c2 := llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x":1}`}, llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}
 	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(c1, c2), llm.ToolResults(llm.ToolResult{ID: "c2", Name: "a", Content: []llm.Part{llm.Text{Text: "B"}}}))
 	in.Resume = &loop.Resume{Of: "elsewhere"}

@@ -12,7 +12,7 @@ import (
 
 // A run whose history gave way to a summary may end in any way: the calls of the
 // turns before are not missed.
-func TestSummaryThenAnyEnd(t *testing.T) {
+func TestRewriteThenAnyEnd(t *testing.T) {
 	summary := policy("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step != 1 {
 			return loop.StepChange{}, nil
@@ -47,7 +47,7 @@ func TestSummaryThenAnyEnd(t *testing.T) {
 
 // A policy may answer in the model's place, a cache for one, whatever the history
 // holds that the run began with.
-func TestCacheInAConversation(t *testing.T) {
+func TestCachedResponseInConversation(t *testing.T) {
 	said := llm.Assistant(llm.Text{Text: "so"})
 	cached := &llm.Response{Parts: []llm.Part{llm.Text{Text: "cached"}}, FinishReason: llm.FinishStop}
 	call := &llm.Response{Parts: []llm.Part{llm.ToolCall{ID: "k1", Name: "a", Arguments: "{}"}}}

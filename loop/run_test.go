@@ -142,7 +142,7 @@ func TestEventsAndWait(t *testing.T) {
 }
 
 // A part that arrives complete becomes one delta; an empty part becomes none.
-func TestDeltasOfWholeParts(t *testing.T) {
+func TestDeltasOfCompleteParts(t *testing.T) {
 	turn := calls("a")
 	turn.Events = []llm.Event{
 		llm.PartDone{Part: llm.Reasoning{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Reasoning{Text: "hm"}},
@@ -174,7 +174,7 @@ func (c countingClock) Now() time.Time {
 }
 
 // While nobody looks, no event is made, and nobody asks for the time.
-func TestNobodyLooks(t *testing.T) {
+func TestRunWithoutConsumer(t *testing.T) {
 	asked := 0
 	for _, deltas := range []bool{false, true} {
 		a := newAgent(t, model(calls("a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Clock: countingClock{asked: &asked}, Deltas: deltas})
@@ -185,7 +185,7 @@ func TestNobodyLooks(t *testing.T) {
 }
 
 // Several goroutines may wait for one run; all get the same.
-func TestWaitTogether(t *testing.T) {
+func TestWaitConcurrent(t *testing.T) {
 	run := newAgent(t, model(text("done")), loop.Config{}).Start(t.Context(), loop.Prompt("go"))
 	var wg sync.WaitGroup
 	for range 8 {
@@ -235,7 +235,7 @@ func TestErrorIsReportedOnce(t *testing.T) {
 }
 
 // A consumer that stops the iteration cancels the run, and the trace is still complete.
-func TestLeavingEarly(t *testing.T) {
+func TestIterationStoppedEarly(t *testing.T) {
 	_, all := mustRun(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Deltas: true})
 	for n := 1; n < len(all); n++ {
 		var mem trace.Memory
@@ -360,7 +360,7 @@ func TestCancelInTool(t *testing.T) {
 
 // A context that ends with an error of the caller's own ends the run like any other; the
 // same error of a model does not.
-func TestCancelledForOnesOwnReason(t *testing.T) {
+func TestCancelWithCauseOfCaller(t *testing.T) {
 	own := errors.New("the user went away")
 	for _, c := range []struct {
 		cancel, model error
@@ -564,7 +564,7 @@ func TestSinkFails(t *testing.T) {
 }
 
 // Returned values do not change later, and the input is unchanged.
-func TestNothingChanges(t *testing.T) {
+func TestReturnedValuesNeverChange(t *testing.T) {
 	history := make([]llm.Message, 1, 10)
 	history[0] = llm.User("go")
 	var steps []loop.Step
@@ -650,7 +650,7 @@ func TestManyCallsWithoutSink(t *testing.T) {
 }
 
 // The loop ignores what a model sends after the loop has stopped it.
-func TestModelThatGoesOn(t *testing.T) {
+func TestModelContinuesAfterStop(t *testing.T) {
 	boom := errors.New("boom")
 	stubborn := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -678,7 +678,7 @@ func TestModelThatGoesOn(t *testing.T) {
 }
 
 // The terminal event is to be had after the run, also of one that nobody looked at.
-func TestTerminalEventAfterwards(t *testing.T) {
+func TestTerminalEventAgain(t *testing.T) {
 	a := newAgent(t, model(text("hi")), loop.Config{})
 	run := a.Start(t.Context(), loop.Prompt("q"))
 	if _, err := run.Wait(); err != nil {
@@ -698,7 +698,7 @@ func TestTerminalEventAfterwards(t *testing.T) {
 
 // A place that becomes free is taken at once, also in a run that nobody looks at:
 // the second call waits for the third here, and only two may run.
-func TestFreePlaceWithoutSink(t *testing.T) {
+func TestConcurrencyReachedWithoutSink(t *testing.T) {
 	started := make(chan struct{})
 	a := newAgent(t, model(calls("quick", "waits", "starts"), text("end")), loop.Config{Concurrency: 2, Tools: []loop.Tool{
 		tool("quick", func(context.Context) (string, error) { return "", nil }),

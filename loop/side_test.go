@@ -22,7 +22,7 @@ func summary(m llm.Model) loop.ModelCall {
 
 // A policy asks a model of its own in each hook before and after the model call: the
 // trace shows it, its usage counts, and the answer is nobody else's.
-func TestAsk(t *testing.T) {
+func TestCallModel(t *testing.T) {
 	for _, where := range []string{"BeforeStep", "AfterModel", "Batch", "AfterStep"} {
 		other := inTurn(fake.Response{Text: "short", Usage: llm.Usage{InputTokens: 3, OutputTokens: 1}}, fake.Response{Text: "shorter"})
 		var got []string
@@ -70,7 +70,7 @@ func TestAsk(t *testing.T) {
 }
 
 // A step that a policy's call has begun is the step that ends when a later one stops.
-func TestAskThenStop(t *testing.T) {
+func TestCallModelThenStop(t *testing.T) {
 	for name, want := range map[string]string{
 		"stop":   "run.start step.start model.config model.request model.response decision step.end run.end",
 		"error":  "run.start step.start model.config model.request model.response decision step.end run.end",
@@ -103,7 +103,7 @@ func TestAskThenStop(t *testing.T) {
 }
 
 // A model call by middleware is retried like the calls for the response.
-func TestAskRetries(t *testing.T) {
+func TestCallModelRetries(t *testing.T) {
 	passing := fake.Response{Error: &fake.Failure{Status: 429}}
 	other := inTurn(passing, text("short"))
 	p := policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
@@ -121,7 +121,7 @@ func TestAskRetries(t *testing.T) {
 }
 
 // Where no call of a policy is taken, it fails, and says so.
-func TestAskWhereNoneIsTaken(t *testing.T) {
+func TestCallModelNotAllowed(t *testing.T) {
 	var s *loop.StepInfo
 	got := map[string]error{}
 	try := func(where string, call loop.ModelCall) { _, got[where] = s.CallModel(context.Background(), call) }

@@ -69,7 +69,7 @@ func TestNamesOfNestedRuns(t *testing.T) {
 }
 
 // Where nobody looks at the outer run, the inner one is as any other.
-func TestNamesBelowARunUnseen(t *testing.T) {
+func TestNamesBelowUnrecordedRun(t *testing.T) {
 	mem := &trace.Memory{}
 	inner := newAgent(t, inTurn(text("a")), loop.Config{Sink: mem})
 	outer := newAgent(t, model(calls("sub"), text("done")), loop.Config{Tools: []loop.Tool{tool("sub", agentTool(inner, loop.Prompt("x")))}})
@@ -82,7 +82,7 @@ func TestNamesBelowARunUnseen(t *testing.T) {
 }
 
 // In a run that a tool starts, CallFromContext knows nothing of the tool's call.
-func TestCallOfInANestedRun(t *testing.T) {
+func TestCallFromContextInNestedRun(t *testing.T) {
 	type none struct{}
 	seen := map[string]string{}
 	note := func(place string, ctx context.Context) {

@@ -17,7 +17,7 @@ import (
 )
 
 // A run whose calls run at once comes to the same whether somebody looks on or not.
-func TestUnseen(t *testing.T) {
+func TestRunUnobserved(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn fake.Response
 		want []string // the results of the step
@@ -59,7 +59,7 @@ func TestUnseen(t *testing.T) {
 
 // Nobody has to look on for the limit to hold, or for a place to be taken as soon as
 // it is free.
-func TestLimitUnseen(t *testing.T) {
+func TestConcurrencyUnobserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		here := 0
@@ -88,7 +88,7 @@ func TestLimitUnseen(t *testing.T) {
 }
 
 // Tools that do not stop are abandoned, whether somebody looks on or not.
-func TestGraceUnseen(t *testing.T) {
+func TestGraceUnobserved(t *testing.T) {
 	for _, looks := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})

@@ -225,7 +225,7 @@ func exits(at func(place string)) loop.Hooks {
 
 // A consumer that panics or ends its goroutine, at whatever event, leaves a
 // complete trace as well; also at those of a run whose tool has ended it.
-func TestConsumersThatDoNotComeBack(t *testing.T) {
+func TestConsumerEndsGoroutine(t *testing.T) {
 	exit := tool("exit", func(context.Context) (string, error) { runtime.Goexit(); return "", nil })
 	for _, width := range []int{1, 3} {
 		for name, end := range map[string]func(){"panic": func() { panic("no") }, "exit": runtime.Goexit} {

@@ -65,7 +65,7 @@ func inTurn(turns ...fake.Response) llm.Model {
 
 // A policy may call the model again on its own. What may be retried is recorded
 // as a retry; what may not be is a call for another purpose.
-func TestPolicyRetries(t *testing.T) {
+func TestWrapRetries(t *testing.T) {
 	again := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		turn, err := next(ctx, call)
 		for n := 0; n < 3 && err != nil; n++ {
@@ -167,7 +167,7 @@ func TestPolicyRetries(t *testing.T) {
 }
 
 // A retry waits from the failure on: what the policy has waited itself counts.
-func TestPolicyRetryWaits(t *testing.T) {
+func TestWrapRetryWaits(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 5 * time.Second: 5 * time.Second} {
 		clock := fake.NewClock()
 		begun := clock.Now()
@@ -190,7 +190,7 @@ func TestPolicyRetryWaits(t *testing.T) {
 
 // A run that ends while a retry waits makes no further call, whatever context the
 // policy gives.
-func TestPolicyRetryIsCancelled(t *testing.T) {
+func TestWrapRetryCanceled(t *testing.T) {
 	for name, other := range map[string]bool{"its own context": false, "another": true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		clock := fake.NewClock()
@@ -215,7 +215,7 @@ func TestPolicyRetryIsCancelled(t *testing.T) {
 
 // If middleware sets its own context and it ends while a retry waits, the model call ends
 // without another request. The run does not end.
-func TestPolicyGivesUpWaiting(t *testing.T) {
+func TestWrapRetryContextEnds(t *testing.T) {
 	clock, patience := fake.NewClock(), errors.New("out of patience")
 	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if turn, err := next(ctx, call); err == nil {
@@ -354,7 +354,7 @@ func TestTransientIDs(t *testing.T) {
 
 // What policies do to a turn they have in hand is their own turn, and nobody
 // else's.
-func TestTurnsInHand(t *testing.T) {
+func TestWrapChangesResponse(t *testing.T) {
 	var kept *llm.Response
 	change := func(own, copied func(*llm.Response)) loop.Middleware {
 		return around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
@@ -429,7 +429,7 @@ func TestTurnsInHand(t *testing.T) {
 
 // An answer that a policy lets fail is in the trace, and so in the history; its
 // calls are pending.
-func TestPolicyFailsAfterTheAnswer(t *testing.T) {
+func TestWrapFailsAfterResponse(t *testing.T) {
 	boom := errors.New("boom")
 	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if _, err := next(ctx, call); err != nil {
@@ -444,7 +444,7 @@ func TestPolicyFailsAfterTheAnswer(t *testing.T) {
 }
 
 // A forced final answer is requested without tools, whatever tools a wrap sets.
-func TestWrapOffersToolsInTheEnd(t *testing.T) {
+func TestWrapSetsToolsOfFinalAnswer(t *testing.T) {
 	tools := []llm.Tool{{Name: "a"}}
 	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		req := *call.Request
@@ -466,7 +466,7 @@ func TestWrapOffersToolsInTheEnd(t *testing.T) {
 // What came after the last request is in the trace, whatever ended the run before
 // the next one: a policy that answers in the model's place, fails, or stops the
 // run after another has rewritten the history.
-func TestNothingIsLostBeforeARequest(t *testing.T) {
+func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 	boom := errors.New("boom")
 	rewrite := policy("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step == 0 {
@@ -541,7 +541,7 @@ func shownTexts(events []trace.Event) (out []string) {
 }
 
 // A policy that spoils the step's own record spoils nothing else.
-func TestStepInfoIsAPolicysOwn(t *testing.T) {
+func TestStepInfoIsCopied(t *testing.T) {
 	spoil := func(_ context.Context, s *loop.StepInfo) {
 		s.Step = 77
 		if s.Emit("spoilt", []byte(`1`)) != nil || s.Warn("spoilt", "") != nil {

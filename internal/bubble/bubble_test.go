@@ -14,7 +14,7 @@ func wait(c chan int) { <-c }
 
 func start(c chan int) { go wait(c) }
 
-func TestGoroutines(t *testing.T) {
+func TestSinceListsStartedGoroutines(t *testing.T) {
 	if !bubble.Run(t, func(t *testing.T) {
 		first, second := make(chan int), make(chan int)
 		start(first)
@@ -39,7 +39,7 @@ func TestGoroutines(t *testing.T) {
 	}
 }
 
-func TestStuck(t *testing.T) {
+func TestRunReportsGoroutinesThatCannotEnd(t *testing.T) {
 	if bubble.Run(t, func(*testing.T) { start(make(chan int)) }) {
 		t.Error("a goroutine is left, but the bubble is said to have ended")
 	}

@@ -24,7 +24,7 @@ func shell(script string) *child.Program {
 	return &child.Program{Args: []string{"sh", "-c", script}, In: []byte("in\n"), Most: 1000}
 }
 
-func TestRun(t *testing.T) {
+func TestProgramRun(t *testing.T) {
 	for script, want := range map[string]string{
 		"cat; echo words >&2": "in\n",
 		"exec <&-; echo deaf": "deaf\n",
@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 }
 
 // A program does not have to read what it is given, however long that is.
-func TestUnread(t *testing.T) {
+func TestRunUnreadInput(t *testing.T) {
 	p := shell("echo done")
 	p.In = make([]byte, 1<<20)
 	if got, err := p.Run(t.Context()); string(got) != "done\n" || err != nil {
@@ -53,7 +53,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestRunErrors(t *testing.T) {
 	for script, want := range map[string]string{
 		"exit 3":                       "the program ended with exit status 3",
 		"echo why >&2; echo 1; exit 1": "the program ended with exit status 1; its standard error: why",
@@ -99,7 +99,7 @@ func pipe(t *testing.T, ready func()) (name string, all func() string) {
 }
 
 // What a program leaves behind ends with it.
-func TestLeftBehind(t *testing.T) {
+func TestRunKillsChildProcesses(t *testing.T) {
 	name, all := pipe(t, func() {})
 	p := shell(`sh -c "trap '' TERM HUP; echo x; exec sleep 1000" >"$0" 2>&1 </dev/null & echo done`)
 	p.Args = append(p.Args, name)
@@ -110,7 +110,7 @@ func TestLeftBehind(t *testing.T) {
 }
 
 // A program that keeps on is killed when its time is over, with what it has started.
-func TestStopped(t *testing.T) {
+func TestRunStoppedByContext(t *testing.T) {
 	over := errors.New("the time is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -126,7 +126,7 @@ func TestStopped(t *testing.T) {
 }
 
 // A program that hands its output on to something that outlives it is not waited for.
-func TestHeld(t *testing.T) {
+func TestRunOutputKeptOpen(t *testing.T) {
 	if _, err := shell("echo 1; sleep 1000 2>/dev/null &").Run(t.Context()); fmt.Sprint(err) != "the program ended, but what it has started kept its output open" {
 		t.Errorf("got the error %v", err)
 	}

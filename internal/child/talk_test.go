@@ -35,7 +35,7 @@ func talk(ctx context.Context, t *testing.T, script string) string {
 	return strings.TrimSpace(strings.Join(came, " ") + " " + strings.TrimSpace(words.String()))
 }
 
-func TestTalk(t *testing.T) {
+func TestProcessExchange(t *testing.T) {
 	for script, want := range map[string]string{
 		"cat":                                   "one two",
 		"cat; echo words >&2":                   "one two words",

@@ -2,7 +2,7 @@ package slab
 
 import "testing"
 
-func TestTake(t *testing.T) {
+func TestSlabTake(t *testing.T) {
 	var s Slab[int]
 	seen := map[*int]bool{}
 	for _, n := range []int{1, 1, 3, 2, 40, 1, 32, 33, 7, 1} {
@@ -23,7 +23,7 @@ func TestTake(t *testing.T) {
 }
 
 // One value at a time costs 1, 2, 4, 8, 8 … values.
-func TestGrowth(t *testing.T) {
+func TestSlabGrowth(t *testing.T) {
 	var s Slab[int]
 	var sizes []int
 	for range 60 {

@@ -56,7 +56,7 @@ func untouched(t *testing.T, outside string) {
 }
 
 // No path and no link leads out.
-func TestNothingEscapes(t *testing.T) {
+func TestDiskStaysInRoot(t *testing.T) {
 	d, root, outside := walled(t)
 	links := map[string]string{
 		"abs": outside, "absfile": filepath.Join(outside, "secret"), "up": "../outside", "upfile": "../outside/secret",
@@ -83,7 +83,7 @@ func TestNothingEscapes(t *testing.T) {
 
 // A link below the directory is followed for reading and as a directory; a file is
 // not written through one.
-func TestLinksWithin(t *testing.T) {
+func TestDiskLinksWithinRoot(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, d.Write("real/f", "text"))
 	must(t, os.Symlink("real", filepath.Join(root, "dir")))
@@ -110,7 +110,7 @@ func TestLinksWithin(t *testing.T) {
 
 // While files below a directory are written and read, another goroutine repeatedly swaps the
 // directory for a link that leads outside. Nothing outside is read or written.
-func TestSwappedLinks(t *testing.T) {
+func TestDiskLinksSwapped(t *testing.T) {
 	d, root, outside := walled(t)
 	must(t, os.Mkdir(filepath.Join(root, "real"), 0o777))
 	must(t, os.WriteFile(filepath.Join(root, "real", "secret"), []byte("bait"), 0o666))
@@ -149,7 +149,7 @@ func TestSwappedLinks(t *testing.T) {
 }
 
 // A write to a hard link does not change the file outside.
-func TestHardLink(t *testing.T) {
+func TestDiskHardLink(t *testing.T) {
 	d, root, outside := walled(t)
 	must(t, os.Link(filepath.Join(outside, "secret"), filepath.Join(root, "hard")))
 	must(t, d.Write("hard", "mine"))
@@ -160,7 +160,7 @@ func TestHardLink(t *testing.T) {
 }
 
 // A pipe is neither read nor written, and no operation blocks on it.
-func TestPipe(t *testing.T) {
+func TestDiskPipe(t *testing.T) {
 	d, root, _ := walled(t)
 	if err := mkfifo(filepath.Join(root, "pipe")); err != nil {
 		t.Skip("no pipes here:", err)
@@ -181,7 +181,7 @@ func TestPipe(t *testing.T) {
 }
 
 // A file keeps its permissions, and a failed write leaves no temporary file.
-func TestReplacing(t *testing.T) {
+func TestDiskReplaces(t *testing.T) {
 	d, root, _ := walled(t)
 	script := filepath.Join(root, "run.sh")
 	must(t, os.WriteFile(script, []byte("a"), 0o600))
@@ -208,7 +208,7 @@ func TestReplacing(t *testing.T) {
 }
 
 // The new text of a file is never readable by more users than the old text.
-func TestReplacingWhatIsSecret(t *testing.T) {
+func TestDiskReplaceKeepsPermissions(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, d.Write("secret", ""))
 	must(t, os.Chmod(filepath.Join(root, "secret"), 0o600))
@@ -239,7 +239,7 @@ func TestReplacingWhatIsSecret(t *testing.T) {
 }
 
 // Files that are not text, or are too long, are not read.
-func TestReadingOddFiles(t *testing.T) {
+func TestDiskReadSpecialFiles(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, os.WriteFile(filepath.Join(root, "binary"), []byte{0xff, 0}, 0o666))
 	must(t, os.WriteFile(filepath.Join(root, "long"), []byte(strings.Repeat("x", files.MaxFile+1)), 0o666))
@@ -251,7 +251,7 @@ func TestReadingOddFiles(t *testing.T) {
 }
 
 // Errors do not contain the root directory.
-func TestErrorsHideTheRoot(t *testing.T) {
+func TestDiskErrorsHideRoot(t *testing.T) {
 	d, root, _ := walled(t)
 	must(t, os.Symlink("/", filepath.Join(root, "out")))
 	must(t, os.Mkdir(filepath.Join(root, "shut"), 0))

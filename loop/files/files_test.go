@@ -166,7 +166,7 @@ func TestLongestPath(t *testing.T) {
 }
 
 // Concurrent edits are applied one after another, and none is lost.
-func TestEditsAtOnce(t *testing.T) {
+func TestBackendConcurrentEdits(t *testing.T) {
 	const n = 30
 	for name, b := range backends(t) {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestEditsAtOnce(t *testing.T) {
 
 // After the same operations, files in memory and on disk are equal, and a State contains all
 // of them.
-func TestKindsAgree(t *testing.T) {
+func TestBackendsAgree(t *testing.T) {
 	root := t.TempDir()
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {

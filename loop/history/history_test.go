@@ -218,7 +218,7 @@ func TestAL76Fork(t *testing.T) {
 }
 
 // AL-76: messages appended to a fork do not appear in the original, and vice versa.
-func TestAL76ForkGoesItsOwnWay(t *testing.T) {
+func TestAL76ForkIsIndependent(t *testing.T) {
 	h := history.New("x")
 	for range 3 { // leaves spare capacity in the slice
 		h.Append(llm.User("before"), history.Meta{})
@@ -374,7 +374,7 @@ func TestAL78System(t *testing.T) {
 }
 
 // A returned slice has no spare capacity that a later Append writes to.
-func TestHandedOutIsNotSharedOn(t *testing.T) {
+func TestReturnedValuesAreNotShared(t *testing.T) {
 	h := five()
 	for range 4 {
 		messages, entries := h.Messages(), h.Entries()

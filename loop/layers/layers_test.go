@@ -362,7 +362,7 @@ func TestRegistryIsAList(t *testing.T) {
 }
 
 // A parent holds no reference to a fork without subscribers.
-func TestForksAreLetGo(t *testing.T) {
+func TestForksAreReleased(t *testing.T) {
 	parent, r := new(layers.Registry), new(layers.Registry)
 	if err := r.SetParent(parent); err != nil {
 		t.Fatal(err)

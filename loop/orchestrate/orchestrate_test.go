@@ -101,7 +101,7 @@ func TestAL94Delegate(t *testing.T) {
 
 // AL-94: in a tool, the child does not receive the response that called the tool. The child's
 // run is recorded below the call.
-func TestAL94DelegateInATool(t *testing.T) {
+func TestAL94DelegateInTool(t *testing.T) {
 	h := parent(t)
 	m := fake.NewModel(says("r"))
 	var mem []trace.Event

@@ -7,7 +7,7 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-func TestPoliciesOfAgentsErrors(t *testing.T) {
+func TestAgentMiddlewareErrors(t *testing.T) {
 	for option, want := range map[string]string{
 		`policies: [repair: {by: main}]`:                 `f:2:28: policies: item 1: unknown key "by": want one of model`,
 		`policies: [repair: {model: maim}]`:              `f:2:35: policies: item 1: model: unknown model "maim": did you mean "main"?`,
@@ -39,7 +39,7 @@ func TestPoliciesOfAgentsErrors(t *testing.T) {
 // Agents have their own instructions, with variables in them, their own tools and those
 // that are nobody's, the root goes on once for each text, and what is mended is so by the
 // model that made the call.
-func TestPoliciesOfAgents(t *testing.T) {
+func TestAgentMiddleware(t *testing.T) {
 	const script = `version: 1
 loop:
   policies:
@@ -74,7 +74,7 @@ input: go
 }
 
 // A policy that the preset has is the one of the script where that names it.
-func TestPolicyOfThePreset(t *testing.T) {
+func TestPresetMiddlewareReplaced(t *testing.T) {
 	for policies, want := range map[string]int{"[]": 1, "[repair: {model: main}]": 1, "[leaked_calls, leaked_calls]": 3} {
 		f, err := scenario.Parse("f", []byte("version: 1\nloop: {preset: deepagents, policies: "+policies+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))
 		if err != nil {

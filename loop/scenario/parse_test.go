@@ -418,7 +418,7 @@ func TestFromMessages(t *testing.T) {
 }
 
 // What keeps the script of a message list from playing is in the comment.
-func TestFromMessagesThatDoNotPlay(t *testing.T) {
+func TestFromMessagesUnplayable(t *testing.T) {
 	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Arguments: "{}"} }
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: "ok"}}}
@@ -464,7 +464,7 @@ func TestFromMessagesThatDoNotPlay(t *testing.T) {
 }
 
 // Turns are written as a script says them where it can, else part by part.
-func TestFromMessagesTurns(t *testing.T) {
+func TestFromMessagesResponses(t *testing.T) {
 	call, other := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}
 	for _, c := range []struct {
 		name   string

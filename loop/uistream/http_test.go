@@ -36,7 +36,7 @@ func TestWrite(t *testing.T) {
 }
 
 // Each part arrives as soon as it is sent. A reader that disconnects ends the run.
-func TestWriteAsItComes(t *testing.T) {
+func TestWriteFlushesEachPart(t *testing.T) {
 	left := make(chan error, 1)
 	var ends trace.RunEnd
 	clock := fake.NewClock()

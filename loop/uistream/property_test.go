@@ -39,7 +39,7 @@ func drawTurn(t *rapid.T, n int) fake.Response {
 
 // For any behavior of models and tools, and any point of cancellation or truncation, the
 // stream is valid and deterministic.
-func TestAnyRun(t *testing.T) {
+func TestPartsProperties(t *testing.T) {
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { panic("oh") }}
 	ok := loop.Tool{Name: "ok", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("fine"), nil }}
 	rapid.Check(t, func(t *rapid.T) {

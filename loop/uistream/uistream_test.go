@@ -250,7 +250,7 @@ func TestFinishReasons(t *testing.T) {
 }
 
 // Stopping the iteration of the parts stops that of the events.
-func TestLeavingParts(t *testing.T) {
+func TestPartsStoppedEarly(t *testing.T) {
 	for n := 1; n <= 8; n++ {
 		seen, told := 0, 0
 		events := func(yield func(trace.Event, error) bool) {
@@ -272,7 +272,7 @@ func TestLeavingParts(t *testing.T) {
 	}
 }
 
-func TestMetadataThatIsNoJSON(t *testing.T) {
+func TestMetadataInvalidJSON(t *testing.T) {
 	if b, err := (uistream.Part{Type: "start", Metadata: json.RawMessage("{")}).MarshalJSON(); err == nil {
 		t.Errorf("got %s", b)
 	}
