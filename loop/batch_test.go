@@ -16,7 +16,7 @@ import (
 
 // onBatch is a policy that does something to each call of a step.
 func onBatch(f func(c *loop.PlannedCall)) loop.Middleware {
-	return policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	return named("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, c := range calls {
 			f(c)
 		}
@@ -51,10 +51,10 @@ type batchCase struct {
 
 func (c batchCase) run(t *testing.T) {
 	var got []string
-	turn := calls(c.spec)
-	turn.FinishReason = c.finish
+	response := calls(c.spec)
+	response.FinishReason = c.finish
 	var mem trace.Memory
-	res, err := held(t, c.name, model(turn, text("done")), loop.Config{
+	res, err := runChecked(t, c.name, model(response, text("done")), loop.Config{
 		Tools: []loop.Tool{counter(t, &got), echo("echo")}, Middleware: []loop.Middleware{onBatch(c.do)}, Sink: &mem,
 	})
 	if err != nil {
@@ -155,7 +155,7 @@ func TestBeforeToolsReasons(t *testing.T) {
 // A cause that is not an answer's does not hide a failure from the guard.
 func TestBeforeToolsReasonWithoutOutput(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })
-	res, err := held(t, "guard", model(calls("bad#1"), calls("bad#2"), calls("bad#3"), text("done")), loop.Config{
+	res, err := runChecked(t, "guard", model(calls("bad#1"), calls("bad#2"), calls("bad#3"), text("done")), loop.Config{
 		Tools: []loop.Tool{bad}, Middleware: []loop.Middleware{onBatch(func(c *loop.PlannedCall) { c.Reason = "denied" })},
 	})
 	if err != nil || res.StopReason != trace.ReasonRunawayGuard || len(res.Steps) != 3 {
@@ -176,7 +176,7 @@ func TestBeforeToolsCallsChangedLater(t *testing.T) {
 		for _, width := range []int{1, 2} {
 			var got []string
 			var kept []*loop.PlannedCall
-			p := policy("p", loop.Hooks{
+			p := named("p", loop.Hooks{
 				BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 					kept = calls
 					return loop.Decision{}, nil
@@ -189,7 +189,7 @@ func TestBeforeToolsCallsChangedLater(t *testing.T) {
 					}
 				},
 			})
-			res, err := held(t, name, model(calls(`count{"n":1,"m":1}`, `count{"n":2,"m":2}`), text("done")), loop.Config{
+			res, err := runChecked(t, name, model(calls(`count{"n":1,"m":1}`, `count{"n":2,"m":2}`), text("done")), loop.Config{
 				Tools: []loop.Tool{counter(t, &got)}, Middleware: []loop.Middleware{p}, Concurrency: width, Clock: fake.NewClock(),
 			})
 			if err != nil {
@@ -240,7 +240,7 @@ func TestBeforeToolsNotCalledWithClientCalls(t *testing.T) {
 		"no tool and the next one": {loop.Config{}, "ghost", "ok ghost"},
 	} {
 		var asked []string
-		c.cfg.Middleware = []loop.Middleware{policy("asks", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+		c.cfg.Middleware = []loop.Middleware{named("asks", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 			for _, p := range calls {
 				asked = append(asked, p.Call.Name)
 			}

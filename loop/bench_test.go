@@ -12,14 +12,14 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// scripted answers with turns that were made before.
+// scripted answers with responses that were made before.
 type scripted struct {
-	turns [][]llm.Event
-	next  int
+	responses [][]llm.Event
+	next      int
 }
 
 func (m *scripted) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
-	events := m.turns[m.next]
+	events := m.responses[m.next]
 	m.next++
 	return func(yield func(llm.Event, error) bool) {
 		for _, ev := range events {
@@ -47,9 +47,9 @@ func script(n, k int, pieces bool) *scripted {
 				llm.ToolCallDelta{Index: j + 1, Arguments: args[:5]}, llm.ToolCallDelta{Index: j + 1, Arguments: args[5:9]},
 				llm.ToolCallDelta{Index: j + 1, Arguments: args[9:]}, llm.ToolCallEnd{Index: j + 1})
 		}
-		m.turns = append(m.turns, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
+		m.responses = append(m.responses, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
 	}
-	m.turns = append(m.turns, []llm.Event{llm.TextDelta{Text: "done"}, usage, llm.Finish{Reason: llm.FinishStop}})
+	m.responses = append(m.responses, []llm.Event{llm.TextDelta{Text: "done"}, usage, llm.Finish{Reason: llm.FinishStop}})
 	return m
 }
 

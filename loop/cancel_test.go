@@ -50,7 +50,7 @@ func TestCancelAtEachEventStartsNothing(t *testing.T) {
 					seen++
 				}
 				cancel()
-				holds(t, name, mem.Events())
+				checkInvariants(t, name, mem.Events())
 				for _, ev := range mem.Events() {
 					switch k := ev.Body.Kind(); {
 					case !ended || ev.Seq <= at:
@@ -102,5 +102,5 @@ func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 	if foreign {
 		hooks.Start = func(context.Context) (context.Context, error) { return context.Background(), nil }
 	}
-	return loop.Config{Tools: tools, Middleware: []loop.Middleware{policy("p", hooks)}, Clock: fake.NewClock(), Retry: loop.Retry{Max: 1, Base: time.Second}}
+	return loop.Config{Tools: tools, Middleware: []loop.Middleware{named("p", hooks)}, Clock: fake.NewClock(), Retry: loop.Retry{Max: 1, Base: time.Second}}
 }

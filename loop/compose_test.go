@@ -22,10 +22,10 @@ type feature struct {
 	name string
 	// row is the row of the option matrix; of a row one value is on at a time.
 	row string
-	// turns are what the model says for the feature to act. Tools and ids of calls are
+	// responses are what the model says for the feature to act. Tools and ids of calls are
 	// made for each place of the script.
-	turns []fake.Response
-	// on switches the feature on; its turns begin at step at.
+	responses []fake.Response
+	// on switches the feature on; its responses begin at step at.
 	on func(c *loop.Config, at int)
 	// acted reports whether the trace shows that it acted.
 	acted func(events []trace.Event) bool
@@ -93,7 +93,7 @@ func failed(m llm.Message) bool {
 	})
 }
 
-// features are the options and policies that a composition may have.
+// features are the options and middlewares that a composition may have.
 func features() []feature {
 	one := []fake.Response{calls("ok")}
 	bad := []fake.Response{calls("bad")}
@@ -137,9 +137,9 @@ func features() []feature {
 			}), false},
 		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) {
 			c.AppendAfterHooks = true
-			c.Middleware = append(c.Middleware, policy("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+			c.Middleware = append(c.Middleware, named("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				if list := s.History(); list[len(list)-1].Role == llm.RoleAssistant {
-					return loop.Decision{}, nil // it has the turn
+					return loop.Decision{}, nil // it has the response
 				}
 				return loop.Decision{}, s.Emit("before the turn", []byte("{}"))
 			}}))
@@ -193,7 +193,7 @@ func features() []feature {
 			return nil
 		}}.Middleware()), ended(middleware.ReasonToolError), true},
 		{"short history", "compaction", []fake.Response{calls("ok"), calls("ok"), calls("ok")}, with(middleware.KeepLast(2, 5)), emitted(func(b trace.HistoryRewrite) bool { return b.Reason == "compaction" }), false},
-		{"a policy's own model call", "compaction", one, with(policy("summary", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		{"a policy's own model call", "compaction", one, with(named("summary", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step != 1 {
 				return loop.StepChange{}, nil
 			}
@@ -217,7 +217,7 @@ func features() []feature {
 			if err != nil {
 				panic(err)
 			}
-			c.Middleware = append(c.Middleware, middleware.Variables(vars), p, policy("set", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+			c.Middleware = append(c.Middleware, middleware.Variables(vars), p, named("set", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				if s.Step == at {
 					middleware.ActiveAgent.Set(vars, "b")
 				}
@@ -251,20 +251,20 @@ func features() []feature {
 		}, emitted(func(b trace.Decision) bool { return b.Action == trace.Stop && b.By == "answer_tool" }), true},
 		{"leaked calls", "leaked", []fake.Response{{Text: "<tool_call>", FinishReason: llm.FinishPause}}, with(middleware.LeakedCalls()),
 			emitted(func(b trace.Warning) bool { return b.Code == middleware.WarnLeakedCall }), false},
-		{"more behind the end", "end_hook", []fake.Response{{Text: `"not yet"`}}, with(policy("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-			if turn.Text() != `"not yet"` {
+		{"more behind the end", "end_hook", []fake.Response{{Text: `"not yet"`}}, with(named("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+			if response.Text() != `"not yet"` {
 				return loop.Decision{}, nil
 			}
 			return loop.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, Messages: []llm.Message{llm.User("go on")}}, nil
 		}})), decidedOn(trace.Continue, trace.ReasonEndHook), false},
-		{"other tools", "prepare_step", one, with(policy("offer", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		{"other tools", "prepare_step", one, with(named("offer", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			return loop.StepChange{Tools: append(s.Tools(), echo(fmt.Sprintf("more%d", s.Step)))}, nil
 		}})), emitted(func(b trace.ModelConfig) bool {
 			return slices.ContainsFunc(b.Tools, func(t llm.Tool) bool { return t.Name == "more1" })
 		}), false},
 		{"cancel", "cancel", []fake.Response{calls("leave")}, func(c *loop.Config, _ int) {
 			var leave context.CancelFunc
-			c.Middleware = append(c.Middleware, policy("leaves", loop.Hooks{
+			c.Middleware = append(c.Middleware, named("leaves", loop.Hooks{
 				Start: func(ctx context.Context) (context.Context, error) {
 					ctx, leave = context.WithCancel(ctx)
 					return ctx, nil
@@ -318,7 +318,7 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	clock := fake.NewClock()
 	var mem trace.Memory
 	cfg := loop.Config{Clock: clock, MaxSteps: 100, MaxConsecutiveToolErrors: loop.Disabled, Sink: &mem}
-	turns, at := []fake.Response{noise()}, 1
+	responses, at := []fake.Response{noise()}, 1
 	addTool := func(name string) { cfg.Tools = append(cfg.Tools, toolOf(t, name, clock)) }
 	for _, name := range []string{"panics", "ok", "slow"} {
 		addTool(name)
@@ -327,10 +327,10 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	for _, f := range list {
 		f.on(&cfg, at)
 		seen := map[string]bool{}
-		for _, turn := range f.turns {
-			turn.Calls = slices.Clone(turn.Calls)
-			for i := range turn.Calls {
-				c := &turn.Calls[i]
+		for _, response := range f.responses {
+			response.Calls = slices.Clone(response.Calls)
+			for i := range response.Calls {
+				c := &response.Calls[i]
 				id++
 				c.ID = fmt.Sprintf("id%d", id)
 				if c.Arguments == "{}" && c.Name != "same" {
@@ -347,11 +347,11 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 					addTool(c.Name)
 				}
 			}
-			turns = append(turns, turn)
+			responses = append(responses, response)
 		}
 		at += steps(f)
 	}
-	turns = append(turns, slices.Repeat([]fake.Response{text(`"done"`)}, 9)...)
+	responses = append(responses, slices.Repeat([]fake.Response{text(`"done"`)}, 9)...)
 	for i := range cfg.StopWhen {
 		cfg.StopWhen[i] = loop.StopCondition{Stop: func(_ context.Context, s *loop.StepInfo) (bool, error) {
 			return strings.HasPrefix(s.Steps[len(s.Steps)-1].Calls[0].Name, "finish"), nil
@@ -360,15 +360,15 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	n := 0
 	inTurn := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		n++
-		return (&fake.Model{Clock: clock, Responses: turns[n-1 : n]}).Stream(ctx, req)
+		return (&fake.Model{Clock: clock, Responses: responses[n-1 : n]}).Stream(ctx, req)
 	})
 	_, _ = newAgent(t, inTurn, cfg).Run(t.Context(), loop.Prompt("go")) // how it ends is in the trace
 	return mem.Events()
 }
 
-// steps are how many steps the turns of a feature take: one that failed takes none.
+// steps are how many steps the responses of a feature take: one that failed takes none.
 func steps(f feature) (n int) {
-	for _, t := range f.turns {
+	for _, t := range f.responses {
 		if t.Error == nil {
 			n++
 		}
@@ -420,7 +420,7 @@ func TestOptionsCombined(t *testing.T) {
 			}
 			name := first.name + ", then " + second.name
 			events := compose(t, first, second)
-			holds(t, name, events)
+			checkInvariants(t, name, events)
 			if !first.acted(events) {
 				t.Errorf("%s: the trace does not show the first", name)
 			}
@@ -441,7 +441,7 @@ func TestCompositionWithout(t *testing.T) {
 			f.on = func(c *loop.Config, _ int) { c.Continuations = loop.Disabled }
 		}
 		events := compose(t, f)
-		holds(t, f.name, events)
+		checkInvariants(t, f.name, events)
 		if f.acted(events) {
 			t.Errorf("%s: the trace shows it although it is off", f.name)
 		}

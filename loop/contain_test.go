@@ -30,15 +30,15 @@ func (e badError) Is(error) bool   { return e.why[7] == "" }
 func (e badError) Unwrap() []error { return []error{errors.New(e.why[7])} }
 
 // held runs and holds the trace against the invariants.
-func held(t *testing.T, name string, m llm.Model, cfg loop.Config) (*loop.Result, error) {
+func runChecked(t *testing.T, name string, m llm.Model, cfg loop.Config) (*loop.Result, error) {
 	t.Helper()
 	res, events, err := ran(t, m, cfg)
-	holds(t, name, events)
+	checkInvariants(t, name, events)
 	return res, err
 }
 
 // holds holds a trace against the invariants.
-func holds(t *testing.T, name string, events []trace.Event) {
+func checkInvariants(t *testing.T, name string, events []trace.Event) {
 	t.Helper()
 	c := check.New(nil)
 	for _, ev := range events {
@@ -55,20 +55,20 @@ func TestErrorMethodsPanic(t *testing.T) {
 	for name, bad := range map[string]error{"a nil pointer": none, "methods that panic": badError{}} {
 		fails := tool("fails", func(context.Context) (string, error) { return "", bad })
 		for _, specs := range [][]string{{"fails"}, {"fails", "a"}} {
-			res, err := held(t, name, model(calls(specs...), text("done")), loop.Config{Tools: []loop.Tool{fails, echo("a")}})
+			res, err := runChecked(t, name, model(calls(specs...), text("done")), loop.Config{Tools: []loop.Tool{fails, echo("a")}})
 			if err != nil || !res.Steps[0].Results[0].IsError || res.Text != "done" {
 				t.Errorf("a tool's error, %s: got %+v, %v", name, res, err)
 			}
 		}
-		p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { return loop.StepChange{}, bad }})
-		if _, err := held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}}); err == nil {
+		p := named("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) { return loop.StepChange{}, bad }})
+		if _, err := runChecked(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}}); err == nil {
 			t.Errorf("a policy's error, %s: got none", name)
 		}
-		if _, err := held(t, name, model(fake.Response{Text: "x", Err: bad}), loop.Config{}); err == nil {
+		if _, err := runChecked(t, name, model(fake.Response{Text: "x", Err: bad}), loop.Config{}); err == nil {
 			t.Errorf("a model's error, %s: got none", name)
 		}
 	}
-	res, err := held(t, "ErrorText", model(calls("nope", "bad"), text("done")), loop.Config{
+	res, err := runChecked(t, "ErrorText", model(calls("nope", "bad"), text("done")), loop.Config{
 		Tools:     []loop.Tool{tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })},
 		ErrorText: func(string, error) string { panic("no words") },
 	})
@@ -80,7 +80,7 @@ func TestErrorMethodsPanic(t *testing.T) {
 
 // A panic of the consumer comes out as it went in, wherever in the run it is.
 func TestConsumerPanicsAtEachEvent(t *testing.T) {
-	wrap := policy("p", loop.Hooks{
+	wrap := named("p", loop.Hooks{
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc { return next },
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			return loop.StepChange{}, s.Emit("mine", []byte("1"))
@@ -108,10 +108,10 @@ func TestConsumerPanicsAtEachEvent(t *testing.T) {
 	}
 }
 
-// What policies do to what they are given breaks nothing.
+// What middlewares do to what they are given breaks nothing.
 func TestInvalidMiddleware(t *testing.T) {
 	batch := func(f func(calls []loop.PlannedCall), decisions ...loop.CallDecision) loop.Middleware {
-		return policy("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+		return named("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 			f(calls)
 			return decisions, loop.Decision{}, nil
 		}})
@@ -122,12 +122,12 @@ func TestInvalidMiddleware(t *testing.T) {
 		"another id":     batch(func(calls []loop.PlannedCall) { calls[0].Call.ID = "evil" }),
 		"another tool":   batch(func(calls []loop.PlannedCall) { calls[0].Call.Name = "nope" }),
 		"another index":  batch(func(calls []loop.PlannedCall) { calls[0].Index = 7 }),
-		"the turn changed": policy("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-			turn.Parts[0] = llm.Text{Text: "changed"}
+		"the turn changed": named("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+			response.Parts[0] = llm.Text{Text: "changed"}
 			return loop.Decision{}, nil
 		}}),
 	} {
-		res, err := held(t, name, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
+		res, err := runChecked(t, name, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
 		var got []string
 		for i, c := range res.Steps[0].Calls {
 			got = append(got, c.ID+" "+c.Name+" "+res.Steps[0].Results[i].ID)
@@ -138,30 +138,30 @@ func TestInvalidMiddleware(t *testing.T) {
 	}
 	for _, index := range []int{-1, 2} {
 		p := batch(func([]loop.PlannedCall) {}, loop.CallDecision{Index: index, Output: &loop.Output{}})
-		res, err := held(t, "no such call", model(calls("a", "b")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
+		res, err := runChecked(t, "no such call", model(calls("a", "b")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}})
 		if pe := (*loop.MiddlewareError)(nil); !errors.As(err, &pe) || len(res.Pending) != 2 {
 			t.Errorf("a decision about call %d: got %v, %d pending", index, err, len(res.Pending))
 		}
 	}
-	cut := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	cut := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if h := s.History(); len(h) > 1 {
 			return loop.StepChange{Decision: loop.Decision{Messages: h[:len(h)-1]}}, nil
 		}
 		return loop.StepChange{}, nil
 	}})
-	_, err := held(t, "a history without results", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{cut}})
+	_, err := runChecked(t, "a history without results", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{cut}})
 	if h := (*loop.HistoryError)(nil); !errors.As(err, &h) {
 		t.Errorf("a history without results: got %v", err)
 	}
 }
 
-// Many calls without ids in one turn cost no more for each than few.
+// Many calls without ids in one response cost no more for each than few.
 func TestManyDuplicateIDs(t *testing.T) {
-	var turn fake.Response
+	var response fake.Response
 	for range 300 {
-		turn.Calls = append(turn.Calls, fake.Call{Name: "a", Arguments: "{}"}, fake.Call{ID: "same", Name: "a", Arguments: "{}"})
+		response.Calls = append(response.Calls, fake.Call{Name: "a", Arguments: "{}"}, fake.Call{ID: "same", Name: "a", Arguments: "{}"})
 	}
-	res, err := held(t, "many", model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	res, err := runChecked(t, "many", model(response, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,14 +191,14 @@ func TestEmptyResultsAreNotShared(t *testing.T) {
 // A run ends with its own context, also if middleware sets an unrelated context. Then no call
 // starts, and the contexts of waiting tools are canceled.
 func TestStartReturnsForeignContext(t *testing.T) {
-	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
-	child := policy("child", loop.Hooks{Start: func(ctx context.Context) (context.Context, error) {
+	foreign := named("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
+	child := named("child", loop.Hooks{Start: func(ctx context.Context) (context.Context, error) {
 		return context.WithValue(ctx, foreignKey{}, 1), nil
 	}})
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
-		policies []loop.Middleware
-		during   string
+		middlewares []loop.Middleware
+		during      string
 	}{
 		"in a tool":                 {[]loop.Middleware{foreign}, "waits"},
 		"in a tool, two policies":   {[]loop.Middleware{foreign, child}, "waits"},
@@ -211,7 +211,7 @@ func TestStartReturnsForeignContext(t *testing.T) {
 		var mem trace.Memory
 		in := loop.Prompt("go")
 		in.Sink = &mem
-		res, err := newAgent(t, model(calls("waits", "later"), text("no")), loop.Config{Middleware: c.policies, Concurrency: 1, Tools: []loop.Tool{
+		res, err := newAgent(t, model(calls("waits", "later"), text("no")), loop.Config{Middleware: c.middlewares, Concurrency: 1, Tools: []loop.Tool{
 			tool("waits", func(tool context.Context) (string, error) {
 				cancel(boom)
 				if c.during == "waits" {
@@ -232,8 +232,8 @@ type foreignKey struct{}
 // A deadline holds for a foreign context as well.
 func TestDeadlineOfForeignContext(t *testing.T) {
 	clock := fake.NewClock()
-	foreign := policy("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
-	_, err := held(t, "deadline", model(calls("slow"), text("no")), loop.Config{Deadline: time.Second, Clock: clock, Middleware: []loop.Middleware{foreign}, Tools: []loop.Tool{
+	foreign := named("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
+	_, err := runChecked(t, "deadline", model(calls("slow"), text("no")), loop.Config{Deadline: time.Second, Clock: clock, Middleware: []loop.Middleware{foreign}, Tools: []loop.Tool{
 		tool("slow", func(ctx context.Context) (string, error) { return "", clock.Sleep(ctx, 2*time.Second) }),
 	}})
 	if !errors.Is(err, loop.ErrDeadline) {
@@ -245,7 +245,7 @@ func TestDeadlineOfForeignContext(t *testing.T) {
 // runs on for it.
 func TestStartContextEndsWithRun(t *testing.T) {
 	var kept context.Context
-	p := policy("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
+	p := named("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
 		kept = ctx
 		return loop.StepChange{}, nil
 	}})
@@ -256,7 +256,7 @@ func TestStartContextEndsWithRun(t *testing.T) {
 }
 
 // A result that a model sends is dropped with a warning, unless it is that of a
-// call which the provider ran itself, wherever in the turn that stands.
+// call which the provider ran itself, wherever in the response that stands.
 func TestResponseWithResults(t *testing.T) {
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: "made up"}}}
@@ -274,9 +274,9 @@ func TestResponseWithResults(t *testing.T) {
 		"for the provider's call":  {[]llm.Part{own, result("s1"), result("c1"), call}, []llm.Part{own, result("s1"), call}, 1},
 		"before the call":          {[]llm.Part{result("s1"), own, llm.Text{Text: "so"}}, []llm.Part{result("s1"), own, llm.Text{Text: "so"}}, 0},
 	} {
-		turn := fake.Response{}
+		response := fake.Response{}
 		for _, p := range c.parts {
-			turn.Events = append(turn.Events, llm.PartDone{Part: p})
+			response.Events = append(response.Events, llm.PartDone{Part: p})
 		}
 		mine := around("mine", func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error) {
 			return &llm.Response{FinishReason: llm.FinishStop, Parts: c.parts}, nil
@@ -290,7 +290,7 @@ func TestResponseWithResults(t *testing.T) {
 				}
 				return nil
 			})
-			res, err := held(t, who+", "+name, model(turn), cfg)
+			res, err := runChecked(t, who+", "+name, model(response), cfg)
 			if err != nil || len(warned) != c.warns {
 				t.Errorf("%s, %s: got %v, warnings %+v", who, name, err, warned)
 			}
@@ -308,7 +308,7 @@ func TestResponseWithResults(t *testing.T) {
 	}
 }
 
-// What policies and conditions do to the steps they are shown is not done to
+// What middlewares and conditions do to the steps they are shown is not done to
 // those of the result.
 func TestStepsChangedByMiddleware(t *testing.T) {
 	spoil := func(steps []*loop.Step) {
@@ -325,11 +325,11 @@ func TestStepsChangedByMiddleware(t *testing.T) {
 		}
 		clear(steps)
 	}
-	before := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	before := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		spoil(s.Steps)
 		return loop.StepChange{}, nil
 	}})
-	after := policy("p", loop.Hooks{AfterStep: func(_ context.Context, s *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
+	after := named("p", loop.Hooks{AfterStep: func(_ context.Context, s *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
 		if step != s.Steps[len(s.Steps)-1] || step.Index != s.Step || len(step.Calls) != 1 || len(step.Results) != 1 || len(step.Messages) != 2 {
 			t.Errorf("after step %d: got %+v", s.Step, step)
 		}
@@ -343,7 +343,7 @@ func TestStepsChangedByMiddleware(t *testing.T) {
 		spoil(s.Steps)
 		return false, nil
 	}}
-	want, err := held(t, "nobody", model(calls("a"), calls("a#x"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
+	want, err := runChecked(t, "nobody", model(calls("a"), calls("a#x"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestStepsChangedByMiddleware(t *testing.T) {
 		"before another policy": {Middleware: []loop.Middleware{before}, StopWhen: []loop.StopCondition{loop.HasToolCall("b")}},
 	} {
 		cfg.Tools = []loop.Tool{echo("a")}
-		res, err := held(t, name, model(calls("a"), calls("a#x"), text("done")), cfg)
+		res, err := runChecked(t, name, model(calls("a"), calls("a#x"), text("done")), cfg)
 		if diff := cmp.Diff(want, res, cmpopts.IgnoreUnexported(loop.Step{})); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -370,14 +370,14 @@ func TestEndChangesResult(t *testing.T) {
 		}
 		return next(ctx, call)
 	})
-	fill := policy("fill", loop.Hooks{End: func(_ context.Context, res *loop.Result) error {
+	fill := named("fill", loop.Hooks{End: func(_ context.Context, res *loop.Result) error {
 		clear(res.UsageBy)
 		*res = own
 		return nil
 	}})
 	said := fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 3}}
 	var mem trace.Memory
-	res, err := held(t, "fill", inTurn(said, said), loop.Config{Middleware: []loop.Middleware{judged, fill}, Sink: &mem})
+	res, err := runChecked(t, "fill", inTurn(said, said), loop.Config{Middleware: []loop.Middleware{judged, fill}, Sink: &mem})
 	if diff := cmp.Diff(&own, res); diff != "" || err != nil {
 		t.Errorf("%v; result (-want +got):\n%s", err, diff)
 	}

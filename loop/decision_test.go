@@ -24,7 +24,7 @@ func deciding(place string, n int, d loop.Decision) loop.Middleware {
 		}
 		return loop.Decision{}, nil
 	}
-	return policy("p", loop.Hooks{
+	return named("p", loop.Hooks{
 		BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 			d, err := at("before")
 			return loop.StepChange{Decision: d}, err
@@ -53,7 +53,7 @@ func TestDecisionReasons(t *testing.T) {
 					name := fmt.Sprintf("%s %s (%s), time %d", place, action, given, n+1)
 					p := deciding(place, n+1, loop.Decision{Action: action, Reason: given, Note: "me"})
 					res, events := decided(t, m, p)
-					holds(t, name, events)
+					checkInvariants(t, name, events)
 					if stopped := res.Note == "me"; stopped && res.StopReason != want {
 						t.Errorf("%s: stop %q, want %q", name, res.StopReason, want)
 					}
@@ -72,7 +72,7 @@ func TestDecisionActions(t *testing.T) {
 				continue // which it can
 			}
 			res, events := decided(t, inTurn(calls("a"), text("done")), deciding(place, 1, loop.Decision{Action: action, Reason: "own"}))
-			holds(t, name, events)
+			checkInvariants(t, name, events)
 			if res.StopReason != trace.ReasonEndTurn || res.Text != "done" {
 				t.Errorf("%s: got %q, stop %q", name, res.Text, res.StopReason)
 			}
@@ -99,7 +99,7 @@ func TestContinueReasons(t *testing.T) {
 		"": "end_hook", "continued_turn": "continued_turn", "own": "own", "handoff": "handoff", "end_turn": "middleware", "tool_calls": "middleware", "runaway_guard": "middleware",
 	} {
 		var mem trace.Memory
-		_, err := held(t, string(given), inTurn(text("1"), text("2")), loop.Config{
+		_, err := runChecked(t, string(given), inTurn(text("1"), text("2")), loop.Config{
 			Middleware: []loop.Middleware{deciding("model", 1, loop.Decision{Action: trace.Continue, Reason: given, Note: "me", Messages: []llm.Message{llm.User("more")}})}, Sink: &mem,
 		})
 		got := of[trace.Decision](mem.Events())[0]
@@ -109,7 +109,7 @@ func TestContinueReasons(t *testing.T) {
 	}
 }
 
-// Tools that policies offer are such as can be sent, whoever puts them there and
+// Tools that middlewares offer are such as can be sent, whoever puts them there and
 // whatever the call is for.
 func TestRequestToolsAreChecked(t *testing.T) {
 	object := []byte(` {"type":"object"}`)
@@ -133,12 +133,12 @@ func TestRequestToolsAreChecked(t *testing.T) {
 				return next(ctx, loop.ModelCall{Request: &req, Purpose: purpose})
 			})
 		}
-		before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		before := named("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			s.Request.Tools = c.tools
 			return loop.StepChange{Request: s.Request}, nil
 		}})
 		for who, p := range map[string]loop.Middleware{"a wrap": wrap(trace.PurposeAnswer), "a judge": wrap(trace.PurposeGrade), "before the step": before} {
-			_, err := held(t, who+", "+name, model(text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
+			_, err := runChecked(t, who+", "+name, model(text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 			var pe *loop.MiddlewareError
 			switch {
 			case c.want == "" && err != nil, c.want != "" && !errors.As(err, &pe):

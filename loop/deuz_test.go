@@ -177,11 +177,11 @@ func testDeuzOnStep(t *testing.T) {
 }
 
 func testDeuzSteps(t *testing.T) {
-	turns := []fake.Response{calls("a#1"), calls("b#2"), text("y")}
-	for i := range turns {
-		turns[i].Usage = llm.Usage{InputTokens: int64(i + 1)}
+	responses := []fake.Response{calls("a#1"), calls("b#2"), text("y")}
+	for i := range responses {
+		responses[i].Usage = llm.Usage{InputTokens: int64(i + 1)}
 	}
-	res, _ := mustRun(t, model(turns...), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}}))
+	res, _ := mustRun(t, model(responses...), deuz.Fill(loop.Config{MaxSteps: 5, Tools: []loop.Tool{echo("a"), echo("b")}}))
 	call := func(id, name string) []llm.ToolCall { return []llm.ToolCall{{ID: id, Name: name, Arguments: "{}"}} }
 	result := func(id, name string) []llm.ToolResult {
 		return []llm.ToolResult{{ID: id, Name: name, Content: []llm.Part{llm.Text{Text: "{}"}}}}

@@ -70,15 +70,15 @@ func (e *teller) hooks() loop.Hooks {
 	}
 }
 
-// Events of policies are taken in their hooks, and not while tools run: there they
+// Events of middlewares are taken in their hooks, and not while tools run: there they
 // would come in no order.
 func TestMiddlewareEvents(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		e := &teller{}
 		_, events := mustRun(t, model(calls("a", "a"), text("done")), loop.Config{
-			Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{policy("p", e.hooks())}, Concurrency: width, Clock: fake.NewClock(),
+			Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{named("p", e.hooks())}, Concurrency: width, Clock: fake.NewClock(),
 		})
-		holds(t, "told", events)
+		checkInvariants(t, "told", events)
 		e.tell("afterwards")
 		if diff := cmp.Diff([]string{"tool", "tool", "afterwards"}, e.refused); diff != "" {
 			t.Errorf("%d at once: refused (-want +got):\n%s", width, diff)
@@ -104,12 +104,12 @@ func TestMiddlewareEventsAfterAbandonedCall(t *testing.T) {
 	e := &teller{}
 	deaf := tool("deaf", func(context.Context) (string, error) { return "", clock.Sleep(context.Background(), time.Hour) })
 	_, events, err := ran(t, model(calls("deaf", "a"), text("done")), loop.Config{
-		Tools: []loop.Tool{deaf, echo("a")}, Middleware: []loop.Middleware{policy("p", e.hooks())}, Clock: clock, Deadline: time.Second, Grace: time.Second,
+		Tools: []loop.Tool{deaf, echo("a")}, Middleware: []loop.Middleware{named("p", e.hooks())}, Clock: clock, Deadline: time.Second, Grace: time.Second,
 	})
 	if derr := clock.Drain(); !errors.Is(err, loop.ErrDeadline) || derr != nil {
 		t.Errorf("got %v, drain %v", err, derr)
 	}
-	holds(t, "abandoned", events)
+	checkInvariants(t, "abandoned", events)
 	if diff := cmp.Diff([]string{"tool", "tool", "end"}, e.refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}

@@ -29,7 +29,7 @@ func TestNextKeptByMiddleware(t *testing.T) {
 					errs = append(errs, err)
 				}
 			}
-			p := policy("keeps", loop.Hooks{
+			p := named("keeps", loop.Hooks{
 				WrapModel: func(next loop.ModelFunc) loop.ModelFunc { kept = next; return next },
 				Start:     func(ctx context.Context) (context.Context, error) { use(ctx, "start"); return ctx, nil },
 				BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
@@ -60,7 +60,7 @@ func TestNextKeptByMiddleware(t *testing.T) {
 				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, OnStep: func(loop.Step) { use(t.Context(), "step") },
 			})
 			use(t.Context(), "later")
-			holds(t, name, events)
+			checkInvariants(t, name, events)
 			if res.Text != "z" || res.ModelCalls != 2 {
 				t.Errorf("%s: got %+v", name, res)
 			}
@@ -77,10 +77,10 @@ func TestNextKeptByMiddleware(t *testing.T) {
 }
 
 // gated is a model that signals each call and waits for permission to respond.
-func gated(asked func(), may <-chan struct{}) llm.Model {
+func gated(called func(), may <-chan struct{}) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
-			asked()
+			called()
 			<-may
 			fake.NewModel(text("z")).Stream(ctx, req)(yield)
 		}
@@ -91,11 +91,11 @@ func gated(asked func(), may <-chan struct{}) llm.Model {
 func TestNextConcurrent(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var second error
-	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (turn *llm.Response, err error) {
+	hedge := around("hedge", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (response *llm.Response, err error) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			first := call
-			turn, err = next(ctx, first)
+			response, err = next(ctx, first)
 		})
 		<-asked
 		both.Go(func() {
@@ -104,9 +104,9 @@ func TestNextConcurrent(t *testing.T) {
 			close(may)
 		})
 		both.Wait()
-		return turn, err
+		return response, err
 	})
-	res, err := held(t, "hedge", gated(func() { close(asked) }, may), loop.Config{Middleware: []loop.Middleware{hedge}})
+	res, err := runChecked(t, "hedge", gated(func() { close(asked) }, may), loop.Config{Middleware: []loop.Middleware{hedge}})
 	if err != nil || res.Text != "z" || !errors.Is(second, loop.ErrModelCallNotAllowed) {
 		t.Errorf("got %+v, %v; the other call got %v", res, err, second)
 	}
@@ -128,7 +128,7 @@ func TestNextNotAwaited(t *testing.T) {
 	if err != nil || res.Text != "mine" {
 		t.Errorf("got %+v, %v", res, err)
 	}
-	holds(t, "left behind", mem.Events())
+	checkInvariants(t, "left behind", mem.Events())
 	want := "run.start step.start model.config model.request model.response model.response decision step.end run.end"
 	if diff := cmp.Diff(want, kinds(mem.Events())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -55,7 +55,7 @@ func TestCanceledBeforeEntry(t *testing.T) {
 	} {
 		clock := &lateClock{fake.NewClock(), c.late}
 		wraps, entered, refused := 0, 0, 0
-		wrap := policy("wrap", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+		wrap := named("wrap", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				wraps++
 				_ = clock.Sleep(context.Background(), c.wrap)
@@ -80,7 +80,7 @@ func TestCanceledBeforeEntry(t *testing.T) {
 		if err := clock.Drain(); err != nil || entered != before || entered != c.entered || wraps != c.wraps || refused != wraps-entered {
 			t.Errorf("%s: the tool was entered %d times, then %d; %d wraps, of which %d were refused; %v", name, before, entered, wraps, refused, err)
 		}
-		holds(t, name, events)
+		checkInvariants(t, name, events)
 		if diff := cmp.Diff(c.want, resultTexts(res.Messages)); diff != "" {
 			t.Errorf("%s: results (-want +got):\n%s", name, diff)
 		}
@@ -95,7 +95,7 @@ func TestCanceledBeforeEntry(t *testing.T) {
 func TestEntryAfterResult(t *testing.T) {
 	entered := 0
 	var later func() (loop.Output, error)
-	p := policy("p", loop.Hooks{
+	p := named("p", loop.Hooks{
 		WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				later = func() (loop.Output, error) { return next(ctx, call) }
@@ -109,7 +109,7 @@ func TestEntryAfterResult(t *testing.T) {
 			return loop.Decision{}, nil
 		},
 	})
-	res, err := held(t, "later", model(calls("a"), text("done")), loop.Config{
+	res, err := runChecked(t, "later", model(calls("a"), text("done")), loop.Config{
 		Middleware: []loop.Middleware{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
 	})
 	if diff := cmp.Diff([]string{"mine"}, resultTexts(res.Messages)); diff != "" || entered != 0 || err != nil {
@@ -121,7 +121,7 @@ func TestEntryAfterResult(t *testing.T) {
 func TestEntryInNextStep(t *testing.T) {
 	entered := 0
 	var earlier func() (loop.Output, error)
-	p := policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+	p := named("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 		return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 			if earlier == nil {
 				earlier = func() (loop.Output, error) { return next(ctx, call) }
@@ -133,7 +133,7 @@ func TestEntryInNextStep(t *testing.T) {
 			return next(ctx, call)
 		}
 	}})
-	res, err := held(t, "next step", model(calls("a"), calls("a"), text("done")), loop.Config{
+	res, err := runChecked(t, "next step", model(calls("a"), calls("a"), text("done")), loop.Config{
 		Middleware: []loop.Middleware{p}, Tools: []loop.Tool{tool("a", func(context.Context) (string, error) { entered++; return "own", nil })},
 	})
 	if diff := cmp.Diff([]string{"mine", "own"}, resultTexts(res.Messages)); diff != "" || entered != 1 || err != nil {
@@ -165,7 +165,7 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		var kept *loop.StepInfo
 		var told []int
-		p := policy("p", loop.Hooks{
+		p := named("p", loop.Hooks{
 			BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
 				kept = s
 				return loop.Decision{}, nil
@@ -184,7 +184,7 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 		_, events := mustRun(t, model(calls("note", "note"), text("done")), loop.Config{
 			Concurrency: width, Clock: fake.NewClock(), Tools: []loop.Tool{note}, Middleware: []loop.Middleware{p},
 		})
-		holds(t, "changed", events)
+		checkInvariants(t, "changed", events)
 		if diff := cmp.Diff([]int{0, 0}, told); diff != "" {
 			t.Errorf("%d at once: steps that the tools are told (-want +got):\n%s", width, diff)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// calls is a turn that calls tools: "weather", or "weather#id", or
+// calls is a response that calls tools: "weather", or "weather#id", or
 // "weather#id{…}" with arguments; ids count from c1.
 func calls(specs ...string) fake.Response {
 	var t fake.Response
@@ -33,7 +33,7 @@ func calls(specs ...string) fake.Response {
 	return t
 }
 
-func model(turns ...fake.Response) *fake.Model { return fake.NewModel(turns...) }
+func model(responses ...fake.Response) *fake.Model { return fake.NewModel(responses...) }
 
 func text(s string) fake.Response { return fake.Response{Text: s} }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// called is an assistant's turn that calls tools, by id.
+// called is an assistant's response that calls tools, by id.
 func called(ids ...string) llm.Message {
 	m := llm.Assistant()
 	for _, id := range ids {
@@ -88,7 +88,7 @@ func TestHistoryErrors(t *testing.T) {
 		m := model(text("x"))
 		var mem trace.Memory
 		_, err := newAgent(t, m, loop.Config{}).Run(t.Context(), loop.Input{Messages: c.messages, Sink: &mem})
-		holds(t, c.name, mem.Events())
+		checkInvariants(t, c.name, mem.Events())
 		var h *loop.HistoryError
 		if !errors.As(err, &h) || h.Message != c.at || h.Part != c.part || !strings.Contains(err.Error(), c.want) || len(m.RecordedRequests()) != 0 {
 			t.Errorf("%s: got %v after %d requests, want one of message %d, part %d, with %q", c.name, err, len(m.RecordedRequests()), c.at, c.part, c.want)
@@ -103,10 +103,10 @@ func TestHistoryErrors(t *testing.T) {
 // ofAPolicy runs an agent whose policy gives other messages.
 func ofAPolicy(t *testing.T, name string, messages []llm.Message) (*loop.Result, error) {
 	t.Helper()
-	p := policy("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+	p := named("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 		return loop.StepChange{Decision: loop.Decision{Messages: messages}}, nil
 	}})
-	return held(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
+	return runChecked(t, name, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 }
 
 func historyErrorOf(err error) *loop.HistoryError {
@@ -139,7 +139,7 @@ func TestHistoriesAccepted(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		holds(t, name, mem.Events())
+		checkInvariants(t, name, mem.Events())
 		if diff := cmp.Diff(messages, m.RecordedRequests()[0].Request.Messages); diff != "" {
 			t.Errorf("%s: sent (-want +got):\n%s", name, diff)
 		}
@@ -207,7 +207,7 @@ func TestHistoriesRepaired(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		holds(t, c.name, mem.Events())
+		checkInvariants(t, c.name, mem.Events())
 		if diff := cmp.Diff(c.want, m.RecordedRequests()[0].Request.Messages); diff != "" {
 			t.Errorf("%s: sent (-want +got):\n%s", c.name, diff)
 		}
@@ -259,12 +259,12 @@ func TestMiddlewareHistoryIsNotRepaired(t *testing.T) {
 // Parts that are nil go no further than where they came from.
 func TestNilParts(t *testing.T) {
 	mine := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-		turn, err := next(ctx, call)
+		response, err := next(ctx, call)
 		if err != nil {
 			return nil, err
 		}
-		changed := *turn
-		changed.Parts = append([]llm.Part{nil}, append(turn.Parts, nil)...)
+		changed := *response
+		changed.Parts = append([]llm.Part{nil}, append(response.Parts, nil)...)
 		return &changed, nil
 	})
 	holey := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
@@ -273,7 +273,7 @@ func TestNilParts(t *testing.T) {
 	none := loop.Tool{Name: "b", Run: func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.Output{Content: []llm.Part{nil}}, nil
 	}}
-	res, err := held(t, "nil", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{holey, none}, Middleware: []loop.Middleware{mine}})
+	res, err := runChecked(t, "nil", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{holey, none}, Middleware: []loop.Middleware{mine}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,12 +285,12 @@ func TestNilParts(t *testing.T) {
 	}
 }
 
-// A turn of empty texts is as empty as one of nothing: it is not sent.
+// A response of empty texts is as empty as one of nothing: it is not sent.
 func TestResponseOfEmptyTexts(t *testing.T) {
 	mine := around("mine", func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error) {
 		return &llm.Response{Parts: []llm.Part{llm.Text{}}, FinishReason: llm.FinishPause}, nil
 	})
-	res, err := held(t, "empty", model(), loop.Config{Middleware: []loop.Middleware{mine}, Continuations: 1})
+	res, err := runChecked(t, "empty", model(), loop.Config{Middleware: []loop.Middleware{mine}, Continuations: 1})
 	if err != nil || len(res.Messages) != 0 || res.StopReason != trace.ReasonContinuedResponse {
 		t.Errorf("got %v, %+v", err, res)
 	}
@@ -320,7 +320,7 @@ func TestRecordedHistories(t *testing.T) {
 		if _, err := newAgent(t, model(text("so")), loop.Config{}).Run(t.Context(), in); err != nil {
 			t.Errorf("%s: %v", run.Name, err)
 		}
-		holds(t, run.Name, mem.Events())
+		checkInvariants(t, run.Name, mem.Events())
 		if len(of[trace.Warning](mem.Events())) > 0 {
 			mended++
 		}

@@ -163,12 +163,12 @@ var pairs = []struct {
 	change func(b trace.Body) trace.Body
 }{
 	{"INV-10", check.Chunking, &scenario.Options{Chunk: 1}, func(b trace.Body) trace.Body {
-		turn, ok := b.(trace.ModelResponse)
+		response, ok := b.(trace.ModelResponse)
 		if !ok {
 			return b
 		}
-		turn.Message.Parts = turn.Message.Parts[:len(turn.Message.Parts)-1]
-		return turn
+		response.Message.Parts = response.Message.Parts[:len(response.Message.Parts)-1]
+		return response
 	}},
 	{"INV-12", check.ResponseMode, deliver(llm.NonStreaming), func(b trace.Body) trace.Body {
 		end, ok := b.(trace.RunEnd)

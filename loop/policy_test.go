@@ -18,19 +18,19 @@ import (
 )
 
 // policy makes hooks a policy.
-func policy(name string, h loop.Hooks) loop.Middleware {
+func named(name string, h loop.Hooks) loop.Middleware {
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks { return h }}
 }
 
 var none = loop.Decision{}
 
-// Hooks are asked in the order of the policies, and wraps nest with the first
+// Hooks are asked in the order of the middlewares, and wraps nest with the first
 // outermost.
 func TestHookOrder(t *testing.T) {
 	var log []string
 	note := func(name, what string) { log = append(log, what+" "+name) }
 	all := func(name string) loop.Middleware {
-		return policy(name, loop.Hooks{
+		return named(name, loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) { note(name, "start"); return ctx, nil },
 			BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 				note(name, "before")
@@ -89,7 +89,7 @@ func TestHooksFail(t *testing.T) {
 		"end":         {End: func(context.Context, *loop.Result) error { return boom }},
 		"end, panic":  {End: func(context.Context, *loop.Result) error { panic(boom) }},
 	} {
-		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{policy("p", h)}})
+		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{named("p", h)}})
 		var p *loop.MiddlewareError
 		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.HasPrefix(p.Error(), "the middleware ") {
 			t.Errorf("%s: got %v", name, err)
@@ -116,11 +116,11 @@ func TestHooksFail(t *testing.T) {
 func TestStartReturnsContext(t *testing.T) {
 	type key struct{}
 	var got any
-	p := policy("p", loop.Hooks{
+	p := named("p", loop.Hooks{
 		Start: func(ctx context.Context) (context.Context, error) { return context.WithValue(ctx, key{}, 7), nil },
 		End:   func(ctx context.Context, _ *loop.Result) error { got = ctx.Value(key{}); return nil },
 	})
-	keep := policy("q", loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, nil }}) //nolint:nilnil // nil keeps the context
+	keep := named("q", loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, nil }}) //nolint:nilnil // nil keeps the context
 	var inTool any
 	mustRun(t, model(calls("a"), text("x")), loop.Config{Middleware: []loop.Middleware{p, keep}, Tools: []loop.Tool{
 		tool("a", func(ctx context.Context) (string, error) { inTool = ctx.Value(key{}); return "", nil }),
@@ -133,7 +133,7 @@ func TestStartReturnsContext(t *testing.T) {
 func TestBeforeStep(t *testing.T) {
 	other := []llm.Message{llm.User("shorter")}
 	var seen [][]llm.Message
-	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	p := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		seen = append(seen, s.History())
 		switch s.Step {
 		case 0:
@@ -186,7 +186,7 @@ func TestBeforeStep(t *testing.T) {
 
 func TestAfterModel(t *testing.T) {
 	failed := errors.New("tripwire")
-	stop := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+	stop := named("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Stop, Err: failed}, s.Warn("odd", "very")
 	}})
 	res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{stop}})
@@ -196,7 +196,7 @@ func TestAfterModel(t *testing.T) {
 	if w := of[trace.Warning](events); len(w) != 1 || w[0] != (trace.Warning{Code: "odd", Message: "very"}) {
 		t.Errorf("warnings: %+v", w)
 	}
-	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
+	more := named("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
 		if s.Step == 1 {
 			return none, nil
 		}
@@ -211,7 +211,7 @@ func TestAfterModel(t *testing.T) {
 		t.Errorf("go on: decided %+v", d)
 	}
 	// The step limit also applies to a response after which middleware continues.
-	always := policy("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
+	always := named("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonHandoff, Messages: []llm.Message{llm.User("more")}}, nil
 	}})
 	res, events = mustRun(t, model(text("1"), text("2"), text("3"), text("4")), loop.Config{Middleware: []loop.Middleware{always}, MaxSteps: 3})
@@ -224,7 +224,7 @@ func TestAfterModel(t *testing.T) {
 }
 
 func TestBeforeTools(t *testing.T) {
-	p := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	p := named("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		out := loop.TextOutput("from the policy")
 		calls[0].Output = &out
 		calls[1].Arguments = `{"edited":true}`
@@ -249,7 +249,7 @@ func TestBeforeTools(t *testing.T) {
 	if a := of[trace.ToolArguments](events); len(a) != 1 || a[0] != (trace.ToolArguments{ToolCallID: "c2", Arguments: `{"edited":true}`, Reason: "edit"}) {
 		t.Errorf("resolved: %+v", a)
 	}
-	stop := policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+	stop := named("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Stop, Reason: trace.ReasonApproval}, nil
 	})})
 	res, _ = mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{stop}})
@@ -262,7 +262,7 @@ func TestBeforeTools(t *testing.T) {
 func TestBeforeToolsCallsKept(t *testing.T) {
 	var kept []*loop.PlannedCall
 	var infos []*loop.StepInfo
-	p := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	p := named("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, s *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		kept = append(kept, calls...)
 		infos = append(infos, s)
 		return none, nil
@@ -280,7 +280,7 @@ func TestBeforeToolsCallsKept(t *testing.T) {
 // Changes of a call by a wrap do not change the trace of that call.
 func TestWrapToolIsContained(t *testing.T) {
 	wrap := func(f func(next loop.ToolFunc, ctx context.Context, c loop.Call) (loop.Output, error)) loop.Middleware {
-		return policy("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+		return named("p", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, c loop.Call) (loop.Output, error) { return f(next, ctx, c) }
 		}})
 	}
@@ -321,9 +321,9 @@ func TestWrapToolIsContained(t *testing.T) {
 }
 
 func TestWrapModelIsContained(t *testing.T) {
-	wrap := func(turn *llm.Response) loop.Middleware {
-		return policy("p", loop.Hooks{WrapModel: func(loop.ModelFunc) loop.ModelFunc {
-			return func(context.Context, loop.ModelCall) (*llm.Response, error) { return turn, nil }
+	wrap := func(response *llm.Response) loop.Middleware {
+		return named("p", loop.Hooks{WrapModel: func(loop.ModelFunc) loop.ModelFunc {
+			return func(context.Context, loop.ModelCall) (*llm.Response, error) { return response, nil }
 		}})
 	}
 	_, _, err := ran(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(nil)}})
@@ -348,7 +348,7 @@ func TestWrapModelIsContained(t *testing.T) {
 
 // A model call for another purpose is in the trace and in the usage, by purpose.
 func TestPurposes(t *testing.T) {
-	summary := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+	summary := named("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 1 {
 				sub := call
@@ -390,7 +390,7 @@ func TestPurposes(t *testing.T) {
 
 // No model call starts after the budget is used up, whichever code starts it.
 func TestBudgetOfMiddleware(t *testing.T) {
-	twice := policy("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+	twice := named("p", loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 			judge := call
 			judge.Purpose = trace.PurposeGrade
@@ -400,9 +400,9 @@ func TestBudgetOfMiddleware(t *testing.T) {
 			return next(ctx, call)
 		}
 	}})
-	turn := text("x")
-	turn.Usage = llm.Usage{InputTokens: 10}
-	m := model(turn, turn)
+	response := text("x")
+	response.Usage = llm.Usage{InputTokens: 10}
+	m := model(response, response)
 	res, _, err := ran(t, m, loop.Config{TokenBudget: 10, Middleware: []loop.Middleware{twice}})
 	if !errors.Is(err, loop.ErrBudget) || res.StopReason != trace.ReasonBudget || len(m.RecordedRequests()) != 1 {
 		t.Errorf("got %v, stop %q after %d requests", err, res.StopReason, len(m.RecordedRequests()))
@@ -413,26 +413,26 @@ func TestBudgetOfMiddleware(t *testing.T) {
 // and the run stops with this reason.
 func TestBudgetOfRepair(t *testing.T) {
 	repair := around("repair", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-		if turn, err := next(ctx, call); err != nil {
-			return turn, err
+		if response, err := next(ctx, call); err != nil {
+			return response, err
 		}
 		return next(ctx, call)
 	})
-	for name, turn := range map[string]struct {
+	for name, response := range map[string]struct {
 		specs   []string
 		pending int
 	}{"an answer": {nil, 0}, "a call": {[]string{"a"}, 1}} {
-		first := calls(turn.specs...)
+		first := calls(response.specs...)
 		first.Text, first.Usage = "hm", llm.Usage{InputTokens: 10}
-		res, err := held(t, name, inTurn(first), loop.Config{TokenBudget: 10, Middleware: []loop.Middleware{repair}, Tools: []loop.Tool{echo("a")}})
-		if !errors.Is(err, loop.ErrBudget) || res.StopReason != trace.ReasonBudget || len(res.Pending) != turn.pending {
+		res, err := runChecked(t, name, inTurn(first), loop.Config{TokenBudget: 10, Middleware: []loop.Middleware{repair}, Tools: []loop.Tool{echo("a")}})
+		if !errors.Is(err, loop.ErrBudget) || res.StopReason != trace.ReasonBudget || len(res.Pending) != response.pending {
 			t.Errorf("%s: got %v, stop %q, pending %v", name, err, res.StopReason, res.Pending)
 		}
 	}
 }
 
 func TestHooksTools(t *testing.T) {
-	p := policy("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
+	p := named("p", loop.Hooks{Tools: []loop.Tool{echo("b")}})
 	m := model(calls("a", "b"), text("x"))
 	res, events := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 	if res.Steps[0].Results[1].IsError || len(m.RecordedRequests()[0].Request.Tools) != 2 || len(of[trace.RunStart](events)[0].Tools) != 2 {
@@ -476,11 +476,11 @@ func TestStopConditions(t *testing.T) {
 		{"cost 4.1", []loop.StopCondition{loop.CostExceeds(4.1, price)}, 3, trace.ReasonStopCondition},
 		{"no price", []loop.StopCondition{loop.CostExceeds(0, nil), loop.CostExceeds(0, unknown)}, 4, trace.ReasonEndTurn},
 	} {
-		turns := []fake.Response{calls("a#1"), calls("b#2"), calls("a#3"), text("x")}
-		for i := range turns {
-			turns[i].Usage = llm.Usage{InputTokens: 10, OutputTokens: 20}
+		responses := []fake.Response{calls("a#1"), calls("b#2"), calls("a#3"), text("x")}
+		for i := range responses {
+			responses[i].Usage = llm.Usage{InputTokens: 10, OutputTokens: 20}
 		}
-		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: c.when})
+		res, _ := mustRun(t, model(responses...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: c.when})
 		if res.ModelCalls != c.want || res.StopReason != c.stop {
 			t.Errorf("%s: got %d calls, stop %q; want %d, %q", c.name, res.ModelCalls, res.StopReason, c.want, c.stop)
 		}
@@ -571,11 +571,11 @@ func TestStepLimits(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	for budget, want := range map[int64]int{10: 1, 11: 2, 20: 2, 21: 3} {
-		turns := []fake.Response{calls("a#1"), calls("a#2"), text("done")}
-		for i := range turns {
-			turns[i].Usage = llm.Usage{InputTokens: 6, OutputTokens: 4}
+		responses := []fake.Response{calls("a#1"), calls("a#2"), text("done")}
+		for i := range responses {
+			responses[i].Usage = llm.Usage{InputTokens: 6, OutputTokens: 4}
 		}
-		res, _ := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, TokenBudget: budget, MaxSteps: 2, OnStepLimit: loop.StepLimitForceFinal})
+		res, _ := mustRun(t, model(responses...), loop.Config{Tools: []loop.Tool{echo("a")}, TokenBudget: budget, MaxSteps: 2, OnStepLimit: loop.StepLimitForceFinal})
 		if res.ModelCalls != want {
 			t.Errorf("budget %d: got %d calls, stop %q; want %d", budget, res.ModelCalls, res.StopReason, want)
 		}
@@ -586,7 +586,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestRunawayGuard(t *testing.T) {
-	type step = string // calls of a step: the tool's name, and ! where it fails; without calls the turn is paused
+	type step = string // calls of a step: the tool's name, and ! where it fails; without calls the response is paused
 	for _, c := range []struct {
 		name  string
 		cfg   loop.Config
@@ -609,7 +609,7 @@ func TestRunawayGuard(t *testing.T) {
 		{"off", loop.Config{MaxConsecutiveToolErrors: loop.Disabled}, []step{"a!", "a!", "a!", "a!", "a!"}, 5},
 		{"one", loop.Config{MaxConsecutiveToolErrors: 1}, []step{"b", "a!", "a!"}, 2},
 	} {
-		var turns []fake.Response
+		var responses []fake.Response
 		for i, s := range c.steps {
 			var specs []string
 			for j, name := range strings.Fields(s) {
@@ -619,13 +619,13 @@ func TestRunawayGuard(t *testing.T) {
 				}
 				specs = append(specs, fmt.Sprintf("%s#s%dc%d%s", strings.TrimSuffix(name, "!"), i, j, arg))
 			}
-			turn := calls(specs...)
+			response := calls(specs...)
 			if specs == nil {
-				turn = fake.Response{Text: "hm", FinishReason: llm.FinishPause}
+				response = fake.Response{Text: "hm", FinishReason: llm.FinishPause}
 			}
-			turns = append(turns, turn)
+			responses = append(responses, response)
 		}
-		turns = append(turns, text("done"))
+		responses = append(responses, text("done"))
 		cfg := c.cfg
 		for _, name := range []string{"a", "b"} {
 			cfg.Tools = append(cfg.Tools, loop.Tool{Name: name, Run: func(_ context.Context, call loop.Call) (loop.Output, error) {
@@ -636,8 +636,8 @@ func TestRunawayGuard(t *testing.T) {
 			}})
 		}
 		cfg.MaxSteps = 50
-		res, events := mustRun(t, model(turns...), cfg)
-		holds(t, c.name, events)
+		res, events := mustRun(t, model(responses...), cfg)
+		checkInvariants(t, c.name, events)
 		tripped := c.want < len(c.steps) || res.StopReason == trace.ReasonRunawayGuard
 		if res.ToolSteps != c.want || tripped != (res.StopReason == trace.ReasonRunawayGuard) {
 			t.Errorf("%s: got %d rounds, stop %q (%s); want %d", c.name, res.ToolSteps, res.StopReason, res.Note, c.want)
@@ -650,7 +650,7 @@ func TestRunawayGuard(t *testing.T) {
 
 // Failures that are not the tool's or the model's do not count for the guard.
 func TestRunawayGuardIgnores(t *testing.T) {
-	deny := policy("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	deny := named("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			out := loop.Output{Content: []llm.Part{llm.Text{Text: "no"}}, IsError: true}
 			p.Output, p.Reason = &out, "denied"
@@ -690,10 +690,10 @@ func TestDuplicateStep(t *testing.T) {
 // Rounds are compared as what they call, however often, in whatever order: less or
 // more of the same is another round.
 func TestDuplicateStepIgnoresOrder(t *testing.T) {
-	turns := []fake.Response{
+	responses := []fake.Response{
 		calls(`a#1{"n":1}`, `a#2{"n":2}`, "b#3"), calls("b#4", `a#5{"n":2}`, `a#6{"n":1}`), calls(`a#7{"n":1}`, "b#8"), calls("b#9", "b#10", `a#11{"n":1}`), text("done"),
 	}
-	res, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip})
+	res, events := mustRun(t, model(responses...), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip})
 	var skipped []string
 	for _, s := range of[trace.ToolSkip](events) {
 		skipped = append(skipped, s.ToolCallID)
@@ -705,15 +705,15 @@ func TestDuplicateStepIgnoresOrder(t *testing.T) {
 
 // RA-25: a step without calls after which middleware continues separates two steps with calls.
 func TestDuplicateStepsAreConsecutive(t *testing.T) {
-	more := func(_ context.Context, _ *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-		if turn.Text() != "which one?" {
+	more := func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+		if response.Text() != "which one?" {
 			return loop.Decision{}, nil
 		}
 		return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("the same")}}, nil
 	}
 	asks := loop.Middleware{Name: "asks", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{AfterModel: more} }}
-	turns := []fake.Response{calls("a#1"), text("which one?"), calls("a#2"), calls("a#3"), text("done")}
-	_, events := mustRun(t, model(turns...), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateStep: loop.DuplicateSkip, Middleware: []loop.Middleware{asks}})
+	responses := []fake.Response{calls("a#1"), text("which one?"), calls("a#2"), calls("a#3"), text("done")}
+	_, events := mustRun(t, model(responses...), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateStep: loop.DuplicateSkip, Middleware: []loop.Middleware{asks}})
 	var skipped []string
 	for _, s := range of[trace.ToolSkip](events) {
 		skipped = append(skipped, s.ToolCallID)
@@ -734,7 +734,7 @@ func TestDuplicateStepsForceFinal(t *testing.T) {
 		if most == 2 {
 			same = model(calls("a#1"), calls("a#2"), calls("b#3"), calls("b#4"), calls("b#5"), text("done"))
 		}
-		res, err := held(t, "duplicates", same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: most})
+		res, err := runChecked(t, "duplicates", same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: most})
 		stop := trace.ReasonEndTurn
 		if most == 1 || most == 2 {
 			stop = trace.ReasonForced
@@ -948,16 +948,16 @@ func TestPausedResponses(t *testing.T) {
 // If middleware continues at the step limit, the action for the step limit runs.
 func TestStepLimitOfContinuedResponses(t *testing.T) {
 	pause := fake.Response{Text: "hm", FinishReason: llm.FinishPause}
-	more := policy("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+	more := named("more", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 		return loop.Decision{Action: trace.Continue, Messages: []llm.Message{llm.User("and?")}}, nil
 	}})
 	for _, c := range []struct {
-		on    loop.OnStepLimit
-		turns []fake.Response // the first two are to be continued
-		more  []loop.Middleware
-		stop  trace.Reason
-		added int
-		err   error
+		on        loop.OnStepLimit
+		responses []fake.Response // the first two are to be continued
+		more      []loop.Middleware
+		stop      trace.Reason
+		added     int
+		err       error
 	}{
 		{loop.StepLimitReturn, []fake.Response{pause, pause}, nil, trace.ReasonMaxSteps, 2, nil},
 		{loop.StepLimitError, []fake.Response{pause, pause}, nil, trace.ReasonMaxSteps, 2, loop.ErrMaxSteps},
@@ -968,9 +968,9 @@ func TestStepLimitOfContinuedResponses(t *testing.T) {
 	} {
 		for _, at := range []bool{false, true} {
 			name := fmt.Sprintf("%v at %v, %d middlewares", c.on, at, len(c.more))
-			m := model(c.turns...)
-			res, err := held(t, name, m, loop.Config{MaxSteps: 2, CheckLimitBeforeStep: at, OnStepLimit: c.on, Middleware: c.more, Tools: []loop.Tool{echo("a")}})
-			if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Messages) != c.added || len(m.RecordedRequests()) != len(c.turns) {
+			m := model(c.responses...)
+			res, err := runChecked(t, name, m, loop.Config{MaxSteps: 2, CheckLimitBeforeStep: at, OnStepLimit: c.on, Middleware: c.more, Tools: []loop.Tool{echo("a")}})
+			if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Messages) != c.added || len(m.RecordedRequests()) != len(c.responses) {
 				t.Errorf("%s: got stop %q, %d messages, %d requests, %v", name, res.StopReason, len(res.Messages), len(m.RecordedRequests()), err)
 			}
 			last := m.RecordedRequests()[len(m.RecordedRequests())-1].Request
@@ -1018,7 +1018,7 @@ func TestOmitErrorFlag(t *testing.T) {
 		m := model(calls("bad"), calls("bad#2"), text("x"))
 		var mem trace.Memory
 		res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{bad}, OmitErrorFlag: plain, MaxConsecutiveToolErrors: 2, Sink: &mem}).Run(t.Context(), loop.Prompt("go"))
-		holds(t, "plain errors", mem.Events())
+		checkInvariants(t, "plain errors", mem.Events())
 		told := res.Messages[1].Parts[0].(llm.ToolResult)
 		if err != nil || res.StopReason != trace.ReasonRunawayGuard || !res.Steps[0].Results[0].IsError || told.IsError == plain || told.Text() != "boom" {
 			t.Errorf("%v: got %+v, %v; the model is told %+v", plain, res, err, told)
@@ -1033,11 +1033,11 @@ func TestAppendAfterHooks(t *testing.T) {
 		for _, d := range []loop.Decision{{}, {Action: trace.Stop}} {
 			for _, fails := range []error{nil, errors.New("boom")} {
 				var seen []int
-				p := policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+				p := named("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 					seen = append(seen, len(s.History()))
 					return d, fails
 				}})
-				res, _ := held(t, "append", model(text("x")), loop.Config{AppendAfterHooks: when, Middleware: []loop.Middleware{p}})
+				res, _ := runChecked(t, "append", model(text("x")), loop.Config{AppendAfterHooks: when, Middleware: []loop.Middleware{p}})
 				want := map[bool]int{false: 2, true: 1}[when]
 				if len(seen) != 1 || seen[0] != want || len(res.Messages) != 1 {
 					t.Errorf("%v, %q, %v: the hook saw %v messages, the run added %+v", when, d, fails, seen, res.Messages)
@@ -1050,7 +1050,7 @@ func TestAppendAfterHooks(t *testing.T) {
 // A call of a tool that is not there may end the run, like that of a tool that its
 // caller runs.
 func TestBreakOnUnknownTool(t *testing.T) {
-	res, err := held(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, BreakOnUnknownTool: true})
+	res, err := runChecked(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, BreakOnUnknownTool: true})
 	if err != nil || res.StopReason != trace.ReasonClientTools || len(res.Pending) != 2 || res.ToolSteps != 0 {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -1064,7 +1064,7 @@ func TestBadArgumentsPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := held(t, "pass", model(calls(`a{"x":"one"}`, `a{"x"`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{strict}, BadArguments: loop.BadArgumentsPass})
+	res, err := runChecked(t, "pass", model(calls(`a{"x":"one"}`, `a{"x"`, `a{"x":1}`), text("x")), loop.Config{Tools: []loop.Tool{strict}, BadArguments: loop.BadArgumentsPass})
 	if err != nil {
 		t.Fatal(err)
 	}

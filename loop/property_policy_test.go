@@ -122,28 +122,28 @@ func (d *dice) wrapModel(h *loop.Hooks, clock loop.Clock) {
 				req.Messages = []llm.Message{llm.User("only this")}
 				c.Request = &req
 			case 5:
-				turn, err := next(ctx, c)
-				if turn == nil {
+				response, err := next(ctx, c)
+				if response == nil {
 					return nil, err
 				}
-				changed := *turn
-				changed.Parts = append([]llm.Part{llm.Text{Text: "so: "}}, turn.Parts...)
+				changed := *response
+				changed.Parts = append([]llm.Part{llm.Text{Text: "so: "}}, response.Parts...)
 				return &changed, err
 			case 6:
-				turn, err := next(ctx, c)
-				if turn == nil || len(turn.Parts) == 0 {
-					return turn, err
+				response, err := next(ctx, c)
+				if response == nil || len(response.Parts) == 0 {
+					return response, err
 				}
-				changed := *turn
-				changed.Parts = turn.Parts[1:]
+				changed := *response
+				changed.Parts = response.Parts[1:]
 				return &changed, err
 			case 7:
 				_, _ = next(ctx, c)
 				return nil, errors.New("gave up")
 			case 8:
 				for range 3 {
-					if turn, err := next(ctx, c); err == nil {
-						return turn, nil
+					if response, err := next(ctx, c); err == nil {
+						return response, nil
 					}
 					_ = clock.Sleep(ctx, 3*time.Millisecond)
 				}
@@ -214,19 +214,19 @@ func (d *dice) after(h *loop.Hooks, _ loop.Clock) {
 	}
 }
 
-// TestMiddlewareProperties runs random scripts under random options and policies: every
+// TestMiddlewareProperties runs random scripts under random options and middlewares: every
 // invariant holds, and a repeat comes to the same.
 func TestMiddlewareProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
-		policies := []func() loop.Middleware{drawPolicy(t, "p")}
+		middlewares := []func() loop.Middleware{drawPolicy(t, "p")}
 		if rapid.Bool().Draw(t, "another") {
-			policies = append(policies, drawPolicy(t, "q"))
+			middlewares = append(middlewares, drawPolicy(t, "q"))
 		}
 		run := func() *scenario.Result {
 			o, err := scenario.Run(t.Context(), s, &scenario.Options{Adjust: func(c *loop.Config) {
 				set(c)
-				for _, p := range policies {
+				for _, p := range middlewares {
 					c.Middleware = append(c.Middleware[:len(c.Middleware):len(c.Middleware)], p())
 				}
 			}})

@@ -48,7 +48,7 @@ func drawCall(t *rapid.T) fake.Call {
 }
 
 func drawTurn(t *rapid.T) fake.Response {
-	turn := fake.Response{
+	response := fake.Response{
 		Reasoning:    rapid.SampledFrom([]string{"", "hm, so"}).Draw(t, "reasoning"),
 		Text:         rapid.SampledFrom([]string{"", "Let me  see. ", "Zoë"}).Draw(t, "text"),
 		Calls:        rapid.SliceOfN(rapid.Custom(drawCall), 0, 4).Draw(t, "calls"),
@@ -56,16 +56,16 @@ func drawTurn(t *rapid.T) fake.Response {
 		OmitFinish:   rapid.Bool().Draw(t, "no finish"),
 		Usage:        llm.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "input"), OutputTokens: rapid.Int64Range(0, 9).Draw(t, "output"), CacheReadInputTokens: rapid.Int64Range(0, 3).Draw(t, "cached")},
 	}
-	if turn.Reasoning != "" && rapid.Bool().Draw(t, "signed") {
-		turn.ReasoningOpaque = []byte(`{"signature":"s"}`)
+	if response.Reasoning != "" && rapid.Bool().Draw(t, "signed") {
+		response.ReasoningOpaque = []byte(`{"signature":"s"}`)
 	}
 	switch fail := (fake.Failure{Status: rapid.SampledFrom([]int{400, 429, 503}).Draw(t, "status"), RetryAfter: 700 * time.Millisecond}); rapid.IntRange(0, 7).Draw(t, "fault") {
 	case 0: // in the middle of the answer
-		turn.Error = &fail
+		response.Error = &fail
 	case 1: // before it, and the next try answers
-		return fake.Response{Attempts: []fake.Response{{Error: &fail, Usage: turn.Usage}, turn, {Text: "once more"}, {Text: "and again"}}}
+		return fake.Response{Attempts: []fake.Response{{Error: &fail, Usage: response.Usage}, response, {Text: "once more"}, {Text: "and again"}}}
 	}
-	return turn
+	return response
 }
 
 func drawScript(t *rapid.T) *fake.Script {
@@ -78,8 +78,8 @@ func drawScript(t *rapid.T) *fake.Script {
 		s.Cancel = &fake.Cancel{At: time.Duration(rapid.IntRange(1, 90).Draw(t, "cancel at")) * time.Millisecond}
 	}
 	s.Tools = drawTools(s.Cancel != nil)
-	turns := rapid.SliceOfN(rapid.Custom(drawTurn), 0, 5).Draw(t, "turns")
-	s.Models = []fake.ModelScript{{Name: "main", Responses: append(turns, fake.Response{Text: "done"})}}
+	responses := rapid.SliceOfN(rapid.Custom(drawTurn), 0, 5).Draw(t, "turns")
+	s.Models = []fake.ModelScript{{Name: "main", Responses: append(responses, fake.Response{Text: "done"})}}
 	return s
 }
 

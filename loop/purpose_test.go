@@ -24,7 +24,7 @@ func TestConfigEventsByPurpose(t *testing.T) {
 		return next(ctx, call)
 	})
 	var mem trace.Memory
-	_, err := held(t, "a judge before a forced answer", inTurn(text("j"), calls("a"), text("j"), calls("a#d"), text("j"), text("z")), loop.Config{
+	_, err := runChecked(t, "a judge before a forced answer", inTurn(text("j"), calls("a"), text("j"), calls("a#d"), text("j"), text("z")), loop.Config{
 		Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{judge}, MaxSteps: 2, OnStepLimit: loop.StepLimitForceFinal, Sink: &mem,
 	})
 	if err != nil {

@@ -281,8 +281,8 @@ func same[T any](what string, want T, get func(o *scenario.Result) T) fact {
 
 func finishes(want ...llm.FinishReason) fact {
 	return same("finish reasons", want, func(o *scenario.Result) (got []llm.FinishReason) {
-		for _, turn := range of[trace.ModelResponse](o.Events) {
-			got = append(got, turn.FinishReason)
+		for _, response := range of[trace.ModelResponse](o.Events) {
+			got = append(got, response.FinishReason)
 		}
 		return got
 	})
@@ -369,7 +369,7 @@ func oneByOne(t *testing.T, o *scenario.Result) {
 
 // A call whose name comes after its id, or after its arguments, is one call.
 func testLateName(t *testing.T) {
-	turn := fake.Response{Events: []llm.Event{
+	response := fake.Response{Events: []llm.Event{
 		llm.ToolCallStart{Index: 1, ID: "call_1"},
 		llm.ToolCallStart{Index: 1, ID: "call_1", Name: "a"},
 		llm.ToolCallDelta{Index: 1, Arguments: `{"x":1}`},
@@ -380,7 +380,7 @@ func testLateName(t *testing.T) {
 		llm.ToolCallStart{Index: 2, Name: "b"},
 		llm.ToolCallEnd{Index: 2},
 	}}
-	res, events := mustRun(t, model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}})
+	res, events := mustRun(t, model(response, text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}})
 	want := []llm.ToolCall{{ID: "call_1", Name: "a", Arguments: `{"x":1}`}, {ID: "call_2", Name: "b", Arguments: `{"y":2}`}}
 	if diff := cmp.Diff(want, res.Messages[0].Calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)

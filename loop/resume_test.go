@@ -16,7 +16,7 @@ import (
 
 // waits suspends a run while the call of a name has no decision.
 func waits(name string, decided *string) loop.Middleware {
-	return policy("approval", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
+	return named("approval", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
 			switch {
 			case p.Call.Name != name:
@@ -50,7 +50,7 @@ func TestSuspendAndResume(t *testing.T) {
 		in := loop.Continue([]llm.Message{llm.User("go")}, first.Messages...)
 		in.Resume = &loop.Resume{Of: "r1", Then: []llm.Message{llm.User("and then?")}}
 		res, err := a.Run(t.Context(), in)
-		holds(t, verdict, mem.Events())
+		checkInvariants(t, verdict, mem.Events())
 		if err != nil || res.Text != "done" || res.Pending != nil || len(res.Steps) != 1 {
 			t.Fatalf("%s: got %+v, %v", verdict, res, err)
 		}
@@ -82,11 +82,11 @@ func TestResumeStops(t *testing.T) {
 		err    error
 	}{
 		"waits again":    {waits("a", &decided), "a", trace.ReasonApproval, nil},
-		"for the caller": {policy("p", loop.Hooks{}), "c", trace.ReasonClientTools, nil},
-		"fails": {policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		"for the caller": {named("p", loop.Hooks{}), "c", trace.ReasonClientTools, nil},
+		"fails": {named("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{}, boom
 		})}), "a", trace.ReasonMiddleware, boom},
-		"is stopped with an error": {policy("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
+		"is stopped with an error": {named("p", loop.Hooks{BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) {
 			return loop.Decision{Action: trace.Stop, Err: boom}, nil
 		})}), "a", trace.ReasonMiddleware, boom},
 	} {
@@ -95,7 +95,7 @@ func TestResumeStops(t *testing.T) {
 		in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: c.call, Arguments: "{}"}))
 		in.Resume = &loop.Resume{Of: "elsewhere"}
 		res, err := a.Run(t.Context(), in)
-		holds(t, name, mem.Events())
+		checkInvariants(t, name, mem.Events())
 		if !errors.Is(err, c.err) || res.StopReason != c.stop || len(res.Pending) != 1 || res.ModelCalls != 0 {
 			t.Errorf("%s: got %+v, %v", name, res, err)
 		}
@@ -119,7 +119,7 @@ func TestResumeErrors(t *testing.T) {
 		}
 		var mem trace.Memory
 		_, err := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(t.Context(), in)
-		holds(t, want, mem.Events())
+		checkInvariants(t, want, mem.Events())
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -134,7 +134,7 @@ func TestResumeCanceled(t *testing.T) {
 	in := loop.Continue([]llm.Message{llm.User("go")}, llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}))
 	in.Resume = &loop.Resume{Of: "r1"}
 	res, err := newAgent(t, model(), loop.Config{Tools: []loop.Tool{echo("a")}, Sink: &mem}).Run(ctx, in)
-	holds(t, "cancelled", mem.Events())
+	checkInvariants(t, "cancelled", mem.Events())
 	if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -157,7 +157,7 @@ func TestClientRest(t *testing.T) {
 		}
 		in := loop.Continue([]llm.Message{llm.User("go")}, append(first.Messages, llm.ToolResults(llm.ToolResult{ID: "c1", Name: "c", Content: []llm.Part{llm.Text{Text: "C"}}}))...)
 		res, err := a.Run(t.Context(), in)
-		holds(t, fmt.Sprint(form), mem.Events())
+		checkInvariants(t, fmt.Sprint(form), mem.Events())
 		if err != nil || res.Text != "done" {
 			t.Fatalf("%v: got %+v, %v", form, res, err)
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 // A run whose history gave way to a summary may end in any way: the calls of the
-// turns before are not missed.
+// responses before are not missed.
 func TestRewriteThenAnyEnd(t *testing.T) {
-	summary := policy("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	summary := named("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step != 1 {
 			return loop.StepChange{}, nil
 		}
@@ -23,14 +23,14 @@ func TestRewriteThenAnyEnd(t *testing.T) {
 		Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{summary},
 		Retry: loop.Retry{Max: 1}, Clock: fake.NewClock(),
 	}
-	for name, turns := range map[string][]fake.Response{
+	for name, responses := range map[string][]fake.Response{
 		"a failure": {calls("a"), {Error: &fake.Failure{Status: 400}}},
 		"a retry":   {calls("a"), busy(0), text("z")},
 		"an answer": {calls("a"), text("z")},
 		"calls":     {calls("a"), calls("a#d"), text("z")},
 	} {
-		_, events, _ := ran(t, inTurn(turns...), cfg)
-		holds(t, name, events)
+		_, events, _ := ran(t, inTurn(responses...), cfg)
+		checkInvariants(t, name, events)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -42,7 +42,7 @@ func TestRewriteThenAnyEnd(t *testing.T) {
 			cancel()
 		}
 	}
-	holds(t, "a cancel", mem.Events())
+	checkInvariants(t, "a cancel", mem.Events())
 }
 
 // A policy may answer in the model's place, a cache for one, whatever the history
@@ -72,6 +72,6 @@ func TestCachedResponseInConversation(t *testing.T) {
 		if _, err := newAgent(t, model(text("z")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{cache}}).Run(t.Context(), in); err != nil {
 			t.Errorf("%s: got %v", name, err)
 		}
-		holds(t, name, mem.Events())
+		checkInvariants(t, name, mem.Events())
 	}
 }

@@ -143,15 +143,15 @@ func TestEventsAndWait(t *testing.T) {
 
 // A part that arrives complete becomes one delta; an empty part becomes none.
 func TestDeltasOfCompleteParts(t *testing.T) {
-	turn := calls("a")
-	turn.Events = []llm.Event{
+	response := calls("a")
+	response.Events = []llm.Event{
 		llm.PartDone{Part: llm.Reasoning{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Reasoning{Text: "hm"}},
 		llm.PartDone{Part: llm.Text{Opaque: []byte(`1`)}}, llm.PartDone{Part: llm.Text{Text: "x"}},
 		llm.PartDone{Part: llm.ToolCall{ID: "c1", Name: "a"}}, llm.PartDone{Part: llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}},
 		llm.PartDone{Part: llm.ToolCall{ID: "s", Name: "search", ProviderExecuted: true}}, llm.TextDelta{}, llm.ReasoningDelta{}, llm.ToolCallDelta{Arguments: "dropped"},
 	}
-	turn.Calls = nil
-	_, events := mustRun(t, model(turn, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Deltas: true})
+	response.Calls = nil
+	_, events := mustRun(t, model(response, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Deltas: true})
 	var got []string
 	for _, d := range of[trace.ModelDelta](events) {
 		got = append(got, strings.TrimSpace(fmt.Sprint(d.Type, " ", d.ToolCallID, d.Name, d.Text)))
@@ -274,7 +274,7 @@ func TestIterationStoppedEarly(t *testing.T) {
 			t.Fatalf("left after %d: the trace ends with %s", n, last.Body.Kind())
 		}
 		if end.StopReason == trace.ReasonEndTurn && err == nil {
-			continue // left after the last turn: nothing was left to cancel
+			continue // left after the last response: nothing was left to cancel
 		}
 		if !errors.Is(err, loop.ErrIterationStopped) || !errors.Is(err, context.Canceled) || end.StopReason != trace.ReasonCancel || res.StopReason != trace.ReasonCancel {
 			t.Errorf("left after %d: got %v, stop %q", n, err, end.StopReason)
@@ -497,12 +497,12 @@ func TestIDsOfARetry(t *testing.T) {
 	n := 0
 	m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 		n++
-		turn := calls("a#")
+		response := calls("a#")
 		if n == 3 {
-			turn = text("done")
+			response = text("done")
 		}
 		return func(yield func(llm.Event, error) bool) {
-			for _, ev := range turn.StreamingEvents() {
+			for _, ev := range response.StreamingEvents() {
 				if !yield(ev, nil) {
 					return
 				}
@@ -516,11 +516,11 @@ func TestIDsOfARetry(t *testing.T) {
 	wrap := loop.Middleware{Name: "again", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 			return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
-				turn, err := next(ctx, call)
+				response, err := next(ctx, call)
 				if err != nil {
-					turn, err = next(ctx, call)
+					response, err = next(ctx, call)
 				}
-				return turn, err
+				return response, err
 			}
 		}}
 	}}
@@ -628,9 +628,9 @@ func TestOneEvent(t *testing.T) {
 // misses no end in either case.
 func TestManyCallsWithoutSink(t *testing.T) {
 	for _, width := range []int{2, 3, 8, -1} {
-		var turns []fake.Response
+		var responses []fake.Response
 		for range 50 {
-			turns = append(turns, calls("a", "b", "a", "b", "a", "b", "a"))
+			responses = append(responses, calls("a", "b", "a", "b", "a", "b", "a"))
 		}
 		var ran atomic.Int64
 		count := func(context.Context) (string, error) {
@@ -639,7 +639,7 @@ func TestManyCallsWithoutSink(t *testing.T) {
 			}
 			return "done", nil
 		}
-		a := newAgent(t, model(append(turns, text("end"))...), loop.Config{
+		a := newAgent(t, model(append(responses, text("end"))...), loop.Config{
 			Tools: []loop.Tool{tool("a", count), tool("b", count)}, Concurrency: width, MaxSteps: 100,
 		})
 		res, err := a.Run(t.Context(), loop.Prompt("q"))

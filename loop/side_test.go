@@ -30,23 +30,23 @@ func TestCallModel(t *testing.T) {
 			if at != where || s.Step > 0 {
 				return nil
 			}
-			var turns [2]*llm.Response // which the policy may keep
-			for i := range turns {
-				turn, err := s.CallModel(ctx, summary(other))
+			var responses [2]*llm.Response // which the policy may keep
+			for i := range responses {
+				response, err := s.CallModel(ctx, summary(other))
 				if err != nil {
 					return err
 				}
-				turns[i] = turn
+				responses[i] = response
 			}
-			got = append(got, turns[0].Text(), turns[1].Text())
+			got = append(got, responses[0].Text(), responses[1].Text())
 			return nil
 		}
-		p := policy("p", loop.Hooks{
+		p := named("p", loop.Hooks{
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				return loop.StepChange{}, ask("BeforeStep", ctx, s)
 			},
-			AfterModel: func(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-				defer func() { got = append(got, turn.Text()) }()
+			AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+				defer func() { got = append(got, response.Text()) }()
 				return loop.Decision{}, ask("AfterModel", ctx, s)
 			},
 			BeforeTools: editCalls(func(ctx context.Context, s *loop.StepInfo, _ []*loop.PlannedCall) (loop.Decision, error) {
@@ -58,7 +58,7 @@ func TestCallModel(t *testing.T) {
 		})
 		first := calls("a")
 		first.Text = "let me see"
-		res, err := held(t, where, model(first, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
+		res, err := runChecked(t, where, model(first, text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 		want := []string{"let me see", "short", "shorter", "done"}
 		if where == "BeforeStep" || where == "AfterModel" {
 			want = []string{"short", "shorter", "let me see", "done"}
@@ -78,11 +78,11 @@ func TestCallModelThenStop(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		first := policy("first", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		first := named("first", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			_, err := s.CallModel(ctx, summary(model(text("x"))))
 			return loop.StepChange{}, err
 		}})
-		second := policy("second", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
+		second := named("second", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 			switch name {
 			case "stop":
 				return loop.StepChange{Decision: loop.Decision{Action: trace.Stop, Reason: "enough"}}, nil
@@ -95,7 +95,7 @@ func TestCallModelThenStop(t *testing.T) {
 		var mem trace.Memory
 		a := newAgent(t, model(), loop.Config{Middleware: []loop.Middleware{first, second}, Sink: &mem})
 		res, err := a.Run(ctx, loop.Prompt("go"))
-		holds(t, name, mem.Events())
+		checkInvariants(t, name, mem.Events())
 		if got := kinds(mem.Events()); got != want || (err == nil) != (name == "stop") || res.ModelCalls != 1 {
 			t.Errorf("%s: got %s, %+v, %v", name, got, res, err)
 		}
@@ -106,15 +106,15 @@ func TestCallModelThenStop(t *testing.T) {
 func TestCallModelRetries(t *testing.T) {
 	passing := fake.Response{Error: &fake.Failure{Status: 429}}
 	other := inTurn(passing, text("short"))
-	p := policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-		turn, err := s.CallModel(ctx, summary(other))
-		if err == nil && turn.Text() != "short" {
-			err = errors.New(turn.Text())
+	p := named("p", loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+		response, err := s.CallModel(ctx, summary(other))
+		if err == nil && response.Text() != "short" {
+			err = errors.New(response.Text())
 		}
 		return loop.StepChange{}, err
 	}})
 	clock := fake.NewClock()
-	res, err := held(t, "retry", model(text("done")), loop.Config{Middleware: []loop.Middleware{p}, Clock: clock, Retry: loop.Retry{Max: 1, Base: time.Second}})
+	res, err := runChecked(t, "retry", model(text("done")), loop.Config{Middleware: []loop.Middleware{p}, Clock: clock, Retry: loop.Retry{Max: 1, Base: time.Second}})
 	if err != nil || res.ModelCalls != 3 {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -125,7 +125,7 @@ func TestCallModelNotAllowed(t *testing.T) {
 	var s *loop.StepInfo
 	got := map[string]error{}
 	try := func(where string, call loop.ModelCall) { _, got[where] = s.CallModel(context.Background(), call) }
-	p := policy("p", loop.Hooks{
+	p := named("p", loop.Hooks{
 		BeforeStep: func(_ context.Context, now *loop.StepInfo) (loop.StepChange, error) {
 			s = now
 			try("for the answer", loop.ModelCall{Request: &llm.Request{}})
@@ -141,7 +141,7 @@ func TestCallModelNotAllowed(t *testing.T) {
 		End: func(context.Context, *loop.Result) error { try("at the end", summary(nil)); return nil },
 	})
 	during := tool("a", func(context.Context) (string, error) { try("in a tool", summary(nil)); return "", nil })
-	if res, err := held(t, "nowhere", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{during}, Middleware: []loop.Middleware{p}}); err != nil || res.ModelCalls != 2 {
+	if res, err := runChecked(t, "nowhere", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{during}, Middleware: []loop.Middleware{p}}); err != nil || res.ModelCalls != 2 {
 		t.Errorf("got %+v, %v", res, err)
 	}
 	try("after the run", summary(nil))
@@ -163,7 +163,7 @@ func TestCallModelNotAllowed(t *testing.T) {
 // A step may be answered by another model, and a call of a wrap too.
 func TestOtherModel(t *testing.T) {
 	other, third := model(text("other")), model(text("third"))
-	p := policy("p", loop.Hooks{
+	p := named("p", loop.Hooks{
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step == 1 {
 				return loop.StepChange{Model: other}, nil
@@ -175,15 +175,15 @@ func TestOtherModel(t *testing.T) {
 				if call.Step == 0 {
 					judge := call
 					judge.Model, judge.Purpose = third, trace.PurposeGrade
-					if turn, err := next(ctx, judge); err != nil || turn.Text() != "third" {
-						return nil, fmt.Errorf("the third said %+v, %w", turn, err)
+					if response, err := next(ctx, judge); err != nil || response.Text() != "third" {
+						return nil, fmt.Errorf("the third said %+v, %w", response, err)
 					}
 				}
 				return next(ctx, call)
 			}
 		},
 	})
-	res, err := held(t, "others", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, StallTimeout: time.Second, Clock: fake.NewClock()})
+	res, err := runChecked(t, "others", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, StallTimeout: time.Second, Clock: fake.NewClock()})
 	if err != nil || res.Text != "other" {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -193,7 +193,7 @@ func TestOtherModel(t *testing.T) {
 // calls.
 func TestStepChangeTools(t *testing.T) {
 	var kept []string
-	p := policy("p", loop.Hooks{
+	p := named("p", loop.Hooks{
 		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			if s.Step != 1 {
 				return loop.StepChange{}, nil
@@ -205,7 +205,7 @@ func TestStepChangeTools(t *testing.T) {
 		},
 	})
 	m := model(calls("a"), calls("a#2", "b#3"), calls("b#4"), text("done"))
-	res, err := held(t, "offer", m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
+	res, err := runChecked(t, "offer", m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestStepChangeTools(t *testing.T) {
 // Tools that only one request has are not tools of the agent. A call of such a tool gets an
 // error, and the run continues. The trace contains the steps, because the calls have results.
 func TestStepChangeToolsOfRequestOnly(t *testing.T) {
-	offer := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	offer := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		s.Request.Tools = []llm.Tool{{Name: "ghost"}}
 		return loop.StepChange{Request: s.Request}, nil
 	}})
@@ -237,7 +237,7 @@ func TestStepChangeToolsOfRequestOnly(t *testing.T) {
 
 // A run whose tools were taken away has its steps all the same.
 func TestStepChangeWithoutTools(t *testing.T) {
-	take := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	take := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step > 0 {
 			return loop.StepChange{Tools: []loop.Tool{}}, nil
 		}
@@ -250,10 +250,10 @@ func TestStepChangeWithoutTools(t *testing.T) {
 }
 
 func TestStepChangeInvalidTools(t *testing.T) {
-	p := policy("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	p := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		return loop.StepChange{Tools: []loop.Tool{echo("b"), echo("b")}}, nil
 	}})
-	_, err := held(t, "twice", model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
+	_, err := runChecked(t, "twice", model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 	if fmt.Sprint(err) != `the middleware p: its tools cannot be used: two tools have the name "b"` {
 		t.Errorf("got %v", err)
 	}
@@ -303,7 +303,7 @@ func TestStop(t *testing.T) {
 		if name == "at the cap" {
 			cfg.MaxSteps = 1
 		}
-		cfg.Middleware = []loop.Middleware{policy("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+		cfg.Middleware = []loop.Middleware{named("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 			if s.Step == 1 {
 				run.Stop()
 			}
@@ -316,7 +316,7 @@ func TestStop(t *testing.T) {
 			run.Stop()
 		}
 		res, err := run.Wait()
-		holds(t, name, mem.Events())
+		checkInvariants(t, name, mem.Events())
 		if err != nil || res.StopReason != want.stop || res.ModelCalls != want.calls || want.calls == 1 && len(res.Messages) != 2 {
 			t.Errorf("%s: got %+v, %v", name, res, err)
 		}

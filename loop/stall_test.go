@@ -43,9 +43,9 @@ func stalled(t *testing.T, err error, res *loop.Result) {
 // not tried again, since a part was passed on. Nothing of it is run.
 func TestStall(t *testing.T) {
 	clock := fake.NewClock()
-	turn := calls("a")
-	turn.Text, turn.EventInterval, turn.Stall = "Let me", 9*time.Second, true
-	m := &fake.Model{Clock: clock, Responses: []fake.Response{turn}}
+	response := calls("a")
+	response.Text, response.EventInterval, response.Stall = "Let me", 9*time.Second, true
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{response}}
 	res, events, took, err := patient(t, clock, m, loop.Config{Tools: []loop.Tool{echo("a")}, Retry: loop.Retry{Max: 3}})
 	stalled(t, err, res)
 	if got := res.Partial.Text(); got != "Let me" || len(of[trace.ToolStart](events)) != 0 {

@@ -32,8 +32,8 @@ func TestNamesOfNestedRuns(t *testing.T) {
 	for _, width := range []int{1, 3} {
 		clock := fake.NewClock()
 		mem := &trace.Memory{}
-		inner := func(turns ...fake.Response) *loop.Agent {
-			return newAgent(t, inTurn(turns...), loop.Config{Tools: []loop.Tool{echo("echo")}, Sink: mem, Clock: clock})
+		inner := func(responses ...fake.Response) *loop.Agent {
+			return newAgent(t, inTurn(responses...), loop.Config{Tools: []loop.Tool{echo("echo")}, Sink: mem, Clock: clock})
 		}
 		named, of2 := loop.Prompt("x"), loop.Prompt("x")
 		named.ID, of2.Parent = "mine", &trace.Parent{Run: "other", ToolCallID: "c7"}
@@ -49,7 +49,7 @@ func TestNamesOfNestedRuns(t *testing.T) {
 		if _, err := outer.Run(t.Context(), loop.Prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		holds(t, "nested", mem.Events())
+		checkInvariants(t, "nested", mem.Events())
 		parents := map[string]trace.Parent{}
 		for _, ev := range mem.Events() {
 			if b, ok := ev.Body.(trace.RunStart); ok && b.Parent != nil {
@@ -105,7 +105,7 @@ func TestCallFromContextInNestedRun(t *testing.T) {
 	raw := tool("raw", func(ctx context.Context) (string, error) { note("raw", ctx); return "", nil })
 	inner := newAgent(t, model(calls("raw#i1", "typed#i2"), text("a")), loop.Config{
 		Tools: []loop.Tool{raw, typed("typed", func(context.Context) (string, error) { return "", nil })}, Clock: fake.NewClock(),
-		Middleware: []loop.Middleware{policy("p", loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
+		Middleware: []loop.Middleware{named("p", loop.Hooks{BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
 			note("hook", ctx)
 			return loop.StepChange{}, ctx.Err()
 		}})},

@@ -19,8 +19,8 @@ import (
 // A run whose calls run at once comes to the same whether somebody looks on or not.
 func TestRunUnobserved(t *testing.T) {
 	for name, c := range map[string]struct {
-		turn fake.Response
-		want []string // the results of the step
+		response fake.Response
+		want     []string // the results of the step
 	}{
 		"all well":    {calls(`echo{"n":1}`, `echo{"n":2}`, `echo{"n":3}`), []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}},
 		"one refused": {calls("nope", "echo", "echo"), []string{`unknown tool "nope": the tools are echo, exit, wait, cancel`, "{}", "{}"}},
@@ -42,7 +42,7 @@ func TestRunUnobserved(t *testing.T) {
 				if looks {
 					in.Sink = &trace.Memory{}
 				}
-				a := newAgent(t, model(c.turn, text("done")), loop.Config{Tools: []loop.Tool{echo("echo"), exit, wait, stop}, Concurrency: 2})
+				a := newAgent(t, model(c.response, text("done")), loop.Config{Tools: []loop.Tool{echo("echo"), exit, wait, stop}, Concurrency: 2})
 				res, _ := a.Run(ctx, in)
 				if diff := cmp.Diff(c.want, resultTexts(res.Messages)); diff != "" {
 					t.Errorf("%s, looked at: %t: results (-want +got):\n%s", name, looks, diff)

@@ -90,9 +90,9 @@ func TestGoexit(t *testing.T) {
 // it: the call has its result by then, and the tool is not entered any more.
 func TestGoexitInWrap(t *testing.T) {
 	for name, c := range map[string]struct {
-		turn fake.Response
-		sink trace.Sink
-		want string // the result of each call
+		response fake.Response
+		sink     trace.Sink
+		want     string // the result of each call
 	}{
 		"together":              {calls("a", "a"), &trace.Memory{}, loop.ExitedText},
 		"together, unlooked at": {calls("a", "a"), nil, loop.ExitedText},
@@ -101,7 +101,7 @@ func TestGoexitInWrap(t *testing.T) {
 		entered := 0
 		a := tool("a", func(context.Context) (string, error) { entered++; return "", nil })
 		kept := make(chan func() error, 2)
-		late := policy("late", loop.Hooks{
+		late := named("late", loop.Hooks{
 			WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 				return func(ctx context.Context, c loop.Call) (loop.Output, error) {
 					kept <- func() error { _, err := next(ctx, c); return err }
@@ -121,7 +121,7 @@ func TestGoexitInWrap(t *testing.T) {
 				return nil
 			},
 		})
-		run := newAgent(t, model(c.turn, text("done")), loop.Config{Tools: []loop.Tool{a}, Middleware: []loop.Middleware{late}, Sink: c.sink}).Start(t.Context(), loop.Prompt("go"))
+		run := newAgent(t, model(c.response, text("done")), loop.Config{Tools: []loop.Tool{a}, Middleware: []loop.Middleware{late}, Sink: c.sink}).Start(t.Context(), loop.Prompt("go"))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

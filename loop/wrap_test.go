@@ -20,7 +20,7 @@ import (
 
 // asked returns the model calls of a trace: requests, responses, failures, retries and rewrites,
 // with the fields that identify them.
-func asked(events []trace.Event) []string {
+func modelCalls(events []trace.Event) []string {
 	var out []string
 	for _, ev := range events {
 		at := fmt.Sprintf("%d/%s.%d ", ev.Step, ev.Purpose, ev.Attempt)
@@ -42,7 +42,7 @@ func asked(events []trace.Event) []string {
 
 // around is a policy around the model call.
 func around(name string, f func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error)) loop.Middleware {
-	return policy(name, loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+	return named(name, loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) { return f(ctx, next, call) }
 	}})
 }
@@ -53,13 +53,13 @@ func busy(after time.Duration) fake.Response {
 	return fake.Response{Error: &fake.Failure{Status: 503, Message: "busy", RetryAfter: after}}
 }
 
-// inTurn is a model that answers its n-th request with the n-th turn, whatever it
+// inTurn is a model that answers its n-th request with the n-th response, whatever it
 // asks.
-func inTurn(turns ...fake.Response) llm.Model {
+func inTurn(responses ...fake.Response) llm.Model {
 	n := 0
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		n++
-		return fake.NewModel(turns[n-1]).Stream(ctx, req)
+		return fake.NewModel(responses[n-1]).Stream(ctx, req)
 	})
 }
 
@@ -67,15 +67,15 @@ func inTurn(turns ...fake.Response) llm.Model {
 // as a retry; what may not be is a call for another purpose.
 func TestWrapRetries(t *testing.T) {
 	again := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-		turn, err := next(ctx, call)
+		response, err := next(ctx, call)
 		for n := 0; n < 3 && err != nil; n++ {
-			turn, err = next(ctx, call)
+			response, err = next(ctx, call)
 		}
-		return turn, err
+		return response, err
 	}
 	anew := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-		if turn, err := next(ctx, loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
-			return turn, nil
+		if response, err := next(ctx, loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
+			return response, nil
 		}
 		return next(ctx, loop.ModelCall{Request: call.Request})
 	}
@@ -86,12 +86,12 @@ func TestWrapRetries(t *testing.T) {
 		return next(ctx, call)
 	}
 	first := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-		turn, err := next(ctx, call)
+		response, err := next(ctx, call)
 		if err != nil {
 			return nil, err
 		}
 		_, err = next(ctx, call)
-		return turn, err
+		return response, err
 	}
 	judged := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		for range 2 {
@@ -105,7 +105,7 @@ func TestWrapRetries(t *testing.T) {
 	bad := fake.Response{Error: &fake.Failure{Status: 400, Message: "no"}}
 	answer := []string{"1/.1 request 1+2", "1/.1 turn"}
 	// These end with the answer.
-	over := func(turns ...fake.Response) []fake.Response { return append(turns, text("done")) }
+	over := func(responses ...fake.Response) []fake.Response { return append(responses, text("done")) }
 	for _, c := range []struct {
 		name     string
 		wrap     func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error)
@@ -144,10 +144,10 @@ func TestWrapRetries(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := model(fake.Response{Attempts: c.attempts}, text("done"))
 			var mem trace.Memory
-			res, err := held(t, c.name, m, loop.Config{
+			res, err := runChecked(t, c.name, m, loop.Config{
 				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{around("mine", c.wrap)}, Retry: c.retry, Clock: fake.NewClock(), Sink: &mem,
 			})
-			if diff := cmp.Diff(append(c.want, c.rest...), asked(mem.Events())); diff != "" {
+			if diff := cmp.Diff(append(c.want, c.rest...), modelCalls(mem.Events())); diff != "" {
 				t.Errorf("model calls (-want +got):\n%s", diff)
 			}
 			if c.rest == nil {
@@ -172,15 +172,15 @@ func TestWrapRetryWaits(t *testing.T) {
 		clock := fake.NewClock()
 		begun := clock.Now()
 		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-			if turn, err := next(ctx, call); err == nil {
-				return turn, nil
+			if response, err := next(ctx, call); err == nil {
+				return response, nil
 			}
 			if err := clock.Sleep(ctx, own); err != nil {
 				return nil, err
 			}
 			return next(ctx, call)
 		})
-		_, err := held(t, own.String(), model(fake.Response{Attempts: []fake.Response{busy(3 * time.Second), text("done")}}),
+		_, err := runChecked(t, own.String(), model(fake.Response{Attempts: []fake.Response{busy(3 * time.Second), text("done")}}),
 			loop.Config{Middleware: []loop.Middleware{wrap}, Clock: clock})
 		if got := clock.Now().Sub(begun); got != want || err != nil {
 			t.Errorf("with %v of its own: waited %v, want %v; %v", own, got, want, err)
@@ -196,8 +196,8 @@ func TestWrapRetryCanceled(t *testing.T) {
 		clock := fake.NewClock()
 		clock.AfterFunc(time.Second, cancel)
 		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-			if turn, err := next(ctx, call); err == nil {
-				return turn, nil
+			if response, err := next(ctx, call); err == nil {
+				return response, nil
 			}
 			if other {
 				ctx = context.WithoutCancel(ctx)
@@ -218,8 +218,8 @@ func TestWrapRetryCanceled(t *testing.T) {
 func TestWrapRetryContextEnds(t *testing.T) {
 	clock, patience := fake.NewClock(), errors.New("out of patience")
 	wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-		if turn, err := next(ctx, call); err == nil {
-			return turn, nil
+		if response, err := next(ctx, call); err == nil {
+			return response, nil
 		}
 		short, cancel := clock.WithTimeout(ctx, time.Second, patience)
 		defer cancel()
@@ -230,7 +230,7 @@ func TestWrapRetryContextEnds(t *testing.T) {
 		return nil, err
 	})
 	m := model(fake.Response{Attempts: []fake.Response{busy(3 * time.Second), text("done")}})
-	if _, err := held(t, "gives up", m, loop.Config{Middleware: []loop.Middleware{wrap}, Clock: clock}); !errors.Is(err, patience) || len(m.RecordedRequests()) != 1 {
+	if _, err := runChecked(t, "gives up", m, loop.Config{Middleware: []loop.Middleware{wrap}, Clock: clock}); !errors.Is(err, patience) || len(m.RecordedRequests()) != 1 {
 		t.Errorf("got %v after %d requests", err, len(m.RecordedRequests()))
 	}
 }
@@ -259,10 +259,10 @@ func TestTransientMessages(t *testing.T) {
 	}
 	mine := "rewrite middleware by mine"
 	for _, c := range []struct {
-		name     string
-		policies []loop.Middleware
-		turns    []fake.Response
-		want     []string
+		name        string
+		middlewares []loop.Middleware
+		responses   []fake.Response
+		want        []string
 	}{
 		{"in no step", []loop.Middleware{at("mine")}, nil,
 			[]string{"0/.1 request 0+1", "0/.1 turn", "1/.1 request 1+2", "1/.1 turn", "2/.1 request 3+2", "2/.1 turn"}},
@@ -280,18 +280,18 @@ func TestTransientMessages(t *testing.T) {
 		{"in a call that is retried", []loop.Middleware{at("mine", 0)}, []fake.Response{busy(0), calls("a#1"), text("x")},
 			[]string{"0 " + mine, "0/.1 request 0+2", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 2+0", "0/.2 turn", "1 " + mine, "1/.1 request 1+2", "1/.1 turn"}},
 	} {
-		turns := c.turns
-		if turns == nil {
-			turns = []fake.Response{calls("a#1"), calls("a#2"), text("x")}
+		responses := c.responses
+		if responses == nil {
+			responses = []fake.Response{calls("a#1"), calls("a#2"), text("x")}
 		}
 		var mem trace.Memory
-		res, err := held(t, c.name, inTurn(turns...), loop.Config{
-			Tools: []loop.Tool{echo("a")}, Middleware: c.policies, Retry: loop.Retry{Max: 1, Base: time.Second}, Clock: fake.NewClock(), Sink: &mem,
+		res, err := runChecked(t, c.name, inTurn(responses...), loop.Config{
+			Tools: []loop.Tool{echo("a")}, Middleware: c.middlewares, Retry: loop.Retry{Max: 1, Base: time.Second}, Clock: fake.NewClock(), Sink: &mem,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, asked(mem.Events())); diff != "" {
+		if diff := cmp.Diff(c.want, modelCalls(mem.Events())); diff != "" {
 			t.Errorf("%s: model calls (-want +got):\n%s", c.name, diff)
 		}
 		for _, m := range res.Messages {
@@ -314,7 +314,7 @@ func TestTransientMessagesAreChecked(t *testing.T) {
 			return next(ctx, call)
 		})
 		m := model(calls("a"), text("x"))
-		_, err := held(t, string(purpose), m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
+		_, err := runChecked(t, string(purpose), m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
 		var h *loop.HistoryError
 		var p *loop.MiddlewareError
 		if !errors.As(err, &h) || !errors.As(err, &p) || p.Middleware != "mine" || len(m.RecordedRequests()) != 1 {
@@ -335,14 +335,14 @@ func TestTransientIDs(t *testing.T) {
 		call.Request = &req
 		return next(ctx, call)
 	})
-	before := policy("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	before := named("mine", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step > 0 {
 			return loop.StepChange{}, nil
 		}
 		return loop.StepChange{Decision: loop.Decision{Messages: slices.Concat(example, s.History())}}, nil
 	}})
 	for name, p := range map[string]loop.Middleware{"a wrap": wrap, "before the step": before} {
-		res, err := held(t, name, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
+		res, err := runChecked(t, name, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,57 +352,57 @@ func TestTransientIDs(t *testing.T) {
 	}
 }
 
-// What policies do to a turn they have in hand is their own turn, and nobody
+// What middlewares do to a response they have in hand is their own response, and nobody
 // else's.
 func TestWrapChangesResponse(t *testing.T) {
 	var kept *llm.Response
 	change := func(own, copied func(*llm.Response)) loop.Middleware {
 		return around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
-			turn, err := next(ctx, call)
+			response, err := next(ctx, call)
 			if err != nil || call.Step > 0 {
-				return turn, err
+				return response, err
 			}
 			if own != nil {
-				own(turn)
+				own(response)
 			}
 			if copied == nil {
-				return turn, nil
+				return response, nil
 			}
-			changed := *turn
-			changed.Parts = slices.Clone(turn.Parts)
+			changed := *response
+			changed.Parts = slices.Clone(response.Parts)
 			copied(&changed)
 			return &changed, nil
 		})
 	}
 	for _, c := range []struct {
-		name  string
-		own   func(turn *llm.Response) // gets the response of next
-		f     func(turn *llm.Response) // gets a copy that the wrap returns, if not nil
-		want  string                   // the calls with their results
-		turns int                      // in the trace
-		more  func(step *loop.Step) bool
+		name      string
+		own       func(response *llm.Response) // gets the response of next
+		f         func(response *llm.Response) // gets a copy that the wrap returns, if not nil
+		want      string                       // the calls with their results
+		responses int                          // in the trace
+		more      func(step *loop.Step) bool
 	}{
 		{"left alone", nil, nil, "c1 a c1, c2 b c2", 2, nil},
-		{"kept, and changed when it was used", func(turn *llm.Response) { kept = turn }, nil, "c1 a c1, c2 b c2", 2, nil},
-		{"changed in place", func(turn *llm.Response) {
-			turn.Parts[0], turn.FinishReason = turn.Parts[1], llm.FinishStop
-			turn.Parts = turn.Parts[:1]
+		{"kept, and changed when it was used", func(response *llm.Response) { kept = response }, nil, "c1 a c1, c2 b c2", 2, nil},
+		{"changed in place", func(response *llm.Response) {
+			response.Parts[0], response.FinishReason = response.Parts[1], llm.FinishStop
+			response.Parts = response.Parts[:1]
 		}, nil, "c1 a c1, c2 b c2", 2, func(s *loop.Step) bool { return s.FinishReason == "tool_calls" }},
-		{"a call twice", nil, func(turn *llm.Response) { turn.Parts = append(turn.Parts, turn.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
-		{"a call in the place of another", nil, func(turn *llm.Response) { turn.Parts[1] = turn.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
-		{"a call less", nil, func(turn *llm.Response) { turn.Parts = turn.Parts[:1] }, "c1 a c1", 3, nil},
-		{"a call without a name", nil, func(turn *llm.Response) { turn.Parts[1] = llm.ToolCall{ID: "c2", Arguments: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
-		{"another finish", nil, func(turn *llm.Response) { turn.FinishReason = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
+		{"a call twice", nil, func(response *llm.Response) { response.Parts = append(response.Parts, response.Parts[0]) }, "c1 a c1, c2 b c2, loop_call_1 a loop_call_1", 3, nil},
+		{"a call in the place of another", nil, func(response *llm.Response) { response.Parts[1] = response.Parts[0] }, "c1 a c1, loop_call_1 a loop_call_1", 3, nil},
+		{"a call less", nil, func(response *llm.Response) { response.Parts = response.Parts[:1] }, "c1 a c1", 3, nil},
+		{"a call without a name", nil, func(response *llm.Response) { response.Parts[1] = llm.ToolCall{ID: "c2", Arguments: "{}"} }, "c1 a c1, c2 unnamed_tool c2", 3, nil},
+		{"another finish", nil, func(response *llm.Response) { response.FinishReason = llm.FinishStop }, "c1 a c1, c2 b c2", 3,
 			func(s *loop.Step) bool { return s.FinishReason == llm.FinishStop }},
-		{"another reason", nil, func(turn *llm.Response) { turn.RawFinishReason = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another message", nil, func(turn *llm.Response) { turn.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another response", nil, func(turn *llm.Response) { turn.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
-		{"another model", nil, func(turn *llm.Response) { turn.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
-		{"private data", nil, func(turn *llm.Response) { turn.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
+		{"another reason", nil, func(response *llm.Response) { response.RawFinishReason = "STOP" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another message", nil, func(response *llm.Response) { response.FinishMessage = "so" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another response", nil, func(response *llm.Response) { response.ResponseID = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"another model", nil, func(response *llm.Response) { response.Model = "x" }, "c1 a c1, c2 b c2", 3, nil},
+		{"private data", nil, func(response *llm.Response) { response.Opaque = []byte("1") }, "c1 a c1, c2 b c2", 3,
 			func(s *loop.Step) bool { return string(s.Messages[0].Opaque) == "1" }},
 	} {
 		var mem trace.Memory
-		res, err := held(t, c.name, model(calls("a", "b"), text("done")), loop.Config{
+		res, err := runChecked(t, c.name, model(calls("a", "b"), text("done")), loop.Config{
 			Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{change(c.own, c.f)}, Sink: &mem,
 			OnStep: func(loop.Step) {
 				if kept != nil {
@@ -421,8 +421,8 @@ func TestWrapChangesResponse(t *testing.T) {
 		if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
-		if n := len(of[trace.ModelResponse](mem.Events())); n != c.turns || c.more != nil && !c.more(res.Steps[0]) {
-			t.Errorf("%s: %d turns in the trace, want %d; %+v", c.name, n, c.turns, res.Steps[0])
+		if n := len(of[trace.ModelResponse](mem.Events())); n != c.responses || c.more != nil && !c.more(res.Steps[0]) {
+			t.Errorf("%s: %d turns in the trace, want %d; %+v", c.name, n, c.responses, res.Steps[0])
 		}
 	}
 }
@@ -437,7 +437,7 @@ func TestWrapFailsAfterResponse(t *testing.T) {
 		}
 		return nil, boom
 	})
-	res, err := held(t, "fails", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
+	res, err := runChecked(t, "fails", model(calls("a")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}})
 	if !errors.Is(err, boom) || len(res.Pending) != 1 || res.Pending[0].ID != "c1" || len(res.Messages) != 1 {
 		t.Errorf("got %v, %+v", err, res)
 	}
@@ -453,7 +453,7 @@ func TestWrapSetsToolsOfFinalAnswer(t *testing.T) {
 		return next(ctx, call)
 	})
 	m := model(calls("a"), text("done"))
-	_, err := held(t, "forced", m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}, MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal})
+	_, err := runChecked(t, "forced", m, loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{wrap}, MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,22 +468,22 @@ func TestWrapSetsToolsOfFinalAnswer(t *testing.T) {
 // run after another has rewritten the history.
 func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 	boom := errors.New("boom")
-	rewrite := policy("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	rewrite := named("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step == 0 {
 			return loop.StepChange{}, nil
 		}
 		return loop.StepChange{Decision: loop.Decision{Messages: []llm.Message{llm.User("anew")}}}, nil
 	}})
-	stop := policy("stops", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	stop := named("stops", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step < 2 {
 			return loop.StepChange{}, nil
 		}
 		return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
 	}})
-	instead := func(turn *llm.Response, err error) loop.Middleware {
+	instead := func(response *llm.Response, err error) loop.Middleware {
 		return around("instead", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 1 {
-				return turn, err
+				return response, err
 			}
 			return next(ctx, call)
 		})
@@ -491,9 +491,9 @@ func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 	cached := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{llm.Text{Text: "cached"}}}
 	more := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a", Arguments: "{}"}}}
 	for name, c := range map[string]struct {
-		policies []loop.Middleware
-		want     string // the texts of the messages that the trace shows, in order
-		err      error
+		middlewares []loop.Middleware
+		want        string // the texts of the messages that the trace shows, in order
+		err         error
 	}{
 		"an answer from a cache":           {[]loop.Middleware{instead(cached, nil)}, "go, c1, result c1, cached", nil},
 		"calls from a cache":               {[]loop.Middleware{instead(more, nil)}, "go, c1, result c1, x, result x, loop_call_1, result loop_call_1, done", nil},
@@ -504,7 +504,7 @@ func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 		"two rewrites without any request": {[]loop.Middleware{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
 	} {
 		var mem trace.Memory
-		_, err := held(t, name, inTurn(calls("a"), calls("a#c1"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: c.policies, Sink: &mem})
+		_, err := runChecked(t, name, inTurn(calls("a"), calls("a#c1"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: c.middlewares, Sink: &mem})
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -548,7 +548,7 @@ func TestStepInfoIsCopied(t *testing.T) {
 			t.Error("no event was taken")
 		}
 	}
-	p := policy("spoils", loop.Hooks{
+	p := named("spoils", loop.Hooks{
 		BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 			spoil(ctx, s)
 			return loop.StepChange{}, nil
@@ -567,7 +567,7 @@ func TestStepInfoIsCopied(t *testing.T) {
 		},
 	})
 	var mem trace.Memory
-	res, err := held(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}, Sink: &mem})
+	res, err := runChecked(t, "the step's number", model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Middleware: []loop.Middleware{p}, Sink: &mem})
 	if err != nil || res.Text != "done" || res.Steps[1].Index != 1 {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -580,13 +580,13 @@ func TestStepInfoIsCopied(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, steps); diff != "" {
 		t.Errorf("steps of a policy's events (-want +got):\n%s", diff)
 	}
-	none := policy("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+	none := named("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		s.Request.System, s.Request.Messages = "spoilt", []llm.Message{llm.User("spoilt")}
 		s.Request, s.Steps = nil, nil
 		return loop.StepChange{}, nil
 	}})
 	m := model(text("x"))
-	if _, err := held(t, "no request", m, loop.Config{Middleware: []loop.Middleware{none}}); err != nil {
+	if _, err := runChecked(t, "no request", m, loop.Config{Middleware: []loop.Middleware{none}}); err != nil {
 		t.Errorf("no request: got %v", err)
 	} else if req := m.RecordedRequests()[0].Request; req.System != "" || len(req.Messages) != 1 || req.Messages[0].Text() != "go" {
 		t.Errorf("no request: sent %+v", req)

@@ -98,7 +98,7 @@ func pipe(t *testing.T, ready func()) (name string, all func() string) {
 	return name, func() string { return <-text }
 }
 
-// What a program leaves behind ends with it.
+// Run kills the processes that a program has started.
 func TestRunKillsChildProcesses(t *testing.T) {
 	name, all := pipe(t, func() {})
 	p := shell(`sh -c "trap '' TERM HUP; echo x; exec sleep 1000" >"$0" 2>&1 </dev/null & echo done`)

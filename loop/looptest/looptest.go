@@ -24,7 +24,7 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// Loop is the loop under test, behind an adapter that the test implements.
+// Loop is the loop under test. The test implements it with an adapter.
 type Loop interface {
 	// Run has one conversation: it calls in.Model with in.Messages, runs the tools that
 	// the model calls, and continues until the model calls no tool or ctx ends. It returns

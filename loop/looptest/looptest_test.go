@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The faults "watcher" and "stuck" leave these behind for good.
+	// The goroutines of the faults "watcher" and "stuck" cannot end.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/looptape/looptape/loop/looptest_test.watch"))
 }
 

@@ -45,7 +45,7 @@ func repeated(t *testing.T, events []trace.Event) (made string, f *scenario.File
 
 const twice = "models: {main: [{calls: [{id: c1, name: t, args: {n: 1}}, {id: c2, name: t, args: {n: 2}}]}, {text: done}]}\n"
 
-// Tools that do not heed the end of their context do not the second time either.
+// A scenario made of a run repeats tools that ignore the end of their context.
 func TestFromTraceTools(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"late", twice + "tools: {t: {text: late, delay: 20ms, ignores_cancel: true}}\ncancel: {at: 10ms}", `
@@ -105,15 +105,15 @@ func TestFromTraceTools(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			made, _ := repeated(t, record(t, c.src).Events)
-			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), behaviours(made)); diff != "" {
+			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), behaviors(made)); diff != "" {
 				t.Errorf("behaviours (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// behaviours are what the calls of the only tool of a scenario do.
-func behaviours(made string) string {
+// behaviors returns the calls of the only tool of a scenario.
+func behaviors(made string) string {
 	_, tools, _ := strings.Cut(made, "    calls:\n")
 	tools, _, _ = strings.Cut(tools, "models:\n")
 	return tools
@@ -151,13 +151,13 @@ func TestFromTraceRealTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, behaviours(string(made))); diff != "" {
+		if diff := cmp.Diff(c.want, behaviors(string(made))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
 }
 
-// What keeps the scenario from repeating the run is told.
+// The comment of the scenario reports what prevents a repetition of the run.
 func TestFromTraceReportsDifference(t *testing.T) {
 	whole := record(t, twice+"tools: {t: {text: a}}").Events
 	without := func(kind trace.Kind) (events []trace.Event) {
@@ -196,7 +196,7 @@ func TestFromTraceReportsDifference(t *testing.T) {
 	}
 }
 
-// Errors of providers are told again word by word.
+// A scenario repeats the errors of providers.
 func TestFromTraceFailures(t *testing.T) {
 	for _, c := range []struct{ failure, want string }{
 		{"{connection: reset}", "connection: reset"},
@@ -205,7 +205,7 @@ func TestFromTraceFailures(t *testing.T) {
 		{"{status: 429, code: slow, message: 'wait, no response', retry_after: 2s}", "message: 'wait, no response'"},
 		{"{message: the connection}", "message: the connection"},
 		{"{message: unexpected EOF}", "message: unexpected EOF"},
-		{"{status: 500, message: unexpected EOF}", "connection: closed"}, // which says the same
+		{"{status: 500, message: unexpected EOF}", "connection: closed"}, // the same error
 		{"{status: 503}", "status: 503"},
 		{"{}", "retryable: false"},
 		{"{code: c, request_id: q}", "request_id: q"},

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// agents are the agents of a script that hand off to each other.
+// agents are the agents of a script and their handoffs.
 type agents struct {
 	vars  *middleware.Vars
 	root  *middleware.HandoffAgent

@@ -36,9 +36,8 @@ func TestAgentMiddlewareErrors(t *testing.T) {
 	}
 }
 
-// Agents have their own instructions, with variables in them, their own tools and those
-// that are nobody's, the root goes on once for each text, and what is mended is so by the
-// model that made the call.
+// Each agent has its instructions with variables, its tools and the tools of no agent. The
+// root continues once for each text. The model that made a call repairs it.
 func TestAgentMiddleware(t *testing.T) {
 	const script = `version: 1
 loop:

@@ -137,7 +137,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// All that is wrong is told at once, each with its place.
+// Parse reports all errors, each with its position.
 func TestInvalidScripts(t *testing.T) {
 	const loopTool = "is not one that providers take: letters, digits, _ and -, 64 characters at most"
 	for _, c := range []struct{ name, src, want string }{
@@ -198,7 +198,7 @@ func TestOptionBounds(t *testing.T) {
 	}
 }
 
-// Each option does to the configuration what it says.
+// Each option sets its field of the configuration.
 func TestOptions(t *testing.T) {
 	yes := true
 	for option, want := range map[string]loop.Config{

@@ -22,7 +22,7 @@ func kinds(events []trace.Event) string {
 	return strings.Join(list, " ")
 }
 
-// A consumer leaves after as many events as the script says.
+// A consumer stops the iteration after the number of events in the script.
 func TestConsumer(t *testing.T) {
 	for consumer, want := range map[string]string{
 		"":                           "run.start step.start model.config model.request model.delta model.response decision step.end run.end",
@@ -37,8 +37,7 @@ func TestConsumer(t *testing.T) {
 	}
 }
 
-// The pieces in which a model answers are the script's or the caller's, and change
-// nothing of what comes out.
+// The size of the chunks, of the script or of the caller, does not change the result.
 func TestChunks(t *testing.T) {
 	f, err := scenario.Parse("f", []byte("version: 1\nloop: {retry: {max: 1}}\nmodels: {main: [{attempts: [{error: {status: 500}}, {text: abcdef, chunk: 2}]}]}\ninput: go\n"))
 	if err != nil {

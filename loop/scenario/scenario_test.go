@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// lossy are the scenarios whose recorded runs a scenario cannot wholly hold, and
-// what of each it says that it lacks.
+// lossy maps the scenarios whose recorded runs a scenario cannot repeat to the omission in
+// its comment.
 var lossy = map[string]string{
 	"AG-12-between":     "the cancellation, whose time is unknown.",
 	"AG-37":             "the model's settings.",
@@ -58,8 +58,8 @@ var lossy = map[string]string{
 	"RA-56":             "the event human_decision.",
 }
 
-// Every golden scenario, recorded and made a scenario again, gives the same
-// trace, but for those that say what they lack.
+// A scenario made of the run of a golden scenario gives the same trace, unless its comment
+// lists omissions.
 func TestFromTrace(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/*/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -121,7 +121,7 @@ func played(t *testing.T, path string) *scenario.Result {
 	return o
 }
 
-// The stop conditions that a trace declares come back, as far as they are told.
+// A scenario has the stop conditions that the trace declares completely.
 func TestFromTraceStops(t *testing.T) {
 	for declared, c := range map[string]struct{ want, lost string }{
 		"":               {"", "the decision to stop (stop_condition)"},
