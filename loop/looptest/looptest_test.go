@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The goroutines of the faults "watcher" and "stuck" cannot end.
+	// The goroutines of two faults cannot end.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/looptape/looptape/loop/looptest_test.watch"))
 }
 
