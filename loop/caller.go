@@ -126,7 +126,7 @@ func (c *caller) callWithRetries(ctx context.Context, op operation, call ModelCa
 	retry, wait := &c.run.cfg.Retry, time.Duration(0)
 	for n := 1; ; n++ {
 		response, err := c.callModel(ctx, call, wait)
-		if err == nil || retry.Max == 0 || !c.current.retryable || ctx.Err() != nil || c.budgetSpent() {
+		if err == nil || retry.Max == 0 || !c.current.retryable || ctx.Err() != nil || c.budgetUsed() {
 			return response, err
 		}
 		wait = retry.wait(n, c.run.cfg.Rand)
@@ -181,14 +181,14 @@ func (c *caller) check(step int) error {
 	if r.ended(step) {
 		return context.Cause(r.life.ctx)
 	}
-	if c.budgetSpent() { // middleware calls again, or for a purpose of its own
+	if c.budgetUsed() { // middleware calls again, or for a purpose of its own
 		return ErrBudget
 	}
 	return nil
 }
 
-// budgetSpent reports whether the run has used its token budget.
-func (c *caller) budgetSpent() bool {
+// budgetUsed reports whether the run has used its token budget.
+func (c *caller) budgetUsed() bool {
 	budget := c.run.cfg.TokenBudget
 	return budget > 0 && c.usage.Total() >= budget
 }
@@ -377,7 +377,7 @@ func (c *caller) takeEvent(ev llm.Event, err error) bool {
 func (c *caller) fail(response *llm.Response, facts trace.Error) {
 	c.active = false
 	call := &c.current
-	c.spend(call.Purpose, response.Usage)
+	c.addUsage(call.Purpose, response.Usage)
 	c.run.emitCall(call, trace.ModelError{Error: facts, Partial: call.partial, PartialContent: response.Parts, Usage: response.Usage})
 }
 
@@ -385,7 +385,7 @@ func (c *caller) fail(response *llm.Response, facts trace.Error) {
 func (c *caller) accept(call *modelCall, response *llm.Response, own bool) *llm.Response {
 	r := c.run
 	c.active = false
-	c.spend(call.Purpose, response.Usage)
+	c.addUsage(call.Purpose, response.Usage)
 	conversation.RepairResponse(response)
 	returned := response
 	if !own {
@@ -409,7 +409,7 @@ func copyOf(response *llm.Response) *llm.Response {
 	return &out
 }
 
-func (c *caller) spend(p trace.Purpose, u llm.Usage) {
+func (c *caller) addUsage(p trace.Purpose, u llm.Usage) {
 	before, res := c.usage, &c.run.res
 	c.usage = before.Add(u)
 	if p == trace.PurposeAnswer && res.UsageBy == nil {

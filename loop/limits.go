@@ -54,7 +54,7 @@ func deadline(d time.Duration) Middleware {
 func tokenBudget(budget int64) Middleware {
 	return Middleware{Name: "token_budget", New: func(RunInfo) Hooks {
 		return Hooks{BeforeStep: func(_ context.Context, s *StepInfo) (StepChange, error) {
-			if !s.run.caller.budgetSpent() {
+			if !s.run.caller.budgetUsed() {
 				return StepChange{}, nil
 			}
 			d := Decision{Action: trace.Stop, Reason: trace.ReasonBudget, Note: fmt.Sprintf("%d of %d tokens", s.Usage.Total(), budget)}

@@ -111,7 +111,7 @@ func cases() []*testcase {
 			times: 2, vary: overwrite, same: "INV-06"},
 		{id: "INV-07", name: "cancel during tools", responses: []fake.Response{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
 		{id: "INV-08", name: "once per call", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {"n":1}`, `c2 a {"n":2}`, `c3 nowhere {"n":3}`), callResponse(`c4 a {"n":4}`), done}, check: onceEach},
-		{id: "INV-09", name: "exact arguments", responses: []fake.Response{callResponse(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`), done}, check: exactArgs},
+		{id: "INV-09", name: "exact arguments", responses: []fake.Response{callResponse(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`), done}, check: exactArguments},
 		{id: "INV-09", name: "truncated arguments", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {"path":"/`), done}, check: noneRun},
 		{id: "INV-11", name: "finish reasons", responses: []fake.Response{withFinish(callResponse(`c1 a {}`), llm.FinishStop), withFinish(callResponse(`c2 a {"n":2}`), llm.FinishToolCalls), withFinish(done, llm.FinishToolCalls)}},
 		{id: "INV-12", name: "both response modes", responses: []fake.Response{rich(), done}, times: 2, vary: nonStreaming, same: "INV-12"},

@@ -174,8 +174,8 @@ func onceEach(w *caseRun) {
 	}
 }
 
-// exactArgs checks that the tools received the arguments of the calls.
-func exactArgs(w *caseRun) {
+// exactArguments checks that the tools received the arguments of the calls.
+func exactArguments(w *caseRun) {
 	want := map[string]bool{}
 	for _, c := range w.c.responses[0].Calls {
 		want[c.Arguments] = true
