@@ -1,70 +1,67 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
-	"github.com/looptape/looptape/providers/protocol"
 )
 
 // assistant writes the items of an assistant message in order. It omits reasoning at the end,
 // which the provider rejects (SR-07).
-func (w *inputWriter) assistant(parts []llm.Part) error {
+func (w *writer) assistant(parts []llm.Part) {
 	parts = withoutForeign(parts)
-	last := len(w.dst)    // where reasoning begins that nothing has come after
+	last := len(w.Dst)    // where the reasoning at the end begins
 	var thoughts []string // its ids
 	for i := 0; i < len(parts); {
-		from := len(w.dst)
-		n, err := w.items(parts[i:])
-		if err != nil {
-			return fmt.Errorf(".parts[%d]%w", i, err)
-		}
+		w.Part = i + 1
+		from := len(w.Dst)
+		n := w.items(parts[i:])
 		r, thought := parts[i].(llm.Reasoning)
 		switch {
-		case len(w.dst) == from:
+		case len(w.Dst) == from:
 		case thought:
 			thoughts = append(thoughts, knownID(r.Opaque, reasoningID))
 		default:
-			last, thoughts = len(w.dst), nil
+			last, thoughts = len(w.Dst), nil
 		}
 		i += n
 	}
-	w.dst = w.dst[:last]
+	w.Part = 0
+	w.Dst = w.Dst[:last]
 	for _, id := range thoughts {
 		delete(w.seen, id)
 	}
-	return nil
 }
 
 // items writes the first item of parts, and returns how many parts it contains.
-func (w *inputWriter) items(parts []llm.Part) (n int, err error) {
+func (w *writer) items(parts []llm.Part) (n int) {
 	switch p := parts[0].(type) {
 	case llm.Text:
-		return w.texts(parts), nil
+		return w.texts(parts)
 	case llm.Reasoning:
 		w.reasoning(&p)
 	case llm.ToolCall:
 		if p.ProviderExecuted {
 			w.hosted(p.Opaque)
 		} else {
-			err = w.call(&p)
+			w.call(&p)
 		}
 	case llm.ToolResult:
 		w.hosted(p.Opaque)
 	case llm.Unknown:
 		if !w.isRepeated(p.Raw) {
-			w.next()
-			err = w.unknown(p)
+			w.Next("")
+			w.Unknown(protocolName, p)
 		}
 	case llm.Media:
-		err = fmt.Errorf(": an assistant's message cannot contain media, only text and calls")
+		w.Fail("an assistant's message cannot contain media, only text and calls")
 	}
-	return 1, err
+	return 1
 }
 
 // withoutForeign removes parts that only another provider understands.
@@ -90,18 +87,18 @@ func isHosted(opaque json.RawMessage) bool {
 
 // isOmitted reports whether a text is empty and has no item, or one that the request contains
 // already (SR-04).
-func (w *inputWriter) isOmitted(t *llm.Text) bool {
+func (w *writer) isOmitted(t *llm.Text) bool {
 	id := knownID(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])
 }
 
 // texts writes the message item of the first texts, and returns how many texts belong to it.
-func (w *inputWriter) texts(parts []llm.Part) (n int) {
+func (w *writer) texts(parts []llm.Part) (n int) {
 	opened := false
 	var of llm.Text
 	for _, p := range parts {
 		t, ok := p.(llm.Text)
-		if !ok || n > 0 && !sameItem(of.Opaque, t.Opaque) {
+		if !ok || n > 0 && wirejson.GetString(of.Opaque, "id") != wirejson.GetString(t.Opaque, "id") {
 			break
 		}
 		n, of = n+1, t
@@ -110,55 +107,49 @@ func (w *inputWriter) texts(parts []llm.Part) (n int) {
 		}
 		if !opened {
 			opened = true
-			w.next()
-			w.dst = append(w.dst, `{"type":"message","role":"assistant","content":[`...)
+			w.Next(`{"type":"message","role":"assistant","content":[`)
 		}
-		w.next()
 		kind, key := "output_text", "text"
 		if t.Refusal {
 			kind, key = "refusal", "refusal"
 		}
-		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", kind), key, t.Text)
-		w.dst = append(contentNames.Append(w.dst, t.Opaque, partMembers...), '}')
+		w.Next("{")
+		w.Text("type", kind)
+		w.Text(key, t.Text)
+		w.Dst = append(contentNames.Append(w.Dst, t.Opaque, partMembers...), '}')
 	}
 	if opened {
-		w.dst = append(w.dst, ']')
+		w.Close("]")
 		w.itemID(of.Opaque, messageID)
-		w.dst = append(itemNames.Append(w.dst, of.Opaque, itemMembers...), '}')
+		w.endItem(of.Opaque)
 	}
 	return n
 }
 
-// sameItem reports whether two consecutive texts belong to one item.
-func sameItem(a, b json.RawMessage) bool {
-	return wirejson.GetString(a, "id") == wirejson.GetString(b, "id")
-}
-
 // reasoning writes a reasoning item unchanged. It omits items of another provider and repeated
 // ones (SR-04).
-func (w *inputWriter) reasoning(r *llm.Reasoning) {
+func (w *writer) reasoning(r *llm.Reasoning) {
 	id := knownID(r.Opaque, reasoningID)
 	if wirejson.Get(r.Opaque, "summary") == nil && wirejson.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
 		return
 	}
-	w.next()
-	w.dst = append(w.dst, `{"type":"reasoning"`...)
+	w.Next(`{"type":"reasoning"`)
 	w.itemID(r.Opaque, reasoningID)
 	last := []string{"summary", "content"} // in the order in which they are read
-	w.dst = itemNames.Append(w.dst, r.Opaque, append(last, "type", "id", "status")...)
+	w.Dst = itemNames.Append(w.Dst, r.Opaque, append(last, "type", "id", "status")...)
 	for _, key := range last {
 		switch raw := wirejson.Get(r.Opaque, key); {
 		case raw != nil:
-			w.dst = wirejson.AppendRaw(w.dst, key, raw)
+			w.Value(key, raw)
 		case key == "summary":
-			w.dst = append(w.dst, `,"summary":[]`...)
+			w.Raw(key, "[]")
 		}
 	}
-	w.dst = append(w.dst, '}')
+	w.Close("}")
 }
 
 // isRepeated reports whether the request contains an item already (SR-04).
-func (w *inputWriter) isRepeated(raw json.RawMessage) bool {
+func (w *writer) isRepeated(raw json.RawMessage) bool {
 	id := wirejson.GetString(raw, "id")
 	if w.seen[id] {
 		return true
@@ -169,43 +160,36 @@ func (w *inputWriter) isRepeated(raw json.RawMessage) bool {
 	return false
 }
 
-func (w *inputWriter) call(c *llm.ToolCall) error {
-	id, err := callID(c.ID)
-	if err != nil {
-		return err
-	}
-	w.next()
+func (w *writer) call(c *llm.ToolCall) {
 	kind, args, prefix := kindCall, "arguments", callItemID
 	if wirejson.GetString(c.Opaque, "type") == kindCustomCall {
 		kind, args, prefix = kindCustomCall, "input", customID
 		w.custom[c.ID] = true
 	}
-	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
+	w.Next("{")
+	w.Text("type", kind)
 	w.itemID(c.Opaque, prefix)
-	w.dst = wirejson.AppendString(w.dst, "call_id", id)
-	w.dst = wirejson.AppendString(w.dst, "name", requestName(c.Name))
-	w.dst = wirejson.AppendString(w.dst, args, c.Arguments)
-	w.dst = append(itemNames.Append(w.dst, c.Opaque, itemMembers...), '}')
-	return nil
+	w.Text("call_id", w.callID(c.ID))
+	w.Text("name", requestName(c.Name))
+	w.Text(args, c.Arguments)
+	w.endItem(c.Opaque)
+}
+
+// endItem ends an item with its other opaque members.
+func (w *writer) endItem(opaque json.RawMessage) {
+	w.Dst = append(itemNames.Append(w.Dst, opaque, itemMembers...), '}')
 }
 
 // requestName returns the name of a call for a request. Models invent names such as
 // multi_tool_use.parallel.
 func requestName(name string) string {
-	if protocol.IsName(name) {
-		return name
-	}
-	if name == "" {
-		return "unnamed_tool"
-	}
-	return wirejson.CleanName(strings.ToValidUTF8(name, "_"))
+	return cmp.Or(wirejson.CleanName(strings.ToValidUTF8(name, "_")), "unnamed_tool")
 }
 
 // hosted writes the item of a call that the provider ran.
-func (w *inputWriter) hosted(opaque json.RawMessage) {
-	if w.isRepeated(opaque) {
-		return
+func (w *writer) hosted(opaque json.RawMessage) {
+	if !w.isRepeated(opaque) {
+		w.Next("")
+		w.Dst = wirejson.AppendValue(w.Dst, opaque)
 	}
-	w.next()
-	w.dst = wirejson.AppendValue(w.dst, opaque)
 }

@@ -27,9 +27,9 @@ type decoder struct {
 	mem      jsonio.Arena
 	items    []openItem
 	places   map[int64]int // of the last item at each index
-	textItem int           // the place of the last message or reasoning, if there is one
+	textItem int           // the place of the last message or reasoning
 	calls    int           // that were started
-	hasCall  bool          // there is a call that the loop has to answer
+	hasCall  bool          // the caller has to answer a call
 	ended    bool
 	id       string
 	model    string
@@ -39,16 +39,16 @@ type decoder struct {
 type openItem struct {
 	index    int64
 	kind     string
-	closed   bool // its parts have ended; no deltas are taken for it
-	finished bool // output_item.done came for it
+	closed   bool // its parts ended; further deltas are ignored
+	finished bool // output_item.done arrived
 
-	hasText     bool // text or reasoning of it was emitted
+	hasText     bool // text or reasoning was emitted
 	section     int64
 	refusal     bool
 	opaque      wirejson.Members // of the item, for its texts
-	partMembers wirejson.Members // of the piece of content that ended last
-	added       item             // as output_item.added told it
-	summary     [][]byte         // of reasoning, as it was streamed
+	partMembers wirejson.Members // of the content part that ended last
+	added       item             // in output_item.added
+	summary     [][]byte         // of reasoning, from its deltas
 
 	call callState
 }
@@ -157,20 +157,20 @@ func (ev *event) read(d *jsonio.Dec) {
 		case "text", "refusal", "arguments", "input":
 			ev.text = cmp.Or(wirejson.Text(d), ev.text)
 		case "item":
-			if d.Peek() == '{' {
-				ev.item, ev.has.item = readItem(d), true
+			if ev.has.item = d.Peek() == '{'; !ev.has.item {
+				d.Skip()
 				continue
 			}
-			d.Skip()
+			ev.item = readItem(d)
 		case "part":
-			if d.Peek() == '{' {
-				ev.part = readContentPart(d)
+			if d.Peek() != '{' {
+				d.Skip()
 				continue
 			}
-			d.Skip()
+			ev.part = readContentPart(d)
 		case "response":
-			ev.response, ev.has.response = *d, d.Peek() == '{'
-			d.Skip()
+			ev.has.response = d.Peek() == '{'
+			ev.response, _ = ahead(d)
 		case "error":
 			ev.errorRaw = d.Raw()
 		default:

@@ -1,15 +1,13 @@
 package responses
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -33,7 +31,9 @@ func (Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 	e.closeTexts()
 	e.usage = t.Usage
 	e.finish = llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque}
-	return e.appendResponse(dst, e.status()), nil
+	w := codec.Writer{Dst: dst}
+	e.response(&w, e.status())
+	return w.Dst, nil
 }
 
 // encoder writes a stream. If write is nil, it only collects the items.
@@ -57,13 +57,13 @@ type outItem struct {
 	closed bool
 
 	refusal bool   // of a message
-	hasText bool   // a piece of content or of the summary was begun
+	hasText bool   // a part of the content or of the summary began
 	text    []byte // of a message or reasoning; of a call its arguments
 
 	index        int // of a call's events
 	callID, name string
 
-	final []byte // what it is once it is done
+	final []byte // the whole item once it is done
 }
 
 // Event implements [protocol.Encoder].
@@ -73,15 +73,15 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	switch ev := ev.(type) {
 	case llm.TextDelta:
 		if ev.Text != "" || ev.Opaque != nil {
-			e.text(ev)
+			e.text(outItem{kind: kindMessage, refusal: ev.Refusal}, "msg_", ev.Text, ev.Opaque)
 		}
 	case llm.ReasoningDelta:
-		e.reasoning(ev)
+		e.text(outItem{kind: kindReasoning}, "rs_", ev.Text, ev.Opaque)
 	case llm.ToolCallStart:
 		e.call(ev)
 	case llm.ToolCallDelta:
 		if it := e.find(ev.Index, ev.ID, true); it != nil {
-			e.arguments(it, ev.Arguments)
+			e.delta(it, ev.Arguments)
 		}
 	case llm.ToolCallEnd:
 		if it := e.find(ev.Index, ev.ID, false); it != nil {
@@ -110,43 +110,30 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 		write("", []byte("[DONE]"))
 		return nil
 	}
-	status := e.status()
-	e.send("response."+status, func(dst []byte) []byte {
-		return e.appendResponse(append(dst, `,"response":`...), status)
-	})
+	e.responseEvent("response."+e.status(), e.status())
 	return nil
 }
 
-// send writes an event; f appends its members.
-func (e *encoder) send(kind string, f func(dst []byte) []byte) {
+// send writes an event; f writes its members.
+func (e *encoder) send(kind string, f func(w *codec.Writer)) {
 	if e.write == nil {
 		return
 	}
-	e.buf = f(wirejson.AppendString(append(e.buf[:0], '{'), "type", kind))
-	e.buf = append(wirejson.AppendInt(e.buf, "sequence_number", e.sequence), '}')
+	w := codec.Writer{Dst: append(e.buf[:0], '{')}
+	w.Text("type", kind)
+	f(&w)
+	w.Int("sequence_number", e.sequence)
+	w.Close("}")
+	e.buf = w.Dst
 	e.sequence++
 	e.write(kind, e.buf)
 }
 
-// partEvent writes an event about a part of an item.
-func (e *encoder) partEvent(it *outItem, kind, section string, f func(dst []byte) []byte) {
-	e.send(kind, func(dst []byte) []byte {
-		dst = wirejson.AppendInt(wirejson.AppendString(dst, "item_id", it.id), "output_index", int64(it.place))
-		if section != "" {
-			dst = wirejson.AppendInt(dst, section, 0)
-		}
-		return f(dst)
-	})
-}
-
-// delta writes a delta event. OpenAI pads deltas to hide their length.
-func (e *encoder) delta(it *outItem, kind, section, text string) {
-	const padding = "0123456789abcdef"
-	e.partEvent(it, kind, section, func(dst []byte) []byte {
-		if kind == "response.output_text.delta" {
-			dst = append(dst, `,"logprobs":[]`...)
-		}
-		return wirejson.AppendString(wirejson.AppendString(dst, "delta", text), "obfuscation", padding[len(text)%len(padding):])
+// responseEvent writes an event with the whole response.
+func (e *encoder) responseEvent(kind, status string) {
+	e.send(kind, func(w *codec.Writer) {
+		w.Key("response")
+		e.response(w, status)
 	})
 }
 
@@ -155,11 +142,8 @@ func (e *encoder) start() {
 	if e.sequence > 0 {
 		return
 	}
-	for _, kind := range []string{kindCreated, kindInProgress} {
-		e.send(kind, func(dst []byte) []byte {
-			return e.appendResponse(append(dst, `,"response":`...), "in_progress")
-		})
-	}
+	e.responseEvent(kindCreated, statusInProgress)
+	e.responseEvent(kindInProgress, statusInProgress)
 }
 
 // begin begins an item and ends the open message or reasoning.
@@ -170,20 +154,25 @@ func (e *encoder) begin(it *outItem, prefix string) *outItem {
 		it.id = prefix + strings.TrimPrefix(e.meta.ID, "resp_") + "_" + strconv.Itoa(it.place)
 	}
 	e.items = append(e.items, it)
-	e.item("response.output_item.added", it, it.append(nil, "in_progress"))
+	e.item("response.output_item.added", it, it.json(statusInProgress))
 	return it
 }
 
 // item writes an event with a whole item.
 func (e *encoder) item(kind string, it *outItem, text []byte) {
-	e.send(kind, func(dst []byte) []byte {
-		return wirejson.AppendInt(append(append(dst, `,"item":`...), text...), "output_index", int64(it.place))
+	e.send(kind, func(w *codec.Writer) {
+		w.Raw("item", string(text))
+		w.Int("output_index", int64(it.place))
 	})
 }
 
+// done ends an item.
 func (e *encoder) done(it *outItem) {
+	if id := wirejson.GetString(it.opaque, "id"); id != "" {
+		it.id = id // opaque data may arrive last
+	}
 	it.closed = true
-	it.final = it.append(nil, "completed")
+	it.final = it.json(statusCompleted)
 	e.item("response.output_item.done", it, it.final)
 }
 
@@ -205,45 +194,50 @@ func (e *encoder) status() string {
 		return "failed"
 	case llm.FinishStop, llm.FinishToolCalls, llm.FinishRefusal, llm.FinishPause, llm.FinishMalformedCall:
 	}
-	return "completed"
+	return statusCompleted
 }
 
-func (e *encoder) appendResponse(dst []byte, status string) []byte {
-	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", e.meta.ID), "object", "response")
-	dst = wirejson.AppendInt(dst, "created_at", e.meta.Created)
-	dst = append(wirejson.AppendString(dst, "status", status), `,"background":false`...)
-	if status == "completed" {
-		dst = wirejson.AppendInt(dst, "completed_at", e.meta.Created)
+// response writes the response object.
+func (e *encoder) response(w *codec.Writer, status string) {
+	w.Close("{")
+	w.Text("id", e.meta.ID)
+	w.Text("object", "response")
+	w.Int("created_at", e.meta.Created)
+	w.Text("status", status)
+	w.Raw("background", "false")
+	if status == statusCompleted {
+		w.Int("completed_at", e.meta.Created)
 	}
-	dst = append(dst, `,"error":`...)
+	w.Raw("error", "null")
 	if status == "failed" {
-		dst = append(wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "code", "server_error"), "message", e.finish.Message), '}')
-	} else {
-		dst = append(dst, "null"...)
+		w.Dst = append(w.Dst[:len(w.Dst)-len("null")], `{"code":"server_error"`...)
+		w.Text("message", e.finish.Message)
+		w.Close("}")
 	}
-	dst = append(dst, `,"incomplete_details":`...)
 	if reason := e.reason(); status == statusIncomplete && reason != "" {
-		dst = append(wirejson.AppendString(append(dst, '{'), "reason", reason), '}')
+		w.Raw("incomplete_details", "{")
+		w.Text("reason", reason)
+		w.Close("}")
 	} else {
-		dst = append(dst, "null"...)
+		w.Raw("incomplete_details", "null")
 	}
-	dst = append(dst, `,"instructions":null,"max_output_tokens":null`...)
-	dst = append(wirejson.AppendString(dst, "model", e.meta.Model), `,"output":[`...)
+	w.Close(`,"instructions":null,"max_output_tokens":null`)
+	w.Text("model", e.meta.Model)
+	w.Raw("output", "[")
 	for _, it := range e.items {
 		if it.final == nil {
-			it.final = it.append(nil, statusIncomplete)
+			it.final = it.json(statusIncomplete)
 		}
-		dst = append(wirejson.AppendComma(dst), it.final...)
+		w.Next(string(it.final))
 	}
-	dst = append(dst, `],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`...)
-	if inProgress {
-		dst = append(dst, "null"...)
+	w.Close(`],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled"`)
+	if status == statusInProgress {
+		w.Raw("usage", "null")
 	} else {
-		dst = appendUsage(dst, e.usage)
+		writeUsage(w, e.usage)
 	}
-	dst = append(dst, `,"user":null,"metadata":{}`...)
-	return append(wirejson.AppendMembers(dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
+	w.Close(`,"user":null,"metadata":{}`)
+	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
 // reason returns why the response is incomplete.
@@ -258,41 +252,28 @@ func (e *encoder) reason() string {
 	}
 }
 
-func appendUsage(dst []byte, u llm.Usage) []byte {
-	dst = jsonio.AppendInt(append(dst, `{"input_tokens":`...), u.InputTokens)
-	dst = jsonio.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.CacheReadInputTokens)
+func writeUsage(w *codec.Writer, u llm.Usage) {
+	w.Raw("usage", "{")
+	w.Int("input_tokens", u.InputTokens)
+	w.Raw("input_tokens_details", "{")
+	w.Int("cached_tokens", u.CacheReadInputTokens)
 	if u.CacheCreationInputTokens != 0 {
-		dst = wirejson.AppendInt(dst, "cache_write_tokens", u.CacheCreationInputTokens)
+		w.Int("cache_write_tokens", u.CacheCreationInputTokens)
 	}
-	dst = jsonio.AppendInt(append(dst, `},"output_tokens":`...), u.OutputTokens)
-	dst = jsonio.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.ReasoningOutputTokens)
-	return append(jsonio.AppendInt(append(dst, `},"total_tokens":`...), u.Total()), '}')
+	w.Close("}")
+	w.Int("output_tokens", u.OutputTokens)
+	w.Raw("output_tokens_details", "{")
+	w.Int("reasoning_tokens", u.ReasoningOutputTokens)
+	w.Close("}")
+	w.Int("total_tokens", u.Total())
+	w.Close("}")
 }
 
-// placeholder returns encrypted content for reasoning without opaque data.
-func placeholder(id string) string {
-	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
-}
-
-// find returns the call of an event, like [llm.Accumulator].
+// find returns the open call of an event, or nil.
 func (e *encoder) find(index int, id string, last bool) *outItem {
-	var byID, fallback *outItem
-	for _, it := range slices.Backward(e.items) {
-		switch {
-		case !isCall(it.kind) || it.closed:
-			continue
-		case index != 0 && it.index == index:
-			return it
-		}
-		if byID == nil && id != "" && it.callID == id {
-			byID = it
-		}
-		if !last || fallback == nil {
-			fallback = it
-		}
+	info := func(it *outItem) (int, string, bool) { return it.index, it.callID, isCall(it.kind) && !it.closed }
+	if i := codec.FindCall(e.items, info, index, id, last); i >= 0 {
+		return e.items[i]
 	}
-	if byID != nil {
-		return byID
-	}
-	return fallback
+	return nil
 }

@@ -1,92 +1,80 @@
 package responses
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// inputWriter writes the items of a request.
-type inputWriter struct {
-	dst    []byte
-	seen   map[string]bool // item ids that stand there already (SR-04)
-	custom map[string]bool // call ids of custom calls
+// writer writes the body of a request.
+type writer struct {
+	codec.Writer
+	written []string        // the members of Extra that were written in place of others
+	seen    map[string]bool // item ids that the request contains (SR-04)
+	custom  map[string]bool // call ids of custom calls
 }
 
-// encodeInput returns the array of items for messages.
-func encodeInput(messages []llm.Message) ([]byte, error) {
-	const each = 256 // bytes, at least usually, of a message
-	w := inputWriter{dst: make([]byte, 0, each*(1+len(messages))), seen: map[string]bool{}, custom: map[string]bool{}}
-	w.dst = append(w.dst, '[')
-	for i := range messages {
-		if err := w.message(&messages[i]); err != nil {
-			return nil, fmt.Errorf("messages[%d]%w", i, err)
-		}
+// input writes the items of all messages.
+func (w *writer) input() {
+	const each = 256 // bytes of most messages
+	from := len(w.Dst)
+	w.Dst = slices.Grow(w.Dst, each*(1+len(w.Req.Messages)))
+	w.Raw("input", "[")
+	for i := range w.Req.Messages {
+		w.Message = i + 1
+		w.message(&w.Req.Messages[i])
 	}
-	return append(w.dst, ']'), nil
+	w.Message = 0
+	w.Close("]")
+	if !w.Has("input") {
+		w.Dst = w.Dst[:from]
+		w.put("input", nil)
+	}
 }
 
-// message writes the items of a message. Its errors begin with the path in it.
-func (w *inputWriter) message(m *llm.Message) error {
+// message writes the items of a message.
+func (w *writer) message(m *llm.Message) {
 	switch m.Role {
 	case llm.RoleUser, llm.RoleSystem:
-		return w.userMessage(m)
+		w.userMessage(m)
 	case llm.RoleAssistant:
-		return w.assistant(m.Parts)
+		w.assistant(m.Parts)
 	case llm.RoleTool:
 		for i, p := range m.Parts {
-			if codec.Omits(protocolName, m.Role, p) {
-				continue
-			}
-			if err := w.toolPart(p); err != nil {
-				return fmt.Errorf(".parts[%d]%w", i, err)
+			if w.Part = i + 1; !codec.Omits(protocolName, m.Role, p) {
+				w.toolPart(p)
 			}
 		}
-		return nil
+		w.Part = 0
+	default:
+		w.Fail("unknown role %q", m.Role)
 	}
-	return fmt.Errorf(".role: unknown role %q", m.Role)
-}
-
-// next begins an element of an array.
-func (w *inputWriter) next() {
-	w.dst = wirejson.AppendComma(w.dst)
 }
 
 // userMessage writes a user or system message.
-func (w *inputWriter) userMessage(m *llm.Message) error {
-	w.next()
+func (w *writer) userMessage(m *llm.Message) {
 	role := string(m.Role)
 	if r := wirejson.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
 		role = r
 	}
-	w.dst = wirejson.AppendString(append(w.dst, '{'), "role", role)
+	w.Next("{")
+	w.Text("role", role)
 	w.itemID(m.Opaque, messageID)
-	w.dst = itemNames.Append(w.dst, m.Opaque, "role", "id", "type", "content", "status")
-	w.dst = wirejson.AppendKey(w.dst, "content")
-	if t, ok := soleText(m.Parts); ok {
-		w.dst = append(jsonio.AppendString(w.dst, t), '}')
-		return nil
-	}
-	if err := w.content(m.Parts, ".parts", true); err != nil {
-		return err
-	}
-	w.dst = append(w.dst, '}')
-	return nil
+	w.Dst = itemNames.Append(w.Dst, m.Opaque, "role", "id", "type", "content", "status")
+	w.content("content", m.Parts, &w.Part)
+	w.Close("}")
 }
 
 // itemID writes the id of an item, if it has the prefix of its kind (SR-05) and is not in the
 // request yet (SR-04, SR-06).
-func (w *inputWriter) itemID(opaque json.RawMessage, prefix string) {
+func (w *writer) itemID(opaque json.RawMessage, prefix string) {
 	if id := knownID(opaque, prefix); id != "" && !w.seen[id] {
 		w.seen[id] = true
-		w.dst = wirejson.AppendString(w.dst, "id", id)
+		w.Text("id", id)
 	}
 }
 
@@ -119,44 +107,41 @@ func soleText(parts []llm.Part) (string, bool) {
 	return "", false
 }
 
-func (w *inputWriter) content(parts []llm.Part, path string, sound bool) error {
-	w.dst = append(w.dst, '[')
-	for i, p := range parts {
-		w.next()
-		if err := w.contentPart(p, sound); err != nil {
-			return fmt.Errorf("%s[%d]%w", path, i, err)
-		}
+// content writes text, media and unknown parts: at most one text as a string, others as an
+// array. At is the index of the part for errors.
+func (w *writer) content(key string, parts []llm.Part, at *int) {
+	if t, ok := soleText(parts); ok {
+		w.Text(key, t)
+		return
 	}
-	w.dst = append(w.dst, ']')
-	return nil
+	w.Raw(key, "[")
+	for i, p := range parts {
+		*at = i + 1
+		w.contentPart(p, at == &w.Part)
+	}
+	*at = 0
+	w.Close("]")
 }
 
 // contentPart writes a part of a user or tool message.
-func (w *inputWriter) contentPart(p llm.Part, sound bool) error {
+func (w *writer) contentPart(p llm.Part, audio bool) {
 	switch p := p.(type) {
 	case llm.Text:
-		w.dst = wirejson.AppendString(wirejson.AppendString(append(w.dst, '{'), "type", "input_text"), "text", p.Text)
-		w.dst = append(contentNames.Append(w.dst, p.Opaque, partMembers...), '}')
-		return nil
+		w.Next(`{"type":"input_text"`)
+		w.Text("text", p.Text)
+		w.Dst = append(contentNames.Append(w.Dst, p.Opaque, partMembers...), '}')
 	case llm.Media:
-		return w.media(&p, sound)
+		w.media(&p, audio)
 	case llm.Unknown:
-		return w.unknown(p)
-	case llm.Reasoning, llm.ToolCall, llm.ToolResult:
+		w.Next("")
+		w.Unknown(protocolName, p)
+	default:
+		w.Fail("%s is not allowed here: use text or media", partName(p))
 	}
-	return fmt.Errorf(": %s is not allowed here: use text or media", partName(p))
 }
 
 // partMembers are the members of a content part that this package writes.
 var partMembers = []string{"type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio"}
-
-func (w *inputWriter) unknown(p llm.Unknown) error {
-	if err := codec.CheckUnknown(protocolName, p); err != nil {
-		return fmt.Errorf(": %w", err)
-	}
-	w.dst = wirejson.AppendValue(w.dst, p.Raw)
-	return nil
-}
 
 // partName describes a part in an error.
 func partName(p llm.Part) string {
@@ -177,105 +162,87 @@ func partName(p llm.Part) string {
 }
 
 // media writes an image, a file or audio.
-func (w *inputWriter) media(m *llm.Media, sound bool) error {
-	fileID := wirejson.GetString(m.Opaque, "file_id")
-	if m.Data == nil && m.URL == "" && fileID == "" {
-		return fmt.Errorf(": the media has neither data nor a URL: load the content")
+func (w *writer) media(m *llm.Media, audio bool) {
+	if m.Data == nil && m.URL == "" && wirejson.GetString(m.Opaque, "file_id") == "" {
+		w.Fail("the media has neither data nor a URL: load the content")
 	}
 	switch {
 	case strings.HasPrefix(m.MediaType, "image/"):
-		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_image")
+		w.Next(`{"type":"input_image"`)
 		w.source("image_url", "image_url", m)
 	case strings.HasPrefix(m.MediaType, "audio/"):
-		if err := w.audio(m, sound); err != nil {
-			return err
-		}
+		w.Next(`{"type":"input_audio"`)
+		w.audio(m, audio)
 	default:
-		w.dst = wirejson.AppendString(append(w.dst, '{'), "type", "input_file")
+		w.Next(`{"type":"input_file"`)
 		name := m.Name
 		if name == "" && m.Data != nil {
 			name = fileName(m.MediaType)
 		}
-		if name != "" {
-			w.dst = wirejson.AppendString(w.dst, "filename", name)
-		}
+		w.OptionalText("filename", name)
 		w.source("file_data", "file_url", m)
 	}
-	w.dst = append(contentNames.Append(w.dst, m.Opaque, partMembers...), '}')
-	return nil
+	w.Dst = append(contentNames.Append(w.Dst, m.Opaque, partMembers...), '}')
 }
 
 // source writes the data or URL of media.
-func (w *inputWriter) source(dataKey, urlKey string, m *llm.Media) {
-	switch {
-	case m.Data != nil:
-		w.dst = append(wirejson.AppendKey(w.dst, dataKey), `"data:`...)
-		quotedType := quoted(m.MediaType)
-		w.dst = append(append(w.dst, quotedType[1:len(quotedType)-1]...), ";base64,"...)
-		w.dst = append(base64.StdEncoding.AppendEncode(w.dst, m.Data), '"')
-	case m.URL != "":
-		w.dst = wirejson.AppendString(w.dst, urlKey, m.URL)
+func (w *writer) source(dataKey, urlKey string, m *llm.Media) {
+	if m.Data != nil {
+		w.Base64(dataKey, "data:"+m.MediaType+";base64,", m.Data)
+		return
 	}
+	w.OptionalText(urlKey, m.URL)
 }
 
-func (w *inputWriter) audio(m *llm.Media, allowed bool) error {
-	for _, s := range audioFormats {
-		if s.mediaType == m.MediaType && m.Data != nil && allowed {
-			w.dst = append(wirejson.AppendString(append(w.dst, '{'), "type", "input_audio"), `,"input_audio":{"data":"`...)
-			w.dst = append(base64.StdEncoding.AppendEncode(w.dst, m.Data), `","format":"`...)
-			w.dst = append(append(w.dst, s.format...), `"}`...)
-			return nil
+func (w *writer) audio(m *llm.Media, allowed bool) {
+	for _, f := range audioFormats {
+		if f.mediaType == m.MediaType && m.Data != nil && allowed {
+			w.Raw("input_audio", "{")
+			w.Base64("data", "", m.Data)
+			w.Text("format", f.format)
+			w.Close("}")
+			return
 		}
 	}
-	return fmt.Errorf(": the Responses API accepts audio only in user messages, as audio/wav or audio/mpeg data, not %s", m.MediaType)
+	w.Fail("the Responses API accepts audio only in user messages, as audio/wav or audio/mpeg data, not %s", m.MediaType)
 }
 
 // toolPart writes a part of a tool message.
-func (w *inputWriter) toolPart(p llm.Part) error {
+func (w *writer) toolPart(p llm.Part) {
 	switch p := p.(type) {
 	case llm.ToolResult:
-		return w.result(&p)
+		w.result(&p)
 	case llm.Unknown:
-		w.next()
-		return w.unknown(p)
-	case llm.Text, llm.Reasoning, llm.Media, llm.ToolCall:
+		w.Next("")
+		w.Unknown(protocolName, p)
+	default:
+		w.Fail("%s is not allowed in a tool message: use results", partName(p))
 	}
-	return fmt.Errorf(": %s is not allowed in a tool message: use results", partName(p))
 }
 
 // result writes the output of a call.
-func (w *inputWriter) result(r *llm.ToolResult) error {
-	id, err := callID(r.ID)
-	if err != nil {
-		return err
-	}
-	w.next()
+func (w *writer) result(r *llm.ToolResult) {
 	kind := kindOutput
 	if w.custom[r.ID] || wirejson.GetString(r.Opaque, "type") == kindCustomOutput {
 		kind = kindCustomOutput
 	}
-	w.dst = wirejson.AppendString(append(w.dst, '{'), "type", kind)
+	w.Next("{")
+	w.Text("type", kind)
 	w.itemID(r.Opaque, "")
-	w.dst = wirejson.AppendString(w.dst, "call_id", id)
-	w.dst = wirejson.AppendKey(w.dst, "output")
-	if t, ok := soleText(r.Content); ok {
-		w.dst = jsonio.AppendString(w.dst, t)
-	} else if err := w.content(r.Content, ".content", false); err != nil {
-		return err
-	}
-	w.dst = append(itemNames.Append(w.dst, r.Opaque, itemMembers...), '}')
-	return nil
+	w.Text("call_id", w.callID(r.ID))
+	w.content("output", r.Content, &w.Content)
+	w.endItem(r.Opaque)
 }
 
 // maxCallID is the length limit of call ids (SR-15).
 const maxCallID = 64
 
 // callID returns the id of a call in a request, equal for the call and its result.
-func callID(id string) (string, error) {
+func (w *writer) callID(id string) string {
 	if id == "" {
-		return "", errors.New(": missing call id: set it on the call and its result")
+		w.Fail("missing call id: set it on the call and its result")
 	}
-	return codec.ShortID(id, maxCallID), nil
+	return codec.ShortID(id, maxCallID)
 }
 
 // itemMembers are the members of an item that this package writes.

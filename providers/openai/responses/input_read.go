@@ -42,11 +42,7 @@ func (r *requestReader) item(it *item, calls map[string]*item) error {
 	case kindOutput, kindCustomOutput:
 		return r.result(it, calls[it.callID])
 	}
-	if c, ok := it.hostedCall(); ok {
-		r.add(llm.RoleAssistant, c)
-		return nil
-	}
-	r.add(roleOf(it.kind), it.unknown())
+	r.add(roleOf(it.kind), it.other())
 	return nil
 }
 
@@ -76,8 +72,7 @@ func (r *requestReader) message(it *item) error {
 		role := llm.Role(it.role)
 		if it.role == "developer" {
 			role = llm.RoleSystem
-			d := jsonio.NewDec(`"developer"`)
-			it.opaque.Add(&d, "role")
+			it.opaque.AddString("role", it.role)
 		}
 		r.req.Messages = append(r.req.Messages, llm.Message{Role: role, Parts: parts, Opaque: it.opaque.Object()})
 		return err
@@ -96,17 +91,16 @@ func (r *requestReader) message(it *item) error {
 // parts returns the content of a user or system message.
 func (it *item) parts() ([]llm.Part, error) { return readContent(&it.content, it.has.content) }
 
-func readContent(d *jsonio.Dec, has bool) ([]llm.Part, error) {
+func readContent(d *jsonio.Dec, has bool) (parts []llm.Part, err error) {
 	if !has {
 		return nil, nil
 	}
 	if d.Peek() == '"' {
 		if t := d.String(); t != "" {
-			return []llm.Part{llm.Text{Text: t}}, nil
+			parts = []llm.Part{llm.Text{Text: t}}
 		}
-		return nil, nil
+		return parts, nil
 	}
-	var parts []llm.Part
 	for range d.Elements() {
 		p := readContentPart(d)
 		parts = append(parts, markUnknown(p.part()))
@@ -124,12 +118,12 @@ func (it *item) assistantParts() ([]llm.Part, error) {
 		}
 		return parts, err
 	}
-	pieces, err := it.contentParts()
+	contents, err := it.contentParts()
 	var parts []llm.Part
-	for i := range pieces {
-		part := pieces[i].part()
+	for i := range contents {
+		part := contents[i].part()
 		if t, ok := part.(llm.Text); ok {
-			t.Opaque = joinMembers(it.opaque, pieces[i].opaque)
+			t.Opaque = joinMembers(it.opaque, contents[i].opaque)
 			part = t
 		}
 		parts = append(parts, part)
@@ -168,8 +162,7 @@ func (r *requestReader) result(it, call *item) error {
 		out.Name = call.name
 	}
 	if it.kind == kindCustomOutput && (call == nil || call.kind != kindCustomCall) {
-		d := jsonio.NewDec(`"` + kindCustomOutput + `"`)
-		o.Add(&d, "type")
+		o.AddString("type", kindCustomOutput)
 	}
 	out.Opaque = o.Object()
 	r.add(llm.RoleTool, out)

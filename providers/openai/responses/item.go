@@ -21,12 +21,12 @@ type item struct {
 	name   string
 	// args are the arguments of a call or the input of a custom one.
 	args    string
-	content jsonio.Dec // stands before the value
+	content jsonio.Dec // before the value
 	summary jsonio.Dec
 	output  jsonio.Dec
 	has     struct{ args, content, summary, output bool }
-	opaque  wirejson.Members // what has no field, with the id
-	raw     string           // all of it
+	opaque  wirejson.Members // the members without a field, with the id
+	raw     string           // the whole item
 }
 
 // Kinds of items that this package interprets.
@@ -39,8 +39,12 @@ const (
 	kindCustomOutput = "custom_tool_call_output"
 )
 
-// statusIncomplete is the status of a truncated item or response.
-const statusIncomplete = "incomplete"
+// Statuses of items and responses. A truncated one is incomplete.
+const (
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+)
 
 // readItem reads an item. It leaves content, summary and output unread, because the type may be
 // the last member.
@@ -69,26 +73,28 @@ func (it *item) member(d *jsonio.Dec, key string) {
 	case "name":
 		it.name = wirejson.String(d)
 	case "id":
-		ahead := *d
-		if it.id = wirejson.String(&ahead); it.id == "" {
-			d.Skip()
-			return
+		from := d.Offset()
+		if it.id = wirejson.String(d); it.id != "" {
+			it.opaque.AddRaw(key, d.Since(from))
 		}
-		it.opaque.Add(d, key)
 	case "arguments", "input":
 		it.args, it.has.args = cmp.Or(wirejson.Text(d), it.args), true
 	case "content":
-		it.content, it.has.content = *d, d.Peek() != 'n'
-		d.Skip()
+		it.content, it.has.content = ahead(d)
 	case "summary":
-		it.summary, it.has.summary = *d, d.Peek() != 'n'
-		d.Skip()
+		it.summary, it.has.summary = ahead(d)
 	case "output":
-		it.output, it.has.output = *d, d.Peek() != 'n'
-		d.Skip()
+		it.output, it.has.output = ahead(d)
 	default:
 		it.opaque.Add(d, itemNames.Stored(key))
 	}
+}
+
+// ahead skips a value. It returns a reader of it, and whether it is not null.
+func ahead(d *jsonio.Dec) (value jsonio.Dec, some bool) {
+	value, some = *d, d.Peek() != 'n'
+	d.Skip()
+	return value, some
 }
 
 // call returns the item as a call.
@@ -102,50 +108,40 @@ func (it *item) call() llm.ToolCall {
 
 // reasoning returns the item as reasoning. The text is the summary, or else the content, which
 // only open models send. Other members are opaque.
-func (it *item) reasoning() (llm.Reasoning, error) {
-	out := llm.Reasoning{}
+func (it *item) reasoning() (out llm.Reasoning, err error) {
 	o := it.opaque
 	if it.has.summary {
-		ahead := it.summary
-		out.Text = readSummary(&ahead)
-		if err := ahead.Err(); err != nil {
+		if out.Text, err = readSummary(it.summary); err != nil {
 			return out, err
 		}
 		o.Add(&it.summary, "summary")
 	}
 	if it.has.content {
-		ahead := it.content
-		text := readSummary(&ahead)
-		if err := ahead.Err(); err != nil {
+		text, err := readSummary(it.content)
+		if err != nil {
 			return out, err
 		}
-		if out.Text == "" {
-			out.Text = text
-		}
-		ahead = it.content
-		if raw := ahead.Raw(); strings.Trim(raw, "[] \t\r\n") != "" {
-			o.Add(&it.content, "content")
+		out.Text = cmp.Or(out.Text, text)
+		if raw := it.content.Raw(); !isEmptyArray(raw) {
+			o.AddRaw("content", raw)
 		}
 	}
 	out.Opaque = o.Object()
 	return out, nil
 }
 
+func isEmptyArray(raw string) bool { return strings.Trim(raw, "[] \t\r\n") == "" }
+
 // summarySeparator separates the parts of a summary.
 const summarySeparator = "\n\n"
 
 // readSummary reads an array of objects with a text.
-func readSummary(d *jsonio.Dec) string {
-	var text strings.Builder
-	d.Array()
-	for n, first := 0, true; d.More(&first); n++ {
-		if n > 0 {
-			text.WriteString(summarySeparator)
-		}
-		p := readContentPart(d)
-		text.WriteString(p.text)
+func readSummary(d jsonio.Dec) (string, error) {
+	var texts []string
+	for range d.Elements() {
+		texts = append(texts, readContentPart(&d).text)
 	}
-	return text.String()
+	return strings.Join(texts, summarySeparator), d.Err()
 }
 
 // hostedCall returns the item as a call that the provider ran, and whether it is one.
@@ -165,8 +161,12 @@ func (it *item) hostedCall() (llm.ToolCall, bool) {
 	return c, true
 }
 
-// unknown returns the whole item as an unknown part.
-func (it *item) unknown() llm.Part {
+// other returns an item of another kind: a call that the provider ran, or an unknown part with
+// the whole item.
+func (it *item) other() llm.Part {
+	if c, ok := it.hostedCall(); ok {
+		return c
+	}
 	return markUnknown(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
 }
 
@@ -185,7 +185,7 @@ type contentPart struct {
 	text     string
 	url      string // of an image or a file, as a data URL too
 	data     string // base64, or a data URL
-	format   string // of sound
+	format   string // of audio
 	filename string
 	opaque   wirejson.Members
 	raw      string
@@ -206,37 +206,17 @@ func readContentPart(d *jsonio.Dec) (p contentPart) {
 		case "filename":
 			p.filename = wirejson.String(d)
 		case "input_audio":
-			p.audio(d)
+			wirejson.Read(d, nil, "data", &p.data, "format", &p.format)
 		case "annotations", "logprobs":
-			ahead := *d
-			if raw := ahead.Raw(); strings.Trim(raw, "[] \t\r\n") == "" {
-				d.Skip()
-				continue
+			if raw := d.Raw(); !isEmptyArray(raw) {
+				p.opaque.AddRaw(key, raw)
 			}
-			p.opaque.Add(d, key)
 		default:
 			p.opaque.Add(d, contentNames.Stored(key))
 		}
 	}
 	p.raw = d.Since(from)
 	return p
-}
-
-func (p *contentPart) audio(d *jsonio.Dec) {
-	if d.Peek() != '{' {
-		d.Skip()
-		return
-	}
-	for key := range d.Members() {
-		switch key {
-		case "data":
-			p.data = wirejson.String(d)
-		case "format":
-			p.format = wirejson.String(d)
-		default:
-			d.Skip()
-		}
-	}
 }
 
 // part returns the content part as an llm.Part, Unknown if no other type represents it.

@@ -1,109 +1,116 @@
 package responses
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// text writes a text delta.
-func (e *encoder) text(ev llm.TextDelta) {
-	it := e.last(kindMessage)
-	if it == nil || it.refusal != ev.Refusal {
-		it = e.begin(&outItem{kind: kindMessage, opaque: ev.Opaque, refusal: ev.Refusal}, "msg_")
-		e.partEvent(it, "response.content_part.added", "content_index", func(dst []byte) []byte {
-			return it.appendContent(append(dst, `,"part":`...), "")
-		})
+// text writes text of a message or reasoning. It begins the item next, unless such an item is
+// open. Opaque data ends the item.
+func (e *encoder) text(next outItem, prefix, text string, opaque json.RawMessage) {
+	var it *outItem
+	if n := len(e.items); n > 0 && !e.items[n-1].closed && e.items[n-1].kind == next.kind {
+		it = e.items[n-1]
 	}
-	if ev.Text != "" {
-		it.text = append(it.text, ev.Text...)
-		e.delta(it, "response."+it.textEvent()+".delta", "content_index", ev.Text)
+	if it == nil || it.refusal != next.refusal {
+		next.opaque = opaque
+		it = e.begin(&next, prefix)
 	}
-	if ev.Opaque != nil {
-		it.opaque = ev.Opaque
-		e.endText(it)
+	if !it.hasText && (text != "" || it.kind == kindMessage) {
+		it.hasText = true
+		e.partEvent(it, ".added")
 	}
-}
-
-// last returns the last item if it is open and of this kind.
-func (e *encoder) last(kind string) *outItem {
-	if n := len(e.items); n > 0 {
-		if it := e.items[n-1]; it.kind == kind && !it.closed {
-			return it
-		}
-	}
-	return nil
-}
-
-// textEvent returns the name in the events of a message's text.
-func (it *outItem) textEvent() string {
-	if it.refusal {
-		return "refusal"
-	}
-	return "output_text"
-}
-
-// reasoning writes a reasoning delta.
-func (e *encoder) reasoning(ev llm.ReasoningDelta) {
-	const added = "response.reasoning_summary_part.added"
-	it := e.last(kindReasoning)
-	if it == nil {
-		it = e.begin(&outItem{kind: kindReasoning, opaque: ev.Opaque}, "rs_")
-	}
-	if ev.Text != "" {
-		if !it.hasText {
-			it.hasText = true
-			e.partEvent(it, added, "summary_index", func(dst []byte) []byte {
-				return append(dst, `,"part":{"type":"summary_text","text":""}`...)
-			})
-		}
-		it.text = append(it.text, ev.Text...)
-		e.delta(it, summaryDelta, "summary_index", ev.Text)
-	}
-	if ev.Opaque != nil {
-		it.opaque = ev.Opaque
+	e.delta(it, text)
+	if opaque != nil {
+		it.opaque = opaque
 		e.endText(it)
 	}
 }
 
 // endText ends a message or reasoning.
 func (e *encoder) endText(it *outItem) {
-	said := string(it.text)
-	switch {
-	case it.kind == kindMessage:
-		key := "text"
-		if it.refusal {
-			key = "refusal"
-		}
-		e.partEvent(it, "response."+it.textEvent()+".done", "content_index", func(dst []byte) []byte {
-			if !it.refusal {
-				dst = append(dst, `,"logprobs":[]`...)
-			}
-			return wirejson.AppendString(dst, key, said)
-		})
-		e.partEvent(it, "response.content_part.done", "content_index", func(dst []byte) []byte {
-			return it.appendContent(append(dst, `,"part":`...), said)
-		})
-	case it.hasText:
-		e.partEvent(it, "response.reasoning_summary_text.done", "summary_index", func(dst []byte) []byte {
-			return wirejson.AppendString(dst, "text", said)
-		})
-		e.partEvent(it, "response.reasoning_summary_part.done", "summary_index", func(dst []byte) []byte {
-			return append(wirejson.AppendString(append(dst, `,"part":{"type":"summary_text"`...), "text", said), '}')
-		})
+	if it.hasText {
+		e.deltasDone(it)
+		e.partEvent(it, ".done")
 	}
-	it.updateID()
 	e.done(it)
 }
 
-// updateID sets the id from opaque data that arrived last.
-func (it *outItem) updateID() {
-	if id := wirejson.GetString(it.opaque, "id"); id != "" {
-		it.id = id
+// names returns the name in the events of an item's deltas, the member with the joined deltas,
+// and the member with the index of the part.
+func (it *outItem) names() (event, key, index string) {
+	switch {
+	case it.kind == kindReasoning:
+		return "response.reasoning_summary_text", "text", "summary_index"
+	case it.kind == kindCall:
+		return "response.function_call_arguments", "arguments", ""
+	case it.kind == kindCustomCall:
+		return "response.custom_tool_call_input", "input", ""
+	case it.refusal:
+		return "response.refusal", "refusal", "content_index"
 	}
+	return outputText, "text", "content_index"
+}
+
+const outputText = "response.output_text"
+
+// within writes an event about a part of an item; f writes its other members.
+func (e *encoder) within(it *outItem, kind string, f func(w *codec.Writer)) {
+	e.send(kind, func(w *codec.Writer) {
+		w.Text("item_id", it.id)
+		w.Int("output_index", int64(it.place))
+		if _, _, index := it.names(); index != "" {
+			w.Int(index, 0)
+		}
+		f(w)
+	})
+}
+
+// delta writes a delta unless it is empty. OpenAI pads deltas to hide their length.
+func (e *encoder) delta(it *outItem, text string) {
+	const padding = "0123456789abcdef"
+	if text == "" {
+		return
+	}
+	it.text = append(it.text, text...)
+	event, _, _ := it.names()
+	e.within(it, event+".delta", func(w *codec.Writer) {
+		if event == outputText {
+			w.Raw("logprobs", "[]")
+		}
+		w.Text("delta", text)
+		w.Text("obfuscation", padding[len(text)%len(padding):])
+	})
+}
+
+// deltasDone writes the event with the joined deltas.
+func (e *encoder) deltasDone(it *outItem) {
+	event, key, _ := it.names()
+	e.within(it, event+".done", func(w *codec.Writer) {
+		if event == outputText {
+			w.Raw("logprobs", "[]")
+		}
+		w.Text(key, string(it.text))
+	})
+}
+
+// partEvent writes an event with the part of a message or reasoning.
+func (e *encoder) partEvent(it *outItem, event string) {
+	name := "response.content_part"
+	if it.kind == kindReasoning {
+		name = "response.reasoning_summary_part"
+	}
+	e.within(it, name+event, func(w *codec.Writer) {
+		w.Key("part")
+		it.part(w)
+	})
 }
 
 // call begins a call, or sets the name of the open call with the index.
@@ -126,44 +133,16 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	return e.begin(it, prefix)
 }
 
-// arguments writes a delta of a call's arguments.
-func (e *encoder) arguments(it *outItem, args string) {
-	if args == "" {
-		return
-	}
-	it.text = append(it.text, args...)
-	e.delta(it, "response."+it.argumentsEvent()+".delta", "", args)
-}
-
-// argumentsEvent returns the name in the events of a call's arguments.
-func (it *outItem) argumentsEvent() string {
-	if it.kind == kindCustomCall {
-		return "custom_tool_call_input"
-	}
-	return "function_call_arguments"
-}
-
 func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	if ev.Arguments != "" {
 		it.text = append(it.text[:0], ev.Arguments...)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
-		it.updateID()
+		it.id = cmp.Or(wirejson.GetString(ev.Opaque, "id"), it.id)
 	}
-	key := it.argumentsKey()
-	e.partEvent(it, "response."+it.argumentsEvent()+".done", "", func(dst []byte) []byte {
-		return wirejson.AppendString(dst, key, string(it.text))
-	})
+	e.deltasDone(it)
 	e.done(it)
-}
-
-// argumentsKey returns the member with a call's arguments.
-func (it *outItem) argumentsKey() string {
-	if it.kind == kindCustomCall {
-		return "input"
-	}
-	return "arguments"
 }
 
 // part writes a whole part.
@@ -171,21 +150,19 @@ func (e *encoder) part(p llm.Part) error {
 	switch p := p.(type) {
 	case llm.Text:
 		e.closeTexts()
-		if e.text(llm.TextDelta(p)); p.Opaque == nil {
-			e.closeTexts()
-		}
+		e.text(outItem{kind: kindMessage, refusal: p.Refusal}, "msg_", p.Text, p.Opaque)
+		e.closeTexts()
 	case llm.Reasoning:
 		e.closeTexts()
-		if e.reasoning(llm.ReasoningDelta(p)); p.Opaque == nil {
-			e.closeTexts()
-		}
+		e.text(outItem{kind: kindReasoning}, "rs_", p.Text, p.Opaque)
+		e.closeTexts()
 	case llm.ToolCall:
 		if p.ProviderExecuted {
 			e.wholeItem(hostedItem(&p))
 			return nil
 		}
 		it := e.call(llm.ToolCallStart{ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-		e.arguments(it, p.Arguments)
+		e.delta(it, p.Arguments)
 		e.endCall(it, llm.ToolCallEnd{})
 	case llm.ToolResult:
 		if wirejson.GetString(p.Opaque, "type") == "" {
@@ -220,82 +197,97 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 		return c.Opaque
 	}
 	like := item{kind: c.Name + "_call"}
-	if _, known := like.hostedCall(); known && c.Name != "mcp" {
-		dst := append(wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", like.kind), "id", c.ID), `,"status":"completed"`...)
+	_, known := like.hostedCall()
+	w := codec.Writer{Dst: []byte{'{'}}
+	if known && c.Name != "mcp" {
+		w.Text("type", like.kind)
+		w.Text("id", c.ID)
+		w.Text("status", statusCompleted)
 		if jsonio.IsObject(c.Arguments) {
-			dst = wirejson.AppendRaw(dst, "action", []byte(c.Arguments))
+			w.Value("action", []byte(c.Arguments))
 		}
-		return append(dst, '}')
+		return append(w.Dst, '}')
 	}
-	dst := wirejson.AppendString(wirejson.AppendString([]byte("{"), "type", "mcp_call"), "id", c.ID)
-	dst = wirejson.AppendString(wirejson.AppendString(dst, "name", c.Name), "arguments", c.Arguments)
-	return append(dst, `,"server_label":"server","status":"completed"}`...)
+	w.Text("type", "mcp_call")
+	w.Text("id", c.ID)
+	w.Text("name", c.Name)
+	w.Text("arguments", c.Arguments)
+	return append(w.Dst, `,"server_label":"server","status":"completed"}`...)
 }
 
-// append appends the item in its current state.
-func (it *outItem) append(dst []byte, status string) []byte {
+// json returns the item in its current state.
+func (it *outItem) json(status string) []byte {
 	if it.final != nil {
-		return append(dst, it.final...)
+		return it.final
 	}
-	inProgress := status == "in_progress"
-	dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "id", it.id), "type", it.kind)
-	if it.kind == kindReasoning {
-		return append(it.appendReasoning(dst, inProgress), '}')
-	}
-	dst = wirejson.AppendString(dst, "status", status)
-	if it.kind == kindMessage {
-		dst = append(dst, `,"content":[`...)
-		if !inProgress {
-			dst = it.appendContent(dst, string(it.text))
+	w := codec.Writer{Dst: []byte{'{'}}
+	w.Text("id", it.id)
+	w.Text("type", it.kind)
+	switch it.kind {
+	case kindReasoning:
+		it.reasoning(&w, status)
+		return append(w.Dst, '}')
+	case kindMessage:
+		w.Text("status", status)
+		w.Raw("content", "[")
+		if status != statusInProgress {
+			it.part(&w)
 		}
-		dst = append(dst, `],"role":"assistant"`...)
-		return append(itemNames.Append(dst, it.opaque, itemMembers...), '}')
+		w.Close(`],"role":"assistant"`)
+	default:
+		_, key, _ := it.names()
+		w.Text("status", status)
+		w.Text(key, string(it.text))
+		w.Text("call_id", it.callID)
+		w.Text("name", it.name)
 	}
-	key := it.argumentsKey()
-	dst = wirejson.AppendString(wirejson.AppendString(dst, key, string(it.text)), "call_id", it.callID)
-	dst = wirejson.AppendString(dst, "name", it.name)
-	return append(itemNames.Append(dst, it.opaque, itemMembers...), '}')
+	return append(itemNames.Append(w.Dst, it.opaque, itemMembers...), '}')
 }
 
-// appendReasoning appends the members of a reasoning item after its type.
-func (it *outItem) appendReasoning(dst []byte, inProgress bool) []byte {
+// reasoning writes the members of a reasoning item after its type. Without opaque data it has
+// encrypted content made from its id.
+func (it *outItem) reasoning(w *codec.Writer, status string) {
 	if wirejson.Get(it.opaque, "content") == nil {
-		dst = append(dst, `,"content":[]`...)
+		w.Raw("content", "[]")
 	}
-	dst = append(itemNames.Append(dst, it.opaque, "id", "type", "status", "summary"), `,"summary":`...)
+	w.Dst = itemNames.Append(w.Dst, it.opaque, "id", "type", "status", "summary")
 	summary := wirejson.Get(it.opaque, "summary")
 	switch {
-	case inProgress:
-		dst = append(dst, "[]"...)
+	case status == statusInProgress:
+		w.Raw("summary", "[]")
 	case summary != nil:
-		dst = wirejson.AppendValue(dst, summary)
+		w.Value("summary", summary)
 	case len(it.text) > 0:
-		dst = append(wirejson.AppendString(append(dst, `[{"type":"summary_text"`...), "text", string(it.text)), "}]"...)
+		w.Raw("summary", "[")
+		it.part(w)
+		w.Close("]")
 	default:
-		dst = append(dst, "[]"...)
+		w.Raw("summary", "[]")
 	}
 	if it.opaque == nil {
-		dst = wirejson.AppendString(dst, "encrypted_content", placeholder(it.id))
+		w.Text("encrypted_content", "gAAAAAB"+base64.RawURLEncoding.EncodeToString([]byte(it.id)))
 	}
-	return dst
 }
 
-// appendContent appends the content part of a message.
-func (it *outItem) appendContent(dst []byte, said string) []byte {
-	if it.refusal {
-		dst = wirejson.AppendString(wirejson.AppendString(append(dst, '{'), "type", "refusal"), "refusal", said)
-		return append(it.appendPartMembers(dst), '}')
-	}
-	dst = it.appendPartMembers(wirejson.AppendString(append(dst, '{'), "type", "output_text"))
-	for _, key := range []string{"annotations", "logprobs"} {
-		if wirejson.Get(it.opaque, key) == nil {
-			dst = append(wirejson.AppendKey(dst, key), "[]"...)
+// part writes the content part of a message, or the part of a summary.
+func (it *outItem) part(w *codec.Writer) {
+	switch {
+	case it.kind == kindReasoning:
+		w.Close(`{"type":"summary_text"`)
+		w.Text("text", string(it.text))
+	case it.refusal:
+		w.Close(`{"type":"refusal"`)
+		w.Text("refusal", string(it.text))
+		w.Dst = contentNames.Append(w.Dst, it.opaque, partMembers...)
+	default:
+		w.Close(`{"type":"output_text"`)
+		w.Dst = contentNames.Append(w.Dst, it.opaque, partMembers...)
+		for _, key := range []string{"annotations", "logprobs"} {
+			if wirejson.Get(it.opaque, key) == nil {
+				w.Raw(key, "[]")
+			}
 		}
+		w.Text("text", string(it.text))
 	}
-	return append(wirejson.AppendString(dst, "text", said), '}')
-}
-
-// appendPartMembers appends the opaque members of a content part.
-func (it *outItem) appendPartMembers(dst []byte) []byte {
-	return contentNames.Append(dst, it.opaque, partMembers...)
+	w.Close("}")
 }

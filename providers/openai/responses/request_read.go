@@ -18,12 +18,10 @@ func (Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 		return nil, fmt.Errorf("openai-responses: the request: %w", err)
 	}
 	r := requestReader{req: &llm.Request{ResponseMode: llm.NonStreaming}}
-	// EncodeRequest always writes these, so Extra says if they are missing.
+	// EncodeRequest always writes these, so Extra contains null if they are missing.
 	r.extra("store", "null")
 	r.extra("include", "null")
-	for key := range d.Members() {
-		r.member(&d, key)
-	}
+	r.body(&d)
 	if err := errors.Join(d.End(), r.err); err != nil {
 		return nil, fmt.Errorf("openai-responses: the request: %w", err)
 	}
@@ -46,50 +44,38 @@ func (r *requestReader) extra(key, raw string) {
 	r.req.Extra[key] = wirejson.Compact(raw)
 }
 
-func (r *requestReader) member(d *jsonio.Dec, key string) {
+func (r *requestReader) body(d *jsonio.Dec) {
 	s := &r.req.Settings
-	if d.Peek() == 'n' {
-		d.Null()
-		return
-	}
-	switch key {
-	case "model":
-		r.req.Model = d.String()
-	case "instructions":
-		if d.Peek() == '"' {
+	wirejson.ReadStrict(d,
+		func(key string) {
+			if raw := d.Raw(); raw != "null" {
+				r.extra(key, raw)
+			}
+		},
+		"model", &r.req.Model,
+		"instructions", func() {
+			if d.Peek() != '"' {
+				r.extra("instructions", d.Raw())
+				return
+			}
 			r.req.System = d.String()
-			return
-		}
-		r.extra(key, d.Raw())
-	case "input":
-		r.input(d)
-	case "tools":
-		r.tools(d)
-	case "tool_choice":
-		r.toolChoice(d)
-	case "parallel_tool_calls":
-		s.ParallelToolCalls = new(d.Bool())
-	case "max_output_tokens":
-		s.MaxTokens = int(d.Int())
-	case "temperature":
-		s.Temperature = new(d.Float())
-	case "top_p":
-		s.TopP = new(d.Float())
-	case "stream":
-		if d.Bool() {
-			r.req.ResponseMode = llm.Streaming
-		}
-	case "reasoning":
-		r.reasoning(d)
-	case "text":
-		r.text(d)
-	case "store":
-		r.standing(key, d.Raw(), "false")
-	case "include":
-		r.standing(key, d.Raw(), wantsEncrypted)
-	default:
-		r.extra(key, d.Raw())
-	}
+		},
+		"input", func() { r.input(d) },
+		"tools", func() { r.tools(d) },
+		"tool_choice", func() { r.toolChoice(d.Raw()) },
+		"parallel_tool_calls", &s.ParallelToolCalls,
+		"max_output_tokens", &s.MaxTokens,
+		"temperature", &s.Temperature,
+		"top_p", &s.TopP,
+		"stream", func() {
+			if d.Bool() {
+				r.req.ResponseMode = llm.Streaming
+			}
+		},
+		"reasoning", func() { r.reasoning(d) },
+		"text", func() { r.text(d) },
+		"store", func() { r.standing("store", d.Raw(), "false") },
+		"include", func() { r.standing("include", d.Raw(), wantsEncrypted) })
 }
 
 // standing handles a member that EncodeRequest always writes with this value.
@@ -101,23 +87,20 @@ func (r *requestReader) standing(key, raw, always string) {
 	r.extra(key, raw)
 }
 
-func (r *requestReader) toolChoice(d *jsonio.Dec) {
-	raw := d.Raw()
-	switch string(wirejson.Compact(raw)) {
-	case `"auto"`:
-		return
-	case `"required"`:
-		r.req.ToolChoice.Mode = llm.ChooseRequired
-		return
-	case `"none"`:
-		r.req.ToolChoice.Mode = llm.ChooseNone
-		return
+func (r *requestReader) toolChoice(raw string) {
+	v := wirejson.Compact(raw)
+	name := wirejson.GetString(v, "name")
+	switch to := &r.req.ToolChoice; {
+	case string(v) == `"auto"`:
+	case string(v) == `"required"`:
+		to.Mode = llm.ChooseRequired
+	case string(v) == `"none"`:
+		to.Mode = llm.ChooseNone
+	case wirejson.GetString(v, "type") == "function" && name != "":
+		*to = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
+	default:
+		r.extra("tool_choice", raw)
 	}
-	if v := json.RawMessage(raw); wirejson.GetString(v, "type") == "function" && wirejson.GetString(v, "name") != "" {
-		r.req.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: wirejson.GetString(v, "name")}
-		return
-	}
-	r.extra("tool_choice", raw)
 }
 
 // reasoning reads the effort. The rest goes to Extra.
@@ -139,14 +122,10 @@ func (r *requestReader) reasoning(d *jsonio.Dec) {
 func (r *requestReader) text(d *jsonio.Dec) {
 	var rest wirejson.Members
 	for key := range d.Members() {
-		if key != "format" {
-			rest.Add(d, key)
-			continue
-		}
-		raw := json.RawMessage(d.Raw())
-		if format := r.format(raw); format != nil {
-			inner := jsonio.NewDec(string(format))
-			rest.Add(&inner, key)
+		if raw := d.Raw(); key == "format" {
+			rest.AddRaw(key, string(r.format(json.RawMessage(raw))))
+		} else {
+			rest.AddRaw(key, raw)
 		}
 	}
 	if rest != nil {
@@ -173,32 +152,29 @@ func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
 				return
 			}
 		}
-		d := jsonio.NewDec(value)
-		rest.Add(&d, key)
+		rest.AddRaw(key, value)
 	})
 	if !strict && api.FollowsStrict(schema) {
-		no := jsonio.NewDec("false")
-		rest.Add(&no, "strict")
+		rest.AddRaw("strict", "false")
 	}
 	return rest.Object()
 }
 
 // tools reads the functions. Other tools, and those that Tool cannot represent, go to Extra.
 func (r *requestReader) tools(d *jsonio.Dec) {
-	others := []byte{'['}
+	var others wirejson.Elements
 	for range d.Elements() {
 		from := d.Offset()
 		t, whole := readTool(d)
 		if t.Name != "" {
 			r.req.Tools = append(r.req.Tools, t)
 		}
-		if whole {
-			continue
+		if !whole && d.Err() == nil {
+			others.Add(d.Since(from))
 		}
-		others = append(wirejson.AppendComma(others), wirejson.Compact(d.Since(from))...)
 	}
-	if len(others) > 1 {
-		r.extra("tools", string(append(others, ']')))
+	if others != nil {
+		r.extra("tools", string(others.Array()))
 	}
 }
 

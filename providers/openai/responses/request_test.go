@@ -211,7 +211,7 @@ func TestResponsesRequestsRefused(t *testing.T) {
 	}
 	f := llm.Tool{Name: "f"}
 	for want, req := range map[string]llm.Request{
-		`messages[1].role: unknown role "x"`:                                                                                                               in("x"),
+		`messages[1]: unknown role "x"`:                                                                                                                    in("x"),
 		`messages[1].parts[0]: reasoning is not allowed here: use text or media`:                                                                           in(llm.RoleUser, llm.Reasoning{}),
 		`messages[1].parts[1]: a tool call is not allowed here: use text or media`:                                                                         in(llm.RoleSystem, llm.Text{}, llm.ToolCall{}),
 		`messages[1].parts[0]: a tool result is not allowed here: use text or media`:                                                                       in(llm.RoleUser, llm.ToolResult{}),
@@ -233,14 +233,14 @@ func TestResponsesRequestsRefused(t *testing.T) {
 		`tools[0]: the parameters are not a JSON object: set a JSON Schema`:                                                                                {Tools: []llm.Tool{{Name: "f", Parameters: raw(`true`)}}},
 		`tool_choice: required without tools: add a tool`:                                                                                                  {ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}},
 		`tool_choice: tool:f without tools: add a tool`:                                                                                                    {ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "f"}},
-		`tool_choice: unknown tool "g"`:                                       {Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "g"}},
-		`tool_choice: unknown mode "x"`:                                       {Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: "x"}},
-		`settings.seed: the Responses API has no seed: remove it`:             {Settings: llm.Settings{Seed: new(int64(1))}},
-		`settings.stop: the Responses API has no stop sequences: remove them`: {Settings: llm.Settings{StopSequences: []string{"x"}}},
-		`settings.temperature: NaN is not a JSON number`:                      {Settings: llm.Settings{Temperature: new(nan())}},
-		`settings.output_schema: not a JSON object: set a JSON Schema`:        {Settings: llm.Settings{OutputSchema: raw(`[]`)}},
-		`extra.x: not JSON: set a JSON value`:                                 {Extra: map[string]json.RawMessage{"x": raw(`{`)}},
-		`extra.tools: not a JSON array`:                                       {Extra: map[string]json.RawMessage{"tools": raw(`{}`)}},
+		`tool_choice: unknown tool "g"`:                                                                                                                    {Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: llm.ChooseTool, Name: "g"}},
+		`tool_choice: unknown mode "x"`:                                                                                                                    {Tools: []llm.Tool{f}, ToolChoice: llm.ToolChoice{Mode: "x"}},
+		`settings.seed: the Responses API has no seed: remove it`:                                                                                          {Settings: llm.Settings{Seed: new(int64(1))}},
+		`settings.stop: the Responses API has no stop sequences: remove them`:                                                                              {Settings: llm.Settings{StopSequences: []string{"x"}}},
+		`settings.temperature: NaN is not a JSON number`:                                                                                                   {Settings: llm.Settings{Temperature: new(nan())}},
+		`settings.output_schema: not a JSON object: set a JSON Schema`:                                                                                     {Settings: llm.Settings{OutputSchema: raw(`[]`)}},
+		`extra.x: not JSON: set a JSON value`:                                                                                                              {Extra: map[string]json.RawMessage{"x": raw(`{`)}},
+		`extra.tools: not a JSON array`:                                                                                                                    {Extra: map[string]json.RawMessage{"tools": raw(`{}`)}},
 	} {
 		_, err := responses.Protocol{}.EncodeRequest(&req)
 		if err == nil || err.Error() != want {

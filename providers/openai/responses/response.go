@@ -22,13 +22,10 @@ func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) 
 
 // DecodeResponse implements [protocol.Protocol].
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
-	if !jsonio.Valid(body) {
+	if !jsonio.IsObject(jsonio.View(body)) {
 		return wirejson.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
-	if d.Peek() != '{' {
-		return wirejson.UnexpectedBody(body)
-	}
 	s := decoder{emit: emit}
 	r, err := readResponse(&d)
 	if err != nil {
@@ -58,7 +55,7 @@ type response struct {
 	output                    []item
 	usage                     llm.Usage
 	failure                   *llm.APIError
-	unknown                   wirejson.MemberSet // what is not known of it
+	unknown                   wirejson.MemberSet // other members
 	has                       struct{ output, status bool }
 }
 
@@ -91,7 +88,7 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 			for range d.Elements() {
 				r.output = append(r.output, readItem(d))
 			}
-		case "object", "created_at", "completed_at", "output_text", // what it is, and what llm has no use for
+		case "object", "created_at", "completed_at", "output_text", // not of the content
 			"access_programs", "background", "billing", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
 			// settings of the request
 			"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
@@ -143,11 +140,7 @@ func (s *decoder) emitItem(it *item) error {
 		s.emit(llm.PartDone{Part: it.call()})
 		return nil
 	}
-	if c, ok := it.hostedCall(); ok {
-		s.emit(llm.PartDone{Part: c})
-		return nil
-	}
-	s.emit(llm.PartDone{Part: it.unknown()})
+	s.emit(llm.PartDone{Part: it.other()})
 	return nil
 }
 
