@@ -1,9 +1,8 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -13,55 +12,47 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// contents writes the messages. Consecutive tool messages become one content, because the API
-// requires the results of a step in one content (SG-01). Contents without parts are omitted
-// (SG-06).
-func (e *requestEncoder) contents() error {
-	e.dst = append(wirejson.AppendKey(e.dst, "contents"), '[')
-	start := len(e.dst)
-	list := e.req.Messages
-	for i := e.first(); i < len(list); i++ {
-		m := &list[i]
-		role, err := roleOf(m.Role)
-		if err != nil {
-			return fmt.Errorf("messages[%d]: %w", i, err)
-		}
-		before := len(e.dst)
-		e.dst = append(wirejson.AppendComma(e.dst), `{"parts":[`...)
-		parts := len(e.dst)
-		if err := e.parts(i); err != nil {
-			return err
-		}
-		for m.Role == llm.RoleTool && i+1 < len(list) && list[i+1].Role == llm.RoleTool {
-			i++
-			if err := e.parts(i); err != nil {
-				return err
-			}
-		}
-		if len(e.dst) == parts {
-			e.dst = e.dst[:before]
-			continue
-		}
-		e.dst = wirejson.AppendString(append(e.dst, ']'), "role", role)
-		e.dst = append(appendMembers(e.dst, restOf(m.Opaque), "parts", "role"), '}')
-	}
-	if len(e.dst) == start {
-		return errors.New("messages: no content: add a user message")
-	}
-	e.dst = append(e.dst, ']')
-	return nil
+// writer appends requests and responses.
+type writer struct {
+	codec.Writer
+	gemini3 bool // of a request
 }
 
-func roleOf(r llm.Role) (string, error) {
-	switch r {
-	case llm.RoleUser, llm.RoleTool:
-		return roleUser, nil
-	case llm.RoleAssistant:
-		return roleModel, nil
-	case llm.RoleSystem:
-		return "", errors.New("the Gemini API has no system message within a conversation: move its text to Request.System")
+// contents writes the messages from first on. Consecutive tool messages become one content,
+// because the API requires the results of a step in one content (SG-01). Contents without parts
+// are omitted (SG-06).
+func (w *writer) contents(first int) {
+	w.Raw("contents", "[")
+	start := len(w.Dst)
+	list := w.Req.Messages
+	for i := first; i < len(list); i++ {
+		m := &list[i]
+		role := w.role(i, m.Role)
+		before := len(w.Dst)
+		w.Next(`{"parts":[`)
+		parts := len(w.Dst)
+		w.parts(i)
+		for m.Role == llm.RoleTool && i+1 < len(list) && list[i+1].Role == llm.RoleTool {
+			i++
+			w.parts(i)
+		}
+		if len(w.Dst) == parts {
+			w.Dst = w.Dst[:before]
+			continue
+		}
+		w.Close("]")
+		w.Text("role", role)
+		w.end(restOf(m.Opaque), "parts", "role")
 	}
-	return "", fmt.Errorf("unknown role %q: want %q, %q or %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
+	if w.Message = 0; len(w.Dst) == start {
+		w.Fail("messages: no content: add a user message")
+	}
+	w.Close("]")
+}
+
+// end ends an object with members, except those named.
+func (w *writer) end(rest []wirejson.Member, except ...string) {
+	w.Dst = append(appendMembers(w.Dst, rest, except...), '}')
 }
 
 const (
@@ -69,92 +60,97 @@ const (
 	roleModel = "model"
 )
 
+// role returns the role of message i.
+func (w *writer) role(i int, r llm.Role) string {
+	w.Message = i + 1
+	switch r {
+	case llm.RoleUser, llm.RoleTool:
+		return roleUser
+	case llm.RoleAssistant:
+		return roleModel
+	case llm.RoleSystem:
+		w.Fail("the Gemini API has no system message within a conversation: move its text to Request.System")
+	default:
+		w.Fail("unknown role %q: want %q, %q or %q", r, llm.RoleUser, llm.RoleTool, llm.RoleAssistant)
+	}
+	return ""
+}
+
 // parts writes the parts of message i.
-func (e *requestEncoder) parts(i int) error {
+func (w *writer) parts(i int) {
 	called := false
-	for j, p := range e.req.Messages[i].Parts {
-		var err error
+	w.Message = i + 1
+	for j, p := range w.Req.Messages[i].Parts {
+		w.Part = j + 1
 		switch p := p.(type) {
 		case llm.ToolResult:
-			err = e.result(i, &p)
+			w.result(i, &p)
 		case llm.ToolCall:
-			if ranElsewhere(&p) {
-				continue
+			if !ranElsewhere(&p) {
+				sign := w.gemini3 && !called && !p.ProviderExecuted
+				called = called || sign
+				w.call(&p, sign)
 			}
-			sign := e.gemini3 && !called && !p.ProviderExecuted
-			called = called || sign
-			e.dst, err = appendCall(e.dst, &p, sign)
 		case llm.Unknown:
-			if !codec.Omits(name, e.req.Messages[i].Role, p) {
-				e.dst, err = appendUnknown(e.dst, p)
+			if !codec.Omits(name, w.Req.Messages[i].Role, p) {
+				w.part(p)
 			}
 		case llm.Reasoning:
 			if !thoughtElsewhere(p) {
-				e.dst, err = appendPart(e.dst, p)
+				w.part(p)
 			}
-		case llm.Text, llm.Media:
-			e.dst, err = appendPart(e.dst, p)
-		}
-		if err != nil {
-			return fmt.Errorf("messages[%d].parts[%d]: %w", i, j, err)
+		default:
+			w.part(p)
 		}
 	}
-	return nil
+	w.Part = 0
 }
 
-// appendPart appends a part as an element. Empty text without opaque data is omitted.
-func appendPart(dst []byte, p llm.Part) ([]byte, error) {
+// part writes a part as an element. Empty text without opaque data is omitted.
+func (w *writer) part(p llm.Part) {
 	switch p := p.(type) {
 	case llm.Text:
-		rest := restOf(p.Opaque)
-		if p.Text == "" && len(rest) == 0 {
-			return dst, nil
-		}
-		dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "text", p.Text)
-		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
+		w.text(p.Text, restOf(p.Opaque), false)
 	case llm.Reasoning:
-		rest := restOf(p.Opaque)
-		if p.Text == "" && len(rest) == 0 {
-			return dst, nil
-		}
-		dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "text", p.Text)
-		dst = append(wirejson.AppendKey(dst, keyThought), "true"...)
-		return append(appendMembers(dst, rest, "text", keyThought), '}'), nil
+		w.text(p.Text, restOf(p.Opaque), true)
 	case llm.Media:
-		return appendMedia(dst, &p)
+		w.media(&p)
 	case llm.ToolCall:
-		return appendCall(dst, &p, false)
+		w.call(&p, false)
 	case llm.ToolResult:
-		return dst, errors.New("a response contains no tool result")
+		w.Fail("a response contains no tool result")
 	case llm.Unknown:
-		return appendUnknown(dst, p)
+		w.unknown(p)
+	default:
+		w.Fail("missing part")
 	}
-	return dst, errors.New("missing part")
+}
+
+func (w *writer) text(text string, rest []wirejson.Member, thought bool) {
+	if text == "" && len(rest) == 0 {
+		return
+	}
+	w.Next("{")
+	w.Text("text", text)
+	if thought {
+		w.Raw(keyThought, "true")
+	}
+	w.end(rest, "text", keyThought)
 }
 
 // kindPart is the kind of an llm.Unknown that contains a Gemini part in its member "part".
 const kindPart = "gemini_part"
 
-func appendUnknown(dst []byte, p llm.Unknown) ([]byte, error) {
+func (w *writer) unknown(p llm.Unknown) {
+	part := wirejson.Get(p.Raw, "part")
 	if err := codec.CheckUnknown(name, p); err != nil {
-		return dst, err
+		w.Fail("%w", err)
 	}
-	part := wirejson.Find(wirejson.MembersOf(p.Raw), "part")
-	if part == "" {
-		return dst, fmt.Errorf("the part of the kind %q has no member part: keep it as it was read", p.Kind)
+	if part == nil || codec.IsNull(part) {
+		w.Fail("the part of the kind %q has no member part: keep it as it was read", p.Kind)
 	}
-	return wirejson.AppendValue(wirejson.AppendComma(dst), part), nil
-}
-
-// appendMedia appends inlineData or fileData.
-func appendMedia(dst []byte, p *llm.Media) ([]byte, error) {
-	rest := restOf(p.Opaque)
-	key, media, err := mediaOf(p, rest)
-	if err != nil {
-		return dst, err
-	}
-	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), key), media...)
-	return append(appendMembers(dst, rest, key), '}'), nil
+	w.Next("")
+	w.Dst = wirejson.AppendValue(w.Dst, part)
 }
 
 const (
@@ -162,37 +158,35 @@ const (
 	keyFile   = "fileData"
 )
 
-// mediaOf returns the object of media and its name in a part.
-func mediaOf(p *llm.Media, rest []wirejson.Member) (key string, object []byte, err error) {
-	data, kind := p.Data, p.MediaType
+// media writes inlineData or fileData.
+func (w *writer) media(p *llm.Media) {
+	data, kind, key := p.Data, p.MediaType, keyInline
 	if len(data) == 0 {
 		if k, d, ok := dataURL(p.URL); ok {
-			data = d
-			if kind == "" {
-				kind = k
-			}
+			data, kind = d, cmp.Or(kind, k)
 		}
 	}
-	object = []byte{'{'}
+	if len(data) == 0 {
+		key = keyFile
+	}
+	w.Next("{")
+	w.Raw(key, "{")
+	w.OptionalText("mimeType", kind)
 	switch {
 	case len(data) > 0 && kind == "":
-		return "", nil, errors.New("missing media type: set one, such as image/png")
+		w.Fail("missing media type: set one, such as image/png")
 	case len(data) > 0:
-		object = append(wirejson.AppendKey(wirejson.AppendString(object, "mimeType", kind), "data"), '"')
-		object = append(base64.StdEncoding.AppendEncode(object, data), '"')
-		key = keyInline
+		w.Base64("data", "", data)
 	case p.URL != "":
-		if kind != "" {
-			object = wirejson.AppendString(object, "mimeType", kind)
-		}
-		object = wirejson.AppendString(object, "fileUri", p.URL)
-		key = keyFile
+		w.Text("fileUri", p.URL)
 	case p.Digest != "":
-		return "", nil, fmt.Errorf("the content of the media is stored elsewhere (%s): load it first", p.Digest)
+		w.Fail("the content of the media is stored elsewhere (%s): load it first", p.Digest)
 	default:
-		return "", nil, errors.New("the media has neither data nor a URL")
+		w.Fail("the media has neither data nor a URL")
 	}
-	return key, append(appendMembers(object, innerOf(rest, key), "mimeType", "data", "fileUri"), '}'), nil
+	rest := restOf(p.Opaque)
+	w.end(innerOf(rest, key), "mimeType", "data", "fileUri")
+	w.end(rest, key)
 }
 
 // dataURL parses a data URL (RFC 2397).
@@ -233,30 +227,38 @@ const maxArgs = 90
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures for Vertex AI).
 const skipValidator = `"skip_thought_signature_validator"`
 
-// appendCall appends a call. With sign, a call without a signature gets skipValidator.
-func appendCall(dst []byte, c *llm.ToolCall, sign bool) ([]byte, error) {
+// call writes a call. With sign, a call without a signature gets skipValidator.
+func (w *writer) call(c *llm.ToolCall, sign bool) {
 	switch {
 	case ranElsewhere(c):
-		return dst, fmt.Errorf("the call %q belongs to another provider, which ran it", c.Name)
+		w.Fail("the call %q belongs to another provider, which ran it", c.Name)
+		return
 	case c.ProviderExecuted:
-		return append(appendMembers(append(wirejson.AppendComma(dst), '{'), wirejson.MembersOf(c.Opaque)), '}'), nil
+		w.Next("{")
+		w.end(wirejson.MembersOf(c.Opaque))
+		return
 	}
 	rest := restOf(c.Opaque)
-	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), keyCall), '{')
-	if id := wireID(c); id != "" {
-		dst = wirejson.AppendString(dst, "id", id)
-	}
-	dst = wirejson.AppendKey(wirejson.AppendString(dst, "name", callName(c.Name)), "args")
+	w.callHead(c, callName(c.Name))
+	w.Key("args")
 	if jsonio.IsObject(c.Arguments) && wirejson.Depth(c.Arguments) <= maxArgs {
-		dst = wirejson.AppendValue(dst, c.Arguments)
+		w.Dst = wirejson.AppendValue(w.Dst, c.Arguments)
 	} else {
-		dst = append(dst, "{}"...)
+		w.Close("{}")
 	}
-	dst = append(appendMembers(dst, innerOf(rest, keyCall), "id", "name", "args"), '}')
+	w.end(innerOf(rest, keyCall), "id", "name", "args")
 	if sign && wirejson.Find(rest, keySignature) == "" {
-		dst = append(wirejson.AppendKey(dst, keySignature), skipValidator...)
+		w.Raw(keySignature, skipValidator)
 	}
-	return append(appendMembers(dst, rest, keyCall), '}'), nil
+	w.end(rest, keyCall)
+}
+
+// callHead begins a call with its id and name.
+func (w *writer) callHead(c *llm.ToolCall, name string) {
+	w.Next("{")
+	w.Raw(keyCall, "{")
+	w.OptionalText("id", wireID(c))
+	w.Text("name", name)
 }
 
 // wireID returns the provider's id of a call, which may be empty.
@@ -267,7 +269,106 @@ func wireID(c *llm.ToolCall) string {
 	return c.ID
 }
 
-// innerOf returns the members of an object in rest.
-func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
-	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
+// within is the member of a functionResponse with its media. In opaque data it is empty. It
+// means that a request to a model before Gemini 3 had the media there.
+const within = "parts"
+
+// result writes a functionResponse of message i with the name and id of its call. Its parts
+// contain the media; for models before Gemini 3, parts after it do.
+func (w *writer) result(i int, r *llm.ToolResult) {
+	id, name := r.ID, r.Name
+	if c := w.callWithID(i, r.ID); c != nil {
+		id, name = wireID(c), c.Name
+	}
+	rest := restOf(r.Opaque)
+	inner := innerOf(rest, keyResponse)
+	w.Next("{")
+	w.Raw(keyResponse, "{")
+	own := []string{"name", "response", within}
+	if id != "" {
+		w.Text("id", id)
+		own = append(own, "id")
+	}
+	w.Text("name", callName(name))
+	w.Raw("response", response(r, wirejson.Find(inner, "response")))
+	media := writer{Writer: codec.Writer{Dst: []byte{'['}, Message: w.Message, Part: w.Part}}
+	for k, p := range r.Content {
+		media.Content = k + 1
+		switch p := p.(type) {
+		case llm.Text:
+		case llm.Media:
+			media.media(&p)
+		default:
+			media.Fail("a result contains only text and media")
+		}
+	}
+	if w.Err == nil {
+		w.Err = media.Err
+	}
+	after := "," + string(media.Dst[1:])
+	if inside := w.gemini3 || wirejson.Find(inner, within) != ""; len(after) == 1 {
+		after = ""
+	} else if inside {
+		w.Raw(within, "["+after[1:]+"]")
+		after = ""
+	}
+	w.end(inner, own...)
+	w.end(rest, keyResponse)
+	w.Close(after)
+}
+
+// callWithID returns the last call with an id before message i.
+func (w *writer) callWithID(i int, id string) *llm.ToolCall {
+	for i--; i >= 0; i-- {
+		for _, c := range w.Req.Messages[i].Calls() {
+			if c.ID == id {
+				return &c
+			}
+		}
+	}
+	return nil
+}
+
+// response returns the response of a result: as it was read, if it represents r.
+func response(r *llm.ToolResult, read string) string {
+	text := r.Text()
+	if read != "" {
+		if t, isError := textOf(read, r.Name); t == text && isError == r.IsError {
+			return string(wirejson.AppendValue(nil, read))
+		}
+	}
+	key := "result"
+	if r.IsError {
+		key = "error"
+	}
+	return `{"` + key + `":` + quote(text) + "}"
+}
+
+// textOf returns the text of a response: its only member result, output or error, or the
+// content next to the tool's name (AI SDK), or else all of it as JSON.
+func textOf(response, name string) (text string, isError bool) {
+	members := wirejson.MembersOf([]byte(response))
+	if len(members) == 2 {
+		if content := wirejson.Find(members, "content"); content != "" && wirejson.Find(members, "name") == quote(wireName(name)) {
+			return valueText(content), false
+		}
+	}
+	if len(members) == 1 {
+		switch m := members[0]; m.Key {
+		case "result", "output":
+			return valueText(m.Raw), false
+		case "error":
+			return valueText(m.Raw), true
+		}
+	}
+	return compact(response), false
+}
+
+// valueText returns a string, or any other value as JSON.
+func valueText(raw string) string {
+	if raw[0] != '"' {
+		return compact(raw)
+	}
+	d := jsonio.NewDec(raw)
+	return d.String()
 }

@@ -1,11 +1,12 @@
 package gemini
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -17,9 +18,9 @@ type encoder struct {
 	meta    protocol.ResponseMeta
 	usage   llm.Usage
 	written llm.Usage
-	held    llm.Accumulator // what came since a call was opened
-	open    int             // calls in waiting that have not ended
-	unnamed []int           // the indexes of those that have no name yet
+	held    llm.Accumulator // the events since a call began
+	open    int             // calls that have not ended
+	unnamed []int           // the indexes of those without a name
 	finish  *llm.Finish
 	buf     []byte
 }
@@ -56,9 +57,7 @@ func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
 	if f.Reason == "" {
 		f.Reason, f.Raw = was.Reason, was.Raw
 	}
-	if f.Message == "" {
-		f.Message = was.Message
-	}
+	f.Message = cmp.Or(f.Message, was.Message)
 	if f.Opaque == nil {
 		f.Opaque = was.Opaque
 	}
@@ -88,7 +87,7 @@ func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error
 		switch {
 		case start.Index != 0 && start.Name != "" && at >= 0:
 			e.unnamed = slices.Delete(e.unnamed, at, at+1)
-			return nil // it had come without its name
+			return nil // the name of an open call
 		case start.Name == "":
 			e.unnamed = append(e.unnamed, start.Index)
 		}
@@ -120,16 +119,16 @@ func (e *encoder) flush(write func(name string, data []byte)) error {
 
 // part writes a chunk with one part.
 func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
-	content := append(e.buf[:0], `{"parts":[`...)
-	from := len(content)
-	content, err := appendOutput(content, p)
-	if err != nil || len(content) == from {
-		return err
+	w := writer{Writer: codec.Writer{Dst: append(e.buf[:0], `{"parts":[`...)}}
+	from := len(w.Dst)
+	w.output(p)
+	if w.Err != nil || len(w.Dst) == from {
+		return w.Err
 	}
-	content = append(content, `],"role":"model"}`...)
-	e.buf = content
+	w.Close(`],"role":"model"}`)
+	e.buf = w.Dst
 	e.written = e.usage
-	write("", appendChunk(nil, e.meta, string(content), nil, e.usage))
+	write("", appendChunk(nil, e.meta, string(w.Dst), nil, e.usage))
 	return nil
 }
 
@@ -141,7 +140,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	switch {
 	case e.finish != nil:
 		content := ""
-		if reasonOf(wordOf(e.finish.Reason, e.finish.Raw)) == llm.FinishStop {
+		if finishReasons.Reason(finishReason(e.finish)) == llm.FinishStop {
 			content = `{"parts":[{"text":""}],"role":"model"}`
 		}
 		write("", appendChunk(nil, e.meta, content, e.finish, e.usage))
@@ -153,76 +152,66 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 
 // EncodeResponse implements [protocol.Protocol].
 func (GenerateContent) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Response) ([]byte, error) {
-	content := []byte(`{"parts":[`)
-	from := len(content)
+	w := writer{Writer: codec.Writer{Dst: []byte(`{"parts":[`)}}
+	from := len(w.Dst)
 	for _, p := range t.Parts {
-		var err error
-		if content, err = appendOutput(content, p); err != nil {
-			return dst, err
-		}
+		w.output(p)
 	}
-	if len(content) == from {
-		content = content[:0]
-	} else {
-		content = append(content, `],"role":"model"}`...)
+	if w.Err != nil {
+		return dst, w.Err
+	}
+	content := ""
+	if len(w.Dst) > from {
+		content = string(w.Dst) + `],"role":"model"}`
 	}
 	u := llm.Usage{InputTokens: a.Input}.Update(t.Usage)
 	finish := &llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque}
-	return appendChunk(dst, a, string(content), finish, u), nil
+	return appendChunk(dst, a, content, finish, u), nil
 }
 
-// appendOutput appends a part of a response with the arguments of a call unchanged. A call with
+// output writes a part of a response with the arguments of a call unchanged. A call with
 // arguments that are not JSON becomes incomplete.
-func appendOutput(dst []byte, p llm.Part) ([]byte, error) {
+func (w *writer) output(p llm.Part) {
 	c, ok := p.(llm.ToolCall)
 	if !ok || c.ProviderExecuted {
-		return appendPart(dst, p)
+		w.part(p)
+		return
 	}
-	dst = append(wirejson.AppendKey(append(wirejson.AppendComma(dst), '{'), keyCall), '{')
-	if id := wireID(&c); id != "" {
-		dst = wirejson.AppendString(dst, "id", id)
-	}
-	dst = wirejson.AppendString(dst, "name", wireName(c.Name))
+	w.callHead(&c, wireName(c.Name))
 	switch {
 	case c.Arguments == "":
 	case jsonio.Valid([]byte(c.Arguments)) && c.Arguments[0] != '"':
-		dst = jsonio.AppendRaw(wirejson.AppendKey(dst, "args"), []byte(c.Arguments))
+		w.Raw("args", compact(c.Arguments))
 	default:
-		dst = append(dst, `,"willContinue":true`...)
+		w.Raw("willContinue", "true")
 	}
-	dst = append(dst, '}')
-	return append(appendMembers(dst, restOf(c.Opaque), keyCall), '}'), nil
+	w.Close("}")
+	w.end(restOf(c.Opaque), keyCall)
 }
 
 // appendChunk appends a response or a chunk.
 func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *llm.Finish, u llm.Usage) []byte {
-	dst = append(dst, '{')
+	w := writer{Writer: codec.Writer{Dst: append(dst, '{')}}
 	if content != "" || finish != nil {
-		dst = append(dst, `"candidates":[{`...)
+		w.Raw("candidates", "[{")
 		if content != "" {
-			dst = append(wirejson.AppendKey(dst, "content"), content...)
+			w.Raw("content", content)
 		}
 		if finish != nil {
-			dst = wirejson.AppendString(dst, "finishReason", wordOf(finish.Reason, finish.Raw))
+			w.Text("finishReason", finishReason(finish))
 		}
-		dst = append(wirejson.AppendKey(dst, "index"), '0')
-		if finish != nil && finish.Message != "" {
-			dst = wirejson.AppendString(dst, "finishMessage", finish.Message)
-		}
+		w.Int("index", 0)
 		if finish != nil {
-			dst = appendMembers(dst, keptOf(finish.Opaque, keyCandidate))
+			w.OptionalText("finishMessage", finish.Message)
+			w.Dst = appendMembers(w.Dst, keptOf(finish.Opaque, keyCandidate))
 		}
-		dst = append(dst, "}]"...)
+		w.Close("}]")
 	}
-	dst = appendUsage(wirejson.AppendKey(dst, "usageMetadata"), u)
-	if a.Model != "" {
-		dst = wirejson.AppendString(dst, "modelVersion", a.Model)
-	}
-	if a.ID != "" {
-		dst = wirejson.AppendString(dst, "responseId", a.ID)
-	}
+	w.usage(u)
+	w.OptionalText("modelVersion", a.Model)
+	w.OptionalText("responseId", a.ID)
 	if finish != nil {
-		dst = appendMembers(dst, keptOf(finish.Opaque, keyResponseMembers))
+		w.Dst = appendMembers(w.Dst, keptOf(finish.Opaque, keyResponseMembers))
 	}
-	return append(dst, '}')
+	return append(w.Dst, '}')
 }

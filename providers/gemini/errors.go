@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -38,28 +39,16 @@ func readErrorBody(body []byte) *llm.APIError {
 	}
 	d := jsonio.NewDec(string(body))
 	if d.Peek() == '[' {
-		first := true
-		if !d.Array() || !d.More(&first) {
-			return nil
-		}
+		d.Array()
 	}
 	if d.Peek() != '{' {
 		return nil
 	}
 	var e *llm.APIError
-	kind := ""
-	eachMember(&d, func(key string) {
-		switch camel(key) {
-		case "error":
-			e = readError(&d)
-		case "errorType": // beside an error that is a string, of imitators
-			kind = wirejson.String(&d)
-		default:
-			d.Skip()
-		}
-	})
-	if e != nil && e.Code == "" {
-		e.Code = kind
+	kind := "" // in addition to an error that is a string, of Gemini-compatible servers
+	lenient.Read(&d, nil, "error", func() { e = readError(&d) }, "errorType", &kind)
+	if e != nil {
+		e.Code = cmp.Or(e.Code, kind)
 	}
 	return e
 }
@@ -70,33 +59,22 @@ const codeDaily = "DAILY_QUOTA_EXCEEDED"
 // readError reads the member "error".
 func readError(d *jsonio.Dec) *llm.APIError {
 	e := &llm.APIError{}
-	if d.Peek() == '"' {
-		e.Message = d.String()
-		return e
-	}
 	if d.Peek() != '{' {
-		e.Message = d.Raw()
+		e.Message = wirejson.Text(d)
 		return e
 	}
 	reason, daily := "", false
-	eachMember(d, func(key string) {
-		switch key {
-		case "code":
+	lenient.Read(d, nil,
+		"code", func() {
 			if d.Peek() == '"' {
 				e.Code = d.String()
 				return
 			}
 			e.Status = int(wirejson.Count(d))
-		case "message":
-			e.Message = wirejson.String(d)
-		case "status":
-			e.Code = wirejson.String(d)
-		case "details":
-			readDetails(d, e, &reason, &daily)
-		default:
-			d.Skip()
-		}
-	})
+		},
+		"message", &e.Message,
+		"status", &e.Code,
+		"details", func() { daily = readDetails(d, e, &reason) })
 	e.Retryable = codec.Retryable(e.Status) || e.Status == 0 && retryableStatus(e.Code)
 	switch {
 	case daily:
@@ -116,32 +94,23 @@ func retryableStatus(status string) bool {
 	return false
 }
 
-// readDetails reads the details, which are google.rpc messages in any order.
-func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string, daily *bool) {
-	if d.Peek() != '[' {
-		d.Skip()
-		return
+// readDetails reads the details, which are google.rpc messages in any order. It reports whether
+// they name a daily quota.
+func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string) (daily bool) {
+	if !wirejson.BeginArray(d) {
+		return false
 	}
-	eachElement(d, func() {
-		if d.Peek() != '{' {
-			d.Skip()
-			return
-		}
-		eachMember(d, func(key string) {
-			switch key {
-			case "reason":
-				*reason = wirejson.String(d)
-			case "retryDelay":
+	for first := true; d.More(&first); {
+		lenient.Read(d, nil,
+			"reason", reason,
+			"retryDelay", func() {
 				if wait, err := time.ParseDuration(wirejson.String(d)); err == nil && wait > 0 {
 					e.RetryAfter = wait
 				}
-			case "violations":
-				*daily = *daily || strings.Contains(d.Raw(), "PerDay")
-			default:
-				d.Skip()
-			}
-		})
-	})
+			},
+			"violations", func() { daily = strings.Contains(d.Raw(), "PerDay") || daily })
+	}
+	return daily
 }
 
 // EncodeError implements [protocol.Protocol]. The status word follows from the status. Another
@@ -155,36 +124,34 @@ func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 	if isStatusWord(e.Code) {
 		word = e.Code
 	}
-	dst := jsonio.AppendInt([]byte(`{"error":{"code":`), int64(status))
-	dst = wirejson.AppendString(wirejson.AppendString(dst, "message", e.Message), "status", word)
-	details := []byte{'['}
+	w := codec.Writer{Dst: []byte(`{"error":{`)}
+	w.Int("code", int64(status))
+	w.Text("message", e.Message)
+	w.Text("status", word)
+	details := codec.Writer{Dst: []byte{'['}}
+	detail := func(kind string) { details.Next(`{"@type":"type.googleapis.com/google.rpc.` + kind + `"`) }
 	if e.Code != "" && e.Code != word {
-		details = appendDetail(details, "ErrorInfo", func(dst []byte) []byte {
-			return append(wirejson.AppendString(wirejson.AppendString(dst, "reason", e.Code), "domain", "googleapis.com"),
-				`,"metadata":{"service":"generativelanguage.googleapis.com"}`...)
-		})
+		detail("ErrorInfo")
+		details.Text("reason", e.Code)
+		details.Close(`,"domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)
 	}
 	if field, ok := violated(e.Message); ok {
-		details = appendDetail(details, "BadRequest", func(dst []byte) []byte {
-			dst = wirejson.AppendString(append(wirejson.AppendKey(dst, "fieldViolations"), "[{"...), "field", field)
-			return append(wirejson.AppendString(dst, "description", e.Message), "}]"...)
-		})
+		detail("BadRequest")
+		details.Raw("fieldViolations", "[{")
+		details.Text("field", field)
+		details.Text("description", e.Message)
+		details.Close("}]}")
 	}
 	if e.RetryAfter > 0 {
-		details = appendDetail(details, "RetryInfo", func(dst []byte) []byte {
-			seconds, _ := json.Marshal(e.RetryAfter.Seconds())
-			return wirejson.AppendString(dst, "retryDelay", string(seconds)+"s")
-		})
+		detail("RetryInfo")
+		seconds, _ := json.Marshal(e.RetryAfter.Seconds())
+		details.Text("retryDelay", string(seconds)+"s")
+		details.Close("}")
 	}
-	if len(details) > 1 {
-		dst = append(append(wirejson.AppendKey(dst, "details"), details...), ']')
+	if len(details.Dst) > 1 {
+		w.Raw("details", string(details.Dst)+"]")
 	}
-	return append(dst, "}}"...)
-}
-
-func appendDetail(dst []byte, kind string, members func([]byte) []byte) []byte {
-	dst = wirejson.AppendString(append(wirejson.AppendComma(dst), '{'), "@type", "type.googleapis.com/google.rpc."+kind)
-	return append(members(dst), '}')
+	return append(w.Dst, "}}"...)
 }
 
 // violated returns the field in a message about the JSON of a request.

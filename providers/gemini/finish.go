@@ -1,17 +1,15 @@
 package gemini
 
 import (
+	"cmp"
+
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// reasons are the finish reasons of Gemini. The first one of each value is written. Calls end
-// with STOP (quirk QG-01).
-var reasons = []struct {
-	word string
-	is   llm.FinishReason
-}{
+// finishReasons are the finish reasons of Gemini. Calls end with STOP (quirk QG-01).
+var finishReasons = codec.FinishReasons{
 	{"STOP", llm.FinishStop},
 	{"MAX_TOKENS", llm.FinishLength},
 	{"SAFETY", llm.FinishContentFilter},
@@ -33,17 +31,9 @@ var reasons = []struct {
 // unspecified means no reason. Servers that omit no member write it.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
-func reasonOf(word string) llm.FinishReason {
-	for _, r := range reasons {
-		if r.word == word {
-			return r.is
-		}
-	}
-	return llm.FinishUnknown
-}
-
-// wordOf returns the word for a reason: raw, if it matches.
-func wordOf(reason llm.FinishReason, raw string) string {
+// finishReason returns the finish reason to write.
+func finishReason(f *llm.Finish) string {
+	reason, raw := f.Reason, f.Raw
 	switch reason {
 	case llm.FinishToolCalls:
 		reason = llm.FinishStop
@@ -51,45 +41,30 @@ func wordOf(reason llm.FinishReason, raw string) string {
 		reason = llm.FinishContentFilter
 	default:
 	}
-	if raw != "" && raw != unspecified && reasonOf(raw) == reason {
-		return raw
+	if raw == unspecified {
+		raw = ""
 	}
-	for _, r := range reasons {
-		if r.is == reason {
-			return r.word
-		}
-	}
-	return "OTHER"
+	return cmp.Or(finishReasons.Raw(reason, raw), "OTHER")
 }
 
 // counts are the numbers of a usageMetadata.
 type counts struct{ prompt, tools, cached, candidates, thoughts int64 }
 
-// read reads a usageMetadata. Missing counts stay (quirk QG-09).
-func (c *counts) read(d *jsonio.Dec) {
-	if !d.Object() {
-		return
+// read reads a usageMetadata by way of next. Missing counts stay (quirk QG-09).
+func (c *counts) read(d *jsonio.Dec, next *counts) {
+	*next = counts{}
+	if d.Peek() != '{' {
+		d.Fail("expected an object")
 	}
-	for key := range d.MembersAfter(true) {
-		var to *int64
-		switch camel(key) {
-		case "promptTokenCount":
-			to = &c.prompt
-		case "toolUsePromptTokenCount":
-			to = &c.tools
-		case "cachedContentTokenCount":
-			to = &c.cached
-		case "candidatesTokenCount":
-			to = &c.candidates
-		case "thoughtsTokenCount":
-			to = &c.thoughts
-		default:
-			d.Skip()
-			continue
-		}
-		if n := wirejson.Count(d); n != 0 {
-			*to = n
-		}
+	lenient.Read(d, nil,
+		"promptTokenCount", &next.prompt,
+		"toolUsePromptTokenCount", &next.tools,
+		"cachedContentTokenCount", &next.cached,
+		"candidatesTokenCount", &next.candidates,
+		"thoughtsTokenCount", &next.thoughts)
+	*c = counts{
+		cmp.Or(next.prompt, c.prompt), cmp.Or(next.tools, c.tools), cmp.Or(next.cached, c.cached),
+		cmp.Or(next.candidates, c.candidates), cmp.Or(next.thoughts, c.thoughts),
 	}
 }
 
@@ -98,20 +73,22 @@ func (c *counts) usage() llm.Usage {
 	return llm.Usage{InputTokens: c.prompt + c.tools, OutputTokens: c.candidates + c.thoughts, CacheReadInputTokens: c.cached, ReasoningOutputTokens: c.thoughts}
 }
 
-// appendUsage appends a usageMetadata, which has no count for cache writes.
-func appendUsage(dst []byte, u llm.Usage) []byte {
-	dst = jsonio.AppendInt(append(dst, `{"promptTokenCount":`...), u.InputTokens)
+// usage writes a usageMetadata, which has no count for cache writes.
+func (w *writer) usage(u llm.Usage) {
+	w.Raw("usageMetadata", "{")
+	w.Int("promptTokenCount", u.InputTokens)
 	if u.CacheReadInputTokens != 0 {
-		dst = jsonio.AppendInt(append(dst, `,"cachedContentTokenCount":`...), u.CacheReadInputTokens)
+		w.Int("cachedContentTokenCount", u.CacheReadInputTokens)
 	}
 	if n := u.OutputTokens - u.ReasoningOutputTokens; n > 0 {
-		dst = jsonio.AppendInt(append(dst, `,"candidatesTokenCount":`...), n)
+		w.Int("candidatesTokenCount", n)
 	}
-	dst = jsonio.AppendInt(append(dst, `,"totalTokenCount":`...), u.Total())
-	dst = jsonio.AppendInt(append(dst, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`...), u.InputTokens)
-	dst = append(dst, `}]`...)
+	w.Int("totalTokenCount", u.Total())
+	w.Raw("promptTokensDetails", `[{"modality":"TEXT"`)
+	w.Int("tokenCount", u.InputTokens)
+	w.Close("}]")
 	if u.ReasoningOutputTokens != 0 {
-		dst = jsonio.AppendInt(append(dst, `,"thoughtsTokenCount":`...), u.ReasoningOutputTokens)
+		w.Int("thoughtsTokenCount", u.ReasoningOutputTokens)
 	}
-	return append(dst, '}')
+	w.Close("}")
 }

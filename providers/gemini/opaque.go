@@ -2,10 +2,97 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
+
+// lenient reads objects of responses and errors.
+var lenient = wirejson.Object{Name: camel}
+
+// readObject reads an object and returns its other members. A null is no member, as in the JSON
+// form of protocol buffers.
+func readObject(d *jsonio.Dec, fields ...any) (rest []wirejson.Member) {
+	readInto(d, &rest, fields...)
+	return rest
+}
+
+// readInto is readObject that appends the other members to rest.
+func readInto(d *jsonio.Dec, rest *[]wirejson.Member, fields ...any) {
+	wirejson.Object{Strict: true, Name: camel}.Read(d, func(key string) {
+		if !d.Null() {
+			*rest = append(*rest, wirejson.Member{Key: key, Raw: d.Raw()})
+		}
+	}, fields...)
+}
+
+// eachElement calls f for each element of an array, with the value still to read. An object is
+// an array of one element: Google accepts it, and its own REST examples omit the brackets.
+func eachElement(d *jsonio.Dec, f func()) {
+	if d.Peek() == '{' {
+		f()
+		return
+	}
+	for range d.Elements() {
+		f()
+	}
+}
+
+// camel returns the name of a member in lower camel case. Google accepts both this form and
+// the one with underscores.
+func camel(key string) string {
+	if !strings.Contains(key, "_") {
+		return key
+	}
+	words := strings.Split(key, "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// appendMembers appends members to an open object, except those named.
+func appendMembers(dst []byte, list []wirejson.Member, except ...string) []byte {
+	for _, m := range list {
+		if !slices.Contains(except, m.Key) {
+			dst = wirejson.AppendRaw(dst, m.Key, m.Raw)
+		}
+	}
+	return dst
+}
+
+// objectOf returns an object with these members, or nil.
+func objectOf(members []wirejson.Member) json.RawMessage {
+	if len(members) == 0 {
+		return nil
+	}
+	dst := []byte{'{'}
+	for _, m := range members {
+		dst = append(wirejson.AppendKey(dst, m.Key), m.Raw...)
+	}
+	return append(dst, '}')
+}
+
+// innerOf returns the members of an object in rest.
+func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
+	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
+}
+
+// compact returns a JSON value without white space.
+func compact(raw string) string {
+	if !strings.ContainsAny(raw, " \n\r\t") {
+		return raw
+	}
+	return string(wirejson.Compact(raw))
+}
+
+// quote returns a JSON string.
+func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
 // Members of a part that are opaque data under their own names.
 const (
@@ -26,30 +113,20 @@ func plain(key string) bool {
 
 // opaqueOf returns opaque data of at least one member.
 func opaqueOf(members []wirejson.Member) json.RawMessage {
-	var own, other []byte
+	var own, other wirejson.Members
 	for _, m := range members {
 		to := &other
 		if plain(m.Key) {
 			to = &own
 		}
-		if *to == nil {
-			*to = append(*to, '{')
-		}
-		*to = append(wirejson.AppendKey(*to, m.Key), m.Raw...)
+		to.AddRaw(m.Key, m.Raw)
 	}
-	switch {
-	case other == nil:
-		return append(own, '}')
-	case own == nil:
-		own = append(own, '{')
-	}
-	own = append(append(wirejson.AppendKey(own, keyOther), other...), '}')
-	return append(own, '}')
+	own.AddObject(keyOther, other)
+	return own.Object()
 }
 
 // restOf returns the opaque members of Gemini. A history may have begun with another provider.
-func restOf(opaque json.RawMessage) []wirejson.Member {
-	var out []wirejson.Member
+func restOf(opaque json.RawMessage) (out []wirejson.Member) {
 	for _, m := range wirejson.MembersOf(opaque) {
 		switch {
 		case plain(m.Key):
@@ -70,4 +147,30 @@ func ranElsewhere(c *llm.ToolCall) bool {
 // thoughtElsewhere reports whether reasoning has only opaque members of another provider.
 func thoughtElsewhere(r llm.Reasoning) bool {
 	return len(wirejson.MembersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
+}
+
+// keyKept is the member of a message's opaque data that contains the members of the
+// response and its candidate that this package does not know, such as groundingMetadata.
+// Members of more than [wirejson.MaxKept] bytes are omitted. They are not sent back.
+const (
+	keyKept            = "gemini_answer"
+	keyCandidate       = "candidate"
+	keyResponseMembers = "response"
+)
+
+// keptMembers collects these members. Of those in several chunks the last one counts.
+type keptMembers struct{ candidate, response wirejson.MemberSet }
+
+// opaque returns the members, or nil.
+func (k *keptMembers) opaque() json.RawMessage {
+	var inner, out wirejson.Members
+	inner.AddObject(keyCandidate, k.candidate.Members(wirejson.MaxKept))
+	inner.AddObject(keyResponseMembers, k.response.Members(wirejson.MaxKept))
+	out.AddObject(keyKept, inner)
+	return out.Object()
+}
+
+// keptOf returns the members of the response or its candidate in opaque data.
+func keptOf(opaque json.RawMessage, key string) []wirejson.Member {
+	return innerOf(innerOf(wirejson.MembersOf(opaque), keyKept), key)
 }

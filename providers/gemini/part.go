@@ -19,15 +19,15 @@ const (
 
 // part contains the members of a part.
 type part struct {
-	data      string // the member that says what it is; "" if none is known
-	other     bool   // there is a member that is not known
+	data      string // the member that determines the type; empty if none is known
+	other     bool   // the part has an unknown member
 	text      string
 	thought   bool
 	signature string // as JSON
 	call      call
 	result    result
 	media     media
-	value     string // of data, if it is what the provider ran
+	value     string // of data, if the provider ran it
 	raw       string // the whole part
 	rest      []wirejson.Member
 }
@@ -126,60 +126,56 @@ func (c *call) read(d *jsonio.Dec, keep bool) {
 }
 
 func (r *result) read(d *jsonio.Dec) {
-	eachMember(d, func(key string) {
-		switch key = camel(key); key {
-		case "id":
-			r.id = d.String()
-		case "name":
-			r.name = toolName(d.String())
-		case "response":
+	r.rest = camelNames(readObject(d,
+		"id", &r.id,
+		"name", func() { r.name = toolName(d.String()) },
+		"response", func() {
 			if d.Peek() != '{' {
 				d.Fail("expected an object") // refusal SG-15
 			}
 			r.response = d.Raw()
-		case within:
+		},
+		within, func() {
 			var p part
 			eachElement(d, func() {
 				p.read(d, true)
-				switch p.data {
-				case keyInline, keyFile:
-					r.media = append(r.media, p.content())
-				default:
+				if p.data != keyInline && p.data != keyFile {
 					d.Fail("expected " + keyInline + " or " + keyFile)
+					return
 				}
+				r.media = append(r.media, p.content())
 			})
-		default:
-			r.rest = append(r.rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
+		}))
 }
 
 func (m *media) read(d *jsonio.Dec) {
-	eachMember(d, func(key string) {
-		switch key = camel(key); key {
-		case "mimeType":
-			m.kind = d.String()
-		case "fileUri":
-			m.url = d.String()
-		case "data":
+	m.rest = camelNames(readObject(d,
+		"mimeType", &m.kind,
+		"fileUri", &m.url,
+		"data", func() {
 			var ok bool
 			if m.data, ok = unbase64(d.String()); !ok {
 				d.Fail("expected base64")
 			}
-		default:
-			m.rest = append(m.rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
+		}))
+}
+
+// camelNames changes the names of members to lower camel case.
+func camelNames(members []wirejson.Member) []wirejson.Member {
+	for i := range members {
+		members[i].Key = camel(members[i].Key)
+	}
+	return members
 }
 
 // content converts the part. It returns nil for an empty part.
 func (p *part) content() llm.Part {
 	switch p.data {
 	case keyCall:
-		return llm.ToolCall{ID: p.call.id, Name: p.call.name, Arguments: p.call.arguments(), Opaque: p.opaque(p.call.rest)}
+		return llm.ToolCall{ID: p.call.id, Name: p.call.name, Arguments: cmp.Or(p.call.args, "{}"), Opaque: p.opaque(p.call.rest)}
 	case keyInline, keyFile:
 		return llm.Media{
-			MediaType: p.media.kind, Name: displayName(p.media.rest), Data: p.media.data, URL: p.media.url,
+			MediaType: p.media.kind, Name: memberText(p.media.rest, "displayName"), Data: p.media.data, URL: p.media.url,
 			Opaque: p.opaque(p.media.rest),
 		}
 	case keyResponse:
@@ -201,60 +197,40 @@ func (p *part) content() llm.Part {
 	return llm.Text{Text: p.text, Opaque: opaque}
 }
 
-// arguments returns the arguments of a call. The default is {}.
-func (c *call) arguments() string {
-	if c.args == "" {
-		return "{}"
-	}
-	return c.args
-}
-
 func (p *part) toolResult() llm.ToolResult {
 	r := &p.result
-	text, isError := textOf(orObject(r.response), r.name)
+	read := cmp.Or(r.response, "{}")
+	text, isError := textOf(read, r.name)
 	out := llm.ToolResult{ID: r.id, Name: r.name, IsError: isError}
 	if text != "" {
 		out.Content = []llm.Part{llm.Text{Text: text}}
 	}
-	// Keep the response only if appendResponse would write it differently.
+	// Keep the response only if the codec would write it differently.
 	rest := r.rest
-	if again := appendResponse(nil, &out, ""); string(again) != compact(r.response) {
-		rest = append(rest, wirejson.Member{Key: "response", Raw: orObject(r.response)})
+	if response(&out, "") != compact(r.response) {
+		rest = append(rest, wirejson.Member{Key: "response", Raw: read})
 	}
 	out.Opaque = p.opaque(rest)
 	out.Content = append(out.Content, r.media...)
 	return out
 }
 
-func orObject(raw string) string {
-	if raw == "" {
-		return "{}"
-	}
-	return raw
-}
-
 // executed returns a call that the provider ran.
 func (p *part) executed() llm.ToolCall {
 	value := wirejson.MembersOf(json.RawMessage(p.value))
-	c := llm.ToolCall{Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw))}
-	if id := wirejson.Find(value, "id"); id != "" {
-		c.ID = valueText(id)
+	c := llm.ToolCall{
+		ID: memberText(value, "id"), Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw)),
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Arguments = valueText(orText(wirejson.Find(value, "toolType"))), compact(orObject(wirejson.Find(value, "args")))
+		c.Name, c.Arguments = memberText(value, "toolType"), compact(cmp.Or(wirejson.Find(value, "args"), "{}"))
 	}
 	return c
 }
 
-func orText(raw string) string {
-	if raw == "" {
-		return `""`
-	}
-	return raw
-}
-
-func displayName(rest []wirejson.Member) string {
-	return valueText(orText(wirejson.Find(rest, "displayName")))
+// memberText returns a member that is a string, or any other value as JSON. It is empty if the
+// member is missing.
+func memberText(members []wirejson.Member, key string) string {
+	return valueText(cmp.Or(wirejson.Find(members, key), `""`))
 }
 
 // opaque returns the opaque data of the part. Inner are the opaque members of its object.
@@ -275,15 +251,9 @@ func (p *part) opaque(inner []wirejson.Member) json.RawMessage {
 	if thought {
 		all = append(all, wirejson.Member{Key: keyThought, Raw: "true"})
 	}
-	for _, m := range p.rest {
-		all = append(all, wirejson.Member{Key: m.Key, Raw: compact(m.Raw)})
-	}
+	all = append(all, p.rest...)
 	if len(inner) > 0 {
-		object := []byte{'{'}
-		for _, m := range inner {
-			object = append(wirejson.AppendKey(object, m.Key), compact(m.Raw)...)
-		}
-		all = append(all, wirejson.Member{Key: p.data, Raw: string(append(object, '}'))})
+		all = append(all, wirejson.Member{Key: p.data, Raw: string(objectOf(inner))})
 	}
 	return opaqueOf(all)
 }

@@ -25,21 +25,13 @@ type partialArg struct {
 func (c *call) readPartial(d *jsonio.Dec) {
 	eachElement(d, func() {
 		var a partialArg
-		eachMember(d, func(key string) {
-			switch camel(key) {
-			case "jsonPath":
-				a.path = wirejson.String(d)
-			case "stringValue":
-				a.text, a.isStr = d.String(), true
-			case "numberValue", "boolValue":
-				a.value = d.Raw()
-			case "nullValue":
-				d.Skip()
-				a.value = "null"
-			default:
-				d.Skip()
-			}
-		})
+		value := func() { a.value = d.Raw() }
+		readObject(d,
+			"jsonPath", func() { a.path = wirejson.String(d) },
+			"stringValue", func() { a.text, a.isStr = d.String(), true },
+			"numberValue", value,
+			"boolValue", value,
+			"nullValue", func() { d.Skip(); a.value = "null" })
 		c.partial = append(c.partial, a)
 	})
 }
@@ -48,7 +40,7 @@ func (c *call) readPartial(d *jsonio.Dec) {
 type openCall struct {
 	index  int
 	root   node
-	broken bool // a piece did not fit
+	broken bool // a value did not fit
 }
 
 // partialCall handles a part of a call that arrives in several parts.

@@ -42,22 +42,15 @@ type requestReader struct {
 
 func (r *requestReader) body() {
 	d := &r.d
-	eachMember(d, func(key string) {
-		switch camel(key) {
-		case "contents":
-			r.contents()
-		case "systemInstruction":
-			r.system()
-		case keyTools:
-			r.tools()
-		case keyToolConfig:
-			r.keep(keyToolConfig, r.toolConfig())
-		case keyConfig:
-			r.keep(keyConfig, r.config())
-		default:
-			r.extra(key, json.RawMessage(d.Raw()))
-		}
-	})
+	rest := readObject(d,
+		"contents", func() { eachElement(d, r.content) },
+		"systemInstruction", r.system,
+		keyTools, r.tools,
+		keyToolConfig, func() { r.keep(keyToolConfig, r.toolConfig()) },
+		keyConfig, func() { r.keep(keyConfig, r.config()) })
+	for _, m := range rest {
+		r.extra(m.Key, json.RawMessage(m.Raw))
+	}
 	if r.strict {
 		yes := true
 		for i := range r.req.Tools {
@@ -80,42 +73,24 @@ func (r *requestReader) keep(key string, rest []wirejson.Member) {
 	}
 }
 
-func objectOf(members []wirejson.Member) json.RawMessage {
-	dst := []byte{'{'}
-	for _, m := range members {
-		dst = append(wirejson.AppendKey(dst, m.Key), m.Raw...)
-	}
-	return append(dst, '}')
-}
-
 // system reads the system prompt. Extra keeps it if it is more than text.
 func (r *requestReader) system() {
 	ahead := r.d
 	simple, n := true, 0
 	var p part
-	eachMember(&r.d, func(key string) {
-		switch key {
-		case "parts":
+	rest := readObject(&r.d,
+		"parts", func() {
 			eachElement(&r.d, func() {
 				p.read(&r.d, true)
 				r.req.System += p.text
 				n++
 				simple = simple && p.data == "text" && !p.thought && p.opaque(nil) == nil
 			})
-		case "role":
-			r.d.Skip() // any is taken
-		default:
-			r.d.Skip()
-			simple = false
-		}
-	})
-	if !simple || n > 1 {
+		},
+		"role", nil) // any is accepted
+	if !simple || n > 1 || rest != nil {
 		r.extra("systemInstruction", json.RawMessage(ahead.Raw()))
 	}
-}
-
-func (r *requestReader) contents() {
-	eachElement(&r.d, func() { r.content() })
 }
 
 // content reads a content into a message, or into two if it has results and other parts.
@@ -123,21 +98,15 @@ func (r *requestReader) content() {
 	d := &r.d
 	role := llm.RoleUser
 	var parts []part
-	var rest []wirejson.Member
-	eachMember(d, func(key string) {
-		switch key {
-		case "role":
-			role = readRole(d.String())
-		case "parts":
+	rest := readObject(d,
+		"role", func() { role = readRole(d.String()) },
+		"parts", func() {
 			eachElement(d, func() {
 				parts = append(parts, part{})
 				parts[len(parts)-1].read(d, true)
 			})
-		default:
-			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
-	if d.Err() != nil { // parts that are not JSON say nothing
+		})
+	if d.Err() != nil { // ignore parts that are not JSON
 		return
 	}
 	m := llm.Message{Role: role}
@@ -151,28 +120,27 @@ func (r *requestReader) content() {
 			r.rest = append(r.rest, wirejson.Member{Key: within, Raw: "[]"})
 		}
 		p := parts[i].content()
-		switch p := p.(type) {
+		switch c := p.(type) {
 		case nil:
 			continue
 		case llm.ToolCall:
-			if !p.ProviderExecuted {
-				p = r.ids.call(p, !called)
+			if !c.ProviderExecuted {
+				c = r.ids.call(c, !called)
 				if !called && signs {
-					p.Opaque = unsigned(p.Opaque)
+					c.Opaque = unsigned(c.Opaque)
 				}
 				called = true
 			}
-			m.Parts = append(m.Parts, p)
-			continue
+			p = c
 		case llm.ToolResult:
 			if role != llm.RoleAssistant {
-				results.Parts = append(results.Parts, r.ids.result(p))
+				results.Parts = append(results.Parts, r.ids.result(c))
 				continue
 			}
 		case llm.Media:
 			if n := len(results.Parts); n > 0 {
 				result := results.Parts[n-1].(llm.ToolResult)
-				result.Content = append(result.Content, p)
+				result.Content = append(result.Content, c)
 				results.Parts[n-1] = result
 				continue
 			}
@@ -195,7 +163,7 @@ func (r *requestReader) content() {
 
 func readRole(role string) llm.Role {
 	switch role {
-	case roleUser, "", "function": // the last is of the first versions
+	case roleUser, "", "function": // the last one is of the first versions
 		return llm.RoleUser
 	case roleModel:
 		return llm.RoleAssistant
@@ -206,9 +174,6 @@ func readRole(role string) llm.Role {
 // unsigned removes skipValidator from opaque data.
 func unsigned(opaque json.RawMessage) json.RawMessage {
 	members := slices.DeleteFunc(wirejson.MembersOf(opaque), func(m wirejson.Member) bool { return m == wirejson.Member{Key: keySignature, Raw: skipValidator} })
-	if len(members) == 0 {
-		return nil
-	}
 	return objectOf(members)
 }
 

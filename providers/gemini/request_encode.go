@@ -2,13 +2,10 @@ package gemini
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -29,98 +26,45 @@ func (GenerateContent) EncodeRequest(req *llm.Request) (*protocol.Request, error
 	if err != nil {
 		return nil, err
 	}
-	for key, raw := range req.Extra {
-		if !jsonio.Valid(raw) {
-			return nil, fmt.Errorf("extra.%s: not JSON", key)
-		}
-	}
-	e := requestEncoder{req: req, gemini3: SignsCalls(req.Model), dst: []byte{'{'}}
-	if err := e.body(); err != nil {
+	if err := codec.CheckExtra(req.Extra); err != nil {
 		return nil, err
 	}
-	return &protocol.Request{Path: path, Query: query, Body: append(e.dst, '}')}, nil
+	w := writer{Writer: codec.Writer{Req: req, Dst: []byte{'{'}}, gemini3: SignsCalls(req.Model)}
+	w.body()
+	if w.Err != nil {
+		return nil, w.Err
+	}
+	return &protocol.Request{Path: path, Query: query, Body: append(w.Dst, '}')}, nil
 }
 
-// requestEncoder writes the body of a request.
-type requestEncoder struct {
-	req     *llm.Request
-	gemini3 bool
-	dst     []byte
-}
-
-func (e *requestEncoder) body() error {
-	var joined []string
-	for _, part := range []struct {
-		key    string
-		join   bool // with what Extra says
-		append func() error
-	}{
-		{"contents", false, e.contents},
-		{"systemInstruction", false, e.system},
-		{keyTools, true, e.tools},
-		{keyToolConfig, true, e.toolConfig},
-		{keyConfig, true, e.config},
-	} {
-		if part.join {
-			joined = append(joined, part.key)
-		} else if e.req.Extra[part.key] != nil {
-			continue
-		}
-		if err := part.append(); err != nil {
-			return err
-		}
+func (w *writer) body() {
+	prompt, first := codec.SystemPrompt(w.Req)
+	if w.Has("contents") {
+		w.contents(first)
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.req.Extra)) {
-		if !slices.Contains(joined, key) {
-			e.dst = wirejson.AppendRaw(e.dst, key, string(e.req.Extra[key]))
-		}
+	if prompt != "" && w.Has("systemInstruction") {
+		w.Raw("systemInstruction", `{"parts":[{`)
+		w.Text("text", prompt)
+		w.Close("}]}")
 	}
-	return nil
-}
-
-// first returns how many messages belong to the system prompt.
-func (e *requestEncoder) first() (n int) {
-	for n < len(e.req.Messages) && e.req.Messages[n].Role == llm.RoleSystem {
-		n++
-	}
-	return n
-}
-
-func (e *requestEncoder) system() error {
-	prompt := e.req.System
-	for _, m := range e.req.Messages[:e.first()] {
-		if t := m.Text(); prompt == "" {
-			prompt = t
-		} else if t != "" {
-			prompt += "\n\n" + t
-		}
-	}
-	if prompt != "" {
-		e.dst = append(wirejson.AppendString(append(wirejson.AppendKey(e.dst, "systemInstruction"), `{"parts":[{`...), "text", prompt), `}]}`...)
-	}
-	return nil
-}
-
-func (e *requestEncoder) config() error {
-	own, err := settings(&e.req.Settings)
-	if err != nil {
-		return err
-	}
-	return e.overlay(keyConfig, own, "thinkingConfig")
+	w.tools()
+	w.toolConfig()
+	w.overlay(keyConfig, w.settings(&w.Req.Settings), "thinkingConfig")
+	w.Extra(keyTools, keyToolConfig, keyConfig)
 }
 
 // settings returns the members of a generationConfig.
-func settings(s *llm.Settings) (own []wirejson.Member, err error) {
+func (w *writer) settings(s *llm.Settings) (own []wirejson.Member) {
 	value := func(key string, v any) {
-		raw, bad := json.Marshal(v)
-		if bad != nil && err == nil {
-			err = fmt.Errorf("settings.%s: %w", key, bad)
+		raw, err := json.Marshal(v)
+		if err != nil {
+			w.Fail("settings.%s: %w", key, err)
 		}
 		own = append(own, wirejson.Member{Key: key, Raw: string(raw)})
 	}
 	whole := func(name, key string, n int64) {
-		if n != int64(int32(n)) && err == nil {
-			err = fmt.Errorf("settings.%s: %d exceeds the 32 bits that Gemini reads", name, n)
+		if n != int64(int32(n)) {
+			w.Fail("settings.%s: %d exceeds the 32 bits that Gemini reads", name, n)
 		}
 		value(key, n)
 	}
@@ -137,25 +81,25 @@ func settings(s *llm.Settings) (own []wirejson.Member, err error) {
 		whole("seed", "seed", *s.Seed)
 	}
 	if len(s.StopSequences) > 0 {
-		raw := []byte{'['}
-		for _, w := range s.StopSequences {
-			raw = jsonio.AppendString(wirejson.AppendComma(raw), w)
+		var list wirejson.Elements
+		for _, stop := range s.StopSequences {
+			list.Add(quote(stop))
 		}
-		own = append(own, wirejson.Member{Key: "stopSequences", Raw: string(append(raw, ']'))})
+		own = append(own, wirejson.Member{Key: "stopSequences", Raw: string(list.Array())})
 	}
 	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
-		return nil, errors.New("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
+		w.Fail("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
 	}
 	if s.ReasoningEffort != "" {
 		own = append(own, wirejson.Member{Key: "thinkingConfig", Raw: thinking(s.ReasoningEffort)})
 	}
 	if s.OutputSchema != nil {
 		if !jsonio.Valid(s.OutputSchema) {
-			return nil, errors.New("settings.output_schema: not JSON")
+			w.Fail("settings.output_schema: not JSON")
 		}
 		own = append(own, wirejson.Member{Key: keyMIME, Raw: `"` + typeJSON + `"`}, wirejson.Member{Key: keySchema, Raw: string(s.OutputSchema)})
 	}
-	return own, err
+	return own
 }
 
 // Members for a response that follows a schema.
@@ -182,34 +126,34 @@ func isBudget(effort string) bool {
 
 // overlay writes an object of own members, joined with the object in Extra. The member deep is
 // joined too.
-func (e *requestEncoder) overlay(key string, own []wirejson.Member, deep string) error {
-	raw := e.req.Extra[key]
-	extra := wirejson.MembersOf(raw)
+func (w *writer) overlay(key string, own []wirejson.Member, deep string) {
+	raw := w.Req.Extra[key]
 	if raw != nil && !jsonio.IsObject(string(raw)) {
-		return fmt.Errorf("extra.%s: expected an object", key)
+		w.Fail("extra.%s: expected an object", key)
 	}
+	extra := wirejson.MembersOf(raw)
 	if len(own)+len(extra) == 0 {
-		return nil
+		return
 	}
-	e.dst = append(wirejson.AppendKey(e.dst, key), '{')
-	var covered []string
+	w.Raw(key, "{")
+	w.joined(own, extra, deep)
+	w.Close("}")
+}
+
+// joined writes own members that over does not have, and those of over. It joins the member
+// deep if both are objects.
+func (w *writer) joined(own, over []wirejson.Member, deep string) {
+	var done []string
 	for _, m := range own {
-		x := wirejson.Find(extra, m.Key)
-		switch {
-		case x == "":
-			e.dst = wirejson.AppendRaw(e.dst, m.Key, m.Raw)
-		case m.Key == deep && jsonio.IsObject(x):
-			over := wirejson.MembersOf(json.RawMessage(x))
-			e.dst = append(wirejson.AppendKey(e.dst, m.Key), '{')
-			for _, in := range wirejson.MembersOf(json.RawMessage(m.Raw)) {
-				if wirejson.Find(over, in.Key) == "" {
-					e.dst = wirejson.AppendRaw(e.dst, in.Key, in.Raw)
-				}
-			}
-			e.dst = append(appendMembers(e.dst, over), '}')
-			covered = append(covered, m.Key)
+		other := wirejson.Find(over, m.Key)
+		if other == "" {
+			w.Value(m.Key, []byte(m.Raw))
+		} else if m.Key == deep && jsonio.IsObject(other) {
+			w.Raw(m.Key, "{")
+			w.joined(wirejson.MembersOf([]byte(m.Raw)), wirejson.MembersOf([]byte(other)), "")
+			w.Close("}")
+			done = append(done, m.Key)
 		}
 	}
-	e.dst = append(appendMembers(e.dst, extra, covered...), '}')
-	return nil
+	w.Dst = appendMembers(w.Dst, over, done...)
 }

@@ -132,11 +132,11 @@ func TestRequestErrors(t *testing.T) {
 		`messages[1].parts[1]: the part of the kind "compaction" belongs to another protocol and is unknown to gemini: remove it from the message`: user(llm.Unknown{Kind: "compaction", Raw: opaque(`{"type":"compaction"}`)}),
 		`messages[1].parts[1]: the part of the kind "gemini_part" has no member part: keep it as it was read`:                                      user(llm.Unknown{Kind: "gemini_part", Raw: opaque(`{"type":"gemini_part"}`)}),
 		`messages[1].parts[1]: the part of the kind "other" belongs to another protocol and is unknown to gemini: remove it from the message`:      user(llm.Unknown{Kind: "other", Raw: opaque(`{"part":{}}`)}),
-		"messages[1].parts[1]: content[1]: a result contains only text and media":                                                                  user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
-		"messages[2].parts[0]: content[0]: the media has neither data nor a URL": func(r *llm.Request) {
+		"messages[1].parts[1].content[1]: a result contains only text and media":                                                                   user(llm.ToolResult{Content: []llm.Part{text("a"), llm.Reasoning{}}}),
+		"messages[2].parts[0].content[0]: the media has neither data nor a URL": func(r *llm.Request) {
 			r.Messages = []llm.Message{llm.User("a"), llm.ToolResults(llm.ToolResult{}), llm.ToolResults(llm.ToolResult{Content: []llm.Part{llm.Media{}}})}
 		},
-		"messages[1].parts[1]: content[0]: the media has neither data nor a URL":                                                                                             user(llm.ToolResult{Content: []llm.Part{llm.Media{}}}),
+		"messages[1].parts[1].content[0]: the media has neither data nor a URL":                                                                                              user(llm.ToolResult{Content: []llm.Part{llm.Media{}}}),
 		`tools[1]: the name "a b" is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters`:                               tool(llm.Tool{Name: "a b"}),
 		`tools[1]: the name "_9` + strings.Repeat("a", 63) + `" is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters`: tool(llm.Tool{Name: "9" + strings.Repeat("a", 63)}),
 		"tools[1]: the parameters are not a JSON object":                                                                                                                     tool(llm.Tool{Name: "b", Parameters: opaque(`[]`)}),
@@ -150,7 +150,7 @@ func TestRequestErrors(t *testing.T) {
 		"settings.max_tokens: 4294967296 exceeds the 32 bits that Gemini reads":                                                                                              func(r *llm.Request) { r.Settings.MaxTokens = 1 << 32; r.Settings.Temperature = ptr(math.NaN()) },
 		"settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil":                                                                                      func(r *llm.Request) { r.Settings.ParallelToolCalls = ptr(false) },
 		"settings.output_schema: not JSON":                                                                                                                                   func(r *llm.Request) { r.Settings.OutputSchema = opaque("{") },
-		"extra.x: not JSON":                                                                                                                                                  extra("x", "{\xff}"),
+		"extra.x: not JSON: set a JSON value":                                                                                                                                extra("x", "{\xff}"),
 		"extra.generationConfig: expected an object":                                                                                                                         extra("generationConfig", "[]"),
 		"extra.toolConfig: expected an object":                                                                                                                               extra("toolConfig", "1"),
 		"extra.tools: expected an object at [0] (byte 2)":                                                                                                                    extra("tools", "[1]"),

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,23 +17,25 @@ import (
 // servers write a finish reason on every chunk, so the decoder emits it at the end.
 type decoder struct {
 	mem       jsonio.Arena
+	d         jsonio.Dec // of the current event
 	part      part
 	out       []llm.Event // of the chunk
 	calls     int
-	open      *openCall // a call whose arguments come in pieces
+	open      *openCall // a call whose arguments arrive in several parts
 	counts    counts
+	next      counts // of the chunk
 	lastUsage llm.Usage
 	id        string
 	model     string
 	ending    ending // of the chunk
-	last      ending // of what was said so far
+	last      ending // of all chunks so far
 	blocked   *llm.APIError
 	kept      keptMembers
-	others    []wirejson.Member // of the candidate, which are kept
+	others    []wirejson.Member // of the candidate
 
-	known      bool // something of an answer came
-	answered   bool // a candidate came
-	hasContent bool // the chunk says more than signatures
+	known      bool // part of a response arrived
+	answered   bool // a candidate arrived
+	hasContent bool // the chunk has more than signatures
 }
 
 // ending is why a response ended. Without a reason it has not ended.
@@ -47,11 +50,11 @@ func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, erro
 	if text == done {
 		return true, nil
 	}
-	d := jsonio.NewDecIn(&c.mem, text)
-	if err := c.chunk(&d, emit); err != nil {
+	c.d = jsonio.NewDecIn(&c.mem, text)
+	if err := c.chunk(&c.d, emit); err != nil {
 		return false, err
 	}
-	if err := d.End(); err != nil {
+	if err := c.d.End(); err != nil {
 		return false, fmt.Errorf("an event of the stream: %w", err)
 	}
 	return false, nil
@@ -80,7 +83,7 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	}
 	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
-	var told *llm.APIError
+	var failure *llm.APIError
 	kind := ""
 	for key := range d.MembersAfter(true) {
 		if d.Null() {
@@ -92,7 +95,7 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 			c.candidates(d)
 		case "usageMetadata":
 			c.known = true
-			c.counts.read(d)
+			c.counts.read(d, &c.next)
 		case "promptFeedback":
 			c.feedback(d)
 		case "modelVersion":
@@ -100,8 +103,8 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		case "responseId":
 			c.id = wirejson.String(d)
 		case "error":
-			told = readError(d)
-		case "errorType": // beside an error that is a string, of imitators
+			failure = readError(d)
+		case "errorType": // in addition to an error that is a string, of Gemini-compatible servers
 			kind = wirejson.String(d)
 		default:
 			c.kept.response.Set(key, d.Raw())
@@ -110,13 +113,13 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	switch {
 	case d.Err() != nil:
 		return fmt.Errorf("a chunk of the response: %w", d.Err())
-	case told != nil && told.Code == "":
-		told.Code = kind
+	case failure != nil:
+		failure.Code = cmp.Or(failure.Code, kind)
 	}
 	c.emit(emit)
 	switch {
-	case told != nil:
-		return told
+	case failure != nil:
+		return failure
 	case c.blocked != nil && !c.answered:
 		return c.blocked
 	}
@@ -147,7 +150,7 @@ func (c *decoder) finish(emit func(llm.Event)) {
 		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response has no finish reason"})
 	}
 	emit(llm.Finish{
-		Reason: reasonOf(c.last.reason), Raw: c.last.reason, Message: c.last.message,
+		Reason: finishReasons.Reason(c.last.reason), Raw: c.last.reason, Message: c.last.message,
 		ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque(),
 	})
 }
@@ -155,16 +158,7 @@ func (c *decoder) finish(emit func(llm.Event)) {
 // feedback reads why a prompt was blocked.
 func (c *decoder) feedback(d *jsonio.Dec) {
 	reason, message := "", "the prompt was blocked"
-	eachMember(d, func(key string) {
-		switch camel(key) {
-		case "blockReason":
-			reason = wirejson.String(d)
-		case "blockReasonMessage":
-			message = wirejson.String(d)
-		default:
-			d.Skip()
-		}
-	})
+	lenient.Read(d, nil, "blockReason", &reason, "blockReasonMessage", &message)
 	if reason != "" {
 		c.known = true
 		c.blocked = &llm.APIError{Code: reason, Message: message}
@@ -240,7 +234,7 @@ func (c *decoder) content(d *jsonio.Dec) {
 			return
 		}
 		for first := true; d.More(&first); {
-			if c.part.read(d, false); d.Err() == nil { // what is not JSON says nothing
+			if c.part.read(d, false); d.Err() == nil { // ignore parts that are not JSON
 				c.addPart()
 			}
 		}
@@ -263,14 +257,14 @@ func (c *decoder) addPart() {
 		}
 		c.calls++
 	}
-	switch said := p.content().(type) {
+	switch part := p.content().(type) {
 	case nil:
 	case llm.Text:
-		c.out = append(c.out, llm.TextDelta{Text: said.Text, Opaque: said.Opaque})
+		c.out = append(c.out, llm.TextDelta{Text: part.Text, Opaque: part.Opaque})
 	case llm.Reasoning:
-		c.out = append(c.out, llm.ReasoningDelta(said))
+		c.out = append(c.out, llm.ReasoningDelta(part))
 	default:
-		c.out = append(c.out, llm.PartDone{Part: said})
+		c.out = append(c.out, llm.PartDone{Part: part})
 	}
 }
 
@@ -291,7 +285,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	default:
 		return wirejson.UnexpectedBody(body)
 	}
-	if _, told := errors.AsType[*llm.APIError](err); told {
+	if _, failed := errors.AsType[*llm.APIError](err); failed {
 		return err
 	}
 	if bad := d.End(); bad != nil && d.Short() {

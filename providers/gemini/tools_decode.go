@@ -1,8 +1,10 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -12,80 +14,61 @@ import (
 // tools reads the functions. Extra gets the rest.
 func (r *requestReader) tools() {
 	d := &r.d
-	said, others := []byte{'['}, []byte{'['}
+	var functions, others, all wirejson.Elements
 	eachElement(d, func() {
-		var other []wirejson.Member
-		eachMember(d, func(key string) {
-			if camel(key) != keyFunctions {
-				other = append(other, wirejson.Member{Key: key, Raw: d.Raw()})
-				return
-			}
+		other := readObject(d, keyFunctions, func() {
 			eachElement(d, func() {
 				t, rest := readFunction(d)
 				r.req.Tools = append(r.req.Tools, t)
 				if rest != nil {
 					rest = append([]wirejson.Member{{Key: "name", Raw: quote(wireName(t.Name))}}, rest...)
-					said = append(wirejson.AppendComma(said), objectOf(rest)...)
+					functions.Add(string(objectOf(rest)))
 				}
 			})
 		})
 		if other != nil {
-			others = append(wirejson.AppendComma(others), objectOf(other)...)
+			others.Add(string(objectOf(other)))
 		}
 	})
-	all := []byte{'['}
-	if len(said) > 1 {
-		all = append(append(wirejson.AppendKey(append(all, '{'), keyFunctions), said...), "]}"...)
+	if functions != nil {
+		all.Add(`{"` + keyFunctions + `":` + string(functions.Array()) + `}`)
 	}
-	if len(others) > 1 {
-		all = append(wirejson.AppendComma(all), others[1:]...)
-	}
-	if len(all) > 1 {
-		r.extra(keyTools, append(all, ']'))
+	wirejson.EachElement(others.Array(), all.Add)
+	if all != nil {
+		r.extra(keyTools, all.Array())
 	}
 }
 
 func readFunction(d *jsonio.Dec) (t llm.Tool, rest []wirejson.Member) {
-	eachMember(d, func(key string) {
-		switch camel(key) {
-		case "name":
-			t.Name = toolName(d.String())
-		case "description":
-			t.Description = d.String()
-		case keyParameters:
-			t.Parameters = json.RawMessage(compact(d.Raw()))
-		case "parameters":
-			t.Parameters = readSchema(d)
-		default:
-			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
+	rest = readObject(d,
+		"name", func() { t.Name = toolName(d.String()) },
+		"description", &t.Description,
+		keyParameters, &t.Parameters,
+		"parameters", func() { t.Parameters = readSchema(d) })
 	return t, rest
 }
 
 // toolConfig reads the tool choice and returns the other members.
-func (r *requestReader) toolConfig() (rest []wirejson.Member) {
-	d := &r.d
-	eachMember(d, func(key string) {
-		if camel(key) != keyCalling {
-			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
-			return
-		}
-		if more := r.calling(); more != nil {
-			rest = append(rest, wirejson.Member{Key: keyCalling, Raw: string(objectOf(more))})
-		}
-	})
+func (r *requestReader) toolConfig() []wirejson.Member {
+	var rest []wirejson.Member
+	readInto(&r.d, &rest, keyCalling, func() { addObject(&rest, keyCalling, r.calling()) })
 	return rest
 }
 
-func (r *requestReader) calling() (rest []wirejson.Member) {
+// addObject adds a member that is an object, unless that is empty.
+func addObject(rest *[]wirejson.Member, key string, inner []wirejson.Member) {
+	if inner != nil {
+		*rest = append(*rest, wirejson.Member{Key: key, Raw: string(objectOf(inner))})
+	}
+}
+
+func (r *requestReader) calling() []wirejson.Member {
 	d := &r.d
-	allowed := wirejson.Member{}
+	var rest, allowed []wirejson.Member
 	var names []string
 	choice := &r.req.ToolChoice
-	eachMember(d, func(key string) {
-		switch camel(key) {
-		case "mode":
+	readInto(d, &rest,
+		"mode", func() {
 			switch mode := d.String(); mode {
 			case modeAuto:
 			case modeValidated:
@@ -95,87 +78,115 @@ func (r *requestReader) calling() (rest []wirejson.Member) {
 			case modeNone:
 				choice.Mode = llm.ChooseNone
 			default:
-				rest = append(rest, wirejson.Member{Key: key, Raw: quote(mode)})
+				rest = append(rest, wirejson.Member{Key: "mode", Raw: quote(mode)})
 			}
-		case keyAllowed:
+		},
+		keyAllowed, func() {
 			from := d.Offset()
 			eachElement(d, func() { names = append(names, toolName(d.String())) })
-			allowed = wirejson.Member{Key: key, Raw: d.Since(from)}
-		default:
-			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
+			allowed = []wirejson.Member{{Key: keyAllowed, Raw: d.Since(from)}}
+		})
 	switch {
 	case choice.Mode == llm.ChooseRequired && len(names) == 1:
 		choice.Mode, choice.Name = llm.ChooseTool, names[0]
 	case len(names) > 0:
-		rest = append(rest, allowed)
+		rest = append(rest, allowed...)
 	}
 	return rest
 }
 
 // config reads the settings and returns the other members.
-func (r *requestReader) config() (rest []wirejson.Member) {
+func (r *requestReader) config() []wirejson.Member {
 	d := &r.d
 	s := &r.req.Settings
-	mime := wirejson.Member{}
-	eachMember(d, func(key string) {
-		switch camel(key) {
-		case "maxOutputTokens":
-			s.MaxTokens = int(d.Int())
-		case "temperature":
-			f := d.Float()
-			s.Temperature = &f
-		case "topP":
-			f := d.Float()
-			s.TopP = &f
-		case "seed":
-			n := d.Int()
-			s.Seed = &n
-		case "stopSequences":
+	var rest []wirejson.Member
+	mime := ""
+	readInto(d, &rest,
+		"maxOutputTokens", &s.MaxTokens,
+		"temperature", &s.Temperature,
+		"topP", &s.TopP,
+		"seed", &s.Seed,
+		"stopSequences", func() {
 			eachElement(d, func() { s.StopSequences = append(s.StopSequences, d.String()) })
-		case "thinkingConfig":
-			if more := r.thinking(); more != nil {
-				rest = append(rest, wirejson.Member{Key: "thinkingConfig", Raw: string(objectOf(more))})
-			}
-		case keySchema:
-			s.OutputSchema = json.RawMessage(compact(d.Raw()))
-		case "responseSchema":
-			s.OutputSchema = readSchema(d)
-		case keyMIME:
-			mime = wirejson.Member{Key: key, Raw: d.Raw()}
-		default:
-			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
-	if mime.Raw != "" && (s.OutputSchema == nil || mime.Raw != `"`+typeJSON+`"`) {
-		rest = append(rest, mime)
+		},
+		"thinkingConfig", func() { addObject(&rest, "thinkingConfig", r.thinking()) },
+		keySchema, &s.OutputSchema,
+		"responseSchema", func() { s.OutputSchema = readSchema(d) },
+		keyMIME, func() { mime = d.Raw() })
+	if mime != "" && (s.OutputSchema == nil || mime != `"`+typeJSON+`"`) {
+		rest = append(rest, wirejson.Member{Key: keyMIME, Raw: mime})
 	}
 	return rest
 }
 
 // thinking reads the effort: the level, else the budget.
-func (r *requestReader) thinking() (rest []wirejson.Member) {
-	d := &r.d
-	var level string
-	budget := wirejson.Member{}
-	eachMember(d, func(key string) {
-		switch camel(key) {
-		case "thinkingLevel":
-			level = d.String()
-		case "thinkingBudget":
-			budget = wirejson.Member{Key: key, Raw: strconv.FormatInt(d.Int(), 10)}
-		default:
-			rest = append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
-		}
-	})
-	if level == "" {
-		r.req.Settings.ReasoningEffort = budget.Raw
-		return rest
-	}
-	r.req.Settings.ReasoningEffort = level
-	if budget.Raw != "" {
-		rest = append(rest, budget)
+func (r *requestReader) thinking() []wirejson.Member {
+	var level, budget string
+	rest := readObject(&r.d,
+		"thinkingLevel", &level,
+		"thinkingBudget", func() { budget = strconv.FormatInt(r.d.Int(), 10) })
+	r.req.Settings.ReasoningEffort = cmp.Or(level, budget)
+	if level != "" && budget != "" {
+		rest = append(rest, wirejson.Member{Key: "thinkingBudget", Raw: budget})
 	}
 	return rest
+}
+
+// readSchema converts a schema in Gemini's form, a subset of OpenAPI 3.0, to JSON Schema: types
+// become lower case, and nullable becomes a type.
+func readSchema(d *jsonio.Dec) json.RawMessage {
+	var dst []byte
+	schema(d, &dst)
+	return dst
+}
+
+// schema converts one schema. Members keep their order.
+func schema(d *jsonio.Dec, dst *[]byte) {
+	*dst = append(*dst, '{')
+	kind, nullable := "", false
+	if !d.Object() {
+		return
+	}
+	for key := range d.MembersAfter(true) {
+		if d.Null() {
+			continue
+		}
+		switch key = camel(key); key {
+		case "type":
+			kind = strings.ToLower(d.String())
+		case "nullable":
+			nullable = d.Bool()
+		case "items":
+			*dst = wirejson.AppendKey(*dst, key)
+			schema(d, dst)
+		case "properties":
+			*dst = append(wirejson.AppendKey(*dst, key), '{')
+			for name := range d.Members() {
+				if !d.Null() {
+					*dst = wirejson.AppendKey(*dst, name)
+					schema(d, dst)
+				}
+			}
+			*dst = append(*dst, '}')
+		case "anyOf":
+			*dst = append(wirejson.AppendKey(*dst, key), '[')
+			eachElement(d, func() {
+				*dst = wirejson.AppendComma(*dst)
+				schema(d, dst)
+			})
+			*dst = append(*dst, ']')
+		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
+			*dst = append(wirejson.AppendKey(*dst, key), strings.Trim(d.Raw(), `"`)...) // 64 bits may come as a string
+		default:
+			*dst = append(wirejson.AppendKey(*dst, key), compact(d.Raw())...)
+		}
+	}
+	switch {
+	case nullable && kind != "":
+		*dst = append(append(wirejson.AppendKey(*dst, "type"), '['), quote(kind)...)
+		*dst = append(*dst, `,"null"]`...)
+	case kind != "":
+		*dst = wirejson.AppendString(*dst, "type", kind)
+	}
+	*dst = append(*dst, '}')
 }

@@ -2,8 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -14,64 +12,56 @@ import (
 const keyFunctions = "functionDeclarations"
 
 // tools writes the tools of the request and those of Extra.
-func (e *requestEncoder) tools() error {
-	more, err := extraTools(e.req.Extra[keyTools])
-	if err != nil {
-		return err
+func (w *writer) tools() {
+	more := w.extraTools()
+	if len(w.Req.Tools)+len(more.others)+len(more.functions) == 0 {
+		return
 	}
-	if len(e.req.Tools)+len(more.others)+len(more.functions) == 0 {
-		return nil
-	}
-	e.dst = append(wirejson.AppendKey(e.dst, keyTools), '[')
-	if len(e.req.Tools)+len(more.functions) > 0 {
-		e.dst = append(wirejson.AppendKey(append(wirejson.AppendComma(e.dst), '{'), keyFunctions), '[')
-		for i := range e.req.Tools {
-			t := &e.req.Tools[i]
-			if err := e.function(t, more.take(wireName(t.Name))); err != nil {
-				return fmt.Errorf("tools[%d]: %w", i, err)
-			}
+	w.Raw(keyTools, "[")
+	if len(w.Req.Tools)+len(more.functions) > 0 {
+		w.Next("{")
+		w.Raw(keyFunctions, "[")
+		for i := range w.Req.Tools {
+			t := &w.Req.Tools[i]
+			w.function(i, t, more.take(wireName(t.Name)))
 		}
-		for _, f := range more.functions {
-			e.dst = append(appendMembers(append(wirejson.AppendComma(e.dst), '{'), f), '}')
-		}
-		e.dst = append(e.dst, "]}"...)
+		w.objects(more.functions)
+		w.Close("]}")
 	}
-	for _, o := range more.others {
-		e.dst = append(appendMembers(append(wirejson.AppendComma(e.dst), '{'), o), '}')
-	}
-	e.dst = append(e.dst, ']')
-	return nil
+	w.objects(more.others)
+	w.Close("]")
 }
 
-// function writes a tool; more are its members in Extra.
-func (e *requestEncoder) function(t *llm.Tool, more []wirejson.Member) error {
+// objects writes elements of an array.
+func (w *writer) objects(list [][]wirejson.Member) {
+	for _, members := range list {
+		w.Next("{")
+		w.end(members)
+	}
+}
+
+// function writes tool i; more are its members in Extra.
+func (w *writer) function(i int, t *llm.Tool, more []wirejson.Member) {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
-		return fmt.Errorf("the name %q is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters", name)
+		w.Fail("tools[%d]: the name %q is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters", i, name)
 	}
-	e.dst = append(wirejson.AppendComma(e.dst), '{')
 	own := []wirejson.Member{{Key: "name", Raw: quote(name)}}
 	if t.Description != "" {
 		own = append(own, wirejson.Member{Key: "description", Raw: quote(t.Description)})
 	}
 	if t.Parameters != nil {
 		if !jsonio.IsObject(string(t.Parameters)) {
-			return errors.New("the parameters are not a JSON object")
+			w.Fail("tools[%d]: the parameters are not a JSON object", i)
 		}
 		own = append(own, wirejson.Member{Key: keyParameters, Raw: string(t.Parameters)})
 	}
-	for _, m := range own {
-		if wirejson.Find(more, m.Key) == "" {
-			e.dst = wirejson.AppendRaw(e.dst, m.Key, m.Raw)
-		}
-	}
-	e.dst = append(appendMembers(e.dst, more), '}')
-	return nil
+	w.Next("{")
+	w.joined(own, more, "")
+	w.Close("}")
 }
 
 const keyParameters = "parametersJsonSchema"
-
-func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
 // more contains the tools of Extra.
 type more struct{ functions, others [][]wirejson.Member }
@@ -87,18 +77,15 @@ func (m *more) take(name string) []wirejson.Member {
 	return nil
 }
 
-func extraTools(raw json.RawMessage) (out more, err error) {
+// extraTools reads the tools of Extra.
+func (w *writer) extraTools() (out more) {
+	raw := w.Req.Extra[keyTools]
 	if raw == nil {
-		return out, nil
+		return out
 	}
 	d := jsonio.NewDec(string(raw))
 	eachElement(&d, func() {
-		var other []wirejson.Member
-		eachMember(&d, func(key string) {
-			if camel(key) != keyFunctions {
-				other = append(other, wirejson.Member{Key: key, Raw: d.Raw()})
-				return
-			}
+		other := readObject(&d, keyFunctions, func() {
 			eachElement(&d, func() { out.functions = append(out.functions, wirejson.MembersOf(json.RawMessage(d.Raw()))) })
 		})
 		if other != nil {
@@ -106,9 +93,9 @@ func extraTools(raw json.RawMessage) (out more, err error) {
 		}
 	})
 	if err := d.End(); err != nil {
-		return out, fmt.Errorf("extra.tools: %w", err)
+		w.Fail("extra.tools: %w", err)
 	}
-	return out, nil
+	return out
 }
 
 // Function calling modes.
@@ -124,50 +111,41 @@ const (
 	keyAllowed = "allowedFunctionNames"
 )
 
-func (e *requestEncoder) toolConfig() error {
+func (w *writer) toolConfig() {
 	var own []wirejson.Member
-	calling, err := calling(e.req)
-	if err != nil {
-		return err
-	}
-	if calling != "" {
+	if calling := w.calling(); calling != "" {
 		own = []wirejson.Member{{Key: keyCalling, Raw: calling}}
 	}
-	return e.overlay(keyToolConfig, own, keyCalling)
+	w.overlay(keyToolConfig, own, keyCalling)
 }
 
 // calling returns the functionCallingConfig, or "" for the default.
-func calling(req *llm.Request) (string, error) {
-	mode, name := "", ""
-	switch c := req.ToolChoice; c.Mode {
+func (w *writer) calling() string {
+	mode, c := "", w.Req.ToolChoice
+	switch c.Mode {
 	case llm.ChooseAuto:
-		for _, t := range req.Tools {
-			if t.Strict != nil && *t.Strict {
-				mode = modeValidated
-			}
+		if slices.ContainsFunc(w.Req.Tools, func(t llm.Tool) bool { return t.Strict != nil && *t.Strict }) {
+			mode = modeValidated
 		}
 	case llm.ChooseNone:
 		mode = modeNone
-	case llm.ChooseRequired:
+	case llm.ChooseRequired, llm.ChooseTool:
 		mode = modeAny
-	case llm.ChooseTool:
-		mode, name = modeAny, c.Name
-		if name == "" {
-			return "", errors.New("tool_choice: missing tool name: set ToolChoice.Name")
-		}
 	default:
-		return "", fmt.Errorf("tool_choice: %q is unknown", c.Mode)
+		w.Fail("tool_choice: %q is unknown", c.Mode)
 	}
-	none := len(req.Tools) == 0 && req.Extra[keyTools] == nil
-	switch {
-	case none && mode == modeAny:
-		return "", errors.New("tool_choice: no tools: add a tool")
-	case none, mode == "":
-		return "", nil // Gemini refuses a mode without functions
+	if c.Mode == llm.ChooseTool && c.Name == "" {
+		w.Fail("tool_choice: missing tool name: set ToolChoice.Name")
 	}
-	dst := wirejson.AppendString([]byte{'{'}, "mode", mode)
-	if name != "" {
-		dst = append(jsonio.AppendString(append(wirejson.AppendKey(dst, keyAllowed), '['), wireName(name)), ']')
+	none := len(w.Req.Tools) == 0 && w.Has(keyTools)
+	if none && mode == modeAny {
+		w.Fail("tool_choice: no tools: add a tool")
 	}
-	return string(append(dst, '}')), nil
+	if none || mode == "" {
+		return "" // Gemini refuses a mode without functions
+	}
+	if c.Mode == llm.ChooseTool {
+		return `{"mode":"` + mode + `","` + keyAllowed + `":[` + quote(wireName(c.Name)) + `]}`
+	}
+	return `{"mode":"` + mode + `"}`
 }
