@@ -289,7 +289,6 @@ var table = []packageRule{
 	},
 	{
 		name: "providers/openai/responses", does: "codec of the Responses API, in both directions",
-		large:    "A change of the protocol changes the encoder and the decoder.",
 		not:      "retries, decisions",
 		packages: openAIPackages,
 	},
@@ -304,7 +303,6 @@ var table = []packageRule{
 	},
 	{
 		name: "providers/gemini", does: "codec of the Gemini API, in both directions, and its client",
-		large:    "A change of the protocol changes the encoder and the decoder.",
 		not:      "retries, decisions",
 		packages: providerPackages,
 	},

@@ -136,7 +136,7 @@ func eachEvent(from io.Reader, f func(sse.Event)) (stray string, end error) {
 	for {
 		ev, err := r.Next()
 		if err != nil {
-			return string(r.Stray()), err
+			return string(r.OtherLines()), err
 		}
 		f(ev)
 	}

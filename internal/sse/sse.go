@@ -40,11 +40,11 @@ type Reader struct {
 	name string
 	id   string
 
-	stray []byte
+	other []byte
 }
 
-// maxStray is how much is kept of what belongs to no event.
-const maxStray = 64 << 10
+// maxOther limits the bytes that are kept of lines outside any event.
+const maxOther = 64 << 10
 
 // readSize is how much is read at once.
 const readSize = 4 << 10
@@ -115,15 +115,15 @@ func (r *Reader) field(line []byte) {
 		}
 	case "", "retry": // a comment, and what only a browser wants
 	default:
-		if len(r.stray)+len(line) < maxStray {
-			r.stray = append(append(r.stray, line...), '\n')
+		if len(r.other)+len(line) < maxOther {
+			r.other = append(append(r.other, line...), '\n')
 		}
 	}
 }
 
-// Stray returns the lines so far that are not fields of an event, up to 64 KiB. Some servers
+// OtherLines returns the lines so far that are no fields of an event, up to 64 KiB. Some servers
 // send errors in such lines.
-func (r *Reader) Stray() []byte { return r.stray }
+func (r *Reader) OtherLines() []byte { return r.other }
 
 // line returns the next line without its line end, with at most this number of bytes. The end of the stream
 // also ends a line.

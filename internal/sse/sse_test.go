@@ -150,12 +150,12 @@ func TestStray(t *testing.T) {
 	for range 2 {
 		_, _ = r.Next()
 	}
-	if got := string(r.Stray()); got != "{\n\"error\": {}\n}\n" {
+	if got := string(r.OtherLines()); got != "{\n\"error\": {}\n}\n" {
 		t.Errorf("got %q", got)
 	}
 	r = sse.NewReader(strings.NewReader(strings.Repeat(strings.Repeat("x", 99)+"\n\n", 10_000)), 1000)
 	_, _ = r.Next()
-	if n := len(r.Stray()); n < 60_000 || n > 64<<10 {
+	if n := len(r.OtherLines()); n < 60_000 || n > 64<<10 {
 		t.Errorf("%d bytes are kept", n)
 	}
 }

@@ -15,7 +15,6 @@ type assembler struct {
 	last  string // the type of block that continues the last part
 }
 
-// openBlock is a block that has not ended.
 type openBlock struct {
 	index     int64
 	kind      string // empty if the block has no more content
@@ -47,13 +46,11 @@ func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
 	a.open = append(a.open, b)
 }
 
-// block handles a whole block.
 func (a *assembler) block(part llm.Part, emit func(llm.Event)) {
 	b := a.begin(part, emit)
 	a.close(&b, emit)
 }
 
-// begin emits the start of a block.
 func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 	switch p := part.(type) {
 	case llm.Text:
@@ -106,7 +103,6 @@ func (a *assembler) thinking(s string, emit func(llm.Event)) {
 	}
 }
 
-// endText ends a text that has opaque data.
 func (a *assembler) endText(opaque json.RawMessage, emit func(llm.Event)) {
 	if opaque != nil {
 		a.last = ""
@@ -114,7 +110,6 @@ func (a *assembler) endText(opaque json.RawMessage, emit func(llm.Event)) {
 	}
 }
 
-// endThinking ends reasoning that has opaque data.
 func (a *assembler) endThinking(opaque json.RawMessage, emit func(llm.Event)) {
 	if opaque != nil {
 		a.last = ""
@@ -222,7 +217,6 @@ func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
 	}
 }
 
-// textOpaque returns the opaque data of a text with the citations of its deltas.
 func (b *openBlock) textOpaque() json.RawMessage {
 	if b.citations == nil {
 		return b.opaque
@@ -232,7 +226,6 @@ func (b *openBlock) textOpaque() json.RawMessage {
 	return m.Object()
 }
 
-// thinkingOpaque returns the opaque data of reasoning with the signature of its deltas.
 func (b *openBlock) thinkingOpaque() json.RawMessage {
 	if len(b.signature) == 0 {
 		return b.opaque

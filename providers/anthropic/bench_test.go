@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 )
 
-// BenchmarkDecodeStream reads an answer of 200 pieces of text and a call of 50.
+// BenchmarkDecodeStream reads a response with 200 text deltas and a call with 50 deltas.
 func BenchmarkDecodeStream(b *testing.B) {
 	data := []string{begin, textStart}
 	for range 200 {

@@ -29,7 +29,6 @@ const (
 	plain    = "text/plain"
 )
 
-// readBlock reads a content block.
 func readBlock(d *jsonio.Dec) llm.Part {
 	switch kind := kindOf(d); {
 	case kind == blockText:
@@ -51,7 +50,6 @@ func readBlock(d *jsonio.Dec) llm.Part {
 	}
 }
 
-// readUnknown reads an object and keeps it.
 func readUnknown(d *jsonio.Dec, kind string) llm.Unknown {
 	if d.Peek() != '{' {
 		d.Fail("expected an object")
@@ -121,7 +119,6 @@ func readContent(d *jsonio.Dec, within bool) (parts []llm.Part) {
 	return parts
 }
 
-// source is the source of an image or document.
 type source struct {
 	kind, mediaType, data, url string
 	more                       bool // it has members that are not known here

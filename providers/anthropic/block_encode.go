@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// writer appends requests and responses.
 type writer struct{ codec.Writer }
 
 func (w *writer) text(p llm.Text) {
@@ -21,7 +20,6 @@ func (w *writer) text(p llm.Text) {
 	w.Dst = append(appendMembers(w.Dst, p.Opaque, textMembers...), '}')
 }
 
-// thinking writes a thinking block or a redacted one.
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.Close(`{"type":"redacted_thinking"`)
@@ -89,10 +87,8 @@ func (w *writer) media(p llm.Media) {
 	w.Dst = append(appendMembers(w.Dst, p.Opaque, mediaMembers...), '}')
 }
 
-// takenImages are the image types that the API accepts.
 var takenImages = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
-// source writes the members of the source of media.
 func (w *writer) source(p llm.Media, image bool) {
 	switch {
 	case p.Data == nil:

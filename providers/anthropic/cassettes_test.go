@@ -80,7 +80,7 @@ func ours(url string) bool {
 		strings.Contains(url, "bedrock-runtime") && strings.Contains(url, "anthropic")
 }
 
-// sameRequest decodes and encodes a request, and compares the two as values but for
+// sameRequest decodes and encodes a request, and compares the two as values except for
 // the differences that DecodeRequest lists.
 func sameRequest(t *testing.T, body string) {
 	t.Helper()

@@ -147,7 +147,6 @@ func (e *encoder) delta(block int, kind string, value func(w *writer)) {
 	})
 }
 
-// textDelta writes a delta with one string.
 func (e *encoder) textDelta(block int, kind, member, text string) {
 	e.delta(block, kind, func(w *writer) { w.Text(member, text) })
 }
@@ -159,7 +158,6 @@ func (e *encoder) stop(block int) {
 	})
 }
 
-// closeText ends the open text or thinking block.
 func (e *encoder) closeText() {
 	if e.openAs != "" {
 		e.openAs = ""
@@ -238,7 +236,6 @@ func (e *encoder) input(block int, args string) {
 	e.textDelta(block, "input_json_delta", "partial_json", args)
 }
 
-// find returns the position of the open call of an event, or -1.
 func (e *encoder) find(index int, id string, last bool) int {
 	i := codec.FindCall(e.calls, func(c openCall) (int, string, bool) { return c.index, c.id, true }, index, id, last)
 	if i < 0 {
@@ -273,7 +270,6 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 	e.calls = slices.Delete(e.calls, i, i+1)
 }
 
-// whole writes a whole part.
 func (e *encoder) whole(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:

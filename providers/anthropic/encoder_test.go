@@ -31,7 +31,7 @@ var script = []llm.Event{
 	llm.Usage{InputTokens: 100, OutputTokens: 50, CacheReadInputTokens: 60, CacheCreationInputTokens: 30, ReasoningOutputTokens: 9},
 }
 
-// TestEncoderShape pins what a streamed and a buffered answer look like.
+// TestEncoderShape pins the form of a streaming and a non-streaming response.
 func TestEncoderShape(t *testing.T) {
 	wire, err := encodeStream(answer, script)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestEncoderErrors(t *testing.T) {
 	}
 }
 
-// TestEncodeAnswerInput shows how arguments stand in an answer in one piece.
+// TestEncodeAnswerInput checks the arguments in a non-streaming response.
 func TestEncodeAnswerInput(t *testing.T) {
 	deep := strings.Repeat(`[`, 501) + strings.Repeat(`]`, 501)
 	for args, want := range map[string]string{
@@ -155,8 +155,8 @@ func every(kind, index string) string {
 	return `{"type":"content_block_delta","index":` + index + `,"delta":{"text":"a","type":"` + kind + `","thinking":"b","signature":"c","partial_json":"d"}}`
 }
 
-// TestStreamOddities shows what the decoder makes of what no row names.
-func TestStreamOddities(t *testing.T) {
+// TestDecodeUnexpectedEvents checks unexpected streams that no quirk lists.
+func TestDecodeUnexpectedEvents(t *testing.T) {
 	text := func(parts ...llm.Part) []llm.Part { return parts }
 	for _, c := range []struct {
 		name  string
@@ -250,7 +250,7 @@ func TestStreamErrors(t *testing.T) {
 			t.Errorf("%q:\ngot  %v\nwant %s", c.wire, err, c.want)
 		}
 	}
-	// Without a type the name of the event tells it.
+	// Without a type, the name of the event is its type.
 	if got, err := decode(strings.NewReader(stream(begin, endTurn) + "event: message_stop\ndata: {}\n\n")); err != nil || len(got.Warnings) > 0 {
 		t.Errorf("a message_stop without a type: %v, %v", err, got.Warnings)
 	}

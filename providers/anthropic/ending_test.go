@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// TestAnswerMembers shows what is kept of an answer beside what llm has fields for,
-// that it is written again, and that none of it is sent back but the container.
+// TestAnswerMembers checks that members without a field in llm are kept and written again,
+// and that requests contain only the container.
 func TestAnswerMembers(t *testing.T) {
 	const known, kept = `"container":{"id":"c"},"stop_sequence":"END"`, `"context_management":{"applied_edits":[1]},"novel":2`
 	want := raw(`{` + known + `,"anthropic_answer":{` + kept + `}}`)

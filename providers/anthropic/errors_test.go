@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// tells reports whether an error is this *llm.APIError.
-func tells(want llm.APIError) func(error) bool {
+// hasError reports whether an error is this [*llm.APIError].
+func hasError(want llm.APIError) func(error) bool {
 	return func(err error) bool {
 		e, ok := errors.AsType[*llm.APIError](err)
 		return ok && cmp.Equal(want, *e)
@@ -80,9 +80,9 @@ func testNoAnswer(t *testing.T) {
 		{`{"type":"message","content":{}}`, func(err error) bool { return strings.Contains(err.Error(), "expected an array at content") }},
 		{"{\"type\":\"message\",\"id\":\"\xff\"}", begins("the response does not")},
 		{`{"type":"completion","completion":"x"}`, begins("the response does not")},
-		{`{"error":"busy","error_type":"overloaded_error"}`, tells(llm.APIError{Code: "overloaded_error", Message: "busy", Retryable: true})},
-		{`{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`, tells(llm.APIError{Code: "invalid_request_error", Message: "bad"})},
-		{`{"type":"error"}`, tells(llm.APIError{})},
+		{`{"error":"busy","error_type":"overloaded_error"}`, hasError(llm.APIError{Code: "overloaded_error", Message: "busy", Retryable: true})},
+		{`{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`, hasError(llm.APIError{Code: "invalid_request_error", Message: "bad"})},
+		{`{"type":"error"}`, hasError(llm.APIError{})},
 	} {
 		got, err := decodeBuffered(c.body)
 		if err == nil || !c.is(err) || len(got.Parts) > 0 {

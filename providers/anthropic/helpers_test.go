@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// decode reads a streamed answer, as protocol.Client does.
+// decode reads a stream, as protocol.Client does.
 func decode(from io.Reader) (*llm.Response, error) {
 	var acc llm.Accumulator
 	emit := func(ev llm.Event) { acc.Add(ev) }
@@ -40,7 +40,7 @@ func decode(from io.Reader) (*llm.Response, error) {
 	}
 }
 
-// decodeBuffered reads an answer in one piece.
+// decodeBuffered reads a non-streaming response.
 func decodeBuffered(body string) (*llm.Response, error) {
 	var acc llm.Accumulator
 	err := anthropic.Messages{}.DecodeResponse([]byte(body), func(ev llm.Event) { acc.Add(ev) })
@@ -61,7 +61,7 @@ func stream(data ...string) string {
 	return string(out)
 }
 
-// encodeStream writes events as a streamed answer.
+// encodeStream writes events as a stream.
 func encodeStream(a protocol.ResponseMeta, events []llm.Event) (string, error) {
 	var out []byte
 	write := func(name string, data []byte) { out = sse.Append(out, name, data) }
@@ -94,7 +94,7 @@ func encodeRequest(t *testing.T, req *llm.Request) string {
 	return string(r.Body)
 }
 
-// shared is a directory of the recordings that lie beside the repository.
+// shared is a directory of the recordings next to the repository.
 func shared(t testing.TB, dir string) string {
 	t.Helper()
 	root := os.Getenv("LOOPTAPE_SHARED")

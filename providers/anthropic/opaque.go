@@ -26,7 +26,6 @@ func eachMember(opaque json.RawMessage, f func(key, raw string)) {
 	}
 }
 
-// without returns opaque data without one member.
 func without(opaque json.RawMessage, name string) (m wirejson.Members) {
 	eachMember(opaque, func(key, raw string) {
 		if key != name {

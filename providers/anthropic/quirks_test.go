@@ -17,11 +17,11 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// quirk is a row of the list of what Anthropic and servers that imitate it send.
+// quirk is a row of the list of what Anthropic and compatible servers send.
 type quirk struct {
 	id       string
 	wire     string // server-sent events
-	buffered string // the same in one piece, where there is such a form
+	buffered string // the non-streaming form, if there is one
 	want     llm.Response
 	warnings string
 	err      func(error) bool
@@ -99,7 +99,7 @@ var quirks = []quirk{
 		wire:     stream(begin, textStart, says(`"The"`), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`),
 		want:     partial(llm.Text{Text: "The"}),
 		warnings: llm.WarnNoFinish,
-		err:      tells(llm.APIError{Code: "overloaded_error", Message: "Overloaded", RequestID: "req_1", Retryable: true}),
+		err:      hasError(llm.APIError{Code: "overloaded_error", Message: "Overloaded", RequestID: "req_1", Retryable: true}),
 	},
 	{
 		id: "QA-05",
@@ -307,8 +307,8 @@ func TestEveryQuirk(t *testing.T) {
 	}
 }
 
-// TestCuts reads each quirk in two pieces, cut at each byte, and byte by byte: the
-// turn is the same (QT-04).
+// TestCuts reads each quirk in two chunks, split at each byte, and byte by byte: the
+// response is the same (QT-04).
 func TestCuts(t *testing.T) {
 	for _, q := range quirks {
 		if q.wire == "" || len(q.wire) > 64<<10 {

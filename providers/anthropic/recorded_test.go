@@ -68,7 +68,7 @@ func (f *facts) block(b rawBlock) {
 	}
 }
 
-// readWhole finds the facts of an answer in one piece.
+// readWhole finds the facts of a non-streaming response.
 func readWhole(t *testing.T, body []byte) (f facts) {
 	t.Helper()
 	var m rawMessage
@@ -183,7 +183,7 @@ func sameFacts(t *testing.T, want facts, turn *llm.Response, err error) {
 	}
 }
 
-// orEmpty is the input of a call of which no piece had any text.
+// orEmpty is the input of a call without deltas.
 func orEmpty(args string) string {
 	if args == "" {
 		return "{}"

@@ -27,7 +27,7 @@ func extra(pairs ...string) map[string]json.RawMessage {
 	return m
 }
 
-// TestDecodeRequest shows how the spellings that clients use are read.
+// TestDecodeRequest reads the representations that clients use.
 func TestDecodeRequest(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

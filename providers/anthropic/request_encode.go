@@ -146,7 +146,6 @@ func container(messages []llm.Message) string {
 // maxName is the length limit of tool names (SA-05, SA-07).
 const maxName = 128
 
-// tools writes the tools and the tool choice.
 func (w *writer) tools() {
 	if len(w.Req.Tools) > 0 && w.Has("tools") {
 		w.Raw("tools", "[")
@@ -196,7 +195,6 @@ func (w *writer) schema(what string, t llm.Tool) {
 	w.Dst = append(wirejson.AppendMembers(w.Dst, schema), '}')
 }
 
-// toolChoice writes the tool choice if there are tools.
 func (w *writer) toolChoice(tools bool) {
 	c, parallel := w.Req.ToolChoice, w.Req.Settings.ParallelToolCalls
 	required := c.Mode == llm.ChooseRequired || c.Mode == llm.ChooseTool

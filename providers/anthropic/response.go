@@ -79,7 +79,6 @@ func usageOf(a protocol.ResponseMeta, u llm.Usage) llm.Usage {
 	return u
 }
 
-// responseBlock writes a part of a response.
 func (w *writer) responseBlock(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:
@@ -147,7 +146,6 @@ const (
 	keyStopSequence = "stop_sequence"
 )
 
-// ending contains the members about the end of a response.
 type ending struct {
 	stop        string // stop_reason; empty until it arrives
 	explanation string // of a refusal
@@ -189,7 +187,6 @@ func (e *ending) finish(id, model string) llm.Finish {
 	return f
 }
 
-// ending writes the members of an ending. The stop reason is null if Anthropic has none.
 func (w *writer) ending(f llm.Finish) {
 	if f.Reason == llm.FinishContentFilter {
 		f.Reason = llm.FinishRefusal

@@ -243,7 +243,7 @@ func anyAnswerPart(t *rapid.T, ids *int) llm.Part {
 	)
 }
 
-// anyEvents are events that make the turn, in any pieces.
+// anyEvents returns events that make the response, in any deltas.
 func anyEvents(t *rapid.T, turn *llm.Response) (events []llm.Event) {
 	if rapid.Bool().Draw(t, "early usage") {
 		events = append(events, llm.Usage{InputTokens: turn.Usage.InputTokens})
@@ -255,14 +255,14 @@ func anyEvents(t *rapid.T, turn *llm.Response) (events []llm.Event) {
 		}
 		switch p := p.(type) {
 		case llm.Text:
-			for _, piece := range pieces(t, p.Text) {
+			for _, piece := range splitText(t, p.Text) {
 				events = append(events, llm.TextDelta{Text: piece})
 			}
 			if p.Opaque != nil {
 				events = append(events, llm.TextDelta{Opaque: p.Opaque})
 			}
 		case llm.Reasoning:
-			for _, piece := range pieces(t, p.Text) {
+			for _, piece := range splitText(t, p.Text) {
 				events = append(events, llm.ReasoningDelta{Text: piece})
 			}
 			if p.Opaque != nil {
@@ -274,7 +274,7 @@ func anyEvents(t *rapid.T, turn *llm.Response) (events []llm.Event) {
 				continue
 			}
 			events = append(events, llm.ToolCallStart{Index: i + 1, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
-			for _, piece := range pieces(t, p.Arguments) {
+			for _, piece := range splitText(t, p.Arguments) {
 				events = append(events, llm.ToolCallDelta{Index: i + 1, Arguments: piece})
 			}
 			events = append(events, llm.ToolCallEnd{Index: i + 1, Arguments: pick(t, "told", "", p.Arguments)})
@@ -286,8 +286,8 @@ func anyEvents(t *rapid.T, turn *llm.Response) (events []llm.Event) {
 	return append(events, finish, turn.Usage)
 }
 
-// pieces cuts a text anywhere but within a character.
-func pieces(t *rapid.T, text string) (all []string) {
+// splitText splits a string anywhere except within a character.
+func splitText(t *rapid.T, text string) (all []string) {
 	for text != "" {
 		n := rapid.IntRange(1, len([]rune(text))).Draw(t, "piece")
 		piece := string([]rune(text)[:n])

@@ -38,7 +38,6 @@ type decoder struct {
 	stopped   bool // message_stop arrived
 }
 
-// event is an event. Its type determines which fields are set.
 type event struct {
 	kind  string
 	index int64
@@ -164,7 +163,6 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// readDelta reads the delta of content_block_delta or message_delta.
 func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 	if !wirejson.BeginObject(d) {
 		return
@@ -191,7 +189,6 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 	to.raw = d.Since(from)
 }
 
-// readMessage reads the message in message_start.
 func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
 	if !wirejson.BeginObject(d) {
 		return
@@ -201,7 +198,6 @@ func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
 	}
 }
 
-// readMember reads a member of a response.
 func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
 	switch key {
 	case "id":

@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// writer appends requests and responses.
 type writer struct {
 	codec.Writer
 	gemini3 bool // of a request
@@ -60,7 +59,6 @@ const (
 	roleModel = "model"
 )
 
-// role returns the role of message i.
 func (w *writer) role(i int, r llm.Role) string {
 	w.Message = i + 1
 	switch r {
@@ -76,7 +74,6 @@ func (w *writer) role(i int, r llm.Role) string {
 	return ""
 }
 
-// parts writes the parts of message i.
 func (w *writer) parts(i int) {
 	called := false
 	w.Message = i + 1
@@ -158,7 +155,6 @@ const (
 	keyFile   = "fileData"
 )
 
-// media writes inlineData or fileData.
 func (w *writer) media(p *llm.Media) {
 	data, kind, key := p.Data, p.MediaType, keyInline
 	if len(data) == 0 {
@@ -218,9 +214,9 @@ func unbase64(s string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// maxArgs limits the depth of arguments. Gemini reads 100 levels of JSON, including those
-// around the arguments.
-const maxArgs = 90
+// maxArguments limits the depth of a call's arguments. Gemini reads 100 levels of JSON, including
+// those around the arguments.
+const maxArguments = 90
 
 // skipValidator replaces the signature of a call that Gemini did not make ("Thought
 // signatures", https://ai.google.dev/gemini-api/docs/thought-signatures for the Gemini API and
@@ -241,7 +237,7 @@ func (w *writer) call(c *llm.ToolCall, sign bool) {
 	rest := restOf(c.Opaque)
 	w.callHead(c, callName(c.Name))
 	w.Key("args")
-	if jsonio.IsObject(c.Arguments) && wirejson.Depth(c.Arguments) <= maxArgs {
+	if jsonio.IsObject(c.Arguments) && wirejson.Depth(c.Arguments) <= maxArguments {
 		w.Dst = wirejson.AppendValue(w.Dst, c.Arguments)
 	} else {
 		w.Close("{}")
@@ -253,7 +249,6 @@ func (w *writer) call(c *llm.ToolCall, sign bool) {
 	w.end(rest, keyCall)
 }
 
-// callHead begins a call with its id and name.
 func (w *writer) callHead(c *llm.ToolCall, name string) {
 	w.Next("{")
 	w.Raw(keyCall, "{")

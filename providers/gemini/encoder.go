@@ -104,7 +104,6 @@ func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error
 	return nil
 }
 
-// flush writes the held events.
 func (e *encoder) flush(write func(name string, data []byte)) error {
 	t := e.held.Response()
 	e.held.Reset()
@@ -117,7 +116,6 @@ func (e *encoder) flush(write func(name string, data []byte)) error {
 	return nil
 }
 
-// part writes a chunk with one part.
 func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
 	w := writer{Writer: codec.Writer{Dst: append(e.buf[:0], `{"parts":[`...)}}
 	from := len(w.Dst)
@@ -189,7 +187,6 @@ func (w *writer) output(p llm.Part) {
 	w.end(restOf(c.Opaque), keyCall)
 }
 
-// appendChunk appends a response or a chunk.
 func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *llm.Finish, u llm.Usage) []byte {
 	w := writer{Writer: codec.Writer{Dst: append(dst, '{')}}
 	if content != "" || finish != nil {

@@ -53,10 +53,8 @@ func readErrorBody(body []byte) *llm.APIError {
 	return e
 }
 
-// codeDaily is the code of an exhausted daily quota.
 const codeDaily = "DAILY_QUOTA_EXCEEDED"
 
-// readError reads the member "error".
 func readError(d *jsonio.Dec) *llm.APIError {
 	e := &llm.APIError{}
 	if d.Peek() != '{' {

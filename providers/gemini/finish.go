@@ -31,7 +31,6 @@ var finishReasons = codec.FinishReasons{
 // unspecified means no reason. Servers that omit no member write it.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
-// finishReason returns the finish reason to write.
 func finishReason(f *llm.Finish) string {
 	reason, raw := f.Reason, f.Raw
 	switch reason {
@@ -47,7 +46,6 @@ func finishReason(f *llm.Finish) string {
 	return cmp.Or(finishReasons.Raw(reason, raw), "OTHER")
 }
 
-// counts are the numbers of a usageMetadata.
 type counts struct{ prompt, tools, cached, candidates, thoughts int64 }
 
 // read reads a usageMetadata by way of next. Missing counts stay (quirk QG-09).

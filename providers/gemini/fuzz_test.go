@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// sameTurn compares turns but for what an encoder may not say: which warnings
-// there were, and cache writes.
+// sameTurn compares responses without what an encoder may omit: warnings and cache
+// writes.
 func sameTurn(want, got *llm.Response) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(llm.Response{}, "Warnings"))
 }

@@ -40,8 +40,8 @@ func read(from io.Reader, emit func(llm.Event)) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			err := dec.End(emit)
-			if stray := bytes.TrimSpace(r.Stray()); err != nil && bytes.HasPrefix(stray, []byte("{")) {
-				return codec.DecodeError(200, nil, stray)
+			if other := bytes.TrimSpace(r.OtherLines()); err != nil && bytes.HasPrefix(other, []byte("{")) {
+				return codec.DecodeError(200, nil, other)
 			}
 			return err
 		case err != nil:
@@ -72,7 +72,7 @@ func cuts(t *testing.T, body string) {
 	same := func(what string, from io.Reader) {
 		t.Helper()
 		got, _, err := stream(from)
-		if !reflect.DeepEqual(want, got) { // cmp takes long for so many
+		if !reflect.DeepEqual(want, got) { // cmp is slow for many events
 			t.Fatalf("%s: (-whole +cut):\n%s", what, cmp.Diff(want, got))
 		}
 		if message(err) != message(wantErr) {

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// TestAnswerMembers shows what is kept of an answer beside what llm has fields for,
-// that it is written again, and that none of it is sent back.
+// TestAnswerMembers checks that members without a field in llm are kept and written again,
+// and that no request contains them.
 func TestAnswerMembers(t *testing.T) {
 	const (
 		grounded = `"groundingMetadata":{"webSearchQueries":["q"]},"citationMetadata":{"citationSources":[{"uri":"u"}]}`

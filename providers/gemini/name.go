@@ -110,7 +110,6 @@ func leads(name string) bool {
 	return name != "" && (name[0] == '-' || name[0] >= '0' && name[0] <= '9')
 }
 
-// noName replaces a missing function name.
 const noName = "unnamed"
 
 // callName returns the name of a call for a request. Models call unknown functions by names

@@ -66,7 +66,6 @@ func appendMembers(dst []byte, list []wirejson.Member, except ...string) []byte 
 	return dst
 }
 
-// objectOf returns an object with these members, or nil.
 func objectOf(members []wirejson.Member) json.RawMessage {
 	if len(members) == 0 {
 		return nil
@@ -78,12 +77,10 @@ func objectOf(members []wirejson.Member) json.RawMessage {
 	return append(dst, '}')
 }
 
-// innerOf returns the members of an object in rest.
 func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
 	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
 }
 
-// compact returns a JSON value without white space.
 func compact(raw string) string {
 	if !strings.ContainsAny(raw, " \n\r\t") {
 		return raw
@@ -91,7 +88,6 @@ func compact(raw string) string {
 	return string(wirejson.Compact(raw))
 }
 
-// quote returns a JSON string.
 func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
 // Members of a part that are opaque data under their own names.
@@ -161,7 +157,6 @@ const (
 // keptMembers collects these members. Of those in several chunks the last one counts.
 type keptMembers struct{ candidate, response wirejson.MemberSet }
 
-// opaque returns the members, or nil.
 func (k *keptMembers) opaque() json.RawMessage {
 	var inner, out wirejson.Members
 	inner.AddObject(keyCandidate, k.candidate.Members(wirejson.MaxKept))

@@ -168,7 +168,6 @@ func camelNames(members []wirejson.Member) []wirejson.Member {
 	return members
 }
 
-// content converts the part. It returns nil for an empty part.
 func (p *part) content() llm.Part {
 	switch p.data {
 	case keyCall:
@@ -215,7 +214,6 @@ func (p *part) toolResult() llm.ToolResult {
 	return out
 }
 
-// executed returns a call that the provider ran.
 func (p *part) executed() llm.ToolCall {
 	value := wirejson.MembersOf(json.RawMessage(p.value))
 	c := llm.ToolCall{

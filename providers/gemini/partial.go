@@ -21,7 +21,7 @@ type partialArg struct {
 	isStr bool
 }
 
-// readPartial reads partialArgs.
+// readPartial reads the arguments at JSON paths.
 func (c *call) readPartial(d *jsonio.Dec) {
 	eachElement(d, func() {
 		var a partialArg

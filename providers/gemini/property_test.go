@@ -193,7 +193,7 @@ func TestAnswersComeBack(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Fatalf("buffered: %v (-want +got):\n%s\n%s", err, diff, body)
 		}
-		streamed, err := write(answerOf(want), pieces(t, want))
+		streamed, err := write(answerOf(want), drawEvents(t, want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,9 +204,9 @@ func TestAnswersComeBack(t *testing.T) {
 	})
 }
 
-// pieces draws events that say what a turn does: texts and calls in pieces, calls
-// that are open at once, ends anywhere behind.
-func pieces(t *rapid.T, turn *llm.Response) (out []llm.Event) {
+// drawEvents draws events that make a response: texts and calls in deltas, several open calls, and
+// ends anywhere after them.
+func drawEvents(t *rapid.T, turn *llm.Response) (out []llm.Event) {
 	var ends []llm.Event
 	index := 0
 	for _, p := range turn.Parts {
@@ -243,7 +243,7 @@ func pieces(t *rapid.T, turn *llm.Response) (out []llm.Event) {
 func TestCutsGiveTheSame(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := turn(rt)
-		body, err := write(protocol.ResponseMeta{ID: "r"}, pieces(rt, want))
+		body, err := write(protocol.ResponseMeta{ID: "r"}, drawEvents(rt, want))
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func chunks(data ...string) string {
 	return b.String()
 }
 
-// say is a chunk of these parts; more stands behind the content.
+// say is a chunk of these parts; more follows the content.
 func say(parts, more string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}` + more + `,"index":0}]}`
 }
@@ -60,7 +60,7 @@ func warned(t *llm.Response, codes ...string) *llm.Response {
 type quirk struct {
 	id   string
 	wire string        // a stream
-	body string        // the same in one piece, where that can be
+	body string        // the non-streaming form, if possible
 	turn *llm.Response // what comes out, or came before the error
 	err  error         // an *llm.APIError is compared
 	why  string        // why there is nothing to show
@@ -219,7 +219,7 @@ var quirks = []quirk{
 	},
 }
 
-// errAny stands for an error of no kind that is ours.
+// errAny means an error of any type.
 var errAny = errors.New("any")
 
 func TestQuirks(t *testing.T) {

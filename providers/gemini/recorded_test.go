@@ -140,7 +140,7 @@ func events(body []byte) (out [][]byte) {
 	return out
 }
 
-// holdStream decodes a recorded stream, whole and in pieces.
+// holdStream decodes a recorded stream, whole and in chunks.
 func holdStream(t *testing.T, body []byte) *llm.Response {
 	t.Helper()
 	got, _, err := stream(bytes.NewReader(body))
@@ -258,7 +258,7 @@ func (x exchange) hold(t *testing.T) {
 	if err := errors.Join(json.Unmarshal(x.request, &want), json.Unmarshal(again.Body, &got)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(alike(want), got); diff != "" || again.Path != x.path {
+	if diff := cmp.Diff(normalized(want), got); diff != "" || again.Path != x.path {
 		t.Errorf("the request, read and written again, to %s (-recorded +ours):\n%s", again.Path, diff)
 	}
 	back, err := codec.DecodeRequest(again.Path, again.Body)
@@ -291,10 +291,9 @@ func (x exchange) hold(t *testing.T) {
 	}
 }
 
-// alike makes the changes to a request that are allowed: a mode that goes without
-// saying, a role that is none, schemas as JSON Schema, empty values that were left
-// out.
-func alike(r map[string]any) map[string]any {
+// normalized makes the allowed changes to a request: it omits a default mode, an empty role and
+// empty values, and writes schemas as JSON Schema.
+func normalized(r map[string]any) map[string]any {
 	if s, ok := r["systemInstruction"].(map[string]any); ok && len(s["parts"].([]any)) == 1 {
 		delete(s, "role")
 	}
@@ -352,7 +351,7 @@ func lower(v any) any {
 	return v
 }
 
-// pathOf is the path behind the base URL.
+// pathOf is the path after the base URL.
 func pathOf(url string) string {
 	url, _, _ = strings.Cut(url, "?")
 	for _, base := range []string{"/v1beta/", "/publishers/google/"} {
@@ -421,8 +420,8 @@ func TestRecordedLoops(t *testing.T) {
 	}
 }
 
-// httprr reads the exchanges of a file of that format: a line, and then two
-// lengths and as many bytes of HTTP.
+// httprr reads the exchanges of a file of that format: a line, two lengths, and HTTP of
+// these lengths.
 func httprr(t *testing.T, data []byte) (out []exchange) {
 	t.Helper()
 	_, data, _ = bytes.Cut(data, []byte("\n"))

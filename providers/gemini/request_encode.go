@@ -53,7 +53,6 @@ func (w *writer) body() {
 	w.Extra(keyTools, keyToolConfig, keyConfig)
 }
 
-// settings returns the members of a generationConfig.
 func (w *writer) settings(s *llm.Settings) (own []wirejson.Member) {
 	value := func(key string, v any) {
 		raw, err := json.Marshal(v)

@@ -16,7 +16,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// everything is a request that says all that there is.
+// everything is a request with all members.
 func everything() *llm.Request {
 	return &llm.Request{
 		Model:  "gemini-3-pro-preview",
@@ -166,7 +166,7 @@ func TestRequestSettings(t *testing.T) {
 	tools := []llm.Tool{{Name: "a"}, {Name: "-b"}}
 	for name, c := range map[string]struct {
 		req  llm.Request
-		want string // behind the contents
+		want string // after the contents
 		back llm.Request
 	}{
 		"nothing":   {},
@@ -388,8 +388,8 @@ func TestDecodeForeignRequest(t *testing.T) {
 	}
 }
 
-// Media stay where they stood: in the result, also in a request to a model of which this
-// package does not know that it takes them there, or behind it.
+// Media keep their place: in the result, also in a request to a model that is not known to
+// accept them there, or after it.
 func TestMediaOfResults(t *testing.T) {
 	const image = `{"inlineData":{"mimeType":"image/png","data":"Bw=="}}`
 	call := func(id string) string {

@@ -77,7 +77,6 @@ func (c *decoder) End(emit func(llm.Event)) error {
 	return nil
 }
 
-// chunk reads a chunk and emits its events.
 func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	if !d.Object() {
 		return fmt.Errorf("a chunk of the response: %w", d.Err())
@@ -139,7 +138,6 @@ func (c *decoder) emit(emit func(llm.Event)) {
 	}
 }
 
-// finish emits the end of the response.
 func (c *decoder) finish(emit func(llm.Event)) {
 	c.out = c.out[:0]
 	c.truncate()
@@ -155,7 +153,6 @@ func (c *decoder) finish(emit func(llm.Event)) {
 	})
 }
 
-// feedback reads why a prompt was blocked.
 func (c *decoder) feedback(d *jsonio.Dec) {
 	reason, message := "", "the prompt was blocked"
 	lenient.Read(d, nil, "blockReason", &reason, "blockReasonMessage", &message)
@@ -190,7 +187,6 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 	}
 }
 
-// candidate reads a candidate and returns its index.
 func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 	if !d.Object() {
 		return 0
@@ -241,7 +237,6 @@ func (c *decoder) content(d *jsonio.Dec) {
 	}
 }
 
-// addPart adds the events of a part.
 func (c *decoder) addPart() {
 	p := &c.part
 	c.hasContent = c.hasContent || p.text != "" || p.data != "" && p.data != "text"

@@ -138,7 +138,7 @@ func TestDecoderErrors(t *testing.T) {
 	}
 }
 
-// pieces of arguments, and what becomes of them.
+// TestPartialArguments reads arguments at JSON paths.
 func TestPartialArguments(t *testing.T) {
 	set := func(path, value string) string { return `{"jsonPath":` + quote(path) + value + `}` }
 	str := func(path, s string) string { return set(path, `,"stringValue":`+quote(s)) }
@@ -266,7 +266,7 @@ func TestNames(t *testing.T) {
 // quote is JSON of a string.
 func quote(s string) string { return string(appendString(nil, s, ' ')) }
 
-// A part that breaks off says nothing, also one of a kind that is not known.
+// The decoder ignores a truncated part, also one of an unknown kind.
 func TestPartBreaksOff(t *testing.T) {
 	for _, part := range []string{`{"": "\`, `{"new": {"a": "\u00`, `{"text": "half`, `{"functionCall": {"name": "f`, `{"executableCode": "\`} {
 		for _, body := range []string{`{"candidates":[{"content":{"parts":[` + part, `{"candidates":[{"content":{"parts":[{"text":"ok"},` + part} {

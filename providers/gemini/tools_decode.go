@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// tools reads the functions. Extra gets the rest.
 func (r *requestReader) tools() {
 	d := &r.d
 	var functions, others, all wirejson.Elements
@@ -48,7 +47,6 @@ func readFunction(d *jsonio.Dec) (t llm.Tool, rest []wirejson.Member) {
 	return t, rest
 }
 
-// toolConfig reads the tool choice and returns the other members.
 func (r *requestReader) toolConfig() []wirejson.Member {
 	var rest []wirejson.Member
 	readInto(&r.d, &rest, keyCalling, func() { addObject(&rest, keyCalling, r.calling()) })
@@ -95,7 +93,6 @@ func (r *requestReader) calling() []wirejson.Member {
 	return rest
 }
 
-// config reads the settings and returns the other members.
 func (r *requestReader) config() []wirejson.Member {
 	d := &r.d
 	s := &r.req.Settings

@@ -11,7 +11,6 @@ import (
 
 const keyFunctions = "functionDeclarations"
 
-// tools writes the tools of the request and those of Extra.
 func (w *writer) tools() {
 	more := w.extraTools()
 	if len(w.Req.Tools)+len(more.others)+len(more.functions) == 0 {
@@ -32,7 +31,6 @@ func (w *writer) tools() {
 	w.Close("]")
 }
 
-// objects writes elements of an array.
 func (w *writer) objects(list [][]wirejson.Member) {
 	for _, members := range list {
 		w.Next("{")
@@ -63,7 +61,6 @@ func (w *writer) function(i int, t *llm.Tool, more []wirejson.Member) {
 
 const keyParameters = "parametersJsonSchema"
 
-// more contains the tools of Extra.
 type more struct{ functions, others [][]wirejson.Member }
 
 // take removes a function and returns its members except the name.
@@ -77,7 +74,6 @@ func (m *more) take(name string) []wirejson.Member {
 	return nil
 }
 
-// extraTools reads the tools of Extra.
 func (w *writer) extraTools() (out more) {
 	raw := w.Req.Extra[keyTools]
 	if raw == nil {

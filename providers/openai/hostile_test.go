@@ -74,7 +74,7 @@ func memory(f func()) float64 {
 	return float64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// What comes in very many pieces is put together at a cost that grows with their number.
+// Many deltas are joined at a cost that grows with their number.
 func TestChatManyPieces(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"arguments before the name": {`"tool_calls":[`, `{"index":0,"function":{"arguments":"a%d"}}`},
@@ -94,8 +94,8 @@ func TestChatManyPieces(t *testing.T) {
 	}
 }
 
-// Very many items that were streamed are found again in the last event; the number is such
-// that the test does not end if each is held against all.
+// The last event repeats many items of the stream; their number is such that the test does not
+// end if the decoder compares each with all.
 func TestResponsesManyItems(t *testing.T) {
 	const n = 60_000
 	data := make([]string, 0, n+1)
@@ -116,7 +116,7 @@ func TestResponsesManyItems(t *testing.T) {
 	}
 }
 
-// Of an answer's members that are not known, so many are kept.
+// The decoder keeps a limited number of unknown members.
 func TestKeptNames(t *testing.T) {
 	var turn llm.Accumulator
 	if err := (chat.Protocol{}).DecodeResponse([]byte(`{"choices":[{"message":{},"finish_reason":"stop"}],`+many(5000, `"k%d":1`)+`,"k0":2}`), func(ev llm.Event) { turn.Add(ev) }); err != nil {

@@ -64,7 +64,7 @@ var (
 func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // so that leaving early ends the connection
+		defer cancel() // ends the connection if the iteration stops
 		a := &exchange{client: c, yield: yield, hangUp: cancel}
 		if err := a.get(ctx, req); err != nil && !a.stopped {
 			yield(nil, err)
@@ -78,7 +78,7 @@ type exchange struct {
 	yield   func(llm.Event, error) bool
 	stopped bool
 	hangUp  context.CancelFunc // ends the connection
-	secrets []string           // as they were sent; see spelled
+	secrets []string           // as they were sent; see representations
 }
 
 func (a *exchange) emit(ev llm.Event) {
@@ -119,7 +119,6 @@ func (a *exchange) get(ctx context.Context, req *llm.Request) error {
 	return a.connectionError(ctx, resp.StatusCode, err)
 }
 
-// read reads a successful response.
 func (a *exchange) read(ctx context.Context, contentType string, body io.Reader) error {
 	if kind, _, _ := mime.ParseMediaType(contentType); kind == "text/event-stream" {
 		return a.stream(ctx, body)
@@ -183,9 +182,9 @@ func (a *exchange) stream(ctx context.Context, body io.Reader) error {
 			return ctx.Err()
 		case errors.Is(err, io.EOF):
 			err := dec.End(a.emit)
-			stray := bytes.TrimSpace(events.Stray())
-			if object := bytes.TrimLeft(stray, "[ \t\r\n"); err != nil && bytes.HasPrefix(object, []byte("{")) {
-				return a.client.Protocol.DecodeError(http.StatusOK, nil, stray) // bare, outside any event (quirk QG-12)
+			other := bytes.TrimSpace(events.OtherLines())
+			if object := bytes.TrimLeft(other, "[ \t\r\n"); err != nil && bytes.HasPrefix(object, []byte("{")) {
+				return a.client.Protocol.DecodeError(http.StatusOK, nil, other) // bare, outside any event (quirk QG-12)
 			}
 			return err
 		case errors.Is(err, sse.ErrTooLong):
@@ -214,7 +213,7 @@ const (
 // drain reads the end of a response, so that the connection can be reused. It closes
 // connections that a server leaves open.
 func (a *exchange) drain(body io.Reader) {
-	late := time.AfterFunc(linger, a.hangUp) //nolint:forbidigo // nothing that was said depends on it
+	late := time.AfterFunc(linger, a.hangUp) //nolint:forbidigo // the response does not depend on it
 	defer late.Stop()
 	_, _ = io.CopyN(io.Discard, body, maxRest) // the answer is whole
 }

@@ -257,7 +257,7 @@ func TestClientEndsAtTheMark(t *testing.T) {
 	}
 }
 
-// What stands behind the mark is read to its end, so that the connection can be used
+// The client reads the data after the last event, so that the connection can be used
 // again.
 func TestClientReadsToTheEnd(t *testing.T) {
 	for text, want := range map[string]bool{"": true, "data: late\n\n": true, strings.Repeat("data: late\n\n", 10000): false} {
@@ -378,7 +378,7 @@ func TestClientCancelled(t *testing.T) {
 	}
 }
 
-// What was read ahead is not told once the request is cancelled, not even the end.
+// The client emits nothing after the request is canceled, not even the end.
 func TestClientCancelledAhead(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, "one", "two", "bye") })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -395,7 +395,7 @@ func TestClientCancelledAhead(t *testing.T) {
 	}
 }
 
-// Also while the body of a refusal comes, which is told as far as it came.
+// The same applies to the body of an error response; the error contains what arrived.
 func TestClientCancelledInRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -437,7 +437,7 @@ func (b readBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A refusal that breaks off is told, and may be tried again.
+// A truncated error response is reported and may be retried.
 func TestClientCutRefusal(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -450,7 +450,7 @@ func TestClientCutRefusal(t *testing.T) {
 	}
 }
 
-// Leaving early gives the connection up.
+// Stopping the iteration ends the connection.
 func TestClientLeft(t *testing.T) {
 	gone := make(chan struct{})
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
@@ -554,8 +554,7 @@ func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("cannot reach %s with %v", r.URL, r.Header)
 }
 
-// A server whose answer was compressed to next to nothing is held to the bounds,
-// too.
+// The limits also apply to a response that was compressed to a few bytes.
 func TestClientGzipBomb(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -25,7 +25,7 @@ var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-
 func added(header http.Header, query string, req *http.Request) (secrets []string) {
 	note := func(v string) { secrets = append(append(secrets, v), strings.Fields(v)...) }
 	for name, values := range req.Header {
-		secret := slices.Contains(credentials, http.CanonicalHeaderKey(name)) // net/http sends any spelling
+		secret := slices.Contains(credentials, http.CanonicalHeaderKey(name)) // net/http sends any case
 		for _, v := range values {
 			if secret || !slices.Contains(header[name], v) {
 				note(v)

@@ -38,7 +38,7 @@ func TestClientKeepsShortKeys(t *testing.T) {
 	}
 }
 
-// A password is secret also in clear, and a name that stands alone is one.
+// A password is secret also in clear text, and so is a name without a password.
 func TestClientKeepsBasicAuth(t *testing.T) {
 	for _, who := range [][2]string{{"somebody", "sesame-open"}, {"sesame-open", ""}} {
 		c := client(t, func(w http.ResponseWriter, r *http.Request) {

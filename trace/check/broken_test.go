@@ -489,16 +489,16 @@ var brokenRules = []brokenRun{
 	{"INV-25", "stop condition", "never", func(_ *testing.T, s *script) {
 		*s = *stopping("never").round(c1, good("c1")).decide(trace.Stop, trace.ReasonStopCondition, 0).done().end(trace.ReasonStopCondition)
 	}},
-	{"INV-25", "stop condition", "enough steps", func(_ *testing.T, s *script) { *s = *goingOn("step_count:9,step_count:1") }},
-	{"INV-25", "stop condition", "the tool was called", func(_ *testing.T, s *script) { *s = *goingOn("custom,has_tool_call:f") }},
-	{"INV-25", "stop condition", "enough tokens", func(_ *testing.T, s *script) { *s = *goingOn("total_tokens:15,cost:9") }},
+	{"INV-25", "stop condition", "enough steps", func(_ *testing.T, s *script) { *s = *continuedRun("step_count:9,step_count:1") }},
+	{"INV-25", "stop condition", "the tool was called", func(_ *testing.T, s *script) { *s = *continuedRun("custom,has_tool_call:f") }},
+	{"INV-25", "stop condition", "enough tokens", func(_ *testing.T, s *script) { *s = *continuedRun("total_tokens:15,cost:9") }},
 	{"INV-25", "stop condition", "twice", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).round(c1, good("c1")).decide(trace.Stop, trace.ReasonStopCondition, 0).decide(trace.Stop, trace.ReasonStopCondition, 0).done().end(trace.ReasonStopCondition)
 	}},
 }
 
-// goingOn is a run that goes on from its first step.
-func goingOn(when string) *script {
+// continuedRun is a run that continues after its first step.
+func continuedRun(when string) *script {
 	return stopping(when).round(c1, good("c1")).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 }
 

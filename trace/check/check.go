@@ -17,7 +17,7 @@
 //   - A call without a result is INV-07 at the end of a run, and INV-01 if the run continued.
 //     A late result is INV-02 and not also INV-01. A result in the wrong order is INV-03.
 //   - A model call or a step that should not begin is INV-17 after a cancel, else INV-19 after
-//     a spent budget, else INV-21 after a failed attempt, else INV-25 beyond the step limit,
+//     an exhausted budget, else INV-21 after a failed attempt, else INV-25 beyond the step limit,
 //     else INV-20 after the runaway guard, else INV-11.
 //   - A tool that should not start is INV-17 after a cancel, else INV-14 without its call,
 //     else INV-08, else INV-09, else INV-15.

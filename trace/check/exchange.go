@@ -76,7 +76,7 @@ func (r *run) mayRequest(ev *trace.Event, x *exchange) {
 	case r.canceled:
 		r.report(invCancellation, "the model is called after the run was canceled")
 	case r.used.Total() >= r.declared.budget:
-		r.report(invBudget, "the model is called after %d tokens of %d are spent", r.used.Total(), r.declared.budget)
+		r.report(invBudget, "the model is called after %d tokens of %d were used", r.used.Total(), r.declared.budget)
 	case (f.failed && answer || ev.Attempt > 1) && !f.retried:
 		r.report(invRetries, "the model is called again (attempt %d) without a model.retry", ev.Attempt)
 	case f.retried && r.virtual && ev.At-f.at < f.after:

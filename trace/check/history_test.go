@@ -12,7 +12,7 @@ import (
 )
 
 // rewritten is a run of one step whose second request keeps k messages of the
-// first one's history and goes on with more, in one place of a rewrite.
+// first one's history and continues with more, after a rewrite.
 func rewritten(history []llm.Message, k int, more ...llm.Message) *script {
 	s := begin("r1", nil)
 	s.history = history

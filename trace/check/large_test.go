@@ -184,7 +184,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// checked is how long it takes to check the events so many times.
+// checked returns how long n checks of the events take.
 func checked(events []trace.Event, times int) time.Duration {
 	begun := time.Now() //nolint:forbidigo // only the ratio of two times counts
 	for range times {

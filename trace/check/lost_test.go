@@ -54,16 +54,16 @@ func TestEachEventIsLost(t *testing.T) {
 	}
 }
 
-// mayBePieces are the events whose numbers may be those of an answer's pieces, by
+// mayBeDeltas are the events whose numbers may be those of a response's deltas, by
 // the clean run.
-var mayBePieces = map[string]trace.Kind{
+var mayBeDeltas = map[string]trace.Kind{
 	"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCanceled,
 	"a cancel of an answer that takes its time": trace.KindCanceled,
 }
 
-// TestEachEventIsMissing does the same without a word that an event is lost: its
-// number tells, unless it was the last, or a piece of an answer that may be left
-// out. With numbers anew, nobody can tell.
+// TestEachEventIsMissing does the same without a report that an event is missing: its number
+// shows it, unless it was the last one, or a delta, which a trace may omit. Events with new
+// numbers do not show it.
 func TestEachEventIsMissing(t *testing.T) {
 	for name, make := range clean {
 		events := make().events
@@ -78,7 +78,7 @@ func TestEachEventIsMissing(t *testing.T) {
 				t.Errorf("%s without event %d (%s): %q", name, i, events[i].Body.Kind(), brief(vs))
 			}
 			want := []string{"r1 0"}
-			if mayBePieces[name] == events[i].Body.Kind() {
+			if mayBeDeltas[name] == events[i].Body.Kind() {
 				want = []string{}
 			}
 			if diff := cmp.Diff(want, cuts(c)); diff != "" {
@@ -88,10 +88,9 @@ func TestEachEventIsMissing(t *testing.T) {
 	}
 }
 
-// TestPiecesAreLeftOut takes the pieces of answers from each clean run, and in
-// their place leaves out numbers in each: that is no loss, and each other event
-// that is missing then is one all the same.
-func TestPiecesAreLeftOut(t *testing.T) {
+// TestMissingDeltasAreAccepted removes the deltas from each clean run, and leaves gaps in the numbers
+// in their place: no event is missing then, and each other missing event is still found.
+func TestMissingDeltasAreAccepted(t *testing.T) {
 	for name, make := range clean {
 		var events []trace.Event
 		numbers := 0
@@ -117,15 +116,15 @@ func TestPiecesAreLeftOut(t *testing.T) {
 					c.Add(ev)
 				}
 			}
-			if vs := c.Done(); len(vs) > 0 || len(c.PartialRuns()) != 1 && mayBePieces[name] != events[i].Body.Kind() {
+			if vs := c.Done(); len(vs) > 0 || len(c.PartialRuns()) != 1 && mayBeDeltas[name] != events[i].Body.Kind() {
 				t.Errorf("%s without event %d (%s): %q, cuts %v", name, i, events[i].Body.Kind(), brief(vs), c.PartialRuns())
 			}
 		}
 	}
 }
 
-// While a judge is asked, numbers may be left out before what else happens, for the
-// pieces of its answer; once it has answered, they may not.
+// During a model call of a grader, numbers of its deltas may be missing before other events;
+// after its response, they may not.
 func TestPiecesWhileOthersGoOn(t *testing.T) {
 	const asked, started, answered, ended = 5, 6, 7, 8 // the events' places
 	for at, want := range map[int]int{asked: 1, started: 0, answered: 0, ended: 1} {
@@ -259,7 +258,7 @@ func TestRunsAfterALostEvent(t *testing.T) {
 	}
 }
 
-// TestRunsThatBeginAgain checks that a run.start with the number 0 behind a lost
+// TestRunsThatBeginAgain checks that a run.start with the number 0 after a missing
 // event begins another run, and nowhere else.
 func TestRunsThatBeginAgain(t *testing.T) {
 	whole := func() []trace.Event {

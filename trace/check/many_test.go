@@ -50,8 +50,8 @@ func ran(n int, change func(s *script)) *script {
 	return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 }
 
-// pieces is an answer of n calls, or of n times one, of which these deltas come.
-func pieces(n int, same bool, deltas func(add func(what trace.DeltaKind, id string))) *script {
+// deltasOf returns a response of n calls, or of n times one, with these deltas.
+func deltasOf(n int, same bool, deltas func(add func(what trace.DeltaKind, id string))) *script {
 	s := bare("r1").ask()
 	deltas(func(what trace.DeltaKind, id string) { s.add(trace.ModelDelta{Type: what, ToolCallID: id}) })
 	s.reply(callsOf(ids(n, same))).history = append(s.history, resultsOf(ids(n, same)))
@@ -178,7 +178,7 @@ var manyCalls = []struct {
 		return s.end(trace.ReasonClientTools, ids(n, false)[1:]...)
 	}, always("INV-07")},
 	{"pieces of all", func(n int) *script {
-		return pieces(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
 			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for _, id := range ids(n, false) {
 					add(what, id)
@@ -187,7 +187,7 @@ var manyCalls = []struct {
 		})
 	}, always()},
 	{"pieces of one after its end", func(n int) *script {
-		return pieces(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
 				add(trace.DeltaCallEnd, id)
@@ -196,7 +196,7 @@ var manyCalls = []struct {
 		})
 	}, always("INV-14")},
 	{"pieces of none", func(n int) *script {
-		return pieces(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
 			}
@@ -204,14 +204,14 @@ var manyCalls = []struct {
 		})
 	}, always("INV-14")},
 	{"one begins twice", func(n int) *script {
-		return pieces(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
 			for _, id := range append(ids(n, false), "0") {
 				add(trace.DeltaCall, id)
 			}
 		})
 	}, always("INV-14")},
 	{"pieces of calls of one id", func(n int) *script {
-		return pieces(n, true, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, true, func(add func(trace.DeltaKind, string)) {
 			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for range n {
 					add(what, "")
@@ -220,7 +220,7 @@ var manyCalls = []struct {
 		})
 	}, always("INV-04")},
 	{"pieces of calls of one id, an end too many", func(n int) *script {
-		return pieces(n, true, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, true, func(add func(trace.DeltaKind, string)) {
 			for range n {
 				add(trace.DeltaCall, "")
 				add(trace.DeltaCallEnd, "")
@@ -254,7 +254,7 @@ var manyCalls = []struct {
 	}, always("INV-24", "INV-01")},
 }
 
-// failing is a run in which these tools fail, then those, and then it goes on.
+// failing is a run in which these tools fail, then those, and which then continues.
 func failing(n int, first, then []string) *script {
 	s := begin("r1", trace.Options{{Name: "same_tool_error_stop", Value: "2"}})
 	for round, names := range [][]string{first, then} {
@@ -273,9 +273,9 @@ func failing(n int, first, then []string) *script {
 	return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 }
 
-// TestCallsBehindACut checks how the calls of a turn are told apart when the
-// history was cut behind them.
-func TestCallsBehindACut(t *testing.T) {
+// TestCallsAfterTruncatedHistory checks how the calls of a response are distinguished after
+// the history was truncated after them.
+func TestCallsAfterTruncatedHistory(t *testing.T) {
 	s := rewritten([]llm.Message{llm.User("go"), callsOf([]string{"a", "b", "a"}), resultsOf([]string{"a", "b", "a"})}, 2, resultsOf([]string{"a", "b"}))
 	got := brief(s.check())
 	want := []string{`INV-04: the id "a" is already the id of an earlier call of the run`, "INV-01: the request was sent without a result of the call number 3 of message 1"}

@@ -140,7 +140,7 @@ func TestPairOfTwoRuns(t *testing.T) {
 	}
 }
 
-// What is shown of two facts begins a little before they part.
+// The excerpt of two facts begins a little before they differ.
 func TestPairShowsTheDifference(t *testing.T) {
 	long := strings.Repeat("0123456789", 20)
 	turn := func(words string) []trace.Event {

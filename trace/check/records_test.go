@@ -12,9 +12,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// brokenRecords are runs in which two records of one thing disagree: a result
-// and what the model is told of it, a turn and its echo, a count and what is
-// counted, a number and its place.
+// brokenRecords are runs in which two records disagree: a result and what the model gets, a
+// response and its echo, a count and the counted events, a number and its place.
 var brokenRecords = []brokenRun{
 	// INV-01: a call has one result, which is its own.
 	{"INV-01", "plain", "a result is told otherwise", func(t *testing.T, s *script) {
@@ -90,7 +89,7 @@ var brokenRecords = []brokenRun{
 	{"INV-07", "client tools", "a pending call is left out, and another is not", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.Pending, b.AppendedMessages = b.Pending[:1], []llm.Message{llm.Assistant(c1)} })
 	}},
-	// INV-05: the history grows by what was said.
+	// INV-05: the history grows by the response.
 	{"INV-05", "plain", "other words are sent back", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = text("thought") })
 	}},
@@ -167,7 +166,7 @@ var brokenRecords = []brokenRun{
 		c.ProviderID, c.IDGenerated = "p1", true
 		change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant(c) })
 	}},
-	// INV-18: what a run says of itself is the sum of its parts.
+	// INV-18: the usage of a run is the sum of its parts.
 	{"INV-18", "plain", "a step too many", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.Steps++ })
 	}},
@@ -200,8 +199,8 @@ var brokenRecords = []brokenRun{
 	}},
 }
 
-// misnumber gives an event a number that is another's, and those behind it the
-// numbers from its own on.
+// misnumber gives an event the number of another, and those after it the numbers
+// from its own on.
 func misnumber(s *script, at, number int) {
 	s.number(0)
 	s.events[at].Seq = number
@@ -338,9 +337,9 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatAreMended checks that only arguments which a provider takes
-// back must be sent back as they were.
-func TestArgumentsThatAreMended(t *testing.T) {
+// TestRepairedArguments checks that only arguments which a provider accepts
+// must be sent back unchanged.
+func TestRepairedArguments(t *testing.T) {
 	for args, want := range map[string]bool{`{"a":1`: true, `[]`: true, "": true, `"x"`: true, `{"a": 1}`: false} {
 		s := bare("r1").ask().reply(llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Arguments: args}))
 		s.history[1] = llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Arguments: "{}"})
@@ -351,8 +350,8 @@ func TestArgumentsThatAreMended(t *testing.T) {
 	}
 }
 
-// TestFaintFindings checks that what may only follow from something else is not
-// reported beside it.
+// TestFaintFindings checks that a possible consequence of another violation is not
+// reported in addition to it.
 func TestFaintFindings(t *testing.T) {
 	s := plain()
 	change(t, s, 0, func(b *trace.ToolStart) { b.Arguments = "{}" })
@@ -378,9 +377,9 @@ func TestFaintFindings(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreMended checks that a turn whose ids are no good may be sent back
-// with others, and its calls be answered by those.
-func TestIDsThatAreMended(t *testing.T) {
+// TestRepairedIDs checks that a response with invalid ids may be sent back with other
+// ids, and that its results may have these.
+func TestRepairedIDs(t *testing.T) {
 	for name, made := range map[string][]llm.Part{
 		"empty": {call("", "f"), c2}, "twice in a turn": {c1, call("c1", "g")}, "of a turn before": {c3, c2},
 	} {
@@ -401,8 +400,8 @@ func TestIDsThatAreMended(t *testing.T) {
 	}
 }
 
-// TestOneIDTwiceInAnAnswer checks that two calls of one id in one answer are
-// INV-04's alone, however their pieces came.
+// TestOneIDTwiceInAnAnswer checks that two calls with one id in one response violate only
+// INV-04, whatever their deltas.
 func TestOneIDTwiceInAnAnswer(t *testing.T) {
 	one := func(what trace.DeltaKind) trace.ModelDelta { return trace.ModelDelta{Type: what, ToolCallID: "c1"} }
 	begins, args, ends := one(trace.DeltaCall), one(trace.DeltaArguments), one(trace.DeltaCallEnd)
@@ -447,7 +446,7 @@ func TestOneIDTwiceInAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOneIDTwiceInAFailedAnswer is the same for an answer that broke off.
+// TestOneIDTwiceInAFailedAnswer is the same for a truncated response.
 func TestOneIDTwiceInAFailedAnswer(t *testing.T) {
 	for calls, want := range []string{"INV-14", "INV-14", ""} {
 		s := begin("r1", nil).ask()

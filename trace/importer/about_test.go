@@ -35,7 +35,7 @@ func aboutRun(t *testing.T, name, data string) importer.Run {
 	return importer.Run{}
 }
 
-// What an event tells of a run is what another run writes of itself.
+// A case event has the same data as the members of another run.
 func TestAbout(t *testing.T) {
 	plain := importer.Run{Name: "r", Line: 2, Epoch: importer.NoEpoch}
 	whole := plain

@@ -114,13 +114,13 @@ func TestADKWrapped(t *testing.T) {
 		`"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}`:          "! file: " + importer.ErrFormat.Error(),
 		"\"{prompt\",prompt,answer\n,p,a\n":                       `run-1 case="" epoch=-1 answer="a"`,
 	} {
-		if diff := cmp.Diff([]string{want}, tell(t, strings.NewReader(in))); diff != "" {
+		if diff := cmp.Diff([]string{want}, readData(t, strings.NewReader(in))); diff != "" {
 			t.Errorf("%s: runs (-want +got):\n%s", in, diff)
 		}
 	}
 }
 
-// A session has contents of all kinds, in the spellings of both.
+// A session has contents of all kinds, in both representations.
 func TestADKMessages(t *testing.T) {
 	in := `{"id":"s","app_name":"a","events":[
 {"author":"user","content":{"role":"user","parts":[{"text":"look","thought":null},{"inline_data":{"mime_type":"image/png","data":"_-8="}},{"file_data":{"file_uri":"gs://x","mime_type":"a/b"}},{"inline_data":{"data":"?"}}]}},
@@ -137,7 +137,7 @@ func TestADKMessages(t *testing.T) {
 		`{"role":"user","parts":[{"type":"text","text":"and"}]}`,
 		`{"role":"assistant","parts":[{"type":"gemini.executable_code","value":{"executable_code":{"code":"1"}}},{"type":"gemini.text","value":{"text":7}},{"type":"gemini.","value":{"video_metadata":{}}}]}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -151,7 +151,7 @@ func TestADKResultMessages(t *testing.T) {
 		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"function_call_1","name":"f","content":[{"type":"text","text":"{}"}]}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -165,5 +165,5 @@ func FuzzADK(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(readAlike)
+	f.Fuzz(readInChunks)
 }

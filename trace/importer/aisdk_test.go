@@ -28,12 +28,12 @@ func TestModelMessages(t *testing.T) {
 		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c7","content":[{"type":"text","text":"t"},{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"ai-sdk.file-id","value":{"type":"file-id","fileId":"f"}}]},` +
 			`{"type":"tool_result","tool_call_id":"c8","content":[{"type":"text","text":"{\"type\":\"text\",\"value\":\"of version 4\"}"}],"is_error":true,"opaque":{"isError":true}},{"type":"tool_result","tool_call_id":"c9","content":[{"type":"text","text":"raw"}]},{"type":"tool_result","tool_call_id":"c10","content":[{"type":"text","text":"{\"type\":\"other\"}"}]}]}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
 
-// The messages of each case are a line each.
+// The messages of each case are on one line.
 func TestUIMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   string
@@ -102,7 +102,7 @@ func TestUIMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			list := "[" + strings.ReplaceAll(c.in, "\n", ",") + "]"
 			for way, in := range map[string]string{"a list": list, "a chat": `{"id":"a","messages":` + list + `}`, "a message a line": c.in} {
-				if diff := cmp.Diff(c.want, spelled(t, strings.NewReader(in))); diff != "" {
+				if diff := cmp.Diff(c.want, ownJSON(t, strings.NewReader(in))); diff != "" {
 					t.Errorf("%s: messages (-want +got):\n%s", way, diff)
 				}
 			}
@@ -114,7 +114,7 @@ func TestUIMessages(t *testing.T) {
 func TestGeneratedFile(t *testing.T) {
 	in := `{"steps":[{"finishReason":"stop","content":[{"type":"file","file":{"base64Data":"AAAA","mediaType":"image/png"}},{"type":"file","file":{"base64":"AAAA","mimeType":"image/gif"}},{"type":"file","file":{}},{"type":"file"}]}]}`
 	want := []string{`{"role":"assistant","parts":[{"type":"media","media_type":"image/png","data":"AAAA"},{"type":"media","media_type":"image/gif","data":"AAAA"},{"type":"ai-sdk.file","value":{"type":"file","file":{}}},{"type":"ai-sdk.file","value":{"type":"file"}}]}`}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -126,7 +126,7 @@ func TestGeneratedStep(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"text","text":"yo"},{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}]}`,
 		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c1","name":"f","content":[{"type":"text","text":"1"}]}]}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -141,5 +141,5 @@ func FuzzAISDK(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(readAlike)
+	f.Fuzz(readInChunks)
 }

@@ -248,6 +248,6 @@ func FuzzArchive(f *testing.F) {
 	f.Add(zipOf(f, entry{name: sampleOne.name, text: sampleOne.text, method: zip.Deflate}))
 	f.Add(zipOf(f, entry{name: sampleOne.name, text: sampleOne.text, method: zstd.ZipMethodWinZip}))
 	f.Add(zipOf(f))
-	f.Add(zipOf(f, sampleInPieces(logHeader)...))
-	f.Fuzz(readAlike)
+	f.Add(zipOf(f, chunkedSample(logHeader)...))
+	f.Fuzz(readInChunks)
 }

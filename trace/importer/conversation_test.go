@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// talked are the conversations of a recording: what was said, what it took and how it ended.
+// talked are the conversations of a recording: messages, resources and ends.
 func talked(t *testing.T, recording []byte) (got []string) {
 	t.Helper()
 	src, err := importer.Open("file", bytes.NewReader(recording))
@@ -38,10 +38,10 @@ func talked(t *testing.T, recording []byte) (got []string) {
 	return got
 }
 
-// Of each conversation the last request has all of it, and all its answers count: here the
-// first goes on in another request after an attempt whose answer broke off, with another
-// conversation between. The last two go on from it with other results; one answer breaks
-// off, and one is refused. A request that cannot be read is told in its place.
+// The last request of each conversation has all of it, and all its responses count. Here the
+// first conversation continues in another request after a truncated attempt, with another
+// conversation between. The last two continue from it with other results; one response is
+// truncated, and one request is rejected. A request that cannot be read is reported in place.
 func TestConversations(t *testing.T) {
 	const user, call = `{"role":"user","content":"How warm is it?"}`, `"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":%q}}]`
 	asked := fmt.Sprintf(`{"role":"assistant","content":null,`+call+`}`, `{"in": "Bern"}`)

@@ -62,7 +62,7 @@ func over(method, url, sent, got string) *recording.Interaction {
 	}
 }
 
-// exchanges are what a recording holds, a line each.
+// exchanges are the contents of a recording, one per line.
 func exchanges(t *testing.T, src io.Reader) (f string, lines []string) {
 	t.Helper()
 	s, err := importer.Open("file", src)
@@ -88,7 +88,7 @@ func exchanges(t *testing.T, src io.Reader) (f string, lines []string) {
 	return s.Format.Name, lines
 }
 
-// Each format is told by its content, and gives the same.
+// Each format is found by its content, and gives the same.
 func TestExchanges(t *testing.T) {
 	const hello = `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`
 	const stream = "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
@@ -134,7 +134,7 @@ func TestExchanges(t *testing.T) {
 
 var fileLine = regexp.MustCompile(`file(:\d+)?:`)
 
-// What is not whole of a journal is told, and the rest is read.
+// Incomplete entries of a journal are reported, and the rest is read.
 func TestExchangesOfJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tape")
 	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})
@@ -234,7 +234,7 @@ func TestExchangesAsRuns(t *testing.T) {
 	}
 }
 
-// Beside the messages stand the model and the tools of the request.
+// A run has the model and the tools of the request in addition to the messages.
 func TestExchangesMeta(t *testing.T) {
 	list := []*recording.Interaction{
 		over("POST", chatURL, `{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, ""),

@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// FuzzMessages reads anything: it must not crash, must name what it could not
-// read, and must find the same in pieces as in the whole.
+// FuzzMessages reads any input: it must not crash, must name what it could not read, and must
+// find the same in chunks and at once.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		"[" + hi + "," + yo + "]", hi + "\n" + yo, "[[" + hi + "]]", `{"messages":[` + hi + `]}` + "\n" + `{"messages":[`,
@@ -30,12 +30,12 @@ func FuzzMessages(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(readAlike)
+	f.Fuzz(readInChunks)
 }
 
-// readAlike holds that anything is read without a crash, that what cannot be read is
-// named, and that the same is found in pieces as in the whole.
-func readAlike(t *testing.T, b []byte) {
+// readInChunks checks that any input is read without a crash, that the errors name what cannot be
+// read, and that chunks give the same.
+func readInChunks(t *testing.T, b []byte) {
 	format, whole := read(t, bytes.NewReader(b))
 	again, pieces := read(t, iotest.OneByteReader(bytes.NewReader(b)))
 	if format != again || cmp.Diff(whole, pieces) != "" {

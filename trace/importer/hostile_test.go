@@ -8,8 +8,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// What is nested a million deep is named, and costs neither the stack nor much memory; what
-// stands beside it is read.
+// A value that is nested a million deep is named, and costs neither the stack nor much memory;
+// the values next to it are read.
 func TestDeep(t *testing.T) {
 	const deep = 1_000_000
 	object := strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep)
@@ -30,7 +30,7 @@ func TestDeep(t *testing.T) {
 		"Inspect":           {inspectLog(`{"id":1,"x":`+object+`}`, `{"id":2}`), 1},
 		"the head of a log": {`{"eval":{},"version":2,"x":` + object + `,"samples":[{"id":1}]}`, 1},
 		"a ZIP":             {string(zipOf(t, entry{name: sampleOne.name, text: `{"id":1,"x":` + object + "}"}, sampleTwo)), 1},
-		"a piece":           {string(zipOf(t, sampleInPieces(entry{name: "samples/a/1_epoch_2/messages/9.json", text: array})...)), 1},
+		"a piece":           {string(zipOf(t, chunkedSample(entry{name: "samples/a/1_epoch_2/messages/9.json", text: array})...)), 1},
 		"rows":              {`{"prompt":"x","answer":` + object + "}\n" + `{"prompt":"x","answer":"y"}`, 1},
 		"SWE-agent":         {`{"trajectory":[],"info":` + object + `,"history":[]}`, 0},
 		"promptfoo":         {`{"evalId":"e","results":{"results":[{"vars":` + object + `},{"vars":{"q":"x"}}]}}`, 1},

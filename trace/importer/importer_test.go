@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// read opens r and tells all that came of it, an item a line: the name, line
-// and messages of a run, or an error, or both.
+// read opens r and returns all items of it, one per line: the name, line and messages of a run,
+// or an error, or both.
 func read(t testing.TB, r io.Reader) (format string, items []string) {
 	t.Helper()
 	src, err := importer.Open("file", r)
@@ -217,8 +217,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// What was read before a reader fails is given, and the reader's own error can
-// be told.
+// Runs before a read error are returned, and the caller can identify the reader's own
+// error.
 func TestReaderFails(t *testing.T) {
 	fault := errors.New("the disk is on fire")
 	for name, c := range map[string]struct {

@@ -14,9 +14,9 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// sampleInPieces are the entries of a sample in pieces, and then others, of which those
-// with the name of a piece replace it.
-func sampleInPieces(others ...entry) []entry {
+// chunkedSample are the entries of a chunked sample, and then others; those with the name of a
+// chunk replace it.
+func chunkedSample(others ...entry) []entry {
 	pieces := []entry{
 		{name: "samples/a/1_epoch_2/sample.json", text: `{"id":"a/1","epoch":2,"input":"x","target":"yo","output":{"completion":"attachment://1"},"scores":{"m":{"value":"C"}},"message_refs":[[0,2],[3,4],[0,1]],"sequences":{}}`},
 		{name: "samples/a/1_epoch_2/metadata.json", text: `{"level":NaN}`},
@@ -35,9 +35,9 @@ func sampleInPieces(others ...entry) []entry {
 }
 
 func TestInspectPieces(t *testing.T) {
-	in := zipOf(t, sampleInPieces(sampleTwo, logHeader)...)
+	in := zipOf(t, chunkedSample(sampleTwo, logHeader)...)
 	want := []string{`sample-a/1/epoch-2 case="a/1" epoch=2 want=["yo"] answer="yo" m=1`, `sample-2/epoch-1 case="2" epoch=1`}
-	if diff := cmp.Diff(want, tell(t, bytes.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, readData(t, bytes.NewReader(in))); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 	want = []string{
@@ -47,7 +47,7 @@ func TestInspectPieces(t *testing.T) {
 		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"yo"}]}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, bytes.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, bytes.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 	src, err := importer.Open("file", bytes.NewReader(in))
@@ -108,14 +108,14 @@ func TestInspectPiecesBroken(t *testing.T) {
 		"numbers that are none": {piece("messages/x.json", "["), []string{whole}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, got := read(t, bytes.NewReader(zipOf(t, sampleInPieces(c.entry, sampleTwo)...)))
+			_, got := read(t, bytes.NewReader(zipOf(t, chunkedSample(c.entry, sampleTwo)...)))
 			if diff := cmp.Diff(append(c.want, two), got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("bombs", func(t *testing.T) {
-		_, got := read(t, bytes.NewReader(zipOf(t, sampleInPieces(bomb, more, sampleTwo)...)))
+		_, got := read(t, bytes.NewReader(zipOf(t, chunkedSample(bomb, more, sampleTwo)...)))
 		want := []string{"! file: " + folder + "messages/7.json: the limit of 32 MiB for a sample is exceeded", whole, two}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
@@ -123,7 +123,7 @@ func TestInspectPiecesBroken(t *testing.T) {
 	})
 	t.Run("many references", func(t *testing.T) {
 		refs := strings.Repeat("[0,2],", 1<<19)
-		src, err := importer.Open("file", bytes.NewReader(zipOf(t, sampleInPieces(piece("sample.json", `{"id":1,"message_refs":[`+refs+`[0,1]]}`))...)))
+		src, err := importer.Open("file", bytes.NewReader(zipOf(t, chunkedSample(piece("sample.json", `{"id":1,"message_refs":[`+refs+`[0,1]]}`))...)))
 		if err != nil {
 			t.Fatal(err)
 		}

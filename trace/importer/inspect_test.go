@@ -55,7 +55,7 @@ func TestInspectSamples(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tell(t, strings.NewReader(inspectLog(c.in)))
+			got := readData(t, strings.NewReader(inspectLog(c.in)))
 			if diff := cmp.Diff([]string{c.want}, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s", diff)
 			}
@@ -63,7 +63,7 @@ func TestInspectSamples(t *testing.T) {
 	}
 }
 
-// A log is made of messages of all kinds, as Inspect spells them.
+// A log has messages of all kinds, as Inspect encodes them.
 func TestInspectMessages(t *testing.T) {
 	in := inspectLog(`{"id":1,"epoch":1,"messages":[
 {"id":"m1","role":"system","content":"Be brief."},
@@ -89,7 +89,7 @@ func TestInspectMessages(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"reasoning","text":"as it was"},{"type":"text","text":"so"}]}`,
 		`{"role":"tool","parts":[{"type":"tool_result","tool_call_id":"c4","content":[{"type":"text","text":"as it was"}],"is_error":true}],"opaque":{"tool_error":"as it was"}}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -160,5 +160,5 @@ func FuzzInspect(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(readAlike)
+	f.Fuzz(readInChunks)
 }

@@ -89,8 +89,8 @@ func listOf(t testing.TB, texts []string) string {
 	return string(b)
 }
 
-// A file that is broken anywhere gives the same runs and the same errors,
-// whatever pieces it comes in.
+// A file that is broken anywhere gives the same runs and the same errors in any
+// chunks.
 func TestBrokenInPieces(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{
 		"[", "]", "{", "}", ",", "\n", " ", ":", "7", "tru", `"`, `\`, `\u00`,

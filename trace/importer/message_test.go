@@ -19,7 +19,7 @@ func unknown(kind, value string) llm.Unknown {
 	return llm.Unknown{Kind: "openai." + kind, Raw: raw(`{"type":"openai.` + kind + `","value":` + value + `}`)}
 }
 
-// A value of JSON may stand for a message's member in many spellings.
+// A value of JSON may be a member of a message in several representations.
 func TestMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   string

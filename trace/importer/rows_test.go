@@ -67,7 +67,7 @@ func TestRowsMessages(t *testing.T) {
 		`{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":"{}"}]}`,
 		`{"role":"assistant","parts":[{"type":"text","text":"[{\"function\":\"f\"},{\"function\":7}]"}]}`,
 	}
-	if diff := cmp.Diff(want, spelled(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, ownJSON(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -129,7 +129,7 @@ func TestOpenRows(t *testing.T) {
 	}
 }
 
-// A field of CSV that goes on and on takes no endless memory.
+// A CSV field without an end takes limited memory.
 func TestRowsBomb(t *testing.T) {
 	t.Parallel()
 	endless := make([]string, 33)
@@ -138,12 +138,12 @@ func TestRowsBomb(t *testing.T) {
 	}
 	bomb := append(zstandard(t, "prompt,answer\np,a\n\""), zstandard(t, endless...)...)
 	want := []string{`run-1 case="" epoch=-1 answer="a"`, "! file: reading stopped: the limit of 32 MiB in memory is exceeded: decompress the file first if it is not a decompression bomb"}
-	if diff := cmp.Diff(want, tell(t, bytes.NewReader(bomb))); diff != "" {
+	if diff := cmp.Diff(want, readData(t, bytes.NewReader(bomb))); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 }
 
-// A consumer that has left gets no other row, and is not told of pointers to nothing.
+// A consumer that stopped the iteration gets no other row and no error of a missing pointer.
 func TestRowsLeave(t *testing.T) {
 	for _, in := range []string{"a,b\n1,2\n3,4\n", "a,b\n1\n3\n", "{}\n{}\n", "{}", "[{},{}]"} {
 		m := importer.Mapping{}
@@ -169,7 +169,7 @@ func FuzzRows(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		readAlike(t, b)
+		readInChunks(t, b)
 		m := importer.Mapping{Case: "/a/b/0", Epoch: "/a", Scores: map[string]string{"s": "/score", "x": "/a~1b"}}
 		whole := allTold(importer.OpenRows("file", bytes.NewReader(b), &m))
 		pieces := allTold(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), &m))

@@ -50,8 +50,8 @@ type Run struct {
 	// Meta has the other members of the recorded run as JSON (task_id, reward, model …); nil
 	// if there are none.
 	Meta map[string]json.RawMessage
-	// Head has what the recording says about all runs before the first one, by path; nil if
-	// nothing. Runs share it: it must not be changed.
+	// Head has the data of the recording about all runs before the first one, by path; nil if
+	// there is none. Runs share it: it must not be changed.
 	Head map[string]json.RawMessage
 	// Partial is true if the rest of the run cannot be read.
 	Partial bool

@@ -16,8 +16,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// tauAirline returns the recorded results of tau-bench, or skips the test where
-// the data set is not beside the repository.
+// tauAirline returns the recorded results of tau-bench, or skips the test if
+// the data set is not next to the repository.
 func tauAirline(tb testing.TB) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(filepath.Join(sharedDir(tb), "data", "tau-airline", "gpt-4o-airline.json.gz"))
@@ -79,7 +79,7 @@ func TestTauAirline(t *testing.T) {
 	}
 }
 
-// The figures are those that the logs say themselves.
+// The logs contain these values themselves.
 func TestInspectLogs(t *testing.T) {
 	dir := filepath.Join(sharedDir(t), "data", "inspect")
 	type figures struct{ Runs, Messages, Calls, Failed, Scored, Sum int }
@@ -168,7 +168,7 @@ func TestADKSets(t *testing.T) {
 	}
 }
 
-// Two layers of each trace tell the same calls, in forms of their own.
+// Two layers of each trace contain the same calls, in forms of their own.
 func TestTraces(t *testing.T) {
 	for name, want := range map[string][2]int{ // messages and calls of the one run
 		"helm": {5, 1}, "helm_2": {3, 0}, "helm_3": {5, 1}, "k8s": {3, 0}, "tempo_export_with_batches": {5, 1},

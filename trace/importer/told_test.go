@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// tell opens r and returns what its runs say beside their messages, and the errors.
-func tell(t testing.TB, r io.Reader) (items []string) {
+// readData opens r and returns the data of its runs in addition to their messages, and the errors.
+func readData(t testing.TB, r io.Reader) (items []string) {
 	t.Helper()
 	src, err := importer.Open("file", r)
 	return allTold(src, err)
@@ -60,8 +60,8 @@ func told(run importer.Run, err error) string {
 	return b.String()
 }
 
-// spelled is the messages of the runs in r, in their own JSON, one a line.
-func spelled(t testing.TB, r io.Reader) (lines []string) {
+// ownJSON returns the messages of the runs in r, in their own JSON, one per line.
+func ownJSON(t testing.TB, r io.Reader) (lines []string) {
 	t.Helper()
 	src, err := importer.Open("file", r)
 	if err != nil {
@@ -81,7 +81,7 @@ func spelled(t testing.TB, r io.Reader) (lines []string) {
 func TestTauBenchWants(t *testing.T) {
 	in := `[{"task_id":1,"info":{"task":{"actions":[{"name":"f","kwargs":{"x":1}},{"name":"g"}]}},"traj":[]},{"task_id":2,"info":{"task":{"actions":[]}},"traj":[]},{"task_id":3,"info":{"task":{"actions":null}},"traj":[]}]`
 	want := []string{`task-1 case="1" epoch=-1 calls=[-1:f{"x":1} -1:g ]`, `task-2 case="2" epoch=-1 calls=[]`, `task-3 case="3" epoch=-1`}
-	if diff := cmp.Diff(want, tell(t, strings.NewReader(in))); diff != "" {
+	if diff := cmp.Diff(want, readData(t, strings.NewReader(in))); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 }

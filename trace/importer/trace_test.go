@@ -78,8 +78,8 @@ func TestTraceEvents(t *testing.T) {
 	}
 }
 
-// The runs of traces behind one another are kept apart, each with what its own
-// header says, and the error of a line names its run.
+// The runs of consecutive traces are isolated: each has the data of its own header, and the
+// error of a line names its run.
 func TestTraceParts(t *testing.T) {
 	var second bytes.Buffer
 	w := trace.NewWriter(&second, trace.Header{Declares: trace.Options{{Name: "max_steps", Value: "9"}}})
@@ -102,8 +102,8 @@ func TestTraceParts(t *testing.T) {
 	}
 }
 
-// What the header says for every run is in each run's start, behind the run's
-// own word.
+// The start of each run has the data that the header has for every run, after the data of the
+// run itself.
 func TestTraceHeader(t *testing.T) {
 	var got []trace.RunStart
 	for ev, err := range openTrace(t, recorded(t)).Events() {

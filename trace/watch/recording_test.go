@@ -64,12 +64,12 @@ func recorded(p protocol.Protocol, list ...asked) (found []string, runs int) {
 	return found, r.Runs
 }
 
-// then is a conversation that goes on.
+// then is a conversation that continues.
 func then(messages []llm.Message, more ...llm.Message) []llm.Message {
 	return append(append([]llm.Message(nil), messages...), more...)
 }
 
-// A conversation is one run, and what is wrong in it is told once, where it first shows.
+// A conversation is one run, and each violation is reported once, where it first shows.
 func TestRecording(t *testing.T) {
 	hi := []llm.Message{llm.User("hi")}
 	two := then(hi, llm.Assistant(call("a"), call("b")), result("a", "b"))
@@ -125,8 +125,8 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// The items of Responses need not stand in the order of an answer: a call may have its
-// output behind it, and the calls are of one answer all the same.
+// The items of Responses need not be in the order of a response: a call may come before its
+// output, and the calls are of one response all the same.
 func TestRecordingItems(t *testing.T) {
 	hi := []llm.Message{llm.User("hi")}
 	says := func(ids ...string) (parts []llm.Part) {

@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/trace/watch"
 )
 
-// figures are what there is in a folder of recordings of HTTP.
-type figures struct {
+// counts are the counts in a folder of recordings of HTTP.
+type counts struct {
 	Files, Exchanges, Answered int
 	None                       int // files that are no such recordings
 	Checked, Runs, Found       int
@@ -22,13 +22,13 @@ type figures struct {
 // Nothing is found in recordings of others that the providers took; those of charm's
 // fantasy are in conformance.
 func TestSharedRecordings(t *testing.T) {
-	for folder, want := range map[string]figures{
+	for folder, want := range map[string]counts{
 		"go-vcr":          {Files: 9, Exchanges: 18},
 		"other-recorders": {Files: 8, Exchanges: 9, None: 17},
 		"adk-go-httprr":   {Files: 47, Exchanges: 126, Answered: 125, None: 9, Checked: 126, Runs: 64},
 	} {
 		t.Run(folder, func(t *testing.T) {
-			var got figures
+			var got counts
 			err := filepath.WalkDir(filepath.Join(sharedDir(t), "data", folder), func(path string, _ fs.DirEntry, err error) error {
 				switch filepath.Ext(path) {
 				case ".yaml", ".json", ".har", ".httprr":
@@ -43,7 +43,7 @@ func TestSharedRecordings(t *testing.T) {
 	}
 }
 
-func (f *figures) add(t *testing.T, path string) {
+func (f *counts) add(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {

@@ -23,7 +23,6 @@ const (
 // unnamedTool replaces a missing tool name (quirk QO-30).
 const unnamedTool = "unnamed_tool"
 
-// assistant writes the members of an assistant message after its opening brace.
 func (w *writer) assistant(m *llm.Message) {
 	w.Text("role", "assistant")
 	calls := w.content(m.Parts)
@@ -95,7 +94,6 @@ func (w *writer) content(parts []llm.Part) (calls bool) {
 	return calls
 }
 
-// contentArray writes the content as an array of parts.
 func (w *writer) contentArray(parts []llm.Part) {
 	w.Raw("content", "[")
 	for _, p := range parts {

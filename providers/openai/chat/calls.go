@@ -6,7 +6,6 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// callList contains the calls of a stream. The zero value is empty.
 type callList struct {
 	list    []callInfo
 	started int // how many are announced: the first ones
@@ -36,7 +35,6 @@ func (c *callList) begin(index int) {
 	c.mark(n)
 }
 
-// identify sets the id of call n.
 func (c *callList) identify(n int, id string) {
 	c.list[n].id = id
 	c.mark(n)
@@ -120,7 +118,6 @@ func (d *decoder) startUntil(n int, emit func(llm.Event)) {
 	}
 }
 
-// start emits the start of the next call.
 func (d *decoder) start(name string, emit func(llm.Event)) {
 	c := &d.calls.list[d.calls.started]
 	d.calls.started++
@@ -131,7 +128,6 @@ func (d *decoder) start(name string, emit func(llm.Event)) {
 	}
 }
 
-// endCalls ends the calls in order.
 func (d *decoder) endCalls(emit func(llm.Event)) {
 	d.startUntil(len(d.calls.list), emit)
 	for i := range d.calls.list {

@@ -187,7 +187,6 @@ func (d *decoder) apply(emit func(llm.Event)) {
 	}
 }
 
-// text emits text, if any, and ends the reasoning before it.
 func (d *decoder) text(ev llm.TextDelta, emit func(llm.Event)) {
 	if ev.Text != "" {
 		d.endReasoning(emit)

@@ -228,7 +228,7 @@ func TestChatEvents(t *testing.T) {
 	}
 }
 
-// TestChatWholeDetails holds that an answer in one piece has its details apart.
+// TestChatWholeDetails checks that a non-streaming response has separate details.
 func TestChatWholeDetails(t *testing.T) {
 	const details = `[{"type":"reasoning.text","text":"a","index":0},{"type":"reasoning.text","text":"b","index":0}]`
 	turn, err := chatAnswer(chatWhole(`"content":"c","reasoning_details":`+details, `"stop"`))

@@ -14,7 +14,7 @@ type delta struct {
 	content, refusal              string
 	parts                         []contentPart // of a content that is an array
 	reasoning, field              string        // the text, and the field that it came in
-	details                       jsonio.Dec    // stands before the reasoning_details
+	details                       jsonio.Dec    // before the reasoning_details
 	hasDetails                    bool
 	calls                         []callDelta
 	messageMembers, choiceMembers []wirejson.Member // what is not known of it, and of the choice
@@ -27,9 +27,8 @@ type contentPart struct {
 	text string
 }
 
-// callDelta is the delta of a call.
 type callDelta struct {
-	index          int // -1 if it says none
+	index          int // -1 if it is missing
 	id, name, args string
 	opaque         json.RawMessage // the members that are none of these
 }

@@ -24,7 +24,6 @@ func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	return e
 }
 
-// encoder writes a stream of chunks.
 type encoder struct {
 	w     writer // begins with the members that all chunks begin with
 	head  int    // the length of these members
@@ -103,13 +102,11 @@ func (e *encoder) role(text bool) {
 	e.send(llm.Finish{})
 }
 
-// delta begins a chunk.
 func (e *encoder) delta() {
 	e.w.Dst = e.w.Dst[:e.head]
 	e.w.Raw("choices", `[{"index":0,"delta":{`)
 }
 
-// send ends a chunk and writes it.
 func (e *encoder) send(f llm.Finish) {
 	e.w.Close("}")
 	e.w.ending(f)

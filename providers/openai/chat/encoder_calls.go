@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// sentCall is a call in the stream.
 type sentCall struct {
 	index         int // as the events have it
 	place         int // as the wire has it
@@ -19,7 +18,6 @@ type sentCall struct {
 	args          []byte // that were written
 }
 
-// callChunk contains what a chunk writes about a call.
 type callChunk struct {
 	first      bool
 	name, args string
@@ -74,7 +72,6 @@ func (e *encoder) newCall(index int, id, name string, opaque json.RawMessage) *s
 	return c
 }
 
-// whole writes a call in one chunk.
 func (e *encoder) whole(p llm.ToolCall) {
 	e.begin(false)
 	c := e.newCall(0, p.ID, p.Name, p.Opaque)
@@ -103,7 +100,6 @@ func (e *encoder) endCall(ev llm.ToolCallEnd) error {
 	return nil
 }
 
-// find returns the open call of an event, or nil.
 func (e *encoder) find(index int, id string, last bool) *sentCall {
 	info := func(c *sentCall) (int, string, bool) { return c.index, c.id, !c.closed }
 	if i := codec.FindCall(e.calls, info, index, id, last); i >= 0 {

@@ -33,8 +33,8 @@ func chatWritten(t interface{ Fatal(...any) }, events ...llm.Event) (data []stri
 	return data
 }
 
-// chatDeltas are the deltas of a stream, with the finish reason behind if there is
-// one; chunks without a choice stand as they are.
+// chatDeltas returns the deltas of a stream, followed by the finish reason if there is one;
+// chunks without a choice are unchanged.
 func chatDeltas(t *testing.T, data []string) (out []string) {
 	t.Helper()
 	const head = `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o","service_tier":"default","system_fingerprint":null,"choices":[`

@@ -38,8 +38,8 @@ func FuzzChatRequest(f *testing.F) {
 	})
 }
 
-// chatBeside are members that stand beside the text.
-const chatBeside = `"content":null,"audio":{"id":"a","data":"AA","transcript":"hi","expires_at":7},"annotations":[{"type":"file"}],"images":[{"index":0}],"extra_content":{},"novel":[1]`
+// chatOtherMembers are members in addition to the text.
+const chatOtherMembers = `"content":null,"audio":{"id":"a","data":"AA","transcript":"hi","expires_at":7},"annotations":[{"type":"file"}],"images":[{"index":0}],"extra_content":{},"novel":[1]`
 
 // FuzzChatAnswer reads an answer and writes it; from then on it stays the same.
 func FuzzChatAnswer(f *testing.F) {
@@ -48,7 +48,7 @@ func FuzzChatAnswer(f *testing.F) {
 			f.Add([]byte(body))
 		}
 	}
-	f.Add([]byte(chatWhole(chatBeside, `"stop"`)))
+	f.Add([]byte(chatWhole(chatOtherMembers, `"stop"`)))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		turn, err := chatAnswer(string(body))
 		if err != nil {
@@ -88,7 +88,7 @@ func FuzzChatStream(f *testing.F) {
 			}
 		}
 	}
-	f.Add([]byte(chatStream(chatSays(chatBeside), chatSays(chatBeside, "stop"))))
+	f.Add([]byte(chatStream(chatSays(chatOtherMembers), chatSays(chatOtherMembers, "stop"))))
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		_, events, err := chatListen(string(wire))
 		if err != nil {

@@ -37,7 +37,6 @@ var notKept = []string{
 // value counts, because servers repeat them in each chunk.
 type keptMembers struct{ plain, audio, logprobs, message, choice, response wirejson.MemberSet }
 
-// addMessage adds a member of a message or delta.
 func (k *keptMembers) addMessage(m wirejson.Member) {
 	switch {
 	case m.Key == keyAudio:
@@ -49,7 +48,6 @@ func (k *keptMembers) addMessage(m wirejson.Member) {
 	}
 }
 
-// addChoice adds a member of a choice.
 func (k *keptMembers) addChoice(m wirejson.Member) {
 	if m.Key == keyLogprobs {
 		k.logprobs.JoinObject(m.Raw)
@@ -58,7 +56,6 @@ func (k *keptMembers) addChoice(m wirejson.Member) {
 	k.choice.Set(m.Key, m.Raw)
 }
 
-// opaque returns the opaque data of the response, or nil.
 func (k *keptMembers) opaque() json.RawMessage {
 	var answer wirejson.Members
 	answer.AddObject(keyMessage, k.message.Sorted().Members(wirejson.MaxKept))
@@ -71,10 +68,8 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-// isKept reports whether a member is kept.
 func isKept(m wirejson.Member) bool { return m.Raw != "null" && !slices.Contains(notKept, m.Key) }
 
-// appendKept reads a member and appends it if it is kept.
 func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Member {
 	if m := (wirejson.Member{Key: key, Raw: d.Raw()}); isKept(m) {
 		return append(rest, m)
@@ -82,7 +77,6 @@ func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Me
 	return rest
 }
 
-// keptOf returns the kept members of an object of a response.
 func keptOf(opaque json.RawMessage, object string) json.RawMessage {
 	return wirejson.Get(wirejson.Get(opaque, keyKept), object)
 }
@@ -119,7 +113,6 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 	}
 }
 
-// ending writes the members of a choice after its message.
 func (w *writer) ending(f llm.Finish) {
 	w.Value(keyLogprobs, wirejson.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)

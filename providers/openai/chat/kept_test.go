@@ -20,8 +20,8 @@ const chatTold = `{` +
 	`"logprobs":{"content":[{"token":"a"},{"token":"a"}],"refusal":[{"token":"b"}]},` +
 	`"chat_answer":{"message":{"list":[1,2],"novel":{"x":1},"word":"last"},"choice":{"matched_stop":2},"response":{"citations":["u"]}}}`
 
-// TestChatAnswerMembers shows what is kept of an answer beside what llm has fields for:
-// the same of a stream as of an answer in one piece.
+// TestChatAnswerMembers checks that members without a field in llm are kept: the same for a
+// stream and a non-streaming response.
 func TestChatAnswerMembers(t *testing.T) {
 	padding := `"padding":"` + strings.Repeat("x", 32<<10) + `"`
 	whole := `{"id":"c1","object":"chat.completion","created":1,"model":"m","citations":["u"],"service_tier":"flex","system_fingerprint":"fp",` + padding + `,

@@ -49,7 +49,6 @@ func (w *writer) media(p llm.Media) {
 	}
 }
 
-// audioFormats are the formats of media types.
 var audioFormats = map[string]string{
 	"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/vnd.wave": "wav",
 	"audio/mpeg": "mp3", "audio/mp3": "mp3",
@@ -94,7 +93,6 @@ func unknownPart(kind, raw string) llm.Part {
 	return u
 }
 
-// mediaFields contains the members of the inner object.
 type mediaFields struct {
 	kind                    string
 	url, data, format, name string

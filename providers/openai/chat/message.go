@@ -166,7 +166,6 @@ func onlyText(parts []llm.Part) (only string, ok bool) {
 	return only, true
 }
 
-// kind describes a part in an error.
 func kind(p llm.Part) string {
 	switch p := p.(type) {
 	case llm.Text:

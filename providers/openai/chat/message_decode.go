@@ -195,7 +195,6 @@ func (r *reader) calledName(id, own string) string {
 	return own
 }
 
-// content reads a content: a string or an array.
 func (r *reader) content(role string) (parts []llm.Part) {
 	if r.Peek() != '[' {
 		if s := r.String(); s != "" {
@@ -277,7 +276,6 @@ func (r *reader) toolCall() llm.Part {
 	return c
 }
 
-// called reads a function object and returns its other members.
 func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
 	arguments := func() { c.Arguments = wirejson.Text(&r.Dec) }
 	wirejson.ReadStrict(&r.Dec,

@@ -47,7 +47,7 @@ func chatTurn(from io.Reader) (*llm.Response, error) {
 
 func chatEnded(acc *llm.Accumulator, err error) (*llm.Response, error) { return acc.Response(), err }
 
-// chatAnswer reads a buffered answer.
+// chatAnswer reads a non-streaming response.
 func chatAnswer(body string) (*llm.Response, error) {
 	var acc llm.Accumulator
 	err := chat.Protocol{}.DecodeResponse([]byte(body), func(ev llm.Event) { acc.Add(ev) })
@@ -104,7 +104,7 @@ func chatCalls(calls string, finish ...string) string {
 	return chatSays(`"tool_calls":[`+calls+`]`, finish...)
 }
 
-// chatWhole is a buffered answer.
+// chatWhole is a non-streaming response.
 func chatWhole(message, finish string) string {
 	return `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",` + message + `},"finish_reason":` + finish + `}]}`
 }
@@ -126,9 +126,9 @@ const (
 
 var chatBoth = chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_2", "g", `{"a":1}`))
 
-// chatQuirks are the rows of quirks that the wire of Chat Completions shows. A row
-// may have several wires; bodies are buffered forms. What only the loop can mend
-// comes through as it was sent.
+// chatQuirks are the rows of quirks that the protocol of Chat Completions shows. A row may have
+// several streams; bodies are non-streaming forms. The codec does not change what only the loop
+// can repair.
 var chatQuirks = []struct {
 	id     string
 	wires  []string
@@ -192,7 +192,7 @@ var chatQuirks = []struct {
 		want:   chatWant{parts: chatParts(chatCallOf("", "f", "{}"), chatCallOf("", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
-		id:    "QO-08", // the run mints another id for the later one
+		id:    "QO-08", // the run generates another id for the later one
 		wires: []string{chatStream(chatCalls(strings.Replace(chatCall1, "call_1", "functions.f:0", 1)), chatSays("", "tool_calls"))},
 		want:  chatWant{parts: chatParts(chatCallOf("functions.f:0", "f", "{}")), finish: llm.FinishToolCalls},
 	},
@@ -261,7 +261,7 @@ var chatQuirks = []struct {
 		id: "QO-17",
 		wires: []string{
 			chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), chatCalls(`{"index":1,"function":{"arguments":"1}"}}`, "tool_calls")),
-			// The reason stands before the delta, and so does the index behind it.
+			// The reason comes before the delta, and the index after it.
 			chatStream(`{"choices":[{"finish_reason":"tool_calls","delta":{"tool_calls":[` + chatCall1 + "," + chatCall2 + `]},"index":0}]}`),
 		},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},

@@ -160,7 +160,7 @@ func chatDrawAnswer(r *rapid.T) *llm.Response {
 	return t
 }
 
-// chatPlayed are events of a turn, its texts in pieces and its calls by turns.
+// chatPlayed returns events of a response, its texts in deltas and its calls by turns.
 func chatPlayed(r *rapid.T, t *llm.Response) (events []llm.Event) {
 	var starts, pieces, ends []llm.Event
 	for _, p := range t.Parts {
@@ -206,8 +206,8 @@ func TestChatAnswersComeBack(t *testing.T) {
 		}
 		got, err := chatAnswer(string(body))
 		chatSameTurn(r, string(body), want, got, err)
-		// Opaque data of calls stand on a stream as in an answer; details come in one
-		// piece.
+		// Opaque data of calls is the same in a stream and in a response; details are a single
+		// chunk.
 		wire := chatStream(chatWritten(r, chatPlayed(r, want)...)...)
 		got, err = chatTurn(strings.NewReader(wire))
 		chatSameTurn(r, wire, want, got, err)

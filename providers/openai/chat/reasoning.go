@@ -12,7 +12,7 @@ import (
 
 // reasoningReader contains the open reasoning part.
 type reasoningReader struct {
-	nonStreaming  bool // the answer comes in one piece, and so do its details
+	nonStreaming  bool // the response is non-streaming, and its details are complete
 	open, emitted bool
 	field         string // empty if the text is in the details alone
 	empty         string // a field that came without text
@@ -23,7 +23,7 @@ type reasoningReader struct {
 // detail is an element of OpenRouter's reasoning_details. A stream sends it in deltas that
 // repeat its type and index. Requests contain the joined detail.
 type detail struct {
-	raw     string // as it came, while it is in one piece
+	raw     string // as it arrived, if it was a single chunk
 	text    []byte
 	members []wirejson.Member
 }
@@ -62,7 +62,6 @@ func (d *decoder) reasonForCall(emit func(llm.Event)) {
 	}
 }
 
-// reasoningOpaque returns the opaque data of a reasoning part.
 func reasoningOpaque(field string, details []detail) json.RawMessage {
 	out := []byte{'{'}
 	if field != "" {
@@ -105,7 +104,6 @@ func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, so
 	return said.String(), some
 }
 
-// readDetail reads the members of a detail and returns its text.
 func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 	r.members = r.members[:0]
 	for key := range d.Members() {

@@ -21,7 +21,7 @@ import (
 )
 
 // chatShared is the folder of the recordings: LOOPTAPE_SHARED, or a folder
-// "shared" beside this package or above it.
+// "shared" next to this package or above it.
 func chatShared(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {
@@ -297,7 +297,7 @@ func chatSameRequest(t *testing.T, body string) {
 
 // chatMeaning is a request body as a value, without the differences that mean
 // nothing: the choice auto, which is the default; stream: false; a content that is
-// null, absent or empty beside calls; a content of one plain text, as an array or
+// null, absent or empty next to calls; a content of one plain text, as an array or
 // not.
 func chatMeaning(t *testing.T, body string) map[string]any {
 	t.Helper()

@@ -33,7 +33,6 @@ func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	return &protocol.Request{Path: path, Body: w.Dst}, nil
 }
 
-// writer writes the body of a request, or the message of a response.
 type writer struct {
 	codec.Writer
 	chat Protocol
@@ -111,7 +110,6 @@ func (w *writer) tool(i int, t llm.Tool) {
 	w.Close("}}")
 }
 
-// maxTokens returns the name of the member with the token limit.
 func (c Protocol) maxTokens() string {
 	if c.MaxTokens {
 		return "max_tokens"

@@ -39,7 +39,6 @@ func (c Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	return r.req, nil
 }
 
-// reader reads the body of a request.
 type reader struct {
 	jsonio.Dec
 	chat Protocol
@@ -50,7 +49,6 @@ type reader struct {
 	otherLimitName            string
 }
 
-// keep adds a member to Extra.
 func (r *reader) keep(key, raw string) {
 	if r.Err() != nil {
 		return

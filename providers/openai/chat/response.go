@@ -25,7 +25,6 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	return append(wirejson.AppendMembers(w.Dst, keptOf(t.Opaque, keyResponse)), '}'), nil
 }
 
-// head writes the id, type, time and model.
 func (w *writer) head(a protocol.ResponseMeta, object string) {
 	w.Text("id", a.ID)
 	w.Text("object", object)
@@ -33,7 +32,6 @@ func (w *writer) head(a protocol.ResponseMeta, object string) {
 	w.Text("model", a.Model)
 }
 
-// finish writes the finish reason, raw if it is set.
 func (w *writer) finish(reason llm.FinishReason, raw string) {
 	switch {
 	case raw != "":

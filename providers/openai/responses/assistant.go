@@ -175,7 +175,6 @@ func (w *writer) call(c *llm.ToolCall) {
 	w.endItem(c.Opaque)
 }
 
-// endItem ends an item with its other opaque members.
 func (w *writer) endItem(opaque json.RawMessage) {
 	w.Dst = append(itemNames.Append(w.Dst, opaque, itemMembers...), '}')
 }
@@ -186,7 +185,6 @@ func requestName(name string) string {
 	return cmp.Or(wirejson.CleanName(strings.ToValidUTF8(name, "_")), "unnamed_tool")
 }
 
-// hosted writes the item of a call that the provider ran.
 func (w *writer) hosted(opaque json.RawMessage) {
 	if !w.isRepeated(opaque) {
 		w.Next("")

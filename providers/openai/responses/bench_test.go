@@ -48,7 +48,7 @@ func BenchmarkResponsesDecodeStream(b *testing.B) {
 	}
 }
 
-// longText is a stream of a text in 200 pieces.
+// longText is a stream of a text in 200 deltas.
 func longText(b *testing.B) string {
 	b.Helper()
 	var events []llm.Event

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// callState is the state of a call during the stream.
 type callState struct {
 	index    int    // in the events; 0 before the call is announced
 	id       string // call_id
@@ -47,7 +46,6 @@ func (s *decoder) emitArguments(it *openItem) {
 	c.emitted = len(c.deltas)
 }
 
-// argumentsDelta handles a delta of the arguments.
 func (s *decoder) argumentsDelta(ev *event, kind string) {
 	it := s.open(ev.index, kind)
 	it.call.deltas = append(it.call.deltas, ev.delta...)
@@ -58,7 +56,6 @@ func (s *decoder) argumentsDelta(ev *event, kind string) {
 	it.call.emitted = len(it.call.deltas)
 }
 
-// argumentsDone handles the event with the complete arguments.
 func (s *decoder) argumentsDone(ev *event, kind string) {
 	it := s.open(ev.index, kind)
 	it.call.ownDone = ev.text

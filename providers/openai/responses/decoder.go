@@ -35,7 +35,6 @@ type decoder struct {
 	model    string
 }
 
-// openItem is an item that began.
 type openItem struct {
 	index    int64
 	kind     string
@@ -59,7 +58,6 @@ const (
 	kindInProgress = "response.in_progress"
 )
 
-// event is an event of the stream.
 type event struct {
 	kind     string
 	delta    string
@@ -179,7 +177,6 @@ func (ev *event) read(d *jsonio.Dec) {
 	}
 }
 
-// event handles an event. It skips unknown ones.
 func (s *decoder) event(ev *event) (done bool, err error) {
 	switch ev.kind {
 	case "response.output_text.delta":
@@ -241,7 +238,6 @@ func (s *decoder) failed(ev *event) (bool, error) {
 	return false, t.APIError(0)
 }
 
-// readResponse reads the response in an event.
 func (ev *event) readResponse() (response, error) {
 	if !ev.has.response {
 		return response{}, nil
@@ -253,7 +249,6 @@ func (ev *event) readResponse() (response, error) {
 	return r, nil
 }
 
-// terminal handles the last event.
 func (s *decoder) terminal(ev *event) (bool, error) {
 	r, err := ev.readResponse()
 	if err != nil {

@@ -48,7 +48,6 @@ type encoder struct {
 	buf      []byte
 }
 
-// outItem is an item of the output.
 type outItem struct {
 	place  int
 	kind   string
@@ -129,7 +128,6 @@ func (e *encoder) send(kind string, f func(w *codec.Writer)) {
 	e.write(kind, e.buf)
 }
 
-// responseEvent writes an event with the whole response.
 func (e *encoder) responseEvent(kind, status string) {
 	e.send(kind, func(w *codec.Writer) {
 		w.Key("response")
@@ -137,7 +135,6 @@ func (e *encoder) responseEvent(kind, status string) {
 	})
 }
 
-// start writes the first events of a stream.
 func (e *encoder) start() {
 	if e.sequence > 0 {
 		return
@@ -158,7 +155,6 @@ func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	return it
 }
 
-// item writes an event with a whole item.
 func (e *encoder) item(kind string, it *outItem, text []byte) {
 	e.send(kind, func(w *codec.Writer) {
 		w.Raw("item", string(text))
@@ -166,7 +162,6 @@ func (e *encoder) item(kind string, it *outItem, text []byte) {
 	})
 }
 
-// done ends an item.
 func (e *encoder) done(it *outItem) {
 	if id := wirejson.GetString(it.opaque, "id"); id != "" {
 		it.id = id // opaque data may arrive last
@@ -176,7 +171,6 @@ func (e *encoder) done(it *outItem) {
 	e.item("response.output_item.done", it, it.final)
 }
 
-// closeTexts ends the open message or reasoning.
 func (e *encoder) closeTexts() {
 	for _, it := range e.items {
 		if !it.closed && !isCall(it.kind) {
@@ -185,7 +179,6 @@ func (e *encoder) closeTexts() {
 	}
 }
 
-// status returns the status of the response.
 func (e *encoder) status() string {
 	switch e.finish.Reason {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown:
@@ -197,7 +190,6 @@ func (e *encoder) status() string {
 	return statusCompleted
 }
 
-// response writes the response object.
 func (e *encoder) response(w *codec.Writer, status string) {
 	w.Close("{")
 	w.Text("id", e.meta.ID)
@@ -240,7 +232,6 @@ func (e *encoder) response(w *codec.Writer, status string) {
 	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
-// reason returns why the response is incomplete.
 func (e *encoder) reason() string {
 	switch e.finish.Reason {
 	case llm.FinishLength:
@@ -269,7 +260,6 @@ func writeUsage(w *codec.Writer, u llm.Usage) {
 	w.Close("}")
 }
 
-// find returns the open call of an event, or nil.
 func (e *encoder) find(index int, id string, last bool) *outItem {
 	info := func(it *outItem) (int, string, bool) { return it.index, it.callID, isCall(it.kind) && !it.closed }
 	if i := codec.FindCall(e.items, info, index, id, last); i >= 0 {

@@ -19,7 +19,7 @@ import (
 
 var answer = protocol.ResponseMeta{ID: "resp_1", Model: "gpt-5", Created: 1700000000}
 
-// encodeAnswer returns the buffered answer of a turn.
+// encodeAnswer returns the non-streaming form of a response.
 func encodeAnswer(t rapidOrTest, turn *llm.Response) string {
 	body, err := responses.Protocol{}.EncodeResponse([]byte("x"), answer, turn)
 	if err != nil {
@@ -36,7 +36,7 @@ type rapidOrTest interface {
 	Fatalf(format string, args ...any)
 }
 
-// events returns the events of a turn whose texts come in pieces of n bytes.
+// events returns the events of a response whose texts have deltas of n bytes.
 func turnEvents(turn *llm.Response, n int) (events []llm.Event) {
 	cut := func(s string, f func(s string, last bool)) {
 		for len(s) > n {
@@ -309,7 +309,7 @@ func TestResponsesEncoderWithoutFinish(t *testing.T) {
 	}
 }
 
-// Calls that the provider ran come back as they were told, also without their item.
+// Calls that the provider ran come back unchanged, also without their item.
 func TestResponsesHostedCalls(t *testing.T) {
 	for _, c := range []struct {
 		call llm.ToolCall

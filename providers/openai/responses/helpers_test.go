@@ -52,7 +52,7 @@ func readStream(from io.Reader) (*llm.Response, error) {
 	}
 }
 
-// readAnswer decodes a buffered answer.
+// readAnswer decodes a non-streaming response.
 func readAnswer(body string) (*llm.Response, error) {
 	var acc llm.Accumulator
 	err := responses.Protocol{}.DecodeResponse([]byte(body), func(ev llm.Event) { acc.Add(ev) })

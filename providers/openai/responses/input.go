@@ -10,7 +10,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// writer writes the body of a request.
 type writer struct {
 	codec.Writer
 	written []string        // the members of Extra that were written in place of others
@@ -18,7 +17,6 @@ type writer struct {
 	custom  map[string]bool // call ids of custom calls
 }
 
-// input writes the items of all messages.
 func (w *writer) input() {
 	const each = 256 // bytes of most messages
 	from := len(w.Dst)
@@ -36,7 +34,6 @@ func (w *writer) input() {
 	}
 }
 
-// message writes the items of a message.
 func (w *writer) message(m *llm.Message) {
 	switch m.Role {
 	case llm.RoleUser, llm.RoleSystem:
@@ -55,7 +52,6 @@ func (w *writer) message(m *llm.Message) {
 	}
 }
 
-// userMessage writes a user or system message.
 func (w *writer) userMessage(m *llm.Message) {
 	role := string(m.Role)
 	if r := wirejson.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
@@ -123,7 +119,6 @@ func (w *writer) content(key string, parts []llm.Part, at *int) {
 	w.Close("]")
 }
 
-// contentPart writes a part of a user or tool message.
 func (w *writer) contentPart(p llm.Part, audio bool) {
 	switch p := p.(type) {
 	case llm.Text:
@@ -143,7 +138,6 @@ func (w *writer) contentPart(p llm.Part, audio bool) {
 // partMembers are the members of a content part that this package writes.
 var partMembers = []string{"type", "text", "refusal", "image_url", "file_url", "file_data", "filename", "input_audio"}
 
-// partName describes a part in an error.
 func partName(p llm.Part) string {
 	switch p.(type) {
 	case llm.Text:
@@ -161,7 +155,6 @@ func partName(p llm.Part) string {
 	}
 }
 
-// media writes an image, a file or audio.
 func (w *writer) media(m *llm.Media, audio bool) {
 	if m.Data == nil && m.URL == "" && wirejson.GetString(m.Opaque, "file_id") == "" {
 		w.Fail("the media has neither data nor a URL: load the content")
@@ -185,7 +178,6 @@ func (w *writer) media(m *llm.Media, audio bool) {
 	w.Dst = append(contentNames.Append(w.Dst, m.Opaque, partMembers...), '}')
 }
 
-// source writes the data or URL of media.
 func (w *writer) source(dataKey, urlKey string, m *llm.Media) {
 	if m.Data != nil {
 		w.Base64(dataKey, "data:"+m.MediaType+";base64,", m.Data)
@@ -207,7 +199,6 @@ func (w *writer) audio(m *llm.Media, allowed bool) {
 	w.Fail("the Responses API accepts audio only in user messages, as audio/wav or audio/mpeg data, not %s", m.MediaType)
 }
 
-// toolPart writes a part of a tool message.
 func (w *writer) toolPart(p llm.Part) {
 	switch p := p.(type) {
 	case llm.ToolResult:
@@ -220,7 +211,6 @@ func (w *writer) toolPart(p llm.Part) {
 	}
 }
 
-// result writes the output of a call.
 func (w *writer) result(r *llm.ToolResult) {
 	kind := kindOutput
 	if w.custom[r.ID] || wirejson.GetString(r.Opaque, "type") == kindCustomOutput {

@@ -153,7 +153,6 @@ func joinMembers(a, b wirejson.Members) json.RawMessage {
 	return append(o, b...).Object()
 }
 
-// result adds an output with the name of its call.
 func (r *requestReader) result(it, call *item) error {
 	content, err := readContent(&it.output, it.has.output)
 	out := llm.ToolResult{ID: it.callID, Content: content}

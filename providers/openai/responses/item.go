@@ -19,7 +19,7 @@ type item struct {
 	status string
 	callID string
 	name   string
-	// args are the arguments of a call or the input of a custom one.
+	// The arguments of a call, or the input of a custom one.
 	args    string
 	content jsonio.Dec // before the value
 	summary jsonio.Dec
@@ -97,7 +97,6 @@ func ahead(d *jsonio.Dec) (value jsonio.Dec, some bool) {
 	return value, some
 }
 
-// call returns the item as a call.
 func (it *item) call() llm.ToolCall {
 	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
 	if it.kind == kindCustomCall {
@@ -135,7 +134,6 @@ func isEmptyArray(raw string) bool { return strings.Trim(raw, "[] \t\r\n") == ""
 // summarySeparator separates the parts of a summary.
 const summarySeparator = "\n\n"
 
-// readSummary reads an array of objects with a text.
 func readSummary(d jsonio.Dec) (string, error) {
 	var texts []string
 	for range d.Elements() {

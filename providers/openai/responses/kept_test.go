@@ -18,8 +18,8 @@ const responsesTold = `{"responses_answer":{"citations":["u"],"novel":{"x":1}}}`
 var responsesMembers = `"novel":2,"metadata":{"k":"v"},"store":true,"content_filters":[1],"tool_usage":{"x":1},"moderation":{"flagged":false},` +
 	`"null":null,"padding":"` + strings.Repeat("x", 32<<10) + `","novel":{"x":1},"citations":["u"]`
 
-// TestResponsesMembers shows what is kept of a response beside what llm has fields for:
-// the same of a stream as of an answer in one piece, and so when it was written again.
+// TestResponsesMembers checks that members without a field in llm are kept: the same for a
+// stream and a non-streaming response, also after they were written again.
 func TestResponsesMembers(t *testing.T) {
 	for status, want := range map[string]llm.Response{
 		"completed":  {FinishReason: llm.FinishStop, RawFinishReason: "completed"},
@@ -61,8 +61,8 @@ func TestResponsesMembersStay(t *testing.T) {
 	}
 }
 
-// Members that are not known of an item and of the pieces of its content come back where
-// they stood, streamed and not.
+// Unknown members of an item and of its content parts come back in their place, streaming
+// and not.
 func TestResponsesPlaces(t *testing.T) {
 	item := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","x":1},{"type":"output_text","text":"b","id":"p","detail":"low","x":2}],"id":"msg_1","detail":"high","x":3}`
 	want := []llm.Part{
@@ -90,7 +90,7 @@ func TestResponsesPlaces(t *testing.T) {
 	}
 }
 
-// What opaque data says of a member that the codec writes itself is not written beside it.
+// Opaque data does not add a member that the codec writes itself.
 func TestResponsesOwnMembers(t *testing.T) {
 	text := llm.Text{Text: "a", Opaque: raw(`{"responses_content:text":"b","responses:role":"user"}`)}
 	for place, got := range map[string]string{
@@ -102,7 +102,7 @@ func TestResponsesOwnMembers(t *testing.T) {
 	}
 }
 
-// Items and pieces of kinds that nobody knows yet go back to where they came from.
+// Items and parts of unknown kinds go back to their place.
 func TestResponsesNovelKinds(t *testing.T) {
 	const input = `[{"role":"user","content":[{"type":"novel","x":1}]},{"type":"novel","id":"nov_1"},{"type":"web_call","id":"web_1"},{"type":"function_call_output","call_id":"c","output":[{"type":"novel","id":"y"}]}]`
 	novel := func(members string) llm.Part {

@@ -67,7 +67,7 @@ func TestResponsesOddStreams(t *testing.T) {
 	}
 }
 
-// A stream that says no more than that it is over: the names come from its events.
+// A stream with only its end: the names come from its events.
 func TestResponsesBareStream(t *testing.T) {
 	turn, err := readStream(strings.NewReader("event: response.completed\ndata: {}\n\n"))
 	if err != nil {
@@ -181,8 +181,8 @@ func TestResponsesErrorsBothWays(t *testing.T) {
 	}
 }
 
-// An item without a type is not taken for another, and a call that nothing announced is the
-// one that the last event tells.
+// An item without a type is not another one, and a call that no event announced is the one in
+// the last event.
 func TestResponsesItemsFoundAgain(t *testing.T) {
 	for added, c := range map[string]struct{ output, want string }{
 		`{}`:                       {`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}`, "a []"},

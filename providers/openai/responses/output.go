@@ -34,7 +34,6 @@ func (e *encoder) text(next outItem, prefix, text string, opaque json.RawMessage
 	}
 }
 
-// endText ends a message or reasoning.
 func (e *encoder) endText(it *outItem) {
 	if it.hasText {
 		e.deltasDone(it)
@@ -145,7 +144,6 @@ func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	e.done(it)
 }
 
-// part writes a whole part.
 func (e *encoder) part(p llm.Part) error {
 	switch p := p.(type) {
 	case llm.Text:
@@ -180,7 +178,6 @@ func (e *encoder) part(p llm.Part) error {
 	return nil
 }
 
-// wholeItem writes an item that has no deltas.
 func (e *encoder) wholeItem(raw json.RawMessage) {
 	e.closeTexts()
 	kind := wirejson.GetString(raw, "type")
@@ -215,7 +212,6 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	return append(w.Dst, `,"server_label":"server","status":"completed"}`...)
 }
 
-// json returns the item in its current state.
 func (it *outItem) json(status string) []byte {
 	if it.final != nil {
 		return it.final
@@ -269,7 +265,6 @@ func (it *outItem) reasoning(w *codec.Writer, status string) {
 	}
 }
 
-// part writes the content part of a message, or the part of a summary.
 func (it *outItem) part(w *codec.Writer) {
 	switch {
 	case it.kind == kindReasoning:

@@ -33,7 +33,7 @@ func testReasoningEcho(t *testing.T) {
 	}
 }
 
-// A refused request tells the provider's words.
+// The error of a rejected request contains the provider's message.
 func testRefusalTold(t *testing.T) {
 	body := `{"error":{"message":"No tool output found for function call call_1.","type":"invalid_request_error","param":"input","code":null}}`
 	got := responses.Protocol{}.DecodeError(400, nil, []byte(body))

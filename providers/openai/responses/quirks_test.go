@@ -36,7 +36,7 @@ func completedWith(items string) string {
 type responsesQuirk struct {
 	id       string // of the row, and after a space what of it
 	wire     string // a stream
-	body     string // or a buffered answer
+	body     string // or a non-streaming response
 	want     []llm.Part
 	finish   llm.FinishReason // "" is stop
 	raw      string           // "" is completed
@@ -414,7 +414,7 @@ var responsesQuirks = []responsesQuirk{
 	{id: "QT-11", test: testNothingAwaited},
 }
 
-// errAny stands for any error that the provider did not tell.
+// errAny means any error that the provider did not send.
 var errAny = errors.New("any")
 
 var (

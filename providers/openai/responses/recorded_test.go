@@ -307,10 +307,9 @@ func TestResponsesCassettes(t *testing.T) {
 	}
 }
 
-// holdRequest checks that a request that was recorded means the same when it was
-// decoded and encoded. These are the differences that mean the same: the type of a message
-// is left out, one text stands for the list of it, and the tool choice auto and a format
-// that is not strict go without saying.
+// holdRequest checks that a recorded request means the same after decoding and encoding. These
+// differences mean the same: the type of a message is omitted, one text replaces a list of one,
+// and the tool choice auto and a format that is not strict are omitted.
 func holdRequest(t *testing.T, body string) {
 	t.Helper()
 	req, err := responses.Protocol{}.DecodeRequest("/responses", []byte(body))

@@ -209,7 +209,6 @@ func appendTool(dst []byte, t llm.Tool) []byte {
 	return append(dst, '}')
 }
 
-// namesTool reports whether an array of tools has a function of this name.
 func namesTool(tools json.RawMessage, name string) (found bool) {
 	wirejson.EachElement(tools, func(raw string) {
 		found = found || wirejson.GetString(json.RawMessage(raw), "name") == name
@@ -217,5 +216,4 @@ func namesTool(tools json.RawMessage, name string) (found bool) {
 	return found
 }
 
-// quoted returns a JSON string.
 func quoted(s string) []byte { return jsonio.AppendString(nil, s) }

@@ -31,7 +31,6 @@ func (Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 	return r.req, nil
 }
 
-// requestReader reads the members of a request.
 type requestReader struct {
 	req *llm.Request
 	err error

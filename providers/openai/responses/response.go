@@ -49,7 +49,6 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	return nil
 }
 
-// response contains the members of a response object.
 type response struct {
 	id, model, status, reason string
 	output                    []item
@@ -102,7 +101,6 @@ func readResponse(d *jsonio.Dec) (r response, err error) {
 	return r, d.Err()
 }
 
-// failed sets the error of a response: an object, a string or null.
 func (r *response) failed(raw string) {
 	if raw == "null" || raw == "{}" && r.failure != nil {
 		return
@@ -114,7 +112,6 @@ func (r *response) failed(raw string) {
 	r.failure = t.APIError(0)
 }
 
-// emitItem emits the parts of a whole item.
 func (s *decoder) emitItem(it *item) error {
 	switch it.kind {
 	case kindMessage:
@@ -153,7 +150,6 @@ func (s *decoder) emitIncomplete(it *item) {
 	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
 }
 
-// finish emits the usage and the end of a response.
 func (s *decoder) finish(r *response) {
 	if r.usage != (llm.Usage{}) {
 		s.emit(r.usage)

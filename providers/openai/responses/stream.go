@@ -6,7 +6,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
-// at returns the open item at an index, or nil.
 func (s *decoder) at(index int64) *openItem {
 	if i, known := s.places[index]; known && !s.items[i].closed {
 		return &s.items[i]
@@ -87,7 +86,6 @@ func (s *decoder) endText(it *openItem) {
 	it.partMembers = nil
 }
 
-// text handles a text delta.
 func (s *decoder) text(ev *event, delta string, refusal bool) {
 	it := s.open(ev.index, kindMessage)
 	if it.hasText && (it.section != ev.section || it.refusal != refusal) {
@@ -107,7 +105,6 @@ func (s *decoder) textDone(ev *event, refusal bool) {
 
 const summaryDelta = "response.reasoning_summary_text.delta"
 
-// reasoningDelta handles a reasoning delta.
 func (s *decoder) reasoningDelta(ev *event) {
 	it := s.open(ev.index, kindReasoning)
 	next := it.hasText && it.section != ev.section
@@ -125,7 +122,6 @@ func (s *decoder) reasoningDelta(ev *event) {
 	s.emit(llm.ReasoningDelta{Text: ev.delta})
 }
 
-// added handles the beginning of an item.
 func (s *decoder) added(ev *event) {
 	it := s.begin(openItem{index: ev.index, kind: ev.item.kind, added: ev.item})
 	switch it.kind {
