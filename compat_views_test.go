@@ -794,7 +794,7 @@ func number(x *float64) any {
 	return compatNumber(*x)
 }
 
-func interval(i *evals.Interval) any {
+func interval(i *[2]float64) any {
 	if i == nil {
 		return nil
 	}

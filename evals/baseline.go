@@ -35,9 +35,9 @@ type baselineCase struct {
 	Scores map[string][]float64 `json:"scores"`
 }
 
-// NewBaseline returns the baseline of a result. It marks the cases that old marks or that
-// mustPass names; old may be nil. It returns an error if mustPass names an unknown case.
-func NewBaseline(r *Result, old *Baseline, mustPass []string) (*Baseline, error) {
+// Baseline returns the baseline of a result. It marks the cases that old marks or that mustPass
+// names; old may be nil. It returns an error if mustPass names an unknown case.
+func (r *Result) Baseline(old *Baseline, mustPass []string) (*Baseline, error) {
 	b := &Baseline{Scorers: r.Scorers, Means: map[string]float64{}}
 	marked := old.marked(mustPass)
 	for _, runs := range r.Cases() {
@@ -172,15 +172,15 @@ func atEnd(dec *json.Decoder) bool {
 
 // errorLine returns the line of a decoding error, or 0 if the error has no position.
 func errorLine(text []byte, err error) int {
-	var runFinding int64
+	var at int64
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		runFinding = e.Offset
+		at = e.Offset
 	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		runFinding = e.Offset
+		at = e.Offset
 	} else {
 		return 0
 	}
-	return 1 + bytes.Count(text[:runFinding], []byte("\n"))
+	return 1 + bytes.Count(text[:at], []byte("\n"))
 }
 
 // check sorts the cases and rejects what Write does not write.
@@ -214,7 +214,7 @@ func (b *Baseline) result() *Result {
 					scores[metric] = values[epoch]
 				}
 			}
-			r.Rows = append(r.Rows, Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch, Scores: NewByName(scores)})
+			r.Rows = append(r.Rows, Row{Case: c.Case, Cluster: c.Cluster, Epoch: epoch, Scores: newByName(scores)})
 		}
 	}
 	return r

@@ -36,7 +36,7 @@ func scored(t *testing.T) *evals.Result {
 
 // The file is what it was, a line a case, and keeps its marks.
 func TestBaselineFile(t *testing.T) {
-	b, err := evals.NewBaseline(scored(t), nil, []string{"a"})
+	b, err := scored(t).Baseline(nil, []string{"a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestBaselineFile(t *testing.T) {
 	if diff := cmp.Diff(b, read); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
-	anew, err := evals.NewBaseline(scored(t), read, []string{"c"})
+	anew, err := scored(t).Baseline(read, []string{"c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestBaselineFile(t *testing.T) {
 
 // Nothing is still a file.
 func TestBaselineEmpty(t *testing.T) {
-	b, err := evals.NewBaseline(&evals.Result{}, nil, nil)
+	b, err := (&evals.Result{}).Baseline(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func TestBaselineEmpty(t *testing.T) {
 }
 
 func TestBaselineErrors(t *testing.T) {
-	_, err := evals.NewBaseline(scored(t), nil, []string{"a", "z"})
+	_, err := scored(t).Baseline(nil, []string{"a", "z"})
 	fails(t, err, `the must-pass case "z" is unknown`)
 	twoClusters := scored(t)
 	twoClusters.Rows[0].Cluster = "y"
-	_, err = evals.NewBaseline(twoClusters, nil, nil)
+	_, err = twoClusters.Baseline(nil, nil)
 	fails(t, err, `metric "<m>"`, `"a"`)
 	for _, c := range [][3]string{
 		{`"looptape-baseline"`, `"other"`, `b.json: unknown format "other": want looptape-baseline: write it with looptape eval gate --update`},

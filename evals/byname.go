@@ -19,8 +19,8 @@ type item[T any] struct {
 	Value T
 }
 
-// NewByName returns the values of a map.
-func NewByName[T any](of map[string]T) ByName[T] {
+// newByName returns the values of a map.
+func newByName[T any](of map[string]T) ByName[T] {
 	b := slices.Grow(ByName[T](nil), len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		b = append(b, item[T]{name, of[name]})
@@ -30,9 +30,9 @@ func NewByName[T any](of map[string]T) ByName[T] {
 
 // Get returns the value with this name, if it exists.
 func (b ByName[T]) Get(name string) (value T, ok bool) {
-	runFinding, ok := slices.BinarySearchFunc(b, name, func(i item[T], name string) int { return cmp.Compare(i.Name, name) })
+	i, ok := slices.BinarySearchFunc(b, name, func(i item[T], name string) int { return cmp.Compare(i.Name, name) })
 	if ok {
-		value = b[runFinding].Value
+		value = b[i].Value
 	}
 	return value, ok
 }
@@ -80,6 +80,6 @@ func (b ByName[T]) MarshalJSON() ([]byte, error) {
 func (b *ByName[T]) UnmarshalJSON(text []byte) error {
 	var of map[string]T
 	err := json.Unmarshal(text, &of)
-	*b = NewByName(of)
+	*b = newByName(of)
 	return err
 }

@@ -20,23 +20,23 @@ type Comparison struct {
 	Unreadable []Unreadable `json:"unreadable"` // of both sets
 	// Resources are the changes by measure, and Tools by tool (the 200 with most calls). Measures
 	// without data are omitted.
-	Resources map[string]ResourceChange `json:"resources,omitempty"`
+	Resources map[string]resourceChange `json:"resources,omitempty"`
 	Tools     map[string]toolChange     `json:"tools,omitempty"`
 
-	// Together is the number of sets that were compared with the base; see [CompareAll].
+	// Together is the number of sets that were compared with the base; see [Result.Compare].
 	Together int `json:"-"`
 }
 
 // Change is the change of one metric. Its values are those of the cases with a score in both
 // sets; a case with several runs counts by their mean.
 type Change struct {
-	Pairs      int        `json:"pairs"`
-	Base       *float64   `json:"base"` // mean
-	New        *float64   `json:"new"`
-	Difference *float64   `json:"difference"` // New − Base
-	SE         pairErrors `json:"se"`
-	CI95       *Interval  `json:"ci95"` // of the difference, with the paired error
-	P          pValues    `json:"p"`
+	Pairs      int         `json:"pairs"`
+	Base       *float64    `json:"base"` // mean
+	New        *float64    `json:"new"`
+	Difference *float64    `json:"difference"` // New − Base
+	SE         pairErrors  `json:"se"`
+	CI95       *[2]float64 `json:"ci95"` // of the difference, with the paired error
+	P          pValues     `json:"p"`
 	// Discordant counts Regressed and Fixed. It is nil if a score is neither 0 nor 1.
 	Discordant *discordant `json:"discordant"`
 	// Regressed are the cases that passed in the base and fail in the new set; Fixed are the
@@ -81,13 +81,13 @@ type perSet struct {
 	New  int `json:"new"`
 }
 
-// CompareAll compares each of the other results with the base by their cases, and corrects all
-// probabilities together. Randomness starts from the seed. CompareAll returns an error for sets
+// Compare compares each of the other results with r, the base, by their cases, and corrects all
+// probabilities together. Randomness starts from the seed. Compare returns an error for sets
 // without a common case, and for a case in two clusters.
-func CompareAll(base *Result, others []*Result, seed uint64) ([]*Comparison, error) {
+func (r *Result) Compare(others []*Result, seed uint64) ([]*Comparison, error) {
 	all := make([]*Comparison, len(others))
 	for i, other := range others {
-		c, err := compare(base, other, seed)
+		c, err := compare(r, other, seed)
 		if err != nil {
 			return nil, err
 		}

@@ -175,7 +175,7 @@ func TestCompareAll(t *testing.T) {
 		return set(t, name, cases)
 	}
 	base := one("base", 0, 0, 0, 0, 0, 0)
-	all, err := evals.CompareAll(base, []*evals.Result{one("x", 1, 1, 1, 1, 1, 1), one("y", 0.5, 0.5)}, 0)
+	all, err := base.Compare([]*evals.Result{one("x", 1, 1, 1, 1, 1, 1), one("y", 0.5, 0.5)}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestCompareAll(t *testing.T) {
 		object{"mcnemar_exact": 2. / 64, "permutation": 2. / 64, "holm": 4. / 64}, 0., 2.,
 		object{"mcnemar_exact": nil, "permutation": 0.5, "holm": 0.5}, 4., 2.,
 	}}, object{"all": got})
-	_, err = evals.CompareAll(base, []*evals.Result{base, set(t, "z", map[string]map[string]float64{"z": nil})}, 0)
+	_, err = base.Compare([]*evals.Result{base, set(t, "z", map[string]map[string]float64{"z": nil})}, 0)
 	fails(t, err, "none of 6 and 1 cases is in both sets")
 }
 

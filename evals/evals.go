@@ -2,7 +2,7 @@
 // sets of runs.
 //
 // A run becomes a [Row]: its case, its epoch and its scores by metric. A [Result] stores rows;
-// [Result.Summary] and [CompareAll] compute everything else from them. So [Merge] of the results
+// [Result.Summary] and [Result.Compare] compute everything else from them. So [Merge] of the results
 // of several score files is, byte for byte, the result of all recordings, in any order.
 //
 // Scoring needs no network and changes no recording. Missing and failed scores are counted and
@@ -64,8 +64,8 @@ type ScorerFunc func(ctx context.Context, run *importer.Run) []Score
 // Score calls f.
 func (f ScorerFunc) Score(ctx context.Context, run *importer.Run) []Score { return f(ctx, run) }
 
-// Recorded is the scorer of the scores in the recording, such as the reward of a benchmark.
-func Recorded(_ context.Context, run *importer.Run) []Score {
+// recorded is the scorer of the scores in the recording, such as the reward of a benchmark.
+func recorded(_ context.Context, run *importer.Run) []Score {
 	scores := make([]Score, len(run.Scores))
 	for i, s := range run.Scores {
 		scores[i] = Score{Metric: s.Name, Value: s.Value, Err: s.Err}
@@ -77,7 +77,7 @@ func Recorded(_ context.Context, run *importer.Run) []Score {
 // with equal names can be merged.
 type Scoring struct {
 	Name   string
-	Scorer Scorer
+	Scorer Scorer // nil for the scores in the recording, such as the reward of a benchmark
 }
 
 // scored stores all scores of a run. A metric with two scores gets an error.
@@ -102,8 +102,8 @@ func (r *Row) scored(scores []Score) {
 			explained[metric] = cloneText(s.Explanation)
 		}
 	}
-	r.Scores, r.Errors = NewByName(values), NewByName(wrong)
-	r.Explanations, r.Gradings = NewByName(explained), NewByName(graded)
+	r.Scores, r.Errors = newByName(values), newByName(wrong)
+	r.Explanations, r.Gradings = newByName(explained), newByName(graded)
 }
 
 // wrong returns the reason for a missing value.

@@ -77,7 +77,7 @@ func (j *evaluation) drop(metric string, m *metricResult) {
 	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // Holm is 1 without a decline
 		return
 	}
-	j.found(Finding{Kind: KindDrop, Metric: metric,
+	j.found(finding{Kind: KindDrop, Metric: metric,
 		Message: fmt.Sprintf("the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)})
 }
 
@@ -95,7 +95,7 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 	for _, name := range j.v.Cases {
 		rows := runs[name]
 		if len(rows) == 0 {
-			j.found(Finding{Kind: KindMissing, Case: name, Message: "the case has no run"})
+			j.found(finding{Kind: KindMissing, Case: name, Message: "the case has no run"})
 			continue
 		}
 		j.missing(had[name], rows)
@@ -108,7 +108,7 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 	}
 }
 
-func (j *evaluation) found(f Finding) { j.v.Findings = append(j.v.Findings, f) }
+func (j *evaluation) found(f finding) { j.v.Findings = append(j.v.Findings, f) }
 
 // missing records metrics with fewer scores than the baseline, if a run has none. Fewer runs are
 // no finding.
@@ -127,8 +127,8 @@ func (j *evaluation) missing(had map[string][]float64, runs []Row) {
 }
 
 // runFinding returns a finding about a run.
-func runFinding(r *Row, kind Kind, metric string) Finding {
-	return Finding{Kind: kind, Metric: metric, Case: r.Case, File: r.File, Line: r.Line}
+func runFinding(r *Row, kind string, metric string) finding {
+	return finding{Kind: kind, Metric: metric, Case: r.Case, File: r.File, Line: r.Line}
 }
 
 // runs records the first run of a case that violates an invariant, and the first with a failed

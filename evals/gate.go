@@ -34,7 +34,7 @@ type GateResult struct {
 	// Passed is true if there are no findings.
 	Passed bool `json:"passed"`
 	// Findings are the reasons for the failure, by kind, metric and case.
-	Findings []Finding               `json:"findings"`
+	Findings []finding               `json:"findings"`
 	Metrics  map[string]metricResult `json:"metrics"` // the checked metrics
 	// Cases are the cases of the baseline and of the runs. NewCases are not in the baseline; they
 	// count only for must-pass, invariants and errors.
@@ -59,24 +59,9 @@ type metricResult struct {
 	Missing int `json:"missing"`
 }
 
-// Kind is the kind of a finding.
-type Kind string
-
-// The kinds of findings, in their order.
-const (
-	KindDrop      Kind = "drop"         // the mean is significantly worse
-	KindMustPass  Kind = "must_pass"    // a must-pass case fails
-	KindMissing   Kind = "missing"      // the new runs have no run of a case, or fewer scores
-	KindInvariant Kind = "invariant"    // a run violates an invariant
-	KindError     Kind = "scorer_error" // a score failed
-)
-
-// String returns the kind as words.
-func (k Kind) String() string { return strings.ReplaceAll(string(k), "_", " ") }
-
-// Finding is a reason for failure.
-type Finding struct {
-	Kind   Kind   `json:"kind"`
+// finding is a reason for failure.
+type finding struct {
+	Kind   string `json:"kind"`
 	Metric string `json:"metric,omitempty"`
 	Case   string `json:"case,omitempty"`
 	// File and Line locate the run, for findings about a run.
@@ -86,7 +71,7 @@ type Finding struct {
 }
 
 // Evaluate compares a result with a baseline. It returns an error for invalid settings, for results
-// of other scorers, and the errors of [CompareAll].
+// of other scorers, and the errors of [Result.Compare].
 func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -94,7 +79,7 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 	if !slices.Equal(base.Scorers, now.Scorers) {
 		return nil, fmt.Errorf("the baseline has the scorers %q and the runs %q: use the same scorers, or write the baseline again with --update", base.Scorers, now.Scorers)
 	}
-	all, err := CompareAll(base.result(), []*Result{now}, g.Seed)
+	all, err := base.result().Compare([]*Result{now}, g.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +90,13 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 			return nil, fmt.Errorf("unknown metric %q: want one of %q", name, names)
 		}
 	}
-	v := &GateResult{Findings: []Finding{}, Metrics: map[string]metricResult{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
+	v := &GateResult{Findings: []finding{}, Metrics: map[string]metricResult{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
 	j := evaluation{g, c, v, base.marked(g.MustPass)}
 	if err := j.drops(names); err != nil {
 		return nil, err
 	}
 	j.cases(base, now)
-	slices.SortStableFunc(v.Findings, Finding.compare)
+	slices.SortStableFunc(v.Findings, finding.compare)
 	v.Passed = len(v.Findings) == 0
 	return v, nil
 }
@@ -128,11 +113,14 @@ func (g *Gate) check() error {
 	return nil
 }
 
+// Title returns the kind as words.
+func (f *finding) Title() string { return strings.ReplaceAll(f.Kind, "_", " ") }
+
 // kinds returns the kinds in the order of the findings.
-func kinds() []Kind {
-	return []Kind{KindDrop, KindMustPass, KindMissing, KindInvariant, KindError}
+func kinds() []string {
+	return []string{KindDrop, KindMustPass, KindMissing, KindInvariant, KindError}
 }
 
-func (f Finding) compare(o Finding) int {
+func (f finding) compare(o finding) int {
 	return cmp.Or(cmp.Compare(slices.Index(kinds(), f.Kind), slices.Index(kinds(), o.Kind)), cmp.Compare(f.Metric, o.Metric), cmp.Compare(f.Case, o.Case))
 }

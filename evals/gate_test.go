@@ -48,7 +48,7 @@ func rowsOf(t tb, lines ...string) *evals.Result {
 // baseline is that of a set, after it was written and read.
 func baseline(t tb, r *evals.Result, mustPass ...string) *evals.Baseline {
 	t.Helper()
-	b, err := evals.NewBaseline(r, nil, mustPass)
+	b, err := r.Baseline(nil, mustPass)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func text(t tb, write func(w io.Writer) error) string {
 func TestGateExplains(t *testing.T) {
 	rows := rowsOf(t, "a m=0 invariants=0", "b m=1 invariants=1")
 	rows.Rows[0].Explanations = evals.NewByName(map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"})
-	base, err := evals.NewBaseline(rowsOf(t, "a m=1 invariants=1", "b m=1 invariants=1"), nil, []string{"a"})
+	base, err := rowsOf(t, "a m=1 invariants=1", "b m=1 invariants=1").Baseline(nil, []string{"a"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // line returns the finding as one line: kind, metric, case and message.
-func (f *Finding) line() string {
-	words := []string{f.Kind.String()}
+func (f *finding) line() string {
+	words := []string{f.Title()}
 	for _, word := range []string{f.Metric, f.Case} {
 		if word != "" {
 			words = append(words, word)
@@ -56,7 +56,7 @@ func (v *GateResult) Markdown(w io.Writer) error {
 		text.WriteString("\n| finding | metric | case | message |\n| --- | --- | --- | --- |\n")
 	}
 	for _, f := range v.Findings {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Kind, markdown.Plain(f.Metric), markdown.Plain(f.Case), markdown.Plain(f.Message))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", f.Title(), markdown.Plain(f.Metric), markdown.Plain(f.Case), markdown.Plain(f.Message))
 	}
 	for _, u := range v.Unreadable {
 		fmt.Fprintf(&text, "\nUnreadable: %s\n", markdown.Plain(u.String()))

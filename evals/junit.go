@@ -53,7 +53,7 @@ func (v *GateResult) JUnit(w io.Writer) error {
 }
 
 // Of returns the findings about a case.
-func (v *GateResult) Of(name string) (found []Finding) {
+func (v *GateResult) Of(name string) (found []finding) {
 	for _, f := range v.Findings {
 		if f.Case == name && f.Kind != KindDrop {
 			found = append(found, f)
@@ -63,7 +63,7 @@ func (v *GateResult) Of(name string) (found []Finding) {
 }
 
 // drops returns the drops of a metric.
-func (v *GateResult) drops(metric string) (found []Finding) {
+func (v *GateResult) drops(metric string) (found []finding) {
 	for _, f := range v.Findings {
 		if f.Metric == metric && f.Kind == KindDrop {
 			found = append(found, f)
@@ -73,10 +73,10 @@ func (v *GateResult) drops(metric string) (found []Finding) {
 }
 
 // add adds a test with its findings.
-func (s *junitSuite) add(class, name string, found []Finding) {
+func (s *junitSuite) add(class, name string, found []finding) {
 	c := junitCase{Class: class, Name: name}
 	if len(found) > 0 {
-		f := &junitFailure{Type: string(found[0].Kind), Message: found[0].Message}
+		f := &junitFailure{Type: found[0].Kind, Message: found[0].Message}
 		for i := range found {
 			f.Text += found[i].line() + "\n"
 		}

@@ -22,15 +22,15 @@ type PowerReport struct {
 // requirements are the sizes of a comparison by one metric. A field is nil if the runs do not
 // show their variance: too few cases, or all equal.
 type requirements struct {
-	// Same is for two sets of the same cases, as [CompareAll] pairs them. It needs two sets.
-	Same *Sizes `json:"same_cases"`
+	// Same is for two sets of the same cases, as [Result.Compare] pairs them. It needs two sets.
+	Same *sizes `json:"same_cases"`
 	// Different is for two sets of different cases, with this number of cases each. A single set
 	// stands for both.
-	Different *Sizes `json:"different_cases"`
+	Different *sizes `json:"different_cases"`
 }
 
-// Sizes are numbers of cases with the same epochs and cluster sizes as the existing cases.
-type Sizes struct {
+// sizes are numbers of cases with the same epochs and cluster sizes as the existing cases.
+type sizes struct {
 	Cases int `json:"cases"` // existing cases
 	// Detectable is the smallest difference that the existing cases detect; nil if they are too
 	// few.
@@ -40,10 +40,10 @@ type Sizes struct {
 	Needed *int `json:"required"`
 }
 
-// AnalyzePower analyzes comparisons of results such as these two; other may be nil. It returns an
-// error for an invalid difference or test, for sets without a common case, and for a case in two
+// Power analyzes comparisons of results such as these two; other may be nil. It returns an error
+// for an invalid difference or test, for sets without a common case, and for a case in two
 // clusters.
-func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*PowerReport, error) {
+func (r *Result) Power(other *Result, difference float64, test stats.Test) (*PowerReport, error) {
 	if !(math.Abs(difference) > 0) || math.IsInf(difference, 0) {
 		return nil, fmt.Errorf("the difference %v: want a number other than 0", difference)
 	}
@@ -52,13 +52,13 @@ func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*Po
 		return nil, err
 	}
 	n := &PowerReport{Difference: difference, Metrics: map[string]requirements{}, Unreadable: []Unreadable{}}
-	sets := []*Result{base}
+	sets := []*Result{r}
 	if other != nil {
 		sets = append(sets, other)
 	}
 	last := sets[len(sets)-1]
-	if len(missingCases(last, base)) == len(base.Cases()) {
-		return nil, noCommonCase(base, last)
+	if len(missingCases(last, r)) == len(r.Cases()) {
+		return nil, noCommonCase(r, last)
 	}
 	for _, set := range sets {
 		n.Unreadable = append(n.Unreadable, set.Unreadable...)
@@ -69,7 +69,7 @@ func AnalyzePower(base, other *Result, difference float64, test stats.Test) (*Po
 		}
 	}
 	for metric := range n.Metrics {
-		need, err := n.of(base, last, metric, test)
+		need, err := n.of(r, last, metric, test)
 		if err != nil {
 			return nil, fmt.Errorf("metric %q: %w", metric, err)
 		}
@@ -98,13 +98,13 @@ func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (n
 }
 
 // sizes returns the sizes for cases whose mean has this squared error; nil if it is 0.
-func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test) *Sizes {
+func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test) *sizes {
 	if square == 0 {
 		return nil
 	}
 	clusters := cases.Clusters()
 	variance := square * float64(clusters)
-	s := &Sizes{Cases: cases.Cases()}
+	s := &sizes{Cases: cases.Cases()}
 	if find, err := stats.DetectableDifference(clusters, variance, test); err == nil {
 		s.Detectable = &find
 	}

@@ -42,7 +42,7 @@ func TestNeeds(t *testing.T) {
 		"other cases":     {zero, valued(1, 1, -1, 5), 0.2 * math.Sqrt2, "199 of 2", "199 of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, err := evals.AnalyzePower(c.base, c.other, c.difference, stats.Test{})
+			n, err := c.base.Power(c.other, c.difference, stats.Test{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func sizes(s *evals.Sizes) string {
 func TestNeedsFind(t *testing.T) {
 	base, other := valued(1, 0, 0, 0, 0, 0), valued(1, 1, 0, 1, 0.5, 0)
 	need := func(difference float64) evals.Sizes {
-		n, err := evals.AnalyzePower(base, other, difference, stats.Test{Alpha: 0.1, Power: 0.9})
+		n, err := base.Power(other, difference, stats.Test{Alpha: 0.1, Power: 0.9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestNeedsFind(t *testing.T) {
 	if n, more := *need(find).Needed, *need(find * 0.999).Needed; n != 5 || more <= 5 {
 		t.Errorf("%v needs %d cases and less %d, want 5 and more", find, n, more)
 	}
-	n, err := evals.AnalyzePower(valued(1, 0, 1), nil, 0.1, stats.Test{Alpha: 0.001, Power: 0.99})
+	n, err := valued(1, 0, 1).Power(nil, 0.1, stats.Test{Alpha: 0.001, Power: 0.99})
 	if err != nil || n.Metrics["m"].Different.Detectable != nil {
 		t.Errorf("got %v, %v, want nothing that two cases find at such a level", n, err)
 	}
@@ -89,7 +89,7 @@ func TestNeedsErrors(t *testing.T) {
 	base, other := rowsOf(t, "a m=1", "b m=!no", "c"), rowsOf(t, "a m=0", "b n=1")
 	base.Unreadable = []evals.Unreadable{{File: "f"}}
 	other.Unreadable = []evals.Unreadable{{File: "g"}}
-	n, err := evals.AnalyzePower(base, other, 0.1, stats.Test{})
+	n, err := base.Power(other, 0.1, stats.Test{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +97,13 @@ func TestNeedsErrors(t *testing.T) {
 		t.Errorf("got %+v, want 3 missing, 1 error, 2 metrics and 2 unreadable parts", n)
 	}
 	for _, difference := range []float64{0, math.NaN(), math.Inf(1)} {
-		_, err = evals.AnalyzePower(base, nil, difference, stats.Test{})
+		_, err = base.Power(nil, difference, stats.Test{})
 		fails(t, err, "want a number other than 0")
 	}
-	_, err = evals.AnalyzePower(base, nil, 0.1, stats.Test{Power: 0.01})
+	_, err = base.Power(nil, 0.1, stats.Test{Power: 0.01})
 	fails(t, err, "the power above the level")
-	_, err = evals.AnalyzePower(base, rowsOf(t, "z m=1"), 0.1, stats.Test{})
+	_, err = base.Power(rowsOf(t, "z m=1"), 0.1, stats.Test{})
 	fails(t, err, "none of 3 and 1 cases is in both sets")
-	_, err = evals.AnalyzePower(valued(1, 0, 1), valued(2, 0, 1), 0.1, stats.Test{})
+	_, err = valued(1, 0, 1).Power(valued(2, 0, 1), 0.1, stats.Test{})
 	fails(t, err, `metric "m"`, "cluster")
 }

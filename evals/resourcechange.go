@@ -7,34 +7,34 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// ResourceChange is the change of a resource over the cases that report it in both sets; a case
+// resourceChange is the change of a resource over the cases that report it in both sets; a case
 // with several runs counts by their mean.
-type ResourceChange struct {
-	Pairs      int       `json:"pairs"`
-	Base       float64   `json:"base"` // mean
-	New        float64   `json:"new"`
-	Difference float64   `json:"difference"` // New − Base
-	SE         *float64  `json:"se"`         // of the difference, paired
-	CI95       *Interval `json:"ci95"`       // of the difference
+type resourceChange struct {
+	Pairs      int         `json:"pairs"`
+	Base       float64     `json:"base"` // mean
+	New        float64     `json:"new"`
+	Difference float64     `json:"difference"` // New − Base
+	SE         *float64    `json:"se"`         // of the difference, paired
+	CI95       *[2]float64 `json:"ci95"`       // of the difference
 }
 
 // toolChange is the change of the calls of a tool per run, and the failed calls in all runs.
 type toolChange struct {
-	ResourceChange
+	resourceChange
 
 	Failed perSet `json:"failed"`
 }
 
 // resourceChanges returns the change of each measure with data.
-func resourceChanges(base, other *Result) (map[string]ResourceChange, error) {
-	by := map[string]ResourceChange{}
-	for _, m := range Measures() {
-		s, err := resourceChangeOf(base, other, m.Of)
+func resourceChanges(base, other *Result) (map[string]resourceChange, error) {
+	by := map[string]resourceChange{}
+	for _, m := range measures {
+		s, err := resourceChangeOf(base, other, m.of)
 		if err != nil {
 			return nil, err
 		}
 		if s.Base != 0 || s.New != 0 {
-			by[m.Name] = s
+			by[m.name] = s
 		}
 	}
 	return by, nil
@@ -85,13 +85,13 @@ func failedCalls(of, with *Result, tool string) (n int) {
 
 // resourceChangeOf returns the change of a value of runs. It is zero if no case has the value in
 // both sets.
-func resourceChangeOf(base, other *Result, of func(*Row) (float64, bool)) (s ResourceChange, err error) {
+func resourceChangeOf(base, other *Result, of func(*Row) (float64, bool)) (s resourceChange, err error) {
 	rows := [2][]stats.Row{base.values(of), other.values(of)}
 	b, n, difference, err := paired(&rows)
 	if difference == nil {
 		return s, err
 	}
-	return ResourceChange{
+	return resourceChange{
 		Pairs: difference.Len(), Base: b.CaseMeans().Mean(), New: n.CaseMeans().Mean(), Difference: difference.Mean(),
 		SE: known(se(difference.Cluster())), CI95: known(ends(t(difference.Cluster()))),
 	}, nil

@@ -1,6 +1,8 @@
 package evals
 
 import (
+	"iter"
+
 	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/llm"
 )
@@ -23,41 +25,54 @@ func callsOf(list []facts.Call) ByName[Calls] {
 		}
 		by[name] = c
 	}
-	return NewByName(by)
+	return newByName(by)
 }
 
-// Measure is a resource that runs use.
-type Measure struct {
-	Name  string
-	Whole bool // true for integers
-	// Of returns the amount that a run used; false if unknown.
-	Of func(r *Row) (float64, bool)
+// measure is a resource that runs use.
+type measure struct {
+	name string
+	of   func(r *Row) (float64, bool) // false if unknown
 }
 
-// Measures returns all measures: tokens by kind, cost, latency_ns, steps, calls and failed_calls.
-// Token counts are known if a run has any; steps and calls if a model has responded.
-func Measures() []Measure {
-	return []Measure{
-		tokens("input_tokens", func(u *llm.Usage) int64 { return u.InputTokens }),
-		tokens("output_tokens", func(u *llm.Usage) int64 { return u.OutputTokens }),
-		tokens("cached_tokens", func(u *llm.Usage) int64 { return u.CacheReadInputTokens }),
-		tokens("cache_write_tokens", func(u *llm.Usage) int64 { return u.CacheCreationInputTokens }),
-		tokens("reasoning_tokens", func(u *llm.Usage) int64 { return u.ReasoningOutputTokens }),
-		{"cost", false, func(r *Row) (float64, bool) { return r.Cost, r.Cost != 0 }},
-		{"latency_ns", true, func(r *Row) (float64, bool) { return float64(r.Latency), r.Latency != 0 }},
-		{"steps", true, func(r *Row) (float64, bool) { return float64(r.Steps), r.Steps > 0 }},
-		calls("calls", func(c Calls) int { return c.N }),
-		calls("failed_calls", func(c Calls) int { return c.Failed }),
+// measures are all resources. Token counts are known if a run has any; steps and calls if a model
+// has responded.
+var measures = []measure{
+	tokens("input_tokens", func(u *llm.Usage) int64 { return u.InputTokens }),
+	tokens("output_tokens", func(u *llm.Usage) int64 { return u.OutputTokens }),
+	tokens("cached_tokens", func(u *llm.Usage) int64 { return u.CacheReadInputTokens }),
+	tokens("cache_write_tokens", func(u *llm.Usage) int64 { return u.CacheCreationInputTokens }),
+	tokens("reasoning_tokens", func(u *llm.Usage) int64 { return u.ReasoningOutputTokens }),
+	{"cost", func(r *Row) (float64, bool) { return r.Cost, r.Cost != 0 }},
+	{"latency_ns", func(r *Row) (float64, bool) { return float64(r.Latency), r.Latency != 0 }},
+	{"steps", func(r *Row) (float64, bool) { return float64(r.Steps), r.Steps > 0 }},
+	calls("calls", func(c Calls) int { return c.N }),
+	calls("failed_calls", func(c Calls) int { return c.Failed }),
+}
+
+// Resources yields the resources that the run used, in a fixed order: tokens by kind, cost,
+// latency_ns, steps, calls and failed_calls. The amount is nil if unknown. All but the cost are
+// integers.
+func (r *Row) Resources() iter.Seq2[string, *float64] {
+	return func(yield func(string, *float64) bool) {
+		for _, m := range measures {
+			var amount *float64
+			if v, ok := m.of(r); ok {
+				amount = &v
+			}
+			if !yield(m.name, amount) {
+				return
+			}
+		}
 	}
 }
 
-func tokens(name string, of func(u *llm.Usage) int64) Measure {
-	return Measure{name, true, func(r *Row) (float64, bool) { return float64(of(&r.Usage)), r.Usage.Total() != 0 }}
+func tokens(name string, of func(u *llm.Usage) int64) measure {
+	return measure{name, func(r *Row) (float64, bool) { return float64(of(&r.Usage)), r.Usage.Total() != 0 }}
 }
 
 // calls is a measure of the calls of all tools.
-func calls(name string, of func(c Calls) int) Measure {
-	return Measure{name, true, func(r *Row) (float64, bool) {
+func calls(name string, of func(c Calls) int) measure {
+	return measure{name, func(r *Row) (float64, bool) {
 		sum := 0
 		for _, c := range r.Calls.All() {
 			sum += of(c)
@@ -76,17 +91,17 @@ type amount struct {
 // resources returns the resource usage of the runs by measure, without unused measures.
 func (r *Result) resources() map[string]amount {
 	by := map[string]amount{}
-	for _, m := range Measures() {
+	for _, m := range measures {
 		var a amount
 		for i := range r.Rows {
-			if v, ok := m.Of(&r.Rows[i]); ok {
+			if v, ok := m.of(&r.Rows[i]); ok {
 				a.N++
 				a.Sum += v
 			}
 		}
 		if a.Sum > 0 {
 			a.Mean = a.Sum / float64(a.N)
-			by[m.Name] = a
+			by[m.name] = a
 		}
 	}
 	return by

@@ -17,7 +17,7 @@ import (
 // folder is one with a baseline of runs, and these runs.
 func folder(t *testing.T, words string) fstest.MapFS {
 	t.Helper()
-	b, err := evals.NewBaseline(score(t, file("runs.jsonl", runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1"))), nil, []string{"a"})
+	b, err := score(t, file("runs.jsonl", runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=1"))).Baseline(nil, []string{"a"})
 	if err != nil {
 		t.Fatal(err)
 	}

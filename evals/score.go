@@ -22,7 +22,7 @@ type Input struct {
 
 // Options configure scoring. The zero value uses the scores in the recordings.
 type Options struct {
-	Scorers []Scoring // none: Recorded, as "recorded"
+	Scorers []Scoring // none: the scores in the recordings, as "recorded"
 	// Rows maps the columns or members of recordings that are rows of any shape; nil detects the
 	// format.
 	Rows *importer.Mapping
@@ -54,7 +54,7 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	}
 	scorers := o.Scorers
 	if len(scorers) == 0 {
-		scorers = []Scoring{{"recorded", ScorerFunc(Recorded)}}
+		scorers = []Scoring{{Name: "recorded"}}
 	}
 	parts := make([]*inputResult, len(inputs))
 	helpers := make(chan struct{}, runtime.GOMAXPROCS(0))

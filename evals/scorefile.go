@@ -26,6 +26,13 @@ const (
 	SuiteVersion    = 2
 	DefaultDrop     = 0.02         // smallest drop that counts for a suite without gate.drop
 	InvariantMetric = "invariants" // metric that is 1 for a run without violations; less fails any gate
+
+	// Kinds of the findings of a gate, in their order.
+	KindDrop      = "drop"         // the mean is significantly worse
+	KindMustPass  = "must_pass"    // a must-pass case fails
+	KindMissing   = "missing"      // the new runs have no run of a case, or fewer scores
+	KindInvariant = "invariant"    // a run violates an invariant
+	KindError     = "scorer_error" // a score failed
 )
 
 // header is the first line of a score file.

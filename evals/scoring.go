@@ -57,9 +57,9 @@ func mappingName(m *importer.Mapping) string {
 
 // describePointers formats the pointers that are set.
 func describePointers(list [][2]string) (text string) {
-	for _, runFinding := range list {
-		if runFinding[1] != "" {
-			text += " " + runFinding[0] + "=" + runFinding[1]
+	for _, at := range list {
+		if at[1] != "" {
+			text += " " + at[0] + "=" + at[1]
 		}
 	}
 	return text
@@ -181,6 +181,9 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 	row.Usage = row.Usage.Add(started)
 	var scores []Score
 	for _, s := range p.scorers {
+		if s.Scorer == nil {
+			s.Scorer = ScorerFunc(recorded)
+		}
 		scores = append(scores, s.Scorer.Score(ctx, run)...)
 	}
 	row.scored(scores)

@@ -30,8 +30,8 @@ type suiteReader struct {
 // setters read the values of keys.
 type setters map[string]func(fake.Value)
 
-func (r *suiteReader) errorf(runFinding fake.Pos, format string, args ...any) {
-	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: runFinding.Line, Col: runFinding.Col, Msg: fmt.Sprintf(format, args...)})
+func (r *suiteReader) errorf(at fake.Pos, format string, args ...any) {
+	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)})
 }
 
 // top returns the keys of the file.
@@ -72,9 +72,9 @@ func (r *suiteReader) rows() setters {
 				r.errorf(v.Pos, "expected pointers by the name of a score, found %v", v.Kind)
 			}
 			for _, o := range v.Fields {
-				var runFinding string
-				r.pointer(&runFinding)(o.Value)
-				m.Scores[o.Name] = runFinding
+				var at string
+				r.pointer(&at)(o.Value)
+				m.Scores[o.Name] = at
 			}
 		},
 	}
@@ -100,14 +100,14 @@ func (r *suiteReader) gateKeys() setters {
 func (r *suiteReader) scorer(v fake.Value) {
 	var kind, metric string
 	var settings json.RawMessage
-	runFinding := v.Pos
+	at := v.Pos
 	if v.Kind == fake.Text {
 		kind = v.Text
 	} else {
 		r.object(v, "a scorer", setters{
 			"kind":     r.text(func(text string) { kind = text }),
 			"metric":   r.text(func(text string) { metric = text }),
-			"settings": func(v fake.Value) { settings, runFinding = settingsOf(v), v.Pos },
+			"settings": func(v fake.Value) { settings, at = settingsOf(v), v.Pos },
 		})
 	}
 	switch {
@@ -115,11 +115,11 @@ func (r *suiteReader) scorer(v fake.Value) {
 	case kind == "":
 		r.errorf(v.Pos, "a scorer needs the key kind")
 	case kind == "recorded" && metric == "" && settings == nil:
-		r.s.Scorers = append(r.s.Scorers, Scoring{kind, ScorerFunc(Recorded)})
+		r.s.Scorers = append(r.s.Scorers, Scoring{Name: kind})
 	default:
 		s, err := r.scorers(kind, metric, settings)
 		if err != nil {
-			r.errorf(runFinding, "%v", err)
+			r.errorf(at, "%v", err)
 		}
 		r.s.Scorers = append(r.s.Scorers, Scoring{scoringName(kind, metric, settings), s})
 	}

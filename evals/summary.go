@@ -49,18 +49,15 @@ type standardErrors struct {
 // bounds are 95 % intervals of a mean; see package stats. The Wilson intervals need scores of 0
 // and 1.
 type bounds struct {
-	T             *Interval `json:"t"` // with the clustered error
-	Wilson        *Interval `json:"wilson,omitempty"`
-	ClusterWilson *Interval `json:"cluster_wilson,omitempty"`
-	Bootstrap     *Interval `json:"bootstrap"` // of clusters
+	T             *[2]float64 `json:"t"` // with the clustered error
+	Wilson        *[2]float64 `json:"wilson,omitempty"`
+	ClusterWilson *[2]float64 `json:"cluster_wilson,omitempty"`
+	Bootstrap     *[2]float64 `json:"bootstrap"` // of clusters
 	// PassHatK and PassAtK are the intervals of these statistics for each k; null with a single
 	// cluster.
-	PassHatK []*Interval `json:"pass_hat_k,omitempty"`
-	PassAtK  []*Interval `json:"pass_at_k,omitempty"`
+	PassHatK []*[2]float64 `json:"pass_hat_k,omitempty"`
+	PassAtK  []*[2]float64 `json:"pass_at_k,omitempty"`
 }
-
-// Interval is a lower and an upper bound.
-type Interval [2]float64
 
 // Summary computes the statistics of a result. Randomness starts from the seed: equal results and
 // seeds give equal statistics. Summary returns an error for a case in two clusters.
@@ -117,10 +114,10 @@ func (m *Metric) compute(s *stats.Sample, seed uint64) {
 }
 
 // passIntervals returns the interval of the mean of sample(k) for each k.
-func passIntervals(means []float64, sample func(k int) (*stats.Sample, error)) []*Interval {
-	var list []*Interval
+func passIntervals(means []float64, sample func(k int) (*stats.Sample, error)) []*[2]float64 {
+	var list []*[2]float64
 	for i := range means {
-		var in *Interval
+		var in *[2]float64
 		if s, err := sample(i + 1); err == nil {
 			in = known(ends(t(s.Cluster())))
 		}
@@ -140,7 +137,7 @@ func known[T any](value T, err error) *T {
 
 func se(e stats.Estimate, err error) (float64, error) { return e.SE, err }
 
-func ends(in stats.Interval, err error) (Interval, error) { return Interval{in.Low, in.High}, err }
+func ends(in stats.Interval, err error) ([2]float64, error) { return [2]float64{in.Low, in.High}, err }
 
 // t returns the interval of an estimate.
 func t(e stats.Estimate, err error) (stats.Interval, error) {

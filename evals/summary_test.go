@@ -137,7 +137,7 @@ func TestFiguresOfClusters(t *testing.T) {
 // Another seed draws others; the same draws the same.
 func TestSeed(t *testing.T) {
 	r := score(t, file("f", runs("a/0=0.1 b/0=0.75 c/0=0.3 d/0=0.9 e/0=0.45 f/0=0.2 g/0=0.6")))
-	drawn := func(seed uint64) evals.Interval {
+	drawn := func(seed uint64) [2]float64 {
 		f, err := r.Summary(seed)
 		if err != nil {
 			t.Fatal(err)

@@ -127,7 +127,7 @@ func TestFilter(t *testing.T) {
 	search("12.50", "pay")            // an argument
 	search("nothing is free", "book") // a result
 	search(`"table": 7`, "book")      // with what JSON spells otherwise
-	same(t, "tables", []string{"What changed from base to new", "Scores of new", "Changed resources", "Changed tool calls per run", "Resources"},
+	same(t, "tables", []string{"Changes from base to new", "Scores of new", "Changed resources", "Changed tool calls per run", "Resources"},
 		eval[[]string](p, `[...document.querySelectorAll("caption")].map((e) => e.textContent)`))
 	search("as many as", "cancel", "book", "wait", "pay") // an explanation
 	search("very very", []string{}...)                    // a system prompt
@@ -157,19 +157,19 @@ func TestRead(t *testing.T) {
 	same(t, "scores", "messages 5 as many as were said / score 0", eval[string](p, `[...document.querySelectorAll("#detail tbody tr")].map((e) => [...e.children].map((c) => c.textContent).join(" ").trim()).join(" / ")`))
 }
 
-// Two runs stand side by side, with where they part.
+// Two runs are side by side, with the place where they diverge.
 func TestBeside(t *testing.T) {
 	p := show(t, plain(t), 1280, "#case=book&run=0&beside=2")
-	same(t, "alike", "Alike in both: 2 entries", eval[string](p, `document.querySelector(".alike summary").textContent`))
-	same(t, "parting", "Here the runs part", eval[string](p, `document.querySelector(".parting").textContent`))
+	same(t, "equal", "Equal in both: 2 entries", eval[string](p, `document.querySelector(".equal summary").textContent`))
+	same(t, "divergence", "The runs diverge here", eval[string](p, `document.querySelector(".divergence").textContent`))
 	same(t, "marks", 2, eval[int](p, `document.querySelectorAll(".entry.only").length`))
 	same(t, "calls", "Calls that differ: 2", eval[string](p, `document.querySelector(".calls summary").textContent`))
-	columns := eval[[]float64](p, `[...document.querySelectorAll(".parting + .columns > *")].map((e) => e.getBoundingClientRect().top)`)
+	columns := eval[[]float64](p, `[...document.querySelectorAll(".divergence + .columns > *")].map((e) => e.getBoundingClientRect().top)`)
 	if len(columns) != 2 || columns[0] != columns[1] {
 		t.Errorf("the runs begin at %v, want them side by side", columns)
 	}
 	p.must(chromedp.Do(p.ctx, chromedp.Navigate(p.url+"#case=pay&run=0&beside=1")))
-	p.wait(`document.querySelector(".parting") && document.querySelector(".parting").textContent === "Both runs say the same."`)
+	p.wait(`document.querySelector(".divergence") && document.querySelector(".divergence").textContent === "The runs are equal."`)
 }
 
 // An address leads to what it says, and to the cases where there is no such case or run.

@@ -78,7 +78,7 @@ func plain(t *testing.T) string {
 	length := evals.ScorerFunc(func(_ context.Context, run *importer.Run) []evals.Score {
 		return []evals.Score{{Metric: "messages", Value: float64(len(run.Messages)), Explanation: "as many as were said", Grading: &evals.Grading{Responses: []string{"I count them."}}}}
 	})
-	return made(t, "runs against base", "runs.jsonl", runs, base, evals.Scoring{Name: "recorded", Scorer: evals.ScorerFunc(evals.Recorded)}, evals.Scoring{Name: "length", Scorer: length})
+	return made(t, "runs against base", "runs.jsonl", runs, base, evals.Scoring{Name: "recorded"}, evals.Scoring{Name: "length", Scorer: length})
 }
 
 // payloads plant what would run if it became HTML or code.
@@ -126,5 +126,5 @@ func hostile(t *testing.T) string {
 		}
 		return scores
 	})
-	return made(t, strings.Join(payloads(), " "), payloads()[0]+".jsonl", runs.String(), base.String(), evals.Scoring{Name: "recorded", Scorer: evals.ScorerFunc(evals.Recorded)}, evals.Scoring{Name: payloads()[0], Scorer: bad})
+	return made(t, strings.Join(payloads(), " "), payloads()[0]+".jsonl", runs.String(), base.String(), evals.Scoring{Name: "recorded"}, evals.Scoring{Name: payloads()[0], Scorer: bad})
 }

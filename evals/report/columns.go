@@ -28,8 +28,8 @@ func (r *Report) columns() []column {
 	if r.Base == nil {
 		list = list[1:]
 	}
-	for _, m := range evals.Measures() {
-		list = append(list, measured(m))
+	for name := range new(evals.Row).Resources() {
+		list = append(list, resource(name))
 	}
 	for _, metric := range r.Metrics() {
 		score := func(r *Run) any { v, ok := r.Scores.Get(metric); return unless(!ok, v) }
@@ -55,10 +55,30 @@ func text(name string, of func(*Run) string) column {
 	}}
 }
 
-// measured is the column of a measure.
-func measured(m evals.Measure) column {
-	if m.Whole {
-		return column{m.Name, parquet.Whole, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, int64(v)) }}
+// resource returns the column of a resource. All but the cost are integers.
+func resource(name string) column {
+	amount := func(r *Run) *float64 {
+		for n, v := range r.Resources() {
+			if n == name {
+				return v
+			}
+		}
+		return nil
 	}
-	return column{m.Name, parquet.Real, func(r *Run) any { v, ok := m.Of(r.Row); return unless(!ok, v) }}
+	if name == "cost" {
+		return column{name, parquet.Real, func(r *Run) any {
+			v := amount(r)
+			if v == nil {
+				return nil
+			}
+			return *v
+		}}
+	}
+	return column{name, parquet.Whole, func(r *Run) any {
+		v := amount(r)
+		if v == nil {
+			return nil
+		}
+		return int64(*v)
+	}}
 }

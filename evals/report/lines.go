@@ -8,10 +8,10 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Format of [Report.JSON].
+// The format of [Report.JSON].
 const (
-	Format  = "looptape-report"
-	Version = 2
+	format  = "looptape-report"
+	version = 2
 )
 
 // Run is a run of a report.
@@ -36,7 +36,7 @@ func (r *Report) Runs() iter.Seq[Run] {
 	}
 }
 
-// runs yields the runs of a result, and reports whether to go on.
+// runs yields the runs of a result, and reports whether to continue.
 func runs(set string, of *evals.Result, s success, yield func(Run) bool) bool {
 	for i := range of.Rows {
 		row := &of.Rows[i]
@@ -58,8 +58,8 @@ func (r *Report) JSON(w io.Writer) error {
 		Cases      []Case            `json:"cases"`
 		Runs       []Run             `json:"runs"`
 		Comparison *evals.Comparison `json:"comparison,omitempty"`
-	}{Format, Version, r.Result.Scorers, r.Summary, map[Outcome]int{}, append([]Case{}, r.Cases...), []Run{}, r.Comparison}
-	for _, o := range Outcomes() {
+	}{format, version, r.Result.Scorers, r.Summary, map[Outcome]int{}, append([]Case{}, r.Cases...), []Run{}, r.Comparison}
+	for _, o := range outcomes() {
 		document.Outcomes[o] = len(r.Of(o))
 	}
 	for run := range r.Runs() {

@@ -14,16 +14,8 @@ func (r *Report) Markdown(w io.Writer, l Lists) error {
 	var text strings.Builder
 	f := r.Summary
 	fmt.Fprintf(&text, "### looptape eval report\n\nRuns: %d, of %d cases, up to %d a case. Cases: %s.\n", f.Runs, f.Cases, f.Epochs, r.Counts())
-	writeTable(&text, Means(f))
-	writeTable(&text, Resources(f))
-	if r.Comparison != nil {
-		for _, t := range Changes(r.Comparison, l) {
-			writeTable(&text, t)
-		}
-	}
-	for _, o := range Outcomes() {
-		t := r.Listed(o, l)
-		if o != Passed || len(t.Rows) == 0 {
+	for _, t := range r.Tables(l) {
+		if len(t.Rows) == 0 || !strings.HasPrefix(t.Header[0], string(Passed)+" (") {
 			writeTable(&text, t)
 			continue
 		}

@@ -28,8 +28,8 @@ const (
 	Passed Outcome = "passed"
 )
 
-// Outcomes returns all outcomes in order.
-func Outcomes() []Outcome { return []Outcome{Failed, Mixed, NotScored, Passed} }
+// outcomes returns all outcomes in order.
+func outcomes() []Outcome { return []Outcome{Failed, Mixed, NotScored, Passed} }
 
 // Report is a result with all that its formats show. It must not be changed.
 type Report struct {
@@ -69,7 +69,7 @@ type Options struct {
 }
 
 // New returns the report of a result. It returns the errors of [evals.Result.Summary] and
-// [evals.CompareAll]. o may be nil.
+// [evals.Result.Compare]. o may be nil.
 func New(r *evals.Result, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -82,13 +82,13 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 	for _, rows := range r.Cases() {
 		rep.Cases = append(rep.Cases, rep.success.ofCase(rows))
 	}
-	order := Outcomes()
+	order := outcomes()
 	slices.SortStableFunc(rep.Cases, func(a, b Case) int {
 		return cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome))
 	})
 	if o.Base != nil {
 		rep.baseSuccess = successOf(o.Base, o.Lower)
-		all, err := evals.CompareAll(o.Base, []*evals.Result{r}, o.Seed)
+		all, err := o.Base.Compare([]*evals.Result{r}, o.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -115,8 +115,8 @@ func (r *Report) Metrics() []string {
 	return slices.Sorted(maps.Keys(r.Summary.Metrics))
 }
 
-// Tells reports whether a metric is a success metric, in the base too.
-func (r *Report) Tells(metric string) bool {
+// IsSuccess reports whether a metric is a success metric, in the base too.
+func (r *Report) IsSuccess(metric string) bool {
 	return r.success[metric] && (r.Base == nil || r.baseSuccess[metric])
 }
 

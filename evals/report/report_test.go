@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -21,9 +22,9 @@ import (
 
 // row is a run of a case with scores; of metrics in wrong no score could be made.
 func row(name string, epoch int, scores map[string]float64, wrong ...string) evals.Row {
-	r := evals.Row{Case: name, Epoch: epoch, Run: "run", File: "runs.jsonl", Line: epoch + 1, Scores: evals.NewByName(scores)}
+	r := evals.Row{Case: name, Epoch: epoch, Run: "run", File: "runs.jsonl", Line: epoch + 1, Scores: byName(scores)}
 	for _, metric := range wrong {
-		r.Errors = evals.NewByName(map[string]string{metric: "it is no number"})
+		r.Errors = byName(map[string]string{metric: "it is no number"})
 	}
 	return r
 }
@@ -83,9 +84,9 @@ func TestOutcomes(t *testing.T) {
 // hostile is a result with all that rows have, and text that means something elsewhere.
 func hostile(t *testing.T) *evals.Result {
 	a := row("=HYPERLINK(\"x\")", 0, scores{"m|n": 0, "f1": 0.25})
-	a.Explanations = evals.NewByName(map[string]string{"m|n": "expected <b>,\ngot @all #1 " + strings.Repeat("x", 200), "f1": "-half"})
+	a.Explanations = byName(map[string]string{"m|n": "expected <b>,\ngot @all #1 " + strings.Repeat("x", 200), "f1": "-half"})
 	a.Usage, a.Cost, a.Latency = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 3, CacheCreationInputTokens: 2, ReasoningOutputTokens: 1}, 0.5, 1500*time.Millisecond
-	a.Steps, a.Calls = 3, evals.NewByName(map[string]evals.Calls{"<find>": {N: 3, Failed: 1}, "read": {N: 1}})
+	a.Steps, a.Calls = 3, byName(map[string]evals.Calls{"<find>": {N: 3, Failed: 1}, "read": {N: 1}})
 	b := row("=HYPERLINK(\"x\")", 1, scores{"m|n": 1})
 	b.Cluster = "+k"
 	a.Cluster = b.Cluster
@@ -102,12 +103,12 @@ func hostile(t *testing.T) *evals.Result {
 }
 
 func TestForms(t *testing.T) {
-	lists := report.Lists{Most: 1, All: "ask for all"}
+	lists := report.Lists{Max: 1, All: "ask for all"}
 	before := row("d", 0, scores{"m|n": 0})
 	few := row("e", 0, scores{"m|n": 1})
-	few.Usage, few.Cost, few.Steps, few.Calls = llm.Usage{InputTokens: 3, OutputTokens: 1}, 0.000125, 1, evals.NewByName(map[string]evals.Calls{"search": {N: 1}})
+	few.Usage, few.Cost, few.Steps, few.Calls = llm.Usage{InputTokens: 3, OutputTokens: 1}, 0.000125, 1, byName(map[string]evals.Calls{"search": {N: 1}})
 	before.Cost = 0.5
-	before.Usage, before.Latency, before.Steps, before.Calls = llm.Usage{InputTokens: 1000, OutputTokens: 30}, time.Second, 9, evals.NewByName(map[string]evals.Calls{"search": {N: 7}})
+	before.Usage, before.Latency, before.Steps, before.Calls = llm.Usage{InputTokens: 1000, OutputTokens: 30}, time.Second, 9, byName(map[string]evals.Calls{"search": {N: 7}})
 	base := whole(t, before, few, row("g", 0, scores{"m|n": 1}))
 	for name, rep := range map[string]*report.Report{
 		"one": reported(t, hostile(t), nil),
@@ -142,7 +143,7 @@ func TestCSVBothWays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("a\",\n\r =+-@\t'ü＝"))).Draw(rt, "text")
 		r := row("c"+text, 0, scores{"m" + text: 0.1})
-		r.Explanations = evals.NewByName(map[string]string{"m" + text: text})
+		r.Explanations = byName(map[string]string{"m" + text: text})
 		var out bytes.Buffer
 		if err := reported(t, whole(t, r), nil).CSV(&out); err != nil {
 			rt.Fatal(err)
@@ -188,7 +189,7 @@ func TestReportErrors(t *testing.T) {
 // What a case says is short, and of the run that did worst.
 func TestSays(t *testing.T) {
 	good, bad := row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})
-	good.Explanations, bad.Explanations = evals.NewByName(map[string]string{"m": "all is well"}), evals.NewByName(map[string]string{"m": "it is not"})
+	good.Explanations, bad.Explanations = byName(map[string]string{"m": "all is well"}), byName(map[string]string{"m": "it is not"})
 	wrong := row("c", 2, scores{}, "m")
 	rep := reported(t, whole(t, good, bad, wrong, row("d", 0, scores{}), row("e", 0, scores{}, "n"), row("f", 0, scores{"m": 1}), row("f", 1, scores{})), nil)
 	got := map[string]string{}
@@ -212,20 +213,32 @@ func TestSays(t *testing.T) {
 func TestSpentSteps(t *testing.T) {
 	r := row("a", 0, scores{"m": 1})
 	r.Steps = 1
-	if got := report.Resources(reported(t, whole(t, r), nil).Summary).Rows; got != nil {
+	if got := report.SummaryTables(reported(t, whole(t, r), nil).Summary)[1].Rows; got != nil {
 		t.Errorf("got %q, want nothing", got)
 	}
-	all, err := evals.CompareAll(whole(t, r), []*evals.Result{whole(t, r)}, 0)
+	all, err := whole(t, r).Compare([]*evals.Result{whole(t, r)}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := all[0]
-	if got := len(report.Changes(c, report.Lists{})[2].Rows); got > 0 {
+	if got := len(report.ChangeTables(c, report.Lists{})[2].Rows); got > 0 {
 		t.Errorf("%d rows of what changed, want none", got)
 	}
-	r.Calls = evals.NewByName(map[string]evals.Calls{"find": {N: 1}})
+	r.Calls = byName(map[string]evals.Calls{"find": {N: 1}})
 	want := [][]string{{"steps", "1", "1", "1"}, {"calls", "1", "1", "1"}}
-	if diff := cmp.Diff(want, report.Resources(reported(t, whole(t, r), nil).Summary).Rows); diff != "" {
+	if diff := cmp.Diff(want, report.SummaryTables(reported(t, whole(t, r), nil).Summary)[1].Rows); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// byName returns the values of a map.
+func byName[T any](of map[string]T) (b evals.ByName[T]) {
+	text, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

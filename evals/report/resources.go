@@ -11,18 +11,18 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Resources returns the table of the resource usage. It is empty if only steps are known.
-func Resources(f *evals.Summary) Table {
+// resources returns the table of the resource usage. It is empty if only steps are known.
+func resources(f *evals.Summary) Table {
 	var rows [][]string
 	if stepsAlone(f.Resources) {
 		return Table{}
 	}
-	for _, m := range evals.Measures() {
-		if a, ok := f.Resources[m.Name]; ok {
-			rows = append(rows, []string{measureWords(m.Name), strconv.Itoa(a.N), amount(m.Name, a.Sum), amount(m.Name, a.Mean)})
+	for name := range new(evals.Row).Resources() {
+		if a, ok := f.Resources[name]; ok {
+			rows = append(rows, []string{resourceWords(name), strconv.Itoa(a.N), amount(name, a.Sum), amount(name, a.Mean)})
 		}
 	}
-	return Filled([]string{"resource", "runs", "sum", "mean"}, rows)
+	return filled([]string{"resource", "runs", "sum", "mean"}, rows)
 }
 
 func stepsAlone[T any](by map[string]T) bool {
@@ -30,18 +30,18 @@ func stepsAlone[T any](by map[string]T) bool {
 	return steps && len(by) == 1
 }
 
-// measureWords is the name of a measure for people.
-func measureWords(name string) string {
+// resourceWords returns the name of a resource for people.
+func resourceWords(name string) string {
 	if name == latency {
 		return "latency (s)"
 	}
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// latency is the measure that people read in seconds.
+// latency is the resource that tables show in seconds.
 const latency = "latency_ns"
 
-// amount formats the value of a measure with five digits, or as an integer if it is large.
+// amount formats the amount of a resource with five digits, or as an integer if it is large.
 func amount(name string, x float64) string {
 	const large, digits = 1e4, 5
 	if name == latency {
@@ -53,39 +53,39 @@ func amount(name string, x float64) string {
 	return strconv.FormatFloat(x, 'g', digits, 64)
 }
 
-// ChangedResources returns the table of changed resources, per run. It is empty if only steps are
+// changedResources returns the table of changed resources, per run. It is empty if only steps are
 // known.
-func ChangedResources(c *evals.Comparison) Table {
+func changedResources(c *evals.Comparison) Table {
 	var rows [][]string
 	if stepsAlone(c.Resources) {
 		return Table{}
 	}
-	for _, m := range evals.Measures() {
-		if s, ok := c.Resources[m.Name]; ok {
-			rows = append(rows, append([]string{measureWords(m.Name), strconv.Itoa(s.Pairs)}, shifted(m.Name, s)...))
+	for name := range new(evals.Row).Resources() {
+		if s, ok := c.Resources[name]; ok {
+			rows = append(rows, append([]string{resourceWords(name), strconv.Itoa(s.Pairs)}, change(name, s.Base, s.New, s.Difference, s.CI95)...))
 		}
 	}
-	return Filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
+	return filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
 }
 
-// ChangedTools returns the table of changed tool calls, per run.
-func ChangedTools(c *evals.Comparison) Table {
+// changedTools returns the table of changed tool calls, per run.
+func changedTools(c *evals.Comparison) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		use := c.Tools[name]
-		rows = append(rows, append(append([]string{name}, shifted("", use.ResourceChange)...), perSet(use.Failed.Base, use.Failed.New)))
+		rows = append(rows, append(append([]string{name}, change("", use.Base, use.New, use.Difference, use.CI95)...), perSet(use.Failed.Base, use.Failed.New)))
 	}
-	return Filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
+	return filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
 }
 
-// shifted are the means of a measure, their difference and its interval.
-func shifted(name string, s evals.ResourceChange) []string {
+// change formats the means of a resource, their difference and its interval.
+func change(name string, base, now, difference float64, ci *[2]float64) []string {
 	sign, in := "", "-"
-	if s.Difference > 0 {
+	if difference > 0 {
 		sign = "+"
 	}
-	if s.CI95 != nil {
-		in = amount(name, s.CI95[0]) + " to " + amount(name, s.CI95[1])
+	if ci != nil {
+		in = amount(name, ci[0]) + " to " + amount(name, ci[1])
 	}
-	return []string{amount(name, s.Base), amount(name, s.New), sign + amount(name, s.Difference), in}
+	return []string{amount(name, base), amount(name, now), sign + amount(name, difference), in}
 }

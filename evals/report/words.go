@@ -3,23 +3,23 @@ package report
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
-// Words returns the outcome as words.
-func (o Outcome) Words() string { return strings.ReplaceAll(string(o), "_", " ") }
+// String returns the outcome as words.
+func (o Outcome) String() string { return strings.ReplaceAll(string(o), "_", " ") }
 
 // Counts returns the number of cases by outcome, such as "1 failed, 2 passed".
 func (r *Report) Counts() string {
 	var words []string
-	for _, o := range Outcomes() {
+	for _, o := range outcomes() {
 		if n := len(r.Of(o)); n > 0 {
-			words = append(words, fmt.Sprint(n, " ", o.Words()))
+			words = append(words, fmt.Sprintf("%d %v", n, o))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -68,7 +68,7 @@ func (c *Case) metric(metric string) string {
 
 // why explains the first failed score, or else the first score below 1.
 func (c *Case) why(metric string) string {
-	const most = 160 // characters
+	const maxLength = 160 // characters
 	for _, of := range []func(*evals.Row) string{
 		func(r *evals.Row) string { return r.Errors.Of(metric) },
 		func(r *evals.Row) string {
@@ -80,54 +80,9 @@ func (c *Case) why(metric string) string {
 	} {
 		for i := range c.rows {
 			if text := of(&c.rows[i]); text != "" {
-				return Short(text, most)
+				return tabular.Short(text, maxLength)
 			}
 		}
 	}
 	return ""
-}
-
-// Short shortens text to most characters.
-func Short(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
-
-// FormatValue formats a number with four decimals, or six digits if it is large; nil is "-".
-func FormatValue(x *float64) string {
-	const large = 100
-	switch {
-	case x == nil:
-		return "-"
-	case math.Abs(*x) < large:
-		return fmt.Sprintf("%.4f", *x)
-	}
-	return fmt.Sprintf("%.6g", *x)
-}
-
-// Bounds formats an interval.
-func Bounds(in *evals.Interval) string {
-	if in == nil {
-		return "-"
-	}
-	return FormatValue(&in[0]) + " to " + FormatValue(&in[1])
-}
-
-// Signed formats a difference.
-func Signed(x *float64) string {
-	if x != nil && *x > 0 {
-		return "+" + FormatValue(x)
-	}
-	return FormatValue(x)
-}
-
-// Probability formats a p-value.
-func Probability(p *float64) string {
-	const least = 0.0001
-	if p != nil && *p < least {
-		return "<" + fmt.Sprint(least)
-	}
-	return FormatValue(p)
 }

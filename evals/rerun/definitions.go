@@ -18,9 +18,14 @@ type definition struct {
 	Function    *definition     `json:"function"`
 }
 
-// ReadTools reads a JSON array of tool definitions, as requests to OpenAI or Anthropic contain
-// them.
-func ReadTools(raw []byte) ([]llm.Tool, error) {
+// ReadTools sets Tools from a JSON array of tool definitions, as requests to OpenAI or Anthropic
+// contain them.
+func (o *ModelOptions) ReadTools(raw []byte) (err error) {
+	o.Tools, err = readTools(raw)
+	return err
+}
+
+func readTools(raw []byte) ([]llm.Tool, error) {
 	var list []definition
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, fmt.Errorf("want an array of tool definitions: %w", err)

@@ -37,13 +37,13 @@ type ModelOptions struct {
 // recordedMark is the placeholder for recorded text in prompts.
 const recordedMark = "{recorded}"
 
-// UnrecordedText is the result of an unrecorded call.
-const UnrecordedText = "the result of this call is not known: it was not made in the recording"
+// unrecordedText is the result of an unrecorded call.
+const unrecordedText = "the result of this call is not known: it was not made in the recording"
 
 // ModelRerun is the result of a rerun with a model.
 type ModelRerun struct {
 	// Divergence is the first difference from the recording; nil if there is none.
-	Divergence *Divergence
+	Divergence *divergence
 	// Steps counts the model responses. Reworded counts those without calls whose text differs
 	// from the recorded one.
 	Steps, Reworded int
@@ -52,43 +52,43 @@ type ModelRerun struct {
 	Events []trace.Event // of the rerun
 }
 
-// Divergence is the place where a run diverges from the recording.
-type Divergence struct {
+// divergence is the place where a run diverges from the recording.
+type divergence struct {
 	// Step is the step of the rerun and RecordedStep the compared step of the recording, from 0.
 	Step         int      `json:"step"`
 	RecordedStep int      `json:"recorded_step"`
 	Why          string   `json:"why"` // in words
-	Recorded     Response `json:"recorded"`
-	Now          Response `json:"now"`
+	Recorded     response `json:"recorded"`
+	Now          response `json:"now"`
 }
 
-// Response is the text and the calls of a model response.
-type Response struct {
+// response is the text and the calls of a model response.
+type response struct {
 	Text  string         `json:"text,omitempty"`
-	Calls []ResponseCall `json:"calls,omitempty"`
+	Calls []responseCall `json:"calls,omitempty"`
 }
 
-// ResponseCall is a call of a [Response].
-type ResponseCall struct {
+// responseCall is a call of a response.
+type responseCall struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // unchanged
 }
 
-func turnCall(c llm.ToolCall) ResponseCall { return ResponseCall{c.Name, c.Arguments} }
+func newCall(c llm.ToolCall) responseCall { return responseCall{c.Name, c.Arguments} }
 
-func turnOf(text string, calls []llm.ToolCall) Response {
-	t := Response{Text: text}
+func newResponse(text string, calls []llm.ToolCall) response {
+	t := response{Text: text}
 	for _, c := range calls {
-		t.Calls = append(t.Calls, turnCall(c))
+		t.Calls = append(t.Calls, newCall(c))
 	}
 	return t
 }
 
 // String returns the call in one line.
-func (c ResponseCall) String() string { return strings.TrimSpace(c.Tool + " " + c.Arguments) }
+func (c responseCall) String() string { return strings.TrimSpace(c.Tool + " " + c.Arguments) }
 
 // String returns the response in one line: its text and its calls.
-func (t Response) String() string {
+func (t response) String() string {
 	var words []string
 	if t.Text != "" {
 		words = append(words, fmt.Sprintf("%q", t.Text))

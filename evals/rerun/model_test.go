@@ -213,7 +213,7 @@ func TestReports(t *testing.T) {
 	if diff := cmp.Diff([]string{"same 2 false", "diverged 1 false", "failed 1 true", "failed 0 true"}, paths); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[rerun.Path]int{rerun.PathSame: 1, rerun.PathDiverged: 1, rerun.PathFailed: 2}, m.Paths); diff != "" || !m.Diverged() {
+	if diff := cmp.Diff(map[string]int{rerun.PathSame: 1, rerun.PathDiverged: 1, rerun.PathFailed: 2}, m.Paths); diff != "" || !m.Diverged() {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 	r := rerun.NewToolsReport()
@@ -234,7 +234,7 @@ func TestWriteCase(t *testing.T) {
 	out := must(rerun.Model(t.Context(), run, says("a{}", "-"), &rerun.ModelOptions{Prompt: "Quick!"}))
 	var file strings.Builder
 	sink := trace.NewWriter(&file, trace.Header{})
-	if err := errors.Join(rerun.Write(sink, &rerun.Recorded{Run: *run}, 1, out.Events), sink.Close()); err != nil {
+	if err := errors.Join((&rerun.Recorded{Run: *run}).Write(sink, 1, out.Events), sink.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if back := runs(t, file.String())[0]; back.Case != "go" || back.Epoch != importer.NoEpoch {
@@ -318,13 +318,14 @@ func TestModelProperty(t *testing.T) {
 
 func TestReadTools(t *testing.T) {
 	strict := true
-	got, err := rerun.ReadTools([]byte(`[{"type":"function","function":{"name":"a","description":"A.","parameters":{"type":"object"},"strict":true}},{"name":"b","input_schema":{}}]`))
+	var o rerun.ModelOptions
+	err := o.ReadTools([]byte(`[{"type":"function","function":{"name":"a","description":"A.","parameters":{"type":"object"},"strict":true}},{"name":"b","input_schema":{}}]`))
 	want := []llm.Tool{{Name: "a", Description: "A.", Parameters: []byte(`{"type":"object"}`), Strict: &strict}, {Name: "b", Parameters: []byte(`{}`)}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	if diff := cmp.Diff(want, o.Tools); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for text, want := range map[string]string{`{}`: "want an array of tool definitions: ", `[{"name":"a"},{}]`: "tool 1: missing name"} {
-		if _, err := rerun.ReadTools([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := new(rerun.ModelOptions).ReadTools([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got the error %v", text, err)
 		}
 	}

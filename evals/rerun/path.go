@@ -33,7 +33,7 @@ type turn struct {
 func newPath(run *importer.Run) (*path, error) {
 	p := &path{plain: len(run.Events) == 0}
 	if p.plain {
-		p.tools, _ = ReadTools(run.Meta["tools"]) // other metadata is ignored
+		p.tools, _ = readTools(run.Meta["tools"]) // other metadata is ignored
 		_ = json.Unmarshal(run.Meta["model"], &p.model)
 		p.messages(run.Messages)
 	} else {

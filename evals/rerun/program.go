@@ -20,35 +20,31 @@ import (
 // maxLine is the maximum length of a reply in bytes.
 const maxLine = 16 << 20
 
-// DefaultTimeout is the default time for a call.
-const DefaultTimeout = 10 * time.Second
-
 // Program implements tools in any language. It reads one call per line from standard input, a JSON
-// object (see [ProgramCall]), and writes one line per call to standard output, an object with one of
-// these members:
+// object with the members run, case, epoch (-1 if unknown), step, index, tool and arguments, and
+// writes one line per call to standard output, an object with one of these members:
 //
 //	{"result": VALUE}    the result: a string, or any other JSON
 //	{"error": "TEXT"}    the error that the model reads
 //	{"recorded": true}   use the recorded result
 //
-// A process serves one run: it is started at the first call of the run and may keep what
-// state it likes; when the run is over its standard input is closed, and it has the
-// timeout to end. It and what it has started, in its group where there are such, are then
-// killed.
+// A process serves one run. The first call of the run starts it, and it may keep state. At the end
+// of the run its standard input is closed, and it has the timeout to end. Then it is killed with its
+// process group.
 type Program struct {
 	// Command is the command for a shell: sh, or cmd.exe on Windows.
 	Command string
-	Dir     string   // where it runs; empty is the current folder
-	Env     []string // its environment, as of os/exec: nil is that of this process
-	// Stderr gets what the program writes there; nil drops it.
+	Dir     string   // working folder; empty means the current one
+	Env     []string // environment, as in os/exec: nil means that of this process
+	// Stderr receives the standard error of the program; nil discards it.
 	Stderr io.Writer
 	// Timeout is the time for a call; 0 means DefaultTimeout.
 	Timeout time.Duration
 	Clock   loop.Clock // of the timeout; nil means loop.SystemClock
 }
 
-// ProgramCall is a call, as a program reads it.
-type ProgramCall struct {
+// programCall is a call, as a program reads it.
+type programCall struct {
 	Run       string          `json:"run"`   // the run's name
 	Case      string          `json:"case"`  // as the row of the run has it
 	Epoch     int             `json:"epoch"` // -1 if unknown
@@ -69,34 +65,29 @@ func (e *ProgramError) Error() string { return fmt.Sprintf("%q: %v", e.Command, 
 // Unwrap returns the cause.
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// Serve returns a process for a run. The first call starts it; Close ends it.
-func (p Program) Serve(run *importer.Run) *Process {
+// serve returns a process for a run. The first call starts it; close ends it.
+func (p Program) serve(run *importer.Run) *process {
 	p.Timeout = cmp.Or(p.Timeout, DefaultTimeout)
 	if p.Clock == nil {
 		p.Clock = loop.SystemClock{}
 	}
-	return &Process{program: p, run: run}
+	return &process{program: p, run: run}
 }
 
-// Process is a Program that serves a run. It is for one goroutine.
-type Process struct {
+// process is a Program that serves a run. It is for one goroutine.
+type process struct {
 	program Program
 	run     *importer.Run
 	child   *child.Talker // nil until the first call
 	broken  error
 }
 
-// Tool returns a tool that the process implements. After an error, a *ProgramError, all calls
-// return it.
-func (p *Process) Tool(name string) loop.Tool {
-	return loop.Tool{Name: name, Run: p.call}
-}
-
-func (p *Process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
+// call runs a tool. After an error, a *ProgramError, all calls return it.
+func (p *process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 	if p.broken != nil {
 		return loop.Output{}, p.broken
 	}
-	a, err := p.ask(ctx, &ProgramCall{
+	a, err := p.ask(ctx, &programCall{
 		Run: p.run.Name, Case: evals.CaseOf(p.run), Epoch: p.run.Epoch,
 		Step: c.Step, Index: c.Index, Tool: c.Name, Arguments: json.RawMessage(c.Arguments),
 	})
@@ -114,7 +105,7 @@ func (p *Process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 }
 
 // ask sends a call and reads the reply.
-func (p *Process) ask(ctx context.Context, call *ProgramCall) (a answered, err error) {
+func (p *process) ask(ctx context.Context, call *programCall) (a reply, err error) {
 	if p.child == nil {
 		if p.child, err = p.program.start(); err != nil {
 			return a, err
@@ -122,17 +113,17 @@ func (p *Process) ask(ctx context.Context, call *ProgramCall) (a answered, err e
 	}
 	ctx, cancel := p.program.Clock.WithTimeout(ctx, p.program.Timeout, fmt.Errorf("the program sent no reply within %v", p.program.Timeout))
 	defer cancel()
-	var asks bytes.Buffer
-	enc := json.NewEncoder(&asks)
+	var request bytes.Buffer
+	enc := json.NewEncoder(&request)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(call); err != nil {
 		return a, err
 	}
-	text, err := p.child.Ask(ctx, asks.Bytes())
+	text, err := p.child.Ask(ctx, request.Bytes())
 	if err != nil {
 		return a, err
 	}
-	return readAnswer(text)
+	return readReply(text)
 }
 
 // start starts the program in a shell.
@@ -146,7 +137,7 @@ func (p *Program) start() (*child.Talker, error) {
 }
 
 // end kills the process and returns the error.
-func (p *Process) end(err error) error {
+func (p *process) end(err error) error {
 	if p.child != nil {
 		err = p.child.Kill(err)
 		p.child = nil
@@ -157,10 +148,10 @@ func (p *Process) end(err error) error {
 	return &ProgramError{p.program.Command, err}
 }
 
-// Close closes the standard input of the process and waits for its end. It returns a
+// close closes the standard input of the process and waits for its end. It returns a
 // *ProgramError for unexpected output and a failed exit, but not an error that a call has
 // returned.
-func (p *Process) Close() error {
+func (p *process) close() error {
 	if p.child == nil {
 		return nil
 	}
@@ -169,15 +160,15 @@ func (p *Process) Close() error {
 	return p.end(p.child.Finish(ctx))
 }
 
-// answered is a reply.
-type answered struct {
+// reply is a reply.
+type reply struct {
 	Result   json.RawMessage `json:"result"`
 	Error    *string         `json:"error"`
 	Recorded bool            `json:"recorded"`
 }
 
 // text returns the result as the model reads it.
-func (a *answered) text() string {
+func (a *reply) text() string {
 	var text string
 	if a.Result[0] != '"' || json.Unmarshal(a.Result, &text) != nil {
 		return string(a.Result)
@@ -185,8 +176,8 @@ func (a *answered) text() string {
 	return text
 }
 
-// readAnswer reads a reply.
-func readAnswer(line []byte) (a answered, err error) {
+// readReply reads a reply.
+func readReply(line []byte) (a reply, err error) {
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("invalid reply of the program (%w): want a JSON object with a result: %.200q", err, line)
 	}

@@ -25,8 +25,8 @@ func (ps *Programs) Rerun(ctx context.Context, run *importer.Run, o *Options) (*
 	if err != nil {
 		return nil, place(run, err)
 	}
-	started := map[string]*Process{}
-	var order []*Process
+	started := map[string]*process{}
+	var order []*process
 	var tools []loop.Tool
 	for _, name := range p.called() {
 		program, ok := ps.Tools[name]
@@ -37,17 +37,17 @@ func (ps *Programs) Rerun(ctx context.Context, run *importer.Run, o *Options) (*
 		if !ok {
 			continue
 		}
-		process := started[program.Command]
-		if process == nil {
-			process = program.Serve(run)
-			started[program.Command] = process
-			order = append(order, process)
+		served := started[program.Command]
+		if served == nil {
+			served = program.serve(run)
+			started[program.Command] = served
+			order = append(order, served)
 		}
-		tools = append(tools, process.Tool(name))
+		tools = append(tools, loop.Tool{Name: name, Run: served.call})
 	}
 	out, err := p.playTools(ctx, o, tools)
-	for _, process := range slices.Backward(order) {
-		err = errors.Join(err, process.Close())
+	for _, served := range slices.Backward(order) {
+		err = errors.Join(err, served.close())
 	}
 	if err != nil {
 		err = place(run, err)

@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Where identifies the run of a report line.
-type Where struct {
+// where identifies the run of a report line.
+type where struct {
 	Run   string `json:"run"`
 	Case  string `json:"case"`  // as the row of the run has it
 	Epoch int    `json:"epoch"` // -1 if unknown
@@ -16,8 +16,8 @@ type Where struct {
 	Line  int    `json:"line"`
 }
 
-func whereOf(r *Recorded) Where {
-	return Where{r.Name, evals.CaseOf(&r.Run), r.Epoch, r.File, r.Line}
+func whereOf(r *Recorded) where {
+	return where{r.Name, evals.CaseOf(&r.Run), r.Epoch, r.File, r.Line}
 }
 
 func unread(err error) evals.Unreadable {
@@ -28,43 +28,33 @@ func unread(err error) evals.Unreadable {
 	return evals.Unread(file, err)
 }
 
-// ModelLine is the report line of a rerun with a model.
-type ModelLine struct {
-	Where
-	Path       Path        `json:"path"`
+// modelLine is the report line of a rerun with a model.
+type modelLine struct {
+	where
+	Path       string      `json:"path"`
 	Steps      int         `json:"steps"`    // model responses
 	Reworded   int         `json:"reworded"` // responses with another text
-	Divergence *Divergence `json:"divergence,omitempty"`
+	Divergence *divergence `json:"divergence,omitempty"`
 	// Error is the error of the model or of the rerun.
 	Error string `json:"error,omitempty"`
 }
 
-// Path is the result of the comparison with the recording.
-type Path string
-
-// Results of a rerun with a model.
-const (
-	PathSame     Path = "same"     // the run follows the recording to its end
-	PathDiverged Path = "diverged" // the run diverges
-	PathFailed   Path = "failed"   // the model or the rerun failed
-)
-
 // ModelReport contains the results of reruns with a model.
 type ModelReport struct {
-	Runs       []ModelLine        `json:"runs"`
-	Paths      map[Path]int       `json:"paths"` // number of runs
+	Runs       []modelLine        `json:"runs"`
+	Paths      map[string]int     `json:"paths"` // number of runs
 	Unreadable []evals.Unreadable `json:"unreadable"`
 }
 
 // NewModelReport returns an empty report.
 func NewModelReport() *ModelReport {
-	return &ModelReport{Runs: []ModelLine{}, Paths: map[Path]int{PathSame: 0, PathDiverged: 0, PathFailed: 0}, Unreadable: []evals.Unreadable{}}
+	return &ModelReport{Runs: []modelLine{}, Paths: map[string]int{PathSame: 0, PathDiverged: 0, PathFailed: 0}, Unreadable: []evals.Unreadable{}}
 }
 
 // Add adds the result of a run and returns its line. out is nil if the rerun failed; err is the
 // reason.
-func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) *ModelLine {
-	l := ModelLine{Where: whereOf(run), Path: PathSame}
+func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) any {
+	l := modelLine{where: whereOf(run), Path: PathSame}
 	if out != nil {
 		l.Steps, l.Reworded, l.Divergence = out.Steps, out.Reworded, out.Divergence
 		err = errors.Join(err, out.Err)

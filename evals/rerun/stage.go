@@ -98,7 +98,7 @@ func (x *modelRerun) response(_ context.Context, s *loop.StepInfo, t *llm.Respon
 		x.taken = append(x.taken, x.take(c))
 	}
 	if i := slices.Index(x.taken, nil); x.out.Divergence == nil && i >= 0 {
-		x.diverge(s, t, fmt.Sprintf("the call of %s is not recorded here, or not that often", turnCall(calls[i])))
+		x.diverge(s, t, fmt.Sprintf("the call of %s is not recorded here, or not that often", newCall(calls[i])))
 		if !x.continueOnUnknown {
 			return loop.Decision{Action: trace.Stop, Reason: "left_record", Note: x.out.Divergence.Why}, nil
 		}
@@ -139,7 +139,7 @@ func (x *modelRerun) answered(s *loop.StepInfo, t *llm.Response) loop.Decision {
 		x.early++
 		return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse}
 	default:
-		x.diverge(s, t, fmt.Sprintf("the response has no calls; the recorded run called %s before", turnCall(open.ToolCall)))
+		x.diverge(s, t, fmt.Sprintf("the response has no calls; the recorded run called %s before", newCall(open.ToolCall)))
 	}
 	return loop.Decision{}
 }
@@ -160,9 +160,9 @@ func (x *modelRerun) diverge(s *loop.StepInfo, t *llm.Response, why string) {
 		at = open.turn
 	}
 	was := x.path.turns[at]
-	x.out.Divergence = &Divergence{
+	x.out.Divergence = &divergence{
 		Step: s.Step, RecordedStep: at, Why: why,
-		Recorded: turnOf(was.said.Message.Text(), was.calls), Now: turnOf(t.Text(), t.Calls()),
+		Recorded: newResponse(was.said.Message.Text(), was.calls), Now: newResponse(t.Text(), t.Calls()),
 	}
 }
 
@@ -173,7 +173,7 @@ func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []loop.Pla
 			decisions = append(decisions, answer(c, was.result))
 			continue
 		}
-		out := loop.TextOutput(UnrecordedText)
+		out := loop.TextOutput(unrecordedText)
 		out.IsError = true
 		decisions = append(decisions, loop.CallDecision{Index: c.Index, Output: &out, Reason: "unrecorded"})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/fake"
@@ -26,29 +27,31 @@ type Options struct {
 	IgnoreSpace bool
 }
 
-// CallStatus is the result of comparing a call with the recording.
-type CallStatus string
-
-// Results of a call.
+// Defaults and results.
 const (
-	Same       CallStatus = "same"       // the result is the recorded one
-	Differs    CallStatus = "differs"    // the result differs
-	Unrecorded CallStatus = "unrecorded" // the recording has no result
-	Failed     CallStatus = "failed"     // the tool could not run
-	AsRecorded CallStatus = "recorded"   // the tool did not run
-)
+	DefaultTimeout = 10 * time.Second // for a call of a program
 
-// Differs reports whether the result differs from the recorded result or could not be determined.
-func (v CallStatus) Differs() bool { return v == Differs || v == Failed }
+	// Statuses of a call.
+	Same       = "same"       // the result is the recorded one
+	Differs    = "differs"    // the result differs
+	Unrecorded = "unrecorded" // the recording has no result
+	Failed     = "failed"     // the tool could not run
+	AsRecorded = "recorded"   // the tool did not run
+
+	// Results of a rerun with a model.
+	PathSame     = "same"     // the run follows the recording to its end
+	PathDiverged = "diverged" // the run diverges
+	PathFailed   = "failed"   // the model or the rerun failed
+)
 
 // Call is a recorded call with its new result.
 type Call struct {
-	Step      int        `json:"step"`  // from 0
-	Index     int        `json:"index"` // index among the calls of the step, from 0
-	ID        string     `json:"id"`    // as recorded
-	Tool      string     `json:"tool"`
-	Arguments string     `json:"arguments"` // unchanged
-	Status    CallStatus `json:"status"`
+	Step      int    `json:"step"`  // from 0
+	Index     int    `json:"index"` // index among the calls of the step, from 0
+	ID        string `json:"id"`    // as recorded
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"` // unchanged
+	Status    string `json:"status"`    // such as Same
 	// Recorded and Now are the texts of the results, or JSON for other content; empty if missing.
 	Recorded string `json:"recorded"`
 	Now      string `json:"now"`

@@ -152,7 +152,7 @@ func TestToolsTrace(t *testing.T) {
 
 	var file bytes.Buffer
 	sink := trace.NewWriter(&file, trace.Header{})
-	if err := errors.Join(rerun.Write(sink, &rerun.Recorded{File: "runs.jsonl", Run: run}, 3, out.Events), sink.Close()); err != nil {
+	if err := errors.Join((&rerun.Recorded{File: "runs.jsonl", Run: run}).Write(sink, 3, out.Events), sink.Close()); err != nil {
 		t.Fatal(err)
 	}
 	back := runs(t, file.String())[0]

@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Counts counts calls by status.
-type Counts struct {
+// counts counts calls by status.
+type counts struct {
 	Same       int `json:"same"`
 	Differs    int `json:"differs"`
 	Unrecorded int `json:"unrecorded"`
@@ -20,16 +20,19 @@ type Counts struct {
 }
 
 // Run returns the number of calls whose tools ran or failed to run.
-func (c Counts) Run() int { return c.Same + c.Differs + c.Unrecorded + c.Failed }
+func (c counts) Run() int { return c.Same + c.Differs + c.Unrecorded + c.Failed }
 
-// Plus returns the sum.
-func (c Counts) Plus(o Counts) Counts {
-	return Counts{c.Same + o.Same, c.Differs + o.Differs, c.Unrecorded + o.Unrecorded, c.Failed + o.Failed, c.Recorded + o.Recorded}
+// Total returns the counts of all runs.
+func (r *ToolsReport) Total() (all counts) {
+	for _, c := range r.Tools {
+		all = counts{c.Same + all.Same, c.Differs + all.Differs, c.Unrecorded + all.Unrecorded, c.Failed + all.Failed, c.Recorded + all.Recorded}
+	}
+	return all
 }
 
 // add counts a call.
-func (c *Counts) add(v CallStatus) {
-	switch v {
+func (c *counts) add(status string) {
+	switch status {
 	case Same:
 		c.Same++
 	case Differs:
@@ -43,10 +46,10 @@ func (c *Counts) add(v CallStatus) {
 	}
 }
 
-// ToolsLine is the report line of a rerun with tools.
-type ToolsLine struct {
-	Where
-	Counts Counts `json:"counts"`
+// toolsLine is the report line of a rerun with tools.
+type toolsLine struct {
+	where
+	Counts counts `json:"counts"`
 	// Calls are those with a status other than Same and AsRecorded.
 	Calls []Call `json:"calls,omitempty"`
 	// Error is the error of the rerun, or of a program after the last call.
@@ -54,7 +57,7 @@ type ToolsLine struct {
 }
 
 // Differs reports whether a result differs or the rerun failed.
-func (l *ToolsLine) Differs() bool { return l.Error != "" || l.Counts.Differs+l.Counts.Failed > 0 }
+func (l *toolsLine) Differs() bool { return l.Error != "" || l.Counts.Differs+l.Counts.Failed > 0 }
 
 // Describe describes the differences of a call, one per line.
 func (c *Call) Describe() (lines []string) {
@@ -105,20 +108,20 @@ func window(text string, at int) string {
 
 // ToolsReport contains the results of reruns with tools.
 type ToolsReport struct {
-	Runs       []ToolsLine        `json:"runs"`
-	Tools      map[string]Counts  `json:"tools"` // by name
+	Runs       []toolsLine        `json:"runs"`
+	Tools      map[string]counts  `json:"tools"` // by name
 	Unreadable []evals.Unreadable `json:"unreadable"`
 }
 
 // NewToolsReport returns an empty report.
 func NewToolsReport() *ToolsReport {
-	return &ToolsReport{Runs: []ToolsLine{}, Tools: map[string]Counts{}, Unreadable: []evals.Unreadable{}}
+	return &ToolsReport{Runs: []toolsLine{}, Tools: map[string]counts{}, Unreadable: []evals.Unreadable{}}
 }
 
 // Add adds the result of a run and returns its line. out is nil if the rerun failed; err is the
 // reason.
-func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) *ToolsLine {
-	l := ToolsLine{Where: whereOf(run)}
+func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) any {
+	l := toolsLine{where: whereOf(run)}
 	if out != nil {
 		for _, c := range out.Calls {
 			l.Counts.add(c.Status)
@@ -135,15 +138,15 @@ func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) *ToolsLine 
 	return &r.Runs[len(r.Runs)-1]
 }
 
-func (r *ToolsReport) count(tool string, v CallStatus) {
-	counts := r.Tools[tool]
-	counts.add(v)
-	r.Tools[tool] = counts
+func (r *ToolsReport) count(tool string, status string) {
+	c := r.Tools[tool]
+	c.add(status)
+	r.Tools[tool] = c
 }
 
 // Differs reports whether a result differs or a rerun failed.
 func (r *ToolsReport) Differs() bool {
-	return slices.ContainsFunc(r.Runs, func(l ToolsLine) bool { return l.Differs() })
+	return slices.ContainsFunc(r.Runs, func(l toolsLine) bool { return l.Differs() })
 }
 
 // Unread adds an error of [Runs].

@@ -7,10 +7,10 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Write writes the events of a rerun to a trace, with the case, the epoch, the cluster and the
-// expectations of the recorded run (see importer.CaseEvent), but without its scores. A sink takes
-// the reruns of one report; number distinguishes them.
-func Write(sink trace.Sink, run *Recorded, number int, events []trace.Event) error {
+// Write writes the events of a rerun of run to a trace, with the case, the epoch, the cluster and the
+// expectations of run (see importer.CaseEvent), but without its scores. A sink takes the reruns of one
+// report; number distinguishes them.
+func (run *Recorded) Write(sink trace.Sink, number int, events []trace.Event) error {
 	name := fmt.Sprintf("r%d", number)
 	about := run.Run
 	about.Case = evals.CaseOf(&run.Run)

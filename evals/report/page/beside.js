@@ -1,6 +1,6 @@
 /* Two runs side by side. */
 
-/* What an entry says, whatever its ids. */
+/* The content of an entry, without ids. */
 const sameAs = (e) => JSON.stringify([e.kind, e.text, e.shared, e.name, e.ran, e.failed, e.skipped, e.result]);
 const sameCall = (e) => JSON.stringify([e.name, pretty(e.text || "") || e.text]);
 
@@ -16,17 +16,17 @@ function besideView(c, a, b) {
   const ends = same === left.entries.length && same === right.entries.length;
   return el("div", null,
     el("div.columns", null, column(c, a, [facts(a), scores(a)]), column(c, b, [facts(b), scores(b)])),
-    callsApart(c, a, b, left, right),
-    same ? el("details.alike", { open: ends }, el("summary", null, "Alike in both: " + count(same, "entry").replace(/entrys$/, "entries")),
+    differentCalls(c, a, b, left, right),
+    same ? el("details.equal", { open: ends }, el("summary", null, "Equal in both: " + count(same, "entry").replace(/entrys$/, "entries")),
       el("ol.entries", null, ...left.entries.slice(0, same).map(entry))) : null,
-    ends ? el("p.parting", { role: "note" }, "Both runs say the same.") : el("p.parting", { role: "note" }, "Here the runs part"),
-    ends ? null : el("div.columns", null, apart(c, a, left, right, same), apart(c, b, right, left, same)));
+    ends ? el("p.divergence", { role: "note" }, "The runs are equal.") : el("p.divergence", { role: "note" }, "The runs diverge here"),
+    ends ? null : el("div.columns", null, diverged(c, a, left, right, same), diverged(c, b, right, left, same)));
 }
 
 const column = (c, r, content) => el("section.column", { "aria-label": runName(c, r) }, el("h3", null, runName(c, r)), ...content);
 
-/* The entries behind the parting. Calls that the other run has, too, say so. */
-function apart(c, r, t, other, from) {
+/* The entries after the divergence. Each call is marked as in both runs or only in this one. */
+function diverged(c, r, t, other, from) {
   const theirs = tally(other);
   const list = el("ol.entries", null, ...t.entries.slice(from).map((e) => {
     const li = entry(e);
@@ -43,7 +43,7 @@ function apart(c, r, t, other, from) {
   return column(c, r, [list]);
 }
 
-/* How often a run makes each call. */
+/* The number of times that a run makes each call. */
 function tally(t) {
   const calls = new Map();
   for (const e of t.entries.filter((e) => e.kind === "call")) {
@@ -53,8 +53,8 @@ function tally(t) {
   return calls;
 }
 
-/* The calls that one run makes and the other does not, or less often. */
-function callsApart(c, a, b, left, right) {
+/* The calls that one run makes more often than the other. */
+function differentCalls(c, a, b, left, right) {
   const [ours, theirs] = [tally(left), tally(right)];
   const rows = [];
   for (const [key, { e }] of new Map([...theirs, ...ours])) {
@@ -63,6 +63,6 @@ function callsApart(c, a, b, left, right) {
       rows.push([el("code", null, short(e.name + " " + (e.text || ""), 160)), String(n), String(m)]);
     }
   }
-  const words = rows.length ? "Calls that differ: " + rows.length : "Both make the same calls, " + ours.size + " in all";
-  return rows.length ? el("details.calls", null, el("summary", null, words), table("How often each run makes a call", ["call", runName(c, a), runName(c, b)], rows)) : el("p.facts", null, words);
+  const words = rows.length ? "Different calls: " + rows.length : "Both runs make the same calls, " + ours.size + " in total";
+  return rows.length ? el("details.calls", null, el("summary", null, words), table("Number of calls in each run", ["call", runName(c, a), runName(c, b)], rows)) : el("p.facts", null, words);
 }

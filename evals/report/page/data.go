@@ -11,13 +11,13 @@ import (
 
 // data is the content of the page without the transcripts.
 type data struct {
-	Title   string         `json:"title"`
-	Notes   []string       `json:"notes"`
-	Figures *evals.Summary `json:"figures"` // without the metrics
-	Metrics []metric       `json:"metrics"`
-	Cases   []evCase       `json:"cases"`
-	Against bool           `json:"against"` // there is a base
-	Took    []table        `json:"took"`    // what the runs took
+	Title     string         `json:"title"`
+	Notes     []string       `json:"notes"`
+	Summary   *evals.Summary `json:"summary"` // without the metrics
+	Metrics   []metric       `json:"metrics"`
+	Cases     []evCase       `json:"cases"`
+	Against   bool           `json:"against"` // there is a base
+	Resources []table        `json:"resources"`
 	// OnlyBase and OnlyNew are the cases of one set only.
 	OnlyBase []string `json:"only_base,omitempty"`
 	OnlyNew  []string `json:"only_new,omitempty"`
@@ -25,10 +25,10 @@ type data struct {
 
 // metric contains the statistics of a metric.
 type metric struct {
-	Name    string        `json:"name"`
-	Success bool          `json:"success"` // it says whether a run succeeded
-	Figures *evals.Metric `json:"figures"` // nil if only the base has it
-	Change  *evals.Change `json:"change"`  // nil if there is no base
+	Name       string        `json:"name"`
+	Success    bool          `json:"success"`    // a success metric
+	Statistics *evals.Metric `json:"statistics"` // nil if only the base has it
+	Change     *evals.Change `json:"change"`     // nil if there is no base
 }
 
 // table is a table that package report made.
@@ -41,7 +41,7 @@ type table struct {
 // evCase are the runs of a case, those of the base first.
 type evCase struct {
 	Name string `json:"name"`
-	// Asked is the beginning of what the user says; empty where the page has no transcript.
+	// Asked is the beginning of the first user message; empty without a transcript.
 	Asked string `json:"asked,omitempty"`
 	Runs  []run  `json:"runs"`
 }
@@ -66,13 +66,13 @@ func (p *Page) gather() *gathered {
 	g := &gathered{shared: map[string]string{}}
 	summary := *p.Report.Summary
 	summary.Metrics, summary.Resources = nil, nil // shown elsewhere
-	g.Title, g.Notes, g.Figures = p.Title, p.Notes(), &summary
+	g.Title, g.Notes, g.Summary = p.Title, p.Notes(), &summary
 	g.cases(p)
 	g.metrics(p.Report)
-	g.Took = took(p.Report)
+	g.Resources = resources(p.Report)
 	if c := p.Report.Comparison; c != nil {
 		g.Against, g.OnlyBase, g.OnlyNew = true, c.OnlyBase, c.OnlyNew
-		g.Figures.Unreadable = c.Unreadable
+		g.Summary.Unreadable = c.Unreadable
 	}
 	return g
 }
@@ -105,9 +105,9 @@ func (g *gathered) cases(p *Page) {
 func (g *gathered) metrics(r *report.Report) {
 	g.Metrics = []metric{}
 	for _, name := range r.Metrics() {
-		m := metric{Name: name, Success: r.Tells(name)}
+		m := metric{Name: name, Success: r.IsSuccess(name)}
 		if f, ok := r.Summary.Metrics[name]; ok {
-			m.Figures = &f
+			m.Statistics = &f
 		}
 		if r.Comparison != nil {
 			change := r.Comparison.Metrics[name]
@@ -117,18 +117,13 @@ func (g *gathered) metrics(r *report.Report) {
 	}
 }
 
-// took returns the resource tables.
-func took(r *report.Report) []table {
-	tables := []table{}
-	add := func(caption string, t report.Table) {
-		if len(t.Rows) > 0 {
-			tables = append(tables, table{caption, t.Header, t.Rows})
+// resources returns the resource tables that have rows.
+func resources(r *report.Report) []table {
+	list, tables := []table{}, r.ResourceTables()
+	for _, caption := range []string{"Changed resources", "Changed tool calls per run", "Resources"} {
+		if t := tables[caption]; len(t.Rows) > 0 {
+			list = append(list, table{caption, t.Header, t.Rows})
 		}
 	}
-	if c := r.Comparison; c != nil {
-		add("Changed resources", report.ChangedResources(c))
-		add("Changed tool calls per run", report.ChangedTools(c))
-	}
-	add("Resources", report.Resources(r.Summary))
-	return tables
+	return list
 }

@@ -1,9 +1,8 @@
-/* What all parts of the page use. Foreign text becomes text of an element, and nothing
-   else: there is no way to HTML here. */
+/* What all parts of the page use. Untrusted text becomes the text of an element, never HTML. */
 
 const byId = (id) => document.getElementById(id);
 
-/* An element: its name with classes, as in "td.number", its properties, and what is in it. */
+/* An element: its name with classes, as in "td.number", its properties and its content. */
 function el(what, props, ...content) {
   const [name, ...classes] = what.split(".");
   const e = document.createElement(name);
@@ -29,30 +28,30 @@ function table(caption, head, rows) {
     el("tbody", null, ...rows.map(line)));
 }
 
-/* Data that stands in the page; nothing if it is not there yet. */
+/* Data in the page; nothing until it is loaded. */
 function embedded(id) {
   const e = byId(id);
   return e && JSON.parse(e.textContent);
 }
 
-/* What an object has by a foreign name, which may be one that all objects have. */
+/* An own property of an object by an untrusted name. */
 const own = (object, name) => (object && Object.hasOwn(object, name) ? object[name] : undefined);
 
-/* A number for people: four digits behind the point, or six in all where it is large. */
-function figure(x) {
+/* A number with four decimals, or six digits if it is large. */
+function formatNumber(x) {
   if (x === null || x === undefined) {
     return "-";
   }
   return Math.abs(x) < 100 ? x.toFixed(4) : String(Number(x.toPrecision(6)));
 }
 
-const signed = (x) => (x > 0 ? "+" : "") + figure(x);
-const interval = (i) => (i ? figure(i[0]) + " to " + figure(i[1]) : "-");
-const probability = (p) => (p !== null && p < 0.0001 ? "<0.0001" : figure(p));
+const signed = (x) => (x > 0 ? "+" : "") + formatNumber(x);
+const interval = (i) => (i ? formatNumber(i[0]) + " to " + formatNumber(i[1]) : "-");
+const probability = (p) => (p !== null && p < 0.0001 ? "<0.0001" : formatNumber(p));
 const count = (n, what) => n.toLocaleString("en") + " " + what + (n === 1 ? "" : "s");
 
-/* JSON with a line a member, each value in the digits and letters that were sent; null if
-   the text is no object and no array. */
+/* JSON with one member per line and unchanged values; null if the text is neither an object nor
+   an array. */
 function pretty(text) {
   if (!/^\s*[[{]/.test(text)) {
     return null;

@@ -7,38 +7,37 @@ const outcomes = {
   scored: { label: "scored", mark: "=" },
   passed: { label: "passed", mark: "✓" },
 };
-/* The metric is empty where all of them tell how runs came out. */
+/* An empty metric means the outcome by all success metrics. */
 const filter = { query: "", outcome: "all", metric: data.metrics.length === 1 ? data.metrics[0].name : "" };
-const most = 200; /* cases that are listed at once */
+const most = 200; /* number of cases that one click lists */
 let found = []; /* numbers of cases */
 let listed = 0;
 
 const metricOf = (name) => data.metrics.find((m) => m.name === name);
 const runsOf = (c, set) => c.runs.filter((r) => (r.set || "") === set);
 
-/* The number of the run that a case opens with: the first of the set that the page is
-   about, if there is one. */
+/* The number of the run that a case opens with: the first of the latest set, if it has one. */
 const firstOf = (c) => Math.max(0, c.runs.indexOf(runsOf(c, latest)[0]));
 
-/* How a run came out by the chosen metric. */
+/* The outcome of a run by the chosen metric. */
 function outcomeOfRun(r) {
-  const value = own(r.scores, filter.metric);
+  const score = own(r.scores, filter.metric);
   if (!filter.metric) {
     return r.outcome;
   }
-  if (value === undefined) {
+  if (score === undefined) {
     return "not_scored";
   }
-  return !metricOf(filter.metric).success ? "scored" : value ? "passed" : "failed";
+  return !metricOf(filter.metric).success ? "scored" : score ? "passed" : "failed";
 }
 
-/* How a case came out in a set: as its runs did, or mixed; nothing if it has none there. */
+/* The outcome of a case in a set: that of its runs, or mixed; empty without runs. */
 function outcomeOf(c, set) {
   const all = new Set(runsOf(c, set).map(outcomeOfRun));
   return all.size > 1 ? "mixed" : [...all].join("");
 }
 
-/* What changed, by the chosen metric: lists of cases. */
+/* The changed cases by the chosen metric. */
 function changed() {
   if (!paired) {
     return {};
@@ -50,20 +49,20 @@ function changed() {
   };
 }
 
-/* What a case is shown by: how it came out, and what changed. */
+/* The filters that show a case: its outcome and its changes. */
 const kindsOf = (c, lists) => ["all", outcomeOf(c, latest), ...Object.keys(lists).filter((kind) => lists[kind].has(c.name))];
 
-/* Whether a text is anywhere in a case but in its system prompts. */
+/* Reports whether a case contains a text, except in its system prompts. */
 function contains(c, query) {
   const has = (text) => text.toLowerCase().includes(query);
-  return !query || has(c.name) || c.runs.some((r) => said(r).includes(query) ||
+  return !query || has(c.name) || c.runs.some((r) => textOf(r).includes(query) ||
     Object.values(r.errors || {}).some(has) || Object.values(r.explanations || {}).some(has));
 }
 
 const texts = new Map();
 
-/* All that a run says, in lower case, to be searched. */
-function said(r) {
+/* The text of a run for the search, in lower case. */
+function textOf(r) {
   if (!texts.has(r)) {
     const t = embedded("run-" + r.transcript);
     if (!t) {
@@ -83,7 +82,7 @@ function gather(t, words) {
   }
 }
 
-/* Finds the cases anew and lists the first of them. */
+/* Filters the cases again and lists the first ones. */
 function list() {
   const matches = data.cases.map((c) => contains(c, filter.query));
   const counts = {};
@@ -116,7 +115,7 @@ function listMore() {
   marks();
 }
 
-/* The buttons that choose what is listed. One without cases is left out. */
+/* The buttons that filter the list. A button without cases is omitted. */
 function choices(counts) {
   const names = ["all", ...Object.keys(outcomes), "regressed", "fixed", "only in base", "only in new"];
   const buttons = names.filter((name) => counts[name] || name === filter.outcome || name === "all").map((name) => {
@@ -154,7 +153,7 @@ function badge(outcome) {
   return el("span.badge." + (outcome || "none"), { title: o.label }, el("span", { "aria-hidden": "true" }, o.mark), el("span.hidden", null, o.label));
 }
 
-/* What the runs of a case come to, in each set. */
+/* The passed runs of a case, or its mean score, in each set. */
 function summed(c) {
   return sets.map((set) => {
     const runs = runsOf(c, set);
@@ -165,13 +164,13 @@ function summed(c) {
     if (!filter.metric || metricOf(filter.metric).success) {
       return runs.filter((r) => outcomeOfRun(r) === "passed").length + "/" + runs.length;
     }
-    return values.length ? figure(values.reduce((a, b) => a + b, 0) / values.length) : "?";
+    return values.length ? formatNumber(values.reduce((a, b) => a + b, 0) / values.length) : "?";
   }).join(" → ");
 }
 
 const short = (text, n) => (text.length > n ? text.slice(0, n) + "…" : text);
 
-/* The links of the list, and the one that a number of a case has there. */
+/* The links of the list, and the link of a case by its number. */
 const links = () => [...document.querySelectorAll("#list a")];
 const linkOf = (i) => document.querySelector("#list a[data-number=\"" + i + "\"]");
 
@@ -186,7 +185,7 @@ function marks() {
   }
 }
 
-/* Lists cases until a place in the found ones is there, and returns its link. */
+/* Lists cases up to a position and returns the link there. */
 function linkAt(at) {
   while (at >= listed && listed < found.length) {
     listMore();

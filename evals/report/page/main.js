@@ -1,6 +1,6 @@
-/* What is open, how the address tells it, and the keys. */
+/* The open case and run, their address, and the keys. */
 
-/* number is that of the open case, or -1; run and beside are numbers of its runs. */
+/* number is the open case, or -1; run and beside are numbers of its runs, beside for the comparison. */
 const view = { number: -1, run: 0, beside: -1 };
 
 function address(c, run, beside) {
@@ -8,7 +8,7 @@ function address(c, run, beside) {
   return "#" + Object.entries(parts).map(([key, value]) => key + "=" + encodeURIComponent(value)).join("&");
 }
 
-/* Shows what the address says. */
+/* Shows the case of the address. */
 function route() {
   const at = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
   const was = view.number;
@@ -38,7 +38,7 @@ function focusOn(e) {
   }
 }
 
-/* Goes to an address, at once. */
+/* Goes to an address without a reload. */
 function go(to) {
   history.pushState(null, "", to);
   route();
@@ -91,8 +91,7 @@ function chooser(c) {
   return el("p", null, el("label", null, "side by side with ", select));
 }
 
-/* The run that is most worth a look beside this one: of the other set, or that came out
-   differently, or else the next. */
+/* The run to compare with: of the other set, or with another outcome, or else the next. */
 function partner(c) {
   const r = c.runs[view.run];
   const others = c.runs.filter((o) => o !== r);
@@ -107,7 +106,7 @@ function turn(by) {
   open(view.number, (view.run + by + n) % n);
 }
 
-/* Goes to the next case of those that are listed: opens it if one is open. */
+/* Goes to the next listed case, and opens it if a case is open. */
 function move(by) {
   const links = byId("list").contains(document.activeElement) ? document.activeElement : linkOf(view.number);
   const at = links ? found.indexOf(Number(links.dataset.number)) + by : by > 0 ? 0 : found.length - 1;
@@ -122,7 +121,7 @@ function move(by) {
   }
 }
 
-/* What keys do where nothing is typed. */
+/* The actions of keys outside of text fields. */
 const keys = {
   "j": () => move(1),
   "k": () => move(-1),
@@ -160,12 +159,12 @@ function search(text) {
   list();
 }
 
-/* Light, dark, or as the system says, which is the first. */
+/* Light, dark, or the setting of the system, which is the default. */
 function themes() {
   const names = ["auto", "light", "dark"];
   const set = (name) => {
     document.documentElement.dataset.theme = name;
-    byId("theme").textContent = "Colours: " + name;
+    byId("theme").textContent = "Colors: " + name;
   };
   byId("theme").onclick = () => set(names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length]);
   set(names[0]);
@@ -200,7 +199,7 @@ byId("query").oninput = () => {
 };
 addEventListener("hashchange", route);
 addEventListener("keydown", onKey);
-/* The transcripts stand behind this script. */
+/* The transcripts come after this script. */
 addEventListener("DOMContentLoaded", () => {
   if (view.number >= 0) {
     route();

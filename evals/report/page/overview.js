@@ -1,43 +1,43 @@
-/* The figures of the whole. */
+/* The statistics of all runs. */
 
 const data = embedded("data");
 const paired = data.against;
 const sets = paired ? ["base", "new"] : [""];
-const latest = sets[sets.length - 1]; /* the set that the page is about */
+const latest = sets[sets.length - 1]; /* the set that the page shows */
 
-/* The interval that people are shown: of cases, since runs of one are alike. */
+/* The interval of the page: clustered by case, because runs of a case are correlated. */
 const shown = (m) => m.ci95.cluster_wilson || m.ci95.t;
 
 function overview() {
-  const f = data.figures;
+  const f = data.summary;
   byId("counts").textContent = count(f.runs, "run") + " of " + count(f.cases, "case") + ", up to " + count(f.epochs, "epoch");
-  const parts = [...notes(), paired ? changes() : null, figures(), took(), el("p.facts", null, "Choose a case to read its runs.")];
+  const parts = [...notes(), paired ? changes() : null, statistics(), resources(), el("p.facts", null, "Choose a case to read its runs.")];
   byId("overview").append(...parts.filter(Boolean));
 }
 
-/* What runs took, folded away where the page is narrow and the cases stand below. */
-function took() {
-  const tables = data.took.map((t) => table(t.caption, t.header, t.rows));
+/* The resources of the runs, folded on a narrow page, where the cases are below. */
+function resources() {
+  const tables = data.resources.map((t) => table(t.caption, t.header, t.rows));
   return tables.length ? el("details", { open: matchMedia("(min-width: 60rem)").matches }, el("summary", null, "Steps, calls, tokens, time and cost"), ...tables) : null;
 }
 
-/* What is not on the page, or could not be read. */
+/* Missing content and unreadable records. */
 function notes() {
-  const lines = data.notes.concat(data.figures.unreadable.map((u) => "not read: " + u.file + (u.line ? ":" + u.line : "") + ": " + u.error));
+  const lines = data.notes.concat(data.summary.unreadable.map((u) => "not read: " + u.file + (u.line ? ":" + u.line : "") + ": " + u.error));
   const list = lines.map((text) => el("li", null, text));
   return lines.length ? [el("details.notes", { open: lines.length < 6 }, el("summary", null, count(lines.length, "note")), el("ul", null, ...list))] : [];
 }
 
-function figures() {
-  const scored = data.metrics.filter((m) => m.figures);
-  const rows = scored.map(({ name, figures: f }) => [name, String(f.n), f.missing ? String(f.missing) : "", f.errors ? String(f.errors) : "",
-    figure(f.mean), interval(shown(f)), bar(f), passes(f.pass_hat_k)]);
+function statistics() {
+  const scored = data.metrics.filter((m) => m.statistics);
+  const rows = scored.map(({ name, statistics: f }) => [name, String(f.n), f.missing ? String(f.missing) : "", f.errors ? String(f.errors) : "",
+    formatNumber(f.mean), interval(shown(f)), bar(f), passes(f.pass_hat_k)]);
   const caption = paired ? "Scores of new" : "Scores";
   return rows.length ? table(caption, ["metric", "n", "missing", "errors", "mean", "95 %", "0 to 1", "pass^1…"], rows)
-    : el("p", null, caption + ": no run has any");
+    : el("p", null, caption + ": no run has a score");
 }
 
-/* A mean and its interval between 0 and 1 as a picture; the figures stand beside it. */
+/* A bar with the mean and its interval between 0 and 1; the numbers are in the columns before. */
 function bar(f) {
   if (f.mean === null || f.mean < 0 || f.mean > 1) {
     return "";
@@ -56,22 +56,22 @@ function bar(f) {
   return box;
 }
 
-/* Pass figures for people; the only one would be the mean again. */
+/* The pass^k values; a single one would repeat the mean. */
 function passes(list) {
   if (!list || list.length < 2) {
     return "";
   }
-  return list.slice(0, 10).map((x) => figure(x)).join(" ") + (list.length > 10 ? " …" : "");
+  return list.slice(0, 10).map((x) => formatNumber(x)).join(" ") + (list.length > 10 ? " …" : "");
 }
 
 function changes() {
   const many = data.metrics.length > 1;
   const rows = data.metrics.map((m) => {
     const c = m.change;
-    return [m.name, String(c.pairs), figure(c.base), figure(c.new), signed(c.difference), interval(c.ci95),
+    return [m.name, String(c.pairs), formatNumber(c.base), formatNumber(c.new), signed(c.difference), interval(c.ci95),
       probability(c.p.mcnemar_exact || c.p.permutation), many ? probability(c.p.holm) : "",
       c.discordant ? String(c.regressed.length) : "", c.discordant ? String(c.fixed.length) : ""];
   });
-  return table("What changed from base to new",
+  return table("Changes from base to new",
     ["metric", "cases", "base", "new", "difference", "95 %", "p", "p (Holm)", "regressed", "fixed"], rows);
 }

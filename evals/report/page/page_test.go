@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/report"
 	"github.com/looptape/looptape/evals/report/page"
+	"github.com/looptape/looptape/llm"
 )
 
 // tb is what *testing.T and *rapid.T have in common.
@@ -244,5 +246,30 @@ func TestWriteFails(t *testing.T) {
 	}
 	if err := p.Write(&failing{size}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestScriptUsage checks that the page reads members that the JSON of usage has.
+func TestScriptUsage(t *testing.T) {
+	text, err := os.ReadFile("run.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(llm.Usage{InputTokens: 1, OutputTokens: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var usage map[string]int64
+	if err := json.Unmarshal(encoded, &usage); err != nil {
+		t.Fatal(err)
+	}
+	read := regexp.MustCompile(`usage\.(\w+)\.`).FindAllSubmatch(text, -1)
+	if len(read) != 2 {
+		t.Errorf("run.js reads %q of the usage, want two members", read)
+	}
+	for _, member := range read {
+		if usage[string(member[1])] == 0 {
+			t.Errorf("run.js reads usage.%s, want a member of %s", member[1], encoded)
+		}
 	}
 }

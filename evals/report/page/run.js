@@ -1,4 +1,4 @@
-/* One run of a case, from its scores to all that was said. */
+/* One run of a case: its scores and its transcript. */
 
 const runName = (c, r) => {
   const number = r.epoch >= 0 ? "epoch " + r.epoch : "run " + (runsOf(c, r.set || "").indexOf(r) + 1);
@@ -13,8 +13,8 @@ function runView(c, r) {
 /* Why there is no transcript. */
 function lost(r) {
   const loading = r.transcript >= 0;
-  return el("p.notes", null, loading ? "The page is still loading what this run said." :
-    "What this run said is not on the page; see the notes on top. Its recording: " + place(r));
+  return el("p.notes", null, loading ? "The page is still loading this transcript." :
+    "The page has no transcript of this run; see the notes at the top. Its recording: " + place(r));
 }
 
 const place = (r) => r.file + (r.line ? ":" + r.line : "") + " (" + r.run + ")";
@@ -29,10 +29,10 @@ function facts(r) {
     words.push(count(r.steps, "step") + " with " + count(calls, "call"));
   }
   if (r.usage) {
-    words.push(r.usage.input.toLocaleString("en") + " tokens in, " + r.usage.output.toLocaleString("en") + " out");
+    words.push(r.usage.input_tokens.toLocaleString("en") + " input tokens, " + r.usage.output_tokens.toLocaleString("en") + " output tokens");
   }
   if (r.cost) {
-    words.push("cost " + figure(r.cost));
+    words.push("cost " + formatNumber(r.cost));
   }
   if (r.latency_ns) {
     words.push(Number((r.latency_ns / 1e9).toPrecision(4)) + " s");
@@ -51,10 +51,10 @@ function scores(r) {
   return rows.length ? table("Scores of the run", ["metric", "score", "explanation"], rows) : null;
 }
 
-/* What models said that graded the run. */
+/* The responses of models that graded the run. */
 function gradings(r) {
   const list = Object.entries(r.gradings || {}).map(([name, g]) => el("details.graded", null,
-    el("summary", null, "What was said in grading " + name), ...g.responses.map((text) => block(text, {}))));
+    el("summary", null, "Responses of the grader of " + name), ...g.responses.map((text) => block(text, {}))));
   return list.length ? el("div", null, ...list) : null;
 }
 
@@ -63,9 +63,9 @@ const explanation = (text) => (text.length > 300 ? el("details", null, el("summa
 function transcript(t) {
   const list = el("ol.entries", null, ...t.entries.map(entry));
   if (t.left) {
-    list.append(el("li.entry.note", null, count(t.left, "more entry").replace(/entrys$/, "entries") + " of this run stand in its recording only"));
+    list.append(el("li.entry.note", null, count(t.left, "more entry").replace(/entrys$/, "entries") + " of this run are only in its recording"));
   }
-  return el("div", null, wanted(t), t.answer ? el("div", null, el("h3", null, "Answer"), block(t.answer.text, t.answer)) : null, list);
+  return el("div", null, wanted(t), t.answer ? el("div", null, el("h3", null, "Final answer"), block(t.answer.text, t.answer)) : null, list);
 }
 
 function wanted(t) {
@@ -78,10 +78,10 @@ function wanted(t) {
 
 const labels = {
   system: "System", user: "User", assistant: "Assistant", reasoning: "Reasoning", refusal: "Refusal",
-  call: "Call", result: "Result of no call", other: "Assistant", note: "Note", error: "Error",
+  call: "Call", result: "Result without a call", other: "Assistant", note: "Note", error: "Error",
 };
 
-/* A piece of a run. */
+/* An entry of a transcript. */
 function entry(e) {
   const failed = e.failed || e.kind === "error" || e.kind === "refusal";
   return el("li.entry." + e.kind + (failed ? ".failed" : ""), null, ...parts(e));
@@ -108,19 +108,19 @@ function parts(e) {
 
 const label = (e) => el("p.label", null, labels[e.kind], steps(e));
 
-/* Which answer of the model begins with an entry, what for, and how it ended. */
+/* The step that begins with an entry, its purpose, and its unusual finish reason. */
 function steps(e) {
   const words = e.step ? [" step " + e.step] : [];
   if (e.purpose) {
     words.push("for " + e.purpose);
   }
   if (e.finish && !["stop", "tool_calls"].includes(e.finish)) {
-    words.push("ended by " + e.finish);
+    words.push("finish reason " + e.finish);
   }
   return words.length ? el("span.facts", null, words.join(", ")) : null;
 }
 
-/* What was called, with which arguments. */
+/* The tool and the arguments of a call. */
 function called(e) {
   return el("div", null, el("p.tool", null, el("code", null, e.name || "(no name)")), argumentsOf(e.text || ""),
     e.ran ? el("div", null, el("p.label", null, "Run with"), argumentsOf(e.ran)) : null, cutOf(e));
@@ -128,7 +128,7 @@ function called(e) {
 
 const argumentsOf = (text) => (/^\s*(\{\s*\})?\s*$/.test(text) ? null : block(text, {}));
 
-/* What came of a call. */
+/* The result of a call. */
 function answered(e, name) {
   const words = [name, e.failed ? el("b.bad", null, " error") : null, e.skipped ? " not run here: " + e.skipped : null];
   return [el("p.label", null, ...words.filter(Boolean)), e.answered ? block(e.result || "", {}) : el("p.facts", null, "none")];
@@ -136,25 +136,25 @@ function answered(e, name) {
 
 /* A run that a call started. */
 function started(t) {
-  return el("details.started", null, el("summary", null, "The run that it started: " + count(t.entries.length, "entry").replace(/entrys$/, "entries")), transcript(t));
+  return el("details.started", null, el("summary", null, "The run that this call started: " + count(t.entries.length, "entry").replace(/entrys$/, "entries")), transcript(t));
 }
 
-const cutOf = (e) => (e.cut ? el("p.facts", null, "… " + e.cut.toLocaleString("en") + " more bytes stand in the recording only") : null);
+const cutOf = (e) => (e.cut ? el("p.facts", null, "… " + e.cut.toLocaleString("en") + " more bytes are only in the recording") : null);
 
-/* A text, and of a long one its beginning. */
+/* Text; of long text only the beginning until the reader unfolds it. */
 function block(text, e) {
   const layout = pretty(text);
   const pre = el("div.text" + (layout ? ".code" : ""), null, layout || text || "(empty)");
   const box = el("div", null, pre, cutOf(e));
   if ((layout || text).length > 3000 || (layout || text).split("\n").length > 30) {
     const button = el("button.whole", { type: "button", "aria-expanded": "false" });
-    const say = () => {
+    const update = () => {
       const open = pre.classList.toggle("clipped") === false;
       button.textContent = open ? "Show less" : "Show all " + count((layout || text).length, "character");
       button.setAttribute("aria-expanded", String(open));
     };
-    button.onclick = say;
-    say();
+    button.onclick = update;
+    update();
     box.append(button);
   }
   return box;

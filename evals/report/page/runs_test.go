@@ -26,7 +26,7 @@ type spoken struct {
 
 func speaks(i, size int, score float64, prompt string) spoken {
 	return spoken{
-		evals.Row{Case: fmt.Sprint("case ", i/2), Epoch: i % 2, File: "f", Line: i, Run: fmt.Sprint("run-", i), Scores: evals.NewByName(map[string]float64{"m": score})},
+		evals.Row{Case: fmt.Sprint("case ", i/2), Epoch: i % 2, File: "f", Line: i, Run: fmt.Sprint("run-", i), Scores: byName(map[string]float64{"m": score})},
 		importer.Run{Messages: []llm.Message{system(prompt), llm.User(strings.Repeat("x", size))}},
 	}
 }
@@ -109,10 +109,10 @@ func TestSucceeded(t *testing.T) {
 		row  evals.Row
 		want bool
 	}{
-		"all":       {evals.Row{Scores: evals.NewByName(map[string]float64{"a": 1, "b": 2})}, true},
-		"one less":  {evals.Row{Scores: evals.NewByName(map[string]float64{"a": 1, "b": 0.9})}, false},
+		"all":       {evals.Row{Scores: byName(map[string]float64{"a": 1, "b": 2})}, true},
+		"one less":  {evals.Row{Scores: byName(map[string]float64{"a": 1, "b": 0.9})}, false},
 		"none":      {evals.Row{}, false},
-		"one wrong": {evals.Row{Scores: evals.NewByName(map[string]float64{"a": 1}), Errors: evals.NewByName(map[string]string{"b": "no"})}, false},
+		"one wrong": {evals.Row{Scores: byName(map[string]float64{"a": 1}), Errors: byName(map[string]string{"b": "no"})}, false},
 	} {
 		if got := succeeded(&c.row); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -195,4 +195,16 @@ func TestShared(t *testing.T) {
 			t.Errorf("run %d: %s", id.line, s.json)
 		}
 	}
+}
+
+// byName returns the values of a map.
+func byName[T any](of map[string]T) (b evals.ByName[T]) {
+	text, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

@@ -105,7 +105,7 @@ type named struct {
 // compareSets prints the changes from the first set to each other set and returns the exit
 // status.
 func compareSets(w *cli.World, names []string, sets []*evals.Result, format string, seed uint64) error {
-	all, err := evals.CompareAll(sets[0], sets[1:], seed)
+	all, err := sets[0].Compare(sets[1:], seed)
 	if err != nil {
 		reportUnreadableOf(w, sets)
 		return err
@@ -154,13 +154,13 @@ func comparedStatus(all ...*evals.Comparison) error {
 	return scoredStatus(failed, unreadable, metrics)
 }
 
-// mostCases is the number of listed cases of each kind.
-const mostCases = 10
+// maxCases is the number of listed cases of each kind.
+const maxCases = 10
 
 // printChanges prints tables of the changes.
 func printChanges(w *cli.World, c *evals.Comparison) error {
 	cli.PrintErrors(w, c.Unreadable)
-	if err := printTables(w, evalreport.Changes(c, evalreport.Lists{Most: mostCases, All: "--format json lists all"})...); err != nil {
+	if err := printTables(w, evalreport.ChangeTables(c, evalreport.Lists{Max: maxCases, All: "--format json lists all"})...); err != nil {
 		return err
 	}
 	pairs := 0

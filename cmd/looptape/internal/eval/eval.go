@@ -15,6 +15,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
 	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/internal/tabular"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -132,7 +133,7 @@ func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
 
 // printFilled is printTable without empty columns.
 func printFilled(w *cli.World, header []string, rows [][]string) error {
-	return printTables(w, evalreport.Filled(header, rows))
+	return w.Table(tabular.Filled(header, rows))
 }
 
 // printTables prints tables of a report.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
-	evalreport "github.com/looptape/looptape/evals/report"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // gateFlags are the settings of the command.
@@ -169,7 +169,7 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b, err := evals.NewBaseline(r, old, g.MustPass)
+	b, err := r.Baseline(old, g.MustPass)
 	if err != nil {
 		return err
 	}
@@ -207,13 +207,13 @@ func printGate(w *cli.World, v *evals.GateResult) error {
 		m := v.Metrics[name]
 		holm := ""
 		if len(v.Metrics) > 1 {
-			holm = evalreport.Probability(m.Holm)
+			holm = tabular.Probability(m.Holm)
 		}
-		means = append(means, []string{name, evalreport.FormatValue(m.Base), evalreport.FormatValue(m.New), evalreport.Signed(m.Difference), evalreport.Probability(m.P), holm, evalreport.UnlessZero(m.Missing)})
+		means = append(means, []string{name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference), tabular.Probability(m.P), holm, tabular.Count(m.Missing)})
 	}
 	const caseWidth = 60
 	for _, f := range v.Findings {
-		findings = append(findings, []string{f.Kind.String(), f.Metric, evalreport.Short(f.Case, caseWidth), f.Message})
+		findings = append(findings, []string{f.Title(), f.Metric, tabular.Short(f.Case, caseWidth), f.Message})
 	}
 	if err := printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means); err != nil {
 		return err

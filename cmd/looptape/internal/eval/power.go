@@ -10,8 +10,8 @@ import (
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/evals"
-	evalreport "github.com/looptape/looptape/evals/report"
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 func newPower(w *cli.World) *cobra.Command {
@@ -58,7 +58,7 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 		if err != nil {
 			return err
 		}
-		n, err := evals.AnalyzePower(sets[0], append(sets, nil)[1], *difference, test)
+		n, err := sets[0].Power(append(sets, nil)[1], *difference, test)
 		if err != nil {
 			reportUnreadableOf(w, sets)
 			return err
@@ -79,12 +79,23 @@ func printPower(w *cli.World, n *evals.PowerReport, format string) error {
 	}
 	cli.PrintErrors(w, n.Unreadable)
 	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(n.Metrics)) {
-		need := n.Metrics[name]
-		if need.Same != nil {
-			rows = append(rows, sizes(name, "same cases", need.Same))
+	add := func(metric, pairing string, cases int, detectable *float64, required *int) {
+		needed := fmt.Sprintf("more than %d", stats.MaxCases)
+		if required != nil {
+			needed = strconv.Itoa(*required)
 		}
-		rows = append(rows, sizes(name, "different cases", need.Different))
+		rows = append(rows, []string{metric, pairing, strconv.Itoa(cases), tabular.Value(detectable), needed})
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Metrics)) {
+		m := n.Metrics[name]
+		if s := m.Same; s != nil {
+			add(name, "same cases", s.Cases, s.Detectable, s.Needed)
+		}
+		if s := m.Different; s != nil {
+			add(name, "different cases", s.Cases, s.Detectable, s.Needed)
+		} else {
+			rows = append(rows, []string{name, "different cases", "-", "-", "-"})
+		}
 	}
 	if err := w.Table([]string{"metric", "pairing", "cases", "detectable", "required"}, rows); err != nil {
 		return err
@@ -94,16 +105,4 @@ func printPower(w *cli.World, n *evals.PowerReport, format string) error {
 		return err
 	}
 	return result
-}
-
-// sizes returns the row of one pairing.
-func sizes(metric, cases string, s *evals.Sizes) []string {
-	if s == nil {
-		return []string{metric, cases, "-", "-", "-"}
-	}
-	needed := fmt.Sprintf("more than %d", stats.MaxCases)
-	if s.Needed != nil {
-		needed = strconv.Itoa(*s.Needed)
-	}
-	return []string{metric, cases, strconv.Itoa(s.Cases), evalreport.FormatValue(s.Detectable), needed}
 }

@@ -17,7 +17,7 @@ type reportFlags struct {
 	rows            rowFlags
 	format, against string
 	out             string
-	most            int
+	max             int
 	page            pageFlags
 }
 
@@ -60,13 +60,13 @@ FILE is a suite and BASE is not, the suite's scorers score both.
 	f := c.Flags()
 	f.StringVar(&r.against, "against", "", "set of runs to compare with: file, folder or suite `BASE`")
 	f.StringVarP(&r.out, "output", "o", "", "output `file` (default: standard output)")
-	f.IntVar(&r.most, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
+	f.IntVar(&r.max, "cases", 20, "tables and Markdown: number of listed cases of each kind; 0 lists all")
 	r.page.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.format = *format
 		switch {
-		case r.most < 0:
-			return fmt.Errorf("--cases %d: want a number of cases, or 0 for all", r.most)
+		case r.max < 0:
+			return fmt.Errorf("--cases %d: want a number of cases, or 0 for all", r.max)
 		case r.format == "parquet" && r.out == "" && w.OutTerminal:
 			return errors.New("parquet is a binary format: set an output file with -o")
 		}
@@ -122,7 +122,7 @@ func makeReport(w *cli.World, c *cobra.Command, args []string, r *reportFlags, s
 // writeReport writes a report and returns the exit status.
 func writeReport(w *cli.World, rep *evalreport.Report, r *reportFlags) error {
 	r.page.Report = rep
-	lists := evalreport.Lists{Most: r.most, All: "--cases 0 lists all"}
+	lists := evalreport.Lists{Max: r.max, All: "--cases 0 lists all"}
 	write := map[string]func(io.Writer) error{
 		"table":    func(to io.Writer) error { return printReport(onto(w, to), rep, lists) },
 		"markdown": func(to io.Writer) error { return rep.Markdown(to, lists) },
@@ -150,14 +150,7 @@ func reportStatus(rep *evalreport.Report) error {
 
 // printReport prints tables of a report.
 func printReport(w *cli.World, rep *evalreport.Report, l evalreport.Lists) error {
-	tables := []evalreport.Table{evalreport.Means(rep.Summary), evalreport.Resources(rep.Summary)}
-	if rep.Comparison != nil {
-		tables = append(tables, evalreport.Changes(rep.Comparison, l)...)
-	}
-	for _, o := range evalreport.Outcomes() {
-		tables = append(tables, rep.Listed(o, l))
-	}
-	if err := printTables(w, tables...); err != nil {
+	if err := printTables(w, rep.Tables(l)...); err != nil {
 		return err
 	}
 	f := rep.Summary

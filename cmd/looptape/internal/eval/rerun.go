@@ -152,7 +152,7 @@ func (v *rerunner) put(line any, sink *trace.Writer, run *rerun.Recorded, number
 	if sink == nil {
 		return nil
 	}
-	return rerun.Write(sink, run, number, events)
+	return run.Write(sink, number, events)
 }
 
 // how returns the kind of rerun that the flags select.

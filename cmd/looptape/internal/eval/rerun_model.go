@@ -37,7 +37,7 @@ func (v *rerunner) other() (rerunning, error) {
 	if v.definitions != "" {
 		text, err := v.w.ReadAll(v.definitions)
 		if err == nil {
-			o.Tools, err = rerun.ReadTools(text)
+			err = o.ReadTools(text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--tool-defs %s: %w", v.definitions, err)

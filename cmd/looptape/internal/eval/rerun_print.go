@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
-	evalreport "github.com/looptape/looptape/evals/report"
 	"github.com/looptape/looptape/evals/rerun"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // printToolsReport prints the results of rerun tools and returns the exit status.
@@ -43,15 +43,13 @@ func rerunStatus(differs bool, unreadable, runs int) error {
 func printToolsTables(w *cli.World, r *rerun.ToolsReport) error {
 	cli.PrintErrors(w, r.Unreadable)
 	var rows [][]string
-	var all rerun.Counts
 	for _, l := range r.Runs {
 		if l.Error != "" {
 			w.PrintError(errors.New(l.Error))
 		}
-		all = all.Plus(l.Counts)
 		for _, c := range l.Calls {
 			for _, text := range c.Describe() {
-				rows = append(rows, append(whichRun(&l.Where), strconv.Itoa(c.Step), c.Tool, string(c.Status), text))
+				rows = append(rows, append(whichRun(l.Case, l.Epoch, l.Run), strconv.Itoa(c.Step), c.Tool, c.Status, text))
 			}
 		}
 	}
@@ -61,24 +59,25 @@ func printToolsTables(w *cli.World, r *rerun.ToolsReport) error {
 	var tools [][]string
 	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
 		c := r.Tools[name]
-		tools = append(tools, []string{name, evalreport.UnlessZero(c.Same), evalreport.UnlessZero(c.Differs), evalreport.UnlessZero(c.Failed), evalreport.UnlessZero(c.Unrecorded), evalreport.UnlessZero(c.Recorded)})
+		tools = append(tools, []string{name, tabular.Count(c.Same), tabular.Count(c.Differs), tabular.Count(c.Failed), tabular.Count(c.Unrecorded), tabular.Count(c.Recorded)})
 	}
 	if err := printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools); err != nil {
 		return err
 	}
+	all := r.Total()
 	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s", cli.Count(len(r.Runs), "run"), cli.Count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, cli.Count(len(r.Unreadable), "unreadable record"))
 	return w.ResultLine(line, rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs)) == nil)
 }
 
 // whichRun identifies a run in a table by its case and epoch (empty if 0), or by its name if
 // the recording has no epoch.
-func whichRun(r *rerun.Where) []string {
+func whichRun(name string, epoch int, run string) []string {
 	const width = 40
-	name := evalreport.Short(r.Case, width)
-	if r.Epoch < 0 {
-		return []string{name, "", r.Run}
+	name = tabular.Short(name, width)
+	if epoch < 0 {
+		return []string{name, "", run}
 	}
-	return []string{name, evalreport.UnlessZero(r.Epoch), ""}
+	return []string{name, tabular.Count(epoch), ""}
 }
 
 // mostOf returns the first rows of a table of calls or responses and the number of others.
@@ -116,7 +115,7 @@ func (m *otherModel) print(format string) error {
 		}
 		if l.Divergence != nil {
 			rows = append(rows,
-				append(whichRun(&l.Where), strconv.Itoa(l.Divergence.Step), "diverged", l.Divergence.Why),
+				append(whichRun(l.Case, l.Epoch, l.Run), strconv.Itoa(l.Divergence.Step), "diverged", l.Divergence.Why),
 				[]string{"", "", "", strconv.Itoa(l.Divergence.RecordedStep), "recorded", l.Divergence.Recorded.String()},
 				[]string{"", "", "", strconv.Itoa(l.Divergence.Step), "new", l.Divergence.Now.String()})
 		}

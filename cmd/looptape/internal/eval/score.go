@@ -111,7 +111,7 @@ func printSummaryTables(w *cli.World, f *evals.Summary) error {
 	if f.Runs > 0 && len(f.Metrics) == 0 {
 		w.PrintError(errors.New("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers"))
 	}
-	if err := printTables(w, evalreport.Means(f), evalreport.Resources(f)); err != nil {
+	if err := printTables(w, evalreport.SummaryTables(f)...); err != nil {
 		return err
 	}
 	line := fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), cli.Count(len(f.Unreadable), "unreadable record"))
