@@ -57,7 +57,7 @@ var (
 	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson"}
-	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
+	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 )
 
@@ -102,6 +102,9 @@ var table = []packageRule{
 	},
 	{
 		name: "internal/suggest", does: "the known name that is nearest to an unknown one",
+	},
+	{
+		name: "internal/tabular", does: "formats numbers and tables for people",
 	},
 	{
 		name: "llm", does: "messages, parts, tools, requests, responses, stream events, usage, errors; the `Model` interface",
@@ -383,7 +386,7 @@ var table = []packageRule{
 	},
 	{
 		name: "evals/scorers", does: "scores of a run, by settings",
-		large:    "Most files are one kind of scorer each.",
+		large:    "Each kind of scorer is next to its settings, and most kinds share the readers of calls and values.",
 		not:      "statistics",
 		packages: evaluationPackages,
 		modules:  evaluationModules,

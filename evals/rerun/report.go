@@ -1,9 +1,15 @@
 package rerun
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -78,3 +84,171 @@ func (r *ModelReport) Diverged() bool { return r.Paths[PathSame] < len(r.Runs) }
 
 // Unread adds an error of [Runs].
 func (r *ModelReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }
+
+// counts counts calls by status.
+type counts struct {
+	Same       int `json:"same"`
+	Differs    int `json:"differs"`
+	Unrecorded int `json:"unrecorded"`
+	Failed     int `json:"failed"`
+	Recorded   int `json:"recorded"`
+}
+
+// Run returns the number of calls whose tools ran or failed to run.
+func (c counts) Run() int { return c.Same + c.Differs + c.Unrecorded + c.Failed }
+
+// Total returns the counts of all runs.
+func (r *ToolsReport) Total() (all counts) {
+	for _, c := range r.Tools {
+		all = counts{c.Same + all.Same, c.Differs + all.Differs, c.Unrecorded + all.Unrecorded, c.Failed + all.Failed, c.Recorded + all.Recorded}
+	}
+	return all
+}
+
+// add counts a call.
+func (c *counts) add(status string) {
+	switch status {
+	case Same:
+		c.Same++
+	case Differs:
+		c.Differs++
+	case Unrecorded:
+		c.Unrecorded++
+	case Failed:
+		c.Failed++
+	case AsRecorded:
+		c.Recorded++
+	}
+}
+
+// toolsLine is the report line of a rerun with tools.
+type toolsLine struct {
+	where
+	Counts counts `json:"counts"`
+	// Calls are those with a status other than Same and AsRecorded.
+	Calls []Call `json:"calls,omitempty"`
+	// Error is the error of the rerun, or of a program after the last call.
+	Error string `json:"error,omitempty"`
+}
+
+// Differs reports whether a result differs or the rerun failed.
+func (l *toolsLine) Differs() bool { return l.Error != "" || l.Counts.Differs+l.Counts.Failed > 0 }
+
+// Describe describes the differences of a call, one per line.
+func (c *Call) Describe() (lines []string) {
+	for _, d := range c.Differences {
+		lines = append(lines, fmt.Sprintf("%s: was %s, is %s", cmp.Or(d.At, "all"), d.Want, d.Got))
+	}
+	switch {
+	case c.Status == Unrecorded:
+		lines = append(lines, "now: "+window(c.Now, 0))
+	case c.Status != Differs || len(lines) > 0 || c.Now == c.Recorded:
+	case squeezed(c.Now) == squeezed(c.Recorded):
+		lines = append(lines, "only white space differs")
+	default:
+		at := commonPrefix(c.Recorded, c.Now)
+		lines = append(lines, fmt.Sprintf("was %s, is %s", window(c.Recorded, at), window(c.Now, at)))
+	}
+	if c.Note != "" {
+		lines = append(lines, c.Note)
+	}
+	return lines
+}
+
+// commonPrefix returns the length of the common prefix in bytes, up to a whole character.
+func commonPrefix(a, b string) int {
+	for i, r := range a {
+		if !strings.HasPrefix(b[i:], string(r)) {
+			return i
+		}
+	}
+	return len(a)
+}
+
+// window returns the text around a position.
+func window(text string, at int) string {
+	const before, width = 20, 60
+	runes := []rune(text)
+	from := max(0, utf8.RuneCountInString(text[:at])-before)
+	part := runes[from:min(len(runes), from+width)]
+	out := `"` + string(part) + `"`
+	if from > 0 {
+		out = "…" + out
+	}
+	if from+len(part) < len(runes) {
+		out += "…"
+	}
+	return out
+}
+
+// ToolsReport contains the results of reruns with tools.
+type ToolsReport struct {
+	Runs       []toolsLine        `json:"runs"`
+	Tools      map[string]counts  `json:"tools"` // by name
+	Unreadable []evals.Unreadable `json:"unreadable"`
+}
+
+// NewToolsReport returns an empty report.
+func NewToolsReport() *ToolsReport {
+	return &ToolsReport{Runs: []toolsLine{}, Tools: map[string]counts{}, Unreadable: []evals.Unreadable{}}
+}
+
+// Add adds the result of a run and returns its line. out is nil if the rerun failed; err is the
+// reason.
+func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) any {
+	l := toolsLine{where: whereOf(run)}
+	if out != nil {
+		for _, c := range out.Calls {
+			l.Counts.add(c.Status)
+			r.count(c.Tool, c.Status)
+			if c.Status != Same && c.Status != AsRecorded {
+				l.Calls = append(l.Calls, c)
+			}
+		}
+	}
+	if err != nil {
+		l.Error = err.Error()
+	}
+	r.Runs = append(r.Runs, l)
+	return &r.Runs[len(r.Runs)-1]
+}
+
+func (r *ToolsReport) count(tool string, status string) {
+	c := r.Tools[tool]
+	c.add(status)
+	r.Tools[tool] = c
+}
+
+// Differs reports whether a result differs or a rerun failed.
+func (r *ToolsReport) Differs() bool {
+	return slices.ContainsFunc(r.Runs, func(l toolsLine) bool { return l.Differs() })
+}
+
+// Unread adds an error of [Runs].
+func (r *ToolsReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }
+
+// Write writes the events of a rerun of run to a trace, with the case, the epoch, the cluster and the
+// expectations of run (see importer.CaseEvent), but without its scores. A sink takes the reruns of one
+// report; number distinguishes them.
+func (run *Recorded) Write(sink trace.Sink, number int, events []trace.Event) error {
+	name := fmt.Sprintf("r%d", number)
+	about := run.Run
+	about.Case = evals.CaseOf(&run.Run)
+	seq := 0
+	put := func(ev trace.Event) error {
+		ev.Run, ev.Seq = name, seq
+		seq++
+		return sink.Write(ev)
+	}
+	for _, ev := range events {
+		if err := put(ev); err != nil {
+			return err
+		}
+		if _, ok := ev.Body.(trace.RunStart); ok {
+			if err := put(trace.Event{Step: trace.NoStep, Body: about.About()}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -61,6 +61,9 @@ type Call struct {
 	Note string `json:"note,omitempty"`
 }
 
+// Differs reports whether the result differs from the recorded result or could not be determined.
+func (c *Call) Differs() bool { return c.Status == Differs || c.Status == Failed }
+
 // ToolsRerun is the result of a rerun with tools.
 type ToolsRerun struct {
 	Calls  []Call

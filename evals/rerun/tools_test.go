@@ -174,7 +174,7 @@ func TestToolsTrace(t *testing.T) {
 		t.Errorf("the second rerun parts from the first:\n%v", d)
 	}
 	for _, c := range again.Calls {
-		if c.Status.Differs() {
+		if c.Differs() {
 			t.Errorf("parts from what it was made of: %+v", c)
 		}
 	}

@@ -3,12 +3,18 @@ package scorers
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 // Grader is a model that grades runs.
@@ -102,4 +108,107 @@ func (a *asker) answer(ctx context.Context, question string, to *evals.Grading) 
 		return errors.New("the grader's response is truncated: increase max_tokens")
 	}
 	return nil
+}
+
+// grade is what a grader answered: a label or a number, and why.
+type grade struct{ text, reason string }
+
+var (
+	gradeMember = regexp.MustCompile(`"grade"\s*:`)
+	gradeLine   = regexp.MustCompile(`(?mi)^[ \t*_]*grade[ \t*_]*:[ \t*_]*(.*?)[ \t*_\r]*$`)
+)
+
+// readGrade reads the response of a grader: a JSON object, which is the whole response or its
+// only fenced block, or else its only line "grade: …". Anything else is an error.
+func readGrade(answer string) (grade, error) {
+	text := answer
+	if blocks := fence.FindAllStringSubmatch(answer, -1); len(blocks) == 1 {
+		text = blocks[0][1]
+	}
+	if v, err := decode([]byte(text)); err == nil {
+		return gradeIn(v, text)
+	}
+	lines := gradeLine.FindAllStringSubmatch(answer, -1)
+	if len(lines) != 1 {
+		return grade{}, fmt.Errorf("the grader's answer has %d grades, so that it is none: %s", len(lines), quote(answer))
+	}
+	reason := gradeLine.ReplaceAllLiteralString(answer, "")
+	return grade{lines[0][1], strings.TrimSpace(reason)}, nil
+}
+
+// gradeIn is the grade in a value of JSON.
+func gradeIn(v any, text string) (grade, error) {
+	object, _ := v.(map[string]any)
+	reason, _ := object["reason"].(string)
+	if len(gradeMember.FindAllString(text, -1)) > 1 {
+		return grade{}, errors.New("the grader's answer has the member grade twice: " + quote(text))
+	}
+	switch g := object["grade"].(type) {
+	case string:
+		return grade{strings.TrimSpace(g), reason}, nil
+	case json.Number:
+		return grade{g.String(), reason}, nil
+	}
+	return grade{}, errors.New("the grader's answer is JSON without a grade, which is a text or a number: " + quote(text))
+}
+
+// block puts a text of a run between two lines with a code that is made of the text itself:
+// a text that holds a line with its own code cannot be made, so that it cannot seem to end
+// before it does. The same text is the same block.
+func block(name, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	mark := " " + name + " " + hex.EncodeToString(sum[:8])
+	return "BEGIN" + mark + "\n" + text + "\nEND" + mark
+}
+
+// question is the first message of the user, as a block.
+func question(run *importer.Run) (string, error) {
+	for _, m := range conversation(run) {
+		if m.Role == llm.RoleUser {
+			return block("question", m.Text()), nil
+		}
+	}
+	return "", errors.New("the recording has no message of a user")
+}
+
+// conversation returns the messages of a run: for a trace the last request with its response.
+func conversation(run *importer.Run) []llm.Message {
+	messages := run.Messages
+	var last []llm.Message
+	for _, ev := range run.Events {
+		if ev.Purpose != trace.PurposeAnswer {
+			continue
+		}
+		switch body := ev.Body.(type) {
+		case trace.ModelRequest:
+			messages = append(messages[:min(body.PrefixMessages, len(messages)):min(body.PrefixMessages, len(messages))], body.NewMessages...)
+		case trace.ModelResponse:
+			last = []llm.Message{body.Message}
+		default: // says nothing here
+		}
+	}
+	return append(messages[:len(messages):len(messages)], last...)
+}
+
+// transcript formats a conversation as text: messages, calls and results without reasoning.
+func transcript(messages []llm.Message) string {
+	var lines []string
+	names := map[string]string{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				lines = append(lines, string(m.Role)+": "+p.Text)
+			case llm.ToolCall:
+				names[p.ID] = p.Name
+				lines = append(lines, fmt.Sprintf("%s calls %s: %s", m.Role, p.Name, p.Arguments))
+			case llm.ToolResult:
+				lines = append(lines, fmt.Sprintf("result of %s: %s", names[p.ID], p.Text()))
+			case llm.Media:
+				lines = append(lines, fmt.Sprintf("%s: (%s)", m.Role, p.MediaType))
+			default: // is not shown
+			}
+		}
+	}
+	return strings.Join(lines, "\n\n")
 }
