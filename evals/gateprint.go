@@ -108,7 +108,7 @@ func (v *GateResult) JUnit(w io.Writer) error {
 		s.add("metric", name, v.drops(name))
 	}
 	for _, name := range v.Cases {
-		s.add("case", name, v.Of(name))
+		s.add("case", name, v.about(name))
 	}
 	text, err := xml.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -118,8 +118,8 @@ func (v *GateResult) JUnit(w io.Writer) error {
 	return err
 }
 
-// Of returns the findings about a case.
-func (v *GateResult) Of(name string) (found []finding) {
+// about returns the findings about a case.
+func (v *GateResult) about(name string) (found []finding) {
 	for _, f := range v.Findings {
 		if f.Case == name && f.Kind != KindDrop {
 			found = append(found, f)

@@ -36,7 +36,7 @@ func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	}
 	for _, name := range v.Cases {
 		t.Run(name, func(t T) {
-			for _, f := range v.Of(name) {
+			for _, f := range v.about(name) {
 				t.Error(f.line())
 			}
 		})

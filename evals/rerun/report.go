@@ -94,15 +94,18 @@ type counts struct {
 	Recorded   int `json:"recorded"`
 }
 
-// Run returns the number of calls whose tools ran or failed to run.
-func (c counts) Run() int { return c.Same + c.Differs + c.Unrecorded + c.Failed }
-
-// Total returns the counts of all runs.
-func (r *ToolsReport) Total() (all counts) {
+// Summary returns the counts of all calls whose tools ran or failed to run, in words.
+func (r *ToolsReport) Summary() string {
+	var all counts
 	for _, c := range r.Tools {
-		all = counts{c.Same + all.Same, c.Differs + all.Differs, c.Unrecorded + all.Unrecorded, c.Failed + all.Failed, c.Recorded + all.Recorded}
+		all = counts{Same: c.Same + all.Same, Differs: c.Differs + all.Differs, Unrecorded: c.Unrecorded + all.Unrecorded, Failed: c.Failed + all.Failed}
 	}
-	return all
+	n := all.Same + all.Differs + all.Unrecorded + all.Failed
+	plural := "s"
+	if n == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%d call%s run: %d differ, %d failed, %d unrecorded", n, plural, all.Differs, all.Failed, all.Unrecorded)
 }
 
 // add counts a call.

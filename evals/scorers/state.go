@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/internal/jsonval"
+	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -60,4 +62,93 @@ func (s stateSettings) expected(run *importer.Run, at jsonval.Pointer) (any, err
 		return parse(s.Expected)
 	}
 	return metadata(run, s.ExpectedAt, at)
+}
+
+// Place says where the JSON of a state is in a recording.
+type statePlace struct {
+	// Event is the name of custom events in a trace that contain a state. Result is a tool whose
+	// successful results are states instead.
+	Event  string `json:"event,omitempty"`
+	Result string `json:"result,omitempty"`
+	// At is a JSON pointer (RFC 6901) to the state in them, or else in the metadata of the
+	// recording.
+	At string `json:"at,omitempty"`
+}
+
+// finder finds states at a place.
+type finder struct {
+	statePlace
+
+	at jsonval.Pointer
+}
+
+func (p statePlace) finder() (*finder, error) {
+	if p.Event != "" && p.Result != "" || p == (statePlace{}) {
+		return nil, errors.New("give one of at, event and result; at may be combined with the others")
+	}
+	at, err := parsePointer(p.At)
+	return &finder{p, at}, err
+}
+
+// texts are what holds states, in order.
+func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
+	for _, ev := range run.Events {
+		if c, ok := ev.Body.(trace.Custom); ok && f.Event != "" && c.Name == f.Event {
+			all = append(all, c.Data)
+		}
+	}
+	for _, c := range facts.Read(run).Calls {
+		if f.Result != "" && c.Name == f.Result && c.Answered && !c.Failed {
+			all = append(all, json.RawMessage(c.Result))
+		}
+	}
+	return all
+}
+
+// first returns the first state; it may be changed.
+func (f *finder) first(run *importer.Run) (any, error) {
+	return f.state(run, func(texts []json.RawMessage) json.RawMessage { return texts[0] })
+}
+
+// last returns the last state; it may be changed.
+func (f *finder) last(run *importer.Run) (any, error) {
+	return f.state(run, func(texts []json.RawMessage) json.RawMessage { return texts[len(texts)-1] })
+}
+
+func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.RawMessage) (any, error) {
+	if f.Event+f.Result == "" {
+		return metadata(run, f.At, f.at)
+	}
+	where := fmt.Sprintf("an event %q", f.Event)
+	if f.Result != "" {
+		where = fmt.Sprintf("a result of the tool %q", f.Result)
+	}
+	texts := f.texts(run)
+	if len(texts) == 0 {
+		return nil, fmt.Errorf("the recording has no state in %s", where)
+	}
+	whole, err := parse(choose(texts))
+	if err != nil {
+		return nil, fmt.Errorf("the state in %s is no JSON: %w", where, err)
+	}
+	v, ok := f.at.In(whole)
+	if !ok {
+		return nil, fmt.Errorf("there is nothing at %s of the state in %s", f.At, where)
+	}
+	return v, nil
+}
+
+// metadata returns the value of a pointer into the metadata of a run; it may be changed.
+func metadata(run *importer.Run, text string, at jsonval.Pointer) (any, error) {
+	raw, ok := run.Meta[at[0]]
+	if ok {
+		v, err := parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s of the recording: %w", at[0], err)
+		}
+		if v, ok := at[1:].In(v); ok {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("the recording has nothing at %s", text)
 }

@@ -64,8 +64,7 @@ func printToolsTables(w *cli.World, r *rerun.ToolsReport) error {
 	if err := printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools); err != nil {
 		return err
 	}
-	all := r.Total()
-	line := fmt.Sprintf("%s, %s run: %d differ, %d failed, %d unrecorded; %s", cli.Count(len(r.Runs), "run"), cli.Count(all.Run(), "call"), all.Differs, all.Failed, all.Unrecorded, cli.Count(len(r.Unreadable), "unreadable record"))
+	line := fmt.Sprintf("%s, %s; %s", cli.Count(len(r.Runs), "run"), r.Summary(), cli.Count(len(r.Unreadable), "unreadable record"))
 	return w.ResultLine(line, rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs)) == nil)
 }
 
