@@ -54,7 +54,7 @@ const (
 var (
 	kernelPackages     = []string{"internal/jsonio", "llm"}
 	kernelModules      = []string{jsonschema}
-	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
+	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson", "providers/openai/..."}
 	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson"}
 	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
@@ -179,6 +179,11 @@ var table = []packageRule{
 		modules:  kernelModules,
 	},
 	{
+		name: "loop/internal/dialect", does: "what the events of the reference loops share",
+		not:      "behavior of one loop",
+		packages: []string{"internal/jsonio", "trace"},
+	},
+	{
 		name: "loop/internal/stall", does: "cancels a model that delivers nothing",
 		packages: kernelPackages,
 		modules:  kernelModules,
@@ -228,7 +233,7 @@ var table = []packageRule{
 	{
 		name: "loop/uistream", does: "a run as the AI SDK's UI message stream",
 		not:      "reading that stream",
-		packages: []string{"llm", "trace", "loop/preset/dialect"},
+		packages: []string{"llm", "trace", "loop/internal/dialect"},
 	},
 	{
 		name: "loop/preset", does: "the table of presets",
@@ -258,11 +263,6 @@ var table = []packageRule{
 	{
 		name: "loop/preset/reactagent", does: "the reference loop ReactAgent: its options and its own events",
 		not:      "shared behavior",
-		packages: presetPackages,
-	},
-	{
-		name: "loop/preset/dialect", does: "what the events of the reference loops share",
-		not:      "behavior of one loop",
 		packages: presetPackages,
 	},
 	{

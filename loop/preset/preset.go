@@ -34,11 +34,11 @@ type Preset struct {
 
 // presets contains all presets in the order of the list.
 var presets = []Preset{
-	{deuz.Name, deuz.Fill, parts(deuz.Parts)},
-	{agentier.Name, agentier.Fill, parts(agentier.Parts)},
-	{deepagents.Name, deepagents.Fill, parts(deepagents.Parts)},
-	{agentloop.Name, agentloop.Fill, parts(agentloop.Events)},
-	{reactagent.Name, reactagent.Fill, parts(reactagent.Parts)},
+	{"deuz", deuz.Fill, parts(deuz.Parts)},
+	{"agentier", agentier.Fill, parts(agentier.Parts)},
+	{"deepagents", deepagents.Fill, parts(deepagents.Parts)},
+	{"agentloop", agentloop.Fill, parts(agentloop.Events)},
+	{"reactagent", reactagent.Fill, parts(reactagent.Parts)},
 }
 
 // parts converts a projection function to the type of the Parts field.
@@ -67,7 +67,7 @@ func Names() []string {
 func Lookup(name string) (Preset, error) {
 	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == name })
 	if i < 0 {
-		return Preset{}, fmt.Errorf("there is no preset %q; the presets are %s", name, strings.Join(Names(), ", "))
+		return Preset{}, fmt.Errorf("preset: unknown preset %q: want one of %s", name, strings.Join(Names(), ", "))
 	}
 	return presets[i], nil
 }

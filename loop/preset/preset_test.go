@@ -17,9 +17,9 @@ func TestApply(t *testing.T) {
 		t.Errorf("got %+v, %v", cfg, err)
 	}
 	if cfg := deuz.Fill(loop.Config{MaxSteps: 7}); cfg.MaxSteps != 7 {
-		t.Errorf("a caller's own cap became %d", cfg.MaxSteps)
+		t.Errorf("MaxSteps 7 became %d", cfg.MaxSteps)
 	}
-	if _, err := preset.Apply("duez", loop.Config{}); err == nil || err.Error() != `there is no preset "duez"; the presets are deuz, agentier, deepagents, agentloop, reactagent` {
+	if _, err := preset.Apply("duez", loop.Config{}); err == nil || err.Error() != `preset: unknown preset "duez": want one of deuz, agentier, deepagents, agentloop, reactagent` {
 		t.Errorf("got error %v", err)
 	}
 	if got := preset.Names(); !slices.Equal(got, []string{"deuz", "agentier", "deepagents", "agentloop", "reactagent"}) {

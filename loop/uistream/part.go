@@ -3,7 +3,7 @@ package uistream
 import (
 	"encoding/json"
 
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 )
 
 // Part is a part of the stream. Type determines which fields are set; the JSON contains only
@@ -33,52 +33,37 @@ type Part struct {
 // MarshalJSON encodes the part as the protocol specifies. It returns an error if Metadata is
 // not JSON.
 func (p Part) MarshalJSON() ([]byte, error) {
-	members := []dialect.Member{{Key: "type", Value: p.Type}}
-	add := func(key string, value any) { members = append(members, dialect.Member{Key: key, Value: value}) }
-	text := func(key, value string) {
-		if value != "" {
-			add(key, value)
-		}
-	}
+	var members []any
 	switch p.Type {
 	case "start":
-		text("messageId", p.MessageID)
+		members = []any{"messageId,omitzero", p.MessageID}
 	case "text-start", "text-end", "reasoning-start", "reasoning-end":
-		add("id", p.ID)
+		members = []any{"id", p.ID}
 	case "text-delta", "reasoning-delta":
-		add("id", p.ID)
-		add("delta", p.Delta)
+		members = []any{"id", p.ID, "delta", p.Delta}
 	case "tool-input-start":
-		add("toolCallId", p.ToolCallID)
-		add("toolName", p.ToolName)
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName}
 	case "tool-input-delta":
-		add("toolCallId", p.ToolCallID)
-		add("inputTextDelta", p.Delta)
-	case "tool-input-available", "tool-input-error":
-		add("toolCallId", p.ToolCallID)
-		add("toolName", p.ToolName)
-		add("input", p.Input)
+		members = []any{"toolCallId", p.ToolCallID, "inputTextDelta", p.Delta}
+	case "tool-input-available":
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName, "input", p.Input}
+	case "tool-input-error":
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName, "input", p.Input, "errorText", p.ErrorText}
 	case "tool-output-available":
-		add("toolCallId", p.ToolCallID)
-		add("output", p.Output)
+		members = []any{"toolCallId", p.ToolCallID, "output", p.Output}
 	case "tool-output-error":
-		add("toolCallId", p.ToolCallID)
+		members = []any{"toolCallId", p.ToolCallID, "errorText", p.ErrorText}
+	case "error":
+		members = []any{"errorText", p.ErrorText}
 	case "file":
-		add("url", p.URL)
-		add("mediaType", p.MediaType)
+		members = []any{"url", p.URL, "mediaType", p.MediaType}
 	case "finish":
-		text("finishReason", p.FinishReason)
+		members = []any{"finishReason,omitzero", p.FinishReason}
 	}
 	switch p.Type {
-	case "tool-input-error", "tool-output-error", "error":
-		add("errorText", p.ErrorText)
 	case "start", "message-metadata", "finish":
-		if p.Metadata != nil {
-			add("messageMetadata", p.Metadata)
-		}
+		members = append(members, "messageMetadata,omitzero", p.Metadata)
 	}
-	if p.ProviderExecuted {
-		add("providerExecuted", true)
-	}
-	return dialect.Object(members...)
+	members = append(members, "providerExecuted,omitzero", p.ProviderExecuted)
+	return dialect.Object(append([]any{"type", p.Type}, members...)...)
 }

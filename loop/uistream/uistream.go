@@ -16,7 +16,7 @@ import (
 	"strconv"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
 

@@ -58,16 +58,16 @@ func (a *Agent) Run(ctx context.Context, in loop.Input, opts *RunOptions) (*Resu
 }
 
 // RunFor runs the agent as [Agent.Run] does and decodes the final answer as a T. If the
-// answer is not a T, it requests a new response, at most the given number of times. Then
-// the run fails with OutputParseError. The value is nil if the run fails or reaches a
+// answer is not a T, it requests a new response, at most maxRetries times. Then the
+// run fails with the code OUTPUT_PARSE_ERROR. The value is nil if the run fails or reaches a
 // limit before it has a value.
-func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, reAsks int, opts *RunOptions) (*T, *Result, error) {
+func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, maxRetries int, opts *RunOptions) (*T, *Result, error) {
 	output, err := middleware.OutputOf[T]()
 	if err != nil {
 		return nil, nil, err
 	}
 	res, err := a.run(ctx, in, opts, func(c *loop.Config) {
-		c.Middleware = append(c.Middleware[:len(c.Middleware):len(c.Middleware)], output.Middleware(reAsks))
+		c.Middleware = append(c.Middleware[:len(c.Middleware):len(c.Middleware)], output.Middleware(maxRetries))
 	})
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +92,7 @@ func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more f
 	}
 	var last Part
 	for last = range a.parts(ctx, in, opts, more) {
-		opts.tell(last)
+		opts.call(last)
 	}
 	return last.Complete, last.Err
 }
@@ -130,8 +130,8 @@ func (o *RunOptions) set(c *loop.Config) {
 	}
 }
 
-// It calls the callback of a part.
-func (o *RunOptions) tell(p Part) {
+// call calls the callback of a part.
+func (o *RunOptions) call(p Part) {
 	switch {
 	case p.Type == "onToken" && o.OnToken != nil:
 		o.OnToken(p.Token)

@@ -118,7 +118,7 @@ func TestRunOptions(t *testing.T) {
 		}
 	}
 	_, err := a.Run(t.Context(), loop.Prompt("go"), &agentier.RunOptions{Timeout: 1500 * time.Millisecond})
-	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != agentier.Timeout {
+	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != "TIMEOUT" {
 		t.Errorf("less time: got %v", err)
 	}
 	a, _ = newAgent(t, loop.Config{Deadline: loop.Disabled}, fake.Response{Text: "late", Delay: time.Hour})

@@ -8,55 +8,40 @@
 package agentier
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 )
 
-// Name is the name of the preset.
-const Name = "agentier"
-
-// Defaults of the reference loop. DefaultGrace is an exception: the reference
-// documentation does not specify how long a tool may continue after its run has ended.
-const (
-	DefaultMaxIterations = 10
-	DefaultTimeout       = time.Minute
-	DefaultGrace         = time.Second
-)
+// name is the name of the preset.
+const name = "agentier"
 
 // Fill sets the zero fields of a configuration: ten iterations, checked before each; a
 // deadline of one minute (a negative Deadline disables it); any number of concurrent
-// tools; and no runaway guard. Each result is a message. The result of a failed tool has
+// tools, which may continue for one second after the run; and no runaway guard. Each result is a message. The result of a failed tool has
 // the prefix "Error: " and no error flag. Retries, if any, wait 1 s, 2 s, 4 s. Responses
 // are non-streaming unless the caller asks for tokens. Fill does not change a filled
 // configuration.
 func Fill(cfg loop.Config) loop.Config {
-	filled := cfg.Preset == Name
-	cfg.Preset = Name
+	filled := cfg.Preset == name
+	cfg.Preset = name
 	cfg.ResponseMode = llm.NonStreaming
 	cfg.CheckLimitBeforeStep = true
 	cfg.OneMessagePerResult = true
 	cfg.OmitErrorFlag = true
-	orElse(&cfg.MaxSteps, DefaultMaxIterations)
-	orElse(&cfg.Concurrency, loop.Unlimited)
-	orElse(&cfg.MaxConsecutiveToolErrors, loop.Disabled)
-	orElse(&cfg.Grace, DefaultGrace)
-	orElse(&cfg.Retry.Base, time.Second)
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 10)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, loop.Unlimited)
+	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
+	cfg.Grace = cmp.Or(cfg.Grace, time.Second)
+	cfg.Retry.Base = cmp.Or(cfg.Retry.Base, time.Second)
 	if !filled { // otherwise a disabled deadline would become one minute
-		orElse(&cfg.Deadline, DefaultTimeout)
+		cfg.Deadline = cmp.Or(cfg.Deadline, time.Minute)
 	}
 	cfg.Deadline = max(cfg.Deadline, 0)
 	if cfg.ErrorText == nil {
 		cfg.ErrorText = func(_ string, err error) string { return "Error: " + err.Error() }
 	}
 	return cfg
-}
-
-// orElse sets an option to its default if it is zero.
-func orElse[T comparable](option *T, value T) {
-	var zero T
-	if *option == zero {
-		*option = value
-	}
 }

@@ -4,36 +4,36 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/preset/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
-// goesWrong records the error of the run if it fails now. The first event counts: a
+// noteFailure records the error of the run if it fails now. The first event counts: a
 // response that is interrupted because the run was canceled is not a model failure.
-func (p *projection) goesWrong(body trace.Body) {
+func (p *projection) noteFailure(body trace.Body) {
 	switch b := body.(type) {
 	case trace.ModelRetry:
 		p.code = ""
 	case trace.ModelError:
 		if p.code == "" {
-			p.code = ModelError
+			p.code = "MODEL_ERROR"
 		}
 	case trace.Canceled:
-		p.code = ended(trace.Reason(b.Reason))
+		p.code = contextCode(trace.Reason(b.Reason))
 	case trace.Decision:
 		if b.Reason == middleware.ReasonOutput && b.Action == trace.Stop {
-			p.code = OutputParseError
+			p.code = "OUTPUT_PARSE_ERROR"
 		}
 	}
 }
 
-// ended returns the code of a run with an ended context.
-func ended(cause trace.Reason) Code {
-	if cause == trace.ReasonDeadline {
-		return Timeout
+// contextCode returns the code of a run with an ended context.
+func contextCode(reason trace.Reason) string {
+	if reason == trace.ReasonDeadline {
+		return "TIMEOUT"
 	}
-	return Aborted
+	return "ABORTED"
 }
 
 // end returns the last part. Its error is the error of the run or, for a recorded trace,

@@ -28,24 +28,24 @@ func TestCodes(t *testing.T) {
 		cfg   loop.Config
 		turns []fake.Response
 		stop  func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc)
-		code  agentier.Code
+		code  string
 		cause error
 	}{
-		"the model fails":          {turns: []fake.Response{{Err: errMine}}, code: agentier.ModelError, cause: errMine},
-		"the model stalls":         {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: agentier.ModelError, cause: loop.ErrStalled},
-		"the model says cancelled": {turns: []fake.Response{{Err: context.Canceled}}, code: agentier.ModelError, cause: context.Canceled},
-		"all retries fail":         {cfg: loop.Config{Retry: agentier.Retries(1, "")}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: agentier.ModelError},
-		"the time is over":         {turns: []fake.Response{hang}, code: agentier.Timeout, cause: loop.ErrDeadline},
+		"the model fails":          {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
+		"the model stalls":         {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
+		"the model says cancelled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
+		"all retries fail":         {cfg: loop.Config{Retry: agentier.Retries(1)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
+		"the time is over":         {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
 		"a policy fails": {cfg: loop.Config{Middleware: []loop.Middleware{middleware.Wrap("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
 			cause: errMine},
-		"cancelled": {turns: []fake.Response{hang}, code: agentier.Aborted, cause: context.Canceled,
+		"cancelled": {turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled,
 			stop: after(time.Second, context.Canceled)},
-		"cancelled for a reason": {turns: []fake.Response{hang}, code: agentier.Aborted, cause: errMine, stop: after(time.Second, errMine)},
-		"cancelled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3, "")}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
-			code: agentier.Aborted, cause: errMine, stop: after(500*time.Millisecond, errMine)},
-		"the caller's time is over": {turns: []fake.Response{hang}, code: agentier.Timeout, cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
-		"cancelled, then over":      {turns: []fake.Response{hang}, code: agentier.Aborted, cause: errMine, stop: after(59*time.Second, errMine)},
-		"over, then cancelled":      {turns: []fake.Response{hang}, code: agentier.Timeout, cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
+		"cancelled for a reason": {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(time.Second, errMine)},
+		"cancelled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
+			code: "ABORTED", cause: errMine, stop: after(500*time.Millisecond, errMine)},
+		"the caller's time is over": {turns: []fake.Response{hang}, code: "TIMEOUT", cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
+		"cancelled, then over":      {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
+		"over, then cancelled":      {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
 	} {
 		clock := fake.NewClock()
 		c.cfg.Clock = clock
@@ -59,7 +59,7 @@ func TestCodes(t *testing.T) {
 		}
 		res, err := a.Run(ctx, loop.Prompt("go"), nil)
 		cancel()
-		var code agentier.Code
+		var code string
 		if e, ok := errors.AsType[*agentier.Error](err); ok {
 			code = e.Code
 		}
@@ -77,7 +77,7 @@ func after(d time.Duration, cause error) func(context.Context, loop.Clock) (cont
 }
 
 func TestErrorText(t *testing.T) {
-	err := &agentier.Error{Code: agentier.Aborted, Err: context.Canceled}
+	err := &agentier.Error{Code: "ABORTED", Err: context.Canceled}
 	if got := err.Error(); got != "agentier: ABORTED: context canceled" || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %q", got)
 	}
@@ -141,7 +141,7 @@ func TestRunFor(t *testing.T) {
 		if e, ok := errors.AsType[*middleware.OutputError](err); (err == nil) != (c.fails == "") || ok && e.Text != c.fails {
 			t.Errorf("%s: got error %v", name, err)
 		}
-		if e, ok := errors.AsType[*agentier.Error](err); ok != (c.fails != "") || ok && e.Code != agentier.OutputParseError {
+		if e, ok := errors.AsType[*agentier.Error](err); ok != (c.fails != "") || ok && e.Code != "OUTPUT_PARSE_ERROR" {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}

@@ -54,11 +54,8 @@ func TestFill(t *testing.T) {
 // AG-34: with exponential backoff, each retry waits twice as long as the one before.
 func TestRetries(t *testing.T) {
 	on := cmpopts.IgnoreFields(loop.Retry{}, "On")
-	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second}, agentier.Retries(3, agentier.Exponential), on); diff != "" {
+	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second}, agentier.Retries(3), on); diff != "" {
 		t.Errorf("exponential (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(loop.Retry{Max: 3, Base: time.Second, Factor: 1}, agentier.Retries(3, agentier.Fixed), on); diff != "" {
-		t.Errorf("fixed (-want +got):\n%s", diff)
 	}
 }
 
@@ -80,7 +77,7 @@ func TestWhatIsRetried(t *testing.T) {
 	} {
 		clock := fake.NewClock()
 		m := &fake.Model{Clock: clock, Responses: []fake.Response{{Attempts: []fake.Response{{Err: c.err}, {Text: "x"}}}}}
-		a, err := agentier.New(m, &loop.Config{Clock: clock, Retry: agentier.Retries(3, agentier.Exponential)})
+		a, err := agentier.New(m, &loop.Config{Clock: clock, Retry: agentier.Retries(3)})
 		if err != nil {
 			t.Fatal(err)
 		}

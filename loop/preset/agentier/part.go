@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -26,27 +26,24 @@ type Part struct {
 // MarshalJSON encodes the part as the callback and its arguments, with the names of the
 // reference documentation.
 func (p Part) MarshalJSON() ([]byte, error) {
-	m := []dialect.Member{{Key: "callback", Value: p.Type}}
-	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	var members []any
 	switch p.Type {
 	case "onToken":
-		add("token", p.Token)
+		members = []any{"token", p.Token}
 	case "onToolCall":
-		add("name", p.Name)
-		add("args", p.Args)
+		members = []any{"name", p.Name, "args", p.Args}
 	case "onToolResult":
-		add("name", p.Name)
-		add("result", dialect.Value(p.Result.Text(), `""`))
+		members = []any{"name", p.Name, "result", dialect.Value(p.Result.Text(), `""`)}
 	case "onComplete":
-		add("result", p.Complete)
+		members = []any{"result", p.Complete}
 	case "onError":
 		if e, ok := errors.AsType[*Error](p.Err); ok {
-			add("code", e.Code)
-			p.Err = e.Err
+			members = []any{"code", e.Code, "message", e.Err.Error()}
+			break
 		}
-		add("message", fmt.Sprint(p.Err))
+		members = []any{"message", fmt.Sprint(p.Err)}
 	}
-	return dialect.Object(m...)
+	return dialect.Object(append([]any{"callback", p.Type}, members...)...)
 }
 
 // Parts converts the events of a run to the callbacks of the reference loop. It yields
@@ -65,7 +62,7 @@ type projection struct {
 	schema   json.RawMessage // schema of the output
 	calls    []llm.ToolCall  // calls of the last response
 	running  map[string]int  // call id → index in res.ToolCalls
-	code     Code            // code of the error if the run fails now
+	code     string          // code of the error if the run fails now
 }
 
 func (p *projection) parts(ev trace.Event, err error) []Part {
@@ -86,7 +83,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ModelResponse:
 		p.turn(ev, b)
 	case trace.Decision:
-		p.goesWrong(b)
+		p.noteFailure(b)
 		if b.Reason == trace.ReasonToolCalls {
 			return p.called()
 		}
@@ -95,7 +92,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ToolEnd:
 		return p.returned(b.Result, ev.At)
 	case trace.ModelError, trace.ModelRetry, trace.Canceled:
-		p.goesWrong(b)
+		p.noteFailure(b)
 	case trace.RunEnd:
 		return p.end(b, ev.At, err)
 	default:

@@ -39,7 +39,7 @@ func TestPartJSON(t *testing.T) {
 		{agentier.Part{Type: "onToolResult", Name: "a", Result: result("")}, `{"callback":"onToolResult","name":"a","result":""}`},
 		{agentier.Part{Type: "onComplete", Complete: res}, `{"callback":"onComplete","result":{"output":"<hi>"` + end},
 		{agentier.Part{Type: "onComplete", Complete: &typed}, `{"callback":"onComplete","result":{"output":{"n":1}` + end},
-		{agentier.Part{Type: "onError", Err: &agentier.Error{Code: agentier.ModelError, Err: boom}}, `{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`},
+		{agentier.Part{Type: "onError", Err: &agentier.Error{Code: "MODEL_ERROR", Err: boom}}, `{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`},
 		{agentier.Part{Type: "onError", Err: boom}, `{"callback":"onError","message":"boom"}`},
 	} {
 		got, err := c.part.MarshalJSON()

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -47,45 +47,20 @@ type Usage struct {
 // MarshalJSON encodes the result as the reference loop does. The output is the value if
 // there is one. Durations are in milliseconds.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	calls := make([]json.RawMessage, len(r.ToolCalls))
-	for i, c := range r.ToolCalls {
-		call, err := c.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		calls[i] = call
-	}
 	var output any = r.Output
 	if r.Value != nil {
 		output = r.Value
 	}
-	return dialect.Object(
-		dialect.Member{Key: "output", Value: output},
-		dialect.Member{Key: "messages", Value: r.Messages},
-		dialect.Member{Key: "toolCalls", Value: calls},
-		dialect.Member{Key: "usage", Value: r.Usage},
-		dialect.Member{Key: "duration", Value: milliseconds(r.Duration)},
-	)
+	calls := append([]ToolCall{}, r.ToolCalls...) // not null
+	return dialect.Object("output", output, "messages", r.Messages, "toolCalls", calls, "usage", r.Usage, "duration", dialect.Milliseconds(r.Duration))
 }
 
 // MarshalJSON encodes the call as a member of the reference loop's result.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
-	return dialect.Object(
-		dialect.Member{Key: "name", Value: c.Name},
-		dialect.Member{Key: "args", Value: c.Args},
-		dialect.Member{Key: "result", Value: dialect.Value(c.Result.Text(), `""`)},
-		dialect.Member{Key: "duration", Value: milliseconds(c.Duration)},
-	)
+	return dialect.Object("name", c.Name, "args", c.Args, "result", dialect.Value(c.Result.Text(), `""`), "duration", dialect.Milliseconds(c.Duration))
 }
 
 // MarshalJSON encodes the usage as the reference loop does.
 func (u Usage) MarshalJSON() ([]byte, error) {
-	return dialect.Object(
-		dialect.Member{Key: "totalTokens", Value: u.Total()},
-		dialect.Member{Key: "inputTokens", Value: u.InputTokens},
-		dialect.Member{Key: "outputTokens", Value: u.OutputTokens},
-		dialect.Member{Key: "iterations", Value: u.Iterations},
-	)
+	return dialect.Object("totalTokens", u.Total(), "inputTokens", u.InputTokens, "outputTokens", u.OutputTokens, "iterations", u.Iterations)
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

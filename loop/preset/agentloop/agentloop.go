@@ -10,6 +10,7 @@
 package agentloop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,41 +23,27 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Name is the name of the preset.
-const Name = "agentloop"
+// name is the name of the preset.
+const name = "agentloop"
 
-// Default limits. The reference documentation specifies DefaultMaxSteps only.
-const (
-	DefaultMaxSteps    = 16
-	DefaultToolTimeout = 30 * time.Second
-)
-
-// Fill sets the zero fields of a configuration. A negative ToolTimeout means no timeout.
+// Fill sets the zero fields of a configuration: 16 steps, any number of concurrent tools, each
+// for 30 seconds, and no runaway guard. A negative ToolTimeout means no timeout.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset = Name
+	cfg.Preset = name
 	if cfg.BadArguments == loop.BadArgumentsError {
 		cfg.BadArguments = loop.BadArgumentsEmpty
 	}
-	if cfg.MaxSteps <= 0 {
-		cfg.MaxSteps = DefaultMaxSteps
-	}
-	if cfg.Concurrency == 0 {
-		cfg.Concurrency = loop.Unlimited
-	}
-	if cfg.MaxConsecutiveToolErrors == 0 {
-		cfg.MaxConsecutiveToolErrors = loop.Disabled
-	}
-	if cfg.ToolTimeout == 0 {
-		cfg.ToolTimeout = DefaultToolTimeout
-	}
-	cfg.ToolTimeout = max(cfg.ToolTimeout, 0)
+	cfg.MaxSteps = cmp.Or(max(cfg.MaxSteps, 0), 16)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, loop.Unlimited)
+	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
+	cfg.ToolTimeout = max(cmp.Or(cfg.ToolTimeout, 30*time.Second), 0)
 	return cfg
 }
 
 // Config is the configuration of an agent. The zero value configures an agent without
 // tools.
 type Config struct {
-	// ID is the id of the conversation if History is nil; empty means Name. Agents that
+	// ID is the id of the conversation if History is nil; empty means agentloop. Agents that
 	// share a Checkpoint need different ids.
 	ID string
 	// System is the system prompt of the agent. SystemFunc, if not nil, returns a new
@@ -73,16 +60,18 @@ type Config struct {
 	Model string // model name of the provider
 	// OneTool runs the calls of a step sequentially (parallelToolCalls: false).
 	OneTool bool
-	// ToolTimeout ends the context of each tool after this time. 0 means
-	// DefaultToolTimeout; a negative value means no timeout.
+	// ToolTimeout ends the context of each tool after this time. 0 means 30
+	// seconds; a negative value means no timeout.
 	ToolTimeout time.Duration
-	MaxSteps    int // 0 or less means DefaultMaxSteps
+	MaxSteps    int // 0 or less means 16
 	// Guardrails check requests and responses. If a guardrail of the output fails, the
 	// run has an error and its Response omits the model's output.
 	Guardrails []middleware.Guardrail
 	Policy     middleware.PermissionPolicy                                                    // nil allows all calls
 	Approve    func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) // nil denies all requests
-	Checkpoint Checkpoint                                                                     // nil saves no snapshot
+	// Checkpoint, if not nil, stores the snapshot of an agent with calls that wait for a
+	// decision. The key is "agent-loop:" and the id of the agent.
+	Checkpoint func(ctx context.Context, key string, s Snapshot) error
 	// Reject makes a failed run return its error. Otherwise only the Response contains
 	// it.
 	Reject bool
@@ -110,41 +99,21 @@ type Settings struct {
 
 // over returns the settings s with the fields of base where s has none.
 func (s Settings) over(base Settings) Settings {
-	if s.MaxTokens == 0 {
-		s.MaxTokens = base.MaxTokens
-	}
-	if s.Temperature == nil {
-		s.Temperature = base.Temperature
-	}
-	if s.Thinking == "" {
-		s.Thinking = base.Thinking
-	}
+	s.MaxTokens = cmp.Or(s.MaxTokens, base.MaxTokens)
+	s.Temperature = cmp.Or(s.Temperature, base.Temperature)
+	s.Thinking = cmp.Or(s.Thinking, base.Thinking)
 	if s.Cache == nil {
 		s.Cache = base.Cache
 	}
 	return s
 }
 
-// Checkpoint stores snapshots of agents with calls that wait for a decision.
-type Checkpoint interface {
-	Set(ctx context.Context, key string, s Snapshot) error
-}
-
-// CheckpointFunc is a function that implements [Checkpoint].
-type CheckpointFunc func(ctx context.Context, key string, s Snapshot) error
-
-// Set calls f.
-func (f CheckpointFunc) Set(ctx context.Context, key string, s Snapshot) error { return f(ctx, key, s) }
-
-// CheckpointKey returns the key of the snapshots of the agent with this id.
-func CheckpointKey(id string) string { return "agent-loop:" + id }
-
 // Errors of an agent. Use errors.Is to test for them.
 var (
 	// ErrRunning means that a run was started while another run was active.
 	ErrRunning = errors.New("AgentLoop is already running")
 	// ErrNoModel means that the model is nil.
-	ErrNoModel = errors.New("agentloop: New needs a model, got nil")
+	ErrNoModel = errors.New("agentloop: New: missing model: set it")
 	// ErrStopped is the cancel cause of a model call when the agent is stopped.
 	// errors.Is(ErrStopped, context.Canceled) is true.
 	ErrStopped error = stopped{}

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Names of the agent's events. Each comment is the type of Data.
+// Names of the agent's events, each with the type of Data, and codes of warnings; see also
+// [middleware.WarnToolNotFound].
 const (
 	OnAgentCreate        = "onAgentCreate"        // *Loop
 	OnRunStart           = "onRunStart"           // Input
@@ -15,11 +16,15 @@ const (
 	OnToolCallStart      = "onToolCallStart"      // *middleware.ToolStarting
 	OnToolCallComplete   = "onToolCallComplete"   // middleware.ToolDone
 	OnToolCallError      = "onToolCallError"      // *middleware.ToolFailed
-	OnWarning            = "onWarning"            // Warning
+	OnWarning            = "onWarning"            // trace.Warning
 	OnApprovalRequested  = "onApprovalRequested"  // middleware.ApprovalRequest
 	OnApprovalResolved   = "onApprovalResolved"   // ApprovalResolved
 	OnGuardrailTriggered = "onGuardrailTriggered" // middleware.GuardrailTrigger
 	OnRunComplete        = "onRunComplete"        // *Report
+
+	WarnToolRemoved    = "tool_removed"
+	WarnToolAdded      = "tool_added"
+	WarnCallIDNotFound = "approval_callid_not_found"
 )
 
 // Event is an event of an agent. Subscribers may change the value that Data points to
@@ -74,16 +79,3 @@ func (b *Bus) Emit(ctx context.Context, ev Event) error {
 	}
 	return nil
 }
-
-// Warning is an anomaly that does not stop the agent.
-type Warning struct {
-	Code    string
-	Message string
-}
-
-// Codes of warnings; see also [middleware.WarnToolNotFound].
-const (
-	WarnToolRemoved    = "tool_removed"
-	WarnToolAdded      = "tool_added"
-	WarnCallIDNotFound = "approval_callid_not_found"
-)

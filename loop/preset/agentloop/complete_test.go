@@ -62,7 +62,7 @@ func fakeUsage(input int64) llm.Usage { return llm.Usage{InputTokens: input} }
 // AL-14, AL-88: a stop ends the run before its next step and emits no hook for that step.
 // In the step that reaches the limit, the reason is the limit.
 func TestAL14StopBetweenSteps(t *testing.T) {
-	for max, want := range map[int]agentloop.Reason{0: agentloop.Stopped, 1: agentloop.MaxSteps} {
+	for max, want := range map[int]trace.Reason{0: agentloop.Stopped, 1: agentloop.MaxSteps} {
 		w := newWorld(t, calls("", "a"), says("never")).agent(agentloop.Config{MaxSteps: max})
 		w.hook = func(ev agentloop.Event) error {
 			if ev.Name == agentloop.OnToolCallComplete {

@@ -9,6 +9,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
@@ -19,14 +20,14 @@ type ApprovalResolved struct {
 	Decision middleware.Approval
 }
 
-// policies returns the agent's own middleware in the order of the reference loop: the
+// middleware returns the agent's own middleware in the order of the reference loop: the
 // history and the hooks of steps, the hooks of tools, guardrails, permissions with
 // approvals. The caller's middleware changes messages and arguments before guardrails of
 // the input and permissions check them. Guardrails of the output come first, so that no
 // middleware can end a run with an unchecked response.
-func (r *run) policies(cache json.RawMessage) []loop.Middleware {
+func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 	list := []loop.Middleware{
-		{Name: Name, New: func(loop.RunInfo) loop.Hooks {
+		{Name: name, New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{
 				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 					return r.beforeStep(ctx, s, cache)
@@ -45,7 +46,7 @@ func (r *run) policies(cache json.RawMessage) []loop.Middleware {
 	list = append(list, r.cfg.Middleware...)
 	list = r.guardrails(list, middleware.GuardInput)
 	if r.cfg.Policy != nil {
-		list = append(list, middleware.Permissions(r.cfg.Policy, r.approvals()))
+		list = append(list, middleware.Permissions(r.cfg.Policy, r.approvalHooks()))
 	}
 	return list
 }
@@ -64,25 +65,25 @@ func (r *run) guardrails(list []loop.Middleware, kind middleware.GuardrailKind) 
 	return append(list, middleware.Guardrails(rails, r.triggered))
 }
 
-func (r *run) approvals() *middleware.Approvals {
-	a := &middleware.Approvals{Approve: r.cfg.Approve, Store: &r.desk, Sequential: r.cfg.OneTool}
+func (r *run) approvalHooks() *middleware.Approvals {
+	a := &middleware.Approvals{Approve: r.cfg.Approve, Store: &r.approvals, Sequential: r.cfg.OneTool}
 	a.Requested = func(ctx context.Context, req middleware.ApprovalRequest) error {
-		return r.tell(ctx, OnApprovalRequested, req.Step, req)
+		return r.emitStep(ctx, OnApprovalRequested, req.Step, req)
 	}
 	a.Resolved = func(ctx context.Context, req middleware.ApprovalRequest, got middleware.Approval) error {
 		r.note(req.Call.ID).skipped = got.Decision == middleware.Skip
-		return r.tell(ctx, OnApprovalResolved, req.Step, ApprovalResolved{req, got})
+		return r.emitStep(ctx, OnApprovalResolved, req.Step, ApprovalResolved{req, got})
 	}
 	if r.cfg.Checkpoint != nil {
 		a.Checkpoint = func(ctx context.Context) error {
-			return r.cfg.Checkpoint.Set(ctx, CheckpointKey(r.ID()), r.Dump())
+			return r.cfg.Checkpoint(ctx, "agent-loop:"+r.ID(), r.Dump())
 		}
 	}
 	return a
 }
 
-// It emits an event of a step.
-func (r *run) tell(ctx context.Context, name string, step int, data any) error {
+// emitStep emits an event of a step.
+func (r *run) emitStep(ctx context.Context, name string, step int, data any) error {
 	return r.emit(ctx, Event{Name: name, Run: r.id, Step: step, Data: data})
 }
 
@@ -100,7 +101,7 @@ func (r *run) note(callID string) *note {
 func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (c loop.StepChange, err error) {
 	own := s.History()
 	r.resumed(own[min(r.history.Len(), len(own)):])
-	if err := r.tell(ctx, OnStepStart, s.Step, nil); err != nil {
+	if err := r.emitStep(ctx, OnStepStart, s.Step, nil); err != nil {
 		return c, err
 	}
 	c = r.offer(s)
@@ -145,26 +146,26 @@ func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 	return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 		began := r.clock.Now()
-		turn, err := next(ctx, call)
+		response, err := next(ctx, call)
 		r.latency = r.clock.Now().Sub(began)
-		return turn, err
+		return response, err
 	}
 }
 
 // afterModel appends the response to the history and emits onStepComplete.
-func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, turn *llm.Response) (loop.Decision, error) {
-	model := turn.Model
+func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+	model := response.Model
 	if model == "" {
 		model = s.Request.Model
 	}
 	if list := s.History(); len(list) > len(s.Request.Messages) {
-		r.keep(list[len(list)-1], history.Meta{Model: model, Usage: turn.Usage, Latency: r.latency})
+		r.keep(list[len(list)-1], history.Meta{Model: model, Usage: response.Usage, Latency: r.latency})
 	}
 	r.report.Model = model
-	r.unseen = slices.ContainsFunc(r.cfg.Guardrails, func(g middleware.Guardrail) bool { return g.Kind == middleware.GuardOutput })
-	r.response = Response{Content: turn.Parts, FinishReason: finishReason(turn.FinishReason, len(turn.Calls())), Usage: turn.Usage, Model: model}
+	r.unchecked = slices.ContainsFunc(r.cfg.Guardrails, func(g middleware.Guardrail) bool { return g.Kind == middleware.GuardOutput })
+	r.response = Response{Content: response.Parts, FinishReason: finishReason(response.FinishReason, len(response.Calls())), Usage: response.Usage, Model: model}
 	step := r.response
-	return loop.Decision{}, r.tell(ctx, OnStepComplete, s.Step, &step)
+	return loop.Decision{}, r.emitStep(ctx, OnStepComplete, s.Step, &step)
 }
 
 // keep appends a message that the kernel already has to the history.
@@ -175,7 +176,7 @@ func (r *run) keep(m llm.Message, meta history.Meta) {
 
 // onStep appends results to the history and the step to the report.
 func (r *run) onStep(step loop.Step) {
-	r.unseen = false
+	r.unchecked = false
 	for _, m := range step.Messages {
 		if m.Role == llm.RoleTool {
 			r.keep(m, history.Meta{})
@@ -208,17 +209,17 @@ func (r *run) resumed(added []llm.Message) {
 
 func (r *run) stepReport(step loop.Step) StepReport {
 	rep := StepReport{
-		Index: step.Index, Type: StepInitial, LLMLatencyMs: milliseconds(r.latency), Usage: usageOf(step.Usage),
+		Index: step.Index, Type: "initial", LLMLatencyMs: dialect.Milliseconds(r.latency), Usage: usageOf(step.Usage),
 		FinishReason: finishReason(step.FinishReason, len(step.Calls)), ToolCalls: make([]ToolCallReport, len(step.Calls)),
 	}
 	if len(r.report.Steps) > 0 {
-		rep.Type = StepToolFollowup
+		rep.Type = "tool_followup"
 	}
 	for i, c := range step.Calls {
 		n, res := r.note(c.ID), step.Results[i]
 		call := ToolCallReport{
 			CallID: c.ID, ToolName: c.Name, Arguments: object(c.Arguments), ResultSizeBytes: sizeOf(res.Content),
-			LatencyMs: milliseconds(n.latency), Skipped: n.skipped, Metrics: n.metrics,
+			LatencyMs: dialect.Milliseconds(n.latency), Skipped: n.skipped, Metrics: n.metrics,
 		}
 		if call.Metrics == nil {
 			call.Metrics = map[string]middleware.Metric{}
@@ -237,7 +238,7 @@ func (r *run) stepReport(step loop.Step) StepReport {
 }
 
 func (r *run) toolStart(ctx context.Context, t *middleware.ToolStarting) error {
-	err := r.tell(ctx, OnToolCallStart, t.Step, t)
+	err := r.emitStep(ctx, OnToolCallStart, t.Step, t)
 	r.note(t.Call.ID).skipped = t.Skip
 	return err
 }
@@ -245,21 +246,21 @@ func (r *run) toolStart(ctx context.Context, t *middleware.ToolStarting) error {
 func (r *run) toolDone(ctx context.Context, d middleware.ToolDone) error {
 	n := r.note(d.Call.ID)
 	n.latency, n.metrics = d.Latency, d.Metrics
-	return r.tell(ctx, OnToolCallComplete, d.Call.Step, d)
+	return r.emitStep(ctx, OnToolCallComplete, d.Call.Step, d)
 }
 
 func (r *run) toolFailed(ctx context.Context, f *middleware.ToolFailed) error {
 	n := r.note(f.Call.ID)
 	n.latency, n.metrics, n.err = f.Latency, f.Metrics, f.Err
-	if err := r.tell(ctx, OnToolCallError, f.Call.Step, f); err != nil || !f.Unknown {
+	if err := r.emitStep(ctx, OnToolCallError, f.Call.Step, f); err != nil || !f.Unknown {
 		return err
 	}
-	return r.emit(ctx, Event{Name: OnWarning, Run: r.id, Step: f.Call.Step, Data: Warning{middleware.WarnToolNotFound, f.Err.Error()}})
+	return r.emit(ctx, Event{Name: OnWarning, Run: r.id, Step: f.Call.Step, Data: trace.Warning{Code: middleware.WarnToolNotFound, Message: f.Err.Error()}})
 }
 
 func (r *run) triggered(ctx context.Context, g middleware.GuardrailTrigger) error {
 	if g.Tripwire {
 		r.tripped, r.reason = true, g.Reason
 	}
-	return r.tell(ctx, OnGuardrailTriggered, g.Step, g)
+	return r.emitStep(ctx, OnGuardrailTriggered, g.Step, g)
 }

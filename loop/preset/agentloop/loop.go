@@ -15,6 +15,7 @@ import (
 	"github.com/looptape/looptape/loop/history"
 	"github.com/looptape/looptape/loop/layers"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
 )
 
 // owner is the owner of the agent's layers.
@@ -23,13 +24,13 @@ const owner = "agent-loop"
 // Loop is an agent. Its methods are safe for use by many goroutines, including the hooks
 // and tools of its runs. It runs one run at a time.
 type Loop struct {
-	model   llm.Model
-	cfg     Config
-	clock   loop.Clock
-	history *history.History
-	hooks   *Bus
-	desk    middleware.ApprovalStore
-	created time.Time
+	model     llm.Model
+	cfg       Config
+	clock     loop.Clock
+	history   *history.History
+	hooks     *Bus
+	approvals middleware.ApprovalStore
+	created   time.Time
 
 	mu       sync.Mutex
 	tools    []loop.Tool
@@ -79,7 +80,7 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 		}
 	}
 	if l.history == nil {
-		l.history = history.New(cmp.Or(l.cfg.ID, Name))
+		l.history = history.New(cmp.Or(l.cfg.ID, name))
 	}
 	l.created = l.clock.Now()
 	l.setSystem(l.cfg.System)
@@ -186,13 +187,13 @@ func (l *Loop) SetMetadata(key string, value any) {
 }
 
 // Pending returns the calls that wait for a decision.
-func (l *Loop) Pending() []middleware.ApprovalRequest { return l.desk.Pending() }
+func (l *Loop) Pending() []middleware.ApprovalRequest { return l.approvals.Pending() }
 
 // ResumeWithApproval stores the decision about a pending call for the next run. The call
 // is no longer pending then. If the id is not pending, it emits the warning
 // WarnCallIDNotFound and stores nothing.
 func (l *Loop) ResumeWithApproval(ctx context.Context, callID string, a middleware.Approval) error {
-	if l.desk.Resolve(callID, a) {
+	if l.approvals.Resolve(callID, a) {
 		return nil
 	}
 	return l.warn(ctx, WarnCallIDNotFound, "no call with the id "+callID+" waits for a decision")
@@ -245,5 +246,5 @@ func (l *Loop) emit(ctx context.Context, ev Event) error {
 }
 
 func (l *Loop) warn(ctx context.Context, code, message string) error {
-	return l.emit(ctx, Event{Name: OnWarning, Data: Warning{code, message}})
+	return l.emit(ctx, Event{Name: OnWarning, Data: trace.Warning{Code: code, Message: message}})
 }

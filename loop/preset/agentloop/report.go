@@ -2,45 +2,29 @@ package agentloop
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/trace"
 )
 
-// Reason is the stop reason of a run.
-type Reason string
-
-// Values of [Reason].
+// Stop reasons of a run.
 const (
-	Done      Reason = "done"
-	Stopped   Reason = "stopped"
-	Failed    Reason = "error"
-	Guardrail Reason = "guardrail"
-	MaxSteps  Reason = "max_steps"
-)
-
-// FinishToolUse is the finish reason of a response with calls, whatever the provider
-// reports.
-const FinishToolUse llm.FinishReason = "tool_use"
-
-// StepType is the type of a step. It depends on the step before.
-type StepType string
-
-// Values of [StepType].
-const (
-	StepInitial      StepType = "initial"
-	StepToolFollowup StepType = "tool_followup"
+	Done      trace.Reason = "done"
+	Stopped   trace.Reason = "stopped"
+	Failed    trace.Reason = "error"
+	Guardrail trace.Reason = "guardrail"
+	MaxSteps  trace.Reason = "max_steps"
 )
 
 // Response is the response of a run or of a step.
 type Response struct {
 	Content      []llm.Part
-	FinishReason llm.FinishReason
-	Usage        llm.Usage // of all steps; of one step in onStepComplete
+	FinishReason llm.FinishReason // tool_use if it has calls, whatever the provider reports
+	Usage        llm.Usage        // of all steps; of one step in onStepComplete
 	Model        string
-	Reason       Reason // stop reason of the run; empty in onStepComplete
-	Err          error  // error of a failed run
+	Reason       trace.Reason // stop reason of the run; empty in onStepComplete
+	Err          error        // error of a failed run
 }
 
 // Text concatenates the texts of the content.
@@ -67,7 +51,7 @@ type Report struct {
 	StartedAt      int64        `json:"startedAt"`
 	CompletedAt    int64        `json:"completedAt"`
 	TotalMs        float64      `json:"totalMs"`
-	Reason         Reason       `json:"reason"`
+	Reason         trace.Reason `json:"reason"`
 	UserMessage    Input        `json:"userMessage"`
 	FinalText      string       `json:"finalText"`
 	Error          string       `json:"error,omitempty"`
@@ -84,7 +68,7 @@ type Report struct {
 // StepReport is the record of a completed step.
 type StepReport struct {
 	Index        int              `json:"index"`
-	Type         StepType         `json:"type"`
+	Type         string           `json:"type"` // initial or tool_followup
 	LLMLatencyMs float64          `json:"llmLatencyMs"`
 	Usage        Usage            `json:"usage"`
 	FinishReason llm.FinishReason `json:"finishReason"`
@@ -105,8 +89,6 @@ type ToolCallReport struct {
 	Metrics         map[string]middleware.Metric `json:"metrics"`
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // add adds a step to the totals.
 func (r *Report) add(s StepReport) {
 	r.Steps = append(r.Steps, s)
@@ -118,7 +100,7 @@ func (r *Report) add(s StepReport) {
 // finishReason returns the finish reason of the reference loop.
 func finishReason(reported llm.FinishReason, calls int) llm.FinishReason {
 	if calls > 0 {
-		return FinishToolUse
+		return "tool_use"
 	}
 	return reported
 }

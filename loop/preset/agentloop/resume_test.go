@@ -25,14 +25,14 @@ func asking(saved *[]byte, approve func(context.Context, middleware.ApprovalRequ
 		Policy: middleware.PermissionPolicy(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {
 			return middleware.Permission{Allow: true, Ask: true}, nil
 		}),
-		Checkpoint: agentloop.CheckpointFunc(func(_ context.Context, key string, s agentloop.Snapshot) error {
+		Checkpoint: func(_ context.Context, key string, s agentloop.Snapshot) error {
 			b, err := json.Marshal(s)
 			*saved = b
 			if key != "agent-loop:"+s.History.ID {
 				return errors.Join(err, fmt.Errorf("the key is %q", key))
 			}
 			return err
-		}),
+		},
 	}
 }
 
@@ -441,9 +441,9 @@ func TestRestoreRefuses(t *testing.T) {
 		tools []loop.Tool
 		want  string
 	}{
-		"version":  {other, fake.NewModel(), "", nil, "agentloop: Restore: the snapshot has version 2; version 1 is read"},
+		"version":  {other, fake.NewModel(), "", nil, "agentloop: Restore: the snapshot has version 2: want version 1"},
 		"history":  {anchor, fake.NewModel(), "", nil, "agentloop: Restore: history: Import: the anchor is at message 7 of 0; take it out, and all is estimated"},
-		"no model": {good, nil, "", nil, "agentloop: New needs a model, got nil"},
+		"no model": {good, nil, "", nil, "agentloop: New: missing model: set it"},
 		"create":   {good, fake.NewModel(), agentloop.OnAgentCreate, nil, "boom"},
 		"removed":  {good, fake.NewModel(), agentloop.OnWarning, nil, "boom"},
 		"added":    {good, fake.NewModel(), agentloop.OnWarning, []loop.Tool{text("a", ""), text("slow", ""), text("bad", ""), text("b", "")}, "boom"},
@@ -475,7 +475,7 @@ func TestAL87Warnings(t *testing.T) {
 	cfg := agentloop.Config{Tools: []loop.Tool{text("b", ""), text("a", "")}}
 	w.dress(&cfg)
 	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
-		if warning, ok := ev.Data.(agentloop.Warning); ok {
+		if warning, ok := ev.Data.(trace.Warning); ok {
 			texts = append(texts, warning.Code+": "+warning.Message)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/history"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
@@ -19,17 +20,17 @@ import (
 // run is an active run.
 type run struct {
 	*Loop
-	id       string
-	in       Input
-	input    []llm.Message // input that the history does not contain yet
-	opts     Options
-	began    time.Time
-	kernel   *loop.Run
-	report   *Report
-	response Response // the response so far
-	reason   string   // reason of the guardrail that triggered
-	tripped  bool
-	unseen   bool // true if the guardrails of the output have not finished with the response
+	id        string
+	in        Input
+	input     []llm.Message // input that the history does not contain yet
+	opts      Options
+	began     time.Time
+	kernel    *loop.Run
+	report    *Report
+	response  Response // the response so far
+	reason    string   // reason of the guardrail that triggered
+	tripped   bool
+	unchecked bool // true if the guardrails of the output have not finished with the response
 
 	resumes []llm.ToolCall // calls to run first, until the history has their results
 	added   int            // Loop.added at the last tools that were sent
@@ -96,19 +97,19 @@ func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 	if err := r.emit(ctx, Event{Name: OnRunStart, Run: r.id, Data: r.in}); err != nil {
 		return err
 	}
-	if err := r.takeUp(); err != nil {
+	if err := r.takePending(); err != nil {
 		return err
 	}
 	return r.start(ctx, delivery)
 }
 
-// takeUp appends the input to the history. Providers reject calls without results, so
+// takePending appends the input to the history. Providers reject calls without results, so
 // these come first. Calls that wait for a decision run again before the input, or are
 // dropped with their response. All other calls get a result with the message that their
 // run ended.
-func (r *run) takeUp() error {
+func (r *run) takePending() error {
 	turn, open := r.history.Open()
-	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.desk.Has(c.ID) })
+	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.approvals.Has(c.ID) })
 	switch {
 	case len(open) == 0:
 	case waits && r.cfg.DropPending && len(r.input) > 0:
@@ -117,7 +118,7 @@ func (r *run) takeUp() error {
 		}
 		r.input = r.input[1:]
 		for _, c := range open {
-			r.desk.Delete(c.ID)
+			r.approvals.Delete(c.ID)
 		}
 	case waits:
 		r.resumes = open
@@ -156,7 +157,7 @@ func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 	cfg.ResponseMode, cfg.OnStep = delivery, r.onStep
 	settings := r.opts.over(r.cfg.Settings)
 	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, ReasoningEffort: settings.Thinking}
-	cfg.Middleware = r.policies(settings.Cache)
+	cfg.Middleware = r.middleware(settings.Cache)
 	agent, err := loop.New(llm.ModelFunc(r.ask), cfg)
 	if err != nil {
 		return err
@@ -234,14 +235,14 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 	if errors.Is(err, loop.ErrIterationStopped) || stopped && errors.Is(err, context.Canceled) {
 		out.Reason, out.Err = Stopped, nil
 	}
-	if err != nil && r.unseen {
+	if err != nil && r.unchecked {
 		out.Content = nil
 	}
 	if r.tripped {
 		out.Content = []llm.Part{llm.Text{Text: r.reason}}
 	}
 	rep.Reason, rep.FinalText, rep.TotalUsage = out.Reason, out.Text(), usageOf(res.Usage)
-	rep.CompletedAt, rep.TotalMs = now.UnixMilli(), milliseconds(now.Sub(r.began))
+	rep.CompletedAt, rep.TotalMs = now.UnixMilli(), dialect.Milliseconds(now.Sub(r.began))
 	rep.ModelCalls, rep.StepCount = res.ModelCalls, res.ToolSteps
 	if out.Err != nil {
 		rep.Error = out.Err.Error()

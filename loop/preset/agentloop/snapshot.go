@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// SnapshotVersion is the version that Dump writes. Restore accepts only this version.
-const SnapshotVersion = 1
+// snapshotVersion is the version that Dump writes. Restore accepts only this version.
+const snapshotVersion = 1
 
 // Snapshot is the state of an agent in a form that encodes to JSON. It contains no
 // secrets of a model client and no functions of [Config]. Times are milliseconds since
@@ -49,7 +49,7 @@ type PendingToolCall struct {
 // Dump returns the current state of the agent. It may be called during a run.
 func (l *Loop) Dump() Snapshot {
 	s := Snapshot{
-		Version: SnapshotVersion, History: l.history.Export(), Context: l.cfg.Context, Reports: l.Reports(), Metadata: l.Metadata(),
+		Version: snapshotVersion, History: l.history.Export(), Context: l.cfg.Context, Reports: l.Reports(), Metadata: l.Metadata(),
 		SavedAt: l.clock.Now().UnixMilli(), ToolNames: []string{},
 	}
 	l.mu.Lock()
@@ -61,7 +61,7 @@ func (l *Loop) Dump() Snapshot {
 	if s.Reports == nil {
 		s.Reports = []*Report{}
 	}
-	for _, p := range l.desk.Unresolved() {
+	for _, p := range l.approvals.Unresolved() {
 		s.PendingToolCalls = append(s.PendingToolCalls, PendingToolCall{p.Run, p.Step, p.Call.ID, p.Call.Name, object(p.Arguments)})
 	}
 	return s
@@ -72,8 +72,8 @@ func (l *Loop) Dump() Snapshot {
 // which may be nil. It emits a warning for each removed tool and then for each added
 // tool. It returns an error if the snapshot has another version.
 func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Loop, error) {
-	if s.Version != SnapshotVersion {
-		return nil, fmt.Errorf("agentloop: Restore: the snapshot has version %d; version %d is read", s.Version, SnapshotVersion)
+	if s.Version != snapshotVersion {
+		return nil, fmt.Errorf("agentloop: Restore: the snapshot has version %d: want version %d", s.Version, snapshotVersion)
 	}
 	h, err := history.Import(s.History)
 	if err != nil {
@@ -88,14 +88,14 @@ func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Lo
 	if err != nil {
 		return nil, err
 	}
-	l.takeOver(s)
+	l.apply(s)
 	if err := l.emit(ctx, Event{Name: OnAgentCreate, Data: l}); err != nil {
 		return nil, err
 	}
 	return l, l.compareTools(ctx, s.ToolNames)
 }
 
-func (l *Loop) takeOver(s Snapshot) {
+func (l *Loop) apply(s Snapshot) {
 	l.created = time.UnixMilli(s.CreatedAt)
 	l.reports, l.runs = slices.Clone(s.Reports), max(s.Runs, len(s.Reports))
 	for k, v := range s.Metadata {
@@ -109,7 +109,7 @@ func (l *Loop) takeOver(s Snapshot) {
 			Call: llm.ToolCall{ID: p.CallID, Name: p.ToolName, Arguments: string(p.Arguments)},
 		})
 	}
-	l.desk.Restore(pending)
+	l.approvals.Restore(pending)
 }
 
 // compareTools emits warnings for removed and added tools.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/loop/middleware"
-	"github.com/looptape/looptape/loop/preset/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -27,48 +27,32 @@ type StreamEvent struct {
 
 // MarshalJSON encodes the event as the reference loop does.
 func (e StreamEvent) MarshalJSON() ([]byte, error) {
-	m := []dialect.Member{{Key: "type", Value: e.Type}}
-	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	var members []any
 	switch e.Type {
 	case "text", "thinking":
-		add("text", e.Text)
-	case "done":
-		add("response", e.Response)
-	default:
-		add("step", e.Step)
-	}
-	switch e.Type {
+		members = []any{"text", e.Text}
 	case "tool_call_start":
-		add("callId", e.CallID)
-		add("toolName", e.ToolName)
-		add("arguments", e.Arguments)
+		members = []any{"step", e.Step, "callId", e.CallID, "toolName", e.ToolName, "arguments", e.Arguments}
 	case "tool_call_end":
-		add("callId", e.CallID)
-		add("latencyMs", milliseconds(e.Latency))
+		members = []any{"step", e.Step, "callId", e.CallID, "latencyMs", dialect.Milliseconds(e.Latency)}
 	case "step_end":
-		add("usage", usageOf(e.Usage))
-		add("latencyMs", milliseconds(e.Latency))
+		members = []any{"step", e.Step, "usage", usageOf(e.Usage), "latencyMs", dialect.Milliseconds(e.Latency)}
+	case "done":
+		members = []any{"response", e.Response}
+	default:
+		members = []any{"step", e.Step}
 	}
-	return dialect.Object(m...)
+	return dialect.Object(append([]any{"type", e.Type}, members...)...)
 }
 
 // MarshalJSON encodes the response as the reference loop does.
 func (r *Response) MarshalJSON() ([]byte, error) {
-	m := []dialect.Member{
-		{Key: "content", Value: json.RawMessage(llm.AppendParts(nil, r.Content))},
-		{Key: "finishReason", Value: r.FinishReason},
-		{Key: "usage", Value: usageOf(r.Usage)},
-	}
-	if r.Model != "" {
-		m = append(m, dialect.Member{Key: "model", Value: r.Model})
-	}
-	if r.Reason != "" {
-		m = append(m, dialect.Member{Key: "reason", Value: r.Reason})
-	}
+	var failure *string
 	if r.Err != nil {
-		m = append(m, dialect.Member{Key: "error", Value: r.Err.Error()})
+		failure = new(r.Err.Error())
 	}
-	return dialect.Object(m...)
+	return dialect.Object("content", json.RawMessage(llm.AppendParts(nil, r.Content)), "finishReason", r.FinishReason, "usage", usageOf(r.Usage),
+		"model,omitzero", r.Model, "reason,omitzero", r.Reason, "error,omitzero", failure)
 }
 
 // Events converts the events of a run to those of [Loop.Stream]. The tools of a step
@@ -207,7 +191,7 @@ func (p *projection) response(b trace.RunEnd, err error) *Response {
 
 // reasonOf returns the reference loop's reason for the end of a run. A stop reason
 // without a counterpart means that the run was stopped.
-func reasonOf(stop trace.Reason, err error) Reason {
+func reasonOf(stop trace.Reason, err error) trace.Reason {
 	switch {
 	case err != nil:
 		return Failed

@@ -67,7 +67,7 @@ func TestAL29Done(t *testing.T) {
 		cfg    agentloop.Config
 		second fake.Response
 		want   []string
-		reason agentloop.Reason
+		reason trace.Reason
 		text   string
 	}{
 		"input guardrail":  {trips(middleware.GuardInput), fails, []string{"done"}, agentloop.Guardrail, "no more"},
@@ -121,7 +121,7 @@ func TestEventsOfATrace(t *testing.T) {
 		read = append(read, ev)
 	}
 	same(t, "read", types(live), types(read))
-	if got := read[len(read)-1].Response; got.Reason != agentloop.MaxSteps || got.FinishReason != agentloop.FinishToolUse {
+	if got := read[len(read)-1].Response; got.Reason != agentloop.MaxSteps || got.FinishReason != "tool_use" {
 		t.Errorf("the response: %+v", got)
 	}
 	for range agentloop.Events(events) {

@@ -107,7 +107,7 @@ func (w *world) line(ev agentloop.Event) string {
 		what = fmt.Sprintf(" %d %s", ev.Step, d.Call.ID)
 	case *middleware.ToolFailed:
 		what = fmt.Sprintf(" %d %s: %v", ev.Step, d.Call.ID, d.Err)
-	case agentloop.Warning:
+	case trace.Warning:
 		what = " " + d.Code
 	case middleware.ApprovalRequest:
 		what = " " + d.Call.ID

@@ -34,7 +34,7 @@ type Agent struct {
 
 	// Output is the schema of the final answer of any agent; nil allows any text.
 	Output *middleware.Output
-	// MaxSteps is the step limit of a run; 0 means DefaultMaxSteps.
+	// MaxSteps is the step limit of a run; 0 means 25.
 	MaxSteps int
 	// PrepareEnd is called by [Swarm] where a run would end with the answer of another
 	// agent.
@@ -43,23 +43,15 @@ type Agent struct {
 
 // Options are the options of one run.
 type Options struct {
-	// OutputMode selects the messages of the result.
-	OutputMode OutputMode
+	// LastMessage limits the messages of the result to the last one of an assistant. Otherwise
+	// the result has all messages that the run added.
+	LastMessage bool
 	// Loop contains options of the loop, such as a sink, a clock and a step limit that
 	// overrides the agent's. All agents have its Tools. Its Middleware wraps the
 	// preset's. Middleware with the name "repair" replaces that of the preset. Model,
 	// System and Preset are ignored.
 	Loop loop.Config
 }
-
-// OutputMode selects the messages of a result.
-type OutputMode string
-
-// Output modes. Empty means FullHistory.
-const (
-	FullHistory OutputMode = "full_history" // all messages that the run added
-	LastMessage OutputMode = "last_message" // the last message of an assistant
-)
 
 // run is a configured run.
 type run struct {
@@ -76,11 +68,9 @@ func (r *run) start(ctx context.Context, in loop.Input, hook func(context.Contex
 	fail := func(err error) (*loop.Run, error) { return nil, fmt.Errorf("deepagents: %w", err) }
 	switch {
 	case r.root == nil:
-		return fail(errors.New("there is no agent"))
+		return fail(errors.New("missing agent: set it"))
 	case r.root.Model == nil:
-		return fail(fmt.Errorf("the agent %q has no Model, which the first one needs", r.root.Name))
-	case r.opts.OutputMode != "" && r.opts.OutputMode != FullHistory && r.opts.OutputMode != LastMessage:
-		return fail(fmt.Errorf("the OutputMode %q is neither FullHistory nor LastMessage", r.opts.OutputMode))
+		return fail(fmt.Errorf("the agent %q has no Model: set it, because the root needs one", r.root.Name))
 	}
 	cfg := r.opts.Loop
 	cfg.Model, cfg.System = r.root.ModelName, ""
@@ -94,11 +84,11 @@ func (r *run) start(ctx context.Context, in loop.Input, hook func(context.Contex
 			onStep(s)
 		}
 	}
-	policies, err := r.policies(hook)
+	list, err := r.middleware(hook)
 	if err != nil {
 		return fail(err)
 	}
-	cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], policies...)
+	cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], list...)
 	cfg = Fill(cfg)
 	agent, err := loop.New(r.root.Model, &cfg)
 	if err != nil {
@@ -107,9 +97,9 @@ func (r *run) start(ctx context.Context, in loop.Input, hook func(context.Contex
 	return agent.Start(ctx, in), nil
 }
 
-// policies returns the middleware that implements the handoff graph.
-func (r *run) policies(hook func(context.Context, middleware.Ended) ([]llm.Message, error)) ([]loop.Middleware, error) {
-	root := member(r.root, map[*Agent]*middleware.HandoffAgent{})
+// middleware returns the middleware that implements the handoff graph.
+func (r *run) middleware(hook func(context.Context, middleware.Ended) ([]llm.Message, error)) ([]loop.Middleware, error) {
+	root := handoffAgent(r.root, map[*Agent]*middleware.HandoffAgent{})
 	handoff, err := middleware.Handoff(root, r.scope)
 	if err != nil {
 		return nil, err
@@ -125,8 +115,8 @@ func (r *run) policies(hook func(context.Context, middleware.Ended) ([]llm.Messa
 	return list, nil
 }
 
-// member returns the handoff agent for an agent, with all agents that it can reach.
-func member(a *Agent, known map[*Agent]*middleware.HandoffAgent) *middleware.HandoffAgent {
+// handoffAgent returns the handoff agent for an agent, with all agents that it can reach.
+func handoffAgent(a *Agent, known map[*Agent]*middleware.HandoffAgent) *middleware.HandoffAgent {
 	if a == nil {
 		return nil
 	}
@@ -138,7 +128,7 @@ func member(a *Agent, known map[*Agent]*middleware.HandoffAgent) *middleware.Han
 	}
 	known[a] = m
 	for _, to := range a.Handoffs {
-		m.Handoffs = append(m.Handoffs, member(to, known))
+		m.Handoffs = append(m.Handoffs, handoffAgent(to, known))
 	}
 	return m
 }

@@ -9,33 +9,22 @@
 package deepagents
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Name is the name of the preset.
-const Name = "deepagents"
-
-// DefaultMaxSteps is the step limit if MaxSteps is 0.
-const DefaultMaxSteps = 25
-
 // Fill sets the zero fields of a configuration: 25 steps, checked after a step that ran
 // tools; any number of concurrent tools; no runaway guard. It adds "repair" before all
 // other middleware unless there is middleware with that name. The model that made a call
 // repairs its arguments. Other middleware receives the repaired arguments.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset = Name
-	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = DefaultMaxSteps
-	}
-	if cfg.Concurrency == 0 {
-		cfg.Concurrency = loop.Unlimited
-	}
-	if cfg.MaxConsecutiveToolErrors == 0 {
-		cfg.MaxConsecutiveToolErrors = loop.Disabled
-	}
+	cfg.Preset = "deepagents"
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 25)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, loop.Unlimited)
+	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	repair := middleware.Repair{}.Middleware()
 	if !slices.ContainsFunc(cfg.Middleware, func(p loop.Middleware) bool { return p.Name == repair.Name }) {
 		cfg.Middleware = slices.Concat([]loop.Middleware{repair}, cfg.Middleware)

@@ -245,30 +245,30 @@ func TestModelsDA24(t *testing.T) {
 func TestOutputModeDA35DA36(t *testing.T) {
 	history := loop.Continue([]llm.Message{llm.User("1"), llm.Assistant(llm.Text{Text: "2"})}, llm.User("3"))
 	for _, c := range []struct {
-		mode  deepagents.OutputMode
+		last  bool
 		steps int
 		want  string
-	}{{"", 0, "assistant tool assistant"}, {"full_history", 0, "assistant tool assistant"}, {deepagents.LastMessage, 0, "assistant:done"}, {deepagents.FullHistory, 1, "assistant tool"}, {deepagents.LastMessage, 1, "assistant:first"}} {
+	}{{false, 0, "assistant tool assistant"}, {true, 0, "assistant:done"}, {false, 1, "assistant tool"}, {true, 1, "assistant:first"}} {
 		first := calls("a")
 		first.Text = "first"
 		m := fake.NewModel(first, text("done"))
-		res, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), history, nil, &deepagents.Options{OutputMode: c.mode, Loop: loop.Config{MaxSteps: c.steps}})
+		res, err := deepagents.Generate(t.Context(), agent("root", m, tool("a", "A")), history, nil, &deepagents.Options{LastMessage: c.last, Loop: loop.Config{MaxSteps: c.steps}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, m := range res.Messages {
 			got = append(got, string(m.Role))
-			if c.mode == deepagents.LastMessage {
+			if c.last {
 				got[0] += ":" + m.Text()
 			}
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%q at %d steps: got %q, want %s", c.mode, c.steps, got, c.want)
+			t.Errorf("LastMessage %t at %d steps: got %q, want %s", c.last, c.steps, got, c.want)
 		}
 	}
 	broken := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 400}})
-	if res, err := deepagents.Generate(t.Context(), agent("root", broken), history, nil, &deepagents.Options{OutputMode: deepagents.LastMessage}); err == nil || res.Messages != nil {
+	if res, err := deepagents.Generate(t.Context(), agent("root", broken), history, nil, &deepagents.Options{LastMessage: true}); err == nil || res.Messages != nil {
 		t.Errorf("without an answer: got %+v, %v", res, err)
 	}
 }
@@ -514,9 +514,8 @@ func TestWhatCannotStart(t *testing.T) {
 		agent *deepagents.Agent
 		opts  *deepagents.Options
 	}{
-		`deepagents: there is no agent`:                                                         {nil, nil},
-		`deepagents: the agent "a" has no Model, which the first one needs`:                     {agent("a", nil), nil},
-		`deepagents: the OutputMode "all" is neither FullHistory nor LastMessage`:               {twins, &deepagents.Options{OutputMode: "all"}},
+		`deepagents: missing agent: set it`:                                                     {nil, nil},
+		`deepagents: the agent "a" has no Model: set it, because the root needs one`:            {agent("a", nil), nil},
 		`deepagents: loop: Config.TokenBudget: negative value -1: set 0 to disable it`:          {twins, &deepagents.Options{Loop: loop.Config{TokenBudget: -1}}},
 		`deepagents: middleware: Handoff: the agent "a" has a nil agent in Handoffs: remove it`: {&deepagents.Agent{Name: "a", Model: fake.NewModel(), Handoffs: []*deepagents.Agent{nil}}, nil},
 	} {
@@ -531,7 +530,7 @@ func TestWhatCannotStart(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := deepagents.AsTool(nil, nil); fmt.Sprint(err) != "deepagents: AsTool: there is no agent" {
+	if _, err := deepagents.AsTool(nil, nil); fmt.Sprint(err) != "deepagents: AsTool: missing agent: set it" {
 		t.Errorf("got %v", err)
 	}
 }

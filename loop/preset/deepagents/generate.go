@@ -24,8 +24,8 @@ type Result struct {
 	ToolResults []llm.ToolResult
 	Usage       llm.Usage
 	Finish      llm.FinishReason // of the last step
-	// Messages are the messages that the run added, selected by the OutputMode. They do
-	// not include its input.
+	// Messages are the messages that the run added, limited by Options.LastMessage. They
+	// do not include its input.
 	Messages []llm.Message
 	// State contains the variables of the run at its end.
 	State *middleware.Vars
@@ -89,21 +89,21 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 		last := r.steps[n-1]
 		out.ToolCalls, out.ToolResults = last.Calls, last.Results
 	}
-	if r.opts.OutputMode == LastMessage {
+	if r.opts.LastMessage {
 		out.Messages = lastResponse(res.Messages)
 	}
 	if err == nil && r.root.Output != nil && res.StopReason == trace.ReasonEndTurn {
 		out.Output, err = r.root.Output.Read(out.Text, nil)
 	}
-	if err != nil && (res.StopReason == trace.ReasonCancel || r.cancelled(err)) {
+	if err != nil && (res.StopReason == trace.ReasonCancel || r.canceled(err)) {
 		err = &AbortError{err}
 	}
 	return out, err
 }
 
-// It reports whether err results from a cancel by the caller. The caller's context may
+// canceled reports whether err results from a cancel by the caller. The caller's context may
 // have its own cause.
-func (r *run) cancelled(err error) bool {
+func (r *run) canceled(err error) bool {
 	return errors.Is(r.ctx.Err(), context.Canceled) && errors.Is(err, context.Cause(r.ctx))
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -26,25 +26,18 @@ type Part struct {
 
 // MarshalJSON encodes the part as the reference loop does.
 func (p Part) MarshalJSON() ([]byte, error) {
-	m := []dialect.Member{{Key: "type", Value: p.Type}}
-	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	var members []any
 	switch p.Type {
 	case "text-delta", "reasoning":
-		add("textDelta", p.TextDelta)
-	case "tool-call", "tool-result":
-		add("toolCallId", p.ToolCallID)
-		add("toolName", p.ToolName)
-		add("args", p.Args)
+		members = []any{"textDelta", p.TextDelta}
+	case "tool-call":
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName, "args", p.Args}
+	case "tool-result":
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName, "args", p.Args, "result", p.Result, "isError,omitzero", p.IsError}
 	case "error":
-		add("error", fmt.Sprint(p.Err))
+		members = []any{"error", fmt.Sprint(p.Err)}
 	}
-	if p.Type == "tool-result" {
-		add("result", p.Result)
-		if p.IsError {
-			add("isError", true)
-		}
-	}
-	return dialect.Object(m...)
+	return dialect.Object(append([]any{"type", p.Type}, members...)...)
 }
 
 // Parts converts the events of a run to the full stream of the reference loop. A call
@@ -57,9 +50,9 @@ func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 
 // projection contains the calls of the step that have no part yet, and their arguments.
 type projection struct {
-	calls     []llm.ToolCall
-	args      map[string]string
-	cancelled bool
+	calls    []llm.ToolCall
+	args     map[string]string
+	canceled bool
 }
 
 func (p *projection) parts(ev trace.Event, err error) []Part {
@@ -76,20 +69,20 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 		case trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd:
 		}
 	case trace.ModelResponse:
-		p.turn(b.Message.Calls())
+		p.respond(b.Message.Calls())
 	case trace.Decision:
 		if b.Reason == trace.ReasonClientTools || b.Action == trace.Suspend {
 			return p.all()
 		}
 	case trace.ToolStart:
 		p.args[b.ToolCallID] = b.Arguments
-		return []Part{p.begins(b.ToolCallID, b.Name)}
+		return []Part{p.begin(b.ToolCallID, b.Name)}
 	case trace.ToolEnd:
 		return []Part{p.result(b.Result)}
 	case trace.ToolSkip:
-		return []Part{p.begins(b.ToolCallID, b.Name), p.result(b.Result)}
+		return []Part{p.begin(b.ToolCallID, b.Name), p.result(b.Result)}
 	case trace.Canceled:
-		p.cancelled = b.Reason != string(trace.ReasonDeadline)
+		p.canceled = b.Reason != string(trace.ReasonDeadline)
 	case trace.RunEnd:
 		return p.end(b, err)
 	default:
@@ -97,7 +90,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	return nil
 }
 
-func (p *projection) turn(calls []llm.ToolCall) {
+func (p *projection) respond(calls []llm.ToolCall) {
 	p.calls, p.args = calls, map[string]string{}
 	for _, c := range calls {
 		p.args[c.ID] = c.Arguments
@@ -113,8 +106,8 @@ func (p *projection) all() []Part {
 	return out
 }
 
-// begins returns the part for a call.
-func (p *projection) begins(id, name string) Part {
+// begin returns the part for a call.
+func (p *projection) begin(id, name string) Part {
 	p.calls = slices.DeleteFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == id })
 	return p.call(id, name)
 }
@@ -132,7 +125,7 @@ func (p *projection) result(r llm.ToolResult) Part {
 func (p *projection) end(b trace.RunEnd, err error) []Part {
 	err = dialect.Failure(err, b)
 	switch {
-	case p.cancelled || b.StopReason == trace.ReasonCancel:
+	case p.canceled || b.StopReason == trace.ReasonCancel:
 		return []Part{{Type: "abort"}}
 	case err != nil:
 		return []Part{{Type: "error", Err: err}}

@@ -23,12 +23,12 @@ type Stream struct {
 	loop *loop.Run
 
 	once   sync.Once // which lets other readers wait
-	events []told
+	events []result
 	res    *Result
 	err    error
 }
 
-type told struct {
+type result struct {
 	ev  trace.Event
 	err error
 }
@@ -69,14 +69,14 @@ func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 	s.once.Do(func() {
 		first = true
 		for ev, err := range s.loop.Events() {
-			s.events = append(s.events, told{ev, err})
+			s.events = append(s.events, result{ev, err})
 			if yield != nil && !yield(ev, err) {
 				break
 			}
 		}
 		if s.events[len(s.events)-1].ev.Body.Kind() != trace.KindRunEnd {
 			for ev, err := range s.loop.Events() { // read the end after the reader has stopped
-				s.events = append(s.events, told{ev, err})
+				s.events = append(s.events, result{ev, err})
 			}
 		}
 		s.res, s.err = s.r.result(s.loop.Wait())
@@ -130,7 +130,7 @@ func (s *Stream) Consume(onError func(error)) {
 func (s *Stream) Wait() (*Result, error) {
 	s.drive(nil)
 	if s.res == nil {
-		return nil, errors.New("deepagents: the reader of the stream ended its goroutine")
+		return nil, errors.New("deepagents: Wait: the reader of the stream ended its goroutine: keep it until the end of the run")
 	}
 	return s.res, s.err
 }

@@ -2,7 +2,7 @@ package deepagents
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
@@ -15,7 +15,7 @@ import (
 // if opts has the same sink.
 func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 	if agent == nil {
-		return loop.Tool{}, fmt.Errorf("deepagents: AsTool: there is no agent")
+		return loop.Tool{}, errors.New("deepagents: AsTool: missing agent: set it")
 	}
 	type input struct {
 		Input string `json:"input" jsonschema:"what it is to do"`

@@ -3,29 +3,24 @@
 package deuz
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
-// Name is the name of the preset.
-const Name = "deuz"
-
-// Fill configures the loop as the tool loop of @deuz-sdk/core. It runs one step unless
-// MaxSteps is set, at most five tools concurrently, and stops after three consecutive
-// steps in which one tool fails. It checks the step limit after a step that ran tools and
-// adds no sign of it. Client-side tools end the run. Without tools the run has one
-// response.
+// Fill sets the zero fields of a configuration: one step, at most five concurrent tools, and
+// a stop after three consecutive steps in which one tool fails. The step limit is checked
+// after a step that ran tools and leaves no sign. Client-side tools end the run. Without tools
+// the run has one response.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset, cfg.BreakWithoutTools = Name, true
-	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = 1
-	}
+	cfg.Preset, cfg.BreakWithoutTools = "deuz", true
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 1)
 	return cfg
 }
 
@@ -210,38 +205,26 @@ func (d *projection) told(r llm.ToolResult) Part {
 // MarshalJSON encodes the part as the reference loop does: its type and the fields of
 // that type.
 func (p Part) MarshalJSON() ([]byte, error) {
-	m := []dialect.Member{{Key: "type", Value: p.Type}}
-	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	var members []any
 	switch p.Type {
 	case "step-start":
-		add("stepIndex", p.StepIndex)
+		members = []any{"stepIndex", p.StepIndex}
 	case "text-delta", "reasoning-delta":
-		add("text", p.Text)
+		members = []any{"text", p.Text}
 	case "tool-call-delta":
-		add("toolCallId", p.ToolCallID)
-		add("argsTextDelta", p.Text)
+		members = []any{"toolCallId", p.ToolCallID, "argsTextDelta", p.Text}
 	case "step-finish":
-		add("stepIndex", p.StepIndex)
-		add("finishReason", p.FinishReason)
-		add("usage", usage(p.Usage))
+		members = []any{"stepIndex", p.StepIndex, "finishReason", p.FinishReason, "usage", usage(p.Usage)}
 	case "tool-call":
-		add("toolCallId", p.ToolCallID)
-		add("toolName", p.ToolName)
-		add("input", p.Input)
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName, "input", p.Input}
 	case "tool-result":
-		add("toolCallId", p.ToolCallID)
-		add("toolName", p.ToolName)
-		add("output", p.Output)
-		if p.IsError {
-			add("isError", true)
-		}
+		members = []any{"toolCallId", p.ToolCallID, "toolName", p.ToolName, "output", p.Output, "isError,omitzero", p.IsError}
 	case "finish":
-		add("usage", usage(p.Usage))
-		add("finishReason", p.FinishReason)
+		members = []any{"usage", usage(p.Usage), "finishReason", p.FinishReason}
 	case "error":
-		add("error", fmt.Sprint(p.Err))
+		members = []any{"error", fmt.Sprint(p.Err)}
 	}
-	return dialect.Object(m...)
+	return dialect.Object(append([]any{"type", p.Type}, members...)...)
 }
 
 func usage(u llm.Usage) any {

@@ -13,14 +13,14 @@ import (
 )
 
 // Config is the argument of createAgent. The zero value configures an agent without
-// tools, memory and log, with at most DefaultMaxIterations steps.
+// tools, memory and log, with at most 24 steps.
 type Config struct {
 	// Config contains the options of the loop under their own names. The reference loop
 	// calls them tools, systemPrompt (System), middleware (Middleware) and maxIterations
 	// (MaxSteps). A negative MaxSteps requests the final answer immediately.
 	loop.Config
 	// Memory stores threads; nil stores none.
-	Memory Memory
+	Memory *Memory
 	// DisabledTools are the names of tools that are never sent, whichever middleware adds
 	// them.
 	DisabledTools []string
@@ -37,7 +37,7 @@ type Config struct {
 type Agent struct {
 	agent      *loop.Agent
 	stack      []string
-	memory     Memory
+	memory     *Memory
 	log        func(llm.Message) error
 	window     int
 	summarizer *middleware.Summarizer // nil without summaries
@@ -122,7 +122,7 @@ func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onE
 }
 
 // errNothing is the error of a run without input messages.
-var errNothing = errors.New("reactagent: the input has no messages; give at least one")
+var errNothing = errors.New("reactagent: the input has no messages: add one")
 
 // Events runs the agent as [Agent.Run] does and returns the events as a sequence. If the
 // caller stops the iteration, the run is canceled and nothing is stored.
@@ -166,7 +166,7 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	var before []llm.Message
 	keep := a.memory != nil && thread != ""
 	if keep {
-		if before, err = load(ctx, a.memory, thread); err != nil {
+		if before, err = a.memory.Load(ctx, thread); err != nil {
 			return nil, err
 		}
 		r.in.Messages = slices.Concat(before, r.in.Messages)
@@ -177,33 +177,13 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	}
 	if keep {
 		var whole []llm.Message
-		r.save = func(ctx context.Context) error { return save(ctx, a.memory, thread, whole) }
+		r.save = func(ctx context.Context) error { return a.memory.Save(ctx, thread, whole) }
 		own = append(own, keepThread(r.in.Messages, &whole))
 	}
 	if own != nil {
 		r.agent, err = a.agent.With(func(c *loop.Config) { c.Middleware = append(slices.Clip(c.Middleware), own...) })
 	}
 	return r, err
-}
-
-func load(ctx context.Context, memory Memory, thread string) (messages []llm.Message, err error) {
-	defer remembering("loading", thread, &err)
-	return memory.Load(ctx, thread)
-}
-
-func save(ctx context.Context, memory Memory, thread string, messages []llm.Message) (err error) {
-	defer remembering("saving", thread, &err)
-	return memory.Save(ctx, thread, messages)
-}
-
-// remembering is deferred around a call of a Memory. It sets err to its error or panic.
-func remembering(doing, thread string, err *error) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("the memory panicked: %v", v)
-	}
-	if *err != nil {
-		*err = fmt.Errorf("reactagent: %s the thread %q: %w", doing, thread, *err)
-	}
 }
 
 // keepThread returns middleware that stores the conversation of a run in whole when the
@@ -235,18 +215,18 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	if a.memory == nil || thread == "" || a.summarizer == nil {
 		return nil, nil
 	}
-	messages, err := load(ctx, a.memory, thread)
+	messages, err := a.memory.Load(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
 	done, err := a.summarizer.Compact(ctx, messages, a.askForSummary)
 	if err != nil {
-		return nil, fmt.Errorf("reactagent: summing up the thread %q: %w", thread, err)
+		return nil, fmt.Errorf("reactagent: summarizing the thread %q: %w", thread, err)
 	}
 	if done == nil {
 		return nil, nil
 	}
-	if err := save(ctx, a.memory, thread, done.Messages); err != nil {
+	if err := a.memory.Save(ctx, thread, done.Messages); err != nil {
 		return nil, err
 	}
 	return done, nil

@@ -160,7 +160,7 @@ func TestRequestRewritten(t *testing.T) {
 			}}
 		}}
 	}
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	b := newBench(t, text("hello"), calling("a", "{}"), text("done"))
 	first := b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Tools: []loop.Tool{tool("a")}}})
 	b.run(first, "t", "hi")
@@ -216,7 +216,7 @@ func TestRunReports(t *testing.T) {
 // an error.
 func TestInput(t *testing.T) {
 	b := newBench(t, text("one"), text("two"))
-	a := b.agent(reactagent.Config{Memory: &reactagent.Threads{}})
+	a := b.agent(reactagent.Config{Memory: &reactagent.Memory{}})
 	b.run(a, "t", "first")
 	if !a.Run(t.Context(), []llm.Message{llm.User("second"), llm.User("third")}, "t", nil) {
 		t.Error("the run failed")
@@ -228,7 +228,7 @@ func TestInput(t *testing.T) {
 	if a.Run(t.Context(), nil, "t", func(e reactagent.Event) { events = append(events, e) }) {
 		t.Error("a run of no input succeeded")
 	}
-	if len(events) != 1 || events[0].Type != "failed" || events[0].Err.Error() != "reactagent: the input has no messages; give at least one" {
+	if len(events) != 1 || events[0].Type != "failed" || events[0].Err.Error() != "reactagent: the input has no messages: add one" {
 		t.Errorf("got %+v", events)
 	}
 }
@@ -237,14 +237,14 @@ func TestInput(t *testing.T) {
 // is a memory and a name. RA-64: otherwise runs share nothing.
 func TestThreads(t *testing.T) {
 	for _, c := range []struct {
-		memory reactagent.Memory
+		memory *reactagent.Memory
 		thread string
 		other  string
 		want   []string
 	}{
-		{&reactagent.Threads{}, "t", "t", []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}},
-		{&reactagent.Threads{}, "t", "u", []string{"user: two"}},
-		{&reactagent.Threads{}, "", "", []string{"user: two"}},
+		{&reactagent.Memory{}, "t", "t", []string{"user: one", "assistant: a", "tool: a", "assistant: x", "user: two"}},
+		{&reactagent.Memory{}, "t", "u", []string{"user: two"}},
+		{&reactagent.Memory{}, "", "", []string{"user: two"}},
 		{nil, "t", "t", []string{"user: two"}},
 	} {
 		b := newBench(t, calling("a", "{}"), text("x"), text("y"))
@@ -267,7 +267,7 @@ func TestKeptWithoutARound(t *testing.T) {
 			return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
 		}}
 	}}
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	b := newBench(t)
 	if ok, _ := b.run(b.agent(reactagent.Config{Memory: memory, Config: loop.Config{Middleware: []loop.Middleware{stop}}}), "t", "go"); !ok {
 		t.Error("the run failed")
@@ -279,7 +279,7 @@ func TestKeptWithoutARound(t *testing.T) {
 
 // RA-41: nothing is stored for a run that fails or that the caller stops.
 func TestFailedRunsAreNotKept(t *testing.T) {
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	b := newBench(t, text("one"), fake.Response{Err: errors.New("boom")}, text("left"))
 	a := b.agent(reactagent.Config{Memory: memory})
 	b.run(a, "t", "first")
@@ -307,7 +307,7 @@ func TestBrokenMemory(t *testing.T) {
 		{&broken{save: true, panics: true}, []string{`{"type":"token","text":"x"}`, `{"type":"failed","error":"reactagent: saving the thread \"t\": the memory panicked: disk gone"}`}},
 	} {
 		b := newBench(t, text("x"))
-		ok, events := b.run(b.agent(reactagent.Config{Memory: c.memory}), "t", "go")
+		ok, events := b.run(b.agent(reactagent.Config{Memory: c.memory.memory()}), "t", "go")
 		if diff := cmp.Diff(c.want, events); diff != "" || ok {
 			t.Errorf("got %t (-want +got):\n%s", ok, diff)
 		}
@@ -318,16 +318,16 @@ func TestBrokenMemory(t *testing.T) {
 func TestUnheard(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn   fake.Response
-		memory reactagent.Memory
+		memory *reactagent.Memory
 		input  []llm.Message
 		ok     bool
 		kept   []string
 	}{
-		"succeeds":   {text("x"), &reactagent.Threads{}, []llm.Message{llm.User("go")}, true, []string{"user: go", "assistant: x"}},
-		"fails":      {fake.Response{Err: errors.New("boom")}, &reactagent.Threads{}, []llm.Message{llm.User("go")}, false, nil},
-		"no input":   {text("x"), &reactagent.Threads{}, nil, false, nil},
-		"not loaded": {text("x"), &broken{load: true}, []llm.Message{llm.User("go")}, false, nil},
-		"not kept":   {text("x"), &broken{save: true}, []llm.Message{llm.User("go")}, false, nil},
+		"succeeds":   {text("x"), &reactagent.Memory{}, []llm.Message{llm.User("go")}, true, []string{"user: go", "assistant: x"}},
+		"fails":      {fake.Response{Err: errors.New("boom")}, &reactagent.Memory{}, []llm.Message{llm.User("go")}, false, nil},
+		"no input":   {text("x"), &reactagent.Memory{}, nil, false, nil},
+		"not loaded": {text("x"), (&broken{load: true}).memory(), []llm.Message{llm.User("go")}, false, nil},
+		"not kept":   {text("x"), (&broken{save: true}).memory(), []llm.Message{llm.User("go")}, false, nil},
 	} {
 		b := newBench(t, c.turn)
 		ok := b.agent(reactagent.Config{Memory: c.memory}).Run(t.Context(), c.input, "t", nil)
@@ -358,7 +358,7 @@ func TestCancelled(t *testing.T) {
 // RA-39: one listener receives the events of many concurrent tools, one at a time. RA-64:
 // an agent executes many runs concurrently, also with one thread.
 func TestManyAtOnce(t *testing.T) {
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	var turn []string
 	for n := range 8 {
 		turn = append(turn, "a", fmt.Sprintf(`{"n":%d}`, n))
@@ -401,12 +401,12 @@ func TestLog(t *testing.T) {
 		logged = append(logged, m)
 		return errors.New("full")
 	}
-	base := reactagent.Config{Log: log, Memory: &reactagent.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
+	base := reactagent.Config{Log: log, Memory: &reactagent.Memory{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}}
 	for name, make := range map[string]func(b *bench) *reactagent.Agent{
 		"createAgent":     func(b *bench) *reactagent.Agent { return b.agent(base) },
 		"createDeepAgent": func(b *bench) *reactagent.Agent { return b.deep(reactagent.DeepConfig{Config: base}) },
 	} {
-		logged, base.Memory = nil, &reactagent.Threads{}
+		logged, base.Memory = nil, &reactagent.Memory{}
 		b := newBench(t, calling("a", "{}"), text("forced"), text("again"))
 		a := make(b)
 		if ok, _ := b.run(a, "t", "go"); !ok {
@@ -426,7 +426,7 @@ func TestLogOfInputs(t *testing.T) {
 	var logged []llm.Message
 	log := func(m llm.Message) error { logged = append(logged, m); return nil }
 	b := newBench(t, calling("a", "{}"), fake.Response{}, text("again"))
-	a := b.agent(reactagent.Config{Log: log, Memory: &reactagent.Threads{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
+	a := b.agent(reactagent.Config{Log: log, Memory: &reactagent.Memory{}, Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1}})
 	input := []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "hello"}), llm.User("go")}
 	if !a.Run(t.Context(), input, "t", nil) {
 		t.Error("the run failed")
@@ -480,7 +480,7 @@ func TestContextWindow(t *testing.T) {
 
 // RA-42, RA-45: Compact summarizes a thread of any length.
 func TestCompact(t *testing.T) {
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	var turns []fake.Response
 	for n := range 10 {
 		turns = append(turns, text(fmt.Sprint("answer ", n)))
@@ -519,7 +519,7 @@ func TestCompact(t *testing.T) {
 // configuration. A failure is an error and does not change the thread.
 func TestCompactNothing(t *testing.T) {
 	thread := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	if err := memory.Save(t.Context(), "t", thread); err != nil {
 		t.Fatal(err)
 	}
@@ -542,13 +542,13 @@ func TestCompactNothing(t *testing.T) {
 	}
 	saving.save = true
 	for want, c := range map[string]struct {
-		memory reactagent.Memory
+		memory *reactagent.Memory
 		turn   fake.Response
 	}{
-		`reactagent: loading the thread "t": disk on fire`:            {loading, fake.Response{}},
-		`reactagent: saving the thread "t": disk on fire`:             {saving, text("short")},
-		`reactagent: summing up the thread "t": loop: step 0: boom`:   {memory, fake.Response{Err: errors.New("boom")}},
-		`reactagent: summing up the thread "t": the summary is empty`: {memory, fake.Response{}},
+		`reactagent: loading the thread "t": disk on fire`:             {loading.memory(), fake.Response{}},
+		`reactagent: saving the thread "t": disk on fire`:              {saving.memory(), text("short")},
+		`reactagent: summarizing the thread "t": loop: step 0: boom`:   {memory, fake.Response{Err: errors.New("boom")}},
+		`reactagent: summarizing the thread "t": the summary is empty`: {memory, fake.Response{}},
 	} {
 		done, err := newBench(t, c.turn).deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: c.memory}}).Compact(t.Context(), "t")
 		if done != nil || err == nil || err.Error() != want {
@@ -562,7 +562,7 @@ func TestCompactNothing(t *testing.T) {
 
 // Another model may write summaries. It receives its own model name.
 func TestCompactByAnotherModel(t *testing.T) {
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	if err := memory.Save(t.Context(), "t", []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}); err != nil {
 		t.Fatal(err)
 	}
@@ -581,7 +581,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 
 // A thread with a summary of the same run is stored in its new form.
 func TestKeptAfterASummary(t *testing.T) {
-	memory := &reactagent.Threads{}
+	memory := &reactagent.Memory{}
 	long := strings.Repeat("abc ", 60)
 	b := newBench(t, text(long), text(long), text("they talked"), text("done"))
 	a := b.deep(reactagent.DeepConfig{Config: reactagent.Config{Memory: memory, ContextWindow: 2000}, NoFilesystem: true, NoGeneralPurpose: true, Summary: middleware.Summarizer{Window: 400, KeepMessages: 1}})

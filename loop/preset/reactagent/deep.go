@@ -29,7 +29,7 @@ type DeepConfig struct {
 	// NoFilesystem omits the tools for files. NoGeneralPurpose omits the groups web,
 	// search, text, git and shell.
 	NoFilesystem, NoGeneralPurpose bool
-	// GeneralPurposeAgent adds a sub-agent with the name GeneralPurposeAgentName and the
+	// GeneralPurposeAgent adds a sub-agent with the name general-purpose and the
 	// agent's own tools and system prompt. Like all sub-agents, it has none of the
 	// agent's Middleware. If permissions or guardrails must apply to it, add a SubAgent
 	// with that name and its own Middleware to SubAgents.
@@ -53,11 +53,8 @@ type SubAgent struct {
 	Middleware  []loop.Middleware // between that for files and that for approval
 	Model       llm.Model         // nil means the agent's model
 	ModelName   string            // empty means the agent's model name
-	MaxSteps    int               // 0 means DefaultMaxIterations
+	MaxSteps    int               // 0 means 24
 }
-
-// GeneralPurposeAgentName is the name of the built-in sub-agent.
-const GeneralPurposeAgentName = "general-purpose"
 
 // NewDeep returns an agent as createDeepAgent does. It calls [New] with this list of
 // middleware: its own tasks (write_todos), files, sub-agents (task), the general-purpose
@@ -71,7 +68,7 @@ func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
 		return nil, fmt.Errorf("reactagent: %w", err)
 	}
 	own := cfg.Config
-	own.Middleware = s.policies(cfg)
+	own.Middleware = s.list(cfg)
 	a, err := New(model, &own)
 	if err != nil {
 		return nil, err
@@ -115,8 +112,8 @@ func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 	return s, err
 }
 
-// policies returns the middleware of the agent itself.
-func (s *stack) policies(cfg *DeepConfig) []loop.Middleware {
+// list returns the middleware of the agent itself.
+func (s *stack) list(cfg *DeepConfig) []loop.Middleware {
 	var list []loop.Middleware
 	if cfg.SummaryFirst {
 		list = append(list, s.summary...)
@@ -137,7 +134,7 @@ func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Middleware, error)
 	list := slices.Clone(cfg.SubAgents)
 	if cfg.GeneralPurposeAgent {
 		list = append(list, SubAgent{
-			Name: GeneralPurposeAgentName, Description: "Works on any task of several steps, with the same tools.", System: cfg.System, Tools: cfg.Tools,
+			Name: "general-purpose", Description: "Works on any task of several steps, with the same tools.", System: cfg.System, Tools: cfg.Tools,
 		})
 	}
 	made := make([]middleware.SubAgent, len(list))

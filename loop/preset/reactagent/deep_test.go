@@ -91,7 +91,7 @@ func TestGroupsAreNotBuilt(t *testing.T) {
 		var calls, want []string
 		for _, name := range strings.Fields(tools) {
 			calls = append(calls, name, `{"any":"thing"}`)
-			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: this agent has no %s tools; go on without them"}`, name, group))
+			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: continue without %s tools"}`, name, group))
 		}
 		b := newBench(t, calling(calls...), text("done"))
 		if ok, _ := b.run(b.deep(reactagent.DeepConfig{}), "", "go"); !ok {

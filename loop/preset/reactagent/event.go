@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -136,24 +136,16 @@ func completed(id string, r llm.ToolResult) Event {
 
 // MarshalJSON encodes the event with the names of the reference documentation.
 func (e Event) MarshalJSON() ([]byte, error) {
-	m := []dialect.Member{{Key: "type", Value: e.Type}}
-	add := func(key string, value any) { m = append(m, dialect.Member{Key: key, Value: value}) }
+	var members []any
 	switch e.Type {
 	case "token":
-		add("text", e.Text)
+		members = []any{"text", e.Text}
 	case "toolStarted":
-		add("name", e.Name)
-		add("input", e.Input)
-		add("id", e.ID)
+		members = []any{"name", e.Name, "input", e.Input, "id", e.ID}
 	case "toolCompleted":
-		add("name", e.Name)
-		add("result", e.Result)
-		add("id", e.ID)
-		if e.IsError {
-			add("isError", true)
-		}
+		members = []any{"name", e.Name, "result", e.Result, "id", e.ID, "isError,omitzero", e.IsError}
 	case "failed":
-		add("error", fmt.Sprint(e.Err))
+		members = []any{"error", fmt.Sprint(e.Err)}
 	}
-	return dialect.Object(m...)
+	return dialect.Object(append([]any{"type", e.Type}, members...)...)
 }

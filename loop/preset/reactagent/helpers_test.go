@@ -156,8 +156,13 @@ func of[B trace.Body](events []trace.Event) []B {
 
 // broken is a Memory with one operation that fails.
 type broken struct {
-	reactagent.Threads
+	reactagent.Memory
 	load, save, panics bool
+}
+
+// memory returns the Memory with the failing operation.
+func (b *broken) memory() *reactagent.Memory {
+	return &reactagent.Memory{LoadFunc: b.Load, SaveFunc: b.Save}
 }
 
 func (b *broken) fail() error {
@@ -173,12 +178,12 @@ func (b *broken) Load(ctx context.Context, thread string) ([]llm.Message, error)
 	if b.load {
 		return nil, b.fail()
 	}
-	return b.Threads.Load(ctx, thread)
+	return b.Memory.Load(ctx, thread)
 }
 
 func (b *broken) Save(ctx context.Context, thread string, messages []llm.Message) error {
 	if b.save {
 		return b.fail()
 	}
-	return b.Threads.Save(ctx, thread, messages)
+	return b.Memory.Save(ctx, thread, messages)
 }

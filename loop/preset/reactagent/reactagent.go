@@ -17,32 +17,20 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// Name is the name of the preset.
-const Name = "reactagent"
-
-// DefaultMaxIterations is the step limit of the reference loop.
-const DefaultMaxIterations = 24
-
-// Fill sets the zero fields of a configuration. The step limit is checked before each
+// Fill sets the zero fields of a configuration. The step limit of 24 is checked before each
 // step and ends the run with a final answer without tools. Any number of tools run
 // concurrently, and the runaway guard is disabled. A step that repeats the step before is
 // skipped. The thread gets a response after the AfterModel hooks. Each result is a
 // message. An error is encoded as {"error": …}.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset = Name
+	cfg.Preset = "reactagent"
 	cfg.CheckLimitBeforeStep, cfg.OnStepLimit = true, cmp.Or(cfg.OnStepLimit, loop.StepLimitForceFinal)
 	cfg.OneMessagePerResult = true
 	cfg.AppendAfterHooks = true
 	cfg.DuplicateStep = loop.DuplicateSkip
-	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = DefaultMaxIterations
-	}
-	if cfg.Concurrency == 0 {
-		cfg.Concurrency = loop.Unlimited
-	}
-	if cfg.MaxConsecutiveToolErrors == 0 {
-		cfg.MaxConsecutiveToolErrors = loop.Disabled
-	}
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 24)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, loop.Unlimited)
+	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	if cfg.ErrorText == nil {
 		cfg.ErrorText = errorObject
 	}

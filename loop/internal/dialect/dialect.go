@@ -8,6 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/trace"
@@ -44,35 +48,34 @@ func Failure(err error, end trace.RunEnd) error {
 	return err
 }
 
-// Member is a member of a JSON object.
-type Member struct {
-	Key   string
-	Value any
-}
-
-// Object encodes a JSON object with these members, in this order, without HTML escaping.
-// It returns an error if a value cannot be encoded.
-func Object(members ...Member) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+// Object encodes a JSON object without HTML escaping. The members are keys, each followed by
+// its value, in this order. As in the tags of encoding/json, a key that ends in ",omitzero"
+// omits a zero value. Object returns an error if a value cannot be encoded.
+func Object(members ...any) ([]byte, error) {
+	b := bytes.NewBufferString("{")
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
-	sep := byte('{')
-	for _, m := range members {
-		b.WriteByte(sep)
-		sep = ','
-		b.Write(jsonio.AppendString(nil, m.Key))
+	for pair := range slices.Chunk(members, 2) {
+		key, omitZero := strings.CutSuffix(pair[0].(string), ",omitzero")
+		if omitZero && (pair[1] == nil || reflect.ValueOf(pair[1]).IsZero()) {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(jsonio.AppendString(nil, key))
 		b.WriteByte(':')
-		if err := enc.Encode(m.Value); err != nil {
-			return nil, fmt.Errorf("the member %q: %w", m.Key, err)
+		if err := enc.Encode(pair[1]); err != nil {
+			return nil, fmt.Errorf("the member %q: %w", key, err)
 		}
 		b.Truncate(b.Len() - 1) // the newline of the encoder
-	}
-	if len(members) == 0 {
-		b.WriteByte('{')
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
+
+// Milliseconds returns a duration in milliseconds.
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // Value returns the output of a model or a tool as JSON: the text itself if it is JSON,
 // and otherwise a JSON string. It returns empty if the text is empty.

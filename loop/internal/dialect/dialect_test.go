@@ -5,21 +5,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/looptape/looptape/loop/preset/dialect"
+	"github.com/looptape/looptape/loop/internal/dialect"
 )
 
 func TestObject(t *testing.T) {
-	for want, members := range map[string][]dialect.Member{
+	for want, members := range map[string][]any{
 		`{}`:                    nil,
-		`{"b":1}`:               {{Key: "b", Value: 1}},
-		`{"b":"<&>","a":[1,2]}`: {{Key: "b", Value: "<&>"}, {Key: "a", Value: []int{1, 2}}},
-		`{"\"":{"x":null}}`:     {{Key: `"`, Value: json.RawMessage(`{"x":null}`)}},
+		`{"b":1}`:               {"b", 1},
+		`{"b":"<&>","a":[1,2]}`: {"b", "<&>", "a", []int{1, 2}},
+		`{"\"":{"x":null}}`:     {`"`, json.RawMessage(`{"x":null}`)},
+		`{"c":0,"e":"x"}`:       {"a,omitzero", 0, "b,omitzero", json.RawMessage(nil), "c", 0, "d,omitzero", nil, "e,omitzero", "x"},
 	} {
 		if got, err := dialect.Object(members...); string(got) != want || err != nil {
 			t.Errorf("got %s, %v; want %s", got, err, want)
 		}
 	}
-	_, err := dialect.Object(dialect.Member{Key: "f", Value: func() {}})
+	_, err := dialect.Object("f", func() {})
 	if err == nil || !strings.HasPrefix(err.Error(), `the member "f": `) {
 		t.Errorf("a value without JSON: got error %v", err)
 	}
