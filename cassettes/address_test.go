@@ -28,7 +28,7 @@ func TestEscapedURL(t *testing.T) {
 	}
 }
 
-// A Host counts, and stands in a file, if it is another than the one of the URL.
+// A Host header that differs from the host of the URL is recorded and matched.
 func TestOtherHost(t *testing.T) {
 	for _, c := range []struct{ url, host, want string }{
 		{"http://a.b/", "", ""},

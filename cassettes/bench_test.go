@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// interaction is a request of 2 KB and an answer of 4 KB of server-sent events.
+// interaction is a request of 2 KB and a response of 4 KB of server-sent events.
 func interaction(n int) *recording.Interaction {
 	var events strings.Builder
 	var pieces []recording.Chunk

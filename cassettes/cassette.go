@@ -33,10 +33,10 @@ type Cassette struct {
 	metadata   recording.Metadata // of both
 	issued     int                // requests so far
 	open       map[*inFlight]bool // responses that have not ended
-	// suspects are the suspected secrets in interactions that were not recorded.
-	suspects []redact.SuspectedSecret
-	memory   *redact.Memory
-	known    map[int]int // number of secrets in memory before each interaction
+	// suspected lists the secrets in interactions that were not recorded.
+	suspected []redact.SuspectedSecret
+	memory    *redact.Memory
+	known     map[int]int // number of secrets in memory before each interaction
 }
 
 // Open opens a cassette. opts may be nil. The caller must call Close.
@@ -145,11 +145,11 @@ func (c *Cassette) Close() error {
 		c.journal.Fail(r.end(recording.Canceled, nil))
 	}
 	if c.journal != nil {
-		c.suspects = append(c.suspects, c.late()...)
+		c.suspected = append(c.suspected, c.late()...)
 	}
 	switch {
-	case c.suspects != nil:
-		return errors.Join(secretError(c.path, c.suspects), c.journal.Remove())
+	case c.suspected != nil:
+		return errors.Join(secretError(c.path, c.suspected), c.journal.Remove())
 	case c.journal != nil:
 		return c.journal.Close(c.metadata)
 	case c.index != nil && !c.opts.AllowUnused:

@@ -42,13 +42,13 @@ func open(t *testing.T, path string, o cassettes.Options) *cassettes.Cassette {
 	return c
 }
 
-// answer is an answer whose body is read.
+// answer is a response with its body.
 type answer struct {
 	*http.Response
 	text string
 }
 
-// send asks, and reads the answer.
+// send sends a request and reads the response.
 func send(t *testing.T, to http.RoundTripper, method, url, body string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -70,7 +70,7 @@ func send(t *testing.T, to http.RoundTripper, method, url, body string) answer {
 	return answer{resp, string(text)}
 }
 
-// counting answers each request with its number.
+// counting responds to each request with its number.
 func counting(t *testing.T) *httptest.Server {
 	n := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,7 +130,7 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-// streaming sends an event a second.
+// streaming sends one event per second.
 type streaming struct{ events []string }
 
 func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -147,8 +147,8 @@ func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from, ContentLength: -1, Request: r}, nil
 }
 
-// A stream is passed on while it is recorded, and replayed in its own time, and a cut
-// one is cut.
+// A stream is passed on while it is recorded. A replay has the recorded delays and the
+// recorded truncation.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s.tape")
@@ -161,7 +161,7 @@ func TestStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = resp.Body.Close() }() // it was read, or cancelled
+			defer func() { _ = resp.Body.Close() }() // read or canceled
 			buf := make([]byte, 100)
 			for {
 				n, err := resp.Body.Read(buf)
@@ -208,9 +208,9 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// A client that works between the events of a stream gets each when it was due, not
-// later by what it worked: the time runs from the header on.
-func TestPaceOfSlowClient(t *testing.T) {
+// A client that works between the events of a stream gets each event at its recorded time
+// since the header. Its own work does not delay later events.
+func TestDelayOfSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s.tape")
 		rec := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: streaming{[]string{"data: 1\n\n", "data: 2\n\n", "data: 3\n\n", "data: 4\n\n"}}})

@@ -19,8 +19,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// slowly answers after some time with a body whose end, by which its trailer has come,
-// comes some time later. What is to FAIL has an error in the place of an answer.
+// slowly responds after a delay with a body whose end and trailer arrive later. A request to
+// FAIL gets an error.
 type slowly struct{ answer, end time.Duration }
 
 func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -34,7 +34,7 @@ func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// slowBody is the body of such an answer.
+// slowBody is the body of such a response.
 type slowBody struct {
 	io.Reader
 	trailer http.Header
@@ -50,8 +50,8 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recording that is closed in the middle keeps each interaction as far as it has come,
-// and the clients get their answers all the same.
+// Close during requests records the received part of each interaction. The clients still get
+// their responses.
 func TestCloseInTheMiddle(t *testing.T) {
 	const before, closing, after = time.Second, 2 * time.Second, 3 * time.Second
 	nothing := recording.Response{Wait: closing, Termination: recording.Canceled}

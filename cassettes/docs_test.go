@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The document shows a cassette that can be read.
+// The document contains a valid cassette.
 func TestDocument(t *testing.T) {
 	page, err := os.ReadFile("../docs/cassette-format.md")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// zipped is texts as gzip encodes them, a part each.
+// zipped returns strings compressed by gzip, one part each.
 func zipped(texts ...string) (parts []string) {
 	var out strings.Builder
 	z := gzip.NewWriter(&out)
@@ -30,14 +30,14 @@ func zipped(texts ...string) (parts []string) {
 	return parts
 }
 
-// The times of a stream are kept, however its lines end and whether it is encoded.
+// The times of a stream are kept for all line ends, also if it is compressed.
 func TestTimesOfStreams(t *testing.T) {
 	const gap = 100 * time.Millisecond
 	for name, c := range map[string]struct {
 		encoding string
 		parts    []string // as they come, a gap before each
 		want     []string // of the replay; nil is the same
-		file     string   // what stands in it
+		file     string   // its content
 	}{
 		"LF":        {"", []string{"data: 1\n\n", "data: 2\n\n"}, nil, "\n< +100ms data: 1\n< +100ms data: 2\n"},
 		"CR LF":     {"", []string{"data: 1\r\n\r\n", "data: 2\r\n\r\n"}, nil, "\n< +100ms data: 1\n< +100ms data: 2\n"},

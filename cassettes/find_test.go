@@ -14,8 +14,8 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// A request takes the recording that is the same as it stands, then those that are the
-// same but for its secrets.
+// A request takes the recording of an identical request first, and then one that differs in
+// secrets only.
 func TestFind(t *testing.T) {
 	request := func(url, authorization, said string) recording.Request {
 		return recording.Request{Method: "POST", URL: url, Header: http.Header{"Authorization": {authorization}, "Content-Type": {"application/json"}}, Body: []byte(`{"say":"` + said + `"}`)}
@@ -70,8 +70,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What was redacted tells requests apart where it can: one with the same secret gets the
-// recording of that one, and one with a secret of which there is none any that is left.
+// A request takes the recording with the same secret. If there is none, it takes any unused
+// one.
 func TestFindSecrets(t *testing.T) {
 	o := &Options{AllowUnused: true}
 	request := func(key string) recording.Request {
@@ -116,7 +116,7 @@ func TestFindSecrets(t *testing.T) {
 	}
 }
 
-// A Host that is another than that of the URL is recorded, and counts.
+// A Host that differs from the host of the URL is recorded and matched.
 func TestFindHost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tape")
 	rec, err := Open(path, &Options{Mode: Record, Transport: hostEcho{}})
@@ -167,7 +167,7 @@ func TestFindHost(t *testing.T) {
 	}
 }
 
-// hostEcho answers with the Host that it was asked for.
+// hostEcho responds with the Host of the request.
 type hostEcho struct{}
 
 func (hostEcho) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// watched is a test of another name, of which is told what it says.
+// watched is a test with another name that records its messages.
 type watched struct {
 	*testing.T
 	name    string
@@ -32,7 +32,7 @@ func (w *watched) Error(args ...any)         { w.failed = true; w.Log(args...) }
 func (w *watched) Fatal(args ...any)         { w.Error(args...); runtime.Goexit() }
 func (w *watched) Fatalf(f string, a ...any) { w.Fatal(fmt.Sprintf(f, a...)) }
 
-// watchTest runs a test that opens a cassette, and its cleanup.
+// watchTest runs a test that opens a cassette, with its cleanup.
 func watchTest(t *testing.T, opts *cassettes.Options, test func(*watched, *cassettes.Cassette)) *watched {
 	t.Helper()
 	w := &watched{T: t, name: "TestOther/a"}
@@ -49,14 +49,14 @@ func watchTest(t *testing.T, opts *cassettes.Options, test func(*watched, *casse
 	return w
 }
 
-// askBoth asks for all that taped records.
+// askBoth sends all requests that taped records.
 func askBoth(w *watched, c *cassettes.Cassette) {
 	for _, body := range []string{"1", "2"} {
 		send(w.T, c, "POST", "http://example.com/", body)
 	}
 }
 
-// What fails a test over a cassette that is recorded, and what it is told.
+// ForTest fails the test with these messages.
 func TestForTestFails(t *testing.T) {
 	nothing := func(*watched, *cassettes.Cassette) {}
 	record := cassettes.Options{Transport: echo{}}
@@ -92,7 +92,8 @@ func TestForTestFails(t *testing.T) {
 	}
 }
 
-// says fails unless a test has failed and told this, or if it is nothing has not failed.
+// says fails unless a test has failed with this message or, for an empty message, has not
+// failed.
 func says(t *testing.T, w *watched, want string) {
 	t.Helper()
 	if got := w.said.String(); w.failed != (want != "") || !strings.Contains(got, want) {
@@ -100,7 +101,7 @@ func says(t *testing.T, w *watched, want string) {
 	}
 }
 
-// taped records a cassette in a folder of its own, in which the test then is.
+// taped records a cassette in a new folder and makes it the working directory.
 func taped(t *testing.T) (path string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -112,9 +113,9 @@ func taped(t *testing.T) (path string) {
 	return filepath.Join("testdata", "cassettes", "TestOther/a.tape")
 }
 
-// Where a recording is missing, or a request in it, or where not all of it is asked for, the
-// test tells how to record.
-func TestForTestTellsAgain(t *testing.T) {
+// A test with a missing cassette, a missing interaction or an unused one prints the command
+// that records.
+func TestForTestRecordCommand(t *testing.T) {
 	for again, opts := range map[string]cassettes.Options{
 		"LOOPTAPE=record go test -run '^TestOther$/^a$'": {},
 		"make tapes": {RecordCommand: "make tapes"},
@@ -137,7 +138,7 @@ func TestForTestTellsAgain(t *testing.T) {
 	}
 }
 
-// What a test that failed, or was skipped, did not come to ask for is not held against it.
+// A failed or skipped test does not report unused interactions.
 func TestForTestEndsEarly(t *testing.T) {
 	taped(t)
 	says(t, watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.skipped = true }), "")
@@ -147,7 +148,7 @@ func TestForTestEndsEarly(t *testing.T) {
 	}
 }
 
-// The flag goes before the variable, if it says anything.
+// The flag takes precedence over the variable unless it is empty.
 func TestForTestFlag(t *testing.T) {
 	taped(t)
 	was := flag.CommandLine
@@ -174,8 +175,9 @@ func TestForTestFlag(t *testing.T) {
 	}
 }
 
-// A recording that broke off is replayed as far as it came, and the test tells.
-func TestForTestBroken(t *testing.T) {
+// A replay uses the complete interactions of an interrupted recording and logs that it is
+// incomplete.
+func TestForTestIncomplete(t *testing.T) {
 	path := taped(t)
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 	send(t, c, "POST", "http://example.com/", "1")
@@ -189,7 +191,7 @@ func TestForTestBroken(t *testing.T) {
 	}
 }
 
-// A report that cannot be written fails the test; recordings do not report.
+// A report that cannot be written fails the test. Recordings write no report.
 func TestForTestReports(t *testing.T) {
 	taped(t)
 	t.Setenv(cassettes.ReportEnv, filepath.Join("none", "report"))

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// named is a test of another name.
+// named is a test with another name.
 type named struct {
 	*testing.T
 	name string
@@ -20,7 +20,7 @@ type named struct {
 
 func (n named) Name() string { return n.name }
 
-// A test records when it is told to, replays otherwise, and closes its cassette.
+// ForTest records if the mode is record, replays otherwise, and closes the cassette.
 func TestForTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("CI", "")

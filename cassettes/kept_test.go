@@ -17,8 +17,8 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// A recording without any answer replaces nothing that has one.
-func TestUnanswered(t *testing.T) {
+// A recording without any response does not replace a cassette with responses.
+func TestCloseWithoutResponse(t *testing.T) {
 	good, err := os.ReadFile(recorded(t, cassettes.Options{}, "1"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// A recording that was not closed is not lost to the next one, unless nothing is in it.
-func TestNotThrownAway(t *testing.T) {
+// The next recording does not overwrite an interrupted one with interactions.
+func TestOpenKeepsIncomplete(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 	head, err := os.ReadFile(path + cassettes.JournalSuffix)
@@ -140,7 +140,7 @@ func TestNotThrownAway(t *testing.T) {
 	}
 }
 
-// What is left where a recording was killed while it was closed is gone with the next one.
+// The next recording removes the temporary file of a killed Close.
 func TestKilledInClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
 	if err := os.WriteFile(path+cassettes.JournalSuffix+".new", []byte("half of it"), 0o600); err != nil {
@@ -161,7 +161,7 @@ func TestKilledInClose(t *testing.T) {
 	}
 }
 
-// A journal that something else has changed makes no cassette.
+// Close rejects a journal that another program has changed.
 func TestJournalChanged(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"cut":     func(text []byte) []byte { return text[:len(text)-1] },
@@ -188,8 +188,8 @@ func TestJournalChanged(t *testing.T) {
 	}
 }
 
-// What could not be recorded, since a function of the options has panicked, is told by
-// Close, and the rest is left in the journal.
+// Close reports an interaction that was not recorded because a function of the options
+// panicked. The journal keeps the others.
 func TestPanics(t *testing.T) {
 	for name, o := range map[string]cassettes.Options{
 		"a redactor": {Rules: redact.Rules{Redact: []redact.Redactor{redact.RedactorFunc(func(x *recording.Interaction) { _ = x.Request.Body[0] })}}},

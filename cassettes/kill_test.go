@@ -19,14 +19,13 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// childEnv makes of the test binary a program that records to this file until it is
-// killed.
+// childEnv makes the test binary record to this file until it is killed.
 const childEnv = "LOOPTAPE_RECORD_TO"
 
-// http2Env has it ask over HTTP/2.
+// http2Env makes it use HTTP/2.
 const http2Env = "LOOPTAPE_RECORD_HTTP2"
 
-// kills is how often a recording is killed; more by -kills.
+// kills is the number of killed recordings; the flag -kills sets it.
 var kills = flag.Int("kills", 20, "how often a recording is killed")
 
 // echo answers with the body, many times.
@@ -40,11 +39,11 @@ func (echo) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(bytes.Repeat(body, 50))), ContentLength: -1, Request: r}, nil
 }
 
-// overHTTP2 sends requests to a server that answers as echo does, over HTTP/2, where the
-// end of a body comes behind its last byte.
+// overHTTP2 sends requests over HTTP/2 to a server that responds as echo does. The end of a
+// body arrives after its last byte.
 func overHTTP2() http.RoundTripper {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // the answer tells
+		body, _ := io.ReadAll(r.Body) // the response contains it
 		w.Header().Set("Content-Length", strconv.Itoa(50*len(body)))
 		_, _ = w.Write(bytes.Repeat(body, 50)) // the same
 	}))
@@ -53,7 +52,7 @@ func overHTTP2() http.RoundTripper {
 	return s.Client().Transport // which finds it as example.com
 }
 
-// recordForEver records, and tells the number of each answer that a client has.
+// recordForEver records, and prints the number of each response that a client has received.
 func recordForEver(path string, upstream http.RoundTripper) error {
 	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: upstream})
 	if err != nil {
@@ -86,7 +85,7 @@ func recordForEver(path string, upstream http.RoundTripper) error {
 	}
 }
 
-// A process that is killed at any moment loses nothing that had ended.
+// A killed process loses no complete interaction.
 func TestKilled(t *testing.T) {
 	for i := range *kills {
 		path := filepath.Join(t.TempDir(), "k.tape")

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// packed answers in gzip, in so many bytes, who accepts it.
+// packed responds in gzip with a body of this size to clients that accept it.
 func packed(t *testing.T, text string) (url string, size int64) {
 	t.Helper()
 	var packed bytes.Buffer
@@ -32,15 +32,15 @@ func packed(t *testing.T, text string) (url string, size int64) {
 			w.Header().Set("Content-Encoding", "gzip")
 			answer = packed.Bytes()
 		}
-		_, _ = w.Write(answer) // the client tells if it did not come
+		_, _ = w.Write(answer) // the client reports a missing body
 	}))
 	t.Cleanup(s.Close)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	return s.URL, int64(packed.Len())
 }
 
-// What the transport has unpacked is replayed as it was handed on, and what it has not
-// is replayed packed.
+// A body that the transport decompressed is replayed decompressed; any other body is replayed
+// compressed.
 func TestUncompressed(t *testing.T) {
 	const text = "the weather in Bern, again and again"
 	url, size := packed(t, text)
@@ -83,8 +83,8 @@ func TestUncompressed(t *testing.T) {
 	}
 }
 
-// A transport whose connection is gone gets the body of a request again; the caller's
-// request stays as it was.
+// A transport that lost its connection gets the body of the request again. The request of the
+// caller is unchanged.
 func TestGetBody(t *testing.T) {
 	again := answering(func(r *http.Request) (*http.Response, error) {
 		var all string
@@ -119,8 +119,7 @@ func TestGetBody(t *testing.T) {
 	}
 }
 
-// A request tells in its header whether the length of its body was told, whatever stands
-// there of it.
+// The recorded header of a request contains how the length of its body was declared.
 func TestLengthOfRequest(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -161,7 +160,7 @@ func TestLengthOfRequest(t *testing.T) {
 	}
 }
 
-// A request without a body has none on the network either.
+// A request without a body is sent without a body.
 func TestNoBody(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		bare := answering(func(r *http.Request) (*http.Response, error) {
@@ -186,8 +185,8 @@ func TestNoBody(t *testing.T) {
 	}
 }
 
-// What a proxy cannot answer tells clients in their own ways not to try again.
-func TestProxyRefuses(t *testing.T) {
+// The error of a proxy prevents retries in the clients of all providers.
+func TestProxyErrorPreventsRetry(t *testing.T) {
 	type told struct {
 		Error struct {
 			Code                  int

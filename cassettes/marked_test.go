@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// scripted answers each request with the same header and body, which is cut at its end if
-// err says so.
+// scripted responds to each request with the same header and body. If err is set, the body is
+// truncated.
 type scripted struct {
 	header map[string]string
 	body   string
@@ -34,8 +34,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// asked sends a request with a header through a cassette of its own, and returns the
-// first error.
+// asked sends a request with a header through a new cassette and returns the first error.
 func asked(t *testing.T, path string, o Options, url, header, body string) error {
 	t.Helper()
 	o.AllowUnused = true
@@ -60,8 +59,8 @@ func asked(t *testing.T, path string, o Options, url, header, body string) error
 	return c.Close()
 }
 
-// What only the answer calls a secret is found where it is asked for in the clear, and
-// nothing else is found by that.
+// A value that only the response names as a secret is found if the request contains it, and
+// nothing else is found.
 func TestNamedByAnswer(t *testing.T) {
 	call := `{"choices":[{"message":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"login","arguments":"{\"password\":\"hunter22\"}"}}]}}]}`
 	for name, c := range map[string]struct {
@@ -96,7 +95,7 @@ func TestNamedByAnswer(t *testing.T) {
 	}
 }
 
-// A secret that is split across events, or cut, is found also where its parts are numbers.
+// A secret that is split across events, or truncated, is found even if its parts are numbers.
 func TestSplitNumbers(t *testing.T) {
 	const secret = "Zq7pw2Lm-48151623-Kd8sPq2xVb"
 	for name, c := range map[string]struct {
@@ -127,8 +126,8 @@ func TestSplitNumbers(t *testing.T) {
 	}
 }
 
-// What was used up is told also where the keys of the file are those of another matching.
-func TestUsedUpOtherMatching(t *testing.T) {
+// A miss reports used interactions even if the keys of the file are from other matching rules.
+func TestUsedOtherMatching(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tape")
 	var list []*recording.Interaction
 	for i := range 250 {
@@ -151,7 +150,7 @@ func TestUsedUpOtherMatching(t *testing.T) {
 	}
 }
 
-// A value beside a name that is a secret of headers alone is none.
+// A value with a name that is secret only in headers is not a secret.
 func TestNamedValuesMiss(t *testing.T) {
 	for _, name := range []string{"stop_token", "auth"} {
 		path := filepath.Join(t.TempDir(), "a.tape")

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// While a large body is recorded, sent or received, memory is taken for a few copies of it
-// and for the places of the texts in it, most of which is given back before more is taken.
+// Recording a large body, sent or received, allocates memory for a few copies of the body and
+// for the positions of its strings. Most of it is released before more is allocated.
 func TestMemoryOfLargeBodies(t *testing.T) {
 	const size = 2 << 20
 	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
@@ -57,7 +57,7 @@ func TestMemoryOfLargeBodies(t *testing.T) {
 	}
 }
 
-// taken is how many bytes the program has taken so far.
+// taken returns the number of bytes that the program has allocated.
 func taken() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -41,7 +41,7 @@ type NearestMatch struct {
 	Message string
 }
 
-// mostLines limits the lines for differences.
+// maxLines limits the lines for differences.
 const maxLines = 20
 
 func (e *MissError) Error() string {

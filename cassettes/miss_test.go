@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// question is a request of a test.
+// question returns a request of a test.
 type question struct {
 	session, method, url, kind, body string
 }
@@ -29,7 +29,7 @@ func (a question) request() recording.Request {
 	return recording.Request{Method: cmp.Or(a.method, "POST"), URL: cmp.Or(a.url, api), Header: http.Header{"Content-Type": {cmp.Or(a.kind, "application/json")}}, Body: []byte(a.body)}
 }
 
-// ask sends a request whose answer does not count.
+// ask sends a request and ignores the response.
 func (a question) ask(t *testing.T, to http.RoundTripper) error {
 	t.Helper()
 	r := a.request()
@@ -60,7 +60,7 @@ func tapeOf(t *testing.T, o cassettes.Options, list []question) (path string) {
 	return path
 }
 
-// chat is a request with these messages, by the user and the assistant in turns.
+// chat returns a request with these messages of the user and the assistant in turn.
 func chat(more string, messages ...string) string {
 	var list []string
 	for i, m := range messages {
@@ -69,7 +69,7 @@ func chat(more string, messages ...string) string {
 	return fmt.Sprintf(`{"model":"m-1"%s,"messages":[%s]}`, more, strings.Join(list, ","))
 }
 
-// What misses say, which people read in a terminal of 80 columns.
+// The texts of misses fit a terminal of 80 columns.
 func TestMissGoldens(t *testing.T) {
 	const form, text = "application/x-www-form-urlencoded", "text/plain"
 	long := strings.Repeat("You are an assistant who tells the weather. ", 5)
@@ -141,7 +141,7 @@ func TestMissGoldens(t *testing.T) {
 	}
 }
 
-// What a miss holds for programs.
+// A MissError has these fields.
 func TestMiss(t *testing.T) {
 	path := tapeOf(t, cassettes.Options{}, []question{{body: `{"a":1}`}, {body: `{"b":[1,2]}`}, {body: `{"b":[1,2]}`}})
 	play := open(t, path, cassettes.Options{AllowUnused: true})
@@ -164,7 +164,8 @@ func TestMiss(t *testing.T) {
 	}
 }
 
-// The nearest is looked for among the likeliest of many, so that a miss costs little.
+// In a long cassette the nearest match is one of the most similar candidates, so a miss has a
+// bounded cost.
 func TestMissInALongCassette(t *testing.T) {
 	var list []question
 	for i := range 1000 {

@@ -19,17 +19,17 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// answering answers with a function.
+// answering responds by a function.
 type answering func(*http.Request) (*http.Response, error)
 
 func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is an answer with a body.
+// reply returns a response with a body.
 func reply(r *http.Request, body io.Reader) *http.Response {
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", Header: http.Header{}, Body: io.NopCloser(body), ContentLength: -1, Request: r}
 }
 
-// recorded records requests with these bodies, and returns the file.
+// recorded records requests with these bodies and returns the file.
 func recorded(t *testing.T, o cassettes.Options, bodies ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "r.tape")
@@ -105,9 +105,9 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// Two recordings of one cassette at once are refused, and one that is abandoned leaves
-// the file as it was.
-func TestBusyAndAbandon(t *testing.T) {
+// Open rejects a second concurrent recording of a cassette. An abandoned recording leaves the
+// file unchanged.
+func TestLockedAndAbandoned(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -138,8 +138,8 @@ func TestBusyAndAbandon(t *testing.T) {
 	}
 }
 
-// A recording that has nothing yet hides no cassette that was there before, and one with
-// something does, as what broke off.
+// A journal without interactions does not hide the older cassette. A journal with interactions
+// replaces it in a replay.
 func TestOlderCassette(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	next := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
@@ -189,8 +189,8 @@ func TestPassthrough(t *testing.T) {
 	}
 }
 
-// Answers that do not come to their end are recorded as such.
-func TestEndings(t *testing.T) {
+// Incomplete responses are recorded with their termination.
+func TestTerminations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.tape")
 	broken := errors.New("the line is dead")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -201,7 +201,7 @@ func TestEndings(t *testing.T) {
 			return reply(r, io.MultiReader(strings.NewReader("ab"), failing{broken})), nil
 		},
 		"cancelled": func(r *http.Request) (*http.Response, error) {
-			return reply(r, io.MultiReader(strings.NewReader("ab"), cancelling{cancel, r.Context()})), nil
+			return reply(r, io.MultiReader(strings.NewReader("ab"), canceling{cancel, r.Context()})), nil
 		},
 		"left": func(r *http.Request) (*http.Response, error) { return reply(r, endless{}), nil },
 		"open": func(r *http.Request) (*http.Response, error) { return reply(r, strings.NewReader("abcdef")), nil },
@@ -270,24 +270,24 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// endless has no end.
+// endless is a body without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return copy(p, "ab"), nil }
 
-// cancelling cancels, and then fails as a cancelled body does.
-type cancelling struct {
+// canceling cancels the context and then fails as a canceled body does.
+type canceling struct {
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // that of a request
 }
 
-func (c cancelling) Read([]byte) (int, error) {
+func (c canceling) Read([]byte) (int, error) {
 	c.cancel()
 	return 0, c.ctx.Err()
 }
 
-// Agents that run at once in sessions of their own get their own answers.
-func TestLanes(t *testing.T) {
+// Concurrent agents in their own sessions get their own responses.
+func TestSessionsConcurrent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.tape")
 	var mu sync.Mutex
 	n := 0
@@ -337,7 +337,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// A file that is in memory alone is replayed as one on disk is.
+// A file in memory replays as a file on disk does.
 func TestFileReplay(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "a", "b")
 	text, err := os.ReadFile(path)

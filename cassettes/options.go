@@ -104,7 +104,7 @@ func (o *Options) pause(ctx context.Context, since time.Time, d time.Duration) e
 	if o.DelayFactor <= 0 { // avoid the clock
 		return nil
 	}
-	d = time.Duration(float64(d)*o.DelayFactor) - time.Since(since) //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	d = time.Duration(float64(d)*o.DelayFactor) - time.Since(since) //nolint:forbidigo // delays use the real clock, or that of a test's bubble
 	if d <= 0 {
 		return context.Cause(ctx)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// paced writes a cassette of one answer: a second to the header, two to the first event,
+// paced writes a cassette with one response: one second to the header, two to the first event,
 // three to the next.
 func paced(t *testing.T) (path string) {
 	t.Helper()
@@ -35,14 +35,14 @@ func paced(t *testing.T) (path string) {
 	return path
 }
 
-// moment is what came, and when.
+// moment is received text with its time.
 type moment struct {
 	At   time.Duration
 	Text string // "header", a part of the body, or an error
 }
 
-// watch asks, reads, and notes when things came. Early, if it is not nil, gets the body
-// as soon as there is one.
+// watch sends a request, reads the response and returns the times of its parts. Early, if not
+// nil, gets the body immediately.
 func watch(ctx context.Context, t *testing.T, c *cassettes.Cassette, early func(io.Closer)) (came []moment) {
 	t.Helper()
 	from := time.Now() //nolint:forbidigo // of a bubble
@@ -75,8 +75,8 @@ func watch(ctx context.Context, t *testing.T, c *cassettes.Cassette, early func(
 	}
 }
 
-// A paced answer comes when it came, or so many times later: its header, too.
-func TestPace(t *testing.T) {
+// With a delay factor, the header and the body of a response arrive after the scaled delays.
+func TestDelayFactor(t *testing.T) {
 	path := paced(t)
 	for _, c := range []struct {
 		pace        float64
@@ -98,9 +98,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Who no longer wants a paced answer waits no longer: not for its header, nor for its
-// events.
-func TestPaceLeft(t *testing.T) {
+// A client that cancels stops waiting for the header or the events of a delayed response.
+func TestDelayCanceled(t *testing.T) {
 	path := paced(t)
 	gone := errors.New("the user is gone")
 	for _, c := range []struct {
@@ -151,15 +150,15 @@ func cancel(why error) func(context.Context, time.Duration) (context.Context, fu
 	}
 }
 
-// closing closes the body, whose header came after a second.
+// closing closes a body whose header arrived after one second.
 func closing(ctx context.Context, at time.Duration) (context.Context, func(io.Closer)) {
 	return ctx, func(body io.Closer) {
 		time.AfterFunc(at-time.Second, func() { _ = body.Close() }) //nolint:forbidigo // of a bubble
 	}
 }
 
-// A body that is closed, or whose request is cancelled, is read no further, within an
-// event either.
+// A body that is closed, or whose request is canceled, is read no further, even within an
+// event.
 func TestReadNoFurther(t *testing.T) {
 	path := paced(t)
 	gone := errors.New("the user is gone")
@@ -196,8 +195,8 @@ func TestReadNoFurther(t *testing.T) {
 	}
 }
 
-// A request that is cancelled already gets no answer, at any pace.
-func TestCancelledBefore(t *testing.T) {
+// A request that is already canceled gets no response, with any delay factor.
+func TestCanceledBefore(t *testing.T) {
 	path := paced(t)
 	gone := errors.New("the user is gone")
 	for _, pace := range []float64{0, 1} {

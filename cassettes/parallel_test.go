@@ -15,11 +15,11 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// requests is how many similar requests are sent at once; more by -requests.
+// requests is the number of similar concurrent requests; the flag -requests sets it.
 var requests = flag.Int("requests", 4000, "how many similar requests are replayed in parallel")
 
-// Of similar requests in parallel each gets its own answer: those of its session, and of
-// those that are the same, each one once.
+// Each of many similar concurrent requests gets its own response: that of its session, and of
+// equal requests each response once.
 func TestSimilarRequestsInParallel(t *testing.T) {
 	const sessions, same, clients = 4, 2, 4
 	body := func(n int) string { return chat("", "The same question again, of number", "I look.", fmt.Sprint(n)) }
@@ -66,7 +66,7 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 	}
 }
 
-// answerTo is the body of the answer to a request of a session.
+// answerTo returns the body of the response to a request of a session.
 func answerTo(t *testing.T, to http.RoundTripper, session, body string) (string, error) {
 	req, err := http.NewRequestWithContext(t.Context(), "POST", api, strings.NewReader(body))
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// plant is an interaction with a secret in it.
+// plant is an interaction that contains a secret.
 type plant struct {
 	name string
 	// make makes what is asked and answered with the secret at hand; of a header a line
@@ -56,7 +56,7 @@ func bearer(s string) string { return "Authorization: Bearer " + s + "\n" }
 
 func inBytes(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// escapedAll is what a string of JSON holds in which everything is escaped.
+// escapedAll returns the content of a JSON string with all characters escaped.
 func escapedAll(s string) string {
 	out := ""
 	for _, c := range []byte(s) {
@@ -94,8 +94,8 @@ func deflated(s string) string {
 	return packed(func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }, s)
 }
 
-// deltas are events in which a text comes in parts of n bytes; form has the place of
-// the part, as a string of JSON or plain, and it may have that of its number.
+// deltas returns events that contain a text in parts of n bytes. The form contains the place
+// of the part, as a JSON string or plain, and may contain the place of its number.
 func deltas(form, s string, n int) string {
 	out := ""
 	for i := 0; len(s) > 0; i++ {
@@ -268,7 +268,7 @@ var plants = []plant{
 	}},
 }
 
-// headerOf reads lines of a header.
+// headerOf reads the lines of a header.
 func headerOf(lines string) http.Header {
 	h := http.Header{}
 	for line := range strings.Lines(lines) {
@@ -303,7 +303,7 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: x.status, Proto: "HTTP/1.1", Header: h, Body: io.NopCloser(from), ContentLength: -1, Request: r}, nil
 }
 
-// with makes an exchange with a secret.
+// with returns an exchange with a secret.
 func (p plant) with(s string) exchange {
 	x := p.make(s)
 	if x.url == "" {
@@ -338,7 +338,7 @@ func (x exchange) ask(t *testing.T, c *Cassette) (header http.Header, body strin
 	return resp.Header, string(text), nil
 }
 
-// planted makes a secret, which has characters that are written in many ways.
+// planted returns a secret with characters that have many encodings.
 func planted(rnd *rand.Rand) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.~"
 	b := []byte("pl4")
@@ -348,8 +348,8 @@ func planted(rnd *rand.Rand) string {
 	return string(b)
 }
 
-// Nothing of 200 secrets gets on disk, a client with other secrets gets its answers, and
-// what is live is as it was.
+// None of 200 secrets is written to disk. A client with other secrets gets its responses, and
+// the recorded client gets unchanged ones.
 func TestPlantedSecrets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for n := range 6 * len(plants) { // more than 200
@@ -420,8 +420,8 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 	}
 }
 
-// texts are all that an interaction says, with what is encoded decoded: each text, and
-// for each place in the JSON of its events what they say there together.
+// texts returns all strings of an interaction after decoding: each string, and for each path
+// in the JSON of its events the joined string.
 func texts(x *recording.Interaction) []string {
 	list := []string{x.Request.URL, x.Response.Failure}
 	for _, h := range []http.Header{x.Request.Header, x.Request.Trailer, x.Response.Header, x.Response.Trailer} {
@@ -449,14 +449,14 @@ func texts(x *recording.Interaction) []string {
 	return list
 }
 
-// These find objects that stand on a line, and in what is binary.
+// Patterns for objects on a line and in binary data.
 var (
 	jsonIn = regexp.MustCompile(`\{[^\r\n]*\}`)
 	flatIn = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
-// collect adds the strings of a value to what there is at their places. Elements count
-// as one place each; the choices of an answer are told by their index.
+// collect adds the strings of a value to those at the same paths. All elements of an array
+// have one path. The choices of a response are distinguished by their index.
 func collect(at map[string]string, path string, v any) {
 	switch v := v.(type) {
 	case string:
@@ -479,7 +479,7 @@ func collect(at map[string]string, path string, v any) {
 	}
 }
 
-// grep looks for a secret in a text: as it is, in percent encoding, and in base64.
+// grep searches a text for a secret: unchanged, percent-encoded and in base64.
 func grep(t *testing.T, where, secret, text string) {
 	t.Helper()
 	views := []string{text}
@@ -510,7 +510,7 @@ func grep(t *testing.T, where, secret, text string) {
 	}
 }
 
-// eventMessage adds a message of the event stream of Amazon.
+// eventMessage appends a message of the Amazon event stream format.
 func eventMessage(dst []byte, headers, payload string) []byte {
 	from := len(dst)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(16+len(headers)+len(payload)))

@@ -75,7 +75,7 @@ func (p *Proxy) Names() []string { return slices.Sorted(maps.Keys(p.upstreams)) 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
 	session, before := "", "/"
-	if kind, rest, ok := strings.Cut(path, "/"); ok && (kind == "session" || kind == "lane") { // lane is the old name
+	if kind, rest, ok := strings.Cut(path, "/"); ok && (kind == "session" || kind == "lane") { // the older name is still accepted
 		session, path, _ = strings.Cut(rest, "/")
 		before = "/" + kind + "/" + session + "/"
 		session, _ = url.PathUnescape(session) // net/http has validated it
@@ -160,7 +160,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// tell answers with an error in the forms that clients read.
+// writeError responds with an error in the forms that clients read.
 func writeError(w http.ResponseWriter, status int, kind string, err error) {
 	// Google's clients read code and status; all clients read message.
 	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": err.Error(), "type": kind, "code": status, "status": "FAILED_PRECONDITION"}}) // there is nothing in it that JSON cannot say

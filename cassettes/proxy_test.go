@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// asked asks a proxy, and calls between once the first line of the answer came.
+// asked sends a request to a proxy and calls between after the first line of the response.
 func asked(t *testing.T, p *cassettes.Proxy, path string, between func()) string {
 	t.Helper()
 	server := httptest.NewServer(p)
@@ -32,7 +32,7 @@ func asked(t *testing.T, p *cassettes.Proxy, path string, between func()) string
 		t.Fatal(err)
 	}
 	body := bufio.NewReader(resp.Body)
-	first, _ := body.ReadString('\n') // the rest tells of an error
+	first, _ := body.ReadString('\n') // the next line returns an error
 	between()
 	rest, err := io.ReadAll(body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
@@ -50,8 +50,8 @@ func proxy(t *testing.T, c *cassettes.Cassette) *cassettes.Proxy {
 	return p
 }
 
-// A proxy passes streams on while it records them, keeps sessions apart, and tells of what
-// it cannot answer.
+// A proxy passes on streams while it records them, isolates sessions, and reports requests
+// without a response.
 func TestProxy(t *testing.T) {
 	more := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,9 +127,9 @@ func TestProxyUpstreams(t *testing.T) {
 	}
 }
 
-// What is secret in the URL of a server, or in what recorded it, is not recorded, and a
-// replay does not need it.
-func TestProxyHeadSecrets(t *testing.T) {
+// Secrets in the URL of a server or in the name of the recorder are not recorded, and a replay
+// does not need them.
+func TestProxyMetadataSecrets(t *testing.T) {
 	const secret = "Sup3rS3cretPw"
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "answer of "+r.URL.Path)
@@ -171,7 +171,7 @@ func TestProxyHeadSecrets(t *testing.T) {
 	}
 }
 
-// A session in a path is the one that its escapes mean, and a redirect stays in it.
+// The session in a path is unescaped, and a redirect stays in it.
 func TestProxySessions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.tape")
 	o := cassettes.Options{Mode: cassettes.Record, Upstreams: map[string]string{"some": "http://example.com/"}, Transport: answering(func(r *http.Request) (*http.Response, error) {
@@ -202,14 +202,14 @@ func TestProxySessions(t *testing.T) {
 	}
 }
 
-// untyped answers without a Content-Type.
+// untyped responds without a Content-Type.
 type untyped struct{}
 
 func (untyped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("text")), ContentLength: 4, Request: r}, nil
 }
 
-// A proxy gives no type to what has none.
+// A proxy does not add a missing Content-Type.
 func TestProxyUntyped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.tape")
 	for _, o := range []cassettes.Options{

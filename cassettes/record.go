@@ -133,7 +133,7 @@ func wantedBody(r *http.Request) ([]byte, error) {
 
 func wholeBody(r *http.Request) ([]byte, error) {
 	var body bodyBuffer
-	body.room(int(min(max(r.ContentLength, 0), maxReserved)) + bytes.MinRead)
+	body.reserve(int(min(max(r.ContentLength, 0), maxReserved)) + bytes.MinRead)
 	err := body.readFrom(r.Body)
 	return body.whole(), and(err, r.Body.Close())
 }
@@ -185,7 +185,7 @@ func (rec *inFlight) answered(resp *http.Response) bool {
 	return true
 }
 
-// whole reports whether the body is known to be complete before its end is read. A caller
+// complete reports whether the body is known to be complete before its end is read. A caller
 // may stop reading there. A response that announces a trailer is complete only at its end.
 func (rec *inFlight) complete() bool {
 	rec.mu.Lock()
@@ -255,13 +255,13 @@ func (rec *inFlight) keep() (err error) {
 	c.known[rec.number] = known
 	for _, s := range suspects {
 		s.Interaction = rec.number
-		c.suspects = append(c.suspects, s)
+		c.suspected = append(c.suspected, s)
 	}
 	delete(c.open, rec)
 	return err
 }
 
-// piecesOf returns the chunks of a body. Server-sent events have one chunk each, at the
+// chunksOf returns the chunks of a body. Server-sent events have one chunk each, at the
 // time of their last byte.
 func chunksOf(r *recording.Response, came []arrival) (pieces []recording.Chunk) {
 	at, told, size := 0, time.Duration(0), 0

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A recording cannot be a folder, and leaves nothing beside it.
+// Open rejects a path that is a folder and creates no file.
 func TestRecordToFolder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.tape")

@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// slowEnd is a body whose end comes when its last byte was read.
+// slowEnd is a body whose end arrives when its last byte is read.
 type slowEnd struct {
 	io.Reader
 	end chan struct{}
@@ -32,7 +32,7 @@ func (s slowEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An answer is on disk when its client has all of it, although its end may not have come.
+// A response is on disk when its client has the whole body, even before the end of the stream.
 func TestOnDiskBeforeEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		method  string
@@ -94,8 +94,8 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 	}
 }
 
-// A body that its client closes is recorded as whole if the rest of it comes at once, and
-// otherwise as far as the client has read.
+// A body that is closed early is recorded as complete if the rest arrives immediately, and
+// otherwise as far as the client read it.
 func TestCloseBeforeEnd(t *testing.T) {
 	ending := func(text string) func(*io.PipeWriter) {
 		return func(w *io.PipeWriter) {
@@ -164,7 +164,7 @@ func TestCloseBeforeEnd(t *testing.T) {
 	}
 }
 
-// Who closes a body while it is read does not wait for it.
+// Close of a body does not wait for a concurrent Read.
 func TestCloseWhileReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "r.tape")
@@ -198,7 +198,7 @@ func TestCloseWhileReading(t *testing.T) {
 	})
 }
 
-// A request whose body does not come to its end is given up with its deadline.
+// A request whose body does not end fails at its deadline.
 func TestStuckBody(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	for _, mode := range []cassettes.Mode{cassettes.Record, cassettes.Replay} {
@@ -222,9 +222,9 @@ func TestStuckBody(t *testing.T) {
 	}
 }
 
-// A request that is not wanted before it is asked is neither recorded nor answered, and its
-// recording is left for the next one.
-func TestUnwanted(t *testing.T) {
+// A request that is canceled before it is sent is not recorded and gets no response. The
+// recording remains for the next request.
+func TestCanceledRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "u.tape")
 	for _, mode := range []cassettes.Mode{cassettes.Record, cassettes.Replay} {
 		c := open(t, path, cassettes.Options{Mode: mode, Transport: echo{}})
@@ -247,7 +247,7 @@ func TestUnwanted(t *testing.T) {
 	}
 }
 
-// A connection that switches protocols is closed, and the client is told so, also by a
+// RoundTrip closes a connection that switches protocols and returns an error, also in a
 // replay.
 func TestUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "u.tape")

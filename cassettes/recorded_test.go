@@ -17,8 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shared returns the folder of recordings, or skips the test where it is not beside the
-// repository.
+// shared returns the folder of recordings, or skips the test if the folder is missing.
 func shared(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("LOOPTAPE_SHARED")
@@ -32,8 +31,8 @@ func shared(t *testing.T) string {
 	return dir
 }
 
-// In what clients of models really sent and got, from which the keys had been taken, the
-// redaction changes nothing and nothing looks like a secret.
+// In recorded traffic of model clients, without the keys, redaction changes nothing and the
+// scan finds no suspected secret.
 func TestRecordedIsHarmless(t *testing.T) {
 	for set, want := range map[string]int{"fantasy-cassettes": 534, "adk-go-httprr": 126, "wire": 109} {
 		t.Run(set, func(t *testing.T) {
@@ -106,8 +105,8 @@ func readYAML(text []byte) (list []*recording.Interaction, err error) {
 	return list, err
 }
 
-// readTrace reads a file of httprr: a line with the lengths of a request and its
-// response, these, and so on.
+// readTrace reads a httprr file: repeatedly a line with two lengths, a request and its
+// response.
 func readTrace(text []byte) (list []*recording.Interaction, err error) {
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	for len(rest) > 0 {
@@ -148,5 +147,5 @@ func readPair(sent, got []byte) (*recording.Interaction, error) {
 	}, resp.Body.Close()
 }
 
-// empty makes nil and empty the same.
+// empty makes nil and empty values equal.
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })

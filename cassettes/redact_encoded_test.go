@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// What is in percent encoding is redacted by what it says, so that it can be decoded as
-// often: S and a number is a secret with a mark that is encoded so often.
+// Percent-encoded text is redacted after decoding, and the placeholder is encoded the same
+// number of times. S and a number are a secret and this number.
 func TestRedactEncoded(t *testing.T) {
 	q := url.QueryEscape
 	const secret = "k1y2" // too short to be looked for elsewhere
@@ -47,7 +47,7 @@ func TestRedactEncoded(t *testing.T) {
 	}
 }
 
-// A value that is secret is not looked into, so that a part of it is no secret of its own.
+// A part of a secret value is not a secret of its own.
 func TestEncodedValues(t *testing.T) {
 	for _, before := range []string{"https://a.b/k1y2k3y4?key=", "https://a.b/k1y2k3y4%20?key="} {
 		got := (&Options{}).Redacted(&recording.Interaction{Request: recording.Request{URL: before + "k1y2k3y4%26a"}}).Request.URL

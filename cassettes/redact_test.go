@@ -35,7 +35,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// What stands on disk of what comes in, with the mark of the secret as MARK.
+// The file contains the requests and responses with MARK as the placeholder of the secret.
 func TestRedacted(t *testing.T) {
 	const secret = "s3cretS3cret/s3cret="
 	for _, c := range []struct {
@@ -116,7 +116,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// Options name further fields, and own redactors come last.
+// Options name further fields. Redactors of the caller run last.
 func TestRedactMore(t *testing.T) {
 	o := &redact.Rules{
 		Secret: []string{"X-Tenant", "/user/*/pin", "code"},
@@ -142,8 +142,8 @@ func TestRedactMore(t *testing.T) {
 	}
 }
 
-// Pieces are as long as the body, and those of events are the events.
-func TestRedactedPieces(t *testing.T) {
+// The lengths of the chunks add up to the body, and the chunks of events are the events.
+func TestRedactedChunks(t *testing.T) {
 	const secret = "s3cretS3cret"
 	for _, c := range []struct {
 		header http.Header
@@ -162,7 +162,7 @@ func TestRedactedPieces(t *testing.T) {
 	}
 }
 
-// A body that was cut within its encoding is cut again.
+// A compressed body that was truncated remains truncated.
 func TestRedactCutBody(t *testing.T) {
 	secret := "s3cretS3cret"
 	for _, with := range []string{"gzip", "deflate"} {
@@ -179,8 +179,8 @@ func TestRedactCutBody(t *testing.T) {
 	}
 }
 
-// FuzzRedact holds that a body stays what it was, that redacted twice is redacted once,
-// and that the pieces are the body.
+// Redaction keeps the form of a body, a second redaction changes nothing, and the chunks add
+// up to the body.
 func FuzzRedact(f *testing.F) {
 	for _, p := range plants {
 		x := p.make("s3cretS3cret")

@@ -51,7 +51,7 @@ func belowOf(text, above, between string) (below string, found bool) {
 	return below, found && (above == "" || below == "" || strings.HasPrefix(below, between))
 }
 
-// rebound rejects a request to a loopback address with another Host. A web page could send
+// checkHost rejects a request to a loopback address with another Host. A web page could send
 // it after DNS rebinding.
 func checkHost(r *http.Request) error {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

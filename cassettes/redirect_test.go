@@ -16,9 +16,9 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// passed sends requests, as "PATH", "HOST PATH" or "POST PATH", through a proxy over a
-// cassette, and returns for each the status with the Location and the body, or "broken" if
-// no answer came.
+// passed sends requests ("PATH", "HOST PATH" or "POST PATH") through a proxy with a cassette.
+// It returns for each the status with the Location and the body, or "broken" if there was no
+// response.
 func passed(t *testing.T, c *cassettes.Cassette, paths []string) (got []string, failed []error) {
 	t.Helper()
 	p := proxy(t, c)
@@ -52,7 +52,7 @@ func passed(t *testing.T, c *cassettes.Cassette, paths []string) (got []string, 
 	return got, p.Failures()
 }
 
-// upstreamsAt are servers of a transport that is no network.
+// upstreamsAt returns servers of a transport without a network.
 func upstreamsAt(urls ...string) map[string]string {
 	list := map[string]string{}
 	for i, u := range urls {
@@ -61,7 +61,8 @@ func upstreamsAt(urls ...string) map[string]string {
 	return list
 }
 
-// A Location leads to the servers through the proxy; a redirect past it is a failure.
+// A Location leads to the servers through the proxy. A redirect to another server is a
+// failure.
 func TestProxyRedirects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.tape")
 	to := answering(func(r *http.Request) (*http.Response, error) {
@@ -120,7 +121,7 @@ func TestProxyRedirects(t *testing.T) {
 	}
 }
 
-// Paths and queries reach the servers as they were asked for, behind those of the servers.
+// The proxy appends the path and the query of a request unchanged to those of the server.
 func TestProxyTargets(t *testing.T) {
 	c := open(t, filepath.Join(t.TempDir(), "p.tape"), cassettes.Options{
 		Mode:      cassettes.Passthrough,
@@ -149,7 +150,7 @@ func TestProxyTargets(t *testing.T) {
 	}
 }
 
-// A page in a browser that has made its name lead to this machine gets nothing.
+// A web page whose name resolves to this machine gets an error.
 func TestProxyHosts(t *testing.T) {
 	c := open(t, filepath.Join(t.TempDir(), "p.tape"), cassettes.Options{
 		Mode:      cassettes.Passthrough,
@@ -171,8 +172,8 @@ func TestProxyHosts(t *testing.T) {
 	}
 }
 
-// A request that got no answer when it was recorded gets none in a replay, which is no
-// failure of that.
+// A request without a recorded response gets none in a replay. The proxy does not count this
+// as a failure.
 func TestProxyPlaysFailures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.tape")
 	write := func(method, name string, how recording.Termination, failure string) *recording.Interaction {

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// A file that is replaced keeps its mode and its place behind a symbolic link.
+// A replaced file keeps its mode and remains the target of a symbolic link.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.tape"), filepath.Join(dir, "link")
@@ -51,7 +51,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// newMode is the mode that the system gives to new files here.
+// newMode returns the default mode of new files.
 func newMode(t *testing.T) fs.FileMode {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(t.TempDir(), "new"), os.O_CREATE, 0o666)
@@ -65,9 +65,9 @@ func newMode(t *testing.T) fs.FileMode {
 	return info.Mode()
 }
 
-// What is being recorded is not replaced; the journal of a recording that broke off is
-// nobody's.
-func TestReplaceBusy(t *testing.T) {
+// Replace rejects a cassette that is being recorded. The journal of an interrupted recording
+// does not lock it.
+func TestReplaceLocked(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 	if err := cassettes.Replace(path, []byte("other")); !errors.Is(err, cassettes.ErrLocked) {
@@ -85,7 +85,7 @@ func TestReplaceBusy(t *testing.T) {
 	holds(t, path, "other")
 }
 
-// A cassette has one journal, by whatever link it is found, also before there is one.
+// A cassette has one journal for all of its links, also before the file exists.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	file, links := filepath.Join(dir, "real", "a.tape"), filepath.Join(dir, "links")
@@ -141,7 +141,7 @@ func holds(t *testing.T, path, want string) {
 	}
 }
 
-// names are those of the files in a folder.
+// names returns the names of the files in a folder.
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)

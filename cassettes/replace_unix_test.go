@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who keeps new files from others keeps cassettes from them.
+// A new cassette has the permissions that the umask allows.
 func TestReplaceUmask(t *testing.T) {
 	was := syscall.Umask(0o077)
 	defer syscall.Umask(was)

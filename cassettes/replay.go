@@ -14,7 +14,7 @@ import (
 )
 
 func (c *Cassette) replay(r *http.Request) (*http.Response, error) {
-	begun := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	begun := time.Now() //nolint:forbidigo // delays use the real clock, or that of a test's bubble
 	body, err := readBody(r)
 	if err != nil {
 		return nil, err
@@ -68,12 +68,12 @@ func (c *Cassette) find(session string, r recording.Request) (int, error) {
 	return 0, c.miss(session, clean)
 }
 
-// playedError is a recorded failure.
+// recordedFailure is a recorded failure.
 type recordedFailure struct{ text string }
 
 func (e *recordedFailure) Error() string { return "cassettes: " + e.text }
 
-// errLeft means that the recorded client disconnected.
+// errClientLeft means that the recorded client disconnected.
 var errClientLeft = &recordedFailure{"the recording ends here because its client disconnected"}
 
 func recordedError(r *recording.Response) error {
@@ -100,7 +100,7 @@ func (o *Options) answer(r *http.Request, from *recording.Response, events *tape
 		}
 	}
 	ctx, leave := context.WithCancelCause(r.Context())
-	now := time.Now() //nolint:forbidigo // a pace is that of the real clock, or of a test's bubble
+	now := time.Now() //nolint:forbidigo // delays use the real clock, or that of a test's bubble
 	resp.Body = &playback{ctx: ctx, leave: leave, opts: o, from: from, to: resp, begun: now, events: events, left: from.Body, chunks: from.Chunks}
 	return resp
 }

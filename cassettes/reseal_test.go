@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// A file that was edited is sealed again, and answers to what it says now.
-func TestReseal(t *testing.T) {
+// An edited file with updated checksums replays its new content.
+func TestUpdateChecksums(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, `{"prompt":"one"}`, `{"prompt":"two"}`, `{"prompt":"three"}`, `{"prompt":"four"}`)
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestReseal(t *testing.T) {
 	}
 }
 
-// The matching is that of the options, or without any that which the head names.
+// Encode uses the matching rules of the options or, without options, those of the metadata.
 func TestEncodeMatch(t *testing.T) {
 	for _, c := range []struct {
 		head recording.Metadata

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// The length and the encoding of a response are those that a client of Go is told.
+// The length and the encoding of a response are those that a Go client gets.
 func TestFraming(t *testing.T) {
 	type framing struct {
 		Length   int64

@@ -26,11 +26,11 @@ func randomWord(rnd *rand.Rand, n int) string {
 	return string(b)
 }
 
-// bomb is a small body in gzip that has a gibibyte.
+// bomb is a small gzip body that decompresses to a gibibyte.
 func bomb() string { return strings.Repeat(gzipped(strings.Repeat("0", 1<<20)), 1<<10) }
 
-// Where the scan finds what, and where it does not look.
-func TestSuspects(t *testing.T) {
+// The scan finds secrets at these places, and does not examine others.
+func TestFindSecretsPlaces(t *testing.T) {
 	random := randomWord(rand.New(rand.NewPCG(7, 8)), 40)
 	key := "sk-" + random
 	const events = "text/event-stream"
@@ -83,8 +83,8 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
-// A recording in which something looks like a secret fails: the client gets its answers,
-// and nothing is on disk, but what was there before.
+// A recording with a suspected secret fails. The client gets its responses, and the old file
+// remains.
 func TestSecretFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.tape")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {

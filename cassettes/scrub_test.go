@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// recordedAs is an exchange as a recorder has it that takes no secrets out.
+// recordedAs returns an exchange as a recorder without redaction writes it.
 func (x exchange) recordedAs() *recording.Interaction {
 	out := &recording.Interaction{
 		Request:  recording.Request{Method: "POST", URL: x.url, Header: headerOf(x.header), Body: []byte(x.body)},
@@ -25,8 +25,8 @@ func (x exchange) recordedAs() *recording.Interaction {
 	return out
 }
 
-// What is planted is taken out of what was recorded, the places are told without it, and
-// there is nothing more to take out then.
+// Scrubbed removes planted secrets, returns their places without the secrets, and finds
+// nothing the second time.
 func TestScrubbed(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, p := range plants {
@@ -35,7 +35,7 @@ func TestScrubbed(t *testing.T) {
 	}
 }
 
-// So are keys in known forms, where no name tells.
+// Scrubbed also removes keys of a known form without a secret name.
 func TestScrubbedForms(t *testing.T) {
 	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), 40)
 	private := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(key[3:]+"\n", 3) + "-----END RSA PRIVATE KEY-----"
@@ -70,8 +70,9 @@ func TestScrubbedForms(t *testing.T) {
 	}
 }
 
-// A word that is only random, or in an opaque place, is left: it may be none.
-func TestScrubbedLeaves(t *testing.T) {
+// Scrubbed keeps a random word without a secret name, and one at an opaque place: it may not
+// be a secret.
+func TestScrubbedKeeps(t *testing.T) {
 	word := randomWord(rand.New(rand.NewPCG(7, 7)), 40)
 	x := exchange{url: endpoint, header: jsonType, body: `{"a":"` + word + `","signature":"x sk-` + word + `"}`}.recordedAs()
 	clean, taken := (&Options{}).Scrubbed(x)
@@ -80,8 +81,8 @@ func TestScrubbedLeaves(t *testing.T) {
 	}
 }
 
-// So are secrets in the head, from which nothing else changes.
-func TestScrubbedHead(t *testing.T) {
+// ScrubbedMetadata removes secrets and changes nothing else.
+func TestScrubbedMetadata(t *testing.T) {
 	key := "sk-" + randomWord(rand.New(rand.NewPCG(5, 6)), 40)
 	var o Options
 	was := recording.Metadata{Match: "1", Recorder: "me " + key, Upstreams: map[string]string{"a": "https://a.example/v1?api-key=abc&v=1", "b": "https://u:pw123456@b.example", "c": "http://c.example"}}
@@ -103,7 +104,7 @@ func TestScrubbedHead(t *testing.T) {
 	}
 }
 
-// scrubs holds what is scrubbed, and returns what was taken out.
+// scrubs checks a scrubbed interaction and returns the places of the removed secrets.
 func scrubs(t *testing.T, x *recording.Interaction, secret string) []redact.SuspectedSecret {
 	t.Helper()
 	var o Options

@@ -14,8 +14,8 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// sequences are exchanges one after the other, with a secret that the client sends, or
-// that it has from an answer.
+// sequences are successive exchanges with a secret that the client sends, or that a response
+// contains.
 var sequences = map[string]struct {
 	answered bool // it is in an answer first
 	make     func(s string) []exchange
@@ -37,8 +37,8 @@ var sequences = map[string]struct {
 	}},
 }
 
-// A secret of one interaction is none of a later one, and a replay with another one finds
-// them all.
+// A secret of one interaction is redacted in later ones. A replay with another secret finds
+// all of them.
 func TestSecretsAcross(t *testing.T) {
 	const secret, other = "9f86d081884c7d659a2feaa0c55ad015", "test-key"
 	for name, c := range sequences {
@@ -98,8 +98,8 @@ func follows(t *testing.T, path string, mode Mode, list []exchange) {
 	}
 }
 
-// A secret that is known only when it is on disk, or that stands where nothing is
-// redacted, fails the recording; what does not look random does not.
+// A secret that is found after it was written, or at a place that is not redacted, fails the
+// recording. A value that does not look random does not.
 func TestSecretKnownLate(t *testing.T) {
 	const secret = "9f86d081884c7d659a2feaa0c55ad015"
 	for name, c := range map[string]struct {

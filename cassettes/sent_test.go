@@ -15,7 +15,7 @@ func sentTo(body string) *recording.Request {
 	return &recording.Request{Method: "POST", URL: "https://example.com/a", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 }
 
-// What is sent again byte by byte is found by that, and what is secret tells nothing.
+// An unchanged request matches by its bytes. The key contains no information about secrets.
 func TestSentAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tape")
 	c, err := Open(path, &Options{Mode: Record, Transport: emptyAnswers{}})
@@ -73,7 +73,7 @@ func sendAll(t *testing.T, to http.RoundTripper, bodies ...string) {
 	}
 }
 
-// emptyAnswers answers with nothing.
+// emptyAnswers responds with an empty body.
 type emptyAnswers struct{}
 
 func (emptyAnswers) RoundTrip(r *http.Request) (*http.Response, error) {

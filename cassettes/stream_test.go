@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// What is wrong with the events of an answer is told while it is read, with its line.
-func TestStreamWrong(t *testing.T) {
+// Reading a response with invalid events returns an error with the line.
+func TestStreamInvalidEvents(t *testing.T) {
 	x := &recording.Interaction{
 		Request:  recording.Request{Method: "GET", URL: "https://example.com/", Header: http.Header{}},
 		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte("data: 1\n\ndata: 2\n\n"), Chunked: true},
@@ -31,7 +31,7 @@ func TestStreamWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(text, c.from, c.to, 1)
 			body, _, _ := strings.Cut(changed, "=== end")
-			f, err := Parse("x.tape", footed(body)) // sealed, as one that was written so
+			f, err := Parse("x.tape", footed(body)) // with valid checksums
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestStreamWrong(t *testing.T) {
 	}
 }
 
-// footed ends a cassette with one interaction by a right last line.
+// footed appends the valid last line of a cassette with one interaction.
 func footed(body string) []byte {
 	body += "=== end 1 interaction "
 	return fmt.Appendf(nil, "%scrc %08x\n", body, tape.Checksum([]byte(body)))

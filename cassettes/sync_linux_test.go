@@ -26,7 +26,7 @@ const (
 	filterByCall = 2  // SECCOMP_MODE_FILTER
 )
 
-// unsyncable runs f where each fsync fails: in a thread of its own, which ends with it.
+// unsyncable runs f in a thread in which each fsync fails. The thread ends with f.
 func unsyncable(t *testing.T, f func()) {
 	t.Helper()
 	filter := []syscall.SockFilter{
@@ -53,7 +53,7 @@ func unsyncable(t *testing.T, f func()) {
 	}
 }
 
-// A file is synced before it takes the place of another.
+// Replace syncs the new file before the rename.
 func TestReplaceSyncs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tape")
 	if err := cassettes.Replace(path, []byte("old")); err != nil {
@@ -67,7 +67,7 @@ func TestReplaceSyncs(t *testing.T) {
 	holds(t, path, "old")
 }
 
-// A recording is synced when it begins, and each interaction before its answer ends.
+// A recording is synced when it begins and before the end of each response.
 func TestRecordSyncs(t *testing.T) {
 	o := cassettes.Options{Mode: cassettes.Record, Transport: echo{}}
 	unsyncable(t, func() {

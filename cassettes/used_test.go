@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/cassettes"
 )
 
-// A report grows by a line with each replay, under the one name of the file.
+// Each replay appends one line to a report, with one name for all links of a file.
 func TestReport(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1", "2", "3")
 	report, link := filepath.Join(t.TempDir(), "report"), filepath.Join(t.TempDir(), "link.tape")

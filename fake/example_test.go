@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A model refuses the first try, and answers the second in pieces.
+// A model rejects the first attempt and sends its second response in chunks.
 func ExampleModel() {
 	clock := fake.NewClock()
 	model := fake.NewModel(fake.Response{Attempts: []fake.Response{

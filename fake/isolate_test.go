@@ -24,7 +24,8 @@ func apartModel() *fake.Model {
 	return m
 }
 
-// turnOf asks m in one lane and returns the turn that answered, from 1, and the try.
+// turnOf sends a request in one session and returns the number of its response and attempt,
+// from 1.
 func turnOf(t *testing.T, m *fake.Model, messages ...llm.Message) string {
 	t.Helper()
 	_, place, err := m.Respond(context.Background(), &llm.Request{Messages: messages}, true)
@@ -34,8 +35,8 @@ func turnOf(t *testing.T, m *fake.Model, messages ...llm.Message) string {
 	return fmt.Sprintf("%d.%d", place.Response+1, place.Attempt)
 }
 
-// Conversations in one lane do not move one another, whatever each has made of its
-// answers; one that is rewritten goes on.
+// Conversations in one session do not change each other's position. A rewritten conversation
+// continues.
 func TestApart(t *testing.T) {
 	u, said := llm.User, llm.Assistant
 	result := func(id, text string) llm.Message {
@@ -57,9 +58,9 @@ func TestApart(t *testing.T) {
 		{[]llm.Message{u("A"), minted, result("x7", "x")}, "2.1"},                                // the ids are the client's own
 		{[]llm.Message{u("A"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // on to the end
 		{[]llm.Message{u("A"), look, result("a", "cleared"), note, result("b", "n")}, "3.1"},     // an old result was taken out
-		{[]llm.Message{u("A"), note, result("b", "n")}, "3.1"},                                   // a window: the head and the last answer
+		{[]llm.Message{u("A"), note, result("b", "n")}, "3.1"},                                   // a window: the first message and the last response
 		{[]llm.Message{u("A"), look, result("a", "x"), look, result("a", "x")}, "3.1"},           // what an answer says that was given before is no way back
-		{[]llm.Message{u("A"), u("a summary")}, "4"},                                             // the history but for its head was replaced
+		{[]llm.Message{u("A"), u("a summary")}, "4"},                                             // all messages except the first were replaced
 		{[]llm.Message{u("C"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // the head was replaced
 		{[]llm.Message{u("D"), look, result("a", "x"), said(llm.Text{Text: "?"}), u("")}, "3.1"}, // an answer that is not the script's counts too
 		{[]llm.Message{u("E"), said(llm.Text{Text: "an example"}), u("now you")}, "1.1"},         // none is the script's

@@ -100,7 +100,7 @@ func TestLanes(t *testing.T) {
 	check(t, "nothing to use", []string(nil), fake.NewModel().Unused())
 }
 
-// The turns of all other lanes are unused until such a lane is asked for.
+// The responses of other sessions are unused until a request selects such a session.
 func TestUnusedTurns(t *testing.T) {
 	for name, want := range map[string]string{"": "all responses", "main": `session "main": all responses`} {
 		m := &fake.Model{Responses: []fake.Response{{Text: "any"}}, Sessions: map[string][]fake.Response{"a": {{Text: "a0"}}}, Default: name}

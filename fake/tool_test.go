@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// run calls a tool and tells how it ended.
+// run calls a tool and returns how the call ended.
 func run(ctx context.Context, ts *fake.Tools, name, args string) (out string) {
 	out = "exited"
 	defer func() {
@@ -124,7 +124,7 @@ func TestToolsWithoutClock(t *testing.T) {
 	check(t, "no time", time.Time{}, ts.Log()[0].At)
 }
 
-// TestZeroBehaviour has every field keep a tool from running out.
+// Each field of the own behavior prevents the error after the last call.
 func TestZeroBehaviour(t *testing.T) {
 	for i, b := range []fake.Behavior{
 		{Returns: raw("1")}, {Text: "x"}, {Error: "x"}, {Panic: "x"}, {Exit: true}, {Delay: 1}, {Gate: "g"}, {Stall: true}, {IgnoresCancel: true},

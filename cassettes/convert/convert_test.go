@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// cannot is what each format cannot say, of what is drawn below. Others than looptape's
-// own have one kind of mark for a compression that was undone, and it may not be there.
+// cannot lists what each format cannot represent of the interactions drawn below. The other
+// formats have one sign for a decompressed body, and it may be missing.
 var cannot = map[convert.Format][]string{
 	convert.Cassette: nil,
 	convert.GoVCR1: {
@@ -39,8 +39,8 @@ var cannot = map[convert.Format][]string{
 	},
 }
 
-// forget takes out of an interaction what was lost.
-func forget(what string, x *recording.Interaction) {
+// discard removes from an interaction what a format lost.
+func discard(what string, x *recording.Interaction) {
 	switch what {
 	case "the session":
 		x.Session = ""
@@ -71,17 +71,17 @@ func forget(what string, x *recording.Interaction) {
 	}
 }
 
-// without is a recording without what was lost, and without a Host that is that of the
-// URL. Interactions that are not there any more were taken out.
+// without returns a recording without the lost data, without a Host that equals the host of
+// the URL, and without omitted interactions.
 func without(lost []convert.Loss, list []*recording.Interaction) (out []*recording.Interaction) {
 	for i, x := range list {
 		copied, gone := *x, false
 		if match.OtherHost(&x.Request) == "" {
-			forget("the Host of the request", &copied)
+			discard("the Host of the request", &copied)
 		}
 		for _, l := range lost {
 			if slices.Contains(l.Of, i+1) {
-				forget(l.What, &copied)
+				discard(l.What, &copied)
 				gone = gone || l.What == "the request without a response"
 			}
 		}
@@ -92,8 +92,8 @@ func without(lost []convert.Loss, list []*recording.Interaction) (out []*recordi
 	return out
 }
 
-// What is written comes back but for what is told to be lost.
-func TestBothWays(t *testing.T) {
+// A written file returns the same interactions, except for the reported losses.
+func TestWriteThenRead(t *testing.T) {
 	for _, f := range convert.Formats() {
 		t.Run(string(f), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -122,7 +122,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// renumbered are losses by the numbers of the interactions that are left.
+// renumbered returns the losses with the numbers of the remaining interactions.
 func renumbered(lost []convert.Loss, list []*recording.Interaction) (out []convert.Loss) {
 	var gone []int
 	for _, l := range lost {
@@ -151,7 +151,7 @@ func renumbered(lost []convert.Loss, list []*recording.Interaction) (out []conve
 	return out
 }
 
-// bodyText are pieces of which bodies are made that are hard to keep.
+// bodyText are strings for bodies that are hard to write.
 var bodyText = []string{
 	"", " ", "\n", "\r\n", "\r", "\t", "\n\n", "a", "☕", "😀", "\x00", "\x7f", "\xff", "\xed\xa0\x80", "\ufeff", "\u0085", "\u2028", "␊", "~", "null", "1", "true", "2001-01-01", "- ", ": ", "#", "'", `"`, `\`, "|", ">", "---\n", "...", "&a", "*a", "!!str", "%",
 	"data: ", "data: x\n\n", "event: x\r\ndata: y\r\n\r\n", "{", "}", `"\ud83d"`, `{"a":1}`, "<&>", "a=b&c=%20d", "\x1f\x8b\x08",

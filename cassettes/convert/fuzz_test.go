@@ -11,8 +11,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Whatever a file has, reading it gives a recording that our own format holds, or an
-// error that names the file.
+// Read returns a recording that a cassette can represent, or an error that names the file.
 func FuzzRead(f *testing.F) {
 	head, list := sample()
 	for _, format := range convert.Formats() {
@@ -43,5 +42,5 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// roughly compares times as a cassette has them.
+// roughly compares times with the precision of a cassette.
 var roughly = cmp.Comparer(func(a, b time.Duration) bool { return a.Round(time.Millisecond) == b.Round(time.Millisecond) })

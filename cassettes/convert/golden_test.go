@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// sample has what formats differ in.
+// sample contains what the formats represent differently.
 func sample() (recording.Metadata, []*recording.Interaction) {
 	events := "event: start\ndata: {\"text\":\"☕\"}\n\ndata: [DONE]\n\n"
 	return recording.Metadata{
@@ -55,7 +55,7 @@ func sample() (recording.Metadata, []*recording.Interaction) {
 		}
 }
 
-// What is written looks as it should, and what is lost is told.
+// Written files equal their goldens, with a report of each loss.
 func TestFormats(t *testing.T) {
 	head, list := sample()
 	var all strings.Builder

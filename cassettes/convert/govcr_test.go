@@ -19,7 +19,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// answers are bodies of a server, by path, that are hard to keep.
+// answers are response bodies that are hard to write, by path.
 var answers = map[string]string{
 	"/json":   `{"text":"\ud83d ☕😀"}`,
 	"/events": "event: a\r\ndata: {\"x\": 1}\r\n\r\ndata: [DONE]\r\n\r\n",
@@ -30,7 +30,7 @@ var answers = map[string]string{
 	"/number": "0x1F",
 }
 
-// server answers with them.
+// server responds with them.
 func server(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func server(t *testing.T) *httptest.Server {
 	return s
 }
 
-// requests are a few to a server.
+// requests returns some requests to a server.
 func requests(base string) (list []*recording.Interaction) {
 	for _, path := range []string{"/json", "/events", "/tabs", "/lines", "/lines", "/binary", "/empty", "/number", "/missing?q=a+b", "/missing?q=ä&r=%C3%A4"} {
 		list = append(list, &recording.Interaction{Request: recording.Request{Method: http.MethodGet, URL: base + path, Header: http.Header{"X-Tab": {"a\tb"}}}})
@@ -65,7 +65,7 @@ func requests(base string) (list []*recording.Interaction) {
 	return list
 }
 
-// What go-vcr v2 recorded is replayed here.
+// A cassette replays a recording of go-vcr v2.
 func TestFromGoVCR1(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	rec, err := recorder.NewAsMode(path, recorder.ModeRecording, nil)
@@ -92,7 +92,7 @@ func TestFromGoVCR1(t *testing.T) {
 	}
 }
 
-// What is recorded here is replayed by go-vcr v2.
+// go-vcr v2 replays a converted cassette.
 func TestToGoVCR1(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tape")
 	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record})
@@ -138,7 +138,7 @@ func TestAnyToGoVCR1(t *testing.T) {
 	})
 }
 
-// playedByGoVCR1 is what a client gets from the recorder of go-vcr v2.
+// playedByGoVCR1 returns the responses of the recorder of go-vcr v2.
 func playedByGoVCR1(t tester, path string, head recording.Metadata, list []*recording.Interaction) (got []exchange) {
 	t.Helper()
 	text, _, err := convert.Write(convert.GoVCR1, head, list)

@@ -79,7 +79,7 @@ func isToken(word string) bool {
 	return word != ""
 }
 
-// untold reports whether the length was probably not declared, for formats without this
+// lengthUnknown reports whether the length was probably not declared, for formats without this
 // information.
 func lengthUnknown(r *recording.Response) bool {
 	return len(r.Body) > 0 && r.Header.Get("Content-Length") == ""

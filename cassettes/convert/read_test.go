@@ -17,12 +17,12 @@ import (
 
 const vcrTop = "---\nversion: 1\ninteractions:\n"
 
-// vcrOf is a cassette of go-vcr with an interaction of these lines.
+// vcrOf returns a go-vcr cassette with one interaction of these lines.
 func vcrOf(request, response string) string {
 	return vcrTop + "- request:\n    method: GET\n    url: http://a.example/\n" + request + "  response:\n    code: 200\n" + response
 }
 
-// harOf is a HAR file with an entry of these members.
+// harOf returns a HAR file with one entry of these members.
 func harOf(creator, request, response string) string {
 	return `{"log": {"creator": {"name": "` + creator + `"}, "entries": [
 {"time": 12.5, "startedDateTime": "2026-01-02T03:04:05.678+01:00", "timings": {"receive": 2.5},
@@ -30,17 +30,17 @@ func harOf(creator, request, response string) string {
 "response": {"status": 200` + response + `}}]}}`
 }
 
-// vcrpyOf is a cassette of vcrpy with an interaction of these lines.
+// vcrpyOf returns a vcrpy cassette with one interaction of these lines.
 func vcrpyOf(request, response string) string {
 	return "interactions:\n- request:\n    method: GET\n    uri: http://a.example/\n" + request + "  response:\n    status: {code: 200, message: OK}\n" + response + "version: 1\n"
 }
 
-// traceOf is a trace of httprr with a request and its response.
+// traceOf returns a httprr trace with a request and its response.
 func traceOf(sent, got string) string {
 	return fmt.Sprintf("httprr trace v1\n%d %d\n", len(sent), len(got)) + sent + got
 }
 
-// answer is what the files below come to, but for what do changes.
+// answer is the content of the files below after the changes of do.
 func answer(do func(x *recording.Interaction)) *recording.Interaction {
 	x := &recording.Interaction{
 		Request:  recording.Request{Method: "GET", URL: "http://a.example/", Header: http.Header{}},
@@ -189,8 +189,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What a file tells of itself is read, or else taken from the first date in it.
-func TestReadHead(t *testing.T) {
+// Read returns the metadata of a file, or else the first date in it.
+func TestReadMetadata(t *testing.T) {
 	for src, want := range map[string]recording.Metadata{
 		harOf("a", "", ""): {Recorder: "a", Recorded: time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC)},
 		strings.Replace(harOf("a", "", ""), "2026-", "", 1):                                                  {Recorder: "a"},
@@ -270,7 +270,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// How the length of a body was told is as go-vcr v4 has it of a client of Go.
+// The length of a body is declared as go-vcr v4 records it for a Go client.
 func TestLengths(t *testing.T) {
 	for want, do := range map[string]func(*recording.Response){
 		"content_length: 3\n":                              nil,
@@ -292,7 +292,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// What a format cannot hold at all is not written.
+// Write returns an error for interactions that a format cannot represent at all.
 func TestWriteErrors(t *testing.T) {
 	for want, c := range map[string]struct {
 		f convert.Format

@@ -25,20 +25,20 @@ import (
 	"github.com/looptape/looptape/cassettes/redact"
 )
 
-// exchange is what an independent reading of a recording finds.
+// exchange is an interaction as an independent reader returns it.
 type exchange struct {
 	Method, URL, Sent string
 	Status            int
 	Got               string
 }
 
-// set is a folder of recordings by others.
+// set is a folder of recordings by other projects.
 type set struct {
 	folder, end         string
 	files, interactions int
 	read                func(t *testing.T, src []byte) []exchange
 	back                []convert.Format
-	lost                string // beside what tells of the file
+	lost                string // in addition to the metadata
 }
 
 var sets = []set{
@@ -55,8 +55,8 @@ var sets = []set{
 	{"adk-go-httprr", ".httprr", 47, 126, readHTTPRR, nil, ""},
 }
 
-// What others recorded loads as an independent reading has it, replays, and comes back
-// from the format that it had, and from our own.
+// Recordings of other projects have the content that an independent reader finds. They replay,
+// and converting them to their own format or to a cassette keeps the content.
 func TestRecorded(t *testing.T) {
 	for _, s := range sets {
 		t.Run(strings.ReplaceAll(s.folder, "/", "_")+s.end[1:], func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// data is a folder of the recordings that stand beside the repository.
+// data returns a folder of the recordings next to the repository.
 func data(t *testing.T, folder string) string {
 	t.Helper()
 	shared := os.Getenv("LOOPTAPE_SHARED")
@@ -91,7 +91,7 @@ func data(t *testing.T, folder string) string {
 	return dir
 }
 
-// holds checks a file, and returns how many interactions it has.
+// holds checks a file and returns the number of its interactions.
 func holds(t *testing.T, path string, s *set) int {
 	t.Helper()
 	src, err := os.ReadFile(path)
@@ -123,7 +123,7 @@ func holds(t *testing.T, path string, s *set) int {
 	return len(list)
 }
 
-// comesBack checks that a recording is the same when it was written and read again.
+// comesBack checks that writing and reading keeps a recording.
 func comesBack(t *testing.T, path string, s *set, f convert.Format, head recording.Metadata, list []*recording.Interaction) {
 	t.Helper()
 	text, lost, err := convert.Write(f, head, list)
@@ -142,10 +142,10 @@ func comesBack(t *testing.T, path string, s *set, f convert.Format, head recordi
 	}
 }
 
-// empty makes nil and empty bodies the same.
+// empty makes nil and empty bodies equal.
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
 
-// replayed is what a client gets from a cassette, in which there are no secrets.
+// replayed returns the responses of a cassette without secrets.
 func replayed(t *testing.T, list []*recording.Interaction) (got []exchange) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tape")
@@ -169,13 +169,13 @@ func replayed(t *testing.T, list []*recording.Interaction) (got []exchange) {
 	return got
 }
 
-// tester is a test, or a case of a property.
+// tester is a test, or a case of a property test.
 type tester interface {
 	rapid.TB
 	Context() context.Context
 }
 
-// asked is what a transport answers to a request.
+// asked returns the response of a transport to a request.
 func asked(t tester, over http.RoundTripper, x *recording.Interaction) exchange {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body))
@@ -197,7 +197,7 @@ func asked(t tester, over http.RoundTripper, x *recording.Interaction) exchange 
 	return exchange{x.Request.Method, req.URL.String(), string(x.Request.Body), resp.StatusCode, string(body)}
 }
 
-// readYAML reads what go-vcr and vcrpy wrote, as maps.
+// readYAML reads files of go-vcr and vcrpy as maps.
 func readYAML(t *testing.T, src []byte) (out []exchange) {
 	t.Helper()
 	var doc struct {
@@ -255,7 +255,7 @@ func readHAR(t *testing.T, src []byte) (out []exchange) {
 	return out
 }
 
-// readHTTPRR reads traces none of whose messages has chunks.
+// readHTTPRR reads traces without chunked messages.
 func readHTTPRR(t *testing.T, src []byte) (out []exchange) {
 	t.Helper()
 	for _, rest, _ := bytes.Cut(src, []byte("\n")); len(rest) > 0; {

@@ -39,10 +39,10 @@ func (r *Recording) Rewrite(list []*recording.Interaction) ([]byte, error) {
 	return r.patched(was, now, list)
 }
 
-// mostPlaces limits the listed places.
+// maxPlaces limits the listed places.
 const maxPlaces = 5
 
-// holds returns an error if the file has data that the rewritten file lacks and, if all is
+// checkLossless returns an error if the file has data that the rewritten file lacks and, if all is
 // true, the reverse.
 func (r *Recording) checkLossless(unmarshal func([]byte, any) error, anew []byte, all bool) error {
 	var src, written any

@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// What is written is written again as it was, and with other interactions in its place.
+// Rewrite returns an unchanged file, and one with other interactions.
 func TestRewrite(t *testing.T) {
 	head, list := sample()
 	for _, f := range convert.Formats() {
@@ -47,8 +47,8 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// How others lay out a file does not count; what is in it and would not come back does.
-func TestRewriteLoses(t *testing.T) {
+// Rewrite accepts any layout. It rejects a file with data that the rewritten file lacks.
+func TestRewriteRejectsLoss(t *testing.T) {
 	vcr := func(more string) string {
 		return "version: 1\ninteractions:\n- request: {url: 'http://a.example/', method: GET, headers: {x-one: [a]}, " + more + "}\n  response: {body: b, code: 200, status: '', duration: 1.2345ms}\n"
 	}
@@ -88,7 +88,7 @@ func TestRewriteLoses(t *testing.T) {
 	}
 }
 
-// What does not change stays as it is laid out.
+// Rewrite keeps the layout of unchanged data.
 func TestRewritePatches(t *testing.T) {
 	const src = `---
 # recorded by hand
@@ -128,7 +128,7 @@ interactions:
 	}
 }
 
-// What an alias of YAML stands for cannot be changed in the one place.
+// Rewrite rejects a change of the value of a YAML alias.
 func TestRewriteAlias(t *testing.T) {
 	for want, c := range map[string]struct {
 		alias string
@@ -149,7 +149,7 @@ func TestRewriteAlias(t *testing.T) {
 	}
 }
 
-// The journal of a recording that goes on is read as far as it came, and told to be one.
+// Parse reads the complete interactions of a journal and reports that it is incomplete.
 func TestParseJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tape")
 	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Recorder: "me", Transport: http.NewFileTransportFS(os.DirFS(t.TempDir()))})

@@ -9,8 +9,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// What readers of YAML take for another thing than a text stands in quotes: YAML 1.1 has
-// more of that than 1.2.
+// Strings that a YAML reader parses as another type are quoted. YAML 1.1 has more of them than
+// YAML 1.2.
 func TestQuotes(t *testing.T) {
 	for _, s := range []string{
 		"=", "<<", "~", "null", "y", "No", "on", "OFF", "TRUE",
@@ -33,7 +33,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// What can be nothing but a text stands as it is.
+// An unambiguous string is written without quotes.
 func TestPlain(t *testing.T) {
 	for _, s := range []string{"==", "a=1", "127.0.0.1:8080", "1.2.3", "0x_g", "2001-12-14Z", "12001-12-14 1:00", "200 OK", "e.1"} {
 		text, _, err := convert.Write(convert.VCRPy, recording.Metadata{}, []*recording.Interaction{answer(body(s))})

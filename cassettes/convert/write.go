@@ -103,7 +103,7 @@ func (l *ledger) compare(want, got []fact, of ...int) {
 	}
 }
 
-// broken names a required value that did not come back.
+// changedValue names a required value that did not come back.
 func changedValue(want, got *recording.Interaction) string {
 	switch {
 	case want.Request.Method != got.Request.Method:

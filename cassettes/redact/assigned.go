@@ -55,7 +55,7 @@ func (o *Rules) assignedAt(v *values, at int) part {
 	return part{}
 }
 
-// beforeMark returns the end of a word without a placeholder that follows it.
+// beforePlaceholder returns the end of a word without a placeholder that follows it.
 func beforePlaceholder(text string, from, to int) int {
 	const first, longest = "[redacted", 40
 	if !strings.HasSuffix(text[from:to], first) {
@@ -145,7 +145,7 @@ func (n *next) from(place int) int {
 	return n.at
 }
 
-// behind returns the value after a name with this quote.
+// after returns the value after a name with this quote.
 func (v *values) after(from int, quote string) part {
 	text := v.l.text
 	rest := strings.TrimLeft(text[from:], " ")

@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// What stands in arrays and objects with the name of a secret is redacted in texts that
-// are no JSON, as it is in JSON: S is a secret there, and N is none.
+// In text that is not JSON, values in arrays and objects under a secret name are redacted as
+// in JSON: S is a secret, N is not.
 func TestNested(t *testing.T) {
 	for _, text := range []string{
 		`{"password":["S`,
@@ -47,7 +47,7 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// What stands in arrays and objects is looked at once, however deep.
+// Values in arrays and objects are examined once, however deep they are.
 func TestNestedOnce(t *testing.T) {
 	for _, begin := range []string{`{"password":["1",`, `{"password":{"value":"1",`} {
 		if got := len((&Rules{}).assigned(&leaf{text: strings.Repeat(begin, 100)})); got != 100 {
@@ -56,8 +56,8 @@ func TestNestedOnce(t *testing.T) {
 	}
 }
 
-// Of XML that was cut, a word that is long and has a digit is redacted.
-func TestCutElements(t *testing.T) {
+// In truncated XML, a long word with a digit is redacted.
+func TestTruncatedElements(t *testing.T) {
 	const secret = "k3y1s2x4"
 	for _, c := range [][2]string{
 		{"<a><Password>" + secret, "<a><Password>" + Placeholder(secret)},
@@ -77,8 +77,8 @@ func TestCutElements(t *testing.T) {
 	}
 }
 
-// Where an answer ends, the beginning of a secret is redacted, too.
-func TestCutEchoes(t *testing.T) {
+// At the end of a response, the beginning of a secret is redacted too.
+func TestTruncatedSecrets(t *testing.T) {
 	const secret = "zk1-Aa0Bb1Cc2/Dd3Ee4"
 	mark := Placeholder(secret)
 	events, lines := "text/event-stream", "application/x-ndjson"

@@ -40,7 +40,7 @@ func (s *secrets) add(secret string) (mark string) {
 	return mark
 }
 
-// mostEcho limits the searched part of a secret; most servers accept no longer header.
+// maxSearched limits the searched part of a secret; most servers accept no longer header.
 const maxSearched = 8 << 10
 
 // addPair adds the user and password of Basic authentication.
@@ -104,7 +104,7 @@ func (s *secrets) hits(text string, list []hit) (spans []span) {
 	return spans
 }
 
-// meaning decodes escapes, or percent encoding repeatedly.
+// decodedValue decodes escapes, or percent encoding repeatedly.
 func decodedValue(said string, encoded int) string {
 	for range encoded {
 		if plain, err := url.QueryUnescape(said); err == nil {
@@ -117,7 +117,7 @@ func decodedValue(said string, encoded int) string {
 	return said
 }
 
-// echoes returns the positions of secrets outside of placeholders. If text may be
+// occurrences returns the positions of secrets outside of placeholders. If text may be
 // truncated, it includes the beginning of a secret at the end.
 func (s *secrets) occurrences(text string, cut bool) (spans []span) {
 	if len(s.list) == 0 {
@@ -146,10 +146,10 @@ func (s *secrets) occurrences(text string, cut bool) (spans []span) {
 	return spans
 }
 
-// mostURL limits the length of a URL before a secret.
+// maxURL limits the length of a URL before a secret.
 const maxURL = 4096
 
-// markIn returns the placeholder in the form for its context, which may be a URL.
+// placeholderIn returns the placeholder in the form for its context, which may be a URL.
 func placeholderIn(before, mark string) string {
 	before = before[max(0, len(before)-maxURL):]
 	if word := before[strings.LastIndexAny(before, " \t\r\n\"'<>")+1:]; strings.Contains(word, "://") {

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// mostEncoded limits repeated percent encoding.
+// maxEncodings limits repeated percent encoding.
 const maxEncodings = 3
 
 // namedParts returns the values that names in text mark as secret, also within percent

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// A long secret is taken from its place, and as much of it as a header holds from elsewhere.
+// A long secret is redacted at its own place; elsewhere only its first part is.
 func TestLongSecret(t *testing.T) {
 	for _, length := range []int{maxSearched, maxSearched + 1, 5 << 20} {
 		secret := randomText(rand.New(rand.NewPCG(1, 2)), letters+digits, length)
@@ -22,8 +22,8 @@ func TestLongSecret(t *testing.T) {
 	}
 }
 
-// A value that stands within another is a secret of its own, unless it is long; so that
-// names in long rows do not take the memory of each value up to the end.
+// A value within another value is a secret of its own unless it is long. So a long row of
+// names does not need memory for each value up to the end.
 func TestNamesInValues(t *testing.T) {
 	const inner = "abcd1234efgh"
 	long := inner + strings.Repeat("1", maxRandom-len(inner))
@@ -56,7 +56,7 @@ func TestNamesInValues(t *testing.T) {
 	}
 }
 
-// Names in long rows take the same time for each byte, however many there are.
+// Long rows of names take constant time per byte.
 func BenchmarkNamesInRows(b *testing.B) {
 	for _, name := range []string{"password=", "password: ", "?code=1", `"password":[`, `"password":{`, `"password":["a`, "?u=%3Fkey%253D1 "} {
 		for _, n := range []int{100, 1000, 10000} {

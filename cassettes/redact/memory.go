@@ -85,7 +85,7 @@ func (m *Memory) RedactedAll(x *recording.Interaction) *recording.Interaction {
 // FindSecrets is [Rules.FindSecrets] with the secrets of all interactions.
 func (m *Memory) FindSecrets(x *recording.Interaction) []SuspectedSecret {
 	random, _ := m.known()
-	return m.rules.suspects(x, random)
+	return m.rules.findSecrets(x, random)
 }
 
 // Notice remembers the secrets in the header of a request that is not redacted.

@@ -64,11 +64,11 @@ func (e *SecretError) Error() string {
 // a known key. A body that cannot be decoded is suspected. FindSecrets also examines the
 // session, the method and header names, which are not redacted.
 func (o *Rules) FindSecrets(x *recording.Interaction) []SuspectedSecret {
-	return o.suspects(x, &secrets{})
+	return o.findSecrets(x, &secrets{})
 }
 
-// suspects is FindSecrets with additional known secrets.
-func (o *Rules) suspects(x *recording.Interaction, known *secrets) []SuspectedSecret {
+// findSecrets implements FindSecrets with additional known secrets.
+func (o *Rules) findSecrets(x *recording.Interaction, known *secrets) []SuspectedSecret {
 	s := scan{o: o, known: known}
 	s.request = s.masked(x.Request.Method + " " + x.Request.URL)
 	plain := *x
@@ -117,7 +117,7 @@ func (s *scan) add(p *place, what, text string) {
 	s.found = append(s.found, SuspectedSecret{Request: s.request, Part: p.part.String(), Place: s.masked(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
-// veiled masks suspected secrets after their first characters.
+// masked masks suspected secrets after their first characters.
 func masked(text string) string {
 	var spans []span
 	for _, h := range findShapes(text) {

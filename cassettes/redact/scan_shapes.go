@@ -99,20 +99,20 @@ func isIDWord(word string) bool {
 }
 
 const (
-	// leastShape is the length of the shortest shape.
+	// minShape is the length of the shortest shape.
 	minShape = 15
-	// leastRandom is the minimum length of a word that can be recognized as random.
+	// minRandom is the minimum length of a word that can be recognized as random.
 	minRandom = 32
-	// mostRandom is the maximum length of a secret. Longer words are media.
+	// maxRandom is the maximum length of a secret. Longer words are media.
 	maxRandom = 512
-	// leastEntropy is the minimum entropy per character, in bits: 32 characters out of 62
+	// minEntropy is the minimum entropy per character, in bits: 32 characters out of 62
 	// have 4.6, out of 36 still 4.3.
 	minEntropy = 3.9
-	// mostRun is the maximum average number of characters per change between letters and
+	// maxRun is the maximum average number of characters per change between letters and
 	// digits. Random characters out of 62 change after 3.7, out of 36 after 2.5. Names,
 	// paths and dates change less often.
 	maxRun = 10
-	// leastSlash is the minimum number of characters per slash. Paths have more slashes
+	// minPerSlash is the minimum number of characters per slash. Paths have more slashes
 	// than base64.
 	minPerSlash = 20
 )

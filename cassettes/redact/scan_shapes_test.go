@@ -19,7 +19,7 @@ const (
 	letters = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// Of random words, the scan finds all but a few.
+// The scan finds nearly all random words.
 func TestRandomWords(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for name, alphabet := range map[string]string{"62": letters + digits, "64": letters + digits + "-_", "36": lower + digits, "base64": letters + digits + "+/"} {
@@ -69,7 +69,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// What looks random and is none.
+// The scan accepts values that look random but are not secrets.
 func TestHarmless(t *testing.T) {
 	for _, text := range []string{
 		"d41d8cd98f00b204e9800998ecf8427e", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", "123e4567-e89b-12d3-a456-426614174000",

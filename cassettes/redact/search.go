@@ -10,15 +10,15 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 )
 
-// spellings are texts to search for, escaped with backslashes or percent-encoded in any
-// way.
+// searchSet is a set of strings to search for, escaped with backslashes or percent-encoded in
+// any way.
 type searchSet struct {
 	list    []searchItem
 	ordered int       // number of sorted items
 	begins  [256]bool // their first bytes
 }
 
-// spelling is a text to search for, without backslashes, which are ignored.
+// searchItem is a string to search for, without backslashes, which are ignored.
 type searchItem struct {
 	text string
 	mark string

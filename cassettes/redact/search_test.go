@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// escapedHow are the ways in which a character is written.
+// escapedHow are the encodings of a character.
 func escapedHow(c rune, first bool) []string {
 	ways := []string{string(c), escapedAll16(c), inPercent(string(c)), strings.ReplaceAll(inPercent(string(c)), "%", "%25")}
 	if !first {
@@ -27,7 +27,7 @@ func escapedHow(c rune, first bool) []string {
 	return ways
 }
 
-// escapedAll16 is a character as JSON escapes it.
+// escapedAll16 returns a character as a JSON escape.
 func escapedAll16(c rune) string {
 	if c >= 0x10000 {
 		c -= 0x10000
@@ -36,7 +36,7 @@ func escapedAll16(c rune) string {
 	return fmt.Sprintf(`\u%04x`, c)
 }
 
-// A secret is found among others, however its characters are escaped, and nothing else is.
+// The search finds a secret among others in every encoding, and nothing else.
 func TestEchoesEscaped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringMatching("[ab%+ /\\n\"ä😀]{8,12}")
@@ -66,8 +66,7 @@ func TestEchoesEscaped(t *testing.T) {
 	})
 }
 
-// Many echoes in many events, and many secrets, are found in a time that grows with their
-// number.
+// The time of the search grows with the number of occurrences, events and secrets.
 func TestManyEchoes(t *testing.T) {
 	const n = 20000
 	cookies := make([]string, 1000)

@@ -83,7 +83,7 @@ func (w *walker) string(f *node, text string) string {
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
 }
 
-// leastNumber is the minimum length of a secret number. Flags and counts are shorter.
+// minNumber is the minimum length of a secret number. Flags and counts are shorter.
 const minNumber = 4
 
 func (w *walker) number(f *node, text string) string {

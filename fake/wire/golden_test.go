@@ -160,7 +160,7 @@ func (b *broken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checks checks what every run must hold.
+// checkInvariants checks what every run must hold.
 func (o *played) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, p := range o.problems() {

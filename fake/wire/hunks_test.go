@@ -46,7 +46,7 @@ var serverIDs = regexp.MustCompile(`([-_"])(?:[0-9a-f]{24}|[0-9a-f]{16})([_"])`)
 
 func maskIDs(text []byte) []byte { return serverIDs.ReplaceAll(text, []byte("${1}ID$2")) }
 
-// Limits of a diff. A checksum is for what a diff leaves out of the edited text.
+// Limits of a diff. A checksum represents the edited text that a diff omits.
 const (
 	maxHunks   = 4   // per response
 	maxRemoved = 2   // lines per hunk

@@ -66,7 +66,7 @@ var limits = map[string]llmtest.Suite{
 	},
 }
 
-// What the limits above leave out fails indeed, and nothing else does.
+// The unsupported features fail, and all others pass.
 func TestLimits(t *testing.T) {
 	want := map[string][]string{
 		"openai-chat":        {"media", "a result that is an error", "an image in a result"},

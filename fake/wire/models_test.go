@@ -94,7 +94,7 @@ func TestModelsRejected(t *testing.T) {
 	}
 }
 
-// A script without names has no models to tell of, which is no error.
+// The list of models of a script without names is empty and not an error.
 func TestModelsEmpty(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel()})
 	for path, want := range map[string]string{

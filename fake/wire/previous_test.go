@@ -74,7 +74,7 @@ func TestResponseIDs(t *testing.T) {
 	}
 }
 
-// byIDs is a client of Responses that says what is new, and names the response before.
+// byIDs is a client of Responses that sends new items and the id of the previous response.
 type byIDs struct {
 	id    string
 	heard []string

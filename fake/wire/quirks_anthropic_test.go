@@ -13,8 +13,8 @@ var messagesShown = []shown{
 	{quirk: "QA-01@1", same: true},
 	{quirk: "QA-01:stale@1", same: true},
 	{quirk: "QA-02@1", same: true},
-	{quirk: "QA-03@1", requests: 1, stop: trace.ReasonError, more: all(cutOff, received("I will look."))},
-	{quirk: "QA-03:call@1", requests: 1, stop: trace.ReasonError, more: all(cutOff, received("I will look."))},
+	{quirk: "QA-03@1", requests: 1, stop: trace.ReasonError, more: all(truncated, received("I will look."))},
+	{quirk: "QA-03:call@1", requests: 1, stop: trace.ReasonError, more: all(truncated, received("I will look."))},
 	{quirk: "QA-04@1", requests: 1, stop: trace.ReasonError, more: all(fails(200, "overloaded_error"), received("I will"))},
 	{quirk: "QA-04:first@1", ran: "call_1 call_2 call_3", requests: 4},
 	{quirk: "QA-05:ping@1", same: true},
@@ -46,7 +46,7 @@ var messagesShown = []shown{
 	{quirk: "QA-refusal@1", requests: 1, more: finishes(llm.FinishRefusal)},
 }
 
-// cachedUsage is what the scenario usage comes to, whatever is left out on the wire.
+// cachedUsage is the usage of the scenario usage, whatever the response omits.
 var cachedUsage = uses(llm.Usage{InputTokens: 250, OutputTokens: 60, CacheReadInputTokens: 150, CacheCreationInputTokens: 30})
 
 // echoesThoughts checks that the next request's response begins with such a block.
@@ -54,8 +54,8 @@ func echoesThoughts(block string) fact {
 	return sends(2, `{"role":"assistant","content":[{"type":`+block+`},{"type":"text","text":"I will look."}`)
 }
 
-// cutOff checks that the run failed since an response broke off.
-func cutOff(t *testing.T, o *played) {
+// truncated checks that the run failed because a response was interrupted.
+func truncated(t *testing.T, o *played) {
 	t.Helper()
 	if !errors.Is(o.Err, protocol.ErrTruncated) {
 		t.Errorf("the run failed with %v, want %v", o.Err, protocol.ErrTruncated)

@@ -22,7 +22,7 @@ var anyShown = []shown{
 	{quirk: "QT-03:line@1", same: true},
 	{quirk: "QT-03:event@1", same: true},
 	{quirk: "QT-04@1", same: true},
-	{quirk: "QT-05@1", requests: 1, stop: trace.ReasonError, more: cutOff},
+	{quirk: "QT-05@1", requests: 1, stop: trace.ReasonError, more: truncated},
 	{quirk: "QT-05:first@3", ran: "call_1 call_2 call_3", requests: 4},
 	{quirk: "QT-06:429@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("2s")},
 	{quirk: "QT-06:date@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("3s")},
@@ -32,21 +32,21 @@ var anyShown = []shown{
 	{quirk: "QT-06:502@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
 	{quirk: "QT-06:503@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
 	{quirk: "QT-06:529@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
-	{quirk: "QT-07:400@1", requests: 1, stop: trace.ReasonError, more: all(status(400), tells("The request fails: Bad Request."))},
-	{quirk: "QT-07:401@1", requests: 1, stop: trace.ReasonError, more: all(status(401), tells("The request fails: Unauthorized."))},
-	{quirk: "QT-07:403@1", requests: 1, stop: trace.ReasonError, more: all(status(403), tells("The request fails: Forbidden."))},
-	{quirk: "QT-07:404@1", requests: 1, stop: trace.ReasonError, more: all(status(404), tells("The request fails: Not Found."))},
-	{quirk: "QT-07:413@1", requests: 1, stop: trace.ReasonError, more: all(status(413), tells("The request fails: Request Entity Too Large."))},
-	{quirk: "QT-07:429@1", requests: 1, stop: trace.ReasonError, more: all(status(429), tells("The request fails: Too Many Requests."))},
-	{quirk: "QT-07:500@1", requests: 1, stop: trace.ReasonError, more: all(status(500), tells("The request fails: Internal Server Error."))},
-	{quirk: "QT-07:key@1", requests: 1, stop: trace.ReasonError, more: all(status(401), tells("Incorrect API key provided: [redacted]"), keepsKey)},
-	{quirk: "QT-08:html@1", requests: 4, stop: trace.ReasonError, more: all(status(520), tells("<html>\n<head><title>520: Web server"))},
+	{quirk: "QT-07:400@1", requests: 1, stop: trace.ReasonError, more: all(status(400), hasError("The request fails: Bad Request."))},
+	{quirk: "QT-07:401@1", requests: 1, stop: trace.ReasonError, more: all(status(401), hasError("The request fails: Unauthorized."))},
+	{quirk: "QT-07:403@1", requests: 1, stop: trace.ReasonError, more: all(status(403), hasError("The request fails: Forbidden."))},
+	{quirk: "QT-07:404@1", requests: 1, stop: trace.ReasonError, more: all(status(404), hasError("The request fails: Not Found."))},
+	{quirk: "QT-07:413@1", requests: 1, stop: trace.ReasonError, more: all(status(413), hasError("The request fails: Request Entity Too Large."))},
+	{quirk: "QT-07:429@1", requests: 1, stop: trace.ReasonError, more: all(status(429), hasError("The request fails: Too Many Requests."))},
+	{quirk: "QT-07:500@1", requests: 1, stop: trace.ReasonError, more: all(status(500), hasError("The request fails: Internal Server Error."))},
+	{quirk: "QT-07:key@1", requests: 1, stop: trace.ReasonError, more: all(status(401), hasError("Incorrect API key provided: [redacted]"), keepsKey)},
+	{quirk: "QT-08:html@1", requests: 4, stop: trace.ReasonError, more: all(status(520), hasError("<html>\n<head><title>520: Web server"))},
 	{quirk: "QT-08:502@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
 	{quirk: "QT-08:503@3", ran: "call_1 call_2 call_3", requests: 4, more: waits("1s")},
-	{quirk: "QT-08:404@1", requests: 1, stop: trace.ReasonError, more: all(status(404), tells("<html>\n<head><title>404 Not Found"))},
-	{quirk: "QT-08:empty@1", requests: 4, stop: trace.ReasonError, more: all(status(200), tells("the response is empty"))},
-	{quirk: "QT-08:text@1", requests: 4, stop: trace.ReasonError, more: all(status(200), tells("upstream connect error or disconnect"))},
-	{quirk: "QT-08:error@1", requests: 1, stop: trace.ReasonError, more: all(fails(200, "validation"), tells("Input validation error"))},
+	{quirk: "QT-08:404@1", requests: 1, stop: trace.ReasonError, more: all(status(404), hasError("<html>\n<head><title>404 Not Found"))},
+	{quirk: "QT-08:empty@1", requests: 4, stop: trace.ReasonError, more: all(status(200), hasError("the response is empty"))},
+	{quirk: "QT-08:text@1", requests: 4, stop: trace.ReasonError, more: all(status(200), hasError("upstream connect error or disconnect"))},
+	{quirk: "QT-08:error@1", requests: 1, stop: trace.ReasonError, more: all(fails(200, "validation"), hasError("Input validation error"))},
 	{quirk: "QT-08:answer@1", same: true},
 	{quirk: "QT-09:text@1", ran: "call_2 call_3", failed: "call_1", more: skipped("malformed_arguments")},
 	{quirk: "QT-09:rubbish@1", ran: "call_2 call_3", failed: "call_1", more: skipped("malformed_arguments")},
@@ -88,8 +88,8 @@ func status(want int) fact {
 	})
 }
 
-// reports checks that the run's error has such a text.
-func tells(text string) fact {
+// hasError checks that the error of the run contains a text.
+func hasError(text string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
 		if o.Err == nil || !strings.Contains(o.Err.Error(), text) {

@@ -30,7 +30,7 @@ type shown struct {
 	same     bool
 	ran      string // the calls whose tools were entered, in order
 	failed   string // the calls that got an error result, in order
-	requests int    // model calls; 0 means one more than there are tool rounds
+	requests int    // model calls; 0 means one more than there are steps with tool calls
 	stop     trace.Reason
 	warnings string // the codes, in order
 	more     func(t *testing.T, o *played)
@@ -253,7 +253,7 @@ func TestPlain(t *testing.T) {
 					o := play(t, name, k.name, responseModes[mode])
 					o.checkInvariants(t)
 					title := k.name + " " + mode
-					got := projectedAlike(o.Result)
+					got := comparableTrace(o.Result)
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("%s (-in process +on the wire):\n%s", title, diff)
 					}

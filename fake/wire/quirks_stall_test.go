@@ -16,15 +16,15 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// patience is the deadline of runs whose responses stall: two pings and a half.
-const patience = 40 * time.Second
+// stallDeadline is the deadline of runs whose responses stall: two and a half pings.
+const stallDeadline = 40 * time.Second
 
 // playInBubble plays a scenario whose responses need not end, in a bubble of its own time.
 // It returns once the server has ended them: in a bubble nobody is left after.
 func playInBubble(t *testing.T, script *fake.Script, protocol string, responseMode llm.ResponseMode, quirks ...wire.Quirk) (o *played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		o = playScript(t, func(c *loop.Config) { c.Deadline = patience }, script, protocol, responseMode, quirks...)
+		o = playScript(t, func(c *loop.Config) { c.Deadline = stallDeadline }, script, protocol, responseMode, quirks...)
 	})
 	return o
 }

@@ -31,7 +31,7 @@ func TestBasePaths(t *testing.T) {
 	}
 }
 
-// An item that a request of Responses refers to is for what was said.
+// A reference in a request of Responses has the same effect as the item.
 func TestReference(t *testing.T) {
 	for name, c := range map[string]struct {
 		echo string // of the text, which has the id %[1]s

@@ -77,7 +77,7 @@ func TestScenarios(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(projectedAlike(in), projectedAlike(o.Result)); diff != "" {
+					if diff := cmp.Diff(comparableTrace(in), comparableTrace(o.Result)); diff != "" {
 						t.Errorf("%s %s (-in process +on the wire):\n%s", k.name, mode, diff)
 					}
 				}
@@ -105,7 +105,7 @@ func neverEnds(s *fake.Script) bool {
 	})
 }
 
-// projectedAlike is the projected trace without the response mode.
-func projectedAlike(o *scenario.Result) string {
+// comparableTrace returns the projected trace without the response mode.
+func comparableTrace(o *scenario.Result) string {
 	return strings.ReplaceAll(projected(o), " delivery=buffered", "")
 }

@@ -77,7 +77,7 @@ func (n *notebook) json(t *testing.T, v any) {
 	n.notef("%s", text)
 }
 
-// checks fails t if the key, or a chunk of it, was written.
+// checkInvariants fails t if the key, or a chunk of it, was written.
 func (n *notebook) checkInvariants(t *testing.T) {
 	t.Helper()
 	n.mu.Lock()
@@ -178,7 +178,7 @@ func TestKeysNotWritten(t *testing.T) {
 						cfg.Key = "the-right-key"
 					}
 					g := &gateway{server: wire.New(cfg), manner: manner}
-					client := behind(t, g, written, k.name)
+					client := handlerClient(t, g, written, k.name)
 					client.Authorize = authorize
 					for range len(failing().Attempts) {
 						_, err := ask(client, request(llm.Streaming, llm.User("hi")))
@@ -197,8 +197,8 @@ func TestKeysNotWritten(t *testing.T) {
 	}
 }
 
-// after returns a client of what a handler serves, whose log goes to written.
-func behind(t *testing.T, h http.Handler, written io.Writer, protocol string) *protocol.Client {
+// handlerClient returns a client of a handler, whose log goes to written.
+func handlerClient(t *testing.T, h http.Handler, written io.Writer, protocol string) *protocol.Client {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(written, "", 0)
@@ -263,7 +263,7 @@ func TestKeysNotInTrace(t *testing.T) {
 			var g *gateway
 			o, err := scenario.Run(t.Context(), loadScenario(t, "calls"), &scenario.Options{Adjust: func(c *loop.Config) { c.Model = "some-model" }, Model: func(script *fake.Model) llm.Model {
 				g = &gateway{server: wire.New(wire.Config{Model: script, Quirks: []wire.Quirk{quirk}})}
-				c := behind(t, g, written, k.name)
+				c := handlerClient(t, g, written, k.name)
 				c.BaseURL = strings.Replace(c.BaseURL, "/"+string(k.provider), "/lane/main/"+string(k.provider), 1)
 				c.Authorize = func(r *http.Request) error { return carry(k.key, r) }
 				return c

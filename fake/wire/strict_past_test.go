@@ -90,8 +90,8 @@ func madeContent(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
 
-// A client may leave it to the server to know what was said: it names the response
-// before, and sends what is new.
+// A client may leave the history to the server: it sends the id of the previous response and
+// the new items.
 func TestPreviousResponse(t *testing.T) {
 	m := fake.NewModel(thoughtful()...)
 	s := wire.New(wire.Config{Model: m})

@@ -113,8 +113,8 @@ func TestStrictValues(t *testing.T) {
 	}
 }
 
-// The form of an response is one that there is, and a schema has a name and keeps the rules
-// of strict: true if it says so. Imitators have forms of their own.
+// A response format has a known type. A schema has a name and follows the rules of strict:
+// true. OpenAI-compatible servers accept forms of their own.
 func TestStrictFormat(t *testing.T) {
 	const missing = "missing_required_parameter"
 	inChat := func(format string) string {

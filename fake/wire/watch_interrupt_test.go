@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A user may have a word before the model is done: an response of which the client has
-// not heard the end may be left out, or end where it was cut off.
+// A user may interrupt the model. The client may omit a response whose end it has not
+// received, or truncate it there.
 func TestWatchInterrupted(t *testing.T) {
 	for _, k := range protocols {
 		for name, behind := range map[string][]llm.Message{
@@ -28,7 +28,7 @@ func TestWatchInterrupted(t *testing.T) {
 	}
 }
 
-// An response that was heard to its end may not be left out, even if it came slowly.
+// The client must send back a response that it received completely, even if it arrived slowly.
 func TestWatchReceived(t *testing.T) {
 	got := interrupted(t, "openai-chat", []llm.Message{llm.User("No, stop.")}, false)
 	if diff := cmp.Diff([]string{"3 INV-05"}, broke(got)); diff != "" {

@@ -67,9 +67,8 @@ func TestWatchItems(t *testing.T) {
 	}
 }
 
-// Calls that come back in another order, as their tools finished for one, are not what
-// was said: nor are their results in the order of the calls then. Where items have ids,
-// they have moved.
+// Calls in another order, such as the one in which their tools finished, break the invariant.
+// So do results that are not in the order of the calls. Items with ids have moved.
 func TestWatchOrder(t *testing.T) {
 	for proto, want := range map[string]string{
 		"openai-chat":        "INV-05 the response is sent back with its calls in another order",

@@ -76,7 +76,7 @@ func TestWatchRewritten(t *testing.T) {
 	}
 }
 
-// Thinking of a response that is not the last may be left out.
+// A client may omit the thinking of earlier responses.
 func TestWatchOldThinking(t *testing.T) {
 	m := fake.NewModel(
 		fake.Response{Reasoning: "hm", ReasoningOpaque: json.RawMessage(`{"signature":"s1"}`), Text: "one"}, fake.Response{Text: "two"}, fake.Response{Text: "three"},
@@ -127,8 +127,8 @@ func TestWatchProviderCallEncoding(t *testing.T) {
 	}
 }
 
-// Of what the provider ran itself, each call is held against the one of its id, also
-// where another says the same in another encoding.
+// A call that the provider executed is compared with the call of the same id, even if another
+// one has the same content in another encoding.
 func TestWatchProviderCallTwice(t *testing.T) {
 	ran := func(id, args string) fake.Call {
 		return fake.Call{ID: id, Name: "web_search", Arguments: args, ProviderExecuted: true, Opaque: json.RawMessage(`{"type":"server_tool_use"}`)}

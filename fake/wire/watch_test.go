@@ -32,8 +32,8 @@ func swapIDs(turn, results *llm.Message) {
 	slices.Reverse(results.Parts)
 }
 
-// What a client sends is held against what it sent before, and against the response;
-// each thing that is wrong is reported once.
+// A request is compared with the earlier requests and responses. Each violation is reported
+// once.
 func TestWatch(t *testing.T) {
 	script := func() *fake.Model {
 		return fake.NewModel(
@@ -202,8 +202,8 @@ func TestServerInfo(t *testing.T) {
 	}
 }
 
-// What comes back as JavaScript spells it, or in the chunks in which it came, is what
-// was said.
+// Messages in the encoding of JavaScript, or with the chunks in which they arrived, equal the
+// response.
 func TestWatchChunks(t *testing.T) {
 	quirk := func(name string) []wire.Quirk {
 		q, err := wire.ParseQuirk(name)

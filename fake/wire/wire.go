@@ -10,8 +10,8 @@
 // Clients may also use v1 for Gemini, and omit v1 for Anthropic. GET of models and
 // models/{model} lists the models as the provider does.
 //
-// The prefix /session/NAME, or its alias /lane/NAME, selects a session of the script, so
-// that several clients can be served concurrently. A response depends on the script, the
+// The prefix /session/NAME selects a session of the script, so that several clients can be
+// served concurrently. A response depends on the script, the
 // session, the conversation and the number of attempts alone (see [fake.Model]). The
 // server reads no clock.
 package wire

@@ -13,8 +13,8 @@ import (
 
 var columns = []parquet.Column{{Name: "t", Kind: parquet.Text}, {Name: "w", Kind: parquet.Whole}, {Name: "r", Kind: parquet.Real}}
 
-// What readers make of tables stands in the module conformance, package tables; what the
-// bytes are, in the goldens of evals/report.
+// Write rejects invalid tables. Module conformance, package tables, reads valid ones; the
+// goldens of evals/report contain their bytes.
 func TestWriteRefuses(t *testing.T) {
 	got := map[string]bool{}
 	for _, row := range [][]any{{}, {"a", int64(1)}, {1.0, int64(1), 1.0}, {"a", 1.0, 1.0}, {"a", int64(1), "b"}, {"a", 1, 1.0}} {
@@ -57,7 +57,7 @@ func TestWriteFails(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// cut takes so many bytes and no more.
+// cut accepts this number of bytes and then fails.
 type cut struct{ left int }
 
 func (c *cut) Write(p []byte) (int, error) {

@@ -1,12 +1,12 @@
 package match
 
-// both is a pair of indexes in two arrays; -1 means that there is no element.
+// indexPair is a pair of indexes in two arrays; -1 means that there is no element.
 type indexPair struct{ was, now int }
 
-// mostCells limits the number of compared pairs.
+// maxCells limits the number of compared pairs.
 const maxCells = 1 << 16
 
-// fewest is the minimum fraction of equal elements, as a divisor. Fewer are equal by
+// minCommon is the minimum fraction of equal elements, as a divisor. Fewer are equal by
 // chance.
 const minCommon = 3
 

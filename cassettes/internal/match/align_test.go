@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// array is an array of these words.
+// array returns an array of these words.
 func array(words string) (list []tree) {
 	for w := range strings.FieldsSeq(words) {
 		v := tree{text: strings.ReplaceAll(w, "_", " ")}
@@ -57,7 +57,7 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// Each element stands once, in order, and as many as can be stand for the same.
+// The alignment contains each element once, in order, with the maximum number of equal pairs.
 func TestAlignAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.Custom(func(t *rapid.T) string {
@@ -88,7 +88,7 @@ func TestAlignAll(t *testing.T) {
 	})
 }
 
-// longest is the length of a longest common subsequence.
+// longest returns the length of a longest common subsequence.
 func longest(a, b []tree) int {
 	switch {
 	case len(a) == 0 || len(b) == 0:
@@ -99,7 +99,7 @@ func longest(a, b []tree) int {
 	return max(longest(a[1:], b), longest(a, b[1:]))
 }
 
-// Of long arrays the ends are aligned.
+// Long arrays are aligned at their ends only.
 func TestAlignLong(t *testing.T) {
 	var was, now []string
 	for i := range 1000 {
@@ -115,7 +115,7 @@ func TestAlignLong(t *testing.T) {
 	}
 }
 
-// Which message is told to be the first that differs, and how.
+// message describes the first message that differs.
 func TestMessage(t *testing.T) {
 	const a, b, c = `{"role":"user","content":"a"}`, `{"role":"assistant","content":"b"}`, `{"role":"user","content":"c"}`
 	for _, x := range []struct{ was, now, want string }{
@@ -137,7 +137,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// Arrays and objects are the same by what is in them.
+// Arrays and objects with equal content are equal.
 func TestChecksums(t *testing.T) {
 	list := Matcher{}.tree([]byte(`[{"a":[1,"x"]},{"a":["x",1]},{"b":[1,"x"]},[1,"x"],{},[],"","1",1,{ "a" : [1, "\u0078"] }]`)).members
 	for i := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// speller writes canonical JSON: members sorted by name, without white space and without
+// canonicalizer writes canonical JSON: members sorted by name, without white space and without
 // ignored members.
 type canonicalizer struct {
 	m       Matcher
@@ -94,11 +94,11 @@ func (s *canonicalizer) order(list []writtenMember) {
 	}
 }
 
-// half matches an escaped surrogate without its other half. The longer alternatives prevent
+// surrogatePattern matches an escaped surrogate without its other half. The longer alternatives prevent
 // a match inside a pair.
 var surrogatePattern = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
 
-// appendSpelling appends the canonical form of a string. The decoder reads all lone
+// appendCanonicalString appends the canonical form of a string. The decoder reads all lone
 // surrogates as the same character; written, the encoded string, distinguishes them.
 func appendCanonicalString(dst []byte, text, written string) []byte {
 	switch {
@@ -126,7 +126,7 @@ func appendCanonicalString(dst []byte, text, written string) []byte {
 	return append(dst, '"')
 }
 
-// distinct returns the name of a member, or its encoded form if several names decode to the
+// memberName returns the name of a member, or its encoded form if several names decode to the
 // same string.
 func memberName(name, written string) string {
 	if strings.ContainsRune(name, utf8.RuneError) {

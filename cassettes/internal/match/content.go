@@ -32,7 +32,7 @@ func (m Matcher) content(r *recording.Request) content {
 	return content{json: m.tree(body), text: string(body)}
 }
 
-// like returns the similarity of two bodies, from 0 to 1.
+// similarity returns the similarity of two bodies, from 0 to 1.
 func (c content) similarity(other content) float64 {
 	if c.json == nil || other.json == nil {
 		return similarity(c.text, other.text)
@@ -53,7 +53,7 @@ func (c content) similarity(other content) float64 {
 	return same / all
 }
 
-// alike returns the common fraction of two strings at both ends, from 0 to 1.
+// similarity returns the common fraction of two strings at both ends, from 0 to 1.
 func similarity(a, b string) float64 {
 	if a == b {
 		return 1

@@ -139,13 +139,13 @@ func lineAt(lines []string, i int) string {
 }
 
 const (
-	// shown is the maximum number of characters of a value.
+	// maxShown is the maximum number of characters of a value.
 	maxShown = 60
-	// before is the number of them before the first difference.
+	// contextChars is the number of them before the first difference.
 	contextChars = 20
 )
 
-// around shortens two values to the part around their first difference.
+// shorten shortens two values to the part around their first difference.
 func shorten(was, now string) (shortWas, shortNow string) {
 	a, b := []rune(was), []rune(now)
 	if len(a) <= maxShown && len(b) <= maxShown {

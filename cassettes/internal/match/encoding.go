@@ -49,7 +49,7 @@ type Decoded struct {
 
 const otherEncoding = "the body is in another one"
 
-// mostPlain limits the size of a decoded body: a small body can decompress to any size.
+// maxDecoded limits the size of a decoded body: a small body can decompress to any size.
 const maxDecoded = 32 << 20
 
 type compressor interface {

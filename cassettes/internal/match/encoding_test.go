@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bombBody is a small body in gzip that has a gibibyte.
+// bombBody is a small gzip body that decompresses to a gibibyte.
 func bombBody() string { return strings.Repeat(gzippedText(strings.Repeat("0", 1<<20)), 1<<10) }
 
-// A body that unpacks to more than memory holds costs a bounded part of it, and is left
-// as it is.
+// A body that decompresses to more than the limit costs bounded memory and is left unchanged.
 func TestBomb(t *testing.T) {
 	body := []byte(bombBody())
 	h := http.Header{"Content-Encoding": {"gzip"}}
@@ -31,8 +30,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// The most that is undone is undone.
-func TestMostPlain(t *testing.T) {
+// A body of exactly the limit is decompressed.
+func TestDecodeLimit(t *testing.T) {
 	for more, want := range []bool{true, false} {
 		body := gzippedText(strings.Repeat("0", maxDecoded+more))
 		got := Decode(http.Header{"Content-Encoding": {"gzip"}}, []byte(body))
@@ -42,7 +41,7 @@ func TestMostPlain(t *testing.T) {
 	}
 }
 
-// What is asked of the network in the place of what a client accepts.
+// AskReadable replaces the encodings that a client accepts.
 func TestAskReadable(t *testing.T) {
 	for _, c := range []struct{ accepts, want []string }{
 		{nil, nil},

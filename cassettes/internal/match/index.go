@@ -116,7 +116,7 @@ func (t *Index) first(key uint64, next []int32) (first int32, recorded bool) {
 	return first, true
 }
 
-// spent returns the last used interaction of a key, or -1.
+// lastUsed returns the last used interaction of a key, or -1.
 func (t *Index) lastUsed(key uint64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +170,7 @@ func (t *Index) TakeByPlaceholder(session string, r *recording.Request) int {
 	return -1
 }
 
-// marked returns the unused interactions with a placeholder in the URL or the body.
+// withPlaceholder returns the unused interactions with a placeholder in the URL or the body.
 func (t *Index) withPlaceholder() (list []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// What two requests differ in that come to one key, or to two.
+// Requests with these differences have one key, or two.
 func TestKeys(t *testing.T) {
 	req := func(kind, url, body string) *recording.Request {
 		return &recording.Request{Method: "POST", URL: url, Header: http.Header{"Content-Type": {kind}}, Body: []byte(body)}
@@ -106,7 +106,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A Host that is not the one of the URL counts.
+// A Host that differs from the host of the URL changes the key.
 func TestKeyHosts(t *testing.T) {
 	req := func(host string) *recording.Request {
 		return &recording.Request{Method: "GET", URL: "https://example.com:443/", Header: http.Header{"Host": {host}}}
@@ -126,7 +126,7 @@ func TestKeyHosts(t *testing.T) {
 	}
 }
 
-// Without its secrets a request is known by the same key, whatever they are.
+// Requests that differ in secrets only have the same bare key.
 func TestBareKeys(t *testing.T) {
 	m := Matcher{}
 	key := func(url, text string) tape.Keys {
@@ -147,7 +147,7 @@ func TestBareKeys(t *testing.T) {
 	}
 }
 
-// The name of a matching tells what it is, and gives it back.
+// ParseMatcher returns the matcher of its name.
 func TestMatchingName(t *testing.T) {
 	m := Matcher{Ignore: []string{"/user name", "/b", "?a%20\u00a0"}, Secret: []string{"my key"}}
 	const want = "2 -my%20key /b /user%20name ?a%2520%C2%A0"

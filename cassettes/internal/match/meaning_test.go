@@ -17,9 +17,9 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Two requests have one key if, and only if, they mean the same: by the plainest
-// comparison that says it, which is slow, and shares no code with the keys.
-func TestKeysMean(t *testing.T) {
+// Two requests have the same key if and only if they are equivalent. A slow and simple
+// comparison, which shares no code with the keys, decides that.
+func TestKeysEquivalent(t *testing.T) {
 	pairs := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		for range 50 {
@@ -40,7 +40,8 @@ func TestKeysMean(t *testing.T) {
 	}
 }
 
-// redraws draw a part of a request anew, of few that there are: many pairs are near.
+// redraws returns functions that draw one part of a request again from few values, so that
+// many pairs are similar.
 func redraws() []func(t *rapid.T, r *recording.Request, session *string) {
 	one := func(t *rapid.T, list ...string) string { return rapid.SampledFrom(list).Draw(t, "one") }
 	some := func(t *rapid.T, list ...string) string {
@@ -68,13 +69,13 @@ func redraws() []func(t *rapid.T, r *recording.Request, session *string) {
 			r.Body = []byte(some(t, "--X", "--boundary", "--X--", "--boundary--", "\r\n", "\n", "\n", "-", "X", " "))
 		},
 		func(t *rapid.T, r *recording.Request, _ *string) {
-			r.Body = []byte(drawSpelling(t, rapid.IntRange(0, 2).Draw(t, "depth")))
+			r.Body = []byte(drawEncoding(t, rapid.IntRange(0, 2).Draw(t, "depth")))
 		},
 	}
 }
 
-// drawSpelling draws one of the spellings of a small value of JSON, or nearly one.
-func drawSpelling(t *rapid.T, depth int) string {
+// drawEncoding draws an encoding of a small JSON value, or nearly one.
+func drawEncoding(t *rapid.T, depth int) string {
 	space := rapid.SampledFrom([]string{"", "\n "}).Draw(t, "space")
 	text := rapid.SampledFrom([]string{`"a"`, `"\u0061"`, `"\ud800"`, `"\uD800"`, `"\udc00"`, `"\ufffd"`, "\"\ufffd\"", `"😀"`, `"\ud83d\ude00"`, `"\ud83d\\ude00"`, `"\\ud800"`, `"\ud800\ud83d\ude00"`, `"a` + "\xff" + `"`})
 	number := rapid.SampledFrom([]string{"1", "1.0", "-0", "null", "true", "01", ""})
@@ -86,18 +87,18 @@ func drawSpelling(t *rapid.T, depth int) string {
 	case kind == 2:
 		var list []string
 		for range rapid.IntRange(0, 2).Draw(t, "elements") {
-			list = append(list, drawSpelling(t, depth-1))
+			list = append(list, drawEncoding(t, depth-1))
 		}
 		return "[" + strings.Join(list, ",") + rapid.SampledFrom([]string{"", "", "", ","}).Draw(t, "end") + "]"
 	}
 	var list []string
 	for range rapid.IntRange(0, 3).Draw(t, "members") {
-		list = append(list, text.Draw(t, "name")+space+":"+drawSpelling(t, depth-1))
+		list = append(list, text.Draw(t, "name")+space+":"+drawEncoding(t, depth-1))
 	}
 	return space + "{" + strings.Join(list, ",") + rapid.SampledFrom([]string{"", "", "", ","}).Draw(t, "end") + "}"
 }
 
-// meanSame reports whether two requests mean the same.
+// meanSame reports whether two requests are equivalent.
 func meanSame(a, b *recording.Request) bool {
 	return a.Method == b.Method && sameURL(a.URL, b.URL) && hostAsked(a) == hostAsked(b) && sameBody(a, b)
 }
@@ -111,7 +112,7 @@ func sameURL(a, b string) bool {
 	return x.Scheme == y.Scheme && serverOf(x, x.Host) == serverOf(y, y.Host) && samePath(x, y) && sameFields(x.RawQuery, y.RawQuery)
 }
 
-// serverOf is a host with its port.
+// serverOf returns a host with its port.
 func serverOf(u *url.URL, host string) string {
 	at := &url.URL{Host: strings.ToLower(host)}
 	port := at.Port()
@@ -121,7 +122,7 @@ func serverOf(u *url.URL, host string) string {
 	return at.Hostname() + " " + port
 }
 
-// hostAsked is the server that the Host of a request names.
+// hostAsked returns the server that the Host of a request names.
 func hostAsked(r *recording.Request) string {
 	u, err := url.Parse(r.URL)
 	switch host := r.Header.Get("Host"); {
@@ -134,8 +135,7 @@ func hostAsked(r *recording.Request) string {
 	}
 }
 
-// samePath compares two paths by their parts between slashes, each with what was escaped
-// in it; an empty one is the root.
+// samePath compares two paths segment by segment, unescaped. An empty path is the root.
 func samePath(x, y *url.URL) bool {
 	a, b := x.EscapedPath(), y.EscapedPath()
 	if a == "" {
@@ -149,7 +149,7 @@ func samePath(x, y *url.URL) bool {
 }
 
 // sameFields compares two queries or forms: for each name the values in their order, and
-// what cannot be read as bytes.
+// invalid parts byte for byte.
 func sameFields(a, b string) bool {
 	x, y := fieldsByName(a), fieldsByName(b)
 	if len(x) != len(y) {
@@ -204,7 +204,7 @@ func sameBody(a, b *recording.Request) bool {
 	return sameJSON(a.Body, b.Body)
 }
 
-// partsOf are the parts of a body, and of the lines between them what is not their boundary.
+// partsOf returns the parts of a body, and the lines between them without the boundary.
 func partsOf(body, boundary string) (parts []string) {
 	part := ""
 	for len(body) > 0 {
@@ -224,7 +224,7 @@ func partsOf(body, boundary string) (parts []string) {
 	return append(parts, part)
 }
 
-// sameJSON compares two valid texts.
+// sameJSON compares two valid JSON texts.
 func sameJSON(a, b []byte) bool {
 	a, b = []byte(strings.Trim(string(a), " \t\r\n")), []byte(strings.Trim(string(b), " \t\r\n"))
 	if a[0] != b[0] {
@@ -250,7 +250,7 @@ type oneMember struct {
 	value json.RawMessage
 }
 
-// membersOf are the members of an object, in the order of their names.
+// membersOf returns the members of an object, sorted by name.
 func membersOf(object []byte) (list []oneMember) {
 	d := json.NewDecoder(strings.NewReader(string(object)))
 	_, _ = d.Token() // the text is valid
@@ -265,7 +265,7 @@ func membersOf(object []byte) (list []oneMember) {
 	return list
 }
 
-// unitsOf are the units of UTF-16 of a string, in words: any half of a character is one.
+// unitsOf returns the UTF-16 units of a string in words. Each lone surrogate is one unit.
 func unitsOf(text []byte) string {
 	var units []uint16
 	for s := string(text[1 : len(text)-1]); s != ""; {

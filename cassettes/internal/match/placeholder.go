@@ -45,7 +45,7 @@ func HasPlaceholder(text string) bool {
 	return strings.Contains(text, "redacted") && PlaceholderPattern.MatchString(text)
 }
 
-// plainRedacted replaces all placeholders by one string that no text contains.
+// withoutPlaceholders replaces all placeholders by one string that no text contains.
 func withoutPlaceholders(text []byte) []byte {
 	if !bytes.Contains(text, []byte("redacted")) {
 		return text
@@ -53,7 +53,7 @@ func withoutPlaceholders(text []byte) []byte {
 	return PlaceholderPattern.ReplaceAll(text, []byte("[redacted\xff]"))
 }
 
-// sameButMarks reports whether was equals now after placeholders replaced the secrets in
+// equalExceptPlaceholders reports whether was equals now after placeholders replaced the secrets in
 // now.
 func equalExceptPlaceholders(was, now string) bool {
 	for {
@@ -76,7 +76,7 @@ func equalExceptPlaceholders(was, now string) bool {
 	}
 }
 
-// cutMarked removes the secret of a placeholder from the beginning of text.
+// cutSecret removes the secret of a placeholder from the beginning of text.
 func cutSecret(text, mark string) (rest string, is bool) {
 	words := strings.Fields(mark) // a percent-encoded placeholder is one word
 	if len(words) < 4 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Marks stand for what they are of, wherever and however often.
-func TestSameButMarks(t *testing.T) {
+// A placeholder equals its secret at every position.
+func TestEqualExceptPlaceholders(t *testing.T) {
 	one, two := "s3cret key", "pässwörd"
 	for was, now := range map[string]string{
 		"":                                   "",

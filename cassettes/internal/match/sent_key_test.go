@@ -11,7 +11,7 @@ func requestWith(body string) *recording.Request {
 	return &recording.Request{Method: "POST", URL: "https://example.com/a", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 }
 
-// All that counts tells requests apart byte by byte, and what does not count does not.
+// The key of the exact bytes depends on all that is compared and on nothing else.
 func TestSentKey(t *testing.T) {
 	change := map[string]func(session *string, r *recording.Request){
 		"":                 func(*string, *recording.Request) {},

@@ -30,11 +30,11 @@ import (
 //	<< NAME: VALUE
 //	<
 //	< …
-//	<! ENDING FAILURE        if the answer did not come to its end
+//	<! TERMINATION FAILURE   if the response is incomplete
 //	--- > FORM LENGTH CRC < FORM LENGTH CRC [WORD…] metadata CRC key KEY [bare KEY]
 //
 // The words are chunked, uncompressed, and chunks with the parts of the response's
-// body, if its form does not tell them. The metadata CRC is what headSum returns.
+// body, if its form does not contain them. The metadata CRC is from metadataSum.
 
 const headerReserve = 1 << 10
 
@@ -79,7 +79,7 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 	return append(append(append(fmt.Appendf(dst, " metadata %08x", head), " key "...), key...), '\n')
 }
 
-// headSum returns the checksum of an interaction without its number, bodies, last line and
+// metadataSum returns the checksum of an interaction without its number, bodies, last line and
 // line ends.
 func metadataSum(text []byte) (sum uint32) {
 	b := &block{rest: text}

@@ -221,7 +221,7 @@ func readTermination(line []byte, r *recording.Response) error {
 	word, failure, _ := strings.Cut(strings.TrimPrefix(string(line), terminationPrefix), " ")
 	r.Termination = recording.Termination(fromVersion1(word))
 	if !slices.Contains([]recording.Termination{recording.Failed, recording.Truncated, recording.Canceled}, r.Termination) {
-		return fmt.Errorf("%q is not how an answer ends; want failed, truncated or cancelled", word)
+		return fmt.Errorf("unknown termination %q: want %s, %s or %s", word, recording.Failed, recording.Truncated, recording.Canceled)
 	}
 	if failure == "" {
 		return nil

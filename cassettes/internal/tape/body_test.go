@@ -16,20 +16,20 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// hardText are pieces of text of which bodies are made that are hard to keep.
+// hardText are strings for bodies that are hard to write.
 var hardText = []string{
 	"", " ", "\n", "\r\n", "\r", "\t", "\n\n", "\r\n\r\n", "a", "☕", "😀", "\ufeff", "\u2028", "␊", "…", "=== 1 ", "--- ", "> ", "< ", "+12ms ",
 	"data: ", "event: x\n", ": ping\n\n", "{", "}", "[", "]", ",", ":", ", ", ": ", `"`, `\`, `\"`, `"a"`, `"a": `, "1", "-1.50e+3", "true", "null", `"\ud83d"`, `{"a":1}`, `{"a": [1, 2]}`,
 }
 
-// noText are pieces with which a body is no text.
+// noText are strings that make a body binary.
 var noText = []string{"\x00", "\x7f", "\xff", "\xed\xa0\x80"}
 
-// plain are words that are not hard to keep.
+// plain are words that are easy to write.
 var plain = rapid.StringMatching(`[a-z ]{0,80}`)
 
-// drawBody draws a body of up to 255 parts, some 20 kB, as often of many as of few: rapid
-// itself prefers few.
+// drawBody draws a body of up to 255 parts, about 20 kB. Unlike rapid's default, it draws all
+// counts equally often.
 func drawBody(t *rapid.T, name string) []byte {
 	size := 0
 	for _, bit := range rapid.SliceOfN(rapid.Bool(), 3, 3).Draw(t, name+" size") {
@@ -54,7 +54,7 @@ func drawBody(t *rapid.T, name string) []byte {
 	return drawText(t, name, n, slices.Concat(noText, hardText))
 }
 
-// drawText draws a text of pieces, between which there may be words.
+// drawText draws a concatenation of the given strings and words.
 func drawText(t *rapid.T, name string, n int, pieces []string) (out []byte) {
 	words := rapid.Bool().Draw(t, name+" with words")
 	for range n {
@@ -108,7 +108,7 @@ func drawArray(t *rapid.T, n, depth int) string {
 }
 
 // Every body is restored byte for byte; -rapid.checks=1000000 draws a million.
-func TestBodiesBothWays(t *testing.T) {
+func TestBodiesRestored(t *testing.T) {
 	drawn, forms, seed, longest := map[uint64]bool{}, map[form]int{}, maphash.MakeSeed(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		body := drawBody(t, "body")
@@ -131,7 +131,7 @@ func TestBodiesBothWays(t *testing.T) {
 	t.Logf("bodies that differ: %d, the longest of %d bytes; forms: %v", len(drawn), longest, forms)
 }
 
-// A body has the first form that gives it back.
+// A body has the first form that restores it.
 func TestForms(t *testing.T) {
 	for _, c := range []struct {
 		body   string
@@ -165,7 +165,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A body of many lines has a form as a short one has, which gives back it and no other.
+// A body of many lines has the same form as a short one. The form restores this body only.
 func TestFormsOfManyLines(t *testing.T) {
 	const lines = 4 * batch / 20 // each is longer than that
 	list := func(spaced string) string {
@@ -200,15 +200,15 @@ func TestFormsOfManyLines(t *testing.T) {
 	}
 }
 
-// Of events that came in no known pieces, the text is kept.
-func TestNoPieces(t *testing.T) {
+// The text of events without known chunks is kept.
+func TestEventsWithoutChunks(t *testing.T) {
 	if lines, f := appendBody(nil, '<', []byte(":\n\n"), true, nil); f != formText || string(lines) != "< :\n<\n<\n" {
 		t.Errorf("the form is %s:\n%s", f, lines)
 	}
 }
 
-// Lines that no writer has written are refused.
-func TestNoLines(t *testing.T) {
+// Lines that no writer writes are rejected.
+func TestRestoreRejects(t *testing.T) {
 	for _, lines := range []string{"< \n", "> a\n", "<ab\n", "< a", "\n", "-\n"} {
 		if body, err := restoreLines(nil, '<', []byte(lines)); err == nil {
 			t.Errorf("%q gives %q", lines, body)
@@ -216,7 +216,7 @@ func TestNoLines(t *testing.T) {
 	}
 }
 
-// Times are written in milliseconds, and what is lost by that does not add up.
+// Times are written in milliseconds. The rounding errors do not add up.
 func TestTimesAddUp(t *testing.T) {
 	var body []byte
 	var pieces []recording.Chunk

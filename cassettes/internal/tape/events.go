@@ -55,7 +55,7 @@ func SplitEvents(body []byte) (events [][]byte) {
 	return events
 }
 
-// rounded converts delays to milliseconds. It adds the rounding error to the next delay.
+// rounder converts delays to milliseconds. It adds the rounding error to the next delay.
 type rounder struct {
 	at, told time.Duration // since the first one
 }
@@ -110,7 +110,7 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
 }
 
-// cutTime removes a delay such as "+12ms " from the beginning of a line.
+// cutDelay removes a delay such as "+12ms " from the beginning of a line.
 func cutDelay(line []byte) (ms int64, event []byte, found bool) {
 	const most = 1 << 31 // milliseconds
 	if len(line) == 0 || line[0] != '+' {

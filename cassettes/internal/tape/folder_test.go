@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The nearest folder that is there is found.
-func TestStanding(t *testing.T) {
+// existingFolder returns the nearest existing parent.
+func TestExistingFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, below := range []string{"", "a", "a/b/c"} {
 		if got := existingFolder(filepath.Join(dir, below)); got != dir {

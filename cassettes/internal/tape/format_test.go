@@ -75,7 +75,7 @@ func drawInteraction(t *rapid.T) *recording.Interaction {
 	return x
 }
 
-// drawFile draws a file and what is in it.
+// drawFile draws a file with its interactions.
 func drawFile(t *rapid.T) (text []byte, head recording.Metadata, list []*recording.Interaction) {
 	head = recording.Metadata{Recorded: time.Unix(1e9, 0).UTC(), Recorder: rapid.SampledFrom([]string{"", "looptape 0.3.0"}).Draw(t, "by"), Match: rapid.SampledFrom([]string{"", "1 a b"}).Draw(t, "match"), Upstreams: rapid.SampledFrom([]map[string]string{nil, {"a": "https://example.com", "b": "x"}}).Draw(t, "upstreams")}
 	text = metadataText(head)
@@ -86,11 +86,11 @@ func drawFile(t *rapid.T) (text []byte, head recording.Metadata, list []*recordi
 	return appendFoot(text, len(list)), head, list
 }
 
-// keysOf are keys that tell interactions apart; every second one has a bare key, and two
-// of three are told byte by byte.
+// keysOf returns keys that distinguish interactions. Every second one has a bare key, and two
+// of three have a key of the exact bytes.
 func keysOf(i int) Keys { return Keys{Exact: uint64(i), Bare: uint64(i % 2), Sent: uint64(i % 3)} }
 
-// empty makes nil and empty the same.
+// empty makes nil and empty values equal.
 var empty = cmp.Transformer("empty", func(b []byte) string { return string(b) })
 
 func TestFileBothWays(t *testing.T) {
@@ -128,7 +128,7 @@ func TestFileBothWays(t *testing.T) {
 	})
 }
 
-// answerOf is what File.answer reads, with what it leaves to a stream.
+// answerOf returns the response that File.Answer reads, with the rest from its stream.
 func answerOf(f *File, i int) (*recording.Response, error) {
 	r, events, err := f.Answer(i)
 	if err == nil {
@@ -144,7 +144,7 @@ func answerOf(f *File, i int) (*recording.Response, error) {
 	return r, err
 }
 
-// Every truncation and every flipped byte is noticed.
+// Every truncation and every flipped bit is detected.
 func TestDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, _, _ := drawFile(t)

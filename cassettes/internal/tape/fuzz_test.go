@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// shownFile is the cassette of the document.
+// shownFile returns the cassette of the format document.
 func shownFile(t testing.TB) []byte {
 	page, err := os.ReadFile("../../../docs/cassette-format.md")
 	if err != nil {
@@ -23,13 +23,13 @@ func shownFile(t testing.TB) []byte {
 	return []byte(text)
 }
 
-// encodeAny writes a cassette whose keys are those of the bodies.
+// encodeAny writes a cassette with the checksums of the request bodies as keys.
 func encodeAny(h recording.Metadata, list []*recording.Interaction) []byte {
 	return Encode(h, list, func(x *recording.Interaction) Keys { return Keys{Exact: uint64(Checksum(x.Request.Body))} })
 }
 
-// A file is read or refused, by line; what can be sealed again is a cassette then, of
-// which nothing is changed.
+// Parse reads a file or returns an error with its line. UpdateChecksums returns a valid
+// cassette without changing its content.
 func FuzzParse(f *testing.F) {
 	f.Add(shownFile(f))
 	f.Add([]byte("looptape-cassette 1\n\n=== 1 GET x -> failed 1s\n>\n<! failed \"a\"\n--- > text 0 00000000 < text 0 00000000 pieces 0+0ms key 1\n\n=== end 1 interaction crc 00000000\n"))
@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// readAll reads what can be read; an answer is the same alone.
+// readAll reads all valid interactions. A response that is read alone is equal.
 func readAll(t *testing.T, f *File) {
 	t.Helper()
 	for i := range f.Len() {
@@ -75,7 +75,7 @@ func readAll(t *testing.T, f *File) {
 	}
 }
 
-// What is whole of a journal is read, and the rest is counted.
+// The complete frames of a journal are read, and the bytes after them are counted.
 func FuzzJournal(f *testing.F) {
 	head := appendFrame(nil, metadataText(recording.Metadata{Match: "1"}))
 	f.Add(append(bytes.Clone(head), "=== frame 0 00000000\n=== frame 9 12345678\n=== 1 GET"...))

@@ -29,7 +29,7 @@ const framePrefix = "=== frame "
 // JournalSuffix ends the name of a journal.
 const JournalSuffix = ".journal"
 
-// newEnd ends the name of the cassette that Close writes, until it replaces the old one.
+// newSuffix ends the name of the cassette that Close writes, until it replaces the old one.
 const newSuffix = ".new"
 
 // JournalPath returns the path of the journal of a cassette. It follows symbolic links.
@@ -89,7 +89,7 @@ func CreateJournal(path string, h recording.Metadata) (*Journal, error) {
 	return j, nil
 }
 
-// vacate empties a journal without interactions and removes the file of a killed Close.
+// resetJournal empties a journal without interactions and removes the file of a killed Close.
 func resetJournal(f *os.File) error {
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -112,7 +112,7 @@ func resetJournal(f *os.File) error {
 	return err
 }
 
-// stands reports whether the file still has its name. The other recording may have ended
+// isCurrent reports whether the file still has its name. The other recording may have ended
 // just now.
 func isCurrent(f *os.File) bool {
 	open, err := f.Stat()
@@ -179,7 +179,7 @@ func hasResponse(text []byte) bool {
 	return err == nil && t.status != string(recording.Failed) && t.status != string(recording.Canceled)
 }
 
-// holdsAnswers reports whether the file has responses or cannot be read.
+// hasResponses reports whether the file has responses or cannot be read.
 func hasResponses(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -195,7 +195,7 @@ func (j *Journal) Remove() error {
 	return j.discard()
 }
 
-// gone removes the journal before unlocking it: the next recording creates another.
+// discard removes the journal before unlocking it: the next recording creates another.
 func (j *Journal) discard() error {
 	return errors.Join(os.Remove(j.file.Name()), j.file.Close())
 }

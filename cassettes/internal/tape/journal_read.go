@@ -60,7 +60,7 @@ func compact(to io.Writer, head []byte, frames []frame) error {
 	return err
 }
 
-// begun reports whether a journal has a complete first frame or anything after it.
+// hasFrames reports whether a journal has a complete first frame or anything after it.
 func hasFrames(text []byte) bool {
 	_, _, whole := readFrame(text)
 	return whole || bytes.LastIndex(text, []byte(framePrefix)) > 0

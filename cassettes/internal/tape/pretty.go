@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// wide is the maximum length of a value on one line.
+	// maxWidth is the maximum length of a value on one line.
 	maxWidth = 90
-	// deepest is the depth at which every value is on one line.
+	// maxDepth is the depth at which every value is on one line.
 	maxDepth = 32
 )
 

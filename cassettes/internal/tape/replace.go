@@ -85,7 +85,7 @@ func temporary(name string, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// mostLinks limits a chain of symbolic links.
+// maxLinks limits a chain of symbolic links.
 const maxLinks = 40
 
 // target follows symbolic links. The target need not exist.
@@ -107,7 +107,7 @@ func target(path string) string {
 	return path
 }
 
-// standing returns the folder or its nearest existing parent.
+// existingFolder returns the folder or its nearest existing parent.
 func existingFolder(folder string) string {
 	for {
 		above := filepath.Dir(folder)

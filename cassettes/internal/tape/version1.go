@@ -1,12 +1,7 @@
 package tape
 
-// Version 1 of the format differs in these words only. Readers accept both versions.
-//
-//	version 1            version 2
-//	recorded T by WORDS  recorded T, and a line recorder WORDS
-//	<! cut               <! truncated
-//	pieces               chunks
-//	head                 metadata
+// Version 1 of the format has other names for some words; see fromVersion1. Its line
+// "recorded TIME by WORDS" also contains the recorder. Readers accept both versions.
 const oldRecorder = " by "
 
 // fromVersion1 returns the word of the current version for a word of version 1. It

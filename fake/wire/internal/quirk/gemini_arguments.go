@@ -36,9 +36,9 @@ func omitArguments(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-// partialArgs splits each call with arguments into a start, a chunk for each scalar, two
+// partialArguments splits each call with arguments into a start, a chunk for each scalar, two
 // for a string, and an end.
-func partialArgs(_ *reply.Response, r *reply.Reply) bool {
+func partialArguments(_ *reply.Response, r *reply.Reply) bool {
 	return r.Spread(func(f reply.Frame) []reply.Frame {
 		path, ok := findPart(string(f.Data), isCall)
 		args := f.At(path + ".functionCall.args")

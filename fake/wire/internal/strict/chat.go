@@ -97,7 +97,7 @@ func chatMessages(history []object, model string) *Error {
 
 func chatCall(path string, c object, model string) *Error {
 	var e *Error
-	if !behindGateway(model) {
+	if !isGateway(model) {
 		e = tooLong("SO-10", path+"id", c.get("id").text(), 40)
 	}
 	if f := c.get("function").object(); f != nil {
@@ -116,9 +116,9 @@ func checkArguments(param string, args value) *Error {
 	return reject("", "Invalid type for '%s': expected a string, but got an object instead.", param).at(param, "invalid_type")
 }
 
-// behindGateway reports whether the name of a model has the form of gateways
-// (z-ai/glm-4.6), which accept longer call ids.
-func behindGateway(model string) bool {
+// isGateway reports whether the name of a model has the form of gateways (z-ai/glm-4.6), which
+// accept longer call ids.
+func isGateway(model string) bool {
 	maker, _, ok := strings.Cut(model, "/")
 	return ok && maker != "openai"
 }
@@ -180,7 +180,7 @@ func (c openCalls) result(i int, id string) *Error {
 	case id == "":
 		return reject("SO-04", "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.").at(path+"tool_call_id", "")
 	case !called:
-		return reject("SO-02", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."). //nolint:misspell // so spelt
+		return reject("SO-02", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."). //nolint:misspell // as the provider writes it
 																			at(path+"role", "")
 	case before > 0:
 		return reject("SO-03", "Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", id, before, i).at(path+"tool_call_id", "")

@@ -6,7 +6,7 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
-// merged joins messages of one role in a row, which the provider accepts.
+// merge joins messages of one role in a row, which the provider accepts.
 func merge(history []message) []mergedMessage {
 	var out []mergedMessage
 	for i, m := range history {

@@ -159,7 +159,7 @@ func follows(it object) bool {
 	return !strings.HasSuffix(kind, "_output") && (kind != "message" || it.get("role").text() == "assistant")
 }
 
-// checkOutputs rejects calls and outputs without each other. It includes the calls of
+// answered rejects calls and outputs without each other. It includes the calls of
 // the previous response.
 func answered(before, items []object) *Error {
 	called, done := map[string]bool{}, map[string]bool{}

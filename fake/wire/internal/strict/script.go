@@ -42,7 +42,7 @@ func (p *scripted) script(session string) []fake.Response {
 	return scripts
 }
 
-// response returns the scripted response at a place; ok is false if there is none.
+// mergedMessage returns the scripted response at a place; ok is false if there is none.
 func (p *scripted) mergedMessage(at reply.Place) (t fake.Response, ok bool) {
 	scripts := p.script(at.Session)
 	if at.Response >= len(scripts) {

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// checkThinking rejects thinking that is changed, missing or disabled. Mode is the type
+// thinking rejects thinking that is changed, missing or disabled. Mode is the type
 // of the request's thinking.
 func (p *scripted) thinking(mode string, history []message) *Error {
 	scripts := merge(history)
@@ -56,7 +56,7 @@ func checkStart(scripts []mergedMessage, last int) *Error {
 		}
 	}
 	b := scripts[last].blocks[0]
-	return reject("SA-15", "%s.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", //nolint:misspell // so spelt
+	return reject("SA-15", "%s.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", //nolint:misspell // as the provider writes it
 		b.at, b.kind)
 }
 
@@ -152,7 +152,7 @@ func (p *scripted) thoughts() []thought {
 	return p.message
 }
 
-// parts returns the parts of a response as a client decodes them; none if it fails. It
+// answered returns the parts of a response as a client decodes them; none if it fails. It
 // uses the second attempt, because quirks of first attempts only let them fail.
 func (p *scripted) answered(at reply.Place) []llm.Part {
 	t, _ := p.mergedMessage(at)

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// mostReserved limits the memory that is reserved for a body before it arrives.
+// maxReserved limits the memory that is reserved for a body before it arrives.
 const maxReserved = 1 << 20
 
-// pile is a body buffer. It does not copy earlier parts when it grows.
+// bodyBuffer is a body buffer. It does not copy earlier parts when it grows.
 type bodyBuffer struct {
 	full [][]byte
 	last []byte // may have free capacity
 	size int
 }
 
-// room returns free capacity of at least this size.
-func (p *bodyBuffer) room(least int) []byte {
+// reserve returns free capacity of at least this size.
+func (p *bodyBuffer) reserve(least int) []byte {
 	if cap(p.last)-len(p.last) < least {
 		if p.last != nil {
 			p.full = append(p.full, p.last)
@@ -34,11 +34,11 @@ func (p *bodyBuffer) took(n int) {
 	p.size += n
 }
 
-func (p *bodyBuffer) add(part []byte) { p.took(copy(p.room(len(part)), part)) }
+func (p *bodyBuffer) add(part []byte) { p.took(copy(p.reserve(len(part)), part)) }
 
 func (p *bodyBuffer) readFrom(r io.Reader) error {
 	for {
-		n, err := r.Read(p.room(bytes.MinRead))
+		n, err := r.Read(p.reserve(bytes.MinRead))
 		p.took(n)
 		switch {
 		case errors.Is(err, io.EOF):
