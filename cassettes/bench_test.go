@@ -17,15 +17,15 @@ import (
 // interaction is a request of 2 KB and a response of 4 KB of server-sent events.
 func interaction(n int) *recording.Interaction {
 	var events strings.Builder
-	var pieces []recording.Chunk
+	var chunks []recording.Chunk
 	for i := range 27 {
 		ev := fmt.Sprintf("data: {\"id\":\"chatcmpl-%d\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word %d of the answer\"},\"finish_reason\":null}]}\n\n", n, i)
 		events.WriteString(ev)
-		pieces = append(pieces, recording.Chunk{After: 12 * time.Millisecond, Len: len(ev)})
+		chunks = append(chunks, recording.Chunk{After: 12 * time.Millisecond, Len: len(ev)})
 	}
 	return &recording.Interaction{
 		Request:  recording.Request{Method: "POST", URL: "https://api.example.com/v1/chat/completions", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body(n))},
-		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte(events.String()), Chunks: pieces, Chunked: true, Wait: 300 * time.Millisecond},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: []byte(events.String()), Chunks: chunks, Chunked: true, Wait: 300 * time.Millisecond},
 	}
 }
 

@@ -18,12 +18,12 @@ type bodyBuffer struct {
 }
 
 // reserve returns free capacity of at least this size.
-func (p *bodyBuffer) reserve(least int) []byte {
-	if cap(p.last)-len(p.last) < least {
+func (p *bodyBuffer) reserve(size int) []byte {
+	if cap(p.last)-len(p.last) < size {
 		if p.last != nil {
 			p.full = append(p.full, p.last)
 		}
-		p.last = make([]byte, 0, max(least, min(p.size, maxReserved)))
+		p.last = make([]byte, 0, max(size, min(p.size, maxReserved)))
 	}
 	return p.last[len(p.last):cap(p.last)]
 }

@@ -90,9 +90,9 @@ func modeSetting() string {
 	return os.Getenv(Env)
 }
 
-func modeOf(asked Mode, told string, ci bool) (Mode, error) {
-	word, forced := strings.CutSuffix(told, "!")
-	mode := asked
+func modeOf(requested Mode, setting string, ci bool) (Mode, error) {
+	word, forced := strings.CutSuffix(setting, "!")
+	mode := requested
 	if mode == "" {
 		mode = Mode(word)
 	}
@@ -107,7 +107,7 @@ func modeOf(asked Mode, told string, ci bool) (Mode, error) {
 		}
 		return Record, nil
 	}
-	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", cmp.Or(string(asked), told))
+	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", cmp.Or(string(requested), setting))
 }
 
 // fileName returns a distinct valid file name for each test.

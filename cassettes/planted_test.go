@@ -402,7 +402,7 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 		total += piece.Len
 	}
 	if on.Response.Chunks != nil && total != len(on.Response.Body) {
-		t.Errorf("the pieces have %d bytes, the body %d", total, len(on.Response.Body))
+		t.Errorf("the chunks have %d bytes, the body %d", total, len(on.Response.Body))
 	}
 	play, err := Open(path, nil)
 	if err != nil {

@@ -263,20 +263,20 @@ func (rec *inFlight) keep() (err error) {
 
 // chunksOf returns the chunks of a body. Server-sent events have one chunk each, at the
 // time of their last byte.
-func chunksOf(r *recording.Response, came []arrival) (pieces []recording.Chunk) {
-	at, told, size := 0, time.Duration(0), 0
+func chunksOf(r *recording.Response, came []arrival) (chunks []recording.Chunk) {
+	at, reported, size := 0, time.Duration(0), 0
 	add := func(n int) {
 		for size += n; at < len(came)-1 && came[at].size < size; {
 			at++
 		}
-		pieces = append(pieces, recording.Chunk{After: came[at].at - told, Len: n})
-		told = came[at].at
+		chunks = append(chunks, recording.Chunk{After: came[at].at - reported, Len: n})
+		reported = came[at].at
 	}
 	if tape.IsEvents(r.Header) && match.ContentEncoding(r.Header) == "" {
 		for _, p := range tape.EventChunks(r.Body) {
 			add(p.Len)
 		}
-		return pieces
+		return chunks
 	}
 	if !r.Chunked {
 		return nil
@@ -289,5 +289,5 @@ func chunksOf(r *recording.Response, came []arrival) (pieces []recording.Chunk) 
 			last = a.size
 		}
 	}
-	return pieces
+	return chunks
 }

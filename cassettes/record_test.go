@@ -108,7 +108,7 @@ func TestCloseBeforeEnd(t *testing.T) {
 		write  func(*io.PipeWriter)
 		body   string
 		ending recording.Termination
-		pieces []recording.Chunk
+		chunks []recording.Chunk
 	}{
 		"the end is near": {ending("data: 1\n\n"), "data: 1\n\n", "", []recording.Chunk{{Len: 9}}},
 		"and so is more":  {ending("data: 1\n\ndata: 2\n\n"), "data: 1\n\ndata: 2\n\n", "", []recording.Chunk{{Len: 9}, {After: 20 * time.Millisecond, Len: 9}}},
@@ -155,7 +155,7 @@ func TestCloseBeforeEnd(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := recording.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Termination: c.ending, Chunks: c.pieces}
+				want := recording.Response{Status: 200, Header: x.Response.Header, Body: []byte(c.body), Chunked: true, Termination: c.ending, Chunks: c.chunks}
 				if diff := cmp.Diff(want, x.Response); diff != "" {
 					t.Errorf("recorded (-want +got):\n%s", diff)
 				}

@@ -148,16 +148,16 @@ func TestRedactedChunks(t *testing.T) {
 	for _, c := range []struct {
 		header http.Header
 		body   string
-		pieces []recording.Chunk
+		chunks []recording.Chunk
 		want   []recording.Chunk
 	}{
 		{http.Header{"Content-Type": {"text/event-stream"}}, "data: " + secret + "\n\ndata: x\n\n", []recording.Chunk{{After: 1, Len: 20}, {After: 2, Len: 9}}, []recording.Chunk{{After: 1, Len: 31}, {After: 2, Len: 9}}},
 		{http.Header{}, "0123" + secret + "4567", []recording.Chunk{{After: 1, Len: 10}, {After: 2, Len: 0}, {After: 3, Len: 10}}, []recording.Chunk{{After: 1, Len: 15}, {After: 2, Len: 0}, {After: 3, Len: 16}}},
 	} {
-		x := &recording.Interaction{Request: recording.Request{Header: http.Header{"Api-Key": {secret}}}, Response: recording.Response{Header: c.header, Body: []byte(c.body), Chunks: c.pieces}}
+		x := &recording.Interaction{Request: recording.Request{Header: http.Header{"Api-Key": {secret}}}, Response: recording.Response{Header: c.header, Body: []byte(c.body), Chunks: c.chunks}}
 		got := (&Options{}).Redacted(x)
 		if diff := cmp.Diff(c.want, got.Response.Chunks); diff != "" {
-			t.Errorf("pieces of %q (-want +got):\n%s", got.Response.Body, diff)
+			t.Errorf("chunks of %q (-want +got):\n%s", got.Response.Body, diff)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func FuzzRedact(f *testing.F) {
 			total += p.Len
 		}
 		if once.Response.Chunks != nil && total != len(once.Response.Body) {
-			t.Errorf("the pieces have %d bytes of %d", total, len(once.Response.Body))
+			t.Errorf("the chunks have %d bytes of %d", total, len(once.Response.Body))
 		}
 	})
 }

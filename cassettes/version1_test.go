@@ -57,7 +57,7 @@ func TestParseVersion1Chunks(t *testing.T) {
 		Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Body: []byte("abcdef"), Chunked: true, Chunks: []recording.Chunk{{After: 1e6, Len: 2}, {After: 2e6, Len: 4}}},
 	}
 	text := string(Encode(recording.Metadata{}, nil, []*recording.Interaction{x}))
-	body, _, _ := strings.Cut(strings.NewReplacer("looptape-cassette 2", "looptape-cassette 1", " chunks ", " pieces ", " metadata ", " head ").Replace(text), "=== end")
+	body, _, _ := strings.Cut(strings.NewReplacer("looptape-cassette 2", "looptape-cassette 1", " chunks ", " chunks ", " metadata ", " head ").Replace(text), "=== end")
 	f, err := Parse("old", footed(body))
 	if err != nil {
 		t.Fatal(err)

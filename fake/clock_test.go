@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// diary is what tasks did, in order. It has no lock: under the race detector it
-// also shows that one task runs at a time.
+// diary lists what tasks did, in order. It has no lock, so the race detector also checks that
+// one task runs at a time.
 type diary struct {
 	clock *fake.Clock
 	from  time.Time
@@ -163,7 +163,7 @@ func TestEndedContext(t *testing.T) {
 	drain(t, c)
 }
 
-func TestCancelWhileParked(t *testing.T) {
+func TestCancelWhileWaiting(t *testing.T) {
 	c := fake.NewClock()
 	d := newDiary(c)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -250,8 +250,7 @@ func TestTimeoutCancelled(t *testing.T) {
 	d.check(t, "1m0s end")
 }
 
-// TestSameInstant has a timeout and the sleep that it would cut short end at
-// one instant: the one that was set first wins.
+// If a timeout and a sleep end at one instant, the one that was set first fires first.
 func TestSameInstant(t *testing.T) {
 	c := fake.NewClock()
 	ctx, cancel := c.WithTimeout(t.Context(), time.Second, errCause)
@@ -364,7 +363,7 @@ func TestGateOpen(t *testing.T) {
 	d.check(t, "0s opened: <nil>", "0s 1: <nil>", "0s 2: <nil>")
 }
 
-func TestStuck(t *testing.T) {
+func TestDeadlock(t *testing.T) {
 	c := fake.NewClock()
 	d := newDiary(c)
 	c.OpenInOrder("other")
@@ -470,8 +469,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestClockRepeats runs random programs twice: what happens is the same, and
-// every task ends.
+// Random programs run twice with the same result, and every task ends.
 func TestClockRepeats(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		prog := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, 99), 0, 6), 1, 5).Draw(r, "program")

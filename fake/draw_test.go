@@ -169,7 +169,7 @@ func drawTool(r *rapid.T, name string) fake.Tool {
 	return t
 }
 
-// drawGates draws an order of gates that somebody waits for.
+// drawGates draws an order of gates that tasks wait for.
 func drawGates(r *rapid.T, s *fake.Script) []string {
 	var used []string
 	for _, t := range s.Tools {

@@ -39,8 +39,7 @@ func ExampleModel() {
 	// 1s stop
 }
 
-// Three tools work at the same time, in virtual time, in an order that is the
-// same each time.
+// Three tools run concurrently in virtual time. Their order is the same in each run.
 func ExampleClock() {
 	clock := fake.NewClock()
 	start := clock.Now()

@@ -1,4 +1,4 @@
 package fake
 
-// BuildSchema makes the JSON Schema from the tables.
+// BuildSchema builds the JSON Schema from the codecs.
 var BuildSchema = buildSchema

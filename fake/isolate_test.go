@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// apartModel answers with two turns of calls, then a text.
+// apartModel responds with two steps of calls and then text.
 func apartModel() *fake.Model {
 	m := fake.NewModel(
 		fake.Response{Text: "I will look.", Calls: []fake.Call{{ID: "a", Name: "look", Arguments: "{}"}}},
@@ -37,7 +37,7 @@ func turnOf(t *testing.T, m *fake.Model, messages ...llm.Message) string {
 
 // Conversations in one session do not change each other's position. A rewritten conversation
 // continues.
-func TestApart(t *testing.T) {
+func TestIsolateConversations(t *testing.T) {
 	u, said := llm.User, llm.Assistant
 	result := func(id, text string) llm.Message {
 		return llm.ToolResults(llm.ToolResult{ID: id, Content: []llm.Part{llm.Text{Text: text}}})
@@ -82,8 +82,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// What one of several tries said is the script's as well.
-func TestApartTries(t *testing.T) {
+// The content of each attempt belongs to the script.
+func TestIsolateAttempts(t *testing.T) {
 	m := fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: " two "}}}, fake.Response{Text: "end"})
 	m.IsolateConversations = true
 	if got := turnOf(t, m, llm.User("x"), llm.Assistant(llm.Text{Text: "two"}), llm.User("y")); got != "2.1" {
@@ -91,8 +91,8 @@ func TestApartTries(t *testing.T) {
 	}
 }
 
-// Many at once get what each would get alone.
-func TestApartAtOnce(t *testing.T) {
+// Concurrent conversations get the responses that each would get alone.
+func TestIsolateConcurrent(t *testing.T) {
 	m := apartModel()
 	var wg sync.WaitGroup
 	for i := range 16 {

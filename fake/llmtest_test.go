@@ -8,8 +8,7 @@ import (
 	"github.com/looptape/looptape/llm/llmtest"
 )
 
-// The scripted model is a model like others. Its stalls wait on its own clock, and
-// are tested with it.
+// The scripted model satisfies the contract suite. The tests of the clock cover its stalls.
 func TestContract(t *testing.T) {
 	llmtest.Check(t, llmtest.Suite{
 		New: func(_ testing.TB, s map[string]llmtest.Response) llmtest.Subject {

@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// ask returns the text of the answer to these messages, or its error.
+// ask returns the text of the response to these messages, or its error.
 func ask(t *testing.T, m llm.Model, lane string, messages ...llm.Message) string {
 	t.Helper()
 	turn, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Model: lane, Messages: messages}))
@@ -80,7 +80,7 @@ func TestAttempts(t *testing.T) {
 	check(t, "requests", []string{" 0 1 1", " 0 2 1", " 0 3 1", " 1 1 2"}, got)
 }
 
-func TestLanes(t *testing.T) {
+func TestModelSessions(t *testing.T) {
 	m := &fake.Model{
 		Responses: []fake.Response{{Text: "any"}},
 		Sessions:  map[string][]fake.Response{"a": {{Text: "a0"}, {Attempts: []fake.Response{{Text: "1"}, {Text: "2"}}}}, "b": nil, "c": {{}}},
@@ -101,7 +101,7 @@ func TestLanes(t *testing.T) {
 }
 
 // The responses of other sessions are unused until a request selects such a session.
-func TestUnusedTurns(t *testing.T) {
+func TestUnusedResponses(t *testing.T) {
 	for name, want := range map[string]string{"": "all responses", "main": `session "main": all responses`} {
 		m := &fake.Model{Responses: []fake.Response{{Text: "any"}}, Sessions: map[string][]fake.Response{"a": {{Text: "a0"}}}, Default: name}
 		check(t, "a", "a0", ask(t, m, "a", llm.User("u")))
@@ -232,7 +232,7 @@ func TestRequestsAreCopies(t *testing.T) {
 	check(t, "requests", 0, len(m.RecordedRequests()))
 }
 
-// fullRequest has something in every place that could be shared.
+// fullRequest has a value in each field that a copy could share.
 func fullRequest() *llm.Request {
 	return &llm.Request{
 		Model: "m",

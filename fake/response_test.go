@@ -109,8 +109,8 @@ func TestBufferedEvents(t *testing.T) {
 	}
 }
 
-// TestDeliveriesAgree holds both deliveries of any turn against each other.
-func TestDeliveriesAgree(t *testing.T) {
+// The streaming and the non-streaming events of a response have the same content.
+func TestResponseModesAgree(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		turn := drawTurn(r)
 		whole := turn
@@ -169,7 +169,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// A failure that was made of an error is sent as that error.
+// The failure of an error has the same error.
 func TestFailureOf(t *testing.T) {
 	if f := fake.FailureOf(nil); f != nil {
 		t.Errorf("of nil came %+v", f)

@@ -245,8 +245,7 @@ func TestParseScriptVersion1(t *testing.T) {
 	}
 }
 
-// golden compares with a golden file. A test that fails says how to repeat it
-// alone.
+// golden compares with a golden file. A failure prints the command that repeats the test.
 func golden(t *testing.T, name string, got []byte, opts ...goldie.Option) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -279,7 +278,7 @@ func TestYAMLRefusesErr(t *testing.T) {
 	}
 }
 
-// TestHugeNumbers keeps numbers that no float holds.
+// Numbers that a float cannot represent are kept.
 func TestHugeNumbers(t *testing.T) {
 	for _, n := range []string{"1e400", "123456789012345678901234567890", "-0"} {
 		s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Returns: raw(n)}}}}
@@ -289,7 +288,7 @@ func TestHugeNumbers(t *testing.T) {
 	}
 }
 
-// TestNotJSON writes what ought to be JSON and is not as a text.
+// Invalid JSON is written as a string.
 func TestNotJSON(t *testing.T) {
 	s := &fake.Script{Tools: []fake.Tool{{Name: "t", Behavior: fake.Behavior{Returns: raw("{no")}}}}
 	out, err := s.YAML()
@@ -297,7 +296,7 @@ func TestNotJSON(t *testing.T) {
 	check(t, "read again", `"{no"`, string(parse(t, string(out)).Tools[0].Returns))
 }
 
-// TestRoundTrip writes any script and reads it again.
+// ParseScript returns the script that YAML wrote.
 func TestRoundTrip(t *testing.T) {
 	schema := compile(t)
 	rapid.Check(t, func(r *rapid.T) {
@@ -352,8 +351,7 @@ func compile(t *testing.T) *jsonschema.Resolved {
 	return r
 }
 
-// TestSchema holds the published schema against the tables by which files are
-// read.
+// The published schema equals the one of the codecs.
 func TestSchema(t *testing.T) {
 	built, err := fake.BuildSchema()
 	if err != nil {
@@ -522,7 +520,7 @@ func TestBoundaries(t *testing.T) {
 	check(t, "doc", "\u00a0 ~ ", s.Doc) // YAML folds a line end (U+0085) to a space
 }
 
-// TestQuotes has each text in the plainest form that gives it again.
+// Each string has the plainest YAML form that restores it.
 func TestQuotes(t *testing.T) {
 	for text, want := range map[string]string{
 		"a": "a", "a b": "a b", "a ": "'a '", "5": "'5'", "~": "'~'", "a~": "'a~'", "true": "'true'", "a.": "a.", "30ms": "30ms", "it's": "'it''s'",
@@ -534,7 +532,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// TestAllGates takes the gates of all who can wait for one.
+// gatesOf returns the gates of all tools and responses.
 func TestAllGates(t *testing.T) {
 	s := parse(t, "version: 1\ngates: [e, d, c, b, a]\ntools: {f: {gate: a}, g: {calls: [{gate: b}]}, h: {by_args: [{args: x, gate: c}]}}\nmodels: {m: [{gate: d}, {attempts: [{gate: e}]}]}")
 	check(t, "gates", []string{"e", "d", "c", "b", "a"}, s.Gates)

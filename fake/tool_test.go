@@ -125,7 +125,7 @@ func TestToolsWithoutClock(t *testing.T) {
 }
 
 // Each field of the own behavior prevents the error after the last call.
-func TestZeroBehaviour(t *testing.T) {
+func TestZeroBehavior(t *testing.T) {
 	for i, b := range []fake.Behavior{
 		{Returns: raw("1")}, {Text: "x"}, {Error: "x"}, {Panic: "x"}, {Exit: true}, {Delay: 1}, {Gate: "g"}, {Stall: true}, {IgnoresCancel: true},
 	} {

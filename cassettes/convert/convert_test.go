@@ -208,7 +208,7 @@ func drawInteraction(t *rapid.T) *recording.Interaction {
 		x.Request.Trailer = http.Header{"X-Sent": {"2"}}
 	}
 	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
-	if len(r.Body) > 0 && rapid.Bool().Draw(t, "has pieces") {
+	if len(r.Body) > 0 && rapid.Bool().Draw(t, "has chunks") {
 		r.Chunks = []recording.Chunk{{After: 20 * time.Millisecond, Len: len(r.Body)}}
 	}
 	return x

@@ -44,9 +44,9 @@ const maxPlaces = 5
 
 // checkLossless returns an error if the file has data that the rewritten file lacks and, if all is
 // true, the reverse.
-func (r *Recording) checkLossless(unmarshal func([]byte, any) error, anew []byte, all bool) error {
+func (r *Recording) checkLossless(unmarshal func([]byte, any) error, rewritten []byte, all bool) error {
 	var src, written any
-	if err := errors.Join(unmarshal(r.src, &src), unmarshal(anew, &written)); err != nil {
+	if err := errors.Join(unmarshal(r.src, &src), unmarshal(rewritten, &written)); err != nil {
 		return err
 	}
 	places := map[string]bool{}

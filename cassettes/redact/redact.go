@@ -93,22 +93,22 @@ func refit(r *recording.Response, was int) []recording.Chunk {
 	if was == 0 {
 		return nil
 	}
-	pieces := slices.Clone(r.Chunks)
+	chunks := slices.Clone(r.Chunks)
 	if tape.IsEvents(r.Header) {
-		if events := tape.SplitEvents(r.Body); len(events) == len(pieces) {
+		if events := tape.SplitEvents(r.Body); len(events) == len(chunks) {
 			for i, ev := range events {
-				pieces[i].Len = len(ev)
+				chunks[i].Len = len(ev)
 			}
-			return pieces
+			return chunks
 		}
 	}
 	at, done := 0, 0
-	for i, p := range pieces {
+	for i, p := range chunks {
 		at += p.Len
 		to := int(int64(len(r.Body)) * int64(at) / int64(was))
-		pieces[i].Len, done = to-done, to
+		chunks[i].Len, done = to-done, to
 	}
-	return pieces
+	return chunks
 }
 
 // Placeholder returns the string that replaces a secret: "[redacted #a1b2 51 chars]". The

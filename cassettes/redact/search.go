@@ -127,8 +127,8 @@ func beginning(list []searchItem, from int, said string) []searchItem {
 		}
 		c := int(said[i])
 		first, _ := slices.BinarySearchFunc(list, c, byByte)
-		behind, _ := slices.BinarySearchFunc(list, c+1, byByte)
-		list = list[first:behind]
+		end, _ := slices.BinarySearchFunc(list, c+1, byByte)
+		list = list[first:end]
 	}
 	return list
 }

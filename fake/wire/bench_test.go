@@ -11,9 +11,9 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// BenchmarkRuns measures whole runs of three steps over an in-process pipe, each in
-// a session of its own: loop, codec, HTTP, strict server, script, and back. With -cpu 1,
-// runs/s is what a core does.
+// BenchmarkRuns measures complete runs of three steps over an in-process pipe, each in its own
+// session: loop, codec, HTTP, strict server and script. With -cpu 1, runs/s is the rate of one
+// core.
 func BenchmarkRuns(b *testing.B) {
 	turns := []fake.Response{
 		{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}}, ChunkSize: 6, Usage: llm.Usage{InputTokens: 20, OutputTokens: 12}},

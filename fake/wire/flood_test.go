@@ -28,8 +28,8 @@ const (
 	floodResponse = 256 << 10
 )
 
-// floodBody is a body that never ends: a start, and then a chunk again and again. It
-// counts what is taken of it, and checks none of it.
+// floodBody is a body without an end: a start, and then a repeated chunk. It counts the bytes
+// that are read.
 type floodBody struct {
 	ctx    context.Context //nolint:containedctx // of the request that it answers
 	start  string
@@ -73,13 +73,13 @@ func (h *floodBody) Close() error {
 	return nil
 }
 
-// tripper makes a function a http.RoundTripper.
+// tripper is a function that implements http.RoundTripper.
 type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// askFlood asks in a protocol, and gets such an response. Without bounds those of the
-// client are.
+// askFlood sends a request in a protocol and gets such a response. Without limits it uses
+// those of the client.
 func askFlood(ctx context.Context, proto string, status int, contentType string, bounds bool, h *floodBody) error {
 	client := clientsOf("http://hostile.invalid", "", &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
 		h.ctx = r.Context()
@@ -92,7 +92,8 @@ func askFlood(ctx context.Context, proto string, status int, contentType string,
 	return err
 }
 
-// floods never end. Most is how much of one may be taken.
+// floods are responses without an end. Most is the maximum number of bytes that a client may
+// read.
 var floods = []struct {
 	name         string
 	status       int
@@ -112,8 +113,8 @@ var floods = []struct {
 	{"an endless error", 500, "text/html", "", "<p>oh</p>", 64 << 10},
 }
 
-// What a hostile server sends costs bounded memory: so much of it is taken and no
-// more, and then the connection is closed.
+// A client reads a limited number of bytes of an endless response, and then closes the
+// connection.
 func TestFloodBodies(t *testing.T) {
 	for _, c := range floods {
 		for _, k := range protocols {
@@ -131,9 +132,8 @@ func TestFloodBodies(t *testing.T) {
 	}
 }
 
-// A client without bounds of its own reads no event of a gigabyte either: of one that
-// never ends it takes little more than DefaultMaxEvent, checks twice as much at most, and
-// says which bound that was. The first two of the floods show it.
+// A client without limits of its own stops soon after DefaultMaxEvent and reports that limit.
+// The first two floods show it.
 func TestFloodDefaults(t *testing.T) {
 	live := func() int {
 		var m runtime.MemStats
@@ -166,7 +166,7 @@ func TestFloodDefaults(t *testing.T) {
 	}
 }
 
-// A byte a second for ever, of whatever, is ended by the deadline.
+// The deadline ends a response that sends one byte per second.
 func TestFloodSlowBody(t *testing.T) {
 	for _, c := range floods {
 		for _, k := range protocols {
@@ -191,8 +191,7 @@ func TestFloodSlowBody(t *testing.T) {
 	}
 }
 
-// A bomb that was packed to a thousandth of its size is not unpacked beyond the
-// bounds.
+// A compressed response is not decompressed beyond the limits.
 func TestFloodGzip(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -218,7 +217,7 @@ func TestFloodGzip(t *testing.T) {
 	server.CloseClientConnections()
 }
 
-// Headers without end are no response.
+// Endless headers are an error.
 func TestFloodHeaders(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// origins are an response of each protocol, with all that it wants back: reasoning, a
-// text, private data, a call.
+// origins is a response of each protocol with all that must come back: reasoning, text, opaque
+// data, a call.
 var origins = map[string]string{
 	"openai-chat": `{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"T","novel":1,
 		"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],"images":[{"type":"image_url"}],"audio":{"id":"audio_1","data":"AA"},
@@ -26,7 +26,7 @@ var origins = map[string]string{
 		{"functionCall":{"id":"abc","name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP","novel":1}]}`,
 }
 
-// private is what of these is for their own protocol alone.
+// private is the part of them that only their own protocol gets.
 var private = map[string][]string{
 	"openai-chat":        {"novel", `"T"`, "annotations", "image_url", "audio_1", "reasoning_content", "extra_content", "c2ln"},
 	"openai-responses":   {"novel", `"T"`, "rs_1", "gAAAABo", "msg_1", "fc_1", "commentary", "namespace", "url_citation"},
@@ -34,8 +34,7 @@ var private = map[string][]string{
 	"gemini":             {"novel", "c2ln"},
 }
 
-// A history that began with one provider continues with each other, which gets nothing
-// that is not its own.
+// A history of one provider continues with every other provider, without its opaque data.
 func TestForeignHistories(t *testing.T) {
 	for _, from := range protocols {
 		var acc llm.Accumulator
@@ -74,7 +73,7 @@ func TestForeignHistories(t *testing.T) {
 	}
 }
 
-// novelties are parts of a kind that llm does not know, one of each protocol.
+// novelties are parts of a kind that llm does not know, one per protocol.
 var novelties = map[string]llm.Unknown{
 	"openai-chat":        {Kind: "reference", Raw: raw(`{"type":"reference","reference_ids":[7]}`)},
 	"openai-responses":   {Kind: "mcp_list_tools", Raw: raw(`{"type":"mcp_list_tools","id":"mcpl_7","tools":[]}`)},
@@ -82,9 +81,8 @@ var novelties = map[string]llm.Unknown{
 	"gemini":             {Kind: "gemini_part", Raw: raw(`{"type":"gemini_part","part":{"novelty":7}}`)},
 }
 
-// A part of a kind that is not known goes to its own protocol alone: others continue
-// without it where a provider or a tool has said it, and reject it where it is part of
-// what is asked.
+// A part of an unknown kind is sent to its own protocol only. Other protocols omit it from
+// responses and results, and reject it in a user message.
 func TestForeignParts(t *testing.T) {
 	result := llm.ToolResult{ID: "call_1", Name: "f", Content: []llm.Part{llm.Text{Text: "r"}}}
 	for _, from := range protocols {

@@ -23,15 +23,14 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// played is a scenario that went over the wire: a loop, a codec, HTTP, a server,
-// the script, and back.
+// played is a scenario that was played over the wire: loop, codec, HTTP, server and script.
 type played struct {
 	*scenario.Result
 	report    wire.Report
 	exchanges []exchanged
 }
 
-// exchanged is a request and its response as they were on the wire.
+// exchanged is a request with its response on the wire.
 type exchanged struct {
 	request []byte
 	answer  []byte // status, content type and body
@@ -65,9 +64,8 @@ func play(t testing.TB, name, protocol string, responseMode llm.ResponseMode, qu
 	return playScript(t, nil, loadScenario(t, name), protocol, responseMode, quirks...)
 }
 
-// playScript is over. With a change to the configuration it is live: responses are taken
-// as they come and need not end, and the time is that of the bubble around it. See
-// playInBubble.
+// playScript plays a script. With a change to the configuration, responses are read as they
+// arrive and need not end, and time is that of the bubble; see playInBubble.
 func playScript(t testing.TB, live func(*loop.Config), script *fake.Script, protocol string, responseMode llm.ResponseMode, quirks ...wire.Quirk) *played {
 	t.Helper()
 	out := &played{}
@@ -102,7 +100,7 @@ func playScript(t testing.TB, live func(*loop.Config), script *fake.Script, prot
 	return out
 }
 
-// recorder notes what goes over the wire.
+// recorder records the requests and responses.
 type recorder struct {
 	to   http.RoundTripper
 	out  *played
@@ -168,7 +166,7 @@ func (o *played) checkInvariants(t *testing.T) {
 	}
 }
 
-// problems are what a run does not hold that every run must hold.
+// problems returns the requirements of every run that this run violates.
 func (o *played) problems() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	c := check.New(nil)
@@ -190,7 +188,7 @@ func (o *played) problems() (list []string) {
 	return list
 }
 
-// responseModes are both, by their names in goldens.
+// responseModes are the response modes by their names in goldens.
 var responseModes = map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming}
 
 // golden returns the requests, the responses and the trace of a run.
@@ -211,11 +209,11 @@ var talks = regexp.MustCompile(`_([0-9a-f]{16})[0-9a-f]{8}`)
 // anyTalk returns text with ids that do not depend on the conversation.
 func anyTalk(text []byte) []byte { return talks.ReplaceAll(text, []byte("_$1")) }
 
-// maxLine is how much of a line a golden of testdata/plain shows.
+// maxLine is the number of bytes of a line in a golden of testdata/plain.
 const maxLine = 4000
 
-// printable returns text with escapes for what is not plain text. It ends with a line
-// feed. Lines that nobody would read are cut.
+// printable returns text with escapes for unprintable characters and a final line feed. It
+// truncates long lines.
 func printable(text []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(text) {
@@ -228,7 +226,7 @@ func printable(text []byte) []byte {
 	return out
 }
 
-// escaped returns a line with escapes for what is not plain text.
+// escaped returns a line with escapes for unprintable characters.
 func escaped(line []byte) (out []byte) {
 	for len(line) > 0 {
 		r, n := utf8.DecodeRune(line)

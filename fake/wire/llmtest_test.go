@@ -15,7 +15,8 @@ import (
 	"github.com/looptape/looptape/llm/llmtest"
 )
 
-// The clients of the four protocols are models like others, however their bytes come.
+// The clients of the four protocols satisfy the contract suite, also if a response arrives
+// byte by byte.
 func TestContract(t *testing.T) {
 	for _, k := range protocols {
 		t.Run(k.name, func(t *testing.T) { llmtest.Check(t, contract(k.name, nil)) })
@@ -23,7 +24,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// contract is the suite for the client of a protocol. Cut, if set, cuts what it reads.
+// contract returns the suite for the client of a protocol. Cut, if set, splits the bodies that
+// it reads.
 func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 	s := limits[name]
 	s.New = func(t testing.TB, script map[string]llmtest.Response) llmtest.Subject {
@@ -46,7 +48,7 @@ func contract(name string, cut func(io.Reader) io.Reader) llmtest.Suite {
 	return s
 }
 
-// limits are what each protocol cannot say, and its private data.
+// limits are the unsupported features of each protocol, and its opaque data.
 var limits = map[string]llmtest.Suite{
 	"openai-chat": {
 		Unsupported:     []llmtest.Feature{llmtest.ResponseMedia, llmtest.ErrorResults, llmtest.ImageResults},
@@ -89,7 +91,7 @@ func TestLimits(t *testing.T) {
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-// cutter cuts the bodies of responses.
+// cutter splits the bodies of responses.
 type cutter struct {
 	http.RoundTripper
 	cut func(io.Reader) io.Reader

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// got gets a path with a key, and returns status and body.
+// got gets a path with a key and returns status and body.
 func got(t *testing.T, s *wire.Server, path, key string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
@@ -25,8 +25,7 @@ func got(t *testing.T, s *wire.Server, path, key string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// Each provider reports of the models that there are in its own form, and a client that
-// asks has done nothing wrong.
+// Each provider lists the models in its own form. Listing models is not a violation.
 func TestModels(t *testing.T) {
 	const (
 		openaiB    = `{"created":946684800,"id":"b","object":"model","owned_by":"looptape"}`
@@ -66,8 +65,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// The models that the server was reported of are all that there are. A wrong key and the
-// name of another model are rejected.
+// The configured models are the only ones. A wrong key and the name of another model are
+// rejected.
 func TestModelsRejected(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(), Key: "right", Models: []string{"z"}})
 	for path, ids := range map[string][2]string{
@@ -108,8 +107,8 @@ func TestModelsEmpty(t *testing.T) {
 	}
 }
 
-// A browser asks whether its page may send a request, and hands the response to the page
-// only with the server's leave. Others get no word of it.
+// A browser gets the headers that let its page send requests and read responses. Other clients
+// do not get them.
 func TestAllowOrigin(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel()})
 	for _, c := range []struct {

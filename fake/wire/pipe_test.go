@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// pipeURL is the address of each pipe.
+// pipeURL is a base URL for clients of a pipe.
 const pipeURL = "http://fake.invalid"
 
 // pipe serves a configuration in process and returns a client of each protocol.
@@ -40,7 +40,7 @@ func clientsOf(server, session string, h *http.Client) map[string]*protocol.Clie
 	return clients
 }
 
-// Many at once are served through one pipe.
+// One pipe serves many concurrent requests.
 func TestPipe(t *testing.T) {
 	_, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hello", ChunkSize: 1})}, "")
 	var wg sync.WaitGroup
@@ -56,7 +56,7 @@ func TestPipe(t *testing.T) {
 	wg.Wait()
 }
 
-// A closed pipe rejects, and ends what hangs; so does a context.
+// A closed pipe rejects requests and ends those in progress. So does the end of a context.
 func TestPipeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, stop := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "half", Stall: true})}).Pipe()

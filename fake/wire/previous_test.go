@@ -13,9 +13,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Two clients of one session continue by the ids of responses, in every order in which their
-// requests can come: each gets the responses that it would get alone, to what it said
-// itself.
+// Two clients of one session continue by response ids, in every order of their requests. Each
+// gets the responses that it would get alone.
 func TestPreviousResponsesIsolated(t *testing.T) {
 	again := fake.Response{Text: "again"}
 	script := []fake.Response{{Text: "one"}, {Attempts: []fake.Response{{Text: "two"}, again}}, {Attempts: []fake.Response{{Text: "three"}, again}}}
@@ -53,7 +52,7 @@ func TestPreviousResponsesIsolated(t *testing.T) {
 	}
 }
 
-// The id of an response is the same each time the conversation is.
+// Equal conversations have equal response ids.
 func TestResponseIDs(t *testing.T) {
 	ids := func(session, first string) [2]string {
 		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})})
@@ -103,7 +102,7 @@ func userTexts(req *llm.Request) (texts []string) {
 	return texts
 }
 
-// merges are all orders of two texts' letters that keep the order of each.
+// merges returns all interleavings of two strings.
 func merges(a, b string) (all []string) {
 	if a == "" || b == "" {
 		return []string{a + b}

@@ -35,7 +35,7 @@ func TestParseQuirk(t *testing.T) {
 	}
 }
 
-// Each form has what a list of quirks needs, and a name of its own.
+// Each form has a description, its protocols and a unique name.
 func TestQuirks(t *testing.T) {
 	seen := map[string]bool{}
 	for _, q := range wire.Quirks() {

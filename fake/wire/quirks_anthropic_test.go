@@ -49,7 +49,8 @@ var messagesShown = []shown{
 // cachedUsage is the usage of the scenario usage, whatever the response omits.
 var cachedUsage = uses(llm.Usage{InputTokens: 250, OutputTokens: 60, CacheReadInputTokens: 150, CacheCreationInputTokens: 30})
 
-// echoesThoughts checks that the next request's response begins with such a block.
+// echoesThoughts checks that the assistant message of the next request begins with such a
+// block.
 func echoesThoughts(block string) fact {
 	return sends(2, `{"role":"assistant","content":[{"type":`+block+`},{"type":"text","text":"I will look."}`)
 }

@@ -61,12 +61,12 @@ var anyShown = []shown{
 	{quirk: "QT-11@1", stalls: true, same: true},
 }
 
-// says is the text of the first response.
+// says checks the text of the first response.
 func says(want string) fact {
 	return equals("text", want, func(o *played) string { return o.Run.Messages[0].Text() })
 }
 
-// waits are those before retries.
+// waits checks the delays before retries.
 func waits(want ...string) fact {
 	return equals("waits", want, func(o *played) (got []string) {
 		for _, ev := range o.Events {
@@ -78,7 +78,7 @@ func waits(want ...string) fact {
 	})
 }
 
-// status is that of the API error with which the run ended.
+// status checks the status of the API error that ended the run.
 func status(want int) fact {
 	return equals("status of the error", want, func(o *played) int {
 		if e, ok := errors.AsType[*llm.APIError](o.Err); ok {
@@ -98,7 +98,7 @@ func hasError(text string) fact {
 	}
 }
 
-// keepsKey checks that no part of the key got into the error or the trace.
+// keepsKey checks that neither the error nor the trace contains a part of the key.
 func keepsKey(t *testing.T, o *played) {
 	t.Helper()
 	answer := string(o.exchanges[0].answer)

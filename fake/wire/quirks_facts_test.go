@@ -35,7 +35,7 @@ func equals[T any](what string, want T, get func(o *played) T) fact {
 	}
 }
 
-// finishes are the reasons of the responses.
+// finishes checks the finish reasons of the responses.
 func finishes(want ...llm.FinishReason) fact {
 	return equals("finish reasons", want, func(o *played) (got []llm.FinishReason) {
 		for _, ev := range o.Events {
@@ -47,7 +47,7 @@ func finishes(want ...llm.FinishReason) fact {
 	})
 }
 
-// skipped are the causes for which calls were not run.
+// skipped checks the reasons for which calls were skipped.
 func skipped(want ...string) fact {
 	return equals("causes of skips", want, func(o *played) (got []string) {
 		for _, ev := range o.Events {
@@ -59,7 +59,7 @@ func skipped(want ...string) fact {
 	})
 }
 
-// entered are the arguments that the tools got.
+// entered checks the arguments that the tools got.
 func entered(want ...string) fact {
 	return equals("arguments", want, func(o *played) (got []string) {
 		for _, ev := range o.Tools {
@@ -71,7 +71,7 @@ func entered(want ...string) fact {
 	})
 }
 
-// oneByOne checks that each tool returned before the next was entered.
+// oneByOne checks that each tool returned before the next one started.
 func oneByOne(t *testing.T, o *played) {
 	t.Helper()
 	for i, ev := range o.Tools {
@@ -82,12 +82,12 @@ func oneByOne(t *testing.T, o *played) {
 	}
 }
 
-// uses is the usage of the run.
+// uses checks the usage of the run.
 func uses(want llm.Usage) fact {
 	return equals("usage", want, func(o *played) llm.Usage { return o.Run.Usage })
 }
 
-// fails checks that the run ended with an API error of such a status and code.
+// fails checks that the run ended with an API error of this status and code.
 func fails(status int, code string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
@@ -98,7 +98,7 @@ func fails(status int, code string) fact {
 	}
 }
 
-// received is the text that had come before an response failed.
+// received checks the text that arrived before a response failed.
 func received(want string) fact {
 	return equals("text before the error", want, func(o *played) string { return o.Run.Partial.Text() })
 }
@@ -129,7 +129,7 @@ func sendsNot(n int, text string) fact {
 	}
 }
 
-// rejects checks that the run's last word is a refusal.
+// refuses checks that the final text of the run is a refusal.
 func refuses(t *testing.T, o *played) {
 	t.Helper()
 	last := o.Run.Messages[len(o.Run.Messages)-1].Parts

@@ -17,12 +17,12 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// shown is a form of a quirk, switched on in a scenario, with the facts that carry
-// its right outcome, in every protocol and response mode that it applies to.
+// shown is a form of a quirk in a scenario, with the facts that hold in every protocol and
+// response mode of the form.
 type shown struct {
 	quirk    string // as ParseQuirk reads it
 	scenario string // "" is calls
-	// stalls says that an response with the quirk does not end.
+	// stalls says that a response with the quirk does not end.
 	stalls bool
 
 	// same says that the trace is, projected, that of the run without the quirk;
@@ -36,7 +36,7 @@ type shown struct {
 	more     func(t *testing.T, o *played)
 }
 
-// showing are all forms; one list a file.
+// showing are all forms, one list per file.
 func showing() []shown {
 	return slices.Concat(chatShown, responsesShown, anyShown, messagesShown, geminiShown)
 }
@@ -112,10 +112,10 @@ func parseQuirks(t testing.TB, list string) (quirks []wire.Quirk) {
 	return quirks
 }
 
-// runs checks the runs of playedOnce.
+// runs contains the runs of playedOnce.
 var runs sync.Map // of *played, by what was played
 
-// playedOnce is shown.over, but tests with the same quirk share one run.
+// playedOnce is shown.play, but tests with the same quirk share one run.
 func playedOnce(t *testing.T, s shown, protocol, mode string, quirks ...wire.Quirk) *played {
 	t.Helper()
 	key := fmt.Sprint(s.name(), s.stalls, protocol, mode, quirks)
@@ -231,9 +231,8 @@ func TestQuirkFormsCovered(t *testing.T) {
 	}
 }
 
-// TestPlain pins what each scenario is on the wire without a quirk, in testdata/plain,
-// and checks that it comes to the same in every protocol and response mode and in process:
-// INV-12 and the projection across providers.
+// Each scenario without quirks has the wire form of testdata/plain and the same result in
+// every protocol, in every response mode and in process (INV-12).
 func TestPlain(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenarios/*.yaml")
 	if err != nil || len(files) == 0 {

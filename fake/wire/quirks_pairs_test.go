@@ -11,10 +11,9 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// TestQuirkPairs checks any two forms of one protocol in one response: the server
-// responses in HTTP, the loop ends, and the run keeps the invariants. By default each pair
-// is played once, in one of the two orders and one of the response modes by responses; see
-// [everything].
+// With any two forms of one protocol in one response, the server responds in HTTP, the loop
+// ends, and the run keeps the invariants. By default each pair is played once, in one order
+// and one response mode; see [everything].
 func TestQuirkPairs(t *testing.T) {
 	t.Parallel()
 	for protocol, scenario := range map[string]string{

@@ -75,7 +75,7 @@ func (x exchanged) split(t *testing.T, protocol, mode string, i int) {
 // reader returns the body as it came.
 func (x exchanged) reader() io.Reader { return &broken{bytes.NewReader(x.body), x.err} }
 
-// outcome is what a client makes of an response.
+// outcome is what a client makes of a response.
 type outcome struct {
 	Turn  *llm.Response
 	Error string

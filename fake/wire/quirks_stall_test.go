@@ -44,7 +44,7 @@ func (f *follower) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A loop that waits for twenty seconds and no longer for more of an response gives up
+// A loop that waits for twenty seconds and no longer for more of a response gives up
 // after that time, whatever comes to keep the connection open; one that got nothing
 // yet attempts again.
 func TestStallTimeout(t *testing.T) {

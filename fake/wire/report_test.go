@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// A history that was shortened breaks INV-05, unless that is suppressed.
+// A shortened history breaks INV-05 unless that is suppressed.
 func TestSuppress(t *testing.T) {
 	for _, reason := range []string{"", "it shortens its history"} {
 		cfg := wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})}
@@ -34,8 +34,8 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// What is rejected breaks the invariant of the rule, or is not valid (INV-24); a wrong
-// key, an unknown model or a script that runs out are not the loop's fault.
+// A rejected request breaks the invariant of the rule, or INV-24 if it is invalid. A wrong
+// key, an unknown model or a script without responses left breaks none.
 func TestRejectedRequestBreaksInvariant(t *testing.T) {
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"some-model"}}, "")
 	c := clients["openai-chat"]
@@ -62,8 +62,8 @@ func TestRejectedRequestBreaksInvariant(t *testing.T) {
 	}
 }
 
-// A rejected request that comes again is a attempt of the first one, and what it broke is
-// reported once; another request, or one that is rejected for something else, is none.
+// A repeated rejected request is a retry of the first one, and its violation is reported once.
+// Another request, or another error, is not a retry.
 func TestRejectedRequestRetried(t *testing.T) {
 	const chat, gemini = "/openai/v1/chat/completions", "/gemini/v1beta/models/m:generateContent"
 	const bad = `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"x"}]}`
@@ -90,7 +90,7 @@ func TestRejectedRequestRetried(t *testing.T) {
 	}
 }
 
-// A third attempt is one of the first, and another reason makes another first.
+// A third attempt is a retry of the first one. Another error starts again.
 func TestRejectedRequestRetriedTwice(t *testing.T) {
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(), Key: "right"}, "")
 	client, right := clients["openai-chat"], *clients["openai-chat"]
@@ -109,7 +109,7 @@ func TestRejectedRequestRetriedTwice(t *testing.T) {
 	}
 }
 
-// What no rule rejects has a hint that sends the reader to the provider's words.
+// The hint of a request that no rule rejects refers to the error message.
 func TestRejectedRequestWithoutRule(t *testing.T) {
 	for body, fits := range map[string]bool{
 		`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"temperature":7}`: true,
@@ -125,7 +125,7 @@ func TestRejectedRequestWithoutRule(t *testing.T) {
 	}
 }
 
-// A model that there is not is none of the loop's faults, in any protocol.
+// An unknown model breaks no invariant, in any protocol.
 func TestReportUnknownModel(t *testing.T) {
 	for _, k := range protocols {
 		s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"another"}}, "")
@@ -138,8 +138,8 @@ func TestReportUnknownModel(t *testing.T) {
 	}
 }
 
-// Calls that nobody comes back to are a violation once the clients have ended; of two
-// attempts, one is enough to continue from.
+// Calls from which no request continued are a violation after the clients have ended.
+// Continuing from one of two attempts is enough.
 func TestDone(t *testing.T) {
 	call := []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{}`}, {ID: "call_2", Name: "note", Arguments: `{}`}}
 	s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Calls: call}, fake.Response{Text: "two"})}, "a")
@@ -167,7 +167,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// A request that cannot be read continues from the response whose calls it names.
+// A request that cannot be decoded continues from the response whose calls it names.
 func TestDoneUnreadable(t *testing.T) {
 	const path, ask = "/openai/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
 	for name, c := range map[string]struct {
@@ -196,7 +196,7 @@ func TestDoneUnreadable(t *testing.T) {
 	}
 }
 
-// A session is that of the URL, or else the model.
+// The session is that of the URL, or else the model.
 func TestReportSessions(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: "{}"}}})})
 	const hi, result = `{"role":"user","content":"hi"}`, `{"role":"tool","tool_call_id":"call_1","content":"x"}`
@@ -223,7 +223,7 @@ func TestReportSessions(t *testing.T) {
 	}
 }
 
-// The first model's responses are used by whoever plays them.
+// Any unknown session uses the responses of the first model.
 func TestUnused(t *testing.T) {
 	models := []fake.ModelScript{{Name: "main", Responses: []fake.Response{{Text: "one"}}}, {Name: "helper", Responses: []fake.Response{{Text: "two"}}}}
 	for model, want := range map[string][]string{
@@ -241,7 +241,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// The report is JSON without a null in it.
+// The JSON form of the report contains no null.
 func TestReportJSON(t *testing.T) {
 	q, err := wire.ParseQuirk("QO-22")
 	if err != nil {

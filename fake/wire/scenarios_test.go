@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// wireDifferences are the scenarios of contracts that do not come to the same over the wire as
-// in process, with why, and the protocols in which they do not.
+// wireDifferences are the contract scenarios whose result differs between wire and process,
+// with the reason and the protocols.
 var wireDifferences = []struct{ why, protocols, scenarios string }{
 	{"counts no writes to a cache", "gemini", "DZ-20"},
 	{"have no word for \"there are calls\"", "openai-responses gemini", "DZ-21 DZ-33-inverse AG-02 AL-21 DA-09"},
@@ -30,7 +30,7 @@ var wireDifferences = []struct{ why, protocols, scenarios string }{
 
 const everywhere = "openai-chat openai-responses anthropic-messages gemini"
 
-// differsOnWire reports whether a scenario comes to something else in a protocol.
+// differsOnWire reports whether a scenario has another result in a protocol.
 func differsOnWire(name, protocol string) bool {
 	for _, u := range wireDifferences {
 		if slices.Contains(strings.Fields(u.scenarios), name) && slices.Contains(strings.Fields(u.protocols), protocol) {
@@ -45,10 +45,9 @@ func differsOnWire(name, protocol string) bool {
 // protocol, and each pair of a protocol and a response mode.
 func everything() bool { return os.Getenv("LOOPTAPE_WIRE") == "all" }
 
-// TestScenarios plays each scenario of this project through each protocol and response
-// mode; by default in one of the modes by responses, see [everything]. Each split of a
-// response's bytes decodes to the same response (INV-10). The scenarios of contracts
-// have the same result as in process (INV-12).
+// Each scenario of this project is played through each protocol and response mode; by default
+// in one of the modes, see [everything]. Each split of a response's bytes decodes to the same
+// response (INV-10). The contract scenarios have the same result as in process (INV-12).
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -96,7 +95,7 @@ func playedFile(t *testing.T, path, protocol, mode string) *played {
 	return playScript(t, nil, s, protocol, responseModes[mode])
 }
 
-// neverEnds reports whether the script has an response that does not end.
+// neverEnds reports whether the script has a response without an end.
 func neverEnds(s *fake.Script) bool {
 	return slices.ContainsFunc(s.Models, func(m fake.ModelScript) bool {
 		return slices.ContainsFunc(m.Responses, func(turn fake.Response) bool {

@@ -26,15 +26,15 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// planted is a key that must response up in nothing that is written. It has what
-// encodings change.
+// planted is a key that must not appear in any output. It has characters that encodings
+// change.
 const planted = "sk-planted0123+/=&nted-end"
 
-// found finds the key or a chunk of it, also where the most of it was made
-// unreadable, and in base64 as a password.
+// found finds the key or a part of it, also if most of it was masked, and in base64 as a
+// password.
 var found = regexp.MustCompile(`sk-pl|planted|nted-end|` + base64.StdEncoding.EncodeToString([]byte("user:sk-plan")))
 
-// notebook is all that is written. It is safe for use by many goroutines.
+// notebook collects all output. It is safe for use by many goroutines.
 type notebook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -93,7 +93,7 @@ func (n *notebook) checkInvariants(t *testing.T) {
 	}
 }
 
-// gateway is before a Server, and counts how often it got the key.
+// gateway precedes a Server and counts the requests with the key.
 type gateway struct {
 	server *wire.Server
 	manner string // how it behaves; empty is well
@@ -135,7 +135,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// carriers are the ways in which a client carries its key.
+// carriers are the ways in which a client sends its key.
 var carriers = map[string]func(own func(string) func(*http.Request) error, r *http.Request) error{
 	"its header": func(own func(string) func(*http.Request) error, r *http.Request) error { return own(planted)(r) },
 	"a bearer token": func(_ func(string) func(*http.Request) error, r *http.Request) error {
@@ -150,7 +150,7 @@ var carriers = map[string]func(own func(string) func(*http.Request) error, r *ht
 	},
 }
 
-// failing is a script of one response that fails in each way that a script can.
+// failing is a script of one response that fails in each possible way.
 func failing() fake.Response {
 	var t fake.Response
 	for _, status := range []int{400, 401, 403, 404, 413, 429, 500, 502, 503, 529} {
@@ -165,7 +165,7 @@ func failing() fake.Response {
 	)}
 }
 
-// A key is in no error, no report, no trace and no log, whatever goes wrong.
+// No error, report, trace or log contains a key, whatever fails.
 func TestKeysNotWritten(t *testing.T) {
 	for _, k := range protocols {
 		for name, carry := range carriers {
@@ -208,10 +208,10 @@ func handlerClient(t *testing.T, h http.Handler, written io.Writer, protocol str
 	return clientsOf(s.URL, "", s.Client())[protocol]
 }
 
-// password is a base URL with the key in it.
+// password is a base URL that contains the key.
 const password = "http://user:sk-planted0123@fake.invalid"
 
-// Nor does it where no server is reached.
+// The error of a request that reached no server does not contain the key.
 func TestKeysOfFailedRequests(t *testing.T) {
 	for _, k := range protocols {
 		for name, carry := range carriers {
@@ -244,14 +244,14 @@ func TestKeysOfFailedRequests(t *testing.T) {
 	}
 }
 
-// talkative fails, and reports all it knows.
+// talkative fails with an error that contains all it knows.
 type talkative struct{}
 
 func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("cannot reach %s (%v) with %v", r.URL, r.URL.Query(), r.Header)
 }
 
-// Nor is it in the trace of a run.
+// The trace of a run does not contain the key.
 func TestKeysNotInTrace(t *testing.T) {
 	quirk, err := wire.ParseQuirk("QT-06")
 	if err != nil {

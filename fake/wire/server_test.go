@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// protocols are the four protocols, each as a client of one server.
+// protocols are the four protocols, each with a client of one server.
 var protocols = []struct {
 	name     string
 	provider string
@@ -66,8 +66,7 @@ func apiError(t *testing.T, err error) *llm.APIError {
 	return e
 }
 
-// A conversation of two responses, in each protocol and response mode, comes out as the
-// script says.
+// A conversation of two responses has the scripted result in each protocol and response mode.
 func TestConversation(t *testing.T) {
 	script := []fake.Response{
 		{Text: "I will look.", Calls: []fake.Call{{ID: "call_1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "call_2", Name: "weather", Arguments: `{"city":"Rome"}`}}, ChunkSize: 4, Usage: llm.Usage{InputTokens: 11, OutputTokens: 7}},
@@ -109,7 +108,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Clients at once, each in a session of its own, get the same responses.
+// Concurrent clients in their own sessions get the same responses.
 func TestSessions(t *testing.T) {
 	m := fake.NewModel(fake.Response{Text: "one"}, fake.Response{Text: "two"})
 	s := wire.New(wire.Config{Model: m})
@@ -143,7 +142,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// What a script says of errors is what the clients see, in each protocol.
+// Clients get the scripted errors in each protocol.
 func TestErrors(t *testing.T) {
 	for _, k := range protocols {
 		t.Run(k.name, func(t *testing.T) {
@@ -179,7 +178,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A wrong key is rejected as the provider does, and is in no error.
+// A wrong key is rejected as the provider does, and no error contains it.
 func TestWrongKey(t *testing.T) {
 	for _, k := range protocols {
 		s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"}), Key: "the-right-key"}, "")
@@ -202,7 +201,7 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-// What breaks an invariant in a request is in the report, also if it is rejected.
+// The report contains the invariants that a request broke, also if the request was rejected.
 func TestViolations(t *testing.T) {
 	s, clients := serve(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "hi"})}, "a")
 	_, err := ask(clients["openai-chat"], request(llm.Streaming, llm.User("hi"), llm.Assistant(llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), llm.User("well?")))
@@ -218,7 +217,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// A script that has no response says so at once.
+// A request after the last scripted response gets an error immediately.
 func TestScriptRunsOut(t *testing.T) {
 	s, clients := serve(t, wire.Config{Model: fake.NewModel()}, "")
 	_, err := ask(clients["anthropic-messages"], request(llm.Streaming, llm.User("hi")))
@@ -230,7 +229,7 @@ func TestScriptRunsOut(t *testing.T) {
 	}
 }
 
-// A stream of Chat Completions reports the usage if it is asked for.
+// A stream of Chat Completions contains the usage if the request asks for it.
 func TestUsageIfAsked(t *testing.T) {
 	for options, want := range map[string]bool{
 		"": false, `,"stream_options":null`: false, `,"stream_options":{"include_usage":false}`: false,

@@ -32,7 +32,7 @@ func TestUnmatchedPath(t *testing.T) {
 	}
 }
 
-// An error that no protocol makes is in the provider's envelope all the same.
+// An error outside of the protocols has the error form of the provider.
 func TestUnmatchedPathEnvelope(t *testing.T) {
 	for _, c := range []struct {
 		method, path string
@@ -60,8 +60,8 @@ func TestUnmatchedPathEnvelope(t *testing.T) {
 	}
 }
 
-// What goes astray is in the report, once for each path and without its query, with
-// what there is for such a client.
+// The report lists an unmatched path once, without its query, with the endpoints for such a
+// client.
 func TestUnmatchedRequests(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"})})
 	for _, at := range []string{

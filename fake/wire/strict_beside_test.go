@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// Anthropic wants to know which version of its API a request means, in its header or,
-// after Bedrock and Vertex AI, in its body.
+// Anthropic requires the version of its API in a header or, for Bedrock and Vertex AI, in the
+// body.
 func TestStrictVersion(t *testing.T) {
 	for _, c := range []struct {
 		header, body string
@@ -36,8 +36,8 @@ func TestStrictVersion(t *testing.T) {
 	}
 }
 
-// What no rule has is rejected as the providers reject it, without an id.
-func TestStrictBeside(t *testing.T) {
+// Requests that no rule describes are rejected as the providers do, without an id.
+func TestStrictWithoutRule(t *testing.T) {
 	const chat, responses, messages, generate = "SO", "SR", "SA", "SG"
 	long := strings.Repeat("n", 65)
 	for name, c := range map[string]struct {

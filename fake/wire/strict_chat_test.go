@@ -2,7 +2,7 @@ package wire_test
 
 import "strings"
 
-// chatBody is a request of Chat Completions.
+// chatBody returns a request of Chat Completions.
 func chatBody(model, messages string, more ...string) string {
 	return `{"model":"` + model + `","messages":[` + messages + `]` + strings.Join(append([]string{""}, more...), ",") + `}`
 }
@@ -19,7 +19,7 @@ func chatTool(name, more string) string {
 	return `"tools":[{"type":"function","function":{"name":"` + name + `"` + more + `}}]`
 }
 
-// chatCallAs is a response of one call with this id and name, and its response.
+// chatCallAs returns a response of one call with this id and name, and its result.
 func chatCallAs(id, name string) string {
 	return `{"role":"assistant","content":null,"tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":"{}"}}]},{"role":"tool","tool_call_id":"` + id + `","content":"1"}`
 }
@@ -92,7 +92,7 @@ func chatRows() []strictRow {
 	}
 }
 
-// strictAround is a strict schema with another in it.
+// strictAround returns a strict schema that contains another.
 func strictAround(schema string) string {
 	return `{"type":"object","properties":{"a":` + schema + `},"required":["a"],"additionalProperties":false}`
 }

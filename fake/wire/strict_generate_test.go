@@ -2,7 +2,7 @@ package wire_test
 
 import "strings"
 
-// generateBody is a request of Gemini.
+// generateBody returns a request of Gemini.
 func generateBody(contents string, more ...string) string {
 	return `{"contents":[` + contents + `]` + strings.Join(append([]string{""}, more...), ",") + `}`
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// hostile are bodies that somebody made to do harm, with what is for the
-// conversation of a protocol in them.
+// hostile are malicious bodies, with the place for the conversation of a protocol.
 func hostile(size int) map[string]string {
 	nest := func(open, inner, end string, n int) string {
 		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
@@ -49,8 +48,7 @@ func hostile(size int) map[string]string {
 	}
 }
 
-// Whatever is sent, the server responses, in the provider's form if not with an
-// response.
+// The server responds to any body in the provider's form, with a response or an error.
 func TestStrictSurvives(t *testing.T) {
 	for name, body := range hostile(1 << 14) {
 		for _, path := range []string{strictPaths["SO"], strictPaths["SR"], strictPaths["SA"], strictPaths["SG"], "/gemini/v1beta/models/gemini-3-pro:streamGenerateContent"} {
@@ -66,7 +64,7 @@ func TestStrictSurvives(t *testing.T) {
 	}
 }
 
-// A body may have 64 MiB, and no more.
+// A body may have at most 64 MiB.
 func TestStrictLength(t *testing.T) {
 	t.Parallel()
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
@@ -76,7 +74,7 @@ func TestStrictLength(t *testing.T) {
 	}
 }
 
-// A body that is interrupted is rejected, whatever it is.
+// An interrupted body is rejected.
 func TestStrictIncompleteBody(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SO"], iotest.ErrReader(io.ErrUnexpectedEOF))

@@ -2,7 +2,7 @@ package wire_test
 
 import "strings"
 
-// claudeBody is a request of Anthropic Messages.
+// claudeBody returns a request of Anthropic Messages.
 func claudeBody(model, messages string, more ...string) string {
 	return `{"model":"` + model + `","max_tokens":9999,"messages":[` + messages + `]` + strings.Join(append([]string{""}, more...), ",") + `}`
 }

@@ -25,7 +25,7 @@ const (
 	otherAnswer = "00000001cbeff0d200000000"
 )
 
-// thoughtful is a script whose first response thinks and calls.
+// thoughtful is a script whose first response has reasoning and a call.
 func thoughtful() []fake.Response {
 	return []fake.Response{
 		{Reasoning: "Hm.", Text: "the first turn", Calls: []fake.Call{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "call_2", Name: "f", Arguments: "{}"}}},
@@ -33,7 +33,7 @@ func thoughtful() []fake.Response {
 	}
 }
 
-// opaque is the same script with ids and encrypted content of its own.
+// opaque is the same script with its own ids and encrypted content.
 func opaque() []fake.Response {
 	t := thoughtful()
 	t[0].ResponseID = "resp_mine"
@@ -85,7 +85,7 @@ func responsesPastRows() []strictRow {
 	}
 }
 
-// madeContent is the encrypted content that the server makes up for an item.
+// madeContent is the encrypted content that the server generates for an item.
 func madeContent(id string) string {
 	return "gAAAAAB" + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
@@ -121,7 +121,8 @@ func TestPreviousResponse(t *testing.T) {
 	}
 }
 
-// A whole loop goes by the ids of responses, a second after it and one of another prompt.
+// A loop continues by response ids. So does a second loop after it, and one with another
+// prompt.
 func TestPreviousResponses(t *testing.T) {
 	turns := []fake.Response{
 		{Calls: []fake.Call{{ID: "call_1", Name: "f", Arguments: "{}"}}}, {Calls: []fake.Call{{ID: "call_2", Name: "f", Arguments: "{}"}}}, {Text: "done"}, {Text: "bye"},
@@ -149,7 +150,7 @@ func TestPreviousResponses(t *testing.T) {
 	}
 }
 
-// A conversation may continue with another model, if no session in the URL keeps them apart.
+// A conversation may continue with another model if the URL has no session.
 func TestPreviousResponseOfAnotherModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		session string
@@ -178,14 +179,14 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 	}
 }
 
-// placeName is the name that the server gives to an response, in some conversation.
+// placeName returns the id of a response in some conversation.
 func placeName(session string, turn, attempt int) string {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%q %d %d", session, turn, attempt)
 	return fmt.Sprintf("%04x%04x%08x00000000", turn, attempt, h.Sum32())
 }
 
-// Names of responses that there cannot be are unknown ones.
+// Impossible ids of responses are unknown ids.
 func TestStrictUnknownKeys(t *testing.T) {
 	for _, at := range [][2]int{{-1, 1}, {0, 0}, {0, -1}, {-5, -5}, {0, 3}, {1, 1}} {
 		s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: "two"}}})})
@@ -201,7 +202,7 @@ func TestStrictUnknownKeys(t *testing.T) {
 	}
 }
 
-// Nobody can refer to items of an response that failed.
+// A client cannot refer to items of a failed response.
 func TestStrictFailedResponse(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "hm", Error: &fake.Failure{Status: 500}})})
 	w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser+`,{"type":"item_reference","id":"msg_`+firstAnswer+`_0"}`))

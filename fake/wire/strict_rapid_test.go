@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// drawn draws requests that are right, for one protocol.
+// drawn draws valid requests of one protocol.
 type drawn struct {
 	*rapid.T
 	protocol string
@@ -27,7 +27,7 @@ func (d *drawn) text() string {
 
 func (d *drawn) yes(what string) bool { return rapid.Bool().Draw(d.T, what) }
 
-// private is the private data of reasoning and of a call.
+// private is the opaque data of reasoning and of a call.
 func (d *drawn) private() (reasoning, call json.RawMessage) {
 	d.calls++
 	switch d.protocol {
@@ -41,7 +41,7 @@ func (d *drawn) private() (reasoning, call json.RawMessage) {
 	return raw(`{"thoughtSignature":"c2ln"}`), raw(`{"thoughtSignature":"c2ln"}`)
 }
 
-// response draws a response of the assistant, with the responses to its calls.
+// turn draws an assistant message with the results of its calls.
 func (d *drawn) turn() []llm.Message {
 	var m llm.Message
 	m.Role = llm.RoleAssistant
@@ -114,7 +114,7 @@ func (d *drawn) tools(req *llm.Request) {
 	}
 }
 
-// What the project's own clients send of a right request is never rejected.
+// The server accepts all valid requests of this project's clients.
 func TestStrictAcceptsOwnRequests(t *testing.T) {
 	t.Parallel()
 	for _, k := range protocols {
@@ -143,8 +143,8 @@ func TestStrictAcceptsOwnRequests(t *testing.T) {
 	}
 }
 
-// What a server says is not rejected when a client sends it back, whatever the
-// script has and however often a response is asked for.
+// The server accepts its own responses in the next request, for any script and any number of
+// attempts.
 func TestStrictAcceptsEchoes(t *testing.T) {
 	t.Parallel()
 	for _, k := range protocols {

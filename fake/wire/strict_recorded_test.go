@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// post sends a body to a server, with a key, and returns the response.
+// post sends a body to a server with a key and returns the response.
 func post(t *testing.T, s *wire.Server, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
@@ -28,8 +28,8 @@ func post(t *testing.T, s *wire.Server, path, body string) *httptest.ResponseRec
 	return w
 }
 
-// recordings are folders of cassettes in which real providers took every request,
-// with how many there are.
+// recordings are folders of cassettes whose requests real providers accepted, with the number
+// of requests.
 func recordings(t *testing.T) map[string]int {
 	t.Helper()
 	dirs := map[string]int{filepath.Join(shared(), "data", "fantasy-cassettes"): 534}
@@ -43,8 +43,8 @@ func recordings(t *testing.T) map[string]int {
 	return dirs
 }
 
-// shared is the folder shared with its data, which LOOPTAPE_SHARED names or which
-// is above this package; empty if there is none.
+// shared returns the folder with shared data, which LOOPTAPE_SHARED names or which is above
+// this package; empty if missing.
 func shared() string {
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {
 		return dir
@@ -59,14 +59,14 @@ func shared() string {
 	return ""
 }
 
-// cassette is what a go-vcr file checks of the requests.
+// cassette is the part of a go-vcr file that the test reads.
 type cassette struct {
 	Interactions []struct {
 		Request struct{ URL, Body string }
 	}
 }
 
-// served is the path of the server that plays what responses at a URL.
+// served returns the path of the server for the URL of a provider.
 func served(url string) string {
 	url, _, _ = strings.Cut(url, "?")
 	switch {
@@ -80,7 +80,7 @@ func served(url string) string {
 	return "/anthropic/v1/messages" // also after Bedrock and Vertex AI
 }
 
-// No request is rejected that a real provider took.
+// The server accepts each request that a real provider accepted.
 func TestStrictAcceptsRecordedRequests(t *testing.T) {
 	t.Parallel()
 	dirs := recordings(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// An unknown setting is rejected in each protocol, and what a provider has next to the
-// usual ones is taken.
+// An unknown setting is rejected in each protocol, and the additional settings of a provider
+// are accepted.
 func TestStrictSettings(t *testing.T) {
 	const chat, responses, messages, generate = "/openai/v1/chat/completions", "/openai/v1/responses", "/anthropic/v1/messages", "/gemini/v1beta/models/some-model:generateContent"
 	user := `"messages":[` + chatUser + `]`

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// What the providers' own examples send is taken, and breaks nothing.
+// The examples of the providers are accepted and break no invariant.
 func TestStrictAccepts(t *testing.T) {
 	for name, c := range map[string]struct{ to, body string }{
 		"the output of a computer": {"SR", responsesBody(itemUser + `,{"type":"computer_call","id":"cu_1","call_id":"c1","action":{"type":"screenshot"},"pending_safety_checks":[],"status":"completed"},

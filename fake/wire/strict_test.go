@@ -21,7 +21,7 @@ import (
 	"github.com/looptape/looptape/fake/wire/internal/strict"
 )
 
-// strictRow is a request that is rejected, and the nearest one that is not.
+// strictRow is a rejected request with the most similar accepted one.
 type strictRow struct {
 	id     string
 	name   string // what reports it from the other rows of the id
@@ -45,7 +45,7 @@ func strictRows() []strictRow {
 	return slices.Concat(chatRows(), responsesRows(), responsesPastRows(), messagesRows(), thinkingRows(), generateRows())
 }
 
-// strictModels are the models that there are.
+// strictModels are the known models.
 var strictModels = []string{
 	"some-model", "o4-mini", "gpt-5", "gpt-5-chat-latest", "o1-mini", "gpt-4o", "deepseek-reasoner", "mistral/small", "mistral-large", "z-ai/glm-4.6",
 	"claude-sonnet-4-5", "claude-opus-4-6", "gemini-3-pro", "gemini-2.5-pro", "gemini-flash-latest", "gemini-3-pro-image",
@@ -66,7 +66,7 @@ func asked(t *testing.T, s *wire.Server, path, key, body string) *httptest.Respo
 	return w
 }
 
-// reported is an error as any provider writes it.
+// errorBody is an error in the form of any provider.
 type errorBody struct {
 	Type      string
 	RequestID string `json:"request_id"`
@@ -85,8 +85,8 @@ type errorBody struct {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// Each rule is kept: a wrong request gets that provider's response and does not
-// advance the scenario, and the nearest right one is taken.
+// A request that breaks a rule gets the provider's error and does not advance the scenario.
+// The most similar valid request is accepted.
 func TestStrict(t *testing.T) {
 	rules := map[string]strict.Rule{}
 	for _, r := range strict.Rules() {
@@ -190,8 +190,8 @@ func (row strictRow) envelope(t *testing.T, rule strict.Rule, got errorBody, w *
 	}
 }
 
-// All rules of the list have a row in the table, and are all those of the
-// document where it is there.
+// The table has a row for each rule, and the rules are those of the golden and of the shared
+// document.
 func TestStrictRows(t *testing.T) {
 	var want, rules []string
 	for _, p := range []struct {

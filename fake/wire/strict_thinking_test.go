@@ -18,7 +18,7 @@ const claudeRedacted = `{"type":"redacted_thinking","data":"ZGF0YQ=="}`
 // claudeCall is a call, claudeOne its result.
 const claudeCall = `{"type":"tool_use","id":"toolu_1","name":"f","input":{}}`
 
-// madeForLet is the signature that the server makes up for the text Let me see.
+// madeForLet is the signature that the server generates for the text Let me see.
 const madeForLet = "bG9vcHRhcGU6YWI3MWNmNTgyMzUwZDc5Yg=="
 
 func thinkingRows() []strictRow {

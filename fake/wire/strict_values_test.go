@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// Values that no rule has, and that the providers reject all the same, each with the
-// nearest that is taken.
+// Providers reject these values although no rule describes them. Each has the most similar
+// accepted value.
 func TestStrictValues(t *testing.T) {
 	const chat, responses, messages, generate = "/openai/v1/chat/completions", "/openai/v1/responses", "/anthropic/v1/messages", "/gemini/v1beta/models/some-model:generateContent"
 	user := `"messages":[` + chatUser + `]`
@@ -159,7 +159,7 @@ func TestStrictFormat(t *testing.T) {
 // chatCallOne is a response of one call.
 const chatCallOne = `{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 
-// Thinking between calls has a budget of the whole response.
+// Interleaved thinking has the budget of the whole response.
 func TestStrictInterleavedBudget(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "ok"})})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, strictPaths["SA"], strings.NewReader(claudeBody("m", claudeUser, `"thinking":{"type":"enabled","budget_tokens":20000}`)))

@@ -36,8 +36,8 @@ func TestWatchReceived(t *testing.T) {
 	}
 }
 
-// interrupted is the report on three requests, the last of them the second with more
-// after it. The client leaves before the end of the second response, or hears it all.
+// interrupted returns the report on three requests; the last one is the second with more after
+// it. The client disconnects before the end of the second response, or reads it all.
 func interrupted(t *testing.T, protocol string, behind []llm.Message, leaves bool) wire.Report {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())

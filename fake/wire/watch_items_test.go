@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A client of Responses may send each call with its output after it: no row of quirks.md
-// asks more. It gets the responses that it would have got otherwise.
+// A client of Responses may send each call with its output after it. It gets the same
+// responses as without.
 func TestWatchItems(t *testing.T) {
 	u := llm.User
 	calls := func(ids ...string) (list []fake.Call) {

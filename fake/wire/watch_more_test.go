@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A history that was put in another's place is INV-05 wherever that was done, and its
-// calls are answered all the same; a conversation that only begins equal is none.
+// A replaced history breaks INV-05, and its calls are answered. A conversation with an equal
+// beginning breaks nothing.
 func TestWatchRewritten(t *testing.T) {
 	u, text := llm.User, func(s string) llm.Message { return llm.Assistant(llm.Text{Text: s}) }
 	call := func(id, name string) llm.Message {
@@ -99,7 +99,7 @@ func TestWatchOldThinking(t *testing.T) {
 	}
 }
 
-// What the provider ran itself comes back in another encoding.
+// A call that the provider executed may come back in another encoding.
 func TestWatchProviderCallEncoding(t *testing.T) {
 	for _, form := range []string{"QA-14:search", "QA-14:mcp", "QA-14", "QA-14:citations", "QA-14:caller"} {
 		q, err := wire.ParseQuirk(form)

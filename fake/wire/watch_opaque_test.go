@@ -11,8 +11,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// What an response reports of itself need not come back, and may; what the provider wants
-// back must.
+// Descriptive data of a response may come back; data that the provider requires must.
 func TestWatchOpaque(t *testing.T) {
 	lost := []string{"2 INV-22"}
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// broke are the invariants that requests broke, as "request invariant".
+// broke returns the invariants that requests broke, as "request invariant".
 func broke(r wire.Report) []string {
 	var out []string
 	for _, v := range r.Violations {
@@ -24,7 +24,7 @@ func broke(r wire.Report) []string {
 	return out
 }
 
-// swapIDs gives two calls each the id of the other, and so their results.
+// swapIDs exchanges the ids of two calls, and so their results.
 func swapIDs(turn, results *llm.Message) {
 	first, second := turn.Parts[2].(llm.ToolCall), turn.Parts[3].(llm.ToolCall)
 	first.ID, second.ID = second.ID, first.ID
@@ -94,8 +94,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// JSON that a client has read and written again is what it was, in any encoding; another
-// value is not.
+// JSON that a client decodes and encodes again is unchanged in any encoding. Another value is
+// a violation.
 func TestWatchEncoding(t *testing.T) {
 	for _, k := range protocols {
 		for args, want := range map[string][]string{`{"a":"x","b":1.5}`: nil, `{"a":"x","b":2}`: {"2 INV-05"}} {
@@ -134,7 +134,7 @@ func TestWatchEncoding(t *testing.T) {
 	}
 }
 
-// mark puts a mark for caching on the last part of a message.
+// mark adds a cache mark to the last part of a message.
 func mark(m *llm.Message) {
 	m.Parts = slices.Clone(m.Parts)
 	opaque := json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)
@@ -148,7 +148,7 @@ func mark(m *llm.Message) {
 	}
 }
 
-// A retry gets another response than the first attempt; either may be gone on from.
+// A retry gets another response than the first attempt. The client may continue from either.
 func TestWatchAttempts(t *testing.T) {
 	m := fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: "two"}}}, fake.Response{Text: "end"}, fake.Response{Text: "end"})
 	s, clients := pipe(t, wire.Config{Model: m}, "")
@@ -167,7 +167,7 @@ func TestWatchAttempts(t *testing.T) {
 	}
 }
 
-// The server says what it serves.
+// GET / returns what the server serves.
 func TestServerInfo(t *testing.T) {
 	s := wire.New(wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"m"}})
 	client, stop := s.Pipe()

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// A client that sends no more than the last messages, with the first or without, breaks
-// INV-05 and nothing else, and gets on. Its calls are those that it was sent.
+// A client that sends only the last messages, with or without the first one, breaks INV-05
+// only, and the conversation continues. Its calls are those of the responses.
 func TestWatchWindow(t *testing.T) {
 	noIDs, err := wire.ParseQuirk("QG-03") // which is of Gemini alone
 	if err != nil {

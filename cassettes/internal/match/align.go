@@ -57,24 +57,24 @@ func common(a, b []tree) (out []indexPair) {
 	if len(a)*len(b) > maxCells {
 		return nil
 	}
-	// most[i][j] is the length for a[i:] and b[j:].
-	most := make([][]int, len(a)+1)
-	for i := range most {
-		most[i] = make([]int, len(b)+1)
+	// common[i][j] is the length for a[i:] and b[j:].
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
 	}
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
-			if most[i][j] = max(most[i+1][j], most[i][j+1]); a[i].sum == b[j].sum {
-				most[i][j] = most[i+1][j+1] + 1
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i].sum == b[j].sum {
+				common[i][j] = common[i+1][j+1] + 1
 			}
 		}
 	}
-	for i, j := 0, 0; most[i][j] > 0; {
+	for i, j := 0, 0; common[i][j] > 0; {
 		switch {
 		case a[i].sum == b[j].sum:
 			out = append(out, indexPair{i, j})
 			i, j = i+1, j+1
-		case most[i+1][j] == most[i][j]:
+		case common[i+1][j] == common[i][j]:
 			i++
 		default:
 			j++

@@ -37,13 +37,13 @@ func NewIndex(f *tape.File, m Matcher, redacted func(*recording.Interaction) *re
 		file: f, keys: f.Keys(), matcher: m, sent: make(map[uint64]int32, n), by: make(map[uint64]int32, n),
 		next: make([]int32, n), bare: make([]int32, n), used: make([]bool, n),
 	}
-	told := m.Name() != "" && m.Name() == f.Match
-	if !told {
+	sameRules := m.Name() != "" && m.Name() == f.Match
+	if !sameRules {
 		t.keys = slices.Clone(t.keys) // the file may have other users
 	}
 	for i := n - 1; i >= 0; i-- {
 		k := t.keys[i]
-		if !told {
+		if !sameRules {
 			x, err := f.Interaction(i)
 			if err != nil {
 				return nil, err

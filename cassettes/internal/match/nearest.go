@@ -18,7 +18,7 @@ func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 		}
 	}
 	now := t.matcher.content(r)
-	most, best := -1.0, -1
+	highest, best := -1.0, -1
 	for _, i := range t.candidates(r) {
 		x, err := t.file.Interaction(i)
 		if err != nil {
@@ -28,8 +28,8 @@ func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 		if x.Session == session {
 			like += sameSession
 		}
-		if like > most {
-			most, best = like, i
+		if like > highest {
+			highest, best = like, i
 		}
 	}
 	if best < 0 {

@@ -166,9 +166,9 @@ func appendBodyInfo(dst []byte, f form, body []byte) []byte {
 	return fmt.Appendf(append(dst, ' '), "%08x", Checksum(body))
 }
 
-func appendChunks(dst []byte, pieces []recording.Chunk) []byte {
+func appendChunks(dst []byte, chunks []recording.Chunk) []byte {
 	var waits rounder
-	for i, p := range pieces {
+	for i, p := range chunks {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -240,15 +240,15 @@ type bodyInfo struct {
 	crc    uint32
 }
 
-func (m bodyInfo) restore(sign byte, lines []byte, edited bool) (body []byte, pieces []recording.Chunk, err error) {
-	body, pieces, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
+func (m bodyInfo) restore(sign byte, lines []byte, edited bool) (body []byte, chunks []recording.Chunk, err error) {
+	body, chunks, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
-		return body, pieces, err
+		return body, chunks, err
 	}
 	if len(body) != m.length || Checksum(body) != m.crc {
 		return nil, nil, fmt.Errorf("checksum mismatch: got %d bytes with the checksum %08x, want %d with %08x: after an edit use looptape cassette verify --update-checksums", len(body), Checksum(body), m.length, m.crc)
 	}
-	return body, pieces, nil
+	return body, chunks, nil
 }
 
 type footer struct {
@@ -308,7 +308,7 @@ func readBodyInfo(words []string) (m bodyInfo, err error) {
 	return bodyInfo{form(words[0]), int(n), uint32(crc)}, nil
 }
 
-func readChunks(text string, length int) (pieces []recording.Chunk, err error) {
+func readChunks(text string, length int) (chunks []recording.Chunk, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, wait, _ := strings.Cut(word, "+")
 		var p recording.Chunk
@@ -318,10 +318,10 @@ func readChunks(text string, length int) (pieces []recording.Chunk, err error) {
 		if length -= p.Len; err != nil || p.Len < 0 || p.After < 0 || length < 0 {
 			return nil, fmt.Errorf("%q in the last line of an interaction is not a chunk of the body, such as 120+5ms", word)
 		}
-		pieces = append(pieces, p)
+		chunks = append(chunks, p)
 	}
 	if length != 0 {
 		return nil, fmt.Errorf("the chunks in the last line of an interaction are %d bytes shorter than the body", length)
 	}
-	return pieces, nil
+	return chunks, nil
 }

@@ -39,14 +39,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // appendBody appends a body with this line prefix (> or <) and returns its form.
-func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []recording.Chunk) ([]byte, form) {
+func appendBody(dst []byte, mark byte, body []byte, events bool, chunks []recording.Chunk) ([]byte, form) {
 	forms := []form{formJSON, formJSONLine, formSpaced, formText}
 	if events {
 		forms = []form{formEvents, formEventsCRLF, formText}
 	}
 	from := len(dst)
 	for _, f := range forms {
-		out, ok := f.append(dst, mark, body, pieces)
+		out, ok := f.append(dst, mark, body, chunks)
 		if !ok {
 			continue
 		}
@@ -58,10 +58,10 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, pieces []record
 	return out, formBase64
 }
 
-func (f form) append(dst []byte, mark byte, body []byte, pieces []recording.Chunk) (out []byte, ok bool) {
+func (f form) append(dst []byte, mark byte, body []byte, chunks []recording.Chunk) (out []byte, ok bool) {
 	switch f {
 	case formEvents, formEventsCRLF:
-		return appendEvents(dst, mark, body, f.newline(), pieces)
+		return appendEvents(dst, mark, body, f.newline(), chunks)
 	case formJSON, formSpaced:
 		return appendJSON(dst, mark, body)
 	case formJSONLine:
@@ -78,7 +78,7 @@ func (f form) append(dst []byte, mark byte, body []byte, pieces []recording.Chun
 }
 
 // restore appends the body to dst. For events it also returns the chunks.
-func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, pieces []recording.Chunk, err error) {
+func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, chunks []recording.Chunk, err error) {
 	switch f {
 	case formEvents, formEventsCRLF:
 		return restoreEvents(dst, mark, lines, f.newline())
@@ -164,11 +164,11 @@ func nextLine(mark byte, lines []byte) (line, rest []byte, err error) {
 }
 
 func shortened(b []byte) []byte {
-	const most = 60
-	if len(b) <= most {
+	const maxShown = 60
+	if len(b) <= maxShown {
 		return b
 	}
-	return append(bytes.ToValidUTF8(b[:most], nil), "…"...)
+	return append(bytes.ToValidUTF8(b[:maxShown], nil), "…"...)
 }
 
 func appendLines(dst []byte, mark byte, body []byte) []byte {

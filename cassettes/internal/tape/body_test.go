@@ -55,10 +55,10 @@ func drawBody(t *rapid.T, name string) []byte {
 }
 
 // drawText draws a concatenation of the given strings and words.
-func drawText(t *rapid.T, name string, n int, pieces []string) (out []byte) {
+func drawText(t *rapid.T, name string, n int, chunks []string) (out []byte) {
 	words := rapid.Bool().Draw(t, name+" with words")
 	for range n {
-		out = append(out, rapid.SampledFrom(pieces).Draw(t, name)...)
+		out = append(out, rapid.SampledFrom(chunks).Draw(t, name)...)
 		if words {
 			out = append(out, plain.Draw(t, "words")...)
 		}
@@ -113,16 +113,16 @@ func TestBodiesRestored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := drawBody(t, "body")
 		events := rapid.Bool().Draw(t, "of events")
-		pieces := drawPieces(t, body, rapid.Bool().Draw(t, "in events"))
-		text, f := appendBody(nil, '<', body, events, pieces)
+		chunks := drawPieces(t, body, rapid.Bool().Draw(t, "in events"))
+		text, f := appendBody(nil, '<', body, events, chunks)
 		b := &block{rest: append(text, "---\n"...)}
 		lines := b.lines('<')
 		got, came, err := f.restore(nil, '<', lines)
 		if err != nil || !bytes.Equal(got, body) || string(b.rest) != "---\n" {
 			t.Fatalf("%s gives %q, %v, want %q\n%s", f, got, err, body, text)
 		}
-		if strings.HasPrefix(string(f), string(formEvents)) && !slices.Equal(came, pieces) {
-			t.Fatalf("the events came as %v, want %v\n%s", came, pieces, text)
+		if strings.HasPrefix(string(f), string(formEvents)) && !slices.Equal(came, chunks) {
+			t.Fatalf("the events came as %v, want %v\n%s", came, chunks, text)
 		}
 		drawn[maphash.Bytes(seed, body)] = true
 		forms[f]++
@@ -154,11 +154,11 @@ func TestForms(t *testing.T) {
 		{`{"a":1}`, true, formEvents, "< …+5ms {\"a\":1}\n"},
 		{"data: \x00\n\n", true, formBase64, "< ZGF0YTogAAoK\n"},
 	} {
-		var pieces []recording.Chunk
+		var chunks []recording.Chunk
 		for _, p := range EventChunks([]byte(c.body)) {
-			pieces = append(pieces, recording.Chunk{After: 5 * time.Millisecond, Len: p.Len})
+			chunks = append(chunks, recording.Chunk{After: 5 * time.Millisecond, Len: p.Len})
 		}
-		lines, f := appendBody(nil, '<', []byte(c.body), c.events, pieces)
+		lines, f := appendBody(nil, '<', []byte(c.body), c.events, chunks)
 		if f != c.form || string(lines) != c.lines {
 			t.Errorf("%q, events: %t: the form %s, want %s, and\n%swant\n%s", c.body, c.events, f, c.form, lines, c.lines)
 		}
@@ -219,12 +219,12 @@ func TestRestoreRejects(t *testing.T) {
 // Times are written in milliseconds. The rounding errors do not add up.
 func TestTimesAddUp(t *testing.T) {
 	var body []byte
-	var pieces []recording.Chunk
+	var chunks []recording.Chunk
 	for range 10 {
 		body = append(body, ":\n\n"...)
-		pieces = append(pieces, recording.Chunk{After: 1400 * time.Microsecond, Len: 3})
+		chunks = append(chunks, recording.Chunk{After: 1400 * time.Microsecond, Len: 3})
 	}
-	lines, f := appendBody(nil, '<', body, true, pieces)
+	lines, f := appendBody(nil, '<', body, true, chunks)
 	_, came, err := f.restore(nil, '<', lines)
 	var all time.Duration
 	for _, p := range came {

@@ -23,11 +23,11 @@ func (f form) newline() string {
 func (f form) isEvents() bool { return f == formEvents || f == formEventsCRLF }
 
 // EventChunks returns one chunk for each server-sent event of a body, without times.
-func EventChunks(body []byte) (pieces []recording.Chunk) {
+func EventChunks(body []byte) (chunks []recording.Chunk) {
 	for _, ev := range SplitEvents(body) {
-		pieces = append(pieces, recording.Chunk{Len: len(ev)})
+		chunks = append(chunks, recording.Chunk{Len: len(ev)})
 	}
-	return pieces
+	return chunks
 }
 
 // SplitEvents splits a stream after each empty line. Lines end in LF, CR LF or CR. The
@@ -57,31 +57,31 @@ func SplitEvents(body []byte) (events [][]byte) {
 
 // rounder converts delays to milliseconds. It adds the rounding error to the next delay.
 type rounder struct {
-	at, told time.Duration // since the first one
+	at, reported time.Duration // since the first one
 }
 
 func (r *rounder) next(p recording.Chunk) (ms int64) {
 	r.at += p.After
-	wait := (r.at - r.told).Round(time.Millisecond)
-	r.told += wait
+	wait := (r.at - r.reported).Round(time.Millisecond)
+	r.reported += wait
 	return wait.Milliseconds()
 }
 
 // appendEvents appends one line per event if the chunks are the events.
-func appendEvents(dst []byte, mark byte, body []byte, newline string, pieces []recording.Chunk) (out []byte, ok bool) {
+func appendEvents(dst []byte, mark byte, body []byte, newline string, chunks []recording.Chunk) (out []byte, ok bool) {
 	if !IsText(body) {
 		return dst, false
 	}
 	events := SplitEvents(body)
-	if len(events) != len(pieces) {
+	if len(events) != len(chunks) {
 		return dst, false
 	}
 	var waits rounder
 	for i, ev := range events {
-		if len(ev) != pieces[i].Len {
+		if len(ev) != chunks[i].Len {
 			return dst, false
 		}
-		wait := waits.next(pieces[i])
+		wait := waits.next(chunks[i])
 		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
 		if !whole && i < len(events)-1 {
 			return dst, false
@@ -112,20 +112,20 @@ func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole
 
 // cutDelay removes a delay such as "+12ms " from the beginning of a line.
 func cutDelay(line []byte) (ms int64, event []byte, found bool) {
-	const most = 1 << 31 // milliseconds
+	const limit = 1 << 31 // milliseconds
 	if len(line) == 0 || line[0] != '+' {
 		return 0, nil, false
 	}
 	i := 1
-	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && ms < most; i++ {
+	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && ms < limit; i++ {
 		ms = 10*ms + int64(line[i]-'0')
 	}
 	event, found = bytes.CutPrefix(line[i:], []byte("ms "))
-	return ms, event, found && i > 1 && ms < most
+	return ms, event, found && i > 1 && ms < limit
 }
 
-func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, pieces []recording.Chunk, err error) {
-	pieces = slices.Grow(pieces, bytes.Count(lines, []byte("\n")))
+func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, chunks []recording.Chunk, err error) {
+	chunks = slices.Grow(chunks, bytes.Count(lines, []byte("\n")))
 	for len(lines) > 0 {
 		wait, event, whole, rest, err := eventLine(mark, lines)
 		if err != nil {
@@ -133,9 +133,9 @@ func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []
 		}
 		from := len(dst)
 		dst = restoreEvent(dst, event, whole, newline)
-		pieces, lines = append(pieces, recording.Chunk{After: wait, Len: len(dst) - from}), rest
+		chunks, lines = append(chunks, recording.Chunk{After: wait, Len: len(dst) - from}), rest
 	}
-	return dst, pieces, nil
+	return dst, chunks, nil
 }
 
 // restoreEvent appends an event. An incomplete event has no empty line at its end.

@@ -24,22 +24,22 @@ func drawHeader(t *rapid.T, name string) http.Header {
 	return h
 }
 
-func drawPieces(t *rapid.T, body []byte, events bool) (pieces []recording.Chunk) {
+func drawPieces(t *rapid.T, body []byte, events bool) (chunks []recording.Chunk) {
 	wait := func() time.Duration {
 		return time.Duration(rapid.IntRange(0, 5000).Draw(t, "wait")) * time.Millisecond
 	}
 	if events {
 		for _, ev := range SplitEvents(body) {
-			pieces = append(pieces, recording.Chunk{After: wait(), Len: len(ev)})
+			chunks = append(chunks, recording.Chunk{After: wait(), Len: len(ev)})
 		}
-		return pieces
+		return chunks
 	}
 	for n := len(body); n > 0; {
 		k := rapid.IntRange(1, n).Draw(t, "piece")
-		pieces = append(pieces, recording.Chunk{After: wait(), Len: k})
+		chunks = append(chunks, recording.Chunk{After: wait(), Len: k})
 		n -= k
 	}
-	return pieces
+	return chunks
 }
 
 func drawInteraction(t *rapid.T) *recording.Interaction {
@@ -69,7 +69,7 @@ func drawInteraction(t *rapid.T) *recording.Interaction {
 		x.Request.Trailer = http.Header{"X-Sent": {"2"}}
 	}
 	r.Chunked, r.Uncompressed = rapid.Bool().Draw(t, "chunked"), rapid.Bool().Draw(t, "uncompressed")
-	if rapid.Bool().Draw(t, "has pieces") {
+	if rapid.Bool().Draw(t, "has chunks") {
 		r.Chunks = drawPieces(t, r.Body, IsEvents(r.Header))
 	}
 	return x

@@ -18,14 +18,14 @@ func EscapedURL(text string) string {
 	return escaped(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-func escaped(text string, odd func(rune) bool) string {
-	if strings.IndexFunc(text, odd) < 0 {
+func escaped(text string, escape func(rune) bool) string {
+	if strings.IndexFunc(text, escape) < 0 {
 		return text
 	}
 	var out []byte
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
-		if odd(r) {
+		if escape(r) {
 			for _, c := range []byte(text[:n]) {
 				out = fmt.Appendf(out, "%%%02X", c)
 			}

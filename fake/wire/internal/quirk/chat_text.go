@@ -34,16 +34,16 @@ var chatTextQuirks = []Form{
 }
 
 func filtered(r *reply.Reply) bool {
-	const verdict = `{"hate":{"filtered":false,"severity":"safe"}}`
+	const result = `{"hate":{"filtered":false,"severity":"safe"}}`
 	at := finishAt(r)
 	if at < 0 {
 		return false
 	}
 	r.Frames = slices.Insert(r.Frames, at, reply.NewFrame("",
-		`{"id":"","object":"","created":0,"model":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":`+verdict+`,"content_filter_offsets":{"check_offset":44,"start_offset":44,"end_offset":198}}]}`,
+		`{"id":"","object":"","created":0,"model":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":`+result+`,"content_filter_offsets":{"check_offset":44,"start_offset":44,"end_offset":198}}]}`,
 	))
 	r.Frames = slices.Insert(r.Frames, 0, reply.NewFrame("",
-		`{"id":"","object":"","created":0,"model":"","choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":`+verdict+`}]}`,
+		`{"id":"","object":"","created":0,"model":"","choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":`+result+`}]}`,
 	))
 	return true
 }
