@@ -118,10 +118,12 @@ var table = []packageRule{
 	},
 	{
 		name: "trace", does: "the events of a run; their file, canonical form and text form",
-		large:    "The types, the reader and the writer of one format, with its older versions.",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "llm"},
-		modules:  []string{"github.com/cespare/xxhash/v2"},
+		packages: []string{"internal/jsonio", "llm", "trace/internal/..."},
+	},
+	{
+		name: "trace/internal/chain", does: "the rolling hashes of the conversations in a trace",
+		modules: []string{"github.com/cespare/xxhash/v2"},
 	},
 	{
 		name: "trace/check", does: "the invariants: events in, violations out",

@@ -36,41 +36,23 @@ func (c *coder) event(v *Event) {
 	}
 	switch kind, s := c.Type(); kind {
 	case "text_delta":
-		var x TextDelta
-		c.textDelta(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).textDelta)
 	case "reasoning_delta":
-		var x ReasoningDelta
-		c.reasoningDelta(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).reasoningDelta)
 	case "tool_call_start":
-		var x ToolCallStart
-		c.toolCallStart(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolCallStart)
 	case "tool_call_delta":
-		var x ToolCallDelta
-		c.toolCallDelta(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolCallDelta)
 	case "tool_call_end":
-		var x ToolCallEnd
-		c.toolCallEnd(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolCallEnd)
 	case "part":
-		var x PartDone
-		c.partDone(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).partDone)
 	case "usage":
-		var x Usage
-		c.usage(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).usage)
 	case "warning":
-		var x Warning
-		c.warning(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).warning)
 	case "finish":
-		var x Finish
-		c.finish(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).finish)
 	default:
 		*v = Unknown{Kind: kind, Raw: c.Rest(s)}
 	}
@@ -96,25 +78,15 @@ func (c *coder) part(v *Part) {
 	}
 	switch kind, s := c.Type(); kind {
 	case "text":
-		var x Text
-		c.text(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).text)
 	case "reasoning":
-		var x Reasoning
-		c.reasoning(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).reasoning)
 	case "media":
-		var x Media
-		c.media(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).media)
 	case "tool_call":
-		var x ToolCall
-		c.toolCall(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolCall)
 	case "tool_result":
-		var x ToolResult
-		c.toolResult(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolResult)
 	default:
 		*v = Unknown{Kind: kind, Raw: c.Rest(s)}
 	}

@@ -93,22 +93,8 @@ func (Finish) event()         {}
 func (Unknown) event()        {}
 
 // FinishReason is the reason why a response ended. The loop does not distinguish stop from
-// tool_calls, because providers mix them up.
+// tool_calls, because providers mix them up. The values begin with Finish.
 type FinishReason string
-
-// The finish reasons. A reason of a provider that matches none of them is FinishUnknown, with the
-// original in [Finish.Raw].
-const (
-	FinishStop          FinishReason = "stop"
-	FinishToolCalls     FinishReason = "tool_calls"
-	FinishLength        FinishReason = "length"
-	FinishContentFilter FinishReason = "content_filter"
-	FinishRefusal       FinishReason = "refusal"
-	FinishPause         FinishReason = "pause"          // to be continued (Anthropic's pause_turn)
-	FinishMalformedCall FinishReason = "malformed_call" // Gemini's MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL
-	FinishError         FinishReason = "error"
-	FinishUnknown       FinishReason = "unknown"
-)
 
 // Usage counts tokens. As an [Event] it contains the counts of the response so far. A field that
 // is not 0 replaces the earlier count; 0 keeps it. Providers send cumulative counts and omit

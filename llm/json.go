@@ -28,9 +28,6 @@ const (
 	tooDeep  = "tool results are nested in each other more than 100 deep"
 )
 
-// roles are the strings that decoded messages share.
-var roles = map[string]string{string(RoleSystem): string(RoleSystem), string(RoleUser): string(RoleUser), string(RoleAssistant): string(RoleAssistant), string(RoleTool): string(RoleTool)}
-
 func encoder(dst []byte) coder { return coder{Coder: jsonio.Coder{Dst: dst}} }
 
 func (c *coder) toolChoice(key string, v *ToolChoice) {
@@ -143,13 +140,20 @@ func unmarshal[T any](b []byte, to *T, decode func(*coder, *T)) error {
 		return fmt.Errorf("llm: the JSON text is not UTF-8")
 	}
 	var v T
-	c := coder{Coder: jsonio.Coder{Dec: jsonio.NewDec(string(b)), Decoding: true, Words: roles}}
+	c := coder{Coder: jsonio.Coder{Dec: jsonio.NewDec(string(b)), Decoding: true}}
 	decode(&c, &v)
 	if err := c.Dec.End(); err != nil {
 		return fmt.Errorf("llm: %w", err)
 	}
 	*to = v
 	return nil
+}
+
+// decoded decodes the members of a value of type T.
+func decoded[T any](c *coder, s jsonio.Scope, members func(*coder, jsonio.Scope, *T)) T {
+	var v T
+	members(c, s, &v)
+	return v
 }
 
 // object returns the decoder of an object.

@@ -49,16 +49,46 @@ func Collect(events iter.Seq2[Event, error]) (*Response, error) {
 	return acc.Response(), nil
 }
 
-// Role is the author of a message.
+// Role is the author of a message, such as [RoleUser].
 type Role string
 
-// The roles. System messages occur only in imported histories; a [Request] has its system prompt
-// in System.
+// The values of the fields of requests and responses.
 const (
+	// Roles. System messages occur only in imported histories; a [Request] has its system prompt
+	// in System.
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 	RoleTool      Role = "tool"
+
+	// Modes of a [ToolChoice].
+	ChooseAuto     ToolMode = "" // the model decides
+	ChooseRequired ToolMode = "required"
+	ChooseNone     ToolMode = "none"
+	ChooseTool     ToolMode = "tool" // the tool ToolChoice.Name
+
+	// Response modes of a [Request].
+	Streaming    ResponseMode = "" // as a stream of events
+	NonStreaming ResponseMode = "buffered"
+
+	// Finish reasons. A reason of a provider that matches none of them is FinishUnknown, with the
+	// original in [Finish.Raw].
+	FinishStop          FinishReason = "stop"
+	FinishToolCalls     FinishReason = "tool_calls"
+	FinishLength        FinishReason = "length"
+	FinishContentFilter FinishReason = "content_filter"
+	FinishRefusal       FinishReason = "refusal"
+	FinishPause         FinishReason = "pause"          // to be continued (Anthropic's pause_turn)
+	FinishMalformedCall FinishReason = "malformed_call" // Gemini's MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL
+	FinishError         FinishReason = "error"
+	FinishUnknown       FinishReason = "unknown"
+
+	// Codes of the warnings of an [Accumulator].
+	WarnNoFinish          = "no_finish_reason"   // the response ended without a finish reason
+	WarnNoCallEnd         = "missing_call_end"   // the end of the response closed a call
+	WarnRepeatedArguments = "repeated_arguments" // arguments were repeated; one copy was kept
+	WarnNoCallStart       = "missing_call_start" // a delta or an end without an open call was dropped
+	WarnNoCalls           = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
 )
 
 // Message is a message of a conversation. A published message is never changed; code that needs

@@ -52,14 +52,6 @@ type ToolChoice struct {
 // ToolMode is a mode of [ToolChoice].
 type ToolMode string
 
-// The modes.
-const (
-	ChooseAuto     ToolMode = "" // the model decides
-	ChooseRequired ToolMode = "required"
-	ChooseNone     ToolMode = "none"
-	ChooseTool     ToolMode = "tool" // the tool ToolChoice.Name
-)
-
 // String returns the form that scenarios use: auto, required, none or tool:NAME.
 func (c ToolChoice) String() string {
 	switch c.Mode {
@@ -74,9 +66,3 @@ func (c ToolChoice) String() string {
 
 // ResponseMode is the wire form of a response.
 type ResponseMode string
-
-// The response modes.
-const (
-	Streaming    ResponseMode = "" // as a stream of events
-	NonStreaming ResponseMode = "buffered"
-)

@@ -188,7 +188,7 @@ func configJSON(c *trace.ModelConfig) []byte {
 
 // emitDelta records an event of a stream as deltas. c is the call that it belongs to.
 func (r *run) emitDelta(call *modelCall, ev llm.Event, c *llm.OpenCall) {
-	emit := func(kind trace.DeltaKind, id, name, text string) {
+	emit := func(kind string, id, name, text string) {
 		if text != "" || kind == trace.DeltaCall || kind == trace.DeltaCallEnd {
 			r.emitCall(call, trace.ModelDelta{Type: kind, ToolCallID: id, Name: name, Text: text})
 		}

@@ -32,6 +32,12 @@ func Canonical(events []Event) []Event {
 	for i, r := range order {
 		names[r.name] = "r" + strconv.Itoa(i+1)
 	}
+	rename := func(run string) string {
+		if name, ok := names[run]; ok {
+			return name
+		}
+		return "?" + strings.TrimPrefix(run, "?")
+	}
 	out := make([]Event, 0, len(events))
 	for _, r := range order {
 		from := len(out)
@@ -40,7 +46,7 @@ func Canonical(events []Event) []Event {
 			if !r.virtual {
 				ev.At = 0
 			}
-			ev.Body = renamed(ev.Body, names)
+			ev.Body = mapRuns(ev.Body, rename)
 			out = append(out, ev)
 		}
 		sortBatches(out[from:])
@@ -58,7 +64,7 @@ type group struct {
 	parent  *Parent
 	virtual bool
 	started bool
-	calls   map[string]int // where each call was first asked for
+	calls   map[string]int // the position of each call
 	done    bool
 }
 
@@ -83,7 +89,7 @@ func groups(events []Event) (runs []*group, byName map[string]*group) {
 		}
 		g.events = append(g.events, ev)
 	}
-	// A run of deltas alone has no event left.
+	// A run that has only deltas is omitted.
 	runs = slices.DeleteFunc(runs, func(g *group) bool {
 		if len(g.events) == 0 {
 			delete(byName, g.name)
@@ -93,9 +99,9 @@ func groups(events []Event) (runs []*group, byName map[string]*group) {
 	return runs, byName
 }
 
-// number gives each call of the turn that is not in calls the next position.
-func number(calls map[string]int, turn ModelResponse) {
-	for _, c := range turn.Message.Calls() {
+// number assigns the next position to each call of the response that has none.
+func number(calls map[string]int, response ModelResponse) {
+	for _, c := range response.Message.Calls() {
 		if _, ok := calls[c.ID]; !ok {
 			calls[c.ID] = len(calls)
 		}
@@ -129,14 +135,14 @@ func ordered(runs []*group, byName map[string]*group) []*group {
 			visit(child)
 		}
 	}
-	// The runs that are left after the roots are one another's parents.
+	// The remaining runs are parents of each other.
 	for _, g := range append(roots, runs...) {
 		visit(g)
 	}
 	return out
 }
 
-// position is where a call stands; one that is not known stands last.
+// position returns the position of a call; an unknown call is last.
 func position(calls map[string]int, id string) int {
 	if i, ok := calls[id]; ok {
 		return i
@@ -144,53 +150,46 @@ func position(calls map[string]int, id string) int {
 	return math.MaxInt
 }
 
-// renamed returns the body with the names of runs that it holds replaced.
-func renamed(body Body, names map[string]string) Body {
-	if b, ok := body.(RunStart); ok && b.Parent != nil {
-		b.Parent = &Parent{Run: reference(b.Parent.Run, names), ToolCallID: b.Parent.ToolCallID}
-		return b
-	}
-	if b, ok := body.(Resumed); ok {
-		return Resumed{Of: reference(b.Of, names)}
+// mapRuns returns the body with the names of the runs that it refers to replaced.
+func mapRuns(body Body, rename func(run string) string) Body {
+	switch b := body.(type) {
+	case RunStart:
+		if b.Parent != nil {
+			b.Parent = &Parent{Run: rename(b.Parent.Run), ToolCallID: b.Parent.ToolCallID}
+			return b
+		}
+	case Resumed:
+		return Resumed{Of: rename(b.Of)}
+	default:
 	}
 	return body
-}
-
-func reference(run string, names map[string]string) string {
-	if name, ok := names[run]; ok {
-		return name
-	}
-	return "?" + strings.TrimPrefix(run, "?")
 }
 
 // sortBatches sorts the batches of one run.
 func sortBatches(events []Event) {
 	var calls map[string]int
 	for i := 0; i < len(events); {
-		if turn, ok := events[i].Body.(ModelResponse); ok && events[i].Purpose == PurposeAnswer {
+		if response, ok := events[i].Body.(ModelResponse); ok && events[i].Purpose == PurposeAnswer {
 			calls = map[string]int{}
-			number(calls, turn)
+			number(calls, response)
 		}
 		end := i
-		for end < len(events) && events[end].Step == events[i].Step && isAboutCall(events[end].Body) {
-			end++
+		for ; end < len(events) && events[end].Step == events[i].Step; end++ {
+			if _, ok := callID(events[end].Body); !ok {
+				break
+			}
 		}
 		slices.SortStableFunc(events[i:end], func(a, b Event) int {
-			x, _ := callOf(a.Body)
-			y, _ := callOf(b.Body)
+			x, _ := callID(a.Body)
+			y, _ := callID(b.Body)
 			return cmp.Compare(position(calls, x), position(calls, y))
 		})
 		i = max(end, i+1)
 	}
 }
 
-func isAboutCall(body Body) bool {
-	_, ok := callOf(body)
-	return ok
-}
-
-// It returns the ID of the call that an event of a batch refers to.
-func callOf(body Body) (call string, ok bool) {
+// callID returns the ID of the call that an event of a batch refers to.
+func callID(body Body) (id string, ok bool) {
 	switch b := body.(type) {
 	case ToolArguments:
 		return b.ToolCallID, true
@@ -204,8 +203,7 @@ func callOf(body Body) (call string, ok bool) {
 		return b.ToolCallID, true
 	case Warning:
 		return b.ToolCallID, b.ToolCallID != ""
-	case RunStart, StepStart, ModelConfig, ModelRequest, ModelDelta, ModelResponse, ModelError, ModelRetry, Decision,
-		StepEnd, HistoryRewrite, Canceled, Suspended, Resumed, Custom, RunEnd, Unknown:
+	default:
+		return "", false
 	}
-	return "", false
 }

@@ -66,9 +66,7 @@ func (c *coder) usageBy(key string, v *map[Purpose]llm.Usage) {
 	case c.Decoding:
 		*v = map[Purpose]llm.Usage{}
 		for name := range c.Dec.Members() {
-			if w, ok := words[name]; ok {
-				name = w
-			}
+			name = c.Intern(name)
 			var u llm.Usage
 			c.usage(c.Element(), &u)
 			(*v)[Purpose(name)] = u
@@ -222,7 +220,7 @@ type decoder struct {
 
 func newDecoder() *decoder {
 	x := &decoder{}
-	x.Decoding, x.Words, x.Other = true, words, x.other
+	x.Decoding, x.Other = true, x.other
 	return x
 }
 
@@ -300,7 +298,7 @@ func (x *decoder) body(s jsonio.Scope, kind Kind) Body {
 		kind, x.Dec.Version = now, 1
 	}
 	x.Record = kind == KindModelRequest
-	if body, known := x.decode(s, kind); known {
+	if body := x.decode(s, kind); body != nil {
 		return body
 	}
 	u := Unknown{Name: Kind(strings.Clone(string(kind))), Raw: []byte{'{'}}
@@ -319,11 +317,11 @@ func (x *decoder) body(s jsonio.Scope, kind Kind) Body {
 	return u
 }
 
-// decoded decodes a body of type T.
-func decoded[T Body](c *coder, s jsonio.Scope, members func(*coder, jsonio.Scope, *T)) Body {
-	var body T
-	members(c, s, &body)
-	return body
+// decoded decodes the members of a value of type T.
+func decoded[T any](c *coder, s jsonio.Scope, members func(*coder, jsonio.Scope, *T)) T {
+	var v T
+	members(c, s, &v)
+	return v
 }
 
 // invalidAt returns the offset of the first byte that is not UTF-8.
@@ -338,28 +336,3 @@ func invalidAt(b []byte) int {
 	}
 	return i
 }
-
-// words are the strings of the format that decoded events share.
-var words = func() map[string]string {
-	m := map[string]string{}
-	for _, w := range [...]string{
-		ClockReal, ClockVirtual,
-		string(PurposeRepair), string(PurposeSummary), string(PurposeGrade),
-		string(DeltaText), string(DeltaReasoning), string(DeltaCall), string(DeltaArguments), string(DeltaCallEnd),
-		string(Continue), string(End), string(Stop), string(ForceFinal), string(Suspend),
-		string(ReasonToolCalls), string(ReasonEndTurn), string(ReasonMaxSteps), string(ReasonBudget), string(ReasonStopCondition),
-		string(ReasonRunawayGuard), string(ReasonClientTools), string(ReasonHandoff), string(ReasonEndHook),
-		string(ReasonContinuedResponse), string(ReasonForced), string(ReasonMalformedCall), string(ReasonCancel),
-		string(ReasonDeadline), string(ReasonError), string(ReasonApproval), string(ReasonMiddleware),
-		string(OutcomeOK), string(OutcomeError), string(OutcomePanic), string(OutcomeTimeout), string(OutcomeCanceled),
-		string(llm.FinishStop), string(llm.FinishToolCalls), string(llm.FinishLength), string(llm.FinishContentFilter),
-		string(llm.FinishRefusal), string(llm.FinishPause), string(llm.FinishMalformedCall), string(llm.FinishUnknown),
-		string(llm.RoleSystem), string(llm.RoleUser), string(llm.RoleAssistant), string(llm.RoleTool),
-		"empty_object", "defaults", "edit",
-		SkipUnknownTool, SkipMalformedArguments, SkipInvalidArguments, SkipTruncated, SkipDenied, SkipDuplicate,
-		"compaction", "middleware", "resume",
-	} {
-		m[w] = w
-	}
-	return m
-}()

@@ -63,55 +63,55 @@ func (c *coder) encode(s jsonio.Scope, body Body) {
 	}
 }
 
-// decode decodes the members of a body; known reports whether it knows the kind.
-func (c *coder) decode(s jsonio.Scope, kind Kind) (body Body, known bool) {
+// decode decodes the members of a body. It returns nil for an unknown kind.
+func (c *coder) decode(s jsonio.Scope, kind Kind) Body {
 	switch kind {
 	case KindRunStart:
-		return decoded(c, s, (*coder).runStart), true
+		return decoded(c, s, (*coder).runStart)
 	case KindStepStart:
-		return decoded(c, s, (*coder).stepStart), true
+		return decoded(c, s, (*coder).stepStart)
 	case KindModelConfig:
-		return decoded(c, s, (*coder).modelConfig), true
+		return decoded(c, s, (*coder).modelConfig)
 	case KindModelRequest:
-		return decoded(c, s, (*coder).modelRequest), true
+		return decoded(c, s, (*coder).modelRequest)
 	case KindModelDelta:
-		return decoded(c, s, (*coder).modelDelta), true
+		return decoded(c, s, (*coder).modelDelta)
 	case KindModelResponse:
-		return decoded(c, s, (*coder).modelResponse), true
+		return decoded(c, s, (*coder).modelResponse)
 	case KindModelError:
-		return decoded(c, s, (*coder).modelError), true
+		return decoded(c, s, (*coder).modelError)
 	case KindModelRetry:
-		return decoded(c, s, (*coder).modelRetry), true
+		return decoded(c, s, (*coder).modelRetry)
 	case KindDecision:
-		return decoded(c, s, (*coder).decision), true
+		return decoded(c, s, (*coder).decision)
 	case KindToolArguments:
-		return decoded(c, s, (*coder).toolArguments), true
+		return decoded(c, s, (*coder).toolArguments)
 	case KindToolStart:
-		return decoded(c, s, (*coder).toolStart), true
+		return decoded(c, s, (*coder).toolStart)
 	case KindToolEnd:
-		return decoded(c, s, (*coder).toolEnd), true
+		return decoded(c, s, (*coder).toolEnd)
 	case KindToolSkip:
-		return decoded(c, s, (*coder).toolSkip), true
+		return decoded(c, s, (*coder).toolSkip)
 	case KindAbandoned:
-		return decoded(c, s, (*coder).abandoned), true
+		return decoded(c, s, (*coder).abandoned)
 	case KindStepEnd:
-		return decoded(c, s, (*coder).stepEnd), true
+		return decoded(c, s, (*coder).stepEnd)
 	case KindHistoryRewrite:
-		return decoded(c, s, (*coder).historyRewrite), true
+		return decoded(c, s, (*coder).historyRewrite)
 	case KindCanceled:
-		return decoded(c, s, (*coder).canceled), true
+		return decoded(c, s, (*coder).canceled)
 	case KindSuspended:
-		return decoded(c, s, (*coder).suspended), true
+		return decoded(c, s, (*coder).suspended)
 	case KindResumed:
-		return decoded(c, s, (*coder).resumed), true
+		return decoded(c, s, (*coder).resumed)
 	case KindWarning:
-		return decoded(c, s, (*coder).warning), true
+		return decoded(c, s, (*coder).warning)
 	case KindCustom:
-		return decoded(c, s, (*coder).custom), true
+		return decoded(c, s, (*coder).custom)
 	case KindRunEnd:
-		return decoded(c, s, (*coder).runEnd), true
+		return decoded(c, s, (*coder).runEnd)
 	}
-	return nil, false
+	return nil
 }
 
 // kinds are the known kinds.
@@ -137,25 +137,15 @@ func (c *coder) part(v *llm.Part) {
 	}
 	switch kind, s := c.Type(); kind {
 	case "text":
-		var x llm.Text
-		c.text(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).text)
 	case "reasoning":
-		var x llm.Reasoning
-		c.reasoning(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).reasoning)
 	case "media":
-		var x llm.Media
-		c.media(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).media)
 	case "tool_call":
-		var x llm.ToolCall
-		c.toolCall(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolCall)
 	case "tool_result":
-		var x llm.ToolResult
-		c.toolResult(s, &x)
-		*v = x
+		*v = decoded(c, s, (*coder).toolResult)
 	default:
 		*v = llm.Unknown{Kind: kind, Raw: c.Rest(s)}
 	}
@@ -286,7 +276,7 @@ var v1ModelDelta = jsonio.Renames{"what": "type", "call": "tool_call_id"}
 
 func (c *coder) modelDelta(s jsonio.Scope, v *ModelDelta) {
 	for c.Next(&s, v1ModelDelta) {
-		c.OptionalWord("type", (*string)(&v.Type))
+		c.OptionalWord("type", &v.Type)
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("name", &v.Name)
 		c.OptionalText("text", &v.Text)

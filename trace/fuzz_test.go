@@ -20,7 +20,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		r, err := trace.NewReader(bytes.NewReader(file))
 		if err != nil {
-			if _, ok := errors.AsType[*trace.VersionError](err); !ok && !errors.Is(err, trace.ErrNotTrace) {
+			if !errors.Is(err, trace.ErrVersion) && !errors.Is(err, trace.ErrNotTrace) {
 				t.Fatalf("an error of another type: %v", err)
 			}
 			return

@@ -199,7 +199,7 @@ var bodies = map[trace.Kind]func(*rapid.T) trace.Body{
 		return trace.ModelRequest{PrefixMessages: rapid.IntRange(0, 3).Draw(t, "kept"), NewMessages: list(message()).Draw(t, "new")}
 	},
 	trace.KindModelDelta: func(t *rapid.T) trace.Body {
-		return trace.ModelDelta{Type: trace.DeltaKind(word().Draw(t, "what")), ToolCallID: text().Draw(t, "call"), Name: text().Draw(t, "name"), Text: text().Draw(t, "text")}
+		return trace.ModelDelta{Type: string(word().Draw(t, "what")), ToolCallID: text().Draw(t, "call"), Name: text().Draw(t, "name"), Text: text().Draw(t, "text")}
 	},
 	trace.KindModelResponse: func(t *rapid.T) trace.Body {
 		return trace.ModelResponse{

@@ -61,7 +61,6 @@ func (p *projector) body(body Body) Body {
 	case ModelRequest:
 		b.NewMessages = p.messages(b.NewMessages)
 		return b
-	case ModelDelta: // Canonical left none
 	case ModelResponse:
 		b.Message = p.message(b.Message)
 		b.RawFinishReason, b.FinishMessage, b.ResponseID, b.Model = "", "", "", ""
@@ -95,9 +94,9 @@ func (p *projector) body(body Body) Body {
 		b.Pending, b.AppendedMessages = p.pending(b.Pending), p.messages(b.AppendedMessages)
 		b.FinishReason = finish(b.FinishReason)
 		return b
-	case StepStart, ModelRetry, Decision, StepEnd, HistoryRewrite, Canceled, Resumed, Custom, Unknown:
+	default:
+		return body
 	}
-	return body
 }
 
 func finish(r llm.FinishReason) llm.FinishReason {

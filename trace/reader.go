@@ -9,24 +9,26 @@ import (
 	"iter"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace/internal/chain"
 )
 
-// ErrNotTrace is the error for a file that does not begin with the header of a trace.
-var ErrNotTrace = errors.New("trace: not a trace: the first line is no header with the format " + Format)
+// Errors of files.
+var (
+	// ErrNotTrace is the error for a file that does not begin with the header of a trace.
+	ErrNotTrace = errors.New("trace: not a trace: the first line is no header with the format " + Format)
+	// ErrVersion is the error for a file with a newer version of the format.
+	ErrVersion = errors.New("newer version of the format")
+	// ErrClosed is the error of a [Writer] after Close.
+	ErrClosed = errors.New("trace: the writer is closed; make a new one")
+)
 
-// VersionError reports that a file has a newer version of the format.
-type VersionError struct {
-	Version int    // the file's
-	Writer  string // the program that wrote the file, if the header names it
-}
+// versionError is the text of an [ErrVersion].
+type versionError string
 
-func (e *VersionError) Error() string {
-	by := ""
-	if e.Writer != "" {
-		by = ", written by " + e.Writer
-	}
-	return fmt.Sprintf("trace: the file has version %d of the format%s, and this program reads up to %d: use a newer looptape", e.Version, by, Version)
-}
+func (e versionError) Error() string { return string(e) }
+
+// Is implements the interface of package errors.
+func (versionError) Is(target error) bool { return target == ErrVersion }
 
 // LineError reports an invalid line of a file.
 type LineError struct {
@@ -40,19 +42,6 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 // Unwrap returns the reason why the line is invalid.
 func (e *LineError) Unwrap() error { return e.Err }
-
-// HashError reports that the messages of a request differ from the written messages.
-type HashError struct {
-	Run       string
-	Want, Got string // as in the file, and of the messages that were read
-}
-
-func (e *HashError) Error() string {
-	return fmt.Sprintf("run %s: the conversation has the hash %s where the request says %s: a message was changed after it was written, or a line is missing", e.Run, e.Got, e.Want)
-}
-
-// DefaultMaxLine is the maximum length of a line in bytes if [Reader.MaxLine] is 0.
-const DefaultMaxLine = 64 << 20
 
 // Reader reads a trace file from its beginning to its end. It keeps in memory one line, the names
 // of the runs in the file, and eight bytes for each message of the unfinished runs. Strings of
@@ -73,7 +62,7 @@ type Reader struct {
 	line   int
 	header Header
 	dec    *decoder
-	chains chains
+	chains chain.Chains
 	parts  parts
 }
 
@@ -83,11 +72,12 @@ const (
 	textPiece = 32 << 10
 )
 
-// NewReader reads the header of a trace. It returns [ErrNotTrace], a [*VersionError] or the error
+// NewReader reads the header of a trace. It returns [ErrNotTrace], [ErrVersion] or the error
 // of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), dec: newDecoder()}
 	x.dec.mem.Piece = textPiece
+	x.dec.Words = map[string]string{}
 	for {
 		line, err := x.next()
 		switch {
@@ -109,7 +99,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 
 // begin begins a part of the file.
 func (r *Reader) begin(h Header) {
-	r.header, r.chains = h, chains{}
+	r.header, r.chains = h, chain.Chains{}
 	r.dec.version = h.Version
 	r.parts.begin()
 }
@@ -123,7 +113,7 @@ func (r *Reader) Line() int { return r.line }
 
 // Events yields the events in the order of the file. For an invalid line it yields a [*LineError]
 // without an event and continues with the next line. Any other error concerns the file and is the
-// last: a [*VersionError] for a part with a newer version. If the caller stops the iteration, the
+// last: [ErrVersion] for a part with a newer version. If the caller stops the iteration, the
 // next iteration continues with the next line.
 //
 // Events verifies the hash of each request. After an invalid line it does not verify the hashes
@@ -149,13 +139,13 @@ func (r *Reader) Events() iter.Seq2[Event, error] {
 			if errors.Is(err, errHeader) {
 				continue
 			}
-			if _, newer := errors.AsType[*VersionError](err); newer {
+			if errors.Is(err, ErrVersion) {
 				r.src.Reset(bytes.NewReader(nil)) // the events cannot be trusted
 				yield(Event{}, fmt.Errorf("trace: reading line %d: %w", r.line, err))
 				return
 			}
 			if err != nil {
-				r.chains.lose()
+				r.chains.Lose()
 				ev, err = Event{}, &LineError{Line: r.line, Run: ev.Run, Err: err}
 			}
 			if !yield(ev, err) {
@@ -176,9 +166,8 @@ func (r *Reader) event(line []byte) (Event, error) {
 	if err != nil {
 		ev.Run = r.parts.refer(ev.Run)
 		h, at, noHeader := headerWithin(line)
-		_, newer := errors.AsType[*VersionError](noHeader)
 		switch {
-		case newer:
+		case errors.Is(noHeader, ErrVersion):
 			return ev, noHeader
 		case noHeader == nil:
 			r.begin(h)
@@ -194,7 +183,7 @@ func (r *Reader) event(line []byte) (Event, error) {
 	r.parts.rename(&ev)
 	switch ev.Body.(type) {
 	case RunEnd:
-		r.chains.end(ev.Run)
+		delete(r.chains, ev.Run)
 	case ModelRequest:
 		return ev, r.verify(&ev)
 	default:
@@ -206,19 +195,17 @@ func (r *Reader) event(line []byte) (Event, error) {
 // messages.
 func (r *Reader) verify(ev *Event) error {
 	req, _ := ev.Body.(ModelRequest)
-	hash, c := r.dec.hash, r.chains.of(ev)
-	known, lost := len(c.sums), c.lost
-	if !c.keep(req.PrefixMessages) {
-		if hash != "" && !lost {
-			return fmt.Errorf("run %s: the request keeps %d messages of the %d before it: a line is missing", ev.Run, req.PrefixMessages, known)
+	hash, c := r.dec.hash, r.chains.Of(ev.Run, string(ev.Purpose))
+	n, known := c.Len()
+	if !c.Keep(req.PrefixMessages) {
+		if hash != "" && known {
+			return fmt.Errorf("run %s: the request keeps %d messages of the %d before it: a line is missing", ev.Run, req.PrefixMessages, n)
 		}
 		return nil
 	}
-	for _, m := range r.dec.Recorded {
-		c.add(m)
-	}
-	if got := string(c.appendHash(nil)); hash != "" && got != hash {
-		return &HashError{Run: ev.Run, Want: hash, Got: got}
+	c.Add(r.dec.Recorded)
+	if got := string(c.AppendHash(nil)); hash != "" && got != hash {
+		return fmt.Errorf("run %s: the conversation has the hash %s where the request says %s: a message was changed after it was written, or a line is missing", ev.Run, got, hash)
 	}
 	return nil
 }
@@ -288,7 +275,11 @@ func readHeader(line []byte) (Header, error) {
 	case h.Format != Format:
 		return h, ErrNotTrace
 	case h.Version > Version:
-		return h, &VersionError{Version: h.Version, Writer: h.Writer}
+		by := ""
+		if h.Writer != "" {
+			by = ", written by " + h.Writer
+		}
+		return h, versionError(fmt.Sprintf("trace: the file has version %d of the format%s, and this program reads up to %d: use a newer looptape", h.Version, by, Version))
 	case err != nil:
 		return h, fmt.Errorf("%w: %w", ErrNotTrace, err)
 	case h.Version < 1:

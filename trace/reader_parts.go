@@ -62,14 +62,5 @@ func (p *parts) rename(ev *Event) {
 		return // as most are
 	}
 	ev.Run = p.call(ev.Run)
-	switch b := ev.Body.(type) {
-	case RunStart:
-		if b.Parent != nil {
-			b.Parent = &Parent{Run: p.refer(b.Parent.Run), ToolCallID: b.Parent.ToolCallID}
-			ev.Body = b
-		}
-	case Resumed:
-		ev.Body = Resumed{Of: p.refer(b.Of)}
-	default:
-	}
+	ev.Body = mapRuns(ev.Body, p.refer)
 }

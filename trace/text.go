@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -214,51 +215,57 @@ func (f *formatter) value(s string) {
 	f.text(s)
 }
 
-// The functions below omit empty members.
+// quoted is a string that is always quoted.
+type quoted string
 
-func (f *formatter) wordAt(key, s string) {
-	if s != "" {
-		f.key(key)
-		f.bareOrQuoted(s)
-	}
-}
-
-func (f *formatter) textAt(key, s string) {
-	if s != "" {
-		f.key(key)
-		f.quoted(s)
-	}
-}
-
-func (f *formatter) intAt(key string, n int64) {
-	if n != 0 {
-		f.key(key)
-		f.dst = strconv.AppendInt(f.dst, n, 10)
-	}
-}
-
-func (f *formatter) rawAt(key string, raw json.RawMessage) {
-	if raw != nil {
-		f.key(key)
-		f.dst = jsonio.AppendRaw(f.dst, raw)
-	}
-}
-
-func (f *formatter) wordsAt(key string, list []string) {
-	for i, s := range list {
-		if i == 0 {
-			f.key(key)
-		} else {
-			f.dst = append(f.dst, ',')
+// members appends members as key=value, and booleans as the key alone. It omits members that are
+// empty. The pairs are keys and values.
+func (f *formatter) members(pairs ...any) {
+	for ; len(pairs) > 1; pairs = pairs[2:] {
+		key, _ := pairs[0].(string)
+		switch v := pairs[1].(type) {
+		case bool:
+			f.flag(key, v)
+		case string:
+			if v != "" {
+				f.key(key)
+				f.bareOrQuoted(v)
+			}
+		case quoted:
+			if v != "" {
+				f.key(key)
+				f.quoted(string(v))
+			}
+		case int64:
+			if v != 0 {
+				f.key(key)
+				f.dst = strconv.AppendInt(f.dst, v, 10)
+			}
+		case time.Duration:
+			if v != 0 {
+				f.key(key)
+				f.dst = append(f.dst, v.String()...)
+			}
+		case json.RawMessage:
+			if v != nil {
+				f.key(key)
+				f.dst = jsonio.AppendRaw(f.dst, v)
+			}
+		case []string:
+			for i, s := range v {
+				if i == 0 {
+					f.key(key)
+				} else {
+					f.dst = append(f.dst, ',')
+				}
+				f.bareOrQuoted(s)
+			}
+		case llm.Usage:
+			if v != (llm.Usage{}) {
+				f.key(key)
+				f.usage(v)
+			}
 		}
-		f.bareOrQuoted(s)
-	}
-}
-
-func (f *formatter) usageAt(key string, u llm.Usage) {
-	if u != (llm.Usage{}) {
-		f.key(key)
-		f.usage(u)
 	}
 }
 
@@ -270,8 +277,6 @@ func (f *formatter) usage(u llm.Usage) {
 		return
 	}
 	f.dst = append(f.dst, '(')
-	f.intAt("cache_read_input_tokens", u.CacheReadInputTokens)
-	f.intAt("cache_creation_input_tokens", u.CacheCreationInputTokens)
-	f.intAt("reasoning_output_tokens", u.ReasoningOutputTokens)
+	f.members("cache_read_input_tokens", u.CacheReadInputTokens, "cache_creation_input_tokens", u.CacheCreationInputTokens, "reasoning_output_tokens", u.ReasoningOutputTokens)
 	f.dst = append(f.dst, ')')
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -16,34 +17,29 @@ func (f *formatter) body(body Body) {
 	case RunStart:
 		f.runStart(b)
 	case ModelConfig:
-		f.modelSetup(b)
+		f.modelConfig(b)
 	case ModelRequest:
 		f.key("prefix_messages")
 		f.dst = strconv.AppendInt(f.dst, int64(b.PrefixMessages), 10)
 		f.messages(b.NewMessages)
 	case ModelDelta:
-		f.word(string(b.Type))
+		f.word(b.Type)
 		if b.Text != "" {
 			f.text(b.Text)
 		}
-		f.wordAt("tool_call_id", b.ToolCallID)
-		f.wordAt("name", b.Name)
+		f.members("tool_call_id", b.ToolCallID, "name", b.Name)
 	case ModelResponse:
-		f.modelTurn(b)
+		f.modelResponse(b)
 	case ModelError:
 		f.failure(b.Error)
-		f.flag("partial", b.Partial)
-		f.usageAt("usage", b.Usage)
+		f.members("partial", b.Partial, "usage", b.Usage)
 		if len(b.PartialContent) > 0 {
 			f.flag("partial_content", true)
 			f.list(b.PartialContent, nil)
 		}
 	case ModelRetry:
 		f.word(b.Reason)
-		if b.Wait != 0 {
-			f.key("wait")
-			f.dst = append(f.dst, b.Wait.String()...)
-		}
+		f.members("wait", b.Wait)
 	case Decision:
 		f.decision(b)
 	case ToolArguments:
@@ -69,20 +65,23 @@ func (f *formatter) body(body Body) {
 		f.word(b.ToolCallID)
 	case HistoryRewrite:
 		f.word(b.Reason)
-		f.wordAt("by", b.By)
+		f.members("by", b.By)
 	case Canceled:
 		f.word(b.Reason)
 	case Suspended:
-		f.wordsAt("pending", b.Pending)
-		f.wordAt("digest", b.Digest)
+		f.members("pending", b.Pending, "digest", b.Digest)
 	case Resumed:
 		f.word(b.Of)
 	case Warning:
 		f.word(b.Code)
 		f.text(b.Message)
-		f.wordAt("tool_call_id", b.ToolCallID)
+		f.members("tool_call_id", b.ToolCallID)
 	case Custom:
-		f.custom(b)
+		f.word(b.Name)
+		if b.Data != nil {
+			f.sep()
+			f.dst = jsonio.AppendRaw(f.dst, b.Data)
+		}
 	case RunEnd:
 		f.runEnd(b)
 	case Unknown:
@@ -109,7 +108,7 @@ func (f *formatter) runStart(b RunStart) {
 		f.dst = append(f.dst, '/')
 		f.bareOrQuoted(b.Parent.ToolCallID)
 	}
-	f.wordAt(memberClock, b.Clock)
+	f.members(memberClock, b.Clock)
 	for _, o := range b.Options {
 		switch o.Name {
 		case memberParent, memberClock, memberTools, memberSuppress:
@@ -132,22 +131,21 @@ func (f *formatter) runStart(b RunStart) {
 		}
 	}
 	if len(b.Suppress) > 0 {
-		f.rawAt(memberSuppress, member(func(c *jsonio.Coder) { c.OptionalTextMap("", &b.Suppress) }))
+		f.members(memberSuppress, member(func(c *jsonio.Coder) { c.OptionalTextMap("", &b.Suppress) }))
 	}
 }
 
 // member returns the value that code encodes as a member with an empty name.
-func member(code func(*jsonio.Coder)) []byte {
+func member(code func(*jsonio.Coder)) json.RawMessage {
 	c := jsonio.Coder{Dst: []byte("{")}
 	code(&c)
 	return c.Dst[len(`{"":`):]
 }
 
-func (f *formatter) modelSetup(b ModelConfig) {
-	f.wordAt("model", b.Model)
-	f.textAt("system", b.System)
+func (f *formatter) modelConfig(b ModelConfig) {
+	f.members("model", b.Model, "system", quoted(b.System))
 	if b.ToolChoice != (llm.ToolChoice{}) {
-		f.wordAt("choice", b.ToolChoice.String())
+		f.members("choice", b.ToolChoice.String())
 	}
 	if s := b.Settings.AppendJSON(nil); len(s) > len("{}") {
 		if f.renamed != nil {
@@ -155,15 +153,15 @@ func (f *formatter) modelSetup(b ModelConfig) {
 				s = bytes.Replace(s, []byte(`"`+now+`":`), []byte(`"`+was+`":`), 1)
 			}
 		}
-		f.rawAt("settings", s)
+		f.members("settings", json.RawMessage(s))
 	}
 	if len(b.Extra) > 0 {
-		f.rawAt("extra", member(func(c *jsonio.Coder) { c.OptionalRawMap("", &b.Extra) }))
+		f.members("extra", member(func(c *jsonio.Coder) { c.OptionalRawMap("", &b.Extra) }))
 	}
 	for _, t := range b.Tools {
 		f.flag("tool", true)
 		f.word(t.Name)
-		f.textAt("description", t.Description)
+		f.members("description", quoted(t.Description))
 		if t.Strict != nil {
 			f.key("strict")
 			f.dst = strconv.AppendBool(f.dst, *t.Strict)
@@ -173,11 +171,11 @@ func (f *formatter) modelSetup(b ModelConfig) {
 			f.dst = jsonio.AppendRaw(f.dst, t.Parameters)
 			continue
 		}
-		f.rawAt("parameters", t.Parameters)
+		f.members("parameters", t.Parameters)
 	}
 }
 
-func (f *formatter) modelTurn(b ModelResponse) {
+func (f *formatter) modelResponse(b ModelResponse) {
 	for i, p := range b.Message.Parts {
 		if i > 0 {
 			f.dst = append(f.dst, ';')
@@ -189,13 +187,8 @@ func (f *formatter) modelTurn(b ModelResponse) {
 		f.key("role")
 		f.bareOrQuoted(string(b.Message.Role))
 	}
-	f.rawAt("opaque", b.Message.Opaque)
-	f.wordAt("finish_reason", string(b.FinishReason))
-	f.wordAt("raw_finish_reason", b.RawFinishReason)
-	f.textAt("finish_message", b.FinishMessage)
-	f.wordAt("response_id", b.ResponseID)
-	f.wordAt("model", b.Model)
-	f.usageAt("usage", b.Usage)
+	f.members("opaque", b.Message.Opaque, "finish_reason", string(b.FinishReason), "raw_finish_reason", b.RawFinishReason,
+		"finish_message", quoted(b.FinishMessage), "response_id", b.ResponseID, "model", b.Model, "usage", b.Usage)
 	if len(b.Message.Parts) > 0 && len(f.dst) > from {
 		f.dst = slices.Insert(f.dst, from, ';')
 	}
@@ -204,13 +197,7 @@ func (f *formatter) modelTurn(b ModelResponse) {
 func (f *formatter) failure(e Error) {
 	f.word(e.Type)
 	f.text(e.Message)
-	f.intAt("status", int64(e.Status))
-	f.wordAt("code", e.Code)
-	if e.RetryAfter != 0 {
-		f.key("retry_after")
-		f.dst = append(f.dst, e.RetryAfter.String()...)
-	}
-	f.flag("retryable", e.Retryable)
+	f.members("status", int64(e.Status), "code", e.Code, "retry_after", e.RetryAfter, "retryable", e.Retryable)
 }
 
 func (f *formatter) decision(b Decision) {
@@ -227,26 +214,14 @@ func (f *formatter) decision(b Decision) {
 		f.word(string(b.Reason))
 	}
 	if b.Reason != ReasonToolCalls {
-		f.intAt("tool_calls", int64(b.ToolCalls))
+		f.members("tool_calls", int64(b.ToolCalls))
 	}
-	f.wordAt("by", b.By)
-	f.textAt("note", b.Note)
-}
-
-func (f *formatter) custom(b Custom) {
-	f.word(b.Name)
-	if b.Data != nil {
-		f.sep()
-		f.dst = jsonio.AppendRaw(f.dst, b.Data)
-	}
+	f.members("by", b.By, "note", quoted(b.Note))
 }
 
 func (f *formatter) runEnd(b RunEnd) {
 	f.word(string(b.StopReason))
-	f.wordAt("finish_reason", string(b.FinishReason))
-	f.intAt("steps", int64(b.Steps))
-	f.intAt("model_calls", int64(b.ModelCalls))
-	f.usageAt("usage", b.Usage)
+	f.members("finish_reason", string(b.FinishReason), "steps", int64(b.Steps), "model_calls", int64(b.ModelCalls), "usage", b.Usage)
 	if len(b.UsageBy) > 0 {
 		f.key("usage_by")
 		f.dst = append(f.dst, '(')
@@ -260,7 +235,7 @@ func (f *formatter) runEnd(b RunEnd) {
 		}
 		f.dst = append(f.dst, ')')
 	}
-	f.wordsAt("pending", b.Pending)
+	f.members("pending", b.Pending)
 	if b.Error != nil {
 		f.flag("error(", true)
 		f.failure(*b.Error)
@@ -291,7 +266,7 @@ func onlyText(parts []llm.Part) (text string, ok bool) {
 }
 
 // list appends parts in parentheses, and the opaque data of their message.
-func (f *formatter) list(parts []llm.Part, opaque []byte) {
+func (f *formatter) list(parts []llm.Part, opaque json.RawMessage) {
 	f.dst = append(f.dst, '(')
 	for i, p := range parts {
 		if i > 0 {
@@ -302,7 +277,7 @@ func (f *formatter) list(parts []llm.Part, opaque []byte) {
 	if opaque != nil && len(parts) > 0 {
 		f.dst = append(f.dst, ';')
 	}
-	f.rawAt("opaque", opaque)
+	f.members("opaque", opaque)
 	f.dst = append(f.dst, ')')
 }
 
@@ -329,24 +304,27 @@ func (f *formatter) part(part llm.Part) {
 	case llm.Text:
 		f.flag(partText, true)
 		f.text(p.Text)
-		f.flag("refusal", p.Refusal)
-		f.rawAt("opaque", p.Opaque)
+		f.members("refusal", p.Refusal, "opaque", p.Opaque)
 	case llm.Reasoning:
 		f.flag(partReasoning, true)
 		f.text(p.Text)
-		f.rawAt("opaque", p.Opaque)
+		f.members("opaque", p.Opaque)
 	case llm.Media:
-		f.media(p)
+		f.flag(partMedia, true)
+		f.word(p.MediaType)
+		f.members("name", p.Name)
+		if p.Data != nil {
+			f.key("data")
+			f.base64(p.Data)
+		}
+		f.members("url", p.URL, "digest", p.Digest, "size", p.Size, "opaque", p.Opaque)
 	case llm.ToolCall:
 		f.names[p.ID] = p.Name
 		f.flag(partCall, true)
 		f.word(p.ID)
 		f.word(p.Name)
 		f.value(p.Arguments)
-		f.flag("id_generated", p.IDGenerated)
-		f.wordAt("provider_id", p.ProviderID)
-		f.flag("provider_executed", p.ProviderExecuted)
-		f.rawAt("opaque", p.Opaque)
+		f.members("id_generated", p.IDGenerated, "provider_id", p.ProviderID, "provider_executed", p.ProviderExecuted, "opaque", p.Opaque)
 	case llm.ToolResult:
 		if isPartWord(p.ID) {
 			f.text(p.ID)
@@ -359,20 +337,6 @@ func (f *formatter) part(part llm.Part) {
 		f.sep()
 		f.dst = llm.AppendPart(f.dst, p)
 	}
-}
-
-func (f *formatter) media(p llm.Media) {
-	f.flag(partMedia, true)
-	f.word(p.MediaType)
-	f.wordAt("name", p.Name)
-	if p.Data != nil {
-		f.key("data")
-		f.base64(p.Data)
-	}
-	f.wordAt("url", p.URL)
-	f.wordAt("digest", p.Digest)
-	f.intAt("size", p.Size)
-	f.rawAt("opaque", p.Opaque)
 }
 
 // outcome appends the result of the call that an event is about.
@@ -397,5 +361,5 @@ func (f *formatter) result(r llm.ToolResult) {
 		f.key("name")
 		f.bareOrQuoted(r.Name)
 	}
-	f.rawAt("opaque", r.Opaque)
+	f.members("opaque", r.Opaque)
 }

@@ -14,47 +14,24 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Event is an event of a run.
-//
-//gencodec:members
-type Event struct {
-	Seq  int    `json:"seq"`                         // counts the run's events from 0
-	Run  string `json:"run"`                         // the run's name, unique in its file
-	Step int    `json:"step,omitempty" codec:"step"` // the step, counted from 0; NoStep outside of steps
-	// Attempt counts the attempts of a model call from 1; 0 for events outside of model calls.
-	Attempt int `json:"attempt,omitempty"`
-	// Purpose is the purpose of a model call; empty means the response of the step.
-	Purpose Purpose `json:"purpose,omitempty"`
-	// At is the time since the run's start, on the clock that RunStart names.
-	At time.Duration `json:"at,omitempty"`
-	// Body is the content of the event. Its type is the kind. Readers keep kinds that they do not know.
-	Body Body `json:"-"`
-}
-
-// NoStep is the Step of an event that belongs to the whole run.
-const NoStep = -1
-
-// Purpose is the purpose of a model call.
-type Purpose string
-
-// The purposes. Middleware may use others.
+// The values of the format.
 const (
+	// Format is the name of the format in the header of a file. Version is the newest version that
+	// this package reads, and the version that it writes.
+	Format  = "looptape-trace"
+	Version = 2
+	// DefaultMaxLine is the maximum length of a line in bytes if [Reader.MaxLine] is 0.
+	DefaultMaxLine = 64 << 20
+	// NoStep is the Step of an event that belongs to the whole run.
+	NoStep = -1
+
+	// Purposes. Middleware may use others.
 	PurposeAnswer  Purpose = ""
 	PurposeRepair  Purpose = "repair"
 	PurposeSummary Purpose = "summary"
 	PurposeGrade   Purpose = "grade"
-)
 
-// Body is the content of an [Event]. Each type that implements it is one kind of event.
-//
-//sumtype:decl
-type Body interface{ Kind() Kind }
-
-// Kind is the name of a type of [Body], as in the member kind of a file.
-type Kind string
-
-// The kinds.
-const (
+	// Kinds of events.
 	KindRunStart       Kind = "run.start"
 	KindStepStart      Kind = "step.start"
 	KindModelConfig    Kind = "model.config"
@@ -77,7 +54,91 @@ const (
 	KindWarning        Kind = "warning"
 	KindCustom         Kind = "custom"
 	KindRunEnd         Kind = "run.end"
+
+	// Clocks of [RunStart].
+	ClockReal    = "real"
+	ClockVirtual = "virtual"
+
+	// Types of [ModelDelta].
+	DeltaText      = "text"
+	DeltaReasoning = "reasoning"
+	DeltaCall      = "call"      // a call begins
+	DeltaArguments = "arguments" // a delta of its arguments
+	DeltaCallEnd   = "call_end"  // a call ends
+
+	// Actions. Continue after a response means that the loop runs its calls, or calls the model
+	// again with ReasonContinuedResponse. A step that ends without Stop or ForceFinal is followed by
+	// another.
+	Continue   Action = "continue"
+	End        Action = "end"         // the natural end: nothing is left to do
+	Stop       Action = "stop"        // something else ends the run
+	ForceFinal Action = "force_final" // one more model call, without tools
+	Suspend    Action = "suspend"
+
+	// Reasons of decisions and of the end of a run.
+	ReasonToolCalls         Reason = "tool_calls" // the response has calls
+	ReasonEndTurn           Reason = "end_turn"   // the response has no calls
+	ReasonMaxSteps          Reason = "max_steps"  // max_steps is reached
+	ReasonBudget            Reason = "budget"
+	ReasonStopCondition     Reason = "stop_condition"
+	ReasonRunawayGuard      Reason = "runaway_guard" // the runaway guard
+	ReasonClientTools       Reason = "client_tools"
+	ReasonHandoff           Reason = "handoff"
+	ReasonEndHook           Reason = "end_hook"
+	ReasonContinuedResponse Reason = "continued_turn"
+	ReasonForced            Reason = "forced"  // the final answer was forced
+	ReasonStopped           Reason = "stopped" // the caller stopped the run after the step
+	ReasonMalformedCall     Reason = "malformed_call"
+	ReasonCancel            Reason = "cancel"
+	ReasonDeadline          Reason = "deadline"
+	ReasonError             Reason = "error"
+	ReasonApproval          Reason = "approval"
+	ReasonMiddleware        Reason = "middleware" // middleware of the caller
+
+	// Outcomes of tools.
+	OutcomeOK       Outcome = "ok"
+	OutcomeError    Outcome = "error"
+	OutcomePanic    Outcome = "panic"
+	OutcomeTimeout  Outcome = "timeout"
+	OutcomeCanceled Outcome = "cancelled"
+
+	// Reasons of [ToolSkip]. Middleware may set others. The first four reject calls that cannot run.
+	SkipUnknownTool        = "unknown_tool"
+	SkipMalformedArguments = "malformed_arguments"
+	SkipInvalidArguments   = "invalid_arguments"
+	SkipTruncated          = "truncated"
+	SkipDenied             = "denied"
+	SkipDuplicate          = "duplicate"
+	SkipCanceled           = "cancelled"
 )
+
+// Event is an event of a run.
+//
+//gencodec:members
+type Event struct {
+	Seq  int    `json:"seq"`                         // counts the run's events from 0
+	Run  string `json:"run"`                         // the run's name, unique in its file
+	Step int    `json:"step,omitempty" codec:"step"` // the step, counted from 0; NoStep outside of steps
+	// Attempt counts the attempts of a model call from 1; 0 for events outside of model calls.
+	Attempt int `json:"attempt,omitempty"`
+	// Purpose is the purpose of a model call; empty means the response of the step.
+	Purpose Purpose `json:"purpose,omitempty"`
+	// At is the time since the run's start, on the clock that RunStart names.
+	At time.Duration `json:"at,omitempty"`
+	// Body is the content of the event. Its type is the kind. Readers keep kinds that they do not know.
+	Body Body `json:"-"`
+}
+
+// Purpose is the purpose of a model call.
+type Purpose string
+
+// Body is the content of an [Event]. Each type that implements it is one kind of event.
+//
+//sumtype:decl
+type Body interface{ Kind() Kind }
+
+// Kind is the name of a type of [Body], as in the member kind of a file.
+type Kind string
 
 // RunStart is the first event of every run.
 type RunStart struct {
@@ -93,12 +154,6 @@ type RunStart struct {
 	// run are accepted.
 	Suppress map[string]string `json:"suppress,omitempty"`
 }
-
-// The clocks.
-const (
-	ClockReal    = "real"
-	ClockVirtual = "virtual"
-)
 
 // Parent is the call that started another run.
 //
@@ -147,23 +202,12 @@ type ModelRequest struct {
 
 // ModelDelta is a delta of a response. Traces may omit deltas.
 type ModelDelta struct {
-	Type       DeltaKind `json:"type,omitempty" v1:"what"`
-	ToolCallID string    `json:"tool_call_id,omitempty" v1:"call"` // the call's ID in this run; empty for text and reasoning
-	Name       string    `json:"name,omitempty"`                   // the tool's; with DeltaCall only
-	Text       string    `json:"text,omitempty"`                   // the content of the delta
+	// Type is DeltaText, DeltaReasoning, DeltaCall, DeltaArguments or DeltaCallEnd.
+	Type       string `json:"type,omitempty" v1:"what" codec:"word"`
+	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"` // the call's ID in this run; empty for text and reasoning
+	Name       string `json:"name,omitempty"`                   // the tool's; with DeltaCall only
+	Text       string `json:"text,omitempty"`                   // the content of the delta
 }
-
-// DeltaKind is the kind of content of a [ModelDelta].
-type DeltaKind string
-
-// The kinds of delta.
-const (
-	DeltaText      DeltaKind = "text"
-	DeltaReasoning DeltaKind = "reasoning"
-	DeltaCall      DeltaKind = "call"      // a call begins
-	DeltaArguments DeltaKind = "arguments" // a delta of its arguments
-	DeltaCallEnd   DeltaKind = "call_end"  // a call ends
-)
 
 // ModelResponse is a complete response.
 type ModelResponse struct {
@@ -216,40 +260,8 @@ type Decision struct {
 // Action is the action of a [Decision].
 type Action string
 
-// The actions. Continue after a response means that the loop runs its calls, or calls the model again
-// with ReasonContinuedResponse. A step that ends without Stop or ForceFinal is followed by another.
-const (
-	Continue   Action = "continue"
-	End        Action = "end"         // the natural end: nothing is left to do
-	Stop       Action = "stop"        // something else ends the run
-	ForceFinal Action = "force_final" // one more model call, without tools
-	Suspend    Action = "suspend"
-)
-
 // Reason is the reason of a decision or of the end of a run.
 type Reason string
-
-// The reasons.
-const (
-	ReasonToolCalls         Reason = "tool_calls" // the response has calls
-	ReasonEndTurn           Reason = "end_turn"   // the response has no calls
-	ReasonMaxSteps          Reason = "max_steps"  // max_steps is reached
-	ReasonBudget            Reason = "budget"
-	ReasonStopCondition     Reason = "stop_condition"
-	ReasonRunawayGuard      Reason = "runaway_guard" // the runaway guard
-	ReasonClientTools       Reason = "client_tools"
-	ReasonHandoff           Reason = "handoff"
-	ReasonEndHook           Reason = "end_hook"
-	ReasonContinuedResponse Reason = "continued_turn"
-	ReasonForced            Reason = "forced"  // the final answer was forced
-	ReasonStopped           Reason = "stopped" // the caller stopped the run after the step
-	ReasonMalformedCall     Reason = "malformed_call"
-	ReasonCancel            Reason = "cancel"
-	ReasonDeadline          Reason = "deadline"
-	ReasonError             Reason = "error"
-	ReasonApproval          Reason = "approval"
-	ReasonMiddleware        Reason = "middleware" // middleware of the caller
-)
 
 // ToolArguments reports that a call runs with arguments that differ from those of the model.
 type ToolArguments struct {
@@ -275,15 +287,6 @@ type ToolEnd struct {
 // Outcome is the outcome of a tool.
 type Outcome string
 
-// The outcomes.
-const (
-	OutcomeOK       Outcome = "ok"
-	OutcomeError    Outcome = "error"
-	OutcomePanic    Outcome = "panic"
-	OutcomeTimeout  Outcome = "timeout"
-	OutcomeCanceled Outcome = "cancelled"
-)
-
 // ToolSkip reports that a call got a result although its tool did not run.
 type ToolSkip struct {
 	ToolCallID string         `json:"tool_call_id,omitempty" v1:"call"`
@@ -291,18 +294,6 @@ type ToolSkip struct {
 	Reason     string         `json:"reason,omitempty" v1:"cause" codec:"word"` // one of the reasons below, or a reason that middleware sets
 	Result     llm.ToolResult `json:"result" codec:"resultPart"`
 }
-
-// The reasons for which the loop skips a tool. Middleware may set others. The first four reject
-// calls that cannot run.
-const (
-	SkipUnknownTool        = "unknown_tool"
-	SkipMalformedArguments = "malformed_arguments"
-	SkipInvalidArguments   = "invalid_arguments"
-	SkipTruncated          = "truncated"
-	SkipDenied             = "denied"
-	SkipDuplicate          = "duplicate"
-	SkipCanceled           = "cancelled"
-)
 
 // Abandoned reports that the loop no longer waits for a running tool.
 type Abandoned struct {

@@ -11,30 +11,25 @@ var v1Kinds = map[Kind]Kind{
 }
 
 // valueNames maps the values that have other names in another version.
-type valueNames struct {
-	reasons  map[Reason]Reason
-	skips    map[string]string
-	actions  map[Action]Action
-	deltas   map[DeltaKind]DeltaKind
-	purposes map[Purpose]Purpose
-}
+type valueNames struct{ reasons, skips, actions, deltas, purposes map[string]string }
 
-// v1Words leads from version 1 to version 2, and v2Words back.
+// v1Words maps the values of version 1 to those of version 2, and v2Words in the other direction.
 var (
 	v1Words = valueNames{
-		reasons: map[Reason]Reason{
-			"calls": ReasonToolCalls, "none": ReasonEndTurn, "cap": ReasonMaxSteps, "guard": ReasonRunawayGuard, "policy": ReasonMiddleware, "hand_off": ReasonHandoff,
+		reasons: map[string]string{
+			"calls": string(ReasonToolCalls), "none": string(ReasonEndTurn), "cap": string(ReasonMaxSteps), "guard": string(ReasonRunawayGuard),
+			"policy": string(ReasonMiddleware), "hand_off": string(ReasonHandoff),
 		},
 		skips:    map[string]string{"malformed_args": SkipMalformedArguments, "invalid_args": SkipInvalidArguments, "cut": SkipTruncated},
-		actions:  map[Action]Action{"go_on": Continue},
-		deltas:   map[DeltaKind]DeltaKind{"args": DeltaArguments},
-		purposes: map[Purpose]Purpose{"judge": PurposeGrade},
+		actions:  map[string]string{"go_on": string(Continue)},
+		deltas:   map[string]string{"args": DeltaArguments},
+		purposes: map[string]string{"judge": string(PurposeGrade)},
 	}
 	v2Words = valueNames{inverse(v1Words.reasons), inverse(v1Words.skips), inverse(v1Words.actions), inverse(v1Words.deltas), inverse(v1Words.purposes)}
 )
 
-func inverse[T comparable](names map[T]T) map[T]T {
-	out := make(map[T]T, len(names))
+func inverse(names map[string]string) map[string]string {
+	out := make(map[string]string, len(names))
 	for was, now := range names {
 		out[now] = was
 	}
@@ -52,14 +47,22 @@ func (w valueNames) replace(ev *Event) {
 		b.Action, b.Reason = current(w.actions, b.Action), current(w.reasons, b.Reason)
 		ev.Body = b
 	case Canceled:
-		b.Reason = string(current(w.reasons, Reason(b.Reason)))
+		b.Reason = current(w.reasons, b.Reason)
 		ev.Body = b
 	case ToolSkip:
 		b.Reason = current(w.skips, b.Reason)
 		ev.Body = b
 	case RunEnd:
 		b.StopReason = current(w.reasons, b.StopReason)
-		b.UsageBy = currentKeys(w.purposes, b.UsageBy)
+		by := b.UsageBy
+		b.UsageBy = nil
+		for p, u := range by {
+			if b.UsageBy == nil {
+				b.UsageBy = make(map[Purpose]llm.Usage, len(by))
+			}
+			p = current(w.purposes, p)
+			b.UsageBy[p] = b.UsageBy[p].Add(u)
+		}
 		ev.Body = b
 	default:
 	}
@@ -90,21 +93,9 @@ var v1Text = map[string]string{
 	"cache_read_input_tokens": "cached", "cache_creation_input_tokens": "cache_write", "reasoning_output_tokens": "reasoning",
 }
 
-func current[T comparable](names map[T]T, v T) T {
-	if now, ok := names[v]; ok {
-		return now
+func current[T ~string](names map[string]string, v T) T {
+	if now, ok := names[string(v)]; ok {
+		return T(now)
 	}
 	return v
-}
-
-func currentKeys(names map[Purpose]Purpose, by map[Purpose]llm.Usage) map[Purpose]llm.Usage {
-	if by == nil {
-		return nil
-	}
-	out := make(map[Purpose]llm.Usage, len(by))
-	for p, u := range by {
-		p = current(names, p)
-		out[p] = out[p].Add(u)
-	}
-	return out
 }

@@ -35,7 +35,7 @@ func recorded() []trace.Event {
 	} {
 		add("", trace.ToolSkip{ToolCallID: "c", Name: "t", Reason: s, Result: llm.ToolResult{ID: "c"}})
 	}
-	for _, k := range []trace.DeltaKind{trace.DeltaText, trace.DeltaReasoning, trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
+	for _, k := range []string{trace.DeltaText, trace.DeltaReasoning, trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 		add("", trace.ModelDelta{Type: k})
 	}
 	for _, p := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeRepair, trace.PurposeSummary, trace.PurposeGrade} {

@@ -2,18 +2,11 @@ package trace
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
-)
-
-// Format is the name of the format in a trace file's header, and Version the
-// newest version of it that this package reads, and the one that it writes.
-const (
-	Format  = "looptape-trace"
-	Version = 2
+	"github.com/looptape/looptape/trace/internal/chain"
 )
 
 // Header is the first line of a trace file.
@@ -38,9 +31,6 @@ func (h Header) AppendJSON(dst []byte) []byte {
 	return c.Dst
 }
 
-// ErrClosed is the error of a [Writer] after Close.
-var ErrClosed = errors.New("trace: the writer is closed; make a new one")
-
 // Writer is a [Sink] that writes a trace file. It is safe for use by many goroutines and runs. It
 // buffers events until Flush or Close. After an error, every later call returns that error.
 type Writer struct {
@@ -52,7 +42,7 @@ type Writer struct {
 	mu     sync.Mutex
 	to     io.Writer
 	coder  coder // its Dst is the buffer
-	chains chains
+	chains chain.Chains
 	err    error
 }
 
@@ -61,7 +51,7 @@ const flushAt = 32 << 10
 
 // NewWriter returns a Writer to w whose first line is h.
 func NewWriter(w io.Writer, h Header) *Writer {
-	x := &Writer{to: w, chains: chains{}}
+	x := &Writer{to: w, chains: chain.Chains{}}
 	x.coder.Dst = append(h.AppendJSON(make([]byte, 0, 2*flushAt)), '\n')
 	return x
 }
@@ -85,24 +75,22 @@ func (w *Writer) Write(ev Event) error {
 
 func (w *Writer) append(ev *Event) {
 	c := &w.coder
-	var messages *chain // of the request, if its hash is known
+	var messages *chain.Chain // of the request, if its hash is known
 	if b, ok := ev.Body.(ModelRequest); ok {
-		if all := w.chains.of(ev); all.keep(b.PrefixMessages) {
+		if all := w.chains.Of(ev.Run, string(ev.Purpose)); all.Keep(b.PrefixMessages) {
 			messages = all
 		}
 	}
 	c.Record, c.Recorded = messages != nil, c.Recorded[:0]
 	c.line(ev)
 	if messages != nil {
-		for _, m := range c.Recorded {
-			messages.add(m)
-		}
-		c.Dst = messages.appendHash(append(c.Dst[:len(c.Dst)-1], `,"hash":"`...))
+		messages.Add(c.Recorded)
+		c.Dst = messages.AppendHash(append(c.Dst[:len(c.Dst)-1], `,"hash":"`...))
 		c.Dst = append(c.Dst, `"}`...)
 	}
 	c.Dst = append(c.Dst, '\n')
 	if _, ok := ev.Body.(RunEnd); ok {
-		w.chains.end(ev.Run)
+		delete(w.chains, ev.Run)
 	}
 }
 

@@ -170,8 +170,8 @@ func TestToolsTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, found := trace.Diff(out.Events, again.Events); found {
-		t.Errorf("the second rerun parts from the first:\n%v", d)
+	if diff := cmp.Diff(trace.FormatText(out.Events), trace.FormatText(again.Events)); diff != "" {
+		t.Errorf("the second rerun (-first +second):\n%s", diff)
 	}
 	for _, c := range again.Calls {
 		if c.Differs() {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -167,7 +166,10 @@ func resolveSchema(t *testing.T, text []byte) *jsonschema.Resolved {
 		}
 		return s
 	}
-	r, err := read(text).Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) { return read(trace.Schema()), nil }})
+	r, err := read(text).Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
+		text, err := os.ReadFile("../../trace/schema/trace-v2.schema.json")
+		return read(text), err
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,8 +174,8 @@ type Coder struct {
 	Dec      Dec    // the input of a decoder
 	Decoding bool   // false encodes
 	Dst      []byte // the output of an encoder
-	// Words contains strings that a decoder returns for equal strings of the input, which need
-	// not stay in memory then.
+	// Words, if set, keeps copies of the strings that [Coder.Word] decodes, so that equal strings
+	// share memory and the input need not stay in memory.
 	Words map[string]string
 	// Other, if set, reads a member of the [Coder.Root] that the codec does not have. It reports
 	// whether it did.
@@ -407,15 +407,27 @@ func (c *Coder) OptionalText(key string, v *string) {
 	}
 }
 
-// Word is Text for strings that are often in Words.
+// Word is Text for members of which many values are equal.
 func (c *Coder) Word(key string, v *string) {
 	was := *v
-	c.Text(key, v)
-	if c.Decoding && *v != was {
-		if w, ok := c.Words[*v]; ok {
-			*v = w
-		}
+	if c.Text(key, v); c.Decoding && *v != was {
+		*v = c.Intern(*v)
 	}
+}
+
+// Intern returns the copy of s in Words.
+func (c *Coder) Intern(s string) string {
+	const maxWords, maxLength = 256, 64
+	w, ok := c.Words[s]
+	switch {
+	case ok:
+		return w
+	case c.Words == nil || len(c.Words) == maxWords || len(s) > maxLength:
+		return s
+	}
+	w = strings.Clone(s)
+	c.Words[w] = w
+	return w
 }
 
 // OptionalWord is Word for a member that is absent if the string is empty.

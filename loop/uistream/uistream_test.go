@@ -50,7 +50,7 @@ func result(id, text string, failed bool) llm.ToolResult {
 	return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}
 }
 
-func delta(what trace.DeltaKind, text string) trace.Body {
+func delta(what string, text string) trace.Body {
 	return trace.ModelDelta{Type: what, Text: text}
 }
 

@@ -48,7 +48,7 @@ func reversed(ids []string) []string {
 var large = map[string]func(n int) []trace.Event{
 	"pieces of calls of one id": func(n int) []trace.Event {
 		s := begin("r1", nil).ask()
-		for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
+		for _, what := range []string{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 			for range n / 3 {
 				s.add(trace.ModelDelta{Type: what, ToolCallID: "c"})
 			}

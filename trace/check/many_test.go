@@ -51,9 +51,9 @@ func ran(n int, change func(s *script)) *script {
 }
 
 // deltasOf returns a response of n calls, or of n times one, with these deltas.
-func deltasOf(n int, same bool, deltas func(add func(what trace.DeltaKind, id string))) *script {
+func deltasOf(n int, same bool, deltas func(add func(what string, id string))) *script {
 	s := bare("r1").ask()
-	deltas(func(what trace.DeltaKind, id string) { s.add(trace.ModelDelta{Type: what, ToolCallID: id}) })
+	deltas(func(what string, id string) { s.add(trace.ModelDelta{Type: what, ToolCallID: id}) })
 	s.reply(callsOf(ids(n, same))).history = append(s.history, resultsOf(ids(n, same)))
 	return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 }
@@ -178,8 +178,8 @@ var manyCalls = []struct {
 		return s.end(trace.ReasonClientTools, ids(n, false)[1:]...)
 	}, always("INV-07")},
 	{"pieces of all", func(n int) *script {
-		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
-			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
+		return deltasOf(n, false, func(add func(string, string)) {
+			for _, what := range []string{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for _, id := range ids(n, false) {
 					add(what, id)
 				}
@@ -187,7 +187,7 @@ var manyCalls = []struct {
 		})
 	}, always()},
 	{"pieces of one after its end", func(n int) *script {
-		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(string, string)) {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
 				add(trace.DeltaCallEnd, id)
@@ -196,7 +196,7 @@ var manyCalls = []struct {
 		})
 	}, always("INV-14")},
 	{"pieces of none", func(n int) *script {
-		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(string, string)) {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
 			}
@@ -204,15 +204,15 @@ var manyCalls = []struct {
 		})
 	}, always("INV-14")},
 	{"one begins twice", func(n int) *script {
-		return deltasOf(n, false, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, false, func(add func(string, string)) {
 			for _, id := range append(ids(n, false), "0") {
 				add(trace.DeltaCall, id)
 			}
 		})
 	}, always("INV-14")},
 	{"pieces of calls of one id", func(n int) *script {
-		return deltasOf(n, true, func(add func(trace.DeltaKind, string)) {
-			for _, what := range []trace.DeltaKind{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
+		return deltasOf(n, true, func(add func(string, string)) {
+			for _, what := range []string{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for range n {
 					add(what, "")
 				}
@@ -220,7 +220,7 @@ var manyCalls = []struct {
 		})
 	}, always("INV-04")},
 	{"pieces of calls of one id, an end too many", func(n int) *script {
-		return deltasOf(n, true, func(add func(trace.DeltaKind, string)) {
+		return deltasOf(n, true, func(add func(string, string)) {
 			for range n {
 				add(trace.DeltaCall, "")
 				add(trace.DeltaCallEnd, "")

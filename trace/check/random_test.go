@@ -78,7 +78,7 @@ var drawBody = rapid.Custom(func(t *rapid.T) trace.Body {
 	case 3, 4:
 		return trace.ModelRequest{PrefixMessages: drawN.Draw(t, "kept"), NewMessages: drawMessages.Draw(t, "new")}
 	case 5:
-		return trace.ModelDelta{Type: rapid.SampledFrom([]trace.DeltaKind{trace.DeltaText, trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd, "x"}).Draw(t, "what"), ToolCallID: drawID.Draw(t, "call")}
+		return trace.ModelDelta{Type: rapid.SampledFrom([]string{trace.DeltaText, trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd, "x"}).Draw(t, "what"), ToolCallID: drawID.Draw(t, "call")}
 	case 6, 7:
 		return trace.ModelResponse{Message: drawMessage.Draw(t, "message"), Usage: u}
 	case 8:

@@ -403,7 +403,7 @@ func TestRepairedIDs(t *testing.T) {
 // TestOneIDTwiceInAnAnswer checks that two calls with one id in one response violate only
 // INV-04, whatever their deltas.
 func TestOneIDTwiceInAnAnswer(t *testing.T) {
-	one := func(what trace.DeltaKind) trace.ModelDelta { return trace.ModelDelta{Type: what, ToolCallID: "c1"} }
+	one := func(what string) trace.ModelDelta { return trace.ModelDelta{Type: what, ToolCallID: "c1"} }
 	begins, args, ends := one(trace.DeltaCall), one(trace.DeltaArguments), one(trace.DeltaCallEnd)
 	for name, x := range map[string]struct {
 		deltas []trace.ModelDelta

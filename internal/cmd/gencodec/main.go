@@ -437,7 +437,7 @@ func (g *generator) union(name string, of []string) {
 	g.printf("case %sUnknown:\nc.Dst = jsonio.AppendRaw(c.Dst, x.Raw)\n}\nreturn\n}", prefix)
 	g.printf("switch kind, s := c.Type(); kind {")
 	for _, one := range of {
-		g.printf("case %q:\nvar x %s\nc.%s(s, &x)\n*v = x", g.types[one].kind, one, method(one))
+		g.printf("case %q:\n*v = decoded(c, s, (*coder).%s)", g.types[one].kind, method(one))
 	}
 	g.printf("default:\n*v = %sUnknown{Kind: kind, Raw: c.Rest(s)}\n}\n}\n", prefix)
 	if !slices.ContainsFunc(slices.Collect(maps.Values(g.types)), func(s *structType) bool {
@@ -461,11 +461,11 @@ func (g *generator) bodies(of []string) {
 		g.printf("case %s:\nc.%s(s, &b)", one, method(one))
 	}
 	g.printf("case Unknown:\nc.unknown(s, &b)\ndefault:\nc.unknown(s, &Unknown{})\n}\n}\n")
-	g.printf("// decode decodes the members of a body; known reports whether it knows the kind.\nfunc (c *coder) decode(s jsonio.Scope, kind Kind) (body Body, known bool) {\nswitch kind {")
+	g.printf("// decode decodes the members of a body. It returns nil for an unknown kind.\nfunc (c *coder) decode(s jsonio.Scope, kind Kind) Body {\nswitch kind {")
 	for _, one := range of {
-		g.printf("case %s:\nreturn decoded(c, s, (*coder).%s), true", g.kinds[one], method(one))
+		g.printf("case %s:\nreturn decoded(c, s, (*coder).%s)", g.kinds[one], method(one))
 	}
-	g.printf("}\nreturn nil, false\n}\n")
+	g.printf("}\nreturn nil\n}\n")
 	kinds := make([]string, 0, len(of))
 	for _, one := range of {
 		kinds = append(kinds, g.kinds[one])

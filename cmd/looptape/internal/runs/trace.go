@@ -99,7 +99,7 @@ read completely.`,
 			}
 			sides[i] = f.apply(events)
 		}
-		d, found := trace.Diff(sides[0], sides[1])
+		d, found := diff(sides[0], sides[1])
 		if err := printDifference(w.Out, d, found, *format); err != nil {
 			return err
 		}
@@ -157,17 +157,17 @@ func printEvents(out io.Writer, events []trace.Event, format string) error {
 }
 
 // printDifference prints a difference. As text, equal traces give no output.
-func printDifference(out io.Writer, d trace.Difference, found bool, format string) error {
+func printDifference(out io.Writer, d difference, found bool, format string) error {
 	if format == "json" {
-		type difference struct {
+		type result struct {
 			Same  bool   `json:"same"`
 			Event int    `json:"event"` // index of the first events that differ; -1 if none
 			Text  string `json:"text,omitempty"`
 		}
 		if !found {
-			return cli.WriteJSON(out, difference{Same: true, Event: -1})
+			return cli.WriteJSON(out, result{Same: true, Event: -1})
 		}
-		return cli.WriteJSON(out, difference{Event: d.Index, Text: d.Text})
+		return cli.WriteJSON(out, result{Event: d.Index, Text: d.Text})
 	}
 	if !found {
 		return nil

@@ -27,47 +27,38 @@ type Response struct {
 }
 
 // Message returns the response as the message of the assistant.
-func (t *Response) Message() Message {
-	return Message{Role: RoleAssistant, Parts: t.Parts, Opaque: t.Opaque}
+func (r *Response) Message() Message {
+	return Message{Role: RoleAssistant, Parts: r.Parts, Opaque: r.Opaque}
 }
 
 // Text joins the text parts of the response.
-func (t *Response) Text() string { return joinText(t.Parts) }
+func (r *Response) Text() string { return joinText(r.Parts) }
 
 // Reasoning joins the reasoning of the response; ok reports whether there was any.
-func (t *Response) Reasoning() (text string, ok bool) {
-	for _, p := range t.Parts {
-		if r, is := p.(Reasoning); is {
-			text, ok = text+r.Text, true
+func (r *Response) Reasoning() (text string, ok bool) {
+	for _, p := range r.Parts {
+		if x, is := p.(Reasoning); is {
+			text, ok = text+x.Text, true
 		}
 	}
 	return text, ok
 }
 
 // Calls returns the calls that the loop must run, in order.
-func (t *Response) Calls() []ToolCall { return calls(t.Parts) }
+func (r *Response) Calls() []ToolCall { return calls(r.Parts) }
 
 // Refused reports whether the response is a refusal.
-func (t *Response) Refused() bool {
-	if t.FinishReason == FinishRefusal {
+func (r *Response) Refused() bool {
+	if r.FinishReason == FinishRefusal {
 		return true
 	}
-	for _, p := range t.Parts {
+	for _, p := range r.Parts {
 		if x, ok := p.(Text); ok && x.Refusal {
 			return true
 		}
 	}
 	return false
 }
-
-// The codes of the warnings of an [Accumulator].
-const (
-	WarnNoFinish          = "no_finish_reason"   // the response ended without a finish reason
-	WarnNoCallEnd         = "missing_call_end"   // the end of the response closed a call
-	WarnRepeatedArguments = "repeated_arguments" // arguments were repeated; one copy was kept
-	WarnNoCallStart       = "missing_call_start" // a delta or an end without an open call was dropped
-	WarnNoCalls           = "missing_calls"      // the finish reason is tool_calls, but there is no call (quirk QO-02)
-)
 
 // Accumulator assembles the events of one response to a [Response]. The zero value is ready to
 // use, and so is an Accumulator after [Accumulator.Reset]. It is not safe for concurrent use.
@@ -83,11 +74,11 @@ const (
 // precedes an object, it keeps the object (QO-14). All other arguments remain unchanged.
 type Accumulator struct {
 	// NewID, if set, returns the ID of a call. All later uses of the call have this ID.
-	NewID func(providerID string) (id string, minted bool)
+	NewID func(providerID string) (id string, generated bool)
 
-	turn     Response
+	response Response
 	parts    slab.Slab[Part]
-	slots    []slot
+	builders []partBuilder
 	calls    []OpenCall // one per ToolCallStart, in order
 	many     manyCalls
 	finished bool
@@ -101,18 +92,18 @@ type OpenCall struct {
 	Name       string
 	Closed     bool
 
-	minted bool
-	slot   int
-	opaque json.RawMessage
-	first  string // the arguments while they are a single delta
-	buf    []byte // the arguments, when there are more
-	cuts   []int  // the end of each delta in buf
+	generated bool
+	builder   int
+	opaque    json.RawMessage
+	first     string // the arguments while they are a single delta
+	buf       []byte // the arguments, when there are more
+	ends      []int  // the end of each delta in buf
 }
 
-// slot is a part under construction.
-type slot struct {
-	kind    slotKind
-	part    Part   // if whole; of a call only if it can stay as it came
+// partBuilder is a part under construction.
+type partBuilder struct {
+	kind    partKind
+	part    Part   // a complete part; for a call only if it needs no change
 	first   string // text while it is a single delta
 	buf     []byte
 	closed  bool
@@ -121,18 +112,18 @@ type slot struct {
 	call    int
 }
 
-type slotKind byte
+type partKind byte
 
 const (
-	slotWhole slotKind = iota
-	slotText
-	slotReasoning
-	slotCall
+	partComplete partKind = iota
+	partText
+	partReasoning
+	partCall
 )
 
 // Reset discards all state except NewID. The returned [Response] remains valid.
 func (a *Accumulator) Reset() {
-	a.turn, a.slots, a.calls, a.many, a.finished = Response{}, a.slots[:0], a.calls[:0], manyCalls{}, false
+	a.response, a.builders, a.calls, a.many, a.finished = Response{}, a.builders[:0], a.calls[:0], manyCalls{}, false
 }
 
 // Add adds the next event. For an event of a call it returns that call. The pointer is valid until
@@ -141,14 +132,14 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 	switch e := ev.(type) {
 	case TextDelta:
 		if e.Text != "" || e.Opaque != nil {
-			s := a.tail(slotText, e.Refusal)
+			s := a.tail(partText, e.Refusal)
 			s.add(e.Text, e.Opaque)
 		}
 	case ReasoningDelta:
-		s := a.tail(slotReasoning, false)
+		s := a.tail(partReasoning, false)
 		s.add(e.Text, e.Opaque)
 	case ToolCallStart:
-		return a.start(e)
+		return a.addStart(e)
 	case ToolCallDelta:
 		c := a.find(e.Index, e.ID, true)
 		if c == nil {
@@ -167,20 +158,20 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 			c.opaque = e.Opaque
 		}
 		if e.Arguments != "" {
-			c.first, c.buf, c.cuts = e.Arguments, nil, nil
+			c.first, c.buf, c.ends = e.Arguments, nil, nil
 		}
 		c.Closed = true
 		return c
 	case PartDone:
-		return a.whole(e.Part)
+		return a.addComplete(e.Part)
 	case Usage:
-		a.turn.Usage = a.turn.Usage.Update(e)
+		a.response.Usage = a.response.Usage.Update(e)
 	case Warning:
-		a.turn.Warnings = append(a.turn.Warnings, e)
+		a.response.Warnings = append(a.response.Warnings, e)
 	case Finish:
-		a.finish(e)
+		a.addFinish(e)
 	case Unknown:
-		a.turn.UnknownEvents = append(a.turn.UnknownEvents, e)
+		a.response.UnknownEvents = append(a.response.UnknownEvents, e)
 	}
 	return nil
 }
@@ -194,15 +185,15 @@ func (a *Accumulator) Response() *Response {
 
 // ResponseInto is like [Accumulator.Response], but overwrites t instead of allocating.
 func (a *Accumulator) ResponseInto(t *Response) {
-	*t = a.turn
-	t.Parts = a.parts.Take(len(a.slots))[:0]
-	for i := range a.slots {
-		switch s := &a.slots[i]; s.kind {
-		case slotText:
+	*t = a.response
+	t.Parts = a.parts.Take(len(a.builders))[:0]
+	for i := range a.builders {
+		switch s := &a.builders[i]; s.kind {
+		case partText:
 			t.Parts = append(t.Parts, Text{s.text(), s.refusal, s.opaque})
-		case slotReasoning:
+		case partReasoning:
 			t.Parts = append(t.Parts, Reasoning{s.text(), s.opaque})
-		case slotCall:
+		case partCall:
 			c := &a.calls[s.call]
 			if !c.Closed {
 				c.Closed = true
@@ -212,16 +203,16 @@ func (a *Accumulator) ResponseInto(t *Response) {
 			if repeated {
 				t.Warnings = append(t.Warnings, Warning{WarnRepeatedArguments, "the arguments of " + c.ID + " came more than once; one was kept"})
 			}
-			if s.part != nil && c.ID == c.ProviderID && !c.minted && !repeated {
+			if s.part != nil && c.ID == c.ProviderID && !c.generated && !repeated {
 				t.Parts = append(t.Parts, s.part)
 				continue
 			}
-			call := ToolCall{ID: c.ID, Name: c.Name, Arguments: args, IDGenerated: c.minted, Opaque: c.opaque}
-			if c.minted {
+			call := ToolCall{ID: c.ID, Name: c.Name, Arguments: args, IDGenerated: c.generated, Opaque: c.opaque}
+			if c.generated {
 				call.ProviderID = c.ProviderID
 			}
 			t.Parts = append(t.Parts, call)
-		case slotWhole:
+		case partComplete:
 			t.Parts = append(t.Parts, s.part)
 		}
 	}
@@ -237,25 +228,25 @@ func (a *Accumulator) ResponseInto(t *Response) {
 }
 
 func (a *Accumulator) warn(code, message string) {
-	a.turn.Warnings = append(a.turn.Warnings, Warning{code, message})
+	a.response.Warnings = append(a.response.Warnings, Warning{code, message})
 }
 
 // tail returns the text or reasoning part that a delta belongs to.
-func (a *Accumulator) tail(kind slotKind, refusal bool) *slot {
-	if n := len(a.slots); n > 0 {
-		if s := &a.slots[n-1]; s.kind == kind && !s.closed && s.refusal == refusal {
+func (a *Accumulator) tail(kind partKind, refusal bool) *partBuilder {
+	if n := len(a.builders); n > 0 {
+		if s := &a.builders[n-1]; s.kind == kind && !s.closed && s.refusal == refusal {
 			return s
 		}
 	}
-	return a.push(slot{kind: kind, refusal: refusal})
+	return a.push(partBuilder{kind: kind, refusal: refusal})
 }
 
-func (a *Accumulator) push(s slot) *slot {
-	a.slots = append(a.slots, s)
-	return &a.slots[len(a.slots)-1]
+func (a *Accumulator) push(s partBuilder) *partBuilder {
+	a.builders = append(a.builders, s)
+	return &a.builders[len(a.builders)-1]
 }
 
-func (a *Accumulator) start(e ToolCallStart) *OpenCall {
+func (a *Accumulator) addStart(e ToolCallStart) *OpenCall {
 	if e.Index != 0 && e.Name != "" {
 		if c := a.nameless(e.Index); c != nil {
 			c.Name = e.Name
@@ -271,31 +262,31 @@ func (a *Accumulator) start(e ToolCallStart) *OpenCall {
 func (a *Accumulator) open(c OpenCall, providerID string) *OpenCall {
 	c.ID, c.ProviderID = providerID, providerID
 	if a.NewID != nil {
-		c.ID, c.minted = a.NewID(providerID)
+		c.ID, c.generated = a.NewID(providerID)
 	}
-	c.slot = len(a.slots)
+	c.builder = len(a.builders)
 	a.calls = append(a.calls, c)
-	a.push(slot{kind: slotCall, call: len(a.calls) - 1})
+	a.push(partBuilder{kind: partCall, call: len(a.calls) - 1})
 	a.many.note(a.calls)
 	return &a.calls[len(a.calls)-1]
 }
 
-func (a *Accumulator) whole(p Part) *OpenCall {
+func (a *Accumulator) addComplete(p Part) *OpenCall {
 	c, ok := p.(ToolCall)
 	if !ok || c.ProviderExecuted {
-		a.push(slot{kind: slotWhole, part: p})
+		a.push(partBuilder{kind: partComplete, part: p})
 		return nil
 	}
 	open := a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Arguments}, c.ID)
 	if !c.IDGenerated && c.ProviderID == "" {
-		a.slots[open.slot].part = p
+		a.builders[open.builder].part = p
 	}
 	return open
 }
 
-func (a *Accumulator) finish(e Finish) {
+func (a *Accumulator) addFinish(e Finish) {
 	a.finished = true
-	t := &a.turn
+	t := &a.response
 	set := func(to *string, v string) {
 		if v != "" {
 			*to = v
@@ -312,7 +303,7 @@ func (a *Accumulator) finish(e Finish) {
 	}
 }
 
-func (s *slot) add(text string, opaque json.RawMessage) {
+func (s *partBuilder) add(text string, opaque json.RawMessage) {
 	switch {
 	case s.first == "" && s.buf == nil:
 		s.first = text
@@ -326,14 +317,14 @@ func (s *slot) add(text string, opaque json.RawMessage) {
 	}
 }
 
-func (s *slot) text() string {
+func (s *partBuilder) text() string {
 	if s.buf != nil {
 		return string(s.buf)
 	}
 	return s.first
 }
 
-// add takes a fragment of the arguments; empty ones are skipped.
+// add appends a delta of the arguments.
 func (c *OpenCall) add(args string) {
 	switch {
 	case args == "":
@@ -342,10 +333,10 @@ func (c *OpenCall) add(args string) {
 	default:
 		if c.buf == nil {
 			c.buf = append(make([]byte, 0, 4*len(c.first)+len(args)), c.first...)
-			c.cuts = append(c.cuts, len(c.first))
+			c.ends = append(c.ends, len(c.first))
 		}
 		c.buf = append(c.buf, args...)
-		c.cuts = append(c.cuts, len(c.buf))
+		c.ends = append(c.ends, len(c.buf))
 	}
 }
 
@@ -359,7 +350,7 @@ func (c *OpenCall) Arguments() string {
 
 // arguments returns the received arguments. It repairs them where they are repeated
 // unambiguously.
-func (c *OpenCall) arguments() (args string, mended bool) {
+func (c *OpenCall) arguments() (args string, repaired bool) {
 	args = c.Arguments()
 	// A single delta repeats nothing if it is empty or if its only } is its last byte: of two
 	// equal values that end in } the first ends in } too.
@@ -369,7 +360,7 @@ func (c *OpenCall) arguments() (args string, mended bool) {
 	if last, ok := c.cumulative(args); ok {
 		return last, true
 	}
-	if one, ok := once(args); ok {
+	if one, ok := singleValue(args); ok {
 		return one, true
 	}
 	return args, false
@@ -378,14 +369,14 @@ func (c *OpenCall) arguments() (args string, mended bool) {
 // cumulative returns the last delta if each delta begins with the delta before it.
 func (c *OpenCall) cumulative(args string) (string, bool) {
 	prev, from := "", 0
-	for _, to := range c.cuts {
-		piece := args[from:to]
-		if !strings.HasPrefix(piece, prev) {
+	for _, to := range c.ends {
+		delta := args[from:to]
+		if !strings.HasPrefix(delta, prev) {
 			return "", false
 		}
-		prev, from = piece, to
+		prev, from = delta, to
 	}
-	return prev, len(c.cuts) > 1 && isJSON(prev)
+	return prev, len(c.ends) > 1 && isJSON(prev)
 }
 
 // isJSON reports whether text is one JSON value in valid UTF-8.
@@ -395,12 +386,12 @@ func isJSON(text string) bool {
 	return d.End() == nil && utf8.ValidString(text)
 }
 
-// once splits the arguments into JSON values. It returns the value if all are equal. It ignores
+// singleValue splits the arguments into JSON values. It returns the value if all are equal. It ignores
 // placeholders {} before an object.
-func once(args string) (string, bool) {
+func singleValue(args string) (string, bool) {
 	const placeholder = "{}"
 	d := jsonio.NewDec(args)
-	var keep, canon string
+	var keep, canonical string
 	n, placeholders := 0, false
 	for ; d.Peek() != 0; n++ {
 		raw := d.Raw()
@@ -411,14 +402,14 @@ func once(args string) (string, bool) {
 		case keep == "" && same == placeholder:
 			placeholders = true
 		case keep == "":
-			keep, canon = raw, same
-		case same != canon:
+			keep, canonical = raw, same
+		case same != canonical:
 			return "", false
 		}
 	}
 	if keep == "" {
 		keep = placeholder
 	}
-	whole := d.Offset() == len(args) // a NUL ends what Peek sees
-	return keep, whole && n > 1 && (!placeholders || keep[0] == '{')
+	complete := d.Offset() == len(args) // Peek returns 0 also for a NUL
+	return keep, complete && n > 1 && (!placeholders || keep[0] == '{')
 }

@@ -1,41 +1,43 @@
-package trace
+package runs
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/looptape/looptape/trace"
 )
 
-// Difference is the first difference between two runs.
-type Difference struct {
+// difference is the first difference between two lists of events.
+type difference struct {
 	// Index is the position of the first different events in both lists.
 	Index int
 	// A and B are these events; nil if the list has ended.
-	A, B *Event
+	A, B *trace.Event
 	// Text shows the difference for people: the common lines before it ("  "), then the lines
 	// of A ("- ") and of B ("+ ").
 	Text string
 }
 
 // String returns the position of the difference and the text of both events.
-func (d Difference) String() string {
+func (d difference) String() string {
 	at := d.A
 	if at == nil {
 		at = d.B
 	}
 	place := fmt.Sprintf("run %s, event %d", at.Run, at.Seq)
-	if at.Step != NoStep {
+	if at.Step != trace.NoStep {
 		place += fmt.Sprintf(", step %d", at.Step)
 	}
 	return place + "\n" + d.Text
 }
 
-// How many lines a Difference shows before the place, and of each side after it.
+// The number of lines that a difference shows before its place, and of each side after it.
 const linesBefore, linesAfter = 3, 2
 
-// Diff compares two lists of events, usually in canonical form or as a projection. It returns the first
+// diff compares two lists of events, usually in canonical form or as a projection. It returns the first
 // difference; found reports whether there is one.
-func Diff(a, b []Event) (d Difference, found bool) {
+func diff(a, b []trace.Event) (d difference, found bool) {
 	var x, y []byte
 	i := 0
 	for ; i < len(a) && i < len(b); i++ {
@@ -45,7 +47,7 @@ func Diff(a, b []Event) (d Difference, found bool) {
 		}
 	}
 	if i == len(a) && i == len(b) {
-		return Difference{}, false
+		return difference{}, false
 	}
 	d.Index = i
 	if i < len(a) {
@@ -65,8 +67,8 @@ func Diff(a, b []Event) (d Difference, found bool) {
 }
 
 // around returns the lines before event i, and those from it on.
-func around(events []Event, i int) (before, from []string) {
-	lines := strings.SplitAfter(FormatText(events[:min(len(events), i+1+linesAfter)]), "\n")
+func around(events []trace.Event, i int) (before, from []string) {
+	lines := strings.SplitAfter(trace.FormatText(events[:min(len(events), i+1+linesAfter)]), "\n")
 	lines = lines[:len(lines)-1]
 	return lines[max(0, i-linesBefore):i], lines[i:]
 }
