@@ -12,50 +12,38 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// named is a hook with the name of its middleware. Built-in hooks are those of the
-// Config's options.
-type named[F any] struct {
+// namedHooks are the hooks of a middleware. Built-in middleware is that of the Config's
+// options.
+type namedHooks struct {
+	Hooks
 	middleware string
 	builtin    bool
-	f          F
 }
 
-// chain is the hooks of a run, in the order of their calls.
+// chain is the hooks of a run, those of the Config's options first.
 type chain struct {
-	start       []named[func(context.Context) (context.Context, error)]
-	beforeStep  []named[func(context.Context, *StepInfo) (StepChange, error)]
-	afterModel  []named[func(context.Context, *StepInfo, *llm.Response) (Decision, error)]
-	beforeTools []named[func(context.Context, *StepInfo, []PlannedCall) ([]CallDecision, Decision, error)]
-	afterStep   []named[func(context.Context, *StepInfo, *Step) (Decision, error)]
-	end         []named[func(context.Context, *Result) error]
-	wrapModel   []func(ModelFunc) ModelFunc
-	wrappers    []string // the names of the caller's middleware in wrapModel
-	wrapTool    []func(ToolFunc) ToolFunc
-	tools       []Tool
+	hooks    []namedHooks
+	wrappers []string // the names of the middleware with WrapModel
+	tools    []Tool
 }
 
-// hooks makes the hooks of a run. Decisions come from the Config's options first, and
-// wraps of the caller's middleware are outermost.
+// hooks makes the hooks of a run.
 func (c *Config) hooks(info RunInfo) (ch chain, err error) {
-	own := make([]Hooks, 0, 8)
-	for _, m := range c.options() {
-		h := m.New(info)
-		ch.add(m.Name, true, h)
-		own = append(own, h)
+	own := c.options()
+	ch.hooks = make([]namedHooks, 0, len(own)+len(c.Middleware))
+	for _, m := range own {
+		ch.hooks = append(ch.hooks, namedHooks{m.New(info), m.Name, true})
 	}
 	for _, m := range c.Middleware {
 		h, err := newHooks(m, info)
 		if err != nil {
 			return chain{}, err
 		}
-		ch.add(m.Name, false, h)
-		ch.wrap(h)
+		ch.hooks = append(ch.hooks, namedHooks{h, m.Name, false})
+		ch.tools = append(ch.tools, h.Tools...)
 		if h.WrapModel != nil {
 			ch.wrappers = append(ch.wrappers, m.Name)
 		}
-	}
-	for _, h := range own {
-		ch.wrap(h)
 	}
 	return ch, nil
 }
@@ -65,30 +53,20 @@ func newHooks(m Middleware, info RunInfo) (h Hooks, err error) {
 	return m.New(info), nil
 }
 
-func (c *chain) add(middleware string, builtin bool, h Hooks) {
-	c.start = hook(c.start, middleware, builtin, h.Start, h.Start != nil)
-	c.beforeStep = hook(c.beforeStep, middleware, builtin, h.BeforeStep, h.BeforeStep != nil)
-	c.afterModel = hook(c.afterModel, middleware, builtin, h.AfterModel, h.AfterModel != nil)
-	c.beforeTools = hook(c.beforeTools, middleware, builtin, h.BeforeTools, h.BeforeTools != nil)
-	c.afterStep = hook(c.afterStep, middleware, builtin, h.AfterStep, h.AfterStep != nil)
-	c.end = hook(c.end, middleware, builtin, h.End, h.End != nil)
-	c.tools = append(c.tools, h.Tools...)
-}
-
-func hook[F any](list []named[F], middleware string, builtin bool, f F, set bool) []named[F] {
-	if !set {
-		return list
+// wrap puts the wraps around the model call and the tool: those of the options are
+// innermost, and the first middleware of the caller is outermost.
+func (c *chain) wrap(model ModelFunc, tool ToolFunc) (ModelFunc, ToolFunc) {
+	for _, builtin := range []bool{true, false} {
+		for _, h := range slices.Backward(c.hooks) {
+			if h.builtin == builtin && h.WrapModel != nil {
+				model = h.WrapModel(model)
+			}
+			if h.builtin == builtin && h.WrapTool != nil {
+				tool = h.WrapTool(tool)
+			}
+		}
 	}
-	return append(list, named[F]{middleware, builtin, f})
-}
-
-func (c *chain) wrap(h Hooks) {
-	if h.WrapModel != nil {
-		c.wrapModel = append(c.wrapModel, h.WrapModel)
-	}
-	if h.WrapTool != nil {
-		c.wrapTool = append(c.wrapTool, h.WrapTool)
-	}
+	return model, tool
 }
 
 // wrapper names the middleware around the model call. Which one of several did something
@@ -119,8 +97,11 @@ func (s *StepInfo) view(builtin bool) *StepInfo {
 
 // startHooks calls the Start hooks, which may replace the context of the run.
 func (r *run) startHooks() error {
-	for _, h := range r.hooks.start {
-		ctx, err := callHook(h.middleware, func() (context.Context, error) { return h.f(r.life.ctx) })
+	for _, h := range r.hooks.hooks {
+		if h.Start == nil {
+			continue
+		}
+		ctx, err := callHook(h.middleware, func() (context.Context, error) { return h.Start(r.life.ctx) })
 		switch {
 		case err != nil:
 			return r.fail(trace.NoStep, err)
@@ -137,8 +118,11 @@ func (r *run) startHooks() error {
 // beforeStep calls the BeforeStep hooks, until one ends the run. It returns the rewrites
 // of the history.
 func (r *run) beforeStep(s *StepInfo) (rewrites []trace.HistoryRewrite, stop bool, err error) {
-	for _, h := range r.hooks.beforeStep {
-		c, err := callHook(h.middleware, func() (StepChange, error) { return h.f(r.life.ctx, s.view(h.builtin)) })
+	for _, h := range r.hooks.hooks {
+		if h.BeforeStep == nil {
+			continue
+		}
+		c, err := callHook(h.middleware, func() (StepChange, error) { return h.BeforeStep(r.life.ctx, s.view(h.builtin)) })
 		if err == nil {
 			err = r.change(s, h.middleware, c)
 		}
@@ -200,9 +184,12 @@ func (r *run) change(s *StepInfo, middleware string, c StepChange) error {
 // afterModel calls the AfterModel hooks. The decision is a stop, or the first one that
 // continues after a response without calls.
 func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCall) (next Decision, by string, err error) {
-	for _, h := range r.hooks.afterModel {
+	for _, h := range r.hooks.hooks {
+		if h.AfterModel == nil {
+			continue
+		}
 		d, err := callHook(h.middleware, func() (Decision, error) {
-			return h.f(r.life.ctx, s.view(h.builtin), copyOf(response))
+			return h.AfterModel(r.life.ctx, s.view(h.builtin), copyOf(response))
 		})
 		switch {
 		case err != nil:
@@ -220,10 +207,13 @@ func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 // beforeTools calls the BeforeTools hooks, until one ends the run, and applies what each
 // decided about the calls.
 func (r *run) beforeTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
-	for _, h := range r.hooks.beforeTools {
+	for _, h := range r.hooks.hooks {
+		if h.BeforeTools == nil {
+			continue
+		}
 		var calls []CallDecision
 		d, err := callHook(h.middleware, func() (d Decision, err error) {
-			calls, d, err = h.f(r.life.ctx, s.view(h.builtin), copyCalls(plans))
+			calls, d, err = h.BeforeTools(r.life.ctx, s.view(h.builtin), copyCalls(plans))
 			return d, err
 		})
 		for _, c := range calls {
@@ -262,8 +252,11 @@ func copyCalls(plans []*plannedCall) []PlannedCall {
 // afterStep calls the AfterStep hooks, until one ends the run or forces the final answer.
 func (r *run) afterStep(s *StepInfo) (stop bool, err error) {
 	s.Usage, s.Steps = r.caller.usage, r.log.view()
-	for _, h := range r.hooks.afterStep {
-		d, err := callHook(h.middleware, func() (Decision, error) { return h.f(r.life.ctx, s.view(h.builtin), s.Steps[len(s.Steps)-1]) })
+	for _, h := range r.hooks.hooks {
+		if h.AfterStep == nil {
+			continue
+		}
+		d, err := callHook(h.middleware, func() (Decision, error) { return h.AfterStep(r.life.ctx, s.view(h.builtin), s.Steps[len(s.Steps)-1]) })
 		if err != nil {
 			return true, err
 		}
@@ -277,10 +270,13 @@ func (r *run) afterStep(s *StepInfo) (stop bool, err error) {
 
 // endHooks calls each End hook once, and adds their errors to err.
 func (r *run) endHooks(res *Result, err error) error {
-	hooks := r.hooks.end
-	r.hooks.end = nil
+	hooks := r.hooks.hooks
+	r.hooks.hooks = nil
 	for _, h := range hooks {
-		_, herr := callHook(h.middleware, func() (struct{}, error) { return struct{}{}, h.f(r.life.ctx, res) })
+		if h.End == nil {
+			continue
+		}
+		_, herr := callHook(h.middleware, func() (struct{}, error) { return struct{}{}, h.End(r.life.ctx, res) })
 		err = errors.Join(err, herr)
 	}
 	return err

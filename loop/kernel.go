@@ -96,13 +96,7 @@ func (r *run) start() error {
 		r.transcript.base.ToolChoice = *r.in.ToolChoice
 	}
 	r.caller.acc.NewID = r.transcript.ids.Reserve
-	r.caller.wrapped, r.exec.tool = r.caller.next, r.exec.enter
-	for _, wrap := range slices.Backward(r.hooks.wrapModel) {
-		r.caller.wrapped = wrap(r.caller.wrapped)
-	}
-	for _, wrap := range slices.Backward(r.hooks.wrapTool) {
-		r.exec.tool = wrap(r.exec.tool)
-	}
+	r.caller.wrapped, r.exec.tool = r.hooks.wrap(r.caller.next, r.exec.enter)
 	return r.startHooks()
 }
 

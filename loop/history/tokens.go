@@ -6,11 +6,11 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Constants of the token estimate: CharsPerToken characters of text are one token, rounded up
-// in each part. A media part has MediaTokens.
+// Constants of the token estimate: charsPerToken characters of text are one token, rounded up
+// in each part. A media part has mediaTokens.
 const (
-	CharsPerToken = 4
-	MediaTokens   = 250
+	charsPerToken = 4
+	mediaTokens   = 250
 )
 
 // Anchor is a token count from a provider: the system prompt and the messages up to Index have
@@ -61,7 +61,7 @@ func Tokens(parts []llm.Part) (n int64) {
 		case llm.ToolResult:
 			n += Tokens(p.Content)
 		case llm.Media:
-			n += MediaTokens
+			n += mediaTokens
 		case llm.Unknown:
 		}
 	}
@@ -69,5 +69,5 @@ func Tokens(parts []llm.Part) (n int64) {
 }
 
 func textTokens(s string) int64 {
-	return int64((utf8.RuneCountInString(s) + CharsPerToken - 1) / CharsPerToken)
+	return int64((utf8.RuneCountInString(s) + charsPerToken - 1) / charsPerToken)
 }

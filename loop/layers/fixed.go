@@ -1,11 +1,11 @@
 package layers
 
-// SystemTag is the tag of the layers that form the system prompt.
-const SystemTag = "system"
-
 // The names and priorities of the layers that loops set. Stable layers come before layers that
 // change from task to task, so a provider can cache the beginning of the prompt.
 const (
+	// SystemTag is the tag of the layers that form the system prompt.
+	SystemTag = "system"
+
 	SystemName     = "agentloop.system"
 	SystemPriority = 10
 

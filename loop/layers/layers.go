@@ -18,8 +18,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Separator is the string between the layers of a flat text.
-const Separator = "\n\n"
+// separator is the string between the layers of a flat text.
+const separator = "\n\n"
 
 // Layer is a named layer of a prompt.
 type Layer struct {
@@ -171,7 +171,7 @@ func join(parent, child []llm.Part) []llm.Part {
 	if text(parent) == "" || text(child) == "" {
 		return slices.Concat(parent, child)
 	}
-	return slices.Concat(parent, Text(Separator), child)
+	return slices.Concat(parent, Text(separator), child)
 }
 
 // View selects the layers of a flat text. Its zero value selects all.
@@ -180,7 +180,7 @@ type View struct {
 	Tag string
 	// OwnOnly excludes the layers of parents.
 	OwnOnly bool
-	// Separator is the string between layers; empty means the constant [Separator].
+	// Separator is the string between layers; empty means "\n\n".
 	Separator string
 }
 
@@ -196,7 +196,7 @@ func (r *Registry) Flat(v View) string {
 			texts = append(texts, text)
 		}
 	}
-	return strings.Join(texts, cmp.Or(v.Separator, Separator))
+	return strings.Join(texts, cmp.Or(v.Separator, separator))
 }
 
 // Fork returns a registry with copies of the own layers of r and the same parent. It has no

@@ -6,12 +6,6 @@ import (
 	"net/http"
 )
 
-// Headers of a response with the stream.
-const (
-	VersionHeader = "X-Vercel-Ai-Ui-Message-Stream"
-	Version       = "v1"
-)
-
 // Write sends parts as server-sent events, one event per part, each immediately. [DONE]
 // follows the last part. The status is 200: a later failure is a part. Write sends nothing
 // else and returns when the parts have ended.
@@ -23,7 +17,7 @@ func Write(w http.ResponseWriter, parts iter.Seq[Part]) error {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // prevents buffering in nginx
-	h.Set(VersionHeader, Version)
+	h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
 	w.WriteHeader(http.StatusOK)
 	out := sender{w: w, flush: http.NewResponseController(w)}
 	for p := range parts {

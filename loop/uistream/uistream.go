@@ -27,20 +27,14 @@ type Options struct {
 	// FinishReason adds the finish reason of the last response. AI SDK 6 and later accept it.
 	// AI SDK 5 rejects a stream that contains it.
 	FinishReason bool
-	// ErrorText returns the text for the error of a failed run. nil means [MaskedError] for
-	// every error, since the reader may be untrusted. The error of a tool has the text that
+	// ErrorText returns the text for the error of a failed run. nil means "An error
+	// occurred." for every error, since the reader may be untrusted. The error of a tool has the text that
 	// the model received.
 	ErrorText func(error) string
 	// Metadata returns a JSON object to add to the metadata of the message at an event of the
 	// run; nil adds nothing.
 	Metadata func(trace.Event) json.RawMessage
 }
-
-// MaskedError replaces the text of an error that is not exposed.
-const MaskedError = "An error occurred."
-
-// Truncated is the text of the error part if the events end before the run does.
-const Truncated = "the run was interrupted"
 
 // Parts converts the events of a run. It converts deltas where the events contain them, and
 // complete responses otherwise. It skips the events of other runs and of model calls with
@@ -59,7 +53,7 @@ func Parts(events iter.Seq2[trace.Event, error], opts Options) iter.Seq[Part] {
 		}
 		if s.begun && !s.ended {
 			s.close()
-			s.put(Part{Type: "error", ErrorText: Truncated})
+			s.put(Part{Type: "error", ErrorText: "the run was interrupted"})
 		}
 	}
 }
@@ -72,14 +66,14 @@ type stream struct {
 
 	run          string // the converted run
 	begun, ended bool
-	cancelled    bool
+	canceled     bool
 
-	ids   int    // number of text and reasoning blocks
-	open  string // text or reasoning, if a block is open
-	id    string // the id of the open block
-	shown bool   // deltas of the step's response were sent
-	whole bool   // and its complete parts too
-	text  []byte // of the step, as it was sent
+	ids      int    // number of text and reasoning blocks
+	open     string // text or reasoning, if a block is open
+	id       string // the id of the open block
+	shown    bool   // deltas of the step's response were sent
+	complete bool   // and its complete parts too
+	text     []byte // of the step, as it was sent
 
 	calls []call // of the step
 	stop  trace.Reason
@@ -87,8 +81,8 @@ type stream struct {
 
 // call is the conversion state of a call of a step.
 type call struct {
-	id, name, args string
-	answered       bool // its input was sent
+	id, name, arguments string
+	inputSent           bool
 }
 
 // put sends a part.
@@ -128,13 +122,13 @@ func (s *stream) metadata(ev trace.Event) json.RawMessage {
 func (s *stream) step(ev trace.Event) {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		s.calls, s.shown, s.whole, s.text = nil, false, false, s.text[:0]
+		s.calls, s.shown, s.complete, s.text = nil, false, false, s.text[:0]
 		s.put(Part{Type: "start-step"})
 	case trace.ModelDelta:
 		s.shown = true
 		s.delta(b)
 	case trace.ModelResponse:
-		s.turn(b.Message)
+		s.response(b.Message)
 	case trace.Decision:
 		s.stop = b.Reason
 	case trace.ToolStart:
@@ -144,10 +138,10 @@ func (s *stream) step(ev trace.Event) {
 	case trace.ToolSkip:
 		s.skipped(b)
 	case trace.Canceled:
-		s.cancelled = b.Reason != string(trace.ReasonDeadline)
+		s.canceled = b.Reason != string(trace.ReasonDeadline)
 	case trace.StepEnd:
 		s.close()
-		s.leftOver()
+		s.endCalls()
 		s.put(Part{Type: "finish-step"})
 	default:
 	}
@@ -156,9 +150,9 @@ func (s *stream) step(ev trace.Event) {
 func (s *stream) delta(b trace.ModelDelta) {
 	switch b.Type {
 	case trace.DeltaText:
-		s.piece("text", b.Text)
+		s.block("text", b.Text)
 	case trace.DeltaReasoning:
-		s.piece("reasoning", b.Text)
+		s.block("reasoning", b.Text)
 	case trace.DeltaCall:
 		s.begin(b.ToolCallID, b.Name)
 	case trace.DeltaArguments:
@@ -167,8 +161,8 @@ func (s *stream) delta(b trace.ModelDelta) {
 	}
 }
 
-// A new block starts if none of this type is open; then its delta is sent.
-func (s *stream) piece(what, text string) {
+// block sends a delta of a text or reasoning block. It starts a block if none is open.
+func (s *stream) block(what, text string) {
 	if what == "text" {
 		s.text = append(s.text, text...)
 	}
@@ -196,33 +190,36 @@ func (s *stream) begin(id, name string) {
 	s.put(Part{Type: "tool-input-start", ToolCallID: id, ToolName: name})
 }
 
-// turn converts a complete response and sends the parts that no delta contained. A second
+// response converts a complete response and sends the parts that no delta contained. A second
 // response of a step comes from middleware. Sent text cannot be withdrawn, so the text of the
 // middleware follows it.
-func (s *stream) turn(m llm.Message) {
-	if text := m.Text(); s.whole && text != "" && text != string(s.text) {
+func (s *stream) response(m llm.Message) {
+	if text := m.Text(); s.complete && text != "" && text != string(s.text) {
 		s.close()
 		s.text = s.text[:0]
-		s.piece("text", text)
+		s.block("text", text)
 	}
 	for _, p := range m.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			s.called(c)
-		} else if !s.whole {
-			s.tell(p)
+			if s.find(c.ID) == nil { // no deltas have started it
+				s.calls = append(s.calls, call{id: c.ID, name: c.Name})
+			}
+			s.find(c.ID).arguments = c.Arguments
+		} else if !s.complete {
+			s.part(p)
 		}
 	}
 	s.close()
-	s.whole = true
+	s.complete = true
 }
 
-// A part of a response without deltas is sent.
-func (s *stream) tell(p llm.Part) {
+// part sends a part of a response that no delta contained.
+func (s *stream) part(p llm.Part) {
 	switch p := p.(type) {
 	case llm.Text:
-		s.said("text", p.Text)
+		s.wholeBlock("text", p.Text)
 	case llm.Reasoning:
-		s.said("reasoning", p.Text)
+		s.wholeBlock("reasoning", p.Text)
 	case llm.Media:
 		s.file(p)
 	case llm.ToolCall:
@@ -233,9 +230,9 @@ func (s *stream) tell(p llm.Part) {
 	}
 }
 
-func (s *stream) said(what, text string) {
+func (s *stream) wholeBlock(what, text string) {
 	if !s.shown && text != "" {
-		s.piece(what, text)
+		s.block(what, text)
 		s.close()
 	}
 }
@@ -250,35 +247,25 @@ func (s *stream) file(m llm.Media) {
 	}
 }
 
-// called records a call of a response. Deltas may have started it.
-func (s *stream) called(c llm.ToolCall) {
-	i := s.find(c.ID)
-	if i < 0 {
-		i = len(s.calls)
-		s.calls = append(s.calls, call{id: c.ID, name: c.Name})
-	}
-	s.calls[i].args = c.Arguments
-}
-
-// find returns the index of a call in the step, or -1.
-func (s *stream) find(id string) int {
+// find returns a call of the step, or nil.
+func (s *stream) find(id string) *call {
 	for i := range s.calls {
 		if s.calls[i].id == id {
-			return i
+			return &s.calls[i]
 		}
 	}
-	return -1
+	return nil
 }
 
-// answered records that the input of a call was sent.
-func (s *stream) answered(id string) {
-	if i := s.find(id); i >= 0 {
-		s.calls[i].answered = true
+// inputSent records that the input of a call was sent.
+func (s *stream) inputSent(id string) {
+	if c := s.find(id); c != nil {
+		c.inputSent = true
 	}
 }
 
 func (s *stream) available(id, name, args string, provider bool) {
-	s.answered(id)
+	s.inputSent(id)
 	s.put(Part{Type: "tool-input-available", ToolCallID: id, ToolName: name, Input: dialect.Value(args, "{}"), ProviderExecuted: provider})
 }
 
@@ -294,35 +281,32 @@ func (s *stream) output(r llm.ToolResult, provider bool) {
 // call is invalid, otherwise its input and its result.
 func (s *stream) skipped(b trace.ToolSkip) {
 	var args string
-	if i := s.find(b.ToolCallID); i >= 0 {
-		args = s.calls[i].args
+	if c := s.find(b.ToolCallID); c != nil {
+		args = c.arguments
 	}
 	switch b.Reason {
 	case trace.SkipUnknownTool, trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated:
-		s.refused(b.ToolCallID, b.Name, args, b.Result.Text())
+		s.inputError(b.ToolCallID, b.Name, args, b.Result.Text())
 	default:
 		s.available(b.ToolCallID, b.Name, args, false)
 		s.output(b.Result, false)
 	}
 }
 
-func (s *stream) refused(id, name, args, text string) {
-	s.answered(id)
+func (s *stream) inputError(id, name, args, text string) {
+	s.inputSent(id)
 	s.put(Part{Type: "tool-input-error", ToolCallID: id, ToolName: name, Input: dialect.Value(args, `""`), ErrorText: text})
 }
 
-// NotRun is the text of the error part of a dropped call.
-const NotRun = "the call was not run"
-
-// leftOver ends the calls of a step that got no result: client-side calls and dropped calls.
-func (s *stream) leftOver() {
+// endCalls ends the calls of a step that got no result: client-side calls and dropped calls.
+func (s *stream) endCalls() {
 	for _, c := range s.calls {
 		switch {
-		case c.answered:
+		case c.inputSent:
 		case s.stop == trace.ReasonClientTools || s.stop == trace.ReasonApproval:
-			s.available(c.id, c.name, c.args, false)
+			s.available(c.id, c.name, c.arguments, false)
 		default:
-			s.refused(c.id, c.name, c.args, NotRun)
+			s.inputError(c.id, c.name, c.arguments, "the call was not run")
 		}
 	}
 }
@@ -332,7 +316,7 @@ func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.close()
 	s.ended = true
 	err = dialect.Failure(err, b)
-	if s.cancelled || b.StopReason == trace.ReasonCancel {
+	if s.canceled || b.StopReason == trace.ReasonCancel {
 		s.put(Part{Type: "abort"})
 		return
 	}
@@ -341,7 +325,7 @@ func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 		finish.FinishReason = cmp.Or(finishReasons[b.FinishReason], "other")
 	}
 	if err != nil {
-		text := MaskedError
+		text := "An error occurred."
 		if s.opts.ErrorText != nil {
 			text = s.opts.ErrorText(err)
 		}

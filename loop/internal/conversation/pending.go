@@ -1,10 +1,6 @@
 package conversation
 
-import (
-	"slices"
-
-	"github.com/looptape/looptape/llm"
-)
+import "github.com/looptape/looptape/llm"
 
 // few is the largest number of ids that are searched one by one. More ids get an index:
 // a response may have any number of calls.
@@ -69,36 +65,20 @@ func (p *pending) find(id string) int {
 // executedCalls is the set of the calls of a message that the provider executed.
 type executedCalls struct {
 	parts []llm.Part
-	known bool
-	ids   []string
-	index map[string]bool // if there are many
+	ids   map[string]bool // nil until has is called
 }
 
 // has reports whether the provider executed the call with this id.
 func (x *executedCalls) has(id string) bool {
-	if !x.known {
-		x.find()
-	}
-	if x.index != nil {
-		return x.index[id]
-	}
-	return slices.Contains(x.ids, id)
-}
-
-func (x *executedCalls) find() {
-	x.known = true
-	for _, p := range x.parts {
-		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
-			x.ids = append(x.ids, c.ID)
+	if x.ids == nil {
+		x.ids = map[string]bool{}
+		for _, p := range x.parts {
+			if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
+				x.ids[c.ID] = true
+			}
 		}
 	}
-	if len(x.ids) <= few {
-		return
-	}
-	x.index = make(map[string]bool, len(x.ids))
-	for _, id := range x.ids {
-		x.index[id] = true
-	}
+	return x.ids[id]
 }
 
 // Pending returns the calls of the last response that have no results.
