@@ -8,26 +8,8 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/files"
 	"github.com/looptape/looptape/loop/middleware"
 )
-
-// deepAgentKinds are the middleware of deep agents with scripted people.
-func deepAgentKinds() []middlewareKind {
-	return []middlewareKind{
-		{"todos", "", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos(), nil }},
-		{"files", "", func(*reader, fake.Value) (loop.Middleware, error) {
-			return middleware.Files(func(loop.RunInfo) files.Backend { return &files.Memory{} })
-		}},
-		{"ask_user", "the answer to each question", askUser},
-		{"human_in_the_loop", "a list of approve, edit: ARGUMENTS, reject: REASON, respond: TEXT", humanInTheLoop},
-		{"summarize", "{window, keep_messages}", summarize},
-		{"truncate_results", "a number of characters", func(_ *reader, arg fake.Value) (loop.Middleware, error) {
-			n, err := integer(arg, 1)
-			return middleware.TruncateResults(n), err
-		}},
-	}
-}
 
 func askUser(_ *reader, arg fake.Value) (loop.Middleware, error) {
 	if err := kind(arg, fake.Text); err != nil {

@@ -8,39 +8,42 @@ import (
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/files"
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// middlewareKind is an entry of the option middleware.
+// middlewareKind is an entry of the option middleware, whose documentation in
+// [loop.Options] describes the values.
 type middlewareKind struct {
 	name string
-	arg  string // describes the value; empty means that it has none
 	make func(r *reader, arg fake.Value) (loop.Middleware, error)
 }
 
+// middlewareKinds returns the kinds in the order of an error that lists them.
 func middlewareKinds() []middlewareKind {
-	return append([]middlewareKind{
-		{"leaked_calls", "", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.LeakedCalls(), nil }},
-		{"keep_last", "{keep, limit}", keepLast},
-		{"answer_tool", "NAME", answerTool},
-		{"output", "{schema, max_retries}", output},
-		{"repair", "{model}", repair},
-		{"variables", "{NAME: TEXT}", variables},
-		{"handoff", "{AGENT: {instructions, tools, handoffs, model, description}}", handoff},
-		{"prepare_end", "[TEXT]", prepareEnd},
-	}, slices.Concat(permissionKinds(), deepAgentKinds())...)
-}
-
-// middlewareDoc describes the values of the option middleware.
-func middlewareDoc() string {
-	var list []string
-	for _, k := range middlewareKinds() {
-		if k.arg != "" {
-			k.name += ": " + k.arg
-		}
-		list = append(list, "`"+k.name+"`")
+	return []middlewareKind{
+		{"leaked_calls", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.LeakedCalls(), nil }},
+		{"keep_last", keepLast},
+		{"answer_tool", answerTool},
+		{"output", output},
+		{"repair", repair},
+		{"variables", variables},
+		{"handoff", handoff},
+		{"prepare_end", prepareEnd},
+		{"permissions", permissions},
+		{"guardrail", guardrail},
+		{"todos", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos(), nil }},
+		{"files", func(*reader, fake.Value) (loop.Middleware, error) {
+			return middleware.Files(func(loop.RunInfo) files.Backend { return &files.Memory{} })
+		}},
+		{"ask_user", askUser},
+		{"human_in_the_loop", humanInTheLoop},
+		{"summarize", summarize},
+		{"truncate_results", func(_ *reader, arg fake.Value) (loop.Middleware, error) {
+			n, err := integer(arg, 1)
+			return middleware.TruncateResults(n), err
+		}},
 	}
-	return "a list of " + strings.Join(list, ", ")
 }
 
 // setMiddleware appends the middleware of the script. Middleware of the preset with the

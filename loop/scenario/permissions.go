@@ -11,14 +11,6 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// permissionKinds are the middleware that withholds messages and calls.
-func permissionKinds() []middlewareKind {
-	return []middlewareKind{
-		{"permissions", "{TOOL: deny, or ask: with approve, skip, deny or suspend}", permissions},
-		{"guardrail", "{kind, match, reason, tripwire}", guardrail},
-	}
-}
-
 // permissions denies the calls of some tools and makes a scripted decision about those of
 // others. It allows all other calls.
 func permissions(_ *reader, arg fake.Value) (loop.Middleware, error) {
