@@ -78,7 +78,7 @@ func (p Program) serve(run *importer.Run) *process {
 type process struct {
 	program Program
 	run     *importer.Run
-	child   *child.Talker // nil until the first call
+	child   *child.Process // nil until the first call
 	broken  error
 }
 
@@ -119,7 +119,7 @@ func (p *process) ask(ctx context.Context, call *programCall) (a reply, err erro
 	if err := enc.Encode(call); err != nil {
 		return a, err
 	}
-	text, err := p.child.Ask(ctx, request.Bytes())
+	text, err := p.child.Exchange(ctx, request.Bytes())
 	if err != nil {
 		return a, err
 	}
@@ -127,13 +127,13 @@ func (p *process) ask(ctx context.Context, call *programCall) (a reply, err erro
 }
 
 // start starts the program in a shell.
-func (p *Program) start() (*child.Talker, error) {
+func (p *Program) start() (*child.Process, error) {
 	args := []string{"sh", "-c", p.Command}
 	if runtime.GOOS == "windows" {
 		args = []string{"cmd", "/C", p.Command}
 	}
-	c := child.Program{Args: args, Dir: p.Dir, Env: p.Env, Most: maxLine}
-	return c.Talk(p.Stderr)
+	c := child.Program{Args: args, Dir: p.Dir, Env: p.Env, MaxOutput: maxLine}
+	return c.Start(p.Stderr)
 }
 
 // end kills the process and returns the error.

@@ -81,7 +81,7 @@ func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, er
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be written as JSON: %w", err)
 	}
-	p := child.Program{Args: s.Command, Dir: s.Folder, In: in, Most: most}
+	p := child.Program{Args: s.Command, Dir: s.Folder, In: in, MaxOutput: most}
 	out, err := p.Run(ctx)
 	if err != nil {
 		return nil, err

@@ -15,11 +15,11 @@ import (
 
 // Program is a program that reads one input and writes one output.
 type Program struct {
-	Args []string // the program, as exec.LookPath finds it, and its arguments
-	Dir  string   // where it runs; "" is where this process does
-	Env  []string // its environment; nil is that of this process
-	In   []byte   // its standard input; the program may leave some unread
-	Most int      // maximum bytes of standard output
+	Args      []string // the program, as exec.LookPath finds it, and its arguments
+	Dir       string   // where it runs; "" is where this process does
+	Env       []string // its environment; nil is that of this process
+	In        []byte   // its standard input; the program may leave some unread
+	MaxOutput int      // maximum bytes of standard output
 }
 
 // grace is the time to wait for pipes that child processes keep open.
@@ -31,10 +31,10 @@ const grace = time.Second
 func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &bounded{most: p.Most, full: cancel}
-	words := &tail{}
-	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // it is what the user asks for
-	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = p.Dir, p.Env, strings.NewReader(string(p.In)), out, words
+	out := &bounded{max: p.MaxOutput, full: cancel}
+	stderr := &tail{}
+	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // the user specifies the program
+	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = p.Dir, p.Env, strings.NewReader(string(p.In)), out, stderr
 	c.WaitDelay = grace
 	Group(c)
 	c.Cancel = func() error { return Signal(c, syscall.SIGKILL) }
@@ -53,19 +53,19 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	default:
 		err = fmt.Errorf("the program ended with %w", err)
 	}
-	return nil, words.wrap(err)
+	return nil, stderr.wrap(err)
 }
 
 // bounded stores output up to a limit.
 type bounded struct {
 	text []byte
-	most int
+	max  int
 	full func(error)
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if len(b.text)+len(p) > b.most {
-		err := fmt.Errorf("the program wrote more than %d bytes to its standard output", b.most)
+	if len(b.text)+len(p) > b.max {
+		err := fmt.Errorf("the program wrote more than %d bytes to its standard output", b.max)
 		b.full(err)
 		return 0, err
 	}

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func shell(script string) *child.Program {
-	return &child.Program{Args: []string{"sh", "-c", script}, In: []byte("in\n"), Most: 1000}
+	return &child.Program{Args: []string{"sh", "-c", script}, In: []byte("in\n"), MaxOutput: 1000}
 }
 
 func TestProgramRun(t *testing.T) {

@@ -12,24 +12,24 @@ import (
 	"github.com/looptape/looptape/internal/child"
 )
 
-// talk asks a program twice, and ends it; it returns what came of each.
-func talk(ctx context.Context, t *testing.T, script string) string {
+// exchange sends two lines to a program and ends it. It returns the answers and errors.
+func exchange(ctx context.Context, t *testing.T, script string) string {
 	t.Helper()
 	var words strings.Builder
 	p := shell(script)
-	talker, err := p.Talk(&words)
+	process, err := p.Start(&words)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var came []string
-	for _, asks := range []string{"one\n", "two\n"} {
-		text, err := talker.Ask(ctx, []byte(asks))
+	for _, input := range []string{"one\n", "two\n"} {
+		text, err := process.Exchange(ctx, []byte(input))
 		if err != nil {
-			return strings.Join(append(came, "! "+talker.Kill(err).Error()), " ")
+			return strings.Join(append(came, "! "+process.Kill(err).Error()), " ")
 		}
 		came = append(came, strings.TrimSpace(string(text)))
 	}
-	if err := talker.Kill(talker.Finish(ctx)); err != nil {
+	if err := process.Kill(process.Finish(ctx)); err != nil {
 		came = append(came, "! "+err.Error())
 	}
 	return strings.TrimSpace(strings.Join(came, " ") + " " + strings.TrimSpace(words.String()))
@@ -53,12 +53,12 @@ func TestProcessExchange(t *testing.T) {
 		if strings.HasPrefix(script, "exec sleep") {
 			cancel(errors.New("the time is over"))
 		}
-		if got := talk(ctx, t, script); got != want {
+		if got := exchange(ctx, t, script); got != want {
 			t.Errorf("%s: got %q, want %q", script, got, want)
 		}
 		cancel(nil)
 	}
-	if _, err := (&child.Program{Args: []string{"/none"}}).Talk(nil); fmt.Sprint(err) != "the program cannot be started: fork/exec /none: no such file or directory" {
+	if _, err := (&child.Program{Args: []string{"/none"}}).Start(nil); fmt.Sprint(err) != "the program cannot be started: fork/exec /none: no such file or directory" {
 		t.Errorf("got the error %v", err)
 	}
 }

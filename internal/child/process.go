@@ -12,17 +12,18 @@ import (
 	"syscall"
 )
 
-// Talker is a program that answers lines with lines. It is for one goroutine.
-type Talker struct {
+// Process is a running program that reads lines and answers each with a line. It is for one
+// goroutine.
+type Process struct {
 	cmd     *exec.Cmd
-	most    int
+	maxLine int
 	in      *os.File // its standard input,
 	out     *os.File // and output
 	lines   chan line
 	quit    context.CancelFunc // ends what reads it
 	exited  chan struct{}      // closed when the program has ended
 	failure error              // how it ended; good once exited is closed
-	words   words
+	stderr  sharedTail
 }
 
 // line is a line of output, or the error after the last one.
@@ -31,10 +32,10 @@ type line struct {
 	err  error
 }
 
-// Talk starts a program for [Talker.Ask]: In is ignored and Most is the maximum length of an
+// Start starts a program for [Process.Exchange]. In is ignored, and MaxOutput limits each
 // output line. Standard error is copied to stderr, unless that is nil. The caller must end the
 // program with Kill.
-func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
+func (p *Program) Start(stderr io.Writer) (*Process, error) {
 	in, childIn, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -45,11 +46,11 @@ func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
 	}
 	in, childIn = childIn, in // the child reads from this pipe
 	ctx, quit := context.WithCancel(context.Background())
-	t := &Talker{most: p.Most, in: in, out: out, lines: make(chan line), quit: quit, exited: make(chan struct{})}
-	t.words.also = stderr
-	t.cmd = exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // it is what the user asks for
+	t := &Process{maxLine: p.MaxOutput, in: in, out: out, lines: make(chan line), quit: quit, exited: make(chan struct{})}
+	t.stderr.copyTo = stderr
+	t.cmd = exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // the user specifies the program
 	t.cmd.Dir, t.cmd.Env, t.cmd.WaitDelay = p.Dir, p.Env, grace
-	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = childIn, childOut, &t.words
+	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = childIn, childOut, &t.stderr
 	Group(t.cmd)
 	err = t.cmd.Start()
 	_, _ = childIn.Close(), childOut.Close() // the program has them now
@@ -68,12 +69,12 @@ func (p *Program) Talk(stderr io.Writer) (*Talker, error) {
 }
 
 // read sends the output lines until the program or ctx ends.
-func (t *Talker) read(ctx context.Context) {
-	r := bufio.NewReader(t.out)
+func (p *Process) read(ctx context.Context) {
+	r := bufio.NewReader(p.out)
 	for {
-		l := t.line(r)
+		l := p.line(r)
 		select {
-		case t.lines <- l:
+		case p.lines <- l:
 		case <-ctx.Done():
 			return
 		}
@@ -84,13 +85,13 @@ func (t *Talker) read(ctx context.Context) {
 }
 
 // line reads a line. The last one needs no line feed.
-func (t *Talker) line(r *bufio.Reader) (l line) {
+func (p *Process) line(r *bufio.Reader) (l line) {
 	for {
 		chunk, err := r.ReadSlice('\n')
 		l.text = append(l.text, chunk...)
 		switch {
-		case len(l.text) > t.most:
-			return line{err: fmt.Errorf("the program wrote a line of more than %d bytes to its standard output", t.most)}
+		case len(l.text) > p.maxLine:
+			return line{err: fmt.Errorf("the program wrote a line of more than %d bytes to its standard output", p.maxLine)}
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil || errors.Is(err, io.EOF) && len(l.text) > 0:
 			return l
@@ -100,17 +101,17 @@ func (t *Talker) line(r *bufio.Reader) (l line) {
 	}
 }
 
-// Ask writes a line and returns the line that answers it. If ctx ends, it returns the cause.
+// Exchange writes a line and returns the line that answers it. If ctx ends, it returns the cause.
 // After an error the caller must kill the program.
-func (t *Talker) Ask(ctx context.Context, asks []byte) ([]byte, error) {
+func (p *Process) Exchange(ctx context.Context, input []byte) ([]byte, error) {
 	wrote := make(chan error, 1) // which may wait for the program to read
 	go func() {
-		_, err := t.in.Write(asks)
+		_, err := p.in.Write(input)
 		wrote <- err
 	}()
-	text, err := t.next(ctx)
+	text, err := p.next(ctx)
 	if errors.Is(err, io.EOF) {
-		if err = t.wait(ctx); err == nil {
+		if err = p.wait(ctx); err == nil {
 			return nil, errors.New("the program ended without an answer")
 		}
 		return nil, fmt.Errorf("the program gave no answer: %w", err)
@@ -130,13 +131,13 @@ func (t *Talker) Ask(ctx context.Context, asks []byte) ([]byte, error) {
 
 // next returns the next line, or io.EOF. It does not wait for child processes after the program
 // has ended.
-func (t *Talker) next(ctx context.Context) ([]byte, error) {
-	for exited := t.exited; ; {
+func (p *Process) next(ctx context.Context) ([]byte, error) {
+	for exited := p.exited; ; {
 		select {
-		case l := <-t.lines:
+		case l := <-p.lines:
 			return l.text, l.err
 		case <-exited:
-			_ = Signal(t.cmd, syscall.SIGKILL) // closes the output that child processes keep open
+			_ = Signal(p.cmd, syscall.SIGKILL) // closes the output that child processes keep open
 			exited = nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -145,10 +146,10 @@ func (t *Talker) next(ctx context.Context) ([]byte, error) {
 }
 
 // wait waits for the end of a program that has closed its output.
-func (t *Talker) wait(ctx context.Context) error {
+func (p *Process) wait(ctx context.Context) error {
 	select {
-	case <-t.exited:
-		return t.failure
+	case <-p.exited:
+		return p.failure
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -156,18 +157,18 @@ func (t *Talker) wait(ctx context.Context) error {
 
 // Finish closes the input of the program and waits for its end or for ctx. It returns an error
 // for unexpected lines and for a status other than 0.
-func (t *Talker) Finish(ctx context.Context) error {
-	if err := t.in.Close(); err != nil {
+func (p *Process) Finish(ctx context.Context) error {
+	if err := p.in.Close(); err != nil {
 		return err
 	}
-	text, err := t.next(ctx)
+	text, err := p.next(ctx)
 	switch {
 	case err == nil:
 		return fmt.Errorf("the program wrote more lines than it was asked: %.200q", text)
 	case !errors.Is(err, io.EOF):
 		return err
 	}
-	if err := t.wait(ctx); err != nil {
+	if err := p.wait(ctx); err != nil {
 		return fmt.Errorf("the program answered all lines and then failed: %w", err)
 	}
 	return nil
@@ -175,36 +176,36 @@ func (t *Talker) Finish(ctx context.Context) error {
 
 // Kill kills the program and all processes in its group. It appends the standard error to err; it
 // returns nil for a nil error.
-func (t *Talker) Kill(why error) error {
-	_ = Signal(t.cmd, syscall.SIGKILL) // mostly there is nobody left
-	t.quit()
-	<-t.exited
-	_, _ = t.in.Close(), t.out.Close() // no process is left
+func (p *Process) Kill(why error) error {
+	_ = Signal(p.cmd, syscall.SIGKILL) // usually no process is left
+	p.quit()
+	<-p.exited
+	_, _ = p.in.Close(), p.out.Close() // no process is left
 	if why == nil {
 		return nil
 	}
-	return t.words.wrap(why)
+	return p.stderr.wrap(why)
 }
 
-// words is a tail for concurrent use that also copies to another writer.
-type words struct {
-	also io.Writer // may be nil
+// sharedTail is a tail for concurrent use that also copies to another writer.
+type sharedTail struct {
+	copyTo io.Writer // may be nil
 
 	mu   sync.Mutex
 	tail tail
 }
 
 // Write implements [io.Writer]. It ignores errors of the other writer.
-func (w *words) Write(p []byte) (int, error) {
+func (w *sharedTail) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.also != nil {
-		_, _ = w.also.Write(p)
+	if w.copyTo != nil {
+		_, _ = w.copyTo.Write(p)
 	}
 	return w.tail.Write(p)
 }
 
-func (w *words) wrap(err error) error {
+func (w *sharedTail) wrap(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.tail.wrap(err)
