@@ -487,7 +487,7 @@ func TestStopConditions(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	res, _, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, StopWhen: []loop.StopCondition{never,
-		loop.StopCondition{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, boom }}}})
+		{Stop: func(context.Context, *loop.StepInfo) (bool, error) { return false, boom }}}})
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "StopWhen[1]") || len(res.Steps) != 1 {
 		t.Errorf("an error: got %v, %+v", err, res)
 	}
