@@ -50,13 +50,13 @@ func TestBaselineFile(t *testing.T) {
 	if diff := cmp.Diff(b, read); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
-	anew, err := scored(t).Baseline(read, []string{"c"})
+	again, err := scored(t).Baseline(read, []string{"c"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Replace(baselineText, `"case":"c"`, `"case":"c","must_pass":true`, 1)
-	if diff := cmp.Diff(want, text(t, anew.Write)); diff != "" {
-		t.Errorf("written anew (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, text(t, again.Write)); diff != "" {
+		t.Errorf("written again (-want +got):\n%s", diff)
 	}
 }
 

@@ -78,7 +78,7 @@ func BenchmarkScoreTrace(b *testing.B) {
 }
 
 // BenchmarkScoreTauAirline scores 200 runs of a benchmark, gzipped, and computes their
-// figures.
+// statistics.
 func BenchmarkScoreTauAirline(b *testing.B) {
 	name := filepath.Join(os.Getenv("LOOPTAPE_SHARED"), "data", "tau-airline", "gpt-4o-airline.json.gz")
 	if _, err := os.Stat(name); err != nil {

@@ -60,8 +60,8 @@ func TestCompareEpochs(t *testing.T) {
 	}, got["metrics"].(object)["score"].(object))
 }
 
-// What the rows do not have is null; what was left out of the pairs is counted.
-func TestCompareThatIsNot(t *testing.T) {
+// TestCompareUndefinedValues checks that unknown values are null and that omitted cases are counted.
+func TestCompareUndefinedValues(t *testing.T) {
 	none := object{"base": 0., "new": 0.}
 	for name, c := range map[string]struct {
 		base, now string
@@ -116,9 +116,9 @@ func set(t *testing.T, name string, scores map[string]map[string]float64) *evals
 	return whole
 }
 
-// Cases of a cluster are alike, so that McNemar's test does not hold: here all four cases of
-// each of two texts broke, which as one of four changes of two texts has the probability ½,
-// and not 1 in 128.
+// Cases of a cluster are correlated, so that McNemar's test is not valid: here all four cases of
+// each of two texts regressed. That is one of four changes of two texts and has the probability ½,
+// not 1 in 128.
 func TestCompareClusters(t *testing.T) {
 	var sets [2]*evals.Result
 	for i, value := range []float64{1, 0} {
@@ -191,7 +191,7 @@ func TestCompareAll(t *testing.T) {
 	fails(t, err, "none of 6 and 1 cases is in both sets")
 }
 
-// What cannot be compared is an error, and what could not be read is told of both sets.
+// TestCompareErrors covers sets that cannot be compared, and unreadable records of both sets.
 func TestCompareErrors(t *testing.T) {
 	_, err := evals.Compare(score(t, file("f", runs("a/0=1 b/0=1"))), score(t, file("g", runs("c/0=1"))), 0)
 	fails(t, err, "none of 2 and 1 cases is in both sets: use the same names")

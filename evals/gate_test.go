@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// rowsOf is a result of runs, a line each: the case, and scores by metric or, after a !, why
-// there is none, as in "book reward=1 steps=!no_end".
+// rowsOf returns a result with one run per line: the case, and scores by metric or, after a !, the
+// reason for a missing score, as in "book reward=1 steps=!no_end".
 func rowsOf(t tb, lines ...string) *evals.Result {
 	t.Helper()
 	r := &evals.Result{Scorers: []string{"test"}}
@@ -59,8 +59,8 @@ func baseline(t tb, r *evals.Result, mustPass ...string) *evals.Baseline {
 	return b
 }
 
-// judge is what a gate says, which may not fail.
-func judge(t tb, g *evals.Gate, base *evals.Baseline, now *evals.Result) *evals.GateResult {
+// evaluate returns the result of a gate and fails the test on an error.
+func evaluate(t tb, g *evals.Gate, base *evals.Baseline, now *evals.Result) *evals.GateResult {
 	t.Helper()
 	v, err := g.Evaluate(base, now)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestGate(t *testing.T) {
 		"no score but an error": {base: one, now: append(one[1:5:5], "a m=!no_end"), want: []string{"scorer_error m a f:5 no_end"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := judge(t, &c.gate, baseline(t, rowsOf(t, c.base...), c.marked...), rowsOf(t, c.now...))
+			v := evaluate(t, &c.gate, baseline(t, rowsOf(t, c.base...), c.marked...), rowsOf(t, c.now...))
 			var got []string
 			for _, f := range v.Findings {
 				got = append(got, fmt.Sprintf("%s %s %s %s:%d %s", string(f.Kind), f.Metric, f.Case, f.File, f.Line, f.Message))
@@ -156,12 +156,12 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// What a verdict tells besides: the figures, and which cases it is about.
-func TestGateFigures(t *testing.T) {
+// TestGateResultValues checks the statistics and the cases of a gate result.
+func TestGateResultValues(t *testing.T) {
 	base := baseline(t, rowsOf(t, "a m=1 n=2", "b m=1", "c m=1", "d m=0.5"))
 	now := rowsOf(t, "a m=0", "b m=0", "c m=1", "z m=1")
 	now.Unreadable = []evals.Unreadable{{File: "g", Line: 2, Error: "no"}}
-	got := judge(t, &evals.Gate{MustPass: []string{"y"}}, base, now)
+	got := evaluate(t, &evals.Gate{MustPass: []string{"y"}}, base, now)
 	got.Findings = nil
 	x := func(v float64) *float64 { return &v }
 	want := &evals.GateResult{
@@ -173,7 +173,7 @@ func TestGateFigures(t *testing.T) {
 	}
 	round := cmp.Transformer("rounded", func(v float64) string { return fmt.Sprintf("%.9f", v) })
 	if diff := cmp.Diff(want, got, round); diff != "" {
-		t.Errorf("verdict (-want +got):\n%s", diff)
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
 }
 
@@ -206,11 +206,11 @@ func TestGateHolds(t *testing.T) {
 				rapid.IntRange(0, 1).Draw(t, "m"), rapid.Float64Range(-3, 3).Draw(t, "n"))
 		}), 1, 20).Draw(t, "runs")
 		base := baseline(t, rowsOf(t, lines...))
-		if v := judge(t, &evals.Gate{}, base, rowsOf(t, lines...)); !v.Passed {
+		if v := evaluate(t, &evals.Gate{}, base, rowsOf(t, lines...)); !v.Passed {
 			t.Errorf("the runs of the baseline fail: %v", v.Findings)
 		}
 		g := &evals.Gate{Metrics: []string{"m"}, MustPass: []string{lines[0][:1]}}
-		first, second := judge(t, g, base, rowsOf(t, lines...)), judge(t, g, base, rowsOf(t, lines...))
+		first, second := evaluate(t, g, base, rowsOf(t, lines...)), evaluate(t, g, base, rowsOf(t, lines...))
 		if diff := cmp.Diff(text(t, first.JUnit), text(t, second.JUnit)); diff != "" {
 			t.Errorf("twice (-first +second):\n%s", diff)
 		}
@@ -236,7 +236,7 @@ func text(t tb, write func(w io.Writer) error) string {
 	return b.String()
 }
 
-// What explains a score stands on the line of the finding, however many it has itself.
+// TestGateExplains checks that a finding has the explanation of a score on one line.
 func TestGateExplains(t *testing.T) {
 	rows := rowsOf(t, "a m=0 invariants=0", "b m=1 invariants=1")
 	rows.Rows[0].Explanations = evals.NewByName(map[string]string{"m": "want\n  \"Bern\",\tgot\n" + strings.Repeat("é", 200), "invariants": " INV-04: twice \n"})
@@ -272,7 +272,7 @@ func TestGateDropAtItsLeast(t *testing.T) {
 		before, after = append(before, fmt.Sprintf("c%d m=0.3", i)), append(after, fmt.Sprintf("c%d m=0.2", i))
 	}
 	for drop, want := range map[float64]int{0.1: 1, 0.1001: 0} {
-		if v := judge(t, &evals.Gate{Drop: drop}, baseline(t, rowsOf(t, before...)), rowsOf(t, after...)); len(v.Findings) != want {
+		if v := evaluate(t, &evals.Gate{Drop: drop}, baseline(t, rowsOf(t, before...)), rowsOf(t, after...)); len(v.Findings) != want {
 			t.Errorf("least drop %v: got %v, want %d", drop, v.Findings, want)
 		}
 	}

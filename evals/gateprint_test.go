@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// hostile is a verdict of names that mean something in each output.
+// hostile returns a gate result with names that are syntax in each output.
 func hostile(t *testing.T) *evals.GateResult {
 	t.Helper()
 	base := baseline(t, rowsOf(t, each5("m|m=1")...))
@@ -24,7 +24,7 @@ func hostile(t *testing.T) *evals.GateResult {
 		}
 	}
 	now.Unreadable = []evals.Unreadable{{File: "<f>", Line: 3, Error: "*no*"}}
-	return judge(t, &evals.Gate{Alpha: 0.07, MustPass: []string{"b"}}, base, now)
+	return evaluate(t, &evals.Gate{Alpha: 0.07, MustPass: []string{"b"}}, base, now)
 }
 
 func TestGateGitHub(t *testing.T) {
@@ -57,7 +57,7 @@ Unreadable: \<f\>:3: \*no\*
 	if diff := cmp.Diff(want, text(t, hostile(t).Markdown)); diff != "" {
 		t.Errorf("Markdown (-want +got):\n%s", diff)
 	}
-	passed := judge(t, &evals.Gate{}, baseline(t, rowsOf(t, "a m=1 n=1")), rowsOf(t, "a m=1"))
+	passed := evaluate(t, &evals.Gate{}, baseline(t, rowsOf(t, "a m=1 n=1")), rowsOf(t, "a m=1"))
 	passed.Findings, passed.Passed = nil, true
 	const short = `### looptape eval gate: passed
 
@@ -99,9 +99,8 @@ func TestGateJUnit(t *testing.T) {
 	followsSchema(t, got)
 }
 
-// followsSchema holds XML against what the schemas of the JUnit plugin of Jenkins and of
-// Maven Surefire have in common: the elements that may stand in each, and the attributes
-// that they may have.
+// followsSchema checks XML against the common part of the schemas of the JUnit plugin of Jenkins and
+// of Maven Surefire: the allowed elements and their attributes.
 func followsSchema(t *testing.T, text string) {
 	t.Helper()
 	within := map[string]string{"testsuite": "", "testcase": "testsuite", "failure": "testcase", "error": "testcase"}

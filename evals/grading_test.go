@@ -58,24 +58,24 @@ func TestGradings(t *testing.T) {
 	}
 }
 
-// Brief rows are without what explains scores and what models said, and have the same
-// figures; what looks on sees the whole rows, and a journal keeps them.
+// Brief rows have no explanations and no grader responses, and the same statistics. Options.Seen
+// gets complete rows, and a journal stores them.
 func TestBrief(t *testing.T) {
 	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
 		return []evals.Score{{Metric: "m", Value: 1, Explanation: "why", Grading: &evals.Grading{Responses: []string{"yes"}, Usage: llm.Usage{InputTokens: 3}}}}
 	})
-	rowAndFigures := func(o *evals.Options) (evals.Row, *evals.Summary) {
+	rowAndSummary := func(o *evals.Options) (evals.Row, *evals.Summary) {
 		o.Scorers = []evals.Scoring{{Name: "g", Scorer: grader}}
 		r := must(evals.ScoreFiles(t.Context(), []evals.Input{again("f", runs("a/0"))}, o))(t)
 		return r.Rows[0], must(r.Summary(0))(t)
 	}
-	whole, figures := rowAndFigures(&evals.Options{})
+	whole, statistics := rowAndSummary(&evals.Options{})
 	var seen []string
-	brief, same := rowAndFigures(&evals.Options{Brief: true, Seen: func(row *evals.Row, _ *importer.Run) {
+	brief, same := rowAndSummary(&evals.Options{Brief: true, Seen: func(row *evals.Row, _ *importer.Run) {
 		seen = append(seen, row.Explanations.Of("m"), row.Gradings.Of("m").Responses[0])
 	}})
-	if diff := cmp.Diff(figures, same); diff != "" {
-		t.Errorf("figures (-whole +brief):\n%s", diff)
+	if diff := cmp.Diff(statistics, same); diff != "" {
+		t.Errorf("statistics (-whole +brief):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"why", "yes"}, seen); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
@@ -83,7 +83,7 @@ func TestBrief(t *testing.T) {
 	if brief.Explanations != nil || brief.Gradings.Of("m").Responses != nil || brief.Scores.Of("m") != 1 {
 		t.Errorf("brief is %+v", brief)
 	}
-	cloneText, _ := rowAndFigures(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
+	cloneText, _ := rowAndSummary(&evals.Options{Brief: true, Journal: must(evals.OpenJournal(&disk{}, "v"))(t)})
 	if diff := cmp.Diff(whole, cloneText, cmpopts.IgnoreUnexported(evals.Row{})); diff != "" {
 		t.Errorf("with a journal (-whole +got):\n%s", diff)
 	}

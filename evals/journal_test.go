@@ -17,11 +17,11 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// disk is a file in memory; it is full after room bytes more, if that is not 0.
+// disk is a file in memory; a capacity other than 0 is how many more bytes it takes.
 type disk struct {
-	text []byte
-	at   int
-	room int
+	text     []byte
+	at       int
+	capacity int
 }
 
 func (d *disk) Read(p []byte) (int, error) {
@@ -34,7 +34,7 @@ func (d *disk) Read(p []byte) (int, error) {
 }
 
 func (d *disk) Write(p []byte) (int, error) {
-	if d.room > 0 && len(p) > d.room {
+	if d.capacity > 0 && len(p) > d.capacity {
 		return 0, errFull
 	}
 	d.text = append(d.text[:d.at], p...)
@@ -85,8 +85,8 @@ func resumed(t tb, d *disk, by string, inputs ...evals.Input) (text string, scor
 	return written(t, r), n.Load()
 }
 
-// Whatever a process that was killed has left of its journal, going on comes to the same
-// bytes as never having stopped, and so does going on another time.
+// Whatever part of its journal a killed process has written, continuing gives the same bytes as an
+// uninterrupted run, also the second time.
 func TestJournalKilledAnywhere(t *testing.T) {
 	inputs := []evals.Input{
 		again("a.jsonl", runs("a/0=1 a/1=0")), again("b.jsonl", runs("b/0=0.25 b/1=1")), again("c.jsonl", runs("c=1:hello c=1:hello")),
@@ -188,7 +188,7 @@ func TestJournalDoesNotKeep(t *testing.T) {
 	}
 }
 
-// Scoring that is told to stop keeps what is done, and not what is half done.
+// TestJournalStopped checks that canceled scoring stores complete inputs only.
 func TestJournalStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -221,11 +221,11 @@ func TestJournalErrors(t *testing.T) {
 			t.Errorf("the file %q is %q now", text, d.text)
 		}
 	}
-	_, err := evals.OpenJournal(&disk{room: 1}, "v1")
+	_, err := evals.OpenJournal(&disk{capacity: 1}, "v1")
 	if !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
 	}
-	j := must(evals.OpenJournal(&disk{room: 100}, "v1"))(t)
+	j := must(evals.OpenJournal(&disk{capacity: 100}, "v1"))(t)
 	_, err = evals.ScoreFiles(context.Background(), []evals.Input{again("a", runs("a/0=1")), again("b", runs("b/0=1"))}, &evals.Options{Journal: j})
 	if !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)

@@ -8,8 +8,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// weighed is a trace that tells how much memory is in use when it has given so many
-// runs.
+// weighed is a trace that reports the memory in use after a number of runs.
 type weighed struct {
 	*traces
 	at   map[int]bool

@@ -25,7 +25,7 @@ type requirements struct {
 	// Same is for two sets of the same cases, as [Result.Compare] pairs them. It needs two sets.
 	Same *sizes `json:"same_cases"`
 	// Different is for two sets of different cases, with this number of cases each. A single set
-	// stands for both.
+	// is used for both.
 	Different *sizes `json:"different_cases"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// valued is a result with one run a case, in clusters of so many.
+// valued returns a result with one run per case, in clusters of this size.
 func valued(size int, values ...float64) *evals.Result {
 	r := &evals.Result{}
 	for i, v := range values {

@@ -18,8 +18,8 @@ func took(name string, epoch, steps int, calls map[string]evals.Calls, usage llm
 
 type calls = map[string]evals.Calls
 
-// The sets that the figures below are worked out of, by hand.
-func spentSets() (base, other *evals.Result) {
+// The sets for the values below, which were computed by hand.
+func resourceSets() (base, other *evals.Result) {
 	none := llm.Usage{}
 	base = &evals.Result{Rows: []evals.Row{
 		took("a", 0, 2, calls{"find": {N: 1}}, llm.Usage{InputTokens: 10}),
@@ -37,7 +37,7 @@ func spentSets() (base, other *evals.Result) {
 }
 
 func TestSpentByHand(t *testing.T) {
-	base, _ := spentSets()
+	base, _ := resourceSets()
 	base.Rows[4].Cost, base.Rows[4].Latency = 0.5, 3
 	f, err := base.Summary(0)
 	if err != nil {
@@ -51,15 +51,15 @@ func TestSpentByHand(t *testing.T) {
 		"calls":        {N: 4, Sum: 8, Mean: 2},
 		"failed_calls": {N: 4, Sum: 2, Mean: 0.5},
 	}, f.Resources); diff != "" {
-		t.Errorf("spent (-want +got):\n%s", diff)
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 }
 
 // The differences of a and b are 2 and 4 steps, 0 and 2 calls, 0 and −1 failed ones, 0 and
 // −2 calls of read, 0 and 4 of search: of two numbers that are 2x apart the error is x. t
-// with one degree of freedom is 12.7062. Of d the base does not tell steps, nor of b tokens.
-func TestShiftsByHand(t *testing.T) {
-	base, other := spentSets()
+// with one degree of freedom is 12.7062. The base has no steps of d and no tokens of b.
+func TestResourceChangesByHand(t *testing.T) {
+	base, other := resourceSets()
 	c, err := evals.Compare(base, other, 0)
 	shift := func(pairs, base, now, difference float64, se any, ci any) object {
 		return object{"pairs": pairs, "base": base, "new": now, "difference": difference, "se": se, "ci95": ci}
@@ -103,7 +103,7 @@ func TestManyTools(t *testing.T) {
 
 // A cluster that a case is not in is an error here, too: also of a case without a score.
 func TestShiftErrors(t *testing.T) {
-	base, other := spentSets()
+	base, other := resourceSets()
 	for i := range base.Rows {
 		base.Rows[i].Scores = nil
 	}
@@ -116,8 +116,8 @@ func TestShiftErrors(t *testing.T) {
 	fails(t, err, `"b"`, "cluster")
 }
 
-// What a run did is counted of lists of messages and of traces alike, the same tool by
-// every name that is the same text in the end.
+// TestRowCounts checks that lists of messages and traces have equal counts, and that names with
+// equal valid text are one tool.
 func TestRowCounts(t *testing.T) {
 	call := func(id, name string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Arguments: "{}"} }
 	first := llm.Assistant(call("1", "find"), call("2", "find"), call("3", "re\xff"))

@@ -19,9 +19,9 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// However runs are cut into parts, in whatever order these are put together, and
-// through a file or not: the result is the same bytes as that of all runs at once.
-func TestMergeIsTheWhole(t *testing.T) {
+// TestMergeEqualsWhole checks that merging any division of the runs in any order, with or without
+// score files, gives the bytes of the result of all runs.
+func TestMergeEqualsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inputs := files(t)
 		whole := score(t, inputs...)
@@ -77,20 +77,20 @@ func reread(t tb, r *evals.Result) *evals.Result {
 func TestEpochsGoByContent(t *testing.T) {
 	words := []string{"a=1:x", "a=0:y", "a=0.5:z", "a/1=0.25", "b=1"}
 	lines := func(words []string) string { return runs(strings.Join(words, " ")) }
-	figures := func(r *evals.Result) *evals.Summary {
+	statistics := func(r *evals.Result) *evals.Summary {
 		f, err := r.Summary(0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	want := figures(score(t, file("f", lines(words))))
+	want := statistics(score(t, file("f", lines(words))))
 	if got := want.Epochs; got != 4 {
 		t.Errorf("%d epochs, want 4", got)
 	}
 	for i := range words[1:] {
 		cut := score(t, file("z", lines(words[:i+1])), file("y", lines(words[i+1:])))
-		if diff := cmp.Diff(want, figures(cut)); diff != "" {
+		if diff := cmp.Diff(want, statistics(cut)); diff != "" {
 			t.Errorf("cut behind run %d (-whole +cut):\n%s", i+1, diff)
 		}
 	}
@@ -135,7 +135,7 @@ func TestTwice(t *testing.T) {
 			fails(t, err, c.want...)
 		})
 	}
-	// What only looks alike is no copy.
+	// Similar runs are not copies.
 	score(t, file("f", runs("a=1 b=1")), file("g", runs("a=1 b=1:more")), file("h", runs("a=1 b=1 c=1")), file("i", runs("d/0=1")), file("j", runs("d/1=1")))
 }
 
@@ -163,7 +163,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// Scoring ends when it is told to: no run is scored but those that are at that moment.
+// TestScoringStops checks that a canceled context ends scoring after the runs in progress.
 func TestScoringStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var done atomic.Int64
@@ -179,8 +179,9 @@ func TestScoringStops(t *testing.T) {
 	}
 }
 
-// Runs of one file are scored at once, as many as there are processors.
-func TestRunsAtOnce(t *testing.T) {
+// TestRunsScoredConcurrently checks that the runs of one file are scored concurrently, one per
+// processor.
+func TestRunsScoredConcurrently(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	synctest.Test(t, func(t *testing.T) { // which fails if a run waits for ever
 		meet := make(chan bool)
@@ -198,7 +199,7 @@ func TestRunsAtOnce(t *testing.T) {
 	})
 }
 
-// What cannot be read is told, and the rest is scored.
+// TestUnreadable checks that unreadable records are reported and that the others are scored.
 func TestUnreadable(t *testing.T) {
 	gone := errors.New("gone")
 	r := score(t,
@@ -240,9 +241,9 @@ type badClose struct{ io.Reader }
 
 func (badClose) Close() error { return errors.New("shut") }
 
-// What nobody has named is passed over if it is no recording, but not if it is a broken
-// one.
-func TestPassedOver(t *testing.T) {
+// TestSkippedInputs checks that a found file is skipped if it is not a recording, but not if it is
+// invalid.
+func TestSkippedInputs(t *testing.T) {
 	found := func(name, text string) evals.Input {
 		in := file(name, text)
 		in.Found = true

@@ -19,7 +19,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// The case is what the recording says; else what the user asked; else the run's name.
+// The case is that of the recording, else the first user message, else the name of the run.
 func TestCase(t *testing.T) {
 	const user = `{"role":"system","content":"s"},{"role":"user","content":"Where is it?"},{"role":"user","content":"So?"}`
 	long := strings.Repeat("é", 150)
@@ -58,7 +58,7 @@ func TestNotUTF8(t *testing.T) {
 	}
 }
 
-// The digest tells runs apart that differ in anything but their place and their name.
+// The digest distinguishes runs that differ in anything except position and name.
 func TestDigest(t *testing.T) {
 	digests := map[string]string{}
 	for _, run := range []string{
@@ -105,8 +105,8 @@ func traced(t testing.TB, run string, bodies ...trace.Body) string {
 	return b.String()
 }
 
-// Of traces a row tells what was asked, what it took and how long. What the runs took
-// that a call started counts for the run that called.
+// The row of a trace has the prompt, the resources and the duration. The resources of runs that a
+// call started count for the run with the call.
 func TestTraceRows(t *testing.T) {
 	ask := func(text string) trace.ModelRequest {
 		return trace.ModelRequest{NewMessages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text}}}}}

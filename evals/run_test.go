@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	evals.Run(t, &evals.Suite{Runs: []string{"*.jsonl"}, Baseline: "baseline.json"}, folder(t, runs("a/0=1 b/0=1 c/0=1 d/0=1 e/0=0")))
 }
 
-// told is a test that fails by a list of what it was told, and by those of its subtests.
+// told is a test that records its failures and those of its subtests.
 type describePointers struct {
 	name  string
 	lines *[]string
@@ -52,7 +52,7 @@ func TestRunFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		suite *evals.Suite
 		in    fs.FS
-		want  string // how the only line that is told begins
+		want  string // prefix of the only failure
 	}{
 		"a case":             {suite, folder(t, runs("a/0=0 b/0=1 c/0=1 d/0=1 e/0=1")), "T/a: must pass: score: a: the run run-1 failed"},
 		"a drop":             {suite, folder(t, runs("a/0=1 b/0=0 c/0=0 d/0=0 e/0=0")), "T: drop: score: the mean of 5 cases went from 1.0000 to 0.2000"},

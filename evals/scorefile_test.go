@@ -65,9 +65,8 @@ func TestPartLargestScore(t *testing.T) {
 	}
 }
 
-// A part may be compressed as a recording may, and stand in a file or come through a
-// pipe.
-func TestPartCompressed(t *testing.T) {
+// TestScoreFileCompressed reads compressed score files, from a file and from a pipe.
+func TestScoreFileCompressed(t *testing.T) {
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
 	if _, err := zip.Write([]byte(partText)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// shape is the JSON of figures, read without their types.
+// shape returns the JSON of statistics, decoded without types.
 func shape(t *testing.T, v any, err error) map[string]any {
 	t.Helper()
 	if err != nil {
@@ -32,11 +32,11 @@ type (
 	list   = []any
 )
 
-// near compares figures to so many digits as are known of them.
+// near compares values to the number of their known digits.
 func near(t *testing.T, want, got object) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 5e-5)); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
+		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
 }
 
@@ -65,8 +65,8 @@ func TestFiguresByHand(t *testing.T) {
 	}, shape(t, f, err))
 }
 
-// Figures that rows do not have are null, and keep their place.
-func TestFiguresThatAreNot(t *testing.T) {
+// TestSummaryUndefinedValues checks that undefined values are null.
+func TestSummaryUndefinedValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		runs string
 		want object
@@ -111,8 +111,9 @@ func TestFiguresThatAreNot(t *testing.T) {
 	near(t, object{"runs": 0., "cases": 0., "epochs": 0., "metrics": object{}, "unreadable": list{}}, shape(t, f, err))
 }
 
-// Cases of a cluster count as alike. One that is in two is an error.
-func TestFiguresOfClusters(t *testing.T) {
+// TestSummaryClusters checks that cases of a cluster are correlated. A case in two clusters is an
+// error.
+func TestSummaryClusters(t *testing.T) {
 	row := func(name, cluster string, epoch int, value float64) evals.Row {
 		return evals.Row{Case: name, Cluster: cluster, Epoch: epoch, File: "f", Scores: evals.NewByName(map[string]float64{"m": value})}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/contrib/beam"
 )
 
-// A program of one's own scores the recordings that a file names, one a line.
+// A program scores the recordings that a file names, one per line.
 func Example() {
 	names := flag.String("names", "", "the file that names recordings")
 	out := flag.String("o", "", "the file to write")

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	filesystem.Register("together", func(context.Context) filesystem.Interface { return &meeting })
 	evalbeam.Register()
 	beam.Init()
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runner tells each error five times
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runner logs each error five times
 	os.Exit(tidily(m))
 }
 
@@ -52,11 +52,11 @@ type togetherFS struct {
 
 	mu      sync.Mutex
 	text    string // of each file
-	missing int    // readers, until all may go on
+	missing int    // readers to wait for
 	met     chan struct{}
 }
 
-// expect makes the readers wait for so many.
+// expect makes the readers wait for this number of readers.
 func (f *togetherFS) expect(readers int, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

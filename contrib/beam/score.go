@@ -1,11 +1,11 @@
-// Package evalbeam scores recorded runs as a pipeline of Apache Beam, on as many machines
-// as its runner has. What comes out is, byte for byte, what `looptape eval score -o` writes
-// of the same files, whatever the runner and its bundles.
+// Package evalbeam scores recorded runs as a pipeline of Apache Beam, on all machines of its runner.
+// With any runner and any bundles the result is, byte for byte, the score file that
+// `looptape eval score -o` writes for the same files.
 //
-// A file is scored by one worker; several files are scored at once. One worker puts the
-// rows of all runs together in the end and needs memory for them: some hundred bytes a run.
-// Files are named as Beam names them; which names there are depends on the filesystems that
-// the program imports. Package evalbeam leaves out runners, figures and decisions.
+// One worker scores a file; several files are scored concurrently. One worker merges the rows of all
+// runs and holds them in memory, some hundred bytes per run. Beam opens the files: the
+// filesystems that the program imports define the names. Package evals computes the statistics and
+// decisions.
 package evalbeam
 
 import (
@@ -22,9 +22,8 @@ import (
 	"github.com/looptape/looptape/evals"
 )
 
-// Register tells Beam what pipelines of this package are made of, so that workers find it
-// by name. The program that builds a pipeline, which is that of its workers, too, calls it
-// before beam.Init.
+// Register registers the functions and types of the pipelines, so that workers find them by name.
+// The program that builds a pipeline, which its workers run too, calls it before beam.Init.
 func Register() {
 	beam.RegisterCoder(reflect.TypeFor[part](), part.encode, decodePart)
 	beam.RegisterDoFn(reflect.TypeFor[scorer]())
@@ -36,9 +35,9 @@ func Register() {
 }
 
 // Score scores the files of these names, a PCollection<string>. It returns a
-// PCollection<[]byte> of one element, which is the file of the result. What cannot be read
-// is in the result; runs that are there twice fail the pipeline. There is no element of a
-// pipeline that fails, also where the runner goes on for a while.
+// PCollection<[]byte> of one element, which is the file of the result. The result
+// contains unreadable records. Duplicate runs fail the pipeline. A pipeline that fails has no
+// element, even if the runner continues for a while.
 func Score(s beam.Scope, suite Suite, files beam.PCollection) beam.PCollection {
 	s = s.Scope("looptape.Score")
 	scored := beam.ParDo(s, &scorer{Suite: suite}, beam.Reshuffle(s, files))
@@ -126,7 +125,7 @@ func (p part) file() ([]byte, error) {
 // lost some.
 func whole(all part) ([]byte, error) {
 	if all.due != 0 {
-		return nil, fmt.Errorf("not all files were scored, %d are missing; an error before this one tells why", all.due)
+		return nil, fmt.Errorf("%d files were not scored: see the errors before this one", all.due)
 	}
 	return all.file()
 }

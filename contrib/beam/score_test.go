@@ -109,8 +109,8 @@ func answers(i int) string {
 }
 
 // recordings are files of all kinds: whole ones, one that is compressed, one without
-// epochs, one that is cut off, one that is none, one that is a part, and one that is not
-// there.
+// epochs, one that is truncated, one that is not a recording, a score file, and a missing
+// one.
 func recordings(t *testing.T) []string {
 	t.Helper()
 	texts := map[string]string{

@@ -19,8 +19,8 @@ import (
 // Suite is a suite file, as workers get it. The zero value takes the scores that recordings
 // carry.
 type Suite struct {
-	// Name is that of the file. It stands in errors, and programs that score run in its
-	// folder, which has to be there on each worker.
+	// Name is the name of the file. Errors contain it. Programs that score run in its folder, which
+	// must exist on each worker.
 	Name string
 	Text []byte
 }
@@ -33,9 +33,8 @@ func (s Suite) parse() (*evals.Suite, error) {
 	return evals.ParseSuite(s.Name, s.Text, (&scorers.Maker{Folder: filepath.Dir(s.Name)}).Parse)
 }
 
-// Open tells a suite from recordings, as `looptape eval score` does: a single name of a
-// suite file is that suite and the files that it names, sorted; all else are the names of
-// recordings.
+// Open opens a suite or recordings, as `looptape eval score` does: a single name of a suite file
+// gives that suite and the files that it names, sorted. Other names are recordings.
 func Open(ctx context.Context, names []string) (suite Suite, files []string, err error) {
 	if len(names) != 1 {
 		return Suite{}, names, nil
@@ -76,7 +75,7 @@ func (s Suite) files(ctx context.Context, fs filesystem.Interface) (names []stri
 		return nil, err
 	}
 	for _, pattern := range suite.Runs {
-		found, err := fs.List(ctx, beside(s.Name, pattern))
+		found, err := fs.List(ctx, sibling(s.Name, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("%s: runs: %s: %w", s.Name, pattern, err)
 		}
@@ -98,8 +97,8 @@ func on(ctx context.Context, name string, do func(filesystem.Interface) error) e
 	return errors.Join(do(fs), fs.Close())
 }
 
-// beside is the name of what stands in the folder of a file.
-func beside(file, name string) string {
+// sibling returns the name of another file in the folder of a file.
+func sibling(file, name string) string {
 	scheme, rest, remote := strings.Cut(file, "://")
 	if !remote {
 		return filepath.Join(filepath.Dir(file), name)

@@ -8,8 +8,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 )
 
-// Write writes the one element of what Score returns to the file of this name, which it
-// replaces. A file that was cut off is told from a whole one when it is read.
+// Write replaces the file of this name with the element of the collection that Score returns. A
+// reader detects a truncated file.
 func Write(s beam.Scope, name string, result beam.PCollection) {
 	beam.ParDo0(s.Scope("looptape.Write"), &writer{name}, result)
 }

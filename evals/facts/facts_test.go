@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// A run says the same as a trace and as a list of messages.
+// TestFacts checks that a trace and a list of messages have equal facts.
 func TestFacts(t *testing.T) {
 	call := func(id, name, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: name, Arguments: args} }
 	result := func(id, text string, failed bool) llm.ToolResult {
@@ -67,8 +67,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What failed is told, also where the run went on; the answer that the recording names
-// is the answer.
+// TestFactsOfFailures checks that failures are reported even if the run continued, and that the
+// recorded final answer has precedence.
 func TestFactsOfFailures(t *testing.T) {
 	got := facts.Read(&importer.Run{Answer: "named", Events: []trace.Event{
 		{Body: trace.ModelError{Error: trace.Error{Message: "busy"}}},

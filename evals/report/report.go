@@ -138,7 +138,7 @@ func successOf(r *evals.Result, lower []string) success {
 	return s
 }
 
-// of is the outcome of a run.
+// of returns the outcome of a row.
 func (s success) of(r *evals.Row) Outcome {
 	o := NotScored
 	for metric, value := range r.Scores.All() {

@@ -137,8 +137,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errBroken }
 
-// What CSV has in its cells comes out of a reader, but for the ends of lines, which it
-// takes for one.
+// TestCSVBothWays checks that a reader returns the cells of CSV, except that it changes line ends.
 func TestCSVBothWays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("a\",\n\r =+-@\t'ü＝"))).Draw(rt, "text")
@@ -173,7 +172,7 @@ func TestCSVBothWays(t *testing.T) {
 // unix is a text as a reader of CSV gives it.
 func unix(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// A report needs no options, and tells why figures cannot be.
+// TestReportErrors checks that a report needs no options and returns the errors of statistics.
 func TestReportErrors(t *testing.T) {
 	a, b := row("a", 0, scores{"m": 1}), row("a", 1, scores{"m": 1})
 	a.Cluster = "k"

@@ -23,7 +23,7 @@ type ModelOptions struct {
 	// Name is the model name in requests; empty means the recorded one.
 	Name string
 	// System replaces the system prompt, and Prompt the user message before the first recorded
-	// response; empty means unchanged. {recorded} in them stands for the recorded text.
+	// response; empty means unchanged. {recorded} in them is replaced with the recorded text.
 	System, Prompt string
 	// Tools replace the recorded tool definitions; nil means unchanged.
 	Tools []llm.Tool

@@ -19,7 +19,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// says are turns of a model: each a text, or calls as NAME{ARGS} with spaces between.
+// says returns a model with these responses: each a text, or calls as NAME{JSON} separated by spaces.
 func says(turns ...string) *fake.Model {
 	m := fake.NewModel()
 	for i, text := range turns {
@@ -37,8 +37,8 @@ func says(turns ...string) *fake.Model {
 }
 
 // errands is a conversation of two stages: in the first the model calls a, then b and a
-// again, and answers; in the second it says something first, calls c, and the user speaks
-// at once; then it answers.
+// again, and answers; in the second it sends text, calls c, and the user message follows
+// immediately; then it answers.
 const errands = `{"id":"e","messages":[
 {"role":"system","content":"Be kind."},
 {"role":"user","content":"Run my errands."},
@@ -275,7 +275,7 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
-// Whatever the recording, a model that says what was said keeps to the path.
+// TestModelProperty checks that a model with the recorded responses never diverges.
 func TestModelProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := []string{`{"role":"user","content":"go"}`}

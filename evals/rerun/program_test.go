@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// calls is a run that calls the tool t so many times, and each time got "x".
+// calls returns a run that calls the tool t n times, each time with the result "x".
 func calls(t *testing.T, n int) *importer.Run {
 	t.Helper()
 	text := `{"case":"c","messages":[{"role":"user","content":"<go>"}`
@@ -37,7 +37,7 @@ func ofProgram(t *testing.T, p rerun.Program) ([]string, error) {
 	if out == nil {
 		return nil, err
 	}
-	return said(out.Calls), err
+	return describe(out.Calls), err
 }
 
 func TestProgram(t *testing.T) {
@@ -86,7 +86,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// What a program does not do in time fails, whatever signals it does not heed.
+// TestProgramTimeout checks that a program without a reply in time fails, even if it ignores signals.
 func TestProgramTimeout(t *testing.T) {
 	for command, want := range map[string]string{
 		`sleep 100`:                          `0.0 a0 t failed "sleep 100": the program sent no reply within 1ms`,
@@ -152,8 +152,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A command that is told to stop ends its programs.
-func TestProgramCancelled(t *testing.T) {
+// TestProgramCanceled checks that a canceled context ends the programs.
+func TestProgramCanceled(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sh")
 	}

@@ -22,7 +22,7 @@ func input(name, text string) evals.Input {
 	return evals.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-// read are the runs of inputs, a line each, and what could not be read.
+// read returns the runs and the errors of inputs, one per line.
 func read(ctx context.Context, o *evals.Options, inputs ...evals.Input) (lines []string) {
 	for run, err := range rerun.Runs(ctx, inputs, o) {
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // The runs of the airline benchmark come to the same with the recorded results as tools,
-// and so does a model that says what was said.
+// and so does a model with the recorded responses.
 func TestAirline(t *testing.T) {
 	var f *os.File
 	for _, dir := range []string{os.Getenv("LOOPTAPE_SHARED"), filepath.Join("..", "..", "..", "shared")} {
@@ -58,7 +58,7 @@ func TestAirline(t *testing.T) {
 	}
 }
 
-// recordedOf are tools that answer, and a model that says, what a run has in its order.
+// recordedOf returns tools and a model that repeat a run in its order.
 func recordedOf(run *importer.Run) (tools []loop.Tool, model *fake.Model) {
 	model = &fake.Model{DiscardRequests: true}
 	var results []string

@@ -69,7 +69,7 @@ type modelRerun struct {
 	continueOnUnknown bool
 	early             int           // answers in this stage
 	taken             []*madeCall   // for the calls of this step; nil for those not recorded
-	heard             []llm.Message // what users said behind results
+	heard             []llm.Message // user messages after results
 	out               ModelRerun
 }
 

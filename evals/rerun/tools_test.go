@@ -39,8 +39,8 @@ func runs(t *testing.T, text string) (list []importer.Run) {
 	return list
 }
 
-// A conversation in which the user speaks twice, an id is used again, two calls are made at
-// once, and the last call has no result.
+// A conversation with two user messages, a repeated id, two parallel calls, and a last call without
+// a result.
 const chat = `{"case":"shop","epoch":2,"messages":[
 {"role":"system","content":"Be kind."},
 {"role":"user","content":"Where is order 7?"},
@@ -61,8 +61,8 @@ func tool(name string, answer func(args string) (loop.Output, error)) loop.Tool 
 	return loop.Tool{Name: name, Run: func(_ context.Context, c loop.Call) (loop.Output, error) { return answer(c.Arguments) }}
 }
 
-// said is what a report says of calls, a line each.
-func said(calls []rerun.Call) (lines []string) {
+// describe returns the calls of a rerun, one per line.
+func describe(calls []rerun.Call) (lines []string) {
 	for _, c := range calls {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d.%d %s %s %s %s", c.Step, c.Index, c.ID, c.Tool, c.Status, strings.Join(c.Describe(), "; "))))
 	}
@@ -133,7 +133,7 @@ func TestTools(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, said(out.Calls)); diff != "" {
+			if diff := cmp.Diff(c.want, describe(out.Calls)); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
@@ -232,7 +232,7 @@ func TestToolsOddRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := said(out.Calls)
+			got := describe(out.Calls)
 			for i := range min(len(got), len(c.want)) {
 				got[i] = got[i][:min(len(got[i]), len(c.want[i]))]
 			}
@@ -265,8 +265,8 @@ func TestToolsErrors(t *testing.T) {
 	}
 }
 
-// Of a trace the options, failures and rewrites that were recorded do no harm, and errors
-// are told from results.
+// TestToolsOfTrace covers traces with options, failures and rewrites. Errors are distinguished from
+// results.
 func TestToolsOfTrace(t *testing.T) {
 	ask := func(step, kept int, messages ...llm.Message) trace.Event {
 		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelRequest{PrefixMessages: kept, NewMessages: messages}}
@@ -301,7 +301,7 @@ func TestToolsOfTrace(t *testing.T) {
 		"0.0 a now differs the result is now no error",
 		`2.0 b now differs was "[{"type":"media","media_type":"","url":"x"}]", is "noon"`,
 	}
-	if diff := cmp.Diff(want, said(out.Calls)); diff != "" {
+	if diff := cmp.Diff(want, describe(out.Calls)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	goldie.New(t).Assert(t, "trace", []byte(trace.FormatText(out.Events)))

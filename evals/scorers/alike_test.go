@@ -20,7 +20,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// sampleRuns are lists of messages with much beside them, a line each.
+// sampleRuns are lists of messages with metadata, one per line.
 const sampleRuns = `{"case":"a","epoch":0,"before":{"n":1,"l":[1]},"after":{"n":2,"l":[1,2]},"goal":{"n":2},"function":[{"name":"add","parameters":{"properties":{"x":{"type":"integer"}},"required":["x"]}}],"ground_truth":[{"add":{"x":[2]}}],"usage":{"prompt_tokens":7,"completion_tokens":3},"model":"m","total_time":1.5,"messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"add","arguments":"{\"x\":2}"}}]},{"role":"tool","tool_call_id":"1","content":"{\"n\":4}"},{"role":"assistant","content":"{\"a\":[4]} B) 4"}]}
 {"case":"a","epoch":1,"messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"5"}]}
 {"case":"b","epoch":0,"before":[1,2],"after":[2],"goal":[2],"messages":[{"role":"user","content":"b?"},{"role":"assistant","content":"B"}]}
@@ -67,7 +67,7 @@ var settingsOf = map[string][]string{
 	"program":  {`{"command":["sh","-c","n=$(grep -o role | wc -l); echo \"{\\\"score\\\":$((n))}\""]}`},
 }
 
-// byHash is a model whose grade depends on all of the question and on nothing else.
+// byHash returns a grade that depends on the whole prompt and on nothing else.
 func byHash(question string) string {
 	_, a, _ := strings.Cut(question, "BEGIN answer A ")
 	if _, b, pair := strings.Cut(a, "BEGIN answer B "); pair { // the codes of the answers
@@ -83,7 +83,7 @@ func byHash(question string) string {
 	return "Grade: " + []string{"pass", "fail"}[n%2]
 }
 
-// allScorers are scorers of all kinds, made anew.
+// allScorers returns new scorers of all kinds.
 func allScorers(t tb) (all []evals.Scoring) {
 	t.Helper()
 	m := Maker{

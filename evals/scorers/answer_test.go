@@ -138,8 +138,9 @@ func TestNumbersOfJSON(t *testing.T) {
 	wantPrefix(t, "digits", scoreText(t, "json", "", answerRun("10000000000000001", "10000000000000000")), "0 ")
 }
 
-// What is expected is what the recording says of the last reply, if of nothing else.
-func TestWantOfReplies(t *testing.T) {
+// TestExpectedReplies checks that the expected last reply is the expected answer if no other is
+// recorded.
+func TestExpectedReplies(t *testing.T) {
 	run := answerRun("bye")
 	run.Expected.Replies = []string{"hi", "bye"}
 	wantPrefix(t, "replies", scoreText(t, "exact", "", run), "1 ")
@@ -149,7 +150,7 @@ func TestWantOfReplies(t *testing.T) {
 	wantPrefix(t, "both", scoreText(t, "exact", "", run), "0 ")
 }
 
-// A recording in which no model said anything has no answer to judge.
+// A recording without a model response has no answer to score.
 func TestNoAnswer(t *testing.T) {
 	run := &importer.Run{Messages: []llm.Message{llm.User("Well?")}, Expected: importer.Expected{Answers: []string{"x"}}}
 	wantPrefix(t, "no answer", scoreText(t, "exact", "", run), "error: the recording has no model response")

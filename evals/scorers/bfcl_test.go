@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// bfclRun is a run of which the recording tells the functions and the calls accepted.
+// bfclRun returns a run whose recording contains the functions and the accepted calls.
 func bfclRun(function, truth, calls string) *importer.Run {
 	run := callsOf(calls)
 	run.Meta = map[string]json.RawMessage{"function": json.RawMessage(function)}
@@ -23,7 +23,7 @@ func bfclRun(function, truth, calls string) *importer.Run {
 	return run
 }
 
-// property is a function f.g of one parameter x, and of which y may be left out.
+// propertyJSON is a function f.g with the parameter x and the optional parameter y.
 func propertyJSON(schema string) string {
 	return `[{"name":"f.g","description":"d","parameters":{"type":"dict","properties":{"x":` + schema + `,"y":{"type":"integer"}},"required":["x"]}},{"name":"h","parameters":{"type":"dict","properties":{"x":{"type":"string"}},"required":[]}}]`
 }
@@ -185,7 +185,7 @@ func brokenCalls(t *testing.T, part llm.Part) map[string]llm.Part {
 }
 
 // acceptedCalls are the calls of an answer, each with the first values accepted. Two of the
-// answers accept a parameter that the function does not have, and may be left out.
+// answers accept an optional parameter that the function does not have.
 func acceptedCalls(t *testing.T, function, truth json.RawMessage) (calls []llm.Part) {
 	t.Helper()
 	var functions []bfclFunction
@@ -213,7 +213,7 @@ func acceptedCalls(t *testing.T, function, truth json.RawMessage) (calls []llm.P
 	return calls
 }
 
-// firsts are the first values of parameters or of a dict's members that are not left out.
+// firsts returns the first values of parameters or of the members of a dict, without omitted ones.
 func firsts(values map[string][]json.RawMessage) map[string]json.RawMessage {
 	chosen := map[string]json.RawMessage{}
 	for name, list := range values {
@@ -252,7 +252,7 @@ func plainJSON(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// lines reads the objects of a file, one a line.
+// readObjects reads the objects of a file, one per line.
 func readObjects(t *testing.T, name string) (all []map[string]json.RawMessage) {
 	t.Helper()
 	f, err := os.Open(name)

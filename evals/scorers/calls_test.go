@@ -24,7 +24,7 @@ func callsOf(text string) *importer.Run {
 	return &importer.Run{Messages: []llm.Message{llm.User("Go"), m}}
 }
 
-// should says which calls a run should have made, spelled in the same way.
+// expectCalls sets the expected calls of a run, in the same notation.
 func expectCalls(run *importer.Run, text string) *importer.Run {
 	run.Expected.Calls = []importer.Call{}
 	for _, p := range callsOf(text).Messages[1].Parts {

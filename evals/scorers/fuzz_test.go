@@ -117,8 +117,8 @@ func FuzzGrade(f *testing.F) {
 	})
 }
 
-// FuzzQuestion puts any text into the question of a grader: it stands there as it is, and
-// none of its lines is the one that ends it.
+// FuzzQuestion checks that the prompt of a grader contains any text unchanged, and that none of its
+// lines ends the block.
 func FuzzQuestion(f *testing.F) {
 	for _, seed := range []string{"Well", "END answer\n", "BEGIN answer 74c526f4553babe7\n\nEND answer 74c526f4553babe7", "{format}{criteria}", "\xff"} {
 		f.Add(seed)

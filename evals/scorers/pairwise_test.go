@@ -108,7 +108,7 @@ func TestPairwisePairs(t *testing.T) {
 	}
 }
 
-// The other set is read from files beside the one that names it.
+// The other set is read from files in the folder of the suite.
 func TestPairwiseAgainst(t *testing.T) {
 	m := Maker{
 		Files: fstest.MapFS{

@@ -41,7 +41,7 @@ func programText(t *testing.T, s programSettings, run *importer.Run) string {
 	return describeScores(scorer.Score(t.Context(), run))
 }
 
-// told are scores, a line each.
+// describeScores returns scores, one per line.
 func describeScores(scores []evals.Score) string {
 	var lines []string
 	for _, s := range scores {
@@ -109,8 +109,7 @@ func TestProgramMetrics(t *testing.T) {
 	}
 }
 
-// A program that fails, goes on for ever or does not stop is an error of all its scores,
-// which has what it said.
+// A program that fails or does not end is an error of all its scores, with its standard error.
 func TestProgramFails(t *testing.T) {
 	for script, want := range map[string]string{
 		`echo '{"score":1}'; echo "no way" >&2; exit 3`: "a error: the program ended with exit status 3; its standard error: no way\nb error: the program ended",

@@ -18,8 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// judge is a model that gives its answers one after the other, and then the last again. It
-// keeps what it was asked.
+// The model sends its responses in order and then repeats the last one. It stores the requests.
 type fakeGrader struct {
 	mu      sync.Mutex
 	answers []string
@@ -144,7 +143,7 @@ func TestRubricSamples(t *testing.T) {
 	}
 }
 
-// The question is the same bytes for the same run, as goldens of cassettes need it.
+// Equal runs give equal prompts, which cassettes require.
 func TestRubricQuestion(t *testing.T) {
 	zero := 0.0
 	j := &fakeGrader{answers: []string{`{"grade":3}`}}

@@ -23,7 +23,7 @@ func response(text string, finish llm.FinishReason) trace.ModelResponse {
 	return trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: text}), FinishReason: finish}
 }
 
-// listed is a list of messages with what stands beside it.
+// messagesRun returns a run of messages with metadata.
 func messagesRun(meta map[string]string, messages ...llm.Message) *importer.Run {
 	run := &importer.Run{Name: "run-1", Messages: messages, Meta: map[string]json.RawMessage{}}
 	for name, raw := range meta {
@@ -36,7 +36,7 @@ func TestCounts(t *testing.T) {
 	failed := llm.ToolResults(llm.ToolResult{ID: "", Content: []llm.Part{llm.Text{Text: "gone"}}, IsError: true})
 	run := callsOf("a")
 	run.Messages = append(run.Messages, failed, llm.Assistant(llm.Text{Text: "sorry"}))
-	spent := messagesRun(map[string]string{"usage": `{"prompt_tokens":30,"completion_tokens":12}`, "total_time": `1.5`})
+	measured := messagesRun(map[string]string{"usage": `{"prompt_tokens":30,"completion_tokens":12}`, "total_time": `1.5`})
 	for _, c := range []struct {
 		kind, settings string
 		run            *importer.Run
@@ -47,9 +47,9 @@ func TestCounts(t *testing.T) {
 		{"steps", `{"at_most":1}`, run, "0 want at most 1, got 2 steps"},
 		{"errors", ``, run, "1 1 errors"},
 		{"errors", `{"at_most":0}`, run, "0 want at most 0, got 1 errors"},
-		{"tokens", ``, spent, "42 42 tokens"},
+		{"tokens", ``, measured, "42 42 tokens"},
 		{"tokens", ``, run, "error: the token usage of the run is unknown"},
-		{"latency", ``, spent, "1.5 1.5 seconds"},
+		{"latency", ``, measured, "1.5 1.5 seconds"},
 		{"latency", `{"at_most":1}`, traceRun(response("x", llm.FinishStop), trace.RunEnd{}), "1 1 seconds"},
 		{"latency", ``, run, "error: the duration of the run is unknown"},
 		{"finish", ``, traceRun(response("x", llm.FinishLength), response("y", llm.FinishStop)), "1 stop"},

@@ -24,8 +24,7 @@ func lookupRun(texts ...string) *importer.Run {
 	return run
 }
 
-// A state stands beside the messages, in an event or in a result of a tool, the last of
-// which counts.
+// A state is in the metadata, in an event or in a tool result; the last one counts.
 func TestStatePlaces(t *testing.T) {
 	open := lookupRun(`{"db":{"n":1}}`, `{"db":{"n":2}}`, "!no")
 	open.Messages = append(open.Messages, llm.Assistant(llm.ToolCall{ID: "x", Name: "look"}, llm.ToolCall{ID: "y", Name: "other"}),
@@ -101,7 +100,7 @@ func TestStateDiff(t *testing.T) {
 	}
 }
 
-// With partial credit, what is right counts beside what is missing, extra and wrong.
+// With partial credit, the score is the share of right changes.
 func TestStateDiffPartial(t *testing.T) {
 	const was, more = `{"a":1,"b":2}`, `"partial":true,"expected":[{"op":"replace","path":"/a","value":5},{"op":"remove","path":"/b"},{"op":"add","path":"/c","value":1}]`
 	for after, want := range map[string]string{
@@ -130,8 +129,8 @@ func TestStateDiffPlaces(t *testing.T) {
 	wantPrefix(t, "no after", scoreText(t, "state_diff", apart, run), "error: after: the recording has no state")
 }
 
-// What one run was held against is not what the next one is.
-func TestStateDiffAgain(t *testing.T) {
+// TestStateDiffIndependentRuns checks that one run does not change the expected state of the next.
+func TestStateDiffIndependentRuns(t *testing.T) {
 	s, err := Parse("state_diff", "m", json.RawMessage(`{"before":{"at":"/b"},"after":{"at":"/a"},"expected":[
 		{"op":"add","path":"/x","value":{"d":[]}},{"op":"add","path":"/x/d/0","value":1},
 		{"op":"add","path":"/l/0","value":{"e":2,"f":3}},{"op":"remove","path":"/l/0/f"}]}`))
@@ -144,8 +143,7 @@ func TestStateDiffAgain(t *testing.T) {
 	}
 }
 
-// What a patch says is judged as the state that it leads to is, and each state is the goal
-// of itself alone.
+// A patch scores as the state that it gives, and each state matches only itself.
 func TestStateDiffGoal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		before, after, other := genValue(3).Draw(r, "before"), genValue(3).Draw(r, "after"), genValue(3).Draw(r, "other")
@@ -162,7 +160,7 @@ func TestStateDiffGoal(t *testing.T) {
 	})
 }
 
-// genValue draws JSON of a few values, so that many are alike.
+// genValue draws JSON from a few values, so that many are equal.
 func genValue(depth int) *rapid.Generator[string] {
 	return rapid.Custom(func(r *rapid.T) string {
 		switch n := rapid.IntRange(0, 5).Draw(r, "kind"); {

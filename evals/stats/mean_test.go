@@ -133,13 +133,13 @@ func TestShiftAndScale(t *testing.T) {
 		shift := rapid.Float64Range(-100, 100).Draw(t, "shift")
 		scale := rapid.SampledFrom([]float64{0.001, 0.5, 2, 1000}).Draw(t, "scale")
 		r := stats.Resampling{Resamples: 39}
-		figures := func(rows []stats.Row) []float64 {
+		statistics := func(rows []stats.Row) []float64 {
 			s := must(stats.New(rows))(t)
 			naive, cluster := must(s.Naive())(t), must(s.Cluster())(t)
 			interval, boot := must(cluster.T(0.95))(t), must(s.Bootstrap(0.95, r))(t)
 			return []float64{naive.SE, cluster.SE, s.Mean(), interval.Low, interval.High, boot.Low, boot.High}
 		}
-		want := figures(given)
+		want := statistics(given)
 		for i := range want {
 			want[i] *= scale
 			if i > 1 {
@@ -149,7 +149,7 @@ func TestShiftAndScale(t *testing.T) {
 		for i := range given {
 			given[i].Value = given[i].Value*scale + shift
 		}
-		got := figures(given)
+		got := statistics(given)
 		for i := range got {
 			if math.Abs(got[i]-want[i]) > 1e-9*(1+scale) {
 				t.Errorf("figure %d (-want +got):\n%s", i, cmp.Diff(want, got))

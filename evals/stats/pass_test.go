@@ -86,10 +86,10 @@ func TestPassLarge(t *testing.T) {
 	}
 }
 
-// TestPassOverCases is worked out on paper: of 2 of 3, 1 of 2 and 0 of 2 runs, pass^2 is
+// TestPassOfCases was computed by hand: of 2 of 3, 1 of 2 and 0 of 2 runs, pass^2 is
 // 1/3, 0 and 0, on average 1/9; pass@2 is 1, 1 and 0, on average 2/3 with the error
 // √(1/3/3) = 1/3. The cases keep their clusters.
-func TestPassOverCases(t *testing.T) {
+func TestPassOfCases(t *testing.T) {
 	s := sample(t, runs(3, 2), runs(2, 1), runs(2, 0))
 	near(t, "pass^2", must(s.PassHatK(2))(t).Mean(), 1.0/9, 1e-15)
 	near(t, "pass@2", must(must(s.PassAtK(2))(t).Naive())(t), stats.Estimate{Value: 2.0 / 3, SE: 1.0 / 3, DF: 2}, 1e-15)

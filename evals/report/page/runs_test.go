@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// spoken is a row and its run, which says a text of so many bytes.
+// spoken is a row and its run, with a text of this number of bytes.
 type spoken struct {
 	row evals.Row
 	run importer.Run
@@ -69,7 +69,7 @@ func TestKept(t *testing.T) {
 	})
 }
 
-// fitting are the runs that there is room for, by the words of Runs.
+// fitting returns the runs within the limit, by the documentation of Runs.
 func fitting(all []spoken, limit int) (names []string) {
 	size, prompts := 0, map[string]bool{}
 	for _, score := range []float64{0, 1} {
@@ -94,7 +94,7 @@ func fitting(all []spoken, limit int) (names []string) {
 	return names
 }
 
-// lone is what is kept of a run that has all room.
+// lone returns the transcript of a run without a limit.
 func lone(s spoken) *said {
 	r := NewRuns(1 << 20)
 	r.Add(&s.row, &s.run)
@@ -135,7 +135,7 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// A run that a call started stands in its entry, and those that it started in it.
+// The entry of a call contains the run that the call started, with the runs that it started.
 func TestStarted(t *testing.T) {
 	below := func(name, parent, id string) *importer.Run {
 		run := traced(name, trace.RunStart{Parent: &trace.Parent{Run: parent, ToolCallID: id}}, trace.ModelResponse{Message: llm.Assistant(call("c-"+name, "look", ""))})

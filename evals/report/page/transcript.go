@@ -202,7 +202,7 @@ func (r *reading) result(res llm.ToolResult, skipped string) bool {
 	return true
 }
 
-// add adds an entry, if there is room for it.
+// add adds an entry if it is within the limit.
 func (r *reading) add(e entry) bool {
 	if r.size >= maxRun {
 		r.Left++

@@ -121,8 +121,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// Texts and runs are cut where they are too long, never within a character.
-func TestCut(t *testing.T) {
+// TestLongTexts checks that long texts and runs are shortened, never within a character.
+func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("x", maxText-1) + "ä" + "more"
 	cut := entry{Kind: kindUser, Text: long[:maxText-1], Cut: len("ä" + "more")}
 	got := read(&importer.Run{Messages: []llm.Message{llm.User(long[:maxText-1]), llm.User(long)}})
@@ -215,7 +215,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// What is said for another purpose stands there with it, what is asked for it does not.
+// TestPurpose checks that responses for another purpose are in the transcript and that their
+// requests are not.
 func TestPurpose(t *testing.T) {
 	run := traced("r1", trace.ModelConfig{System: "sum up"}, trace.ModelRequest{NewMessages: []llm.Message{llm.User("all of it")}}, trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: "in short"})})
 	for i := range run.Events {

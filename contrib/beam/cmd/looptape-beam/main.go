@@ -6,7 +6,7 @@
 // The files are recordings, or a single suite file, named as on the command line of
 // looptape or with a scheme of Beam, such as gs://. Without the flag -runner it runs in
 // this process. Exit status: 0 if the result is written (or, with -async, the job begun),
-// else 2. What the result says, `looptape eval score OUT` tells, with its exit status.
+// else 2. `looptape eval score OUT` prints the result and has its exit status.
 package main
 
 import (

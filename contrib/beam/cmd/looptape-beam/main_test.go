@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"looptape-beam": main})
 }
 
-// The command beside looptape.
+// TestScripts runs the command next to looptape.
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/looptape")
@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// The flags of the commands that the documents show are there, and the files behind them.
+// TestDocumentedFlags checks that the flags and files in the documentation exist.
 func TestDocumentedFlags(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "beam.md"))
 	if err != nil {
