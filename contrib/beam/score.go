@@ -125,7 +125,7 @@ func (p part) file() ([]byte, error) {
 // lost some.
 func whole(all part) ([]byte, error) {
 	if all.due != 0 {
-		return nil, fmt.Errorf("%d files were not scored: see the errors before this one", all.due)
+		return nil, fmt.Errorf("not all files were scored, %d are missing: see the errors before this one", all.due)
 	}
 	return all.file()
 }
