@@ -87,7 +87,7 @@ func TestPartDamaged(t *testing.T) {
 // Nothing comes of parts that are not all there, or too many.
 func TestPartLost(t *testing.T) {
 	file := part{-1, []*evals.Result{{}}}
-	for text, p := range map[string]part{", 1 are missing:": join(due("a"), join(due("b"), file)), ", -1 are missing;": join(due("a"), join(file, file))} {
+	for text, p := range map[string]part{", 1 are missing:": join(due("a"), join(due("b"), file)), ", -1 are missing:": join(due("a"), join(file, file))} {
 		if got, err := whole(p); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %q, error %v; want an error with %q", got, err, text)
 		}
