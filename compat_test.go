@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The compatibility corpus: files that an earlier version wrote, and what each reads as.
-// See testdata/compat/README.md. The views in compat_views_test.go say what a file reads as
-// in words that do not depend on names of Go, of members or of keys.
+// The compatibility corpus has files that an earlier version wrote, with the expected result of
+// reading each. See testdata/compat/README.md. The views in compat_views_test.go describe the
+// content of a file in words that do not depend on names of Go, of members or of keys.
 const compatDir = "testdata/compat"
 
 var updateCompat = flag.Bool("update-compat", false, "write the expected results of files that have none yet in "+compatDir+"/expected")
 
-// TestCompat reads each file of the corpus and compares what it says with what is expected.
+// TestCompat reads each file of the corpus and compares its content with the expected result.
 func TestCompat(t *testing.T) {
 	t.Parallel()
 	folders, err := os.ReadDir(compatDir + "/v1")
@@ -62,7 +62,7 @@ func compatFolder(t *testing.T, folder string, view func(t *testing.T, path stri
 		}
 		seen := view(t, path)
 		if seen == nil {
-			return nil // a part of what another file is read with
+			return nil // read together with another file
 		}
 		name, err := filepath.Rel(root, path)
 		if err != nil {
@@ -93,7 +93,7 @@ func compatFolder(t *testing.T, folder string, view func(t *testing.T, path stri
 	}
 }
 
-// compatUpdate writes what is expected of new files. What is expected of others stays.
+// compatUpdate writes the expected results of new files. It keeps those of others.
 func compatUpdate(t *testing.T, expected string, want, got map[string]json.RawMessage) {
 	for name, seen := range got {
 		if _, ok := want[name]; !ok {
@@ -109,7 +109,7 @@ func compatUpdate(t *testing.T, expected string, want, got map[string]json.RawMe
 	}
 }
 
-// compatLayout puts an object's values that are short on a line each.
+// compatLayout writes short values of an object on one line each.
 func compatLayout(t *testing.T, text []byte) []byte {
 	var value any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -166,7 +166,7 @@ func compatJSON(t *testing.T, value any) []byte {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// compatLines are the lines of a laid out value, so that a difference is short.
+// compatLines returns the lines of a value, so that a difference is short.
 func compatLines(t *testing.T, value json.RawMessage) []string {
 	if value == nil {
 		return nil
@@ -174,5 +174,5 @@ func compatLines(t *testing.T, value json.RawMessage) []string {
 	return strings.Split(string(compatLayout(t, value)), "\n")
 }
 
-// compatNumber is a number with twelve digits.
+// compatNumber returns a number with twelve digits.
 func compatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 12, 64) }

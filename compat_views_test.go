@@ -40,9 +40,9 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// renamed leads from a word of today to the word that version 1 of the formats had for it,
-// which is the word of the expected results. A word that version 1 had, too, is not in it.
-// Where a constant gets another value, and readers translate the old one, it is added here.
+// renamed maps a current word to the word of version 1 of the formats, which the expected results
+// have. It omits words that did not change. If a constant gets another value, and readers convert
+// the old one, add it here.
 var renamed = map[any]string{
 	trace.Continue: "go_on", trace.PurposeGrade: "judge", trace.DeltaArguments: "args",
 	trace.ReasonToolCalls: "calls", trace.ReasonEndTurn: "none", trace.ReasonMaxSteps: "cap", trace.ReasonRunawayGuard: "guard",
@@ -54,7 +54,7 @@ var renamed = map[any]string{
 
 type skipReason string
 
-// formatWord is how a word stands in the expected results.
+// formatWord returns the word of the expected results.
 func formatWord[W ~string](w W) any {
 	if was, ok := renamed[w]; ok {
 		return was
@@ -62,7 +62,7 @@ func formatWord[W ~string](w W) any {
 	return text(string(w))
 }
 
-// text is a text; what is not UTF-8 is base64.
+// text returns a string, or its base64 if it is not UTF-8.
 func text(s string) any {
 	if utf8.ValidString(s) {
 		return s
@@ -70,11 +70,11 @@ func text(s string) any {
 	return []string{"base64", base64.StdEncoding.EncodeToString([]byte(s))}
 }
 
-// values are a view with what it shows by position.
+// values is a view with values by position.
 type values = []any
 
-// compatViews are what is shown of a file, by its folder; nil is for a file that another
-// one is read with.
+// compatViews are the views of a file, by its folder; nil is for a file that is read together with
+// another one.
 var compatViews = map[string]func(t *testing.T, path string) any{
 	"cassettes": viewCassette,
 	"converted": viewConverted,
@@ -201,8 +201,8 @@ func viewUsages(by map[trace.Purpose]llm.Usage) values {
 	return out
 }
 
-// viewEvent is an event: its kind, its place, and its values in the order in which version
-// 1 wrote them.
+// viewEvent returns the view of an event: its kind, its place, and its values in the order of
+// version 1.
 func viewEvent(ev *trace.Event) values {
 	var kind trace.Kind
 	if ev.Body != nil {
@@ -271,7 +271,7 @@ func viewBody(body trace.Body) values {
 	return nil
 }
 
-// runView is what is shown of a run.
+// runView is the view of a run.
 type runView struct {
 	Name       any    `json:"name"`
 	Events     int    `json:"events"`
@@ -291,7 +291,7 @@ type runView struct {
 	called     []call // in the order of their starts
 }
 
-// call is a tool call and what came of it.
+// call is a tool call with its result.
 type call struct {
 	id, name, args string
 	result         string
@@ -333,7 +333,7 @@ func (r *runView) end(id string, result *llm.ToolResult) {
 	}
 }
 
-// viewRuns are the runs of events and what check finds in them.
+// viewRuns returns the views of the runs with their violations.
 func viewRuns(events []trace.Event, found []check.Violation) []*runView {
 	var runs []*runView
 	by := map[string]*runView{}
@@ -358,8 +358,8 @@ func viewRuns(events []trace.Event, found []check.Violation) []*runView {
 	return runs
 }
 
-// readTrace reads a trace as looptape check does: its events, the lines that cannot be
-// read, and what is broken.
+// readTrace reads a trace as looptape check does: its events, the unreadable lines and the
+// violations.
 func readTrace(t *testing.T, path string) (events []trace.Event, broken values, found []check.Violation) {
 	t.Helper()
 	src, err := importer.Open(path, bytes.NewReader(source(t, path)))
@@ -388,7 +388,7 @@ func cloned(ev trace.Event) trace.Event {
 	return ev
 }
 
-// viewTrace shows the header, the runs, and of some files each event.
+// viewTrace returns the view of the header, the runs, and for some files each event.
 func viewTrace(t *testing.T, path string) any {
 	events, broken, found := readTrace(t, path)
 	view := map[string]any{"runs": viewRuns(events, found), "unreadable": broken}
@@ -414,7 +414,7 @@ func viewTrace(t *testing.T, path string) any {
 	return view
 }
 
-// canonicalRuns are the events in canonical form, run by run.
+// canonicalRuns returns the events in canonical form, by run.
 func canonicalRuns(events []trace.Event) (all []trace.Event) {
 	for len(events) > 0 {
 		n := 1
@@ -430,7 +430,7 @@ func canonicalRuns(events []trace.Event) (all []trace.Event) {
 	return all
 }
 
-// sameEvents holds the events of a file against those of another, changed by form.
+// sameEvents compares the events of a file with those of another, converted by form.
 func sameEvents(t *testing.T, path string, all values, other string, form func([]trace.Event) []trace.Event) {
 	t.Helper()
 	events, _, _ := readTrace(t, other)
@@ -445,7 +445,7 @@ func sameEvents(t *testing.T, path string, all values, other string, form func([
 
 // Scenarios.
 
-// reworded replaces the texts for a model that version 1 wrote by the texts of today.
+// reworded replaces the texts of version 1 for a model by the current texts.
 var reworded = strings.NewReplacer(
 	"Your last answer cannot be taken: ", "Your last answer is invalid: ",
 	"Answer again, with JSON alone that follows this schema: ", "Answer again with only JSON that matches this schema: ",
@@ -453,7 +453,7 @@ var reworded = strings.NewReplacer(
 	`'"required":["city"]', mended]`, `'"required":["city"]', repaired]`, // in the prompt of a repair
 )
 
-// viewScenario shows what looptape run makes of a scenario.
+// viewScenario returns the view of the run of a scenario.
 func viewScenario(t *testing.T, path string) any {
 	f := got(scenario.Parse(filepath.Base(path), []byte(reworded.Replace(string(source(t, path))))))(t, path)
 	o := got(scenario.Run(t.Context(), f.Script, nil))(t, path)
@@ -479,8 +479,7 @@ func viewScenario(t *testing.T, path string) any {
 	return map[string]any{"held": held, "runs": runs, "requests": asked, "unused": len(o.Unused), "live": o.Live, "failed": o.Err != nil}
 }
 
-// withoutWords takes out of a run that was made today what the loop says in words of its
-// own: texts that do not stand in the script.
+// withoutWords removes the texts of the loop from a current run: texts that are not in the script.
 func (r *runView) withoutWords(script *fake.Script) {
 	own := func(s any) any {
 		plain, ok := s.(string)
@@ -500,7 +499,7 @@ func (r *runView) withoutWords(script *fake.Script) {
 	r.FinalText = own(r.FinalText)
 }
 
-// scripted are all texts of a script.
+// scripted returns all texts of a script.
 func scripted(s *fake.Script) string {
 	var b strings.Builder
 	behaviour := func(x *fake.Behavior) { b.WriteString(x.Text + "\n" + x.Error + "\n" + string(x.Returns) + "\n") }
@@ -529,7 +528,7 @@ func scripted(s *fake.Script) string {
 	return b.String()
 }
 
-// viewScript shows a script that is read, but not run.
+// viewScript returns the view of a script that is read and not run.
 func viewScript(t *testing.T, path string) any {
 	s := got(fake.ParseScript(filepath.Base(path), source(t, path)))(t, path)
 	tools := values{}
@@ -666,14 +665,14 @@ func viewInteraction(x *recording.Interaction) values {
 	}
 }
 
-// cassetteOptions are those with which cassettes were recorded.
+// cassetteOptions are the options of the recordings.
 var cassetteOptions = map[string]*cassettes.Options{
 	"volatile.tape":         {Ignore: []string{"/metadata/user", "/messages/*/id", "?name"}, Rules: redact.Rules{Secret: []string{"pin"}}},
 	"secrets.tape":          {Ignore: []string{"/id"}, Rules: redact.Rules{Secret: []string{"pin"}}},
 	"unclosed.tape.journal": {Ignore: []string{"/id"}, Rules: redact.Rules{Secret: []string{"pin"}}},
 }
 
-// viewCassette shows what is in a cassette, what it answers, and the model calls in it.
+// viewCassette returns the view of a cassette: its content, its responses and its model calls.
 func viewCassette(t *testing.T, path string) any {
 	f := got(cassettes.ReadFile(path))(t, path)
 	upstreams := viewPairs(f.Upstreams)
@@ -697,7 +696,7 @@ func viewCassette(t *testing.T, path string) any {
 	return map[string]any{"head": head, "interactions": interactions, "replayed": replayed, "exchanges": viewExchanges(t, path)}
 }
 
-// replay asks a cassette for what it was asked when it was recorded.
+// replay sends the recorded requests to a cassette.
 func replay(t *testing.T, c *cassettes.Cassette, x *recording.Interaction) values {
 	t.Helper()
 	r := got(http.NewRequestWithContext(t.Context(), x.Request.Method, x.Request.URL, bytes.NewReader(x.Request.Body)))(t, x.Request.URL)
@@ -722,7 +721,7 @@ func replay(t *testing.T, c *cassettes.Cassette, x *recording.Interaction) value
 	return values{resp.StatusCode, sum(body), err == nil}
 }
 
-// viewExchanges are the requests and answers of models in a recording.
+// viewExchanges returns the views of the model requests and responses in a recording.
 func viewExchanges(t *testing.T, path string) values {
 	t.Helper()
 	out := values{}
@@ -744,7 +743,7 @@ func viewExchanges(t *testing.T, path string) values {
 	return out
 }
 
-// viewConverted shows a recording in another recorder's format.
+// viewConverted returns the view of a recording in the format of another recorder.
 func viewConverted(t *testing.T, path string) any {
 	interactions, _, err := convert.Read(filepath.Base(path), source(t, path))
 	if err != nil {
@@ -757,7 +756,7 @@ func viewConverted(t *testing.T, path string) any {
 	return out
 }
 
-// viewReport shows what replays have used.
+// viewReport returns the view of a report of used interactions.
 func viewReport(t *testing.T, path string) any {
 	out := values{}
 	for _, u := range got(cassettes.ReadReport(filepath.Base(path), source(t, path)))(t, path) {
@@ -830,7 +829,7 @@ func viewResult(t *testing.T, r *evals.Result) map[string]any {
 	return map[string]any{"scorers": len(r.Scorers), "rows": rows, "unreadable": unreadable, "metrics": metrics, "graders": viewUsage(f.Graders)}
 }
 
-// scored reads the file of a result.
+// scored reads a score file.
 func scored(t *testing.T, path string) *evals.Result {
 	t.Helper()
 	return got(evals.ReadResult(filepath.Base(path), bytes.NewReader(source(t, path))))(t, path)
@@ -851,7 +850,7 @@ func viewEval(t *testing.T, path string) any {
 	return nil // a recording that is scored
 }
 
-// viewBaseline shows a baseline and what a gate says of results that are held against it.
+// viewBaseline returns the view of a baseline, and the result of a gate with it.
 func viewBaseline(t *testing.T, path string, results ...string) any {
 	b := got(evals.ReadBaseline(filepath.Base(path), bytes.NewReader(source(t, path))))(t, path)
 	cases, means, gates := values{}, values{}, values{}
@@ -887,8 +886,7 @@ func file(t *testing.T, path, name string, found bool) evals.Input {
 	}}
 }
 
-// viewJournal goes on with scoring that was broken off: what the journal knows is not
-// scored again.
+// viewJournal continues interrupted scoring. It does not score again what the journal contains.
 func viewJournal(t *testing.T, path string) any {
 	name := filepath.Join(t.TempDir(), "journal")
 	if err := os.WriteFile(name, source(t, path), 0o600); err != nil {
@@ -910,7 +908,7 @@ func viewJournal(t *testing.T, path string) any {
 	return map[string]any{"kept": kept, "passed": passed, "result": viewResult(t, r)}
 }
 
-// viewSuite shows what a suite says, and where its recordings are there, their scores.
+// viewSuite returns the view of a suite, and the scores if its recordings are present.
 func viewSuite(t *testing.T, path string) any {
 	text := source(t, path)
 	if !evals.IsSuite(text) {
@@ -941,7 +939,7 @@ func viewSuite(t *testing.T, path string) any {
 	}
 	names, err := s.Match(os.DirFS(folder))
 	if err != nil {
-		return view // what it names is not in the corpus
+		return view // its files are not in the corpus
 	}
 	var inputs []evals.Input
 	for _, name := range names {
@@ -950,7 +948,7 @@ func viewSuite(t *testing.T, path string) any {
 	r := got(evals.ScoreFiles(t.Context(), inputs, &s.Options))(t, path)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		row.Digest, row.Explanations = "", nil // the words of today, and how it writes messages
+		row.Digest, row.Explanations = "", nil // current words, and the form of messages
 		for n := range row.Errors {
 			row.Errors[n].Value = ""
 		}
@@ -1019,7 +1017,7 @@ func viewHistory(h *history.History) values {
 	return values{h.ID(), entries, h.System(), viewLayers(h.Layers().Own()), h.EstimatedTokens(), h.Metadata()}
 }
 
-// viewAgent restores an agent, and lets it go on with the call that waits.
+// viewAgent restores an agent and continues with the pending call.
 func viewAgent(t *testing.T, path string) any {
 	s := value[agentloop.Snapshot](t, path)
 	var ran values

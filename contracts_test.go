@@ -24,8 +24,8 @@ import (
 )
 
 // contractsDir contains two tables for each contract. NAME.md is the text of the
-// contract, an unchanged copy. ID.tsv adds to each of its rows what shows the requirement
-// and which package meets it.
+// contract, an unchanged copy. ID.tsv adds to each row the evidence of the requirement and the
+// package that meets it.
 const contractsDir = "testdata/contracts"
 
 // contract is the list of requirements on one preset.
@@ -83,8 +83,7 @@ func contracts(t *testing.T) (list []contract) {
 	return list
 }
 
-// requirements reads the rows of a contract: the cells of its Markdown tables as they
-// stand there.
+// requirements reads the rows of a contract: the unchanged cells of its Markdown tables.
 func requirements(t *testing.T, file string) (rows []requirement) {
 	t.Helper()
 	text := regexp.MustCompile(`^\[([DIUR])`)

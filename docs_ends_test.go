@@ -71,7 +71,8 @@ func TestDocEnds(t *testing.T) {
 	}
 }
 
-// No scenario stops a run from outside, or gives its context a deadline.
+// TestDocStopped checks the stop reasons that no scenario can show: Run.Stop, and a deadline of the
+// context.
 func TestDocStopped(t *testing.T) {
 	clock := fake.NewClock()
 	agent, err := loop.New(&fake.Model{Clock: clock, Responses: []fake.Response{{Text: "late", Delay: time.Hour}}}, &loop.Config{Clock: clock})

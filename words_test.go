@@ -62,8 +62,8 @@ var wordExempt = []string{"testdata/", "docs/contracts.md", "CHANGELOG.md", "wor
 // wordFrozen is a text that a frozen scenario expects in a result.
 const wordFrozen = "the call was cut off before its arguments were complete"
 
-// TestWords rejects replaced terms in the documents, in Go comments and in the texts that
-// the code prints or returns as errors. WORDS=dir limits it to files below dir.
+// TestWords rejects replaced terms in the documents, in JSON Schemas, in Go comments and in the
+// texts that the code prints or returns as errors. WORDS=dir limits it to files below dir.
 func TestWords(t *testing.T) {
 	words := readWords(t)
 	files := sources(t)
@@ -80,9 +80,14 @@ func TestWords(t *testing.T) {
 		}
 		checked++
 		src := read(t, name)
-		lines := markdownText(src)
-		if strings.HasSuffix(name, ".go") {
+		var lines []textLine
+		switch filepath.Ext(name) {
+		case ".go":
 			lines = goText(t, name, src)
+		case ".json":
+			lines = schemaText(src)
+		default:
+			lines = markdownText(src)
 		}
 		for _, l := range lines {
 			if w := findWord(words, strings.ReplaceAll(l.text, wordFrozen, "")); w.match != "" {
@@ -160,17 +165,22 @@ func TestWordsFind(t *testing.T) {
 	}
 }
 
-// camelCase matches the boundary of two words in an identifier.
-var camelCase = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+// identifier matches an identifier of several words, and camelCase the boundary of two of them.
+var (
+	identifier = regexp.MustCompile(`\b[A-Za-z]+[a-z0-9][A-Z][A-Za-z0-9]*`)
+	camelCase  = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+)
 
 // findWord returns the first replaced term in a text, also as a word of an identifier.
 func findWord(words []word, text string) (found word) {
-	split := camelCase.ReplaceAllString(text, "$1 $2")
+	split := camelCase.ReplaceAllString(strings.Join(identifier.FindAllString(text, -1), " . "), "$1 $2")
 	for _, w := range words {
 		if w.pattern == nil {
 			continue
 		}
-		found.match = cmp.Or(w.pattern.FindString(text), w.pattern.FindString(split))
+		if found.match = w.pattern.FindString(text); found.match == "" && split != "" {
+			found.match = w.pattern.FindString(split)
+		}
 		if found.match != "" {
 			found.row, found.instead = w.row, w.instead
 			return found
@@ -187,17 +197,34 @@ type textLine struct {
 
 var codeSpan = regexp.MustCompile("`[^`]*`")
 
-// markdownText returns the prose of a document: not its code blocks and code spans.
+// markdownText returns the prose of a document: not its code blocks and code spans, and not its
+// generated tables, whose texts come from Go files and schemas.
 func markdownText(src string) []textLine {
 	var out []textLine
 	block := false
 	for n, line := range strings.Split(src, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
 			block = !block
+			continue
+		case strings.HasPrefix(line, "<!-- table: "), line == "<!-- end -->":
+			block = line != "<!-- end -->"
+			continue
+		case strings.HasPrefix(line, "| Q"): // a quirk with its description, from docs/quirks-and-clients.md
 			continue
 		}
 		if !block {
 			out = append(out, textLine{n + 1, codeSpan.ReplaceAllString(line, "`x`")})
+		}
+	}
+	return out
+}
+
+// schemaText returns the lines of a JSON Schema with titles and descriptions.
+func schemaText(src string) (out []textLine) {
+	for n, line := range strings.Split(src, "\n") {
+		if name, text, ok := strings.Cut(strings.TrimSpace(line), `": "`); ok && (name == `"description` || name == `"title`) {
+			out = append(out, textLine{n + 1, text})
 		}
 	}
 	return out
@@ -243,7 +270,7 @@ func goText(t *testing.T, name, src string) []textLine {
 	return out
 }
 
-// sources lists the Go and Markdown files of the checkout.
+// sources lists the Go files, documents and JSON Schemas of the checkout.
 func sources(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -253,7 +280,7 @@ func sources(t *testing.T) []string {
 			return err
 		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
 			return fs.SkipDir
-		case !d.IsDir() && (strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md")):
+		case !d.IsDir() && (strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".schema.json")):
 			list = append(list, filepath.ToSlash(name))
 		}
 		return nil

@@ -1,5 +1,5 @@
-// Package browser opens the page of looptape eval report in a headless Chromium, and holds
-// what people and what foreign text can do there.
+// Package browser opens the page of looptape eval report in a headless Chromium. It checks what people
+// can do there, and that foreign text can do nothing.
 package browser
 
 import (
@@ -36,7 +36,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 	return ctx, chromedp.Do(ctx)
 })
 
-// installed is the path of a Chromium.
+// installed returns the path of a Chromium.
 func installed() (string, error) {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -61,14 +61,13 @@ type tab struct {
 	url string
 
 	mu       sync.Mutex
-	asked    []string // for by the page, wherever it was
-	problems []string // that scripts had
+	asked    []string // requests of the page
+	problems []string // errors of scripts
 }
 
-// show opens a page, of a width in pixels, at a fragment. In the end nothing but the page
-// itself may have been asked for, no foreign script may have run, and no own one failed.
-// Where there is no Chromium the test is skipped, unless LOOPTAPE_CHROMIUM says that there
-// has to be one.
+// show opens a page with a width in pixels at a fragment. At the end it checks that the page sent no
+// request, that no foreign script ran, and that no script failed. It skips the test without a
+// Chromium, unless LOOPTAPE_CHROMIUM is set.
 func show(t *testing.T, html string, width int64, fragment string) *tab {
 	t.Helper()
 	browser, err := chromium()
@@ -126,7 +125,7 @@ func (p *tab) listen(ev any) {
 	}
 }
 
-// end holds what all tests have in common.
+// end checks what all tests have in common.
 func (p *tab) end() {
 	if planted := eval[string](p, `String(window.planted)`); planted != "undefined" {
 		p.t.Errorf("a planted script has run: %s", planted)
@@ -154,7 +153,7 @@ func eval[T any](p *tab, expression string) T {
 	return value
 }
 
-// wait waits until an expression holds.
+// wait waits until an expression is true.
 func (p *tab) wait(expression string) {
 	p.t.Helper()
 	if _, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("Boolean("+expression+")")); err != nil {
@@ -162,7 +161,7 @@ func (p *tab) wait(expression string) {
 	}
 }
 
-// press presses keys, as a keyboard does: one that the page takes types nothing.
+// press presses keys, as a keyboard does: a key that the page handles types nothing.
 func (p *tab) press(keys string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -176,7 +175,7 @@ func (p *tab) press(keys string) {
 	}
 }
 
-// click clicks on what a selector finds, which nothing may cover.
+// click clicks on the element of a selector, which no other element may cover.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	if !eval[bool](p, fmt.Sprintf(`(() => {
@@ -201,7 +200,7 @@ func (p *tab) choose(selector, value, event string) {
 })()`, selector, value, event))
 }
 
-// media sets what the page is shown on: a type such as print, and a scheme of colours.
+// media sets the media type, such as print, and the color scheme.
 func (p *tab) media(kind, scheme string) {
 	p.t.Helper()
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -9,15 +9,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// strange counts what only foreign HTML could have made.
+// strange counts elements that only foreign HTML can create.
 const strange = `[...document.querySelectorAll("*")].filter((e) =>
   e.matches("img, iframe, svg, object, embed, form, base, video, audio, math, a:not([href^='#']), head ~ head, body ~ body") ||
   (e.matches("script") && e.type !== "application/json" && !e.textContent.startsWith('"use strict"')) ||
   [...e.attributes].some((a) => a.name.startsWith("on") || a.value.includes("javascript:") && !["aria-label", "data-head", "value", "href", "title"].includes(a.name))).map((e) => e.outerHTML.slice(0, 200))`
 
-// Scripts that are planted in names, texts, calls, scores and files are text on the page:
-// every case, every run of it, any two side by side, by every metric and in a search. That
-// none has run, and that nothing was asked for, show holds in the end.
+// Scripts in names, texts, calls, scores and files must be text on the page: in each case, each run, each
+// comparison of two runs, by each metric and in a search. show checks at the end that no script ran and
+// that the page sent no request.
 func TestPlanted(t *testing.T) {
 	p := show(t, hostile(t), 1280, "")
 	same(t, "cases", len(payloads()), len(p.names()))
@@ -48,8 +48,8 @@ func TestPlanted(t *testing.T) {
 	clean("a search")
 }
 
-// The policy stops what would get past all else: code that is put on the page does not
-// run, and what it asks for is not fetched.
+// The Content-Security-Policy is the last barrier: code that is added to the page does not run, and its
+// requests are not sent.
 func TestPolicy(t *testing.T) {
 	p := show(t, plain(t), 1280, "")
 	eval[any](p, `document.body.append(Object.assign(document.createElement("script"), { textContent: "window.planted = 'added'" }))`)
@@ -64,10 +64,10 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("the policy refused only %q", p.problems)
 	}
 	p.problems = nil
-	p.asked = slices.DeleteFunc(p.asked, func(asked string) bool { return strings.HasPrefix(asked, "browser ") }) // and refused
+	p.asked = slices.DeleteFunc(p.asked, func(asked string) bool { return strings.HasPrefix(asked, "browser ") }) // and rejected
 }
 
-// quoted is a text as JavaScript spells it.
+// quoted returns a string literal of JavaScript.
 func quoted(text string) string {
 	spelled := ""
 	for _, r := range text {

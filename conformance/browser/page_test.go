@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names are the cases that are listed.
+// names returns the names of the listed cases.
 func (p *tab) names() []string {
 	p.t.Helper()
 	return eval[[]string](p, `[...document.querySelectorAll("#list .name")].map((e) => e.textContent)`)
 }
 
-// same holds what the page says against what it should.
+// same compares the content of the page with the expected content.
 func same[T any](t *testing.T, what string, want, got T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -27,7 +27,7 @@ func same[T any](t *testing.T, what string, want, got T) {
 
 const focused = `document.activeElement.textContent`
 
-// All of the page can be done with keys alone, and the focus is always to be seen.
+// All functions of the page work with the keyboard, and the focus is always visible.
 func TestKeys(t *testing.T) {
 	p := show(t, plain(t), 1280, "")
 	same(t, "cases", []string{"cancel", "book", "wait", "pay"}, p.names())
@@ -36,7 +36,7 @@ func TestKeys(t *testing.T) {
 		{"j", `document.activeElement.matches("#list li:nth-child(2) a")`},
 		{kb.ArrowDown, `document.activeElement.matches("#list li:nth-child(3) a")`},
 		{kb.ArrowUp + "k", `document.activeElement.matches("#list li:nth-child(1) a")`},
-		{"k", `document.activeElement.matches("#list li:nth-child(1) a")`}, // there is none before
+		{"k", `document.activeElement.matches("#list li:nth-child(1) a")`}, // no case comes before it
 		{"j" + kb.Enter, `document.activeElement.id === "case" && location.hash === "#case=book&run=1"`},
 		{"]", `location.hash === "#case=book&run=2" && document.querySelector("[aria-selected=true]").textContent.startsWith("new, epoch 1")`},
 		{"]", `location.hash === "#case=book&run=0"`},
@@ -60,13 +60,13 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// With the tabulator every control can be reached, and each has a name.
+// The tab key reaches each control, and each has a name.
 func TestTab(t *testing.T) {
 	for _, at := range []string{"", "#case=book&run=1&beside=0"} {
 		p := show(t, plain(t), 1280, at)
 		controls := eval[int](p, `[...document.querySelectorAll("a, button, input, select, summary")].filter((e) => e.checkVisibility() && e.tabIndex >= 0).length`)
 		reached := map[string]bool{}
-		for range controls + 1 { // and the body, where the round begins again
+		for range controls + 1 { // and the body, where the order starts again
 			p.press(kb.Tab)
 			reached[eval[string](p, `(() => {
   const e = document.activeElement;
@@ -84,7 +84,7 @@ func TestTab(t *testing.T) {
 	}
 }
 
-// The roles that tell a reader of screens what is what.
+// The roles for screen readers.
 func TestRoles(t *testing.T) {
 	p := show(t, plain(t), 1280, "#case=book&run=1")
 	for selector, want := range map[string]int{
@@ -126,21 +126,21 @@ func TestFilter(t *testing.T) {
 	search("PAY", "pay")
 	search("12.50", "pay")            // an argument
 	search("nothing is free", "book") // a result
-	search(`"table": 7`, "book")      // with what JSON spells otherwise
+	search(`"table": 7`, "book")      // with characters that JSON escapes
 	same(t, "tables", []string{"Changes from base to new", "Scores of new", "Changed resources", "Changed tool calls per run", "Resources"},
 		eval[[]string](p, `[...document.querySelectorAll("caption")].map((e) => e.textContent)`))
 	search("as many as", "cancel", "book", "wait", "pay") // an explanation
 	search("very very", []string{}...)                    // a system prompt
-	search("answered", []string{}...)                     // the page's own words
+	search("answered", []string{}...)                     // a word of the page itself
 	search("", "cancel", "book", "wait", "pay")
 
-	// By a metric that grades, nothing failed.
+	// A metric with grades has no failed case.
 	p.choose("#metric", "messages", "change")
 	same(t, "choices by a metric that grades", []string{"all", "scored", "only in new"}, eval[[]string](p, `[...document.querySelectorAll(".choice")].map((e) => e.dataset.kind)`))
 	same(t, "sums", "5.0000 → 5.0000", eval[string](p, `document.querySelector("#list .sum").textContent`))
 }
 
-// A case is read as it was said, each call beside its result.
+// A case shows the conversation in its order, each call next to its result.
 func TestRead(t *testing.T) {
 	p := show(t, plain(t), 1280, "#case=book&run=2")
 	same(t, "entries", []string{"system", "user", "call", "assistant"}, eval[[]string](p, `[...document.querySelectorAll("#detail .entry")].map((e) => e.classList[1])`))
@@ -157,7 +157,7 @@ func TestRead(t *testing.T) {
 	same(t, "scores", "messages 5 as many as were said / score 0", eval[string](p, `[...document.querySelectorAll("#detail tbody tr")].map((e) => [...e.children].map((c) => c.textContent).join(" ").trim()).join(" / ")`))
 }
 
-// Two runs are side by side, with the place where they diverge.
+// Two runs are shown next to each other with their differences.
 func TestBeside(t *testing.T) {
 	p := show(t, plain(t), 1280, "#case=book&run=0&beside=2")
 	same(t, "equal", "Equal in both: 2 entries", eval[string](p, `document.querySelector(".equal summary").textContent`))
@@ -172,7 +172,7 @@ func TestBeside(t *testing.T) {
 	p.wait(`document.querySelector(".divergence") && document.querySelector(".divergence").textContent === "The runs are equal."`)
 }
 
-// An address leads to what it says, and to the cases where there is no such case or run.
+// An address opens its case or run, and the list of cases if it does not exist.
 func TestAddress(t *testing.T) {
 	for at, want := range map[string]string{
 		"":                          "none",
@@ -196,7 +196,7 @@ func TestAddress(t *testing.T) {
 	p.wait(`document.querySelector("#case").lastChild.data === "book"`)
 }
 
-// Light or dark is what the system says, or the switch.
+// The system or the switch selects light or dark.
 func TestColours(t *testing.T) {
 	p := show(t, plain(t), 1280, "")
 	ground := func() string { return eval[string](p, `getComputedStyle(document.body).backgroundColor`) }
@@ -205,7 +205,7 @@ func TestColours(t *testing.T) {
 	same(t, "a dark system", dark, ground())
 	p.media("", "light")
 	same(t, "a light system", light, ground())
-	for i, want := range []string{light, dark, light} { // light, dark, and as the system says
+	for i, want := range []string{light, dark, light} { // light, dark, and as in the system
 		p.click("#theme")
 		same(t, fmt.Sprint("the switch, pressed ", i+1, " times"), want, ground())
 	}
@@ -218,7 +218,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// Nothing is wider than the window, however long the words in it.
+// No element is wider than the window, also with long words.
 func TestWidths(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	runs := run(long, 0, 1, long, long, fmt.Sprintf(`{%q: %q}`, long, long), long, long) + run(long, 1, 0, long, long, long, "", long)
@@ -238,7 +238,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// Many cases are listed piece by piece, and each can be reached.
+// A long list of cases is loaded in parts, and each case can be reached.
 func TestMany(t *testing.T) {
 	var runs strings.Builder
 	for i := range 450 {

@@ -18,7 +18,7 @@ import (
 
 type object = map[string]any
 
-// run is a run of a message list: what the user asks, a call, its result and an answer.
+// run returns a run as a message list: a prompt, a call, its result and a final answer.
 func run(name string, epoch int, score float64, asked, tool, args, result, answer string) string {
 	line, _ := json.Marshal(object{
 		"case": name, "epoch": epoch, "score": score,
@@ -33,8 +33,7 @@ func run(name string, epoch int, score float64, asked, tool, args, result, answe
 	return string(line) + "\n"
 }
 
-// made is the page of the runs of a file, which scorers judge, and of those of a base unless
-// there are none.
+// made returns the page of the scored runs of a file, compared with those of a base if there are any.
 func made(t *testing.T, title, file, runs, base string, scorers ...evals.Scoring) string {
 	t.Helper()
 	set := func(text string) (*evals.Result, *page.Runs) {
@@ -64,7 +63,7 @@ func made(t *testing.T, title, file, runs, base string, scorers ...evals.Scoring
 	return html.String()
 }
 
-// plain is a page with a case of each outcome.
+// plain returns a page with a case of each outcome.
 func plain(t *testing.T) string {
 	t.Helper()
 	runs := run("book", 0, 1, "Book a table.", "book", `{"at": "19:00"}`, `{"table": 7}`, "Booked.") +
@@ -81,7 +80,7 @@ func plain(t *testing.T) string {
 	return made(t, "runs against base", "runs.jsonl", runs, base, evals.Scoring{Name: "recorded"}, evals.Scoring{Name: "length", Scorer: length})
 }
 
-// payloads plant what would run if it became HTML or code.
+// payloads returns texts that would run as HTML or code.
 func payloads() []string {
 	return []string{
 		`<script>window.planted = "script"</script>`,
@@ -101,7 +100,7 @@ func payloads() []string {
 	}
 }
 
-// hostile is a page with planted scripts wherever a recording or a scorer has a text.
+// hostile returns a page with scripts in each text of a recording or a scorer.
 func hostile(t *testing.T) string {
 	t.Helper()
 	var runs, base strings.Builder
@@ -112,7 +111,7 @@ func hostile(t *testing.T) string {
 			base.WriteString(run(bad, 0, 1, bad, bad, "{}", bad, bad))
 		}
 	}
-	for _, bad := range payloads() { // which cannot be read
+	for _, bad := range payloads() { // unreadable records
 		base.WriteString(bad + "\n")
 	}
 	bad := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {

@@ -64,7 +64,7 @@ func (a adapter) play(t *testing.T, base string, stream bool) (steps []step) {
 		var results []llm.ToolResult
 		for _, c := range turn.Calls() {
 			s.Calls = append(s.Calls, call{c.ID, c.Name, c.Arguments})
-			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: told(t, c.Arguments)}}})
+			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: outputFor(t, c.Arguments)}}})
 		}
 		req.Messages = append(req.Messages, turn.Message(), llm.ToolResults(results...))
 		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {

@@ -38,7 +38,7 @@ func playAnthropic(t *testing.T, base string, stream bool) (steps []step) {
 				s.Reasoning += block.Thinking
 			case anthropic.ToolUseBlock:
 				s.Calls = append(s.Calls, call{block.ID, block.Name, string(block.Input)})
-				results = append(results, anthropic.NewToolResultBlock(block.ID, told(t, string(block.Input)), false))
+				results = append(results, anthropic.NewToolResultBlock(block.ID, outputFor(t, string(block.Input)), false))
 			default:
 				t.Fatalf("the SDK has read a block of the type %T", block)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/conformance/einoloop"
 )
 
-// TestEino plays the scenario with eino's react agent, over the models of eino-ext.
+// TestEino runs the scenario with eino's react agent and the models of eino-ext.
 func TestEino(t *testing.T) {
 	chat := func(ctx context.Context, t *testing.T, base string) (model.ToolCallingChatModel, error) {
 		return einoopenai.NewChatModel(ctx, &einoopenai.ChatModelConfig{APIKey: key, BaseURL: base, Model: "gpt-4.1"})
@@ -29,7 +29,7 @@ func TestEino(t *testing.T) {
 		}
 	}
 	single := signs{single: true, unnamed: true}
-	for name, stream := range map[string]bool{"streamed": true, "buffered": false} {
+	for name, stream := range map[string]bool{"streaming": true, "non-streaming": false} {
 		t.Run("openai-chat/"+name, func(t *testing.T) { chatScript.play(t, einoModel(chat).run, stream) })
 		t.Run("anthropic-messages/"+name, func(t *testing.T) {
 			if raceDetector && stream {
@@ -40,18 +40,18 @@ func TestEino(t *testing.T) {
 		t.Run("gemini-2.5, one call at a time/"+name, func(t *testing.T) {
 			geminiScript.with(single).play(t, gemini("gemini-2.5-flash").run, stream)
 		})
-		// It makes a content of each result.
+		// It makes a message of each result.
 		t.Run("gemini-2.5/"+name, func(t *testing.T) {
 			geminiScript.with(signs{unnamed: true}).flawed(t, gemini("gemini-2.5-flash").run, stream, "SG-01", "INV-01")
 		})
-		// It knows of no ids and no signatures of calls.
+		// It has no ids and no signatures of calls.
 		t.Run("gemini-3/"+name, func(t *testing.T) {
 			geminiScript.with(signs{single: true, call: geminiScript.signs.call}).flawed(t, gemini("gemini-3-pro-preview").run, stream, "SG-04", "INV-22")
 		})
 	}
 }
 
-// einoModel makes the agent's model.
+// einoModel creates the model of the agent.
 type einoModel func(ctx context.Context, t *testing.T, base string) (model.ToolCallingChatModel, error)
 
 func (e einoModel) run(t *testing.T, base string, stream bool, call func(string) (string, error)) (string, error) {

@@ -10,8 +10,7 @@ import (
 	fantasyopenai "charm.land/fantasy/providers/openai"
 )
 
-// TestFantasy plays the scenario with the loop of charm.land/fantasy, over its own
-// providers.
+// TestFantasy runs the scenario with the loop of charm.land/fantasy and its own providers.
 func TestFantasy(t *testing.T) {
 	chat := fantasyLoop{"gpt-4.1", func(base string) (fantasy.Provider, error) {
 		return fantasyopenai.New(fantasyopenai.WithBaseURL(base), fantasyopenai.WithAPIKey(key))
@@ -30,22 +29,21 @@ func TestFantasy(t *testing.T) {
 		}, nil}
 	}
 	unsigned := geminiScript.with(signs{unnamed: true})
-	for name, stream := range map[string]bool{"streamed": true, "buffered": false} {
+	for name, stream := range map[string]bool{"streaming": true, "non-streaming": false} {
 		t.Run("openai-chat/"+name, func(t *testing.T) { chatScript.play(t, chat.run, stream) })
 		t.Run("anthropic-messages/"+name, func(t *testing.T) { messagesScript.play(t, messages.run, stream) })
 		t.Run("gemini-2.5/"+name, func(t *testing.T) { unsigned.play(t, google("gemini-2.5-flash").run, stream) })
-		// It knows of no signatures on calls.
+		// It has no signatures on calls.
 		t.Run("gemini-3/"+name, func(t *testing.T) {
 			geminiScript.flawed(t, google("gemini-3-pro-preview").run, stream, "SG-04", "INV-22")
 		})
 	}
-	// It sends arguments back as a text of JSON within JSON and, if they were streamed, no
-	// reasoning.
-	t.Run("openai-responses/streamed", func(t *testing.T) { responsesScript.flawed(t, responses.run, true, "", "INV-22") })
-	t.Run("openai-responses/buffered", func(t *testing.T) { responsesScript.flawed(t, responses.run, false, "", "INV-05") })
+	// It sends arguments back as a JSON string within JSON and, if they were streamed, no reasoning.
+	t.Run("openai-responses/streaming", func(t *testing.T) { responsesScript.flawed(t, responses.run, true, "", "INV-22") })
+	t.Run("openai-responses/non-streaming", func(t *testing.T) { responsesScript.flawed(t, responses.run, false, "", "INV-05") })
 }
 
-// fantasyLoop is the loop over one provider.
+// fantasyLoop is the loop with one provider.
 type fantasyLoop struct {
 	model    string
 	provider func(base string) (fantasy.Provider, error)

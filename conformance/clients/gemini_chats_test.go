@@ -10,13 +10,12 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// TestGeminiChats plays the scenario with the SDK's own keeper of histories.
+// TestGeminiChats runs the scenario with the chat of the SDK, which keeps the history.
 func TestGeminiChats(t *testing.T) { geminiScript.once(t, playGeminiChats, false) }
 
-// TestGeminiChatsStreamed shows what becomes of the scenario when the SDK's own keeper
-// of histories is streamed to: it makes a turn of each chunk, so that calls that came at
-// once are apart, and the next request is refused, as by Google itself
-// (googleapis/go-genai#692). Once it is not, play the scenario streamed in
+// TestGeminiChatsStreamed runs the scenario with the chat of the SDK and streaming responses. The chat
+// makes a message of each chunk, which separates the calls of a response. The server rejects the next
+// request, as Google does (googleapis/go-genai#692). If the SDK is fixed, add streaming to
 // TestGeminiChats.
 func TestGeminiChatsStreamed(t *testing.T) {
 	l := open(t, geminiScript.signs.turns()...)

@@ -21,7 +21,7 @@ func newGemini(t *testing.T, base string) *genai.Client {
 	return client
 }
 
-// TestGemini plays the scenario with the official SDK.
+// TestGemini runs the scenario with the official SDK.
 func TestGemini(t *testing.T) { geminiScript.run(t, playGemini) }
 
 var geminiConfig = &genai.GenerateContentConfig{
@@ -48,8 +48,8 @@ func playGemini(t *testing.T, base string, stream bool) (steps []step) {
 	}
 }
 
-// hear reads an answer, all but its parts into the step. A part that is empty is
-// left out: Gemini 3 ends with an empty text, which the SDK would send back as {}.
+// hear reads a response, without its parts, into the step. It omits an empty part: Gemini 3 ends with
+// an empty text, which the SDK would send back as {}.
 func hear(t *testing.T, answers iter.Seq2[*genai.GenerateContentResponse, error]) (s step, said []*genai.Part) {
 	t.Helper()
 	for answer, err := range answers {
@@ -76,7 +76,7 @@ func hear(t *testing.T, answers iter.Seq2[*genai.GenerateContentResponse, error]
 	return s, said
 }
 
-// answer reads the parts of an answer into the step, and runs its calls.
+// answer reads the parts of a response into the step, and runs its calls.
 func answer(t *testing.T, s *step, said []*genai.Part) (results []*genai.Part) {
 	t.Helper()
 	for _, p := range said {
@@ -85,7 +85,7 @@ func answer(t *testing.T, s *step, said []*genai.Part) (results []*genai.Part) {
 			args := string(marshal(t, p.FunctionCall.Args))
 			s.Calls = append(s.Calls, call{p.FunctionCall.ID, p.FunctionCall.Name, args})
 			results = append(results, &genai.Part{FunctionResponse: &genai.FunctionResponse{
-				ID: p.FunctionCall.ID, Name: p.FunctionCall.Name, Response: map[string]any{"result": told(t, args)},
+				ID: p.FunctionCall.ID, Name: p.FunctionCall.Name, Response: map[string]any{"result": outputFor(t, args)},
 			}})
 		case p.Thought:
 			s.Reasoning += p.Text
@@ -96,7 +96,7 @@ func answer(t *testing.T, s *step, said []*genai.Part) (results []*genai.Part) {
 	return results
 }
 
-// one is a buffered answer as a stream of one.
+// one returns a non-streaming response as a stream of one chunk.
 func one(answer *genai.GenerateContentResponse, err error) iter.Seq2[*genai.GenerateContentResponse, error] {
 	return func(yield func(*genai.GenerateContentResponse, error) bool) { yield(answer, err) }
 }

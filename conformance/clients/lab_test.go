@@ -1,6 +1,5 @@
-// Package clients drives the fake provider with programs that others wrote: the
-// official SDKs have to read all that it serves, and what they send has to mean the
-// same when our codecs have read it and write it again.
+// Package clients tests the fake provider with the software of others. The official SDKs must read
+// all that it serves. Their requests must keep their meaning when the codecs decode and encode them.
 package clients
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// protocols are those that the server speaks, by the end of the path.
+// protocols are the protocols of the server, by the end of the path.
 var protocols = map[string]protocol.Protocol{
 	"/chat/completions":      chat.Protocol{},
 	"/responses":             responses.Protocol{},
@@ -35,7 +34,7 @@ var protocols = map[string]protocol.Protocol{
 	":streamGenerateContent": gemini.GenerateContent{},
 }
 
-// lab is a fake provider on loopback, and what it was asked.
+// lab is a fake provider on loopback with the requests that it received.
 type lab struct {
 	wire  *wire.Server
 	model *fake.Model
@@ -45,13 +44,13 @@ type lab struct {
 	sent []sent
 }
 
-// sent is a request as it came.
+// sent is a received request.
 type sent struct {
 	path string
 	body []byte
 }
 
-// open starts a server that plays these turns.
+// open starts a server with these responses.
 func open(t testing.TB, turns ...fake.Response) *lab {
 	t.Helper()
 	l := &lab{model: fake.NewModel(turns...)}
@@ -62,15 +61,15 @@ func open(t testing.TB, turns ...fake.Response) *lab {
 	return l
 }
 
-// key is the credential that all clients have.
+// key is the credential of all clients.
 const key = "sk-of-the-tests"
 
-// base is the base URL for the SDK of a provider.
+// base returns the base URL for the SDK of a provider.
 func (l *lab) base(provider string) string {
 	return wire.ServerInfo{URL: l.http.URL}.BaseURL(provider, "")
 }
 
-// ServeHTTP keeps what is asked, and lets the server answer.
+// ServeHTTP stores the request and passes it to the server.
 func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -84,8 +83,8 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.wire.ServeHTTP(w, r)
 }
 
-// quiet fails if the server had anything to say against a request, or if there were
-// not as many as there should be.
+// quiet fails if the server rejected a request or found a violation, or if the number of requests is
+// wrong.
 func (l *lab) quiet(t *testing.T, requests int) {
 	t.Helper()
 	r := l.wire.Report()
@@ -94,8 +93,8 @@ func (l *lab) quiet(t *testing.T, requests int) {
 	}
 }
 
-// asked returns the requests as our codecs read them, and fails if one of them means
-// something else when it is written again, or is then refused.
+// asked returns the decoded requests. It fails if an encoded one has another meaning, or if the
+// server rejects it.
 func (l *lab) asked(t *testing.T) (requests []*llm.Request) {
 	t.Helper()
 	for i, s := range l.sent {
@@ -129,7 +128,7 @@ func asks(t *testing.T, p protocol.Protocol, body []byte) meaning.Object {
 	return m
 }
 
-// protocolOf finds the protocol of a path, and the path for its codec.
+// protocolOf returns the protocol of a path, and the path for its codec.
 func protocolOf(t *testing.T, path string) (p protocol.Protocol, rest string) {
 	t.Helper()
 	for end, p := range protocols {

@@ -12,12 +12,11 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// loop is an agent loop that others wrote. It runs until the final text, and calls the
-// tool by itself.
+// loop is the agent loop of another project. It runs until the final text, and runs the tool itself.
 type loop func(t *testing.T, base string, stream bool, tool func(args string) (string, error)) (final string, err error)
 
-// play has a loop play the scenario: it has to come to the end, run each call once,
-// and send back all that was said.
+// play runs a loop with the scenario. The loop must reach the end, run each call once, and send back
+// all content of responses.
 func (s script) play(t *testing.T, run loop, stream bool) {
 	l, final, err := s.start(t, run, stream)
 	if err != nil {
@@ -32,7 +31,7 @@ func (s script) play(t *testing.T, run loop, stream bool) {
 	if first := last.Messages[0]; last.System == "" && first.Role == llm.RoleSystem {
 		last.System, last.Messages = first.Text(), last.Messages[1:]
 	}
-	if diff := gocmp.Diff(alike(s.signs.history(), s.signs.unnamed), alike(last.Messages, s.signs.unnamed)); diff != "" {
+	if diff := gocmp.Diff(separated(s.signs.history(), s.signs.unnamed), separated(last.Messages, s.signs.unnamed)); diff != "" {
 		t.Errorf("what the loop sent last (-want +got):\n%s", diff)
 	}
 	if last.System != system || len(last.Tools) != 1 || (last.ResponseMode == llm.Streaming) != stream {
@@ -40,9 +39,9 @@ func (s script) play(t *testing.T, run loop, stream bool) {
 	}
 }
 
-// alike is what messages say to loops that keep the texts of a turn apart from its
-// calls, and give ids to calls that have none.
-func alike(messages []llm.Message, unnamed bool) []llm.Message {
+// separated returns the messages for loops that separate the texts of a response from its calls and add
+// missing ids of calls.
+func separated(messages []llm.Message, unnamed bool) []llm.Message {
 	order := func(p llm.Part) int {
 		if _, ok := p.(llm.ToolCall); ok {
 			return 1
@@ -70,9 +69,8 @@ func alike(messages []llm.Message, unnamed bool) []llm.Message {
 	return messages
 }
 
-// flawed has a loop play the scenario that is known not to send back all that was
-// said. It comes to the end or is refused; broken are the invariants that its requests
-// break.
+// flawed runs a loop that is known to omit content of responses. The loop reaches the end, or the
+// server rejects a request. broken are the invariants that its requests violate.
 func (s script) flawed(t *testing.T, run loop, stream bool, refused string, broken ...string) {
 	l, _, err := s.start(t, run, stream)
 	r := l.wire.Report()
@@ -84,8 +82,7 @@ func (s script) flawed(t *testing.T, run loop, stream bool, refused string, brok
 	}
 }
 
-// start has a loop play the scenario, and holds the calls that it runs: all of those
-// that it hears of, and each once.
+// start runs a loop with the scenario and checks that it runs each received call once.
 func (s script) start(t *testing.T, run loop, stream bool) (l *lab, final string, err error) {
 	t.Helper()
 	l = open(t, s.signs.turns()...)
@@ -94,8 +91,8 @@ func (s script) start(t *testing.T, run loop, stream bool) (l *lab, final string
 	final, err = run(t, l.base(s.provider), stream, func(args string) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		ran = append(ran, respell(args))
-		return tell(args)
+		ran = append(ran, reencode(args))
+		return runTool(args)
 	})
 	heard := min(len(l.sent), 2)
 	if r := l.wire.Report(); len(r.RejectedRequests) > 0 {
@@ -103,10 +100,10 @@ func (s script) start(t *testing.T, run loop, stream bool) (l *lab, final string
 	}
 	for _, turn := range s.signs.turns()[:heard] {
 		for _, c := range turn.Calls {
-			want = append(want, respell(c.Arguments))
+			want = append(want, reencode(c.Arguments))
 		}
 	}
-	slices.SortFunc(want, cmp.Compare) // loops run calls at the same time
+	slices.SortFunc(want, cmp.Compare) // loops run calls concurrently
 	slices.SortFunc(ran, cmp.Compare)
 	if diff := gocmp.Diff(want, ran); diff != "" {
 		t.Errorf("the calls that ran (-want +got):\n%s", diff)

@@ -19,7 +19,7 @@ func newOpenAI(base string) openai.Client {
 	return openai.NewClient(option.WithBaseURL(base), option.WithAPIKey(key), option.WithMaxRetries(0))
 }
 
-// TestOpenAIChat plays the scenario with the official SDK, by Chat Completions.
+// TestOpenAIChat runs the scenario with the official SDK and Chat Completions.
 func TestOpenAIChat(t *testing.T) { chatScript.run(t, playChat) }
 
 func playChat(t *testing.T, base string, stream bool) (steps []step) {
@@ -36,7 +36,7 @@ func playChat(t *testing.T, base string, stream bool) (steps []step) {
 		params.Messages = append(params.Messages, choice.Message.ToParam())
 		for _, c := range choice.Message.ToolCalls {
 			s.Calls = append(s.Calls, call{c.ID, c.Function.Name, c.Function.Arguments})
-			params.Messages = append(params.Messages, openai.ToolMessage(told(t, c.Function.Arguments), c.ID))
+			params.Messages = append(params.Messages, openai.ToolMessage(outputFor(t, c.Function.Arguments), c.ID))
 		}
 		if steps = append(steps, s); len(s.Calls) == 0 || len(steps) > 3 {
 			return steps
@@ -44,7 +44,7 @@ func playChat(t *testing.T, base string, stream bool) (steps []step) {
 	}
 }
 
-// chatParams is the first request of the scenario.
+// chatParams returns the first request of the scenario.
 func chatParams() openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{
 		Model:    "gpt-4.1",
@@ -78,17 +78,17 @@ func completion(t *testing.T, client openai.Client, params openai.ChatCompletion
 	return acc.ChatCompletion
 }
 
-// told is what the tool says to arguments.
-func told(t *testing.T, args string) string {
+// outputFor returns the output of the tool for arguments.
+func outputFor(t *testing.T, args string) string {
 	t.Helper()
-	said, err := tell(args)
+	said, err := runTool(args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return said
 }
 
-// TestOpenAIResponses plays the scenario with the official SDK, by Responses.
+// TestOpenAIResponses runs the scenario with the official SDK and Responses.
 func TestOpenAIResponses(t *testing.T) { responsesScript.run(t, playResponses) }
 
 func playResponses(t *testing.T, base string, stream bool) (steps []step) {
@@ -120,8 +120,8 @@ func playResponses(t *testing.T, base string, stream bool) (steps []step) {
 	}
 }
 
-// TestOpenAIResponsesPrevious plays the scenario with the official SDK, by Responses
-// that go on from the one before by its id: with the results alone.
+// TestOpenAIResponsesPrevious runs the scenario with the official SDK and Responses. Each request
+// continues the response before it by its id and has only the results.
 func TestOpenAIResponsesPrevious(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		l := open(t, responsesScript.signs.turns()...)
@@ -136,11 +136,11 @@ func TestOpenAIResponsesPrevious(t *testing.T) {
 		want := responsesScript.signs.steps(responsesScript.finish...)
 		for _, s := range slices.Concat(got, want) {
 			for i := range s.Calls {
-				s.Calls[i].Args = respell(s.Calls[i].Args)
+				s.Calls[i].Args = reencode(s.Calls[i].Args)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("streamed %t: what the client read (-want +got):\n%s", stream, diff)
+			t.Errorf("streaming %t: response that the client read (-want +got):\n%s", stream, diff)
 		}
 		l.quiet(t, 3)
 	}
@@ -155,7 +155,7 @@ func responsesParams(input responses.ResponseInputParam) responses.ResponseNewPa
 	}
 }
 
-// stepOf is what the client has read.
+// stepOf returns the step that the client has read.
 func stepOf(answer responses.Response) step {
 	s := step{Text: answer.OutputText(), Finish: string(answer.Status), Usage: llm.Usage{
 		InputTokens: answer.Usage.InputTokens, OutputTokens: answer.Usage.OutputTokens,
@@ -175,11 +175,11 @@ func stepOf(answer responses.Response) step {
 	return s
 }
 
-// outputs are the results of the calls of an answer.
+// outputs returns the results of the calls of a response.
 func outputs(t *testing.T, answer responses.Response) (results responses.ResponseInputParam) {
 	t.Helper()
 	for _, c := range stepOf(answer).Calls {
-		output := responses.ResponseInputItemParamOfFunctionCallOutput(told(t, c.Args))
+		output := responses.ResponseInputItemParamOfFunctionCallOutput(outputFor(t, c.Args))
 		output.OfFunctionCallOutput.CallID = param.NewOpt(c.ID)
 		results = append(results, output)
 	}

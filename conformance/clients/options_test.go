@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// each sends a request for every option, which has to mean the same when our codec
-// has read it and writes it again.
+// each sends a request for each option. The request must keep its meaning when the codec decodes and
+// encodes it.
 func each[P any](t *testing.T, params func() P, options map[string]func(*P), send func(*testing.T, *lab, P)) {
 	for name, option := range options {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func each[P any](t *testing.T, params func() P, options map[string]func(*P), sen
 	}
 }
 
-// TestOpenAIChatOptions sends options that exclude each other, or that stand alone.
+// TestOpenAIChatOptions sends single options, and options that exclude each other.
 func TestOpenAIChatOptions(t *testing.T) {
 	type params = openai.ChatCompletionNewParams
 	choose := func(mode string) func(*params) {
@@ -84,7 +84,7 @@ func TestOpenAIChatOptions(t *testing.T) {
 	}, func(t *testing.T, l *lab, p params) { completion(t, newOpenAI(l.base(wire.OpenAI)), p, false) })
 }
 
-// TestOpenAIResponsesOptions does so for Responses.
+// TestOpenAIResponsesOptions does the same for Responses.
 func TestOpenAIResponsesOptions(t *testing.T) {
 	type params = responses.ResponseNewParams
 	choose := func(mode responses.ToolChoiceOptions) func(*params) {
@@ -120,7 +120,7 @@ func TestOpenAIResponsesOptions(t *testing.T) {
 	}, func(t *testing.T, l *lab, p params) { response(t, newOpenAI(l.base(wire.OpenAI)), p, false) })
 }
 
-// TestAnthropicOptions does so for Anthropic.
+// TestAnthropicOptions does the same for Anthropic.
 func TestAnthropicOptions(t *testing.T) {
 	type params = anthropic.MessageNewParams
 	each(t, anthropicParams, map[string]func(*params){
@@ -158,7 +158,7 @@ func TestAnthropicOptions(t *testing.T) {
 	}, func(t *testing.T, l *lab, p params) { message(t, newAnthropic(l.base(wire.Anthropic)), p, false) })
 }
 
-// TestGeminiOptions does so for Gemini.
+// TestGeminiOptions does the same for Gemini.
 func TestGeminiOptions(t *testing.T) {
 	type params = genai.GenerateContentConfig
 	choose := func(mode genai.FunctionCallingConfigMode) func(*params) {

@@ -12,14 +12,14 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// The scenario that every client plays: two calls at once, three calls at once with
-// the results of the first, and an answer.
+// The scenario of all clients: a response with two calls, a response with three calls, and a final
+// answer.
 const (
 	system   = "You tell the weather. Be brief ☂."
 	question = "What is the weather in Bern and in Rome?"
 )
 
-// weather is the schema of the tool that all clients have.
+// weather is the schema of the tool of all clients.
 var weather = map[string]any{
 	"type": "object",
 	"properties": map[string]any{
@@ -30,8 +30,8 @@ var weather = map[string]any{
 	"additionalProperties": false,
 }
 
-// tell is what the tool says.
-func tell(args string) (string, error) {
+// runTool returns the output of the tool.
+func runTool(args string) (string, error) {
 	var in struct{ City string }
 	if err := json.Unmarshal([]byte(args), &in); err != nil {
 		return "", fmt.Errorf("the arguments %q: %w", args, err)
@@ -39,16 +39,16 @@ func tell(args string) (string, error) {
 	return "rain in " + in.City + " ☔", nil
 }
 
-// signs are what a protocol signs: the reasoning of the two turns that have some, and
-// their first calls.
+// signs are the signatures of a protocol: of the reasoning of two responses, and of their first
+// calls.
 type signs struct {
 	reasoning [2]json.RawMessage
 	call      json.RawMessage
-	// single leaves of each turn the first call alone, unnamed gives calls no ids.
+	// single keeps only the first call of each response; unnamed omits the ids of calls.
 	single, unnamed bool
 }
 
-// turns are the script.
+// turns returns the script.
 func (s signs) turns() []fake.Response {
 	call := func(id, city string) fake.Call {
 		return fake.Call{ID: id, Name: "weather", Arguments: `{"city": "` + city + `", "at": 8.50}`}
@@ -80,17 +80,17 @@ func (s signs) turns() []fake.Response {
 	return turns
 }
 
-// step is an answer as a client has read it.
+// step is a response that a client has read.
 type step struct {
 	Text, Reasoning string
 	Calls           []call
-	Finish          string // in the provider's words
+	Finish          string // as the provider sends it
 	Usage           llm.Usage
 }
 
 type call struct{ ID, Name, Args string }
 
-// The scenario in each protocol.
+// The scenarios by protocol.
 var (
 	chatScript      = script{provider: wire.OpenAI, finish: []string{"tool_calls", "tool_calls", "stop"}}
 	responsesScript = script{provider: wire.OpenAI, finish: []string{"completed", "completed", "completed"}, signs: signs{reasoning: [2]json.RawMessage{
@@ -102,19 +102,19 @@ var (
 	geminiScript = script{provider: wire.Gemini, finish: []string{"STOP", "STOP", "STOP"}, signs: signs{call: json.RawMessage(`{"thoughtSignature":"c2lnbmVk"}`)}}
 )
 
-// steps is what a client has to read.
+// steps returns the steps that a client has to read.
 func (s signs) steps(finish ...string) (out []step) {
 	for i, t := range s.turns() {
 		st := step{Text: t.Text, Reasoning: t.Reasoning, Finish: finish[i], Usage: t.Usage}
 		for _, c := range t.Calls {
-			st.Calls = append(st.Calls, call{c.ID, c.Name, respell(c.Arguments)})
+			st.Calls = append(st.Calls, call{c.ID, c.Name, reencode(c.Arguments)})
 		}
 		out = append(out, st)
 	}
 	return out
 }
 
-// history is what the last request of a client has to hold.
+// history returns the messages that the last request of a client must contain.
 func (s signs) history() []llm.Message {
 	out := []llm.Message{llm.User(question)}
 	for _, t := range s.turns()[:2] {
@@ -128,7 +128,7 @@ func (s signs) history() []llm.Message {
 		}
 		for _, c := range t.Calls {
 			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Opaque: c.Opaque})
-			said, _ := tell(c.Arguments) // the arguments are those of the script
+			said, _ := runTool(c.Arguments) // the arguments are those of the script
 			results = append(results, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: said}}})
 		}
 		out = append(out, llm.Assistant(parts...), llm.ToolResults(results...))
@@ -136,9 +136,8 @@ func (s signs) history() []llm.Message {
 	return out
 }
 
-// spoken is what messages say and what in them is signed: texts that stand side by
-// side are one, and so are messages with results; names that a provider gave to parts
-// are left out.
+// spoken returns the content of messages and the signatures in them. It joins adjacent texts and
+// adjacent messages with results, and omits the ids of parts.
 func spoken(messages []llm.Message) (out []llm.Message) {
 	for _, m := range messages {
 		var parts []llm.Part
@@ -155,7 +154,7 @@ func spoken(messages []llm.Message) (out []llm.Message) {
 			case llm.Reasoning:
 				parts = append(parts, llm.Reasoning{Text: p.Text, Opaque: signed(p.Opaque)})
 			case llm.ToolCall:
-				p.Opaque, p.Arguments = signed(p.Opaque), respell(p.Arguments)
+				p.Opaque, p.Arguments = signed(p.Opaque), reencode(p.Arguments)
 				parts = append(parts, p)
 			case llm.ToolResult:
 				parts = append(parts, llm.ToolResult{ID: p.ID, Name: p.Name, IsError: p.IsError, Content: []llm.Part{llm.Text{Text: p.Text()}}})
@@ -172,9 +171,8 @@ func spoken(messages []llm.Message) (out []llm.Message) {
 	return out
 }
 
-// respell writes arguments in the one way that encoding/json has for them: many
-// clients read them and write them again.
-func respell(args string) string {
+// reencode encodes arguments with encoding/json, because many clients decode and encode them.
+func reencode(args string) string {
 	var v any
 	if json.Unmarshal([]byte(args), &v) != nil {
 		return args
@@ -186,37 +184,37 @@ func respell(args string) string {
 	return string(out)
 }
 
-// signed leaves of opaque data what is signed or encrypted.
+// signed returns the signed and encrypted members of opaque data.
 func signed(opaque json.RawMessage) (out json.RawMessage) {
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(opaque, &members) // what is none has nothing that is signed
+	_ = json.Unmarshal(opaque, &members) // other values have no signature
 	for _, key := range []string{"signature", "encrypted_content", "thoughtSignature"} {
 		out = append(out, members[key]...)
 	}
 	return out
 }
 
-// script is the scenario in one protocol.
+// script is the scenario for one protocol.
 type script struct {
 	provider string
 	signs    signs
 	finish   []string // why the answers end, in the provider's words
 }
 
-// with is the script with other signs.
+// with returns the script with other signatures.
 func (s script) with(other signs) script {
 	s.signs = other
 	return s
 }
 
-// playing is a client that plays the scenario at a base URL, streamed or not, and
-// returns what it was told.
+// playing runs a client with the scenario at a base URL, streaming or not, and returns what the
+// client has read.
 type playing func(t *testing.T, base string, stream bool) []step
 
-// run has a client play the scenario, streamed and buffered.
+// run runs a client with the scenario, streaming and non-streaming.
 func (s script) run(t *testing.T, play playing) {
-	t.Run("streamed", func(t *testing.T) { s.once(t, play, true) })
-	t.Run("buffered", func(t *testing.T) { s.once(t, play, false) })
+	t.Run("streaming", func(t *testing.T) { s.once(t, play, true) })
+	t.Run("non-streaming", func(t *testing.T) { s.once(t, play, false) })
 }
 
 func (s script) once(t *testing.T, play playing, stream bool) {
@@ -224,7 +222,7 @@ func (s script) once(t *testing.T, play playing, stream bool) {
 	got := play(t, l.base(s.provider), stream)
 	for _, st := range got {
 		for i := range st.Calls {
-			st.Calls[i].Args = respell(st.Calls[i].Args)
+			st.Calls[i].Args = reencode(st.Calls[i].Args)
 		}
 	}
 	if diff := cmp.Diff(s.signs.steps(s.finish...), got); diff != "" {
@@ -241,7 +239,7 @@ func (s script) once(t *testing.T, play playing, stream bool) {
 	}
 }
 
-// marshal writes what can be written.
+// marshal encodes a value that has a JSON form.
 func marshal(t *testing.T, v any) json.RawMessage {
 	t.Helper()
 	out, err := json.Marshal(v)

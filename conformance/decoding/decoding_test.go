@@ -1,5 +1,5 @@
-// Package decoding measures what it costs to read a streamed answer, beside the
-// official SDKs on the same bytes.
+// Package decoding measures the cost of reading a streaming response, in comparison with the official
+// SDKs on the same bytes.
 package decoding
 
 import (
@@ -24,17 +24,16 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// goal is what a Client may cost at most, in time and in allocations, as a part of
-// what the SDK's reader costs.
+// goal limits the time and the allocations of a Client, as ratios to those of the SDK.
 const goal = 1. / 3
 
-// question is what is asked.
+// question is the prompt.
 var question = &llm.Request{
 	Model: "some-model", Messages: []llm.Message{llm.User("What is the weather?")},
 	Tools: []llm.Tool{{Name: "weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)}},
 }
 
-// answers are what is answered.
+// answers are the responses.
 func answers() map[string]fake.Response {
 	calls := fake.Response{Text: "I look at all three cities.", ChunkSize: 12, Usage: llm.Usage{InputTokens: 100, OutputTokens: 60}}
 	for i, city := range []string{"Bern", "Rome", "Lima"} {
@@ -47,12 +46,12 @@ func answers() map[string]fake.Response {
 	return map[string]fake.Response{"calls=3": calls, "deltas=2000": text}
 }
 
-// contender is a protocol with our adapter and the official SDK.
+// contender is a protocol with its adapter and the official SDK.
 type contender struct {
 	name     string
 	protocol protocol.Protocol
-	// open returns what reads one answer with the SDK, and returns the number of its
-	// pieces.
+	// open returns a function that reads one response with the SDK and returns the number of its
+	// chunks.
 	open func(b testing.TB, client *http.Client) func() (pieces int, err error)
 }
 
@@ -63,7 +62,7 @@ var contenders = []contender{
 	{"gemini", gemini.GenerateContent{}, openGemini},
 }
 
-// readers returns what reads one answer by our adapter and by the SDK.
+// readers returns functions that read one response with the adapter and with the SDK.
 func (c contender) readers(t testing.TB, turn fake.Response) (ours, sdk func() error) {
 	t.Helper()
 	stream := c.stream(t, turn)
@@ -91,7 +90,7 @@ func (c contender) readers(t testing.TB, turn fake.Response) (ours, sdk func() e
 	return ours, sdk
 }
 
-// stream is the turn as the fake provider streams it.
+// stream returns the response as the fake provider streams it.
 func (c contender) stream(t testing.TB, turn fake.Response) []byte {
 	t.Helper()
 	req, err := c.protocol.EncodeRequest(question)
@@ -105,7 +104,7 @@ func (c contender) stream(t testing.TB, turn fake.Response) []byte {
 	return response.Body.Bytes()
 }
 
-// canned is a transport that answers from memory.
+// canned is a transport that responds from memory.
 type canned []byte
 
 // RoundTrip implements http.RoundTripper.
@@ -121,9 +120,9 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkDecode reads the same bytes in turns, on one processor, and tells of each
-// the best time: ours-µs, sdk-µs, and time/sdk, their ratio; and the ratio of the
-// allocations, allocs/sdk. The goal for both ratios is 0.333 at most.
+// BenchmarkDecode reads the same bytes in alternation, on one processor. It reports the best times,
+// ours-µs and sdk-µs, their ratio, time/sdk, and the ratio of the allocations, allocs/sdk. The goal
+// for both ratios is 0.333 at most.
 func BenchmarkDecode(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, c := range contenders {
@@ -152,10 +151,10 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func allocations(read func() error) float64 {
-	return testing.AllocsPerRun(5, func() { _ = read() }) // it has read before
+	return testing.AllocsPerRun(5, func() { _ = read() }) // it has warmed up
 }
 
-// TestAllocations holds the allocations to the goal.
+// TestAllocations checks the goal for allocations.
 func TestAllocations(t *testing.T) {
 	for _, c := range contenders {
 		for name, turn := range answers() {

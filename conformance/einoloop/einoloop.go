@@ -1,5 +1,5 @@
-// Package einoloop runs the react agent of github.com/cloudwego/eino, one question at a
-// time. Which models it asks, and what comes of it, is for the caller.
+// Package einoloop runs the react agent of github.com/cloudwego/eino, one prompt at a time. The caller
+// selects the model and checks the result.
 package einoloop
 
 import (
@@ -18,10 +18,10 @@ import (
 type Loop struct {
 	Model   model.ToolCallingChatModel
 	Tools   []Tool
-	MaxStep int // of eino's graph, two for each call of the model; 0 is eino's own bound
+	MaxStep int // of eino's graph, two per model call; 0 means eino's default
 }
 
-// Tool is a tool that gets its arguments as the model wrote them.
+// Tool is a tool that gets unchanged arguments.
 type Tool struct {
 	*schema.ToolInfo
 	Run func(args string) (string, error)
@@ -37,7 +37,7 @@ func (t Tool) InvokableRun(_ context.Context, args string, _ ...tool.Option) (st
 	return t.Run(args)
 }
 
-// Ask returns the agent's last answer. Streamed is how the agent asks its model.
+// Ask returns the final answer of the agent. streamed selects the response mode of its model calls.
 func (l Loop) Ask(ctx context.Context, streamed bool, input ...*schema.Message) (string, error) {
 	tools := compose.ToolsNodeConfig{}
 	for _, t := range l.Tools {
@@ -45,7 +45,7 @@ func (l Loop) Ask(ctx context.Context, streamed bool, input ...*schema.Message) 
 	}
 	agent, err := react.NewAgent(ctx, &react.AgentConfig{
 		ToolCallingModel: l.Model, ToolsConfig: tools, MaxStep: l.MaxStep,
-		StreamToolCallChecker: anyCalls, // by default the chunk that has the first words decides
+		StreamToolCallChecker: anyCalls, // by default the first chunk with text decides
 	})
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func answer(ctx context.Context, agent *react.Agent, streamed bool, input []*sch
 	return schema.ConcatMessageStream(chunks)
 }
 
-// anyCalls reports whether there is a call in any chunk.
+// anyCalls reports whether any chunk has a call.
 func anyCalls(_ context.Context, chunks *schema.StreamReader[*schema.Message]) (bool, error) {
 	defer chunks.Close()
 	for {

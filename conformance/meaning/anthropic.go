@@ -2,7 +2,7 @@ package meaning
 
 var anthropic = []rule{
 	{"a free choice is the default", func(body Object) bool { return drop(body, "tool_choice", Object{"type": "auto"}) }},
-	{"a list of one plain text is the text", func(body Object) bool { return plain(body, "system", "text") }},
+	{"a list of one text is the text", func(body Object) bool { return plain(body, "system", "text") }},
 	{"a result without an error is the default", func(body Object) bool {
 		return eachBlock(body, func(b Object) bool { return drop(b, "is_error", false) })
 	}},
@@ -12,8 +12,7 @@ var anthropic = []rule{
 	{"turns of one role in a row are one", join},
 }
 
-// join makes one message of those of one role that stand in a row, where their
-// contents are lists.
+// join joins consecutive messages of one role whose contents are lists.
 func join(body Object) (done bool) {
 	messages, _ := body["messages"].([]any)
 	var out []any

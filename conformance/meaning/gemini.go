@@ -10,12 +10,12 @@ var gemini = []rule{
 	{"the system's instruction has no role", func(body Object) bool {
 		return drop(object(body, "systemInstruction"), "role", "user", "system")
 	}},
-	{"arguments and responses may be left out where they are empty", func(body Object) bool {
+	{"empty arguments and responses may be omitted", func(body Object) bool {
 		return eachPart(body, func(part Object) bool {
 			return fill(object(part, "functionCall"), "args") || fill(object(part, "functionResponse"), "response")
 		})
 	}},
-	{"a signature may stand alone, on an empty text", func(body Object) bool {
+	{"an empty text with a signature is the signature alone", func(body Object) bool {
 		return eachPart(body, func(part Object) bool {
 			return len(part) == 2 && part["thoughtSignature"] != nil && drop(part, "text", "")
 		})
@@ -37,7 +37,7 @@ func eachPart(body Object, do func(Object) bool) bool {
 	return each(body["contents"], func(content Object) bool { return each(content["parts"], do) })
 }
 
-// fill puts an empty object where there is none.
+// fill adds a missing object as an empty one.
 func fill(in Object, key string) bool {
 	if in == nil || in[key] != nil {
 		return false
@@ -46,7 +46,7 @@ func fill(in Object, key string) bool {
 	return true
 }
 
-// jsonSchema writes a schema of Gemini's form as JSON Schema, under its other name.
+// jsonSchema converts a schema in Gemini's form to JSON Schema, under the other member name.
 func jsonSchema(in Object, from, to string) bool {
 	schema, ok := in[from]
 	if !ok {
@@ -57,7 +57,7 @@ func jsonSchema(in Object, from, to string) bool {
 	return true
 }
 
-// lower writes the names of types as JSON Schema does, and null as one of them.
+// lower converts the names of types to those of JSON Schema, with null as a type.
 func lower(v any) any {
 	switch v := v.(type) {
 	case Object:

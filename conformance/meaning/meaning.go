@@ -1,6 +1,6 @@
-// Package meaning reads the body of a request to a model for what it asks, so that
-// two that ask the same compare as equal. It knows nothing of the codecs: a
-// difference is allowed by one of its rules, or is one.
+// Package meaning normalizes the body of a model request, so that two bodies with the same meaning
+// compare as equal. It does not use the codecs. A difference is allowed by one of its rules, or is a
+// difference of the meaning.
 package meaning
 
 import (
@@ -12,16 +12,15 @@ import (
 // Object is a JSON object. Numbers in it are of type json.Number.
 type Object = map[string]any
 
-// rule is a difference in spelling that changes nothing. apply brings a body into
-// the shorter spelling, and reports whether it was in another.
+// rule is a difference of the form that does not change the meaning. apply converts a body to the
+// shorter form, and reports whether it had another.
 type rule struct {
 	about string
 	apply func(body Object) bool
 }
 
-// Of returns what the body of a request asks in a protocol, openai-chat,
-// openai-responses, anthropic-messages or gemini, and the rules that were needed to
-// see it.
+// Of returns the normalized body of a request in a protocol (openai-chat, openai-responses,
+// anthropic-messages or gemini) and the rules that applied.
 func Of(protocol string, body []byte) (asked Object, needed []string, err error) {
 	rules, ok := map[string][]rule{
 		"openai-chat": chat, "openai-responses": responses, "anthropic-messages": anthropic, "gemini": gemini,
@@ -42,7 +41,7 @@ func Of(protocol string, body []byte) (asked Object, needed []string, err error)
 	return asked, needed, nil
 }
 
-// drop takes a member away where it is one of the values that go without saying.
+// drop removes a member that has one of the default values.
 func drop(from Object, key string, values ...any) bool {
 	have, ok := from[key]
 	if !ok {
@@ -64,8 +63,7 @@ func same(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// each calls do for every object in a list, and reports whether one of the calls
-// did.
+// each calls do for each object in a list, and reports whether a call returned true.
 func each(list any, do func(Object) bool) (done bool) {
 	items, _ := list.([]any)
 	for _, item := range items {
@@ -76,7 +74,7 @@ func each(list any, do func(Object) bool) (done bool) {
 	return done
 }
 
-// plain puts a text in the place of a list with this one text and nothing else.
+// plain replaces a list that has only one text by this text.
 func plain(in Object, key, kind string) bool {
 	list, _ := in[key].([]any)
 	if len(list) != 1 {

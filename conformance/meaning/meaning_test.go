@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/conformance/meaning"
 )
 
-// TestOf holds what the rules bring together, and what they leave apart.
+// TestOf checks which bodies are equal after normalization, and which are not.
 func TestOf(t *testing.T) {
 	const chat, responses, anthropic, gemini = "openai-chat", "openai-responses", "anthropic-messages", "gemini"
 	for _, c := range []struct {

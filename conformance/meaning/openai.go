@@ -2,16 +2,16 @@ package meaning
 
 var chat = []rule{
 	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
-	{"an answer in one piece is the default", func(body Object) bool { return drop(body, "stream", false) }},
-	{"a list of one plain text is the text", func(body Object) bool {
+	{"a non-streaming response is the default", func(body Object) bool { return drop(body, "stream", false) }},
+	{"a list of one text is the text", func(body Object) bool {
 		return each(body["messages"], func(m Object) bool { return plain(m, "content", "text") })
 	}},
-	{"beside calls or a refusal, no content is null and empty", func(body Object) bool {
+	{"with calls or a refusal, missing, null and empty content are equal", func(body Object) bool {
 		return each(body["messages"], func(m Object) bool {
 			return (m["tool_calls"] != nil || m["refusal"] != nil) && drop(m, "content", nil, "")
 		})
 	}},
-	{"an echoed call has its index by where it stands", func(body Object) bool {
+	{"the index of an echoed call is its position", func(body Object) bool {
 		return each(body["messages"], func(m Object) bool {
 			n := -1
 			return each(m["tool_calls"], func(call Object) bool {
@@ -56,7 +56,7 @@ var responses = []rule{
 			}) || reasoning
 		})
 	}},
-	{"a list of one plain text is the text", func(body Object) bool {
+	{"a list of one text is the text", func(body Object) bool {
 		return each(body["input"], func(item Object) bool {
 			return plain(item, "content", "input_text") || plain(item, "content", "output_text")
 		})

@@ -1,5 +1,5 @@
-// Package node runs the programs of conformance/npm: tool loops over libraries from
-// npm. It starts no server and installs nothing; see Dir.
+// Package node runs the programs of conformance/npm: tool loops with libraries from npm. It starts
+// no server and installs nothing; see [Dir].
 package node
 
 import (
@@ -12,11 +12,11 @@ import (
 
 // Client is a program.
 type Client struct {
-	Name string // that of its file
-	Says string // what loop it is
-	// Packages are those from npm that do the work, the loop's first.
+	Name        string // of its file
+	Description string
+	// Packages are its packages from npm, the package of the loop first.
 	Packages []string
-	// Protocols are those that it speaks, by the names of protocol.Protocol.
+	// Protocols are the names of its protocols, as in protocol.Protocol.
 	Protocols []string
 }
 
@@ -31,11 +31,11 @@ var (
 // Clients returns all programs.
 func Clients() []Client {
 	return []Client{
-		{"openai", "a loop by hand over OpenAI's SDK", []string{"openai"}, openAI},
+		{"openai", "a manual loop with OpenAI's SDK", []string{"openai"}, openAI},
 		{"openai-runner", "the runners of OpenAI's SDK", []string{"openai"}, openAI},
-		{"anthropic", "a loop by hand over Anthropic's SDK", []string{"@anthropic-ai/sdk"}, anthropic},
+		{"anthropic", "a manual loop with Anthropic's SDK", []string{"@anthropic-ai/sdk"}, anthropic},
 		{"anthropic-runner", "the runner of Anthropic's SDK", []string{"@anthropic-ai/sdk"}, anthropic},
-		{"google", "a loop by hand over Google's SDK", []string{"@google/genai"}, google},
+		{"google", "a manual loop with Google's SDK", []string{"@google/genai"}, google},
 		{"google-chat", "the chat of Google's SDK", []string{"@google/genai"}, google},
 		{"ai", "Vercel's AI SDK", []string{"ai", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google"}, all},
 		{"agents", "OpenAI's Agents SDK", []string{"@openai/agents", "openai"}, openAI},
@@ -43,12 +43,11 @@ func Clients() []Client {
 	}
 }
 
-// File is the path of a program below Dir.
+// File returns the path of a program below [Dir].
 func (c Client) File() string { return filepath.Join("clients", c.Name+".mjs") }
 
-// Dir returns the folder of the programs, which lies beside this package's or in a
-// folder conformance, here or above. The error says what has to be installed before
-// they can run.
+// Dir returns the folder of the programs: npm or conformance/npm in the current folder or above. The
+// error names what must be installed before they can run.
 func Dir() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -61,15 +60,15 @@ func Dir() (string, error) {
 			}
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no folder conformance/npm is in %s or above it", here)
+			return "", fmt.Errorf("missing folder conformance/npm in %s and above", here)
 		}
 	}
 }
 
-// ready reports what the programs of a folder lack.
+// ready returns an error if the programs of a folder cannot run.
 func ready(dir string) error {
 	if _, err := exec.LookPath("node"); err != nil {
-		return errors.New("there is no node: install Node.js 20 or later")
+		return errors.New("missing command node: install Node.js 20 or later")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
 		return errors.New("the packages from npm are not installed: run npm ci in conformance/npm")

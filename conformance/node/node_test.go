@@ -20,8 +20,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// installed returns the folder of the programs. Where they cannot run, the test is
-// skipped, unless LOOPTAPE_NPM says that they have to.
+// installed returns the folder of the programs. If they cannot run, it skips the test, or fails it
+// if LOOPTAPE_NPM is set.
 func installed(t *testing.T) string {
 	t.Helper()
 	dir, err := Dir()
@@ -37,23 +37,23 @@ func installed(t *testing.T) string {
 
 const answer = "It rains in Bern, the sun shines in Rome ☀."
 
-// refusal is what the strict server has against a client, and rightly so.
-type refusal struct {
-	rule string // of the first request that it refuses
-	why  string
+// rejection is a known fault of a client that the strict server rejects.
+type rejection struct {
+	rule   string // of the first rejected request
+	reason string
 }
 
-// refused are the clients that cannot play even the plain scenario.
-var refused = map[string]refusal{
-	"google-chat/gemini/streamed": {"SG-02", "each chunk becomes a turn of its own, so that calls made at once are apart (googleapis/go-genai#692)"},
-	"langgraph/gemini/streamed":   {"SG-01", "each result becomes a turn of its own (langchain-ai/langchainjs#10342)"},
-	"langgraph/gemini/buffered":   {"SG-01", "each result becomes a turn of its own (langchain-ai/langchainjs#10342)"},
+// rejected are the clients that fail even without a quirk.
+var rejected = map[string]rejection{
+	"google-chat/gemini/streaming":   {"SG-02", "each chunk becomes its own message, which separates the calls of a response (googleapis/go-genai#692)"},
+	"langgraph/gemini/streaming":     {"SG-01", "each result becomes its own message (langchain-ai/langchainjs#10342)"},
+	"langgraph/gemini/non-streaming": {"SG-01", "each result becomes its own message (langchain-ai/langchainjs#10342)"},
 }
 
-// Every program plays the scenario under looptape serve, in each protocol that it
-// speaks, streamed and buffered, and the strict server has nothing to say; the
-// exceptions are known.
-func TestServe(t *testing.T) {
+// TestServeAcceptsPrograms runs each program with the scenario under looptape serve, in each of its
+// protocols, streaming and non-streaming. The strict server accepts all requests except those of
+// rejected.
+func TestServeAcceptsPrograms(t *testing.T) {
 	npm := installed(t)
 	root := filepath.Join(npm, "..", "..")
 	looptape := filepath.Join(t.TempDir(), "looptape")
@@ -64,20 +64,20 @@ func TestServe(t *testing.T) {
 	}
 	for _, c := range Clients() {
 		for _, protocol := range c.Protocols {
-			for _, delivery := range []string{"streamed", "buffered"} {
-				name := c.Name + "/" + protocol + "/" + delivery
+			for _, mode := range []string{"streaming", "non-streaming"} {
+				name := c.Name + "/" + protocol + "/" + mode
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					report := filepath.Join(t.TempDir(), "report.json")
 					cmd := exec.CommandContext(t.Context(), looptape, "serve", "fake/wire/testdata/scenarios/calls.yaml", "--report", report,
-						"--", "node", filepath.Join(npm, c.File()), protocol, delivery)
+						"--", "node", filepath.Join(npm, c.File()), protocol, mode)
 					cmd.Dir = root
-					var words bytes.Buffer
-					cmd.Stderr = &words
+					var stderr bytes.Buffer
+					cmd.Stderr = &stderr
 					out, err := cmd.Output()
-					holds(t, refused[name], strings.HasPrefix(string(out), answer+"\n") && err == nil, report)
+					checkReport(t, rejected[name], strings.HasPrefix(string(out), answer+"\n") && err == nil, report)
 					if t.Failed() {
-						t.Logf("%v\n%s\n%s", err, out, &words)
+						t.Logf("%v\n%s\n%s", err, out, &stderr)
 					}
 				})
 			}
@@ -85,8 +85,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// holds holds a report to what is known of a client.
-func holds(t *testing.T, known refusal, right bool, file string) {
+// checkReport compares a report with the known fault of a client.
+func checkReport(t *testing.T, known rejection, right bool, file string) {
 	t.Helper()
 	var r wire.Report
 	text, err := os.ReadFile(file)
@@ -96,18 +96,18 @@ func holds(t *testing.T, known refusal, right bool, file string) {
 	switch {
 	case err != nil:
 		t.Error(err)
-	case known == refusal{}:
+	case known == rejection{}:
 		if !right || r.Requests != 3 || !r.OK() {
-			t.Errorf("the answer is right: %t; the report is %s", right, text)
+			t.Errorf("correct answer: %t, want true; report: %s", right, text)
 		}
 	case len(r.RejectedRequests) == 0 || r.RejectedRequests[0].ID != known.rule || right:
-		t.Errorf("%s was refused by %s; if that is mended, take it off the list; the report is %s", known.why, known.rule, text)
+		t.Errorf("%s: not rejected by %s: if the client is fixed, remove it from the list; report: %s", known.reason, known.rule, text)
 	}
 }
 
-// A worker plays one case after the other, tells of errors, and is started anew
-// where it hangs or has ended.
-func TestWorker(t *testing.T) {
+// TestWorkerRestarts checks that a worker runs cases sequentially, returns errors, and starts again
+// after a hang or its end.
+func TestWorkerRestarts(t *testing.T) {
 	client := Clients()[0]
 	w := &Worker{Dir: installed(t), Client: client}
 	defer func() {
@@ -125,11 +125,11 @@ func TestWorker(t *testing.T) {
 		s.ServeHTTP(rw, r)
 	}))
 	defer h.Close()
-	play := func(ctx context.Context, id, key string) (Outcome, error) {
-		return w.Play(ctx, Case{ID: id, Protocol: "openai-chat", Env: map[string]string{"OPENAI_BASE_URL": wire.ServerInfo{URL: h.URL}.BaseURL(wire.OpenAI, id), "OPENAI_API_KEY": key}})
+	play := func(ctx context.Context, id, key string) (Result, error) {
+		return w.Run(ctx, Case{ID: id, Protocol: "openai-chat", Env: map[string]string{"OPENAI_BASE_URL": wire.ServerInfo{URL: h.URL}.BaseURL(wire.OpenAI, id), "OPENAI_API_KEY": key}})
 	}
 	got, err := play(t.Context(), "a", "k")
-	if diff := cmp.Diff(Outcome{ID: "a", Text: "one"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Result{ID: "a", Text: "one"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if got, err = play(t.Context(), "b", ""); err != nil || !strings.Contains(got.Error, "Missing credentials") {
@@ -140,7 +140,7 @@ func TestWorker(t *testing.T) {
 	gone := errors.New("waited long enough")
 	cancel(gone)
 	if _, err = play(ctx, "c", "k"); !errors.Is(err, gone) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got error %v, want %v", err, gone)
 	}
 	stall.Store(false)
 	if got, err = play(t.Context(), "d", "k"); err != nil || got.Text != "one" {
@@ -150,15 +150,15 @@ func TestWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = play(t.Context(), "e", "k"); err == nil {
-		t.Error("the program was ended, and nothing is said of it")
+		t.Error("got no error after the program was killed")
 	}
 	if got, err = play(t.Context(), "f", "k"); err != nil || got.Text != "one" {
 		t.Errorf("after its end: %+v, %v", got, err)
 	}
 }
 
-// What is missing is said.
-func TestDir(t *testing.T) {
+// TestDirReportsMissing checks the errors for missing folders and programs.
+func TestDirReportsMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, err := Dir(); err == nil || !strings.Contains(err.Error(), "conformance/npm") {
 		t.Errorf("the error is %v", err)
@@ -170,7 +170,7 @@ func TestDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	if dir, err := Dir(); err == nil || filepath.Base(dir) != "npm" {
-		t.Errorf("the folder is %q, the error %v", dir, err)
+		t.Errorf("got folder %q and error %v", dir, err)
 	}
 	t.Setenv("PATH", "")
 	if _, err := Dir(); err == nil || !strings.Contains(err.Error(), "Node.js") {

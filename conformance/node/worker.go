@@ -12,60 +12,59 @@ import (
 	"os/exec"
 )
 
-// Case is one tool loop to play.
+// Case is one run of a tool loop.
 type Case struct {
-	ID       string `json:"id"`
-	Protocol string `json:"protocol"`
-	Streamed bool   `json:"streamed"`
-	// Input is what the model is asked; empty is a question for the weather.
+	ID        string `json:"id"`
+	Protocol  string `json:"protocol"`
+	Streaming bool   `json:"streaming"`
+	// Input is the prompt; empty means a question about the weather.
 	Input string `json:"input,omitempty"`
-	// Env is put into the program's environment, where the libraries look for base
-	// URLs and keys (see wire.ServerInfo.Env).
+	// Env is added to the environment of the program, in which the libraries find base URLs and
+	// keys (see wire.ServerInfo.Env).
 	Env map[string]string `json:"env"`
 }
 
-// Outcome is what came of a Case: the last text, or the error of the loop.
-type Outcome struct {
+// Result is the result of a [Case]: the final text, or the error of the loop.
+type Result struct {
 	ID    string `json:"id"`
 	Text  string `json:"text"`
 	Error string `json:"error"`
 }
 
-// Worker keeps a program running over many cases. It is not for use by several
-// goroutines at once.
+// Worker keeps a program running for many cases. It is for use by one goroutine.
 type Worker struct {
-	Dir    string // see Dir
+	Dir    string // see [Dir]
 	Client Client
-	// Env is the environment of the program; nil is that of this process.
+	// Env is the environment of the program; nil means that of this process.
 	Env []string
-	// Stderr gets what the program says; if it is nil, nobody does.
+	// Stderr gets the standard error of the program; nil discards it.
 	Stderr io.Writer
 
-	cmd *exec.Cmd // nil if the program does not run
+	cmd *exec.Cmd // nil if the program is not running
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// Play has the program play a case. If ctx ends first, the program is ended and the
-// error is that of ctx; the next case starts it anew.
-func (w *Worker) Play(ctx context.Context, c Case) (Outcome, error) {
+// Run runs a case. If ctx ends first, Run kills the program and returns the cause of ctx. The next
+// case starts the program again.
+func (w *Worker) Run(ctx context.Context, c Case) (Result, error) {
 	if w.cmd == nil {
 		if err := w.start(); err != nil {
-			return Outcome{}, fmt.Errorf("starting %s: %w", w.Client.File(), err)
+			return Result{}, fmt.Errorf("starting %s: %w", w.Client.File(), err)
 		}
 	}
-	answered := make(chan result, 1)
-	go func() { answered <- w.ask(c) }()
+	done := make(chan response, 1)
+	go func() { done <- w.send(c) }()
 	select {
-	case r := <-answered:
+	case r := <-done:
 		if r.err != nil {
-			return Outcome{}, errors.Join(fmt.Errorf("%s, case %s: %w", w.Client.File(), c.ID, r.err), w.kill())
+			return Result{}, errors.Join(fmt.Errorf("%s, case %s: %w", w.Client.File(), c.ID, r.err), w.kill())
 		}
-		return r.Outcome, nil
+		return r.Result, nil
 	case <-ctx.Done():
 		err := w.kill()
-		<-answered // the output has ended with the program
-		return Outcome{}, errors.Join(context.Cause(ctx), err)
+		<-done // the output has ended with the program
+		return Result{}, errors.Join(context.Cause(ctx), err)
 	}
 }
 
@@ -78,7 +77,7 @@ func (w *Worker) Close() error {
 }
 
 func (w *Worker) start() error {
-	cmd := exec.Command("node", w.Client.File()) //nolint:noctx // it lives longer than a case
+	cmd := exec.Command("node", w.Client.File()) //nolint:noctx // it runs longer than a case
 	cmd.Dir, cmd.Env, cmd.Stderr = w.Dir, w.Env, w.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -95,13 +94,13 @@ func (w *Worker) start() error {
 	return nil
 }
 
-// result is an answer of the program.
-type result struct {
-	Outcome
+// response is the response of the program.
+type response struct {
+	Result
 	err error
 }
 
-func (w *Worker) ask(c Case) (r result) {
+func (w *Worker) send(c Case) (r response) {
 	line, err := json.Marshal(c)
 	if err == nil {
 		_, err = w.in.Write(append(line, '\n'))
@@ -110,15 +109,15 @@ func (w *Worker) ask(c Case) (r result) {
 		line, err = w.out.ReadBytes('\n')
 	}
 	if err != nil {
-		return result{err: err}
+		return response{err: err}
 	}
-	if err := json.Unmarshal(line, &r.Outcome); err != nil || r.ID != c.ID {
-		r.err = fmt.Errorf("it has to answer with the id and the outcome in JSON, and says %q", bytes.TrimSpace(line))
+	if err := json.Unmarshal(line, &r.Result); err != nil || r.ID != c.ID {
+		r.err = fmt.Errorf("invalid response %q: want the id and the result in JSON", bytes.TrimSpace(line))
 	}
 	return r
 }
 
-// kill ends the program and waits for it. That it was killed is no error.
+// kill ends the program and waits for it.
 func (w *Worker) kill() error {
 	err := w.cmd.Process.Kill()
 	_ = w.cmd.Wait() // it was killed

@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// dialect is a protocol with the reader that knows it without the codec.
+// dialect is a protocol with its independent reader.
 type dialect struct {
 	protocol.Protocol
 	read func(*testing.T, []any) said
@@ -43,18 +43,17 @@ func dialectOf(t *testing.T, url string) (w dialect, path string) {
 	return dialect{}, ""
 }
 
-// ofOpenAI reports whether it is OpenAI's own servers that answer at a URL, and not an
-// imitator's.
+// ofOpenAI reports whether a URL belongs to OpenAI, and not to an OpenAI-compatible server.
 func ofOpenAI(url string) bool {
 	return strings.Contains(url, "//api.openai.com/") || strings.Contains(url, ".openai.azure.com/")
 }
 
-// TestAnswers asks each recorded question again, by an adapter that gets the
-// recorded answer, and holds the turn to what the raw JSON says.
+// TestAnswers sends each recorded request with an adapter that gets the recorded response, and compares
+// the decoded response with the raw JSON.
 func TestAnswers(t *testing.T) {
 	for _, s := range sets {
 		t.Run(s.name, func(t *testing.T) {
-			got := figures{Exchanges: map[string]int{}}
+			got := counts{Exchanges: map[string]int{}}
 			s.each(t, func(t *testing.T, x exchange) {
 				w, path := dialectOf(t, x.url)
 				req, err := w.DecodeRequest(path, x.request)
@@ -67,21 +66,21 @@ func TestAnswers(t *testing.T) {
 				want.hold(t, turn, err)
 			})
 			t.Logf("%d cassettes, %+v", s.cassettes, got)
-			if diff := gocmp.Diff(s.figures, got); diff != "" {
-				t.Errorf("figures (-want +got):\n%s", diff)
+			if diff := gocmp.Diff(s.counts, got); diff != "" {
+				t.Errorf("counts (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// answer asks a question by an adapter that gets a recorded answer.
+// answer sends a request with an adapter that gets a recorded response.
 func answer(t *testing.T, p protocol.Protocol, req *llm.Request, x exchange) (*llm.Response, error) {
 	t.Helper()
 	client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.example", HTTP: &http.Client{Transport: x}}
 	return llm.Collect(client.Stream(t.Context(), req))
 }
 
-// RoundTrip gives the recorded response.
+// RoundTrip returns the recorded response.
 func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {x.kind}},

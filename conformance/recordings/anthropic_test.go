@@ -2,12 +2,11 @@ package recordings
 
 import "testing"
 
-// readAnthropic reads an answer of Anthropic Messages: its events, or the one
-// message.
+// readAnthropic reads a response of Anthropic Messages: its events, or the message.
 func readAnthropic(t *testing.T, docs []any) (s said) {
 	t.Helper()
 	counts := map[string]int64{}
-	var blocks []any // as their starts say
+	var blocks []any // as in their start events
 	var pieces []block
 	message := func(m any) {
 		s.ID, s.Model, s.Word = text(m, "id"), text(m, "model"), text(m, "stop_reason")
@@ -46,10 +45,10 @@ func readAnthropic(t *testing.T, docs []any) (s said) {
 	return s
 }
 
-// block is what the deltas of a block have said.
+// block has the content of the deltas of a block.
 type block struct{ text, thinking, signature, input string }
 
-// of adds what the block's start has said.
+// of adds the content of the start of the block.
 func (p block) of(b any) (s said) {
 	s.Text, s.Reasoning = text(b, "text")+p.text, text(b, "thinking")+p.thinking
 	if signature := text(b, "signature") + p.signature; signature != "" {
@@ -68,7 +67,7 @@ func (p block) of(b any) (s said) {
 	return s
 }
 
-// count takes the counts that are told; the others stay.
+// count updates the reported counts and keeps the others.
 func count(counts map[string]int64, told any) {
 	for name, n := range told.(map[string]any) {
 		if n != nil {

@@ -2,10 +2,10 @@ package recordings
 
 import "testing"
 
-// readChat reads an answer of Chat Completions: its chunks, or the one answer.
+// readChat reads a response of Chat Completions: its chunks, or the non-streaming response.
 func readChat(t *testing.T, docs []any) (s said) {
 	t.Helper()
-	place := map[int64]int{} // where the call of an index stands
+	place := map[int64]int{} // position of the call with an index
 	for _, doc := range docs {
 		if s.ID == "" {
 			s.ID = text(doc, "id")
@@ -45,8 +45,8 @@ func readChat(t *testing.T, docs []any) (s said) {
 	return s
 }
 
-// chatReasoning is the reasoning in a message. OpenRouter says it twice, in the
-// field and in the details.
+// chatReasoning returns the reasoning of a message. OpenRouter sends it twice, in the member and in the
+// details.
 func chatReasoning(m any) string {
 	if thought := text(m, "reasoning_content"); thought != "" {
 		return thought
@@ -64,7 +64,7 @@ func chatUsage(u any) usage {
 		out.CacheCreationInputTokens = number(u, "cache_creation_input_tokens") // Vercel's gateway
 	}
 	if total := number(u, "total_tokens"); total == out.InputTokens+out.OutputTokens+out.ReasoningOutputTokens || out.ReasoningOutputTokens > out.OutputTokens {
-		out.OutputTokens += out.ReasoningOutputTokens // of a server that does not count it as output
+		out.OutputTokens += out.ReasoningOutputTokens // of a server that does not include it in the output
 	}
 	return out
 }

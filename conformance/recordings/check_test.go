@@ -13,20 +13,19 @@ import (
 	"github.com/looptape/looptape/trace/watch"
 )
 
-// found is what `looptape check` sees in a set of cassettes.
+// found is the result of `looptape check` for a set of cassettes.
 type found struct {
 	Runs, Checked int
 	// Lost are violations of INV-22, the only ones, by the folder of the cassette. Each
-	// is one that fantasy has indeed:
-	//   - OpenAI Responses and xAI's reasoning behind OpenRouter: encrypted reasoning is
-	//     left out.
-	//   - Gemini 2.5: signatures of calls are left out.
-	//   - GPT-5 behind Vercel: the id of a summary is left out.
-	//   - Anthropic's search: citations with their encrypted index are left out.
+	// is a fault of fantasy:
+	//   - OpenAI Responses, and xAI's reasoning through OpenRouter: it omits encrypted reasoning.
+	//   - Gemini 2.5: it omits signatures of calls.
+	//   - GPT-5 through Vercel: it omits the id of a summary.
+	//   - Anthropic's search: it omits citations with their encrypted index.
 	Lost map[string]int
 }
 
-// No request that a provider took is reported for more than what it has lost.
+// Requests that a provider accepted have no other violations than lost data.
 func TestCheck(t *testing.T) {
 	for i, want := range []found{
 		{322, 488, map[string]int{
@@ -94,7 +93,7 @@ func (f *found) file(t *testing.T, path, name string) {
 	f.Runs += r.Runs
 }
 
-// group is the folder of a cassette, or all of a provider's if the models in it are alike.
+// group returns the folder of a cassette, or the provider if its models give the same result.
 func group(name string) string {
 	folder := filepath.ToSlash(filepath.Dir(name))
 	if test, _, _ := strings.Cut(folder, "/"); strings.HasSuffix(test, "WithSummaryThinking") {

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// fromEventStream makes server-sent events of the frames in which Bedrock sends
-// them (application/vnd.amazon.eventstream, of "Amazon Transcribe, Event stream
+// fromEventStream converts the frames of Bedrock to server-sent events (application/vnd.amazon.eventstream, of "Amazon Transcribe, Event stream
 // encoding"): the length of the frame, the length of its headers, a checksum of
 // both; headers; the payload, {"bytes": base64 of one event, "p": padding}; a
 // checksum of all before it.
@@ -66,7 +65,7 @@ func payload(text []byte) (e frameEvent, err error) {
 	return e, nil
 }
 
-// TestEventStream reads a frame, and none that is broken.
+// TestEventStream reads a frame, and rejects invalid ones.
 func TestEventStream(t *testing.T) {
 	const headers, body = "hh", `{"bytes":"eyJ0eXBlIjoicGluZyJ9"}`
 	var frame []byte

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// readGemini reads an answer of generateContent: its chunks, or the one answer.
+// readGemini reads a response of generateContent: its chunks, or the non-streaming response.
 func readGemini(t *testing.T, docs []any) (s said) {
 	t.Helper()
 	counts := map[string]int64{}
@@ -17,7 +17,7 @@ func readGemini(t *testing.T, docs []any) (s said) {
 		s.Word += text(doc, "candidates", 0, "finishReason")
 		for _, p := range list(doc, "candidates", 0, "content", "parts") {
 			if at(p, "functionCall") != nil && text(p, "functionCall", "name") == "" {
-				goOn(s.Calls[len(s.Calls)-1], list(p, "functionCall", "partialArgs"))
+				appendDeltas(s.Calls[len(s.Calls)-1], list(p, "functionCall", "partialArgs"))
 				continue
 			}
 			s.add(geminiPart(p))
@@ -52,9 +52,8 @@ func geminiPart(p any) (s said) {
 	return s
 }
 
-// goOn adds pieces of arguments to a call. In the recordings all are texts right
-// below the top.
-func goOn(c call, pieces []any) {
+// appendDeltas adds deltas of arguments to a call. In the recordings, all are strings at the top level.
+func appendDeltas(c call, pieces []any) {
 	args := c.Args.(map[string]any)
 	for _, p := range pieces {
 		key := strings.TrimPrefix(text(p, "jsonPath"), "$.")

@@ -22,15 +22,15 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// played is a request with what came back, byte for byte.
+// played is a request with its response, byte for byte.
 type played struct {
 	Method, URL, Sent string
 	Status            int
 	Got               string
 }
 
-// Each cassette reads as YAML has it, replays, and comes back from go-vcr's format 2,
-// which go-vcr itself replays.
+// Each cassette is read like its YAML, replays, and survives a conversion to go-vcr's format 2, which
+// go-vcr replays.
 func TestCassettesConvert(t *testing.T) {
 	s := sets[0] // the others are in the tests of cassettes/convert
 	files := 0
@@ -83,7 +83,7 @@ func converts(t *testing.T, path string) {
 	}
 }
 
-// readPlayed reads a cassette with nothing but YAML.
+// readPlayed reads a cassette with a YAML parser only.
 func readPlayed(t *testing.T, src []byte) (out []played) {
 	t.Helper()
 	var c struct {
@@ -111,7 +111,7 @@ func playedOf(list []*recording.Interaction) (out []played) {
 	return out
 }
 
-// replayed is what a client gets from a cassette of ours, in which there are no secrets.
+// replayed returns the responses of a looptape cassette without secrets.
 func replayed(t *testing.T, list []*recording.Interaction) []played {
 	t.Helper()
 	safe := make([]*recording.Interaction, len(list))
@@ -133,7 +133,7 @@ func replayed(t *testing.T, list []*recording.Interaction) []played {
 	return out
 }
 
-// replayedByGoVCR is what a client gets from go-vcr v4, which compares all of a request.
+// replayedByGoVCR returns the responses of go-vcr v4, which compares the whole request.
 func replayedByGoVCR(t *testing.T, head recording.Metadata, list []*recording.Interaction) []played {
 	t.Helper()
 	text, _, err := convert.Write(convert.GoVCR2, head, list)
@@ -181,7 +181,7 @@ func ask(t *testing.T, over http.RoundTripper, list []*recording.Interaction) (o
 	return out
 }
 
-// hard are bodies that are hard to keep in YAML; a server answers with what it gets.
+// hard are bodies that are hard to store in YAML; a server echoes them.
 var hard = []string{
 	"", "a=1&b=%20&a=2", `{"q":"\ud83d ☕😀"}`, "\n\n a\r\nb \n\n", "\ta\n\tb\n", "\x00\xff\x1f\x8b", "0x1F", "~", "event: a\r\ndata: 1\r\n\r\n", "\u0085\u2028\ufeff",
 }
@@ -210,8 +210,8 @@ func echo(t *testing.T, bodies []string) (requests []*recording.Interaction) {
 	return requests
 }
 
-// What go-vcr v4 recorded is replayed here, but for bodies that begin with a tab: what it
-// makes of them it cannot load itself.
+// Recordings of go-vcr v4 replay here, except bodies that begin with a tab: go-vcr cannot load its own
+// form of them.
 func TestFromGoVCR2(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	rec, err := recorder.New(path, recorder.WithMode(recorder.ModeRecordOnly))
@@ -235,7 +235,7 @@ func TestFromGoVCR2(t *testing.T) {
 	}
 }
 
-// What was recorded here is replayed by go-vcr v4.
+// go-vcr v4 replays recordings of looptape.
 func TestToGoVCR2(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tape")
 	c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record})

@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// TestRequests reads each recorded question, which a provider has answered: its
-// messages keep the invariants, and written again it means the same.
+// TestRequests decodes each recorded request. Its messages satisfy the invariants, and the encoded
+// request has the same meaning.
 func TestRequests(t *testing.T) {
 	for _, s := range sets {
 		t.Run(s.name, func(t *testing.T) {

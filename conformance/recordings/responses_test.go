@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// readResponses reads an answer of Responses: the response in the last event of a
-// stream, or the one answer. The deltas of a stream have to say the same. Encrypted
-// reasoning is encrypted anew for each event that it is in; the one that counts is
-// that of the event that ends the item.
+// readResponses reads a response of the Responses API: the response in the last event of a stream, or
+// the non-streaming response. The deltas of a stream must have the same content. The encrypted reasoning
+// differs in each event; the one in the event that ends the item counts.
 func readResponses(t *testing.T, docs []any) said {
 	t.Helper()
 	response, deltas := docs[0], said{}
@@ -19,7 +18,7 @@ func readResponses(t *testing.T, docs []any) said {
 		case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 			deltas.Reasoning += text(doc, "delta")
 		case "response.output_item.done":
-			deltas.Signed = append(deltas.Signed, sealed(at(doc, "item"))...)
+			deltas.Signed = append(deltas.Signed, encrypted(at(doc, "item"))...)
 		case "response.completed", "response.incomplete":
 			response = at(doc, "response")
 		}
@@ -35,7 +34,7 @@ func readResponses(t *testing.T, docs []any) said {
 	return s
 }
 
-// joined is reasoning without the gaps between its parts: no delta has them.
+// joined returns reasoning without the gaps between its parts, which no delta has.
 func joined(reasoning string) string { return strings.ReplaceAll(reasoning, "\n\n", "") }
 
 func wholeResponse(r any) said {
@@ -50,7 +49,7 @@ func wholeResponse(r any) said {
 				s.Text += text(item, "content", i, "text")
 			}
 		case "reasoning":
-			s.Signed = append(s.Signed, sealed(item)...)
+			s.Signed = append(s.Signed, encrypted(item)...)
 			for i := range list(item, "summary") {
 				if i > 0 {
 					s.Reasoning += "\n\n"
@@ -80,8 +79,8 @@ func wholeResponse(r any) said {
 	return s
 }
 
-// sealed is the encrypted reasoning of an item, if it has some.
-func sealed(item any) []string {
+// encrypted returns the encrypted reasoning of an item, or nil.
+func encrypted(item any) []string {
 	if content := text(item, "encrypted_content"); content != "" {
 		return []string{content}
 	}

@@ -15,22 +15,20 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// said is what an answer holds. One comes from the raw JSON, by the readers of this
-// package, which know nothing of the codecs; another from the turn that an adapter
-// gives.
+// said is the content of a response. One comes from the raw JSON through the readers of this package,
+// which do not use the codecs. Another comes from the response of an adapter.
 type said struct {
 	ID, Model       string
 	Text, Reasoning string
 	Calls           []call
-	Ran             []string // ids of the calls that the provider ran itself
-	Signed          []string // signatures and encrypted data, which have to go back
-	Word            string   // why it ended, in the provider's words
-	Finish          string   // and in those of llm
+	Ran             []string // ids of the calls that the provider executed
+	Signed          []string // signatures and encrypted data, which must be sent back
+	Word            string   // the finish reason of the provider
+	Finish          string   // and that of llm
 	Usage           usage
 }
 
-// call is a wish to run a tool. Args is a text where the wire has a text, and else
-// a value.
+// call is a tool call. Its arguments are a string if they are a string on the wire, otherwise a value.
 type call struct {
 	ID, Name string
 	Args     any
@@ -40,7 +38,7 @@ type usage struct {
 	InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens, ReasoningOutputTokens int64
 }
 
-// add joins what was heard of an item with what came before.
+// add appends the content of an item.
 func (s *said) add(more said) {
 	s.Text += more.Text
 	s.Reasoning += more.Reasoning
@@ -49,7 +47,7 @@ func (s *said) add(more said) {
 	s.Signed = append(s.Signed, more.Signed...)
 }
 
-// hold compares what the raw JSON holds with a turn.
+// hold compares the content of the raw JSON with a response.
 func (s said) hold(t *testing.T, turn *llm.Response, err error) {
 	t.Helper()
 	if err != nil {
@@ -63,8 +61,7 @@ func (s said) hold(t *testing.T, turn *llm.Response, err error) {
 	}
 }
 
-// heard is what a turn holds. Arguments are values where those of the calls alike
-// are.
+// heard returns the content of a response. Arguments are values if those of the other side are.
 func heard(t *testing.T, turn *llm.Response, alike []call) said {
 	t.Helper()
 	s := said{
@@ -96,8 +93,7 @@ func heard(t *testing.T, turn *llm.Response, alike []call) said {
 	return s
 }
 
-// signed finds what a provider has signed or encrypted, in the order of the names
-// of the members.
+// signed returns the signed and encrypted values, in the order of the names of the members.
 func signed(v any) (out []string) {
 	switch v := v.(type) {
 	case []any:
@@ -140,7 +136,7 @@ func parse(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// at goes down into a value, by names and by indexes; nil where there is nothing.
+// at returns the value at a path of names and indexes, or nil.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -174,7 +170,7 @@ func list(v any, path ...any) []any {
 	return l
 }
 
-// documents are the data of a stream's events, or the one answer.
+// documents returns the data of the events of a stream, or the non-streaming response.
 func documents(t *testing.T, x exchange) (docs []any) {
 	t.Helper()
 	if !x.streamed() {

@@ -1,6 +1,5 @@
-// Package recordings holds the codecs to what real providers have said: every
-// answer that others recorded goes through an adapter, and every request through
-// the strict server.
+// Package recordings checks the codecs with recordings of real providers. Each recorded response goes
+// through an adapter, and each request to the strict server.
 package recordings
 
 import (
@@ -14,18 +13,18 @@ import (
 	"strings"
 	"testing"
 
-	_ "charm.land/fantasy" // whose module holds the recordings
+	_ "charm.land/fantasy" // its module contains the recordings
 	"go.yaml.in/yaml/v3"
 )
 
 // exchange is a recorded request with its response.
 type exchange struct {
-	name     string // the file's path below the set's folder, and the number in it
+	name     string // the path of the file below the folder of the set, and the number in it
 	url      string
 	request  []byte
 	kind     string // the response's Content-Type
 	response []byte
-	framed   bool // the response came in Bedrock's frames, and stands here without
+	framed   bool // the response came in Bedrock's frames, which are removed here
 }
 
 // set is one set of cassettes.
@@ -33,21 +32,21 @@ type set struct {
 	name       string
 	dir        func(testing.TB) string
 	cassettes  int
-	figures    figures        // of all its exchanges
-	turns      int            // requests with an answer of the model in their history
-	unanswered map[string]int // requests that have results, by what they are refused for when one is lost
+	counts     counts         // of all its exchanges
+	turns      int            // requests with a response in their history
+	unanswered map[string]int // requests with results, by the rule that rejects them without a result
 }
 
-// figures tell how much was read.
-type figures struct {
+// counts are the numbers of read elements.
+type counts struct {
 	Exchanges map[string]int // by protocol
-	Streams   int            // of the answers
-	Frames    int            // of the streams: those in Bedrock's frames
-	Calls     int            // in the answers
+	Streams   int            // of the responses
+	Frames    int            // of the streams: in Bedrock's frames
+	Calls     int            // in the responses
 	Signed    int            // signatures and encrypted data in the answers
 }
 
-func (f *figures) add(protocol string, x exchange, s said) {
+func (f *counts) add(protocol string, x exchange, s said) {
 	f.Exchanges[protocol]++
 	f.Calls += len(s.Calls)
 	f.Signed += len(s.Signed)
@@ -59,11 +58,11 @@ func (f *figures) add(protocol string, x exchange, s said) {
 	}
 }
 
-// sets are the cassettes that others recorded.
+// sets returns the sets of recorded cassettes.
 var sets = []set{
 	{
 		name: "module", dir: module, cassettes: 323,
-		figures: figures{
+		counts: counts{
 			Exchanges: map[string]int{"anthropic-messages": 64, "gemini": 68, "openai-chat": 280, "openai-responses": 76},
 			Streams:   243, Frames: 10, Calls: 240, Signed: 65,
 		},
@@ -71,7 +70,7 @@ var sets = []set{
 	},
 	{
 		name: "shared", dir: shared("fantasy-cassettes"), cassettes: 350,
-		figures: figures{
+		counts: counts{
 			Exchanges: map[string]int{"anthropic-messages": 75, "gemini": 84, "openai-chat": 297, "openai-responses": 78},
 			Streams:   271, Frames: 10, Calls: 264, Signed: 98,
 		},
@@ -79,8 +78,7 @@ var sets = []set{
 	},
 }
 
-// each runs a test for every exchange of the set, and fails unless there were as
-// many as there should be.
+// each runs a test for each exchange of the set, and fails if the number of exchanges is wrong.
 func (s *set) each(t *testing.T, do func(*testing.T, exchange)) {
 	t.Helper()
 	dir := s.dir(t)
@@ -116,7 +114,7 @@ func readCassette(t *testing.T, dir, path string) (out []exchange) {
 		Interactions []struct {
 			Request  struct{ URL, Body string }
 			Response struct {
-				Body    string // bytes where it stands as !!binary
+				Body    string // bytes if it is !!binary
 				Code    int
 				Headers map[string][]string
 			}
@@ -144,7 +142,7 @@ func readCassette(t *testing.T, dir, path string) (out []exchange) {
 	return out
 }
 
-// module is the folder of the recordings in the module of charm.land/fantasy.
+// module returns the folder of the recordings in the module of charm.land/fantasy.
 func module(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-m", "-f", "{{.Dir}}", "charm.land/fantasy").Output()
@@ -154,8 +152,8 @@ func module(t testing.TB) string {
 	return filepath.Join(string(bytes.TrimSpace(out)), "providertests", "testdata")
 }
 
-// shared returns what finds a folder of the shared recordings: below
-// LOOPTAPE_SHARED, or below a folder "shared" beside this one or above it.
+// shared returns a function that finds a folder of the shared recordings: below LOOPTAPE_SHARED, or
+// below a folder "shared" in this folder or above.
 func shared(name string) func(testing.TB) string {
 	return func(t testing.TB) string {
 		t.Helper()

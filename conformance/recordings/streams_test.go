@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// urls are where answers of the protocols come from.
+// urls are the URLs of the protocols.
 var urls = map[string]string{
 	"openai-chat":        "https://gateway.example/chat/completions",
 	"openai-responses":   "https://api.openai.com/v1/responses",
@@ -24,8 +24,8 @@ var urls = map[string]string{
 	"gemini":             "https://generativelanguage.googleapis.com/v1beta/models/gemini:streamGenerateContent",
 }
 
-// listen gives a recorded stream to an adapter, and the turn that it makes to the
-// reader that knows nothing of it.
+// listen decodes a recorded stream with an adapter, and compares the response with that of the
+// independent reader.
 func listen(t *testing.T, name string, stream []byte) (want said, turn *llm.Response, err error) {
 	t.Helper()
 	x := exchange{name: name, url: urls[name], kind: "text/event-stream", response: stream}
@@ -37,8 +37,7 @@ func listen(t *testing.T, name string, stream []byte) (want said, turn *llm.Resp
 	return want, turn, err
 }
 
-// TestStreams holds the turns of recorded streams to the raw JSON and to what is
-// known of them besides (golden.jsonl).
+// TestStreams compares the responses of recorded streams with the raw JSON and with golden.jsonl.
 func TestStreams(t *testing.T) {
 	dir := shared("wire")(t)
 	lines, err := os.ReadFile(filepath.Join(dir, "golden.jsonl"))
@@ -74,14 +73,13 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// broken are the streams of vercel/ai that are no whole answer.
+// broken are the streams of vercel/ai without a complete response.
 var broken = map[string]string{
 	"openai__openai-error.1.chunks.txt":               "insufficient_quota",
 	"openai__parallel-tool-call-wrapper.1.chunks.txt": "the text ends too early", // its first line lacks a brace
 }
 
-// TestForeignStreams holds the turns of the streams that the tests of vercel/ai have
-// to the raw JSON.
+// TestForeignStreams compares the responses of the streams in the tests of vercel/ai with the raw JSON.
 func TestForeignStreams(t *testing.T) {
 	dir := shared("wire")(t)
 	files := 0
@@ -111,8 +109,8 @@ func TestForeignStreams(t *testing.T) {
 	}
 }
 
-// foreign makes streams of a file: one is framed already; in the others each line is
-// the data of an event, and a message_stop ends an answer.
+// foreign returns the streams of a file. One file has server-sent events. In the others, each line is
+// the data of an event, and a message_stop ends a response.
 func foreign(t *testing.T, path string) (streams [][]byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)

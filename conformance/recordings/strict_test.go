@@ -15,9 +15,8 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// TestStrict sends each recorded question to the strict server, as it was and as our
-// codec writes it: a provider took it, so the server has to. Without its last result it
-// has to refuse it.
+// TestStrict sends each recorded request to the strict server, unchanged and as the codec encodes it.
+// The server must accept it, because a provider did. Without its last result, the server must reject it.
 func TestStrict(t *testing.T) {
 	for _, s := range sets {
 		t.Run(s.name, func(t *testing.T) {
@@ -56,7 +55,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// take sends a request that has to be taken.
+// take sends a request that the server must accept.
 func take(t *testing.T, p protocol.Protocol, req protocol.Request) {
 	t.Helper()
 	if response, report := strict.Ask(t.Context(), fake.Response{Text: "fine"}, p, &req); response.Code != http.StatusOK || !report.OK() {
@@ -64,7 +63,7 @@ func take(t *testing.T, p protocol.Protocol, req protocol.Request) {
 	}
 }
 
-// loseResult takes the last result out of a history, and reports whether it had one.
+// loseResult removes the last result of a history, and reports whether it had one.
 func loseResult(req *llm.Request) bool {
 	for i, m := range slices.Backward(req.Messages) {
 		if n := len(m.Parts) - 1; m.Role == llm.RoleTool {
@@ -79,8 +78,8 @@ func loseResult(req *llm.Request) bool {
 	return false
 }
 
-// unwrapped is the body of a request to Anthropic's own service, of one that went to
-// Vertex or Bedrock: they have the model in the path, and the version in the body.
+// unwrapped converts a request to Vertex or Bedrock, which have the model in the path and the version
+// in the body, to a request to Anthropic.
 func unwrapped(t *testing.T, url string, body []byte) []byte {
 	t.Helper()
 	_, path, ok := strings.Cut(url, "/models/") // Vertex

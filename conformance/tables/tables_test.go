@@ -1,5 +1,4 @@
-// Package tables shows that the readers of others read the Parquet files that looptape
-// writes.
+// Package tables reads the Parquet files of looptape with other libraries.
 package tables
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/looptape/looptape/internal/parquet"
 )
 
-// kinds are the columns of a table, the first n of them.
+// kinds returns the first n columns of a table.
 func kinds(n int) (columns []parquet.Column) {
 	for i := range n {
 		columns = append(columns, parquet.Column{Name: fmt.Sprintf("%d.ü|", i), Kind: parquet.Kind(i % 3)})
@@ -29,7 +28,7 @@ func kinds(n int) (columns []parquet.Column) {
 	return columns
 }
 
-// written is the file of a table.
+// written returns the file of a table.
 func written(t interface{ Fatal(args ...any) }, columns []parquet.Column, rows [][]any) []byte {
 	var b bytes.Buffer
 	w := parquet.NewWriter(&b, columns)
@@ -44,7 +43,7 @@ func written(t interface{ Fatal(args ...any) }, columns []parquet.Column, rows [
 	return b.Bytes()
 }
 
-// read is a table as parquet-go reads it, group after group.
+// read returns a table as parquet-go reads it, by row group.
 func read(t interface{ Fatal(args ...any) }, file []byte) (columns []parquet.Column, rows [][]any, groups int) {
 	f, err := reader.OpenFile(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
@@ -96,10 +95,10 @@ func values(row reader.Row) (list []any) {
 	return list
 }
 
-// parquet-go reads any table as it was written.
+// parquet-go reads each table unchanged.
 func TestParquetGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		columns := kinds(rapid.IntRange(1, 20).Draw(t, "columns")) // 15 and more are counted in another way
+		columns := kinds(rapid.IntRange(1, 20).Draw(t, "columns")) // 15 and more have another encoding of the number
 		generators := []*rapid.Generator[any]{rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Float64().AsAny()}
 		var want [][]any
 		for range rapid.IntRange(0, 30).Draw(t, "rows") {
@@ -121,7 +120,7 @@ func TestParquetGo(t *testing.T) {
 	})
 }
 
-// A long table, and one of long texts, have several groups.
+// A long table, and a table of long texts, have several row groups.
 func TestGroups(t *testing.T) {
 	long := make([][]any, 1<<16+1)
 	for i := range long {

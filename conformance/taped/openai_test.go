@@ -13,18 +13,18 @@ import (
 	"github.com/looptape/looptape/conformance/node"
 )
 
-// goClient is the program over OpenAI's SDK for Go, which this test binary is with that
-// name as its argument.
+// goClient is the program with OpenAI's SDK for Go: this test binary with this name as its
+// argument.
 const goClient = "openai-go"
 
-// playGo plays the case that it reads, and returns the exit status.
-func playGo(in io.Reader, out io.Writer) int {
+// runGo runs the case that it reads, and returns the exit status.
+func runGo(in io.Reader, out io.Writer) int {
 	var c node.Case
 	err := json.NewDecoder(in).Decode(&c)
 	if err == nil {
-		got := node.Outcome{ID: c.ID}
+		got := node.Result{ID: c.ID}
 		if got.Text, err = weather(context.Background(), c); err != nil {
-			got.Error = why(err)
+			got.Error = describe(err)
 		}
 		err = json.NewEncoder(out).Encode(got)
 	}
@@ -34,33 +34,33 @@ func playGo(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// why is an error with what the server said of it, which the SDK's own text leaves out.
-func why(err error) string {
-	if refused, ok := errors.AsType[*openai.Error](err); ok {
-		return fmt.Sprint(refused.StatusCode, " ", refused.Message)
+// describe returns an error with the message of the server, which the text of the SDK omits.
+func describe(err error) string {
+	if e, ok := errors.AsType[*openai.Error](err); ok {
+		return fmt.Sprint(e.StatusCode, " ", e.Message)
 	}
 	return err.Error()
 }
 
-// weather is a tool loop, as the SDK's own examples have it: base URL and key come from
-// the environment, and the retries are the SDK's.
+// weather is a tool loop as in the examples of the SDK. The base URL and the key come from the
+// environment, and the SDK retries.
 func weather(ctx context.Context, c node.Case) (string, error) {
 	client := openai.NewClient()
-	question := "How is the weather in Bern and in Rome?"
+	prompt := "How is the weather in Bern and in Rome?"
 	if c.Input != "" {
-		question = c.Input
+		prompt = c.Input
 	}
 	city := shared.FunctionParameters{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}}
 	params := openai.ChatCompletionNewParams{
 		Model:    "gpt-4.1",
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(question)},
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
 		Tools: []openai.ChatCompletionToolUnionParam{
 			openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "weather", Parameters: city}),
 			openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "note"}),
 		},
 	}
 	for range 8 {
-		message, err := complete(ctx, client, params, c.Streamed)
+		message, err := complete(ctx, client, params, c.Streaming)
 		if err != nil || len(message.ToolCalls) == 0 {
 			return message.Content, err
 		}
@@ -69,23 +69,23 @@ func weather(ctx context.Context, c node.Case) (string, error) {
 			params.Messages = append(params.Messages, openai.ToolMessage("well", call.ID))
 		}
 	}
-	return "", errors.New("no end after 8 steps")
+	return "", errors.New("the loop reached its step limit of 8")
 }
 
-// complete is the next message of the model.
-func complete(ctx context.Context, client openai.Client, params openai.ChatCompletionNewParams, streamed bool) (m openai.ChatCompletionMessage, err error) {
-	if !streamed {
-		answer, err := client.Chat.Completions.New(ctx, params)
+// complete returns the next response of the model.
+func complete(ctx context.Context, client openai.Client, params openai.ChatCompletionNewParams, streaming bool) (m openai.ChatCompletionMessage, err error) {
+	if !streaming {
+		response, err := client.Chat.Completions.New(ctx, params)
 		if err != nil {
 			return m, err
 		}
-		return answer.Choices[0].Message, nil
+		return response.Choices[0].Message, nil
 	}
 	events := client.Chat.Completions.NewStreaming(ctx, params)
 	var acc openai.ChatCompletionAccumulator
 	for events.Next() {
 		if !acc.AddChunk(events.Current()) {
-			return m, fmt.Errorf("the SDK cannot take the chunk %s", events.Current().RawJSON())
+			return m, fmt.Errorf("the SDK rejects the chunk %s", events.Current().RawJSON())
 		}
 	}
 	if err := events.Err(); err != nil {

@@ -1,5 +1,5 @@
-// Package taped puts official SDKs through looptape record and looptape replay: a replay
-// answers as the recorded server did, and what was not recorded fails at once, and once.
+// Package taped tests official SDKs with looptape record and looptape replay. A replay responds as
+// the recorded server did, and a request that was not recorded fails once, without retries.
 package taped
 
 import (
@@ -21,27 +21,26 @@ import (
 // root is the folder of looptape's own module.
 const root = "../.."
 
-// The scenario takes so many requests, and this is its last text.
+// The number of requests in the scenario, and its final text.
 const (
 	requests = 3
 	answer   = "It rains in Bern, the sun shines in Rome ☀."
 )
 
-// another are keys that the recording has not seen.
-func another() []string {
+// otherKeys returns keys that are not in the recording.
+func otherKeys() []string {
 	return []string{"OPENAI_API_KEY=sk-another-0", "ANTHROPIC_API_KEY=sk-another-0", "GEMINI_API_KEY=another-0"}
 }
 
-// program is an SDK's: it reads a node.Case and prints its node.Outcome.
+// program uses an SDK. It reads a node.Case and prints its node.Result.
 type program struct {
 	name      string
 	protocols []string
-	// command is how it starts; an error is why it cannot.
+	// command returns the command that starts it, or the reason why it cannot start.
 	command func() ([]string, error)
 }
 
-// programs are those by hand over the official SDKs: others make of errors what they
-// like.
+// programs returns the manual loops with the official SDKs. Other libraries change errors.
 func programs() []program {
 	list := []program{{goClient, []string{"openai-chat"}, func() ([]string, error) {
 		self, err := os.Executable()
@@ -61,7 +60,7 @@ func programs() []program {
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == goClient {
-		os.Exit(playGo(os.Stdin, os.Stdout))
+		os.Exit(runGo(os.Stdin, os.Stdout))
 	}
 	m.Run()
 }
@@ -85,57 +84,56 @@ func TestRecordAndReplay(t *testing.T) {
 				t.Skip(err)
 			}
 			for _, protocol := range p.protocols {
-				for _, streamed := range []bool{true, false} {
-					c := node.Case{ID: protocol + map[bool]string{true: "/streamed", false: "/buffered"}[streamed], Protocol: protocol, Streamed: streamed}
-					t.Run(c.ID, func(t *testing.T) { tapes(t, looptape, command, c) })
+				for _, streaming := range []bool{true, false} {
+					c := node.Case{ID: protocol + map[bool]string{true: "/streaming", false: "/non-streaming"}[streaming], Protocol: protocol, Streaming: streaming}
+					t.Run(c.ID, func(t *testing.T) { recordAndReplay(t, looptape, command, c) })
 				}
 			}
 		})
 	}
 }
 
-// tapes records a case, replays it with other keys, and then asks something else.
-func tapes(t *testing.T, looptape string, command []string, c node.Case) {
+// recordAndReplay records a case, replays it with other keys, and then sends another prompt.
+func recordAndReplay(t *testing.T, looptape string, command []string, c node.Case) {
 	t.Helper()
 	tape := filepath.Join(t.TempDir(), "c.tape")
 	scenario := filepath.Join(root, "fake", "wire", "testdata", "scenarios", "calls.yaml")
-	got := play(t, c, nil, append([]string{looptape, "serve", scenario, "--", looptape, "record", "-o", tape, "--"}, command...))
-	right := node.Outcome{ID: c.ID, Text: answer}
-	if diff := cmp.Diff(played{Outcome: right}, got, said); diff != "" {
-		t.Fatalf("recorded (-want +got):\n%s\n%s", diff, got.said)
+	got := run(t, c, nil, append([]string{looptape, "serve", scenario, "--", looptape, "record", "-o", tape, "--"}, command...))
+	want := finished{Result: node.Result{ID: c.ID, Text: answer}}
+	if diff := cmp.Diff(want, got, ignoreStderr); diff != "" {
+		t.Fatalf("recorded (-want +got):\n%s\n%s", diff, got.stderr)
 	}
 	if f, err := cassettes.ReadFile(tape); err != nil || f.Len() != requests {
-		t.Fatalf("%d requests should be recorded: %v\n%s", requests, err, got.said)
+		t.Fatalf("want %d recorded requests: %v\n%s", requests, err, got.stderr)
 	}
 	replay := append([]string{looptape, "replay", tape, "--"}, command...)
-	got = play(t, c, another(), replay)
-	if diff := cmp.Diff(played{Outcome: right}, got, said); diff != "" {
-		t.Errorf("replayed (-want +got):\n%s\n%s", diff, got.said)
+	got = run(t, c, otherKeys(), replay)
+	if diff := cmp.Diff(want, got, ignoreStderr); diff != "" {
+		t.Errorf("replayed (-want +got):\n%s\n%s", diff, got.stderr)
 	}
 	c.Input = "How is the weather in Oslo?"
-	got = play(t, c, another(), replay)
+	got = run(t, c, otherKeys(), replay)
 	for _, want := range []string{"400", "there is no recording of", "weather in Oslo?"} {
 		if !strings.Contains(got.Error, want) {
-			t.Errorf("of %q, the SDK's error does not tell:\n%s", want, got.Error)
+			t.Errorf("missing %q in the error of the SDK:\n%s", want, got.Error)
 		}
 	}
-	if n := strings.Count(got.said, "there is no recording of"); n != 1 || got.status != 1 {
-		t.Errorf("%d requests were missed, and the exit status is %d; want 1 and 1:\n%s", n, got.status, got.said)
+	if n := strings.Count(got.stderr, "there is no recording of"); n != 1 || got.status != 1 {
+		t.Errorf("got %d misses and exit status %d, want 1 and 1:\n%s", n, got.status, got.stderr)
 	}
 }
 
-// played is what came of a case.
-type played struct {
-	node.Outcome
-	status int    // with which looptape has ended
-	said   string // on standard error
+// finished is a case that was run.
+type finished struct {
+	node.Result
+	status int // of looptape
+	stderr string
 }
 
-// said leaves out what was said.
-var said = cmp.Options{cmp.AllowUnexported(played{}), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".said" }, cmp.Ignore())}
+var ignoreStderr = cmp.Options{cmp.AllowUnexported(finished{}), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".stderr" }, cmp.Ignore())}
 
-// play has a program play a case.
-func play(t *testing.T, c node.Case, env, command []string) (p played) {
+// run runs a program with a case.
+func run(t *testing.T, c node.Case, env, command []string) (f finished) {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -146,14 +144,14 @@ func play(t *testing.T, c node.Case, env, command []string) (p played) {
 	cmd.Env, cmd.Stdin, cmd.Stderr = append(os.Environ(), env...), bytes.NewReader(append(text, '\n')), &stderr
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		p.status = exit.ExitCode()
+		f.status = exit.ExitCode()
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	p.said = stderr.String()
+	f.stderr = stderr.String()
 	line, _, _ := bytes.Cut(out, []byte("\n"))
-	if err := json.Unmarshal(line, &p.Outcome); err != nil {
-		t.Fatalf("%v: %s\n%s", err, out, p.said)
+	if err := json.Unmarshal(line, &f.Result); err != nil {
+		t.Fatalf("%v: %s\n%s", err, out, f.stderr)
 	}
-	return p
+	return f
 }

@@ -1,5 +1,4 @@
-// Package uistream_test has the AI SDK from npm read the UI message streams that
-// package uistream writes.
+// Package uistream_test reads the UI message streams of package uistream with the AI SDK from npm.
 package uistream_test
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// message is what the SDK made of a stream.
+// message is a stream as the SDK reads it.
 type message struct {
 	Types   []string
 	Message struct {
@@ -34,7 +33,7 @@ type message struct {
 	Errors []string
 }
 
-// read has the SDK read the runs of an agent.
+// read reads the runs of an agent with the SDK.
 func read(t *testing.T, h http.HandlerFunc, args ...string) (m message) {
 	t.Helper()
 	dir, err := node.Dir()
@@ -94,8 +93,8 @@ var weather = fake.Response{Reasoning: "hm", Text: "let me see", ChunkSize: 3, C
 	{ID: "c1", Name: "weather", Arguments: `{"city":"Bern"}`}, {ID: "c2", Name: "weather", Arguments: `{"city":"Rome"}`}, {ID: "c3", Name: "weather", Arguments: `{"city":7}`}, {ID: "c4", Name: "ghost", Arguments: `{`},
 }}
 
-// A whole loop: reasoning, text, calls that are answered, fail, and cannot be run, and
-// the metadata of the message.
+// A whole loop: reasoning, text, calls that succeed, fail, and cannot run, and the metadata of the
+// message.
 func TestLoop(t *testing.T) {
 	opts := uistream.Options{MessageID: "m1", FinishReason: true, Metadata: func(ev trace.Event) json.RawMessage {
 		if turn, ok := ev.Body.(trace.ModelResponse); ok {
@@ -148,8 +147,7 @@ func mustJSON(t *testing.T, v any) []byte {
 	return b
 }
 
-// A run that fails, one that is cancelled and one that is cut off tell it, and what
-// came before stays readable.
+// Failed, canceled and truncated runs report it, and the content before stays readable.
 func TestEnds(t *testing.T) {
 	fails := func(ctx context.Context) *loop.Run {
 		agent, err := loop.New(fake.NewModel(fake.Response{Text: "half an answer", Error: &fake.Failure{Status: 500, Message: "boom"}}), nil)

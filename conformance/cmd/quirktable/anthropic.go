@@ -10,12 +10,12 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-func anthropicMessages(ctx context.Context, g game, url string) (string, error) {
+func anthropicMessages(ctx context.Context, c testCase, url string) (string, error) {
 	client := anthropic.NewClient(option.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.Anthropic, "")), option.WithAPIKey(key),
 		option.WithMaxRetries(retries), option.WithHTTPClient(newHTTP()))
 	params := anthropic.MessageNewParams{
 		Model: "claude-opus-4-5", MaxTokens: 1024,
-		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
+		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
 	}
 	for _, t := range tools {
 		schema := t.schema()
@@ -23,27 +23,27 @@ func anthropicMessages(ctx context.Context, g game, url string) (string, error) 
 		declared.OfTool.Description = param.NewOpt(t.description)
 		params.Tools = append(params.Tools, declared)
 	}
-	return byHand(func() (*string, error) {
-		answer, err := anthropicMessage(ctx, client, params, g.streamed)
+	return manualLoop(func() (*string, error) {
+		response, err := anthropicMessage(ctx, client, params, c.streaming)
 		if err != nil {
 			return nil, err
 		}
-		params.Messages = append(params.Messages, answer.ToParam())
-		if answer.StopReason == anthropic.StopReasonPauseTurn {
+		params.Messages = append(params.Messages, response.ToParam())
+		if response.StopReason == anthropic.StopReasonPauseTurn {
 			return nil, nil
 		}
 		text := ""
 		var results []anthropic.ContentBlockParamUnion
-		for _, block := range answer.Content {
+		for _, block := range response.Content {
 			switch block := block.AsAny().(type) {
 			case anthropic.TextBlock:
 				text += block.Text
 			case anthropic.ToolUseBlock:
-				said, err := runTool(block.Name, block.Input)
+				output, err := runTool(block.Name, block.Input)
 				if err != nil {
 					return nil, err
 				}
-				results = append(results, anthropic.NewToolResultBlock(block.ID, said, false))
+				results = append(results, anthropic.NewToolResultBlock(block.ID, output, false))
 			}
 		}
 		if len(results) == 0 {
@@ -59,11 +59,11 @@ func anthropicMessage(ctx context.Context, client anthropic.Client, params anthr
 		return client.Messages.New(ctx, params)
 	}
 	events := client.Messages.NewStreaming(ctx, params)
-	var answer anthropic.Message
+	var response anthropic.Message
 	for events.Next() {
-		if err := answer.Accumulate(events.Current()); err != nil {
+		if err := response.Accumulate(events.Current()); err != nil {
 			return nil, err
 		}
 	}
-	return &answer, events.Err()
+	return &response, events.Err()
 }

@@ -14,65 +14,70 @@ import (
 
 const head = `# Quirks and clients
 
-Real providers differ from their documents, and from each other.
-[looptape serve](serving.md) shows each of these quirks on its own. Here it shows them to loops and
-libraries that agents are built on: the tables say what came of it.
+Real providers deviate from their documentation, and from each other. [looptape
+serve](serving.md) reproduces each of these quirks alone. The tables show how loops and libraries
+for agents handle them.
 
-A command plays every quirk to every client, and writes this page:
+This command runs each client with each quirk and writes this page:
 
     cd conformance
     (cd npm && npm ci)
     go run ./cmd/quirktable
 
-Each client is a whole tool loop, written as the guides of its library show it (those over libraries
-from npm are in [conformance/npm](../conformance/npm/README.md)), with three tools, one retry and
-two seconds of patience for an answer, as far as the library takes such. No request leaves the machine,
-and no model is asked. So a cell says what a client does when a provider answers so, and nothing of how
-often one does. "by hand" is a loop of a few lines that looks at nothing but texts and calls.
+Each client is a whole tool loop, written as the guides of its library recommend. The programs with
+libraries from npm are in [conformance/npm](../conformance/npm/README.md). Each client has three
+tools, one retry and a response timeout of two seconds, if its library supports them. No request
+leaves the machine, and no model is called. So a cell shows how a client handles a quirk, and not how
+often the quirk occurs. A "manual loop" has a few lines and reads only texts and calls.
 
-## The clients
+## Clients
 
 `
 
 const legend = `
-## What a cell says
+## Cells
 
-| cell | means |
+| cell | meaning |
 | --- | --- |
-| ok | the loop ended as it should, with the right text or with an error, and its requests kept the invariants |
-| INV-… | these [invariants](invariants.md) were broken, as far as the server sees them |
-| error | the loop ended with an error, and should have come to its answer |
-| wrong | the loop ended with another text than it should, or with a text where it should end with an error |
-| hangs | the loop had not ended after ten seconds |
-| – | the quirk was not shown, since the client asks for nothing that it could be shown in |
+| ok | the loop ended as expected, with the right text or with an error, and its requests satisfied the invariants |
+| INV-… | the requests violated these [invariants](invariants.md), as far as the server can check them |
+| error | the loop ended with an error instead of the final answer |
+| wrong | the loop ended with another text than expected, or with a text instead of an error |
+| hangs | the loop did not end within ten seconds |
+| – | the server did not show the quirk, because the client requests nothing that contains it |
 
-Two words with a slash are for streams and for answers in one piece. How a loop should end is how the
-project's own does, in the first column; its traces are pinned for each quirk. What a tool got is not
-seen here: where a client ran a call that was cut, and went on, the cell is ok.
+Two words with a slash are for streaming and for non-streaming responses. The expected result is that
+of looptape's loop, in the first column. Golden traces pin it for each quirk. The tables do not
+show the arguments of tools: a client that runs a truncated call and continues has the cell ok.
 
-The first row of each table is without a quirk. Some clients fail there already. The chat of Google's
-SDK makes a turn of each piece of a stream, so that calls made at once are apart
-(googleapis/go-genai#692); the models for Gemini of LangChain and of eino-ext make a turn of each
-result (langchain-ai/langchainjs#10342, cloudwego/eino-ext#571). Google refuses both, so that in the
-rows below such a client shows little else. fantasy v0.3.0 sends the arguments of calls back to Responses as a
-text of JSON within JSON.
+The first row of each table has no quirk. Some clients fail there already:
+
+- The chat of Google's SDK makes a message of each chunk of a stream, which separates the calls of a
+  response (googleapis/go-genai#692).
+- The Gemini models of LangChain and of eino-ext make a message of each result
+  (langchain-ai/langchainjs#10342, cloudwego/eino-ext#571).
+- fantasy v0.3.0 sends the arguments of calls back to Responses as a JSON string within JSON.
+
+Google rejects the first two, so the other rows show little else about these clients.
+
+## Totals
 
 `
 
-// document is the whole page.
-func document(all []player, list []row, found map[place]string) string {
-	return head + clientTable(all) + legend + sums(all, found) + "\n" + tables(all, list, found)
+// document returns the whole page.
+func document(all []client, list []row, found map[cellKey]string) string {
+	return head + clientTable(all) + legend + totals(all, found) + "\n" + tables(all, list, found)
 }
 
-// clientTable lists the clients with their versions.
-func clientTable(all []player) string {
+// clientTable returns the table of the clients with their versions.
+func clientTable(all []client) string {
 	var lines [][]string
 	for _, p := range all {
 		var versions []string
 		for _, v := range p.versions {
 			versions = append(versions, v[0]+" "+v[1])
 		}
-		lines = append(lines, []string{p.name, p.says, strings.Join(versions, ", ")})
+		lines = append(lines, []string{p.name, p.description, strings.Join(versions, ", ")})
 	}
 	return markdown([]string{"client", "what it is", "versions"}, lines)
 }
@@ -84,33 +89,33 @@ var titles = []struct{ protocol, title string }{
 	{"gemini", "Gemini"},
 }
 
-// sums counts the games of each client.
-func sums(all []player, found map[place]string) string {
+// totals counts the statuses of each client.
+func totals(all []client, found map[cellKey]string) string {
 	var lines [][]string
 	for _, p := range all {
 		n := map[string]int{}
-		games := 0
-		for at, verdict := range found {
-			if at.client != p.name || verdict == none {
+		cases := 0
+		for at, status := range found {
+			if at.client != p.name || status == none {
 				continue
 			}
-			games++
-			if strings.HasPrefix(verdict, "INV-") {
-				verdict = "INV"
+			cases++
+			if strings.HasPrefix(status, "INV-") {
+				status = "INV"
 			}
-			n[verdict]++
+			n[status]++
 		}
-		cells := []string{p.name, strconv.Itoa(games)}
-		for _, verdict := range []string{ok, "INV", failed, wrong, hangs} {
-			cells = append(cells, strconv.Itoa(n[verdict]))
+		cells := []string{p.name, strconv.Itoa(cases)}
+		for _, status := range []string{ok, "INV", failed, wrong, hangs} {
+			cells = append(cells, strconv.Itoa(n[status]))
 		}
 		lines = append(lines, cells)
 	}
-	return markdown([]string{"client", "games", "ok", "broke invariants", "error", "wrong", "hangs"}, lines)
+	return markdown([]string{"client", "test cases", "ok", "violations", "error", "wrong", "hangs"}, lines)
 }
 
-// tables has one table a protocol.
-func tables(all []player, list []row, found map[place]string) string {
+// tables returns one table per protocol.
+func tables(all []client, list []row, found map[cellKey]string) string {
 	var b strings.Builder
 	for _, t := range titles {
 		var lines [][]string
@@ -122,7 +127,7 @@ func tables(all []player, list []row, found map[place]string) string {
 		if lines == nil {
 			continue
 		}
-		header := []string{"quirk", "on the wire"}
+		header := []string{"quirk", "content on the wire"}
 		for _, p := range all {
 			if slices.Contains(p.protocols, t.protocol) {
 				header = append(header, p.name)
@@ -133,7 +138,7 @@ func tables(all []player, list []row, found map[place]string) string {
 	return b.String()
 }
 
-func line(all []player, r row, protocol string, found map[place]string) []string {
+func line(all []client, r row, protocol string, found map[cellKey]string) []string {
 	cells := []string{r.name, r.form.Description}
 	for _, p := range all {
 		if slices.Contains(p.protocols, protocol) {
@@ -143,35 +148,35 @@ func line(all []player, r row, protocol string, found map[place]string) []string
 	return cells
 }
 
-func cell(found map[place]string, client string, r row, protocol string) string {
-	streamed, buffered := found[place{client, r.name, protocol, true}], found[place{client, r.name, protocol, false}]
-	if r.form.Streaming || streamed == buffered {
-		return streamed
+func cell(found map[cellKey]string, client string, r row, protocol string) string {
+	streaming, nonStreaming := found[cellKey{client, r.name, protocol, true}], found[cellKey{client, r.name, protocol, false}]
+	if r.form.Streaming || streaming == nonStreaming {
+		return streaming
 	}
-	return streamed + " / " + buffered
+	return streaming + " / " + nonStreaming
 }
 
-// kept reads the cells of a page, of which all is but what rows say is current.
-func kept(text string, all []player, list []row) (map[place]string, error) {
+// readCells reads the cells of a page with the same clients.
+func readCells(text string, all []client, list []row) (map[cellKey]string, error) {
 	if !strings.Contains(text, clientTable(all)) {
-		return nil, errors.New(page + " tells of other clients: play all quirks, without -only")
+		return nil, errors.New(page + " has other clients: run all quirks, without -only")
 	}
-	said := cells(text)
-	found := map[place]string{}
+	table := cells(text)
+	found := map[cellKey]string{}
 	for _, r := range list {
 		for _, t := range titles {
 			for _, p := range all {
-				verdict := said[[3]string{t.title, r.name, p.name}]
-				if verdict == "" {
+				status := table[[3]string{t.title, r.name, p.name}]
+				if status == "" {
 					continue
 				}
-				streamed, buffered, two := strings.Cut(verdict, " / ")
+				streaming, nonStreaming, two := strings.Cut(status, " / ")
 				if !two {
-					buffered = streamed
+					nonStreaming = streaming
 				}
-				found[place{p.name, r.name, t.protocol, true}] = streamed
+				found[cellKey{p.name, r.name, t.protocol, true}] = streaming
 				if !r.form.Streaming {
-					found[place{p.name, r.name, t.protocol, false}] = buffered
+					found[cellKey{p.name, r.name, t.protocol, false}] = nonStreaming
 				}
 			}
 		}
@@ -179,7 +184,7 @@ func kept(text string, all []player, list []row) (map[place]string, error) {
 	return found, nil
 }
 
-// cells are those of the tables of a page, by title, quirk and client.
+// cells returns the cells of the tables by title, quirk and client.
 func cells(text string) map[[3]string]string {
 	found := map[[3]string]string{}
 	for _, t := range titles {
@@ -202,7 +207,7 @@ func cells(text string) map[[3]string]string {
 	return found
 }
 
-// markdown writes a table.
+// markdown returns a table.
 func markdown(header []string, lines [][]string) string {
 	var b strings.Builder
 	write := func(cells []string) {
@@ -220,7 +225,7 @@ func markdown(header []string, lines [][]string) string {
 	return b.String()
 }
 
-// npmVersions are those of conformance/npm/package.json, which are exact.
+// npmVersions returns the exact versions in conformance/npm/package.json.
 func npmVersions(root string) (map[string]string, error) {
 	file := filepath.Join(root, "conformance", "npm", "package.json")
 	text, err := os.ReadFile(file)
@@ -234,7 +239,7 @@ func npmVersions(root string) (map[string]string, error) {
 	return p.Dependencies, nil
 }
 
-// goVersions are those of conformance/go.mod.
+// goVersions returns the versions in conformance/go.mod.
 func goVersions(root string) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "conformance", "go.mod"))
 	if err != nil {
@@ -247,5 +252,5 @@ func goVersions(root string) (map[string]string, error) {
 	return pins, nil
 }
 
-// requirement is a line of go.mod that pins a module.
+// requirement matches a line of go.mod that requires a module.
 var requirement = regexp.MustCompile(`(?m)^(?:require)?\s+(\S+) (v\S+)`)

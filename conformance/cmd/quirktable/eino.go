@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-func einoAgent(ctx context.Context, g game, url string) (string, error) {
-	m, err := einoModel(ctx, g.protocol, url)
+func einoAgent(ctx context.Context, c testCase, url string) (string, error) {
+	m, err := einoModel(ctx, c.protocol, url)
 	if err != nil {
 		return "", err
 	}
@@ -22,7 +22,7 @@ func einoAgent(ctx context.Context, g game, url string) (string, error) {
 	for _, t := range tools {
 		agent.Tools = append(agent.Tools, einoTool(t))
 	}
-	return agent.Ask(ctx, g.streamed, schema.UserMessage(question))
+	return agent.Ask(ctx, c.streaming, schema.UserMessage(prompt))
 }
 
 func einoTool(t tool) einoloop.Tool {
@@ -32,7 +32,7 @@ func einoTool(t tool) einoloop.Tool {
 	}
 	return einoloop.Tool{
 		ToolInfo: &schema.ToolInfo{Name: t.name, Desc: t.description, ParamsOneOf: schema.NewParamsOneOfByParams(params)},
-		Run:      func(args string) (string, error) { return runTool(t.name, []byte(args)) },
+		Run:      func(arguments string) (string, error) { return runTool(t.name, []byte(arguments)) },
 	}
 }
 

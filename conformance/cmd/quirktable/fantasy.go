@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-func fantasyAgent(ctx context.Context, g game, url string) (string, error) {
-	provider, name, err := fantasyProvider(g.protocol, url)
+func fantasyAgent(ctx context.Context, c testCase, url string) (string, error) {
+	provider, name, err := fantasyProvider(c.protocol, url)
 	if err != nil {
 		return "", err
 	}
@@ -24,13 +24,12 @@ func fantasyAgent(ctx context.Context, g game, url string) (string, error) {
 	for _, t := range tools {
 		own = append(own, &fantasyTool{tool: t})
 	}
-	tries := retries
-	agent := fantasy.NewAgent(model, fantasy.WithTools(own...), fantasy.WithMaxRetries(tries), fantasy.WithStopConditions(fantasy.StepCountIs(maxSteps)))
+	agent := fantasy.NewAgent(model, fantasy.WithTools(own...), fantasy.WithMaxRetries(retries), fantasy.WithStopConditions(fantasy.StepCountIs(maxSteps)))
 	var res *fantasy.AgentResult
-	if g.streamed {
-		res, err = agent.Stream(ctx, fantasy.AgentStreamCall{Prompt: question})
+	if c.streaming {
+		res, err = agent.Stream(ctx, fantasy.AgentStreamCall{Prompt: prompt})
 	} else {
-		res, err = agent.Generate(ctx, fantasy.AgentCall{Prompt: question})
+		res, err = agent.Generate(ctx, fantasy.AgentCall{Prompt: prompt})
 	}
 	if err != nil {
 		return "", err
@@ -68,11 +67,11 @@ func (t *fantasyTool) Info() fantasy.ToolInfo {
 
 // Run implements fantasy.AgentTool.
 func (t *fantasyTool) Run(_ context.Context, call fantasy.ToolCall) (fantasy.ToolResponse, error) {
-	said, err := runTool(t.name, []byte(call.Input))
+	output, err := runTool(t.name, []byte(call.Input))
 	if err != nil {
 		return fantasy.NewTextErrorResponse(err.Error()), nil
 	}
-	return fantasy.NewTextResponse(said), nil
+	return fantasy.NewTextResponse(output), nil
 }
 
 // ProviderOptions implements fantasy.AgentTool.

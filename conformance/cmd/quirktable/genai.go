@@ -17,7 +17,7 @@ func newGenAI(ctx context.Context, url string) (*genai.Client, error) {
 	})
 }
 
-func googleGenAI(ctx context.Context, g game, url string) (string, error) {
+func googleGenAI(ctx context.Context, c testCase, url string) (string, error) {
 	client, err := newGenAI(ctx, url)
 	if err != nil {
 		return "", err
@@ -27,30 +27,30 @@ func googleGenAI(ctx context.Context, g game, url string) (string, error) {
 		declared = append(declared, &genai.FunctionDeclaration{Name: t.name, Description: t.description, ParametersJsonSchema: t.schema()})
 	}
 	config := &genai.GenerateContentConfig{Tools: []*genai.Tool{{FunctionDeclarations: declared}}}
-	contents := genai.Text(question)
+	contents := genai.Text(prompt)
 	const model = "gemini-3-pro-preview"
-	return byHand(func() (*string, error) {
-		answers := client.Models.GenerateContentStream(ctx, model, contents, config)
-		if !g.streamed {
-			answer, err := client.Models.GenerateContent(ctx, model, contents, config)
-			answers = func(yield func(*genai.GenerateContentResponse, error) bool) { yield(answer, err) }
+	return manualLoop(func() (*string, error) {
+		responses := client.Models.GenerateContentStream(ctx, model, contents, config)
+		if !c.streaming {
+			response, err := client.Models.GenerateContent(ctx, model, contents, config)
+			responses = func(yield func(*genai.GenerateContentResponse, error) bool) { yield(response, err) }
 		}
-		said, err := genAIParts(answers)
+		output, err := genAIParts(responses)
 		if err != nil {
 			return nil, err
 		}
 		text := ""
 		var results []*genai.Part
-		for _, p := range said {
+		for _, p := range output {
 			text += p.Text
 			if p.FunctionCall == nil {
 				continue
 			}
-			args, err := json.Marshal(p.FunctionCall.Args)
+			arguments, err := json.Marshal(p.FunctionCall.Args)
 			if err != nil {
 				return nil, err
 			}
-			result, err := runTool(p.FunctionCall.Name, args)
+			result, err := runTool(p.FunctionCall.Name, arguments)
 			if err != nil {
 				return nil, err
 			}
@@ -61,26 +61,26 @@ func googleGenAI(ctx context.Context, g game, url string) (string, error) {
 		if len(results) == 0 {
 			return &text, nil
 		}
-		contents = append(contents, &genai.Content{Role: "model", Parts: said}, &genai.Content{Role: "user", Parts: results})
+		contents = append(contents, &genai.Content{Role: "model", Parts: output}, &genai.Content{Role: "user", Parts: results})
 		return nil, nil
 	})
 }
 
-// genAIParts are the parts of an answer. One that ends a stream without saying
-// anything is left out: the SDK would send it back as {}.
-func genAIParts(answers iter.Seq2[*genai.GenerateContentResponse, error]) (said []*genai.Part, err error) {
-	for answer, err := range answers {
+// genAIParts returns the parts of a response. It omits an empty part at the end of a stream,
+// because the SDK would send it back as {}.
+func genAIParts(responses iter.Seq2[*genai.GenerateContentResponse, error]) (output []*genai.Part, err error) {
+	for response, err := range responses {
 		if err != nil {
 			return nil, err
 		}
-		if len(answer.Candidates) == 0 || answer.Candidates[0].Content == nil {
+		if len(response.Candidates) == 0 || response.Candidates[0].Content == nil {
 			continue
 		}
-		for _, p := range answer.Candidates[0].Content.Parts {
+		for _, p := range response.Candidates[0].Content.Parts {
 			if p.Text != "" || p.FunctionCall != nil || p.ThoughtSignature != nil {
-				said = append(said, p)
+				output = append(output, p)
 			}
 		}
 	}
-	return said, nil
+	return output, nil
 }

@@ -1,12 +1,10 @@
-// Command quirktable plays every quirk of the fake provider to the loops that others
-// wrote, and to the project's own, and writes what came of it to
-// docs/quirks-and-clients.md:
+// Command quirktable runs loops of other projects, and looptape's own, against each quirk of the
+// fake provider. It writes the results to docs/quirks-and-clients.md:
 //
 //	go run ./cmd/quirktable
 //
-// It needs Node.js and the packages of npm/ (npm ci there), and a quarter of an hour;
-// with -only, to play some quirks again, less. The programs run on this machine alone,
-// against servers on loopback.
+// It needs Node.js and the packages of npm/ (npm ci there), and a quarter of an hour. With -only it
+// runs some quirks again, which is faster. The programs use only servers on loopback.
 package main
 
 import (
@@ -24,24 +22,24 @@ import (
 )
 
 func main() {
-	jobs := flag.Int("jobs", 3, "how many clients play at once")
-	only := flag.String("only", "", "play the quirks alone whose names begin with this, and keep what the page says of the others")
-	why := flag.Bool("why", false, "say on standard error what stands behind each cell that is not ok")
+	jobs := flag.Int("jobs", 3, "`number` of concurrent clients")
+	only := flag.String("only", "", "run only the quirks whose names begin with this `prefix`, and keep the other cells of the page")
+	why := flag.Bool("why", false, "explain each cell that is not ok on standard error")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := bench{jobs: *jobs, log: os.Stderr, why: *why}
+	b := runner{jobs: *jobs, log: os.Stderr, why: *why}
 	if err := write(ctx, b, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "quirktable:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
 	}
 }
 
-// page is what is written.
+// page is the generated page.
 const page = "docs/quirks-and-clients.md"
 
-// write plays the quirks whose names begin with only, and makes the page.
-func write(ctx context.Context, b bench, only string) error {
+// write runs the quirks whose names begin with only, and writes the page.
+func write(ctx context.Context, b runner, only string) error {
 	root, err := top()
 	if err != nil {
 		return err
@@ -49,7 +47,7 @@ func write(ctx context.Context, b bench, only string) error {
 	if _, err := node.Dir(); err != nil {
 		return err
 	}
-	all, err := players(root)
+	all, err := newClients(root)
 	if err != nil {
 		return err
 	}
@@ -58,26 +56,26 @@ func write(ctx context.Context, b bench, only string) error {
 		return err
 	}
 	file := filepath.Join(root, page)
-	found := map[place]string{}
+	found := map[cellKey]string{}
 	if only != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		if found, err = kept(string(text), all, list); err != nil {
+		if found, err = readCells(string(text), all, list); err != nil {
 			return err
 		}
 	}
-	few := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !strings.HasPrefix(r.name, only) })
-	now, err := b.play(ctx, all, few)
+	selected := slices.DeleteFunc(slices.Clone(list), func(r row) bool { return !strings.HasPrefix(r.name, only) })
+	now, err := b.run(ctx, all, selected)
 	if err != nil {
 		return err
 	}
 	maps.Copy(found, now)
-	return os.WriteFile(file, []byte(document(all, list, found)), 0o644) //nolint:gosec // it is for all to read
+	return os.WriteFile(file, []byte(document(all, list, found)), 0o644) //nolint:gosec // a public page
 }
 
-// top is the folder of the repository.
+// top returns the folder of the repository.
 func top() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -88,5 +86,5 @@ func top() (string, error) {
 			return at, nil
 		}
 	}
-	return "", fmt.Errorf("no folder %s is in %s or above it", goldens, here)
+	return "", fmt.Errorf("missing folder %s in %s and above", goldens, here)
 }

@@ -18,34 +18,34 @@ func newOpenAI(url string) openai.Client {
 		option.WithMaxRetries(retries), option.WithHTTPClient(newHTTP()))
 }
 
-func openAIChat(ctx context.Context, g game, url string) (string, error) {
+func openAIChat(ctx context.Context, c testCase, url string) (string, error) {
 	client := newOpenAI(url)
-	params := openai.ChatCompletionNewParams{Model: "gpt-4.1", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(question)}}
+	params := openai.ChatCompletionNewParams{Model: "gpt-4.1", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}}
 	for _, t := range tools {
 		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 			Name: t.name, Description: param.NewOpt(t.description), Parameters: t.schema(), Strict: param.NewOpt(true),
 		}))
 	}
-	return byHand(func() (*string, error) {
-		answer, err := openAICompletion(ctx, client, params, g.streamed)
+	return manualLoop(func() (*string, error) {
+		response, err := openAICompletion(ctx, client, params, c.streaming)
 		if err != nil {
 			return nil, err
 		}
-		if len(answer.Choices) == 0 {
-			return nil, errors.New("the answer has no choices")
+		if len(response.Choices) == 0 {
+			return nil, errors.New("the response has no choices")
 		}
-		message := answer.Choices[0].Message
+		message := response.Choices[0].Message
 		params.Messages = append(params.Messages, message.ToParam())
 		if len(message.ToolCalls) == 0 {
 			text := message.Content + message.Refusal
 			return &text, nil
 		}
-		for _, c := range message.ToolCalls {
-			said, err := runTool(c.Function.Name, []byte(c.Function.Arguments))
+		for _, call := range message.ToolCalls {
+			output, err := runTool(call.Function.Name, []byte(call.Function.Arguments))
 			if err != nil {
 				return nil, err
 			}
-			params.Messages = append(params.Messages, openai.ToolMessage(said, c.ID))
+			params.Messages = append(params.Messages, openai.ToolMessage(output, call.ID))
 		}
 		return nil, nil
 	})
@@ -64,22 +64,22 @@ func openAICompletion(ctx context.Context, client openai.Client, params openai.C
 	return &acc.ChatCompletion, events.Err()
 }
 
-func openAIResponses(ctx context.Context, g game, url string) (string, error) {
+func openAIResponses(ctx context.Context, c testCase, url string) (string, error) {
 	client := newOpenAI(url)
 	var declared []responses.ToolUnionParam
 	for _, t := range tools {
 		declared = append(declared, responses.ToolParamOfFunction(t.name, t.schema(), true))
 	}
-	input := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser)}
-	return byHand(func() (*string, error) {
-		answer, err := openAIResponse(ctx, client, responses.ResponseNewParams{
+	input := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(prompt, responses.EasyInputMessageRoleUser)}
+	return manualLoop(func() (*string, error) {
+		response, err := openAIResponse(ctx, client, responses.ResponseNewParams{
 			Model: "gpt-4.1", Tools: declared, Input: responses.ResponseNewParamsInputUnion{OfInputItemList: input},
-		}, g.streamed)
+		}, c.streaming)
 		if err != nil {
 			return nil, err
 		}
 		var results responses.ResponseInputParam
-		for _, item := range answer.Output {
+		for _, item := range response.Output {
 			switch item := item.AsAny().(type) {
 			case responses.ResponseOutputMessage:
 				p := item.ToParam()
@@ -90,17 +90,17 @@ func openAIResponses(ctx context.Context, g game, url string) (string, error) {
 			case responses.ResponseFunctionToolCall:
 				p := item.ToParam()
 				input = append(input, responses.ResponseInputItemUnionParam{OfFunctionCall: &p})
-				said, err := runTool(item.Name, []byte(item.Arguments))
+				text, err := runTool(item.Name, []byte(item.Arguments))
 				if err != nil {
 					return nil, err
 				}
-				output := responses.ResponseInputItemParamOfFunctionCallOutput(said)
+				output := responses.ResponseInputItemParamOfFunctionCallOutput(text)
 				output.OfFunctionCallOutput.CallID = param.NewOpt(item.CallID)
 				results = append(results, output)
 			}
 		}
 		if len(results) == 0 {
-			text := answer.OutputText()
+			text := response.OutputText()
 			return &text, nil
 		}
 		input = append(input, results...)
@@ -113,16 +113,16 @@ func openAIResponse(ctx context.Context, client openai.Client, params responses.
 		return client.Responses.New(ctx, params)
 	}
 	events := client.Responses.NewStreaming(ctx, params)
-	var answer responses.Response
+	var response responses.Response
 	for events.Next() {
 		switch end := events.Current().AsAny().(type) {
 		case responses.ResponseCompletedEvent:
-			answer = end.Response
+			response = end.Response
 		case responses.ResponseIncompleteEvent:
-			answer = end.Response
+			response = end.Response
 		case responses.ResponseFailedEvent:
 			return nil, errors.New(end.Response.Error.Message)
 		}
 	}
-	return &answer, events.Err()
+	return &response, events.Err()
 }

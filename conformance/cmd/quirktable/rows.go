@@ -14,21 +14,21 @@ import (
 	"github.com/looptape/looptape/loop/scenario"
 )
 
-// The goldens of the quirks say how each form is shown, and on which scenario.
+// The goldens of the quirks name the form and the scenario of each quirk.
 const (
 	goldens   = "fake/wire/testdata/quirks"
 	scenarios = "fake/wire/testdata/scenarios"
 )
 
-// row is a form of a quirk, as it is shown.
+// row is a form of a quirk with its scenario.
 type row struct {
-	name   string // as wire.ParseQuirk reads it
+	name   string // for wire.ParseQuirk
 	quirk  wire.Quirk
 	form   wire.Quirk
 	script *fake.Script
 }
 
-// rows are all forms that there are, by their ids, and in front of them none.
+// rows returns all forms, sorted by their ids, after a row without a quirk.
 func rows(root string) ([]row, error) {
 	forms := wire.Quirks()
 	place := map[string]int{}
@@ -39,11 +39,11 @@ func rows(root string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := load(root, "calls")
+	withoutQuirk, err := load(root, "calls")
 	if err != nil {
 		return nil, err
 	}
-	list := []row{{name: "none", form: wire.Quirk{Description: "what the documents say", Protocols: ours.protocols}, script: plain}}
+	list := []row{{name: "none", form: wire.Quirk{Description: "as documented", Protocols: looptape.protocols}, script: withoutQuirk}}
 	shown := make([]bool, len(forms))
 	for _, file := range files {
 		r, err := readRow(root, file)
@@ -56,10 +56,10 @@ func rows(root string) ([]row, error) {
 		list = append(list, r)
 	}
 	if i := slices.Index(shown, false); i >= 0 {
-		return nil, fmt.Errorf("no file of %s shows %s", goldens, formName(forms[i]))
+		return nil, fmt.Errorf("no file of %s has the form %s", goldens, formName(forms[i]))
 	}
 	all := slices.Clone(list)
-	list = slices.DeleteFunc(list, func(r row) bool { // one form need not be shown twice
+	list = slices.DeleteFunc(list, func(r row) bool { // one scenario per form is enough
 		return slices.ContainsFunc(all, func(o row) bool { return o.name == r.name+"@1" })
 	})
 	slices.SortStableFunc(list, func(a, b row) int {
@@ -70,26 +70,25 @@ func rows(root string) ([]row, error) {
 
 func formName(f wire.Quirk) string { return strings.TrimSuffix(f.ID+":"+f.Form, ":") }
 
-// readRow reads the first two lines of a golden, which name the quirk and, behind "On
-// scenario", the scenario.
+// readRow reads the first two lines of a golden, which name the quirk and the scenario.
 func readRow(root, file string) (r row, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return r, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	lines := bufio.NewScanner(f)
 	lines.Scan()
 	r.name, _, _ = strings.Cut(lines.Text(), ": ")
 	lines.Scan()
 	name, ok := strings.CutPrefix(strings.TrimSuffix(lines.Text(), "."), "Scenario: ")
 	if !ok {
-		return r, fmt.Errorf("the second line has to name the scenario, and is %q", lines.Text())
+		return r, fmt.Errorf("second line %q: want Scenario: NAME.", lines.Text())
 	}
 	if r.quirk, err = wire.ParseQuirk(r.name); err != nil {
 		return r, err
 	}
-	if r.script, err = load(root, name); err == nil && !playable(r.script) {
+	if r.script, err = load(root, name); err == nil && !runnable(r.script) {
 		r.script, err = load(root, "calls")
 	}
 	return r, err
@@ -108,8 +107,8 @@ func load(root, name string) (*fake.Script, error) {
 	return f.Script, nil
 }
 
-// playable reports whether the clients have all the tools of a script.
-func playable(s *fake.Script) bool {
+// runnable reports whether the clients have all tools of a script.
+func runnable(s *fake.Script) bool {
 	return !slices.ContainsFunc(s.Tools, func(t fake.Tool) bool {
 		return !slices.ContainsFunc(tools, func(own tool) bool { return own.name == t.Name })
 	})

@@ -5,7 +5,7 @@ import { main, maxSteps, retries, timeout, tools } from './case.mjs'
 
 setTracingDisabled(true)
 
-await main(async ({ protocol, streamed, input }) => {
+await main(async ({ protocol, streaming, input }) => {
   const runner = new Runner({
     modelProvider: new OpenAIProvider({
       openAIClient: new OpenAI({ maxRetries: retries, timeout }),
@@ -17,8 +17,8 @@ await main(async ({ protocol, streamed, input }) => {
     model: 'gpt-4.1',
     tools: tools.map(({ name, description, parameters, run }) => tool({ name, description, parameters, strict: true, execute: run })),
   })
-  const result = await runner.run(agent, input, { stream: streamed, maxTurns: maxSteps })
-  if (streamed) {
+  const result = await runner.run(agent, input, { stream: streaming, maxTurns: maxSteps })
+  if (streaming) {
     await result.completed
     if (result.error) throw result.error
   }

@@ -14,7 +14,7 @@ const models = {
   gemini: () => createGoogle({ baseURL: `${process.env.GOOGLE_GEMINI_BASE_URL}/v1beta` })('gemini-3-pro-preview'),
 }
 
-await main(async ({ protocol, streamed, input }) => {
+await main(async ({ protocol, streaming, input }) => {
   const body = {
     model: models[protocol](),
     prompt: input,
@@ -25,7 +25,7 @@ await main(async ({ protocol, streamed, input }) => {
     maxRetries: retries,
     timeout: 3 * timeout, // of the whole loop, with the wait before a retry
   }
-  if (!streamed) return (await generateText(body)).text
+  if (!streaming) return (await generateText(body)).text
   let failed
   const stream = streamText({ ...body, onError: ({ error }) => (failed ??= error) })
   await stream.consumeStream()

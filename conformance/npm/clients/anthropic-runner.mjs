@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { main, maxSteps, retries, timeout, tools } from './case.mjs'
 
-await main(async ({ streamed, input }) => {
+await main(async ({ streaming, input }) => {
   const client = new Anthropic({ maxRetries: retries, timeout })
   const runner = client.beta.messages.toolRunner({
     model: 'claude-opus-4-5',
@@ -11,7 +11,7 @@ await main(async ({ streamed, input }) => {
     max_iterations: maxSteps,
     messages: [{ role: 'user', content: input }],
     tools: tools.map(({ name, description, parameters, run }) => betaTool({ name, description, inputSchema: parameters, run })),
-    stream: streamed,
+    stream: streaming,
     thread: false, // by default the conversation is kept by Anthropic, and only what is new is sent
   })
   const last = await runner.runUntilDone()

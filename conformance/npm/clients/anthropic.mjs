@@ -3,7 +3,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { loop, main, retries, run, timeout, tools } from './case.mjs'
 
-await main(({ streamed, input }) => {
+await main(({ streaming, input }) => {
   const client = new Anthropic({ maxRetries: retries, timeout })
   const messages = [{ role: 'user', content: input }]
   const body = {
@@ -13,11 +13,11 @@ await main(({ streamed, input }) => {
     tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
   }
   return loop(async () => {
-    const answer = streamed ? await client.messages.stream(body).finalMessage() : await client.messages.create(body)
-    messages.push({ role: 'assistant', content: answer.content })
-    if (answer.stop_reason === 'pause_turn') return undefined // to be continued
-    const calls = answer.content.filter((block) => block.type === 'tool_use')
-    if (calls.length === 0) return answer.content.map((block) => block.text ?? '').join('')
+    const response = streaming ? await client.messages.stream(body).finalMessage() : await client.messages.create(body)
+    messages.push({ role: 'assistant', content: response.content })
+    if (response.stop_reason === 'pause_turn') return undefined // to be continued
+    const calls = response.content.filter((block) => block.type === 'tool_use')
+    if (calls.length === 0) return response.content.map((block) => block.text ?? '').join('')
     messages.push({
       role: 'user',
       content: calls.map(({ id, name, input }) => ({ type: 'tool_result', tool_use_id: id, content: run(name, input) })),

@@ -1,8 +1,8 @@
-// What all programs of this folder have in common: the tools, and how a case comes
-// in and its outcome goes out.
+// The shared parts of the programs in this folder: the tools, the input of cases and the output of
+// results.
 import { createInterface } from 'node:readline'
 
-/** The longest that a library may wait for an answer, and the steps of a loop. */
+/** The time limit of a response, the retries and the step limit of a loop. */
 export const timeout = 2000
 export const retries = 1
 export const maxSteps = 8
@@ -18,58 +18,58 @@ export const tools = [
   { name: 'now', description: 'The time.', parameters: object({}), run: () => 'noon' },
 ]
 
-/** The result of a call, for loops that are written by hand: the arguments are an object. */
+/** Returns the result of a call, for manual loops. The arguments are an object. */
 export function run(name, args) {
   const tool = tools.find((t) => t.name === name)
-  if (tool === undefined) throw new Error(`the model calls ${JSON.stringify(name)}, and there is no such tool`)
+  if (tool === undefined) throw new Error(`the model calls the unknown tool ${JSON.stringify(name)}`)
   return tool.run(args)
 }
 
-/** A loop by hand: step() until it returns the last text. */
+/** A manual loop: calls step() until it returns the final text. */
 export async function loop(step) {
   for (let i = 0; i < maxSteps; i++) {
     const text = await step()
     if (text !== undefined) return text
   }
-  throw new Error(`no end after ${maxSteps} steps`)
+  throw new Error(`the loop reached its step limit of ${maxSteps}`)
 }
 
-const question = 'How is the weather in Bern and in Rome?'
+const prompt = 'How is the weather in Bern and in Rome?'
 
 const why = (e) => (e instanceof Error ? `${e.name}: ${e.message}` : `thrown: ${JSON.stringify(e)}`)
 
-let unhandled = () => {} // what fails outside the library's own promise
+let unhandled = () => {} // rejects if something fails outside the promise of the library
 
-async function outcome(play, c) {
+async function result(run, c) {
   Object.assign(process.env, c.env)
-  const stray = new Promise((_, reject) => (unhandled = reject))
+  const failure = new Promise((_, reject) => (unhandled = reject))
   try {
-    return { id: c.id, text: (await Promise.race([play({ input: question, ...c }), stray])) ?? '', error: '' }
+    return { id: c.id, text: (await Promise.race([run({ input: prompt, ...c }), failure])) ?? '', error: '' }
   } catch (e) {
     return { id: c.id, text: '', error: why(e) }
   }
 }
 
 /**
- * Plays cases: play(case) plays one and returns its last text. A case has a protocol
- * (openai-chat, openai-responses, anthropic-messages, gemini), is streamed or not, and has
- * env, for the environment: base URLs and keys are read from there, as the libraries do.
+ * Runs cases: run(case) runs one and returns its final text. A case has a protocol (openai-chat,
+ * openai-responses, anthropic-messages, gemini), a response mode (streaming or not), and env, the
+ * environment with base URLs and keys, which the libraries read.
  *
- * With the arguments PROTOCOL and streamed or buffered it plays that one, with the
- * environment as it is, prints the text, and fails with status 1. Without arguments,
- * each line of the input is a case in JSON and is answered with {"id", "text", "error"}.
+ * With the arguments PROTOCOL and streaming or non-streaming, it runs this case with the current
+ * environment, prints the text, and exits with status 1 on failure. Without arguments, each line of
+ * the input is a case in JSON, and each line of the output is a result {"id", "text", "error"}.
  */
-export async function main(play) {
-  const [protocol, delivery] = process.argv.slice(2)
+export async function main(run) {
+  const [protocol, mode] = process.argv.slice(2)
   if (protocol !== undefined) {
-    console.log(await play({ protocol, streamed: delivery === 'streamed', input: question }))
+    console.log(await run({ protocol, streaming: mode === 'streaming', input: prompt }))
     process.exit() // some libraries keep a connection open for a while
   }
   for (const event of ['unhandledRejection', 'uncaughtException']) {
-    process.on(event, (e) => unhandled(new Error(`nobody catches ${why(e)}`)))
+    process.on(event, (e) => unhandled(new Error(`uncaught: ${why(e)}`)))
   }
-  console.log = console.info = console.error // what libraries say is not an answer
+  console.log = console.info = console.error // output of libraries is not a result
   for await (const line of createInterface({ input: process.stdin })) {
-    process.stdout.write(JSON.stringify(await outcome(play, JSON.parse(line))) + '\n')
+    process.stdout.write(JSON.stringify(await result(run, JSON.parse(line))) + '\n')
   }
 }

@@ -7,13 +7,13 @@ const callable = {
   callTool: async (calls) => calls.map(({ id, name, args }) => ({ functionResponse: { id, name, response: { result: run(name, args) } } })),
 }
 
-await main(async ({ streamed, input }) => {
+await main(async ({ streaming, input }) => {
   const { chats } = new GoogleGenAI({ httpOptions: { timeout, retryOptions: { attempts: 1 + retries, initialDelay: 0.001 } } })
   const chat = chats.create({
     model: 'gemini-3-pro-preview',
     config: { tools: [callable], automaticFunctionCalling: { maximumRemoteCalls: maxSteps } },
   })
-  if (!streamed) return (await chat.sendMessage({ message: input })).text
+  if (!streaming) return (await chat.sendMessage({ message: input })).text
   let text = ''
   for await (const chunk of await chat.sendMessageStream({ message: input })) text += chunk.text ?? ''
   return text

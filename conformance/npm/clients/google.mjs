@@ -1,9 +1,9 @@
 // The official SDK of Google, with a loop by hand as its guide to function calling
-// shows it: the parts of an answer go back as they came.
+// shows it: the parts of an response go back as they came.
 import { GoogleGenAI } from '@google/genai'
 import { loop, main, retries, run, timeout, tools } from './case.mjs'
 
-await main(({ streamed, input }) => {
+await main(({ streaming, input }) => {
   const { models } = new GoogleGenAI({ httpOptions: { timeout, retryOptions: { attempts: 1 + retries, initialDelay: 0.001 } } })
   const contents = [{ role: 'user', parts: [{ text: input }] }]
   const body = {
@@ -12,9 +12,9 @@ await main(({ streamed, input }) => {
     config: { tools: [{ functionDeclarations: tools.map(({ name, description, parameters }) => ({ name, description, parametersJsonSchema: parameters })) }] },
   }
   return loop(async () => {
-    const answers = streamed ? await models.generateContentStream(body) : [await models.generateContent(body)]
+    const responses = streaming ? await models.generateContentStream(body) : [await models.generateContent(body)]
     const parts = []
-    for await (const { candidates } of answers) parts.push(...(candidates?.[0]?.content?.parts ?? []))
+    for await (const { candidates } of responses) parts.push(...(candidates?.[0]?.content?.parts ?? []))
     contents.push({ role: 'model', parts })
     const calls = parts.filter((part) => part.functionCall)
     if (calls.length === 0) return parts.map((part) => part.text ?? '').join('')

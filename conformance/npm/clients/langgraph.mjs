@@ -15,11 +15,11 @@ const models = {
 
 const theirTools = tools.map(({ name, description, parameters, run }) => tool(run, { name, description, schema: parameters }))
 
-await main(async ({ protocol, streamed, input }) => {
+await main(async ({ protocol, streaming, input }) => {
   const agent = createReactAgent({ llm: models[protocol]({ maxRetries: retries }), tools: theirTools })
   const start = { messages: [{ role: 'user', content: input }] }
   const limits = { recursionLimit: 2 * maxSteps }
-  if (!streamed) return (await agent.invoke(start, limits)).messages.at(-1).text
+  if (!streaming) return (await agent.invoke(start, limits)).messages.at(-1).text
   let state
   for await (const [mode, chunk] of await agent.stream(start, { ...limits, streamMode: ['messages', 'values'] })) {
     if (mode === 'values') state = chunk

@@ -5,21 +5,21 @@ import { main, maxSteps, retries, timeout, tools } from './case.mjs'
 
 const model = 'gpt-4.1'
 
-function chat(client, { streamed, input }) {
+function chat(client, { streaming, input }) {
   const body = {
     model,
     messages: [{ role: 'user', content: input }],
     tools: tools.map(({ run, ...f }) => ({ type: 'function', function: { ...f, function: run, parse: JSON.parse } })),
-    ...(streamed && { stream: true, stream_options: { include_usage: true } }),
+    ...(streaming && { stream: true, stream_options: { include_usage: true } }),
   }
   return client.chat.completions.runTools(body, { maxChatCompletions: maxSteps }).finalContent()
 }
 
-async function responses(client, { streamed, input }) {
+async function responses(client, { streaming, input }) {
   const runner = new ResponsesToolRunner({
     functions: tools.map(({ run, ...f }) => ({ tool: { type: 'function', strict: true, ...f }, execute: run })),
   })
-  const last = await runner.run(client, { model, input: [{ role: 'user', content: input }] }, { stream: streamed, maxSteps })
+  const last = await runner.run(client, { model, input: [{ role: 'user', content: input }] }, { stream: streaming, maxSteps })
   return last.output_text
 }
 

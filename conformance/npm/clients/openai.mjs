@@ -6,14 +6,14 @@ import { loop, main, retries, run, timeout, tools } from './case.mjs'
 
 const model = 'gpt-4.1'
 
-function chat(client, { streamed, input }) {
+function chat(client, { streaming, input }) {
   const messages = [{ role: 'user', content: input }]
-  const body = { model, messages, ...(streamed && { stream_options: { include_usage: true } }), tools: tools.map(({ run, ...f }) => ({ type: 'function', function: f })) }
+  const body = { model, messages, ...(streaming && { stream_options: { include_usage: true } }), tools: tools.map(({ run, ...f }) => ({ type: 'function', function: f })) }
   return loop(async () => {
-    const answer = streamed
+    const response = streaming
       ? await client.chat.completions.stream(body).finalChatCompletion()
       : await client.chat.completions.create(body)
-    const { message } = answer.choices[0]
+    const { message } = response.choices[0]
     messages.push(message)
     if (!message.tool_calls?.length) return message.content ?? message.refusal
     for (const { id, function: f } of message.tool_calls) {
@@ -22,14 +22,14 @@ function chat(client, { streamed, input }) {
   })
 }
 
-function responses(client, { streamed, input }) {
+function responses(client, { streaming, input }) {
   const items = [{ role: 'user', content: input }]
   const body = { model, input: items, tools: tools.map(({ run, ...f }) => ({ type: 'function', strict: true, ...f })) }
   return loop(async () => {
-    const answer = streamed ? await client.responses.stream(body).finalResponse() : await client.responses.create(body)
-    items.push(...toResponseInputItems(answer.output))
-    const calls = answer.output.filter((item) => item.type === 'function_call')
-    if (calls.length === 0) return answer.output_text
+    const response = streaming ? await client.responses.stream(body).finalResponse() : await client.responses.create(body)
+    items.push(...toResponseInputItems(response.output))
+    const calls = response.output.filter((item) => item.type === 'function_call')
+    if (calls.length === 0) return response.output_text
     for (const { call_id, name, arguments: args } of calls) {
       items.push({ type: 'function_call_output', call_id, output: run(name, JSON.parse(args)) })
     }

@@ -18,14 +18,14 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// ours is the loop of this project.
-var ours = player{
-	name: "looptape", says: "the loop of this project",
+// looptape is the client with the loop of this project.
+var looptape = client{
+	name: "looptape", description: "the loop of this project",
 	protocols: []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"},
-	start:     func() (play, stop) { return playOurs, func() error { return nil } },
+	start:     func() (runFunc, func() error) { return runLooptape, func() error { return nil } },
 }
 
-// adapters are its clients of the providers; the base URL lacks what is in below.
+// adapters are its clients of the providers. below is appended to the base URL.
 var adapters = map[string]struct {
 	provider  string
 	protocol  protocol.Protocol
@@ -39,22 +39,22 @@ var adapters = map[string]struct {
 	"gemini":             {wire.Gemini, gemini.GenerateContent{}, gemini.Key(key), "/v1beta", "gemini-3-pro-preview"},
 }
 
-// playOurs plays with the policies of the scenario.
-func playOurs(ctx context.Context, g game, url string) (end, error) {
-	cfg, err := scenario.Config(g.script)
+// runLooptape runs a test case with the middleware of the scenario.
+func runLooptape(ctx context.Context, c testCase, url string) (result, error) {
+	cfg, err := scenario.Config(c.script)
 	if err != nil {
-		return end{}, err
+		return result{}, err
 	}
-	a := adapters[g.protocol]
-	cfg.Model, cfg.MaxSteps, cfg.StallTimeout = a.model, maxSteps, patience
+	a := adapters[c.protocol]
+	cfg.Model, cfg.MaxSteps, cfg.StallTimeout = a.model, maxSteps, responseTimeout
 	cfg.Retry = loop.Retry{Max: retries, Base: time.Millisecond}
-	if !g.streamed {
+	if !c.streaming {
 		cfg.ResponseMode = llm.NonStreaming
 	}
 	for _, t := range tools {
 		own, err := loopTool(t)
 		if err != nil {
-			return end{}, err
+			return result{}, err
 		}
 		cfg.Tools = append(cfg.Tools, own)
 	}
@@ -64,19 +64,19 @@ func playOurs(ctx context.Context, g game, url string) (end, error) {
 		Protocol: a.protocol, BaseURL: wire.ServerInfo{URL: url}.BaseURL(a.provider, "") + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
 	}, &cfg)
 	if err != nil {
-		return end{}, err
+		return result{}, err
 	}
-	res, err := agent.Run(ctx, loop.Prompt(question))
+	res, err := agent.Run(ctx, loop.Prompt(prompt))
 	switch {
 	case ctx.Err() != nil:
-		return end{}, context.Cause(ctx)
+		return result{}, context.Cause(ctx)
 	case err != nil:
-		return end{failed: err.Error()}, nil
+		return result{failed: err.Error()}, nil
 	}
-	return end{text: lastText(res.Messages)}, nil
+	return result{text: lastText(res.Messages)}, nil
 }
 
-// lastText is the text of the last answer; empty if it said nothing.
+// lastText returns the text of the final response; empty if it has none.
 func lastText(messages []llm.Message) string {
 	if n := len(messages); n > 0 && messages[n-1].Role == llm.RoleAssistant {
 		return messages[n-1].Text()
@@ -90,10 +90,10 @@ func loopTool(t tool) (loop.Tool, error) {
 		return loop.Tool{}, err
 	}
 	return loop.RawTool(t.name, t.description, schema, func(_ context.Context, call loop.Call) (loop.Output, error) {
-		var args map[string]string
-		if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
+		var arguments map[string]string
+		if err := json.Unmarshal([]byte(call.Arguments), &arguments); err != nil {
 			return loop.Output{}, err
 		}
-		return loop.TextOutput(t.run(args[t.property])), nil
+		return loop.TextOutput(t.run(arguments[t.property])), nil
 	})
 }
