@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// onBatch is a policy that does something to each call of a step.
+// onBatch returns middleware that changes each call of a step.
 func onBatch(f func(c *loop.PlannedCall)) loop.Middleware {
 	return named("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, c := range calls {
@@ -24,7 +24,7 @@ func onBatch(f func(c *loop.PlannedCall)) loop.Middleware {
 	})})
 }
 
-// counter is a tool that takes a whole number and notes what it gets.
+// counter returns a tool that takes an integer and records it.
 func counter(t *testing.T, got *[]string) loop.Tool {
 	t.Helper()
 	x, err := loop.RawTool("count", "", []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"default":7}},"required":["n"]}`),
@@ -152,7 +152,7 @@ func TestBeforeToolsReasons(t *testing.T) {
 	}
 }
 
-// A cause that is not an answer's does not hide a failure from the guard.
+// A reason without a substitute output does not hide a failure from the runaway guard.
 func TestBeforeToolsReasonWithoutOutput(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })
 	res, err := runChecked(t, "guard", model(calls("bad#1"), calls("bad#2"), calls("bad#3"), text("done")), loop.Config{
@@ -163,7 +163,7 @@ func TestBeforeToolsReasonWithoutOutput(t *testing.T) {
 	}
 }
 
-// What a policy does to a Planned after its hook changes nothing.
+// Changes of a PlannedCall after the hook have no effect.
 func TestBeforeToolsCallsChangedLater(t *testing.T) {
 	for name, change := range map[string]func(c *loop.PlannedCall){
 		"arguments": func(c *loop.PlannedCall) { c.Arguments = `{"n":"rm"}` },

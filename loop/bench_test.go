@@ -53,7 +53,7 @@ func script(n, k int, pieces bool) *scripted {
 	return m
 }
 
-// BenchmarkStep measures what a step costs, for profiles; bench/ has the peers.
+// BenchmarkStep measures a step. The folder bench compares other loops.
 func BenchmarkStep(b *testing.B) {
 	raw := loop.Tool{Name: "weather", Run: func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput("Sunny, 21 degrees."), nil

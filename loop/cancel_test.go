@@ -79,8 +79,8 @@ func noted(note func(string)) llm.Model {
 	})
 }
 
-// watched has tools that say when they are entered, and all that has events between
-// a step's beginning and its model call, or between a call and its tool.
+// watched returns a configuration whose tools record that they are entered. It has events
+// between the start of a step and its model call, and between a call and its tool.
 func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 	t.Helper()
 	tools := []loop.Tool{defaulted(t, "d"), echo("a")}

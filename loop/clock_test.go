@@ -36,7 +36,7 @@ func TestSystemClock(t *testing.T) {
 	})
 }
 
-// Each notify lets one wait return, also one that comes later.
+// Each notify lets one wait return, also a later one.
 func TestSystemClockSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait, notify := loop.SystemClock{}.Signal()

@@ -33,12 +33,12 @@ type feature struct {
 	ends bool
 }
 
-// emitted reports whether there is such an event.
+// emitted returns a function that reports whether a trace contains such an event.
 func emitted[B trace.Body](is func(B) bool) func([]trace.Event) bool {
 	return func(events []trace.Event) bool { return slices.ContainsFunc(of[B](events), is) }
 }
 
-// ended reports how a run ended.
+// ended returns a function that reports whether a run ended for a reason.
 func ended(cause trace.Reason) func([]trace.Event) bool {
 	return emitted(func(b trace.RunEnd) bool { return b.StopReason == cause })
 }
@@ -62,12 +62,12 @@ func customs(name string) func([]trace.Event) bool {
 	return emitted(func(b trace.Custom) bool { return b.Name == name })
 }
 
-// sentTo reports whether a message of a request is such.
+// sentTo returns a function that reports whether a request contains such a message.
 func sentTo(is func(m llm.Message) bool) func([]trace.Event) bool {
 	return emitted(func(b trace.ModelRequest) bool { return slices.ContainsFunc(b.NewMessages, is) })
 }
 
-// atOnce is how many tools ran at the same time.
+// atOnce returns the maximum number of tools that ran concurrently.
 func atOnce(events []trace.Event) (most int) {
 	running := 0
 	for _, ev := range events {
@@ -93,7 +93,7 @@ func failed(m llm.Message) bool {
 	})
 }
 
-// features are the options and middlewares that a composition may have.
+// features returns the options and the middleware of the compositions.
 func features() []feature {
 	one := []fake.Response{calls("ok")}
 	bad := []fake.Response{calls("bad")}
@@ -303,16 +303,15 @@ func summarizes() loop.Middleware {
 	return p
 }
 
-// noise is what goes wrong in every composition before its features act: a finish
-// that denies its calls, a tool that panics, a call of no tool, arguments that break
-// off, and an answer without usage.
+// noise is the first response of each composition: a finish reason that denies its calls, a
+// tool that panics, a call of an unknown tool, truncated arguments, and no usage.
 func noise() fake.Response {
 	t := calls("panics", `ok{"x":1`, "slow")
 	t.FinishReason, t.RawFinishReason = llm.FinishStop, "stop"
 	return t
 }
 
-// compose scripts the noise, the features in order, and a final answer.
+// compose runs a script of the noise, the features in order, and a final answer.
 func compose(t *testing.T, list ...feature) []trace.Event {
 	t.Helper()
 	clock := fake.NewClock()
@@ -366,7 +365,7 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	return mem.Events()
 }
 
-// steps are how many steps the responses of a feature take: one that failed takes none.
+// steps returns the number of steps of a feature. A failed model call is no step.
 func steps(f feature) (n int) {
 	for _, t := range f.responses {
 		if t.Error == nil {
@@ -376,7 +375,7 @@ func steps(f feature) (n int) {
 	return n
 }
 
-// toolOf makes a tool that does what its name says.
+// toolOf returns a tool whose behavior follows from its name.
 func toolOf(t *testing.T, name string, clock loop.Clock) loop.Tool {
 	t.Helper()
 	kind := strings.TrimRight(name, "0123456789")
@@ -409,8 +408,8 @@ func toolOf(t *testing.T, name string, clock loop.Clock) loop.Tool {
 	})
 }
 
-// Any two features work together, in either order, while everything misbehaves: the
-// invariants hold, and the trace shows that each acted that could.
+// Any two options work together, in either order and with the noise. The run meets the
+// invariants, and the trace shows the effect of each option that can have one.
 func TestOptionsCombined(t *testing.T) {
 	list := features()
 	for _, first := range list {
@@ -431,9 +430,8 @@ func TestOptionsCombined(t *testing.T) {
 	}
 }
 
-// A feature that is off leaves nothing in the trace: or a composition would show it
-// whatever it did.
-func TestCompositionWithout(t *testing.T) {
+// An option that is disabled has no effect on the trace.
+func TestOptionsDisabled(t *testing.T) {
 	for _, f := range features() {
 		on := f.on
 		f.on = func(*loop.Config, int) {}

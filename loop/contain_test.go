@@ -29,7 +29,7 @@ func (e badError) Error() string   { return e.why[7] }
 func (e badError) Is(error) bool   { return e.why[7] == "" }
 func (e badError) Unwrap() []error { return []error{errors.New(e.why[7])} }
 
-// held runs and holds the trace against the invariants.
+// runChecked runs an agent and checks the invariants of its trace.
 func runChecked(t *testing.T, name string, m llm.Model, cfg loop.Config) (*loop.Result, error) {
 	t.Helper()
 	res, events, err := ran(t, m, cfg)
@@ -37,7 +37,7 @@ func runChecked(t *testing.T, name string, m llm.Model, cfg loop.Config) (*loop.
 	return res, err
 }
 
-// holds holds a trace against the invariants.
+// checkInvariants checks the invariants of a trace.
 func checkInvariants(t *testing.T, name string, events []trace.Event) {
 	t.Helper()
 	c := check.New(nil)
@@ -49,7 +49,7 @@ func checkInvariants(t *testing.T, name string, events []trace.Event) {
 	}
 }
 
-// An error that cannot be put into words is still an error, and nothing more.
+// A panic of a method of an error is contained. The error keeps its effect.
 func TestErrorMethodsPanic(t *testing.T) {
 	var none *nilError
 	for name, bad := range map[string]error{"a nil pointer": none, "methods that panic": badError{}} {
@@ -78,7 +78,7 @@ func TestErrorMethodsPanic(t *testing.T) {
 	}
 }
 
-// A panic of the consumer comes out as it went in, wherever in the run it is.
+// A panic of the consumer reaches the caller unchanged, at each event of the run.
 func TestConsumerPanicsAtEachEvent(t *testing.T) {
 	wrap := named("p", loop.Hooks{
 		WrapModel: func(next loop.ModelFunc) loop.ModelFunc { return next },
@@ -108,7 +108,7 @@ func TestConsumerPanicsAtEachEvent(t *testing.T) {
 	}
 }
 
-// What middlewares do to what they are given breaks nothing.
+// Middleware that changes its arguments breaks no invariant.
 func TestInvalidMiddleware(t *testing.T) {
 	batch := func(f func(calls []loop.PlannedCall), decisions ...loop.CallDecision) loop.Middleware {
 		return named("p", loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
@@ -155,7 +155,7 @@ func TestInvalidMiddleware(t *testing.T) {
 	}
 }
 
-// Many calls without ids in one response cost no more for each than few.
+// The cost of a call without an id does not depend on the number of such calls.
 func TestManyDuplicateIDs(t *testing.T) {
 	var response fake.Response
 	for range 300 {
@@ -177,7 +177,7 @@ func TestManyDuplicateIDs(t *testing.T) {
 	}
 }
 
-// An empty result is each call's own.
+// Each call has an empty result of its own.
 func TestEmptyResultsAreNotShared(t *testing.T) {
 	empty := loop.Tool{Name: "e", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, nil }}
 	first, _ := mustRun(t, model(calls("e"), text("x")), loop.Config{Tools: []loop.Tool{empty}})
@@ -229,7 +229,7 @@ func TestStartReturnsForeignContext(t *testing.T) {
 
 type foreignKey struct{}
 
-// A deadline holds for a foreign context as well.
+// A deadline also ends a run with a foreign context.
 func TestDeadlineOfForeignContext(t *testing.T) {
 	clock := fake.NewClock()
 	foreign := named("foreign", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }})
@@ -241,8 +241,7 @@ func TestDeadlineOfForeignContext(t *testing.T) {
 	}
 }
 
-// The context that a policy gave is of no use once the run has ended, and nothing
-// runs on for it.
+// The context that a Start hook returned ends with the run, and so do its goroutines.
 func TestStartContextEndsWithRun(t *testing.T) {
 	var kept context.Context
 	p := named("p", loop.Hooks{Start: func(context.Context) (context.Context, error) { return context.Background(), nil }, BeforeStep: func(ctx context.Context, _ *loop.StepInfo) (loop.StepChange, error) {
@@ -255,8 +254,8 @@ func TestStartContextEndsWithRun(t *testing.T) {
 	}
 }
 
-// A result that a model sends is dropped with a warning, unless it is that of a
-// call which the provider ran itself, wherever in the response that stands.
+// The loop removes a result in a response with a warning, unless the provider executed its
+// call, at any position in the response.
 func TestResponseWithResults(t *testing.T) {
 	result := func(id string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: "made up"}}}
@@ -308,8 +307,7 @@ func TestResponseWithResults(t *testing.T) {
 	}
 }
 
-// What middlewares and conditions do to the steps they are shown is not done to
-// those of the result.
+// Changes of middleware and conditions to their steps do not change those of the result.
 func TestStepsChangedByMiddleware(t *testing.T) {
 	spoil := func(steps []*loop.Step) {
 		for _, s := range steps {

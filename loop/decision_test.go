@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// deciding are hooks of which one, at a place, gives a decision the n-th time.
+// deciding returns middleware whose hook at a place returns a decision the n-th time.
 func deciding(place string, n int, d loop.Decision) loop.Middleware {
 	at := func(here string) (loop.Decision, error) {
 		if here == place {
@@ -63,7 +63,7 @@ func TestDecisionReasons(t *testing.T) {
 	}
 }
 
-// Actions that a hook cannot decide on change nothing.
+// Actions that a hook must not return have no effect.
 func TestDecisionActions(t *testing.T) {
 	for _, action := range []trace.Action{trace.End, trace.Suspend, "odd"} {
 		for _, place := range []string{"before", "model", "batch", "after"} {
@@ -80,8 +80,7 @@ func TestDecisionActions(t *testing.T) {
 	}
 }
 
-// decided runs an agent with a policy, without a look at its goroutines, of which
-// there are none: these are many runs.
+// decided runs an agent with middleware. It does not check for leaked goroutines.
 func decided(t *testing.T, m llm.Model, p loop.Middleware) (*loop.Result, []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
@@ -109,8 +108,7 @@ func TestContinueReasons(t *testing.T) {
 	}
 }
 
-// Tools that middlewares offer are such as can be sent, whoever puts them there and
-// whatever the call is for.
+// The loop checks the tools that middleware sets, in each hook and for each purpose.
 func TestRequestToolsAreChecked(t *testing.T) {
 	object := []byte(` {"type":"object"}`)
 	for name, c := range map[string]struct {

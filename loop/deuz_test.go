@@ -91,7 +91,7 @@ func testDeuzTwins(t *testing.T) {
 	}
 }
 
-// twin is what must not depend on the delivery.
+// twin returns the values that must not depend on the response mode.
 func twin(o *scenario.Result) string {
 	r := o.Run
 	b, err := json.Marshal(struct {
@@ -322,7 +322,7 @@ func testDeuzStreamFails(t *testing.T) {
 	}
 }
 
-// The handle's usage and reason are there whether or not anybody reads the parts.
+// The handle has the usage and the reason, whether or not the parts are read.
 func testDeuzAwaitables(t *testing.T) {
 	one, two := calls("a"), text("x")
 	one.Usage, two.Usage = llm.Usage{InputTokens: 10, OutputTokens: 5}, llm.Usage{InputTokens: 20, OutputTokens: 7}

@@ -70,8 +70,8 @@ func (e *teller) hooks() loop.Hooks {
 	}
 }
 
-// Events of middlewares are taken in their hooks, and not while tools run: there they
-// would come in no order.
+// Middleware may emit events in its hooks, but not while tools run: their order would be
+// undefined.
 func TestMiddlewareEvents(t *testing.T) {
 	for _, width := range []int{1, 2} {
 		e := &teller{}
@@ -97,8 +97,7 @@ func TestMiddlewareEvents(t *testing.T) {
 	}
 }
 
-// Once a call was abandoned, a wrap around it may still run: from then on no event
-// is taken.
+// After a call was abandoned, middleware must not emit events: a wrap may still run.
 func TestMiddlewareEventsAfterAbandonedCall(t *testing.T) {
 	clock := fake.NewClock()
 	e := &teller{}

@@ -15,8 +15,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// What makes the model call is a policy's while its wrap goes around it. Kept
-// beyond that, it does nothing, wherever it is called and what for.
+// A wrap may call next until it returns. Later calls fail, in each hook and for each purpose.
 func TestNextKeptByMiddleware(t *testing.T) {
 	for _, place := range []string{"start", "before", "after the model", "batch", "tool", "step", "after", "end", "later"} {
 		for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
@@ -87,7 +86,7 @@ func gated(called func(), may <-chan struct{}) llm.Model {
 	})
 }
 
-// Of two calls at the same time one is made.
+// Of two concurrent calls of next, one is made.
 func TestNextConcurrent(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var second error
@@ -112,7 +111,7 @@ func TestNextConcurrent(t *testing.T) {
 	}
 }
 
-// A call that a wrap does not wait for is waited for by the run.
+// The run waits for a call of next that the wrap does not wait for.
 func TestNextNotAwaited(t *testing.T) {
 	asked, may := make(chan struct{}), make(chan struct{})
 	var left sync.WaitGroup

@@ -47,7 +47,7 @@ func parse(t testing.TB, path string) *scenario.File {
 	return f
 }
 
-// pinned is the scenario of a file that contains the expected trace.
+// pinned returns the scenario of a file that contains the expected trace.
 func pinned(t testing.TB, path string) *scenario.File {
 	t.Helper()
 	f := parse(t, path)
@@ -57,7 +57,7 @@ func pinned(t testing.TB, path string) *scenario.File {
 	return f
 }
 
-// play runs a scenario, which must come to its end as its script says.
+// play runs a scenario. The script must succeed.
 func play(t testing.TB, s *fake.Script, opts *scenario.Options) *scenario.Result {
 	t.Helper()
 	o, err := scenario.Run(t.Context(), s, opts)
@@ -67,7 +67,7 @@ func play(t testing.TB, s *fake.Script, opts *scenario.Options) *scenario.Result
 	return o
 }
 
-// each makes a test of each scenario. One that fails says how to repeat it alone.
+// each runs a subtest for each scenario. A failure prints the command that repeats it.
 func each(t *testing.T, paths []string, test func(t *testing.T, path string)) {
 	t.Helper()
 	for _, path := range paths {
@@ -78,7 +78,7 @@ func each(t *testing.T, paths []string, test func(t *testing.T, path string)) {
 	}
 }
 
-// repeatable makes a test that fails print the command that runs it alone.
+// repeatable makes a failing test print the command that repeats it.
 func repeatable(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -102,7 +102,7 @@ func TestGoldens(t *testing.T) {
 	})
 }
 
-// checkOutcome holds the run against the invariants.
+// checkOutcome checks the invariants of a run.
 func checkOutcome(t *testing.T, o *scenario.Result) {
 	t.Helper()
 	c := check.New(nil)
@@ -122,8 +122,8 @@ func checkOutcome(t *testing.T, o *scenario.Result) {
 
 func abandoned(events []trace.Event) []trace.Abandoned { return of[trace.Abandoned](events) }
 
-// TestGoldensRepeat gives the canonical trace of the file each time, so that it is
-// one at any GOMAXPROCS: 50 times here, as often as -repeats says elsewhere.
+// TestGoldensRepeat checks that each repetition has the canonical trace of the file, at any
+// GOMAXPROCS. The flag -repeats sets the number of repetitions.
 func TestGoldensRepeat(t *testing.T) {
 	each(t, scenarioFiles(t), func(t *testing.T, path string) {
 		t.Parallel()

@@ -90,8 +90,7 @@ func TestCanceledBeforeEntry(t *testing.T) {
 	}
 }
 
-// A wrap may keep what runs the tool; once the call has its result, that runs
-// nothing.
+// A wrap may keep next. After the call has its result, next runs nothing.
 func TestEntryAfterResult(t *testing.T) {
 	entered := 0
 	var later func() (loop.Output, error)
@@ -117,7 +116,7 @@ func TestEntryAfterResult(t *testing.T) {
 	}
 }
 
-// It runs nothing while the calls of the next step are under way either.
+// A kept next runs nothing during the calls of the next step.
 func TestEntryInNextStep(t *testing.T) {
 	entered := 0
 	var earlier func() (loop.Output, error)
@@ -191,8 +190,8 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 	}
 }
 
-// A consumer that panics or ends its goroutine, at whatever event, is a cancel for
-// the tools: those that do not stop are abandoned after the grace period.
+// A consumer that panics or ends its goroutine cancels the tools, at each event. Tools that
+// do not stop are abandoned after the grace period.
 func TestGraceWithoutConsumer(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("no") }, "exit": runtime.Goexit} {
 		for n := 0; ; n++ {

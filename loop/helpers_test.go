@@ -61,8 +61,8 @@ func newAgent(t testing.TB, m llm.Model, cfg loop.Config) *loop.Agent {
 	return a
 }
 
-// ran runs an agent on "go" with a trace, besides a sink of the configuration. No
-// goroutine may outlive the run, unless it abandons tools.
+// ran runs an agent with the input "go". It returns the trace, in addition to a sink of the
+// configuration. No goroutine may outlive the run, unless the run abandons tools.
 func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event, error) {
 	t.Helper()
 	var mem trace.Memory
@@ -75,7 +75,7 @@ func ran(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Even
 	return res, mem.Events(), err
 }
 
-// mustRun is ran for a run that has to succeed.
+// mustRun is ran for a run that must succeed.
 func mustRun(t testing.TB, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event) {
 	t.Helper()
 	res, events, err := ran(t, m, cfg)

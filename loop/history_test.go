@@ -42,8 +42,8 @@ func parts(role llm.Role, parts ...llm.Part) llm.Message {
 	return llm.Message{Role: role, Parts: parts}
 }
 
-// What no provider takes is refused before any model call, with its place and what
-// to do, whether an Input has it or a policy.
+// The loop rejects messages that providers reject, of an Input or of middleware, before any
+// model call. The error contains the position and what to do.
 func TestHistoryErrors(t *testing.T) {
 	user := llm.User("hi")
 	no := json.RawMessage("{")
@@ -93,15 +93,15 @@ func TestHistoryErrors(t *testing.T) {
 		if !errors.As(err, &h) || h.Message != c.at || h.Part != c.part || !strings.Contains(err.Error(), c.want) || len(m.RecordedRequests()) != 0 {
 			t.Errorf("%s: got %v after %d requests, want one of message %d, part %d, with %q", c.name, err, len(m.RecordedRequests()), c.at, c.part, c.want)
 		}
-		_, err = ofAPolicy(t, c.name, c.messages)
+		_, err = ofMiddleware(t, c.name, c.messages)
 		if diff := cmp.Diff(h, historyErrorOf(err)); diff != "" {
 			t.Errorf("%s, of a policy: %v (-want +got):\n%s", c.name, err, diff)
 		}
 	}
 }
 
-// ofAPolicy runs an agent whose policy gives other messages.
-func ofAPolicy(t *testing.T, name string, messages []llm.Message) (*loop.Result, error) {
+// ofMiddleware runs an agent whose middleware replaces the messages.
+func ofMiddleware(t *testing.T, name string, messages []llm.Message) (*loop.Result, error) {
 	t.Helper()
 	p := named("p", loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 		return loop.StepChange{Decision: loop.Decision{Messages: messages}}, nil
@@ -114,7 +114,7 @@ func historyErrorOf(err error) *loop.HistoryError {
 	return h
 }
 
-// What providers take is sent as it is.
+// The loop sends valid messages unchanged.
 func TestHistoriesAccepted(t *testing.T) {
 	user := llm.User("hi")
 	own := llm.ToolCall{ID: "s", Name: "search", Arguments: "{}", ProviderExecuted: true}
@@ -233,7 +233,7 @@ func TestHistoriesRepaired(t *testing.T) {
 		} else if diff := cmp.Diff(m.RecordedRequests()[1].Request.Messages, again.RecordedRequests()[0].Request.Messages[:len(m.RecordedRequests()[1].Request.Messages)]); diff != "" {
 			t.Errorf("%s: continued, it begins otherwise than before (-before +after):\n%s", c.name, diff)
 		}
-		if _, err := ofAPolicy(t, c.name, c.messages); historyErrorOf(err) == nil {
+		if _, err := ofMiddleware(t, c.name, c.messages); historyErrorOf(err) == nil {
 			t.Errorf("%s: of a policy, got %v", c.name, err)
 		}
 	}
@@ -250,13 +250,13 @@ func TestMiddlewareHistoryIsNotRepaired(t *testing.T) {
 		{[]llm.Message{called("c1", "c2"), told("c2", "c1"), called("c1"), told("c1")}, `Input.Messages[1].Parts[0]: the result "c2" comes before the result of an earlier call; put results in the order of their calls`},
 		{[]llm.Message{called("c1", "c2"), told("c2", "c1"), llm.Assistant()}, `Input.Messages[2]: the assistant message is empty`},
 	} {
-		if _, err := ofAPolicy(t, c.want, c.messages); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ofMiddleware(t, c.want, c.messages); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
 }
 
-// Parts that are nil go no further than where they came from.
+// The loop removes parts that are nil.
 func TestNilParts(t *testing.T) {
 	mine := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		response, err := next(ctx, call)
@@ -285,7 +285,7 @@ func TestNilParts(t *testing.T) {
 	}
 }
 
-// A response of empty texts is as empty as one of nothing: it is not sent.
+// A response of empty texts is not sent.
 func TestResponseOfEmptyTexts(t *testing.T) {
 	mine := around("mine", func(context.Context, loop.ModelFunc, loop.ModelCall) (*llm.Response, error) {
 		return &llm.Response{Parts: []llm.Part{llm.Text{}}, FinishReason: llm.FinishPause}, nil
@@ -330,7 +330,7 @@ func TestRecordedHistories(t *testing.T) {
 	}
 }
 
-// sharedDir is the data folder next to the repository.
+// sharedDir returns the data folder next to the repository.
 func sharedDir(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {

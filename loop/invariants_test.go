@@ -29,7 +29,7 @@ var negatives = map[string][2]string{
 	check.EvidenceLiveRun:  {"looptest/looptest_test.go", `{"ID", "`},
 }
 
-// TestInvariantsHaveScenarios asks for each invariant a scenario that shows it
+// TestInvariantsHaveScenarios checks that each invariant has a scenario
 // (testdata/invariants), a negative case and a mutant of the loop (mutants_test.go).
 func TestInvariantsHaveScenarios(t *testing.T) {
 	for _, inv := range check.Catalogue() {
@@ -46,7 +46,7 @@ func TestInvariantsHaveScenarios(t *testing.T) {
 	}
 }
 
-// sources are the texts of the files that a pattern names.
+// sources returns the text of the files that match a pattern.
 func sources(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -64,7 +64,7 @@ func sources(t *testing.T, pattern string) string {
 	return text
 }
 
-// positives are the scenarios of an invariant: INV-01.txtar, INV-01-more.txtar.
+// positives returns the scenarios of an invariant: INV-01.txtar, INV-01-more.txtar.
 func positives(t testing.TB, id string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testdata, "invariants", id+"*.txtar"))
@@ -74,8 +74,8 @@ func positives(t testing.TB, id string) []string {
 	return files
 }
 
-// TestPositiveScenarios holds each scenario of an invariant against all of them: its
-// trace, its pairs, and what the running loop shows.
+// TestPositiveScenarios checks each scenario of an invariant with all invariants: its trace,
+// its pairs, and the live run.
 func TestPositiveScenarios(t *testing.T) {
 	each(t, positives(t, "INV-"), func(t *testing.T, path string) {
 		for _, v := range broken(t, path) {
@@ -85,13 +85,13 @@ func TestPositiveScenarios(t *testing.T) {
 	})
 }
 
-// deliver makes a run ask for this delivery.
+// deliver returns options with this response mode.
 func deliver(d llm.ResponseMode) *scenario.Options {
 	return &scenario.Options{Adjust: func(c *loop.Config) { c.ResponseMode = d }}
 }
 
-// broken runs a scenario in all the ways in which it must come to the same, and
-// returns what does not hold. What the script did not expect is not looked at.
+// broken runs a scenario in all ways that must have the same result, and returns the
+// violations. It ignores errors of the script.
 func broken(t testing.TB, path string) []check.Violation {
 	t.Helper()
 	f := parse(t, path)
@@ -123,7 +123,7 @@ func violations(events []trace.Event) []check.Violation {
 	return c.Done()
 }
 
-// probed is what only the running loop shows.
+// probed returns the violations that only a live run shows.
 func probed(o *scenario.Result) (found []check.Violation) {
 	add := func(id, message string) {
 		found = append(found, check.Violation{Invariant: id, Event: check.NoEvent, Message: message})
@@ -144,7 +144,7 @@ func probed(o *scenario.Result) (found []check.Violation) {
 	return found
 }
 
-// idsOf are the invariants of violations, each once, sorted.
+// idsOf returns the invariants of violations, each once, sorted.
 func idsOf(found []check.Violation) []string {
 	ids := map[string]bool{}
 	for _, v := range found {
@@ -212,8 +212,8 @@ func changed(events []trace.Event, change func(trace.Body) trace.Body) []trace.E
 	return out
 }
 
-// TestChangedRuns breaks real runs as a broken loop would: one of what requests
-// show, and one of what a trace shows. The package check has the others.
+// TestChangedRuns changes the events of real runs as a broken loop would. Package check tests
+// the other invariants.
 func TestChangedRuns(t *testing.T) {
 	for id, change := range map[string]func(trace.Body) trace.Body{
 		"INV-01": func(b trace.Body) trace.Body { // a result is lost

@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/loop/looptest"
 )
 
-// adapted is this loop as the contract suite runs it.
+// adapted returns this loop for the contract suite.
 func adapted(cfg loop.Config) looptest.Loop {
 	return looptest.LoopFunc(func(ctx context.Context, in *looptest.Input) (*looptest.Result, error) {
 		cfg := cfg

@@ -78,8 +78,7 @@ var mutants = []mutant{
 		"for _, c := range step.Calls { // in call order, for one result", "for name := range failed { c := struct{ Name string }{name}"},
 }
 
-// TestMutantsApply holds the table against the source, so that it does not rot
-// between the runs that build the mutants.
+// TestMutantsApply checks that each mutant can be applied to the source.
 func TestMutantsApply(t *testing.T) {
 	for _, m := range mutants {
 		m.apply(t)
@@ -106,8 +105,8 @@ const (
 	mutantReport = "LOOPTAPE_MUTANT_REPORT"
 )
 
-// TestMutants builds the loop with each change, runs the scenarios of the
-// invariants with it and looks at what is reported: that invariant and no other.
+// TestMutants builds the loop with each change and runs the scenarios of the invariants. They
+// must report the invariant of the mutant and no other.
 func TestMutants(t *testing.T) {
 	if os.Getenv(mutantsEnv) == "" {
 		t.Skipf("building %d changed loops takes minutes; set %s=1, or run .ci/mutants", len(mutants), mutantsEnv)
@@ -168,7 +167,7 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// TestMutantReport is what TestMutants runs in a changed loop.
+// TestMutantReport runs in a changed loop and reports to TestMutants.
 func TestMutantReport(t *testing.T) {
 	to := os.Getenv(mutantReport)
 	if to == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// drawTools are tools of all tempers. Those that wait for a cancel are only
-// there if one comes.
+// drawTools returns tools with all behaviors. Tools that wait for a cancel are included only
+// if the run is canceled.
 func drawTools(cancelled bool) []fake.Tool {
 	tools := []fake.Tool{
 		{Name: "ok", Behavior: fake.Behavior{Text: "fine"}},
@@ -83,7 +83,7 @@ func drawScript(t *rapid.T) *fake.Script {
 	return s
 }
 
-// drawConfig returns what changes a configuration; what it draws is drawn once.
+// drawConfig returns a function that changes a configuration. It draws the values once.
 func drawConfig(t *rapid.T) func(*loop.Config) {
 	var c loop.Config
 	c.MaxSteps = rapid.IntRange(-1, 5).Draw(t, "max steps")
@@ -122,8 +122,8 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	}
 }
 
-// TestRunProperties runs random scripts under random options: every invariant
-// holds, whatever the delivery, the chunks and the number of times.
+// TestRunProperties runs random scripts with random options, in both response modes, in
+// chunks and repeatedly. It checks all invariants.
 func TestRunProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
@@ -152,9 +152,9 @@ func TestRunProperties(t *testing.T) {
 	})
 }
 
-// requests looks at the requests without the help of package check: the ids of
-// calls and of results are the same in the same order, and each request begins
-// with the one before it, unless the history was shortened.
+// requests checks the requests without package check: calls and results have the same ids in
+// the same order, and each request begins with the one before it, unless the history was
+// shortened.
 func requests(t *rapid.T, o *scenario.Result) {
 	var prev []llm.Message
 	for i, r := range o.Requests {

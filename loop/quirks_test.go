@@ -206,7 +206,7 @@ func TestQuirks(t *testing.T) {
 	}
 }
 
-// hold compares what came out with the facts.
+// hold compares the result with the facts.
 func (s shown) hold(t *testing.T, o *scenario.Result) {
 	t.Helper()
 	if got := strings.Join(enteredCalls(o), " "); got != s.ran {
@@ -269,7 +269,7 @@ func both(a, b fact) fact {
 	return func(t *testing.T, o *scenario.Result) { a(t, o); b(t, o) }
 }
 
-// same is a fact: what get returns.
+// same returns a fact: get must return want.
 func same[T any](what string, want T, get func(o *scenario.Result) T) fact {
 	return func(t *testing.T, o *scenario.Result) {
 		t.Helper()
@@ -288,7 +288,7 @@ func finishes(want ...llm.FinishReason) fact {
 	})
 }
 
-// skipped are the causes for which calls were not run, in the order of the calls.
+// skipped returns a fact: the reasons why calls were not run, in call order.
 func skipped(want ...string) fact {
 	return same("causes of skips", want, func(o *scenario.Result) (got []string) {
 		for _, s := range of[trace.ToolSkip](o.Events) {
@@ -298,7 +298,7 @@ func skipped(want ...string) fact {
 	})
 }
 
-// entered are the arguments that the tools got.
+// entered returns a fact: the arguments that the tools got.
 func entered(want ...string) fact {
 	return same("arguments", want, func(o *scenario.Result) (got []string) {
 		for _, ev := range o.Tools {
@@ -318,7 +318,7 @@ func addsMessages(n int) fact {
 	return same("messages that the run added", n, func(o *scenario.Result) int { return len(o.Run.Messages) })
 }
 
-// received is the text that had come before the answer failed.
+// received returns a fact: the text before the failure of the response.
 func received(want string) fact {
 	return same("text before the error", want, func(o *scenario.Result) string { return o.Run.Partial.Text() })
 }
@@ -358,7 +358,7 @@ func refuses(t *testing.T, o *scenario.Result) {
 	}
 }
 
-// oneByOne holds that each tool returned before the next was entered.
+// oneByOne checks that each tool returned before the next one was entered.
 func oneByOne(t *testing.T, o *scenario.Result) {
 	for i, ev := range o.Tools {
 		if ev.Exit != (i%2 == 1) {
@@ -393,8 +393,7 @@ func testLateName(t *testing.T) {
 	}
 }
 
-// Arguments that are nested as deep as nobody means them are an error result of
-// a few words.
+// Arguments that are nested too deep get a short error result.
 func testDeepArguments(t *testing.T) {
 	for _, c := range []struct {
 		deep int
@@ -415,7 +414,7 @@ func testDeepArguments(t *testing.T) {
 	}
 }
 
-// What a provider refuses for good is asked once.
+// A request that the provider rejects finally is sent once.
 func testNotRetried(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413} {
 		m := model(fake.Response{Error: &fake.Failure{Status: status, Message: "no"}})
@@ -471,7 +470,7 @@ func quirkFiles(t *testing.T) []string {
 	return files
 }
 
-// Every scenario is in the table, and every quirk of the list.
+// The table contains each scenario and each quirk of the list.
 func TestQuirksTableIsComplete(t *testing.T) {
 	var ids, used []string
 	for _, q := range quirks {

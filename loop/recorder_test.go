@@ -48,8 +48,8 @@ func TestEqualConfig(t *testing.T) {
 	}
 }
 
-// The setup of a run's requests is found to be the same without being written,
-// and each of the settings makes another.
+// The configurations of a run's requests are compared without encoding. Each setting makes a
+// difference.
 func TestEqualSettings(t *testing.T) {
 	one, two, yes, no := 1.0, 2.0, true, false
 	seed, other := int64(1), int64(2)

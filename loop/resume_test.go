@@ -67,7 +67,7 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
-// What a resumed run was left with may have to wait again, be for the caller, or fail.
+// The calls of a resumed run may be suspended again, be client-side, or fail.
 func TestResumeStops(t *testing.T) {
 	var decided string
 	client, err := loop.ClientTool("c", "", nil)
@@ -102,7 +102,7 @@ func TestResumeStops(t *testing.T) {
 	}
 }
 
-// What cannot be resumed is refused, with what to do.
+// The error of a run that cannot be resumed says what to do.
 func TestResumeErrors(t *testing.T) {
 	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}
 	asked := llm.Assistant(call)

@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// A run whose history gave way to a summary may end in any way: the calls of the
-// responses before are not missed.
+// A run whose history was replaced by a summary may end in any way. No result is missing for
+// the calls of earlier responses.
 func TestRewriteThenAnyEnd(t *testing.T) {
 	summary := named("summary", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step != 1 {
@@ -45,8 +45,7 @@ func TestRewriteThenAnyEnd(t *testing.T) {
 	checkInvariants(t, "a cancel", mem.Events())
 }
 
-// A policy may answer in the model's place, a cache for one, whatever the history
-// holds that the run began with.
+// Middleware such as a cache may return a response in place of the model, after any history.
 func TestCachedResponseInConversation(t *testing.T) {
 	said := llm.Assistant(llm.Text{Text: "so"})
 	cached := &llm.Response{Parts: []llm.Part{llm.Text{Text: "cached"}}, FinishReason: llm.FinishStop}

@@ -88,7 +88,7 @@ func TestDeclaredOptions(t *testing.T) {
 	}
 }
 
-// The whole order of a run's events, as a reader of traces relies on it.
+// The events of a run have the documented order.
 func TestEventOrder(t *testing.T) {
 	_, events := mustRun(t, model(calls("a", "nope"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
 	want := "run.start step.start model.config model.request model.response decision tool.skip tool.start tool.end step.end " +
@@ -173,7 +173,7 @@ func (c countingClock) Now() time.Time {
 	return time.Time{}
 }
 
-// While nobody looks, no event is made, and nobody asks for the time.
+// A run without a consumer makes no events and does not read the clock.
 func TestRunWithoutConsumer(t *testing.T) {
 	asked := 0
 	for _, deltas := range []bool{false, true} {
@@ -184,7 +184,7 @@ func TestRunWithoutConsumer(t *testing.T) {
 	}
 }
 
-// Several goroutines may wait for one run; all get the same.
+// Several goroutines may wait for one run. All get the same result.
 func TestWaitConcurrent(t *testing.T) {
 	run := newAgent(t, model(text("done")), loop.Config{}).Start(t.Context(), loop.Prompt("go"))
 	var wg sync.WaitGroup
@@ -285,8 +285,7 @@ func TestIterationStoppedEarly(t *testing.T) {
 	}
 }
 
-// A consumer that panics takes nothing with it: the tools are waited for, the
-// trace ends.
+// If a consumer panics, the run waits for its tools and completes the trace.
 func TestConsumerPanics(t *testing.T) {
 	var mem trace.Memory
 	a := newAgent(t, model(calls("a", "b"), text("done")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, Sink: &mem})
@@ -491,7 +490,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// A failed attempt takes no ids: its retry has the provider's own.
+// A failed attempt reserves no ids: the retry keeps those of the provider.
 func TestIDsOfARetry(t *testing.T) {
 	busy := &llm.APIError{Status: 529, Retryable: true}
 	n := 0
@@ -530,7 +529,7 @@ func TestIDsOfARetry(t *testing.T) {
 	}
 }
 
-// A sink that fails is reported once and costs the run nothing else.
+// A failure of a sink is reported once and does not affect the run.
 func TestSinkFails(t *testing.T) {
 	full := errors.New("disk full")
 	for name, sink := range map[string]trace.SinkFunc{
@@ -677,7 +676,7 @@ func TestModelContinuesAfterStop(t *testing.T) {
 	}
 }
 
-// The terminal event is to be had after the run, also of one that nobody looked at.
+// The terminal event is available after the run, also without a consumer.
 func TestTerminalEventAgain(t *testing.T) {
 	a := newAgent(t, model(text("hi")), loop.Config{})
 	run := a.Start(t.Context(), loop.Prompt("q"))
@@ -696,8 +695,8 @@ func TestTerminalEventAgain(t *testing.T) {
 	}
 }
 
-// A place that becomes free is taken at once, also in a run that nobody looks at:
-// the second call waits for the third here, and only two may run.
+// A call starts as soon as another one ends, also without a consumer. Here the second call
+// waits for the third, and two may run concurrently.
 func TestConcurrencyReachedWithoutSink(t *testing.T) {
 	started := make(chan struct{})
 	a := newAgent(t, model(calls("quick", "waits", "starts"), text("end")), loop.Config{Concurrency: 2, Tools: []loop.Tool{

@@ -15,13 +15,13 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// summary is a call for a summary by a model of its own.
+// summary returns a model call for a summary.
 func summary(m llm.Model) loop.ModelCall {
 	return loop.ModelCall{Purpose: trace.PurposeSummary, Model: m, Request: &llm.Request{Messages: []llm.Message{llm.User("sum up")}}}
 }
 
-// A policy asks a model of its own in each hook before and after the model call: the
-// trace shows it, its usage counts, and the answer is nobody else's.
+// Middleware calls a model in each hook before and after the model call. The trace contains
+// the calls, their usage counts, and the run does not get their responses.
 func TestCallModel(t *testing.T) {
 	for _, where := range []string{"BeforeStep", "AfterModel", "Batch", "AfterStep"} {
 		other := inTurn(fake.Response{Text: "short", Usage: llm.Usage{InputTokens: 3, OutputTokens: 1}}, fake.Response{Text: "shorter"})
@@ -69,7 +69,7 @@ func TestCallModel(t *testing.T) {
 	}
 }
 
-// A step that a policy's call has begun is the step that ends when a later one stops.
+// If the call of middleware begins a step and a later hook stops the run, the step ends.
 func TestCallModelThenStop(t *testing.T) {
 	for name, want := range map[string]string{
 		"stop":   "run.start step.start model.config model.request model.response decision step.end run.end",
@@ -120,7 +120,7 @@ func TestCallModelRetries(t *testing.T) {
 	}
 }
 
-// Where no call of a policy is taken, it fails, and says so.
+// A model call of middleware fails where it is not allowed.
 func TestCallModelNotAllowed(t *testing.T) {
 	var s *loop.StepInfo
 	got := map[string]error{}
@@ -160,7 +160,7 @@ func TestCallModelNotAllowed(t *testing.T) {
 	}
 }
 
-// A step may be answered by another model, and a call of a wrap too.
+// Another model may answer a step, or a call of a wrap.
 func TestOtherModel(t *testing.T) {
 	other, third := model(text("other")), model(text("third"))
 	p := named("p", loop.Hooks{
@@ -189,8 +189,7 @@ func TestOtherModel(t *testing.T) {
 	}
 }
 
-// Tools that are offered take the place of those before, for the model and for its
-// calls.
+// The tools of a StepChange replace those before, in the request and for its calls.
 func TestStepChangeTools(t *testing.T) {
 	var kept []string
 	p := named("p", loop.Hooks{
@@ -235,7 +234,7 @@ func TestStepChangeToolsOfRequestOnly(t *testing.T) {
 	}
 }
 
-// A run whose tools were taken away has its steps all the same.
+// A run whose tools were removed still has its steps.
 func TestStepChangeWithoutTools(t *testing.T) {
 	take := named("p", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step > 0 {
@@ -259,8 +258,7 @@ func TestStepChangeInvalidTools(t *testing.T) {
 	}
 }
 
-// An Agent for other runs differs in what was changed alone, and counts its runs with
-// the first.
+// The Agent of With differs only in the changed options and shares the numbers of runs.
 func TestWith(t *testing.T) {
 	var mem trace.Memory
 	a := newAgent(t, model(calls("a"), calls("a#2"), calls("a#3"), text("done"), calls("a#4")), loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: 9, Sink: &mem})
@@ -287,7 +285,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// A run that is to stop comes to the end of its step first.
+// Stop ends a run after its current step.
 func TestStop(t *testing.T) {
 	for name, want := range map[string]struct {
 		stop  trace.Reason

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// patient is a loop that gives answers up after ten seconds, and what it took.
+// patient runs an agent whose stall timeout is ten seconds, and returns the duration.
 func patient(t *testing.T, clock *fake.Clock, m llm.Model, cfg loop.Config) (*loop.Result, []trace.Event, time.Duration, error) {
 	t.Helper()
 	cfg.Clock, cfg.StallTimeout = clock, 10*time.Second
@@ -39,8 +39,8 @@ func stalled(t *testing.T, err error, res *loop.Result) {
 	}
 }
 
-// An answer that stalls is given up ten seconds after the last that came of it, and
-// not tried again, since a part was passed on. Nothing of it is run.
+// A response that stalls fails ten seconds after its last event. It is not retried, since a
+// part was delivered, and its calls are not run.
 func TestStall(t *testing.T) {
 	clock := fake.NewClock()
 	response := calls("a")
@@ -56,7 +56,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// One of which nothing came is tried again.
+// A response without any event is retried.
 func TestStallRetried(t *testing.T) {
 	clock := fake.NewClock()
 	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Attempts: []fake.Response{{Stall: true}, {Delay: 9 * time.Second, Text: "done"}}}}}
@@ -76,7 +76,7 @@ func kindsOf(events []trace.Event) (kinds []string) {
 	return kinds
 }
 
-// The time that a listener takes is not the model's.
+// The time of a consumer does not count for the stall timeout.
 func TestStallListener(t *testing.T) {
 	clock := fake.NewClock()
 	m := &fake.Model{Clock: clock, Responses: []fake.Response{{Chunks: []string{"o", "ne"}, EventInterval: 9 * time.Second}}}
@@ -92,7 +92,7 @@ func TestStallListener(t *testing.T) {
 	}
 }
 
-// silent models end when their context does, one with a word and one without.
+// silent returns a model that ends with its context, with or without an error.
 func silent(word error) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {

@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// asked returns the model calls of a trace: requests, responses, failures, retries and rewrites,
+// modelCalls returns the model calls of a trace: requests, responses, failures, retries and rewrites,
 // with the fields that identify them.
 func modelCalls(events []trace.Event) []string {
 	var out []string
@@ -40,21 +40,19 @@ func modelCalls(events []trace.Event) []string {
 	return out
 }
 
-// around is a policy around the model call.
+// around returns middleware around the model call.
 func around(name string, f func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error)) loop.Middleware {
 	return named(name, loop.Hooks{WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
 		return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) { return f(ctx, next, call) }
 	}})
 }
 
-// busy is an attempt that fails in a way that may pass, and what the provider
-// asks to wait.
+// busy returns a retryable failure with the wait that the provider asks for.
 func busy(after time.Duration) fake.Response {
 	return fake.Response{Error: &fake.Failure{Status: 503, Message: "busy", RetryAfter: after}}
 }
 
-// inTurn is a model that answers its n-th request with the n-th response, whatever it
-// asks.
+// inTurn returns a model that answers its n-th request with the n-th response.
 func inTurn(responses ...fake.Response) llm.Model {
 	n := 0
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -63,8 +61,8 @@ func inTurn(responses ...fake.Response) llm.Model {
 	})
 }
 
-// A policy may call the model again on its own. What may be retried is recorded
-// as a retry; what may not be is a call for another purpose.
+// A wrap may call next again. After a retryable failure the trace contains a retry,
+// otherwise a call for another purpose.
 func TestWrapRetries(t *testing.T) {
 	again := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		response, err := next(ctx, call)
@@ -166,7 +164,7 @@ func TestWrapRetries(t *testing.T) {
 	}
 }
 
-// A retry waits from the failure on: what the policy has waited itself counts.
+// A retry waits from the failure on. The wait of the wrap itself counts.
 func TestWrapRetryWaits(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 2 * time.Second: 3 * time.Second, 5 * time.Second: 5 * time.Second} {
 		clock := fake.NewClock()
@@ -188,8 +186,7 @@ func TestWrapRetryWaits(t *testing.T) {
 	}
 }
 
-// A run that ends while a retry waits makes no further call, whatever context the
-// policy gives.
+// A run that ends while a retry waits makes no further call, with any context of the wrap.
 func TestWrapRetryCanceled(t *testing.T) {
 	for name, other := range map[string]bool{"its own context": false, "another": true} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -302,7 +299,7 @@ func TestTransientMessages(t *testing.T) {
 	}
 }
 
-// Messages that cannot be sent are not, whatever the call is for.
+// The loop rejects invalid messages of a wrap, for each purpose.
 func TestTransientMessagesAreChecked(t *testing.T) {
 	for _, purpose := range []trace.Purpose{trace.PurposeAnswer, trace.PurposeSummary} {
 		wrap := around("mine", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
@@ -352,8 +349,7 @@ func TestTransientIDs(t *testing.T) {
 	}
 }
 
-// What middlewares do to a response they have in hand is their own response, and nobody
-// else's.
+// Changes to the response of next have no effect, unless the wrap returns another response.
 func TestWrapChangesResponse(t *testing.T) {
 	var kept *llm.Response
 	change := func(own, copied func(*llm.Response)) loop.Middleware {
@@ -427,7 +423,7 @@ func TestWrapChangesResponse(t *testing.T) {
 	}
 }
 
-// An answer that a policy lets fail is in the trace, and so in the history; its
+// If a wrap fails after a response, the trace and the history contain the response. Its
 // calls are pending.
 func TestWrapFailsAfterResponse(t *testing.T) {
 	boom := errors.New("boom")
@@ -463,9 +459,8 @@ func TestWrapSetsToolsOfFinalAnswer(t *testing.T) {
 	}
 }
 
-// What came after the last request is in the trace, whatever ended the run before
-// the next one: a policy that answers in the model's place, fails, or stops the
-// run after another has rewritten the history.
+// The trace contains the messages after the last request if middleware returns its own
+// response, fails, or stops the run after a rewrite of the history.
 func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 	boom := errors.New("boom")
 	rewrite := named("rewrites", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
@@ -514,7 +509,7 @@ func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 	}
 }
 
-// shownTexts are the messages of requests and of the end, in a word each.
+// shownTexts returns a word for each message of the requests and of the end.
 func shownTexts(events []trace.Event) (out []string) {
 	for _, ev := range events {
 		var list []llm.Message
@@ -540,7 +535,7 @@ func shownTexts(events []trace.Event) (out []string) {
 	return out
 }
 
-// A policy that spoils the step's own record spoils nothing else.
+// Changes of middleware to its StepInfo have no effect.
 func TestStepInfoIsCopied(t *testing.T) {
 	spoil := func(_ context.Context, s *loop.StepInfo) {
 		s.Step = 77

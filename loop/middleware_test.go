@@ -17,15 +17,14 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// policy makes hooks a policy.
+// named returns middleware with hooks.
 func named(name string, h loop.Hooks) loop.Middleware {
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks { return h }}
 }
 
 var none = loop.Decision{}
 
-// Hooks are asked in the order of the middlewares, and wraps nest with the first
-// outermost.
+// The loop calls hooks in the order of the middleware. The first wrap is outermost.
 func TestHookOrder(t *testing.T) {
 	var log []string
 	note := func(name, what string) { log = append(log, what+" "+name) }
@@ -73,7 +72,7 @@ func TestHookOrder(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong in a hook is the policy's error and ends the run in order.
+// An error or a panic of a hook is the error of the middleware and ends the run.
 func TestHooksFail(t *testing.T) {
 	boom := errors.New("boom")
 	for name, h := range map[string]loop.Hooks{
@@ -258,7 +257,7 @@ func TestBeforeTools(t *testing.T) {
 	}
 }
 
-// What a policy was given of a step stays as it is in the next.
+// The arguments of a hook do not change in later steps.
 func TestBeforeToolsCallsKept(t *testing.T) {
 	var kept []*loop.PlannedCall
 	var infos []*loop.StepInfo
@@ -648,7 +647,7 @@ func TestRunawayGuard(t *testing.T) {
 	}
 }
 
-// Failures that are not the tool's or the model's do not count for the guard.
+// The runaway guard ignores failures of neither the tool nor the model.
 func TestRunawayGuardIgnores(t *testing.T) {
 	deny := named("p", loop.Hooks{BeforeTools: editCalls(func(_ context.Context, _ *loop.StepInfo, calls []*loop.PlannedCall) (loop.Decision, error) {
 		for _, p := range calls {
@@ -877,8 +876,8 @@ func TestToolTimeout(t *testing.T) {
 	}
 }
 
-// A tool that does not stop is abandoned after the grace period, and what it
-// returns later is nobody's.
+// A tool that does not stop is abandoned after the grace period. The loop ignores what it
+// returns later.
 func TestGrace(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		clock := fake.NewClock()
@@ -910,7 +909,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// With a grace period and nothing to abandon, nothing is left over.
+// A grace period that is not needed leaves no goroutine.
 func TestGraceUnused(t *testing.T) {
 	clock := fake.NewClock()
 	m := &fake.Model{Clock: clock, Responses: []fake.Response{calls("a", "a"), calls("a#x"), text("done")}}
@@ -1011,7 +1010,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// A failure without its mark is one all the same for the guard and the caller.
+// A failure without the error flag still counts for the runaway guard and the caller.
 func TestOmitErrorFlag(t *testing.T) {
 	bad := tool("bad", func(context.Context) (string, error) { return "", errors.New("boom") })
 	for _, plain := range []bool{false, true} {
@@ -1047,8 +1046,7 @@ func TestAppendAfterHooks(t *testing.T) {
 	}
 }
 
-// A call of a tool that is not there may end the run, like that of a tool that its
-// caller runs.
+// A call of an unknown tool may end the run, like that of a client tool.
 func TestBreakOnUnknownTool(t *testing.T) {
 	res, err := runChecked(t, "unknown", model(calls("a", "ghost")), loop.Config{Tools: []loop.Tool{echo("a")}, BreakOnUnknownTool: true})
 	if err != nil || res.StopReason != trace.ReasonClientTools || len(res.Pending) != 2 || res.ToolSteps != 0 {
@@ -1056,7 +1054,7 @@ func TestBreakOnUnknownTool(t *testing.T) {
 	}
 }
 
-// A tool may get what its schema does not allow, but never what is no object.
+// A tool may get an object that its schema does not allow, but never another value.
 func TestBadArgumentsPass(t *testing.T) {
 	strict, err := loop.RawTool("a", "", []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`), func(_ context.Context, c loop.Call) (loop.Output, error) {
 		return loop.TextOutput("got " + c.Arguments), nil

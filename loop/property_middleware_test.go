@@ -22,14 +22,14 @@ type dice struct {
 	n      int
 }
 
-// roll is below sides.
+// roll returns a number below sides.
 func (d *dice) roll(sides int) int {
 	d.n++
 	return d.throws[d.n%len(d.throws)] % sides
 }
 
-// drawPolicy returns what makes a policy that does anything at any hook.
-func drawPolicy(t *rapid.T, name string) func() loop.Middleware {
+// drawMiddleware returns a function that makes middleware with random hooks.
+func drawMiddleware(t *rapid.T, name string) func() loop.Middleware {
 	throws := rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 40).Draw(t, name)
 	hooks := rapid.IntRange(0, 127).Draw(t, name+"'s hooks")
 	return func() loop.Middleware {
@@ -46,7 +46,7 @@ func drawPolicy(t *rapid.T, name string) func() loop.Middleware {
 	}
 }
 
-// decide is any decision; messages are what it may have.
+// decide returns a random decision, which may have the messages.
 func (d *dice) decide(messages func() []llm.Message) (loop.Decision, error) {
 	switch d.roll(12) {
 	case 0:
@@ -186,7 +186,7 @@ func (d *dice) batch(h *loop.Hooks, _ loop.Clock) {
 	})
 }
 
-// wrapTool does the same to the calls of one id, since calls run at once.
+// wrapTool decides by the id of a call, since calls run concurrently.
 func (d *dice) wrapTool(h *loop.Hooks, _ loop.Clock) {
 	h.WrapTool = func(next loop.ToolFunc) loop.ToolFunc {
 		return func(ctx context.Context, c loop.Call) (loop.Output, error) {
@@ -214,14 +214,14 @@ func (d *dice) after(h *loop.Hooks, _ loop.Clock) {
 	}
 }
 
-// TestMiddlewareProperties runs random scripts under random options and middlewares: every
-// invariant holds, and a repeat comes to the same.
+// TestMiddlewareProperties runs random scripts with random options and middleware. It checks
+// all invariants and that a repetition has the same result.
 func TestMiddlewareProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, set := drawScript(t), drawConfig(t)
-		middlewares := []func() loop.Middleware{drawPolicy(t, "p")}
+		middlewares := []func() loop.Middleware{drawMiddleware(t, "p")}
 		if rapid.Bool().Draw(t, "another") {
-			middlewares = append(middlewares, drawPolicy(t, "q"))
+			middlewares = append(middlewares, drawMiddleware(t, "q"))
 		}
 		run := func() *scenario.Result {
 			o, err := scenario.Run(t.Context(), s, &scenario.Options{Adjust: func(c *loop.Config) {
@@ -246,8 +246,8 @@ func TestMiddlewareProperties(t *testing.T) {
 	})
 }
 
-// TestIterationStoppedProperties ends random runs at any event, by a cancel or by leaving:
-// every invariant holds, and the conversation that is left can be continued.
+// TestIterationStoppedProperties ends random runs at any event, by a cancel or by the end of
+// the iteration. It checks all invariants and that the conversation can be continued.
 func TestIterationStoppedProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScript(t)
@@ -255,7 +255,7 @@ func TestIterationStoppedProperties(t *testing.T) {
 		drawConfig(t)(&cfg)
 		cfg.Retry, cfg.ToolTimeout, cfg.Deadline, cfg.Grace = loop.Retry{}, 0, 0, 0 // nothing waits
 		if rapid.Bool().Draw(t, "with a policy") {
-			cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], drawPolicy(t, "p")())
+			cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], drawMiddleware(t, "p")())
 		}
 		client, err := loop.ClientTool("client", "", nil)
 		if err != nil {
@@ -298,7 +298,7 @@ func TestIterationStoppedProperties(t *testing.T) {
 	})
 }
 
-// continues checks that a conversation can be sent again with something more.
+// continues checks that a conversation can be sent with another message.
 func continues(t *rapid.T, in loop.Input) {
 	a, err := loop.New(fake.NewModel(fake.Response{Text: "x"}), nil)
 	if err != nil {
