@@ -28,7 +28,7 @@ var mutants = []mutant{
 		"r.res.ToolSteps++", `r.res.ToolSteps++; if r.cfg.OneMessagePerResult { r.transcript.append(llm.User("Here are the results.")) }`},
 	{"INV-03", "results are sent in reverse", "transcript.go",
 		"parts = append(parts, res)", "parts = append([]llm.Part{res}, parts...)"},
-	{"INV-04", "an id that was used is kept", "internal/conversation/ids.go",
+	{"INV-04", "an id that was used is kept", "internal/conversation/call.go",
 		"return len(s.used) > n", "return len(s.used) >= n"},
 	{"INV-05", "a rewrite is not recorded", "kernel.go",
 		"r.emit(n, w)", "_ = w"},

@@ -3,7 +3,6 @@
 package conversation
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -163,29 +162,4 @@ func checkOpaque(raw json.RawMessage) string {
 		return "its opaque data is not JSON"
 	}
 	return ""
-}
-
-// CommonPrefix counts the messages that a and b begin with.
-func CommonPrefix(a, b []llm.Message) int {
-	n := min(len(a), len(b))
-	if n == 0 || &a[0] == &b[0] {
-		return n
-	}
-	for i := range n {
-		if !equalMessage(&a[i], &b[i]) {
-			return i
-		}
-	}
-	return n
-}
-
-// Equal reports whether two lists have the same messages.
-func Equal(a, b []llm.Message) bool { return len(a) == len(b) && CommonPrefix(a, b) == len(a) }
-
-// equalMessage compares the parts by identity where it can.
-func equalMessage(a, b *llm.Message) bool {
-	if len(a.Parts) == len(b.Parts) && len(a.Parts) > 0 && &a.Parts[0] == &b.Parts[0] {
-		return a.Role == b.Role && bytes.Equal(a.Opaque, b.Opaque)
-	}
-	return bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
 }

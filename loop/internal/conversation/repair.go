@@ -3,7 +3,6 @@ package conversation
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/looptape/looptape/llm"
 )
@@ -94,39 +93,4 @@ func (r *repairer) put(i, j int, p llm.Part) {
 
 func (r *repairer) warn(i, j int, problem string) {
 	r.warnings = append(r.warnings, fmt.Sprintf("Input.Messages[%d].Parts[%d]: %s", i, j, problem))
-}
-
-// UnnamedTool is the name of calls without one. WarnNoName and WarnNoCall are codes of
-// the warnings of [RepairResponse].
-const (
-	UnnamedTool = "unnamed_tool"
-	WarnNoName  = "missing_name"
-	WarnNoCall  = "result_without_call"
-)
-
-// RepairResponse names calls without a name, removes nil parts, and removes results
-// of calls that the provider did not execute: providers reject them in a history.
-// It changes the response and appends warnings to it.
-func RepairResponse(response *llm.Response) {
-	kept, executed := response.Parts[:0], executedCalls{parts: response.Parts}
-	for _, p := range response.Parts {
-		switch x := p.(type) {
-		case llm.ToolCall:
-			if x.Name == "" {
-				x.Name = UnnamedTool
-				p = x
-				response.Warnings = append(response.Warnings, llm.Warning{Code: WarnNoName, Message: "the call " + x.ID + " names no tool"})
-			}
-		case llm.ToolResult:
-			if !executed.has(x.ID) {
-				response.Warnings = append(response.Warnings, llm.Warning{Code: WarnNoCall, Message: "removed the result " + strconv.Quote(x.ID) + ": the provider executed no call with this id"})
-				continue
-			}
-		case nil: // of middleware
-			continue
-		case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
-		}
-		kept = append(kept, p)
-	}
-	response.Parts = kept
 }

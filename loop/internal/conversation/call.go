@@ -1,11 +1,40 @@
 package conversation
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/llm"
 )
+
+// This file has what a model call needs of a conversation: the comparison of messages, the
+// ids of calls, and the repair of a response.
+
+// CommonPrefix counts the messages that a and b begin with.
+func CommonPrefix(a, b []llm.Message) int {
+	n := min(len(a), len(b))
+	if n == 0 || &a[0] == &b[0] {
+		return n
+	}
+	for i := range n {
+		if !equalMessage(&a[i], &b[i]) {
+			return i
+		}
+	}
+	return n
+}
+
+// Equal reports whether two lists have the same messages.
+func Equal(a, b []llm.Message) bool { return len(a) == len(b) && CommonPrefix(a, b) == len(a) }
+
+// equalMessage compares the parts by identity where it can.
+func equalMessage(a, b *llm.Message) bool {
+	if len(a.Parts) == len(b.Parts) && len(a.Parts) > 0 && &a.Parts[0] == &b.Parts[0] {
+		return a.Role == b.Role && bytes.Equal(a.Opaque, b.Opaque)
+	}
+	return bytes.Equal(a.AppendJSON(nil), b.AppendJSON(nil))
+}
 
 // IDs keeps the call ids of a run unique. It keeps a provider's id unless the id is
 // empty or used before, in the run or its input; then it generates one from a
@@ -108,4 +137,39 @@ func (s *IDs) Adopt(response, replaced *llm.Response) *llm.Response {
 	}
 	s.Accept()
 	return &out
+}
+
+// UnnamedTool is the name of calls without one. WarnNoName and WarnNoCall are codes of
+// the warnings of [RepairResponse].
+const (
+	UnnamedTool = "unnamed_tool"
+	WarnNoName  = "missing_name"
+	WarnNoCall  = "result_without_call"
+)
+
+// RepairResponse names calls without a name, removes nil parts, and removes results
+// of calls that the provider did not execute: providers reject them in a history.
+// It changes the response and appends warnings to it.
+func RepairResponse(response *llm.Response) {
+	kept, executed := response.Parts[:0], executedCalls{parts: response.Parts}
+	for _, p := range response.Parts {
+		switch x := p.(type) {
+		case llm.ToolCall:
+			if x.Name == "" {
+				x.Name = UnnamedTool
+				p = x
+				response.Warnings = append(response.Warnings, llm.Warning{Code: WarnNoName, Message: "the call " + x.ID + " names no tool"})
+			}
+		case llm.ToolResult:
+			if !executed.has(x.ID) {
+				response.Warnings = append(response.Warnings, llm.Warning{Code: WarnNoCall, Message: "removed the result " + strconv.Quote(x.ID) + ": the provider executed no call with this id"})
+				continue
+			}
+		case nil: // of middleware
+			continue
+		case llm.Text, llm.Reasoning, llm.Media, llm.Unknown:
+		}
+		kept = append(kept, p)
+	}
+	response.Parts = kept
 }
