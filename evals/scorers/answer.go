@@ -67,7 +67,7 @@ type regexpSettings struct {
 
 func (s regexpSettings) scorer() (scoreFunc, error) {
 	if s.Pattern == "" {
-		return nil, errors.New("there is no pattern; give a regular expression")
+		return nil, errors.New("missing pattern: set a regular expression")
 	}
 	re, err := regexp.Compile(s.Pattern)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s normalizedSettings) scorer() (scoreFunc, error) {
 func something(want string) (string, error) {
 	text := normal(want)
 	if text == "" {
-		return "", fmt.Errorf("nothing is left of the text wanted, %q, without articles and punctuation; score it by exact or choice", want)
+		return "", fmt.Errorf("the expected text %q is empty without articles and punctuation: use exact or choice", want)
 	}
 	return text, nil
 }

@@ -34,7 +34,7 @@ func TestAnswers(t *testing.T) {
 		{"normalized", ``, "The  Eiffel-Tower!", "eiffeltower", `1 `},
 		{"normalized", ``, "an apple, a day", "Apple day$", `1 `},
 		{"normalized", ``, "theatre", "atre", `0 `},
-		{"normalized", ``, "", "A", `error: nothing is left of the text wanted, "A", without articles and punctuation`},
+		{"normalized", ``, "", "A", `error: the expected text "A" is empty without articles and punctuation`},
 		{"normalized", ``, "«Paris»", "Paris", `0 `},
 		{"json", ``, `{"b":[1.0,"x"],"a":1e2}`, `{"a":100,"b":[1,"x"]}`, `1 the value expected`},
 		{"json", ``, "Here:\n```json\n[1]\n```\nand\n```\n[2]\n```", `[2]`, `1 `},
@@ -45,8 +45,8 @@ func TestAnswers(t *testing.T) {
 		{"json", ``, `{}`, `{"a":"` + strings.Repeat("x", 90) + `"}`, `0 /a: want "` + strings.Repeat("x", 78) + `…, got nothing`},
 		{"json", ``, "none", `[1]`, `0 want "[1]", got no JSON: "none"`},
 		{"json", ``, "[1] [2]", `[1]`, `0 want "[1]", got no JSON: "[1] [2]"`},
-		{"json", ``, "[1]", `no`, `error: what is expected is no JSON: "no": invalid character`},
-		{"json", ``, "none", `[1]|no`, `error: what is expected is no JSON: "no": invalid character`},
+		{"json", ``, "[1]", `no`, `error: the expected value is not JSON: "no": invalid character`},
+		{"json", ``, "none", `[1]|no`, `error: the expected value is not JSON: "no": invalid character`},
 		{"json", ``, "[1]", ``, `error: expected answer missing`},
 		{"json", `{"expected":{"a":[1,2]},"ignore":["/a/1","/t","/l/*/id"]}`, `{"a":[1,3],"t":4,"l":[{"id":1}]}`, ``, `0 /l: want nothing, got [{}]`},
 		{"json", `{"expected":{"l":[{"id":5,"x":1},{"x":2}]},"ignore":["/l/*/id"]}`, `{"l":[{"id":1,"x":1},{"x":2,"id":7}]}`, ``, `1 `},
@@ -65,7 +65,7 @@ func TestAnswers(t *testing.T) {
 		{"choice", ``, "A dog", "A", `0 want "A", got "A dog"`},
 		{"choice", `{"letters":"AB"}`, "C", "B", `0 `},
 		{"choice", `{"letters":"ab","expected":"B"}`, "B", "A", `1 `},
-		{"choice", ``, "B", "Paris", `error: "Paris" names none of the letters ABCDE`},
+		{"choice", ``, "B", "Paris", `error: the expected text "Paris" contains none of the letters ABCDE`},
 	} {
 		run := answerRun(c.answer)
 		if c.want != "" {
@@ -97,7 +97,7 @@ func TestNumbers(t *testing.T) {
 		{`{"ignore_percent":true}`, "12%", "12", "1 "},
 		{``, "none", "18", `0 want "18", got "none"`},
 		{``, "1e999", "18", `0 `},
-		{``, "18", "a dozen", `error: there is no number in what is expected: "a dozen"`},
+		{``, "18", "a dozen", `error: the expected text has no number: "a dozen"`},
 		{``, "18", "He has 5. So #### 18", "1 "},
 		{``, "18.01", "18", "0 "},
 		{`{"absolute":0.5}`, "18.5", "18", "1 "},

@@ -109,11 +109,11 @@ func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 func (c *bfclCase) check() error {
 	for i, answer := range c.GroundTruth {
 		if len(answer) != 1 {
-			return fmt.Errorf("ground_truth %d has %d functions; it has to be one", i, len(answer))
+			return fmt.Errorf("ground_truth %d has %d functions: want one", i, len(answer))
 		}
 		for name := range answer {
 			if c.function(name) == nil {
-				return fmt.Errorf("ground_truth %d is a call of %q, which is not among the functions", i, name)
+				return fmt.Errorf("ground_truth %d is a call of the unknown function %q", i, name)
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (f *bfclFunction) accepts(call *facts.Call, accepted map[string][]any) erro
 	v, err := decode(call.Arguments())
 	args, ok := v.(map[string]any)
 	if err != nil || !ok {
-		return fmt.Errorf("%s: the arguments are no JSON object", f.Name)
+		return fmt.Errorf("%s: the arguments are not a JSON object", f.Name)
 	}
 	for _, name := range f.Parameters.Required {
 		if _, ok := args[name]; !ok {

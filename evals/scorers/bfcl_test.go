@@ -87,8 +87,8 @@ func TestBFCLCalls(t *testing.T) {
 		{one, `f_g {"x":1,"y":4}`, `0 f.g: want y of ["",3], got 4`},
 		{one, `f_g {"x":1,"z":4}`, `0 f.g: want no z`},
 		{one, `f_g {"y":3}`, `0 f.g: x is missing`},
-		{one, `f_g [1]`, `0 f.g: the arguments are no JSON object`},
-		{one, `f_g {"x":1} 2`, `0 f.g: the arguments are no JSON object`},
+		{one, `f_g [1]`, `0 f.g: the arguments are not a JSON object`},
+		{one, `f_g {"x":1} 2`, `0 f.g: the arguments are not a JSON object`},
 		{one, `h {"x":"1"}`, `0 want f.g, got h`},
 		{one, `f.g {"x":1}; h {}`, `0 want 1 calls, got 2`},
 		{one, ``, `0 want 1 calls, got 0`},
@@ -103,7 +103,7 @@ func TestBFCLCalls(t *testing.T) {
 		{`[]`, `h {}`, "0 want 0 calls, got 1"},
 		{``, ``, `error: accepted calls of the case ""`},
 		{`7`, ``, `error: ground_truth of the recording: expected a list, found number`},
-		{`[{"k":{}}]`, ``, `error: ground_truth 0 is a call of "k", which is not among the functions`},
+		{`[{"k":{}}]`, ``, `error: ground_truth 0 is a call of the unknown function "k"`},
 	} {
 		wantPrefix(t, c.truth+" "+c.calls, scoreText(t, "bfcl", ``, bfclRun(propertyJSON(`{"type":"integer"}`), c.truth, c.calls)), c.want)
 	}

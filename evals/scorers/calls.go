@@ -27,12 +27,12 @@ type callCount struct {
 
 func (s calledSettings) scorer() (scoreFunc, error) {
 	if len(s.Tools) == 0 {
-		return nil, errors.New("no tools are named; name those that should be called")
+		return nil, errors.New("missing tools: name the tools to count")
 	}
 	tools := slices.Sorted(maps.Keys(s.Tools))
 	for _, name := range tools {
 		if c := s.Tools[name]; c.least() < 0 || c.Max != nil && *c.Max < c.least() {
-			return nil, fmt.Errorf("the tool %q: no count is %s", name, c)
+			return nil, fmt.Errorf("the tool %q: invalid count %s", name, c)
 		}
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
@@ -196,7 +196,7 @@ func (m *matcher) wanted(recorded importer.Expected) ([]made, error) {
 		}
 		c := m.made(w.Name, w.Arguments)
 		if c.args == nil {
-			return nil, fmt.Errorf("the arguments that the call of %q should have are no JSON object: %s", w.Name, quote(string(w.Arguments)))
+			return nil, fmt.Errorf("the expected arguments of %q are not a JSON object: %s", w.Name, quote(string(w.Arguments)))
 		}
 		calls = append(calls, c)
 	}

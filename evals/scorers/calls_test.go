@@ -92,7 +92,7 @@ func TestTrajectorySettings(t *testing.T) {
 		{``, `a {}`, `a [1]`, `0 want a{}; got a(no JSON object)`},
 		{``, `a`, `a [1]`, `1 `},
 		{``, `a {"x":1}`, `a {"x":`, `0 `},
-		{``, `a [1]`, `a [1]`, `error: the arguments that the call of "a" should have are no JSON object: "[1]"`},
+		{``, `a [1]`, `a [1]`, `error: the expected arguments of "a" are not a JSON object: "[1]"`},
 		{`{"arguments":"subset"}`, `a {"x":1}`, `a {"x":1,"y":2}`, `1 `},
 		{`{"arguments":"subset"}`, `a {"x":1,"y":2}`, `a {"x":1}`, `0 `},
 		{`{"arguments":"ignore"}`, `a {"x":1}`, `a {"x":`, `1 `},

@@ -42,7 +42,7 @@ func edits(patch []patchOperation) (all []edit, err error) {
 				return nil, fmt.Errorf("remove %q has a value", o.Path)
 			}
 		default:
-			return nil, fmt.Errorf("the operation %q of %q: give add, remove or replace", o.Op, o.Path)
+			return nil, fmt.Errorf("unknown operation %q of %q: want add, remove or replace", o.Op, o.Path)
 		}
 		all = append(all, e)
 	}
@@ -63,7 +63,7 @@ func patched(v any, patch []edit) (_ any, err error) {
 func (e *edit) of(at jsonval.Pointer, v any) (any, error) {
 	if len(at) == 0 {
 		if v == (absent{}) && e.op != "add" {
-			return nil, errors.New("there is nothing")
+			return nil, errors.New("no value exists there")
 		}
 		return e.copied()
 	}
@@ -79,7 +79,7 @@ func (e *edit) of(at jsonval.Pointer, v any) (any, error) {
 	case []any:
 		return e.element(at, v)
 	}
-	return nil, errors.New("there is neither an object nor an array around it")
+	return nil, errors.New("the parent is neither an object nor an array")
 }
 
 // copied is the value of an edit. Later edits change it, so that each run has its own.

@@ -25,7 +25,7 @@ type choiceSettings struct {
 func (s choiceSettings) scorer() (scoreFunc, error) {
 	letters := strings.ToUpper(cmp.Or(s.Letters, "ABCDE"))
 	if strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return nil, fmt.Errorf("the letters %q: give them as in ABCD", s.Letters)
+		return nil, fmt.Errorf("the letters %q: want capitals such as ABCD", s.Letters)
 	}
 	patterns := choicePatterns(letters)
 	var want []string
@@ -35,7 +35,7 @@ func (s choiceSettings) scorer() (scoreFunc, error) {
 	return answered(want, func(answer, want string) (bool, error) {
 		should := chosen(patterns, want)
 		if should == "" {
-			return false, fmt.Errorf("%s names none of the letters %s", quote(want), letters)
+			return false, fmt.Errorf("the expected text %s contains none of the letters %s", quote(want), letters)
 		}
 		return chosen(patterns, answer) == should, nil
 	}), nil

@@ -85,19 +85,19 @@ type invariantsSettings struct {
 func (s invariantsSettings) scorer() (scoreFunc, error) {
 	for _, id := range s.Ignore {
 		if !slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id }) {
-			return nil, fmt.Errorf("there is no invariant %q to ignore", id)
+			return nil, fmt.Errorf("unknown invariant %q in ignore: want an id such as INV-01", id)
 		}
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
 		found, err := violations(run)
 		if err != nil {
-			return 0, "", fmt.Errorf("the run cannot be checked as a whole: %w", err)
+			return 0, "", fmt.Errorf("the run cannot be checked completely: %w", err)
 		}
 		found = slices.DeleteFunc(found, func(v check.Violation) bool {
 			return v.Suppressed != "" || slices.Contains(s.Ignore, v.Invariant)
 		})
 		if len(found) == 0 {
-			return 1, "no invariant is broken", nil
+			return 1, "no violation", nil
 		}
 		var ids []string
 		for _, v := range found {

@@ -39,7 +39,7 @@ type Grader struct {
 // in opens the model that the settings name.
 func (g Grader) open(m *Maker) (Grader, error) {
 	if m.Grader == nil {
-		return g, errors.New("no model can be opened here that grades; a command does it for a suite, and in Go Maker.Grader")
+		return g, errors.New("no grading model can be opened here: in Go, set Maker.Grader")
 	}
 	var err error
 	if g.LLM, err = m.Grader(&g); err != nil {
@@ -51,7 +51,7 @@ func (g Grader) open(m *Maker) (Grader, error) {
 // asker returns the asker of the model.
 func (g Grader) asker() (*asker, error) {
 	if g.LLM == nil {
-		return nil, errors.New("there is no model that grades; set Grader.LLM")
+		return nil, errors.New("missing grading model: set Grader.LLM")
 	}
 	return &asker{of: g, asked: map[[sha256.Size]byte]*asking{}}, nil
 }
@@ -104,7 +104,7 @@ func (a *asker) answer(ctx context.Context, question string, to *evals.Grading) 
 	}))
 	to.Usage = to.Usage.Add(turn.Usage)
 	if err != nil {
-		return fmt.Errorf("the grader gave no answer: %w", err)
+		return fmt.Errorf("the grader sent no response: %w", err)
 	}
 	to.Responses = append(to.Responses, turn.Text())
 	if turn.FinishReason == llm.FinishLength {

@@ -29,13 +29,13 @@ type numericSettings struct {
 func (s numericSettings) scorer() (scoreFunc, error) {
 	for _, tolerance := range []float64{s.Absolute, s.Relative} {
 		if !(tolerance >= 0) {
-			return nil, fmt.Errorf("the tolerance %v: it has to be 0 or more", tolerance)
+			return nil, fmt.Errorf("the tolerance %v: want 0 or more", tolerance)
 		}
 	}
 	return answered(s.Expected, func(answer, want string) (bool, error) {
 		should, ok := s.last(want)
 		if !ok {
-			return false, errors.New("there is no number in what is expected: " + quote(want))
+			return false, errors.New("the expected text has no number: " + quote(want))
 		}
 		is, ok := s.last(answer)
 		const rounding = 1e-9 // of the tolerance: in floating point 1.1 is more than 0.1 from 1

@@ -39,11 +39,11 @@ func (s pairwiseSettings) locate(m *Maker) (_ settings, err error) {
 	}
 	for _, pattern := range s.Against {
 		if m.Files == nil {
-			return s, errors.New("against: there are no files here; give the runs, or Maker.Files")
+			return s, errors.New("against: missing files: set Maker.Files")
 		}
 		names, err := fs.Glob(m.Files, pattern)
 		if err != nil || len(names) == 0 {
-			return s, fmt.Errorf("against: there is no %s in the folder of the file that names it", pattern)
+			return s, fmt.Errorf("against: no file matches %s in the folder of the suite", pattern)
 		}
 		for _, name := range names {
 			if err := s.read(m.Files, name); err != nil {
@@ -82,10 +82,10 @@ type side struct {
 
 func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	if s.Criteria == "" {
-		return nil, errors.New("there are no criteria; say what makes an answer better")
+		return nil, errors.New("missing criteria: describe what makes an answer better")
 	}
 	if len(s.Base) == 0 {
-		return nil, errors.New("there are no runs to compare with; name their recordings with against")
+		return nil, errors.New("missing runs to compare with: name their recordings in against")
 	}
 	a, err := s.Grader.asker()
 	if err != nil {
@@ -191,5 +191,5 @@ func prefersFirst(grade string) (float64, error) {
 	case "tie":
 		return 0.5, nil
 	}
-	return 0, fmt.Errorf("the grade %s is none of A, B and tie", quote(grade))
+	return 0, fmt.Errorf("unknown grade %s: want A, B or tie", quote(grade))
 }

@@ -30,8 +30,8 @@ func TestPairwise(t *testing.T) {
 		{"B", "B", "m 0.5 as B: B x; as A: B x\nm.first 0\nm.split 1"},
 		{"B", "tie", "m 0.5 as B: B x; as A: tie x\nm.first 0.25\nm.split 1"},
 		{"tie", "B", "m 0.5 as B: tie x; as A: B x\nm.first 0.25\nm.split 1"},
-		{"b", "A", `m error: the grade "b" is none of A, B and tie`},
-		{"B", "C", `m error: the grade "C" is none of A, B and tie`},
+		{"b", "A", `m error: unknown grade "b": want A, B or tie`},
+		{"B", "C", `m error: unknown grade "C": want A, B or tie`},
 	} {
 		j := &fakeGrader{answers: []string{fmt.Sprintf(`{"reason":"x","grade":%q}`, c.first), fmt.Sprintf(`{"reason":"x","grade":%q}`, c.second)}}
 		s := pairwiseSettings{Grader: Grader{LLM: j}, Criteria: "better", Base: []*importer.Run{sideRun("a", 0, "old")}}
@@ -130,21 +130,21 @@ func TestPairwiseAgainst(t *testing.T) {
 		wantPrefix(t, name, describeScores(s.Score(t.Context(), sideRun(name, 0, "new"))), "m 0.5 ")
 	}
 	for against, want := range map[string]string{
-		`"c/*"`:                   `scorer "m": against: there is no c/* in the folder`,
-		`"["`:                     `scorer "m": against: there is no [ in the folder`,
+		`"c/*"`:                   `scorer "m": against: no file matches c/* in the folder of the suite`,
+		`"["`:                     `scorer "m": against: no file matches [ in the folder of the suite`,
 		`"b"`:                     `scorer "m": against: `,
 		`"none.txt"`:              `scorer "m": against: none.txt: `,
 		`"b/1.jsonl","bad.jsonl"`: `scorer "m": against: bad.jsonl:2: `,
-		``:                        `scorer "m": there are no runs to compare with`,
+		``:                        `scorer "m": missing runs to compare with: name their recordings in against`,
 	} {
 		_, err := parse(against)
 		wantPrefix(t, against, fmt.Sprint(err), want)
 	}
 	m.Files = nil
 	_, err = parse(`"a"`)
-	wantPrefix(t, "no files", fmt.Sprint(err), `scorer "m": against: there are no files here`)
+	wantPrefix(t, "no files", fmt.Sprint(err), `scorer "m": against: missing files: set Maker.Files`)
 	_, err = newScorer("m", pairwiseSettings{Base: []*importer.Run{sideRun("a", 0, "x")}})
-	wantPrefix(t, "no criteria", fmt.Sprint(err), `scorer "m": there are no criteria; say what makes an answer better`)
+	wantPrefix(t, "no criteria", fmt.Sprint(err), `scorer "m": missing criteria: describe what makes an answer better`)
 	_, err = newScorer("m", pairwiseSettings{Criteria: "x", Base: []*importer.Run{sideRun("a", 0, "x")}})
-	wantPrefix(t, "no model", fmt.Sprint(err), `scorer "m": there is no model that grades`)
+	wantPrefix(t, "no model", fmt.Sprint(err), `scorer "m": missing grading model: set Grader.LLM`)
 }

@@ -44,13 +44,13 @@ type programSettings struct {
 func (s programSettings) scorer() (scoreFunc, error) {
 	const usual, most = 60, 24 * 60 * 60
 	if len(s.Command) == 0 || s.Command[0] == "" {
-		return nil, errors.New("there is no command; give the program and its arguments, as in [python3, grade.py]")
+		return nil, errors.New("missing command: set the program and its arguments, as in [python3, grade.py]")
 	}
 	if !(s.Timeout >= 0 && s.Timeout <= most) {
-		return nil, fmt.Errorf("timeout %v: give seconds up to %d", s.Timeout, most)
+		return nil, fmt.Errorf("timeout %v: want seconds up to %d", s.Timeout, most)
 	}
 	if names := slices.Sorted(slices.Values(s.Metrics)); slices.Contains(names, "") || len(slices.Compact(names)) < len(s.Metrics) {
-		return nil, fmt.Errorf("metrics %q: give each a name of its own", s.Metrics)
+		return nil, fmt.Errorf("metrics %q: want unique names", s.Metrics)
 	}
 	seconds := cmp.Or(s.Timeout, usual)
 	over := fmt.Errorf("the program took more than %v seconds, the setting timeout", seconds)
@@ -90,7 +90,7 @@ func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, er
 	dec.DisallowUnknownFields()
 	r := &reply{}
 	if err := decodeAll(dec, r); err != nil {
-		return nil, fmt.Errorf(`the program has to answer with JSON such as {"score": 1}: %w, in %s`, err, quote(string(out)))
+		return nil, fmt.Errorf(`invalid output of the program: want JSON such as {"score": 1}: %w, in %s`, err, quote(string(out)))
 	}
 	return r, s.check(r)
 }
@@ -106,15 +106,15 @@ func (s programSettings) check(r *reply) error {
 	case r.Error != "":
 		return errors.New("the program reported: " + r.Error)
 	case len(s.Metrics) > 0 && (r.Scores == nil || r.Score != nil || r.Explanation != ""):
-		return fmt.Errorf("the program has to answer with scores by name, of %q, or with an error", s.Metrics)
+		return fmt.Errorf("invalid output of the program: want scores named %q, or an error", s.Metrics)
 	case len(s.Metrics) == 0 && (r.Score == nil || r.Scores != nil || r.Explanations != nil):
-		return errors.New("the program has to answer with a score or an error; scores by name need the setting metrics")
+		return errors.New("invalid output of the program: want a score or an error: scores by name need the setting metrics")
 	case len(s.Metrics) == 0:
 		r.Scores, r.Explanations = map[string]json.RawMessage{"": r.Score}, map[string]string{"": r.Explanation}
 	}
 	for name := range r.Scores {
 		if !slices.Contains(s.names(), name) {
-			return fmt.Errorf("the program answers with a score %q, which is not in the setting metrics", name)
+			return fmt.Errorf("invalid output of the program: the score %q is not in the setting metrics", name)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 		}
 		score := evals.Score{Metric: name, Explanation: r.Explanations[name]}
 		if err := json.Unmarshal(raw, &score.Value); err != nil {
-			score.Err = fmt.Errorf("the program answers with a score that is no number: %s", quote(string(raw)))
+			score.Err = fmt.Errorf("invalid output of the program: the score is not a number: %s", quote(string(raw)))
 		}
 		all = append(all, score)
 	}

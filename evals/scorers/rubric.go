@@ -48,13 +48,13 @@ func (s rubricSettings) scorer() (scoreFunc, error) {
 	const most = 100
 	switch {
 	case s.Prompt == "" && s.Criteria == "":
-		return nil, errors.New("there are no criteria; say what is graded, and what earns which grade")
+		return nil, errors.New("missing criteria: describe what is graded, and the grades")
 	case s.Prompt != "" && (!strings.Contains(s.Prompt, "{format}") || !strings.Contains(s.Prompt, "{answer}") && !strings.Contains(s.Prompt, "{conversation}")):
-		return nil, errors.New("the prompt needs {format}, and {answer} or {conversation}, where these are to stand")
+		return nil, errors.New("the prompt needs the placeholders {format}, and {answer} or {conversation}")
 	case s.Prompt != "" && (s.Conversation || s.Criteria != "" && !strings.Contains(s.Prompt, "{criteria}")):
-		return nil, errors.New("the prompt says itself what is shown: leave conversation out, and criteria unless it has {criteria}")
+		return nil, errors.New("the prompt selects its content: remove conversation, and criteria unless the prompt has {criteria}")
 	case s.Samples < 0 || s.Samples > most:
-		return nil, fmt.Errorf("samples %d: give a number up to %d", s.Samples, most)
+		return nil, fmt.Errorf("samples %d: want a number up to %d", s.Samples, most)
 	}
 	if err := s.checkGrades(); err != nil {
 		return nil, err
@@ -79,14 +79,14 @@ func (s rubricSettings) scorer() (scoreFunc, error) {
 
 func (s rubricSettings) checkGrades() error {
 	if len(s.Labels) > 0 && s.Scale != nil {
-		return errors.New("give one of labels and scale")
+		return errors.New("labels and scale exclude each other: set one of them")
 	}
 	if s.Scale != nil && (len(s.Scale) != 2 || !(s.Scale[0] < s.Scale[1])) {
-		return fmt.Errorf("scale %v: give the least and the greatest number, as in [1, 5]", s.Scale)
+		return fmt.Errorf("scale %v: want the smallest and the largest number, as in [1, 5]", s.Scale)
 	}
 	for label := range s.Labels {
 		if label == "" || strings.TrimSpace(label) != label || strings.Contains(label, "\n") {
-			return fmt.Errorf("the label %q: give a word or a few, without space around them", label)
+			return fmt.Errorf("the label %q: want a few words without surrounding space", label)
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s rubricSettings) score(answers []string) (value float64, explanation stri
 			return v, explanation, nil
 		}
 	}
-	return 0, "", errors.New("the grader has no majority for one grade: " + strings.Join(grades, ", "))
+	return 0, "", errors.New("the grader responses have no majority for one grade: " + strings.Join(grades, ", "))
 }
 
 // value is that of a grade.
@@ -218,13 +218,13 @@ func (s rubricSettings) value(text string) (float64, error) {
 	if s.Scale != nil {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= s.Scale[0] && v <= s.Scale[1]) {
-			return 0, fmt.Errorf("the grade %s is no number from %v to %v", quote(text), s.Scale[0], s.Scale[1])
+			return 0, fmt.Errorf("invalid grade %s: want a number from %v to %v", quote(text), s.Scale[0], s.Scale[1])
 		}
 		return v, nil
 	}
 	v, ok := s.labels()[text]
 	if !ok {
-		return 0, fmt.Errorf("the grade %s is none of %s", quote(text), strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", "))
+		return 0, fmt.Errorf("unknown grade %s: want one of %s", quote(text), strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", "))
 	}
 	return v, nil
 }

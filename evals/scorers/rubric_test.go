@@ -78,12 +78,12 @@ func TestRubricGrades(t *testing.T) {
 		{`{"grade":"1.5"}`, scale, nil, "m 1.5 1.5"},
 		{`{"grade":5.0}`, scale, nil, "m 5 5.0"},
 		{"Grade: 1", scale, nil, "m 1 1"},
-		{`{"grade":5.01}`, scale, nil, `m error: the grade "5.01" is no number from 1 to 5`},
-		{`{"grade":0.99}`, scale, nil, `m error: the grade "0.99" is no number from 1 to 5`},
-		{`{"grade":"NaN"}`, scale, nil, `m error: the grade "NaN" is no number from 1 to 5`},
-		{"Grade: 4/5", scale, nil, `m error: the grade "4/5" is no number from 1 to 5`},
-		{`{"grade":"pass"}`, nil, labels, `m error: the grade "pass" is none of "bad", "good", "so so"`},
-		{`{"grade":"Pass"}`, nil, nil, `m error: the grade "Pass" is none of "fail", "pass"`},
+		{`{"grade":5.01}`, scale, nil, `m error: invalid grade "5.01": want a number from 1 to 5`},
+		{`{"grade":0.99}`, scale, nil, `m error: invalid grade "0.99": want a number from 1 to 5`},
+		{`{"grade":"NaN"}`, scale, nil, `m error: invalid grade "NaN": want a number from 1 to 5`},
+		{"Grade: 4/5", scale, nil, `m error: invalid grade "4/5": want a number from 1 to 5`},
+		{`{"grade":"pass"}`, nil, labels, `m error: unknown grade "pass": want one of "bad", "good", "so so"`},
+		{`{"grade":"Pass"}`, nil, nil, `m error: unknown grade "Pass": want one of "fail", "pass"`},
 		{"pass", nil, nil, `m error: the grader's answer has 0 grades, so that it is none: "pass"`},
 		{"Grade: pass\nGrade: fail", nil, nil, `m error: the grader's answer has 2 grades, so that it is none`},
 		{"The grade: pass", nil, nil, `m error: the grader's answer has 0 grades`},
@@ -95,7 +95,7 @@ func TestRubricGrades(t *testing.T) {
 		{"```\n{\"grade\":\"pass\"}\n```\n```\n{\"grade\":\"fail\"}\n```", nil, nil, "m error: the grader's answer has 0 grades"},
 		{``, nil, nil, "m error: the grader's answer has 0 grades"},
 		{`{"grade":"pass"}…`, nil, nil, "m error: the grader's response is truncated: increase max_tokens"},
-		{`!`, nil, nil, "m error: the grader gave no answer: no network"},
+		{`!`, nil, nil, "m error: the grader sent no response: no network"},
 	} {
 		s := rubricSettings{Grader: Grader{LLM: &fakeGrader{answers: []string{c.answer}}}, Criteria: "x", Scale: c.scale, Labels: c.labels}
 		wantPrefix(t, c.answer, describeScores(gradeRun(t, s, answerRun("y"))), c.want)
@@ -112,11 +112,11 @@ func TestRubricSamples(t *testing.T) {
 		{"good good bad", false, "m 0.6666666666666666 good, good, bad: why"},
 		{"good good bad", true, "m 1 good, good, bad: why"},
 		{"bad bad good", true, "m 0 bad, bad, good: why"},
-		{"good bad", true, "m error: the grader has no majority for one grade: good, bad"},
-		{"good bad fair", true, "m error: the grader has no majority for one grade: good, bad, fair"},
+		{"good bad", true, "m error: the grader responses have no majority for one grade: good, bad"},
+		{"good bad fair", true, "m error: the grader responses have no majority for one grade: good, bad, fair"},
 		{"good fine bad", true, "m 1 good, fine, bad: why"},
-		{"good none bad", false, `m error: the grade "none" is none of`},
-		{"good !", false, "m error: the grader gave no answer: no network"},
+		{"good none bad", false, `m error: unknown grade "none": want one of `},
+		{"good !", false, "m error: the grader sent no response: no network"},
 	} {
 		j := &fakeGrader{}
 		for i, g := range strings.Fields(c.grades) {
@@ -267,7 +267,7 @@ func TestGraderOpens(t *testing.T) {
 		_, err = m.Parse(kind, "n", json.RawMessage(settings))
 		wantPrefix(t, "not opened", fmt.Sprint(err), `scorer "n": grader: no such file`)
 		_, err = Parse(kind, "n", json.RawMessage(settings))
-		wantPrefix(t, "nobody opens", fmt.Sprint(err), `scorer "n": no model can be opened here that grades`)
+		wantPrefix(t, "nobody opens", fmt.Sprint(err), `scorer "n": no grading model can be opened here`)
 	}
 }
 
@@ -276,21 +276,21 @@ func TestRubricSettings(t *testing.T) {
 		s    rubricSettings
 		want string
 	}{
-		{rubricSettings{}, "there are no criteria"},
-		{rubricSettings{Prompt: "{answer}"}, "the prompt needs {format}, and {answer} or {conversation}"},
-		{rubricSettings{Prompt: "{format}"}, "the prompt needs {format}, and {answer} or {conversation}"},
-		{rubricSettings{Prompt: "{format}{answer}", Criteria: "x"}, "the prompt says itself what is shown"},
-		{rubricSettings{Prompt: "{format}{answer}", Conversation: true}, "the prompt says itself what is shown"},
-		{rubricSettings{Criteria: "x", Samples: -1}, "samples -1: give a number up to 100"},
-		{rubricSettings{Criteria: "x", Samples: 101}, "samples 101: give"},
-		{rubricSettings{Criteria: "x", Scale: []float64{1, 5}, Labels: map[string]float64{"a": 1}}, "give one of labels and scale"},
-		{rubricSettings{Criteria: "x", Scale: []float64{}}, "scale []: give the least and the greatest"},
-		{rubricSettings{Criteria: "x", Scale: []float64{1, 2, 3}}, "scale [1 2 3]: give"},
-		{rubricSettings{Criteria: "x", Scale: []float64{1, 1}}, "scale [1 1]: give"},
-		{rubricSettings{Criteria: "x", Labels: map[string]float64{"": 1}}, `the label "": give a word or a few`},
-		{rubricSettings{Criteria: "x", Labels: map[string]float64{"a ": 1}}, `the label "a ": give`},
-		{rubricSettings{Criteria: "x", Labels: map[string]float64{"a\nb": 1}}, `the label "a\nb": give`},
-		{rubricSettings{Prompt: "{format}{conversation}{criteria}", Criteria: "x", Samples: 100}, "there is no model that grades; set Grader.LLM"},
+		{rubricSettings{}, "missing criteria: describe what is graded, and the grades"},
+		{rubricSettings{Prompt: "{answer}"}, "the prompt needs the placeholders {format}, and {answer} or {conversation}"},
+		{rubricSettings{Prompt: "{format}"}, "the prompt needs the placeholders {format}, and {answer} or {conversation}"},
+		{rubricSettings{Prompt: "{format}{answer}", Criteria: "x"}, "the prompt selects its content"},
+		{rubricSettings{Prompt: "{format}{answer}", Conversation: true}, "the prompt selects its content"},
+		{rubricSettings{Criteria: "x", Samples: -1}, "samples -1: want a number up to 100"},
+		{rubricSettings{Criteria: "x", Samples: 101}, "samples 101: want"},
+		{rubricSettings{Criteria: "x", Scale: []float64{1, 5}, Labels: map[string]float64{"a": 1}}, "labels and scale exclude each other: set one of them"},
+		{rubricSettings{Criteria: "x", Scale: []float64{}}, "scale []: want the smallest and the largest"},
+		{rubricSettings{Criteria: "x", Scale: []float64{1, 2, 3}}, "scale [1 2 3]: want"},
+		{rubricSettings{Criteria: "x", Scale: []float64{1, 1}}, "scale [1 1]: want"},
+		{rubricSettings{Criteria: "x", Labels: map[string]float64{"": 1}}, `the label "": want a few words`},
+		{rubricSettings{Criteria: "x", Labels: map[string]float64{"a ": 1}}, `the label "a ": want`},
+		{rubricSettings{Criteria: "x", Labels: map[string]float64{"a\nb": 1}}, `the label "a\nb": want`},
+		{rubricSettings{Prompt: "{format}{conversation}{criteria}", Criteria: "x", Samples: 100}, "missing grading model: set Grader.LLM"},
 	} {
 		_, err := newScorer("m", c.s)
 		wantPrefix(t, fmt.Sprintf("%+v", c.s), fmt.Sprint(err), `scorer "m": `+c.want)

@@ -82,24 +82,24 @@ func TestCost(t *testing.T) {
 		// 1·1 + 0.3·3
 		{"the usual prices", traceRun(setup("m"), trace.ModelResponse{Model: "n", Usage: usage}), "1.9 1.9 in all"},
 		{"all calls", traceRun(setup("n"), trace.ModelError{Usage: usage}, setup("m"), trace.ModelResponse{Usage: usage}, trace.ModelResponse{Model: "x"}), "7.5 "},
-		{"no price", traceRun(trace.ModelResponse{Model: "x", Usage: usage}), `error: there is no price for the model "x"`},
+		{"no price", traceRun(trace.ModelResponse{Model: "x", Usage: usage}), `error: missing price of the model "x"`},
 		{"no usage", traceRun(trace.ModelResponse{Model: "m"}), "error: the token usage of the run is unknown"},
 		{"a list", messagesRun(map[string]string{"model": `"n"`, "usage": `{"prompt_tokens":1000000,"completion_tokens":1000000}`}), "4 "},
-		{"a list without model", messagesRun(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: there is no price for the model ""`},
+		{"a list without model", messagesRun(map[string]string{"usage": `{"prompt_tokens":1}`}), `error: missing price of the model ""`},
 		{"a list without usage", messagesRun(map[string]string{"model": `"n"`}), `error: the token usage of the run is unknown`},
 	} {
 		wantPrefix(t, c.name, scoreText(t, "cost", prices, c.run), c.want)
 	}
 	other := traceRun(setup("m"), response("x", llm.FinishStop), trace.ModelResponse{Usage: llm.Usage{OutputTokens: 1e6}})
 	other.Events[2].Purpose = trace.PurposeSummary
-	wantPrefix(t, "the model of another purpose", scoreText(t, "cost", prices, other), `error: there is no price for the model ""`)
+	wantPrefix(t, "the model of another purpose", scoreText(t, "cost", prices, other), `error: missing price of the model ""`)
 	other.Events[0].Purpose = trace.PurposeSummary
 	wantPrefix(t, "the model of its purpose", scoreText(t, "cost", prices, other), "10 ")
 }
 
 func TestInvariants(t *testing.T) {
 	broken := messagesRun(nil, llm.User("Go"), llm.ToolResults(llm.ToolResult{ID: "a"}))
-	wantPrefix(t, "a list that holds", scoreText(t, "invariants", ``, answerRun("x")), "1 no invariant is broken")
+	wantPrefix(t, "a list that holds", scoreText(t, "invariants", ``, answerRun("x")), "1 no violation")
 	wantPrefix(t, "a broken list", scoreText(t, "invariants", ``, broken), "0 INV-01: a result is for the call")
 	wantPrefix(t, "an ignored one", scoreText(t, "invariants", `{"ignore":["INV-01"]}`, broken), "1 ")
 	whole := traceRun(trace.RunStart{}, trace.RunEnd{StopReason: trace.ReasonEndTurn})
@@ -107,7 +107,7 @@ func TestInvariants(t *testing.T) {
 	wantPrefix(t, "a trace without its end", scoreText(t, "invariants", ``, traceRun(trace.RunStart{})), "0 INV-13: ")
 	wantPrefix(t, "a suppressed one", scoreText(t, "invariants", ``, traceRun(trace.RunStart{Suppress: map[string]string{"INV-13": "killed"}})), "1 ")
 	whole.Events[1].Seq = 5
-	wantPrefix(t, "a trace that lacks events", scoreText(t, "invariants", ``, whole), "error: the run cannot be checked as a whole: ")
+	wantPrefix(t, "a trace that lacks events", scoreText(t, "invariants", ``, whole), "error: the run cannot be checked completely: ")
 }
 
 func TestState(t *testing.T) {

@@ -173,7 +173,7 @@ var kinds = []Kind{
 	kind[argSchemaSettings]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
 	kind[stateSettings]("state", "the state that the run left is the one expected"),
 	kind[stateDiffSettings]("state_diff", "the run changed of the state what was expected, no less and no more"),
-	kind[invariantsSettings]("invariants", "no invariant is broken"),
+	kind[invariantsSettings]("invariants", "no invariant is violated"),
 	kind[finishSettings]("finish", "the last response of the model has an expected finish reason"),
 	kind[refusalSettings]("refusal", "the model refused"),
 	kind[failuresSettings]("errors", "the number of tool calls, model calls and runs that failed"),

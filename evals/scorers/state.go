@@ -30,7 +30,7 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 		return nil, err
 	}
 	if (len(s.Expected) == 0) == (s.ExpectedAt == "") {
-		return nil, errors.New("give one of expected and expected_at")
+		return nil, errors.New("want exactly one of expected and expected_at")
 	}
 	all, err := parsePointers(append([]string{s.ExpectedAt}, s.Ignore...))
 	if err != nil {
@@ -84,7 +84,7 @@ type finder struct {
 
 func (p statePlace) finder() (*finder, error) {
 	if p.Event != "" && p.Result != "" || p == (statePlace{}) {
-		return nil, errors.New("give one of at, event and result; at may be combined with the others")
+		return nil, errors.New("want one of at, event and result: only at may be combined with the others")
 	}
 	at, err := parsePointer(p.At)
 	return &finder{p, at}, err
@@ -129,11 +129,11 @@ func (f *finder) state(run *importer.Run, choose func([]json.RawMessage) json.Ra
 	}
 	whole, err := parse(choose(texts))
 	if err != nil {
-		return nil, fmt.Errorf("the state in %s is no JSON: %w", where, err)
+		return nil, fmt.Errorf("the state in %s is not JSON: %w", where, err)
 	}
 	v, ok := f.at.In(whole)
 	if !ok {
-		return nil, fmt.Errorf("there is nothing at %s of the state in %s", f.At, where)
+		return nil, fmt.Errorf("no value found at %s of the state in %s", f.At, where)
 	}
 	return v, nil
 }

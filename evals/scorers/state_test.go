@@ -37,11 +37,11 @@ func TestStatePlaces(t *testing.T) {
 	}{
 		{`{"result":"look","expected":{"db":{"n":2}}}`, open, "1 "},
 		{`{"result":"look","at":"/db/n","expected":2}`, open, "1 "},
-		{`{"result":"look","at":"/db/m","expected":2}`, open, `error: there is nothing at /db/m of the state in a result of the tool "look"`},
+		{`{"result":"look","at":"/db/m","expected":2}`, open, `error: no value found at /db/m of the state in a result of the tool "look"`},
 		{`{"result":"see","expected":2}`, open, `error: the recording has no state in a result of the tool "see"`},
-		{`{"result":"look","expected":2}`, lookupRun("1", "nothing"), `error: the state in a result of the tool "look" is no JSON: invalid character`},
+		{`{"result":"look","expected":2}`, lookupRun("1", "nothing"), `error: the state in a result of the tool "look" is not JSON: invalid character`},
 		{`{"event":"state","at":"/n","expected":2}`, event, "1 "},
-		{`{"event":"state","at":"/m","expected":2}`, event, `error: there is nothing at /m of the state in an event "state"`},
+		{`{"event":"state","at":"/m","expected":2}`, event, `error: no value found at /m of the state in an event "state"`},
 	} {
 		wantPrefix(t, c.settings, scoreText(t, "state", c.settings, c.run), c.want)
 	}
@@ -83,17 +83,17 @@ func TestStateDiff(t *testing.T) {
 		{`{"a":{"x":1},"b":{"c":"x"}}`, `"expected":[]`, `0 extra: replace /a = {"x":1}`},
 		{`1`, `"expected":[{"op":"replace","path":"","value":1}]`, "1 1 changes"},
 		{`{"a":[1,2,3],"b":{"c":{"d":[4]}}}`, `"expected":[{"op":"add","path":"/b/c","value":{"d":[]}},{"op":"add","path":"/b/c/d/0","value":4}]`, "1 1 changes"},
-		{was, `"expected":[{"op":"remove","path":"/b/d"}]`, `error: what is expected: remove "/b/d": there is nothing`},
-		{was, `"expected":[{"op":"replace","path":"/b/d","value":1}]`, `error: what is expected: replace "/b/d": there is nothing`},
-		{was, `"expected":[{"op":"add","path":"/b/d/e","value":1}]`, `error: what is expected: add "/b/d/e": there is neither an object nor an array around it`},
+		{was, `"expected":[{"op":"remove","path":"/b/d"}]`, `error: what is expected: remove "/b/d": no value exists there`},
+		{was, `"expected":[{"op":"replace","path":"/b/d","value":1}]`, `error: what is expected: replace "/b/d": no value exists there`},
+		{was, `"expected":[{"op":"add","path":"/b/d/e","value":1}]`, `error: what is expected: add "/b/d/e": the parent is neither an object nor an array`},
 		{was, `"expected":[{"op":"add","path":"/a/4","value":1}]`, `error: what is expected: add "/a/4": the array has no element 4`},
 		{was, `"expected":[{"op":"replace","path":"/a/3","value":1}]`, `error: what is expected: replace "/a/3": the array has no element 3`},
 		{was, `"expected":[{"op":"add","path":"/a/3/b","value":1}]`, `error: what is expected: add "/a/3/b": the array has no element 3`},
 		{was, `"expected":[{"op":"remove","path":"/a/-"}]`, `error: what is expected: remove "/a/-": the array has no element -`},
 		{was, `"expected":[{"op":"remove","path":"/a/01"}]`, `error: what is expected: remove "/a/01": the array has no element 01`},
 		{was, `"expected_at":"/none"`, "error: what is expected: the recording has nothing at /none"},
-		{was, `"expected_at":"/bad"`, "error: what is expected: /bad is no list of operations: "},
-		{was, `"expected_at":"/odd"`, `error: what is expected: the operation "move" of ""`},
+		{was, `"expected_at":"/bad"`, "error: what is expected: /bad is not a list of operations: "},
+		{was, `"expected_at":"/odd"`, `error: what is expected: unknown operation "move" of ""`},
 		{was, `"goal":{"at":"/none"}`, "error: what is expected: the recording has nothing at /none"},
 	} {
 		wantPrefix(t, c.after+" "+c.more, diffText(t, was, c.after, c.more), c.want)

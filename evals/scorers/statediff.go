@@ -81,7 +81,7 @@ func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, e
 		}
 	}
 	if given != 1 {
-		return nil, errors.New("give one of expected, expected_at and goal")
+		return nil, errors.New("want exactly one of expected, expected_at and goal")
 	}
 	if s.Goal != (statePlace{}) {
 		goal, err := s.Goal.finder()
@@ -126,7 +126,7 @@ func (s stateDiffSettings) patchIn(run *importer.Run, at jsonval.Pointer) ([]edi
 	}
 	var patch []patchOperation
 	if err := json.Unmarshal(raw, &patch); err != nil {
-		return nil, fmt.Errorf("%s is no list of operations: %w", s.ExpectedAt, err)
+		return nil, fmt.Errorf("%s is not a list of operations: %w", s.ExpectedAt, err)
 	}
 	return edits(patch)
 }

@@ -111,7 +111,7 @@ type tokenPrice struct {
 
 func (s costSettings) scorer() (scoreFunc, error) {
 	if len(s.Prices) == 0 {
-		return nil, errors.New("there are no prices; give those of a million tokens by model")
+		return nil, errors.New("missing prices: set the prices of a million tokens by model")
 	}
 	return s.number("in all", func(run *importer.Run) (sum float64, err error) {
 		used := usageByModel(run)
@@ -121,7 +121,7 @@ func (s costSettings) scorer() (scoreFunc, error) {
 		for _, part := range used {
 			price, ok := s.Prices[part.model]
 			if !ok {
-				return 0, fmt.Errorf("there is no price for the model %q", part.model)
+				return 0, fmt.Errorf("missing price of the model %q: add it to prices", part.model)
 			}
 			sum += price.of(part.usage)
 		}

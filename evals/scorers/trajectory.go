@@ -33,7 +33,7 @@ const (
 func (s trajectorySettings) scorer() (scoreFunc, error) {
 	orders := []callOrder{"exact", orderExact, orderInOrder, orderAnyOrder, orderSuperset, orderSubset, orderUnordered}
 	if !slices.Contains(orders, s.Order) {
-		return nil, fmt.Errorf("order %q: give one of exact, in_order, any_order, superset, subset and unordered", s.Order)
+		return nil, fmt.Errorf("order %q: want exact, in_order, any_order, superset, subset or unordered", s.Order)
 	}
 	m, err := s.matcher()
 	if err != nil {
@@ -94,7 +94,7 @@ const (
 
 func (s callMatchSettings) scorer() (scoreFunc, error) {
 	if !slices.Contains([]measure{"f1", measureF1, measurePrecision, measureRecall}, s.Measure) {
-		return nil, fmt.Errorf("measure %q: give one of f1, precision and recall", s.Measure)
+		return nil, fmt.Errorf("measure %q: want f1, precision or recall", s.Measure)
 	}
 	m, err := s.matcher()
 	if err != nil {

@@ -44,7 +44,7 @@ func (s jsonSettings) scorer() (scoreFunc, error) {
 		should := make([]any, len(want))
 		for i, text := range want {
 			if should[i], err = parse([]byte(text)); err != nil {
-				return 0, "", fmt.Errorf("what is expected is no JSON: %s: %w", quote(text), err)
+				return 0, "", fmt.Errorf("the expected value is not JSON: %s: %w", quote(text), err)
 			}
 		}
 		is, ok := valueIn(answer)
