@@ -447,7 +447,7 @@ func sameEvents(t *testing.T, path string, all values, other string, form func([
 
 // reworded replaces the texts of version 1 for a model by the current texts.
 var reworded = strings.NewReplacer(
-	"Your last answer cannot be taken: ", "Your last answer is invalid: ",
+	"Your last answer cannot be taken: ", "Your answer is invalid: ",
 	"Answer again, with JSON alone that follows this schema: ", "Answer again with only JSON that matches this schema: ",
 	"write all tasks down first", "write all tasks first",
 	`'"required":["city"]', mended]`, `'"required":["city"]', repaired]`, // in the prompt of a repair

@@ -66,7 +66,7 @@ func readQuestions(args string) ([]Question, error) {
 		case q.Kind == "":
 			in.Questions[i].Kind = "text"
 		case q.Kind != "text" && len(q.Options) == 0:
-			return nil, fmt.Errorf("the question %q has the type %s and no options: add options", q.Text, q.Kind)
+			return nil, fmt.Errorf("question %q has the type %s and no options: add options", q.Text, q.Kind)
 		}
 	}
 	return in.Questions, nil

@@ -42,7 +42,7 @@ func TestAskUser(t *testing.T) {
 	got := o.results()
 	want := []string{
 		"Q: Name?\nA: Ada\n\nQ: Which?\nA: red\n\nQ: What?\nA: a, c", "! got 2 replies, want 1: return one per question", "! nobody is there",
-		"! the question \"Which?\" has the type multiple_choice and no options: add options",
+		"! question \"Which?\" has the type multiple_choice and no options: add options",
 	}
 	if diff := cmp.Diff(want, got[:4]); diff != "" || got[4][:2] != "! " {
 		t.Errorf("the last is %q; results (-want +got):\n%s", got[4], diff)

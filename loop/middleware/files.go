@@ -44,7 +44,7 @@ func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	return loop.Middleware{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
 		b := open(info)
 		return withTools(func(_ context.Context, call loop.Call) (loop.Output, error) {
-			var a fileArgs
+			var a fileArguments
 			if err := json.Unmarshal([]byte(call.Arguments), &a); err != nil {
 				return loop.Output{}, err
 			}
@@ -54,8 +54,8 @@ func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	}}, nil
 }
 
-// fileArgs is the union of the arguments of all file tools.
-type fileArgs struct {
+// fileArguments is the union of the arguments of all file tools.
+type fileArguments struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`
 	Offset     int    `json:"offset"`
@@ -65,7 +65,7 @@ type fileArgs struct {
 	ReplaceAll bool   `json:"replace_all"`
 }
 
-func (a *fileArgs) run(b files.Backend, tool string) (string, error) {
+func (a *fileArguments) run(b files.Backend, tool string) (string, error) {
 	switch tool {
 	case "ls":
 		return a.list(b)
@@ -88,7 +88,7 @@ func (a *fileArgs) run(b files.Backend, tool string) (string, error) {
 	return fmt.Sprintf("the directory %q exists", a.Path), b.Mkdir(a.Path)
 }
 
-func (a *fileArgs) list(b files.Backend) (string, error) {
+func (a *fileArguments) list(b files.Backend) (string, error) {
 	entries, err := b.List(a.Path)
 	if err != nil {
 		return "", err
@@ -107,7 +107,7 @@ func (a *fileArgs) list(b files.Backend) (string, error) {
 }
 
 // lines returns the requested lines of a text, with a note if there are more.
-func (a *fileArgs) lines(text string) (string, error) {
+func (a *fileArguments) lines(text string) (string, error) {
 	limit := cmp.Or(a.Limit, readLines)
 	all := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	switch left := len(all) - a.Offset; {
@@ -122,7 +122,7 @@ func (a *fileArgs) lines(text string) (string, error) {
 }
 
 // replace applies the edit and counts the replacements.
-func (a *fileArgs) replace(text string) (out string, n int, err error) {
+func (a *fileArguments) replace(text string) (out string, n int, err error) {
 	n = strings.Count(text, a.Old)
 	switch {
 	case a.Old == "":

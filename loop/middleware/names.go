@@ -4,8 +4,8 @@ import "github.com/looptape/looptape/trace"
 
 // Names of the events that middleware adds to the trace. Their data is JSON.
 const (
-	EventApprovalRequested = "approval.requested" // {"call": id}
-	EventApprovalResolved  = "approval.resolved"  // {"call": id, "verdict": an ApprovalDecision}
+	EventApprovalRequested = "approval.requested" // the id of the call
+	EventApprovalResolved  = "approval.resolved"  // the id of the call and the ApprovalDecision
 	EventGuardrail         = "guardrail"          // a GuardrailTrigger
 	EventHandoff           = "handoff"            // {"from": agent, "to": agent}
 	EventHumanDecision     = "human_decision"     // {"call": id, "tool": name, "decision": an ApprovalDecision}

@@ -161,7 +161,7 @@ func TestOutputIsAskedFor(t *testing.T) {
 		}
 	}
 	last := m.RecordedRequests()[2].Request.Messages
-	want := "Your last answer is invalid: invalid character 'o' in literal null (expecting 'u'). " +
+	want := "Your answer is invalid: invalid character 'o' in literal null (expecting 'u'). " +
 		"Answer again with only JSON that matches this schema: " + schema
 	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {
 		t.Errorf("what is asked again (-want +got):\n%s", diff)
