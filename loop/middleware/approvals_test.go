@@ -53,13 +53,13 @@ func byTool(clock *fake.Clock, by map[string]middleware.Approval, after map[stri
 
 // AL-61, AL-65, AL-66: each call becomes pending, is reported, saved, awaited and reported
 // again. Two calls of a step wait concurrently, and their results are in call order.
-func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
+func TestAL61AL66ApprovalsConcurrently(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Decision: middleware.Approve}, "slow": {Decision: middleware.Approve}},
 		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
 	p := gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
-	same(t, "what was told", []string{
+	same(t, "callbacks", []string{
 		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "0s requested c-slow, pending c-a c-slow", "0s checkpoint , pending c-a c-slow",
 		"10ms approve c-slow, pending c-a", "20ms approve c-a, pending ",
 	}, log)
@@ -71,21 +71,21 @@ func TestAL61AL66TwoCallsAtOnce(t *testing.T) {
 }
 
 // With Sequential, the second request is opened after the first is decided.
-func TestApprovalsOneByOne(t *testing.T) {
+func TestApprovalsSequential(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, byTool(clock, map[string]middleware.Approval{"a": {Decision: middleware.Deny}, "slow": {Decision: middleware.Approve}},
 		map[string]time.Duration{"a": 20 * time.Millisecond, "slow": 10 * time.Millisecond}))
 	a.Sequential = true
 	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
-	same(t, "what was told", []string{
+	same(t, "callbacks", []string{
 		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "20ms deny c-a, pending ",
 		"20ms requested c-slow, pending c-slow", "20ms checkpoint , pending c-slow", "30ms approve c-slow, pending ",
 	}, log)
 }
 
 // AL-62 to AL-65: the decision determines the result of a call.
-func TestAL62AL64Verdicts(t *testing.T) {
+func TestAL62AL64Decisions(t *testing.T) {
 	override := loop.TextOutput("instead")
 	approve := func(v middleware.Approval, err error) func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 		return func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { return v, err }
@@ -100,8 +100,8 @@ func TestAL62AL64Verdicts(t *testing.T) {
 		"skip, reason": {approve(middleware.Approval{Decision: middleware.Skip, Reason: "later"}, nil), []string{`tool.skip 0   c-a a skipped "later"`}},
 		"deny":         {approve(middleware.Approval{Decision: middleware.Deny}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
 		"deny, reason": {approve(middleware.Approval{Decision: middleware.Deny, Reason: "no"}, nil), []string{`tool.skip 0   c-a a denied "no" error`}},
-		"no verdict":   {approve(middleware.Approval{Override: &override}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
-		"nobody":       {nil, []string{`tool.skip 0   c-a a denied "the call was denied: no approver decided" error`}},
+		"no decision":  {approve(middleware.Approval{Override: &override}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
+		"no approver":  {nil, []string{`tool.skip 0   c-a a denied "the call was denied: no approver decided" error`}},
 		"it fails":     {approve(middleware.Approval{Decision: middleware.Approve}, errors.New("boom")), []string{`tool.skip 0   c-a a denied "the approver failed: boom" error`}},
 		"it panics":    {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { panic("oh") }, []string{`tool.skip 0   c-a a denied "the approver panicked: oh" error`}},
 		"its goroutine": {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
@@ -122,7 +122,7 @@ func TestAL62AL64Verdicts(t *testing.T) {
 
 // AL-62, AL-68: an early decision is used once. A decision about a call that is not pending is
 // discarded.
-func TestAL62AL68GivenBefore(t *testing.T) {
+func TestAL62AL68EarlyDecision(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, nil)
@@ -143,7 +143,7 @@ func TestAL62AL68GivenBefore(t *testing.T) {
 			t.Errorf("run %d: got %+v, %v; want %q", run, res.Steps, err, want)
 		}
 	}
-	same(t, "what was told", []string{
+	same(t, "callbacks", []string{
 		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s approve c-a, pending c-slow",
 		"0s requested c-a, pending c-slow c-a", "0s checkpoint , pending c-slow c-a", "0s deny c-a, pending c-slow",
 	}, log)
@@ -154,12 +154,12 @@ func TestAL62AL68GivenBefore(t *testing.T) {
 func TestSuspend(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
-	verdict := middleware.Suspend
+	decision := middleware.Suspend
 	asked := 0
 	a := logged(clock, &log, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 		asked++
 		if r.Call.Name == "slow" {
-			return middleware.Approval{Decision: verdict}, nil
+			return middleware.Approval{Decision: decision}, nil
 		}
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
@@ -167,7 +167,7 @@ func TestSuspend(t *testing.T) {
 	if p.res.StopReason != trace.ReasonApproval || p.res.Note != "waiting for a decision about slow" || len(p.res.Pending) != 2 || p.err != nil {
 		t.Errorf("stop %q (%s), pending %v, %v", p.res.StopReason, p.res.Note, p.res.Pending, p.err)
 	}
-	same(t, "what was told", []string{
+	same(t, "callbacks", []string{
 		"0s requested c-a, pending c-a", "0s checkpoint , pending c-a", "0s requested c-slow, pending c-a c-slow", "0s checkpoint , pending c-a c-slow",
 		"0s approve c-a, pending c-slow",
 	}, log)
@@ -201,24 +201,24 @@ func TestApprovalHooksFail(t *testing.T) {
 }
 
 // A repeated request, after a run that was suspended without a decision, is pending once.
-func TestPendingOnce(t *testing.T) {
+func TestApprovalStorePendingOnce(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	a := logged(clock, &log, nil)
 	a.Store.Restore([]middleware.ApprovalRequest{{Call: llm.ToolCall{ID: "c-a"}}, {Call: llm.ToolCall{ID: "other"}}})
 	gated(t, clock, askAll(a), asks("c-", "a"), done())
-	same(t, "what was told", []string{"0s requested c-a, pending other c-a", "0s checkpoint , pending other c-a", "0s deny c-a, pending other"}, log)
+	same(t, "callbacks", []string{"0s requested c-a, pending other c-a", "0s checkpoint , pending other c-a", "0s deny c-a, pending other"}, log)
 }
 
 // A decision is unresolved until it is applied; afterwards the store is empty.
-func TestDeskOpen(t *testing.T) {
+func TestApprovalStoreUnresolved(t *testing.T) {
 	clock := fake.NewClock()
 	var log []string
 	var open []string
-	verdict := middleware.Suspend
+	decision := middleware.Suspend
 	a := logged(clock, &log, func(_ context.Context, r middleware.ApprovalRequest) (middleware.Approval, error) {
 		if r.Call.Name == "slow" {
-			return middleware.Approval{Decision: verdict}, nil
+			return middleware.Approval{Decision: decision}, nil
 		}
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	})
@@ -235,7 +235,7 @@ func TestDeskOpen(t *testing.T) {
 	if got := a.Store.Unresolved(); len(got) != 2 || got[0].Call.ID != "c-a" || len(a.Store.Pending()) != 1 {
 		t.Errorf("after the suspension %v is open, %v pending", got, a.Store.Pending())
 	}
-	verdict = middleware.Deny
+	decision = middleware.Deny
 	gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
 	if got := a.Store.Unresolved(); len(got) != 0 || a.Store.Has("c-a") {
 		t.Errorf("in the end %v is open", got)
@@ -245,7 +245,7 @@ func TestDeskOpen(t *testing.T) {
 
 // An early decision applies only to the same call: another tool or other arguments under the
 // same id need a new decision.
-func TestDecisionIsAboutItsCall(t *testing.T) {
+func TestApprovalStoreComparesCalls(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		was  middleware.ApprovalRequest
@@ -261,7 +261,7 @@ func TestDecisionIsAboutItsCall(t *testing.T) {
 		a := &middleware.Approvals{Store: new(middleware.ApprovalStore)}
 		a.Store.Restore([]middleware.ApprovalRequest{c.was})
 		if !a.Store.Resolve("c-a", middleware.Approval{Decision: middleware.Approve}) || a.Store.Resolve("c-a", middleware.Approval{}) {
-			t.Errorf("%s: a call is pending until it is decided, once", c.name)
+			t.Errorf("%s: want a call to be pending until its decision", c.name)
 		}
 		p := gated(t, fake.NewClock(), askAll(a), asks("c-", "a"), done())
 		if got := len(p.lines(trace.KindToolStart)) == 1; got != c.runs || len(a.Store.Unresolved()) != 0 {

@@ -37,21 +37,28 @@ func removing(path string) *fake.Model {
 	return fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "remove", Arguments: string(arguments)}}}, fake.Response{Text: "Finished."})
 }
 
-// runExample runs an agent with the tool remove. It prints each tool result, the final answer and
-// the stop reason.
+// runExample runs an agent with the tool remove.
 func runExample(model llm.Model, list ...loop.Middleware) *loop.Result {
 	agent, err := loop.New(model, &loop.Config{Tools: []loop.Tool{removeTool()}, Middleware: list})
 	if err != nil {
 		panic(err)
 	}
 	res, err := agent.Run(context.Background(), loop.Prompt("Clean up."))
+	if err != nil {
+		panic(err)
+	}
+	return res
+}
+
+// describe returns each tool result, the final answer and the stop reason of a run.
+func describe(res *loop.Result) string {
+	var b strings.Builder
 	for _, step := range res.Steps {
 		for _, r := range step.Results {
-			fmt.Printf("%s: %s\n", r.Name, r.Text())
+			fmt.Fprintf(&b, "%s: %s\n", r.Name, r.Text())
 		}
 	}
-	fmt.Println(res.Text, res.StopReason, err)
-	return res
+	return fmt.Sprintln(b.String()+res.Text, res.StopReason)
 }
 
 // A policy allows calls, denies them, or asks for an approval.
@@ -66,14 +73,14 @@ func ExamplePermissions() {
 		fmt.Println("approving", req.Arguments)
 		return middleware.Approval{Decision: middleware.Approve}, nil
 	}}
-	runExample(removing("/etc/hosts"), middleware.Permissions(policy, approvals))
-	runExample(removing("/tmp/a"), middleware.Permissions(policy, approvals))
+	fmt.Print(describe(runExample(removing("/etc/hosts"), middleware.Permissions(policy, approvals))))
+	fmt.Print(describe(runExample(removing("/tmp/a"), middleware.Permissions(policy, approvals))))
 	// Output:
 	// remove: files below /etc must stay
-	// Finished. end_turn <nil>
+	// Finished. end_turn
 	// approving {"path":"/tmp/a"}
 	// remove: removed /tmp/a
-	// Finished. end_turn <nil>
+	// Finished. end_turn
 }
 
 // A suspended run continues when another part of the program has decided.
@@ -117,11 +124,11 @@ func ExampleHumanInTheLoop() {
 	if err != nil {
 		panic(err)
 	}
-	runExample(removing("/tmp/a"), m)
+	fmt.Print(describe(runExample(removing("/tmp/a"), m)))
 	// Output:
 	// Remove this file? [approve edit]
 	// remove: removed /tmp/b
-	// Finished. end_turn <nil>
+	// Finished. end_turn
 }
 
 // A guardrail with a tripwire ends the run before the calls of a response are run.
@@ -138,9 +145,10 @@ func ExampleGuardrails() {
 		},
 	}
 	res := runExample(removing("/etc/hosts"), middleware.Guardrails([]middleware.Guardrail{guardrail}, nil))
+	fmt.Print(describe(res))
 	fmt.Println(res.Note, len(res.Pending))
 	// Output:
-	// guardrail <nil>
+	// guardrail
 	// a call uses /etc 1
 }
 
@@ -155,21 +163,22 @@ func ExampleOutputOf() {
 	}
 	model := fake.NewModel(fake.Response{Text: "I removed two files."}, fake.Response{Text: `{"removed":2}`})
 	res := runExample(model, output.Middleware(1))
+	fmt.Print(describe(res))
 	var r report
 	_, err = output.Read(res.Text, &r)
 	fmt.Println(r.Removed, err)
 	// Output:
-	// {"removed":2} end_turn <nil>
+	// {"removed":2} end_turn
 	// 2 <nil>
 }
 
 // Another model repairs arguments that do not match the schema of the tool.
 func ExampleRepair() {
 	model := fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "remove", Arguments: `{"file":"/tmp/a"}`}}}, fake.Response{Text: "Finished."})
-	runExample(model, middleware.Repair{Model: fake.NewModel(fake.Response{Text: `{"path":"/tmp/a"}`})}.Middleware())
+	fmt.Print(describe(runExample(model, middleware.Repair{Model: fake.NewModel(fake.Response{Text: `{"path":"/tmp/a"}`})}.Middleware())))
 	// Output:
 	// remove: removed /tmp/a
-	// Finished. end_turn <nil>
+	// Finished. end_turn
 }
 
 // A conversation that is too long for the model is replaced by a summary.
@@ -209,11 +218,11 @@ func ExampleHandoff() {
 		panic(err)
 	}
 	model := fake.NewModel(fake.Response{Calls: []fake.Call{{Name: "transfer_to_billing", Arguments: "{}"}}}, fake.Response{Text: "You owe nothing."})
-	runExample(model, middleware.Variables(vars), m)
+	fmt.Print(describe(runExample(model, middleware.Variables(vars), m)))
 	fmt.Println(model.RecordedRequests()[1].Request.System)
 	// Output:
 	// transfer_to_billing: transferred to billing
-	// You owe nothing. end_turn <nil>
+	// You owe nothing. end_turn
 	// You answer questions of Ada about invoices.
 }
 
@@ -231,10 +240,10 @@ func ExampleSubAgents() {
 		fake.Response{Calls: []fake.Call{{Name: "task", Arguments: `{"subagent_type":"reader","description":"What is the text about?"}`}}},
 		fake.Response{Text: "Tapes."},
 	)
-	runExample(model, m)
+	fmt.Print(describe(runExample(model, m)))
 	// Output:
 	// task: It is about tapes.
-	// Tapes. end_turn <nil>
+	// Tapes. end_turn
 }
 
 // The trace contains the list of tasks after each change.
@@ -311,15 +320,15 @@ func ExampleFiles() {
 	if err != nil {
 		panic(err)
 	}
-	runExample(fake.NewModel(
+	fmt.Print(describe(runExample(fake.NewModel(
 		fake.Response{Calls: []fake.Call{{Name: "write_file", Arguments: `{"path":"/notes/a.md","content":"rest"}`}}},
 		fake.Response{Calls: []fake.Call{{Name: "ls", Arguments: `{"path":"/notes"}`}}},
 		fake.Response{Text: "Written."},
-	), m)
+	), m)))
 	// Output:
 	// write_file: wrote 4 bytes to "/notes/a.md"
 	// ls: a.md (4 bytes)
-	// Written. end_turn <nil>
+	// Written. end_turn
 }
 
 // One function wraps all actions of a run.
@@ -329,7 +338,7 @@ func ExampleWrap() {
 		fmt.Println(a.Kind, a.Tool.Name, err)
 		return err
 	})
-	runExample(removing("/tmp/a"), m)
+	fmt.Print(describe(runExample(removing("/tmp/a"), m)))
 	// Output:
 	// loop_start  <nil>
 	// model_call  <nil>
@@ -337,5 +346,5 @@ func ExampleWrap() {
 	// model_call  <nil>
 	// loop_end  <nil>
 	// remove: removed /tmp/a
-	// Finished. end_turn <nil>
+	// Finished. end_turn
 }

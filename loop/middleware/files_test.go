@@ -59,7 +59,7 @@ func TestFileTools(t *testing.T) {
 
 // An edit with a result above the size limit is rejected before the text is built, because
 // that could exhaust the memory.
-func TestEditsThatGrow(t *testing.T) {
+func TestFileEditTooLarge(t *testing.T) {
 	b := &files.Memory{}
 	if err := b.Write("f", strings.Repeat("a", files.MaxFile)); err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func guard(name string, kind middleware.GuardrailKind, log *[]string, v middlewa
 
 // AL-55, AL-56: input guardrails run before each model call and output guardrails after it, in
 // their order.
-func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
+func TestAL55AL56GuardrailsEachStep(t *testing.T) {
 	var log []string
 	pass := middleware.GuardrailResult{Pass: true, Tripwire: true}
 	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
@@ -132,17 +132,17 @@ func TestAL55AL56GuardrailsLookEachTime(t *testing.T) {
 // AL-56 to AL-60: the first failed check with a tripwire ends the run before the calls of the
 // response are run, whatever the severity of the others. Each failed check is reported.
 func TestAL57OutputTripwire(t *testing.T) {
-	var log, told []string
+	var log, reported []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{
 		guard("g1", middleware.GuardOutput, &log, middleware.GuardrailResult{Reason: "odd", Severity: "critical"}),
 		guard("g2", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true, Reason: "secret", Severity: "low"}),
 		guard("g3", middleware.GuardOutput, &log, middleware.GuardrailResult{Tripwire: true}),
 	}, func(_ context.Context, g middleware.GuardrailTrigger) error {
-		told = append(told, fmt.Sprint(g.Guardrail, " ", g.Kind, " ", g.Step, " ", g.Tripwire, " ", g.Reason, " ", g.Severity))
+		reported = append(reported, fmt.Sprint(g.Guardrail, " ", g.Kind, " ", g.Step, " ", g.Tripwire, " ", g.Reason, " ", g.Severity))
 		return nil
 	})}, asks("", "a"))
 	same(t, "asked", []string{"g1 step 0, 1 messages, answer 1", "g2 step 0, 1 messages, answer 1"}, log)
-	same(t, "told", []string{"g1 output 0 false odd critical", "g2 output 0 true secret low"}, told)
+	same(t, "reported", []string{"g1 output 0 false odd critical", "g2 output 0 true secret low"}, reported)
 	same(t, "events", []string{
 		`custom 0   guardrail {"guardrail":"g1","kind":"output","step":0,"tripwire":false,"reason":"odd","severity":"critical"}`,
 		`custom 0   guardrail {"guardrail":"g2","kind":"output","step":0,"tripwire":true,"reason":"secret","severity":"low"}`,
@@ -165,7 +165,7 @@ func TestAL58InputTripwire(t *testing.T) {
 }
 
 // A guardrail with an unknown kind, or without a check, fails the run.
-func TestGuardrailsThatCannotLook(t *testing.T) {
+func TestGuardrailsInvalid(t *testing.T) {
 	var log []string
 	for want, g := range map[string]middleware.Guardrail{
 		`middleware guardrails: middleware: the guardrail "g" has the Kind "": want GuardInput or GuardOutput`:       guard("g", "", &log, middleware.GuardrailResult{}),
@@ -188,7 +188,7 @@ func TestGuardrailFails(t *testing.T) {
 		"check": middleware.Guardrails([]middleware.Guardrail{{Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 			return middleware.GuardrailResult{Pass: true}, boom
 		}}}, nil),
-		"told": middleware.Guardrails([]middleware.Guardrail{guard("g", middleware.GuardInput, &log, middleware.GuardrailResult{})},
+		"callback": middleware.Guardrails([]middleware.Guardrail{guard("g", middleware.GuardInput, &log, middleware.GuardrailResult{})},
 			func(context.Context, middleware.GuardrailTrigger) error { return boom }),
 	} {
 		if got := gated(t, fake.NewClock(), []loop.Middleware{p}, done()); !errors.Is(got.err, boom) {

@@ -123,7 +123,7 @@ func TestHandoff(t *testing.T) {
 }
 
 // DA-19: an unknown name is reported once, and the active agent continues.
-func TestHandoffToNobody(t *testing.T) {
+func TestHandoffUnknownAgent(t *testing.T) {
 	root := circle()
 	root.Handoffs[0].Tools = []loop.Tool{{Name: "lose", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {
 		vars, _ := middleware.VarsFromContext(ctx)
@@ -176,7 +176,7 @@ func TestHandoffModels(t *testing.T) {
 }
 
 // DA-20: a handoff does not restart the step count.
-func TestHandoffKeepsTheCap(t *testing.T) {
+func TestHandoffKeepsStepLimit(t *testing.T) {
 	got, res, _ := handOver(t, circle(), &middleware.Vars{}, loop.Config{MaxSteps: 2}, turn("transfer_to_b"), turn("t_b"), fake.Response{Text: "never"})
 	if len(got) != 2 || res.StopReason != trace.ReasonMaxSteps {
 		t.Errorf("got %q, %q", got, res.StopReason)
@@ -214,7 +214,7 @@ func TestTransferTools(t *testing.T) {
 	}
 }
 
-func TestHandoffRefuses(t *testing.T) {
+func TestHandoffErrors(t *testing.T) {
 	for want, root := range map[string]*middleware.HandoffAgent{
 		`middleware: Handoff: the root is nil: set the agent that begins`:                                                                 nil,
 		`middleware: Handoff: invalid agent name "a b": use at most 52 letters, digits, _ and -, because the name is part of a tool name`: member("a b"),

@@ -27,14 +27,14 @@ func echo(name string) loop.Tool {
 }
 
 // human runs calls with the decisions of a person, one after another.
-func human(t *testing.T, on map[string]middleware.ApprovalRule, verdicts []middleware.Approval, turns ...fake.Response) (o outcome, asked []middleware.ApprovalRequest) {
+func human(t *testing.T, on map[string]middleware.ApprovalRule, decisions []middleware.Approval, turns ...fake.Response) (o outcome, asked []middleware.ApprovalRequest) {
 	t.Helper()
 	p, err := middleware.HumanInTheLoop(func(_ context.Context, call middleware.ApprovalRequest) (middleware.Approval, error) {
 		asked = append(asked, call)
-		if len(verdicts) < len(asked) {
+		if len(decisions) < len(asked) {
 			return middleware.Approval{}, errors.New("nobody is there")
 		}
-		return verdicts[len(asked)-1], nil
+		return decisions[len(asked)-1], nil
 	}, on)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestHumanRules(t *testing.T) {
 }
 
 // A run that ends during a review runs no more calls and asks about no more calls.
-func TestHumanAskedAtTheEnd(t *testing.T) {
+func TestHumanInTheLoopCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
 	p, err := middleware.HumanInTheLoop(func(ctx context.Context, _ middleware.ApprovalRequest) (middleware.Approval, error) {
@@ -142,7 +142,7 @@ func TestHumanAskedAtTheEnd(t *testing.T) {
 
 // RA-17: earlier middleware receives the call first and may return a substitute output. Calls
 // that the loop does not run need no review.
-func TestHumanIsInside(t *testing.T) {
+func TestHumanInTheLoopOrder(t *testing.T) {
 	var order []string
 	outer := loop.Middleware{Name: "outer", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeTools: func(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {

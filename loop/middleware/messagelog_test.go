@@ -80,7 +80,7 @@ func TestLogMessages(t *testing.T) {
 }
 
 // RA-50: a log that fails changes nothing and receives later messages.
-func TestFailingLog(t *testing.T) {
+func TestLogMessagesFails(t *testing.T) {
 	n := 0
 	for _, log := range []func(llm.Message) error{
 		func(llm.Message) error { n++; return errors.New("full") },
@@ -92,7 +92,7 @@ func TestFailingLog(t *testing.T) {
 		}
 	}
 	if n != 8 {
-		t.Errorf("told %d messages, want 8", n)
+		t.Errorf("reported %d messages, want 8", n)
 	}
 }
 

@@ -27,7 +27,7 @@ func outputOf[T any](t *testing.T) *middleware.Output {
 	return o
 }
 
-func TestReadOutput(t *testing.T) {
+func TestOutputRead(t *testing.T) {
 	o := outputOf[count](t)
 	for text, want := range map[string]int{
 		`{"n":1}`:                 1,
@@ -112,7 +112,7 @@ func ends(t *testing.T, cfg loop.Config, maxRetries int, turns ...fake.Response)
 	return res, m, err
 }
 
-func TestOutputPolicy(t *testing.T) {
+func TestOutputMiddleware(t *testing.T) {
 	good, bad := fake.Response{Text: `{"n":1}`}, fake.Response{Text: "nope"}
 	talk := call("1")
 	talk.Text = "nope, not yet"
@@ -149,7 +149,7 @@ func TestOutputPolicy(t *testing.T) {
 }
 
 // Each request contains the schema, and the retry contains the error.
-func TestOutputIsAskedFor(t *testing.T) {
+func TestOutputRequests(t *testing.T) {
 	_, m, err := ends(t, loop.Config{System: "Count."}, 1, call("1"), fake.Response{Text: "nope"}, fake.Response{Text: `{"n":1}`})
 	if err != nil {
 		t.Fatal(err)

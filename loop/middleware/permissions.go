@@ -44,19 +44,19 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 	return loop.Middleware{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
 		var g callGate
 		return loop.Hooks{WrapTool: g.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
-			var ask []loop.PlannedCall
+			var pending []loop.PlannedCall
 			for _, p := range g.begin(calls) {
 				v, err := policy(ctx, PermissionRequest{"agent", "tool", p.Call.Name, "execute", p.Call, p.Arguments})
 				switch {
 				case err != nil:
 					return nil, d, err
 				case v.Ask:
-					ask = append(ask, p)
+					pending = append(pending, p)
 				case !v.Allow:
 					decisions = append(decisions, substitute(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it")))
 				}
 			}
-			approved, d, err := approvals.decide(ctx, info, s, ask)
+			approved, d, err := approvals.decide(ctx, info, s, pending)
 			return append(decisions, approved...), d, err
 		}}
 	}}

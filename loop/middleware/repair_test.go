@@ -36,12 +36,12 @@ func badCall(name, args string) fake.Response {
 }
 
 // repairs runs a response with calls and a final response under Repair with another model.
-func repairs(t *testing.T, first fake.Response, mender *fake.Model) (res *loop.Result, events []trace.Event) {
+func repairs(t *testing.T, first fake.Response, repairer *fake.Model) (res *loop.Result, events []trace.Event) {
 	t.Helper()
 	var mem trace.Memory
 	cfg := loop.Config{
 		Tools: []loop.Tool{weather(t), tool}, Sink: &mem,
-		Middleware: []loop.Middleware{middleware.Repair{Model: mender, ModelName: "small"}.Middleware()},
+		Middleware: []loop.Middleware{middleware.Repair{Model: repairer, ModelName: "small"}.Middleware()},
 	}
 	agent, err := loop.New(fake.NewModel(first, fake.Response{Text: "done"}), &cfg)
 	if err != nil {
@@ -60,11 +60,11 @@ func TestRepair(t *testing.T) {
 	long := badCall("weather", `{"city":"Ber`)
 	long.FinishReason = llm.FinishLength
 	for name, c := range map[string]struct {
-		first  fake.Response
-		mender []fake.Response
-		result string
-		failed bool
-		asked  int
+		first    fake.Response
+		repairer []fake.Response
+		result   string
+		failed   bool
+		asked    int
 	}{
 		"invalid":               {badCall("weather", `{"city":7}`), []fake.Response{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
 		"malformed":             {badCall("weather", `{city}`), []fake.Response{says("Here:\n```json\n{\"city\":\"Bern\",\"days\":1}\n```")}, `{"city":"Bern","days":1}`, false, 1},
@@ -77,11 +77,11 @@ func TestRepair(t *testing.T) {
 		"nothing said":          {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 		"the other fails":       {badCall("weather", `[1]`), []fake.Response{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 	} {
-		mender := fake.NewModel(c.mender...)
-		res, events := repairs(t, c.first, mender)
+		repairer := fake.NewModel(c.repairer...)
+		res, events := repairs(t, c.first, repairer)
 		got := res.Steps[0].Results[0]
-		if got.ID != "c1" || got.IsError != c.failed || got.Text() != c.result || len(mender.RecordedRequests()) != c.asked || res.Text != "done" {
-			t.Errorf("%s: got %+v after %d questions", name, got, len(mender.RecordedRequests()))
+		if got.ID != "c1" || got.IsError != c.failed || got.Text() != c.result || len(repairer.RecordedRequests()) != c.asked || res.Text != "done" {
+			t.Errorf("%s: got %+v after %d questions", name, got, len(repairer.RecordedRequests()))
 		}
 		if sent := res.Messages[0].Calls()[0]; sent.Arguments != c.first.Calls[0].Arguments {
 			t.Errorf("%s: the model's message has %q", name, sent.Arguments)
@@ -107,8 +107,8 @@ func TestRepair(t *testing.T) {
 // Each call of a step is repaired separately, also after a call whose repair failed.
 func TestRepairOfSeveralCalls(t *testing.T) {
 	first := fake.Response{Calls: []fake.Call{{Name: "weather", Arguments: `1`}, {Name: "weather", Arguments: `2`}, {Name: "weather", Arguments: `3`}}}
-	mender := fake.NewModel(fake.Response{Text: "no"}, fake.Response{Text: `{"city":"Bern"}`}, fake.Response{Text: `{"city":"Graz"}`})
-	res, _ := repairs(t, first, mender)
+	repairer := fake.NewModel(fake.Response{Text: "no"}, fake.Response{Text: `{"city":"Bern"}`}, fake.Response{Text: `{"city":"Graz"}`})
+	res, _ := repairs(t, first, repairer)
 	var got []string
 	for _, r := range res.Steps[0].Results {
 		got = append(got, fmt.Sprint(r.IsError, " ", r.Text()))
@@ -122,10 +122,10 @@ func TestRepairOfSeveralCalls(t *testing.T) {
 // The prompt has the tool, the arguments and the schema, in this order, and the request has
 // the output schema. A repair is not a step, and its usage is reported separately (DA-25, 27,
 // 28).
-func TestRepairQuestion(t *testing.T) {
-	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
-	res, events := repairs(t, badCall("weather", `{"city":`), mender)
-	req := mender.RecordedRequests()[0].Request
+func TestRepairRequest(t *testing.T) {
+	repairer := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
+	res, events := repairs(t, badCall("weather", `{"city":`), repairer)
+	req := repairer.RecordedRequests()[0].Request
 	want := "A model called the tool \"weather\" with these arguments, which the tool does not accept:\n" + `"{\"city\":"` + "\n" +
 		"The arguments must match this JSON Schema:\n" + cities + "\nAnswer with only the repaired arguments, as the model meant them."
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
@@ -161,7 +161,7 @@ func (a *asked) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 
 // Without its own model, Repair uses the model, the model name and the settings of the step.
 // Valid JSON arguments appear unchanged in the prompt.
-func TestRepairByTheStepsModel(t *testing.T) {
+func TestRepairStepModel(t *testing.T) {
 	for name, want := range map[string]string{"": "own own own", "small": "own small own"} {
 		m := &asked{turns: []fake.Response{badCall("weather", `{"city":7}`), {Text: `{"city":"Bern"}`}, {Text: "done"}}}
 		switching := loop.Middleware{Name: "switch", New: func(loop.RunInfo) loop.Hooks {
@@ -193,15 +193,15 @@ func TestRepairByTheStepsModel(t *testing.T) {
 }
 
 // A separate model without a name is called without a name.
-func TestRepairByAModelWithoutAName(t *testing.T) {
-	mender := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`})
-	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{middleware.Repair{Model: mender}.Middleware()}}
+func TestRepairUnnamedModel(t *testing.T) {
+	repairer := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`})
+	cfg := loop.Config{Model: "own", Tools: []loop.Tool{weather(t)}, Middleware: []loop.Middleware{middleware.Repair{Model: repairer}.Middleware()}}
 	agent, err := loop.New(fake.NewModel(badCall("weather", `[]`), fake.Response{Text: "done"}), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil || mender.RecordedRequests()[0].Request.Model != "" {
-		t.Errorf("got %+v, %v", mender.RecordedRequests(), err)
+	if _, err := agent.Run(t.Context(), loop.Prompt("go")); err != nil || repairer.RecordedRequests()[0].Request.Model != "" {
+		t.Errorf("got %+v, %v", repairer.RecordedRequests(), err)
 	}
 }
 
@@ -234,8 +234,8 @@ func TestRepairAndGates(t *testing.T) {
 		{"a person before", person, true, 0, unchecked},
 	} {
 		asked = 0
-		mender := &fake.Model{Responses: []fake.Response{{Text: `{"city":"Bern"}`}}}
-		list := []loop.Middleware{middleware.Repair{Model: mender}.Middleware(), c.gate}
+		repairer := &fake.Model{Responses: []fake.Response{{Text: `{"city":"Bern"}`}}}
+		list := []loop.Middleware{middleware.Repair{Model: repairer}.Middleware(), c.gate}
 		if c.first {
 			list[0], list[1] = list[1], list[0]
 		}
@@ -248,7 +248,7 @@ func TestRepairAndGates(t *testing.T) {
 			t.Fatal(o.err)
 		}
 		res := o.res.Steps[0].Results[0]
-		if ran != 0 || !res.IsError || res.Text() != c.want || len(mender.RecordedRequests()) != 1 {
+		if ran != 0 || !res.IsError || res.Text() != c.want || len(repairer.RecordedRequests()) != 1 {
 			t.Errorf("%s: the tool ran %d times, the result is %q, want %q", c.name, ran, res.Text(), c.want)
 		}
 		if o.res.Steps[1].Results[0].IsError {

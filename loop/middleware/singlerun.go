@@ -19,18 +19,18 @@ var ErrRunning = errors.New("middleware: SingleRun: another run of the agent is 
 func SingleRun() loop.Middleware {
 	var busy atomic.Bool
 	return loop.Middleware{Name: "running_guard", New: func(loop.RunInfo) loop.Hooks {
-		mine := false
+		active := false
 		return loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {
 				if !busy.CompareAndSwap(false, true) {
 					return nil, ErrRunning
 				}
-				mine = true
+				active = true
 				return ctx, nil
 			},
 			End: func(context.Context, *loop.Result) error {
-				if mine {
-					mine = false
+				if active {
+					active = false
 					busy.Store(false)
 				}
 				return nil

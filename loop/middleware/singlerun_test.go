@@ -15,7 +15,7 @@ import (
 
 // A second run fails during the first run, which is not affected. Any end of the first run
 // lifts the limit.
-func TestRunningGuard(t *testing.T) {
+func TestSingleRun(t *testing.T) {
 	guard := middleware.SingleRun()
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {

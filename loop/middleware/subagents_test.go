@@ -83,7 +83,7 @@ func TestNoSubAgents(t *testing.T) {
 
 // The calling agent does not receive text that a guardrail rejected. A run with pending calls
 // has no final text.
-func TestNothingSaid(t *testing.T) {
+func TestSubAgentsWithoutFinalText(t *testing.T) {
 	clock := fake.NewClock()
 	buy, err := loop.ClientTool("buy", "", nil)
 	if err != nil {

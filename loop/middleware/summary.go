@@ -105,14 +105,14 @@ type Compaction struct {
 	Replaced []llm.Message
 }
 
-// Compact summarizes a conversation of any length with the model that ask calls. It returns
+// Compact summarizes a conversation of any length with the model that callModel calls. It returns
 // nil if no message precedes the kept messages except an earlier summary. It returns an error
-// if a field of z is invalid, or ask or the archive fails.
+// if a field of z is invalid, or callModel or the archive fails.
 //
 // The fields of z limit the newest messages to keep. They begin with the first user message
 // within the limit, otherwise with the first assistant message, so a call and its results stay
 // together. If nothing would precede them, they begin with the last user message.
-func (z Summarizer) Compact(ctx context.Context, messages []llm.Message, ask func(context.Context, *llm.Request) (*llm.Response, error)) (*Compaction, error) {
+func (z Summarizer) Compact(ctx context.Context, messages []llm.Message, callModel func(context.Context, *llm.Request) (*llm.Response, error)) (*Compaction, error) {
 	z, err := z.filled()
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (z Summarizer) Compact(ctx context.Context, messages []llm.Message, ask fun
 			}
 		}
 	}
-	return z.summarize(ctx, messages, first, ask)
+	return z.summarize(ctx, messages, first, callModel)
 }
 
 // firstKept returns the index of the first kept message.
@@ -151,12 +151,12 @@ func (z Summarizer) firstKept(messages []llm.Message) int {
 }
 
 // summarize replaces the messages before index first with a summary.
-func (z Summarizer) summarize(ctx context.Context, messages []llm.Message, first int, ask func(context.Context, *llm.Request) (*llm.Response, error)) (*Compaction, error) {
+func (z Summarizer) summarize(ctx context.Context, messages []llm.Message, first int, callModel func(context.Context, *llm.Request) (*llm.Response, error)) (*Compaction, error) {
 	if first <= summaryLength(messages) {
 		return nil, nil
 	}
 	old, kept := messages[:first], messages[first:]
-	response, err := ask(ctx, &llm.Request{Model: z.ModelName, System: z.Prompt, Messages: []llm.Message{llm.User(transcript(old))}})
+	response, err := callModel(ctx, &llm.Request{Model: z.ModelName, System: z.Prompt, Messages: []llm.Message{llm.User(transcript(old))}})
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func kept(t *testing.T, z middleware.Summarizer, messages []llm.Message) []llm.M
 
 // RA-44: the kept messages are at most six messages and a quarter of the window, and begin
 // with a user message if possible.
-func TestWhatIsKept(t *testing.T) {
+func TestSummarizerKeptMessages(t *testing.T) {
 	z := middleware.Summarizer{Window: 400}
 	u, a := says(llm.RoleUser, 1), says(llm.RoleAssistant, 1)
 	wide := says(llm.RoleAssistant, 99)
@@ -117,7 +117,7 @@ func TestWhatIsKept(t *testing.T) {
 }
 
 // For any conversation, calls and results stay together, and no message is lost.
-func TestPairsStayTogether(t *testing.T) {
+func TestSummarizerKeepsPairs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var messages []llm.Message
 		for n := range rapid.IntRange(0, 12).Draw(rt, "turns") {
@@ -170,7 +170,7 @@ func TestSummarize(t *testing.T) {
 	}
 	wantAsked := "user: " + strings.Repeat("abc ", 80) + "\nassistant: " + strings.Repeat("abc ", 80) + "\nuser: and now?\n"
 	if diff := cmp.Diff(wantAsked, ask.Messages[0].Text()); diff != "" {
-		t.Errorf("what is summed up (-want +got):\n%s", diff)
+		t.Errorf("transcript (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"user " + summaryHead + "they talked", "assistant a", "tool A"}, short(next.Messages)); diff != "" {
 		t.Errorf("the next request (-want +got):\n%s", diff)
@@ -188,7 +188,7 @@ func TestSummarize(t *testing.T) {
 
 // The limit is the smaller of the trigger's share of the window and the window without the
 // reserve. The system prompt and the tools count.
-func TestSummaryLimit(t *testing.T) {
+func TestSummarizerLimit(t *testing.T) {
 	base := int(history.Tokens([]llm.Part{llm.Text{Text: `a{"type":"object"}`}})) // the tool
 	for name, c := range map[string]struct {
 		cfg   middleware.Summarizer
@@ -223,7 +223,7 @@ func before(f func(s *loop.StepInfo) (loop.StepChange, error)) loop.Middleware {
 
 // The estimate includes changes by other middleware to the history, the system prompt and the
 // tools.
-func TestSummaryCountsAnew(t *testing.T) {
+func TestSummarizerRecounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		keep, limit int
 		sizes       func(n int) int
@@ -278,7 +278,7 @@ func TestSummaryCountsAnew(t *testing.T) {
 
 // If a summary or its archive fails, the conversation does not change. A separate model may
 // write the summary.
-func TestSummaryFails(t *testing.T) {
+func TestSummarizerFails(t *testing.T) {
 	in := loop.Continue([]llm.Message{says(llm.RoleUser, 100), says(llm.RoleAssistant, 100)}, llm.User("go"))
 	for want, c := range map[string]struct {
 		summary fake.Response
@@ -302,7 +302,7 @@ func TestSummaryFails(t *testing.T) {
 }
 
 // A run that is canceled during a summary ends as any other canceled run.
-func TestSummaryCancelled(t *testing.T) {
+func TestSummarizerCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	writer := llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -318,7 +318,7 @@ func TestSummaryCancelled(t *testing.T) {
 }
 
 // A summary alone is not summarized again, even above the limit.
-func TestNoSummaryOfASummary(t *testing.T) {
+func TestSummarizerKeepsSummary(t *testing.T) {
 	z := middleware.Summarizer{Window: 200, KeepMessages: 2}
 	in := loop.Continue([]llm.Message{llm.User(summaryHead + strings.Repeat("abc ", 170)), llm.Assistant(llm.Text{Text: taken})}, llm.User("go"))
 	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{summarizes(t, z)}}, in, text("done"))
@@ -350,7 +350,7 @@ func TestTranscript(t *testing.T) {
 }
 
 // A Summarizer rejects invalid settings.
-func TestSummarizerRefuses(t *testing.T) {
+func TestSummarizerErrors(t *testing.T) {
 	for want, z := range map[string]middleware.Summarizer{
 		"Window, Reserve or KeepMessages is negative: use 0 for the default":     {Window: -1},
 		"Window, Reserve or KeepMessages is negative: use 0 for the default ":    {Reserve: -1},

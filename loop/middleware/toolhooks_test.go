@@ -50,7 +50,7 @@ func (p played) calls() []string {
 func TestAL41AL48ToolHooks(t *testing.T) {
 	var log []string
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, nil)}, asks("c-", "slow", "a", "bad", "says_bad", "panics"), done())
-	same(t, "what was told", []string{
+	same(t, "callbacks", []string{
 		"start c-slow 0/0", "start c-a 0/1", "start c-bad 0/2", "start c-says_bad 0/3", "start c-panics 0/4",
 		"done c-a A 0s map[]", "failed c-bad no luck unknown=false", "failed c-says_bad not today unknown=false",
 		"failed c-panics the tool panics panicked: oh unknown=false", "done c-slow S 30ms map[rows:{3 count}]",
@@ -88,7 +88,7 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 				middleware.Permissions(permit(&asked, nil), nil),
 			}, asks("", "a", "ghost"), done())
 			same(t, "calls", []string{"tool.skip 0   a a " + c.want, "tool.skip 0   ghost ghost " + c.want}, p.calls())
-			same(t, "what was told", []string{"start a 0/0", "start ghost 0/1"}, log)
+			same(t, "callbacks", []string{"start a 0/0", "start ghost 0/1"}, log)
 			if len(asked) != 0 {
 				t.Errorf("the policy was asked: %q", asked)
 			}
@@ -105,7 +105,7 @@ func TestAL44UnknownTool(t *testing.T) {
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, nil)}, turn, done())
 	unknown := `unknown tool "ghost": the tools are a, slow, bad, says_bad, panics`
 	if !slices.Contains(log, "failed ghost "+unknown+" unknown=true") || len(log) != 4 || !strings.HasPrefix(log[3], "failed a ") || !strings.HasSuffix(log[3], "unknown=false") {
-		t.Errorf("what was told: %q", log)
+		t.Errorf("what was reported: %q", log)
 	}
 	same(t, "warnings", []string{`warning 0   tool_not_found ` + fmt.Sprintf("%q", unknown)}, p.lines(trace.KindWarning))
 	if p.res.Text != "done" || p.res.ModelCalls != 2 {
@@ -129,7 +129,7 @@ func TestAL48Fallback(t *testing.T) {
 		`custom 0   tool.fallback {"call":"says_bad"}`, `custom 0   tool.fallback {"call":"panics"}`,
 	}, p.lines(trace.KindCustom))
 	if len(log) != 10 {
-		t.Errorf("told: %q", log)
+		t.Errorf("reported: %q", log)
 	}
 	p = gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Fallback = []llm.Part{} })}, asks("0", "bad"), asks("1", "a"), done())
 	same(t, "of two steps, the first with a fallback", []string{`custom 0   tool.fallback {"call":"0bad"}`}, p.lines(trace.KindCustom))
@@ -139,7 +139,7 @@ func TestAL48Fallback(t *testing.T) {
 }
 
 // A substitute output without an error is not a failure.
-func TestAnsweredIsNoFailure(t *testing.T) {
+func TestToolHooksSubstituteIsNoFailure(t *testing.T) {
 	var log []string
 	out := loop.TextOutput("cached")
 	cache := loop.Middleware{Name: "cache", New: func(loop.RunInfo) loop.Hooks {
@@ -148,7 +148,7 @@ func TestAnsweredIsNoFailure(t *testing.T) {
 		}}
 	}}
 	gated(t, fake.NewClock(), []loop.Middleware{cache, spied(&log, nil, nil)}, asks("", "a"), done())
-	same(t, "what was told", []string{"start a 0/0"}, log)
+	same(t, "callbacks", []string{"start a 0/0"}, log)
 }
 
 // AL-49: a hook that stops on an error ends the run with the error of the first failed call.
@@ -170,7 +170,7 @@ func TestAL49StopOnError(t *testing.T) {
 }
 
 // A hook that stops in the step that reaches the step limit still fails the run.
-func TestStopAtTheCap(t *testing.T) {
+func TestStopAtStepLimit(t *testing.T) {
 	var log []string
 	agent, err := loop.New(fake.NewModel(asks("", "bad")), &loop.Config{
 		Tools: gatedTools(fake.NewClock()), MaxSteps: 1, Middleware: []loop.Middleware{spied(&log, nil, func(f *middleware.ToolFailed) { f.Stop = true })},

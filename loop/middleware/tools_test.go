@@ -131,7 +131,7 @@ func args(t *testing.T, namesAndValues ...any) string {
 }
 
 // Middleware with missing options is rejected with an error that names them.
-func TestPoliciesRefuse(t *testing.T) {
+func TestConstructorErrors(t *testing.T) {
 	agent, err := loop.New(fake.NewModel(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestPoliciesRefuse(t *testing.T) {
 }
 
 // Long results are truncated by characters, and errors stay errors.
-func TestCutResults(t *testing.T) {
+func TestTruncateResults(t *testing.T) {
 	tools := []loop.Tool{
 		{Name: "long", Run: func(context.Context, loop.Call) (loop.Output, error) {
 			return loop.Output{Content: []llm.Part{llm.Text{Text: "ääää"}, llm.Media{MediaType: "image/png", Data: []byte{1}}, llm.Text{Text: "äää"}}}, nil

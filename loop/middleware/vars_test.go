@@ -216,7 +216,7 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 }
 
 // Isolated variables are not shared, and all others are.
-func TestApart(t *testing.T) {
+func TestVarsIsolate(t *testing.T) {
 	vars := middleware.NewVars(map[string]any{"name": "x", "count": 1})
 	s := vars.Isolate("name")
 	if got, ok := word.Get(s); ok {

@@ -18,7 +18,7 @@ type around = func(ctx context.Context, a *middleware.Action, next func(context.
 
 // The function may replace the response of the model or the output of the tool, change it, or
 // fail.
-func TestAround(t *testing.T) {
+func TestWrap(t *testing.T) {
 	errNo := errors.New("no")
 	kind := func(k string, f around) around {
 		return func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
@@ -85,7 +85,7 @@ func TestAround(t *testing.T) {
 }
 
 // The context that f passes to next is the context of the call.
-func TestAroundContext(t *testing.T) {
+func TestWrapContext(t *testing.T) {
 	type key struct{}
 	var seen []any
 	spy := loop.Tool{Name: "a", Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {

@@ -49,7 +49,7 @@ var words = loop.Middleware{Name: "words", New: func(loop.RunInfo) loop.Hooks {
 
 // Each preset supports the options of all other presets. Its parts neither lose nor
 // repeat a call or a result, and omit the responses to middleware.
-func TestPartsOfOtherPolicies(t *testing.T) {
+func TestPartsOtherOptions(t *testing.T) {
 	client := loop.Tool{Name: "client"}
 	server := loop.Tool{Name: "server", Run: func(_ context.Context, c loop.Call) (loop.Output, error) {
 		return loop.TextOutput(c.Arguments), nil
@@ -174,7 +174,7 @@ func brief(t *testing.T, part any) string {
 }
 
 // The usage of a step is that of its response, even if middleware replaces the text.
-func TestUsageOfOtherWords(t *testing.T) {
+func TestUsageOfReplacedText(t *testing.T) {
 	cfg := deuz.Fill(loop.Config{Middleware: []loop.Middleware{words}})
 	a, err := loop.New(fake.NewModel(fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}), &cfg)
 	if err != nil {

@@ -193,7 +193,7 @@ func values(c loop.Config, names []string) string {
 // Each preset ends at its step limit as its reference documentation specifies: with the
 // current state, or with one more response without tools. A limit of zero allows the
 // steps that the documentation allows.
-func TestCapExample(t *testing.T) {
+func TestStepLimitExample(t *testing.T) {
 	type end struct {
 		calls, rounds int
 		text          string

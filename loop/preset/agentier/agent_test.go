@@ -155,7 +155,7 @@ func TestCallbacks(t *testing.T) {
 	mustRun(t, a, callbacks(&log))
 	want := []string{"token one", "token  two", `call a {"id":"c1"}`, "run c1", `result a {"id":"c1"}`, "token done", `complete "done" after 1s`}
 	if diff := cmp.Diff(want, log); diff != "" {
-		t.Errorf("what was told (-want +got):\n%s", diff)
+		t.Errorf("what was reported (-want +got):\n%s", diff)
 	}
 	log = nil
 	a, _ = newAgent(t, loop.Config{MaxSteps: 1}, say)
@@ -180,7 +180,7 @@ func TestModelError(t *testing.T) {
 	}
 	want := []string{"call bad {}", "error agentier: MODEL_ERROR: loop: step 1: fake: status 429: slow down"}
 	if diff := cmp.Diff(want, log); diff != "" {
-		t.Errorf("what was told (-want +got):\n%s", diff)
+		t.Errorf("what was reported (-want +got):\n%s", diff)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestRetries(t *testing.T) {
 }
 
 // AG-33: rate limits and network failures are retried with any client.
-func TestWhatIsRetried(t *testing.T) {
+func TestRetriesErrors(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for _, c := range []struct {
 		err  error
@@ -89,7 +89,7 @@ func TestWhatIsRetried(t *testing.T) {
 }
 
 // AG-16: all calls of a response run concurrently.
-func TestUnbounded(t *testing.T) {
+func TestUnlimitedConcurrency(t *testing.T) {
 	clock := fake.NewClock()
 	tools := &fake.Tools{Clock: clock, List: []fake.Tool{{Name: "a", Behavior: fake.Behavior{Delay: time.Second}}}}
 	a, err := agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{
@@ -107,7 +107,7 @@ func TestUnbounded(t *testing.T) {
 }
 
 // AG-23: results of Go functions have a readable text.
-func TestSerialisation(t *testing.T) {
+func TestSnapshotJSON(t *testing.T) {
 	type weather struct {
 		TempC int `json:"tempC"`
 	}

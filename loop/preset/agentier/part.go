@@ -81,7 +81,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 			return []Part{{Type: "onToken", Token: b.Text}}
 		}
 	case trace.ModelResponse:
-		p.turn(ev, b)
+		p.respond(ev, b)
 	case trace.Decision:
 		p.noteFailure(b)
 		if b.Reason == trace.ReasonToolCalls {
@@ -100,7 +100,7 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	return nil
 }
 
-func (p *projection) turn(ev trace.Event, b trace.ModelResponse) {
+func (p *projection) respond(ev trace.Event, b trace.ModelResponse) {
 	if ev.Purpose != trace.PurposeAnswer {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -169,27 +170,12 @@ func (in *Input) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if len(list) > 0 && list[0].Role == "" {
-		parts, err := readParts(b)
-		in.Parts = parts
+		var m llm.Message
+		err := json.Unmarshal(slices.Concat([]byte(`{"role":"user","parts":`), b, []byte("}")), &m)
+		in.Parts = m.Parts
 		return err
 	}
 	return json.Unmarshal(b, &in.Messages)
-}
-
-func readParts(b []byte) ([]llm.Part, error) {
-	var list []json.RawMessage
-	if err := json.Unmarshal(b, &list); err != nil {
-		return nil, err
-	}
-	parts := make([]llm.Part, len(list))
-	for i, raw := range list {
-		p, err := llm.UnmarshalPart(raw)
-		if err != nil {
-			return nil, err
-		}
-		parts[i] = p
-	}
-	return parts, nil
 }
 
 // Options are the options of one run.

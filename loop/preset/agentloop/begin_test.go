@@ -358,7 +358,7 @@ type ctxKey struct{}
 
 // AL-53: the last of two tools with one name replaces the first and takes its position.
 // This applies to configured and added tools.
-func TestAL53LastOfOneName(t *testing.T) {
+func TestAL53DuplicateTool(t *testing.T) {
 	w := newWorld(t, calls("", "a", "b"), says("x")).agent(agentloop.Config{Tools: []loop.Tool{text("a", "1"), text("b", "1"), text("a", "2")}})
 	if err := w.AddTool(text("b", "2")); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 // AL-04 to AL-08, AL-22: the value of the step limit, the steps that count, and the
 // response.
-func TestAL04ToAL08Cap(t *testing.T) {
+func TestAL04ToAL08StepLimit(t *testing.T) {
 	many := fake.Response{Repeat: 30, Calls: []fake.Call{{ID: "c{n}", Name: "a", Arguments: `{"n":{n}}`}}}
 	text := says("x")
 	text.Usage = fakeUsage(5)
@@ -71,7 +71,7 @@ func TestAL14StopBetweenSteps(t *testing.T) {
 			return nil
 		}
 		res := w.run("go")
-		same(t, "told", []string{
+		same(t, "reported", []string{
 			"onAgentCreate", `onRunStart "go"`, "onStepStart 0", `onStepComplete 0 "" tool_use`, "onToolCallStart 0 a", "onToolCallComplete 0 a", "onRunComplete " + string(want),
 		}, w.log)
 		if res.Reason != want || res.Err != nil || w.roles() != "user/1 assistant/1 tool/1" {
@@ -255,14 +255,14 @@ func TestAL91ModelFails(t *testing.T) {
 		}
 		r := w.last()
 		if r.Error != res.Err.Error() || r.Reason != agentloop.Failed || len(r.Steps) != 1 || w.log[len(w.log)-1] != "onRunComplete error" {
-			t.Errorf("the report: %+v; told %q", r, w.log)
+			t.Errorf("the report: %+v; reported %q", r, w.log)
 		}
 	}
 }
 
 // If other code changes the history during a run, the next step sends the changed
 // history.
-func TestHistoryIsChangedMeanwhile(t *testing.T) {
+func TestHistoryChangedDuringRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *history.History) error
 		want   []string
@@ -314,7 +314,7 @@ func TestHistoryIsChangedMeanwhile(t *testing.T) {
 // Guardrails of the input and the permission policy check the messages and arguments that
 // the caller's middleware has changed. No middleware ends a run before the guardrails of
 // the output have checked the response.
-func TestPoliciesBeforeGates(t *testing.T) {
+func TestMiddlewareBeforeGates(t *testing.T) {
 	var seen []string
 	rail := func(kind middleware.GuardrailKind) middleware.Guardrail {
 		return middleware.Guardrail{Kind: kind, Check: func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
@@ -346,10 +346,10 @@ func TestPoliciesBeforeGates(t *testing.T) {
 		}
 	}}
 	w := newWorld(t, calls("1", "a"), fake.Response{Calls: []fake.Call{{ID: "2", Name: "strict", Arguments: `{"n":"x"}`}}}, calls("3", "a"), says("secret"))
-	mender := fake.NewModel(says(`{"n":1}`))
+	repairer := fake.NewModel(says(`{"n":1}`))
 	w.agent(agentloop.Config{
 		Tools: append(w.tools(), strict), Guardrails: []middleware.Guardrail{rail(middleware.GuardInput), rail(middleware.GuardOutput)},
-		Middleware: []loop.Middleware{shorter, middleware.Repair{Model: mender}.Middleware()},
+		Middleware: []loop.Middleware{shorter, middleware.Repair{Model: repairer}.Middleware()},
 		Policy: middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
 			seen = append(seen, "may "+req.Tool+" "+req.Arguments)
 			return middleware.Permission{Allow: req.Tool == "a"}, nil

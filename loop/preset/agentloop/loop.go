@@ -41,7 +41,7 @@ type Loop struct {
 	metadata map[string]any
 	current  *run // the active run
 
-	suspended string // id of the run that left pending calls; used only by the active run
+	suspended string // id of the run that stopped pending calls; used only by the active run
 }
 
 // New returns an agent with the model. It indexes the tools, takes the configured history
@@ -232,9 +232,9 @@ func (l *Loop) Stream(ctx context.Context, in Input, opts *Options) iter.Seq2[St
 			yield(StreamEvent{}, err)
 			return
 		}
-		left := false
-		response, err := r.ended(ctx, func() { left = !r.pass(yield) })
-		if !left {
+		stopped := false
+		response, err := r.ended(ctx, func() { stopped = !r.pass(yield) })
+		if !stopped {
 			yield(StreamEvent{Type: "done", Response: response}, err)
 		}
 	}

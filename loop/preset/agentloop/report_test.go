@@ -179,16 +179,16 @@ func TestAL58InputGuardrail(t *testing.T) {
 	w := newWorld(t).agent(agentloop.Config{Guardrails: []middleware.Guardrail{{Name: "g", Kind: middleware.GuardInput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Tripwire: true, Reason: "not that", Severity: "high"}, nil
 	}}}})
-	var told []middleware.GuardrailTrigger
+	var reported []middleware.GuardrailTrigger
 	w.hook = func(ev agentloop.Event) error {
 		if g, ok := ev.Data.(middleware.GuardrailTrigger); ok {
-			told = append(told, g)
+			reported = append(reported, g)
 		}
 		return nil
 	}
 	events := w.stream("go", nil)
 	same(t, "events", []string{"step_start", "done"}, types(events))
-	same(t, "told", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: "high"}}, told)
+	same(t, "reported", []middleware.GuardrailTrigger{{Guardrail: "g", Kind: middleware.GuardInput, Tripwire: true, Reason: "not that", Severity: "high"}}, reported)
 	r := w.last()
 	if r.Reason != agentloop.Guardrail || r.FinalText != "not that" || r.StepCount != 0 || len(r.Steps) != 0 || r.ModelCalls != 0 || w.roles() != "user/1" {
 		t.Errorf("the report: %+v, history %s", r, w.roles())

@@ -74,7 +74,7 @@ func TestAL61Checkpoint(t *testing.T) {
 		return nil
 	}
 	w.run("go")
-	same(t, "what was pending and saved when told", []string{"1 pending, false", "2 pending, true", "1 pending, true", "0 pending, true"}, pending)
+	same(t, "what was pending and saved when reported", []string{"1 pending, false", "2 pending, true", "1 pending, true", "0 pending, true"}, pending)
 	var s agentloop.Snapshot
 	if err := json.Unmarshal(saved, &s); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestAL61Checkpoint(t *testing.T) {
 }
 
 // AL-63, AL-64: the report contains the result of each decision, and the run continues.
-func TestAL63AL64Verdicts(t *testing.T) {
+func TestAL63AL64Decisions(t *testing.T) {
 	override := loop.TextOutput("instead")
 	for want, a := range map[string]middleware.Approval{
 		`done: "A" skipped=false error=<nil>`:       {Decision: middleware.Approve},
@@ -142,7 +142,7 @@ func TestAL67AL69Resume(t *testing.T) {
 		if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "the call was denied: no approver decided" {
 			t.Errorf("the results: %+v", results)
 		}
-		same(t, "told", []string{
+		same(t, "reported", []string{
 			"onAgentCreate", `onRunStart "and then"`, "onToolCallStart -1 a", "onToolCallStart -1 slow",
 			"onApprovalRequested a", "onApprovalRequested slow", "onApprovalResolved a approve", "onApprovalResolved slow deny", "onToolCallComplete -1 a",
 			"onStepStart 0", `onStepComplete 0 "went on" stop`, "onRunComplete done",
@@ -299,7 +299,7 @@ func TestSnapshotOfDecided(t *testing.T) {
 
 // A decision applies to the pending call of the snapshot. A history that was changed in
 // the meantime has another call, which is denied.
-func TestSnapshotIsNotTheCall(t *testing.T) {
+func TestSnapshotPendingArguments(t *testing.T) {
 	var saved []byte
 	newWorld(t, calls("", "a")).agent(asking(&saved, suspend)).run("go")
 	var s agentloop.Snapshot
@@ -339,7 +339,7 @@ func TestSnapshotWithoutRuns(t *testing.T) {
 }
 
 // AL-69: an imported history may leave some calls of a response without results.
-func TestAL69PartlyAnswered(t *testing.T) {
+func TestAL69PartialResults(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		for _, waits := range []bool{false, true} {
 			var saved []byte
@@ -387,7 +387,7 @@ func TestAL68UnknownCall(t *testing.T) {
 	if err := w.ResumeWithApproval(t.Context(), "ghost", middleware.Approval{}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "told", []string{"onAgentCreate", "onWarning approval_callid_not_found"}, w.log)
+	same(t, "reported", []string{"onAgentCreate", "onWarning approval_callid_not_found"}, w.log)
 }
 
 // AL-85, AL-86: a snapshot of a restored agent equals the original snapshot.
@@ -396,7 +396,7 @@ func TestAL85AL86Snapshot(t *testing.T) {
 	if err := w.clock.Sleep(t.Context(), time.Second); err != nil {
 		t.Fatal(err)
 	}
-	w.agent(agentloop.Config{ID: "conv", Context: "task", SystemFunc: func(context.Context) (string, error) { return "told", nil }})
+	w.agent(agentloop.Config{ID: "conv", Context: "task", SystemFunc: func(context.Context) (string, error) { return "reported", nil }})
 	empty := w.Dump()
 	if b, err := json.Marshal(empty); err != nil || string(b) != `{"version":1,"system":"","context":"task","history":{"id":"conv","entries":[],"registry":[{"name":"agentloop.context","content":"task","priority":100,"tags":["system"],"owner":"agent-loop"}]},"toolNames":["a","slow","bad"],"reports":[],"metadata":{},"createdAt":946684801000,"savedAt":946684801000,"runs":0}` {
 		t.Errorf("of a new agent: %s, %v", b, err)
@@ -404,7 +404,7 @@ func TestAL85AL86Snapshot(t *testing.T) {
 	w.run("go")
 	w.SetMetadata("k", "v")
 	s := w.Dump()
-	if s.Version != 1 || s.System != "told" || s.CreatedAt != empty.CreatedAt || s.SavedAt != empty.SavedAt+30 || len(s.Reports) != 1 || s.Runs != 1 || s.Metadata["k"] != "v" {
+	if s.Version != 1 || s.System != "reported" || s.CreatedAt != empty.CreatedAt || s.SavedAt != empty.SavedAt+30 || len(s.Reports) != 1 || s.Runs != 1 || s.Metadata["k"] != "v" {
 		t.Errorf("the snapshot: %+v", s)
 	}
 	saved, err := json.Marshal(s)
@@ -428,7 +428,7 @@ func TestAL85AL86Snapshot(t *testing.T) {
 }
 
 // Restore returns an error for an invalid snapshot.
-func TestRestoreRefuses(t *testing.T) {
+func TestRestoreErrors(t *testing.T) {
 	good := newWorld(t).agent(agentloop.Config{}).Dump()
 	other, anchor := good, good
 	other.Version = 2

@@ -108,12 +108,12 @@ func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 // dropped with their response. All other calls get a result with the message that their
 // run ended.
 func (r *run) takePending() error {
-	turn, open := r.history.Open()
+	response, open := r.history.Open()
 	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.approvals.Has(c.ID) })
 	switch {
 	case len(open) == 0:
 	case waits && r.cfg.DropPending && len(r.input) > 0:
-		if _, err := r.history.SpliceRange(turn, r.history.Len(), r.input[0]); err != nil {
+		if _, err := r.history.SpliceRange(response, r.history.Len(), r.input[0]); err != nil {
 			return err
 		}
 		r.input = r.input[1:]
@@ -158,7 +158,7 @@ func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 	settings := r.opts.over(r.cfg.Settings)
 	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, ReasoningEffort: settings.Thinking}
 	cfg.Middleware = r.middleware(settings.Cache)
-	agent, err := loop.New(llm.ModelFunc(r.ask), cfg)
+	agent, err := loop.New(llm.ModelFunc(r.callModel), cfg)
 	if err != nil {
 		return err
 	}
@@ -255,9 +255,9 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 	return out, err
 }
 
-// ask calls the model. Its context contains the conversation id and ends when the agent
+// callModel calls the model. Its context contains the conversation id and ends when the agent
 // is stopped or the signal of the run is done.
-func (r *run) ask(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+func (r *run) callModel(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, conversationKey{}, r.ID()))
 		defer cancel(nil)

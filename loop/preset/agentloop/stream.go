@@ -65,18 +65,18 @@ func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
 // projection is the state of a conversion.
 type projection struct {
 	steps     int // number of started steps
-	turn      *trace.ModelResponse
+	last      *trace.ModelResponse
 	answered  bool // true if the step has its response
-	asked     time.Duration
+	requested time.Duration
 	latency   time.Duration
-	told      map[string]bool          // calls with a tool_call_start
+	announced map[string]bool          // calls with a tool_call_start
 	started   map[string]time.Duration // call id → start time of its tool
 	guardrail string                   // reason of the guardrail that triggered
 	tripped   bool
 }
 
 func newProjection() *projection {
-	return &projection{told: map[string]bool{}, started: map[string]time.Duration{}}
+	return &projection{announced: map[string]bool{}, started: map[string]time.Duration{}}
 }
 
 func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
@@ -85,13 +85,13 @@ func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
 		return p.begin()
 	case trace.ModelRequest:
 		if ev.Purpose == trace.PurposeAnswer {
-			p.asked = ev.At
+			p.requested = ev.At
 		}
 	case trace.ModelDelta:
 		return delta(ev.Purpose, b)
 	case trace.ModelResponse:
 		if ev.Purpose == trace.PurposeAnswer {
-			p.turn, p.answered, p.latency = &b, true, ev.At-p.asked
+			p.last, p.answered, p.latency = &b, true, ev.At-p.requested
 		}
 	case trace.Decision:
 		return p.decided(ev, b)
@@ -104,7 +104,7 @@ func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
 		return append(p.start(ev.Step, b.ToolCallID, b.Name, ""), StreamEvent{Type: "tool_call_end", Step: ev.Step, CallID: b.ToolCallID})
 	case trace.StepEnd:
 		if p.answered {
-			return []StreamEvent{{Type: "step_end", Step: ev.Step, Usage: p.turn.Usage, Latency: p.latency}}
+			return []StreamEvent{{Type: "step_end", Step: ev.Step, Usage: p.last.Usage, Latency: p.latency}}
 		}
 	case trace.RunEnd:
 		return []StreamEvent{{Type: "done", Response: p.response(b, err)}}
@@ -149,10 +149,10 @@ func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 // calls returns events for the calls of the step's response. Calls of an earlier run
 // belong to no response of this run; each has its event when it runs.
 func (p *projection) calls(step int) (parts []StreamEvent) {
-	if p.turn == nil {
+	if p.last == nil {
 		return nil
 	}
-	for _, c := range p.turn.Message.Calls() {
+	for _, c := range p.last.Message.Calls() {
 		parts = append(parts, p.start(step, c.ID, c.Name, c.Arguments)...)
 	}
 	return parts
@@ -160,10 +160,10 @@ func (p *projection) calls(step int) (parts []StreamEvent) {
 
 // start returns the tool_call_start of a call, once.
 func (p *projection) start(step int, id, name, args string) []StreamEvent {
-	if p.told[id] {
+	if p.announced[id] {
 		return nil
 	}
-	p.told[id] = true
+	p.announced[id] = true
 	return []StreamEvent{{Type: "tool_call_start", Step: step, CallID: id, ToolName: name, Arguments: object(args)}}
 }
 
@@ -180,7 +180,7 @@ func object(args string) json.RawMessage {
 func (p *projection) response(b trace.RunEnd, err error) *Response {
 	err = dialect.Failure(err, b)
 	r := &Response{Usage: b.Usage, Reason: reasonOf(b.StopReason, err), Err: err}
-	if t := p.turn; t != nil {
+	if t := p.last; t != nil {
 		r.Content, r.Model, r.FinishReason = t.Message.Parts, t.Model, finishReason(t.FinishReason, len(t.Message.Calls()))
 	}
 	if p.tripped {

@@ -206,7 +206,7 @@ func TestAL98Bus(t *testing.T) {
 	cancel()
 	cancel()
 	w.run("go")
-	same(t, "told", "onAgentCreate,onRunStart,onStepStart,llm.request,onStepComplete,onRunComplete", strings.Join(second, ","))
+	same(t, "reported", "onAgentCreate,onRunStart,onStepStart,llm.request,onStepComplete,onRunComplete", strings.Join(second, ","))
 }
 
 // A hook that fails ends the run. If it fails on the last event, Complete returns the
@@ -248,7 +248,7 @@ func TestHooksFail(t *testing.T) {
 }
 
 // Added middleware runs after the agent's own, and the tools that it sets remain set.
-func TestMorePolicies(t *testing.T) {
+func TestMoreMiddleware(t *testing.T) {
 	seen := ""
 	w := newWorld(t, calls("1", "a"), says("x")).agent(agentloop.Config{System: "role", Middleware: []loop.Middleware{{Name: "own", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
@@ -266,7 +266,7 @@ func TestMorePolicies(t *testing.T) {
 }
 
 // The stream omits model calls by middleware: their text, their latency and their usage.
-func TestCallsOfPoliciesAreNotStreamed(t *testing.T) {
+func TestStreamOmitsMiddlewareCalls(t *testing.T) {
 	const ms = time.Millisecond
 	answer := func(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
 	list := []trace.Event{

@@ -508,7 +508,7 @@ func TestAsToolDA50(t *testing.T) {
 	}
 }
 
-func TestWhatCannotStart(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	twins := agent("a", fake.NewModel(), loop.Tool{Name: "t"}, loop.Tool{Name: "t"})
 	for want, c := range map[string]struct {
 		agent *deepagents.Agent

@@ -72,7 +72,7 @@ func TestStreamsDA37DA40(t *testing.T) {
 }
 
 // Concurrent readers of several streams each receive all events.
-func TestStreamsAtOnce(t *testing.T) {
+func TestStreamsConcurrently(t *testing.T) {
 	s := execute(t, nil, []loop.Tool{tool("a", "A")}, calls("a"), text("done"))
 	var wg sync.WaitGroup
 	for range 4 {
@@ -249,7 +249,7 @@ func TestPartJSONDA39(t *testing.T) {
 
 // Client-side calls have parts. Model calls for other purposes have none. The error of a
 // recorded trace has a part.
-func TestPartsOfOddRuns(t *testing.T) {
+func TestPartsUnusualRuns(t *testing.T) {
 	ask, err := loop.ClientTool("ask", "", nil)
 	if err != nil {
 		t.Fatal(err)

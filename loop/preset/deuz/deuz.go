@@ -90,10 +90,10 @@ func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 // projection is the state of the conversion: the response of the step until a decision follows,
 // its calls, and the results that wait for earlier ones.
 type projection struct {
-	turn    *trace.ModelResponse
-	usage   llm.Usage // usage of the step
-	calls   []llm.ToolCall
-	results map[string]llm.ToolResult
+	response *trace.ModelResponse
+	usage    llm.Usage // usage of the step
+	calls    []llm.ToolCall
+	results  map[string]llm.ToolResult
 }
 
 func (d *projection) parts(ev trace.Event, err error) []Part {
@@ -102,14 +102,14 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 	}
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
-		d.turn, d.calls, d.usage = nil, nil, llm.Usage{}
+		d.response, d.calls, d.usage = nil, nil, llm.Usage{}
 		return []Part{{Type: "step-start", StepIndex: ev.Step}}
 	case trace.ModelRequest:
-		return d.left(b.NewMessages)
+		return d.previous(b.NewMessages)
 	case trace.ModelDelta:
 		return delta(b)
 	case trace.ModelResponse:
-		d.turn, d.calls, d.usage = &b, b.Message.Calls(), d.usage.Add(b.Usage)
+		d.response, d.calls, d.usage = &b, b.Message.Calls(), d.usage.Add(b.Usage)
 	case trace.Decision:
 		return d.decided(ev.Step, b.Reason)
 	case trace.ToolEnd:
@@ -120,9 +120,9 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 		return d.rest()
 	case trace.RunEnd:
 		if err = dialect.Failure(err, b); err != nil {
-			return append(d.left(b.AppendedMessages), Part{Type: "error", Err: err})
+			return append(d.previous(b.AppendedMessages), Part{Type: "error", Err: err})
 		}
-		return append(d.left(b.AppendedMessages), Part{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage})
+		return append(d.previous(b.AppendedMessages), Part{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage})
 	default:
 	}
 	return nil
@@ -130,13 +130,13 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 
 // decided ends the response once. Until then middleware may change the decision. It
 // returns the calls, except for a response that was required to have none.
-func (d *projection) decided(step int, cause trace.Reason) []Part {
-	if d.turn == nil {
+func (d *projection) decided(step int, reason trace.Reason) []Part {
+	if d.response == nil {
 		return nil
 	}
-	parts := []Part{{Type: "step-finish", StepIndex: step, FinishReason: d.turn.FinishReason, Usage: d.usage}}
-	d.turn = nil
-	if cause == trace.ReasonForced {
+	parts := []Part{{Type: "step-finish", StepIndex: step, FinishReason: d.response.FinishReason, Usage: d.usage}}
+	d.response = nil
+	if reason == trace.ReasonForced {
 		return parts
 	}
 	for _, c := range d.calls {
@@ -167,7 +167,7 @@ func (d *projection) result(r llm.ToolResult) (parts []Part) {
 			break
 		}
 		d.calls = d.calls[1:]
-		parts = append(parts, d.told(r))
+		parts = append(parts, d.toolResult(r))
 	}
 	return parts
 }
@@ -176,20 +176,20 @@ func (d *projection) result(r llm.ToolResult) (parts []Part) {
 func (d *projection) rest() (parts []Part) {
 	for _, c := range d.calls {
 		if r, ok := d.results[c.ID]; ok {
-			parts = append(parts, d.told(r))
+			parts = append(parts, d.toolResult(r))
 		}
 	}
 	d.calls = nil
 	return parts
 }
 
-// left returns the parts for calls of an earlier run, with the results in these messages.
-func (d *projection) left(messages []llm.Message) (parts []Part) {
+// previous returns the parts for calls of an earlier run, with the results in these messages.
+func (d *projection) previous(messages []llm.Message) (parts []Part) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			if r, ok := p.(llm.ToolResult); ok {
 				if r, ok := d.results[r.ID]; ok {
-					parts = append(parts, d.told(r))
+					parts = append(parts, d.toolResult(r))
 				}
 			}
 		}
@@ -197,7 +197,7 @@ func (d *projection) left(messages []llm.Message) (parts []Part) {
 	return parts
 }
 
-func (d *projection) told(r llm.ToolResult) Part {
+func (d *projection) toolResult(r llm.ToolResult) Part {
 	delete(d.results, r.ID)
 	return Part{Type: "tool-result", ToolCallID: r.ID, ToolName: r.Name, Output: dialect.Value(r.Text(), `""`), IsError: r.IsError}
 }

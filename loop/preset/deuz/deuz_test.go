@@ -52,7 +52,7 @@ func seq(bodies ...trace.Body) iter.Seq2[trace.Event, error] {
 }
 
 // Arguments and results that are not JSON are JSON strings in the parts.
-func TestPartsOfOddCalls(t *testing.T) {
+func TestPartsInvalidJSON(t *testing.T) {
 	calls := llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"})
 	result := func(id, text string) llm.ToolResult {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: text}}}
@@ -84,7 +84,7 @@ func TestPartsOfOddCalls(t *testing.T) {
 }
 
 // Calls appear when the loop has decided to run them or to return them to the caller.
-func TestPartsOfLeftCalls(t *testing.T) {
+func TestPartsPendingCalls(t *testing.T) {
 	for _, cause := range []trace.Reason{trace.ReasonToolCalls, trace.ReasonClientTools} {
 		n := 0
 		turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "a"})}

@@ -176,9 +176,9 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 		own = append(own, middleware.LogMessagesFrom(len(before), a.log))
 	}
 	if keep {
-		var whole []llm.Message
-		r.save = func(ctx context.Context) error { return a.memory.Save(ctx, thread, whole) }
-		own = append(own, keepThread(r.in.Messages, &whole))
+		var conversation []llm.Message
+		r.save = func(ctx context.Context) error { return a.memory.Save(ctx, thread, conversation) }
+		own = append(own, keepThread(r.in.Messages, &conversation))
 	}
 	if own != nil {
 		r.agent, err = a.agent.With(func(c *loop.Config) { c.Middleware = append(slices.Clip(c.Middleware), own...) })
@@ -186,10 +186,9 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	return r, err
 }
 
-// keepThread returns middleware that stores the conversation of a run in whole when the
-// run ends. The conversation contains summaries in place of the messages that they
-// replace.
-func keepThread(in []llm.Message, whole *[]llm.Message) loop.Middleware {
+// keepThread returns middleware that sets conversation when the run ends. It contains summaries
+// in place of the messages that they replace.
+func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo
 		return loop.Hooks{
@@ -198,9 +197,9 @@ func keepThread(in []llm.Message, whole *[]llm.Message) loop.Middleware {
 				return loop.StepChange{}, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
-				*whole = slices.Concat(in, res.Messages)
+				*conversation = slices.Concat(in, res.Messages)
 				if last != nil {
-					*whole = last.History()
+					*conversation = last.History()
 				}
 				return nil
 			},
@@ -219,7 +218,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.summarizer.Compact(ctx, messages, a.askForSummary)
+	done, err := a.summarizer.Compact(ctx, messages, a.callWriter)
 	if err != nil {
 		return nil, fmt.Errorf("reactagent: summarizing the thread %q: %w", thread, err)
 	}
@@ -232,8 +231,8 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	return done, nil
 }
 
-// askForSummary makes one model call in a separate run.
-func (a *Agent) askForSummary(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// callWriter makes one model call in a separate run.
+func (a *Agent) callWriter(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	writer, err := a.agent.With(func(c *loop.Config) {
 		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System, nil, llm.ToolChoice{}, nil
 		if req.Model != "" {

@@ -122,7 +122,7 @@ func watcher(name string, seen *[]string) loop.Middleware {
 // RA-11: hooks after the model call receive the thread without the response. RA-15: both
 // hooks of all middleware are called in each step, in the order of the list. RA-17,
 // RA-65: the first middleware is outermost around the tools and keeps its position.
-func TestOrderOfARound(t *testing.T) {
+func TestHookOrder(t *testing.T) {
 	var seen []string
 	b := newBench(t, calling("a", "{}"), text("done"))
 	run := tool("a")
@@ -184,7 +184,7 @@ func TestRequestRewritten(t *testing.T) {
 
 // RA-34, RA-35, RA-36: a run succeeds, or its last event contains the reason for its
 // failure. A listener is optional.
-func TestRunReports(t *testing.T) {
+func TestRunResult(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
 		turns []fake.Response
@@ -201,7 +201,7 @@ func TestRunReports(t *testing.T) {
 		}
 		b = newBench(t, c.turns...)
 		if ok := b.agent(reactagent.Config{}).Run(t.Context(), []llm.Message{llm.User("go")}, "", nil); ok != c.ok {
-			t.Errorf("%s, unheard: got %t", name, ok)
+			t.Errorf("%s, without a listener: got %t", name, ok)
 		}
 	}
 	b := newBench(t, fake.Response{Err: boom})
@@ -261,7 +261,7 @@ func TestThreads(t *testing.T) {
 }
 
 // If middleware ends a run before its first step, the input is stored.
-func TestKeptWithoutARound(t *testing.T) {
+func TestThreadWithoutStep(t *testing.T) {
 	stop := loop.Middleware{Name: "stop", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 			return loop.StepChange{Decision: loop.Decision{Action: trace.Stop}}, nil
@@ -278,7 +278,7 @@ func TestKeptWithoutARound(t *testing.T) {
 }
 
 // RA-41: nothing is stored for a run that fails or that the caller stops.
-func TestFailedRunsAreNotKept(t *testing.T) {
+func TestFailedRunsAreNotStored(t *testing.T) {
 	memory := &reactagent.Memory{}
 	b := newBench(t, text("one"), fake.Response{Err: errors.New("boom")}, text("left"))
 	a := b.agent(reactagent.Config{Memory: memory})
@@ -296,7 +296,7 @@ func TestFailedRunsAreNotKept(t *testing.T) {
 }
 
 // RA-36: a run is completed after its thread is stored. It fails if the memory fails.
-func TestBrokenMemory(t *testing.T) {
+func TestMemoryFails(t *testing.T) {
 	for _, c := range []struct {
 		memory *broken
 		want   []string
@@ -315,7 +315,7 @@ func TestBrokenMemory(t *testing.T) {
 }
 
 // A run without a listener has the same result and stores the same thread.
-func TestUnheard(t *testing.T) {
+func TestRunWithoutListener(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn   fake.Response
 		memory *reactagent.Memory
@@ -339,7 +339,7 @@ func TestUnheard(t *testing.T) {
 }
 
 // RA-46: a canceled run fails with the cause of its cancel.
-func TestCancelled(t *testing.T) {
+func TestRunCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the user went away")
 	stop := tool("a")
@@ -357,7 +357,7 @@ func TestCancelled(t *testing.T) {
 
 // RA-39: one listener receives the events of many concurrent tools, one at a time. RA-64:
 // an agent executes many runs concurrently, also with one thread.
-func TestManyAtOnce(t *testing.T) {
+func TestRunsConcurrently(t *testing.T) {
 	memory := &reactagent.Memory{}
 	var turn []string
 	for n := range 8 {
@@ -422,7 +422,7 @@ func TestLog(t *testing.T) {
 
 // RA-48: all messages of an input are logged and those of the thread are not, for each
 // kind of end.
-func TestLogOfInputs(t *testing.T) {
+func TestLogInputs(t *testing.T) {
 	var logged []llm.Message
 	log := func(m llm.Message) error { logged = append(logged, m); return nil }
 	b := newBench(t, calling("a", "{}"), fake.Response{}, text("again"))
@@ -439,7 +439,7 @@ func TestLogOfInputs(t *testing.T) {
 }
 
 // Fill keeps the caller's behavior at the step limit.
-func TestOwnCap(t *testing.T) {
+func TestCallerStepLimit(t *testing.T) {
 	b := newBench(t, calling("a", "{}"))
 	ok, events := b.run(b.agent(reactagent.Config{Config: loop.Config{Tools: []loop.Tool{tool("a")}, MaxSteps: 1, OnStepLimit: loop.StepLimitError}}), "", "go")
 	if last := events[len(events)-1]; ok || !strings.HasPrefix(last, `{"type":"failed","error":"`+loop.ErrMaxSteps.Error()) {
@@ -580,7 +580,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 }
 
 // A thread with a summary of the same run is stored in its new form.
-func TestKeptAfterASummary(t *testing.T) {
+func TestThreadAfterSummary(t *testing.T) {
 	memory := &reactagent.Memory{}
 	long := strings.Repeat("abc ", 60)
 	b := newBench(t, text(long), text(long), text("they talked"), text("done"))

@@ -77,7 +77,7 @@ func BenchmarkStep(b *testing.B) {
 		for _, heard := range []struct {
 			name string
 			hear func(reactagent.Event)
-		}{{"unheard", nil}, {"told", func(reactagent.Event) {}}} {
+		}{{"without a listener", nil}, {"reported", func(reactagent.Event) {}}} {
 			b.Run(agent.name+"/"+heard.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -84,7 +84,7 @@ func TestDeepDefaults(t *testing.T) {
 
 // RA-57, RA-58, RA-59, RA-60, RA-61: the tools of the groups are only names. A call
 // returns an error with the message that the tool is not implemented.
-func TestGroupsAreNotBuilt(t *testing.T) {
+func TestGroupToolsFail(t *testing.T) {
 	for group, tools := range map[string]string{
 		"web": "fetch curl", "search": "grep glob tree", "text": "head tail diff", "git": "git_status git_diff git_log git_show git_blame", "shell": "shell",
 	} {
@@ -134,7 +134,7 @@ func TestFilesOfAnAgent(t *testing.T) {
 }
 
 // RA-44, RA-54: the conversation of a sub-agent is summarized like that of the agent.
-func TestTaskThatIsSummedUp(t *testing.T) {
+func TestTaskSummarized(t *testing.T) {
 	long := tool("look")
 	long.Run = func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput(strings.Repeat("word ", 2000)), nil
@@ -254,7 +254,7 @@ func TestGeneralPurposeAgent(t *testing.T) {
 }
 
 // NewDeep returns an error for an invalid sub-agent or setting.
-func TestDeepRefuses(t *testing.T) {
+func TestNewDeepErrors(t *testing.T) {
 	for want, cfg := range map[string]reactagent.DeepConfig{
 		`reactagent: the sub-agent "a": reactagent: loop: two tools have the name "x"`:                          {SubAgents: []reactagent.SubAgent{{Name: "a", Tools: []loop.Tool{tool("x"), tool("x")}}}},
 		`reactagent: middleware: SubAgents: duplicate name "a": rename one agent`:                               {SubAgents: []reactagent.SubAgent{{Name: "a"}, {Name: "a"}}},

@@ -29,15 +29,15 @@ type Event struct {
 // but no tool run starts and ends immediately. Skipped steps and calls that a cancel
 // interrupts have no events. The last event is completed, or failed if the run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Event] {
-	return dialect.Parts(events, func() func(trace.Event, error) []Event { return (&projection{held: map[string][]Event{}}).events })
+	return dialect.Parts(events, func() func(trace.Event, error) []Event { return (&projection{waiting: map[string][]Event{}}).events })
 }
 
 // projection contains the calls of the last response and the events that wait for earlier
 // calls.
 type projection struct {
-	calls []llm.ToolCall
-	next  int
-	held  map[string][]Event // by call id
+	calls   []llm.ToolCall
+	next    int
+	waiting map[string][]Event // by call id
 }
 
 func (p *projection) events(ev trace.Event, err error) []Event {
@@ -49,10 +49,10 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 	case trace.ModelResponse:
 		if ev.Purpose == trace.PurposeAnswer {
 			p.calls, p.next = b.Message.Calls(), 0
-			clear(p.held)
+			clear(p.waiting)
 		}
 	case trace.ToolStart:
-		return p.begins(b.ToolCallID, started(b.ToolCallID, b.Name, b.Arguments))
+		return p.begin(b.ToolCallID, started(b.ToolCallID, b.Name, b.Arguments))
 	case trace.ToolEnd:
 		return append(p.late(b.ToolCallID), completed(b.ToolCallID, b.Result))
 	case trace.ToolSkip:
@@ -69,21 +69,21 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 	return nil
 }
 
-// begins takes the first events of a call and returns the events to yield now. The events
+// begin takes the first events of a call and returns the events to yield now. The events
 // wait until all earlier calls have begun. A call of an earlier run does not wait.
-func (p *projection) begins(call string, events ...Event) (now []Event) {
+func (p *projection) begin(call string, events ...Event) (now []Event) {
 	if p.find(call) < 0 {
 		return events
 	}
-	p.held[call] = events
+	p.waiting[call] = events
 	for p.next < len(p.calls) {
 		id := p.calls[p.next].ID
-		events, ok := p.held[id]
+		events, ok := p.waiting[id]
 		if !ok {
 			break
 		}
 		now = append(now, events...)
-		p.held[id] = nil
+		p.waiting[id] = nil
 		p.next++
 	}
 	return now
@@ -92,9 +92,9 @@ func (p *projection) begins(call string, events ...Event) (now []Event) {
 // late returns the events of a call that still wait when its tool has returned. They wait
 // if an earlier call is client-side and never begins.
 func (p *projection) late(call string) []Event {
-	events, ok := p.held[call]
+	events, ok := p.waiting[call]
 	if ok {
-		p.held[call] = nil
+		p.waiting[call] = nil
 	}
 	return events
 }
@@ -109,7 +109,7 @@ func (p *projection) rest() (events []Event) {
 
 func (p *projection) skipped(step int, b trace.ToolSkip) []Event {
 	if b.Reason == trace.SkipDuplicate || b.Reason == trace.SkipCanceled {
-		return p.begins(b.ToolCallID)
+		return p.begin(b.ToolCallID)
 	}
 	args, i := "", p.find(b.ToolCallID)
 	switch {
@@ -118,7 +118,7 @@ func (p *projection) skipped(step int, b trace.ToolSkip) []Event {
 	case step != trace.NoStep:
 		return nil
 	}
-	return p.begins(b.ToolCallID, started(b.ToolCallID, b.Name, args), completed(b.ToolCallID, b.Result))
+	return p.begin(b.ToolCallID, started(b.ToolCallID, b.Name, args), completed(b.ToolCallID, b.Result))
 }
 
 // find returns the index of a call in the last response, or -1.

@@ -71,7 +71,7 @@ func result(id, text string) llm.ToolResult {
 // RA-20: starts are in call order, also for calls with a result but no tool run. RA-28:
 // skipped steps and calls that a cancel interrupts have no events. The text of a summary
 // has no events.
-func TestPartsOfOddRounds(t *testing.T) {
+func TestPartsUnusualSteps(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(
 		llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"x`}, llm.ToolCall{ID: "c2", Name: "a"}, llm.ToolCall{ID: "c3", Name: "a", Arguments: "{}"},
 		llm.ToolCall{ID: "c4", Name: "a"}, llm.ToolCall{ID: "c5", Name: "a", Arguments: "{}"},
@@ -104,7 +104,7 @@ func TestPartsOfOddRounds(t *testing.T) {
 
 // A call with a result but no tool run starts and ends, also as the first call of its
 // step.
-func TestPartsOfASkippedCall(t *testing.T) {
+func TestPartsSkippedCall(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a", Arguments: `{"n":1}`})}
 	got := lines(t, turn, trace.ToolSkip{ToolCallID: "c1", Name: "a", Reason: "denied", Result: result("c1", "no")})
 	want := []string{`{"type":"toolStarted","name":"a","input":{"n":1},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"no","id":"c1"}`}
@@ -114,7 +114,7 @@ func TestPartsOfASkippedCall(t *testing.T) {
 }
 
 // Waiting events of a step do not affect the next step, even if its call ids are equal.
-func TestPartsOfTwoRounds(t *testing.T) {
+func TestPartsTwoSteps(t *testing.T) {
 	turn := trace.ModelResponse{Message: llm.Assistant(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"})}
 	start := func(id, name, args string) trace.Body {
 		return trace.ToolStart{ToolCallID: id, Name: name, Arguments: args}
@@ -130,7 +130,7 @@ func TestPartsOfTwoRounds(t *testing.T) {
 }
 
 // No event follows after the caller has stopped the iteration.
-func TestLeavingParts(t *testing.T) {
+func TestPartsStopEarly(t *testing.T) {
 	n := 0
 	for range reactagent.Parts(seq(trace.ModelDelta{Type: trace.DeltaText, Text: "a"}, trace.ModelDelta{Type: trace.DeltaText, Text: "b"})) {
 		n++
@@ -142,7 +142,7 @@ func TestLeavingParts(t *testing.T) {
 }
 
 // A trace without a response, such as a partial trace, does not cause a panic.
-func TestPartsWithoutATurn(t *testing.T) {
+func TestPartsWithoutResponse(t *testing.T) {
 	got := lines(t, trace.ToolStart{ToolCallID: "c1", Name: "a", Arguments: "{}"}, trace.ToolEnd{ToolCallID: "c1", Result: result("c1", "x")}, trace.RunEnd{})
 	if diff := cmp.Diff([]string{`{"type":"toolStarted","name":"a","input":{},"id":"c1"}`, `{"type":"toolCompleted","name":"a","result":"x","id":"c1"}`, `{"type":"completed"}`}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
