@@ -3,10 +3,12 @@ package cassettes_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/recording"
@@ -60,4 +62,63 @@ func ExampleMissError() {
 		fmt.Println(miss.NearestMatch.Differences[0])
 	}
 	// Output: {query in "Bern" "Rome"}
+}
+
+// Matching ignores a member of the body and a field of the query. It compares all other
+// parts of a request, and bodies of JSON without regard to the order of members.
+func ExampleOptions_ignore() {
+	opts := &cassettes.Options{Ignore: []string{"/metadata/user", "?trace"}}
+	f, err := cassettes.Parse("example.tape", cassettes.Encode(recording.Metadata{}, opts, []*recording.Interaction{{
+		Request: recording.Request{
+			Method: "POST", URL: "https://example.com/chat?trace=1", Header: http.Header{"Content-Type": {"application/json"}},
+			Body: []byte(`{"text": "Hello.", "metadata": {"user": "ann"}}`),
+		},
+		Response: recording.Response{Status: 200, Proto: "HTTP/1.1"},
+	}}))
+	if err != nil {
+		panic(err)
+	}
+	c, err := f.Replay(opts)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := c.Client().Post("https://example.com/chat?trace=2", "application/json", //nolint:noctx // an example
+		strings.NewReader(`{"metadata":{"user":"bob"},"text":"Hello."}`))
+	if err != nil {
+		panic(err)
+	}
+	_ = resp.Body.Close()
+	fmt.Println(resp.Status, c.Close())
+	// Output: 200 OK <nil>
+}
+
+// A proxy replays a cassette for a program in any language. The path of a request begins
+// with the name of a server.
+func ExampleNewProxy() {
+	f, err := cassettes.Parse("example.tape", cassettes.Encode(recording.Metadata{Upstreams: map[string]string{"weather": "https://weather.example/v1"}}, nil,
+		[]*recording.Interaction{{
+			Request:  recording.Request{Method: "GET", URL: "https://weather.example/v1/rain?in=Bern"},
+			Response: recording.Response{Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("yes")},
+		}}))
+	if err != nil {
+		panic(err)
+	}
+	c, err := f.Replay(nil)
+	if err != nil {
+		panic(err)
+	}
+	proxy, err := cassettes.NewProxy(c, nil)
+	if err != nil {
+		panic(err)
+	}
+	server := httptest.NewServer(proxy)
+	defer server.Close()
+	resp, err := http.Get(server.URL + "/weather/rain?in=Bern") //nolint:noctx // an example
+	if err != nil {
+		panic(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(string(body), err, proxy.Failures())
+	// Output: yes <nil> []
 }

@@ -58,3 +58,71 @@ func ExampleClock() {
 	// 20ms tool 2
 	// 30ms tool 0
 }
+
+// A tool fails in its first call and returns a value in its second one. It waits in
+// virtual time.
+func ExampleTools() {
+	clock := fake.NewClock()
+	tools := &fake.Tools{Clock: clock, List: []fake.Tool{{
+		Name:  "weather",
+		Calls: []fake.Behavior{{Error: "busy", Delay: time.Second}, {Returns: []byte(`{"sky":"clear"}`), Delay: time.Minute}},
+	}}}
+	start := clock.Now()
+	for _, id := range []string{"call_1", "call_2"} {
+		content, err := tools.Run(context.Background(), id, "weather", `{"city":"Bern"}`)
+		fmt.Printf("%v %q %v\n", clock.Now().Sub(start), llm.Message{Parts: content}.Text(), err)
+	}
+	fmt.Println(tools.Log())
+	// Output:
+	// 1s "" busy
+	// 1m1s "{\"sky\":\"clear\"}" <nil>
+	// [x:weather r:weather x:weather r:weather]
+}
+
+// A scenario file contains the models, the tools and the input of a run. Errors have the
+// position in the file.
+func ExampleParseScript() {
+	script, err := fake.ParseScript("weather.yaml", []byte(`
+version: 2
+input: How is the weather in Bern?
+models:
+  main:
+    - calls: [{id: call_1, name: weather, arguments: {city: Bern}}]
+    - text: It rains in Bern.
+tools:
+  weather: {text: rain}
+`))
+	if err != nil {
+		panic(err)
+	}
+	model := script.NewModel(fake.NewClock())
+	resp, err := llm.Collect(model.Stream(context.Background(), &llm.Request{Messages: script.Input}))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(resp.FinishReason, resp.Calls()[0].Name, resp.Calls()[0].Arguments)
+	fmt.Println(model.Unused())
+	_, err = fake.ParseScript("broken.yaml", []byte("version: 2\ntols: {}\n"))
+	fmt.Println(err)
+	// Output:
+	// tool_calls weather {"city":"Bern"}
+	// [session "main": response 2]
+	// broken.yaml:2:1: unknown key in the scenario "tols": did you mean "tools"? want one of version, name, doc, loop, tools, models, gates, system, history, input, cancel, consumer
+}
+
+// A model checks that a request continues as expected. It returns an error with the
+// differences otherwise.
+func ExampleExpect() {
+	model := fake.NewModel(fake.Response{
+		Expect: &fake.Expect{Messages: 1, Tools: []string{"weather"}, ToolChoice: "required"},
+		Text:   "It rains.",
+	})
+	_, err := llm.Collect(model.Stream(context.Background(), &llm.Request{
+		Model: "gpt-5", Messages: []llm.Message{llm.User("How is the weather?")}, Tools: []llm.Tool{{Name: "weather"}},
+	}))
+	fmt.Println(err)
+	// Output:
+	// fake: session "gpt-5", response 1, attempt 1: unexpected request (-want +got):
+	// - tool choice: required
+	// + tool choice: auto
+}
