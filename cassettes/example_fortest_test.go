@@ -10,9 +10,14 @@ import (
 
 // TestWeather is a test of a client. Record its cassette with
 // LOOPTAPE=record go test -run TestWeather.
-func TestWeather(t *testing.T) { testWeather(t) }
+func TestWeather(t *testing.T) {
+	if got, want := weather(t), "200 OK: yes"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
 
-func testWeather(t testing.TB) {
+func weather(t testing.TB) string {
+	t.Helper()
 	c := cassettes.ForTest(t, nil)
 	resp, err := c.Client().Get("http://weather.example/rain?in=Bern") //nolint:noctx // an example
 	if err != nil {
@@ -23,14 +28,14 @@ func testWeather(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("%s: %s\n", resp.Status, body)
+	return fmt.Sprintf("%s: %s", resp.Status, body)
 }
 
 // A test replays testdata/cassettes/TestWeather.tape. It fails if a request was not
 // recorded, or if it does not use all interactions.
 func ExampleForTest() {
 	t := &watched{T: &testing.T{}, name: "TestWeather"} // a *testing.T in a test
-	testWeather(t)
+	fmt.Println(weather(t))
 	for _, f := range t.cleanup { // a *testing.T calls them at the end of the test
 		f()
 	}
