@@ -313,10 +313,15 @@ var table = []packageRule{
 	},
 	{
 		name: "fake", does: "scripted models and tools, the scenario format, the virtual clock",
-		large:    "The script, its reader and the scheduler share the unexported state of a session.",
 		not:      "the loop",
-		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "llm"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "llm", "fake/internal/yamlfile"},
 		modules:  []string{yaml, goCmp},
+	},
+	{
+		name: "fake/internal/yamlfile", does: "codecs between YAML nodes, Go values and a JSON Schema",
+		not:      "the keys of a format",
+		packages: []string{"internal/jsonio", "internal/suggest"},
+		modules:  []string{yaml},
 	},
 	{
 		name: "fake/wire", does: "the HTTP server and its report",

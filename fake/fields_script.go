@@ -8,53 +8,54 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/looptape/looptape/fake/internal/yamlfile"
 	"github.com/looptape/looptape/internal/suggest"
 	"github.com/looptape/looptape/llm"
 )
 
-func scriptCodec() codec[Script] {
-	fields := []field[Script]{
+func scriptCodec() yamlfile.Codec[Script] {
+	fields := []yamlfile.Field[Script]{
 		versionField(),
-		member("name", "The name of the scenario.", textCodec, func(s *Script) *string { return &s.Name }),
-		member("doc", "The purpose of the scenario.", textCodec, func(s *Script) *string { return &s.Doc }),
-		member("loop", "The options of the loop, by name.", optionsCodec, func(s *Script) *[]Option { return &s.Loop }),
-		member("tools", "The tools, by name.", byName("tools by name", toolCodec(), func(t *Tool) (*string, *Pos) { return &t.Name, &t.Pos }),
+		yamlfile.Member("name", "The name of the scenario.", yamlfile.TextCodec, func(s *Script) *string { return &s.Name }),
+		yamlfile.Member("doc", "The purpose of the scenario.", yamlfile.TextCodec, func(s *Script) *string { return &s.Doc }),
+		yamlfile.Member("loop", "The options of the loop, by name.", optionsCodec, func(s *Script) *[]Option { return &s.Loop }),
+		yamlfile.Member("tools", "The tools, by name.", yamlfile.ByName("tools by name", toolCodec(), func(t *Tool) (*string, *int, *int) { return &t.Name, &t.Pos.Line, &t.Pos.Col }),
 			func(s *Script) *[]Tool { return &s.Tools }),
-		member("models", "The responses of each model, by the name of its session.", byName("models by name", modelCodec(), func(l *ModelScript) (*string, *Pos) { return &l.Name, &l.Pos }),
+		yamlfile.Member("models", "The responses of each model, by the name of its session.", yamlfile.ByName("models by name", modelCodec(), func(l *ModelScript) (*string, *int, *int) { return &l.Name, &l.Pos.Line, &l.Pos.Col }),
 			func(s *Script) *[]ModelScript { return &s.Models }),
-		member("gates", "The order in which gates open: whenever all tasks wait, the first of these gates that a task waits for.",
-			listOf("gates", textCodec), func(s *Script) *[]string { return &s.Gates }),
-		member("system", "The system prompt.", textCodec, func(s *Script) *string { return &s.System }),
-		member("history", "The messages before the input.", listOf("messages", messageCodec()), func(s *Script) *[]llm.Message { return &s.History }),
-		member("input", "The user message, or a list of messages.", inputCodec(), func(s *Script) *[]llm.Message { return &s.Input }),
-		member("cancel", "When the run is canceled.", pointerTo(cancelCodec()), func(s *Script) **Cancel { return &s.Cancel }),
-		member("consumer", "How the consumer reads the events.", consumerCodec(), func(s *Script) *int { return &s.StopAfter }),
+		yamlfile.Member("gates", "The order in which gates open: whenever all tasks wait, the first of these gates that a task waits for.",
+			yamlfile.ListOf("gates", yamlfile.TextCodec), func(s *Script) *[]string { return &s.Gates }),
+		yamlfile.Member("system", "The system prompt.", yamlfile.TextCodec, func(s *Script) *string { return &s.System }),
+		yamlfile.Member("history", "The messages before the input.", yamlfile.ListOf("messages", messageCodec()), func(s *Script) *[]llm.Message { return &s.History }),
+		yamlfile.Member("input", "The user message, or a list of messages.", inputCodec(), func(s *Script) *[]llm.Message { return &s.Input }),
+		yamlfile.Member("cancel", "When the run is canceled.", yamlfile.PointerTo(cancelCodec()), func(s *Script) **Cancel { return &s.Cancel }),
+		yamlfile.Member("consumer", "How the consumer reads the events.", consumerCodec(), func(s *Script) *int { return &s.StopAfter }),
 	}
-	return object("scenario", "the scenario", fields, checkScript)
+	return yamlfile.Object("scenario", "the scenario", fields, checkScript)
 }
 
 // versionField is the only required key.
-func versionField() field[Script] {
-	return field[Script]{
-		key: "version",
-		read: func(r *reader, n *yaml.Node, s *Script) {
-			if s.Version = r.version; r.version == 0 {
-				r.errorf(n, "unknown version: want 1 or 2, found %s", describeNode(n))
+func versionField() yamlfile.Field[Script] {
+	return yamlfile.Field[Script]{
+		Key: "version",
+		Read: func(r *yamlfile.Reader, n *yaml.Node, s *Script) {
+			if s.Version = versionOf(n); s.Version == 0 {
+				r.Errorf(n, "unknown version: want 1 or 2, found %s", yamlfile.DescribeNode(n))
 			}
-			if r.version == 1 {
-				r.renames[r.pos(n)] = [2]string{"1", "2"}
+			if s.Version == 1 {
+				r.Rename(n, "2")
 			}
 		},
-		write: func(*Script) *yaml.Node { return plainNode("!!int", "2") },
-		schema: func(defs) schema {
-			return schema{"description": "The version of the format.", "const": 2}
+		Write: func(*Script) *yaml.Node { return yamlfile.PlainNode("!!int", "2") },
+		Schema: func(yamlfile.Defs) yamlfile.Schema {
+			return yamlfile.Schema{"description": "The version of the format.", "const": 2}
 		},
 	}
 }
 
-func checkScript(r *reader, n *yaml.Node, s *Script) {
-	if n.Kind == yaml.MappingNode && child(n, "version") == nil {
-		r.errorf(n, "missing key version: begin with version: 2")
+func checkScript(r *yamlfile.Reader, n *yaml.Node, s *Script) {
+	if n.Kind == yaml.MappingNode && yamlfile.Child(n, "version") == nil {
+		r.Errorf(n, "missing key version: begin with version: 2")
 	}
 	checkGates(r, n, s)
 	if c := s.Cancel; c != nil && c.InTool != "" {
@@ -63,20 +64,20 @@ func checkScript(r *reader, n *yaml.Node, s *Script) {
 			names = append(names, t.Name)
 		}
 		if !slices.Contains(names, c.InTool) {
-			r.errorf(child(child(n, "cancel"), "in_tool"), "unknown tool %q: want one of %q", c.InTool, names)
+			r.Errorf(yamlfile.Child(yamlfile.Child(n, "cancel"), "in_tool"), "unknown tool %q: want one of %q", c.InTool, names)
 		}
 	}
 }
 
 // checkGates reports gates that no task waits for.
-func checkGates(r *reader, n *yaml.Node, s *Script) {
-	if len(r.errs) > 0 || s.Gates == nil {
+func checkGates(r *yamlfile.Reader, n *yaml.Node, s *Script) {
+	if len(r.Errs) > 0 || s.Gates == nil {
 		return
 	}
 	used := gatesOf(s)
-	for i, item := range child(n, "gates").Content {
+	for i, item := range yamlfile.Child(n, "gates").Content {
 		if name := s.Gates[i]; !slices.Contains(used, name) {
-			r.errorf(item, "no tool and no response waits for the gate %q: %s", name, suggestion("gate", name, used))
+			r.Errorf(item, "no tool and no response waits for the gate %q: %s", name, suggestion("gate", name, used))
 		}
 	}
 }
@@ -112,92 +113,84 @@ func suggestion(what, name string, known []string) string {
 	return fmt.Sprintf("%swant one of %q", suggest.Hint(name, known), known)
 }
 
-// child returns the value of a key of a map, or nil.
-func child(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key && n.Kind == yaml.MappingNode {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func modelCodec() codec[ModelScript] {
-	responses := listOf("responses", responseCodec())
-	return codec[ModelScript]{
-		read:   func(r *reader, n *yaml.Node) ModelScript { return ModelScript{Responses: responses.read(r, n)} },
-		write:  func(l ModelScript) *yaml.Node { return responses.write(l.Responses) },
-		schema: responses.schema,
+func modelCodec() yamlfile.Codec[ModelScript] {
+	responses := yamlfile.ListOf("responses", responseCodec())
+	return yamlfile.Codec[ModelScript]{
+		Read: func(r *yamlfile.Reader, n *yaml.Node) ModelScript {
+			return ModelScript{Responses: responses.Read(r, n)}
+		},
+		Write:  func(l ModelScript) *yaml.Node { return responses.Write(l.Responses) },
+		Schema: responses.Schema,
 	}
 }
 
-func cancelCodec() codec[Cancel] {
-	out := object("cancel", "cancel", []field[Cancel]{
-		member("before", "Before the run starts.", boolCodec, func(c *Cancel) *bool { return &c.Before }),
-		member("at", "The virtual time after the start.", durationCodec, func(c *Cancel) *time.Duration { return &c.At }),
-		member("in_tool", "At the first call of this tool.", textCodec, func(c *Cancel) *string { return &c.InTool }),
-		member("after_events", "After this number of events.", countCodec, func(c *Cancel) *int { return &c.AfterEvents }),
-	}, func(r *reader, n *yaml.Node, _ *Cancel) {
+func cancelCodec() yamlfile.Codec[Cancel] {
+	out := yamlfile.Object("cancel", "cancel", []yamlfile.Field[Cancel]{
+		yamlfile.Member("before", "Before the run starts.", yamlfile.BoolCodec, func(c *Cancel) *bool { return &c.Before }),
+		yamlfile.Member("at", "The virtual time after the start.", yamlfile.DurationCodec, func(c *Cancel) *time.Duration { return &c.At }),
+		yamlfile.Member("in_tool", "At the first call of this tool.", yamlfile.TextCodec, func(c *Cancel) *string { return &c.InTool }),
+		yamlfile.Member("after_events", "After this number of events.", yamlfile.CountCodec, func(c *Cancel) *int { return &c.AfterEvents }),
+	}, func(r *yamlfile.Reader, n *yaml.Node, _ *Cancel) {
 		if len(n.Content) != 2 {
-			r.errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
+			r.Errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
 		}
 	})
-	read := out.read
-	out.read = func(r *reader, n *yaml.Node) Cancel {
-		before := len(r.errs)
+	read := out.Read
+	out.Read = func(r *yamlfile.Reader, n *yaml.Node) Cancel {
+		before := len(r.Errs)
 		c := read(r, n)
-		if c == (Cancel{}) && len(r.errs) == before {
-			r.errorf(n.Content[1], "cancel without a time: remove cancel, or set a time")
+		if c == (Cancel{}) && len(r.Errs) == before {
+			r.Errorf(n.Content[1], "cancel without a time: remove cancel, or set a time")
 		}
 		return c
 	}
 	return out
 }
 
-func consumerCodec() codec[int] {
-	return object("consumer", "consumer", []field[int]{
-		member("stop_after", "Stops the iteration after this number of events.", countCodec, func(n *int) *int { return n }),
+func consumerCodec() yamlfile.Codec[int] {
+	return yamlfile.Object("consumer", "consumer", []yamlfile.Field[int]{
+		yamlfile.Member("stop_after", "Stops the iteration after this number of events.", yamlfile.CountCodec, func(n *int) *int { return n }),
 	}, nil)
 }
 
 // toolCodec is a tool with the fields of its behavior.
-func toolCodec() codec[Tool] {
-	return object("tool", "a tool", slices.Concat([]field[Tool]{
-		member("description", "The description for the model.", textCodec, func(t *Tool) *string { return &t.Description }),
+func toolCodec() yamlfile.Codec[Tool] {
+	return yamlfile.Object("tool", "a tool", slices.Concat([]yamlfile.Field[Tool]{
+		yamlfile.Member("description", "The description for the model.", yamlfile.TextCodec, func(t *Tool) *string { return &t.Description }),
 		parametersField(),
-		member("client", "Whether the tool is client-side: the caller of the loop returns its results.", boolCodec, func(t *Tool) *bool { return &t.Client }),
-	}, behaviorFields(func(t *Tool) *Behavior { return &t.Behavior }), []field[Tool]{
-		member("calls", "The behavior of the first, second … call.", listOf("behaviors", object("behavior", "a behavior",
+		yamlfile.Member("client", "Whether the tool is client-side: the caller of the loop returns its results.", yamlfile.BoolCodec, func(t *Tool) *bool { return &t.Client }),
+	}, behaviorFields(func(t *Tool) *Behavior { return &t.Behavior }), []yamlfile.Field[Tool]{
+		yamlfile.Member("calls", "The behavior of the first, second … call.", yamlfile.ListOf("behaviors", yamlfile.Object("behavior", "a behavior",
 			behaviorFields(func(b *Behavior) *Behavior { return b }), checkBehavior)), func(t *Tool) *[]Behavior { return &t.Calls }),
-		member("by_arguments", "The behavior of calls with certain arguments.", listOf("cases", argumentsCaseCodec()), func(t *Tool) *[]Behavior { return &t.ByArguments }),
-	}), func(r *reader, n *yaml.Node, t *Tool) {
+		yamlfile.Member("by_arguments", "The behavior of calls with certain arguments.", yamlfile.ListOf("cases", argumentsCaseCodec()), func(t *Tool) *[]Behavior { return &t.ByArguments }),
+	}), func(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
 		checkBehavior(r, n, t)
 		if t.Client {
-			exclude(r, n, "client", append(keysOf(behaviorFields(func(b *Behavior) *Behavior { return b })), "calls", "by_arguments"))
+			yamlfile.Exclude(r, n, "client", append(yamlfile.KeysOf(behaviorFields(func(b *Behavior) *Behavior { return b })), "calls", "by_arguments"))
 		}
 		if t.Calls != nil {
-			exclude(r, n, "calls", []string{"by_arguments"})
+			yamlfile.Exclude(r, n, "calls", []string{"by_arguments"})
 		}
 	})
 }
 
 // parametersField is the schema of the arguments with its position.
-func parametersField() field[Tool] {
-	schemaCodec := codec[json.RawMessage]{
-		read: func(r *reader, n *yaml.Node) json.RawMessage {
+func parametersField() yamlfile.Field[Tool] {
+	schemaCodec := yamlfile.Codec[json.RawMessage]{
+		Read: func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
 			if n.Kind != yaml.MappingNode {
-				r.errorf(n, "expected a JSON Schema (a map), found %s", describeNode(n))
+				r.Errorf(n, "expected a JSON Schema (a map), found %s", yamlfile.DescribeNode(n))
 				return nil
 			}
-			return r.json(nil, n)
+			return r.JSON(nil, n)
 		},
-		write:  jsonCodec.write,
-		schema: func(defs) schema { return schema{"type": "object"} },
+		Write:  yamlfile.JSONCodec.Write,
+		Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
 	}
-	f := member("parameters", "The JSON Schema of the arguments.", schemaCodec, func(t *Tool) *json.RawMessage { return &t.Parameters })
-	read := f.read
-	f.read = func(r *reader, n *yaml.Node, to *Tool) {
-		to.ParametersPos = r.pos(n)
+	f := yamlfile.Member("parameters", "The JSON Schema of the arguments.", schemaCodec, func(t *Tool) *json.RawMessage { return &t.Parameters })
+	read := f.Read
+	f.Read = func(r *yamlfile.Reader, n *yaml.Node, to *Tool) {
+		to.ParametersPos = pos(n)
 		read(r, n, to)
 	}
 	return f
@@ -207,37 +200,37 @@ func parametersField() field[Tool] {
 var ends = []string{"returns", "text", "text_b64", "error", "error_b64", "panic", "exit", "stall"}
 
 // checkBehavior reports a behavior with several ends.
-func checkBehavior[T any](r *reader, n *yaml.Node, _ *T) {
+func checkBehavior[T any](r *yamlfile.Reader, n *yaml.Node, _ *T) {
 	if n.Kind != yaml.MappingNode {
 		return
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		if key := n.Content[i].Value; slices.Contains(ends, key) {
-			exclude(r, n, key, slices.DeleteFunc(slices.Clone(ends), func(other string) bool { return other == key }))
+			yamlfile.Exclude(r, n, key, slices.DeleteFunc(slices.Clone(ends), func(other string) bool { return other == key }))
 			return
 		}
 	}
 }
 
-func argumentsCaseCodec() codec[Behavior] {
-	return object("arguments_case", "a case", slices.Concat(
-		bytesFields("arguments", "The arguments: a string, or a map.", argumentsCodec, func(b *Behavior) *string { return &b.Arguments }),
+func argumentsCaseCodec() yamlfile.Codec[Behavior] {
+	return yamlfile.Object("arguments_case", "a case", slices.Concat(
+		yamlfile.BytesFields("arguments", "The arguments: a string, or a map.", yamlfile.ArgumentsCodec, func(b *Behavior) *string { return &b.Arguments }),
 		behaviorFields(func(b *Behavior) *Behavior { return b }),
 	), checkBehavior)
 }
 
-func behaviorFields[T any](in func(*T) *Behavior) []field[T] {
+func behaviorFields[T any](in func(*T) *Behavior) []yamlfile.Field[T] {
 	return slices.Concat(
-		[]field[T]{member("returns", "A value; the text of the result is its JSON.", jsonCodec, func(v *T) *json.RawMessage { return &in(v).Returns })},
-		bytesFields("text", "The text of the result.", textCodec, func(v *T) *string { return &in(v).Text }),
-		bytesFields("error", "The error that the tool returns.", textCodec, func(v *T) *string { return &in(v).Error }),
-		[]field[T]{
-			member("panic", "The value of the panic.", textCodec, func(v *T) *string { return &in(v).Panic }),
-			member("exit", "Ends the goroutine of the tool without returning.", boolCodec, func(v *T) *bool { return &in(v).Exit }),
-			member("delay", "The virtual time before the end.", durationCodec, func(v *T) *time.Duration { return &in(v).Delay }),
-			member("gate", "The gate before the end, after the delay.", textCodec, func(v *T) *string { return &in(v).Gate }),
-			member("stall", "Blocks until the context ends.", boolCodec, func(v *T) *bool { return &in(v).Stall }),
-			member("ignores_cancel", "Continues to wait when the context ends.", boolCodec, func(v *T) *bool { return &in(v).IgnoresCancel }),
+		[]yamlfile.Field[T]{yamlfile.Member("returns", "A value; the text of the result is its JSON.", yamlfile.JSONCodec, func(v *T) *json.RawMessage { return &in(v).Returns })},
+		yamlfile.BytesFields("text", "The text of the result.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Text }),
+		yamlfile.BytesFields("error", "The error that the tool returns.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Error }),
+		[]yamlfile.Field[T]{
+			yamlfile.Member("panic", "The value of the panic.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Panic }),
+			yamlfile.Member("exit", "Ends the goroutine of the tool without returning.", yamlfile.BoolCodec, func(v *T) *bool { return &in(v).Exit }),
+			yamlfile.Member("delay", "The virtual time before the end.", yamlfile.DurationCodec, func(v *T) *time.Duration { return &in(v).Delay }),
+			yamlfile.Member("gate", "The gate before the end, after the delay.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Gate }),
+			yamlfile.Member("stall", "Blocks until the context ends.", yamlfile.BoolCodec, func(v *T) *bool { return &in(v).Stall }),
+			yamlfile.Member("ignores_cancel", "Continues to wait when the context ends.", yamlfile.BoolCodec, func(v *T) *bool { return &in(v).IgnoresCancel }),
 		},
 	)
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/looptape/looptape/fake/internal/yamlfile"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -26,42 +27,42 @@ type resultForm struct {
 	IsError        bool
 }
 
-func messageFormCodec() codec[messageForm] {
-	text := pointerTo(textCodec)
-	call := object("message_call", "a call", append([]field[callForm]{
-		member("id", "The id of the call.", textCodec, func(c *callForm) *string { return &c.ID }),
-		member("name", "The name of the tool.", textCodec, func(c *callForm) *string { return &c.Name }),
-	}, bytesFields("arguments", "The arguments: a string, or a map.", argumentsCodec, func(c *callForm) *string { return &c.Arguments })...), nil)
-	result := object("message_result", "a result", append([]field[resultForm]{
-		member("id", "The id of the call.", textCodec, func(r *resultForm) *string { return &r.ID }),
-		member("name", "The name of the tool.", textCodec, func(r *resultForm) *string { return &r.Name }),
-		member("is_error", "Whether the result is an error.", boolCodec, func(r *resultForm) *bool { return &r.IsError }),
-	}, bytesFields("text", "The text of the result.", textCodec, func(r *resultForm) *string { return &r.Text })...), nil)
-	return object("message", "a message", []field[messageForm]{
-		member("user", "The text of a user message.", text, func(m *messageForm) **string { return &m.User }),
-		member("system", "The text of a system message.", text, func(m *messageForm) **string { return &m.System }),
-		member("assistant", "The text of an assistant message; it may also have calls.", text, func(m *messageForm) **string { return &m.Assistant }),
-		member("calls", "The calls of an assistant message.", listOf("calls", call), func(m *messageForm) *[]callForm { return &m.Calls }),
-		member("results", "The results of a tool message.", listOf("results", result), func(m *messageForm) *[]resultForm { return &m.Results }),
-		member("role", "The role of a message with parts.", roleCodec, func(m *messageForm) *llm.Role { return &m.Role }),
-		member("parts", "The parts, each an object with a type.", membersCodec("parts"), func(m *messageForm) *json.RawMessage { return &m.Parts }),
-		member("opaque", "Opaque provider data.", jsonCodec, func(m *messageForm) *json.RawMessage { return &m.Opaque }),
+func messageFormCodec() yamlfile.Codec[messageForm] {
+	text := yamlfile.PointerTo(yamlfile.TextCodec)
+	call := yamlfile.Object("message_call", "a call", append([]yamlfile.Field[callForm]{
+		yamlfile.Member("id", "The id of the call.", yamlfile.TextCodec, func(c *callForm) *string { return &c.ID }),
+		yamlfile.Member("name", "The name of the tool.", yamlfile.TextCodec, func(c *callForm) *string { return &c.Name }),
+	}, yamlfile.BytesFields("arguments", "The arguments: a string, or a map.", yamlfile.ArgumentsCodec, func(c *callForm) *string { return &c.Arguments })...), nil)
+	result := yamlfile.Object("message_result", "a result", append([]yamlfile.Field[resultForm]{
+		yamlfile.Member("id", "The id of the call.", yamlfile.TextCodec, func(r *resultForm) *string { return &r.ID }),
+		yamlfile.Member("name", "The name of the tool.", yamlfile.TextCodec, func(r *resultForm) *string { return &r.Name }),
+		yamlfile.Member("is_error", "Whether the result is an error.", yamlfile.BoolCodec, func(r *resultForm) *bool { return &r.IsError }),
+	}, yamlfile.BytesFields("text", "The text of the result.", yamlfile.TextCodec, func(r *resultForm) *string { return &r.Text })...), nil)
+	return yamlfile.Object("message", "a message", []yamlfile.Field[messageForm]{
+		yamlfile.Member("user", "The text of a user message.", text, func(m *messageForm) **string { return &m.User }),
+		yamlfile.Member("system", "The text of a system message.", text, func(m *messageForm) **string { return &m.System }),
+		yamlfile.Member("assistant", "The text of an assistant message; it may also have calls.", text, func(m *messageForm) **string { return &m.Assistant }),
+		yamlfile.Member("calls", "The calls of an assistant message.", yamlfile.ListOf("calls", call), func(m *messageForm) *[]callForm { return &m.Calls }),
+		yamlfile.Member("results", "The results of a tool message.", yamlfile.ListOf("results", result), func(m *messageForm) *[]resultForm { return &m.Results }),
+		yamlfile.Member("role", "The role of a message with parts.", roleCodec, func(m *messageForm) *llm.Role { return &m.Role }),
+		yamlfile.Member("parts", "The parts, each an object with a type.", membersCodec("parts"), func(m *messageForm) *json.RawMessage { return &m.Parts }),
+		yamlfile.Member("opaque", "Opaque provider data.", yamlfile.JSONCodec, func(m *messageForm) *json.RawMessage { return &m.Opaque }),
 	}, nil)
 }
 
-func messageCodec() codec[llm.Message] {
+func messageCodec() yamlfile.Codec[llm.Message] {
 	form := messageFormCodec()
-	return codec[llm.Message]{
-		read: func(r *reader, n *yaml.Node) llm.Message {
-			m := form.read(r, n)
+	return yamlfile.Codec[llm.Message]{
+		Read: func(r *yamlfile.Reader, n *yaml.Node) llm.Message {
+			m := form.Read(r, n)
 			return m.message(r, n)
 		},
-		write:  func(m llm.Message) *yaml.Node { return form.write(formOf(m)) },
-		schema: form.schema,
+		Write:  func(m llm.Message) *yaml.Node { return form.Write(formOf(m)) },
+		Schema: form.Schema,
 	}
 }
 
-func (m *messageForm) message(r *reader, n *yaml.Node) llm.Message {
+func (m *messageForm) message(r *yamlfile.Reader, n *yaml.Node) llm.Message {
 	forms := 0
 	var out llm.Message
 	add := func(role llm.Role, text *string) {
@@ -99,12 +100,12 @@ func (m *messageForm) message(r *reader, n *yaml.Node) llm.Message {
 	}
 	out.Opaque = m.Opaque
 	if forms != 1 || out.Role == "" {
-		r.errorf(n, "a message needs exactly one of user, system, assistant (with or without calls), calls, results, or role with parts")
+		r.Errorf(n, "a message needs exactly one of user, system, assistant (with or without calls), calls, results, or role with parts")
 	}
 	return out
 }
 
-func (m *messageForm) parts(r *reader, n *yaml.Node) []llm.Part {
+func (m *messageForm) parts(r *yamlfile.Reader, n *yaml.Node) []llm.Part {
 	if m.Parts == nil {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (m *messageForm) parts(r *reader, n *yaml.Node) []llm.Part {
 		err = out.UnmarshalJSON(message)
 	}
 	if err != nil {
-		r.errorf(n, "invalid parts: %v", err)
+		r.Errorf(n, "invalid parts: %v", err)
 	}
 	return out.Parts
 }
@@ -130,25 +131,25 @@ func formOf(m llm.Message) messageForm {
 }
 
 // inputCodec is a list of messages, or the text of a user message.
-func inputCodec() codec[[]llm.Message] {
-	messages := listOf("messages", messageCodec())
-	return codec[[]llm.Message]{
-		read: func(r *reader, n *yaml.Node) []llm.Message {
+func inputCodec() yamlfile.Codec[[]llm.Message] {
+	messages := yamlfile.ListOf("messages", messageCodec())
+	return yamlfile.Codec[[]llm.Message]{
+		Read: func(r *yamlfile.Reader, n *yaml.Node) []llm.Message {
 			if n.Kind == yaml.ScalarNode {
-				return []llm.Message{llm.User(textCodec.read(r, n))}
+				return []llm.Message{llm.User(yamlfile.TextCodec.Read(r, n))}
 			}
-			return messages.read(r, n)
+			return messages.Read(r, n)
 		},
-		write: func(v []llm.Message) *yaml.Node {
+		Write: func(v []llm.Message) *yaml.Node {
 			if len(v) == 1 {
 				if f := formOf(v[0]); f.User != nil {
-					return stringNode(*f.User)
+					return yamlfile.StringNode(*f.User)
 				}
 			}
-			return messages.write(v)
+			return messages.Write(v)
 		},
-		schema: func(d defs) schema {
-			return schema{"anyOf": []any{schema{"type": "string"}, messages.schema(d)}}
+		Schema: func(d yamlfile.Defs) yamlfile.Schema {
+			return yamlfile.Schema{"anyOf": []any{yamlfile.Schema{"type": "string"}, messages.Schema(d)}}
 		},
 	}
 }

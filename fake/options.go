@@ -2,6 +2,8 @@ package fake
 
 import (
 	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/fake/internal/yamlfile"
 )
 
 // Option is a named value of a script's loop options. This package does not interpret it.
@@ -24,13 +26,13 @@ type Value struct {
 // ParseOptions reads any YAML file as options. Its errors are those of [ParseScript] for
 // invalid YAML and duplicate keys.
 func ParseOptions(name string, src []byte) ([]Option, error) {
-	r := &reader{file: name}
+	r := newReader(name)
 	var options []Option
-	if root := r.document(src); root != nil {
-		r.checkYAML(root)
+	if root := r.Document(src); root != nil {
+		r.CheckYAML(root)
 		options = readOptions(r, root)
 	}
-	return options, r.err()
+	return options, r.Err()
 }
 
 // ValueKind is the kind of a [Value].
@@ -51,23 +53,23 @@ func (k ValueKind) String() string {
 	return [...]string{"null", "a string", "a number", "true or false", "a list", "a map"}[k]
 }
 
-var optionsCodec = codec[[]Option]{
-	read:   readOptions,
-	write:  optionsNode,
-	schema: func(defs) schema { return schema{"type": "object"} },
+var optionsCodec = yamlfile.Codec[[]Option]{
+	Read:   readOptions,
+	Write:  optionsNode,
+	Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
 }
 
-func readOptions(r *reader, n *yaml.Node) []Option {
-	keys, values := r.pairs(n, "options by name")
+func readOptions(r *yamlfile.Reader, n *yaml.Node) []Option {
+	keys, values := r.Pairs(n, "options by name")
 	out := make([]Option, len(keys))
 	for i, k := range keys {
-		out[i] = Option{k.Value, readValue(r, values[i]), r.pos(k)}
+		out[i] = Option{k.Value, readValue(r, values[i]), pos(k)}
 	}
 	return out
 }
 
-func readValue(r *reader, n *yaml.Node) Value {
-	v := Value{Kind: Text, Text: n.Value, Pos: r.pos(n)}
+func readValue(r *yamlfile.Reader, n *yaml.Node) Value {
+	v := Value{Kind: Text, Text: n.Value, Pos: pos(n)}
 	switch n.Kind {
 	case yaml.MappingNode:
 		v.Kind, v.Fields = Map, readOptions(r, n)
@@ -84,7 +86,7 @@ func readValue(r *reader, n *yaml.Node) Value {
 	case "!!null":
 		v.Kind, v.Text = Null, ""
 	case "!!bool", "!!int", "!!float":
-		v.Kind, v.Text = Number, string(r.json(nil, n))
+		v.Kind, v.Text = Number, string(r.JSON(nil, n))
 		if n.ShortTag() == "!!bool" {
 			v.Kind = Bool
 		}
@@ -95,7 +97,7 @@ func readValue(r *reader, n *yaml.Node) Value {
 func optionsNode(options []Option) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, o := range options {
-		out.Content = append(out.Content, stringNode(o.Name), o.Value.node())
+		out.Content = append(out.Content, yamlfile.StringNode(o.Name), o.Value.node())
 	}
 	return out
 }
@@ -103,9 +105,9 @@ func optionsNode(options []Option) *yaml.Node {
 func (v Value) node() *yaml.Node {
 	switch v.Kind {
 	case Null:
-		return plainNode("!!null", "null")
+		return yamlfile.PlainNode("!!null", "null")
 	case Number, Bool:
-		return jsonNode([]byte(v.Text))
+		return yamlfile.JSONNode([]byte(v.Text))
 	case List:
 		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, e := range v.Items {
@@ -118,5 +120,5 @@ func (v Value) node() *yaml.Node {
 		return out
 	case Text:
 	}
-	return stringNode(v.Text)
+	return yamlfile.StringNode(v.Text)
 }

@@ -3,13 +3,15 @@ package fake
 import (
 	"encoding/json"
 	"maps"
+
+	"github.com/looptape/looptape/fake/internal/yamlfile"
 )
 
 // buildSchema builds the JSON Schema (2020-12) of scenario files from the codecs. The
 // published one is schema/scenario-v2.schema.json.
 func buildSchema() ([]byte, error) {
-	d := defs{}
-	scriptCodec().schema(d)
+	d := yamlfile.Defs{}
+	scriptCodec().Schema(d)
 	root := maps.Clone(d["scenario"])
 	delete(d, "scenario")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/looptape/looptape/fake/internal/yamlfile"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -102,26 +102,23 @@ func (s *Script) Errorf(at Pos, format string, args ...any) error {
 // ParseScript reads a scenario file, which is YAML by the published JSON Schema. The name
 // is for errors. It returns up to 20 errors, joined, each a [*SyntaxError].
 func ParseScript(name string, src []byte) (*Script, error) {
-	r := &reader{file: name, renames: map[Pos][2]string{}}
-	s := &Script{}
-	if root := r.document(src); root != nil {
-		r.checkYAML(root)
-		if v := child(root, "version"); v != nil && v.ShortTag() == "!!int" {
-			r.version = slices.Index([]string{"1", "2"}, v.Value) + 1
+	r, s, renames := newReader(name), &Script{}, map[Pos][2]string{}
+	r.Renamed = func(key *yaml.Node, current string) { renames[pos(key)] = [2]string{key.Value, current} }
+	if root := r.Document(src); root != nil {
+		r.CheckYAML(root)
+		if v := yamlfile.Child(root, "version"); v != nil && versionOf(v) == 1 {
+			r.Old = version1
 		}
-		if len(r.errs) == 0 {
-			*s = scriptCodec().read(r, root)
+		if len(r.Errs) == 0 {
+			*s = scriptCodec().Read(r, root)
 		}
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	s.File, s.Renames = name, r.renames
+	s.File, s.Renames = name, renames
 	return s, nil
 }
-
-// err returns the first errors.
-func (r *reader) err() error { return errors.Join(r.errs[:min(len(r.errs), 20)]...) }
 
 // YAML returns the script as a scenario file. [ParseScript] returns an equal script for it,
 // except for positions and File, unless it rejects a contradiction in the script. JSON is
@@ -137,7 +134,7 @@ func (s *Script) YAML() ([]byte, error) {
 			}
 		}
 	}
-	n := scriptCodec().write(*s)
+	n := scriptCodec().Write(*s)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
@@ -147,28 +144,17 @@ func (s *Script) YAML() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// document returns the root of the only YAML document of src.
-func (r *reader) document(src []byte) *yaml.Node {
-	if !r.clean(src) {
-		return nil
+// newReader returns a reader whose errors are syntax errors of the named file.
+func newReader(file string) *yamlfile.Reader {
+	return &yamlfile.Reader{NewError: func(line, col int, message string) error { return &SyntaxError{file, line, col, message} }}
+}
+
+func pos(n *yaml.Node) Pos { return Pos{n.Line, n.Column} }
+
+// versionOf returns the version of the format; 0 means unknown.
+func versionOf(n *yaml.Node) int {
+	if n.ShortTag() != "!!int" {
+		return 0
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	var doc, more yaml.Node
-	switch err := dec.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		r.errorAt(1, 1, "empty file: begin with version: 2")
-		return nil
-	case err != nil:
-		r.yamlError(dec, err)
-		return nil
-	}
-	switch err := dec.Decode(&more); {
-	case err == nil:
-		r.errorf(&more, "a second YAML document: put one document into a file")
-		return nil
-	case !errors.Is(err, io.EOF):
-		r.yamlError(dec, err)
-		return nil
-	}
-	return doc.Content[0]
+	return slices.Index([]string{"1", "2"}, n.Value) + 1
 }

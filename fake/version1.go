@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/looptape/looptape/fake/internal/yamlfile"
 )
 
 // version1 maps keys of version 2 to the different keys of version 1. It is the only
@@ -31,48 +33,31 @@ var version1Members = map[string]map[string]string{
 	},
 }
 
-// key returns the name of a key in the version of the file.
-func (r *reader) key(name string) string {
-	if old, ok := version1[name]; ok && r.version == 1 {
-		return old
-	}
-	return name
-}
-
-func (r *reader) keys(names []string) []string { return mapAll(names, r.key) }
-
-// rename records that a key has this name in version 2.
-func (r *reader) rename(n *yaml.Node, name string) {
-	if n.Value != name {
-		r.renames[r.pos(n)] = [2]string{n.Value, name}
-	}
-}
-
 // renameMembers records the members of llm's JSON in a node of this kind.
-func (r *reader) renameMembers(n *yaml.Node, kind string) {
-	if t := child(n, "type"); t != nil {
+func renameMembers(r *yamlfile.Reader, n *yaml.Node, kind string) {
+	if t := yamlfile.Child(n, "type"); t != nil {
 		kind = t.Value
 	}
 	for i, c := range n.Content {
 		switch {
 		case n.Kind == yaml.SequenceNode:
-			r.renameMembers(c, kind)
+			renameMembers(r, c, kind)
 		case i%2 == 1:
 			if key := n.Content[i-1].Value; key != "opaque" && key != "parameters" {
-				r.renameMembers(c, key)
+				renameMembers(r, c, key)
 			}
-		case r.version == 1 && version1Members[kind][c.Value] != "":
-			r.rename(c, version1Members[kind][c.Value])
+		case r.Old != nil && version1Members[kind][c.Value] != "":
+			r.Rename(c, version1Members[kind][c.Value])
 		}
 	}
 }
 
 // membersCodec reads a value of llm's JSON.
-func membersCodec(kind string) codec[json.RawMessage] {
-	c := jsonCodec
-	c.read = func(r *reader, n *yaml.Node) json.RawMessage {
-		r.renameMembers(n, kind)
-		return r.json(nil, n)
+func membersCodec(kind string) yamlfile.Codec[json.RawMessage] {
+	c := yamlfile.JSONCodec
+	c.Read = func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
+		renameMembers(r, n, kind)
+		return r.JSON(nil, n)
 	}
 	return c
 }

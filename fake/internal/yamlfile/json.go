@@ -1,4 +1,4 @@
-package fake
+package yamlfile
 
 import (
 	"encoding/json"
@@ -9,18 +9,18 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// json appends a node as JSON. It keeps the order of members and the digits of numbers.
-func (r *reader) json(dst []byte, n *yaml.Node) []byte {
+// JSON appends a node as JSON. It keeps the order of members and the digits of numbers.
+func (r *Reader) JSON(dst []byte, n *yaml.Node) []byte {
 	switch n.Kind {
 	case yaml.MappingNode:
 		dst = append(dst, '{')
-		keys, values := r.pairs(n, "a value")
+		keys, values := r.Pairs(n, "a value")
 		for i, k := range keys {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			dst = append(jsonio.AppendString(dst, k.Value), ':')
-			dst = r.json(dst, values[i])
+			dst = r.JSON(dst, values[i])
 		}
 		return append(dst, '}')
 	case yaml.SequenceNode:
@@ -29,7 +29,7 @@ func (r *reader) json(dst []byte, n *yaml.Node) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = r.json(dst, e)
+			dst = r.JSON(dst, e)
 		}
 		return append(dst, ']')
 	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
@@ -41,7 +41,7 @@ func (r *reader) json(dst []byte, n *yaml.Node) []byte {
 		return append(dst, strings.ToLower(n.Value)...)
 	case "!!int", "!!float":
 		if !isNumber(n.Value) {
-			r.errorf(n, "expected a JSON number or a quoted string, found %s", n.Value)
+			r.Errorf(n, "expected a JSON number or a quoted string, found %s", n.Value)
 			return append(dst, '0')
 		}
 		return append(dst, n.Value...)
@@ -54,10 +54,10 @@ func isNumber(s string) bool {
 	return s != "" && strings.Contains("-0123456789", s[:1]) && jsonio.Valid([]byte(s))
 }
 
-// jsonNode returns JSON as a node. Invalid JSON becomes a string.
-func jsonNode(raw json.RawMessage) *yaml.Node {
+// JSONNode returns JSON as a node. Invalid JSON becomes a string.
+func JSONNode(raw json.RawMessage) *yaml.Node {
 	if !jsonio.Valid(raw) {
-		return stringNode(string(raw))
+		return StringNode(string(raw))
 	}
 	d := jsonio.NewDec(string(raw))
 	return valueNode(&d)
@@ -73,7 +73,7 @@ func valueNode(d *jsonio.Dec) *yaml.Node {
 			if !ok {
 				return out
 			}
-			out.Content = append(out.Content, stringNode(key), valueNode(d))
+			out.Content = append(out.Content, StringNode(key), valueNode(d))
 		}
 	case '[':
 		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
@@ -83,14 +83,14 @@ func valueNode(d *jsonio.Dec) *yaml.Node {
 		}
 		return out
 	case '"':
-		return stringNode(d.String())
+		return StringNode(d.String())
 	case 't', 'f':
-		return boolCodec.write(d.Bool())
+		return BoolCodec.Write(d.Bool())
 	case 'n':
 		d.Null()
-		return plainNode("!!null", "null")
+		return PlainNode("!!null", "null")
 	}
-	n := plainNode("", d.Raw())
+	n := PlainNode("", d.Raw())
 	n.Tag = n.ShortTag() // as YAML reads it: a long number is a float
 	if n.Tag != "!!int" {
 		n.Tag = "!!float"

@@ -1,4 +1,4 @@
-package fake
+package yamlfile
 
 import (
 	"reflect"
@@ -16,13 +16,13 @@ var yamlPrefix = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
 //
 // yaml.v3 has both positions in unexported members of its Decoder. yamlError looks them up
 // by name: if a version renames them, only the positions are lost.
-func (r *reader) yamlError(dec *yaml.Decoder, err error) {
+func (r *Reader) yamlError(dec *yaml.Decoder, err error) {
 	msg := "invalid YAML: " + yamlPrefix.ReplaceAllString(err.Error(), "")
 	state := lookUp(reflect.ValueOf(dec), "parser", "parser")
 	if kind := lookUp(state, "error"); !kind.CanInt() || kind.Int() == 0 {
 		// The text is valid, but an alias is not.
 		line, col := mark(lookUp(reflect.ValueOf(dec), "parser", "event", "start_mark"))
-		r.errorAt(line, col, "%s", msg)
+		r.ErrorAt(line, col, "%s", msg)
 		return
 	}
 	line, col := mark(lookUp(state, "problem_mark"))
@@ -30,11 +30,11 @@ func (r *reader) yamlError(dec *yaml.Decoder, err error) {
 	atLine, atCol := mark(lookUp(state, "context_mark"))
 	switch {
 	case context == "" || atLine == line && atCol == col:
-		r.errorAt(line, col, "%s", msg)
+		r.ErrorAt(line, col, "%s", msg)
 	case atLine < line && unclosed.MatchString(msg):
-		r.errorAt(atLine, atCol, "%s by %d:%d, %s that begins here", msg, line, col, context)
+		r.ErrorAt(atLine, atCol, "%s by %d:%d, %s that begins here", msg, line, col, context)
 	default:
-		r.errorAt(line, col, "%s, %s that begins at %d:%d", msg, context, atLine, atCol)
+		r.ErrorAt(line, col, "%s, %s that begins at %d:%d", msg, context, atLine, atCol)
 	}
 }
 
