@@ -150,10 +150,9 @@ type Media struct {
 	Name      string `json:"name,omitempty"` // a file name, may be empty
 	Data      []byte `json:"data,omitzero"`  // the content; nil if it is elsewhere
 	URL       string `json:"url,omitempty"`  // where the content is, if not in Data
-	// Digest and Size describe content that is stored outside the trace. Digest is "sha256:" and
-	// hexadecimal digits; Size is the number of bytes.
+	// Digest is "sha256:" and hexadecimal digits, for content that is stored outside the trace.
 	Digest string          `json:"digest,omitempty"`
-	Size   int64           `json:"size,omitempty"`
+	Size   int64           `json:"size,omitempty"` // the number of bytes of that content
 	Opaque json.RawMessage `json:"opaque,omitzero"`
 }
 
@@ -164,10 +163,10 @@ type ToolCall struct {
 	Name string `json:"name"`
 	// Arguments is the raw text that the model sent, not necessarily JSON.
 	Arguments string `json:"arguments" v1:"args"`
-	// IDGenerated is true if the loop generated ID because the provider sent no ID or one that
-	// the run had used already. ProviderID is then the ID that the provider sent.
+	// IDGenerated is true if the loop generated the ID, because the provider sent none or one
+	// that the run had used already.
 	IDGenerated bool   `json:"id_generated,omitempty" v1:"minted"`
-	ProviderID  string `json:"provider_id,omitempty"`
+	ProviderID  string `json:"provider_id,omitempty"` // the ID that the provider sent instead
 	// ProviderExecuted is true if the provider ran the call itself, such as a web search. The
 	// loop sends it back and never runs it.
 	ProviderExecuted bool            `json:"provider_executed,omitempty"`
@@ -177,8 +176,8 @@ type ToolCall struct {
 // ToolResult is the result of the call with the same ID.
 type ToolResult struct {
 	ID      string          `json:"tool_call_id" v1:"id"`
-	Name    string          `json:"name,omitempty"` // of the tool
-	Content []Part          `json:"content"`        // Text and Media; a value is the text of its JSON
+	Name    string          `json:"name,omitempty"` // the name of the tool
+	Content []Part          `json:"content"`        // text and media; a value is the text of its JSON
 	IsError bool            `json:"is_error,omitempty"`
 	Opaque  json.RawMessage `json:"opaque,omitzero"`
 }

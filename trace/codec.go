@@ -26,12 +26,6 @@ const (
 
 // The methods for types that the generator does not know.
 
-func (c *coder) step(key string, step *int) {
-	if c.Decoding || *step != NoStep {
-		c.Int(key, step)
-	}
-}
-
 func (c *coder) toolChoice(key string, v *llm.ToolChoice) {
 	if !c.Decoding && *v == (llm.ToolChoice{}) {
 		return
@@ -160,37 +154,8 @@ func inEnvelope(name string) bool {
 	return false
 }
 
-// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
-// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
-//
-// Members have a fixed order and are absent where they are empty. Durations are integers in
-// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
-// of options and of extra members must be UTF-8.
-func (ev *Event) AppendJSON(dst []byte) []byte {
-	c := coder{Coder: jsonio.Coder{Dst: dst}}
-	c.line(ev)
-	return c.Dst
-}
-
 // MarshalJSON implements json.Marshaler.
 func (ev *Event) MarshalJSON() ([]byte, error) { return ev.AppendJSON(nil), nil }
-
-// line encodes an event.
-func (c *coder) line(ev *Event) {
-	s := c.Root()
-	c.event(ev)
-	c.Take("kind")
-	c.Dst = jsonio.AppendString(c.Dst, string(kindOf(ev.Body)))
-	c.encode(s, ev.Body)
-}
-
-// kindOf returns the kind of a body, which may be nil.
-func kindOf(body Body) Kind {
-	if body == nil {
-		return ""
-	}
-	return body.Kind()
-}
 
 // UnmarshalJSON decodes one line of a trace file, as [Event.AppendJSON] encodes it. It does not
 // verify hashes, because they depend on the earlier lines.

@@ -9,6 +9,31 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
+// line encodes an event.
+func (c *coder) line(ev *Event) {
+	s := c.Root()
+	c.event(ev)
+	c.Take("kind")
+	var kind Kind
+	if ev.Body != nil {
+		kind = ev.Body.Kind()
+	}
+	c.Dst = jsonio.AppendString(c.Dst, string(kind))
+	c.encode(s, ev.Body)
+}
+
+// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
+// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
+//
+// Members have a fixed order and are absent where they are empty. Durations are integers in
+// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
+// of options and of extra members must be UTF-8.
+func (ev *Event) AppendJSON(dst []byte) []byte {
+	c := coder{Coder: jsonio.Coder{Dst: dst}}
+	c.line(ev)
+	return c.Dst
+}
+
 // encode encodes the members of a body and ends the event.
 func (c *coder) encode(s jsonio.Scope, body Body) {
 	switch b := body.(type) {
@@ -236,7 +261,9 @@ func (c *coder) error(s jsonio.Scope, v *Error) {
 func (c *coder) event(v *Event) {
 	c.Int("seq", &v.Seq)
 	c.Text("run", &v.Run)
-	c.step("step", &v.Step)
+	if c.Decoding || v.Step != NoStep {
+		c.Int("step", &v.Step)
+	}
 	c.OptionalInt("attempt", &v.Attempt)
 	c.OptionalWord("purpose", (*string)(&v.Purpose))
 	c.OptionalInt64("at", (*int64)(&v.At))

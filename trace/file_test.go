@@ -176,7 +176,7 @@ func TestHashMismatch(t *testing.T) {
 	}
 	t.Run("a changed message", func(t *testing.T) {
 		evs, broken := read(t, edited(3, "two", "2"))
-		want := []string{"line 4: run r: the conversation has the hash GOT where the request says WANT: a message was changed after it was written, or a line is missing"}
+		want := []string{"line 4: run r: the conversation has the hash GOT but the request has WANT: a message was changed after it was written, or a line is missing"}
 		_, rest, _ := strings.Cut(lines[3], `"hash":"`)
 		want[0] = strings.Replace(want[0], "WANT", rest[:16], 1)
 		if len(broken) == 1 {
@@ -278,7 +278,7 @@ func TestCutOff(t *testing.T) {
 	whole, _ := read(t, full)
 	for cut := last + 1; cut < len(full)-1; cut++ {
 		evs, broken := read(t, full[:cut])
-		if len(evs) != len(whole)-1 || len(broken) != 1 || !strings.Contains(broken[0], ": the file ends within the line, which was cut off: ") {
+		if len(evs) != len(whole)-1 || len(broken) != 1 || !strings.Contains(broken[0], ": the file ends within the line, which is truncated: ") {
 			t.Fatalf("cut at %d of %d: got %d events and %q, want %d and a line that was cut off", cut, len(full), len(evs), broken, len(whole)-1)
 		}
 	}

@@ -68,15 +68,15 @@ type Reader struct {
 
 const (
 	readBuffer = 64 << 10
-	// textPiece is the size of the blocks that strings of several events share.
-	textPiece = 32 << 10
+	// blockSize is the size of the blocks that strings of several events share.
+	blockSize = 32 << 10
 )
 
 // NewReader reads the header of a trace. It returns [ErrNotTrace], [ErrVersion] or the error
 // of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{src: bufio.NewReaderSize(r, readBuffer), dec: newDecoder()}
-	x.dec.mem.Piece = textPiece
+	x.dec.mem.BlockSize = blockSize
 	x.dec.Words = map[string]string{}
 	for {
 		line, err := x.next()
@@ -176,7 +176,7 @@ func (r *Reader) event(line []byte) (Event, error) {
 			}
 			return ev, fmt.Errorf("a trace ends within the line, and another begins there: %w", err)
 		case !whole:
-			err = fmt.Errorf("the file ends within the line, which was cut off: %w", err)
+			err = fmt.Errorf("the file ends within the line, which is truncated: %w", err)
 		}
 		return ev, err
 	}
@@ -191,8 +191,7 @@ func (r *Reader) event(line []byte) (Event, error) {
 	return ev, nil
 }
 
-// verify compares a request's hash, if it has one, and takes note of its
-// messages.
+// verify adds the messages of a request to its conversation and compares the hash, if it has one.
 func (r *Reader) verify(ev *Event) error {
 	req, _ := ev.Body.(ModelRequest)
 	hash, c := r.dec.hash, r.chains.Of(ev.Run, string(ev.Purpose))
@@ -205,7 +204,7 @@ func (r *Reader) verify(ev *Event) error {
 	}
 	c.Add(r.dec.Recorded)
 	if got := string(c.AppendHash(nil)); hash != "" && got != hash {
-		return fmt.Errorf("run %s: the conversation has the hash %s where the request says %s: a message was changed after it was written, or a line is missing", ev.Run, got, hash)
+		return fmt.Errorf("run %s: the conversation has the hash %s but the request has %s: a message was changed after it was written, or a line is missing", ev.Run, got, hash)
 	}
 	return nil
 }
@@ -222,7 +221,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 	line, err := r.src.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
-		return ended(line, limit, err)
+		return checkLine(line, limit, err)
 	}
 	r.long = r.long[:0]
 	for {
@@ -230,14 +229,14 @@ func (r *Reader) next() ([]byte, error) {
 			r.long = append(r.long, line...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return ended(r.long, limit, err)
+			return checkLine(r.long, limit, err)
 		}
 		line, err = r.src.ReadSlice('\n')
 	}
 }
 
-// ended returns the result for a line that was read until err.
-func ended(line []byte, limit int, err error) ([]byte, error) {
+// checkLine returns the result for a line that was read until err.
+func checkLine(line []byte, limit int, err error) ([]byte, error) {
 	switch {
 	case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
 		return nil, err

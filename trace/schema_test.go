@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -155,6 +157,43 @@ func TestSchemaAcceptsWhatIsWritten(t *testing.T) {
 		if err := validate(resolved, line); err != nil {
 			t.Errorf("%v\n%s", err, line)
 		}
+	}
+}
+
+// TestSchemaAcceptsRecordings validates the events of all trace files in the repository, in the
+// current version of the format.
+func TestSchemaAcceptsRecordings(t *testing.T) {
+	_, resolved := schemas(t)
+	files, events := 0, 0
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(name) != ".jsonl" {
+			return err
+		}
+		file, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		r, err := trace.NewReader(bytes.NewReader(file))
+		if err != nil {
+			return nil // not a trace
+		}
+		files++
+		for ev, err := range r.Events() {
+			if err != nil {
+				continue // some files have lines that are invalid on purpose
+			}
+			events++
+			if err := validate(resolved, ev.AppendJSON(nil)); err != nil {
+				t.Errorf("%s:%d: %v", name, r.Line(), err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 10 || events < 1000 {
+		t.Errorf("found %d events in %d traces, want more", events, files)
 	}
 }
 

@@ -45,7 +45,10 @@ const placeWidth = 4
 
 func (f *formatter) event(ev *Event) {
 	from := len(f.dst)
-	kind := kindOf(ev.Body)
+	var kind Kind
+	if ev.Body != nil {
+		kind = ev.Body.Kind()
+	}
 	_, unknown := ev.Body.(Unknown)
 	if isWord(string(kind)) && unknown != slices.Contains(kinds[:], kind) {
 		f.dst = append(f.dst, f.name(string(kind))...)

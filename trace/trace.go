@@ -116,16 +116,17 @@ const (
 //
 //gencodec:members
 type Event struct {
-	Seq  int    `json:"seq"`                         // counts the run's events from 0
-	Run  string `json:"run"`                         // the run's name, unique in its file
-	Step int    `json:"step,omitempty" codec:"step"` // the step, counted from 0; NoStep outside of steps
+	Seq  int    `json:"seq"`                                  // counts the run's events from 0
+	Run  string `json:"run"`                                  // the run's name, unique in its file
+	Step int    `json:"step,omitempty" codec:"unless=NoStep"` // the step, counted from 0; NoStep, or absent in a file, outside of steps
 	// Attempt counts the attempts of a model call from 1; 0 for events outside of model calls.
 	Attempt int `json:"attempt,omitempty"`
 	// Purpose is the purpose of a model call; empty means the response of the step.
 	Purpose Purpose `json:"purpose,omitempty"`
-	// At is the time since the run's start, on the clock that RunStart names.
+	// At is the time since the start of the run, in a file in nanoseconds. [RunStart] names the
+	// clock.
 	At time.Duration `json:"at,omitempty"`
-	// Body is the content of the event. Its type is the kind. Readers keep kinds that they do not know.
+	// Body is the content of the event.
 	Body Body `json:"-"`
 }
 
@@ -142,16 +143,16 @@ type Kind string
 
 // RunStart is the first event of every run.
 type RunStart struct {
-	Parent *Parent `json:"parent,omitzero"` // nil if no call of another run started the run
-	// Clock is ClockVirtual or ClockReal; empty means that the trace has no times.
+	Parent *Parent `json:"parent,omitzero"` // the call that started the run; nil for most runs
+	// Clock is virtual or real; empty means that the trace has no times.
 	Clock string `json:"clock,omitempty" codec:"word"`
 	// Options are the options that the loop declares, such as max_steps or concurrency. The
 	// checker does not check undeclared options.
 	Options Options `json:"options,omitempty"`
 	// Tools are the tools that the run started with.
 	Tools []ToolInfo `json:"tools,omitempty"`
-	// Suppress maps an invariant's id to the reason why its violations in this
-	// run are accepted.
+	// Suppress maps the ID of an invariant to the reason why its violations in this run are
+	// accepted.
 	Suppress map[string]string `json:"suppress,omitempty"`
 }
 
@@ -183,12 +184,13 @@ type StepStart struct{}
 // ModelConfig contains all of a request except its messages. It precedes the first request with a
 // purpose and each request that changes the configuration.
 type ModelConfig struct {
-	Model      string                     `json:"model,omitempty"`
-	System     string                     `json:"system,omitempty"`
-	Tools      []llm.Tool                 `json:"tools,omitempty"`
-	ToolChoice llm.ToolChoice             `json:"tool_choice,omitzero" codec:"toolChoice"`
-	Settings   llm.Settings               `json:"settings,omitzero"`
-	Extra      map[string]json.RawMessage `json:"extra,omitempty"`
+	Model      string         `json:"model,omitempty"`
+	System     string         `json:"system,omitempty"` // the system prompt
+	Tools      []llm.Tool     `json:"tools,omitempty"`
+	ToolChoice llm.ToolChoice `json:"tool_choice,omitzero" codec:"toolChoice"` // auto, required, none or tool:NAME
+	Settings   llm.Settings   `json:"settings,omitzero"`
+	// Extra contains the members that only one provider defines.
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 // ModelRequest is a request to the model: the first PrefixMessages messages of the previous request
@@ -196,16 +198,18 @@ type ModelConfig struct {
 //
 //gencodec:member hash ^[0-9a-f]{16}$ The hash of all messages of the request, 16 hexadecimal digits: 0 for no messages; for each message the XXH64 of its bytes in the file, with the previous hash as the seed.
 type ModelRequest struct {
-	PrefixMessages int           `json:"prefix_messages,omitempty" v1:"kept" schema:"minimum=0"`
-	NewMessages    []llm.Message `json:"new_messages,omitempty" v1:"new"`
+	// PrefixMessages is how many messages of the previous request the request begins with.
+	PrefixMessages int `json:"prefix_messages,omitempty" v1:"kept" schema:"minimum=0"`
+	// NewMessages are the messages after the prefix.
+	NewMessages []llm.Message `json:"new_messages,omitempty" v1:"new"`
 }
 
 // ModelDelta is a delta of a response. Traces may omit deltas.
 type ModelDelta struct {
-	// Type is DeltaText, DeltaReasoning, DeltaCall, DeltaArguments or DeltaCallEnd.
+	// Type is text, reasoning, call, arguments or call_end; see [DeltaText].
 	Type       string `json:"type,omitempty" v1:"what" codec:"word"`
 	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"` // the call's ID in this run; empty for text and reasoning
-	Name       string `json:"name,omitempty"`                   // the tool's; with DeltaCall only
+	Name       string `json:"name,omitempty"`                   // the name of the tool; for type call only
 	Text       string `json:"text,omitempty"`                   // the content of the delta
 }
 
@@ -217,7 +221,7 @@ type ModelResponse struct {
 	FinishMessage   string           `json:"finish_message,omitempty"`
 	ResponseID      string           `json:"response_id,omitempty"`
 	Model           string           `json:"model,omitempty"`
-	Usage           llm.Usage        `json:"usage,omitzero"` // of this call alone
+	Usage           llm.Usage        `json:"usage,omitzero"` // the tokens of this call alone
 }
 
 // ModelError is a failed attempt.
@@ -234,17 +238,17 @@ type ModelError struct {
 
 // Error describes an error.
 type Error struct {
-	Type       string        `json:"type" codec:"word"` // such as api, deadline, policy or panic; package loop defines the types
+	Type       string        `json:"type" codec:"word"` // such as api, deadline or panic; package loop defines the types
 	Message    string        `json:"message"`
-	Status     int           `json:"status,omitempty"`         // of HTTP
-	Code       string        `json:"code,omitempty"`           // the provider's
-	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // what the provider asked for
+	Status     int           `json:"status,omitempty"`         // the HTTP status
+	Code       string        `json:"code,omitempty"`           // the code that the provider sent
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // the delay that the provider requests, in nanoseconds
 	Retryable  bool          `json:"retryable,omitempty"`
 }
 
 // ModelRetry reports that the loop will retry the call after a delay.
 type ModelRetry struct {
-	Wait   time.Duration `json:"wait_ns,omitempty"`
+	Wait   time.Duration `json:"wait_ns,omitempty"` // the delay in nanoseconds
 	Reason string        `json:"reason,omitempty" v1:"cause" codec:"word"`
 }
 
@@ -252,7 +256,7 @@ type ModelRetry struct {
 type Decision struct {
 	Action    Action `json:"action,omitempty"`
 	Reason    Reason `json:"reason,omitempty" v1:"cause"`
-	ToolCalls int    `json:"tool_calls,omitempty" v1:"calls"` // the number of calls of the response, with ReasonToolCalls
+	ToolCalls int    `json:"tool_calls,omitempty" v1:"calls"` // the number of calls of the response, for the reason tool_calls
 	By        string `json:"by,omitempty"`                    // the middleware that decided, if any
 	Note      string `json:"note,omitempty"`
 }
@@ -267,7 +271,7 @@ type Reason string
 type ToolArguments struct {
 	ToolCallID string `json:"tool_call_id,omitempty" v1:"call"`
 	Arguments  string `json:"arguments,omitempty" v1:"args"`
-	Reason     string `json:"reason,omitempty" v1:"cause" codec:"word"` // empty_object, defaults, repair, edit
+	Reason     string `json:"reason,omitempty" v1:"cause" codec:"word"` // empty_object, defaults, repair or edit
 }
 
 // ToolStart reports that the tool of a call was entered.
@@ -291,7 +295,7 @@ type Outcome string
 type ToolSkip struct {
 	ToolCallID string         `json:"tool_call_id,omitempty" v1:"call"`
 	Name       string         `json:"name,omitempty"`
-	Reason     string         `json:"reason,omitempty" v1:"cause" codec:"word"` // one of the reasons below, or a reason that middleware sets
+	Reason     string         `json:"reason,omitempty" v1:"cause" codec:"word"` // such as unknown_tool; see [SkipUnknownTool]
 	Result     llm.ToolResult `json:"result" codec:"resultPart"`
 }
 
@@ -306,7 +310,7 @@ type StepEnd struct{}
 // HistoryRewrite reports that the messages of the next request do not extend those of the
 // previous request.
 type HistoryRewrite struct {
-	Reason string `json:"reason,omitempty" v1:"cause" codec:"word"` // compaction, middleware, resume …
+	Reason string `json:"reason,omitempty" v1:"cause" codec:"word"` // such as compaction, middleware or resume
 	By     string `json:"by,omitempty"`
 }
 
@@ -318,12 +322,12 @@ type Canceled struct {
 // Suspended reports that the run waits for external results.
 type Suspended struct {
 	Pending []string `json:"pending,omitempty"` // the calls that wait
-	Digest  string   `json:"digest,omitempty"`  // of the checkpoint
+	Digest  string   `json:"digest,omitempty"`  // the digest of the checkpoint
 }
 
 // Resumed contains the suspended run that this run continues.
 type Resumed struct {
-	Of string `json:"of,omitempty"`
+	Of string `json:"of,omitempty"` // the name of the suspended run
 }
 
 // Warning reports an anomaly that the loop repaired or ignored.
@@ -341,18 +345,18 @@ type Custom struct {
 
 // RunEnd is the last event of every run.
 type RunEnd struct {
-	// StopReason is the reason why the run ended; ReasonEndTurn is the natural end.
+	// StopReason is the reason why the run ended; end_turn is the natural end.
 	StopReason   Reason           `json:"stop_reason,omitempty" v1:"stop"`
-	FinishReason llm.FinishReason `json:"finish_reason,omitempty" v1:"finish"` // of the last response
+	FinishReason llm.FinishReason `json:"finish_reason,omitempty" v1:"finish"` // the finish reason of the last response
 	Steps        int              `json:"steps,omitempty"`                     // steps that were begun
 	ModelCalls   int              `json:"model_calls,omitempty" v1:"calls"`    // model calls, retries included
-	Usage        llm.Usage        `json:"usage,omitzero"`                      // the sum
-	// UsageBy is the sum by purpose; nil if every call was for the response of a step.
+	Usage        llm.Usage        `json:"usage,omitzero"`                      // the sum of the usage of all calls
+	// UsageBy is the sum by purpose, absent if every call was for the response of a step.
 	UsageBy map[Purpose]llm.Usage `json:"usage_by,omitempty" codec:"usageBy"`
 	Pending []string              `json:"pending,omitempty"` // calls whose results the caller must provide
 	// AppendedMessages are the messages after the last request.
 	AppendedMessages []llm.Message `json:"appended_messages,omitempty" v1:"appended"`
-	Error            *Error        `json:"error,omitzero"` // nil if the run did not fail
+	Error            *Error        `json:"error,omitzero"` // the error of a run that failed
 }
 
 // Unknown is an event of a kind that this version does not know.

@@ -11,14 +11,14 @@ import (
 
 // Header is the first line of a trace file.
 type Header struct {
-	Format  string `json:"format" schema:"const=looptape-trace"` // empty means Format
-	Version int    `json:"version" schema:"const=2"`             // 0 means Version
+	Format  string `json:"format" schema:"const=looptape-trace"` // the name of the format; empty means Format
+	Version int    `json:"version" schema:"const=2"`             // the version of the format; 0 means Version. Readers read all older versions
 	// Writer is the name of the program that wrote the file.
 	Writer string `json:"writer,omitempty"`
 	// Declares contains the options that the loop declares for every run in the file. The options
 	// of a run take precedence.
 	Declares Options `json:"declares,omitempty"`
-	// Suppress holds for every run in the file; see RunStart.
+	// Suppress contains the accepted violations of every run in the file, as in [RunStart].
 	Suppress map[string]string `json:"suppress,omitempty"`
 }
 

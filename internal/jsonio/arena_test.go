@@ -16,7 +16,7 @@ import (
 // of other texts, and copies of a decoder.
 func TestArenaKeepsTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		mem := Arena{Piece: rapid.IntRange(0, 64).Draw(t, "piece")}
+		mem := Arena{BlockSize: rapid.IntRange(0, 64).Draw(t, "block size")}
 		texts := rapid.SliceOf(rapid.StringOf(rapid.SampledFrom([]rune("a\"\\\n\x00é😀")))).Draw(t, "texts")
 		var got []string
 		for _, text := range texts {
@@ -40,13 +40,13 @@ func TestArenaKeepsTexts(t *testing.T) {
 // Bytes in one arena are adjacent in memory. Changes of one value must not reach another.
 func TestArenaBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		mem := Arena{Piece: rapid.IntRange(0, 64).Draw(t, "piece")}
+		mem := Arena{BlockSize: rapid.IntRange(0, 64).Draw(t, "block size")}
 		var all, got [][]byte
 		for _, b := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 40)).Draw(t, "bytes") {
 			all = append(all, bytes.Clone(b))
 			out := mem.Bytes(b)
 			if cap(out) != len(out) {
-				t.Fatalf("there is room for %d behind %d bytes", cap(out), len(out))
+				t.Fatalf("the capacity is %d for %d bytes", cap(out), len(out))
 			}
 			got = append(got, out)
 			clear(b)

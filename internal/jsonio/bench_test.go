@@ -10,7 +10,7 @@ import (
 func BenchmarkString(b *testing.B) {
 	text := string(AppendString(nil, strings.Repeat(`{"sku":"1008292230","name":"Desk Lamp","price":"153.23"},`, 8)))
 	b.Run("jsonio", func(b *testing.B) {
-		mem := Arena{Piece: 64 << 10}
+		mem := Arena{BlockSize: 64 << 10}
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
 			d := NewDecIn(&mem, text)

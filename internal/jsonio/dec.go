@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// MaxDepth is how deeply arrays and objects may nest; encoding/json has the
-// same limit.
+// MaxDepth is the maximum depth of arrays and objects. Package encoding/json has the same limit.
 const MaxDepth = 10000
 
 // Dec reads one JSON text from a string, in order, without copying strings
@@ -80,11 +79,11 @@ func (d *Dec) End() error {
 	return d.Err()
 }
 
-// Short reports whether the first error came at the end of the text: it may be
-// none if more of the text comes.
+// Short reports whether the first error is at the end of the text, so that more text may
+// correct it.
 func (d *Dec) Short() bool { return d.err != nil && d.err.Offset == len(d.s) }
 
-// Offset is where the decoder stands, in bytes.
+// Offset returns the current offset in bytes.
 func (d *Dec) Offset() int { return d.i }
 
 // Since returns the text from a former Offset up to here, without the space
@@ -138,12 +137,12 @@ func (d *Dec) open(c byte, what string) bool {
 	return true
 }
 
-// Object starts to read an object; Key then gives its members.
+// Object begins to read an object; Key then returns its members.
 func (d *Dec) Object() bool { return d.open('{', "an object") }
 
 // Key returns the next member's name; ok is false when the object has ended.
-// The member's value must be read, with Skip if nothing else. First says that
-// no member was read yet; Key clears it.
+// The caller must read the value of the member, or call [Dec.Skip]. First is true if no
+// member was read yet; Key clears it.
 func (d *Dec) Key(first *bool) (key string, ok bool) {
 	if from := d.nameAt(*first); from > 0 {
 		// The usual case, in one go: a name without escapes, no space around it.
@@ -202,7 +201,7 @@ func (d *Dec) Member(key string, first *bool) bool {
 	return true
 }
 
-// Array starts to read an array; More then says whether an element follows.
+// Array begins to read an array; More then reports whether an element follows.
 func (d *Dec) Array() bool { return d.open('[', "an array") }
 
 // More reports whether the array has another element, which must then be read.
@@ -290,9 +289,9 @@ func (d *Dec) Int() int64 {
 // smallInt reads digits that begin at the current byte and end with a comma or a bracket. Most
 // numbers have this form.
 func (d *Dec) smallInt() (n int64, ok bool) {
-	const most = 18 // digits that surely fit
+	const maxDigits = 18 // that fit into an int64
 	i := d.i
-	for i < len(d.s) && d.s[i]-'0' <= 9 && i-d.i < most {
+	for i < len(d.s) && d.s[i]-'0' <= 9 && i-d.i < maxDigits {
 		n = n*10 + int64(d.s[i]-'0')
 		i++
 	}
@@ -358,7 +357,7 @@ func (d *Dec) digits() int {
 	return d.i - from
 }
 
-// Raw reads any value and returns its text as it stands.
+// Raw reads any value and returns its text unchanged.
 func (d *Dec) Raw() string {
 	d.space()
 	from := d.i

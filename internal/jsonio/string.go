@@ -13,20 +13,20 @@ import (
 // in memory as long as any of them is used. The zero value is ready to use. An Arena is not safe
 // for concurrent use.
 type Arena struct {
-	// The size of a block in bytes. 0 means the maximum that the current string can
+	// BlockSize is the size of a block in bytes. 0 means the maximum that the current string can
 	// need, up to 4 KiB.
-	Piece int
-	free  []byte
+	BlockSize int
+	free      []byte
 }
 
-// It returns unused memory of at least least bytes. The caller needs no more than most bytes.
-func (a *Arena) room(least, most int) []byte {
-	if len(a.free) < least {
-		piece := a.Piece
-		if piece == 0 {
-			piece = min(most, 4<<10)
+// reserve returns unused memory of at least minBytes. The caller needs no more than maxBytes.
+func (a *Arena) reserve(minBytes, maxBytes int) []byte {
+	if len(a.free) < minBytes {
+		size := a.BlockSize
+		if size == 0 {
+			size = min(maxBytes, 4<<10)
 		}
-		a.free = make([]byte, max(least, piece))
+		a.free = make([]byte, max(minBytes, size))
 	}
 	return a.free
 }
@@ -34,7 +34,7 @@ func (a *Arena) room(least, most int) []byte {
 // grow returns a larger buffer that begins with the first n bytes of the previous one.
 func (a *Arena) grow(n int) []byte {
 	used := a.free[:n]
-	a.free = make([]byte, max(2*len(a.free)+8, a.Piece))
+	a.free = make([]byte, max(2*len(a.free)+8, a.BlockSize))
 	copy(a.free, used)
 	return a.free
 }
@@ -46,14 +46,14 @@ func (a *Arena) take(n int) string {
 	return s
 }
 
-// String returns a text of the same bytes as b.
+// String returns a copy of b.
 func (a *Arena) String(b []byte) string {
-	return a.take(copy(a.room(len(b), len(b)), b))
+	return a.take(copy(a.reserve(len(b), len(b)), b))
 }
 
 // Bytes returns a copy of b whose capacity is its length.
 func (a *Arena) Bytes(b []byte) []byte {
-	n := copy(a.room(len(b), len(b)), b)
+	n := copy(a.reserve(len(b), len(b)), b)
 	out := a.free[:n:n]
 	a.free = a.free[n:]
 	return out
@@ -92,7 +92,7 @@ func (d *Dec) Text(key string) string {
 	return string(b)
 }
 
-// step is how many bytes are looked at at once.
+// step is how many bytes are compared in one operation.
 const step = 8
 
 const ones, tops uint64 = 0x0101010101010101, 0x8080808080808080
@@ -104,9 +104,8 @@ func word(s string, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// special marks the top bit of the first byte of x, from the lowest, that does
-// not mean only itself in a string: a quote, a backslash, a control character.
-// There may be marks above it; without any all eight bytes are plain.
+// special sets the top bit of the lowest byte of x that is a quote, a backslash or a control
+// character. Bits above it are not significant. 0 means that all eight bytes are plain.
 func special(x uint64) uint64 {
 	// Exclusive-or with 2 swaps the quote and the space, and leaves the control
 	// characters among themselves: so one subtraction finds them and the quote. A
@@ -117,8 +116,7 @@ func special(x uint64) uint64 {
 	return (low | slash) &^ x & tops
 }
 
-// plain returns the end of the bytes from s[i] that mean only themselves in a
-// string.
+// plain returns the end of the bytes from s[i] that a string contains without escapes.
 func plain(s string, i int) int {
 	for ; len(s)-i >= step; i += step {
 		if m := special(word(s, i)); m != 0 {
@@ -131,14 +129,13 @@ func plain(s string, i int) int {
 	return i
 }
 
-// unescape reads the string from s[from], whose first escape or error is at
-// s[i], and returns what it means.
+// unescape decodes the string from s[from], whose first escape or error is at s[i].
 func (d *Dec) unescape(from, i int) string {
 	if d.mem == nil {
 		d.mem = &Arena{}
 	}
 	s := d.s
-	out := d.mem.room(i-from+step, len(s)-from+step)
+	out := d.mem.reserve(i-from+step, len(s)-from+step)
 	n := copy(out, s[from:i])
 	for {
 		i, n = unescapeWords(out, n, s, i)
@@ -188,7 +185,7 @@ func unescapeWords(out []byte, n int, s string, i int) (nextI, nextN int) {
 	return i, n
 }
 
-// badString says what is wrong in a string at s[i].
+// badString reports the error in a string at s[i].
 func (d *Dec) badString(i int) {
 	switch {
 	case i >= len(d.s):
@@ -222,8 +219,7 @@ func (d *Dec) skipString() bool {
 	}
 }
 
-// escapes is what a letter means after a backslash; 0 for u and for all that
-// means nothing there.
+// escapes maps the letter after a backslash to its character; 0 for u and for invalid letters.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unescapeAt reads the escape that s begins with, or a pair of surrogates. The

@@ -6,9 +6,9 @@ import (
 	"github.com/looptape/looptape/llm/llmtest"
 )
 
-// A test of a model says how to make one that answers by script, and what it cannot
-// say. A client of a provider is made with a server behind it that speaks the
-// provider's protocol, such as fake/wire.
+// A test of a model provides a function that returns a model with scripted responses, and the
+// features that the model does not have. The test of the client of a provider starts a server
+// with the protocol of the provider, such as fake/wire.
 func ExampleCheck() {
 	_ = func(t *testing.T) { // TestModel in a file of tests
 		llmtest.Check(t, llmtest.Suite{

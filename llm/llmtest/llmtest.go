@@ -1,8 +1,8 @@
-// Package llmtest is a contract suite for any [llm.Model]. It scripts the responses behind
-// the model (text, parallel calls, reasoning with opaque data, media, refusals, errors,
+// Package llmtest is a contract suite for any [llm.Model]. It scripts the responses of the
+// model (text, parallel calls, reasoning with opaque data, media, refusals, errors,
 // stalls), sends requests as a loop does, and checks the events and what remains running.
 //
-// The test provides what is behind the model. For the client of a provider, this can be a
+// The test provides the source of the responses. For the client of a provider, this can be a
 // server on pipes within the process, such as that of fake/wire. The suite skips
 // properties of requests if the test does not record requests, and features that the model
 // does not support. Each skip has a reason.

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The faults "watcher", "lost on leave" and "deaf" leave these behind for good.
+	// The faults "watcher", "lost on leave" and "deaf" leave these goroutines running.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/looptape/looptape/llm/llmtest_test.watch"),
 		goleak.IgnoreTopFunction("github.com/looptape/looptape/llm/llmtest_test.(*call).stall"))
 }

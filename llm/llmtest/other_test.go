@@ -349,7 +349,7 @@ func (c *call) garbleEvent(ev llm.Event) llm.Event {
 	return ev
 }
 
-// whole is what the events say in one piece.
+// whole returns the events of a non-streaming response.
 func whole(events []llm.Event) (out []llm.Event) {
 	turn, _ := llm.Collect(func(yield func(llm.Event, error) bool) {
 		for _, ev := range events {

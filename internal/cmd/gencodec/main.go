@@ -6,6 +6,7 @@
 //
 //	v1:"name"       the name of the member in version 1 of the format
 //	codec:"word"    a string of which many values are equal
+//	codec:"unless=X" the value of a member that is absent
 //	codec:"name"    the method of the coder that codes the field
 //	required:"text" the error of a decoder for objects without the member
 //	schema:"const=x", schema:"minimum=0"
@@ -38,7 +39,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("gencodec: ")
-	g := &generator{types: map[string]*structType{}, words: map[string]bool{}, unions: map[string][]string{}, kinds: map[string]string{}, values: map[string]string{}, imports: map[string]bool{}}
+	g := &generator{types: map[string]*structType{}, words: map[string]bool{}, unions: map[string][]string{}, kinds: map[string]string{}, values: map[string]string{}, enums: map[string][]string{}}
 	own, err := g.parse(".", "")
 	if err != nil {
 		log.Fatal(err)
@@ -63,13 +64,13 @@ func main() {
 // generator contains the types of the packages. The names of llm's have the prefix "llm." in
 // another package.
 type generator struct {
-	out     bytes.Buffer
-	types   map[string]*structType
-	words   map[string]bool     // named string types
-	unions  map[string][]string // the types of an interface
-	kinds   map[string]string   // the constants of the kinds of event, by type
-	values  map[string]string   // of string constants
-	imports map[string]bool
+	out    bytes.Buffer
+	types  map[string]*structType
+	words  map[string]bool     // named string types
+	unions map[string][]string // the types of an interface
+	kinds  map[string]string   // the constants of the kinds of event, by type
+	values map[string]string   // of string constants
+	enums  map[string][]string // the values of the constants of a named type
 }
 
 type structType struct {
@@ -123,7 +124,11 @@ func (g *generator) declare(d *ast.GenDecl, prefix string) {
 		case *ast.ValueSpec:
 			for i, v := range s.Values {
 				if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					g.values[s.Names[i].Name] = strings.Trim(lit.Value, `"`)
+					value := strings.Trim(lit.Value, `"`)
+					g.values[s.Names[i].Name] = value
+					if typ, ok := s.Type.(*ast.Ident); ok && value != "" {
+						g.enums[prefix+typ.Name] = append(g.enums[prefix+typ.Name], value)
+					}
 				}
 			}
 		case *ast.TypeSpec:
@@ -221,9 +226,12 @@ func describe(name string, doc *ast.CommentGroup) string {
 	return capital(text)
 }
 
+// capital returns s with an upper-case letter at the beginning, unless it begins with a name of
+// the format.
 func capital(s string) string {
-	if s == "" {
-		return ""
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || strings.ContainsAny(word, "_,") {
+		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
@@ -377,6 +385,8 @@ func (g *generator) field(f *field, required bool) {
 	pointer, isPointer := strings.CutPrefix(f.typ, "*")
 	_, isUnions := g.unions[elem]
 	switch {
+	case strings.HasPrefix(codec, "unless="):
+		g.printf("if c.Decoding || %s != %s {\nc.%s(%q, &%s)\n}", at, codec[len("unless="):], methods[0], f.name, at)
 	case codec != "" && codec != "word":
 		g.printf("c.%s(%q, &%s)", codec, f.name, at)
 	case codec == "word":
@@ -454,8 +464,35 @@ func (g *generator) union(name string, of []string) {
 	g.printf("c.depth--\n*v = nil\nif len(list) > 0 {\n*v = slices.Clone(list)\n}\nreturn true\n}\n")
 }
 
+const lineCode = `// line encodes an event.
+func (c *coder) line(ev *Event) {
+	s := c.Root()
+	c.event(ev)
+	c.Take("kind")
+	var kind Kind
+	if ev.Body != nil {
+		kind = ev.Body.Kind()
+	}
+	c.Dst = jsonio.AppendString(c.Dst, string(kind))
+	c.encode(s, ev.Body)
+}
+
+// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
+// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
+//
+// Members have a fixed order and are absent where they are empty. Durations are integers in
+// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
+// of options and of extra members must be UTF-8.
+func (ev *Event) AppendJSON(dst []byte) []byte {
+	c := coder{Coder: jsonio.Coder{Dst: dst}}
+	c.line(ev)
+	return c.Dst
+}
+`
+
 // bodies writes the methods that code the bodies of events.
 func (g *generator) bodies(of []string) {
+	g.printf("%s", lineCode)
 	g.printf("// encode encodes the members of a body and ends the event.\nfunc (c *coder) encode(s jsonio.Scope, body Body) {\nswitch b := body.(type) {")
 	for _, one := range of {
 		g.printf("case %s:\nc.%s(s, &b)", one, method(one))

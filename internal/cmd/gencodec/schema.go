@@ -28,7 +28,7 @@ func (g *generator) schema(own string) []byte {
 	s.Title = "The JSON forms of package llm, version 2"
 	s.Description = "The definitions describe requests, messages, parts and the events of a response. " + text
 	for _, name := range slices.Sorted(maps.Keys(g.types)) {
-		if t := g.types[name]; len(t.fields) > 0 && g.union_(name) == "" {
+		if t := g.types[name]; len(t.fields) > 0 && g.unionOf(name) == "" {
 			s.AnyOf = append(s.AnyOf, g.value(name, s))
 		}
 	}
@@ -46,8 +46,8 @@ func marshal(s *jsonschema.Schema) []byte {
 
 func ref(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/" + name} }
 
-// union_ returns the union that a type belongs to.
-func (g *generator) union_(typ string) string {
+// unionOf returns the union that a type belongs to.
+func (g *generator) unionOf(typ string) string {
 	for name, of := range g.unions {
 		if slices.Contains(of, typ) && typ != "Usage" {
 			return name
@@ -66,12 +66,15 @@ func (g *generator) object(t *structType, kind string, root *jsonschema.Schema) 
 	}
 	for _, f := range append(slices.Clone(t.fields), t.extra...) {
 		if f.name == "-" { // the body of an event
-			f.name, f.typ = "kind", "string"
+			f.name, f.typ, f.doc = "kind", "string", "The kind of the event. Readers keep kinds that they do not know."
 			o.AllOf = g.cases("kind", g.unions["Body"], root)
 		}
 		p := g.value(f.typ, root)
 		if p.Description = f.doc; f.typ == "json.RawMessage" && f.doc == "" {
 			p.Description = "Any JSON value."
+		}
+		if values := g.enums[f.typ]; values != nil && f.name != "kind" {
+			p.Description = strings.TrimPrefix(p.Description+" Known values: ", " ") + strings.Join(values, ", ") + "."
 		}
 		rule, value, _ := strings.Cut(f.tag.Get("schema"), "=")
 		switch rule {
