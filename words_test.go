@@ -220,11 +220,12 @@ func markdownText(src string) []textLine {
 	return out
 }
 
-// schemaText returns the lines of a JSON Schema with titles and descriptions.
+// schemaText returns the lines of a JSON Schema with titles and descriptions, without their code
+// spans, which contain values of the format.
 func schemaText(src string) (out []textLine) {
 	for n, line := range strings.Split(src, "\n") {
 		if name, text, ok := strings.Cut(strings.TrimSpace(line), `": "`); ok && (name == `"description` || name == `"title`) {
-			out = append(out, textLine{n + 1, text})
+			out = append(out, textLine{n + 1, codeSpan.ReplaceAllString(text, "`x`")})
 		}
 	}
 	return out

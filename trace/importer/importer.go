@@ -134,7 +134,7 @@ func open(name string, r io.Reader, mapping *rows) (*Source, error) {
 // used once.
 func (s *Source) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		w := walker{Source: s, yield: yield, mem: jsonio.Arena{Piece: bufferSize / 4}, read: s.Format.read}
+		w := walker{Source: s, yield: yield, mem: jsonio.Arena{BlockSize: bufferSize / 4}, read: s.Format.read}
 		switch {
 		case s.zip != nil:
 			w.entries()

@@ -74,7 +74,7 @@ func (g *generator) object(t *structType, kind string, root *jsonschema.Schema) 
 			p.Description = "Any JSON value."
 		}
 		if values := g.enums[f.typ]; values != nil && f.name != "kind" {
-			p.Description = strings.TrimPrefix(p.Description+" Known values: ", " ") + strings.Join(values, ", ") + "."
+			p.Description = strings.TrimPrefix(p.Description+" Known values: ", " ") + "`" + strings.Join(values, "`, `") + "`."
 		}
 		rule, value, _ := strings.Cut(f.tag.Get("schema"), "=")
 		switch rule {

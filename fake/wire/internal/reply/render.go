@@ -142,7 +142,7 @@ func (p *Response) renderStream(r *Reply, events []llm.Event, end *llm.APIError)
 	}
 	const extra = 8 // frames, usually at most, in addition to one per event
 	r.Frames = make([]Frame, 0, len(events)+extra)
-	texts := jsonio.Arena{Piece: 4 << 10}
+	texts := jsonio.Arena{BlockSize: 4 << 10}
 	write := func(name string, data []byte) { r.Frames = append(r.Frames, Frame{name, texts.Bytes(data)}) }
 	enc := p.Protocol.NewEncoder(p.meta())
 	for _, ev := range events {
