@@ -164,11 +164,10 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 }
 
 func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
-	if !wirejson.BeginObject(d) {
-		return
-	}
-	to, from := &ev.delta, d.Offset()-1
-	for key := range d.MembersAfter(true) {
+	to := &ev.delta
+	d.Peek()
+	from := d.Offset()
+	for key := range wirejson.Fields(d) {
 		switch key {
 		case "type":
 			to.kind = wirejson.String(d)
@@ -190,10 +189,7 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 }
 
 func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
-	if !wirejson.BeginObject(d) {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range wirejson.Fields(d) {
 		s.readMember(d, key, ev)
 	}
 }

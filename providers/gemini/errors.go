@@ -95,10 +95,7 @@ func retryableStatus(status string) bool {
 // readDetails reads the details, which are google.rpc messages in any order. It reports whether
 // they name a daily quota.
 func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string) (daily bool) {
-	if !wirejson.BeginArray(d) {
-		return false
-	}
-	for first := true; d.More(&first); {
+	for range wirejson.Items(d) {
 		lenient.Read(d, nil,
 			"reason", reason,
 			"retryDelay", func() {

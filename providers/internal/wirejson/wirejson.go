@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,13 +26,25 @@ func BeginObject(d *jsonio.Dec) bool {
 	return d.Object()
 }
 
-// BeginArray opens an array. It skips any other value and reports false.
-func BeginArray(d *jsonio.Dec) bool {
-	if d.Peek() != '[' {
-		d.Skip()
-		return false
+// Fields returns the names of the members of an object, as [jsonio.Dec.Members]. It skips any
+// other value. It moves d to the heap, unlike BeginObject and [jsonio.Dec.MembersAfter].
+func Fields(d *jsonio.Dec) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if BeginObject(d) {
+			d.MembersAfter(true)(yield)
+		}
 	}
-	return d.Array()
+}
+
+// Items counts the elements of an array, as [jsonio.Dec.Elements]. It skips any other value.
+func Items(d *jsonio.Dec) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if d.Peek() != '[' {
+			d.Skip()
+			return
+		}
+		d.Elements()(yield)
+	}
 }
 
 // String reads a string. It skips any other value and returns "".

@@ -34,10 +34,7 @@ type callDelta struct {
 }
 
 func (c *delta) read(d *jsonio.Dec) {
-	if !wirejson.BeginObject(d) {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range wirejson.Fields(d) {
 		switch key {
 		case "content":
 			c.readContent(d)
@@ -97,10 +94,7 @@ func (c *delta) readContent(d *jsonio.Dec) {
 // readPart reads an element of a content array; read reads its text. It returns false for other
 // types.
 func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
-	if !wirejson.BeginObject(d) {
-		return p, false
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range wirejson.Fields(d) {
 		switch key {
 		case "type":
 			p.kind = wirejson.String(d)
@@ -128,10 +122,7 @@ func joinedText(d *jsonio.Dec) string {
 }
 
 func (c *delta) readCalls(d *jsonio.Dec) {
-	if !wirejson.BeginArray(d) {
-		return
-	}
-	for first := true; d.More(&first); {
+	for range wirejson.Items(d) {
 		if d.Peek() != '{' {
 			d.Skip()
 			continue
@@ -168,10 +159,7 @@ func (c *callDelta) read(d *jsonio.Dec) {
 
 // readFunction reads a name and arguments. Arguments may be any JSON value (quirk QO-16).
 func (c *callDelta) readFunction(d *jsonio.Dec) {
-	if !wirejson.BeginObject(d) {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range wirejson.Fields(d) {
 		switch key {
 		case "name":
 			c.name = cmp.Or(wirejson.String(d), c.name)

@@ -100,10 +100,7 @@ type mediaFields struct {
 }
 
 func (f *mediaFields) read(d *jsonio.Dec) {
-	if !wirejson.BeginObject(d) {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range wirejson.Fields(d) {
 		switch f.kind + "." + key {
 		case "image_url.url", "file.file_data":
 			f.url = d.String()

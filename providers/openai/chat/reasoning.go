@@ -7,6 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
@@ -47,7 +48,7 @@ func (d *decoder) reason(field, text string, emit func(llm.Event)) {
 func (d *decoder) endReasoning(emit func(llm.Event)) {
 	r := &d.reasoning
 	if r.open {
-		emit(llm.ReasoningDelta{Opaque: reasoningOpaque(r.field, r.details)})
+		emit(llm.ReasoningDelta{Opaque: r.opaque()})
 		r.open, r.field, r.details = false, "", r.details[:0]
 	}
 }
@@ -58,50 +59,37 @@ func (d *decoder) reasonForCall(emit func(llm.Event)) {
 	r := &d.reasoning
 	if r.empty == "reasoning_content" && !r.emitted {
 		r.emitted = true
-		emit(llm.ReasoningDelta{Opaque: reasoningOpaque(r.empty, nil)})
+		emit(llm.ReasoningDelta{Opaque: opaqueReasoning(r.empty, "")})
 	}
 }
 
-func reasoningOpaque(field string, details []detail) json.RawMessage {
-	out := []byte{'{'}
-	if field != "" {
-		out = jsonio.AppendString(append(out, `"field":`...), field)
+// opaque returns the opaque data of the part.
+func (r *reasoningReader) opaque() json.RawMessage {
+	var details wirejson.Elements
+	for i := range r.details {
+		details.Add(r.details[i].json())
 	}
-	for i := range details {
-		switch {
-		case i > 0:
-			out = append(out, ',')
-		case field != "":
-			out = append(out, `,"reasoning_details":[`...)
-		default:
-			out = append(out, `"reasoning_details":[`...)
-		}
-		out = details[i].appendJSON(out)
-	}
-	if len(details) > 0 {
-		out = append(out, ']')
-	}
-	return append(out, '}')
+	return opaqueReasoning(r.field, string(details.Array()))
 }
 
 // addDetails reads an array of details. It returns their text and whether there are any.
 func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, some bool) {
-	if !there || !wirejson.BeginArray(d) {
+	if !there {
 		return "", false
 	}
-	var said strings.Builder
-	for first := true; d.More(&first); {
+	var joined strings.Builder
+	for range wirejson.Items(d) {
 		if d.Peek() != '{' {
 			d.Skip()
 			continue
 		}
 		from := d.Offset()
-		piece := r.readDetail(d)
-		r.merge(d.Since(from), piece)
-		said.WriteString(piece)
+		part := r.readDetail(d)
+		r.merge(d.Since(from), part)
+		joined.WriteString(part)
 		some = true
 	}
-	return said.String(), some
+	return joined.String(), some
 }
 
 func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
@@ -133,9 +121,9 @@ func (c *detail) continues(next []wirejson.Member) bool {
 	if len(c.members)+len(next) > maxDetail {
 		return false
 	}
-	kind, id, nextID := find(c.members, "type"), find(c.members, "id"), find(next, "id")
-	return textKey(kind) != "" && kind == find(next, "type") &&
-		find(c.members, "index") == find(next, "index") && (id == nextID || id == "" || nextID == "")
+	kind, id, nextID := wirejson.Find(c.members, "type"), wirejson.Find(c.members, "id"), wirejson.Find(next, "id")
+	return textKey(kind) != "" && kind == wirejson.Find(next, "type") &&
+		wirejson.Find(c.members, "index") == wirejson.Find(next, "index") && (id == nextID || id == "" || nextID == "")
 }
 
 // add joins a further delta. Of other members the last value counts: the signature is empty
@@ -154,24 +142,20 @@ func (c *detail) add(next []wirejson.Member, text string) {
 	}
 }
 
-func (c *detail) appendJSON(dst []byte) []byte {
+func (c *detail) json() string {
 	if c.raw != "" {
-		return jsonio.AppendRaw(dst, []byte(c.raw))
+		return c.raw
 	}
-	key := textKey(find(c.members, "type"))
-	dst = append(dst, '{')
-	for i, m := range c.members {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonio.AppendString(dst, m.Key), ':')
+	key := textKey(wirejson.Find(c.members, "type"))
+	w := codec.Writer{Dst: []byte{'{'}}
+	for _, m := range c.members {
 		if m.Key == key {
-			dst = jsonio.AppendString(dst, string(c.text))
-			continue
+			w.Text(key, string(c.text))
+		} else {
+			w.Raw(m.Key, string(wirejson.Compact(m.Raw)))
 		}
-		dst = jsonio.AppendRaw(dst, []byte(m.Raw))
 	}
-	return append(dst, '}')
+	return string(w.Dst) + "}"
 }
 
 // textKey returns the member that a stream extends; kind is the type as JSON.
@@ -181,15 +165,6 @@ func textKey(kind string) string {
 		return "text"
 	case `"reasoning.summary"`:
 		return "summary"
-	}
-	return ""
-}
-
-func find(list []wirejson.Member, key string) string {
-	for _, m := range list {
-		if m.Key == key && m.Raw != "null" {
-			return m.Raw
-		}
 	}
 	return ""
 }
