@@ -56,7 +56,6 @@ const (
 	callSkipped
 )
 
-// begin takes the calls of a new response.
 func (r *run) begin(parts []llm.Part) {
 	b := &r.batch
 	*b = batch{number: b.number + 1, calls: b.calls[:0], own: true}
@@ -114,7 +113,6 @@ func (r *run) call(id string, state callState) *call {
 	return r.known(id)
 }
 
-// known returns a call with an id, or nil.
 func (r *run) known(id string) *call {
 	b, l := &r.batch, &r.answer.list
 	if i, ok := b.find(id); ok {
@@ -152,7 +150,6 @@ func (q *queue) first(all []call, state callState) *call {
 	return nil
 }
 
-// first returns the first call with an id in a state, or nil.
 func (b *batch) first(id string, state callState) *call {
 	if len(b.calls) <= few {
 		if i := slices.IndexFunc(b.calls, func(c call) bool { return c.id == id && c.state == state }); i >= 0 {
@@ -186,7 +183,6 @@ func (r *run) adopt(id, name, args string) *call {
 	return c
 }
 
-// resume continues the calls of the run that this run resumes.
 func (r *run) resume(b trace.Resumed) {
 	r.resumed = true
 	left, ok := r.checker.suspended[b.Of]
@@ -223,7 +219,6 @@ func (r *run) inStep(ev *trace.Event) {
 	}
 }
 
-// toolStart checks the start of a tool.
 func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	r.mustHaveDecided()
 	r.tools.recorded = true
@@ -275,7 +270,6 @@ func (r *run) mayJoin(c *call) {
 	}
 }
 
-// toolEnd checks the end of a tool.
 func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.busy = ev.At
 	c := r.call(b.ToolCallID, callRunning)
@@ -439,7 +433,6 @@ func (r *run) left(pending []string) []call {
 	return out
 }
 
-// clip quotes the beginning of a string.
 func clip(s string) string {
 	const maxLength = 80
 	if len(s) > maxLength {

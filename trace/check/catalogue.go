@@ -17,7 +17,6 @@ const (
 	EvidenceLiveRun  = "live run" // a running loop that is watched
 )
 
-// invariant is the number of an invariant.
 type invariant int
 
 const (

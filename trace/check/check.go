@@ -159,7 +159,6 @@ func (c *Checker) find(ev trace.Event) *run {
 	return r
 }
 
-// open begins a run.
 func (c *Checker) open(name string) *run {
 	r := newRun(c, strings.Clone(name))
 	c.runs[r.run] = r

@@ -35,7 +35,6 @@ func (r *run) force(x *exchange) {
 	}
 }
 
-// mustHaveDecided reports a response without a decision.
 func (r *run) mustHaveDecided() {
 	c := &r.control
 	if c.awaited && r.declared.any {
@@ -44,7 +43,6 @@ func (r *run) mustHaveDecided() {
 	c.awaited = false
 }
 
-// decide checks a decision.
 func (r *run) decide(ev *trace.Event, b *trace.Decision) {
 	c := &r.control
 	if r.step.open && ev.Step != trace.NoStep && ev.Step != r.step.n {
@@ -192,7 +190,6 @@ type streaks struct {
 	touched []int // the tools with a result in this step
 }
 
-// streak counts the consecutive steps in which a tool has failed.
 type streak struct {
 	tool       string
 	n          int
@@ -271,7 +268,6 @@ type stops struct {
 	closed        bool     // all conditions can be evaluated
 }
 
-// newStops parses the option stop_when.
 func newStops(o trace.Options) stops {
 	words, ok := o.Lookup("stop_when")
 	s := stops{closed: ok}
@@ -327,7 +323,6 @@ func (r *run) mustStop() string {
 	return r.holds(r.step.tokens)
 }
 
-// condition checks a decision by a stop condition.
 func (r *run) condition(b *trace.Decision) {
 	s := &r.step
 	s.stops++

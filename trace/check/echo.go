@@ -75,7 +75,6 @@ func lastLike(messages []llm.Message, was echo.Content) (last *llm.Message, is e
 	return last, is
 }
 
-// foreignCall reports the first call that the model did not make.
 func (r *run) foreignCall(parts []llm.Part) bool {
 	for _, p := range parts {
 		c, ok := p.(llm.ToolCall)
@@ -127,7 +126,6 @@ func (l *List) Follow(at int, response llm.Message, next []llm.Message) []Violat
 	return found
 }
 
-// brief describes the first content of a message.
 func brief(m llm.Message) string {
 	for _, p := range m.Parts {
 		switch p := p.(type) {

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// end checks the run's last event.
 func (r *run) end(ev *trace.Event, b *trace.RunEnd) {
 	r.over = true
 	r.mustHaveDecided()

@@ -7,7 +7,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// exchange is the model calls of one purpose.
 type exchange struct {
 	list      list
 	rewritten bool // a rewrite has come since the last request
@@ -114,14 +113,12 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 	l.sent(&r.sink, false)
 }
 
-// append adds messages to a list.
 func (r *run) append(l *list, messages []llm.Message) {
 	for _, m := range messages {
 		l.add(&r.sink, m)
 	}
 }
 
-// delta checks a delta of a response.
 func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 	x := r.exchange(ev.Purpose)
 	if !x.requested {
@@ -238,7 +235,6 @@ func (r *run) fail(ev *trace.Event, b *trace.ModelError) {
 	}
 }
 
-// retry checks the announcement of a retry.
 func (r *run) retry(ev *trace.Event, b trace.ModelRetry) {
 	x := r.exchange(ev.Purpose)
 	f := &x.fault

@@ -12,7 +12,6 @@ import (
 // response may have any number of calls.
 const few = 32
 
-// names is a list of ids or names to search in.
 type names struct {
 	list  []string
 	index map[string]bool // of list, once it was needed
@@ -72,7 +71,6 @@ type openCall struct {
 
 func newList() list { return list{Table: idtable.New()} }
 
-// find returns the place of an id, if it is known.
 func (l *list) find(id string) (i int32, known bool) {
 	if l.recent != nil {
 		if i, ok := l.recent.find(id); ok {
@@ -85,7 +83,6 @@ func (l *list) find(id string) (i int32, known bool) {
 	return l.Lookup(idtable.Hash(id))
 }
 
-// learn returns the place of an id, a new one if necessary.
 func (l *list) learn(id string) (i int32, known bool) {
 	if i, known = l.find(id); known {
 		return i, true
@@ -93,7 +90,6 @@ func (l *list) learn(id string) (i int32, known bool) {
 	return l.Table.Add(idtable.Hash(id)), false
 }
 
-// add checks the next message.
 func (l *list) add(s *sink, m llm.Message) {
 	if wrong := malformed(m); wrong != "" {
 		s.report(invWellFormed, "message %d %s", l.n, wrong)
@@ -155,7 +151,6 @@ func (l *list) close() {
 	l.open = l.open[:0]
 }
 
-// call takes a call of the message that is being added.
 func (l *list) call(s *sink, id string) {
 	if l.message != l.n {
 		l.close()
@@ -171,7 +166,6 @@ func (l *list) call(s *sink, id string) {
 	l.placed = append(l.placed, placed{place: i, msg: p.Msg})
 }
 
-// wait adds an open call.
 func (l *list) wait(c openCall) {
 	at, p := int32(len(l.open)), &l.Places[c.place]
 	if l.isOpen(p.Tail, c.place) {
@@ -209,7 +203,6 @@ func (l *list) waiting(place int32) (at int, ok bool) {
 	return 0, false
 }
 
-// reportDuplicate reports a reused or empty id, once per place.
 func reportDuplicate(s *sink, p *idtable.Place, id string) {
 	switch {
 	case p.Dup:
@@ -221,7 +214,6 @@ func reportDuplicate(s *sink, p *idtable.Place, id string) {
 	p.Dup = true
 }
 
-// result takes a result.
 func (l *list) result(s *sink, id string) {
 	place, known := l.find(id)
 	if known {
@@ -278,7 +270,6 @@ func (l *list) lateCall(place int32) *openCall {
 	return &l.late[at[0]]
 }
 
-// resolve gives an open call its result.
 func (l *list) resolve(s *sink, at int, id string) {
 	c := &l.open[at]
 	c.done = true

@@ -69,7 +69,6 @@ func (c *Checker) checkedPartly(r *run, at PartialRun) {
 	}
 }
 
-// begins reports whether an event is the first of a run.
 func begins(ev *trace.Event) bool {
 	_, starts := ev.Body.(trace.RunStart)
 	return starts && ev.Seq == 0
@@ -154,7 +153,6 @@ type hole struct {
 	seq int
 }
 
-// await begins a model call.
 func (r *run) await(x *exchange) {
 	if !x.requested && x != &r.answer {
 		r.awaited.others++
@@ -165,7 +163,6 @@ func (r *run) await(x *exchange) {
 	x.requested, x.fresh = true, true
 }
 
-// arrived ends a model call.
 func (r *run) arrived(x *exchange) {
 	if x.requested && x != &r.answer {
 		r.awaited.others--

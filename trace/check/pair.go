@@ -65,14 +65,12 @@ func splitRuns(events []trace.Event) [][]trace.Event {
 	return runs
 }
 
-// fact is something that the two runs must have in common.
 type fact struct {
 	event int
 	name  string
 	text  []byte
 }
 
-// compare reports the first fact in which two runs differ.
 func compare(s *sink, inv invariant, a, b []fact) {
 	for i := range min(len(a), len(b)) {
 		if a[i].name != b[i].name || !bytes.Equal(a[i].text, b[i].text) {
@@ -90,7 +88,6 @@ func compare(s *sink, inv invariant, a, b []fact) {
 	}
 }
 
-// excerpt returns the part of a fact that differs from another.
 func (f fact) excerpt(other []byte) string {
 	const before, maxLength = 20, 100
 	same := 0
@@ -102,7 +99,6 @@ func (f fact) excerpt(other []byte) string {
 	return fmt.Sprintf("the %s …%s…", f.name, f.text[from:to])
 }
 
-// facts returns what the kind compares of a run.
 func (k PairKind) facts(events []trace.Event) []fact {
 	var out []fact
 	for i := range events {

@@ -47,7 +47,6 @@ type run struct {
 	tripped   bool // the last step reached the count of the runaway guard
 }
 
-// step is the current step, or the last one.
 type step struct {
 	open    bool
 	n       int // the Step of its events
@@ -117,7 +116,6 @@ func off(v string) bool {
 	return false
 }
 
-// tools are the tools that a run may execute.
 type tools struct {
 	client   map[string]bool // by name; true for client-side tools
 	recorded bool            // the run records what becomes of its calls
@@ -162,7 +160,6 @@ func (r *run) numbered(seq int) {
 	}
 }
 
-// add checks the run's next event.
 func (r *run) add(ev *trace.Event) {
 	first := !r.begun
 	r.begun = true
@@ -240,7 +237,6 @@ func (r *run) start(b trace.RunStart, first bool) {
 	r.tools.recorded = len(b.Tools) > 0
 }
 
-// exchange returns the model calls of a purpose.
 func (r *run) exchange(p trace.Purpose) *exchange {
 	if p == trace.PurposeAnswer {
 		return &r.answer
@@ -258,7 +254,6 @@ func (r *run) exchange(p trace.Purpose) *exchange {
 	return x
 }
 
-// stepStart begins a step.
 func (r *run) stepStart(ev *trace.Event) {
 	r.mustHaveDecided()
 	condition := r.mustStop()
@@ -284,7 +279,6 @@ func (r *run) stepStart(ev *trace.Event) {
 	r.step = step{open: true, n: ev.Step, begun: r.step.begun + 1}
 }
 
-// stepEnd ends a step.
 func (r *run) stepEnd(ev *trace.Event) {
 	r.mustHaveDecided()
 	running := r.firstRunning()

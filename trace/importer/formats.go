@@ -65,10 +65,8 @@ func formats() []Format {
 	}
 }
 
-// rowsFormat is rows of JSON or CSV.
 var rowsFormat = Format{Name: "rows", sniff: format.SniffRows, runs: (*walker).table}
 
-// sniff returns the first format that recognizes the beginning of a file.
 func sniff(h *format.Head) (f Format, layout format.Layout, ok bool) {
 	for _, f := range formats() {
 		if f.sniff != nil {

@@ -70,20 +70,15 @@ func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
 	if d.Peek() != '{' {
 		return true
 	}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		switch {
-		case !ok:
-			return d.Err() != nil
-		case hasPrompt(p.Name(), key):
+	for key := range d.Members() {
+		if hasPrompt(p.Name(), key) {
 			return true
 		}
 		d.Skip()
 	}
+	return d.Err() != nil
 }
 
-// hasPrompt reports whether the member of a request holds its prompt or refers to it.
 func hasPrompt(protocol, key string) bool {
 	switch protocol {
 	case "openai-responses":
@@ -146,7 +141,6 @@ func (s *Source) exchangeError(e *Exchange, err error) *Error {
 	return &Error{File: s.name, Line: e.Line, Path: "interaction " + strconv.Itoa(e.Number), Err: err}
 }
 
-// openHTTP reads the whole recording.
 func (s *Source) openHTTP() error {
 	src, err := s.in.all()
 	if err != nil {
@@ -161,7 +155,6 @@ func (s *Source) openHTTP() error {
 	return nil
 }
 
-// decode decodes the request and its response if the request is to a model.
 func (e *Exchange) decode(x *recording.Interaction) error {
 	p, path := ProtocolOf(x.Request.URL)
 	body := cassettes.Decompress(x.Request.Header, x.Request.Body)
@@ -198,7 +191,6 @@ func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// exchanges gives each request with its response as a run.
 func (w *walker) exchanges() {
 	for e, err := range w.Exchanges() {
 		switch {
@@ -306,7 +298,6 @@ func (t *chains) add(s *Source, e *Exchange) {
 	t.list = append(t.list, x)
 }
 
-// addUsage adds the usage of a conversation to the Meta of its run.
 func (t *chains) addUsage(x *chain) {
 	usage := x.usage
 	for _, key := range x.keys[:len(x.keys)-1] {

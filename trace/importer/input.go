@@ -39,7 +39,6 @@ func (e memoryError) Error() string {
 	return fmt.Sprintf("the limit of %d MiB in memory is exceeded: decompress the file first if it is not a decompression bomb", e>>20)
 }
 
-// counter counts the bytes that are read.
 type counter struct {
 	io.Reader
 	n int64
@@ -55,7 +54,6 @@ func (c *counter) Read(p []byte) (int, error) {
 // byteOrderMark is at the beginning of files of some Windows programs.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// isUTF16 recognizes UTF-16 by its byte order mark and the zero of an ASCII character.
 func isUTF16(head []byte) bool {
 	if len(head) < 4 {
 		return false
@@ -81,7 +79,6 @@ type input struct {
 	file     *input // the file whose line this is, once the line is consumed there; else nil
 }
 
-// newInput removes compression and a byte order mark.
 func newInput(r io.Reader) (*input, error) {
 	file := &counter{Reader: r}
 	content, compressed, err := decompress.NewReader(file)
@@ -97,7 +94,6 @@ func newInput(r io.Reader) (*input, error) {
 	return in, nil
 }
 
-// maxValue is the maximum length of a value.
 func (in *input) maxValue() int {
 	if in.compressed == nil {
 		return in.max
@@ -109,7 +105,6 @@ func (in *input) maxValue() int {
 // measureRun begins or ends to count what is held of a run.
 func (in *input) measureRun(on bool) { in.measured, in.held = on, 0 }
 
-// count adds consumed bytes to those of the run.
 func (in *input) count(n int) {
 	if !in.measured || in.compressed == nil {
 		return
@@ -120,7 +115,6 @@ func (in *input) count(n int) {
 	}
 }
 
-// fill reads until buf has n bytes or the input ends.
 func (in *input) fill(n int) {
 	for len(in.buf) < n && in.err == nil {
 		in.more()
@@ -174,7 +168,6 @@ func (in *input) eofIsNil() error {
 	return in.err
 }
 
-// take consumes n bytes and returns them.
 func (in *input) take(n int) string {
 	s := jsonio.View(in.buf[:n])
 	in.skip(n)
@@ -369,7 +362,6 @@ func endOfString(b []byte, i int) (end int, done bool) {
 	}
 }
 
-// backslashes returns the number of backslashes at the end of b.
 func backslashes(b []byte) (n int) {
 	for n < len(b) && b[len(b)-1-n] == '\\' {
 		n++

@@ -56,7 +56,6 @@ func OpenRows(name string, r io.Reader, m *Mapping) (*Source, error) {
 	return open(name, r, mapping)
 }
 
-// rows is a parsed mapping.
 type rows struct {
 	// A nil pointer means the usual names.
 	caseName, epoch, cluster, prompt, expected, answer *tree.Pointer
@@ -107,7 +106,6 @@ func (w *walker) table() {
 	}
 }
 
-// row reads a row of JSON.
 func (w *walker) row(d *jsonio.Dec, run *format.Run) {
 	run.Members(d, nil)
 	if d.Err() != nil {
@@ -144,7 +142,6 @@ func (w *walker) fill(run *format.Run) error {
 	return nil
 }
 
-// scores reads the scores of the mapping.
 func (w *walker) scores(run *format.Run) (scores []format.Score) {
 	for _, s := range w.rows.scores {
 		raw := s.at.In(run.Meta)
@@ -185,7 +182,6 @@ func (l *limitedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// openCSV reads the names of the columns.
 func (s *Source) openCSV() error {
 	t := &table{in: &limitedReader{Reader: s.in}}
 	t.in.reset(s.in.maxValue())
@@ -242,7 +238,6 @@ func (w *walker) record(record []string) {
 	w.giveRun(&run, nil)
 }
 
-// csvError returns the error of a record with its line.
 func (s *Source) csvError(record []string, err error) *Error {
 	invalid, ok := errors.AsType[*csv.ParseError](err)
 	switch {

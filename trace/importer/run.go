@@ -89,7 +89,6 @@ type Call struct {
 	Turn int
 }
 
-// callJSON is the JSON form of a Call.
 type callJSON struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args,omitempty"`
@@ -146,7 +145,6 @@ func (r *Run) Parent() *trace.Parent {
 	return start.Parent
 }
 
-// caseMetadata is the data of a [CaseEvent].
 type caseMetadata struct {
 	Case    string    `json:"case,omitempty"`
 	Epoch   *int      `json:"epoch,omitempty"` // nil if unknown

@@ -32,7 +32,6 @@ func (w *walker) give(r Run, err error) bool {
 	return !w.stopped
 }
 
-// giveRun yields a run of package format.
 func (w *walker) giveRun(f *format.Run, err error) {
 	r := Run{Head: w.head, Partial: err != nil}
 	if err != nil && len(f.Messages) == 0 {
@@ -43,12 +42,10 @@ func (w *walker) giveRun(f *format.Run, err error) {
 	w.give(r, err)
 }
 
-// fail yields an error without a run.
 func (w *walker) fail(line int, err error) {
 	w.give(Run{}, &Error{File: w.name, Line: line, Err: err})
 }
 
-// begin returns the next run.
 func (w *walker) begin(line int) format.Run {
 	w.runs++
 	return format.Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch}
@@ -152,7 +149,6 @@ func (w *walker) list(in *input) bool {
 	return err == nil
 }
 
-// message appends a message.
 func (w *walker) message(reader *message.Reader, messages []llm.Message, text string, line int, path string) ([]llm.Message, *Error) {
 	text = tree.QuoteNonFinite(text)
 	d := jsonio.NewDecIn(&w.mem, text)
@@ -190,7 +186,6 @@ func (w *walker) messageLines() {
 	w.giveRun(&run, nil)
 }
 
-// run reads one run.
 func (w *walker) run(text string, line int, path string) {
 	text = tree.QuoteNonFinite(text)
 	run := w.begin(line)
@@ -255,7 +250,6 @@ func (w *walker) place(err error, text string, line int, path string) *Error {
 	}
 }
 
-// joinPath returns a path within the value at another path.
 func joinPath(path, sub string) string {
 	if path != "" && sub != "" && sub[0] != '[' {
 		path += "."
@@ -308,7 +302,6 @@ func (w *walker) object(in *input, path string, names []string) *Error {
 	return nil
 }
 
-// key reads the name of a member and the colon after it.
 func (w *walker) key(in *input, path string) (string, *Error) {
 	if in.next() != '"' {
 		return "", w.unreadable(in, path, "expected a member's name in double quotes")

@@ -60,13 +60,11 @@ func position(r io.Reader) (at randomReader, start int64) {
 	return at, start
 }
 
-// archive is a log in a ZIP.
 type archive struct {
 	heads   []*zip.File // about all runs; later ones take precedence
 	samples []sampleEntry
 }
 
-// sampleEntry is a sample in a ZIP.
 type sampleEntry struct {
 	*zip.File             // the sample, or its sample.json
 	chunks    []*zip.File // the other entries of a chunked sample
@@ -97,7 +95,6 @@ func (s *Source) openZip(at randomReader, start int64) error {
 	return nil
 }
 
-// section returns the bytes of the ZIP. It holds a ZIP that is compressed again.
 func (s *Source) section(at randomReader, start int64) (*io.SectionReader, error) {
 	if at != nil && s.in.compressed == nil {
 		end, err := at.Seek(0, io.SeekEnd)
@@ -111,7 +108,6 @@ func (s *Source) section(at randomReader, start int64) (*io.SectionReader, error
 	return io.NewSectionReader(bytes.NewReader(held), 0, int64(len(held))), err
 }
 
-// limitedReaderAt returns an error after it has read left bytes.
 type limitedReaderAt struct {
 	io.ReaderAt
 	left int64
@@ -173,7 +169,6 @@ func sampleFolder(name string, byName map[string]*zip.File) string {
 	return ""
 }
 
-// files returns all entries that may be read.
 func (a *archive) files() []*zip.File {
 	files := slices.Clone(a.heads)
 	for _, s := range a.samples {
@@ -256,7 +251,6 @@ func (w *walker) chunked(s sampleEntry) {
 	w.read = read
 }
 
-// chunk reads an entry of a chunked sample.
 func (w *walker) chunk(f *zip.File, read func(d *jsonio.Dec)) {
 	w.entry(f, func(text string) {
 		text = tree.QuoteNonFinite(text)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
@@ -176,7 +177,6 @@ func equalArguments(received, sent string) bool {
 	return jsonval.EqualDecoded(received, sent)
 }
 
-// adaptOpaque replaces opaque data by that of the echo if both are the same JSON.
 func adaptOpaque(parts, echo []llm.Part) {
 	sent := map[string]json.RawMessage{}
 	for _, p := range echo {
@@ -264,4 +264,132 @@ func appendSigned(dst []byte, opaque json.RawMessage) []byte {
 		dst = append(append(dst, sep), d.Raw...)
 	}
 	return dst
+}
+
+// CacheMark is the member that marks where a provider may cache a prompt. Clients move it from
+// request to request.
+const CacheMark = "cache_control"
+
+// Unmarked returns the request without the cache marks of its messages, which are not part of
+// the conversation.
+func Unmarked(req *llm.Request) *llm.Request {
+	out := *req
+	out.Messages = slices.Clone(req.Messages)
+	for i, m := range out.Messages {
+		m.Opaque = unmark(m.Opaque)
+		m.Parts = slices.Clone(m.Parts)
+		for j, p := range m.Parts {
+			m.Parts[j] = editOpaque(p, unmark)
+		}
+		out.Messages[i] = m
+	}
+	return &out
+}
+
+func unmark(opaque json.RawMessage) json.RawMessage {
+	if !gjson.GetBytes(opaque, CacheMark).Exists() {
+		return opaque
+	}
+	if out := deleteMember(opaque, CacheMark); string(out) != "{}" {
+		return out
+	}
+	return nil
+}
+
+// deleteMember returns a copy of an object without a member.
+func deleteMember(raw json.RawMessage, name string) json.RawMessage {
+	out, err := sjson.DeleteBytes(slices.Clone(raw), name)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// withoutDefaults returns opaque data without members that have their default value.
+func withoutDefaults(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "{}" {
+		return nil
+	}
+	if gjson.GetBytes(raw, "caller.type").Str != "direct" {
+		return raw
+	}
+	return deleteMember(raw, "caller")
+}
+
+func opaqueSet(parts []llm.Part) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range parts {
+		if raw := llm.PartOpaque(p); raw != nil {
+			out[canonical(raw)] = true
+		}
+	}
+	return out
+}
+
+// canonical returns the same string for JSON that clients treat as equal: 2.50 is 2.5, and a
+// null member is a missing one.
+func canonical(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, _ := json.Marshal(withoutNulls(v)) // it was decoded from JSON
+	return string(text)
+}
+
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if v[key] = withoutNulls(member); member == nil {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for i, element := range v {
+			v[i] = withoutNulls(element)
+		}
+	}
+	return v
+}
+
+// requiredOpaque returns the opaque data of the echo if it has all members of the response's
+// opaque data; otherwise that of the response. The echo may have more members.
+func requiredOpaque(response, echo json.RawMessage) json.RawMessage {
+	var want, got map[string]json.RawMessage
+	_ = json.Unmarshal(response, &want) // other values have no members
+	_ = json.Unmarshal(echo, &got)
+	for key, raw := range want {
+		if canonical(raw) != canonical(got[key]) {
+			return response
+		}
+	}
+	return echo
+}
+
+func editOpaque(p llm.Part, edit func(json.RawMessage) json.RawMessage) llm.Part {
+	switch p := p.(type) {
+	case llm.Text:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.Reasoning:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.Media:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.ToolCall:
+		p.Opaque = edit(p.Opaque)
+		return p
+	case llm.ToolResult:
+		p.Opaque, p.Content = edit(p.Opaque), slices.Clone(p.Content)
+		for i, c := range p.Content {
+			p.Content[i] = editOpaque(c, edit)
+		}
+		return p
+	case llm.Unknown:
+		p.Raw = edit(p.Raw)
+		return p
+	}
+	return p
 }

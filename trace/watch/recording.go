@@ -27,7 +27,6 @@ type Recording struct {
 	earlier  earlier
 }
 
-// place is a beginning of a conversation.
 type place struct {
 	session string
 	hash    uint64
@@ -128,7 +127,6 @@ func (e *earlier) add(id string, messages []llm.Message, response llm.Message) {
 	}
 }
 
-// complete returns a request with the messages and parts to which it refers.
 func (e *earlier) complete(req *llm.Request) (*llm.Request, error) {
 	out := *req
 	var before string

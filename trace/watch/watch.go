@@ -58,10 +58,8 @@ type Request struct {
 	Request *llm.Request
 }
 
-// key is the session to which the conversation belongs.
 func (q *Request) key() string { return cmp.Or(q.Session, q.Model) }
 
-// name is the run in violations.
 func (q *Request) name() string { return "request " + strconv.Itoa(q.Number) }
 
 // Conversation is the messages of a request, for AddResponse.
@@ -78,7 +76,6 @@ func (c *Conversation) Hash() uint64 {
 	return c.hashes[len(c.hashes)-1]
 }
 
-// add adds the hashes of the next messages.
 func (c *Conversation) add(p *prefix, next []llm.Message) {
 	c.hashes = slices.Grow(c.hashes, len(next))
 	for _, m := range next {
@@ -86,14 +83,12 @@ func (c *Conversation) add(p *prefix, next []llm.Message) {
 	}
 }
 
-// memory is the requests and responses of a session.
 type memory struct {
 	byHash    map[uint64]*received   // by a hash of the conversation
 	byContent map[string][]*received // by the content of the response, in the order of the requests
 	invalid   map[uint64]bool        // conversations with violations
 }
 
-// memory returns the memory of a session. The caller holds the lock.
 func (w *Monitor) memory(session string) *memory {
 	m := w.sessions[session]
 	if m == nil {
@@ -156,7 +151,6 @@ func (w *Monitor) AddRequest(q *Request) (c *Conversation, found []check.Violati
 	return w.add(q, (*check.List).Done)
 }
 
-// add is AddRequest with the check of the messages alone.
 func (w *Monitor) add(q *Request, done func(*check.List) []check.Violation) (c *Conversation, found []check.Violation, repeated bool) {
 	c = w.conversation(q)
 	known, responses, repeated := w.recall(c)
@@ -214,7 +208,6 @@ func (q *Request) follow(known int, responses []llm.Message) (found []check.Viol
 	return found
 }
 
-// quoted returns s as a JSON string.
 func quoted(s string) string { return string(jsonio.AppendString(nil, s)) }
 
 // related reports whether a message has anything of the responses, or is not of the assistant.
@@ -290,7 +283,6 @@ type prefix struct {
 
 func newPrefix() *prefix { return &prefix{Hash64: fnv.New64a()} }
 
-// add adds the next message and returns the hash of all messages so far.
 func (p *prefix) add(m llm.Message) uint64 {
 	isReasoning := func(p llm.Part) bool {
 		_, ok := p.(llm.Reasoning)

@@ -150,7 +150,6 @@ func (c Content) Change(is Content, parts, echo []llm.Part) string {
 	return ""
 }
 
-// joined concatenates strings. Most often there is one.
 type joined struct {
 	first string
 	all   []byte // nil until there are more
@@ -174,7 +173,6 @@ func (j *joined) trimmed() string {
 	return strings.TrimSpace(j.first)
 }
 
-// encodeOthers encodes media, and provider-executed calls with their results.
 func encodeOthers(parts []llm.Part) (out []byte) {
 	for _, p := range parts {
 		switch x := p.(type) {

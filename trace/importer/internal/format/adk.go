@@ -105,7 +105,6 @@ type adkTurns struct {
 	calls    []Call
 }
 
-// add reads an Invocation: a user message, and the agent's messages after it.
 func (t *adkTurns) add(invocation json.RawMessage) {
 	prompt := t.reader.Contents(tree.Field(invocation, "user_content"))
 	steps := tree.Field(invocation, "intermediate_data")
@@ -140,7 +139,6 @@ func (t *adkTurns) noCalls(member json.RawMessage) {
 	}
 }
 
-// toolUses reads the calls and the results of an IntermediateData.
 func (t *adkTurns) toolUses(steps json.RawMessage) []llm.Message {
 	var parts []llm.Part
 	for _, use := range tree.Elements(tree.Field(steps, "tool_uses")) {
@@ -163,7 +161,6 @@ func (t *adkTurns) addOld(turn json.RawMessage) {
 	t.replies = append(t.replies, tree.Scalar(tree.Field(turn, "reference")))
 }
 
-// expected returns the turns as expected ones.
 func (t *adkTurns) expected() Expected {
 	e := Expected{Replies: t.replies, Calls: t.calls}
 	if n := len(t.replies); n > 0 && t.replies[n-1] != "" {

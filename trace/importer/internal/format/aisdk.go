@@ -39,7 +39,6 @@ func AISDK(d *jsonio.Dec, run *Run) {
 	}
 }
 
-// stepParts reads a step.
 func stepParts(step json.RawMessage) (parts []llm.Part) {
 	content := tree.Member(step, "content")
 	for _, part := range tree.Elements(content) {

@@ -187,9 +187,8 @@ func (s *Sample) Attachments(d *jsonio.Dec, n int) {
 	if s.attachments == nil {
 		s.attachments = map[string]string{}
 	}
-	d.Array()
-	for first := true; d.More(&first); n++ {
-		s.attachments[strconv.Itoa(n)] = d.String()
+	for i := range d.Elements() {
+		s.attachments[strconv.Itoa(n+i)] = d.String()
 	}
 }
 
@@ -226,11 +225,9 @@ func (s *Sample) Chunked(d *jsonio.Dec, run *Run, metadata json.RawMessage) {
 // message and the number after its last.
 func (s *Sample) referenced(refs *jsonio.Dec) (messages []llm.Message) {
 	const maxMessages = 1 << 20 // a few bytes can refer to any number of messages
-	refs.Array()
-	for first := true; refs.More(&first); {
+	for range refs.Elements() {
 		var ends []int
-		refs.Array()
-		for first := true; refs.More(&first); {
+		for range refs.Elements() {
 			ends = append(ends, int(refs.Int()))
 		}
 		if len(ends) != 2 {

@@ -61,12 +61,7 @@ const (
 // Members reads an object. It keeps each member in Meta, except those for which own reads
 // the value itself and returns true; own may be nil.
 func (r *Run) Members(d *jsonio.Dec, own func(key string) bool) {
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		if own != nil && own(key) {
 			continue
 		}
@@ -130,7 +125,6 @@ func EpochOf(raw json.RawMessage) int {
 	return NoEpoch
 }
 
-// addScore adds a score, unless its value is null or missing.
 func (r *Run) addScore(name string, raw json.RawMessage) {
 	if !tree.IsNull(raw) {
 		r.Scores = append(r.Scores, ScoreOf(name, raw))

@@ -52,17 +52,11 @@ func NewHead(b []byte) *Head {
 	return h
 }
 
-// members reads the members of the first object.
 func (h *Head) members(d *jsonio.Dec) {
 	if d.Peek() != '{' {
 		return
 	}
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return
-		}
+	for key := range d.Members() {
 		h.Keys = append(h.Keys, key)
 		if key == "format" && d.Peek() == '"' {
 			h.Format = d.String()

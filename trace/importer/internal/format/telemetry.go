@@ -24,14 +24,12 @@ type Telemetry struct {
 	byID   map[string]*spanTrace
 }
 
-// spanTrace is the model calls of a trace.
 type spanTrace struct {
 	id    string
 	line  int
 	calls []spanCall
 }
 
-// spanCall is a model call of a span.
 type spanCall struct {
 	start         uint64 // in the recording's unit
 	convention    int    // several layers may record the same call, each in its own convention
@@ -41,7 +39,6 @@ type spanCall struct {
 	scores        []Score
 }
 
-// spanEvent is an event of a span.
 type spanEvent struct {
 	name       string
 	attributes map[string]json.RawMessage
@@ -191,7 +188,6 @@ func isMessages(name string) bool {
 	return indexed && !strings.HasSuffix(name, ".finish_reason")
 }
 
-// otlpAttributes reads attributes of OTLP.
 func otlpAttributes(list json.RawMessage) map[string]json.RawMessage {
 	attributes := map[string]json.RawMessage{}
 	for _, a := range tree.Elements(list) {
@@ -231,7 +227,6 @@ func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 	return raw
 }
 
-// jaegerTags reads tags of Jaeger.
 func jaegerTags(list json.RawMessage) map[string]json.RawMessage {
 	tags := map[string]json.RawMessage{}
 	for _, tag := range tree.Elements(list) {

@@ -94,7 +94,6 @@ func modelPart(kind string, part json.RawMessage) llm.Part {
 	return nil
 }
 
-// resultOutput reads a ToolResultOutput.
 func resultOutput(output json.RawMessage) (content []llm.Part, isError bool) {
 	value := tree.Member(output, "value")
 	switch tree.Scalar(tree.Member(output, "type")) {
@@ -198,7 +197,6 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 	return messages
 }
 
-// uiPart reads a part of a UIMessage. A call with its result becomes two parts.
 func uiPart(part json.RawMessage) []llm.Part {
 	kind := tree.Scalar(tree.Member(part, "type"))
 	name, isTool := strings.CutPrefix(kind, "tool-")

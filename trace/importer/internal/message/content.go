@@ -19,8 +19,7 @@ func (r *Reader) content(d *jsonio.Dec) (parts []llm.Part) {
 		d.Fail("the content is neither a string nor a list of parts")
 		return nil
 	}
-	d.Array()
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		switch {
 		case d.Peek() == '"':
 			parts = append(parts, llm.Text{Text: r.resolve(d.String())})
@@ -48,14 +47,7 @@ func part(d *jsonio.Dec) llm.Part {
 	var kind, text, refusal, url string
 	var hasText, hasRefusal bool
 	var image, rest tree.Object
-	if !d.Object() {
-		return nil
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			break
-		}
+	for key := range d.Members() {
 		switch c := d.Peek(); {
 		case key == "type" && c == '"':
 			kind = d.String()

@@ -103,7 +103,6 @@ func (r *Reader) FunctionResponse(raw, rest json.RawMessage) llm.ToolResult {
 	return res
 }
 
-// blob reads a Blob or a FileData.
 func blob(raw, rest json.RawMessage) llm.Part {
 	m := llm.Media{MediaType: tree.Scalar(tree.Field(raw, "mime_type")), Name: tree.Scalar(tree.Field(raw, "display_name")), URL: tree.Scalar(tree.Field(raw, "file_uri")), Opaque: rest}
 	data := tree.Scalar(tree.Field(raw, "data"))

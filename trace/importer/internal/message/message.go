@@ -39,10 +39,7 @@ func (r *Reader) alloc(n int) []llm.Part {
 
 // List reads an array of messages, up to the first invalid one.
 func (r *Reader) List(d *jsonio.Dec) (messages []llm.Message) {
-	if !d.Array() {
-		return nil
-	}
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		messages = r.Add(messages, d)
 	}
 	return messages
@@ -95,15 +92,8 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 }
 
 func (r *Reader) fields(d *jsonio.Dec) (f fields) {
-	if !d.Object() {
-		return f
-	}
 	inspect := r.Part != nil
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return f
-		}
+	for key := range d.Members() {
 		switch {
 		case d.Null(): // equal to absent, for every member
 		case key == "role":
@@ -141,6 +131,7 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 			f.rest.Raw(key, d.Raw())
 		}
 	}
+	return f
 }
 
 // singleID returns the first id of a list. It keeps a list of several in rest.
@@ -251,13 +242,9 @@ func isResults(parts []llm.Part) bool {
 	return len(parts) > 0
 }
 
-// toolCalls reads the calls of an assistant message.
 func (r *Reader) toolCalls(d *jsonio.Dec) []llm.Part {
-	if !d.Array() {
-		return nil
-	}
 	r.calls = r.calls[:0]
-	for first := true; d.More(&first); {
+	for range d.Elements() {
 		r.calls = append(r.calls, toolCall(d))
 	}
 	return r.calls
@@ -266,15 +253,7 @@ func (r *Reader) toolCalls(d *jsonio.Dec) []llm.Part {
 func toolCall(d *jsonio.Dec) llm.ToolCall {
 	var c llm.ToolCall
 	var rest tree.Object
-	if !d.Object() {
-		return c
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			c.Opaque = rest.JSON()
-			return c
-		}
+	for key := range d.Members() {
 		switch {
 		case key == "id":
 			c.ID = stringOrNull(d)
@@ -294,19 +273,14 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 			rest.Raw(key, d.Raw())
 		}
 	}
+	c.Opaque = rest.JSON()
+	return c
 }
 
 // function reads the name and the arguments of a call, or the input of a custom tool. It
 // returns the other members.
 func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object) {
-	if !d.Object() {
-		return nil
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return rest
-		}
+	for key := range d.Members() {
 		switch {
 		case key == "name":
 			c.Name = stringOrNull(d)
@@ -316,6 +290,7 @@ func function(d *jsonio.Dec, c *llm.ToolCall) (rest tree.Object) {
 			c.Arguments = arguments(d)
 		}
 	}
+	return rest
 }
 
 // arguments returns a string as it is, any other value as its JSON, byte for byte, and null

@@ -21,10 +21,8 @@ func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
 		if d.Peek() != '{' {
 			return
 		}
-		d.Object()
-		for first := true; ; {
-			key, ok := d.Key(&first)
-			if !ok || !yield(key, json.RawMessage(d.Raw())) {
+		for key := range d.Members() {
+			if !yield(key, json.RawMessage(d.Raw())) {
 				return
 			}
 		}
@@ -99,9 +97,7 @@ func Elements(raw json.RawMessage) iter.Seq2[int, json.RawMessage] {
 		if d.Peek() != '[' {
 			return
 		}
-		d.Array()
-		first := true
-		for n := 0; d.More(&first); n++ {
+		for n := range d.Elements() {
 			if !yield(n, json.RawMessage(d.Raw())) {
 				return
 			}
