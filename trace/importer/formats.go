@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/internal/jsonio"
@@ -26,11 +25,8 @@ type Format struct {
 	runs  func(*walker)                  // gives all runs; nil for runs that are JSON values
 }
 
-// Formats returns all formats. The first one that recognizes a file reads it.
-func Formats() []Format { return slices.Clone(formats()) }
-
-// formats is the table of formats. It is a function because the formats refer to the walker,
-// which refers to them.
+// formats is the table of formats. The first one that recognizes a file reads it. It is a
+// function because the formats refer to the walker, which refers to them.
 func formats() []Format {
 	http := func(name string, sniff func(*format.Head) bool) Format {
 		f := Format{Name: name, HTTP: true, WholeFile: true, runs: (*walker).exchanges}
