@@ -56,10 +56,7 @@ type media struct {
 func (p *part) read(d *jsonio.Dec, keep bool) {
 	*p = part{rest: p.rest[:0], call: call{partial: p.call.partial[:0]}}
 	from := d.Offset()
-	if !d.Object() {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range d.Members() {
 		if d.Null() {
 			continue
 		}
@@ -99,10 +96,7 @@ func keepMember(rest []wirejson.Member, keep bool, key string, d *jsonio.Dec) []
 }
 
 func (c *call) read(d *jsonio.Dec, keep bool) {
-	if !d.Object() {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range d.Members() {
 		if d.Null() {
 			continue
 		}

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -93,7 +92,7 @@ func (c *decoder) truncate() {
 type node struct {
 	kind  kind
 	keys  []string       // of an object
-	at    map[string]int // where a key is, beyond the first few
+	at    map[string]int // the position of each key
 	below []*node        // of an object or an array
 	value string         // of a scalar
 	text  []byte         // of a string
@@ -168,29 +167,19 @@ func (n *node) step(s step) *node {
 	return n.below[at]
 }
 
-// few is how many keys member searches without an index.
-const few = 8
-
 // member returns the position of a member, at most maxMembers, and adds it if necessary.
 func (n *node) member(key string) int {
-	if i := slices.Index(n.keys[:min(few, len(n.keys))], key); i >= 0 {
-		return i
-	}
 	i, known := n.at[key]
 	if known {
 		return i
 	}
-	i = len(n.keys)
-	switch {
-	case i == maxMembers:
-		return i
-	case i == few:
-		n.at = map[string]int{}
-	}
-	if i >= few {
+	if i = len(n.keys); i < maxMembers {
+		if n.at == nil {
+			n.at = map[string]int{}
+		}
 		n.at[key] = i
+		n.keys = append(n.keys, key)
 	}
-	n.keys = append(n.keys, key)
 	return i
 }
 

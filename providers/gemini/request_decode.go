@@ -352,10 +352,7 @@ func readSchema(d *jsonio.Dec) json.RawMessage {
 func schema(d *jsonio.Dec, dst *[]byte) {
 	*dst = append(*dst, '{')
 	kind, nullable := "", false
-	if !d.Object() {
-		return
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range d.Members() {
 		if d.Null() {
 			continue
 		}

@@ -78,13 +78,10 @@ func (c *decoder) End(emit func(llm.Event)) error {
 }
 
 func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
-	if !d.Object() {
-		return fmt.Errorf("a chunk of the response: %w", d.Err())
-	}
 	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var failure *llm.APIError
 	kind := ""
-	for key := range d.MembersAfter(true) {
+	for key := range d.Members() {
 		if d.Null() {
 			continue
 		}
@@ -165,10 +162,7 @@ func (c *decoder) feedback(d *jsonio.Dec) {
 // candidates reads the first candidate. It skips others, which come in the array or in chunks
 // of their own.
 func (c *decoder) candidates(d *jsonio.Dec) {
-	if !d.Array() {
-		return
-	}
-	for first, n := true, 0; d.More(&first); n++ {
+	for n := range d.Elements() {
 		if n > 0 {
 			d.Skip()
 			continue
@@ -188,10 +182,7 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 }
 
 func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
-	if !d.Object() {
-		return 0
-	}
-	for key := range d.MembersAfter(true) {
+	for key := range d.Members() {
 		if d.Null() {
 			continue
 		}
@@ -214,22 +205,12 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 }
 
 func (c *decoder) content(d *jsonio.Dec) {
-	if !d.Object() {
-		return
-	}
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		switch {
-		case !ok:
-			return
-		case key != "parts" || d.Peek() == 'n':
+	for key := range d.Members() {
+		if key != "parts" || d.Peek() == 'n' {
 			d.Skip()
 			continue
 		}
-		if !d.Array() {
-			return
-		}
-		for first := true; d.More(&first); {
+		for range d.Elements() {
 			if c.part.read(d, false); d.Err() == nil { // ignore parts that are not JSON
 				c.addPart()
 			}

@@ -25,16 +25,16 @@ const (
 
 // AppendError appends an error object. Empty strings become null.
 func AppendError(dst []byte, message, typ, param, code string) []byte {
-	dst = jsonio.AppendString(append(dst, `{"error":{"message":`...), message)
+	w := codec.Writer{Dst: append(dst, `{"error":{`...)}
+	w.Text("message", message)
 	for _, m := range [...][2]string{{"type", typ}, {"param", param}, {"code", code}} {
-		dst = append(append(append(dst, `,"`...), m[0]...), `":`...)
 		if m[1] == "" {
-			dst = append(dst, "null"...)
+			w.Raw(m[0], "null")
 			continue
 		}
-		dst = jsonio.AppendString(dst, m[1])
+		w.Text(m[0], m[1])
 	}
-	return append(dst, `}}`...)
+	return append(w.Dst, "}}"...)
 }
 
 // EncodeError returns the body of an error response. The type follows from the code and the

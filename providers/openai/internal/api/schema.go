@@ -12,34 +12,23 @@ import (
 // Parameters adds what OpenAI requires of each tool schema (SO-11): the type object and
 // properties.
 func Parameters(schema json.RawMessage) json.RawMessage {
-	typed, listed, empty, object := false, false, true, false
+	var typed, listed, object bool
 	wirejson.EachMember(schema, func(key, raw string) {
 		typed = typed || key == "type"
 		object = object || key == "type" && raw == `"object"`
 		listed = listed || key == "properties"
-		empty = false
 	})
-	if typed && (listed || !object) {
-		return schema
-	}
-	d := jsonio.NewDec(string(schema))
-	if d.Peek() != '{' {
+	d := jsonio.NewDec(jsonio.View(schema))
+	if typed && (listed || !object) || d.Peek() != '{' {
 		return schema
 	}
 	out := jsonio.AppendRaw(nil, schema)
 	out = out[:len(out)-1]
-	for _, m := range [...]struct {
-		there bool
-		text  string
-	}{{typed, `"type":"object"`}, {listed, `"properties":{}`}} {
-		if m.there {
-			continue
-		}
-		if !empty {
-			out = append(out, ',')
-		}
-		out = append(out, m.text...)
-		empty = false
+	if !typed {
+		out = wirejson.AppendString(out, "type", "object")
+	}
+	if !listed {
+		out = append(wirejson.AppendKey(out, "properties"), "{}"...)
 	}
 	return append(out, '}')
 }
@@ -63,12 +52,7 @@ func strictSchema(d *jsonio.Dec, top bool) bool {
 	}
 	var names, required []string
 	object, closed, ok := false, false, true
-	d.Object()
-	for first := true; ok; {
-		key, more := d.Key(&first)
-		if !more {
-			break
-		}
+	for key := range d.Members() {
 		switch key {
 		case "type":
 			object = strings.Contains(d.Raw(), `"object"`)
@@ -90,9 +74,12 @@ func strictSchema(d *jsonio.Dec, top bool) bool {
 		default:
 			ok = false
 		}
+		if !ok {
+			return false
+		}
 	}
 	optional := func(name string) bool { return !slices.Contains(required, name) }
-	return ok && (object && closed && !slices.ContainsFunc(names, optional) || !object && !top)
+	return object && closed && !slices.ContainsFunc(names, optional) || !object && !top
 }
 
 func strictSchemas(d *jsonio.Dec) (names []string, ok bool) {
