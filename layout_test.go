@@ -127,7 +127,6 @@ var table = []packageRule{
 	},
 	{
 		name: "trace/check", does: "the invariants: events in, violations out",
-		large:    "All checks read the unexported state of one run.",
 		not:      "running a loop",
 		packages: []string{"internal/jsonio", "llm", "trace", "trace/check/internal/..."},
 	},
