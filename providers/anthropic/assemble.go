@@ -61,7 +61,7 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 		a.text(p.Text, emit)
 	case llm.Reasoning:
 		if wirejson.Get(p.Opaque, "type") != nil {
-			a.whole(p, emit)
+			a.done(p, emit)
 			break
 		}
 		b.kind, b.opaque = blockThinking, p.Opaque
@@ -79,12 +79,12 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 	case llm.Unknown:
 		b.kind, b.block, a.last = blockUnknown, p, ""
 	case llm.Media, llm.ToolResult:
-		a.whole(p, emit)
+		a.done(p, emit)
 	}
 	return b
 }
 
-func (a *assembler) whole(p llm.Part, emit func(llm.Event)) {
+func (a *assembler) done(p llm.Part, emit func(llm.Event)) {
 	a.last = ""
 	emit(llm.PartDone{Part: p})
 }
@@ -210,10 +210,10 @@ func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
 		if b.hasDeltas {
 			b.call.Arguments = string(b.args)
 		}
-		a.whole(b.call, emit)
+		a.done(b.call, emit)
 	case blockUnknown:
 		b.block.Raw = merged(b.block.Raw, b.deltas)
-		a.whole(b.block, emit)
+		a.done(b.block, emit)
 	}
 }
 

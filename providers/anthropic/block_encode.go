@@ -87,7 +87,7 @@ func (w *writer) media(p llm.Media) {
 	w.Dst = append(appendMembers(w.Dst, p.Opaque, mediaMembers...), '}')
 }
 
-var takenImages = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 func (w *writer) source(p llm.Media, image bool) {
 	switch {
@@ -101,7 +101,7 @@ func (w *writer) source(p llm.Media, image bool) {
 		w.Close(`"type":"text","media_type":"text/plain"`)
 		w.Text("data", string(p.Data))
 	default:
-		if image && !slices.Contains(takenImages, p.MediaType) {
+		if image && !slices.Contains(imageTypes, p.MediaType) {
 			w.Fail("Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
 		}
 		w.Text("type", "base64")

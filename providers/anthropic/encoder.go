@@ -55,7 +55,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.ToolCallEnd:
 		e.callEnd(ev)
 	case llm.PartDone:
-		e.whole(ev.Part)
+		e.part(ev.Part)
 	case llm.Usage:
 		e.usage = e.usage.Update(ev)
 	case llm.Finish:
@@ -270,7 +270,7 @@ func (e *encoder) callEnd(ev llm.ToolCallEnd) {
 	e.calls = slices.Delete(e.calls, i, i+1)
 }
 
-func (e *encoder) whole(part llm.Part) {
+func (e *encoder) part(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:
 		e.closeText()

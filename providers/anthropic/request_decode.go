@@ -39,7 +39,7 @@ func (Messages) DecodeRequest(_ string, raw []byte) (*llm.Request, error) {
 func readBody(d *jsonio.Dec, req *llm.Request) {
 	s := &req.Settings
 	// kept reads a member. If read returns false, Extra keeps the member.
-	kept := func(key string, read func(*jsonio.Dec, *llm.Request) (whole bool)) {
+	kept := func(key string, read func(*jsonio.Dec, *llm.Request) (complete bool)) {
 		from := d.Offset()
 		if read(d, req) || d.Err() != nil {
 			return
@@ -68,22 +68,22 @@ func readBody(d *jsonio.Dec, req *llm.Request) {
 		"output_config", func() { kept("output_config", readOutputConfig) })
 }
 
-func readSystem(d *jsonio.Dec, req *llm.Request) (whole bool) {
+func readSystem(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	if d.Peek() == '"' {
 		req.System = d.String()
 		return true
 	}
 	blocks := readContent(d, false)
-	whole = len(blocks) < 2
+	complete = len(blocks) < 2
 	for i, b := range blocks {
 		t, ok := b.(llm.Text)
-		whole = whole && ok && t.Opaque == nil
+		complete = complete && ok && t.Opaque == nil
 		if i > 0 {
 			req.System += "\n\n"
 		}
 		req.System += t.Text
 	}
-	return whole
+	return complete
 }
 
 func readMessages(d *jsonio.Dec) (messages []llm.Message) {
@@ -144,16 +144,16 @@ func isResult(p llm.Part) bool {
 }
 
 // readTools reads the tools, and reports whether llm.Tool represents all of them.
-func readTools(d *jsonio.Dec, req *llm.Request) (whole bool) {
-	whole = true
+func readTools(d *jsonio.Dec, req *llm.Request) (complete bool) {
+	complete = true
 	for range d.Elements() {
 		t, custom, known := readTool(d)
 		if custom {
 			req.Tools = append(req.Tools, t)
 		}
-		whole = whole && custom && known
+		complete = complete && custom && known
 	}
-	return whole
+	return complete
 }
 
 // readTool reads a tool. Custom is false for tools of the provider. Known reports whether t
@@ -171,11 +171,11 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	return t, kind == "" || kind == "custom", known
 }
 
-func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
-	whole = true
+func readToolChoice(d *jsonio.Dec, req *llm.Request) (complete bool) {
+	complete = true
 	var kind, name string
 	wirejson.ReadStrict(d,
-		func(string) { whole = false; d.Skip() },
+		func(string) { complete = false; d.Skip() },
 		"type", &kind,
 		"name", &name,
 		"disable_parallel_tool_use", func() { req.Settings.ParallelToolCalls = new(!d.Bool()) })
@@ -188,31 +188,31 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (whole bool) {
 	case "tool":
 		req.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
 	default:
-		whole = false
+		complete = false
 	}
-	return whole
+	return complete
 }
 
-func readOutputConfig(d *jsonio.Dec, req *llm.Request) (whole bool) {
-	whole = true
+func readOutputConfig(d *jsonio.Dec, req *llm.Request) (complete bool) {
+	complete = true
 	wirejson.ReadStrict(d,
-		func(string) { whole = d.Raw() == "null" && whole },
+		func(string) { complete = d.Raw() == "null" && complete },
 		"effort", &req.Settings.ReasoningEffort,
-		"format", func() { whole = readFormat(json.RawMessage(d.Raw()), req) && whole })
-	return whole
+		"format", func() { complete = readFormat(json.RawMessage(d.Raw()), req) && complete })
+	return complete
 }
 
 // readFormat reads the schema of the response, and reports whether the format has no more.
-func readFormat(format json.RawMessage, req *llm.Request) (whole bool) {
+func readFormat(format json.RawMessage, req *llm.Request) (complete bool) {
 	if wirejson.GetString(format, "type") != "json_schema" {
 		return false
 	}
-	whole = true
+	complete = true
 	wirejson.EachMember(format, func(key, raw string) {
 		if key == "schema" {
 			req.Settings.OutputSchema = wirejson.Compact(raw)
 		}
-		whole = whole && (key == "type" || key == "schema")
+		complete = complete && (key == "type" || key == "schema")
 	})
-	return whole
+	return complete
 }

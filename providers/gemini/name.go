@@ -40,11 +40,11 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 	case llm.NonStreaming:
 		return path + methodWhole, "", nil
 	}
-	return "", "", fmt.Errorf("delivery: %q is unknown: want %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
+	return "", "", fmt.Errorf("response_mode: %q is unknown: want %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
 }
 
 // readPath parses a path of requestPath.
-func readPath(path string) (model string, delivery llm.ResponseMode, err error) {
+func readPath(path string) (model string, mode llm.ResponseMode, err error) {
 	rest, absolute := strings.CutPrefix(path, "/")
 	colon := strings.LastIndexByte(rest, ':')
 	if !absolute || colon < 0 {
@@ -53,9 +53,9 @@ func readPath(path string) (model string, delivery llm.ResponseMode, err error) 
 	switch method := rest[colon+1:]; method {
 	case methodStream:
 	case methodWhole:
-		delivery = llm.NonStreaming
+		mode = llm.NonStreaming
 	default:
-		return "", "", fmt.Errorf("the path %q asks for the method %q: want %s or %s", path, method, methodWhole, methodStream)
+		return "", "", fmt.Errorf("the path %q has the unknown method %q: want %s or %s", path, method, methodWhole, methodStream)
 	}
 	model, err = url.PathUnescape(rest[:colon])
 	if err != nil {
@@ -65,9 +65,9 @@ func readPath(path string) (model string, delivery llm.ResponseMode, err error) 
 		model = name
 	}
 	if model == "" {
-		return "", "", fmt.Errorf("the path %q names no model", path)
+		return "", "", fmt.Errorf("the path %q has no model", path)
 	}
-	return model, delivery, nil
+	return model, mode, nil
 }
 
 // SignsCalls reports whether a model is of generation 3 or later. These models sign calls,
@@ -122,11 +122,11 @@ func callName(name string) string {
 	case name == "":
 		return noName
 	}
-	mended := []byte(name)
-	for i, c := range mended {
+	repaired := []byte(name)
+	for i, c := range repaired {
 		if !functionName.Match([]byte{'_', c}) {
-			mended[i] = '_'
+			repaired[i] = '_'
 		}
 	}
-	return string(mended[:min(len(mended), 64)])
+	return string(repaired[:min(len(repaired), 64)])
 }

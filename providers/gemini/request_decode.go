@@ -18,14 +18,14 @@ import (
 // results with text become a tool message and a user message, schemas become JSON Schema.
 // Errors contain the JSON path.
 func (GenerateContent) DecodeRequest(path string, body []byte) (*llm.Request, error) {
-	model, delivery, err := readPath(path)
+	model, mode, err := readPath(path)
 	if err != nil {
 		return nil, err
 	}
 	if !jsonio.ValidUTF8(body) {
 		return nil, errors.New("the request body is not UTF-8")
 	}
-	r := requestReader{req: &llm.Request{Model: model, ResponseMode: delivery}, d: jsonio.NewDec(string(body))}
+	r := requestReader{req: &llm.Request{Model: model, ResponseMode: mode}, d: jsonio.NewDec(string(body))}
 	r.ids.used = map[string]bool{}
 	r.body()
 	if err := r.d.End(); err != nil {

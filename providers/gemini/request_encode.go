@@ -62,14 +62,14 @@ func (w *writer) settings(s *llm.Settings) (own []wirejson.Member) {
 		}
 		own = append(own, wirejson.Member{Key: key, Raw: string(raw)})
 	}
-	whole := func(name, key string, n int64) {
+	integer := func(name, key string, n int64) {
 		if n != int64(int32(n)) {
 			w.Fail("settings.%s: %d exceeds the 32 bits that Gemini reads", name, n)
 		}
 		value(key, n)
 	}
 	if s.MaxTokens != 0 {
-		whole("max_tokens", "maxOutputTokens", int64(s.MaxTokens))
+		integer("max_tokens", "maxOutputTokens", int64(s.MaxTokens))
 	}
 	if s.Temperature != nil {
 		value("temperature", *s.Temperature)
@@ -78,7 +78,7 @@ func (w *writer) settings(s *llm.Settings) (own []wirejson.Member) {
 		value("topP", *s.TopP)
 	}
 	if s.Seed != nil {
-		whole("seed", "seed", *s.Seed)
+		integer("seed", "seed", *s.Seed)
 	}
 	if len(s.StopSequences) > 0 {
 		var list wirejson.Elements

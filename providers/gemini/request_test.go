@@ -115,12 +115,12 @@ func TestRequestErrors(t *testing.T) {
 		return func(r *llm.Request) { r.Tools = []llm.Tool{{Name: "a"}, tool} }
 	}
 	for want, change := range map[string]func(*llm.Request){
-		"model: missing: set Request.Model":                  func(r *llm.Request) { r.Model = "" },
-		`model: "a/../b" is invalid in a path`:               func(r *llm.Request) { r.Model = "a/../b" },
-		`model: "a//b" is invalid in a path`:                 func(r *llm.Request) { r.Model = "a//b" },
-		`model: "." is invalid in a path`:                    func(r *llm.Request) { r.Model = "." },
-		`delivery: "slow" is unknown: want "" or "buffered"`: func(r *llm.Request) { r.ResponseMode = "slow" },
-		"messages: no content: add a user message":           func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
+		"model: missing: set Request.Model":                       func(r *llm.Request) { r.Model = "" },
+		`model: "a/../b" is invalid in a path`:                    func(r *llm.Request) { r.Model = "a/../b" },
+		`model: "a//b" is invalid in a path`:                      func(r *llm.Request) { r.Model = "a//b" },
+		`model: "." is invalid in a path`:                         func(r *llm.Request) { r.Model = "." },
+		`response_mode: "slow" is unknown: want "" or "buffered"`: func(r *llm.Request) { r.ResponseMode = "slow" },
+		"messages: no content: add a user message":                func(r *llm.Request) { r.Messages = []llm.Message{llm.User("")} },
 		"messages[2]: the Gemini API has no system message within a conversation: move its text to Request.System": func(r *llm.Request) {
 			r.Messages = append([]llm.Message{{Role: llm.RoleSystem}}, append(r.Messages, llm.Message{Role: llm.RoleSystem})...)
 		},
@@ -462,9 +462,9 @@ func TestDecodeRequestErrors(t *testing.T) {
 	for _, c := range []struct{ path, body, want string }{
 		{"models/m:generateContent", "{}", `the path "models/m:generateContent" is not /models/MODEL:METHOD`},
 		{"/models/m", "{}", `the path "/models/m" is not /models/MODEL:METHOD`},
-		{"/models/m:countTokens", "{}", `the path "/models/m:countTokens" asks for the method "countTokens": want generateContent or streamGenerateContent`},
+		{"/models/m:countTokens", "{}", `the path "/models/m:countTokens" has the unknown method "countTokens": want generateContent or streamGenerateContent`},
 		{"/models/%:generateContent", "{}", `the path "/models/%:generateContent": invalid URL escape "%"`},
-		{"/models/:generateContent", "{}", `the path "/models/:generateContent" names no model`},
+		{"/models/:generateContent", "{}", `the path "/models/:generateContent" has no model`},
 		{"", "{\"a\":\"\xff\"}", "the request body is not UTF-8"},
 		{"", "[]", "the request body: expected an object (byte 1)"},
 		{"", `{"contents":1}`, "the request body: expected an array at contents (byte 13)"},

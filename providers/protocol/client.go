@@ -113,8 +113,8 @@ func (a *exchange) get(ctx context.Context, req *llm.Request) error {
 	if err == nil || a.stopped {
 		return nil
 	}
-	if told, ok := errors.AsType[*llm.APIError](err); ok {
-		return a.complete(resp, told)
+	if failure, ok := errors.AsType[*llm.APIError](err); ok {
+		return a.complete(resp, failure)
 	}
 	return a.connectionError(ctx, resp.StatusCode, err)
 }
@@ -215,7 +215,7 @@ const (
 func (a *exchange) drain(body io.Reader) {
 	late := time.AfterFunc(linger, a.hangUp) //nolint:forbidigo // the response does not depend on it
 	defer late.Stop()
-	_, _ = io.CopyN(io.Discard, body, maxRest) // the answer is whole
+	_, _ = io.CopyN(io.Discard, body, maxRest) // the response is complete
 }
 
 // nonStreaming reads a non-streaming response. Some servers send one for a streaming request.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// retryAfter returns the delay that a response asks for: in milliseconds (retry-after-ms of
+// retryAfter returns the delay that a response requests: in milliseconds (retry-after-ms of
 // OpenAI and Azure), in seconds, or until a time (RFC 9110, 10.2.3), relative to the Date of
 // the response.
 func retryAfter(h http.Header) time.Duration {

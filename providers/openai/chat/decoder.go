@@ -20,7 +20,7 @@ type decoder struct {
 	id, model string
 	done      bool   // [DONE] arrived
 	finish    string // the last finish reason
-	spoke     bool   // the content has text
+	hasText   bool   // the content has text
 	kept      keptMembers
 	reasoning reasoningReader
 	calls     callList
@@ -166,7 +166,7 @@ func (d *decoder) apply(emit func(llm.Event)) {
 			d.text(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
 		}
 	}
-	if d.spoke = d.spoke || delta.content != "" || len(delta.parts) > 0; !d.spoke {
+	if d.hasText = d.hasText || delta.content != "" || len(delta.parts) > 0; !d.hasText {
 		delta.content = delta.transcript
 	}
 	d.text(llm.TextDelta{Text: delta.content}, emit)

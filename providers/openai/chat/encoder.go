@@ -183,7 +183,7 @@ func (e *encoder) part(p llm.Part) error {
 		return nil
 	case llm.ToolCall:
 		if !p.ProviderExecuted {
-			e.whole(p)
+			e.wholeCall(p)
 			return nil
 		}
 	case llm.Media, llm.ToolResult, llm.Unknown:
@@ -254,7 +254,7 @@ func (e *encoder) newCall(index int, id, name string, opaque json.RawMessage) *s
 	return c
 }
 
-func (e *encoder) whole(p llm.ToolCall) {
+func (e *encoder) wholeCall(p llm.ToolCall) {
 	e.begin(false)
 	c := e.newCall(0, p.ID, p.Name, p.Opaque)
 	c.closed = true

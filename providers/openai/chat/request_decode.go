@@ -124,11 +124,11 @@ func (r *reader) tools() {
 	exact := true
 	r.req.Tools = nil
 	for range r.Elements() {
-		t, function, whole := r.tool()
+		t, function, complete := r.tool()
 		if function {
 			r.req.Tools = append(r.req.Tools, t)
 		}
-		exact = exact && whole
+		exact = exact && complete
 	}
 	if !exact || len(r.req.Tools) == 0 {
 		r.keep("tools", r.Since(from))
@@ -136,16 +136,16 @@ func (r *reader) tools() {
 }
 
 // tool reads a tool, and reports whether it is a function and whether t represents all of it.
-func (r *reader) tool() (t llm.Tool, function, whole bool) {
-	whole = true
-	other := func(string) { whole = r.Raw() == "null" && whole }
+func (r *reader) tool() (t llm.Tool, function, complete bool) {
+	complete = true
+	other := func(string) { complete = r.Raw() == "null" && complete }
 	wirejson.ReadStrict(&r.Dec, other,
-		"type", func() { whole = r.String() == "function" && whole },
+		"type", func() { complete = r.String() == "function" && complete },
 		"function", func() {
 			function = true
 			wirejson.ReadStrict(&r.Dec, other, "name", &t.Name, "description", &t.Description, "parameters", &t.Parameters, "strict", &t.Strict)
 		})
-	return t, function, whole && function
+	return t, function, complete && function
 }
 
 // settle handles the members that depend on others.

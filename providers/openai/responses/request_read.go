@@ -164,11 +164,11 @@ func (r *requestReader) tools(d *jsonio.Dec) {
 	var others wirejson.Elements
 	for range d.Elements() {
 		from := d.Offset()
-		t, whole := readTool(d)
+		t, complete := readTool(d)
 		if t.Name != "" {
 			r.req.Tools = append(r.req.Tools, t)
 		}
-		if !whole && d.Err() == nil {
+		if !complete && d.Err() == nil {
 			others.Add(d.Since(from))
 		}
 	}
@@ -177,11 +177,11 @@ func (r *requestReader) tools(d *jsonio.Dec) {
 	}
 }
 
-// readTool reads a tool. It has no name unless it is a function. Whole reports whether Tool
+// readTool reads a tool. It has no name unless it is a function. Complete reports whether Tool
 // represents all of it.
-func readTool(d *jsonio.Dec) (t llm.Tool, whole bool) {
+func readTool(d *jsonio.Dec) (t llm.Tool, complete bool) {
 	kind := ""
-	whole = true
+	complete = true
 	for key := range d.Members() {
 		switch {
 		case key == "type":
@@ -195,13 +195,13 @@ func readTool(d *jsonio.Dec) (t llm.Tool, whole bool) {
 		case key == "strict" && d.Peek() != 'n':
 			t.Strict = new(d.Bool())
 		default:
-			whole = d.Raw() == "null" && whole
+			complete = d.Raw() == "null" && complete
 		}
 	}
 	if kind != "function" {
 		return llm.Tool{}, false
 	}
-	return t, whole && t.Name != ""
+	return t, complete && t.Name != ""
 }
 
 // input reads the input: one user message as a string, or items.

@@ -171,36 +171,36 @@ func (s *decoder) itemOf(ev *event) (found *openItem) {
 }
 
 // end ends an item with its whole content.
-func (s *decoder) end(it *openItem, whole *item) error {
+func (s *decoder) end(it *openItem, final *item) error {
 	ended := it.closed && it.hasText
 	it.closed, it.finished = true, true
 	switch {
 	case isCall(it.kind):
-		it.finished = whole.status != statusIncomplete
-		s.startCall(it, whole)
-		it.call.itemDone = whole.args
-		s.advance(it, whole.args)
+		it.finished = final.status != statusIncomplete
+		s.startCall(it, final)
+		it.call.itemDone = final.args
+		s.advance(it, final.args)
 		return nil
 	case ended:
 		return nil
 	case !it.hasText:
 		it.hasText = true
-		return s.emitItem(whole)
+		return s.emitItem(final)
 	case it.kind == kindMessage:
-		return s.doneText(it, whole)
+		return s.doneText(it, final)
 	}
-	p, err := whole.reasoning()
+	p, err := final.reasoning()
 	s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
 	return err
 }
 
 // doneText ends a message whose text arrived in deltas. The last text gets the opaque data of
 // its content part.
-func (s *decoder) doneText(it *openItem, whole *item) error {
-	pieces, err := whole.contentParts()
-	it.opaque = whole.opaque
-	if n := len(pieces); n > 0 {
-		it.partMembers = pieces[n-1].opaque
+func (s *decoder) doneText(it *openItem, final *item) error {
+	contents, err := final.contentParts()
+	it.opaque = final.opaque
+	if n := len(contents); n > 0 {
+		it.partMembers = contents[n-1].opaque
 	}
 	s.endText(it)
 	return err
@@ -211,18 +211,18 @@ func (s *decoder) doneText(it *openItem, whole *item) error {
 func (s *decoder) endItems(output []item) error {
 	streamed := s.streamed()
 	for i := range output {
-		whole := &output[i]
-		it := streamed.take(whole)
+		final := &output[i]
+		it := streamed.take(final)
 		switch {
 		case it == nil:
-			if err := s.emitItem(whole); err != nil {
+			if err := s.emitItem(final); err != nil {
 				return err
 			}
 		case isCall(it.kind):
-			it.call.terminal = whole.args
-			s.startCall(it, whole)
+			it.call.terminal = final.args
+			s.startCall(it, final)
 		case !it.finished:
-			if err := s.end(it, whole); err != nil {
+			if err := s.end(it, final); err != nil {
 				return err
 			}
 		}
@@ -262,12 +262,12 @@ func (s *decoder) streamed() streamedItems {
 
 // take returns the streamed item for an item of the output, or nil: the first of its kind, for
 // calls with its id, or else a call without a start.
-func (items streamedItems) take(whole *item) *openItem {
-	key := itemKey{kind: whole.kind}
-	if isCall(whole.kind) {
-		key.id = whole.callID
+func (items streamedItems) take(final *item) *openItem {
+	key := itemKey{kind: final.kind}
+	if isCall(final.kind) {
+		key.id = final.callID
 	}
-	for _, key := range []itemKey{key, {kind: whole.kind, any: true}} {
+	for _, key := range []itemKey{key, {kind: final.kind, any: true}} {
 		if list := items[key]; len(list) > 0 {
 			items[key] = list[1:]
 			return list[0]
@@ -334,10 +334,10 @@ func (s *decoder) argumentsDone(ev *event, kind string) {
 
 // advance emits the rest of complete arguments, if they begin with the deltas so far (quirk
 // QR-06).
-func (s *decoder) advance(it *openItem, whole string) {
+func (s *decoder) advance(it *openItem, final string) {
 	c := &it.call
-	if isComplete(whole, it.kind) && strings.HasPrefix(whole, string(c.deltas)) {
-		c.deltas = append(c.deltas, whole[len(c.deltas):]...)
+	if isComplete(final, it.kind) && strings.HasPrefix(final, string(c.deltas)) {
+		c.deltas = append(c.deltas, final[len(c.deltas):]...)
 		s.emitArguments(it)
 	}
 }
