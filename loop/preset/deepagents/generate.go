@@ -1,6 +1,7 @@
 package deepagents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,11 +54,7 @@ func (e *AbortError) Unwrap() error { return e.Err }
 // [*middleware.OutputError] if the answer does not follow the schema of Output. The
 // Result is nil only if the run could not be started.
 func Generate(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options) (*Result, error) {
-	return generate(ctx, agent, in, orEmpty(vars), opts)
-}
-
-func generate(ctx context.Context, agent *Agent, in loop.Input, scope *middleware.Vars, opts *Options) (*Result, error) {
-	r := newRun(agent, scope, opts)
+	r := newRun(agent, vars, opts)
 	started, err := r.start(ctx, in, nil)
 	if err != nil {
 		return nil, err
@@ -65,19 +62,12 @@ func generate(ctx context.Context, agent *Agent, in loop.Input, scope *middlewar
 	return r.result(started.Wait())
 }
 
-func newRun(agent *Agent, scope *middleware.Vars, opts *Options) *run {
-	r := &run{root: agent, scope: scope}
+func newRun(agent *Agent, vars *middleware.Vars, opts *Options) *run {
+	r := &run{root: agent, scope: cmp.Or(vars, new(middleware.Vars))}
 	if opts != nil {
 		r.opts = *opts
 	}
 	return r
-}
-
-func orEmpty(vars *middleware.Vars) *middleware.Vars {
-	if vars == nil {
-		return new(middleware.Vars)
-	}
-	return vars
 }
 
 // result converts the loop's result to that of the reference loop.

@@ -37,11 +37,8 @@ type result struct {
 // It returns an error if the run could not be started. [Stream.Wait] returns the failure
 // of the run.
 func Execute(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options) (*Stream, error) {
-	return execute(ctx, newRun(agent, orEmpty(vars), opts), in, nil)
-}
-
-func execute(ctx context.Context, r *run, in loop.Input, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) (*Stream, error) {
-	started, err := r.start(ctx, in, hook)
+	r := newRun(agent, vars, opts)
+	started, err := r.start(ctx, in, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +49,7 @@ func execute(ctx context.Context, r *run, in loop.Input, hook func(context.Conte
 // of the root. The stream has one start and one finish, whichever agent responds. It can
 // be read once. in contains the messages; the other arguments are those of [Generate].
 func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, ui uistream.Options) (iter.Seq[uistream.Part], error) {
-	r := newRun(agent, orEmpty(vars), opts)
+	r := newRun(agent, vars, opts)
 	var hook func(context.Context, middleware.Ended) ([]llm.Message, error)
 	if agent != nil {
 		hook = agent.PrepareEnd

@@ -18,14 +18,14 @@ func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 		return loop.Tool{}, errors.New("deepagents: AsTool: missing agent: set it")
 	}
 	type input struct {
-		Input string `json:"input" jsonschema:"what it is to do"`
+		Input string `json:"input" jsonschema:"the task"`
 	}
 	return loop.NewTool(agent.Name, agent.Description, func(ctx context.Context, in input) (string, error) {
 		scope := new(middleware.Vars)
 		if around, ok := middleware.VarsFromContext(ctx); ok {
 			scope = around.Isolate(string(middleware.ActiveAgent))
 		}
-		res, err := generate(ctx, agent, loop.Prompt(in.Input), scope, opts)
+		res, err := Generate(ctx, agent, loop.Prompt(in.Input), scope, opts)
 		if err != nil {
 			return "", err
 		}
