@@ -83,7 +83,7 @@ func readRow(root, file string) (r row, err error) {
 	lines.Scan()
 	name, ok := strings.CutPrefix(strings.TrimSuffix(lines.Text(), "."), "Scenario: ")
 	if !ok {
-		return r, fmt.Errorf("second line %q: want Scenario: NAME.", lines.Text())
+		return r, fmt.Errorf("second line %q: want a scenario, as in Scenario: NAME", lines.Text())
 	}
 	if r.quirk, err = wire.ParseQuirk(r.name); err != nil {
 		return r, err
