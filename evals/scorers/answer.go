@@ -59,7 +59,7 @@ func (s containsSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// Regexp scores 1 if a regular expression matches somewhere in the final answer.
+// regexpSettings scores 1 if a regular expression matches somewhere in the final answer.
 type regexpSettings struct {
 	// Pattern is as package regexp documents; (?i), (?m) and (?s) set its flags.
 	Pattern string `json:"pattern"`
@@ -85,8 +85,8 @@ func (s regexpSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// Normalized scores 1 if the final answer is one of the texts expected after both were
-// normalised as the evaluation of SQuAD does (Rajpurkar et al., "SQuAD: 100,000+
+// normalizedSettings scores 1 if the final answer is an expected text after normalization of both, as
+// in the evaluation of SQuAD (Rajpurkar et al., "SQuAD: 100,000+
 // Questions for Machine Comprehension of Text", EMNLP 2016, normalize_answer of its
 // script): lower case, no ASCII punctuation, none of the words a, an and the, single
 // spaces.

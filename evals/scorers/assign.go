@@ -10,8 +10,8 @@ import (
 // the larger.
 const maxAssign = 1e8
 
-// assign returns the largest sum of weights that pairs of rows and columns can have, each
-// in one pair at most. Weights are 0 or more. It is the Hungarian algorithm (Kuhn 1955,
+// assign returns the largest sum of weights of pairs of rows and columns, each in at most one pair.
+// Weights are 0 or more. It is the Hungarian algorithm (Kuhn 1955,
 // Munkres 1957) with potentials and shortest augmenting paths: n²·m steps for n rows and m
 // columns, n ≤ m, of those that have a weight at all.
 func assign(weights [][]float64) (float64, error) {
@@ -76,7 +76,7 @@ type hungarian struct {
 	row          []int     // of each column
 }
 
-// augment assigns one more row, by the path of columns that costs least.
+// augment assigns one more row along the shortest path of columns.
 func (h *hungarian) augment(row int) {
 	m := len(h.ofCol) - 1
 	dist := slices.Repeat([]float64{math.Inf(1)}, m)
@@ -97,7 +97,7 @@ func (h *hungarian) augment(row int) {
 	h.row[m] = -1
 }
 
-// relax looks on from a column's row, and returns the column that is nearest.
+// relax updates the distances from the row of a column and returns the nearest column.
 func (h *hungarian) relax(col int, dist []float64, from []int, done []bool) (next int) {
 	i := h.row[col]
 	next = -1

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// BFCL scores 1 if the calls of a run are accepted by the rules of the Berkeley
+// bfclSettings scores 1 if a run has the calls that are correct by the rules of the Berkeley
 // Function-Calling Leaderboard for Python's categories of one turn: simple, multiple,
 // parallel and irrelevance (ast_checker.py of bfcl_eval in github.com/ShishirPatil/gorilla,
 // at v4):
@@ -35,15 +35,15 @@ type bfclSettings struct {
 	Irrelevance bool `json:"irrelevance,omitempty"`
 }
 
-// BFCLCase is what BFCL's files say of a case.
+// bfclCase is a case in the files of BFCL.
 type bfclCase struct {
 	Function []bfclFunction `json:"function,omitempty"`
-	// GroundTruth has the calls in order: the values accepted, by parameter, by function.
-	// Numbers are json.Numbers. An empty list is no calls.
+	// GroundTruth are the calls in order: the accepted values by parameter, by function. Numbers are
+	// json.Numbers. An empty list means no calls.
 	GroundTruth []map[string]map[string][]any `json:"ground_truth,omitempty"`
 }
 
-// BFCLFunction is what a function is called and takes.
+// bfclFunction is the name and the parameters of a function.
 type bfclFunction struct {
 	Name       string `json:"name"`
 	Parameters struct {
@@ -52,7 +52,7 @@ type bfclFunction struct {
 	} `json:"parameters"`
 }
 
-// BFCLParameter is the type of a parameter.
+// bfclParameter is the type of a parameter.
 type bfclParameter struct {
 	Type  string `json:"type"`
 	Items struct {
@@ -87,7 +87,7 @@ func (s bfclSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// of returns what is expected of a run.
+// of returns the expectations of a run.
 func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 	c, ok := s.Cases[run.Case]
 	if !ok {
@@ -105,7 +105,7 @@ func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 	return c, c.check()
 }
 
-// check refuses an answer of no function.
+// check rejects a call of an unknown function.
 func (c *bfclCase) check() error {
 	for i, answer := range c.GroundTruth {
 		if len(answer) != 1 {
@@ -128,8 +128,8 @@ func (c *bfclCase) function(name string) *bfclFunction {
 	return &c.Function[i]
 }
 
-// pairs says which calls are accepted for which answers, and why the first answer that
-// has none has none.
+// pairs returns the accepted calls for each answer, and the reason for the first answer without a
+// call.
 func (c *bfclCase) pairs(calls []facts.Call) (weights [][]float64, wrong string) {
 	for _, answer := range c.GroundTruth {
 		row := make([]float64, len(calls))
@@ -154,7 +154,7 @@ func (c *bfclCase) pairs(calls []facts.Call) (weights [][]float64, wrong string)
 	return weights, wrong
 }
 
-// accepts says what is wrong with a call.
+// accepts returns an error for a call that is not accepted.
 func (f *bfclFunction) accepts(call *facts.Call, accepted map[string][]any) error {
 	if call.Name != f.Name && call.Name != strings.ReplaceAll(f.Name, ".", "_") {
 		return fmt.Errorf("want %s, got %s", f.Name, call.Name)
@@ -177,7 +177,7 @@ func (f *bfclFunction) accepts(call *facts.Call, accepted map[string][]any) erro
 	return f.values(args, accepted)
 }
 
-// values says which value is wrong.
+// values returns an error that lists the wrong values.
 func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) error {
 	var wrong []string
 	for name, value := range args {
@@ -199,7 +199,7 @@ func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) er
 // optional reports whether a parameter is optional.
 func optional(values []any) bool { return slices.Contains(texts(values), "") }
 
-// texts returns those values that are texts.
+// texts returns the values that are strings.
 func texts(values []any) (all []string) {
 	for _, v := range values {
 		if text, ok := v.(string); ok {
@@ -228,7 +228,7 @@ var pyTypes = map[string]pyType{
 	"array": pyList, "tuple": pyList, "dict": pyDict, "any": pyStr,
 }
 
-// typeOf is the type of a value as Python reads its JSON.
+// typeOf returns the type that Python gives a JSON value.
 func typeOf(v any) pyType {
 	switch v := v.(type) {
 	case bool:
@@ -259,7 +259,7 @@ func typeOfAny(values []any) pyType {
 	return ""
 }
 
-// accepts reports whether a value is one of those accepted of a parameter.
+// accepts reports whether a value is one of the accepted values of a parameter.
 func (p *bfclParameter) accepts(value any, accepted []any) bool {
 	want, inner := pyTypes[p.Type], pyType("")
 	if want == pyList {
@@ -290,8 +290,8 @@ func (p *bfclParameter) accepts(value any, accepted []any) bool {
 	}
 }
 
-// typed reports whether a value has the type wanted, or that of the values accepted; it
-// then is called a variable there.
+// typed reports whether a value has the required type, or that of the accepted values, which BFCL
+// calls a variable.
 func typed(value any, accepted []any, want, inner pyType) (ok, variable bool) {
 	other := typeOfAny(accepted)
 	if typeOf(value) != want {
@@ -311,7 +311,7 @@ func typed(value any, accepted []any, want, inner pyType) (ok, variable bool) {
 	}), variable
 }
 
-// standard is a text as BFCL compares it.
+// standard returns a string in the form that BFCL compares.
 func standard(text string) string {
 	return strings.NewReplacer(" ", "", ",", "", ".", "", "/", "", "-", "", "_", "", "*", "", "^", "", "'", `"`).Replace(strings.ToLower(text))
 }
@@ -324,7 +324,7 @@ func standards(texts []string) []string {
 	return all
 }
 
-// standardized is a value, or of a text its standard.
+// standardized returns the standard form of a string, and other values unchanged.
 func standardized(v any) any {
 	if text, ok := v.(string); ok {
 		return standard(text)
@@ -345,7 +345,7 @@ func list(value []any, accepted []any) bool {
 	})
 }
 
-// dict reports whether a dict has the members of one of those accepted.
+// dict reports whether a dict has the members of an accepted one.
 func dict(value any, accepted []any) bool {
 	got, ok := value.(map[string]any)
 	return ok && slices.ContainsFunc(accepted, func(a any) bool {
@@ -371,7 +371,7 @@ func members(got, want map[string]any) bool {
 	return true
 }
 
-// dicts reports whether a list of dicts is one of those accepted, dict by dict.
+// dicts reports whether a list of dicts equals an accepted one, dict by dict.
 func dicts(value []any, accepted []any) bool {
 	return slices.ContainsFunc(accepted, func(a any) bool {
 		of, _ := a.([]any)

@@ -13,16 +13,16 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Called scores 1 if the tools named were called as often as they should be.
+// calledSettings scores 1 if the number of calls of each named tool is in its range.
 type calledSettings struct {
 	// Tools are counts by the tool's name.
 	Tools map[string]callCount `json:"tools"`
 }
 
-// Count is how often something may be; the zero value is once or more.
+// callCount is a range of call counts; the zero value means 1 or more.
 type callCount struct {
-	Min *int `json:"min,omitempty"` // nil is 1, or Max if that is less
-	Max *int `json:"max,omitempty"` // nil is no limit
+	Min *int `json:"min,omitempty"` // nil means 1, or Max if that is less
+	Max *int `json:"max,omitempty"` // nil means no limit
 }
 
 func (s calledSettings) scorer() (scoreFunc, error) {
@@ -69,9 +69,9 @@ func (c callCount) String() string {
 	return fmt.Sprintf("%d to %d", c.least(), *c.Max)
 }
 
-// NotCalled scores 1 if none of the tools named was called.
+// notCalledSettings scores 1 if none of the named tools was called.
 type notCalledSettings struct {
-	Tools []string `json:"tools,omitempty"` // none: no tool at all may be called
+	Tools []string `json:"tools,omitempty"` // empty means all tools
 }
 
 func (s notCalledSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
@@ -96,7 +96,7 @@ func counted(run *importer.Run) map[string]int {
 	return count
 }
 
-// all is 1 if nothing is wrong.
+// all returns the score 1 if nothing is wrong, else 0.
 func all(wrong, right []string) (float64, string, error) {
 	if len(wrong) > 0 {
 		return 0, strings.Join(wrong, "; "), nil
@@ -104,8 +104,8 @@ func all(wrong, right []string) (float64, string, error) {
 	return 1, strings.Join(right, ", "), nil
 }
 
-// Expected says which calls should be made, and which arguments are the same: those of
-// the same JSON, numbers by their value and members in any order.
+// expectedCalls are the expected calls and the comparison of arguments: as JSON, numbers by value and
+// members in any order.
 type expectedCalls struct {
 	// Expected are the calls; nil means those of the recording, and an empty list means no calls.
 	Expected []expectedCall `json:"expected,omitempty"`
@@ -125,17 +125,17 @@ type expectedCall struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// Compare is how arguments are compared.
+// argumentMatch is a way to compare arguments.
 type argumentMatch string
 
 // The ways to compare arguments.
 const (
-	matchEqual  argumentMatch = ""       // all of them are the same
-	matchSubset argumentMatch = "subset" // those wanted are there; there may be others
-	matchName   argumentMatch = "ignore" // the name alone counts
+	matchEqual  argumentMatch = ""       // all arguments are equal
+	matchSubset argumentMatch = "subset" // the expected ones are equal; others are ignored
+	matchName   argumentMatch = "ignore" // only the name counts
 )
 
-// matcher is Expected, read.
+// matcher is expectedCalls with parsed pointers.
 type matcher struct {
 	expectedCalls
 	ignore map[string][]jsonval.Pointer

@@ -11,21 +11,21 @@ import (
 	"github.com/looptape/looptape/internal/jsonval"
 )
 
-// Operation is one of JSON Patch (RFC 6902): add, remove or replace.
+// patchOperation is an operation of JSON Patch (RFC 6902): add, remove or replace.
 type patchOperation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
-	Value json.RawMessage `json:"value,omitempty"` // not of remove
+	Value json.RawMessage `json:"value,omitempty"` // empty for remove
 }
 
-// edit is an operation that was read.
+// edit is a parsed operation.
 type edit struct {
 	op, path string
 	at       jsonval.Pointer
-	value    any // absent{} of remove
+	value    any // absent{} for remove
 }
 
-// edits reads a patch. The error names what is wrong of it.
+// edits parses a patch.
 func edits(patch []patchOperation) (all []edit, err error) {
 	for _, o := range patch {
 		e := edit{op: o.Op, path: o.Path, value: absent{}}
@@ -49,7 +49,7 @@ func edits(patch []patchOperation) (all []edit, err error) {
 	return all, nil
 }
 
-// patched returns a value after a patch. The value may be changed.
+// patched applies a patch to a value. It may change the value.
 func patched(v any, patch []edit) (_ any, err error) {
 	for _, e := range patch {
 		if v, err = e.of(e.at, v); err != nil {
@@ -59,7 +59,7 @@ func patched(v any, patch []edit) (_ any, err error) {
 	return v, nil
 }
 
-// of edits what a pointer leads to in a value.
+// of edits the value at a pointer.
 func (e *edit) of(at jsonval.Pointer, v any) (any, error) {
 	if len(at) == 0 {
 		if v == (absent{}) && e.op != "add" {
@@ -82,7 +82,7 @@ func (e *edit) of(at jsonval.Pointer, v any) (any, error) {
 	return nil, errors.New("the parent is neither an object nor an array")
 }
 
-// copied is the value of an edit. Later edits change it, so that each run has its own.
+// copied returns a copy of the value, because later edits change it.
 func (e *edit) copied() (any, error) {
 	if e.value == (absent{}) {
 		return e.value, nil
@@ -116,13 +116,13 @@ func (e *edit) element(at jsonval.Pointer, v []any) (any, error) {
 	return v, err
 }
 
-// change is a difference between two values: what is at a path, or absent{}, and then.
+// change is a difference between two values: those at a path, or absent{}.
 type change struct {
 	path          string
 	before, after any
 }
 
-// verb is what a change does, as JSON Patch calls it.
+// verb returns the operation of JSON Patch.
 func (c *change) verb() string {
 	switch {
 	case c.before == absent{}:
@@ -133,7 +133,7 @@ func (c *change) verb() string {
 	return "replace"
 }
 
-// String is a change for people.
+// String describes the change.
 func (c *change) String() string {
 	text := c.verb() + " " + c.path
 	if c.after != (absent{}) {
@@ -142,9 +142,8 @@ func (c *change) String() string {
 	return text
 }
 
-// changes are the differences between two values, in the order of their paths: of objects
-// by member, of arrays of what is between those elements at their beginnings and ends that
-// are the same.
+// changes returns the differences between two values in the order of paths: of objects by member, of
+// arrays by element between their common beginning and end.
 func changes(at string, before, after any, found []change) []change {
 	switch b := before.(type) {
 	case map[string]any:
@@ -167,7 +166,7 @@ func changes(at string, before, after any, found []change) []change {
 	return append(found, change{at, before, after})
 }
 
-// elements are the changes between two arrays.
+// elements returns the changes between two arrays.
 func elements(at string, before, after []any, found []change) []change {
 	from := 0
 	for from < min(len(before), len(after)) && equal(before[from], after[from]) {

@@ -18,7 +18,7 @@ type choiceSettings struct {
 	// Expected is the letter; empty means that of the recording, which may be any text that names
 	// one.
 	Expected string `json:"expected,omitempty"`
-	// Letters are those to choose from; "" is ABCDE.
+	// Letters are the choices; empty means ABCDE.
 	Letters string `json:"letters,omitempty"`
 }
 

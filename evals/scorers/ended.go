@@ -75,10 +75,10 @@ func (s refusalSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// Invariants scores 1 if no invariant is broken (see package check) that the run does not
-// suppress. Of a list of messages fewer can be seen than of a trace.
+// invariantsSettings scores 1 if the run violates no invariant that it does not suppress; see package
+// check. A list of messages shows fewer violations than a trace.
 type invariantsSettings struct {
-	// Ignore are the ids of invariants that may be broken.
+	// Ignore are the ids of ignored invariants.
 	Ignore []string `json:"ignore,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type Grader struct {
 	Reasoning   string   `json:"reasoning,omitempty"`
 }
 
-// in opens the model that the settings name.
+// open opens the model of the settings.
 func (g Grader) open(m *Maker) (Grader, error) {
 	if m.Grader == nil {
 		return g, errors.New("no grading model can be opened here: in Go, set Maker.Grader")

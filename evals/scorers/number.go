@@ -18,11 +18,11 @@ import (
 type numericSettings struct {
 	// Expected are the accepted strings; empty means those of the recording.
 	Expected []string `json:"expected,omitempty"`
-	// Absolute and Relative are how far from the number expected is still right, the
-	// latter as a part of that number. The larger of the two holds.
+	// Absolute and Relative are tolerances, the latter as a share of the expected number. The larger
+	// one applies.
 	Absolute float64 `json:"absolute,omitempty"`
 	Relative float64 `json:"relative,omitempty"`
-	// IgnorePercent takes 12% for 12.
+	// IgnorePercent reads 12% as 12.
 	IgnorePercent bool `json:"ignore_percent,omitempty"`
 }
 
@@ -65,8 +65,7 @@ func (s numericSettings) last(text string) (float64, bool) {
 	return v, true
 }
 
-// negative reports whether a text ends in a minus that is a sign, or in such and a
-// currency.
+// negative reports whether a text ends in a minus sign, or in a minus sign and a currency.
 func negative(text string) bool {
 	if r, size := utf8.DecodeLastRuneInString(text); unicode.Is(unicode.Sc, r) {
 		text = text[:len(text)-size]

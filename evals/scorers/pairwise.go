@@ -22,7 +22,7 @@ import (
 // disagree, else 0.
 type pairwiseSettings struct {
 	Grader Grader `json:"grader"`
-	// Criteria say what makes an answer better.
+	// Criteria describe what makes an answer better.
 	Criteria string `json:"criteria"`
 	// Against are the recordings of the other set: names or patterns, as of [path.Match], in the
 	// folder of the suite.
@@ -73,7 +73,7 @@ func (s *pairwiseSettings) read(files fs.FS, name string) error {
 	return f.Close()
 }
 
-// side is what is shown of a run, or why nothing can be.
+// side is the text of a run, or the reason for a missing one.
 type side struct {
 	epoch int
 	text  string
@@ -109,7 +109,7 @@ func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	}, nil
 }
 
-// side is what is shown of a run.
+// side returns the text of a run.
 func (s pairwiseSettings) side(run *importer.Run) side {
 	text, err := finalAnswer(run)
 	if s.Conversation {
@@ -118,7 +118,7 @@ func (s pairwiseSettings) side(run *importer.Run) side {
 	return side{run.Epoch, text, err}
 }
 
-// other is the side of a case to compare a run of this epoch with.
+// other returns the text to compare a run of this epoch with.
 func other(all []side, epoch int) side {
 	var found []side
 	for _, s := range all {
@@ -137,7 +137,7 @@ func other(all []side, epoch int) side {
 	return side{err: fmt.Errorf("the other set has %d runs of the case, of which %d are of the epoch", len(all), len(found))}
 }
 
-// compare asks in both orders.
+// compare sends the prompt in both orders.
 func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
 	both := &evals.Grading{}
 	var first [2]float64
@@ -158,7 +158,7 @@ func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.R
 		words = append(words, strings.TrimSpace(g.text+" "+g.reason))
 	}
 	value, split := 0.5, 1.0
-	if first[0]+first[1] == 1 { // both say the same of the run
+	if first[0]+first[1] == 1 { // both prefer the same run
 		value, split = first[1], 0
 	}
 	return []evals.Score{
@@ -181,7 +181,7 @@ func (s pairwiseSettings) question(run *importer.Run, texts [2]string) string {
 		"Which "+name+` is better by the criteria? `+formatOf(`"A", "B" or "tie"`)), "\n\n")
 }
 
-// prefersFirst is how much a grade prefers A.
+// prefersFirst returns 1 for A, 0 for B and 0.5 for a tie.
 func prefersFirst(grade string) (float64, error) {
 	switch grade {
 	case "A":

@@ -28,16 +28,15 @@ import (
 // writes anything else, or reports an error. The error contains the end of its standard error.
 // When the program ends, its process group is killed. It has the environment of this process.
 type programSettings struct {
-	// Command is the program and its arguments. A name without a slash is looked for as a
-	// shell does; a path is below Folder.
+	// Command is the program and its arguments. A name without a slash is searched in PATH; a path is
+	// below Folder.
 	Command []string `json:"command"`
 	// Metrics are the names of its scores; empty means one score with the name of the scorer.
 	// That name also precedes a name that begins with a dot.
 	Metrics []string `json:"metrics,omitempty"`
-	// Timeout is how many seconds it may take for a run; 0 is 60.
+	// Timeout is the limit for a run in seconds; 0 means 60.
 	Timeout float64 `json:"timeout,omitempty"`
-	// Folder is where it runs: [Maker] says that of a suite file. "" is where this process
-	// does.
+	// Folder is the working folder, which [Maker] sets; empty means that of this process.
 	Folder string `json:"-"`
 }
 
@@ -65,7 +64,7 @@ func (s programSettings) scorer() (scoreFunc, error) {
 	}, nil
 }
 
-// reply is what a program answers.
+// reply is the output of a program.
 type reply struct {
 	Score        json.RawMessage            `json:"score"`
 	Scores       map[string]json.RawMessage `json:"scores"`
@@ -100,7 +99,7 @@ func (s programSettings) locate(m *Maker) (settings, error) { //nolint:unparam /
 	return s, nil
 }
 
-// check takes an answer of one score for one of several, whose name is that of the scorer.
+// check validates a reply. It converts a single score to a score with the name of the scorer.
 func (s programSettings) check(r *reply) error {
 	switch {
 	case r.Error != "":
@@ -120,7 +119,7 @@ func (s programSettings) check(r *reply) error {
 	return nil
 }
 
-// names are those of the scores; "" is that of the scorer.
+// names returns the names of the scores; "" means that of the scorer.
 func (s programSettings) names() []string {
 	if len(s.Metrics) == 0 {
 		return []string{""}
@@ -162,7 +161,7 @@ func RunSchema() []byte { return slices.Clone(runSchema) }
 // caller owns the slice.
 func AnswerSchema() []byte { return slices.Clone(answerSchema) }
 
-// documented is a run as a program reads it.
+// documented is the input of a program.
 type documented struct {
 	Format   string                     `json:"format"`
 	Version  int                        `json:"version"`
@@ -188,7 +187,7 @@ type documentedCall struct {
 	Result       string `json:"result"`
 }
 
-// document is a run as a line of JSON.
+// document returns a run as one line of JSON.
 func document(run *importer.Run) ([]byte, error) {
 	f := facts.Read(run)
 	d := documented{

@@ -21,14 +21,13 @@ import (
 // like a part of the rubric. This does not prevent the model from believing them.
 type rubricSettings struct {
 	Grader Grader `json:"grader"`
-	// Criteria say what is graded, and what earns which grade.
+	// Criteria describe what is graded, and the grades.
 	Criteria string `json:"criteria,omitempty"`
-	// Labels are the grades to choose from and their values; Scale, in their place, the
-	// least and the greatest number. Neither: pass is 1 and fail 0.
+	// Labels are the grades and their values. Scale is the smallest and the largest number instead. With
+	// neither, pass is 1 and fail 0.
 	Labels map[string]float64 `json:"labels,omitempty"`
 	Scale  []float64          `json:"scale,omitempty"`
-	// Conversation shows all of the conversation, not the first question and the final
-	// answer.
+	// Conversation shows the whole conversation instead of the prompt and the final answer.
 	Conversation bool `json:"conversation,omitempty"`
 	// Prompt is the whole prompt with the placeholders {criteria}, {question}, {answer},
 	// {conversation}, {expected} and {format}; empty means the default.
@@ -92,7 +91,7 @@ func (s rubricSettings) checkGrades() error {
 	return nil
 }
 
-// labels are the grades to choose from.
+// labels returns the grades and their values.
 func (s rubricSettings) labels() map[string]float64 {
 	if len(s.Labels) == 0 {
 		return map[string]float64{"pass": 1, "fail": 0}
@@ -177,7 +176,7 @@ func quotedAll(texts []string) (all []string) {
 	return all
 }
 
-// score is made of all answers, each of which has to be read.
+// score combines all responses. Each must have a valid grade.
 func (s rubricSettings) score(answers []string) (value float64, explanation string, err error) {
 	var grades []string
 	var reason string
@@ -213,7 +212,7 @@ func (s rubricSettings) score(answers []string) (value float64, explanation stri
 	return 0, "", errors.New("the grader responses have no majority for one grade: " + strings.Join(grades, ", "))
 }
 
-// value is that of a grade.
+// value returns the value of a grade.
 func (s rubricSettings) value(text string) (float64, error) {
 	if s.Scale != nil {
 		v, err := strconv.ParseFloat(text, 64)

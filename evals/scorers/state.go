@@ -11,9 +11,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// State scores 1 if the state that the run left, which is the last at its place, is the one
-// expected: the same JSON, numbers by their value and members in any order. The explanation
-// says where the two differ.
+// stateSettings scores 1 if the final state of the run, the last one at its place, is the expected
+// JSON: numbers by value and members in any order. The explanation contains the differences.
 type stateSettings struct {
 	statePlace
 	// Expected is the expected state. ExpectedAt is a pointer to it in the metadata of the
@@ -56,7 +55,7 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// expected is the state expected; it may be changed.
+// expected returns the expected state; the caller may change it.
 func (s stateSettings) expected(run *importer.Run, at jsonval.Pointer) (any, error) {
 	if s.ExpectedAt == "" {
 		return parse(s.Expected)
@@ -64,7 +63,7 @@ func (s stateSettings) expected(run *importer.Run, at jsonval.Pointer) (any, err
 	return metadata(run, s.ExpectedAt, at)
 }
 
-// Place says where the JSON of a state is in a recording.
+// statePlace locates the JSON of a state in a recording.
 type statePlace struct {
 	// Event is the name of custom events in a trace that contain a state. Result is a tool whose
 	// successful results are states instead.
@@ -90,7 +89,7 @@ func (p statePlace) finder() (*finder, error) {
 	return &finder{p, at}, err
 }
 
-// texts are what holds states, in order.
+// texts returns the texts with states, in order.
 func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
 	for _, ev := range run.Events {
 		if c, ok := ev.Body.(trace.Custom); ok && f.Event != "" && c.Name == f.Event {

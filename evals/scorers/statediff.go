@@ -72,7 +72,7 @@ func (s stateDiffSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// goal returns what gives the state expected of a run; it may be changed.
+// goal returns the function that computes the expected state, which the caller may change.
 func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, error), error) {
 	given := 0
 	for _, is := range []bool{s.Expected != nil, s.ExpectedAt != "", s.Goal != statePlace{}} {
@@ -114,7 +114,7 @@ func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, e
 	}, nil
 }
 
-// patchIn is the patch that a recording has.
+// patchIn returns the patch in a recording.
 func (s stateDiffSettings) patchIn(run *importer.Run, at jsonval.Pointer) ([]edit, error) {
 	v, err := metadata(run, s.ExpectedAt, at)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s stateDiffSettings) patchIn(run *importer.Run, at jsonval.Pointer) ([]edi
 	return edits(patch)
 }
 
-// compare scores changes, in the order of their paths, by those expected.
+// compare scores changes in the order of paths.
 func (s stateDiffSettings) compare(want, got []change) (float64, string) {
 	made := map[string]change{}
 	for _, c := range got {

@@ -17,7 +17,7 @@ type limit struct {
 	AtMost *float64 `json:"at_most,omitempty"` // nil: the number itself is the score
 }
 
-// of is the score of a number.
+// of returns the score of a number.
 func (l limit) of(v float64, what string) (float64, string, error) {
 	text := fmt.Sprintf("%v %s", v, what)
 	switch {
@@ -55,7 +55,7 @@ func (s stepsSettings) scorer() (scoreFunc, error) {
 	return s.number("steps", func(run *importer.Run) (float64, error) { return float64(facts.Read(run).Steps), nil })
 }
 
-// Failures scores how much failed: tool calls, attempts of model calls, and the run itself.
+// failuresSettings scores the number of failures: tool calls, attempts of model calls, and the run itself.
 type failuresSettings struct{ limit }
 
 func (s failuresSettings) scorer() (scoreFunc, error) {
@@ -102,8 +102,7 @@ type costSettings struct {
 type tokenPrice struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
-	// Of tokens read from and written to a cache the usual price is Input, of tokens of
-	// reasoning Output.
+	// Cached and CacheWrite default to Input, Reasoning defaults to Output.
 	Cached     *float64 `json:"cached,omitempty"`
 	CacheWrite *float64 `json:"cache_write,omitempty"`
 	Reasoning  *float64 `json:"reasoning,omitempty"`
@@ -129,7 +128,7 @@ func (s costSettings) scorer() (scoreFunc, error) {
 	})
 }
 
-// of is the price of some tokens.
+// of returns the price of a usage.
 func (p tokenPrice) of(u llm.Usage) float64 {
 	or := func(price *float64, usual float64) float64 {
 		if price == nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// Trajectory scores 1 if the calls that a run made are those expected, in the sense of
-// its order.
+// trajectorySettings scores 1 if the calls of a run are the expected ones, in the required order.
 type trajectorySettings struct {
 	expectedCalls
 	Order callOrder `json:"order,omitempty"`
@@ -23,11 +22,11 @@ type callOrder string
 // agentevals strict is exact, except that it also compares texts; unordered, superset and subset are those here.
 const (
 	orderExact     callOrder = ""          // the same calls in the same order
-	orderInOrder   callOrder = "in_order"  // those expected in their order, others between
-	orderAnyOrder  callOrder = "any_order" // those expected and maybe others
+	orderInOrder   callOrder = "in_order"  // the expected calls in order, with others between
+	orderAnyOrder  callOrder = "any_order" // the expected calls and possibly others
 	orderSuperset  callOrder = "superset"  // the same as any_order
-	orderSubset    callOrder = "subset"    // none but those expected, maybe not all
-	orderUnordered callOrder = "unordered" // those expected and no others
+	orderSubset    callOrder = "subset"    // only expected calls, possibly not all
+	orderUnordered callOrder = "unordered" // the expected calls and no others
 )
 
 func (s trajectorySettings) scorer() (scoreFunc, error) {
@@ -55,7 +54,7 @@ func (s trajectorySettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// holds reports whether the calls made, a column each, are those wanted, a row each.
+// holds reports whether the calls (columns) are the expected ones (rows).
 func (o callOrder) holds(weights [][]float64, got int) (bool, error) {
 	want := len(weights)
 	switch o {
@@ -71,7 +70,7 @@ func (o callOrder) holds(weights [][]float64, got int) (bool, error) {
 	}
 }
 
-// CallMatch scores how many of the calls are those expected.
+// callMatchSettings scores the share of expected calls.
 type callMatchSettings struct {
 	expectedCalls
 	Measure measure `json:"measure,omitempty"`
@@ -81,15 +80,15 @@ type callMatchSettings struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// Measure is a way to count. Where nothing is expected and nothing was called, each is 1;
-// else one that would be divided by 0 is 0.
+// measure is F1, precision or recall. Each is 1 without expected and actual calls, and otherwise 0
+// if its divisor is 0.
 type measure string
 
 // The measures.
 const (
 	measureF1        measure = ""          // the harmonic mean of the others
-	measurePrecision measure = "precision" // the part of the calls made that is expected
-	measureRecall    measure = "recall"    // the part of the calls expected that was made
+	measurePrecision measure = "precision" // the expected share of the calls
+	measureRecall    measure = "recall"    // the share of the expected calls that was made
 )
 
 func (s callMatchSettings) scorer() (scoreFunc, error) {
@@ -139,7 +138,7 @@ func (m measure) of(right float64, got, want int) float64 {
 	return right / over
 }
 
-// trim writes a number with two decimals at most.
+// trim formats a number with at most two decimals.
 func trim(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
 }
