@@ -65,7 +65,7 @@ func Open(path string, opts *Options) (*Cassette, error) {
 		c.journal, err = tape.CreateJournal(path, c.metadata)
 	case Passthrough:
 	default:
-		err = fmt.Errorf("cassettes: %q is not a mode: want replay, record or passthrough", c.opts.Mode)
+		err = fmt.Errorf("cassettes: unknown mode %q: want replay, record or passthrough", c.opts.Mode)
 	}
 	if err != nil {
 		return nil, err

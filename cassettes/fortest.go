@@ -107,7 +107,7 @@ func modeOf(requested Mode, setting string, ci bool) (Mode, error) {
 		}
 		return Record, nil
 	}
-	return "", fmt.Errorf("cassettes: %q is not what a cassette can be opened for; there are replay, record, record! and passthrough", cmp.Or(string(requested), setting))
+	return "", fmt.Errorf("cassettes: unknown mode %q: want replay, record, record! or passthrough", cmp.Or(string(requested), setting))
 }
 
 // fileName returns a distinct valid file name for each test.

@@ -64,11 +64,11 @@ func TestOpenErrors(t *testing.T) {
 		says string
 	}{
 		"missing":  {filepath.Join(dir, "no.tape"), "", fs.ErrNotExist, "no.tape"},
-		"a mode":   {file("a", ""), "play", nil, `cassettes: "play" is not a mode: want replay, record or passthrough`},
+		"a mode":   {file("a", ""), "play", nil, `cassettes: unknown mode "play": want replay, record or passthrough`},
 		"empty":    {file("empty", ""), "", nil, `empty:1: "" is not the first line of a cassette, such as "looptape-cassette 2"`},
 		"other":    {file("other", "version: 1\n"), "", nil, `other:1: "version: 1" is not the first line of a cassette`},
 		"CR LF":    {file("crlf", strings.ReplaceAll(string(good), "\n", "\r\n")), "", cassettes.ErrChecksum, "crlf:1: the cassette was changed after it was written: its lines end in CR LF, as git has them on some systems; say *.tape -text in .gitattributes"},
-		"newer":    {file("newer", strings.Replace(string(good), " 2\n", " 3\n", 1)), "", cassettes.ErrVersion, "newer:1: unknown version of the format: it is 3, and this program reads 1 to 2: use a newer looptape"},
+		"newer":    {file("newer", strings.Replace(string(good), " 2\n", " 3\n", 1)), "", cassettes.ErrVersion, "newer:1: unknown version of the format: got 3, want 1 to 2: use a newer looptape"},
 		"cut":      {file("cut", string(good[:len(good)-20])), "", cassettes.ErrTruncated, "the end of the cassette is missing"},
 		"edited":   {file("edited", strings.Replace(string(good), `{"a": 1}`, `{"a": 2}`, 1)), "", cassettes.ErrChecksum, "edited:12: the cassette was changed after it was written: the body of the request: checksum mismatch: got 7 bytes"},
 		"a header": {file("header", strings.Replace(string(good), "json", "text", 1)), "", cassettes.ErrChecksum, "header:5: the cassette was changed after it was written: the title, a header or the termination was changed: see looptape cassette verify --update-checksums, or record again"},

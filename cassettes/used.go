@@ -43,7 +43,7 @@ func ReadReport(name string, text []byte) (list []Usage, err error) {
 		n++
 		var u Usage
 		if err := json.Unmarshal(line, &u); err != nil || u.Cassette == "" {
-			return nil, &recording.FormatError{File: name, Line: n, Err: errors.New(`it is not a line of a report, such as {"cassette":"/x.tape","used":[1]}`)}
+			return nil, &recording.FormatError{File: name, Line: n, Err: errors.New(`invalid line of a report: want a line such as {"cassette":"/x.tape","used":[1]}`)}
 		}
 		list = append(list, u)
 	}

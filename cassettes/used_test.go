@@ -49,7 +49,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, line := range []string{"{}", "[]", "\n", "{\"cassette\":1}"} {
 		_, err := cassettes.ReadReport("r", append(text, line...))
-		if want := `r:4: it is not a line of a report, such as {"cassette":"/x.tape","used":[1]}`; err == nil || err.Error() != want {
+		if want := `r:4: invalid line of a report: want a line such as {"cassette":"/x.tape","used":[1]}`; err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", line, err, want)
 		}
 	}

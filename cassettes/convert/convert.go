@@ -30,7 +30,7 @@ const (
 func Formats() []Format { return []Format{Cassette, GoVCR1, GoVCR2, HAR, VCRPy} }
 
 // ErrUnknown means that a file has an unknown format.
-var ErrUnknown = errors.New("it is not a recording that can be read; looptape's cassettes, those of go-vcr and vcrpy, HAR files and httprr traces can")
+var ErrUnknown = errors.New("unknown format of a recording: want a cassette of looptape, go-vcr or vcrpy, a HAR file or a httprr trace")
 
 // Recording is the content of a recording.
 type Recording struct {

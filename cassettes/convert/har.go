@@ -154,7 +154,7 @@ func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
 	c := &e.Response.Content
 	switch {
 	case c.Text == nil && c.Size > 0:
-		err = fmt.Errorf("it had %g bytes, and the file does not have them; export it again with content", c.Size)
+		err = fmt.Errorf("missing content of %g bytes: export the file again with content", c.Size)
 	case polly && r.Header.Get("Content-Encoding") != "":
 		r.Body, err = c.chunks()
 	default:
@@ -178,7 +178,7 @@ func (c *harBody) body() ([]byte, error) {
 	case c.Encoding == "base64":
 		return base64.StdEncoding.DecodeString(*c.Text)
 	case c.Encoding != "":
-		return nil, fmt.Errorf("its encoding %q is not known; there is base64", c.Encoding)
+		return nil, fmt.Errorf("unknown encoding %q: want base64", c.Encoding)
 	}
 	return []byte(*c.Text), nil
 }

@@ -211,7 +211,7 @@ func TestReadMetadata(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	unknown := convert.ErrUnknown.Error()
-	old := "it is a list at the top, as vcrpy wrote before its version 1; have vcrpy migrate it: python -m vcr.migration FILE"
+	old := "unsupported format of vcrpy before version 1: migrate it with python -m vcr.migration FILE"
 	for src, want := range map[string]string{
 		"":                         "x: " + unknown,
 		"hello":                    "x: " + unknown,
@@ -243,8 +243,8 @@ func TestReadErrors(t *testing.T) {
 		"{\n\"log\":\n}":                                                   "x:3: invalid character '}' looking for beginning of value",
 		"{\"log\": {\n\"entries\": [\n{},\n[]]}}":                          "x:3: interaction 1: \"\" is not a URL such as https://example.com/v1",
 		harOf("", `, "headers": 7`, ""):                                    `x:3: interaction 1: there is a JSON number where it cannot be, at "request.headers"`,
-		harOf("", "", `, "content": {"size": 4}`):                          "x:2: interaction 1: the body of the response: it had 4 bytes, and the file does not have them; export it again with content",
-		harOf("", "", `, "content": {"text": "x", "encoding": "hex"}`):     "x:2: interaction 1: the body of the response: its encoding \"hex\" is not known; there is base64",
+		harOf("", "", `, "content": {"size": 4}`):                          "x:2: interaction 1: the body of the response: missing content of 4 bytes: export the file again with content",
+		harOf("", "", `, "content": {"text": "x", "encoding": "hex"}`):     "x:2: interaction 1: the body of the response: unknown encoding \"hex\": want base64",
 		harOf("", `, "postData": {"text": "*", "encoding": "base64"}`, ""): "x:2: interaction 1: the body of the request: illegal base64 data at input byte 0",
 		harOf("Polly.JS", "", `, "content": {"text": "[\"x\"]"}, "headers": [{"name": "content-encoding", "value": "br"}]`): "x:2: interaction 1: the body of the response: encoding/hex: invalid byte: U+0078 'x'",
 		"httprr trace v1\n7\n":     `x:2: interaction 1: "7" is not the lengths of a request and its response, such as 375 769`,
@@ -254,7 +254,7 @@ func TestReadErrors(t *testing.T) {
 		traceOf("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", ""):                         "x:2: interaction 1: the body of the request: unexpected EOF",
 		traceOf("GET / HTTP/1.1\r\n\r\n", "abcd"):                                           "x:2: interaction 1: the response: malformed HTTP response \"abcd\"",
 		traceOf("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab"): "x:2: interaction 1: the body of the response: unexpected EOF",
-		"looptape-cassette 7\n": "x:1: unknown version of the format: it is 7, and this program reads 1 to 2: use a newer looptape, or record again",
+		"looptape-cassette 7\n": "x:1: unknown version of the format: got 7, want 1 to 2: use a newer looptape, or record again",
 	} {
 		_, _, err := convert.Read("x", []byte(src))
 		if err == nil {
@@ -298,11 +298,11 @@ func TestWriteErrors(t *testing.T) {
 		f convert.Format
 		x *recording.Interaction
 	}{
-		`"xml" is not a format that recordings are written in; there are [cassette go-vcr1 go-vcr2 har vcrpy]`: {"xml", answer(nil)},
-		`go-vcr1: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR1, answer(func(x *recording.Interaction) { x.Request.URL = ":" })},
-		`go-vcr2: interaction 1: parse ":": missing protocol scheme`:                                           {convert.GoVCR2, answer(func(x *recording.Interaction) { x.Request.URL = ":" })},
-		`what was written cannot be read back: har:9: interaction 1: "A B" is not a method such as POST`:       {convert.HAR, answer(func(x *recording.Interaction) { x.Request.Method = "A B" })},
-		"vcrpy cannot hold the method of interaction 1":                                                        {convert.VCRPy, answer(func(x *recording.Interaction) { x.Request.Method = "" })},
+		`unknown format "xml": want one of [cassette go-vcr1 go-vcr2 har vcrpy]`:                         {"xml", answer(nil)},
+		`go-vcr1: interaction 1: parse ":": missing protocol scheme`:                                     {convert.GoVCR1, answer(func(x *recording.Interaction) { x.Request.URL = ":" })},
+		`go-vcr2: interaction 1: parse ":": missing protocol scheme`:                                     {convert.GoVCR2, answer(func(x *recording.Interaction) { x.Request.URL = ":" })},
+		`what was written cannot be read back: har:9: interaction 1: "A B" is not a method such as POST`: {convert.HAR, answer(func(x *recording.Interaction) { x.Request.Method = "A B" })},
+		"vcrpy cannot hold the method of interaction 1":                                                  {convert.VCRPy, answer(func(x *recording.Interaction) { x.Request.Method = "" })},
 	} {
 		_, _, err := convert.Write(c.f, recording.Metadata{}, []*recording.Interaction{c.x})
 		if err == nil || err.Error() != want {

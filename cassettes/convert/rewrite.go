@@ -20,7 +20,7 @@ import (
 // that [Parse] does not read. The error lists these data.
 func (r *Recording) Rewrite(list []*recording.Interaction) ([]byte, error) {
 	if r.Format == "" {
-		return nil, errors.New("its format is not written")
+		return nil, errors.New("unsupported output format")
 	}
 	now, _, err := Write(r.Format, r.Metadata, list)
 	if err != nil || r.Format == Cassette {

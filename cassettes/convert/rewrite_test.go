@@ -67,8 +67,8 @@ func TestRewriteRejectsLoss(t *testing.T) {
 		"cases":         {"version: 2\ninteractions:\n- request: {url: 'http://a.example/?a=1&A=2', method: GET, form: {a: ['1'], A: ['2']}, content_length: 0, proto: HTTP/1.1, proto_major: 1, proto_minor: 1}\n  response: {code: 204, status: 204 No Content, proto: HTTP/1.1, proto_major: 1, proto_minor: 1}\n", ""},
 		"made up":       {"version: 2\ninteractions:\n- request: {url: 'http://a.example/', method: GET, proto: HTTP/1.1, proto_major: 1, proto_minor: 1, host: '', content_length: 0}\n  response: {body: b, code: 200, status: 200 OK, proto: HTTP/1.1, proto_major: 1, proto_minor: 1, content_length: 1}\n", ""},
 		"vcrpy":         {"version: 1\ninteractions:\n- request: {uri: 'http://a.example/', method: GET, body: null, headers: {a: b}}\n  response: {body: {string: b}, status: {code: 200, message: OK}, headers: {c: [d]}}\n", ""},
-		"vcrpy in JSON": {`{"version":1,"interactions":[{"request":{"uri":"http://a.example/","method":"GET"},"response":{"body":{"string":"b"},"status":{"code":200,"message":"OK"}}}]}`, "its format is not written"},
-		"httprr":        {traceOf("POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny"), "its format is not written"},
+		"vcrpy in JSON": {`{"version":1,"interactions":[{"request":{"uri":"http://a.example/","method":"GET"},"response":{"body":{"string":"b"},"status":{"code":200,"message":"OK"}}}]}`, "unsupported output format"},
+		"httprr":        {traceOf("POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny"), "unsupported output format"},
 		"HAR of events": {string(stream), lost(convert.HAR) + "log/entries/*/response/bodySize, log/entries/*/time, log/entries/*/timings/receive"},
 		"HAR":           {harOf("b", `, "cookies": [{"name": "\ud83d\ude00"}]`, ""), "log/entries/*/request/cookies"},
 	} {

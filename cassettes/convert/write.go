@@ -64,7 +64,7 @@ func writer(f Format) (func(recording.Metadata, []*recording.Interaction) ([]byt
 	case VCRPy:
 		return writeVCRPy, nil
 	}
-	return nil, fmt.Errorf("%q is not a format that recordings are written in; there are %v", f, Formats())
+	return nil, fmt.Errorf("unknown format %q: want one of %v", f, Formats())
 }
 
 func writeCassette(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {

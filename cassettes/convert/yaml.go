@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-var errOldVCRPy = errors.New("it is a list at the top, as vcrpy wrote before its version 1; have vcrpy migrate it: python -m vcr.migration FILE")
+var errOldVCRPy = errors.New("unsupported format of vcrpy before version 1: migrate it with python -m vcr.migration FILE")
 
 type document[T any] struct {
 	Version      int `yaml:"version"`

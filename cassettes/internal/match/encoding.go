@@ -95,7 +95,7 @@ type members struct {
 	from *bytes.Reader
 }
 
-var errTrailing = errors.New("it contains other data")
+var errTrailing = errors.New("trailing data")
 
 func (m *members) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)

@@ -181,7 +181,7 @@ func readTitle(line []byte) (t title, err error) {
 		return t, fmt.Errorf("%q is not the title of an interaction, such as %q", shortened(line), "=== 1 POST https://example.com/ -> 200 12ms")
 	}
 	if t.number, err = strconv.Atoi(words[1]); err != nil {
-		return t, fmt.Errorf("the number %q of an interaction is not one", words[1])
+		return t, fmt.Errorf("invalid number %q of an interaction", words[1])
 	}
 	if t.wait, err = time.ParseDuration(words[6]); err != nil || t.wait < 0 {
 		return t, fmt.Errorf("%q is not a time such as 12ms or 1.5s", words[6])

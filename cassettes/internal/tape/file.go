@@ -121,7 +121,7 @@ func (f *File) readMetadata() (line int, err error) {
 	case !found || err != nil:
 		return 1, fmt.Errorf("%q is not the first line of a cassette, such as %q", shortened([]byte(first)), magic+"2")
 	case n < 1 || n > version:
-		return 1, fmt.Errorf("%w: it is %d, and this program reads 1 to %d: use a newer looptape, or record again", ErrVersion, n, version)
+		return 1, fmt.Errorf("%w: got %d, want 1 to %d: use a newer looptape, or record again", ErrVersion, n, version)
 	}
 	for {
 		l := b.next()
