@@ -56,10 +56,6 @@ func (f *File) Lines() []int { return f.tape.Lines() }
 // Incomplete returns an [*IncompleteError] if the file is a journal, and nil otherwise.
 func (f *File) Incomplete() error { return f.tape.Incomplete() }
 
-// JournalSuffix ends the name of a journal. A journal is the file next to a cassette that
-// holds a recording until [Cassette.Close].
-const JournalSuffix = tape.JournalSuffix
-
 // JournalPath returns the path of the journal of a cassette. It follows symbolic links.
 func JournalPath(path string) string { return tape.JournalPath(path) }
 

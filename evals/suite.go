@@ -1,7 +1,6 @@
 package evals
 
 import (
-	_ "embed" // for the schema
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,19 +22,13 @@ type Suite struct {
 	Gate     Gate
 }
 
-//go:embed schema/suite-v2.schema.json
-var suiteSchema []byte
-
-// SuiteSchema returns the JSON Schema (draft 2020-12) of a suite file. The caller owns the slice.
-func SuiteSchema() []byte { return slices.Clone(suiteSchema) }
-
 // isSuite matches the first key of a suite file.
 var isSuite = regexp.MustCompile(`^(?:\x{FEFF})?(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*suite[ \t]*:`)
 
 // IsSuite reports whether a file begins as a suite does.
 func IsSuite(head []byte) bool { return isSuite.Match(head) }
 
-// ParseSuite reads a suite file, YAML that matches [SuiteSchema]. It reads version 1, too. The
+// ParseSuite reads a suite file, YAML that matches the JSON Schema schema/suite-v2.schema.json. It reads version 1, too. The
 // function scorers makes a scorer of a kind, such as Maker.Parse of package scorers; an empty
 // metric means the name of the kind. ParseSuite joins all errors, each a [*fake.SyntaxError] with
 // line and column.

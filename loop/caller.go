@@ -16,21 +16,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Names and texts in traces and results: the name of a call without one (providers reject
-// an empty name in a history, quirk QO-30), codes of warnings, and others.
-const (
-	UnnamedTool = conversation.UnnamedTool
-	WarnNoName  = conversation.WarnNoName // a call has no name
-	WarnNoCall  = conversation.WarnNoCall // a result has no call
-	WarnHistory = "history"               // the loop repaired the messages of the Input
-
-	// ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
-	ExitedText = "the tool ended its goroutine instead of returning"
-	// ReasonRepair is the CallDecision.Reason of repaired Arguments. If the tool does not
-	// accept them either, a refused call keeps the error result that it had.
-	ReasonRepair = "repair"
-)
-
 // caller makes the model calls of a run, one at a time.
 type caller struct {
 	run      *run

@@ -17,10 +17,12 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop/internal/conversation"
 	"github.com/looptape/looptape/trace"
 )
 
-// Default values of zero [Config] fields, and values that lift them.
+// Default values of zero [Config] fields, values that lift them, and names and texts in traces
+// and results.
 const (
 	DefaultMaxSteps                 = 16
 	DefaultConcurrency              = 5
@@ -30,6 +32,19 @@ const (
 
 	Disabled  = -1 // disables an option whose zero value is a default
 	Unlimited = -1 // removes a limit whose zero value is a default
+
+	// UnnamedTool is the name of a call without one: providers reject an empty name in a
+	// history (quirk QO-30).
+	UnnamedTool = conversation.UnnamedTool
+	// ExitedText is the result of a tool that ended its goroutine (runtime.Goexit).
+	ExitedText = "the tool ended its goroutine instead of returning"
+	// ReasonRepair is the CallDecision.Reason of repaired Arguments. If the tool does not
+	// accept them either, a refused call keeps the error result that it had.
+	ReasonRepair = "repair"
+
+	WarnNoName  = conversation.WarnNoName // the code of the warning that a call has no name
+	WarnNoCall  = conversation.WarnNoCall // the code of the warning that a result has no call
+	WarnHistory = "history"               // the code of the warning that the loop repaired the messages of the Input
 )
 
 // Config configures a loop. Its zero value is a loop of at most DefaultMaxSteps steps,

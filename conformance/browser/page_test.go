@@ -163,7 +163,7 @@ func TestBeside(t *testing.T) {
 	same(t, "equal", "Equal in both: 2 entries", eval[string](p, `document.querySelector(".equal summary").textContent`))
 	same(t, "divergence", "The runs diverge here", eval[string](p, `document.querySelector(".divergence").textContent`))
 	same(t, "marks", 2, eval[int](p, `document.querySelectorAll(".entry.only").length`))
-	same(t, "calls", "Calls that differ: 2", eval[string](p, `document.querySelector(".calls summary").textContent`))
+	same(t, "calls", "Different calls: 2", eval[string](p, `document.querySelector(".calls summary").textContent`))
 	columns := eval[[]float64](p, `[...document.querySelectorAll(".divergence + .columns > *")].map((e) => e.getBoundingClientRect().top)`)
 	if len(columns) != 2 || columns[0] != columns[1] {
 		t.Errorf("the runs begin at %v, want them side by side", columns)

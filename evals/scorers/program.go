@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed" // for the schemas
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +20,9 @@ import (
 )
 
 // programSettings scores by a program in any language. It is started once per run, reads the run
-// as a line of JSON (see [RunSchema]) from standard input, and writes one JSON value to standard
-// output (see [AnswerSchema]). One program per processor runs concurrently.
+// as a line of JSON (its JSON Schema is schema/run-v2.schema.json) from
+// standard input, and writes one JSON value to standard output (schema/answer-v1.schema.json).
+// One program per processor runs concurrently.
 //
 // The scores are errors, never numbers, if the program does not exit with status 0 in time,
 // writes anything else, or reports an error. The error contains the end of its standard error.
@@ -146,20 +146,6 @@ func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 	}
 	return all
 }
-
-//go:embed schema/run-v2.schema.json
-var runSchema []byte
-
-//go:embed schema/answer-v1.schema.json
-var answerSchema []byte
-
-// RunSchema returns the JSON Schema (draft 2020-12) of the input of a scoring program. The caller
-// owns the slice.
-func RunSchema() []byte { return slices.Clone(runSchema) }
-
-// AnswerSchema returns the JSON Schema (draft 2020-12) of the output of a scoring program. The
-// caller owns the slice.
-func AnswerSchema() []byte { return slices.Clone(answerSchema) }
 
 // documented is the input of a program.
 type documented struct {

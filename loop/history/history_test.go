@@ -359,7 +359,7 @@ func TestAL78System(t *testing.T) {
 	if got := h.System(); got != "" {
 		t.Errorf("of a new history: %q", got)
 	}
-	for _, l := range []layers.Layer{layers.System("role", ""), layers.Context("task", ""), {Name: "note", Content: layers.Text("not for the model")}} {
+	for _, l := range []layers.Layer{layers.System("role", ""), layers.Context("task", ""), {Name: "note", Content: []llm.Part{llm.Text{Text: "not for the model"}}}} {
 		if err := h.Layers().Set(l); err != nil {
 			t.Fatal(err)
 		}

@@ -26,5 +26,5 @@ func Legacy(text, owner string) Layer { return fixed(LegacyName, LegacyPriority,
 func Context(text, owner string) Layer { return fixed(ContextName, ContextPriority, text, owner) }
 
 func fixed(name string, priority int, text, owner string) Layer {
-	return Layer{Name: name, Content: Text(text), Priority: priority, Tags: []string{SystemTag}, Owner: owner}
+	return Layer{Name: name, Content: textParts(text), Priority: priority, Tags: []string{SystemTag}, Owner: owner}
 }

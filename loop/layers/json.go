@@ -45,7 +45,7 @@ func (l *Layer) UnmarshalJSON(b []byte) error {
 	var parts []json.RawMessage
 	switch {
 	case json.Unmarshal(in.Content, &text) == nil:
-		out.Content = Text(text)
+		out.Content = textParts(text)
 	case json.Unmarshal(in.Content, &parts) != nil:
 		return fmt.Errorf("layers: reading the layer %q: its content is neither a string nor a list of parts", in.Name)
 	}

@@ -38,9 +38,6 @@ type Layer struct {
 	Metadata map[string]any
 }
 
-// Text returns the Content of a layer with one text.
-func Text(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
-
 // Text joins the Text parts of the layer.
 func (l Layer) Text() string { return text(l.Content) }
 
@@ -171,7 +168,7 @@ func join(parent, child []llm.Part) []llm.Part {
 	if text(parent) == "" || text(child) == "" {
 		return slices.Concat(parent, child)
 	}
-	return slices.Concat(parent, Text(separator), child)
+	return slices.Concat(parent, textParts(separator), child)
 }
 
 // View selects the layers of a flat text. Its zero value selects all.
@@ -204,3 +201,6 @@ func (r *Registry) Flat(v View) string {
 func (r *Registry) Fork() *Registry {
 	return &Registry{list: r.Own(), parent: r.Parent()}
 }
+
+// textParts returns the Content of a layer with one text.
+func textParts(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }

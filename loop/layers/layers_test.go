@@ -20,9 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// text returns the Content of a layer with one text.
+func text(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
+
 // system returns a layer with the tag of system prompts.
-func system(name, text string, priority int) layers.Layer {
-	return layers.Layer{Name: name, Content: layers.Text(text), Priority: priority, Tags: []string{layers.SystemTag}}
+func system(name, content string, priority int) layers.Layer {
+	return layers.Layer{Name: name, Content: text(content), Priority: priority, Tags: []string{layers.SystemTag}}
 }
 
 func set(t *testing.T, r *layers.Registry, list ...layers.Layer) *layers.Registry {
@@ -66,7 +69,7 @@ func TestAL79Layer(t *testing.T) {
 
 // The registry shares no layer with its caller.
 func TestLayersAreCopies(t *testing.T) {
-	l := layers.Layer{Name: "a", Content: layers.Text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}
+	l := layers.Layer{Name: "a", Content: text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}
 	r := set(t, new(layers.Registry), l)
 	spoil := func(l layers.Layer) {
 		l.Content[0], l.Tags[0], l.Metadata["k"] = llm.Text{Text: "spoilt"}, "spoilt", "spoilt"
@@ -78,7 +81,7 @@ func TestLayersAreCopies(t *testing.T) {
 	got, _ := r.Get("a")
 	spoil(got)
 	got, _ = r.Get("a")
-	if diff := cmp.Diff(layers.Layer{Name: "a", Content: layers.Text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}, got); diff != "" {
+	if diff := cmp.Diff(layers.Layer{Name: "a", Content: text("x"), Tags: []string{"system"}, Metadata: map[string]any{"k": "v"}}, got); diff != "" {
 		t.Errorf("the layer in the registry (-want +got):\n%s", diff)
 	}
 }
@@ -88,7 +91,7 @@ func TestLayersAreCopies(t *testing.T) {
 func TestAL80Flat(t *testing.T) {
 	r := set(t, new(layers.Registry), system("c", "100", 100), system("a", "10", 10), system("b", "50", 50),
 		system("b2", "50 too", 50), system("empty", "", 20),
-		layers.Layer{Name: "other", Content: layers.Text("other"), Priority: 1, Tags: []string{"x"}},
+		layers.Layer{Name: "other", Content: text("other"), Priority: 1, Tags: []string{"x"}},
 		layers.Layer{Name: "parts", Content: []llm.Part{llm.Text{Text: "p"}, llm.Media{MediaType: "image/png"}, llm.Text{Text: "q"}}, Priority: 200, Tags: []string{"x", "system"}})
 	for name, c := range map[string]struct {
 		view layers.View
@@ -185,7 +188,7 @@ func TestAL83Parents(t *testing.T) {
 func TestAL83Grandparents(t *testing.T) {
 	line := []*layers.Registry{new(layers.Registry), new(layers.Registry), new(layers.Registry)}
 	for i, r := range line {
-		set(t, r, layers.Layer{Name: "same", Content: layers.Text(fmt.Sprint(i)), MergeParent: true}, system(fmt.Sprint("own", i), fmt.Sprint("own ", i), 10*i))
+		set(t, r, layers.Layer{Name: "same", Content: text(fmt.Sprint(i)), MergeParent: true}, system(fmt.Sprint("own", i), fmt.Sprint("own ", i), 10*i))
 		if i == 0 {
 			continue
 		}
@@ -200,7 +203,7 @@ func TestAL83Grandparents(t *testing.T) {
 
 // Merging with a layer without text adds no separator.
 func TestMergeWithEmptyLayers(t *testing.T) {
-	text, picture := layers.Text, []llm.Part{llm.Media{MediaType: "image/png", Data: []byte{1}}}
+	picture := []llm.Part{llm.Media{MediaType: "image/png", Data: []byte{1}}}
 	for _, c := range []struct {
 		parent, child []llm.Part
 		want          string

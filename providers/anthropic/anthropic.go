@@ -27,20 +27,20 @@ import (
 	"net/http"
 )
 
-// BaseURL is the base URL of the Anthropic API.
-const BaseURL = "https://api.anthropic.com"
+const (
+	// BaseURL is the base URL of the Anthropic API.
+	BaseURL = "https://api.anthropic.com"
+	// DefaultMaxTokens is the max_tokens of a request without a limit, because the API
+	// requires one.
+	DefaultMaxTokens = 4096
+	// WarnNoMessageStop is the code of the warning that a stream ended after its stop reason
+	// without message_stop (quirk QA-13).
+	WarnNoMessageStop = "missing_message_stop"
+)
 
 const path = "/v1/messages"
 
 const version = "2023-06-01"
-
-// DefaultMaxTokens is the max_tokens of a request without a limit, because the API requires
-// one.
-const DefaultMaxTokens = 4096
-
-// WarnNoMessageStop is the code of the warning that a stream ended after its stop reason
-// without message_stop (quirk QA-13).
-const WarnNoMessageStop = "missing_message_stop"
 
 // Messages is the protocol of the Messages API. It is safe for concurrent use.
 type Messages struct{}

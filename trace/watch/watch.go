@@ -196,7 +196,7 @@ func (q *Request) follow(known int, responses []llm.Message) (found []check.Viol
 		m.Parts = q.required(m.Parts)
 		m = q.adapt(m, q.Request.Messages[:known], next)
 		if id := gjson.GetBytes(m.Opaque, "container.id").Str; id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic has it at the top of the request
-			m.Opaque = requiredOpaque(protocol.ReturnedOpaque(q.Protocol, m.Opaque), next[0].Opaque)
+			m.Opaque = requiredOpaque(returnedOpaque(q.Protocol, m.Opaque), next[0].Opaque)
 		}
 		if found = check.NewList(q.name()).Follow(known, m, next); len(found) == 0 {
 			return nil
@@ -355,4 +355,23 @@ func (w *Monitor) AddResponse(c *Conversation, response llm.Message) {
 	if key := contentKey(response); key != "" {
 		m.byContent[key] = append(m.byContent[key], h)
 	}
+}
+
+// returnedOpaque returns the part of a response's opaque data that a request of p contains on
+// the message. It is nil if there is none. Requests omit data about the response alone, such as
+// logprobs, and contain some data elsewhere, such as the container of Anthropic.
+func returnedOpaque(p protocol.Protocol, opaque json.RawMessage) json.RawMessage {
+	if opaque == nil {
+		return nil
+	}
+	turn := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "x"}}, Opaque: opaque}
+	sent, err := p.EncodeRequest(&llm.Request{Messages: []llm.Message{turn}})
+	if err != nil {
+		return nil
+	}
+	read, err := p.DecodeRequest(sent.Path, sent.Body)
+	if err != nil || len(read.Messages) != 1 {
+		return nil
+	}
+	return read.Messages[0].Opaque
 }

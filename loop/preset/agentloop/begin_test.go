@@ -321,8 +321,8 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		if ev.Name != agentloop.OnStepComplete || ev.Step != 0 {
 			return nil
 		}
-		extra := layers.Layer{Name: "note", Content: layers.Text("a note"), Priority: 20, Tags: []string{layers.SystemTag}}
-		other := layers.Layer{Name: "other", Content: layers.Text("unseen"), Priority: 1}
+		extra := layers.Layer{Name: "note", Content: []llm.Part{llm.Text{Text: "a note"}}, Priority: 20, Tags: []string{layers.SystemTag}}
+		other := layers.Layer{Name: "other", Content: []llm.Part{llm.Text{Text: "unseen"}}, Priority: 1}
 		return errors.Join(w.History().Layers().Set(extra), w.History().Layers().Set(other), w.AddTool(text("b", "B")), w.AddTool(text("z", "newest")))
 	}
 	ctx := context.WithValue(t.Context(), ctxKey{}, "mine")

@@ -1,4 +1,4 @@
-package protocol_test
+package watch
 
 import (
 	"encoding/json"
@@ -27,8 +27,8 @@ func (p echoing) DecodeRequest(path string, body []byte) (*llm.Request, error) {
 	return &llm.Request{Messages: []llm.Message{{Opaque: json.RawMessage(path + string(body))}}}, p.read
 }
 
-// What comes back is what is read of what is sent, and nothing where there is none.
-func TestSentBack(t *testing.T) {
+// A request contains the opaque data that the protocol both writes and reads, or none.
+func TestReturnedOpaque(t *testing.T) {
 	oops := errors.New("oops")
 	for name, c := range map[string]struct {
 		p    echoing
@@ -39,11 +39,11 @@ func TestSentBack(t *testing.T) {
 		"not read":   {echoing{read: oops}, ""},
 		"no message": {echoing{empty: true}, ""},
 	} {
-		if got := string(protocol.ReturnedOpaque(c.p, json.RawMessage("{}"))); got != c.want {
+		if got := string(returnedOpaque(c.p, json.RawMessage("{}"))); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
-	if got := protocol.ReturnedOpaque(echoing{}, nil); got != nil {
-		t.Errorf("of nothing %q comes back", got)
+	if got := returnedOpaque(echoing{}, nil); got != nil {
+		t.Errorf("without opaque data: got %q", got)
 	}
 }
