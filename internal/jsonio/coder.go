@@ -38,7 +38,7 @@ func AppendString(dst []byte, s string) []byte {
 			continue
 		}
 		if c >= 0x20 && c != '"' && c != '\\' {
-			i = plainASCII(s, i)
+			i++ // text with one escape often has the next one soon
 			continue
 		}
 		dst = append(dst, s[start:i]...)
