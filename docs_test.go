@@ -66,7 +66,7 @@ func newBook(t *testing.T) *book {
 		t.Fatal(err)
 	}
 	b := &book{t.TempDir(), t.TempDir()}
-	run(t, root, "go", "build", "-o", b.bin, "./cmd/looptape")
+	run(t, root, "go", "build", "-ldflags=-s -w", "-o", b.bin, "./cmd/looptape")
 	// With the same version of Go and all requirements, the go command does not look at the
 	// modules that no example uses.
 	mod := "module example.com/docs\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
@@ -90,7 +90,7 @@ func run(t *testing.T, dir, name string, args ...string) {
 // goTest runs the Go examples. They need no network, because they have the dependencies of
 // this module.
 func (b *book) goTest(t *testing.T) {
-	cmd := b.command(t, b.dir, "go", "test", "./...")
+	cmd := b.command(t, b.dir, "go", "test", "-count=1", "-trimpath", "-ldflags=-s -w", "./...") // linking without debug information takes less time
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the Go examples: %v\n%s", err, out)
 	}
