@@ -97,7 +97,7 @@ type OpenCall struct {
 	opaque    json.RawMessage
 	first     string // the arguments while they are a single delta
 	buf       []byte // the arguments, when there are more
-	ends      []int  // the end of each delta in buf
+	ends      []int  // the end of each delta in buf; empty for a single delta
 }
 
 // partBuilder is a part under construction.
@@ -158,7 +158,7 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 			c.opaque = e.Opaque
 		}
 		if e.Arguments != "" {
-			c.first, c.buf, c.ends = e.Arguments, nil, nil
+			c.first, c.buf, c.ends = e.Arguments, c.buf[:0], c.ends[:0]
 		}
 		c.Closed = true
 		return c
@@ -242,6 +242,9 @@ func (a *Accumulator) tail(kind partKind, refusal bool) *partBuilder {
 }
 
 func (a *Accumulator) push(s partBuilder) *partBuilder {
+	if n := len(a.builders); n < cap(a.builders) { // the memory of a part of an earlier response
+		s.buf = a.builders[:n+1][n].buf[:0]
+	}
 	a.builders = append(a.builders, s)
 	return &a.builders[len(a.builders)-1]
 }
@@ -265,6 +268,10 @@ func (a *Accumulator) open(c OpenCall, providerID string) *OpenCall {
 		c.ID, c.generated = a.NewID(providerID)
 	}
 	c.builder = len(a.builders)
+	if n := len(a.calls); n < cap(a.calls) { // the memory of a call of an earlier response
+		old := &a.calls[:n+1][n]
+		c.buf, c.ends = old.buf[:0], old.ends[:0]
+	}
 	a.calls = append(a.calls, c)
 	a.push(partBuilder{kind: partCall, call: len(a.calls) - 1})
 	a.many.note(a.calls)
@@ -305,10 +312,10 @@ func (a *Accumulator) addFinish(e Finish) {
 
 func (s *partBuilder) add(text string, opaque json.RawMessage) {
 	switch {
-	case s.first == "" && s.buf == nil:
+	case s.first == "" && len(s.buf) == 0:
 		s.first = text
-	case s.buf == nil:
-		s.buf = append(append(make([]byte, 0, 2*(len(s.first)+len(text))), s.first...), text...)
+	case len(s.buf) == 0:
+		s.buf = append(append(s.buf, s.first...), text...)
 	default:
 		s.buf = append(s.buf, text...)
 	}
@@ -318,7 +325,7 @@ func (s *partBuilder) add(text string, opaque json.RawMessage) {
 }
 
 func (s *partBuilder) text() string {
-	if s.buf != nil {
+	if len(s.buf) > 0 {
 		return string(s.buf)
 	}
 	return s.first
@@ -328,11 +335,11 @@ func (s *partBuilder) text() string {
 func (c *OpenCall) add(args string) {
 	switch {
 	case args == "":
-	case c.first == "" && c.buf == nil:
+	case c.first == "" && len(c.ends) == 0:
 		c.first = args
 	default:
-		if c.buf == nil {
-			c.buf = append(make([]byte, 0, 4*len(c.first)+len(args)), c.first...)
+		if len(c.ends) == 0 {
+			c.buf = append(c.buf, c.first...)
 			c.ends = append(c.ends, len(c.first))
 		}
 		c.buf = append(c.buf, args...)
@@ -342,7 +349,7 @@ func (c *OpenCall) add(args string) {
 
 // Arguments returns the raw arguments that have arrived so far.
 func (c *OpenCall) Arguments() string {
-	if c.buf != nil {
+	if len(c.ends) > 0 {
 		return string(c.buf)
 	}
 	return c.first
@@ -354,7 +361,7 @@ func (c *OpenCall) arguments() (args string, repaired bool) {
 	args = c.Arguments()
 	// A single delta repeats nothing if it is empty or if its only } is its last byte: of two
 	// equal values that end in } the first ends in } too.
-	if c.buf == nil && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {
+	if len(c.ends) == 0 && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {
 		return args, false
 	}
 	if last, ok := c.cumulative(args); ok {

@@ -25,7 +25,7 @@ type executor struct {
 	group   *group           // nil until calls run concurrently
 	pool    *workers.Pool    // nil until then, and with any clock but SystemClock
 
-	jobs    []func()       // of the calls of runUnobserved
+	jobs    []func()       // memory of the calls that the pool gets
 	running sync.WaitGroup // those that have not ended
 
 	resultMemory  slab.Slab[llm.ToolResult]

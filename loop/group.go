@@ -14,7 +14,6 @@ import (
 // group runs calls concurrently, one step after another.
 type group struct {
 	exec         *executor
-	spawn        func(f func())
 	wait, notify func()
 	limit        int
 	running      int // calls that have not returned or been abandoned
@@ -29,12 +28,10 @@ type group struct {
 }
 
 func (x *executor) newGroup() *group {
-	g := &group{exec: x, spawn: x.run.cfg.Clock.Go}
 	if _, system := x.run.cfg.Clock.(SystemClock); system {
 		x.pool = workers.NewPool(x.run.cfg.concurrency())
-		g.spawn = func(f func()) { x.pool.Go(f) }
 	}
-	return g
+	return &group{exec: x}
 }
 
 // run starts calls in their order, as the limit allows, and records results as the
@@ -78,13 +75,18 @@ func (g *group) run(calls []*plannedCall, limit int) {
 	complete = true
 }
 
-// start starts calls as the limit allows, and returns the others.
+// start starts calls as the limit allows, and returns the others. A pool gets them together,
+// which wakes its workers once.
 func (g *group) start(calls []*plannedCall) (waiting []*plannedCall) {
-	r := g.exec.run
+	x, r := g.exec, g.exec.run
+	if x.pool != nil {
+		x.jobs = x.jobs[:0]
+		defer func() { x.pool.Go(x.jobs...) }() // also if the consumer panics
+	}
 	for len(calls) > 0 && g.begun < g.limit && !r.ended(r.step) {
 		p := calls[0]
 		calls = calls[1:]
-		if !g.exec.begin(p) {
+		if !x.begin(p) {
 			continue
 		}
 		g.running++
@@ -92,7 +94,11 @@ func (g *group) start(calls []*plannedCall) (waiting []*plannedCall) {
 		if p.job == nil {
 			p.job = func() { g.work(p) }
 		}
-		g.spawn(p.job)
+		if x.pool == nil {
+			r.cfg.Clock.Go(p.job)
+		} else {
+			x.jobs = append(x.jobs, p.job)
+		}
 	}
 	return calls
 }

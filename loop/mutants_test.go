@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{"INV-07", "pending calls are not reported", "lifecycle.go",
 		"res.Pending = conversation.Pending(t.history)", "res.Pending = conversation.Pending(nil)"},
 	{"INV-08", "a call is begun twice", "group.go",
-		"if !g.exec.begin(p) {", "if p.Arguments == p.Call.Arguments { g.exec.begin(p) }; if !g.exec.begin(p) {"},
+		"if !x.begin(p) {", "if p.Arguments == p.Call.Arguments { x.begin(p) }; if !g.exec.begin(p) {"},
 	{"INV-09", "other arguments are not recorded", "executor.go",
 		"if p.Arguments != p.Call.Arguments {", "if false {"},
 	{"INV-10", "pieces of spaces are dropped", "../llm/response.go",
