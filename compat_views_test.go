@@ -445,17 +445,9 @@ func sameEvents(t *testing.T, path string, all values, other string, form func([
 
 // Scenarios.
 
-// reworded replaces the texts of version 1 for a model by the current texts.
-var reworded = strings.NewReplacer(
-	"Your last answer cannot be taken: ", "Your answer is invalid: ",
-	"Answer again, with JSON alone that follows this schema: ", "Answer again with only JSON that matches this schema: ",
-	"write all tasks down first", "write all tasks first",
-	`'"required":["city"]', mended]`, `'"required":["city"]', repaired]`, // in the prompt of a repair
-)
-
 // viewScenario returns the view of the run of a scenario.
 func viewScenario(t *testing.T, path string) any {
-	f := got(scenario.Parse(filepath.Base(path), []byte(reworded.Replace(string(source(t, path))))))(t, path)
+	f := got(scenario.Parse(filepath.Base(path), source(t, path)))(t, path)
 	o := got(scenario.Run(t.Context(), f.Script, nil))(t, path)
 	found := got(check.Trace(func(yield func(trace.Event, error) bool) {
 		for _, ev := range o.Events {

@@ -30,7 +30,7 @@ func AskUser(ask func(ctx context.Context, questions []Question) (replies []stri
 	if ask == nil {
 		return loop.Middleware{}, errors.New("middleware: AskUser: missing function: set ask")
 	}
-	tool := prepared("ask_user", "Asks the user and waits for the replies. Use it if only the user can know or decide how to continue.",
+	tool := prepared("ask_user", "Asks the user, and waits for the answers. Use it where only the user can know or decide how to go on.",
 		`{"type":"object","properties":{"questions":{"type":"array","minItems":1,"items":{"type":"object","properties":{`+
 			`"question":{"type":"string","minLength":1},"type":{"type":"string","enum":["text","multiple_choice","multi_select"]},`+
 			`"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}}},"required":["questions"]}`)

@@ -200,7 +200,7 @@ func ExampleSummarizer() {
 	fmt.Println(err)
 	// Output:
 	// user: "This is a summary of the conversation so far:\n\nThe user likes long questions."
-	// assistant: "I have read the summary and continue from there."
+	// assistant: "I have read the summary and go on from there."
 	// user: "Really?"
 	// <nil>
 }

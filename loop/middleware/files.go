@@ -27,19 +27,19 @@ func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 		return loop.Middleware{}, errors.New("middleware: Files: missing function: set open")
 	}
 	tool := func(name, description, properties, required string) loop.Tool {
-		return prepared(name, description, `{"type":"object","properties":{"path":{"type":"string","description":"path from the root of your files, such as /notes/a.md"}`+
+		return prepared(name, description, `{"type":"object","properties":{"path":{"type":"string","description":"counts from the top of your files, as in /notes/a.md"}`+
 			properties+`}`+required+`}`)
 	}
 	tools := []loop.Tool{
-		tool("ls", "Lists the contents of a directory: files with their size, directories with a slash at the end.", "", ""),
-		tool("read_file", fmt.Sprintf("Returns the text of a file, at most %d lines unless limit is set.", readLines),
-			`,"offset":{"type":"integer","minimum":0,"description":"number of lines to skip"},"limit":{"type":"integer","minimum":1,"description":"number of lines to return"}`,
+		tool("ls", "Lists what is in a directory: files with their size, directories with a slash behind them.", "", ""),
+		tool("read_file", fmt.Sprintf("Returns the text of a file, %d lines of it unless limit says otherwise.", readLines),
+			`,"offset":{"type":"integer","minimum":0,"description":"how many lines to leave out first"},"limit":{"type":"integer","minimum":1,"description":"how many lines to return"}`,
 			`,"required":["path"]`),
-		tool("write_file", "Writes text to a file and replaces its contents. Creates the file and its directories if they do not exist.",
+		tool("write_file", "Writes a text into a file, in place of what it has; makes the file and its directories where they are missing.",
 			`,"content":{"type":"string"}`, `,"required":["path","content"]`),
-		tool("edit_file", "Replaces part of a file's text. The part must occur exactly once, unless replace_all is true.",
+		tool("edit_file", "Replaces a piece of a file's text by another. The piece must occur exactly once, unless replace_all is true.",
 			`,"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"type":"boolean"}`, `,"required":["path","old_string","new_string"]`),
-		tool("mkdir", "Creates a directory and its parents.", "", `,"required":["path"]`),
+		tool("mkdir", "Makes a directory, and those above it.", "", `,"required":["path"]`),
 	}
 	return loop.Middleware{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
 		b := open(info)

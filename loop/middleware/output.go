@@ -126,7 +126,7 @@ func (o *Output) Middleware(maxRetries int) loop.Middleware {
 					d = loop.Decision{Action: trace.Stop, Reason: ReasonOutput, Err: err}
 					if retries < maxRetries {
 						d = loop.Decision{Action: trace.Continue, Reason: ReasonOutput, Messages: []llm.Message{llm.User(fmt.Sprintf(
-							"Your answer is invalid: %v. Answer again with only JSON that matches this schema: %s", errors.Unwrap(err), o.schema))}}
+							"Your last answer cannot be taken: %v. Answer again, with JSON alone that follows this schema: %s", errors.Unwrap(err), o.schema))}}
 					}
 				}
 				retries++

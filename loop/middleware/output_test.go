@@ -161,8 +161,8 @@ func TestOutputRequests(t *testing.T) {
 		}
 	}
 	last := m.RecordedRequests()[2].Request.Messages
-	want := "Your answer is invalid: invalid character 'o' in literal null (expecting 'u'). " +
-		"Answer again with only JSON that matches this schema: " + schema
+	want := "Your last answer cannot be taken: invalid character 'o' in literal null (expecting 'u'). " +
+		"Answer again, with JSON alone that follows this schema: " + schema
 	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {
 		t.Errorf("what is asked again (-want +got):\n%s", diff)
 	}

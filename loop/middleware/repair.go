@@ -101,10 +101,10 @@ func repairPrompt(call llm.ToolCall, schema json.RawMessage) string {
 		args = jsonio.AppendString(nil, call.Arguments)
 	}
 	return strings.Join([]string{
-		fmt.Sprintf("A model called the tool %q with these arguments, which the tool does not accept:", call.Name),
+		fmt.Sprintf("A model called the tool %q with these arguments, which it does not take:", call.Name),
 		string(args),
-		"The arguments must match this JSON Schema:",
+		"The arguments have to follow this JSON Schema:",
 		string(schema),
-		"Answer with only the repaired arguments, as the model meant them.",
+		"Answer with the arguments as the model meant them, mended, and with nothing else.",
 	}, "\n")
 }

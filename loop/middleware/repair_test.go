@@ -126,8 +126,8 @@ func TestRepairRequest(t *testing.T) {
 	repairer := fake.NewModel(fake.Response{Text: `{"city":"Bern"}`, Usage: llm.Usage{InputTokens: 7}})
 	res, events := repairs(t, badCall("weather", `{"city":`), repairer)
 	req := repairer.RecordedRequests()[0].Request
-	want := "A model called the tool \"weather\" with these arguments, which the tool does not accept:\n" + `"{\"city\":"` + "\n" +
-		"The arguments must match this JSON Schema:\n" + cities + "\nAnswer with only the repaired arguments, as the model meant them."
+	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
+		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}

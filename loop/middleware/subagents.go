@@ -30,8 +30,8 @@ type SubAgent struct {
 func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 	agents := map[string]*loop.Agent{}
 	var names []string
-	description := "Gives a task to another agent and returns its final text. The agent does not see this conversation: " +
-		"the description must contain everything that it needs. The agents are:"
+	description := "Gives a task to another agent and returns what it says in the end. It knows nothing of this conversation: " +
+		"the description has to say all that it needs. The agents are:"
 	for i, a := range list {
 		switch {
 		case a.Name == "":

@@ -65,8 +65,8 @@ func TestSubAgents(t *testing.T) {
 	if diff := cmp.Diff(wantRuns, parents); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	wantTool := "Gives a task to another agent and returns its final text. The agent does not see this conversation: " +
-		"the description must contain everything that it needs. The agents are:\n- reader: reads\n- broken: breaks\n- silent: says nothing"
+	wantTool := "Gives a task to another agent and returns what it says in the end. It knows nothing of this conversation: " +
+		"the description has to say all that it needs. The agents are:\n- reader: reads\n- broken: breaks\n- silent: says nothing"
 	if got := o.model.RecordedRequests()[0].Request.Tools[0]; got.Name != "task" || got.Description != wantTool {
 		t.Errorf("the tool is %+v", got)
 	}

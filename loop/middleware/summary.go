@@ -179,10 +179,10 @@ func (z Summarizer) summarize(ctx context.Context, messages []llm.Message, first
 // Texts of a summary.
 const (
 	summaryHead   = "This is a summary of the conversation so far:\n\n"
-	summaryRead   = "I have read the summary and continue from there."
-	summaryPrompt = "You summarize the first part of a conversation between a user and an assistant that works with tools. " +
-		"The assistant will continue from your summary alone: keep what the user wants, the decisions, the facts that were found " +
-		"(names, paths, numbers, errors) and the remaining work. Answer with the summary and nothing else."
+	summaryRead   = "I have read the summary and go on from there."
+	summaryPrompt = "You sum up the first part of a conversation between a user and an assistant that works with tools. " +
+		"The assistant will go on from your summary alone: keep what the user wants, what was decided, what was found out " +
+		"(names, paths, numbers, errors) and what is left to do. Answer with the summary and nothing else."
 )
 
 // summaryLength returns the number of messages of an earlier summary at the beginning.

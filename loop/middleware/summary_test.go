@@ -21,7 +21,7 @@ import (
 
 const (
 	summaryHead = "This is a summary of the conversation so far:\n\n"
-	taken       = "I have read the summary and continue from there."
+	taken       = "I have read the summary and go on from there."
 )
 
 // summarizes returns the middleware of z.
@@ -165,7 +165,7 @@ func TestSummarize(t *testing.T) {
 		t.Fatalf("got %d requests", len(requests))
 	}
 	ask, next := requests[1].Request, requests[2].Request
-	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You summarize") {
+	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You sum up") {
 		t.Errorf("asked for the summary: %+v", ask)
 	}
 	wantAsked := "user: " + strings.Repeat("abc ", 80) + "\nassistant: " + strings.Repeat("abc ", 80) + "\nuser: and now?\n"

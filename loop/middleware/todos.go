@@ -26,7 +26,7 @@ type Todo struct {
 // changed it. The last call of a step counts.
 func Todos() loop.Middleware {
 	tool := prepared("write_todos",
-		"Replaces your list of tasks. Use it to plan work of several steps: write all tasks first, have one in progress at a time, "+
+		"Replaces your list of tasks. Use it to plan work of several steps: write all tasks down first, have one in progress at a time, "+
 			"and write the list again when the status of a task changes. An empty list clears it.",
 		`{"type":"object","properties":{"todos":{"description":"all tasks, in order","anyOf":[`+
 			`{"type":"array","items":{"anyOf":[`+todoSchema+`,{"type":"string"}]}},`+todoSchema+`,{"type":"string"}]}},"required":["todos"]}`)

@@ -18,7 +18,7 @@ func AsTool(agent *Agent, opts *Options) (loop.Tool, error) {
 		return loop.Tool{}, errors.New("deepagents: AsTool: missing agent: set it")
 	}
 	type input struct {
-		Input string `json:"input" jsonschema:"the task"`
+		Input string `json:"input" jsonschema:"what it is to do"`
 	}
 	return loop.NewTool(agent.Name, agent.Description, func(ctx context.Context, in input) (string, error) {
 		scope := new(middleware.Vars)

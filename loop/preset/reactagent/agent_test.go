@@ -495,12 +495,12 @@ func TestCompact(t *testing.T) {
 		t.Fatalf("got %+v, %v", done, err)
 	}
 	req := b.model.RecordedRequests()[10].Request
-	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You summarize") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
+	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
 		t.Errorf("asked for it: %+v", req)
 	}
 	b.run(a, "t", "and?")
 	want := []string{
-		"user: This is a summary of the conversation so far:\n\nthey counted", "assistant: I have read the summary and continue from there.",
+		"user: This is a summary of the conversation so far:\n\nthey counted", "assistant: I have read the summary and go on from there.",
 		"user: question 7", "assistant: answer 7", "user: question 8", "assistant: answer 8", "user: question 9", "assistant: answer 9", "user: and?",
 	}
 	if diff := cmp.Diff(want, b.asked(11)); diff != "" {
