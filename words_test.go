@@ -63,6 +63,13 @@ var wordExempt = []string{"testdata/", "docs/contracts.md", "CHANGELOG.md", "wor
 // would change what models do, and frozen scenarios expect some of them.
 var wordFrozen = strings.NewReplacer(
 	"the call was cut off before its arguments were complete", "",
+	"the answer was cut off at its length limit within this call", "",
+	"the run was cancelled", "",
+	"the call was mended after it could have been asked about", "",
+	"the question %q is of the type %s", "",
+	"%d were to be left out", "",
+	"a task has no content; leave it out", "",
+	"this agent has no %s tools; go on without them", "",
 	"Your last answer cannot be taken", "",
 	"as the model meant them, mended, and with nothing else", "",
 	"only the user can know or decide how to go on", "",

@@ -90,7 +90,7 @@ func TestBeforeToolsRemovesOutputs(t *testing.T) {
 		{"other than the schema allows", `count{"n":"x"}`, "", away(), "", "invalid_arguments", "invalid arguments"},
 		{"no JSON", `count{"n":x}`, "", away(), "", "malformed_arguments", "not JSON"},
 		{"half of it", `count{"n":`, "", away(), "", "truncated", "before its arguments were complete"},
-		{"no such tool", "nope" + whole, "", away(), "", "unknown_tool", "unknown tool"},
+		{"no such tool", "nope" + whole, "", away(), "", "unknown_tool", "there is no tool"},
 		{"cut off", "count" + whole, llm.FinishLength, away(), "", "truncated", "at its length limit"},
 		{"cut off, once more the same", "count" + whole, llm.FinishLength, away(whole), "", "truncated", "at its length limit"},
 		{"cut off, made whole", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
@@ -101,7 +101,7 @@ func TestBeforeToolsRemovesOutputs(t *testing.T) {
 		{"mended badly", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_arguments", "invalid arguments"},
 		{"with no arguments", "count" + whole, "", away("{}"), "", "invalid_arguments", "invalid arguments"},
 		{"defaults taken away", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
-		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "unknown tool"},
+		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
 	} {
 		c.run(t)
 	}
@@ -219,7 +219,7 @@ func TestBeforeToolsRepairs(t *testing.T) {
 		{name: "with a default", spec: `count{"n":"x"}`, do: mended(`{"n":1}`), args: `{"m":7,"n":1}`, cause: "repair", result: "counted"},
 		{name: "no better", spec: `count{"n":"x"}`, do: mended(`{`), cause: "invalid_arguments", result: `has type "string"`},
 		{name: "worse", spec: `count{"n":1,"m":2}`, do: mended(`[]`), cause: "malformed_arguments", result: "not an object"},
-		{name: "of no tool", spec: `ghost{"n":1}`, do: mended(`{"n":1}`), cause: "unknown_tool", result: "unknown tool"},
+		{name: "of no tool", spec: `ghost{"n":1}`, do: mended(`{"n":1}`), cause: "unknown_tool", result: "there is no tool"},
 	} {
 		c.run(t)
 	}

@@ -241,7 +241,7 @@ func features() []feature {
 			c.Middleware = append(c.Middleware, p)
 		}, customs(middleware.EventHumanDecision), false},
 		{"short results", "result_size", []fake.Response{calls("long")}, with(middleware.TruncateResults(9)),
-			emitted(func(b trace.ToolEnd) bool { return strings.Contains(b.Result.Text(), "(truncated after ") }), false},
+			emitted(func(b trace.ToolEnd) bool { return strings.Contains(b.Result.Text(), "(cut: ") }), false},
 		{"answer by tool", "output", []fake.Response{calls("answer")}, func(c *loop.Config, at int) {
 			p, err := middleware.AnswerTool(fmt.Sprintf("answer%d", at), "", nil)
 			if err != nil {

@@ -72,7 +72,7 @@ func TestErrorMethodsPanic(t *testing.T) {
 		Tools:     []loop.Tool{tool("bad", func(context.Context) (string, error) { return "", errors.New("no") })},
 		ErrorText: func(string, error) string { panic("no words") },
 	})
-	want := "the tool failed, and its error cannot be formatted"
+	want := "the tool failed, and its error cannot be put into words"
 	if diff := cmp.Diff([]string{want, want}, resultTexts(res.Messages)); diff != "" || err != nil {
 		t.Errorf("ErrorText panics: %v (-want +got):\n%s", err, diff)
 	}

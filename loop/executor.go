@@ -109,11 +109,11 @@ func (x *executor) begin(p *plannedCall) bool {
 }
 
 // errNotEntered is the result of a call that began when the run was canceled.
-var errNotEntered = errors.New("not run: the run was canceled before the tool was entered")
+var errNotEntered = errors.New("not run: the run was cancelled before the tool was entered")
 
 // cancel answers a call that did not begin before the run was canceled.
 func (x *executor) cancel(p *plannedCall) {
-	x.refuse(p, trace.SkipCanceled, errors.New("not run: the run was canceled"))
+	x.refuse(p, trace.SkipCanceled, errors.New("not run: the run was cancelled"))
 	p.set(callAnswered)
 	x.finish(p)
 }

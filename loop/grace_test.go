@@ -37,7 +37,7 @@ func (c *lateClock) Go(f func()) {
 // If the run is canceled before a call enters its tool, the call never enters it. This holds if
 // the wrap is late or the goroutine of the call is, and with and without a grace period.
 func TestCanceledBeforeEntry(t *testing.T) {
-	const never, deaf = "not run: the run was canceled before the tool was entered", "the tool did not stop after the run was canceled, and was abandoned"
+	const never, deaf = "not run: the run was cancelled before the tool was entered", "the tool did not stop after the run was cancelled, and was abandoned"
 	for name, c := range map[string]struct {
 		late        int
 		wrap, stays time.Duration // how long the wrap takes before the tool, and the tool

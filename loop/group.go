@@ -176,7 +176,7 @@ func (g *group) abandon(calls []*plannedCall) {
 	for _, p := range late {
 		err := errNotEntered
 		if p.entered.Swap(true) {
-			err = errors.New("the tool did not stop after the run was canceled, and was abandoned")
+			err = errors.New("the tool did not stop after the run was cancelled, and was abandoned")
 		}
 		*p.result = p.resultOf(g.exec.errorOutput(p.Call.Name, err))
 	}

@@ -144,7 +144,7 @@ func skipDuplicates(limit int) Middleware {
 				row = 0
 				return nil, Decision{}, nil
 			}
-			note := TextOutput("not run: the step before made the same calls with the same arguments; its results are above")
+			note := TextOutput("not run: the step before made the same calls with the same arguments; its results stand above")
 			for _, p := range calls {
 				if p.Output == nil {
 					skipped = append(skipped, CallDecision{Index: p.Index, Output: &note, Reason: trace.SkipDuplicate})

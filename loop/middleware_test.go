@@ -235,7 +235,7 @@ func TestBeforeTools(t *testing.T) {
 	})})
 	res, events := mustRun(t, model(calls("a", "a", "nope", "a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 	got := resultTexts(res.Messages)
-	if got[0] != "from the policy" || got[1] != `{"edited":true}` || !strings.Contains(got[2], "unknown tool") || !strings.Contains(got[3], "not JSON") || got[4] != "no" {
+	if got[0] != "from the policy" || got[1] != `{"edited":true}` || !strings.Contains(got[2], "there is no tool") || !strings.Contains(got[3], "not JSON") || got[4] != "no" {
 		t.Errorf("results: %q", got)
 	}
 	var causes []string
@@ -681,7 +681,7 @@ func TestDuplicateStep(t *testing.T) {
 		t.Errorf("skips: %+v", s)
 	}
 	res, _ = mustRun(t, model(calls("nope#1"), calls("nope#2"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateStep: loop.DuplicateSkip})
-	if got := resultTexts(res.Messages)[1]; !strings.HasPrefix(got, "unknown tool") {
+	if got := resultTexts(res.Messages)[1]; !strings.HasPrefix(got, "there is no tool") {
 		t.Errorf("a call that has its answer keeps it: %q", got)
 	}
 }
@@ -1005,7 +1005,7 @@ func TestErrorText(t *testing.T) {
 			return "Error: " + name + " / " + strings.ToUpper(err.Error()[:5])
 		},
 	})
-	if diff := cmp.Diff([]string{"Error: bad / SECRE", "Error: nope / UNKNO"}, resultTexts(res.Messages)); diff != "" {
+	if diff := cmp.Diff([]string{"Error: bad / SECRE", "Error: nope / THERE"}, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }

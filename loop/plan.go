@@ -113,13 +113,13 @@ func (x *executor) check(p *plannedCall) {
 	p.tool = tools.lookup(p.Call.Name)
 	switch {
 	case p.tool == nil && p.Call.Name == UnnamedTool:
-		x.refuse(p, trace.SkipUnknownTool, errors.New("the call names no tool: "+tools.names()))
+		x.refuse(p, trace.SkipUnknownTool, errors.New("the call names no tool; "+tools.names()))
 		return
 	case p.tool == nil:
-		x.refuse(p, trace.SkipUnknownTool, fmt.Errorf("unknown tool %q: %s", p.Call.Name, tools.names()))
+		x.refuse(p, trace.SkipUnknownTool, fmt.Errorf("there is no tool %q; %s", p.Call.Name, tools.names()))
 		return
 	case p.truncated && p.Arguments == p.Call.Arguments:
-		x.refuse(p, trace.SkipTruncated, errors.New("the response was truncated at its length limit within this call, which was not run: make a shorter call"))
+		x.refuse(p, trace.SkipTruncated, errors.New("the answer was cut off at its length limit within this call, which was not run; make it again, shorter"))
 		return
 	}
 	if strings.TrimSpace(p.Arguments) == "" {
@@ -133,7 +133,7 @@ func (x *executor) check(p *plannedCall) {
 		case cfg.BadArguments == BadArgumentsEmpty:
 			p.Arguments, p.Reason = "{}", reasonEmpty
 		case err.Truncated:
-			x.refuse(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run: make it again (%w)", err))
+			x.refuse(p, trace.SkipTruncated, fmt.Errorf("the call was cut off before its arguments were complete, and was not run; make it again (%w)", err))
 			return
 		default:
 			x.refuse(p, trace.SkipMalformedArguments, fmt.Errorf("%w; the call was not run", err))
@@ -170,7 +170,7 @@ func (x *executor) errorOutput(tool string, err error) (out Output) {
 	text := func(s string) Output { return Output{Content: []llm.Part{llm.Text{Text: s}}, IsError: true} }
 	defer func() {
 		if recover() != nil {
-			out = text("the tool failed, and its error cannot be formatted")
+			out = text("the tool failed, and its error cannot be put into words")
 		}
 	}()
 	if f := x.run.cfg.ErrorText; f != nil {

@@ -208,7 +208,7 @@ func TestStepChangeTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"{}", `unknown tool "a": the tools are b`, "{}", "{}"}
+	want := []string{"{}", `there is no tool "a"; the tools are b`, "{}", "{}"}
 	if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}

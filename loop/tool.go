@@ -188,7 +188,7 @@ func (s *toolSet) lookup(name string) *Tool {
 // names lists the tools for an error result.
 func (s *toolSet) names() string {
 	if len(s.list) == 0 {
-		return "no tools are available"
+		return "there are no tools"
 	}
 	names := make([]string, len(s.list))
 	for i, t := range s.list {

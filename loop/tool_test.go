@@ -150,12 +150,12 @@ func TestToolsAreCopied(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	res, _ := mustRun(t, model(calls("nope", "a"), text("")), loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}})
-	want := `unknown tool "nope": the tools are a, b`
+	want := `there is no tool "nope"; the tools are a, b`
 	if got := res.Steps[0].Results[0]; got.Text() != want || !got.IsError || res.Steps[0].Results[1].IsError {
 		t.Errorf("got %+v, want %q for the first alone", res.Steps[0].Results, want)
 	}
 	res, _ = mustRun(t, model(calls("#c1"), text("")), loop.Config{Tools: []loop.Tool{echo("a")}})
-	if got := resultTexts(res.Messages)[0]; got != "the call names no tool: the tools are a" {
+	if got := resultTexts(res.Messages)[0]; got != "the call names no tool; the tools are a" {
 		t.Errorf("a call without a name: got %q", got)
 	}
 }

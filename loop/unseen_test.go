@@ -23,9 +23,9 @@ func TestRunUnobserved(t *testing.T) {
 		want     []string // the results of the step
 	}{
 		"all well":    {calls(`echo{"n":1}`, `echo{"n":2}`, `echo{"n":3}`), []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}},
-		"one refused": {calls("nope", "echo", "echo"), []string{`unknown tool "nope": the tools are echo, exit, wait, cancel`, "{}", "{}"}},
+		"one refused": {calls("nope", "echo", "echo"), []string{`there is no tool "nope"; the tools are echo, exit, wait, cancel`, "{}", "{}"}},
 		"exits":       {calls("exit", "exit", "exit", "echo", "exit"), []string{loop.ExitedText, loop.ExitedText, loop.ExitedText, "{}", loop.ExitedText}},
-		"cancelled":   {calls("cancel", "wait", "echo", "echo"), []string{"cancelled", "context canceled", "not run: the run was canceled", "not run: the run was canceled"}},
+		"cancelled":   {calls("cancel", "wait", "echo", "echo"), []string{"cancelled", "context canceled", "not run: the run was cancelled", "not run: the run was cancelled"}},
 	} {
 		for _, looks := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestGoexit(t *testing.T) {
 	if !strings.Contains(err.Error(), "ended from within: a tool, ") || res.StopReason != trace.ReasonError || res.Pending != nil || len(res.Steps) != 0 || res.ToolSteps != 1 {
 		t.Errorf("alone: got %v, %+v", err, res)
 	}
-	want := []string{`unknown tool "nope": the tools are exit, a`, "{}", loop.ExitedText, "not run: the run was canceled", `unknown tool "nope": the tools are exit, a`}
+	want := []string{`there is no tool "nope"; the tools are exit, a`, "{}", loop.ExitedText, "not run: the run was cancelled", `there is no tool "nope"; the tools are exit, a`}
 	if diff := cmp.Diff(want, resultTexts(res.Messages)); diff != "" {
 		t.Errorf("alone: results (-want +got):\n%s", diff)
 	}

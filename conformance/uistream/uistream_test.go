@@ -111,7 +111,7 @@ func TestLoop(t *testing.T) {
 		}
 		return p
 	}
-	ghost := call("c4", "output-error", map[string]any{"input": "{", "errorText": `unknown tool "ghost": the tools are weather`})
+	ghost := call("c4", "output-error", map[string]any{"input": "{", "errorText": `there is no tool "ghost"; the tools are weather`})
 	ghost["type"] = "tool-ghost"
 	want := []map[string]any{
 		step,

@@ -127,7 +127,7 @@ func (w *approvalWaiter) open(ctx context.Context, req ApprovalRequest) error {
 
 // ask gets the decision about a call on its own goroutine, which the approver may end.
 func (w *approvalWaiter) ask(ctx context.Context, p *pendingApproval) {
-	decision := Approval{Decision: Deny, Reason: "the call was denied: no approver decided"}
+	decision := Approval{Decision: Deny, Reason: "nobody was there to approve it"}
 	defer func() {
 		if v := recover(); v != nil {
 			decision = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}

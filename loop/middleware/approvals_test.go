@@ -101,13 +101,13 @@ func TestAL62AL64Decisions(t *testing.T) {
 		"deny":         {approve(middleware.Approval{Decision: middleware.Deny}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
 		"deny, reason": {approve(middleware.Approval{Decision: middleware.Deny, Reason: "no"}, nil), []string{`tool.skip 0   c-a a denied "no" error`}},
 		"no decision":  {approve(middleware.Approval{Override: &override}, nil), []string{`tool.skip 0   c-a a denied "the call was not approved, and not run" error`}},
-		"no approver":  {nil, []string{`tool.skip 0   c-a a denied "the call was denied: no approver decided" error`}},
+		"no approver":  {nil, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
 		"it fails":     {approve(middleware.Approval{Decision: middleware.Approve}, errors.New("boom")), []string{`tool.skip 0   c-a a denied "the approver failed: boom" error`}},
 		"it panics":    {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) { panic("oh") }, []string{`tool.skip 0   c-a a denied "the approver panicked: oh" error`}},
 		"its goroutine": {func(context.Context, middleware.ApprovalRequest) (middleware.Approval, error) {
 			runtime.Goexit()
 			return middleware.Approval{}, nil
-		}, []string{`tool.skip 0   c-a a denied "the call was denied: no approver decided" error`}},
+		}, []string{`tool.skip 0   c-a a denied "nobody was there to approve it" error`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := fake.NewClock()
@@ -137,7 +137,7 @@ func TestAL62AL68EarlyDecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for run, want := range []string{"A", "the call was denied: no approver decided"} {
+	for run, want := range []string{"A", "nobody was there to approve it"} {
 		res, err := agent.Run(t.Context(), loop.Prompt(fmt.Sprint("go ", run)))
 		if err != nil || res.Steps[0].Results[0].Text() != want {
 			t.Errorf("run %d: got %+v, %v; want %q", run, res.Steps, err, want)

@@ -45,7 +45,7 @@ func AskUser(ask func(ctx context.Context, questions []Question) (replies []stri
 			case err != nil:
 				return loop.Output{}, err
 			case len(replies) != len(questions):
-				return loop.Output{}, fmt.Errorf("got %d replies, want %d: return one per question", len(replies), len(questions))
+				return loop.Output{}, fmt.Errorf("there were %d questions, and %d answers came", len(questions), len(replies))
 			}
 			texts := make([]string, len(questions))
 			for i, q := range questions {
@@ -66,7 +66,7 @@ func readQuestions(args string) ([]Question, error) {
 		case q.Kind == "":
 			in.Questions[i].Kind = "text"
 		case q.Kind != "text" && len(q.Options) == 0:
-			return nil, fmt.Errorf("question %q has the type %s and no options: add options", q.Text, q.Kind)
+			return nil, fmt.Errorf("the question %q is of the type %s and has no options to choose from", q.Text, q.Kind)
 		}
 	}
 	return in.Questions, nil

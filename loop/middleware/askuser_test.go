@@ -41,8 +41,8 @@ func TestAskUser(t *testing.T) {
 		calling("ask_user", `{"questions":[{"question":"Which?","type":"multiple_choice"}]}`), calling("ask_user", `{"questions":[]}`), text("done"))
 	got := o.results()
 	want := []string{
-		"Q: Name?\nA: Ada\n\nQ: Which?\nA: red\n\nQ: What?\nA: a, c", "! got 2 replies, want 1: return one per question", "! nobody is there",
-		"! question \"Which?\" has the type multiple_choice and no options: add options",
+		"Q: Name?\nA: Ada\n\nQ: Which?\nA: red\n\nQ: What?\nA: a, c", "! there were 1 questions, and 2 answers came", "! nobody is there",
+		"! the question \"Which?\" is of the type multiple_choice and has no options to choose from",
 	}
 	if diff := cmp.Diff(want, got[:4]); diff != "" || got[4][:2] != "! " {
 		t.Errorf("the last is %q; results (-want +got):\n%s", got[4], diff)

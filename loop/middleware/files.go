@@ -85,7 +85,7 @@ func (a *fileArguments) run(b files.Backend, tool string) (string, error) {
 		})
 		return fmt.Sprintf("replaced %d in %q", n, a.Path), err
 	}
-	return fmt.Sprintf("the directory %q exists", a.Path), b.Mkdir(a.Path)
+	return fmt.Sprintf("the directory %q is there", a.Path), b.Mkdir(a.Path)
 }
 
 func (a *fileArguments) list(b files.Backend) (string, error) {
@@ -94,7 +94,7 @@ func (a *fileArguments) list(b files.Backend) (string, error) {
 		return "", err
 	}
 	if len(entries) == 0 {
-		return "the directory is empty", nil
+		return "nothing is there", nil
 	}
 	lines := make([]string, len(entries))
 	for i, e := range entries {
@@ -114,7 +114,7 @@ func (a *fileArguments) lines(text string) (string, error) {
 	case a.Offset == 0 && left <= limit:
 		return text, nil
 	case left <= 0:
-		return "", fmt.Errorf("%q has %d lines, and the offset is %d: use a smaller offset", a.Path, len(all), a.Offset)
+		return "", fmt.Errorf("%q has %d lines, and %d were to be left out; take a smaller offset", a.Path, len(all), a.Offset)
 	default:
 		end := a.Offset + min(left, limit)
 		return fmt.Sprintf("%s\n(lines %d to %d of %d)", strings.TrimSuffix(strings.Join(all[a.Offset:end], ""), "\n"), a.Offset+1, end, len(all)), nil
@@ -126,13 +126,13 @@ func (a *fileArguments) replace(text string) (out string, n int, err error) {
 	n = strings.Count(text, a.Old)
 	switch {
 	case a.Old == "":
-		return "", 0, errors.New("old_string is empty: use write_file to replace the whole text")
+		return "", 0, errors.New("old_string is empty; write_file replaces the whole text")
 	case a.Old == a.New:
-		return "", 0, errors.New("old_string and new_string are equal: use a different new_string")
+		return "", 0, errors.New("old_string and new_string are the same, so nothing would change")
 	case n == 0:
-		return "", 0, errors.New("old_string does not occur in the file: read the file for its exact text")
+		return "", 0, errors.New("old_string does not occur in it; read the file for its exact text")
 	case n > 1 && !a.ReplaceAll:
-		return "", 0, fmt.Errorf("old_string occurs %d times: include more of the surrounding text or set replace_all", n)
+		return "", 0, fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
 	}
 	if int64(len(text))+int64(n)*int64(len(a.New)-len(a.Old)) > files.MaxFile { // check the length before the text is built
 		return "", 0, files.ErrTooLarge

@@ -18,19 +18,19 @@ func TestFileTools(t *testing.T) {
 	b := &files.Memory{}
 	p, err := middleware.Files(func(loop.RunInfo) files.Backend { return b })
 	steps := []struct{ tool, args, want string }{
-		{"ls", `{}`, "the directory is empty"},
+		{"ls", `{}`, "nothing is there"},
 		{"write_file", `{"path":"/n/a.md","content":"one two two\n"}`, `wrote 12 bytes to "/n/a.md"`},
 		{"read_file", `{"path":"n/a.md"}`, "one two two\n"},
-		{"mkdir", `{"path":"n/sub"}`, `the directory "n/sub" exists`},
+		{"mkdir", `{"path":"n/sub"}`, `the directory "n/sub" is there`},
 		{"ls", `{"path":"n"}`, "a.md (12 bytes)\nsub/"},
 		{"edit_file", `{"path":"n/a.md","old_string":"one","new_string":"1"}`, `replaced 1 in "n/a.md"`},
-		{"edit_file", `{"path":"n/a.md","old_string":"two","new_string":"2"}`, "! cannot edit \"n/a.md\": old_string occurs 2 times: include more of the surrounding text or set replace_all"},
+		{"edit_file", `{"path":"n/a.md","old_string":"two","new_string":"2"}`, "! cannot edit \"n/a.md\": old_string occurs 2 times in it; take more of the text around it, or set replace_all"},
 		{"edit_file", `{"path":"n/a.md","old_string":"two","new_string":"2","replace_all":true}`, `replaced 2 in "n/a.md"`},
 		{"edit_file", `{"path":"n/a.md","old_string":"1","new_string":"one","replace_all":true}`, `replaced 1 in "n/a.md"`},
 		{"read_file", `{"path":"n/a.md"}`, "one 2 2\n"},
-		{"edit_file", `{"path":"n/a.md","old_string":"zzz","new_string":"x"}`, "! cannot edit \"n/a.md\": old_string does not occur in the file: read the file for its exact text"},
-		{"edit_file", `{"path":"n/a.md","old_string":"","new_string":"x"}`, "! cannot edit \"n/a.md\": old_string is empty: use write_file to replace the whole text"},
-		{"edit_file", `{"path":"n/a.md","old_string":"2","new_string":"2"}`, "! cannot edit \"n/a.md\": old_string and new_string are equal: use a different new_string"},
+		{"edit_file", `{"path":"n/a.md","old_string":"zzz","new_string":"x"}`, "! cannot edit \"n/a.md\": old_string does not occur in it; read the file for its exact text"},
+		{"edit_file", `{"path":"n/a.md","old_string":"","new_string":"x"}`, "! cannot edit \"n/a.md\": old_string is empty; write_file replaces the whole text"},
+		{"edit_file", `{"path":"n/a.md","old_string":"2","new_string":"2"}`, "! cannot edit \"n/a.md\": old_string and new_string are the same, so nothing would change"},
 		{"read_file", `{"path":"nope"}`, `! cannot read "nope": file does not exist`},
 		{"write_file", `{"path":"n","content":""}`, `! cannot write "n": it is a directory, not a file`},
 		{"ls", `{"path":"n/a.md"}`, `! cannot list "n/a.md": it is, or leads through, what is no directory`},
@@ -40,7 +40,7 @@ func TestFileTools(t *testing.T) {
 		{"read_file", `{"path":"lines","offset":3}`, "4\n(lines 4 to 4 of 4)"},
 		{"read_file", `{"path":"lines","limit":4}`, "1\n2\n3\n4"},
 		{"read_file", `{"path":"lines","limit":3}`, "1\n2\n3\n(lines 1 to 3 of 4)"},
-		{"read_file", `{"path":"lines","offset":4}`, `! "lines" has 4 lines, and the offset is 4: use a smaller offset`},
+		{"read_file", `{"path":"lines","offset":4}`, `! "lines" has 4 lines, and 4 were to be left out; take a smaller offset`},
 	}
 	var turns []string
 	var want []string

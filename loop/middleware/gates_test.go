@@ -218,8 +218,8 @@ func TestAL45AL46Permissions(t *testing.T) {
 	same(t, "calls", []string{
 		`tool.start 0   c-a a {}`, `tool.end 0   c-a ok "A"`,
 		`tool.skip 0   c-slow slow denied "too slow" error`, `tool.skip 0   c-bad bad denied "the permission policy does not allow it" error`,
-		`tool.skip 0   c-ghost ghost unknown_tool "unknown tool \"ghost\": the tools are a, slow, bad, says_bad, panics" error`,
-		`tool.skip 0   c-panics panics denied "the call was denied: no approver decided" error`,
+		`tool.skip 0   c-ghost ghost unknown_tool "there is no tool \"ghost\"; the tools are a, slow, bad, says_bad, panics" error`,
+		`tool.skip 0   c-panics panics denied "nobody was there to approve it" error`,
 	}, p.lines(trace.KindToolStart, trace.KindToolEnd, trace.KindToolSkip))
 	boom := errors.New("boom")
 	fails := middleware.PermissionPolicy(func(context.Context, middleware.PermissionRequest) (middleware.Permission, error) {

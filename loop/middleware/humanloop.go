@@ -75,9 +75,9 @@ func review(p loop.PlannedCall, allowed []ApprovalDecision, decide func() (Appro
 	}
 	switch {
 	case err != nil:
-		return "", deny("not run: the review failed: " + err.Error())
+		return "", deny("not run: no decision could be had: " + err.Error())
 	case !slices.Contains(allowed, a.Decision):
-		return "", deny(fmt.Sprintf("not run: invalid decision %q: want one of %s", a.Decision, strings.Trim(fmt.Sprint(allowed), "[]")))
+		return "", deny(fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", a.Decision, strings.ReplaceAll(strings.Trim(fmt.Sprint(allowed), "[]"), " ", ", ")))
 	case a.Decision == Edit:
 		return a.Decision, []loop.CallDecision{{Index: p.Index, Arguments: cmp.Or(a.Arguments, "{}")}}
 	case a.Decision == Reject:

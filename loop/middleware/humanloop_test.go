@@ -68,9 +68,9 @@ func TestHumanInTheLoop(t *testing.T) {
 	want := []string{
 		`{"n":1}`, `{"n":20}`, "! not run: the user rejected the call", "! not run: the user rejected the call: too many", "take 7",
 		"! invalid arguments: validating root: validating /properties/n: type: x has type \"string\", want \"integer\"",
-		"! not run: invalid decision \"perhaps\": want one of approve edit reject respond",
-		"! not run: invalid decision \"edit\": want one of approve reject",
-		"! not run: the user rejected the call: not b", "! not run: the review failed: nobody is there",
+		"! not run: the decision was \"perhaps\", and for this tool there are approve, edit, reject, respond",
+		"! not run: the decision was \"edit\", and for this tool there are approve, reject",
+		"! not run: the user rejected the call: not b", "! not run: no decision could be had: nobody is there",
 	}
 	if diff := cmp.Diff(want, got[:10]); diff != "" || len(got) != 12 {
 		t.Errorf("results (-want +got):\n%s", diff)

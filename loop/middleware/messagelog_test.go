@@ -66,7 +66,7 @@ func TestLogMessages(t *testing.T) {
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
-	note := "not run: the step before made the same calls with the same arguments; its results are above"
+	note := "not run: the step before made the same calls with the same arguments; its results stand above"
 	want := []string{"user one", "user two", "assistant part", "user more", "assistant aa", "tool A", "tool A", "assistant aa", "tool " + note, "tool " + note}
 	if diff := cmp.Diff(want, short(got)); diff != "" {
 		t.Errorf("logged (-want +got):\n%s", diff)

@@ -126,7 +126,7 @@ func truncate(text string, n int) string {
 	chars := 0
 	for i := range text {
 		if chars == n {
-			return fmt.Sprintf("%s\n(truncated after %d characters)", text[:i], n)
+			return fmt.Sprintf("%s\n(cut: the first %d characters of a longer text)", text[:i], n)
 		}
 		chars++
 	}

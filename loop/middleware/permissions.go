@@ -85,7 +85,7 @@ func (g *callGate) begin(calls []loop.PlannedCall) (check []loop.PlannedCall) {
 	return check
 }
 
-var errUnchecked = errors.New("not run: the call became valid after the check of its permission")
+var errUnchecked = errors.New("not run: the call was mended after it could have been asked about")
 
 func (g *callGate) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, call loop.Call) (loop.Output, error) {

@@ -71,8 +71,8 @@ func TestRepair(t *testing.T) {
 		"not whole":             {badCall("weather", `{"city":"Bern"`), []fake.Response{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
 		"without a schema":      {badCall("a", `[]`), []fake.Response{says(`{}`)}, `A`, false, 1},
 		"right":                 {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
-		"no such tool":          {badCall("ghost", `{"city":7}`), nil, `unknown tool "ghost": the tools are weather, a`, true, 0},
-		"cut off at its length": {long, nil, `the response was truncated at its length limit within this call, which was not run: make a shorter call`, true, 0},
+		"no such tool":          {badCall("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
+		"cut off at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
 		"still invalid":         {badCall("weather", `[1]`), []fake.Response{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 		"nothing said":          {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 		"the other fails":       {badCall("weather", `[1]`), []fake.Response{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
@@ -220,7 +220,7 @@ func TestRepairAndGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unchecked := "not run: the call became valid after the check of its permission"
+	unchecked := "not run: the call was mended after it could have been asked about"
 	for _, c := range []struct {
 		name  string
 		gate  loop.Middleware

@@ -61,7 +61,7 @@ func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 			}
 			agent := agents[in.Agent]
 			if agent == nil {
-				return loop.Output{}, fmt.Errorf("unknown agent %q: want one of %s", in.Agent, strings.Join(names, ", "))
+				return loop.Output{}, fmt.Errorf("there is no agent %q; the agents are %s", in.Agent, strings.Join(names, ", "))
 			}
 			res, err := agent.Run(ctx, loop.Input{Messages: []llm.Message{llm.User(in.Description)}, Sink: info.Input.Sink})
 			if err != nil {
@@ -69,7 +69,7 @@ func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 			}
 			text, err := FinalText(res)
 			if err == nil && text == "" {
-				err = errors.New("the agent ended without text")
+				err = errors.New("the agent ended without a text")
 			}
 			return loop.TextOutput(text), err
 		}, tool)
@@ -82,7 +82,7 @@ func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 func FinalText(res *loop.Result) (string, error) {
 	switch {
 	case res.StopReason == ReasonGuardrail:
-		return "", fmt.Errorf("a guardrail ended the agent's run: %s", cmp.Or(res.Note, "it returned no reason"))
+		return "", fmt.Errorf("a guardrail ended the agent's run: %s", cmp.Or(res.Note, "it gave no reason"))
 	case len(res.Pending) > 0:
 		return "", fmt.Errorf("the agent's run ended (%s) before its call of %s had a result", res.StopReason, res.Pending[0].Name)
 	}

@@ -43,7 +43,7 @@ func TestSubAgents(t *testing.T) {
 	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"),
 		calling("task", task("reader"), "task", task("broken"), "task", task("silent"), "task", task("nobody")), text("done"))
 	want := []string{
-		"it says A", "! the agent failed: loop: step 0: boom", "! the agent ended without text", "! unknown agent \"nobody\": want one of reader, broken, silent",
+		"it says A", "! the agent failed: loop: step 0: boom", "! the agent ended without a text", "! there is no agent \"nobody\"; the agents are reader, broken, silent",
 	}
 	if diff := cmp.Diff(want, o.results()); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
@@ -106,7 +106,7 @@ func TestSubAgentsWithoutFinalText(t *testing.T) {
 	o := play(t.Context(), t, loop.Config{Middleware: []loop.Middleware{p}, Clock: clock}, loop.Prompt("go"),
 		calling("task", task("out"), "task", task("in"), "task", task("waits")), text("done"))
 	want := []string{
-		"! a guardrail ended the agent's run: not for you", "! a guardrail ended the agent's run: it returned no reason",
+		"! a guardrail ended the agent's run: not for you", "! a guardrail ended the agent's run: it gave no reason",
 		"! the agent's run ended (client_tools) before its call of buy had a result",
 	}
 	if diff := cmp.Diff(want, o.results()); diff != "" {

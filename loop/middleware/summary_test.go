@@ -343,7 +343,7 @@ func TestTranscript(t *testing.T) {
 		asked = req.Messages[0].Text()
 		return nil, errors.New("enough")
 	})
-	want := "user: " + old + "\nassistant: look\nassistant calls see: {\"n\":1}\nsee returns: " + long[1:] + "\n(truncated after 4000 characters)\n"
+	want := "user: " + old + "\nassistant: look\nassistant calls see: {\"n\":1}\nsee returns: " + long[1:] + "\n(cut: the first 4000 characters of a longer text)\n"
 	if diff := cmp.Diff(want, asked); diff != "" || err == nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -98,7 +98,7 @@ func readTodos(args string) ([]Todo, error) {
 			return nil, err
 		}
 		if t.Content = strings.TrimSpace(t.Content); t.Content == "" {
-			return nil, errors.New("a task has no content: omit it")
+			return nil, errors.New("a task has no content; leave it out")
 		}
 		list = append(list, t)
 	}

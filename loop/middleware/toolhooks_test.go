@@ -103,7 +103,7 @@ func TestAL44UnknownTool(t *testing.T) {
 	turn := asks("", "ghost", "a")
 	turn.Calls[1].Arguments = `{"x":`
 	p := gated(t, fake.NewClock(), []loop.Middleware{spied(&log, nil, nil)}, turn, done())
-	unknown := `unknown tool "ghost": the tools are a, slow, bad, says_bad, panics`
+	unknown := `there is no tool "ghost"; the tools are a, slow, bad, says_bad, panics`
 	if !slices.Contains(log, "failed ghost "+unknown+" unknown=true") || len(log) != 4 || !strings.HasPrefix(log[3], "failed a ") || !strings.HasSuffix(log[3], "unknown=false") {
 		t.Errorf("what was reported: %q", log)
 	}

@@ -166,7 +166,7 @@ func TestTruncateResults(t *testing.T) {
 	}
 	o := play(t.Context(), t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(3)}}, loop.Prompt("go"), calling("long", "{}", "fails", "{}"), text("done"))
 	results := o.res.Steps[0].Results
-	want := "äää\n(truncated after 3 characters)äää"
+	want := "äää\n(cut: the first 3 characters of a longer text)äää"
 	if got := results[0].Text(); got != want || len(results[0].Content) != 3 || results[1].Text() != "boom boom" || !results[1].IsError {
 		t.Errorf("RA-62: got %q of %d parts, and %+v", got, len(results[0].Content), results[1])
 	}

@@ -78,7 +78,7 @@ func TestStopAtCost(t *testing.T) {
 
 // People decide as they are listed, one decision a call.
 func TestHumanDecisions(t *testing.T) {
-	const left = "not run: the review failed: no decision left in the script: add one per call"
+	const left = "not run: no decision could be had: no decision left in the script: add one per call"
 	for decisions, want := range map[string][]string{
 		"[approve, {respond: hi}]":              {"ran", "hi"},
 		"[{reject: no}, approve]":               {"not run: the user rejected the call: no", "ran"},

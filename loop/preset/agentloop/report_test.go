@@ -42,7 +42,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 	call := func(id, name, rest string) string {
 		return fmt.Sprintf(`{"callId":%q,"toolName":%q,"arguments":{},%s}`, id, name, rest)
 	}
-	ghost := `unknown tool \"ghost\": the tools are a, slow, bad, parts, skipped`
+	ghost := `there is no tool \"ghost\"; the tools are a, slow, bad, parts, skipped`
 	want := `{"id":"agentloop/1","model":"m","startedAt":946684800000,"completedAt":946684800085,"totalMs":85,"reason":"done","userMessage":"go","finalText":"x","steps":[` +
 		`{"index":0,"type":"initial","llmLatencyMs":20,"usage":{"inputTokens":10,"outputTokens":1,"cachedTokens":2,"cacheWriteTokens":3,"reasoningTokens":4},"finishReason":"tool_use","toolCalls":[` +
 		strings.Join([]string{
@@ -51,7 +51,7 @@ func TestAL88AL89AL90Report(t *testing.T) {
 			call("bad", "bad", `"resultSizeBytes":7,"latencyMs":0,"skipped":false,"error":"no luck","metrics":{}`),
 			call("parts", "parts", fmt.Sprintf(`"resultSizeBytes":%d,"latencyMs":10,"skipped":false,"error":null,"metrics":{}`, len(`[{"type":"text","text":"é"},{"type":"media","media_type":"image/png","url":"u"}]`))),
 			call("skipped", "skipped", `"resultSizeBytes":29,"latencyMs":0,"skipped":true,"error":null,"metrics":{}`),
-			call("ghost", "ghost", `"resultSizeBytes":64,"latencyMs":0,"skipped":false,"error":"`+ghost+`","metrics":{}`),
+			call("ghost", "ghost", `"resultSizeBytes":68,"latencyMs":0,"skipped":false,"error":"`+ghost+`","metrics":{}`),
 		}, ",") + `],"toolTotalMs":40},` +
 		`{"index":1,"type":"tool_followup","llmLatencyMs":5,"usage":{"inputTokens":20,"outputTokens":2},"finishReason":"tool_use","toolCalls":[` +
 		call("2slow", "slow", `"resultSizeBytes":1,"latencyMs":30,"skipped":false,"error":null,"metrics":{"rows":{"value":3,"type":"count"}}`) + `],"toolTotalMs":30},` +

@@ -139,7 +139,7 @@ func TestAL67AL69Resume(t *testing.T) {
 		}
 		same(t, "the history", "user/1 assistant/2 tool/2 user/1 assistant/1", next.roles())
 		results := next.History().Messages()[2].Parts
-		if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "the call was denied: no approver decided" {
+		if results[0].(llm.ToolResult).Text() != "A" || results[1].(llm.ToolResult).Text() != "nobody was there to approve it" {
 			t.Errorf("the results: %+v", results)
 		}
 		same(t, "reported", []string{
@@ -316,7 +316,7 @@ func TestSnapshotPendingArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run("on")
-	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult); got.Text() != "the call was denied: no approver decided" {
+	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult); got.Text() != "nobody was there to approve it" {
 		t.Errorf("the call that nobody has decided about: %q", got.Text())
 	}
 }

@@ -71,7 +71,7 @@ func TestDisabledTools(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c", "e"}, b.offered(0)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
-	want := []string{"user: go", "assistant: bdc", `tool: {"error":"unknown tool \"b\": the tools are a, c, e"}`, `tool: {"error":"unknown tool \"d\": the tools are a, c, e"}`, "tool: c"}
+	want := []string{"user: go", "assistant: bdc", `tool: {"error":"there is no tool \"b\"; the tools are a, c, e"}`, `tool: {"error":"there is no tool \"d\"; the tools are a, c, e"}`, "tool: c"}
 	if diff := cmp.Diff(want, b.asked(1)); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}

@@ -91,7 +91,7 @@ func TestGroupToolsFail(t *testing.T) {
 		var calls, want []string
 		for _, name := range strings.Fields(tools) {
 			calls = append(calls, name, `{"any":"thing"}`)
-			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: continue without %s tools"}`, name, group))
+			want = append(want, fmt.Sprintf(`tool: {"error":"%s is not built yet: this agent has no %s tools; go on without them"}`, name, group))
 		}
 		b := newBench(t, calling(calls...), text("done"))
 		if ok, _ := b.run(b.deep(reactagent.DeepConfig{}), "", "go"); !ok {
@@ -206,7 +206,7 @@ func TestTask(t *testing.T) {
 	if diff := cmp.Diff([]llm.Message{llm.User("look at a")}, req.Messages); diff != "" || req.System != "you read" || req.Model != "small" {
 		t.Errorf("it is asked as %q with %q (-want +got):\n%s", req.Model, req.System, diff)
 	}
-	if got := short(sub.RecordedRequests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "unknown tool") {
+	if got := short(sub.RecordedRequests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "there is no tool") {
 		t.Errorf("it sees %q", got)
 	}
 	if diff := cmp.Diff([]string{"write_file", "step 0", "task", "look", "read_file", "step 1", "step 2"}, asked); diff != "" {

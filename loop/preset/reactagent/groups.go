@@ -29,7 +29,7 @@ func generalPurpose() []loop.Middleware {
 			tools = append(tools, loop.Tool{
 				Name: name, Description: "Not built yet: a call of it fails.",
 				Run: func(context.Context, loop.Call) (loop.Output, error) {
-					return loop.Output{}, fmt.Errorf("%s is not built yet: continue without %s tools", name, g.name)
+					return loop.Output{}, fmt.Errorf("%s is not built yet: this agent has no %s tools; go on without them", name, g.name)
 				},
 			})
 		}
