@@ -266,9 +266,9 @@ func appendSigned(dst []byte, opaque json.RawMessage) []byte {
 	return dst
 }
 
-// CacheMark is the member that marks where a provider may cache a prompt. Clients move it from
+// cacheMark is the member that marks where a provider may cache a prompt. Clients move it from
 // request to request.
-const CacheMark = "cache_control"
+const cacheMark = "cache_control"
 
 // Unmarked returns the request without the cache marks of its messages, which are not part of
 // the conversation.
@@ -287,10 +287,10 @@ func Unmarked(req *llm.Request) *llm.Request {
 }
 
 func unmark(opaque json.RawMessage) json.RawMessage {
-	if !gjson.GetBytes(opaque, CacheMark).Exists() {
+	if !gjson.GetBytes(opaque, cacheMark).Exists() {
 		return opaque
 	}
-	if out := deleteMember(opaque, CacheMark); string(out) != "{}" {
+	if out := deleteMember(opaque, cacheMark); string(out) != "{}" {
 		return out
 	}
 	return nil

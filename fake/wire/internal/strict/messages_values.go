@@ -3,8 +3,6 @@ package strict
 import (
 	"slices"
 	"strings"
-
-	"github.com/looptape/looptape/trace/watch"
 )
 
 // The provider rejects these values although no rule of the list names them.
@@ -49,7 +47,7 @@ const (
 
 func cacheMarks(list value) (n int) {
 	for _, v := range list.elements() {
-		if v.get(watch.CacheMark).isSet() {
+		if v.get("cache_control").isSet() {
 			n++
 		}
 		n += cacheMarks(v.get("content"))
