@@ -154,6 +154,14 @@ func inEnvelope(name string) bool {
 	return false
 }
 
+// kind returns the kind of the body; empty for none.
+func (ev *Event) kind() Kind {
+	if ev.Body == nil {
+		return ""
+	}
+	return ev.Body.Kind()
+}
+
 // MarshalJSON implements json.Marshaler.
 func (ev *Event) MarshalJSON() ([]byte, error) { return ev.AppendJSON(nil), nil }
 
@@ -202,7 +210,7 @@ func (x *decoder) line(line []byte) (Event, error) {
 	s := x.Root()
 	x.event(&x.ev) // in the usual order
 	if kind, ok := x.kind(text); ok {
-		x.ev.Body = x.body(s, kind)
+		x.ev.Body = x.decode(s, kind)
 	}
 	if x.ev.Run == x.run {
 		x.ev.Run = x.run
@@ -258,12 +266,13 @@ func (x *decoder) other(name string) bool {
 
 // body decodes the body of an event of the given kind. A line of unknown version with a kind of
 // version 1 has version 1.
-func (x *decoder) body(s jsonio.Scope, kind Kind) Body {
+func (x *decoder) decode(s jsonio.Scope, kind Kind) Body {
 	if now, ok := v1Kinds[kind]; ok && x.Dec.Version < 2 {
 		kind, x.Dec.Version = now, 1
 	}
 	x.Record = kind == KindModelRequest
-	if body := x.decode(s, kind); body != nil {
+	var body Body
+	if x.body(s, kind, &body) {
 		return body
 	}
 	u := Unknown{Name: Kind(strings.Clone(string(kind))), Raw: []byte{'{'}}
@@ -280,6 +289,14 @@ func (x *decoder) body(s jsonio.Scope, kind Kind) Body {
 	u.Raw = append(u.Raw, '}')
 	x.End(s)
 	return u
+}
+
+// code codes the members of a body of type T.
+func code[T Body](c *coder, s jsonio.Scope, v *Body, members func(*coder, jsonio.Scope, *T)) {
+	b, _ := (*v).(T)
+	if members(c, s, &b); c.Decoding {
+		*v = b
+	}
 }
 
 // decoded decodes the members of a value of type T.

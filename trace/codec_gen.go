@@ -9,138 +9,63 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// line encodes an event.
-func (c *coder) line(ev *Event) {
-	s := c.Root()
-	c.event(ev)
-	c.Take("kind")
-	var kind Kind
-	if ev.Body != nil {
-		kind = ev.Body.Kind()
-	}
-	c.Dst = jsonio.AppendString(c.Dst, string(kind))
-	c.encode(s, ev.Body)
-}
-
-// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
-// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
-//
-// Members have a fixed order and are absent where they are empty. Durations are integers in
-// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
-// of options and of extra members must be UTF-8.
-func (ev *Event) AppendJSON(dst []byte) []byte {
-	c := coder{Coder: jsonio.Coder{Dst: dst}}
-	c.line(ev)
-	return c.Dst
-}
-
-// encode encodes the members of a body and ends the event.
-func (c *coder) encode(s jsonio.Scope, body Body) {
-	switch b := body.(type) {
-	case RunStart:
-		c.runStart(s, &b)
-	case StepStart:
-		c.stepStart(s, &b)
-	case ModelConfig:
-		c.modelConfig(s, &b)
-	case ModelRequest:
-		c.modelRequest(s, &b)
-	case ModelDelta:
-		c.modelDelta(s, &b)
-	case ModelResponse:
-		c.modelResponse(s, &b)
-	case ModelError:
-		c.modelError(s, &b)
-	case ModelRetry:
-		c.modelRetry(s, &b)
-	case Decision:
-		c.decision(s, &b)
-	case ToolArguments:
-		c.toolArguments(s, &b)
-	case ToolStart:
-		c.toolStart(s, &b)
-	case ToolEnd:
-		c.toolEnd(s, &b)
-	case ToolSkip:
-		c.toolSkip(s, &b)
-	case Abandoned:
-		c.abandoned(s, &b)
-	case StepEnd:
-		c.stepEnd(s, &b)
-	case HistoryRewrite:
-		c.historyRewrite(s, &b)
-	case Canceled:
-		c.canceled(s, &b)
-	case Suspended:
-		c.suspended(s, &b)
-	case Resumed:
-		c.resumed(s, &b)
-	case Warning:
-		c.warning(s, &b)
-	case Custom:
-		c.custom(s, &b)
-	case RunEnd:
-		c.runEnd(s, &b)
-	case Unknown:
-		c.unknown(s, &b)
-	default:
-		c.unknown(s, &Unknown{})
-	}
-}
-
-// decode decodes the members of a body. It returns nil for an unknown kind.
-func (c *coder) decode(s jsonio.Scope, kind Kind) Body {
+// body codes the members of a body. It reports whether the kind is known.
+func (c *coder) body(s jsonio.Scope, kind Kind, v *Body) bool {
 	switch kind {
 	case KindRunStart:
-		return decoded(c, s, (*coder).runStart)
+		code(c, s, v, (*coder).runStart)
 	case KindStepStart:
-		return decoded(c, s, (*coder).stepStart)
+		code(c, s, v, (*coder).stepStart)
 	case KindModelConfig:
-		return decoded(c, s, (*coder).modelConfig)
+		code(c, s, v, (*coder).modelConfig)
 	case KindModelRequest:
-		return decoded(c, s, (*coder).modelRequest)
+		code(c, s, v, (*coder).modelRequest)
 	case KindModelDelta:
-		return decoded(c, s, (*coder).modelDelta)
+		code(c, s, v, (*coder).modelDelta)
 	case KindModelResponse:
-		return decoded(c, s, (*coder).modelResponse)
+		code(c, s, v, (*coder).modelResponse)
 	case KindModelError:
-		return decoded(c, s, (*coder).modelError)
+		code(c, s, v, (*coder).modelError)
 	case KindModelRetry:
-		return decoded(c, s, (*coder).modelRetry)
+		code(c, s, v, (*coder).modelRetry)
 	case KindDecision:
-		return decoded(c, s, (*coder).decision)
+		code(c, s, v, (*coder).decision)
 	case KindToolArguments:
-		return decoded(c, s, (*coder).toolArguments)
+		code(c, s, v, (*coder).toolArguments)
 	case KindToolStart:
-		return decoded(c, s, (*coder).toolStart)
+		code(c, s, v, (*coder).toolStart)
 	case KindToolEnd:
-		return decoded(c, s, (*coder).toolEnd)
+		code(c, s, v, (*coder).toolEnd)
 	case KindToolSkip:
-		return decoded(c, s, (*coder).toolSkip)
+		code(c, s, v, (*coder).toolSkip)
 	case KindAbandoned:
-		return decoded(c, s, (*coder).abandoned)
+		code(c, s, v, (*coder).abandoned)
 	case KindStepEnd:
-		return decoded(c, s, (*coder).stepEnd)
+		code(c, s, v, (*coder).stepEnd)
 	case KindHistoryRewrite:
-		return decoded(c, s, (*coder).historyRewrite)
+		code(c, s, v, (*coder).historyRewrite)
 	case KindCanceled:
-		return decoded(c, s, (*coder).canceled)
+		code(c, s, v, (*coder).canceled)
 	case KindSuspended:
-		return decoded(c, s, (*coder).suspended)
+		code(c, s, v, (*coder).suspended)
 	case KindResumed:
-		return decoded(c, s, (*coder).resumed)
+		code(c, s, v, (*coder).resumed)
 	case KindWarning:
-		return decoded(c, s, (*coder).warning)
+		code(c, s, v, (*coder).warning)
 	case KindCustom:
-		return decoded(c, s, (*coder).custom)
+		code(c, s, v, (*coder).custom)
 	case KindRunEnd:
-		return decoded(c, s, (*coder).runEnd)
+		code(c, s, v, (*coder).runEnd)
+	default:
+		return false
 	}
-	return nil
+	return true
 }
 
 // kinds are the known kinds.
-var kinds = [...]Kind{KindRunStart, KindStepStart, KindModelConfig, KindModelRequest, KindModelDelta, KindModelResponse, KindModelError, KindModelRetry, KindDecision, KindToolArguments, KindToolStart, KindToolEnd, KindToolSkip, KindAbandoned, KindStepEnd, KindHistoryRewrite, KindCanceled, KindSuspended, KindResumed, KindWarning, KindCustom, KindRunEnd}
+var kinds = [...]Kind{
+	KindRunStart, KindStepStart, KindModelConfig, KindModelRequest, KindModelDelta, KindModelResponse, KindModelError, KindModelRetry, KindDecision, KindToolArguments, KindToolStart, KindToolEnd, KindToolSkip, KindAbandoned, KindStepEnd, KindHistoryRewrite, KindCanceled, KindSuspended, KindResumed, KindWarning, KindCustom, KindRunEnd,
+}
 
 func (c *coder) part(v *llm.Part) {
 	if !c.Decoding {

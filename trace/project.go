@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -18,145 +19,85 @@ func Project(events []Event) []Event {
 	out := Canonical(events)
 	p := projector{calls: map[string]map[string]string{}}
 	for i := range out {
-		p.run = p.of(out[i].Run)
-		out[i].Body = p.body(out[i].Body)
+		if b, ok := out[i].Body.(RunStart); ok && b.Parent != nil {
+			p.run = b.Parent.Run
+			b.Parent = &Parent{Run: p.run, ToolCallID: p.call(b.Parent.ToolCallID)}
+			out[i].Body = b
+			continue
+		}
+		p.run = out[i].Run
+		p.edit(reflect.ValueOf(&out[i].Body).Elem())
 	}
 	return out
 }
 
+// projected are the fields that Project empties, in addition to Opaque.
+var projected = []string{
+	"ModelConfig.Model", "ModelConfig.Extra",
+	"ModelResponse.RawFinishReason", "ModelResponse.FinishMessage",
+	"ModelResponse.ResponseID", "ModelResponse.Model",
+	"Suspended.Digest", // of what a provider wants back, too
+	"ToolCall.IDGenerated", "ToolCall.ProviderID",
+}
+
 type projector struct {
 	calls map[string]map[string]string // run → call → its new id
-	run   map[string]string
+	run   string
 }
 
-func (p *projector) of(run string) map[string]string {
-	if p.calls[run] == nil {
-		p.calls[run] = map[string]string{}
+// call returns the new id of a call of the run.
+func (p *projector) call(id string) string {
+	ids := p.calls[p.run]
+	if ids == nil {
+		ids = map[string]string{}
+		p.calls[p.run] = ids
 	}
-	return p.calls[run]
+	if _, ok := ids[id]; !ok && id != "" {
+		ids[id] = "c" + strconv.Itoa(len(ids)+1)
+	}
+	return ids[id]
 }
 
-func (p *projector) call(id string) string { return renumber(p.run, id) }
-
-func renumber(calls map[string]string, id string) string {
-	if id == "" {
-		return ""
-	}
-	if _, ok := calls[id]; !ok {
-		calls[id] = "c" + strconv.Itoa(len(calls)+1)
-	}
-	return calls[id]
-}
-
-func (p *projector) body(body Body) Body {
-	switch b := body.(type) {
-	case RunStart:
-		if b.Parent != nil {
-			b.Parent = &Parent{Run: b.Parent.Run, ToolCallID: renumber(p.of(b.Parent.Run), b.Parent.ToolCallID)}
+// edit edits a value, and copies of the lists in it.
+func (p *projector) edit(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if !v.IsNil() {
+			x := reflect.New(v.Elem().Type()).Elem()
+			x.Set(v.Elem())
+			p.edit(x)
+			v.Set(x)
 		}
-		return b
-	case ModelConfig:
-		b.Model, b.Extra = "", nil
-		return b
-	case ModelRequest:
-		b.NewMessages = p.messages(b.NewMessages)
-		return b
-	case ModelResponse:
-		b.Message = p.message(b.Message)
-		b.RawFinishReason, b.FinishMessage, b.ResponseID, b.Model = "", "", "", ""
-		b.FinishReason = finish(b.FinishReason)
-		return b
-	case ModelError:
-		b.PartialContent = p.parts(b.PartialContent)
-		return b
-	case ToolArguments:
-		b.ToolCallID = p.call(b.ToolCallID)
-		return b
-	case ToolStart:
-		b.ToolCallID = p.call(b.ToolCallID)
-		return b
-	case ToolEnd:
-		b.ToolCallID, b.Result = p.call(b.ToolCallID), p.result(b.Result)
-		return b
-	case ToolSkip:
-		b.ToolCallID, b.Result = p.call(b.ToolCallID), p.result(b.Result)
-		return b
-	case Abandoned:
-		b.ToolCallID = p.call(b.ToolCallID)
-		return b
-	case Suspended:
-		b.Pending, b.Digest = p.pending(b.Pending), "" // of what a provider wants back, too
-		return b
-	case Warning:
-		b.ToolCallID = p.call(b.ToolCallID)
-		return b
-	case RunEnd:
-		b.Pending, b.AppendedMessages = p.pending(b.Pending), p.messages(b.AppendedMessages)
-		b.FinishReason = finish(b.FinishReason)
-		return b
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		for i := range v.Len() {
+			p.edit(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			p.field(v.Type(), v.Type().Field(i).Name, v.Field(i))
+		}
+	}
+}
+
+func (p *projector) field(of reflect.Type, name string, v reflect.Value) {
+	full := of.Name() + "." + name
+	switch {
+	case name == "Opaque" || slices.Contains(projected, full):
+		v.SetZero()
+	case name == "ToolCallID", full == "ToolCall.ID", full == "ToolResult.ID":
+		v.SetString(p.call(v.String()))
+	case name == "FinishReason" && v.String() == string(llm.FinishToolCalls):
+		v.SetString(string(llm.FinishStop))
+	case name == "Pending":
+		p.edit(v)
+		for i := range v.Len() {
+			v.Index(i).SetString(p.call(v.Index(i).String()))
+		}
 	default:
-		return body
+		p.edit(v)
 	}
-}
-
-func finish(r llm.FinishReason) llm.FinishReason {
-	if r == llm.FinishToolCalls {
-		return llm.FinishStop
-	}
-	return r
-}
-
-func (p *projector) pending(calls []string) []string {
-	calls = slices.Clone(calls)
-	for i := range calls {
-		calls[i] = p.call(calls[i])
-	}
-	return calls
-}
-
-func (p *projector) messages(list []llm.Message) []llm.Message {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = p.message(list[i])
-	}
-	return list
-}
-
-func (p *projector) message(m llm.Message) llm.Message {
-	m.Parts, m.Opaque = p.parts(m.Parts), nil
-	return m
-}
-
-func (p *projector) parts(list []llm.Part) []llm.Part {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = p.part(list[i])
-	}
-	return list
-}
-
-func (p *projector) part(part llm.Part) llm.Part {
-	switch x := part.(type) {
-	case llm.Text:
-		x.Opaque = nil
-		return x
-	case llm.Reasoning:
-		x.Opaque = nil
-		return x
-	case llm.Media:
-		x.Opaque = nil
-		return x
-	case llm.ToolCall:
-		x.ID, x.IDGenerated, x.ProviderID, x.Opaque = p.call(x.ID), false, "", nil
-		return x
-	case llm.ToolResult:
-		return p.result(x)
-	case llm.Unknown:
-	}
-	return part
-}
-
-func (p *projector) result(r llm.ToolResult) llm.ToolResult {
-	r.ID, r.Content, r.Opaque = p.call(r.ID), p.parts(r.Content), nil
-	return r
 }

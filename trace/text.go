@@ -3,8 +3,10 @@ package trace
 import (
 	"encoding/base64"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -45,10 +47,7 @@ const placeWidth = 4
 
 func (f *formatter) event(ev *Event) {
 	from := len(f.dst)
-	var kind Kind
-	if ev.Body != nil {
-		kind = ev.Body.Kind()
-	}
+	kind := ev.kind()
 	_, unknown := ev.Body.(Unknown)
 	if isWord(string(kind)) && unknown != slices.Contains(kinds[:], kind) {
 		f.dst = append(f.dst, f.name(string(kind))...)
@@ -117,27 +116,16 @@ func usualAttempt(kind Kind) int {
 // isRunName reports whether the name of a run is unquoted: a reader can confuse it neither with
 // a step nor with the suffixes of the place.
 func isRunName(s string) bool {
-	for i := range len(s) {
-		if s[i] == '.' {
-			return false
-		}
-	}
-	return isWord(s) && !startsNumber(s[0])
+	return isWord(s) && !strings.Contains(s, ".") && !startsNumber(s[0])
 }
 
 func startsNumber(c byte) bool { return c == '-' || c >= '0' && c <= '9' }
 
 func isWord(s string) bool {
-	for i := range len(s) {
-		if !isWordByte(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		isLetter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		return !isLetter && (c < '0' || c > '9') && c != '_' && c != '-' && c != '.'
+	})
 }
 
 // formatter writes the text form. Names holds the tool of each call of the run
@@ -155,13 +143,6 @@ type formatter struct {
 func (f *formatter) sep() {
 	if c := f.dst[len(f.dst)-1]; c != ' ' && c != '(' {
 		f.dst = append(f.dst, ' ')
-	}
-}
-
-func (f *formatter) flag(name string, on bool) {
-	if on {
-		f.sep()
-		f.dst = append(f.dst, f.name(name)...)
 	}
 }
 
@@ -198,77 +179,83 @@ func (f *formatter) base64(b []byte) {
 	f.dst = append(f.dst, '"')
 }
 
-func (f *formatter) word(s string) {
-	f.sep()
-	f.bareOrQuoted(s)
+// Strings of the text form: a word is quoted only if it has other characters, quoted is always
+// quoted, and a value, arguments or a result, is quoted unless it is compact JSON.
+type (
+	word   string
+	quoted string
+	value  string
+)
+
+func isCompact(s string) bool {
+	return s != "" && (s[0] == '{' || s[0] == '[') && jsonio.ValidText(s) &&
+		string(jsonio.AppendRaw(nil, []byte(s))) == s
 }
 
-func (f *formatter) text(s string) {
-	f.sep()
-	f.quoted(s)
-}
-
-// value appends arguments or a result.
-func (f *formatter) value(s string) {
-	if s != "" && (s[0] == '{' || s[0] == '[') && jsonio.Valid([]byte(s)) && string(jsonio.AppendRaw(nil, []byte(s))) == s {
-		f.sep()
-		f.dst = append(f.dst, s...)
-		return
-	}
-	f.text(s)
-}
-
-// quoted is a string that is always quoted.
-type quoted string
-
-// members appends members as key=value, and booleans as the key alone. It omits members that are
-// empty. The pairs are keys and values.
-func (f *formatter) members(pairs ...any) {
-	for ; len(pairs) > 1; pairs = pairs[2:] {
-		key, _ := pairs[0].(string)
-		switch v := pairs[1].(type) {
-		case bool:
-			f.flag(key, v)
-		case string:
-			if v != "" {
-				f.key(key)
-				f.bareOrQuoted(v)
-			}
-		case quoted:
-			if v != "" {
-				f.key(key)
-				f.quoted(string(v))
-			}
-		case int64:
-			if v != 0 {
-				f.key(key)
-				f.dst = strconv.AppendInt(f.dst, v, 10)
-			}
-		case time.Duration:
-			if v != 0 {
-				f.key(key)
-				f.dst = append(f.dst, v.String()...)
-			}
-		case json.RawMessage:
-			if v != nil {
-				f.key(key)
-				f.dst = jsonio.AppendRaw(f.dst, v)
-			}
-		case []string:
-			for i, s := range v {
-				if i == 0 {
-					f.key(key)
-				} else {
-					f.dst = append(f.dst, ',')
-				}
-				f.bareOrQuoted(s)
-			}
-		case llm.Usage:
-			if v != (llm.Usage{}) {
-				f.key(key)
-				f.usage(v)
-			}
+// put appends tokens. A string is the key of the next one, which has the form key=value, or the
+// key alone for true. Such a member is omitted if it is empty and no word.
+func (f *formatter) put(tokens ...any) {
+	for i := 0; i < len(tokens); i++ {
+		key, isKey := tokens[i].(string)
+		if isKey {
+			i++
 		}
+		if !isKey || !isEmpty(tokens[i]) {
+			f.token(key, tokens[i])
+		}
+	}
+}
+
+func isEmpty(token any) bool {
+	switch v := token.(type) {
+	case word:
+		return false
+	case []string:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(token).IsZero()
+}
+
+func (f *formatter) token(key string, token any) {
+	switch {
+	case token == true:
+		f.sep()
+		f.dst = append(f.dst, f.name(key)...)
+	case key != "":
+		f.key(key)
+	default:
+		f.sep()
+	}
+	switch v := token.(type) {
+	case string:
+		f.bareOrQuoted(v)
+	case word:
+		f.bareOrQuoted(string(v))
+	case quoted:
+		f.quoted(string(v))
+	case value:
+		if isCompact(string(v)) {
+			f.dst = append(f.dst, v...)
+		} else {
+			f.quoted(string(v))
+		}
+	case int64:
+		f.dst = strconv.AppendInt(f.dst, v, 10)
+	case time.Duration:
+		f.dst = append(f.dst, v.String()...)
+	case json.RawMessage:
+		f.dst = jsonio.AppendRaw(f.dst, v)
+	case []byte:
+		f.base64(v)
+	case []string:
+		for i, s := range v {
+			if i > 0 {
+				f.dst = append(f.dst, ',')
+			}
+			f.bareOrQuoted(s)
+		}
+	case llm.Usage:
+		f.usage(v)
 	}
 }
 
@@ -276,10 +263,13 @@ func (f *formatter) members(pairs ...any) {
 func (f *formatter) usage(u llm.Usage) {
 	f.dst = strconv.AppendInt(f.dst, u.InputTokens, 10)
 	f.dst = strconv.AppendInt(append(f.dst, '/'), u.OutputTokens, 10)
-	if u.CacheReadInputTokens == 0 && u.CacheCreationInputTokens == 0 && u.ReasoningOutputTokens == 0 {
+	u.InputTokens, u.OutputTokens = 0, 0
+	if u == (llm.Usage{}) {
 		return
 	}
 	f.dst = append(f.dst, '(')
-	f.members("cache_read_input_tokens", u.CacheReadInputTokens, "cache_creation_input_tokens", u.CacheCreationInputTokens, "reasoning_output_tokens", u.ReasoningOutputTokens)
+	f.put("cache_read_input_tokens", u.CacheReadInputTokens,
+		"cache_creation_input_tokens", u.CacheCreationInputTokens,
+		"reasoning_output_tokens", u.ReasoningOutputTokens)
 	f.dst = append(f.dst, ')')
 }

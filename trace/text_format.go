@@ -19,109 +19,88 @@ func (f *formatter) body(body Body) {
 	case ModelConfig:
 		f.modelConfig(b)
 	case ModelRequest:
-		f.key("prefix_messages")
-		f.dst = strconv.AppendInt(f.dst, int64(b.PrefixMessages), 10)
+		f.put("prefix_messages", strconv.Itoa(b.PrefixMessages))
 		f.messages(b.NewMessages)
 	case ModelDelta:
-		f.word(b.Type)
+		f.put(word(b.Type))
 		if b.Text != "" {
-			f.text(b.Text)
+			f.put(quoted(b.Text))
 		}
-		f.members("tool_call_id", b.ToolCallID, "name", b.Name)
+		f.put("tool_call_id", b.ToolCallID, "name", b.Name)
 	case ModelResponse:
 		f.modelResponse(b)
 	case ModelError:
 		f.failure(b.Error)
-		f.members("partial", b.Partial, "usage", b.Usage)
+		f.put("partial", b.Partial, "usage", b.Usage)
 		if len(b.PartialContent) > 0 {
-			f.flag("partial_content", true)
+			f.put("partial_content", true)
 			f.list(b.PartialContent, nil)
 		}
 	case ModelRetry:
-		f.word(b.Reason)
-		f.members("wait", b.Wait)
+		f.put(word(b.Reason), "wait", b.Wait)
 	case Decision:
 		f.decision(b)
 	case ToolArguments:
-		f.word(b.ToolCallID)
-		f.value(b.Arguments)
-		f.word(b.Reason)
+		f.put(word(b.ToolCallID), value(b.Arguments), word(b.Reason))
 	case ToolStart:
 		f.names[b.ToolCallID] = b.Name
-		f.word(b.ToolCallID)
-		f.word(b.Name)
-		f.value(b.Arguments)
+		f.put(word(b.ToolCallID), word(b.Name), value(b.Arguments))
 	case ToolEnd:
-		f.word(b.ToolCallID)
-		f.word(string(b.Outcome))
+		f.put(word(b.ToolCallID), word(b.Outcome))
 		f.outcome(b.ToolCallID, b.Result)
 	case ToolSkip:
 		f.names[b.ToolCallID] = b.Name
-		f.word(b.ToolCallID)
-		f.word(b.Name)
-		f.word(b.Reason)
+		f.put(word(b.ToolCallID), word(b.Name), word(b.Reason))
 		f.outcome(b.ToolCallID, b.Result)
 	case Abandoned:
-		f.word(b.ToolCallID)
+		f.put(word(b.ToolCallID))
 	case HistoryRewrite:
-		f.word(b.Reason)
-		f.members("by", b.By)
+		f.put(word(b.Reason), "by", b.By)
 	case Canceled:
-		f.word(b.Reason)
+		f.put(word(b.Reason))
 	case Suspended:
-		f.members("pending", b.Pending, "digest", b.Digest)
+		f.put("pending", b.Pending, "digest", b.Digest)
 	case Resumed:
-		f.word(b.Of)
+		f.put(word(b.Of))
 	case Warning:
-		f.word(b.Code)
-		f.text(b.Message)
-		f.members("tool_call_id", b.ToolCallID)
+		f.put(word(b.Code), quoted(b.Message), "tool_call_id", b.ToolCallID)
 	case Custom:
-		f.word(b.Name)
+		f.put(word(b.Name))
 		if b.Data != nil {
-			f.sep()
-			f.dst = jsonio.AppendRaw(f.dst, b.Data)
+			f.put(b.Data)
 		}
 	case RunEnd:
 		f.runEnd(b)
 	case Unknown:
 		var c coder
 		c.unknown(c.Element(), &b)
-		f.sep()
-		f.dst = append(f.dst, c.Dst...)
+		f.put(json.RawMessage(c.Dst))
 	case StepStart, StepEnd:
 	}
 }
 
-// The members of run.start that are not options.
-const (
-	memberParent   = "parent"
-	memberClock    = "clock"
-	memberTools    = "tools"
-	memberSuppress = "suppress"
-)
+// startMembers are the members of run.start that are not options.
+var startMembers = []string{"parent", "clock", "tools", "suppress"}
 
 func (f *formatter) runStart(b RunStart) {
 	if b.Parent != nil {
-		f.key(memberParent)
-		f.bareOrQuoted(b.Parent.Run)
+		f.put("parent", word(b.Parent.Run))
 		f.dst = append(f.dst, '/')
 		f.bareOrQuoted(b.Parent.ToolCallID)
 	}
-	f.members(memberClock, b.Clock)
+	f.put("clock", b.Clock)
 	for _, o := range b.Options {
-		switch o.Name {
-		case memberParent, memberClock, memberTools, memberSuppress:
-			f.text(o.Name)
-		default:
-			f.word(o.Name)
+		if slices.Contains(startMembers, o.Name) {
+			f.put(quoted(o.Name))
+		} else {
+			f.put(word(o.Name))
 		}
 		f.dst = append(f.dst, '=')
 		f.bareOrQuoted(o.Value)
 	}
 	for i, t := range b.Tools {
 		if i == 0 {
-			f.key(memberTools)
+			f.key("tools")
 		} else {
 			f.dst = append(f.dst, ',')
 		}
@@ -131,7 +110,7 @@ func (f *formatter) runStart(b RunStart) {
 		}
 	}
 	if len(b.Suppress) > 0 {
-		f.members(memberSuppress, member(func(c *jsonio.Coder) { c.OptionalTextMap("", &b.Suppress) }))
+		f.put("suppress", member(func(c *jsonio.Coder) { c.OptionalTextMap("", &b.Suppress) }))
 	}
 }
 
@@ -143,9 +122,9 @@ func member(code func(*jsonio.Coder)) json.RawMessage {
 }
 
 func (f *formatter) modelConfig(b ModelConfig) {
-	f.members("model", b.Model, "system", quoted(b.System))
+	f.put("model", b.Model, "system", quoted(b.System))
 	if b.ToolChoice != (llm.ToolChoice{}) {
-		f.members("choice", b.ToolChoice.String())
+		f.put("choice", b.ToolChoice.String())
 	}
 	if s := b.Settings.AppendJSON(nil); len(s) > len("{}") {
 		if f.renamed != nil {
@@ -153,91 +132,78 @@ func (f *formatter) modelConfig(b ModelConfig) {
 				s = bytes.Replace(s, []byte(`"`+now+`":`), []byte(`"`+was+`":`), 1)
 			}
 		}
-		f.members("settings", json.RawMessage(s))
+		f.put("settings", json.RawMessage(s))
 	}
 	if len(b.Extra) > 0 {
-		f.members("extra", member(func(c *jsonio.Coder) { c.OptionalRawMap("", &b.Extra) }))
+		f.put("extra", member(func(c *jsonio.Coder) { c.OptionalRawMap("", &b.Extra) }))
 	}
 	for _, t := range b.Tools {
-		f.flag("tool", true)
-		f.word(t.Name)
-		f.members("description", quoted(t.Description))
+		f.put("tool", true, word(t.Name), "description", quoted(t.Description))
 		if t.Strict != nil {
-			f.key("strict")
-			f.dst = strconv.AppendBool(f.dst, *t.Strict)
+			f.put("strict", strconv.FormatBool(*t.Strict))
 		}
 		if len(t.Parameters) > 0 && t.Parameters[0] == '{' {
-			f.sep()
-			f.dst = jsonio.AppendRaw(f.dst, t.Parameters)
+			f.put(t.Parameters)
 			continue
 		}
-		f.members("parameters", t.Parameters)
+		f.put("parameters", t.Parameters)
 	}
 }
 
 func (f *formatter) modelResponse(b ModelResponse) {
-	for i, p := range b.Message.Parts {
-		if i > 0 {
-			f.dst = append(f.dst, ';')
-		}
-		f.part(p)
-	}
+	m := b.Message
+	f.parts(m.Parts)
 	from := len(f.dst)
-	if b.Message.Role != llm.RoleAssistant {
-		f.key("role")
-		f.bareOrQuoted(string(b.Message.Role))
+	if m.Role != llm.RoleAssistant {
+		f.put("role", word(m.Role))
 	}
-	f.members("opaque", b.Message.Opaque, "finish_reason", string(b.FinishReason), "raw_finish_reason", b.RawFinishReason,
-		"finish_message", quoted(b.FinishMessage), "response_id", b.ResponseID, "model", b.Model, "usage", b.Usage)
-	if len(b.Message.Parts) > 0 && len(f.dst) > from {
+	f.put("opaque", m.Opaque,
+		"finish_reason", string(b.FinishReason), "raw_finish_reason", b.RawFinishReason,
+		"finish_message", quoted(b.FinishMessage),
+		"response_id", b.ResponseID, "model", b.Model, "usage", b.Usage)
+	if len(m.Parts) > 0 && len(f.dst) > from {
 		f.dst = slices.Insert(f.dst, from, ';')
 	}
 }
 
 func (f *formatter) failure(e Error) {
-	f.word(e.Type)
-	f.text(e.Message)
-	f.members("status", int64(e.Status), "code", e.Code, "retry_after", e.RetryAfter, "retryable", e.Retryable)
+	f.put(word(e.Type), quoted(e.Message), "status", int64(e.Status), "code", e.Code,
+		"retry_after", e.RetryAfter, "retryable", e.Retryable)
 }
 
 func (f *formatter) decision(b Decision) {
-	f.word(string(b.Action))
+	f.put(word(b.Action))
 	f.dst = append(f.dst, ':')
-	switch {
+	switch calls := int64(b.ToolCalls); {
 	case b.Reason == ReasonToolCalls:
-		f.dst = strconv.AppendInt(append(f.dst, ' '), int64(b.ToolCalls), 10)
-		f.flag("call", b.ToolCalls == 1)
-		f.flag("calls", b.ToolCalls != 1)
+		f.dst = strconv.AppendInt(append(f.dst, ' '), calls, 10)
+		f.put("call", calls == 1, "calls", calls != 1)
 	case b.Reason != "" && startsNumber(b.Reason[0]):
-		f.text(string(b.Reason))
+		f.put(quoted(b.Reason), "tool_calls", calls)
 	default:
-		f.word(string(b.Reason))
+		f.put(word(b.Reason), "tool_calls", calls)
 	}
-	if b.Reason != ReasonToolCalls {
-		f.members("tool_calls", int64(b.ToolCalls))
-	}
-	f.members("by", b.By, "note", quoted(b.Note))
+	f.put("by", b.By, "note", quoted(b.Note))
 }
 
 func (f *formatter) runEnd(b RunEnd) {
-	f.word(string(b.StopReason))
-	f.members("finish_reason", string(b.FinishReason), "steps", int64(b.Steps), "model_calls", int64(b.ModelCalls), "usage", b.Usage)
+	f.put(word(b.StopReason), "finish_reason", string(b.FinishReason),
+		"steps", int64(b.Steps), "model_calls", int64(b.ModelCalls), "usage", b.Usage)
 	if len(b.UsageBy) > 0 {
 		f.key("usage_by")
-		f.dst = append(f.dst, '(')
-		for i, p := range jsonio.SortedKeys(nil, b.UsageBy) {
-			if i > 0 {
-				f.dst = append(f.dst, ',')
-			}
-			f.word(string(p))
+		sep := byte('(')
+		for _, p := range jsonio.SortedKeys(nil, b.UsageBy) {
+			f.dst = append(f.dst, sep)
+			f.put(word(p))
 			f.dst = append(f.dst, ' ')
 			f.usage(b.UsageBy[p])
+			sep = ','
 		}
 		f.dst = append(f.dst, ')')
 	}
-	f.members("pending", b.Pending)
+	f.put("pending", b.Pending)
 	if b.Error != nil {
-		f.flag("error(", true)
+		f.put("error(", true)
 		f.failure(*b.Error)
 		f.dst = append(f.dst, ')')
 	}
@@ -246,10 +212,10 @@ func (f *formatter) runEnd(b RunEnd) {
 
 func (f *formatter) messages(list []llm.Message) {
 	for _, m := range list {
-		f.flag("+", true)
+		f.put("+", true)
 		f.bareOrQuoted(string(m.Role))
 		if s, ok := onlyText(m.Parts); ok && m.Opaque == nil {
-			f.text(s)
+			f.put(quoted(s))
 			continue
 		}
 		f.list(m.Parts, m.Opaque)
@@ -268,82 +234,57 @@ func onlyText(parts []llm.Part) (text string, ok bool) {
 // list appends parts in parentheses, and the opaque data of their message.
 func (f *formatter) list(parts []llm.Part, opaque json.RawMessage) {
 	f.dst = append(f.dst, '(')
-	for i, p := range parts {
+	f.parts(parts)
+	if opaque != nil && len(parts) > 0 {
+		f.dst = append(f.dst, ';')
+	}
+	f.put("opaque", opaque)
+	f.dst = append(f.dst, ')')
+}
+
+func (f *formatter) parts(list []llm.Part) {
+	for i, p := range list {
 		if i > 0 {
 			f.dst = append(f.dst, ';')
 		}
 		f.part(p)
 	}
-	if opaque != nil && len(parts) > 0 {
-		f.dst = append(f.dst, ';')
-	}
-	f.members("opaque", opaque)
-	f.dst = append(f.dst, ')')
 }
 
-// The words that parts begin with. A result begins with its id, which is quoted
-// if it is one of them.
-const (
-	partText      = "text"
-	partReasoning = "reasoning"
-	partMedia     = "media"
-	partCall      = "call"
-	partUnknown   = "unknown"
-)
-
-func isPartWord(s string) bool {
-	switch s {
-	case partText, partReasoning, partMedia, partCall, partUnknown:
-		return true
-	}
-	return false
-}
+// partWords are the words that parts begin with. A result begins with its id, which is quoted if
+// it is one of them.
+var partWords = []string{"text", "reasoning", "media", "call", "unknown"}
 
 func (f *formatter) part(part llm.Part) {
 	switch p := part.(type) {
 	case llm.Text:
-		f.flag(partText, true)
-		f.text(p.Text)
-		f.members("refusal", p.Refusal, "opaque", p.Opaque)
+		f.put("text", true, quoted(p.Text), "refusal", p.Refusal, "opaque", p.Opaque)
 	case llm.Reasoning:
-		f.flag(partReasoning, true)
-		f.text(p.Text)
-		f.members("opaque", p.Opaque)
+		f.put("reasoning", true, quoted(p.Text), "opaque", p.Opaque)
 	case llm.Media:
-		f.flag(partMedia, true)
-		f.word(p.MediaType)
-		f.members("name", p.Name)
-		if p.Data != nil {
-			f.key("data")
-			f.base64(p.Data)
-		}
-		f.members("url", p.URL, "digest", p.Digest, "size", p.Size, "opaque", p.Opaque)
+		f.put("media", true, word(p.MediaType), "name", p.Name, "data", p.Data,
+			"url", p.URL, "digest", p.Digest, "size", p.Size, "opaque", p.Opaque)
 	case llm.ToolCall:
 		f.names[p.ID] = p.Name
-		f.flag(partCall, true)
-		f.word(p.ID)
-		f.word(p.Name)
-		f.value(p.Arguments)
-		f.members("id_generated", p.IDGenerated, "provider_id", p.ProviderID, "provider_executed", p.ProviderExecuted, "opaque", p.Opaque)
+		f.put("call", true, word(p.ID), word(p.Name), value(p.Arguments),
+			"id_generated", p.IDGenerated, "provider_id", p.ProviderID,
+			"provider_executed", p.ProviderExecuted, "opaque", p.Opaque)
 	case llm.ToolResult:
-		if isPartWord(p.ID) {
-			f.text(p.ID)
+		if slices.Contains(partWords, p.ID) {
+			f.put(quoted(p.ID))
 		} else {
-			f.word(p.ID)
+			f.put(word(p.ID))
 		}
 		f.result(p)
 	case llm.Unknown:
-		f.flag(partUnknown, true)
-		f.sep()
-		f.dst = llm.AppendPart(f.dst, p)
+		f.put("unknown", true, json.RawMessage(llm.AppendPart(nil, p)))
 	}
 }
 
 // outcome appends the result of the call that an event is about.
 func (f *formatter) outcome(call string, r llm.ToolResult) {
 	if r.ID != call {
-		f.key("id")
-		f.bareOrQuoted(r.ID)
+		f.put("id", word(r.ID))
 	}
 	f.result(r)
 }
@@ -351,15 +292,14 @@ func (f *formatter) outcome(call string, r llm.ToolResult) {
 // result appends all of a result but its id.
 func (f *formatter) result(r llm.ToolResult) {
 	if s, ok := onlyText(r.Content); ok {
-		f.value(s)
+		f.put(value(s))
 	} else {
 		f.sep()
 		f.list(r.Content, nil)
 	}
-	f.flag("error", r.IsError)
+	f.put("error", r.IsError)
 	if r.Name != f.names[r.ID] {
-		f.key("name")
-		f.bareOrQuoted(r.Name)
+		f.put("name", word(r.Name))
 	}
-	f.members("opaque", r.Opaque)
+	f.put("opaque", r.Opaque)
 }

@@ -31,6 +31,30 @@ func (h Header) AppendJSON(dst []byte) []byte {
 	return c.Dst
 }
 
+// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
+// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
+//
+// Members have a fixed order and are absent where they are empty. Durations are integers in
+// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
+// of options and of extra members must be UTF-8.
+func (ev *Event) AppendJSON(dst []byte) []byte {
+	c := coder{Coder: jsonio.Coder{Dst: dst}}
+	c.line(ev)
+	return c.Dst
+}
+
+// line encodes an event.
+func (c *coder) line(ev *Event) {
+	s := c.Root()
+	c.event(ev)
+	c.Take("kind")
+	kind := ev.kind()
+	c.Dst = jsonio.AppendString(c.Dst, string(kind))
+	if u, ok := ev.Body.(Unknown); ok || !c.body(s, kind, &ev.Body) {
+		c.unknown(s, &u)
+	}
+}
+
 // Writer is a [Sink] that writes a trace file. It is safe for use by many goroutines and runs. It
 // buffers events until Flush or Close. After an error, every later call returns that error.
 type Writer struct {

@@ -21,6 +21,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -39,23 +40,24 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("gencodec: ")
-	g := &generator{types: map[string]*structType{}, words: map[string]bool{}, unions: map[string][]string{}, kinds: map[string]string{}, values: map[string]string{}, enums: map[string][]string{}}
-	own, err := g.parse(".", "")
-	if err != nil {
-		log.Fatal(err)
+	g := &generator{
+		types: map[string]*structType{}, words: map[string]bool{},
+		unions: map[string][]string{}, kinds: map[string]string{},
+		values: map[string]string{}, enums: map[string][]string{},
 	}
+	own := g.parse(".")
 	if own == "trace" {
-		if _, err = g.parse("../llm", "llm."); err != nil {
-			log.Fatal(err)
-		}
+		g.prefix = "llm."
+		g.parse("../llm")
 	}
 	code, err := format.Source(g.code(own))
-	if err == nil {
-		err = os.WriteFile("codec_gen.go", code, 0o644)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join("schema", own+"-v2.schema.json"), g.schema(own), 0o644)
-	}
+	check(err)
+	check(os.WriteFile("codec_gen.go", code, 0o644))
+	file := filepath.Join("schema", own+"-v2.schema.json")
+	check(os.WriteFile(file, g.schema(own), 0o644))
+}
+
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,12 +67,14 @@ func main() {
 // another package.
 type generator struct {
 	out    bytes.Buffer
+	prefix string // of the package that is parsed
 	types  map[string]*structType
 	words  map[string]bool     // named string types
 	unions map[string][]string // the types of an interface
 	kinds  map[string]string   // the constants of the kinds of event, by type
 	values map[string]string   // of string constants
 	enums  map[string][]string // the values of the constants of a named type
+	root   *schema             // has the definitions
 }
 
 type structType struct {
@@ -91,123 +95,108 @@ type field struct {
 	tag               reflect.StructTag
 }
 
-// parse reads the package in dir.
-func (g *generator) parse(dir, prefix string) (name string, err error) {
+// parse reads the package in dir and returns its name.
+func (g *generator) parse(dir string) (name string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return "", err
-	}
+	check(err)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, "_gen.go") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-		if err != nil {
-			return "", err
-		}
+		check(err)
 		name = f.Name.Name
 		for _, decl := range f.Decls {
 			switch d := decl.(type) {
 			case *ast.GenDecl:
-				g.declare(d, prefix)
+				for _, spec := range d.Specs {
+					g.declare(spec, d.Doc)
+				}
 			case *ast.FuncDecl:
-				g.method(d, prefix)
+				g.method(d)
 			}
 		}
 	}
-	return name, nil
+	return name
 }
 
-func (g *generator) declare(d *ast.GenDecl, prefix string) {
-	for _, spec := range d.Specs {
-		switch s := spec.(type) {
-		case *ast.ValueSpec:
-			for i, v := range s.Values {
-				if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					value := strings.Trim(lit.Value, `"`)
-					g.values[s.Names[i].Name] = value
-					if typ, ok := s.Type.(*ast.Ident); ok && value != "" {
-						g.enums[prefix+typ.Name] = append(g.enums[prefix+typ.Name], value)
-					}
-				}
+// declare notes a constant or a type.
+func (g *generator) declare(spec ast.Spec, doc *ast.CommentGroup) {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		for i, v := range s.Values {
+			lit, ok := v.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				continue
 			}
-		case *ast.TypeSpec:
-			doc := d.Doc
-			if s.Doc != nil {
-				doc = s.Doc
+			value := strings.Trim(lit.Value, `"`)
+			g.values[s.Names[i].Name] = value
+			if typ, ok := s.Type.(*ast.Ident); ok && value != "" {
+				name := g.prefix + typ.Name
+				g.enums[name] = append(g.enums[name], value)
 			}
-			switch t := s.Type.(type) {
-			case *ast.StructType:
-				g.types[prefix+s.Name.Name] = newStruct(s.Name.Name, prefix, doc, t)
-			case *ast.Ident:
-				g.words[prefix+s.Name.Name] = t.Name == "string"
-			}
+		}
+	case *ast.TypeSpec:
+		name := g.prefix + s.Name.Name
+		switch t := s.Type.(type) {
+		case *ast.StructType:
+			g.types[name] = g.newStruct(s.Name.Name, cmp.Or(s.Doc, doc), t)
+		case *ast.Ident:
+			g.words[name] = t.Name == "string"
 		}
 	}
 }
 
 // method notes the type of a union: a method part, event or Kind without code but its constant.
-func (g *generator) method(d *ast.FuncDecl, prefix string) {
-	if d.Recv == nil {
+func (g *generator) method(d *ast.FuncDecl) {
+	union := map[string]string{"part": "Part", "event": "Event", "Kind": "Body"}[d.Name.Name]
+	if d.Recv == nil || union == "" {
 		return
 	}
 	recv, ok := d.Recv.List[0].Type.(*ast.Ident)
-	union := map[string]string{"part": "Part", "event": "Event", "Kind": "Body"}[d.Name.Name]
-	if !ok || union == "" {
+	if !ok || recv.Name == "Unknown" {
 		return
 	}
 	if union == "Body" {
-		constant, ok := d.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.Ident)
-		if !ok {
-			return
-		}
-		g.kinds[recv.Name] = constant.Name
+		result := d.Body.List[0].(*ast.ReturnStmt).Results[0]
+		g.kinds[recv.Name] = result.(*ast.Ident).Name
 	}
-	if recv.Name != "Unknown" {
-		g.unions[prefix+union] = append(g.unions[prefix+union], prefix+recv.Name)
-	}
+	g.unions[g.prefix+union] = append(g.unions[g.prefix+union], g.prefix+recv.Name)
 }
 
-func newStruct(name, prefix string, doc *ast.CommentGroup, t *ast.StructType) *structType {
-	s := &structType{name: prefix + name, short: name, kind: snake(name), doc: describe(name, doc)}
-	if doc != nil {
-		for _, c := range doc.List {
-			directive, arguments, _ := strings.Cut(strings.TrimPrefix(c.Text, "//gencodec:"), " ")
-			switch {
-			case directive == c.Text:
-			case directive == "type":
-				s.kind = arguments
-			case directive == "members":
-				s.members = true
-			case directive == "inline":
-				s.inline = true
-			case directive == "member":
-				words := strings.SplitN(arguments, " ", 3)
-				s.extra = append(s.extra, field{name: words[0], typ: "string", doc: words[2], tag: reflect.StructTag(`schema:"pattern=` + words[1] + `"`), optional: true})
-			}
+func (g *generator) newStruct(name string, doc *ast.CommentGroup, t *ast.StructType) *structType {
+	s := &structType{name: g.prefix + name, short: name, kind: snake(name), doc: describe(name, doc)}
+	if doc == nil {
+		doc = &ast.CommentGroup{}
+	}
+	for _, c := range doc.List {
+		directive, arguments, _ := strings.Cut(strings.TrimPrefix(c.Text, "//gencodec:"), " ")
+		switch {
+		case directive == c.Text: // a comment
+		case directive == "type":
+			s.kind = arguments
+		case directive == "members":
+			s.members = true
+		case directive == "inline":
+			s.inline = true
+		case directive == "member":
+			words := strings.SplitN(arguments, " ", 3)
+			tag := reflect.StructTag(`schema:"pattern=` + words[1] + `"`)
+			s.extra = append(s.extra, field{name: words[0], typ: "string", doc: words[2], tag: tag, optional: true})
 		}
 	}
 	for _, f := range t.Fields.List {
 		if f.Tag == nil {
 			continue
 		}
+		goName := f.Names[0].Name
 		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
 		name, options, _ := strings.Cut(tag.Get("json"), ",")
-		doc := f.Doc
-		if doc == nil {
-			doc = f.Comment
-		}
-		x := field{goName: f.Names[0].Name, name: name, tag: tag, doc: describe(f.Names[0].Name, doc), optional: options != "", orNil: options == "omitzero"}
-		x.typ = typeString(f.Type)
-		if prefix != "" {
-			x.typ = regexp.MustCompile(`\b[A-Z]\w*$`).ReplaceAllStringFunc(x.typ, func(name string) string {
-				if strings.HasSuffix(x.typ, "json."+name) {
-					return name
-				}
-				return prefix + name
-			})
-		}
-		s.fields = append(s.fields, x)
+		s.fields = append(s.fields, field{
+			goName: goName, name: name, typ: g.typeName(f.Type), tag: tag,
+			doc:      describe(goName, cmp.Or(f.Doc, f.Comment)),
+			optional: options != "", orNil: options == "omitzero",
+		})
 	}
 	return s
 }
@@ -215,7 +204,7 @@ func newStruct(name, prefix string, doc *ast.CommentGroup, t *ast.StructType) *s
 // describe returns a comment for readers who do not know Go's names: without the name that it
 // begins with, and without links.
 func describe(name string, doc *ast.CommentGroup) string {
-	text := strings.Join(strings.Fields(strings.ReplaceAll(doc.Text(), "\n\n", " ")), " ")
+	text := strings.Join(strings.Fields(doc.Text()), " ")
 	if rest, ok := strings.CutPrefix(text, name+" "); ok {
 		text = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")
 	}
@@ -223,31 +212,29 @@ func describe(name string, doc *ast.CommentGroup) string {
 	if text != "" && !strings.HasSuffix(text, ".") {
 		text += "."
 	}
-	return capital(text)
-}
-
-// capital returns s with an upper-case letter at the beginning, unless it begins with a name of
-// the format.
-func capital(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	if s == "" || strings.ContainsAny(word, "_,") {
-		return s
+	word, _, _ := strings.Cut(text, " ")
+	if text == "" || strings.ContainsAny(word, "_,") { // a name of the format
+		return text
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-func typeString(e ast.Expr) string {
+// typeName returns the source of a type, with the prefix for types of the package.
+func (g *generator) typeName(e ast.Expr) string {
 	switch t := e.(type) {
 	case *ast.Ident:
+		if ast.IsExported(t.Name) {
+			return g.prefix + t.Name
+		}
 		return t.Name
 	case *ast.StarExpr:
-		return "*" + typeString(t.X)
+		return "*" + g.typeName(t.X)
 	case *ast.ArrayType:
-		return "[]" + typeString(t.Elt)
+		return "[]" + g.typeName(t.Elt)
 	case *ast.MapType:
-		return "map[" + typeString(t.Key) + "]" + typeString(t.Value)
+		return "map[" + g.typeName(t.Key) + "]" + g.typeName(t.Value)
 	case *ast.SelectorExpr:
-		return typeString(t.X) + "." + t.Sel.Name
+		return g.typeName(t.X) + "." + t.Sel.Name
 	}
 	return ""
 }
@@ -256,9 +243,12 @@ var upper = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 func snake(name string) string { return strings.ToLower(upper.ReplaceAllString(name, "${1}_$2")) }
 
+// shortName returns a type without its package.
+func shortName(typ string) string { return typ[strings.LastIndex(typ, ".")+1:] }
+
 // method is the name of the coder's method for a type.
 func method(typ string) string {
-	name := typ[strings.LastIndex(typ, ".")+1:]
+	name := shortName(typ)
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
@@ -266,100 +256,89 @@ func (g *generator) printf(format string, args ...any) { fmt.Fprintf(&g.out, for
 
 // code returns the source of the codec.
 func (g *generator) code(own string) []byte {
-	var names, unions []string // that the package has or needs
-	done := map[string]bool{}
+	needed := map[string]bool{} // by the types of the package
 	var need func(typ string)
 	need = func(typ string) {
 		typ = strings.TrimLeft(typ[strings.LastIndex(typ, "]")+1:], "*")
-		if done[typ] {
+		if needed[typ] {
 			return
 		}
-		done[typ] = true
-		if of, ok := g.unions[typ]; ok {
-			unions = append(unions, typ)
-			for _, one := range of {
-				need(one)
+		needed[typ] = true
+		for _, one := range g.unions[typ] {
+			need(one)
+		}
+		if s := g.types[typ]; s != nil {
+			for _, f := range s.fields {
+				need(f.typ)
 			}
 		}
-		s := g.types[typ]
-		if s == nil || len(s.fields) == 0 && g.kinds[typ] == "" {
-			return
+	}
+	for name := range g.unions {
+		if !strings.Contains(name, ".") {
+			need(name)
 		}
-		names = append(names, typ)
-		for _, f := range s.fields {
-			need(f.typ)
+	}
+	for name, s := range g.types {
+		if name == s.short && len(s.fields) > 0 {
+			need(name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.unions)) {
-		if !strings.Contains(name, ".") {
-			need(name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.types)) {
-		if !strings.Contains(name, ".") {
-			need(name)
-		}
-	}
-	slices.Sort(names)
-	slices.Sort(unions)
-	for _, name := range unions {
-		if name == "Body" {
+		switch {
+		case !needed[name]:
+		case name == "Body":
 			g.bodies(g.unions[name])
-		} else {
+		default:
 			g.union(name, g.unions[name])
 		}
 	}
-	for _, name := range names {
-		g.visit(g.types[name])
+	for _, name := range slices.Sorted(maps.Keys(g.types)) {
+		if s := g.types[name]; needed[name] && (len(s.fields) > 0 || g.kinds[name] != "") {
+			g.visit(s)
+		}
 	}
-	var file bytes.Buffer
-	fmt.Fprintf(&file, "// Code generated by gencodec; DO NOT EDIT.\n\npackage %s\n\nimport (\n", own)
-	if bytes.Contains(g.out.Bytes(), []byte("slices.")) {
-		fmt.Fprintf(&file, "\"slices\"\n\n")
-	}
-	fmt.Fprintf(&file, "%q\n", "github.com/looptape/looptape/internal/jsonio")
+	imports := `"github.com/looptape/looptape/internal/jsonio"`
 	if own != "llm" {
-		fmt.Fprintf(&file, "%q\n", "github.com/looptape/looptape/llm")
+		imports += "\n" + `"github.com/looptape/looptape/llm"`
 	}
-	fmt.Fprintf(&file, ")\n\n%s", g.out.Bytes())
-	return file.Bytes()
+	const file = "// Code generated by gencodec; DO NOT EDIT.\n\npackage %s\n\nimport (\n%q\n\n%s\n)\n\n%s"
+	return fmt.Appendf(nil, file, own, "slices", imports, g.out.Bytes())
 }
 
 // visit writes the method that codes a struct.
 func (g *generator) visit(s *structType) {
+	if s.members {
+		g.printf("func (c *coder) %s(v *%s) {", method(s.name), s.name)
+		for i := range s.fields {
+			g.field(&s.fields[i])
+		}
+		g.printf("}\n")
+		return
+	}
 	renames := "nil"
 	var list []string
+	required := ""
 	for _, f := range s.fields {
 		if was := f.tag.Get("v1"); was != "" {
 			list = append(list, fmt.Sprintf("%q: %q", was, f.name))
 		}
+		required += f.tag.Get("required")
 	}
 	if list != nil {
 		renames = "v1" + s.short
 		g.printf("var %s = jsonio.Renames{%s}\n", renames, strings.Join(list, ", "))
 	}
-	if s.members {
-		g.printf("func (c *coder) %s(v *%s) {", method(s.name), s.name)
-	} else {
-		g.printf("func (c *coder) %s(s jsonio.Scope, v *%s) {", method(s.name), s.name)
-	}
-	required := slices.IndexFunc(s.fields, func(f field) bool { return f.tag.Get("required") != "" })
-	if required >= 0 {
+	g.printf("func (c *coder) %s(s jsonio.Scope, v *%s) {", method(s.name), s.name)
+	if required != "" {
 		g.printf("found := !c.Decoding || s.Absent()")
 	}
-	if !s.members {
-		g.printf("for c.Next(&s, %s) {", renames)
-	}
+	g.printf("for c.Next(&s, %s) {", renames)
 	for i := range s.fields {
-		if s.fields[i].name != "-" {
-			g.field(&s.fields[i], i == required)
-		}
+		g.field(&s.fields[i])
 	}
-	if !s.members {
-		g.printf("}")
-	}
-	if required >= 0 {
-		g.printf("if !found {\nc.Dec.Fail(%q)\n}", s.fields[required].tag.Get("required"))
+	g.printf("}")
+	if required != "" {
+		g.printf("if !found {\nc.Dec.Fail(%q)\n}", required)
 	}
 	g.printf("}\n")
 }
@@ -367,79 +346,78 @@ func (g *generator) visit(s *structType) {
 // simple maps types to methods of jsonio.Coder: for members that are always present, and for
 // members that may be absent.
 var simple = map[string][2]string{
-	"string": {"Text", "OptionalText"}, "int": {"Int", "OptionalInt"}, "int64": {"Int64", "OptionalInt64"}, "bool": {"", "OptionalBool"},
-	"*bool": {"", "BoolPointer"}, "*int64": {"", "IntPointer"}, "*float64": {"", "FloatPointer"}, "json.RawMessage": {"", "Raw"}, "[]byte": {"", "Bytes"},
-	"[]string": {"", "OptionalTexts"}, "map[string]string": {"", "OptionalTextMap"}, "map[string]json.RawMessage": {"", "OptionalRawMap"},
+	"string": {"Text", "OptionalText"}, "int": {"Int", "OptionalInt"},
+	"int64": {"Int64", "OptionalInt64"}, "bool": {"", "OptionalBool"},
+	"*bool": {"", "BoolPointer"}, "*int64": {"", "IntPointer"}, "*float64": {"", "FloatPointer"},
+	"json.RawMessage": {"", "Raw"}, "[]byte": {"", "Bytes"}, "[]string": {"", "OptionalTexts"},
+	"map[string]string":          {"", "OptionalTextMap"},
+	"map[string]json.RawMessage": {"", "OptionalRawMap"},
 }
 
 // field writes the call that codes a field.
-func (g *generator) field(f *field, required bool) {
+func (g *generator) field(f *field) {
 	at, optional := "v."+f.goName, 0
 	if f.optional {
 		optional = 1
 	}
-	codec := f.tag.Get("codec")
-	methods, isSimple := simple[f.typ]
-	elem, isList := strings.CutPrefix(f.typ, "[]")
-	_, isUnion := g.unions[f.typ]
-	pointer, isPointer := strings.CutPrefix(f.typ, "*")
-	_, isUnions := g.unions[elem]
+	codec, elem := f.tag.Get("codec"), strings.TrimLeft(f.typ, "[]*")
+	absent, isUnless := strings.CutPrefix(codec, "unless=")
+	required := f.tag.Get("required") != ""
+	isWord, isUnion, of := codec == "word" || g.words[f.typ], g.unions[elem] != nil, g.types[elem]
+	call := func(method, pointer string) { g.printf("c.%s(%q, %s)", method, f.name, pointer) }
 	switch {
-	case strings.HasPrefix(codec, "unless="):
-		g.printf("if c.Decoding || %s != %s {\nc.%s(%q, &%s)\n}", at, codec[len("unless="):], methods[0], f.name, at)
-	case codec != "" && codec != "word":
-		g.printf("c.%s(%q, &%s)", codec, f.name, at)
-	case codec == "word":
-		g.printf("c.%s(%q, &%s)", [...]string{"Word", "OptionalWord"}[optional], f.name, at)
-	case f.typ == "[]string" && f.orNil:
-		g.printf("c.TextsOrNil(%q, &%s)", f.name, at)
-	case isSimple:
-		g.printf("c.%s(%q, &%s)", methods[optional], f.name, at)
-	case f.typ == "time.Duration":
-		g.printf("c.OptionalInt64(%q, (*int64)(&%s))", f.name, at)
-	case g.words[f.typ]:
-		g.printf("c.%s(%q, (*string)(&%s))", [...]string{"Word", "OptionalWord"}[optional], f.name, at)
-	case isUnion:
-		g.printf("if c.Take(%q) {\nc.%s(&%s)", f.name, method(f.typ), at)
-		if required {
-			g.printf("found = true")
-		}
+	case f.name == "-":
+	case isUnless:
+		g.printf("if c.Decoding || %s != %s {", at, absent)
+		call(simple[f.typ][0], "&"+at)
 		g.printf("}")
-	case isUnions && required:
+	case isWord && f.typ == "string":
+		call([...]string{"Word", "OptionalWord"}[optional], "&"+at)
+	case isWord:
+		call([...]string{"Word", "OptionalWord"}[optional], "(*string)(&"+at+")")
+	case codec != "":
+		call(codec, "&"+at)
+	case f.typ == "[]string" && f.orNil:
+		call("TextsOrNil", "&"+at)
+	case simple[f.typ][1] != "":
+		call(simple[f.typ][optional], "&"+at)
+	case f.typ == "time.Duration":
+		call("OptionalInt64", "(*int64)(&"+at+")")
+	case isUnion && f.typ == elem:
+		g.printf("if c.Take(%q) {\nc.%s(&%s)\nfound = true\n}", f.name, method(elem), at)
+	case isUnion && required:
 		g.printf("found = c.%ss(%q, &%s) || found", method(elem), f.name, at)
-	case isUnions && f.optional:
-		g.printf("if c.Decoding || len(%s) > 0 {\nc.%ss(%q, &%s)\n}", at, method(elem), f.name, at)
-	case isUnions:
-		g.printf("c.%ss(%q, &%s)", method(elem), f.name, at)
-	case isList:
+	case isUnion && f.optional:
+		g.printf("if c.Decoding || len(%s) > 0 {", at)
+		call(method(elem)+"s", "&"+at)
+		g.printf("}")
+	case isUnion:
+		call(method(elem)+"s", "&"+at)
+	case f.typ[0] == '[':
 		list := [...]string{"List", "OptionalList"}[optional]
 		if f.orNil {
 			list = "ListOrNil"
 		}
 		g.printf("jsonio.%s(&c.Coder, %q, &%s, c.%s)", list, f.name, at, method(elem))
-	case isPointer && g.types[pointer] != nil:
-		g.printf("if c.Coming(%q, %s != nil) {\nif c.Decoding {\n%s = new(%s)\n}\nc.%s(c.Object(%q), %s)\n}", f.name, at, at, pointer, method(pointer), f.name, at)
-	case g.types[f.typ] != nil && !f.optional:
+	case f.typ[0] == '*':
+		g.printf("if c.Coming(%q, %s != nil) {\nif c.Decoding {\n%s = new(%s)\n}", f.name, at, at, elem)
+		g.printf("c.%s(c.Object(%q), %s)\n}", method(elem), f.name, at)
+	case of == nil || of.fields == nil:
+		call(method(f.typ), "&"+at)
+	case !f.optional:
 		g.printf("c.%s(c.Object(%q), &%s)", method(f.typ), f.name, at)
-	case g.types[f.typ] != nil && g.canBeEmpty(f.typ):
+	case !slices.ContainsFunc(of.fields, func(f field) bool { return !f.optional }):
 		g.printf("c.%s(c.Optional(%q), &%s)", method(f.typ), f.name, at)
-	case g.types[f.typ] != nil && g.types[f.typ].fields != nil:
-		g.printf("if c.Decoding || %s != (%s{}) {\nc.%s(c.Object(%q), &%s)\n}", at, f.typ, method(f.typ), f.name, at)
 	default:
-		g.printf("c.%s(%q, &%s)", method(f.typ), f.name, at)
+		g.printf("if c.Decoding || %s != (%s{}) {", at, f.typ)
+		g.printf("c.%s(c.Object(%q), &%s)\n}", method(f.typ), f.name, at)
 	}
-}
-
-// canBeEmpty reports whether an object may have no members.
-func (g *generator) canBeEmpty(typ string) bool {
-	fields := g.types[typ].fields
-	return fields != nil && !slices.ContainsFunc(fields, func(f field) bool { return !f.optional })
 }
 
 // union writes the methods that code values and arrays of a union whose member type names the
 // type.
 func (g *generator) union(name string, of []string) {
-	prefix := name[:strings.LastIndex(name, ".")+1]
+	prefix := strings.TrimSuffix(name, shortName(name))
 	g.printf("func (c *coder) %s(v *%s) {\nif !c.Decoding {\nswitch x := (*v).(type) {", method(name), name)
 	for _, one := range of {
 		g.printf("case %s:\nc.%s(c.Typed(%q), &x)", one, method(one), g.types[one].kind)
@@ -450,62 +428,57 @@ func (g *generator) union(name string, of []string) {
 		g.printf("case %q:\n*v = decoded(c, s, (*coder).%s)", g.types[one].kind, method(one))
 	}
 	g.printf("default:\n*v = %sUnknown{Kind: kind, Raw: c.Rest(s)}\n}\n}\n", prefix)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(g.types)), func(s *structType) bool {
-		return slices.ContainsFunc(s.fields, func(f field) bool { return f.typ == "[]"+name })
-	}) {
-		return
+	if shortName(name) == "Part" { // other unions have no lists
+		g.printf(listCode, name)
 	}
-	list := method(name) + "s"
-	g.printf("func (c *coder) %s(key string, v *[]%s) (found bool) {\nswitch {\ncase !c.Take(key):\nreturn false", list, name)
-	g.printf("case !c.Decoding:\nc.Dst = append(c.Dst, '[')\nfor i := range *v {\nif i > 0 {\nc.Dst = append(c.Dst, ',')\n}\nc.%s(&(*v)[i])\n}\nc.Dst = append(c.Dst, ']')\nreturn true", method(name))
-	g.printf("case c.Dec.Null():\n*v = nil\nreturn true\n}")
-	g.printf("if c.depth++; c.depth > maxDepth {\nc.Dec.Fail(tooDeep)\n}")
-	g.printf("var buf [8]%s // most messages have fewer\nlist := buf[:0]\nfor range c.Dec.Elements() {\nvar x %s\nc.%s(&x)\nlist = append(list, x)\n}", name, name, method(name))
-	g.printf("c.depth--\n*v = nil\nif len(list) > 0 {\n*v = slices.Clone(list)\n}\nreturn true\n}\n")
 }
 
-const lineCode = `// line encodes an event.
-func (c *coder) line(ev *Event) {
-	s := c.Root()
-	c.event(ev)
-	c.Take("kind")
-	var kind Kind
-	if ev.Body != nil {
-		kind = ev.Body.Kind()
+const listCode = `func (c *coder) parts(key string, v *[]%[1]s) (found bool) {
+	switch {
+	case !c.Take(key):
+		return false
+	case !c.Decoding:
+		c.Dst = append(c.Dst, '[')
+		for i := range *v {
+			if i > 0 {
+				c.Dst = append(c.Dst, ',')
+			}
+			c.part(&(*v)[i])
+		}
+		c.Dst = append(c.Dst, ']')
+		return true
+	case c.Dec.Null():
+		*v = nil
+		return true
 	}
-	c.Dst = jsonio.AppendString(c.Dst, string(kind))
-	c.encode(s, ev.Body)
-}
-
-// AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
-// It allocates only to grow dst and for maps with more than eight entries. It does not retain ev.
-//
-// Members have a fixed order and are absent where they are empty. Durations are integers in
-// nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
-// of options and of extra members must be UTF-8.
-func (ev *Event) AppendJSON(dst []byte) []byte {
-	c := coder{Coder: jsonio.Coder{Dst: dst}}
-	c.line(ev)
-	return c.Dst
+	if c.depth++; c.depth > maxDepth {
+		c.Dec.Fail(tooDeep)
+	}
+	var buf [8]%[1]s // most messages have fewer
+	list := buf[:0]
+	for range c.Dec.Elements() {
+		var x %[1]s
+		c.part(&x)
+		list = append(list, x)
+	}
+	c.depth--
+	*v = nil
+	if len(list) > 0 {
+		*v = slices.Clone(list)
+	}
+	return true
 }
 `
 
 // bodies writes the methods that code the bodies of events.
 func (g *generator) bodies(of []string) {
-	g.printf("%s", lineCode)
-	g.printf("// encode encodes the members of a body and ends the event.\nfunc (c *coder) encode(s jsonio.Scope, body Body) {\nswitch b := body.(type) {")
-	for _, one := range of {
-		g.printf("case %s:\nc.%s(s, &b)", one, method(one))
-	}
-	g.printf("case Unknown:\nc.unknown(s, &b)\ndefault:\nc.unknown(s, &Unknown{})\n}\n}\n")
-	g.printf("// decode decodes the members of a body. It returns nil for an unknown kind.\nfunc (c *coder) decode(s jsonio.Scope, kind Kind) Body {\nswitch kind {")
-	for _, one := range of {
-		g.printf("case %s:\nreturn decoded(c, s, (*coder).%s)", g.kinds[one], method(one))
-	}
-	g.printf("}\nreturn nil\n}\n")
+	g.printf("// body codes the members of a body. It reports whether the kind is known.")
+	g.printf("func (c *coder) body(s jsonio.Scope, kind Kind, v *Body) bool {\nswitch kind {")
 	kinds := make([]string, 0, len(of))
 	for _, one := range of {
+		g.printf("case %s:\ncode(c, s, v, (*coder).%s)", g.kinds[one], method(one))
 		kinds = append(kinds, g.kinds[one])
 	}
-	g.printf("// kinds are the known kinds.\nvar kinds = [...]Kind{%s}\n", strings.Join(kinds, ", "))
+	g.printf("default:\nreturn false\n}\nreturn true\n}\n")
+	g.printf("// kinds are the known kinds.\nvar kinds = [...]Kind{\n%s,\n}\n", strings.Join(kinds, ", "))
 }
