@@ -17,8 +17,7 @@ type batch struct {
 	hint   int  // index at which find begins
 	own    bool // the response is of this run, and not of a run that it resumes
 	dups   bool // two of the calls have the same id
-	// queues are the first `queued` calls by id. They exist if there are many calls and two of
-	// them have the same id.
+	// queues are the first `queued` calls by id, if two of the calls have the same id.
 	queues map[string]*queue
 	queued int
 	// rewritten is true if a request with rewritten messages followed. It need not have the
@@ -151,12 +150,6 @@ func (q *queue) first(all []call, state callState) *call {
 }
 
 func (b *batch) first(id string, state callState) *call {
-	if len(b.calls) <= few {
-		if i := slices.IndexFunc(b.calls, func(c call) bool { return c.id == id && c.state == state }); i >= 0 {
-			return &b.calls[i]
-		}
-		return nil
-	}
 	if b.queues == nil {
 		b.queues = map[string]*queue{}
 	}
@@ -340,7 +333,7 @@ func (r *run) result(c *call, res llm.ToolResult, failed bool) {
 
 // results compares the results in new messages with the recorded ones. Pending calls are
 // client-side. Calls with the same id cannot be distinguished here.
-func (r *run) results(messages []llm.Message, pending *names) {
+func (r *run) results(messages []llm.Message, pending names) {
 	if len(r.batch.calls) == 0 || r.batch.dups {
 		return
 	}
@@ -354,7 +347,7 @@ func (r *run) results(messages []llm.Message, pending *names) {
 }
 
 // sentResult compares a result that the model gets with the recorded one.
-func (r *run) sentResult(res *llm.ToolResult, pending *names) {
+func (r *run) sentResult(res *llm.ToolResult, pending names) {
 	c := r.known(res.ID)
 	switch {
 	case c == nil:
@@ -377,10 +370,10 @@ func (r *run) sentResult(res *llm.ToolResult, pending *names) {
 
 // unrecordedResult reports a result of a call that neither ran nor was skipped, if the run
 // records its calls and the call is not client-side.
-func (r *run) unrecordedResult(c *call, isError bool, pending *names) {
+func (r *run) unrecordedResult(c *call, isError bool, pending names) {
 	switch {
 	case !r.tools.recorded || !r.batch.own || r.tools.client[c.name] || r.control.forced == forceRequested:
-	case c.state != callPlanned || c.blamed || pending.has(c.id):
+	case c.state != callPlanned || c.blamed || pending[c.id]:
 	case isError:
 		r.report(invFraming, "the call %q has an error result, but no tool.end or tool.skip", c.id)
 	default:

@@ -182,36 +182,16 @@ func (r *run) later(b *trace.Decision) string {
 	return ""
 }
 
-// streaks are the tools that have failed or succeeded, in the order of their first results.
+// streaks are the tools that have failed or succeeded, by name.
 type streaks struct {
-	tools   []streak
-	index   map[string]int // of the first `indexed` tools, if there are many
-	indexed int
-	touched []int // the tools with a result in this step
+	tools   map[string]streak
+	touched []string // those with a result in this step
 }
 
 type streak struct {
-	tool       string
 	n          int
 	last       int // the last counted step, by step.begun
 	failed, ok bool
-}
-
-// find returns the index of a tool, or -1.
-func (s *streaks) find(tool string) int {
-	if len(s.tools) <= few {
-		return slices.IndexFunc(s.tools, func(x streak) bool { return x.tool == tool })
-	}
-	if s.index == nil {
-		s.index = map[string]int{}
-	}
-	for ; s.indexed < len(s.tools); s.indexed++ {
-		s.index[s.tools[s.indexed].tool] = s.indexed
-	}
-	if i, ok := s.index[tool]; ok {
-		return i
-	}
-	return -1
 }
 
 // countResult counts a result for the runaway guard. A call that was denied or canceled is
@@ -221,23 +201,25 @@ func (r *run) countResult(tool string, failed, chosen bool) {
 		return
 	}
 	s := &r.streaks
-	i := s.find(tool)
-	if i < 0 {
-		i = len(s.tools)
-		s.tools = append(s.tools, streak{tool: strings.Clone(tool)})
+	if s.tools == nil {
+		s.tools = map[string]streak{}
 	}
-	x := &s.tools[i]
+	x, known := s.tools[tool]
+	if !known {
+		tool = strings.Clone(tool)
+	}
 	if !x.failed && !x.ok {
-		s.touched = append(s.touched, i)
+		s.touched = append(s.touched, tool)
 	}
 	x.failed, x.ok = x.failed || failed, x.ok || !failed
+	s.tools[tool] = x
 }
 
 // closeStep ends the step, also for the runaway guard.
 func (r *run) closeStep() {
 	r.step.open = false
-	for _, i := range r.streaks.touched {
-		s := &r.streaks.tools[i]
+	for _, tool := range r.streaks.touched {
+		s := r.streaks.tools[tool]
 		if s.ok || r.declared.absence && s.last != r.step.begun-1 {
 			s.n = 0
 		}
@@ -247,6 +229,7 @@ func (r *run) closeStep() {
 			r.tripped = r.tripped || s.n >= r.declared.guard
 		}
 		s.failed, s.ok = false, false
+		r.streaks.tools[tool] = s
 	}
 	r.streaks.touched = r.streaks.touched[:0]
 }

@@ -56,35 +56,36 @@ func (r *run) stopped(b *trace.RunEnd) {
 // complete compares the messages after the last request with the calls.
 func (r *run) complete(b *trace.RunEnd) {
 	x, same := &r.answer, true
-	pending := names{list: b.Pending}
-	if len(pending.list) == 0 {
-		pending.list = r.suspended
+	list := b.Pending
+	if len(list) == 0 {
+		list = r.suspended
 	}
+	pending := namesOf(list)
 	if !x.rewritten {
 		same = r.echo(b.AppendedMessages)
-		r.results(b.AppendedMessages, &pending)
+		r.results(b.AppendedMessages, pending)
 	}
 	r.append(&x.list, b.AppendedMessages)
 	if same {
-		x.list.ended(&r.sink, pending.list)
-		if id, found := r.lost(&pending); found && r.control.forced != forceRequested { // which drops its calls
+		x.list.ended(&r.sink, list)
+		if id, found := r.lost(pending); found && r.control.forced != forceRequested { // which drops its calls
 			r.report(invCompleteness, "the run ends without the call %q of its last response, and does not report it pending", id)
 		}
 	}
-	if left := r.left(pending.list); left != nil {
+	if left := r.left(list); left != nil {
 		r.checker.suspended[r.run] = left
 	}
 }
 
 // lost returns the first call of the last response that no message has and that is not
 // pending. It ignores calls with a reused id and those that a rewrite has removed.
-func (r *run) lost(pending *names) (id string, found bool) {
+func (r *run) lost(pending names) (id string, found bool) {
 	if r.batch.number == 0 || r.batch.rewritten {
 		return "", false
 	}
 	for i := range r.batch.calls {
 		c := &r.batch.calls[i]
-		if p := &r.answer.list.Places[c.place]; p.Msg < 0 && !p.Dup && !pending.has(c.id) {
+		if p := &r.answer.list.Places[c.place]; p.Msg < 0 && !p.Dup && !pending[c.id] {
 			return c.id, true
 		}
 	}

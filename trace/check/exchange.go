@@ -60,7 +60,7 @@ func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 	found, rewritten := len(*r.found), x.rewritten
 	r.messages(x, b)
 	if answer && !rewritten && found == len(*r.found) {
-		if id, found := r.lost(&names{}); found {
+		if id, found := r.lost(nil); found {
 			r.report(invPairing, "the run continues without the call %q of its last response", id)
 		}
 	}
@@ -102,7 +102,7 @@ func (r *run) messages(x *exchange, b trace.ModelRequest) {
 		r.report(invAppendOnly, "the request keeps %d of the %d messages of the request before it, without a rewrite event", b.PrefixMessages, l.n)
 	case x == &r.answer && !x.rewritten:
 		r.echo(b.NewMessages)
-		r.results(b.NewMessages, &names{list: r.suspended})
+		r.results(b.NewMessages, namesOf(r.suspended))
 	}
 	if kept := max(0, b.PrefixMessages); kept < l.n {
 		l.truncate(kept)
@@ -136,13 +136,14 @@ func (r *run) delta(ev *trace.Event, b *trace.ModelDelta) {
 		x.deltas.begin(b.ToolCallID, ev.Seq)
 		return
 	}
-	switch i := x.deltas.find(b.ToolCallID); {
-	case i < 0:
+	i, begun := x.deltas.top[b.ToolCallID]
+	switch {
+	case !begun:
 		r.report(invFraming, "a delta of the call %q comes before the call begins", b.ToolCallID)
 	case x.deltas.calls[i].ended:
 		r.report(invFraming, "a delta of the call %q comes after the call has ended", b.ToolCallID)
 	case b.Type == trace.DeltaCallEnd:
-		x.deltas.end(i)
+		x.deltas.end(&x.deltas.calls[i])
 	}
 }
 
@@ -256,10 +257,11 @@ func (r *run) retry(ev *trace.Event, b trace.ModelRetry) {
 
 // deltas are the calls with deltas in one response.
 type deltas struct {
-	calls   []deltaCall
-	index   map[string]*deltaID // of the first `indexed` calls, if there are many
-	indexed int
-	again   bool // a call began with the id of another
+	calls []deltaCall
+	// top has, by id, the index of the call that began last and has not ended, or of one that has
+	// ended if there is none.
+	top   map[string]int
+	again bool // a call began with the id of another
 }
 
 type deltaCall struct {
@@ -267,71 +269,30 @@ type deltaCall struct {
 	event int  // its first
 	again bool // a call with this id had begun before
 	ended bool
+	below int // the top before it, if that had not ended; else -1
 }
 
-// deltaID is the calls with the same id.
-type deltaID struct {
-	last int   // the one that began last
-	open []int // those that have not ended
+func (d *deltas) reset() {
+	clear(d.top)
+	*d = deltas{calls: d.calls[:0], top: d.top}
 }
-
-func (d *deltas) reset() { *d = deltas{calls: d.calls[:0]} }
 
 func (d *deltas) begin(id string, event int) {
-	again := d.find(id) >= 0
+	if d.top == nil {
+		d.top = map[string]int{}
+	}
+	below, again := d.top[id]
+	if !again || d.calls[below].ended {
+		below = -1
+	}
 	d.again = d.again || again
-	d.calls = append(d.calls, deltaCall{id: id, event: event, again: again})
+	d.top[id] = len(d.calls)
+	d.calls = append(d.calls, deltaCall{id: id, event: event, again: again, below: below})
 }
 
-// end ends a call that find has returned.
-func (d *deltas) end(i int) {
-	c := &d.calls[i]
-	c.ended = true
-	if i < d.indexed {
-		x := d.index[c.id]
-		x.open = x.open[:len(x.open)-1]
+// end ends a call that is on top.
+func (d *deltas) end(c *deltaCall) {
+	if c.ended = true; c.below >= 0 {
+		d.top[c.id] = c.below
 	}
-}
-
-// find returns the call with an id that began last, preferably one that has not ended; -1 if
-// there is none.
-func (d *deltas) find(id string) int {
-	if len(d.calls) > few {
-		return d.lookup(id)
-	}
-	last := -1
-	for i := len(d.calls) - 1; i >= 0; i-- {
-		if c := &d.calls[i]; c.id == id {
-			if !c.ended {
-				return i
-			}
-			last = max(last, i)
-		}
-	}
-	return last
-}
-
-func (d *deltas) lookup(id string) int {
-	if d.index == nil {
-		d.index = map[string]*deltaID{}
-	}
-	for ; d.indexed < len(d.calls); d.indexed++ {
-		c := &d.calls[d.indexed]
-		if d.index[c.id] == nil {
-			d.index[c.id] = &deltaID{}
-		}
-		x := d.index[c.id]
-		x.last = d.indexed
-		if !c.ended {
-			x.open = append(x.open, d.indexed)
-		}
-	}
-	x := d.index[id]
-	switch {
-	case x == nil:
-		return -1
-	case len(x.open) > 0:
-		return x.open[len(x.open)-1]
-	}
-	return x.last
 }

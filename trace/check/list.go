@@ -2,32 +2,26 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check/internal/idtable"
 )
 
-// few is the number of items that are searched one by one. More items get an index, because a
-// response may have any number of calls.
-const few = 32
+// names is a set of names; nil has none.
+type names map[string]bool
 
-type names struct {
-	list  []string
-	index map[string]bool // of list, once it was needed
+func namesOf(list []string) (n names) {
+	for _, name := range list {
+		n.add(name)
+	}
+	return n
 }
 
-func (n *names) has(name string) bool {
-	if len(n.list) <= few {
-		return slices.Contains(n.list, name)
+func (n *names) add(name string) {
+	if *n == nil {
+		*n = names{}
 	}
-	if n.index == nil {
-		n.index = make(map[string]bool, len(n.list))
-		for _, x := range n.list {
-			n.index[x] = true
-		}
-	}
-	return n.index[name]
+	(*n)[name] = true
 }
 
 // list checks the messages of one growing history: the requests of one purpose in a run, or a
@@ -44,7 +38,7 @@ type list struct {
 	message int
 	open    []openCall
 	late    []openCall
-	// lateAt has the indices of the first `indexed` calls of late by place, if there are many.
+	// lateAt has the indices of the first `indexed` calls of late by place.
 	lateAt     map[int32][]int32
 	indexed    int
 	next       int // in open: the index after the last call with a result
@@ -100,9 +94,9 @@ func (l *list) add(s *sink, m llm.Message) {
 // take is add for a message that may be malformed.
 func (l *list) take(s *sink, m llm.Message) {
 	hasResult := false
-	var provider providerCalls
+	executed := executedCalls(m)
 	for _, p := range m.Parts {
-		if r, ok := p.(llm.ToolResult); ok && !provider.has(m, r.ID) {
+		if r, ok := p.(llm.ToolResult); ok && !executed[r.ID] {
 			hasResult = true
 			l.result(s, r.ID)
 		}
@@ -118,27 +112,18 @@ func (l *list) take(s *sink, m llm.Message) {
 	l.n++
 }
 
-// providerCalls is the ids of the provider-executed calls of a message.
-type providerCalls struct {
-	ids   names
-	known bool
-}
-
-// has reports whether an assistant message has a provider-executed call with this id, whose
-// result is in the same message.
-func (x *providerCalls) has(m llm.Message, id string) bool {
+// executedCalls returns the ids of the provider-executed calls of an assistant message, whose
+// results are in the same message.
+func executedCalls(m llm.Message) (ids names) {
 	if m.Role != llm.RoleAssistant {
-		return false
+		return nil
 	}
-	if !x.known {
-		x.known = true
-		for _, p := range m.Parts {
-			if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
-				x.ids.list = append(x.ids.list, c.ID)
-			}
+	for _, p := range m.Parts {
+		if c, ok := p.(llm.ToolCall); ok && c.ProviderExecuted {
+			ids.add(c.ID)
 		}
 	}
-	return x.ids.has(id)
+	return ids
 }
 
 // close takes a message without results after the open calls.
@@ -246,14 +231,6 @@ func (l *list) result(s *sink, id string) {
 // lateCall returns the first late call of a place without a result, or nil. The caller gives
 // it its result.
 func (l *list) lateCall(place int32) *openCall {
-	if len(l.late) <= few {
-		for i := range l.late {
-			if c := &l.late[i]; c.place == place && !c.done {
-				return c
-			}
-		}
-		return nil
-	}
 	if l.lateAt == nil {
 		l.lateAt = map[int32][]int32{}
 	}

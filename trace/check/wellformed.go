@@ -28,9 +28,9 @@ func malformed(m llm.Message) string {
 	if m.Opaque != nil && !jsonio.Valid(m.Opaque) {
 		return "has opaque data that is not JSON"
 	}
-	var provider providerCalls
+	executed := executedCalls(m)
 	for i, p := range m.Parts {
-		if isMisplaced(m, p, &provider) {
+		if isMisplaced(m, p, executed) {
 			return fmt.Sprintf("has a part %d (%s) that a message of the role %s cannot have", i, echo.PartName(p), m.Role)
 		}
 		if isUnnamed(p) {
@@ -61,12 +61,12 @@ func isUnnamed(p llm.Part) bool {
 
 // isMisplaced reports whether a message of this role cannot have the part. Any message may have
 // parts of a kind that only one provider has: its tools return them as well.
-func isMisplaced(m llm.Message, p llm.Part, provider *providerCalls) bool {
+func isMisplaced(m llm.Message, p llm.Part, executed names) bool {
 	switch p := p.(type) {
 	case llm.ToolCall, llm.Reasoning:
 		return m.Role != llm.RoleAssistant
 	case llm.ToolResult:
-		return m.Role != llm.RoleTool && !provider.has(m, p.ID)
+		return m.Role != llm.RoleTool && !executed[p.ID]
 	case llm.Unknown:
 		return false
 	default:
