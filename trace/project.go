@@ -80,6 +80,7 @@ func (p *projector) edit(v reflect.Value) {
 		for i := range v.NumField() {
 			p.field(v.Type(), v.Type().Field(i).Name, v.Field(i))
 		}
+	default: // has no list of messages
 	}
 }
 
