@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -669,5 +670,41 @@ func list(t *testing.T) (packages []listed) {
 			t.Fatalf("the output of %v: %v", cmd, err)
 		}
 		packages = append(packages, p)
+	}
+}
+
+// A struct of the kernel with many fields is several things; see docs/design.md. Config has one
+// field for each option.
+func TestLoopStructFields(t *testing.T) {
+	const limit = 20
+	files, err := filepath.Glob("loop/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	structs := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, is := n.(*ast.TypeSpec); is && spec.Name.Name == "Config" {
+				return false
+			}
+			if s, is := n.(*ast.StructType); is {
+				structs++
+				if n := s.Fields.NumFields(); n > limit {
+					t.Errorf("%s: a struct with %d fields: split it, or group what belongs together; the limit is %d", set.Position(s.Pos()), n, limit)
+				}
+			}
+			return true
+		})
+	}
+	if structs < 30 {
+		t.Errorf("%d structs in loop: the test reads other files than those of the kernel", structs)
 	}
 }
