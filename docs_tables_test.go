@@ -1,8 +1,12 @@
 package looptape_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"reflect"
 	"regexp"
 	"slices"
@@ -69,6 +73,8 @@ func tableOf(t *testing.T, name string) string {
 			}
 		}
 		return markdown([]string{"version 1, and traces", "version 2", "values"}, rows)
+	case "fields":
+		return fields(t, arg)
 	case "scenario":
 		return keys(t, []byte(read(t, "fake/schema/scenario-v2.schema.json")), arg)
 	case "trace":
@@ -271,6 +277,69 @@ func markdown(header []string, rows [][]string) string {
 		line(r)
 	}
 	return b.String()
+}
+
+// fields returns a table of the fields of an options struct, from its doc comments. The struct
+// is given as loop/config.go Config.
+func fields(t *testing.T, place string) string {
+	t.Helper()
+	name, typ, _ := strings.Cut(place, " ")
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := ""
+	if typ != "Config" {
+		prefix = typ + "."
+	}
+	var rows [][]string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, is := n.(*ast.TypeSpec)
+		if !is || spec.Name.Name != typ {
+			return true
+		}
+		for _, f := range spec.Type.(*ast.StructType).Fields.List {
+			for _, id := range f.Names {
+				rows = append(rows, []string{"`" + id.Name + "`", optionKey(prefix + id.Name), fieldDoc(f)})
+			}
+		}
+		return false
+	})
+	return markdown([]string{"field", "key in a scenario", "meaning"}, rows)
+}
+
+// docLink matches a link in a doc comment.
+var docLink = regexp.MustCompile(`\[([\w.*]+)\]`)
+
+// fieldDoc returns the comment of a field as one line, without the name that it begins with.
+func fieldDoc(f *ast.Field) string {
+	text := cmp.Or(f.Doc.Text(), f.Comment.Text())
+	text = docLink.ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1")
+	for _, verb := range []string{" is ", " are ", " "} {
+		if rest, begins := strings.CutPrefix(text, f.Names[0].Name+verb); begins {
+			text = rest
+			break
+		}
+	}
+	return strings.TrimSuffix(text, ".")
+}
+
+// optionKey returns the keys that set a field of the Config in a scenario file.
+func optionKey(field string) string {
+	var list []string
+	for _, o := range loop.Options() {
+		if o.Field != field && !strings.HasPrefix(o.Field, field+".") {
+			continue
+		}
+		key, _, nested := strings.Cut(o.Name, ".")
+		if nested && strings.Contains(field, ".") {
+			key = strings.Replace(o.Name, ".", ": ", 1)
+		}
+		if key = "`" + key + "`"; !slices.Contains(list, key) {
+			list = append(list, key)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // TestDocFields checks that the pages about the fields of a struct name each field.

@@ -54,12 +54,12 @@ const (
 type Config struct {
 	Preset string // name of the preset, declared in the trace
 
-	Model        string // the provider's name of the model
-	System       string
-	Settings     llm.Settings
-	ResponseMode llm.ResponseMode
-	ToolChoice   llm.ToolChoice // applied on every step
-	Tools        []Tool
+	Model        string           // the provider's name of the model
+	System       string           // the system prompt
+	Settings     llm.Settings     // the generation parameters: tokens, temperature, seed and others
+	ResponseMode llm.ResponseMode // streaming or non-streaming responses; both give the same result
+	ToolChoice   llm.ToolChoice   // whether the model may, must or must not call tools, in every step
+	Tools        []Tool           // the tools that the model may call
 
 	// MaxSteps is the step limit; 0 is DefaultMaxSteps, and a negative number is a limit
 	// of no steps.
@@ -67,7 +67,9 @@ type Config struct {
 	// CheckLimitBeforeStep checks the step limit before each step; otherwise the loop checks
 	// it after each step that ran tools, and a run has at least one step.
 	CheckLimitBeforeStep bool
-	OnStepLimit          OnStepLimit
+	// OnStepLimit is what a run does at the step limit: return the result so far, request a
+	// final answer without tools, or fail.
+	OnStepLimit OnStepLimit
 	// Concurrency is how many tools of a step may run concurrently; 0 is
 	// DefaultConcurrency, and Unlimited is no limit.
 	Concurrency int
@@ -85,9 +87,10 @@ type Config struct {
 	// of input and output tokens; 0 is no budget.
 	TokenBudget int64
 	// Deadline ends a run after this time; 0 is none. The context of its model call or its
-	// tools ends, and the run fails with ErrDeadline. With DeadlineReturns, a run whose time
-	// is over between two steps returns its result without an error, as at the step limit.
-	Deadline        time.Duration
+	// tools ends, and the run fails with ErrDeadline.
+	Deadline time.Duration
+	// DeadlineReturns lets a run whose time is over between two steps return its result without
+	// an error, as at the step limit.
 	DeadlineReturns bool
 	// StallTimeout ends a model call that delivers no event of a stream, or no non-streaming
 	// response, for this time; 0 is none. Bytes that only keep a connection open do not
@@ -98,14 +101,16 @@ type Config struct {
 	// Grace is how long a tool may continue after the run's context has ended before the
 	// loop abandons it; 0 waits forever.
 	Grace time.Duration
-	Retry Retry
+	Retry Retry // how failed model calls are retried
 	// OneMessagePerResult makes each result of a step a message; otherwise one message has
 	// all of them.
 	OneMessagePerResult bool
 	// AppendAfterHooks appends a response to the history after the AfterModel hooks, whatever
 	// they decide; otherwise before them.
 	AppendAfterHooks bool
-	BadArguments     BadArguments
+	// BadArguments is what happens to a call with invalid arguments: an error result; {} if
+	// they are not a JSON object; or the tool gets arguments that its schema does not allow.
+	BadArguments BadArguments
 	// BreakOnUnknownTool ends the run at a call of an unknown tool, and its caller answers
 	// the calls of the step; otherwise the call gets an error result.
 	BreakOnUnknownTool bool
@@ -113,8 +118,10 @@ type Config struct {
 	// run nor the request of the step has tools; otherwise each call is one of an unknown
 	// tool.
 	BreakWithoutTools bool
-	ClientCalls       ClientCalls
-	DuplicateStep     DuplicateStep
+	// ClientCalls is whether the other calls of a response with a client-side call run.
+	ClientCalls ClientCalls
+	// DuplicateStep is whether a step with the same calls as the step before it runs.
+	DuplicateStep DuplicateStep
 	// MaxDuplicateSteps is the number of consecutive duplicate steps after which the final
 	// answer is forced; 0 is no limit. It requires DuplicateSkip.
 	MaxDuplicateSteps int
@@ -136,9 +143,9 @@ type Config struct {
 	// Sink gets every event of every run, and deltas if Deltas is set. Input has a Sink for
 	// one run. For the names of runs in a shared sink see Input.ID.
 	Sink   trace.Sink
-	Deltas bool
-	Clock  Clock          // nil is SystemClock
-	Rand   func() float64 // in [0, 1), for jitter; nil is no jitter
+	Deltas bool           // whether sinks get the deltas of responses
+	Clock  Clock          // the source of time; nil is SystemClock
+	Rand   func() float64 // random numbers in [0, 1), for jitter; nil is no jitter
 }
 
 // OnStepLimit is what a run does when it reaches its step limit.

@@ -15,9 +15,9 @@ import (
 // call whose wait is longer than MaxWait fails immediately.
 type Retry struct {
 	Max     int           // retries of one call; 0 is none
-	Base    time.Duration // 0 means half a second
-	Factor  float64       // 0 means 2
-	MaxWait time.Duration // 0 means DefaultMaxRetryWait
+	Base    time.Duration // the wait before the first retry; 0 means half a second
+	Factor  float64       // by which the wait grows with each retry; 0 means 2
+	MaxWait time.Duration // the longest wait; 0 means DefaultMaxRetryWait
 	// Jitter is the part of the wait, 0 … 1, that is random (from Config.Rand). The loop
 	// always waits as long as the provider asks for.
 	Jitter float64
