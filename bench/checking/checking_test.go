@@ -261,7 +261,7 @@ func tauAirline(tb testing.TB) []byte {
 	if err != nil {
 		tb.Skip("missing data set tau-airline: set LOOPTAPE_SHARED: ", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	zr, err := gzip.NewReader(f)
 	if err != nil {
 		tb.Fatal(err)

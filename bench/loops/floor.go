@@ -28,6 +28,7 @@ func newFloor(w *work.Work, o Options) (Run, func() error, error) {
 					response.Parts = append(response.Parts, e.Part)
 				case llm.TextDelta:
 					response.Parts = append(response.Parts, llm.Text{Text: e.Text})
+				default: // the script has no other parts
 				}
 				if err != nil {
 					return "", err

@@ -120,7 +120,7 @@ func server(tb testing.TB, events int, pause time.Duration) string {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := range events {
 			if i > 0 && pause > 0 {
-				time.Sleep(pause) //nolint:forbidigo // the benchmark measures real time
+				time.Sleep(pause)
 			}
 			_, _ = io.WriteString(w, event(i)) // the client is in this process
 			if pause > 0 {
@@ -134,7 +134,7 @@ func server(tb testing.TB, events int, pause time.Duration) string {
 
 // send sends a request and reads the response. first is the time to the first byte.
 func send(to http.RoundTripper, url string, body []byte) (size int, first time.Duration, err error) {
-	from := time.Now() //nolint:forbidigo // the benchmark measures real time
+	from := time.Now()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, 0, err
@@ -148,7 +148,7 @@ func send(to http.RoundTripper, url string, body []byte) (size int, first time.D
 	if _, err = io.ReadFull(resp.Body, one); err != nil {
 		return 0, 0, errors.Join(err, resp.Body.Close())
 	}
-	first = time.Since(from) //nolint:forbidigo // the benchmark measures real time
+	first = time.Since(from)
 	rest, err := io.Copy(io.Discard, resp.Body)
 	return int(rest) + 1, first, errors.Join(err, resp.Body.Close())
 }

@@ -46,7 +46,9 @@ func run(ctx context.Context) (lines []string, err error) {
 	if ours, theirs, err = score(ctx, differences, 1); err != nil {
 		return nil, err
 	}
-	fmt.Println()
+	if _, err := os.Stdout.WriteString("\n"); err != nil {
+		return nil, err
+	}
 	return append(lines, assertions.Obsolete(ours, theirs)...), assertions.WriteDifferences(os.Stdout)
 }
 

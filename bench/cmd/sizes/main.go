@@ -5,10 +5,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"log"
 	"maps"
 	"os"
@@ -26,8 +28,8 @@ func (f *size) add(g size) {
 	f.funcs, f.funcLines, f.exported = f.funcs+g.funcs, f.funcLines+g.funcLines, f.exported+g.exported
 }
 
-func (f *size) print(name string) {
-	fmt.Printf("| %s | %d | %d | %d | %.1f | %.1f | %d |\n", name, f.files, f.lines, f.funcs,
+func (f *size) appendRow(out []byte, name string) []byte {
+	return fmt.Appendf(out, "| %s | %d | %d | %d | %.1f | %.1f | %d |\n", name, f.files, f.lines, f.funcs,
 		float64(f.funcLines)/float64(max(f.funcs, 1)), float64(f.bytes)/float64(max(f.lines, 1)), f.exported)
 }
 
@@ -36,34 +38,40 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: sizes CHECKOUT")
 	}
-	root := os.Args[1]
-	out, err := exec.Command("git", "-C", root, "ls-files", "*.go").Output()
+	if err := run(context.Background(), os.Args[1], os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, root string, stdout io.Writer) error {
+	list, err := exec.CommandContext(ctx, "git", "-C", root, "ls-files", "*.go").Output()
 	if err != nil {
-		log.Fatalf("list files: %v", err)
+		return fmt.Errorf("list files: %w", err)
 	}
 	packages := map[string]size{}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(list)) {
 		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata/") {
 			continue
 		}
 		f, err := measure(filepath.Join(root, name))
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
 		sum := packages[filepath.Dir(name)]
 		sum.add(f)
 		packages[filepath.Dir(name)] = sum
 	}
-	fmt.Println("| package | files | lines | functions | lines per function | bytes per line | exported names |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
+	out := []byte("| package | files | lines | functions | lines per function | bytes per line | exported names |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |\n")
 	var all size
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		f := packages[name]
-		f.exported = exported(root, name)
-		f.print(name)
+		f.exported = exported(ctx, root, name)
+		out = f.appendRow(out, name)
 		all.add(f)
 	}
-	all.print("all")
+	_, err = stdout.Write(all.appendRow(out, "all"))
+	return err
 }
 
 // measure counts the lines and functions of one file.
@@ -89,13 +97,13 @@ func measure(name string) (size, error) {
 
 // exported counts the lines of `go doc -short`; commands, internal packages and
 // nested modules have no public names.
-func exported(root, dir string) int {
+func exported(ctx context.Context, root, dir string) int {
 	for _, part := range []string{"internal", "cmd", "bench", "conformance", "contrib"} {
 		if slices.Contains(strings.Split(dir, "/"), part) {
 			return 0
 		}
 	}
-	doc := exec.Command("go", "doc", "-short", "./"+dir)
+	doc := exec.CommandContext(ctx, "go", "doc", "-short", "./"+dir)
 	doc.Dir = root
 	out, err := doc.Output()
 	if err != nil {

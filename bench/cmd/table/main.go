@@ -4,47 +4,54 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log"
 	"os"
 
 	"github.com/looptape/looptape/bench/table"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	log.SetFlags(0)
+	log.SetPrefix("table: ")
+	met, err := run(os.Args[1:], os.Stdin, os.Stdout)
+	if err != nil {
+		log.Print(err)
+		os.Exit(2)
+	}
+	if !met {
+		os.Exit(1)
+	}
 }
 
-func run(files []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	readers := []io.Reader{}
+// run prints the table, and reports whether all goals are met.
+func run(files []string, stdin io.Reader, stdout io.Writer) (met bool, err error) {
+	var input bytes.Buffer
 	for _, name := range files {
-		f, err := os.Open(name)
+		data, err := os.ReadFile(name)
 		if err != nil {
-			fmt.Fprintln(stderr, "table:", err)
-			return 2
+			return false, err
 		}
-		defer f.Close()
-		readers = append(readers, f)
+		input.Write(data)
 	}
-	if len(files) == 0 {
-		readers = append(readers, stdin)
+	if len(files) > 0 {
+		stdin = &input
 	}
-	results, err := table.Read(io.MultiReader(readers...))
-	if err == nil {
-		err = results.Markdown(stdout)
-	}
+	results, err := table.Read(stdin)
 	if err != nil {
-		fmt.Fprintln(stderr, "table:", err)
-		return 2
+		return false, err
 	}
-	fmt.Fprintln(stdout, "\nGoals:")
-	fmt.Fprintln(stdout)
-	status := 0
+	if err := results.Markdown(stdout); err != nil {
+		return false, err
+	}
+	met = true
+	out := []byte("\nGoals:\n\n")
 	for _, g := range results.Goals() {
-		fmt.Fprintln(stdout, g)
-		if !g.Met() {
-			status = 1
-		}
+		out = fmt.Appendln(out, g)
+		met = met && g.Met()
 	}
-	return status
+	_, err = stdout.Write(out)
+	return met, err
 }
