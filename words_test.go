@@ -124,6 +124,53 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestWordsInNames rejects some replaced terms where [TestWords] does not look: in the code of
+// documents, in the titles of the demo and in the identifiers of tests.
+func TestWordsInNames(t *testing.T) {
+	terms := regexp.MustCompile(`(?i)\b(mend(s|ed|ing)?|anew)\b`)
+	files, err := filepath.Glob("cmd/looptape/internal/demo/data/scenarios/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no titles of the demo: ", err)
+	}
+	for _, name := range append(files, sources(t)...) {
+		text := read(t, name)
+		switch {
+		case strings.HasSuffix(name, ".txtar"):
+			text, _, _ = strings.Cut(text, "\n")
+		case slices.ContainsFunc(wordExempt, func(p string) bool { return strings.HasPrefix(name, p) }):
+			continue
+		case strings.HasSuffix(name, "_test.go"):
+			text = identifiers(t, name, text)
+		case !strings.HasSuffix(name, ".md"):
+			continue
+		}
+		for n, line := range strings.Split(text, "\n") {
+			line = camelCase.ReplaceAllString(line, "$1 $2")
+			if found := terms.FindString(wordFrozen.Replace(line)); found != "" {
+				t.Errorf("%s:%d: %q: use repair or again", name, n+1, found)
+			}
+		}
+	}
+}
+
+// identifiers returns the names in a Go file, each in its line.
+func identifiers(t *testing.T, name, src string) string {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make([]string, strings.Count(src, "\n")+1)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			lines[files.Position(id.Pos()).Line-1] += " " + id.Name
+		}
+		return true
+	})
+	return strings.Join(lines, "\n")
+}
+
 // glossaryRows has the rows of the glossary of the language guide, one per line.
 const glossaryRows = "testdata/words/glossary.txt"
 

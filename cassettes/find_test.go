@@ -84,7 +84,7 @@ func TestFindSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		opts Options
-	}{{"keys of the file", Options{}}, {"keys made anew", Options{Ignore: []string{"/a"}}}} {
+	}{{"keys of the file", Options{}}, {"new keys", Options{Ignore: []string{"/a"}}}} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tape")
 			if err := Replace(path, Encode(recording.Metadata{}, o, list)); err != nil {

@@ -105,7 +105,7 @@ func TestAccumulatorArguments(t *testing.T) {
 		name   string
 		pieces []string
 		want   string
-		mended bool
+		merged bool
 	}{
 		{"none", nil, "", false},
 		{"empty pieces", []string{"", ""}, "", false},
@@ -145,7 +145,7 @@ func TestAccumulatorArguments(t *testing.T) {
 			}
 			got := turn(append(events, end(1, ""), stop)...)
 			var warnings []llm.Warning
-			if c.mended {
+			if c.merged {
 				warnings = []llm.Warning{{Code: llm.WarnRepeatedArguments, Message: "the arguments of x came more than once; one was kept"}}
 			}
 			if diff := cmp.Diff([]llm.Part{llm.ToolCall{ID: "x", Name: "f", Arguments: c.want}}, got.Parts); diff != "" {

@@ -21,10 +21,10 @@ func TestWholeCall(t *testing.T) {
 	}{
 		"as it came": {nil, llm.ToolCall{ID: "a", Name: "n", Arguments: `{"x":1}`, Opaque: opaque}, llm.ToolCall{ID: "a", Name: "n", Arguments: `{"x":1}`, Opaque: opaque}},
 		"not JSON":   {same, llm.ToolCall{ID: "a", Arguments: `{"x":`}, llm.ToolCall{ID: "a", Arguments: `{"x":`}},
-		"mended":     {same, llm.ToolCall{ID: "a", Arguments: `{"x":1}{"x":1}`}, llm.ToolCall{ID: "a", Arguments: `{"x":1}`}},
+		"repaired":   {same, llm.ToolCall{ID: "a", Arguments: `{"x":1}{"x":1}`}, llm.ToolCall{ID: "a", Arguments: `{"x":1}`}},
 		"another id": {func(string) (string, bool) { return "b", false }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b"}},
-		"minted":     {func(string) (string, bool) { return "b", true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", IDGenerated: true, ProviderID: "a"}},
-		"minted the same": {
+		"generated":  {func(string) (string, bool) { return "b", true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", IDGenerated: true, ProviderID: "a"}},
+		"generated again": {
 			func(id string) (string, bool) { return id, true }, llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "a", IDGenerated: true, ProviderID: "a"},
 		},
 		"of a loop's making":         {same, llm.ToolCall{ID: "a", IDGenerated: true}, llm.ToolCall{ID: "a"}},

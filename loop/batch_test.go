@@ -96,12 +96,12 @@ func TestBeforeToolsRemovesOutputs(t *testing.T) {
 		{"cut off, made whole", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
 		{"cut off, not made whole", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "truncated", "before its arguments were complete"},
 		{"truncated, with no arguments", `echo{"n":`, llm.FinishLength, away("{}"), "", "edit", "{}"},
-		{"mended", `count{"n":"x"}`, "", away(whole), whole, "edit", "counted"},
-		{"mended, with a default", `count{"n":"x"}`, "", away(`{"n":3}`), `{"m":7,"n":3}`, "defaults", "counted"},
-		{"mended badly", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_arguments", "invalid arguments"},
+		{"repaired", `count{"n":"x"}`, "", away(whole), whole, "edit", "counted"},
+		{"repaired, with a default", `count{"n":"x"}`, "", away(`{"n":3}`), `{"m":7,"n":3}`, "defaults", "counted"},
+		{"invalid again", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_arguments", "invalid arguments"},
 		{"with no arguments", "count" + whole, "", away("{}"), "", "invalid_arguments", "invalid arguments"},
 		{"defaults taken away", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
-		{"no such tool, mended", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
+		{"no such tool, repaired", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
 	} {
 		c.run(t)
 	}
@@ -211,15 +211,15 @@ func TestBeforeToolsCallsChangedLater(t *testing.T) {
 // also where the schema adds defaults. If the repaired arguments are invalid too, the call keeps
 // its first error. If the original arguments were valid, invalid replacements reject the call.
 func TestBeforeToolsRepairs(t *testing.T) {
-	mended := func(args string) func(*loop.PlannedCall) {
+	repaired := func(args string) func(*loop.PlannedCall) {
 		return func(c *loop.PlannedCall) { c.Arguments, c.Output, c.Reason = args, nil, loop.ReasonRepair }
 	}
 	for _, c := range []batchCase{
-		{name: "mended", spec: `count{"n"`, do: mended(`{"n":1,"m":2}`), args: `{"n":1,"m":2}`, cause: "repair", result: "counted"},
-		{name: "with a default", spec: `count{"n":"x"}`, do: mended(`{"n":1}`), args: `{"m":7,"n":1}`, cause: "repair", result: "counted"},
-		{name: "no better", spec: `count{"n":"x"}`, do: mended(`{`), cause: "invalid_arguments", result: `has type "string"`},
-		{name: "worse", spec: `count{"n":1,"m":2}`, do: mended(`[]`), cause: "malformed_arguments", result: "not an object"},
-		{name: "of no tool", spec: `ghost{"n":1}`, do: mended(`{"n":1}`), cause: "unknown_tool", result: "there is no tool"},
+		{name: "repaired", spec: `count{"n"`, do: repaired(`{"n":1,"m":2}`), args: `{"n":1,"m":2}`, cause: "repair", result: "counted"},
+		{name: "with a default", spec: `count{"n":"x"}`, do: repaired(`{"n":1}`), args: `{"m":7,"n":1}`, cause: "repair", result: "counted"},
+		{name: "no better", spec: `count{"n":"x"}`, do: repaired(`{`), cause: "invalid_arguments", result: `has type "string"`},
+		{name: "worse", spec: `count{"n":1,"m":2}`, do: repaired(`[]`), cause: "malformed_arguments", result: "not an object"},
+		{name: "of no tool", spec: `ghost{"n":1}`, do: repaired(`{"n":1}`), cause: "unknown_tool", result: "there is no tool"},
 	} {
 		c.run(t)
 	}

@@ -308,7 +308,7 @@ func TestRecordedHistories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, mended := 0, 0
+	runs, repaired := 0, 0
 	for run, err := range src.Runs() {
 		if err != nil {
 			t.Fatal(err)
@@ -322,11 +322,11 @@ func TestRecordedHistories(t *testing.T) {
 		}
 		checkInvariants(t, run.Name, mem.Events())
 		if len(of[trace.Warning](mem.Events())) > 0 {
-			mended++
+			repaired++
 		}
 	}
-	if runs != 200 || mended != 49 {
-		t.Errorf("%d runs, of which %d were mended; want 200 and 49", runs, mended)
+	if runs != 200 || repaired != 49 {
+		t.Errorf("%d runs, of which %d were repaired; want 200 and 49", runs, repaired)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestWrapRetries(t *testing.T) {
 		}
 		return response, err
 	}
-	anew := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
+	replaced := func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 		if response, err := next(ctx, loop.ModelCall{Request: call.Request, Step: 7}); err == nil {
 			return response, nil
 		}
@@ -114,9 +114,9 @@ func TestWrapRetries(t *testing.T) {
 	}{
 		{"a retry", again, []fake.Response{busy(0), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 0s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
-		{"a made-up call", anew, []fake.Response{busy(0), calls("a")}, loop.Retry{},
+		{"a made-up call", replaced, []fake.Response{busy(0), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 0s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
-		{"a made-up call, with retries", anew, []fake.Response{busy(0), calls("a")}, loop.Retry{Max: 1, Base: time.Second},
+		{"a made-up call, with retries", replaced, []fake.Response{busy(0), calls("a")}, loop.Retry{Max: 1, Base: time.Second},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 1+0", "0/.2 turn"}, answer},
 		{"as long as the provider asks", again, []fake.Response{busy(2 * time.Second), busy(0), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 2s fake: status 503: busy", "0/.2 request 1+0", "0/.2 error", "0/.2 retry 0s fake: status 503: busy", "0/.3 request 1+0", "0/.3 turn"}, answer},
@@ -467,7 +467,7 @@ func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 		if s.Step == 0 {
 			return loop.StepChange{}, nil
 		}
-		return loop.StepChange{Decision: loop.Decision{Messages: []llm.Message{llm.User("anew")}}}, nil
+		return loop.StepChange{Decision: loop.Decision{Messages: []llm.Message{llm.User("again")}}}, nil
 	}})
 	stop := named("stops", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		if s.Step < 2 {
@@ -495,7 +495,7 @@ func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 		"a failure":                        {[]loop.Middleware{instead(nil, boom)}, "go, c1, result c1", boom},
 		"a rewrite, then a failure":        {[]loop.Middleware{rewrite, instead(nil, boom)}, "go, c1, result c1", boom},
 		"a rewrite, then a cached answer":  {[]loop.Middleware{rewrite, instead(cached, nil)}, "go, c1, result c1, cached", nil},
-		"a rewrite, then a stop":           {[]loop.Middleware{rewrite, stop}, "go, anew, loop_call_1, result loop_call_1", nil},
+		"a rewrite, then a stop":           {[]loop.Middleware{rewrite, stop}, "go, again, loop_call_1, result loop_call_1", nil},
 		"two rewrites without any request": {[]loop.Middleware{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
 	} {
 		var mem trace.Memory

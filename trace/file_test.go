@@ -190,7 +190,7 @@ func TestHashMismatch(t *testing.T) {
 			t.Errorf("got %d events, want the 6 others", len(evs))
 		}
 	})
-	t.Run("a conversation that begins anew is verified again", func(t *testing.T) {
+	t.Run("a conversation that begins again is verified again", func(t *testing.T) {
 		_, broken := read(t, strings.Replace(edited(3, "two", "2"), `"prefix_messages":1,"new_messages":[{"role":"user","parts":[{"type":"text","text":"two"`, `"prefix_messages":1,"new_messages":[{"role":"user","parts":[{"type":"text","text":"II"`, 1))
 		if len(broken) != 2 || !strings.HasPrefix(broken[1], "line 8: run r") {
 			t.Errorf("got %q, want line 4 and line 8", broken)

@@ -222,7 +222,7 @@ func TestPartsOfOneRun(t *testing.T) {
 			{Run: "r1", Body: trace.RunStart{Parent: &trace.Parent{Run: "r0", ToolCallID: "c"}}},
 			{Run: "r2", Body: trace.RunStart{}},
 			{Run: "r2", Body: trace.StepStart{}},
-			{Run: "r1", Body: trace.ModelDelta{Type: trace.DeltaText, Text: "mend"}, Purpose: trace.PurposeRepair},
+			{Run: "r1", Body: trace.ModelDelta{Type: trace.DeltaText, Text: "repair"}, Purpose: trace.PurposeRepair},
 			{Run: "r2", Body: trace.RunEnd{}},
 			{Run: "r1", Body: natural},
 		} {

@@ -225,7 +225,7 @@ func TestPartialCalls(t *testing.T) {
 		"a text comes":           {[]string{begin, `{"text":"t"}`, last}, stopped(call("", "f", `{"b":2}`), text("t"))},
 		"the last piece ends":    {[]string{begin, one, last}, stopped(call("", "f", `{"a":1,"b":2}`))},
 		"whole arguments":        {[]string{begin, one, `{"functionCall":{"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
-		"whole ones, mended":     {[]string{begin, `{"functionCall":{"partialArgs":[{"jsonPath":"x","numberValue":1}],"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
+		"whole ones, repaired":   {[]string{begin, `{"functionCall":{"partialArgs":[{"jsonPath":"x","numberValue":1}],"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
 		"a signature at the end": {[]string{begin, `{"functionCall":{},"thoughtSignature":"s"}`}, stopped(llm.ToolCall{Name: "f", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})},
 		"no name":                {[]string{one, last}, stopped(call("", "", `{"a":1,"b":2}`))},
 		"no name, whole":         {[]string{`{"functionCall":{"args":{"a":1}}}`}, stopped(call("", "", `{"a":1}`))},

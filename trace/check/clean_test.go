@@ -124,7 +124,7 @@ var cleanRuns = map[string]func() *script{
 	},
 	"repaired while another runs": func() *script {
 		s := begin("r1", declared).ask().turn(c1, c2).starts(c1).ends(good("c1"))
-		s.purpose(trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("mend")}})
+		s.purpose(trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("repair")}})
 		s.purpose(trace.PurposeRepair, trace.ModelResponse{Message: llm.Assistant(text("{}"))})
 		s.add(trace.ToolArguments{ToolCallID: "c2", Arguments: "{}", Reason: "repair"}).add(trace.ToolStart{ToolCallID: "c2", Name: "g", Arguments: "{}"})
 		s.ends(good("c2")).results(good("c1"), good("c2")).done()
@@ -221,7 +221,7 @@ var cleanRuns = map[string]func() *script{
 	},
 	"another call stands in for one that failed": func() *script {
 		s := begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api", Status: 400}})
-		s.purpose(trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("mend")}})
+		s.purpose(trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("repair")}})
 		s.purpose(trace.PurposeRepair, trace.ModelResponse{Message: llm.Assistant(c1)})
 		s.instead(c1).decide(trace.Continue, trace.ReasonToolCalls, 1).starts(c1).ends(good("c1")).results(good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)

@@ -345,7 +345,7 @@ func TestRepairedArguments(t *testing.T) {
 		s.history[1] = llm.Assistant(llm.ToolCall{ID: "c1", Name: "f", Arguments: "{}"})
 		s.results(good("c1")).done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 		if got := len(s.check()) == 0; got != want {
-			t.Errorf("%s: mended without a word: %v, want %v", args, got, want)
+			t.Errorf("%s: repaired without a warning: %v, want %v", args, got, want)
 		}
 	}
 }

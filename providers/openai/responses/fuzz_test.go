@@ -38,11 +38,11 @@ func FuzzResponsesRequest(f *testing.F) {
 		if !jsonio.Valid(sent.Body) {
 			t.Fatalf("not JSON: %s", sent.Body)
 		}
-		mended, err := codec.DecodeRequest("/responses", sent.Body)
+		decoded, err := codec.DecodeRequest("/responses", sent.Body)
 		if err != nil {
 			t.Fatalf("%v: %s", err, sent.Body)
 		}
-		again, err := codec.EncodeRequest(mended)
+		again, err := codec.EncodeRequest(decoded)
 		if err != nil {
 			t.Fatalf("%v: %s", err, sent.Body)
 		}

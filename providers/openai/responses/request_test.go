@@ -140,7 +140,7 @@ func TestResponsesRequests(t *testing.T) {
 }
 
 // What cannot be read back as it was, and what the provider would refuse.
-func TestResponsesRequestsMended(t *testing.T) {
+func TestResponsesRequestsRepaired(t *testing.T) {
 	asked := func(parts ...llm.Part) []llm.Message { return []llm.Message{llm.Assistant(parts...)} }
 	text := llm.Text{Text: "x"}
 	textWire := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}`
