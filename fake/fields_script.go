@@ -4,60 +4,69 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/fake/internal/yamlfile"
 	"github.com/looptape/looptape/internal/suggest"
-	"github.com/looptape/looptape/llm"
 )
 
-func scriptCodec() yamlfile.Codec[Script] {
-	fields := []yamlfile.Field[Script]{
-		versionField(),
-		yamlfile.Member("name", "The name of the scenario.", yamlfile.TextCodec, func(s *Script) *string { return &s.Name }),
-		yamlfile.Member("doc", "The purpose of the scenario.", yamlfile.TextCodec, func(s *Script) *string { return &s.Doc }),
-		yamlfile.Member("loop", "The options of the loop, by name.", optionsCodec, func(s *Script) *[]Option { return &s.Loop }),
-		yamlfile.Member("tools", "The tools, by name.", yamlfile.ByName("tools by name", toolCodec(), func(t *Tool) (*string, *int, *int) { return &t.Name, &t.Pos.Line, &t.Pos.Col }),
-			func(s *Script) *[]Tool { return &s.Tools }),
-		yamlfile.Member("models", "The responses of each model, by the name of its session.", yamlfile.ByName("models by name", modelCodec(), func(l *ModelScript) (*string, *int, *int) { return &l.Name, &l.Pos.Line, &l.Pos.Col }),
-			func(s *Script) *[]ModelScript { return &s.Models }),
-		yamlfile.Member("gates", "The order in which gates open: whenever all tasks wait, the first of these gates that a task waits for.",
-			yamlfile.ListOf("gates", yamlfile.TextCodec), func(s *Script) *[]string { return &s.Gates }),
-		yamlfile.Member("system", "The system prompt.", yamlfile.TextCodec, func(s *Script) *string { return &s.System }),
-		yamlfile.Member("history", "The messages before the input.", yamlfile.ListOf("messages", messageCodec()), func(s *Script) *[]llm.Message { return &s.History }),
-		yamlfile.Member("input", "The user message, or a list of messages.", inputCodec(), func(s *Script) *[]llm.Message { return &s.Input }),
-		yamlfile.Member("cancel", "When the run is canceled.", yamlfile.PointerTo(cancelCodec()), func(s *Script) **Cancel { return &s.Cancel }),
-		yamlfile.Member("consumer", "How the consumer reads the events.", consumerCodec(), func(s *Script) *int { return &s.StopAfter }),
-	}
-	return yamlfile.Object("scenario", "the scenario", fields, checkScript)
+// scenario is the form of a [Script] in a file.
+type scenario struct {
+	Script
+	Consumer consumer
 }
 
-// versionField is the only required key.
-func versionField() yamlfile.Field[Script] {
-	return yamlfile.Field[Script]{
-		Key: "version",
-		Read: func(r *yamlfile.Reader, n *yaml.Node, s *Script) {
-			if s.Version = versionOf(n); s.Version == 0 {
-				r.Errorf(n, "unknown version: want 1 or 2, found %s", yamlfile.DescribeNode(n))
-			}
-			if s.Version == 1 {
-				r.Rename(n, "2")
-			}
-		},
-		Write: func(*Script) *yaml.Node { return yamlfile.PlainNode("!!int", "2") },
-		Schema: func(yamlfile.Defs) yamlfile.Schema {
-			return yamlfile.Schema{"description": "The version of the format.", "const": 2}
-		},
-	}
+type consumer struct{ StopAfter int }
+
+func scriptCodec() yamlfile.Codec[scenario] {
+	return yamlfile.Object("scenario", "the scenario", `
+		version   The version of the format.
+		name      The name of the scenario.
+		doc       The purpose of the scenario.
+		loop      The options of the loop, by name.
+		tools     The tools, by name.
+		models    The responses of each model, by the name of its session.
+		gates     The order in which gates open: whenever all tasks wait, the first of these gates that a task waits for.
+		system    The system prompt.
+		history   The messages before the input.
+		input     The user message, or a list of messages.
+		cancel    When the run is canceled.
+		consumer  How the consumer reads the events.`, yamlfile.Codecs{
+		"version": versionCodec,
+		"loop":    optionsCodec,
+		"tools":   yamlfile.ByName("tools by name", toolCodec()),
+		"models":  yamlfile.ByName("models by name", modelCodec()),
+		"gates":   yamlfile.ListOf("gates", yamlfile.TextCodec),
+		"history": yamlfile.ListOf("messages", messageCodec()),
+		"input":   inputCodec(),
+		"cancel":  yamlfile.PointerTo(cancelCodec()),
+		"consumer": yamlfile.Object[consumer]("consumer", "consumer", `
+			stop_after  Stops the iteration after this number of events.`, nil, nil),
+	}, checkScript)
 }
 
-func checkScript(r *yamlfile.Reader, n *yaml.Node, s *Script) {
+// versionCodec is for the only required key.
+var versionCodec = yamlfile.Codec[int]{
+	Read: func(r *yamlfile.Reader, n *yaml.Node) int {
+		version := versionOf(n)
+		switch version {
+		case 0:
+			r.Errorf(n, "unknown version: want 1 or 2, found %s", yamlfile.DescribeNode(n))
+		case 1:
+			r.Rename(n, "2")
+		}
+		return version
+	},
+	Write:  func(int) *yaml.Node { return yamlfile.PlainNode("!!int", "2") },
+	Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"const": 2} },
+}
+
+func checkScript(r *yamlfile.Reader, n *yaml.Node, s *scenario) {
 	if n.Kind == yaml.MappingNode && yamlfile.Child(n, "version") == nil {
 		r.Errorf(n, "missing key version: begin with version: 2")
 	}
-	checkGates(r, n, s)
+	checkGates(r, n, &s.Script)
 	if c := s.Cancel; c != nil && c.InTool != "" {
 		var names []string
 		for _, t := range s.Tools {
@@ -125,12 +134,11 @@ func modelCodec() yamlfile.Codec[ModelScript] {
 }
 
 func cancelCodec() yamlfile.Codec[Cancel] {
-	out := yamlfile.Object("cancel", "cancel", []yamlfile.Field[Cancel]{
-		yamlfile.Member("before", "Before the run starts.", yamlfile.BoolCodec, func(c *Cancel) *bool { return &c.Before }),
-		yamlfile.Member("at", "The virtual time after the start.", yamlfile.DurationCodec, func(c *Cancel) *time.Duration { return &c.At }),
-		yamlfile.Member("in_tool", "At the first call of this tool.", yamlfile.TextCodec, func(c *Cancel) *string { return &c.InTool }),
-		yamlfile.Member("after_events", "After this number of events.", yamlfile.CountCodec, func(c *Cancel) *int { return &c.AfterEvents }),
-	}, func(r *yamlfile.Reader, n *yaml.Node, _ *Cancel) {
+	out := yamlfile.Object("cancel", "cancel", `
+		before        Before the run starts.
+		at            The virtual time after the start.
+		in_tool       At the first call of this tool.
+		after_events  After this number of events.`, nil, func(r *yamlfile.Reader, n *yaml.Node, _ *Cancel) {
 		if len(n.Content) != 2 {
 			r.Errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
 		}
@@ -147,90 +155,67 @@ func cancelCodec() yamlfile.Codec[Cancel] {
 	return out
 }
 
-func consumerCodec() yamlfile.Codec[int] {
-	return yamlfile.Object("consumer", "consumer", []yamlfile.Field[int]{
-		yamlfile.Member("stop_after", "Stops the iteration after this number of events.", yamlfile.CountCodec, func(n *int) *int { return n }),
-	}, nil)
-}
-
-// toolCodec is a tool with the fields of its behavior.
 func toolCodec() yamlfile.Codec[Tool] {
-	return yamlfile.Object("tool", "a tool", slices.Concat([]yamlfile.Field[Tool]{
-		yamlfile.Member("description", "The description for the model.", yamlfile.TextCodec, func(t *Tool) *string { return &t.Description }),
-		parametersField(),
-		yamlfile.Member("client", "Whether the tool is client-side: the caller of the loop returns its results.", yamlfile.BoolCodec, func(t *Tool) *bool { return &t.Client }),
-	}, behaviorFields(func(t *Tool) *Behavior { return &t.Behavior }), []yamlfile.Field[Tool]{
-		yamlfile.Member("calls", "The behavior of the first, second … call.", yamlfile.ListOf("behaviors", yamlfile.Object("behavior", "a behavior",
-			behaviorFields(func(b *Behavior) *Behavior { return b }), checkBehavior)), func(t *Tool) *[]Behavior { return &t.Calls }),
-		yamlfile.Member("by_arguments", "The behavior of calls with certain arguments.", yamlfile.ListOf("cases", argumentsCaseCodec()), func(t *Tool) *[]Behavior { return &t.ByArguments }),
-	}), func(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
+	behavior := yamlfile.Object("behavior", "a behavior", behaviorFields, nil, checkBehavior[Behavior])
+	withArguments := yamlfile.Object("arguments_case", "a case", `
+		arguments(_b64)  The arguments: a string, or a map.`+behaviorFields, argumentsCodecs, checkBehavior[Behavior])
+	return yamlfile.Object("tool", "a tool", `
+		description      The description for the model.
+		parameters       The JSON Schema of the arguments.
+		client           Whether the tool is client-side: the caller of the loop returns its results.`+behaviorFields+`
+		calls            The behavior of the first, second … call.
+		by_arguments     The behavior of calls with certain arguments.`, yamlfile.Codecs{
+		"parameters":   parametersCodec,
+		"calls":        yamlfile.ListOf("behaviors", behavior),
+		"by_arguments": yamlfile.ListOf("cases", withArguments),
+	}, func(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
+		if p := yamlfile.Child(n, "parameters"); p != nil {
+			t.ParametersPos = pos(p)
+		}
 		checkBehavior(r, n, t)
 		if t.Client {
-			yamlfile.Exclude(r, n, "client", append(yamlfile.KeysOf(behaviorFields(func(b *Behavior) *Behavior { return b })), "calls", "by_arguments"))
+			yamlfile.Exclude(r, n, "client", append(yamlfile.KeysOf[Behavior](behaviorFields), "calls", "by_arguments")...)
 		}
 		if t.Calls != nil {
-			yamlfile.Exclude(r, n, "calls", []string{"by_arguments"})
+			yamlfile.Exclude(r, n, "calls", "by_arguments")
 		}
 	})
 }
 
-// parametersField is the schema of the arguments with its position.
-func parametersField() yamlfile.Field[Tool] {
-	schemaCodec := yamlfile.Codec[json.RawMessage]{
-		Read: func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
-			if n.Kind != yaml.MappingNode {
-				r.Errorf(n, "expected a JSON Schema (a map), found %s", yamlfile.DescribeNode(n))
-				return nil
-			}
-			return r.JSON(nil, n)
-		},
-		Write:  yamlfile.JSONCodec.Write,
-		Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
-	}
-	f := yamlfile.Member("parameters", "The JSON Schema of the arguments.", schemaCodec, func(t *Tool) *json.RawMessage { return &t.Parameters })
-	read := f.Read
-	f.Read = func(r *yamlfile.Reader, n *yaml.Node, to *Tool) {
-		to.ParametersPos = pos(n)
-		read(r, n, to)
-	}
-	return f
+var parametersCodec = yamlfile.Codec[json.RawMessage]{
+	Read: func(r *yamlfile.Reader, n *yaml.Node) json.RawMessage {
+		if n.Kind != yaml.MappingNode {
+			r.Errorf(n, "expected a JSON Schema (a map), found %s", yamlfile.DescribeNode(n))
+			return nil
+		}
+		return r.JSON(nil, n)
+	},
+	Write:  yamlfile.JSONCodec.Write,
+	Schema: func(yamlfile.Defs) yamlfile.Schema { return yamlfile.Schema{"type": "object"} },
 }
 
-// ends are the keys that end a behavior.
-var ends = []string{"returns", "text", "text_b64", "error", "error_b64", "panic", "exit", "stall"}
+const behaviorFields = `
+		returns          A value; the text of the result is its JSON.
+		text(_b64)       The text of the result.
+		error(_b64)      The error that the tool returns.
+		panic            The value of the panic.
+		exit             Ends the goroutine of the tool without returning.
+		delay            The virtual time before the end.
+		gate             The gate before the end, after the delay.
+		stall            Blocks until the context ends.
+		ignores_cancel   Continues to wait when the context ends.`
 
 // checkBehavior reports a behavior with several ends.
 func checkBehavior[T any](r *yamlfile.Reader, n *yaml.Node, _ *T) {
 	if n.Kind != yaml.MappingNode {
 		return
 	}
+	ends := []string{"returns", "text", "text_b64", "error", "error_b64", "panic", "exit", "stall"}
 	for i := 0; i < len(n.Content); i += 2 {
-		if key := n.Content[i].Value; slices.Contains(ends, key) {
-			yamlfile.Exclude(r, n, key, slices.DeleteFunc(slices.Clone(ends), func(other string) bool { return other == key }))
+		key := n.Content[i].Value
+		if at := slices.Index(ends, key); at >= 0 {
+			yamlfile.Exclude(r, n, key, slices.Delete(ends, at, at+1)...)
 			return
 		}
 	}
-}
-
-func argumentsCaseCodec() yamlfile.Codec[Behavior] {
-	return yamlfile.Object("arguments_case", "a case", slices.Concat(
-		yamlfile.BytesFields("arguments", "The arguments: a string, or a map.", yamlfile.ArgumentsCodec, func(b *Behavior) *string { return &b.Arguments }),
-		behaviorFields(func(b *Behavior) *Behavior { return b }),
-	), checkBehavior)
-}
-
-func behaviorFields[T any](in func(*T) *Behavior) []yamlfile.Field[T] {
-	return slices.Concat(
-		[]yamlfile.Field[T]{yamlfile.Member("returns", "A value; the text of the result is its JSON.", yamlfile.JSONCodec, func(v *T) *json.RawMessage { return &in(v).Returns })},
-		yamlfile.BytesFields("text", "The text of the result.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Text }),
-		yamlfile.BytesFields("error", "The error that the tool returns.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Error }),
-		[]yamlfile.Field[T]{
-			yamlfile.Member("panic", "The value of the panic.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Panic }),
-			yamlfile.Member("exit", "Ends the goroutine of the tool without returning.", yamlfile.BoolCodec, func(v *T) *bool { return &in(v).Exit }),
-			yamlfile.Member("delay", "The virtual time before the end.", yamlfile.DurationCodec, func(v *T) *time.Duration { return &in(v).Delay }),
-			yamlfile.Member("gate", "The gate before the end, after the delay.", yamlfile.TextCodec, func(v *T) *string { return &in(v).Gate }),
-			yamlfile.Member("stall", "Blocks until the context ends.", yamlfile.BoolCodec, func(v *T) *bool { return &in(v).Stall }),
-			yamlfile.Member("ignores_cancel", "Continues to wait when the context ends.", yamlfile.BoolCodec, func(v *T) *bool { return &in(v).IgnoresCancel }),
-		},
-	)
 }

@@ -14,13 +14,11 @@ import (
 // calls), calls, results, or role with parts.
 type messageForm struct {
 	User, System, Assistant *string
-	Calls                   []callForm
+	Calls                   []llm.ToolCall
 	Results                 []resultForm
 	Role                    llm.Role
 	Parts, Opaque           json.RawMessage
 }
-
-type callForm struct{ ID, Name, Arguments string }
 
 type resultForm struct {
 	ID, Name, Text string
@@ -28,25 +26,28 @@ type resultForm struct {
 }
 
 func messageFormCodec() yamlfile.Codec[messageForm] {
-	text := yamlfile.PointerTo(yamlfile.TextCodec)
-	call := yamlfile.Object("message_call", "a call", append([]yamlfile.Field[callForm]{
-		yamlfile.Member("id", "The id of the call.", yamlfile.TextCodec, func(c *callForm) *string { return &c.ID }),
-		yamlfile.Member("name", "The name of the tool.", yamlfile.TextCodec, func(c *callForm) *string { return &c.Name }),
-	}, yamlfile.BytesFields("arguments", "The arguments: a string, or a map.", yamlfile.ArgumentsCodec, func(c *callForm) *string { return &c.Arguments })...), nil)
-	result := yamlfile.Object("message_result", "a result", append([]yamlfile.Field[resultForm]{
-		yamlfile.Member("id", "The id of the call.", yamlfile.TextCodec, func(r *resultForm) *string { return &r.ID }),
-		yamlfile.Member("name", "The name of the tool.", yamlfile.TextCodec, func(r *resultForm) *string { return &r.Name }),
-		yamlfile.Member("is_error", "Whether the result is an error.", yamlfile.BoolCodec, func(r *resultForm) *bool { return &r.IsError }),
-	}, yamlfile.BytesFields("text", "The text of the result.", yamlfile.TextCodec, func(r *resultForm) *string { return &r.Text })...), nil)
-	return yamlfile.Object("message", "a message", []yamlfile.Field[messageForm]{
-		yamlfile.Member("user", "The text of a user message.", text, func(m *messageForm) **string { return &m.User }),
-		yamlfile.Member("system", "The text of a system message.", text, func(m *messageForm) **string { return &m.System }),
-		yamlfile.Member("assistant", "The text of an assistant message; it may also have calls.", text, func(m *messageForm) **string { return &m.Assistant }),
-		yamlfile.Member("calls", "The calls of an assistant message.", yamlfile.ListOf("calls", call), func(m *messageForm) *[]callForm { return &m.Calls }),
-		yamlfile.Member("results", "The results of a tool message.", yamlfile.ListOf("results", result), func(m *messageForm) *[]resultForm { return &m.Results }),
-		yamlfile.Member("role", "The role of a message with parts.", roleCodec, func(m *messageForm) *llm.Role { return &m.Role }),
-		yamlfile.Member("parts", "The parts, each an object with a type.", membersCodec("parts"), func(m *messageForm) *json.RawMessage { return &m.Parts }),
-		yamlfile.Member("opaque", "Opaque provider data.", yamlfile.JSONCodec, func(m *messageForm) *json.RawMessage { return &m.Opaque }),
+	call := yamlfile.Object[llm.ToolCall]("message_call", "a call", `
+		id               The id of the call.
+		name             The name of the tool.
+		arguments(_b64)  The arguments: a string, or a map.`, argumentsCodecs, nil)
+	result := yamlfile.Object[resultForm]("message_result", "a result", `
+		id          The id of the call.
+		name        The name of the tool.
+		is_error    Whether the result is an error.
+		text(_b64)  The text of the result.`, nil, nil)
+	return yamlfile.Object[messageForm]("message", "a message", `
+		user       The text of a user message.
+		system     The text of a system message.
+		assistant  The text of an assistant message; it may also have calls.
+		calls      The calls of an assistant message.
+		results    The results of a tool message.
+		role       The role of a message with parts.
+		parts      The parts, each an object with a type.
+		opaque     Opaque provider data.`, yamlfile.Codecs{
+		"calls":   yamlfile.ListOf("calls", call),
+		"results": yamlfile.ListOf("results", result),
+		"role":    roleCodec,
+		"parts":   membersCodec("parts"),
 	}, nil)
 }
 
@@ -84,7 +85,7 @@ func (m *messageForm) message(r *yamlfile.Reader, n *yaml.Node) llm.Message {
 		}
 		out.Role = llm.RoleAssistant
 		for _, c := range m.Calls {
-			out.Parts = append(out.Parts, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+			out.Parts = append(out.Parts, c)
 		}
 	}
 	if m.Results != nil {

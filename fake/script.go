@@ -110,7 +110,9 @@ func ParseScript(name string, src []byte) (*Script, error) {
 			r.Old = version1
 		}
 		if len(r.Errs) == 0 {
-			*s = scriptCodec().Read(r, root)
+			form := scriptCodec().Read(r, root)
+			*s = form.Script
+			s.StopAfter = form.Consumer.StopAfter
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -134,7 +136,9 @@ func (s *Script) YAML() ([]byte, error) {
 			}
 		}
 	}
-	n := scriptCodec().Write(*s)
+	form := scenario{*s, consumer{s.StopAfter}}
+	form.Version = 2
+	n := scriptCodec().Write(form)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
