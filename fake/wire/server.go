@@ -207,7 +207,7 @@ func (x *exchange) respond(ctx context.Context, p *reply.Response) {
 	r, shown := quirk.Render(p, s.quirks)
 	s.countQuirks(shown)
 	r.Complete = func() {
-		if m, ok := p.Message(r); ok {
+		if m, ok := r.Message(); ok {
 			s.watch.AddResponse(x.talk, m)
 		}
 	}

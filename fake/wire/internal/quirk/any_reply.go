@@ -3,6 +3,7 @@ package quirk
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/fake"
@@ -12,7 +13,7 @@ import (
 
 // padded adds a member of this size to the first event, or to the body.
 func padded(size int) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool {
+	return func(r *reply.Reply) bool {
 		done := false
 		return r.Edit(func(text string) string {
 			if done {
@@ -24,14 +25,14 @@ func padded(size int) edit {
 	}
 }
 
-func resetsLate(_ *reply.Response, r *reply.Reply) bool {
+func resetsLate(r *reply.Reply) bool {
 	n := len(r.Frames) / 2
 	r.Frames, r.End = r.Frames[:n], reply.Reset
 	return n > 0
 }
 
-func resetsFirst(p *reply.Response, r *reply.Reply) bool {
-	if p.Key.Attempt > 1 {
+func resetsFirst(r *reply.Reply) bool {
+	if r.Key.Attempt > 1 {
 		return false
 	}
 	r.Frames, r.Body, r.End = nil, r.Body[:len(r.Body)/2], reply.Reset
@@ -40,20 +41,17 @@ func resetsFirst(p *reply.Response, r *reply.Reply) bool {
 
 // eachAttempt replaces the response by an error with headers, as name and value.
 func eachAttempt(status int, headers ...string) edit {
-	return func(p *reply.Response, r *reply.Reply) bool {
-		p.Fail(r, &llm.APIError{Status: status, Message: "The request fails: " + statusText(status) + "."})
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Set(headers[i], headers[i+1])
+	text := http.StatusText(status)
+	if status == 529 { // Anthropic only
+		text = "Overloaded"
+	}
+	return func(r *reply.Reply) bool {
+		r.Fail(&llm.APIError{Status: status, Message: "The request fails: " + text + "."})
+		for h := range slices.Chunk(headers, 2) {
+			r.Header.Set(h[0], h[1])
 		}
 		return true
 	}
-}
-
-func statusText(status int) string {
-	if status == 529 { // Anthropic only
-		return "Overloaded"
-	}
-	return http.StatusText(status)
 }
 
 func firstAttempt(status int, headers ...string) edit {
@@ -61,16 +59,16 @@ func firstAttempt(status int, headers ...string) edit {
 }
 
 func onFirstAttempt(f edit) edit {
-	return func(p *reply.Response, r *reply.Reply) bool { return p.Key.Attempt == 1 && f(p, r) }
+	return func(r *reply.Reply) bool { return r.Key.Attempt == 1 && f(r) }
 }
 
-func quoteKey(p *reply.Response, r *reply.Reply) bool {
-	p.Fail(r, &llm.APIError{Status: http.StatusUnauthorized, Message: "Incorrect API key provided: " + p.MaskedKey + ". You can find your API key in your account."})
+func quoteKey(r *reply.Reply) bool {
+	r.Fail(&llm.APIError{Status: http.StatusUnauthorized, Message: "Incorrect API key provided: " + r.MaskedKey + ". You can find your API key in your account."})
 	return true
 }
 
 func replaceBody(status int, contentType, body string) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool {
+	return func(r *reply.Reply) bool {
 		r.SetJSON(status, []byte(body))
 		r.Header.Set("Content-Type", contentType)
 		return true
@@ -78,10 +76,9 @@ func replaceBody(status int, contentType, body string) edit {
 }
 
 // nonStreaming replaces a stream by a non-streaming response.
-func nonStreaming(p *reply.Response, r *reply.Reply) bool {
-	asked := *p.Request
+func nonStreaming(r *reply.Reply) bool {
+	asked, whole := *r.Request, *r.Response
 	asked.ResponseMode = llm.NonStreaming
-	whole := *p
 	whole.Request, whole.Array = &asked, false
 	*r = *whole.Render()
 	return true
@@ -89,8 +86,8 @@ func nonStreaming(p *reply.Response, r *reply.Reply) bool {
 
 // setArguments replaces the arguments of the first call. Long ones come in a single
 // chunk.
-func setArguments(args string) scriptEdit {
-	return func(_ *reply.Response, t *fake.Response) bool {
+func setArguments(args string) func(t *fake.Response) bool {
+	return func(t *fake.Response) bool {
 		return eachCall(t, func(i int, c *fake.Call) {
 			if i == 0 {
 				c.Arguments, c.Chunks, c.SingleChunk = args, nil, len(args) > 1000
@@ -103,19 +100,19 @@ func nestedArguments(n int) string {
 	return fmt.Sprintf(`{"city":%s%s}`, strings.Repeat("[", n), strings.Repeat("]", n))
 }
 
-func stallAtStart(_ *reply.Response, r *reply.Reply) bool {
+func stallAtStart(r *reply.Reply) bool {
 	r.Frames, r.Body, r.End = nil, nil, reply.Hang
 	return true
 }
 
 func stallHalfway(drip string) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool {
+	return func(r *reply.Reply) bool {
 		r.Frames, r.End, r.Repeat = r.Frames[:len(r.Frames)/2], reply.Hang, []byte(drip)
 		return true
 	}
 }
 
-func neverCloses(_ *reply.Response, r *reply.Reply) bool {
+func neverCloses(r *reply.Reply) bool {
 	if len(r.Frames) == 0 || r.End != reply.EndBody {
 		return false
 	}

@@ -11,28 +11,21 @@ import (
 // chatQuirks are those of OpenAI Chat Completions and of OpenAI-compatible servers.
 var chatQuirks = slices.Concat(chatFinishQuirks, chatCallQuirks, chatArgumentQuirks, chatTextQuirks)
 
-func onChat(id, form, description string) Info {
-	return Info{ID: id, Form: form, Description: description, Protocols: []string{reply.Chat}}
-}
-
-func inChat(id, form, description string, change func(r *reply.Reply) bool) Form {
-	return inReply(onChat(id, form, description), change)
-}
-
-func inChunks(id, form, description string, change func(r *reply.Reply) bool) Form {
-	return inReply(inStream(onChat(id, form, description)), change)
-}
-
 // Paths in a chunk.
 const (
 	choicePath = "choices.0"
 	deltaPath  = choicePath + ".delta"
 	finishPath = choicePath + ".finish_reason"
+
+	messagePath = choicePath + ".message" // in a non-streaming response
 )
 
+func isFinish(d reply.Data) bool { return d.At(finishPath).Type == gjson.String }
+
+// finishAt returns the index of the chunk with the finish reason, or -1.
 func finishAt(r *reply.Reply) int {
 	for i, f := range slices.Backward(r.Frames) {
-		if gjson.GetBytes(f.Data, finishPath).Type == gjson.String {
+		if isFinish(f.Data) {
 			return i
 		}
 	}
@@ -41,7 +34,7 @@ func finishAt(r *reply.Reply) int {
 
 func finishWith(r *reply.Reply, word string) bool {
 	return r.Edit(func(text string) string {
-		if gjson.Get(text, finishPath).Type != gjson.String {
+		if !isFinish(reply.Data(text)) {
 			return text
 		}
 		return reply.Put(text, finishPath, reply.Quote(word))
@@ -54,7 +47,7 @@ type deltaPosition struct {
 	path  string // of the element of tool_calls
 }
 
-func dataAt(r *reply.Reply, frame int) *[]byte {
+func dataAt(r *reply.Reply, frame int) *reply.Data {
 	if frame < 0 {
 		return &r.Body
 	}
@@ -66,7 +59,7 @@ func dataAt(r *reply.Reply, frame int) *[]byte {
 func callDeltas(r *reply.Reply) (calls [][]deltaPosition) {
 	last := map[string]int{}
 	find := func(frame int, list string) {
-		gjson.GetBytes(*dataAt(r, frame), list).ForEach(func(i, delta gjson.Result) bool {
+		dataAt(r, frame).At(list).ForEach(func(i, delta gjson.Result) bool {
 			index := delta.Get("index").Raw
 			if delta.Get("type").Exists() || len(calls) == 0 {
 				last[index] = len(calls)
@@ -80,12 +73,12 @@ func callDeltas(r *reply.Reply) (calls [][]deltaPosition) {
 	for i := range r.Frames {
 		find(i, deltaPath+".tool_calls")
 	}
-	find(-1, choicePath+".message.tool_calls")
+	find(-1, messagePath+".tool_calls")
 	return calls
 }
 
 func (p deltaPosition) get(r *reply.Reply) gjson.Result {
-	return gjson.GetBytes(*dataAt(r, p.frame), p.path)
+	return dataAt(r, p.frame).At(p.path)
 }
 
 // eachDelta replaces each tool call delta by the result of f; n counts the deltas of a
@@ -99,9 +92,9 @@ func eachDelta(r *reply.Reply, f func(call, n int, delta string) string) (change
 			data := dataAt(r, p.frame)
 			switch {
 			case now != "":
-				*data = []byte(reply.Put(string(*data), p.path, now))
-			case gjson.GetBytes(*data, finishPath).Type == gjson.String:
-				*data = []byte(reply.Put(string(*data), deltaPath, "{}"))
+				data.Put(p.path, now)
+			case isFinish(*data):
+				data.Put(deltaPath, "{}")
 			default:
 				*data = nil
 			}
@@ -140,9 +133,10 @@ func insert(r *reply.Reply, list []insertion) bool {
 		if index := f.after.get(r).Get("index"); index.Exists() {
 			delta = reply.Put(delta, "index", index.Raw)
 		}
-		data := reply.Put(string(*dataAt(r, f.after.frame)), deltaPath, `{"tool_calls":[`+delta+`]}`)
-		data = reply.Put(data, finishPath, "null")
-		r.Frames = slices.Insert(r.Frames, f.after.frame+1, reply.NewFrame("", data))
+		more := r.Frames[f.after.frame]
+		more.Put(deltaPath, `{"tool_calls":[`+delta+`]}`)
+		more.Put(finishPath, "null")
+		r.Frames = slices.Insert(r.Frames, f.after.frame+1, more)
 	}
 	return len(list) > 0
 }

@@ -1,8 +1,6 @@
 package quirk
 
 import (
-	"unicode/utf8"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/looptape/looptape/fake"
@@ -11,19 +9,25 @@ import (
 )
 
 var chatArgumentQuirks = []Form{
-	inScript(onChat("QO-03", "length", "the response is truncated within the arguments of its last call, and the finish reason is length"), func(t *fake.Response) bool { return truncateBy(llm.FinishLength, t) }),
-	inScript(onChat("QO-03", "tool_calls", "the response is truncated within the arguments of its last call, and the finish reason is tool_calls"), func(t *fake.Response) bool { return truncateBy(llm.FinishToolCalls, t) }),
-	inChat("QO-03", "whole", "the finish reason is length, and the arguments of the last call look complete", func(r *reply.Reply) bool {
+	chat.inScript("QO-03", "length", "the response is truncated within the arguments of its last call, and the finish reason is length", truncateBy(llm.FinishLength)),
+	chat.inScript("QO-03", "tool_calls", "the response is truncated within the arguments of its last call, and the finish reason is tool_calls", truncateBy(llm.FinishToolCalls)),
+	chat.inReply("QO-03", "whole", "the finish reason is length, and the arguments of the last call look complete", func(r *reply.Reply) bool {
 		return len(callDeltas(r)) > 0 && finishWith(r, "length")
 	}),
-	inChunks("QO-12", "", "each delta of the arguments repeats all before it", repeatArguments),
-	inChunks("QO-13", "equal", "the arguments come again at the end", func(r *reply.Reply) bool {
-		return flush(r, func(args string) string { return args })
-	}),
-	inChunks("QO-13", "unequal", "the arguments come again at the end, changed", func(r *reply.Reply) bool {
-		return flush(r, func(args string) string { return reply.Put(args, "again", "true") })
-	}),
-	inChunks("QO-14", "placeholder", "the arguments are {} at first, and then the real ones", func(r *reply.Reply) bool {
+	chat.inStream("QO-12", "", "each delta of the arguments repeats all before it", repeatArguments),
+	chat.inStream("QO-13", "equal", "the arguments come again at the end", afterArguments(func(args string) string {
+		if !isWhole(args) {
+			return ""
+		}
+		return args
+	})),
+	chat.inStream("QO-13", "unequal", "the arguments come again at the end, changed", afterArguments(func(args string) string {
+		if !isWhole(args) {
+			return ""
+		}
+		return reply.Put(args, "again", "true")
+	})),
+	chat.inStream("QO-14", "placeholder", "the arguments are {} at first, and then the real ones", func(r *reply.Reply) bool {
 		all := callArguments(r)
 		return firstDeltas(func(call int, delta string) string {
 			if !isWhole(all[call]) {
@@ -32,20 +36,18 @@ var chatArgumentQuirks = []Form{
 			return reply.Put(delta, argsPath, reply.Quote("{}"+gjson.Get(delta, argsPath).String()))
 		})(r)
 	}),
-	inChunks("QO-14", "space", "white space follows the complete arguments", func(r *reply.Reply) bool {
-		return afterArguments(r, func(string) string { return " \n" })
-	}),
-	inChunks("QO-14", "scalar", "the arguments are 1, and then 2", func(r *reply.Reply) bool {
+	chat.inStream("QO-14", "space", "white space follows the complete arguments", afterArguments(func(string) string { return " \n" })),
+	chat.inStream("QO-14", "scalar", "the arguments are 1, and then 2", func(r *reply.Reply) bool {
 		eachDelta(r, func(_, n int, delta string) string {
 			if n > 0 {
 				return ""
 			}
 			return reply.Put(delta, argsPath, `"1"`)
 		})
-		return afterArguments(r, func(string) string { return "2" })
+		return afterArguments(func(string) string { return "2" })(r)
 	}),
-	inScript(onChat("QO-15", "", `the arguments of a call without any are "" and not {}`), emptyArgs),
-	inChat("QO-16", "", "the arguments are an object, not a string", func(r *reply.Reply) bool {
+	chat.inScript("QO-15", "", `the arguments of a call without any are "" and not {}`, emptyArgs),
+	chat.inReply("QO-16", "", "the arguments are an object, not a string", func(r *reply.Reply) bool {
 		all := callArguments(r)
 		return eachDelta(r, func(call, n int, delta string) string {
 			switch {
@@ -61,34 +63,42 @@ var chatArgumentQuirks = []Form{
 
 func isWhole(args string) bool { return reply.IsObject([]byte(args)) && gjson.Valid(args) }
 
-func truncateBy(reason llm.FinishReason, t *fake.Response) bool {
-	if !truncateLastCall(t) {
-		return false
+// wholeArguments returns the arguments of a call, or {} if they are not an object.
+func wholeArguments(c fake.Call) string {
+	if !isWhole(c.Arguments) {
+		return "{}"
 	}
-	t.FinishReason, t.RawFinishReason = reason, ""
-	return true
+	return c.Arguments
 }
 
-func flush(r *reply.Reply, f func(args string) string) bool {
-	return afterArguments(r, func(args string) string {
-		if !isWhole(args) {
-			return ""
+func truncateBy(reason llm.FinishReason) func(t *fake.Response) bool {
+	return func(t *fake.Response) bool {
+		if !truncateLastCall(t) {
+			return false
 		}
-		return f(args)
-	})
+		t.FinishReason, t.RawFinishReason = reason, ""
+		return true
+	}
 }
 
 // afterArguments inserts what f returns for the arguments of each call after them,
 // unless it is empty.
-func afterArguments(r *reply.Reply, f func(args string) string) bool {
-	var list []insertion
-	all := callArguments(r)
-	for call, places := range callDeltas(r) {
-		if more := f(all[call]); more != "" {
-			list = append(list, insertion{places[len(places)-1], `{"function":{"arguments":` + reply.Quote(more) + `}}`})
+func afterArguments(f func(args string) string) edit {
+	return func(r *reply.Reply) bool {
+		var list []insertion
+		all := callArguments(r)
+		for call, places := range callDeltas(r) {
+			if more := f(all[call]); more != "" {
+				list = append(list, argumentsAfter(places, more))
+			}
 		}
+		return insert(r, list)
 	}
-	return insert(r, list)
+}
+
+// argumentsAfter is a delta with arguments after all deltas of a call.
+func argumentsAfter(places []deltaPosition, args string) insertion {
+	return insertion{places[len(places)-1], `{"function":{"arguments":` + reply.Quote(args) + `}}`}
 }
 
 // repeatArguments makes each delta of arguments repeat those before it. It splits
@@ -108,25 +118,17 @@ func repeatArguments(r *reply.Reply) bool {
 	})
 	eachDelta(r, func(call, _ int, delta string) string {
 		if args := gjson.Get(delta, argsPath).String(); deltas[call] == 1 && args != "" {
-			return reply.Put(delta, argsPath, reply.Quote(half(args)))
+			return reply.Put(delta, argsPath, reply.Quote(firstHalf(args)))
 		}
 		return delta
 	})
 	var list []insertion
 	for call, places := range callDeltas(r) {
 		if deltas[call] == 1 {
-			list = append(list, insertion{places[len(places)-1], `{"function":{"arguments":` + reply.Quote(soFar[call]) + `}}`})
+			list = append(list, argumentsAfter(places, soFar[call]))
 		}
 	}
 	return insert(r, list) || repeated
-}
-
-func half(text string) string {
-	end := len(text) / 2
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }
 
 func emptyArgs(t *fake.Response) (changed bool) {

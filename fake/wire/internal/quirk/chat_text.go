@@ -12,24 +12,20 @@ import (
 )
 
 var chatTextQuirks = []Form{
-	inChunks("QO-19", "", "as from Azure: the first chunk has prompt filters only, without an id or a model, and a later choice has no delta", filtered),
-	inScript(onChat("QO-23", "tags", "calls are in the text, between <tool_call> and </tool_call>"), func(t *fake.Response) bool {
+	chat.inStream("QO-19", "", "as from Azure: the first chunk has prompt filters only, without an id or a model, and a later choice has no delta", filtered),
+	chat.inScript("QO-23", "tags", "calls are in the text, between <tool_call> and </tool_call>", func(t *fake.Response) bool {
 		return leakCalls(t, t.Text+strings.Join(t.Chunks, ""), func(call string) string { return "<tool_call>" + call + "</tool_call>" })
 	}),
-	inScript(onChat("QO-23", "bare", "calls are in the text, as JSON without other text"), func(t *fake.Response) bool {
+	chat.inScript("QO-23", "bare", "calls are in the text, as JSON without other text", func(t *fake.Response) bool {
 		return leakCalls(t, "", func(call string) string { return call })
 	}),
-	inChat("QO-24", "noise", "there are unknown and null members", func(r *reply.Reply) bool { return r.Edit(noise) }),
-	inScript(onChat("QO-24", "refusal", "the model refuses"), refusal),
-	{
-		Info:   onChat("QO-28", "", "as from Mistral: the content is an array, which includes the reasoning"),
-		script: func(_ *reply.Response, t *fake.Response) bool { return reasonIn(t, `{"field":"content"}`) },
-		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(contentArray) },
-	},
-	inScript(onChat("QO-29", "reasoning_content", "the reasoning is in reasoning_content"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning_content"}`) }),
-	inScript(onChat("QO-29", "reasoning", "the reasoning is in reasoning"), func(t *fake.Response) bool { return reasonIn(t, `{"field":"reasoning"}`) }),
-	inScript(onChat("QO-29", "reasoning_details", "the reasoning is in reasoning_details"), func(t *fake.Response) bool {
-		return reasonIn(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+reply.Quote(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
+	chat.inReply("QO-24", "noise", "there are unknown and null members", edited(noise)),
+	chat.inScript("QO-24", "refusal", "the model refuses", refusal),
+	chat.inScript("QO-28", "", "as from Mistral: the content is an array, which includes the reasoning", reasonIn("content")).and(edited(contentArray)),
+	chat.inScript("QO-29", "reasoning_content", "the reasoning is in reasoning_content", reasonIn("reasoning_content")),
+	chat.inScript("QO-29", "reasoning", "the reasoning is in reasoning", reasonIn("reasoning")),
+	chat.inScript("QO-29", "reasoning_details", "the reasoning is in reasoning_details", func(t *fake.Response) bool {
+		return setReasoning(t, `{"reasoning_details":[{"type":"reasoning.text","text":`+reply.Quote(t.Reasoning)+`,"signature":"c2lnbmVk","format":"unknown","index":0}]}`)
 	}),
 }
 
@@ -54,11 +50,7 @@ func leakCalls(t *fake.Response, said string, mark func(call string) string) boo
 		return false
 	}
 	for _, c := range calls {
-		args := c.Arguments
-		if !isWhole(args) {
-			args = "{}"
-		}
-		said += mark(`{"name":` + reply.Quote(c.Name) + `,"arguments":` + args + `}`)
+		said += mark(`{"name":` + reply.Quote(c.Name) + `,"arguments":` + wholeArguments(c) + `}`)
 	}
 	t.Text, t.Chunks, t.Calls, t.FinishReason, t.RawFinishReason = said, nil, nil, "", ""
 	return true
@@ -76,8 +68,8 @@ func refusal(t *fake.Response) bool {
 func noise(text string) string {
 	at := deltaPath
 	switch {
-	case gjson.Get(text, choicePath+".message").Exists():
-		at = choicePath + ".message"
+	case gjson.Get(text, messagePath).Exists():
+		at = messagePath
 	case !gjson.Get(text, deltaPath).Exists():
 		return text
 	}
@@ -93,7 +85,12 @@ func noise(text string) string {
 	return text
 }
 
-func reasonIn(t *fake.Response, opaque string) bool {
+// reasonIn sends the reasoning in a member of a delta.
+func reasonIn(field string) func(t *fake.Response) bool {
+	return func(t *fake.Response) bool { return setReasoning(t, `{"field":"`+field+`"}`) }
+}
+
+func setReasoning(t *fake.Response, opaque string) bool {
 	if t.Reasoning == "" || t.Events != nil {
 		return false
 	}
@@ -103,7 +100,7 @@ func reasonIn(t *fake.Response, opaque string) bool {
 
 // contentArray makes content an array that also has an element of another type.
 func contentArray(text string) string {
-	for _, at := range []string{deltaPath + ".content", choicePath + ".message.content"} {
+	for _, at := range []string{deltaPath + ".content", messagePath + ".content"} {
 		if said := gjson.Get(text, at); said.Type == gjson.String && said.String() != "" {
 			text = reply.Put(text, at, `[{"type":"text","text":`+said.Raw+`},{"type":"reference","reference_ids":[1]}]`)
 		}

@@ -13,34 +13,32 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-func onGemini(id, form, description string) Info {
-	return Info{ID: id, Form: form, Description: description, Protocols: []string{reply.Generate}}
+var geminiQuirks = []Form{
+	gemini.inReply("QG-01", "", "the finish reason STOP comes with a call", stopsAtCall),
+	gemini.inReply("QG-02", "", "an empty text comes after the last call", emptyAfterCall),
+	gemini.inResponse("QG-03", "", "the calls have no ids", namesCalls(func(int, int) string { return "" })),
+	gemini.inResponse("QG-03", "id", "the calls have ids that are the provider's own", namesCalls(callID)),
+	gemini.inReply("QG-04", "", "the first call of a response is signed, others are not", signsCall),
+	gemini.inReply("QG-04", "text", "the text of a response is signed", signsText),
+	gemini.inReply("QG-05", "", "the request is rejected as if it had other function responses than calls (SG-01)", refusesResponses),
+	gemini.inScript("QG-06", "", "the model made a malformed call, and there is no content", malformed("MALFORMED_FUNCTION_CALL", malformedMessage, clearContent)),
+	gemini.inScript("QG-06", "text", "the model made a malformed call after text", malformed("MALFORMED_FUNCTION_CALL", malformedMessage, func(t *fake.Response) { t.Calls = nil })),
+	gemini.inScript("QG-07", "", "the candidate has no content", clearAll).and(contentIs("")),
+	gemini.inScript("QG-07", "noparts", "the candidate has content without parts", clearAll).and(contentIs(`{"role":"model"}`)),
+	gemini.inScript("QG-08", "", "the candidate has no parts in its content", clearAll).and(contentIs(`{"parts":[],"role":"model"}`)),
+	gemini.inReply("QG-08", "blocked", "there is no candidate: the prompt was blocked", blocksPrompt),
+	gemini.inStream("QG-09", "", "the usage counts up from chunk to chunk, and the last chunk omits the output", growingCounts),
+	gemini.inStream("QG-10", "", "the arguments of calls come in chunks, each at its path", partialArguments),
+	gemini.inReply("QG-10", "noargs", "calls without arguments omit functionCall.args", edited(omitArguments)),
+	gemini.inScript("QG-11", "", "the model made an unexpected call, and there is no content", malformed("UNEXPECTED_TOOL_CALL", "Unexpected tool call: %s", clearContent)),
+	gemini.inScript("QG-11", "call", "the model made an unexpected call, which is also in the content", malformed("UNEXPECTED_TOOL_CALL", "Unexpected tool call: %s", func(*fake.Response) {})),
+	gemini.inStream("QG-12", "", "an error comes after the first text, with status 200", unavailable(1, false)),
+	gemini.inStream("QG-12", "first", "the first attempt gets an error before the response begins, with status 200", unavailable(0, false)),
+	gemini.inStream("QG-12", "bare", "an error comes after the first text, with status 200 and outside any event", unavailable(1, true)),
+	gemini.inStream("QG-12", "barefirst", "the first attempt gets an error before the response begins, with status 200 and outside any event", unavailable(0, true)),
 }
 
-var geminiQuirks = []Form{
-	{Info: onGemini("QG-01", "", "the finish reason STOP comes with a call"), edit: stopsAtCall},
-	{Info: onGemini("QG-02", "", "an empty text comes after the last call"), edit: emptyAfterCall},
-	{Info: onGemini("QG-03", "", "the calls have no ids"), script: namesCalls(func(int, int) string { return "" })},
-	{Info: onGemini("QG-03", "id", "the calls have ids that are the provider's own"), script: namesCalls(callID)},
-	{Info: onGemini("QG-04", "", "the first call of a response is signed, others are not"), edit: signsCall},
-	{Info: onGemini("QG-04", "text", "the text of a response is signed"), edit: signsText},
-	{Info: onGemini("QG-05", "", "the request is rejected as if it had other function responses than calls (SG-01)"), edit: refusesResponses},
-	{Info: onGemini("QG-06", "", "the model made a malformed call, and there is no content"), script: malformed("MALFORMED_FUNCTION_CALL", clearContent)},
-	{Info: onGemini("QG-06", "text", "the model made a malformed call after text"), script: malformed("MALFORMED_FUNCTION_CALL", func(t *fake.Response) { t.Calls = nil })},
-	{Info: onGemini("QG-07", "", "the candidate has no content"), script: clearAll, edit: contentIs("")},
-	{Info: onGemini("QG-07", "noparts", "the candidate has content without parts"), script: clearAll, edit: contentIs(`{"role":"model"}`)},
-	{Info: onGemini("QG-08", "", "the candidate has no parts in its content"), script: clearAll, edit: contentIs(`{"parts":[],"role":"model"}`)},
-	{Info: onGemini("QG-08", "blocked", "there is no candidate: the prompt was blocked"), edit: blocksPrompt},
-	{Info: inStream(onGemini("QG-09", "", "the usage counts up from chunk to chunk, and the last chunk omits the output")), edit: growingCounts},
-	{Info: inStream(onGemini("QG-10", "", "the arguments of calls come in chunks, each at its path")), edit: partialArguments},
-	{Info: onGemini("QG-10", "noargs", "calls without arguments omit functionCall.args"), edit: omitArguments},
-	{Info: onGemini("QG-11", "", "the model made an unexpected call, and there is no content"), script: malformed("UNEXPECTED_TOOL_CALL", clearContent)},
-	{Info: onGemini("QG-11", "call", "the model made an unexpected call, which is also in the content"), script: malformed("UNEXPECTED_TOOL_CALL", func(*fake.Response) {})},
-	{Info: inStream(onGemini("QG-12", "", "an error comes after the first text, with status 200")), edit: unavailable(1, false)},
-	{Info: inStream(onGemini("QG-12", "first", "the first attempt gets an error before the response begins, with status 200")), edit: unavailable(0, false)},
-	{Info: inStream(onGemini("QG-12", "bare", "an error comes after the first text, with status 200 and outside any event")), edit: unavailable(1, true)},
-	{Info: inStream(onGemini("QG-12", "barefirst", "the first attempt gets an error before the response begins, with status 200 and outside any event")), edit: unavailable(0, true)},
-}
+const malformedMessage = "Malformed function call: print(default_api.%s("
 
 // Paths in a chunk and in a response.
 const (
@@ -69,7 +67,7 @@ func hasCall(data []byte) bool {
 
 // stopsAtCall moves the end of a stream to the chunk before it, if that has a call.
 // Other responses, and streams of models before Gemini 3, have it so already.
-func stopsAtCall(_ *reply.Response, r *reply.Reply) bool {
+func stopsAtCall(r *reply.Reply) bool {
 	n := len(r.Frames)
 	if n == 0 {
 		return hasCall(r.Body)
@@ -84,27 +82,27 @@ func stopsAtCall(_ *reply.Response, r *reply.Reply) bool {
 	}
 	before.Put(reasonPath, end.At(reasonPath).Raw)
 	before.Put("usageMetadata", end.At("usageMetadata").Raw)
-	r.Frames = r.Frames[:n-1]
-	return true
+	return r.Cut(n-1, n)
 }
 
 // emptyAfterCall adds an empty text after the last call; in a stream it comes with the
 // finish reason, in its own chunk.
-func emptyAfterCall(_ *reply.Response, r *reply.Reply) bool {
-	if n := len(r.Frames); n > 0 {
-		last := r.Frames[n-1]
-		if !hasCall(last.Data) { // as Gemini 3 does
-			return n > 1 && hasCall(r.Frames[n-2].Data) && last.At(partsPath+".0.text").Exists()
-		}
-		empty := reply.Put(string(last.Data), partsPath, `[{"text":""}]`)
-		r.Frames[n-1].Data = []byte(reply.Drop(string(last.Data), reasonPath))
-		r.Frames = append(r.Frames, reply.NewFrame(last.Name, empty))
+func emptyAfterCall(r *reply.Reply) bool {
+	n := len(r.Frames)
+	switch {
+	case n == 0 && hasCall(r.Body):
+		r.Body.Put(partsPath+".-1", `{"text":""}`)
 		return true
-	}
-	if !hasCall(r.Body) {
+	case n == 0:
 		return false
 	}
-	r.Body = []byte(reply.Put(string(r.Body), partsPath+".-1", `{"text":""}`))
+	last := r.Frames[n-1]
+	if !hasCall(last.Data) { // as Gemini 3 does
+		return n > 1 && hasCall(r.Frames[n-2].Data) && last.At(partsPath+".0.text").Exists()
+	}
+	r.Frames[n-1].Drop(reasonPath)
+	last.Put(partsPath, `[{"text":""}]`)
+	r.Frames = append(r.Frames, last)
 	return true
 }
 
@@ -116,7 +114,8 @@ func namesCalls(f func(response, call int) string) scriptEdit {
 
 func callID(response, call int) string { return fmt.Sprintf("8h%d%dvsf", response+1, call+1) }
 
-func signsCall(p *reply.Response, r *reply.Reply) bool {
+// signsCall signs the first call.
+func signsCall(r *reply.Reply) bool {
 	found := false
 	return r.Edit(func(text string) string {
 		path, ok := findPart(text, isCall)
@@ -124,11 +123,12 @@ func signsCall(p *reply.Response, r *reply.Reply) bool {
 			return text
 		}
 		found = true
-		return reply.Put(text, path+".thoughtSignature", ownSignature(p))
+		return sign(r, text, path)
 	})
 }
 
-func signsText(p *reply.Response, r *reply.Reply) bool {
+// signsText signs the last text.
+func signsText(r *reply.Reply) bool {
 	last := -1
 	isText := func(part gjson.Result) bool { return part.Get("text").Str != "" && !part.Get("thought").Bool() }
 	for i, f := range r.Frames {
@@ -143,61 +143,56 @@ func signsText(p *reply.Response, r *reply.Reply) bool {
 		if !ok || last >= 0 && n != last {
 			return text
 		}
-		return reply.Put(text, path+".thoughtSignature", ownSignature(p))
+		return sign(r, text, path)
 	})
 }
 
-// ownSignature returns a signature, in quotes, that no other response has.
-func ownSignature(p *reply.Response) string {
-	return `"` + base64.StdEncoding.EncodeToString([]byte("thought "+p.Key.ID())) + `"`
+// sign adds a signature to a part that no other response has.
+func sign(r *reply.Reply, text, path string) string {
+	signature := base64.StdEncoding.EncodeToString([]byte("thought " + r.Key.ID()))
+	return reply.Put(text, path+".thoughtSignature", `"`+signature+`"`)
 }
 
-func refusesResponses(p *reply.Response, r *reply.Reply) bool {
-	if at, _ := lastCalls(p); at < 0 {
-		return false
+func refusesResponses(r *reply.Reply) bool {
+	at, _ := lastCalls(r.Response)
+	if at >= 0 {
+		r.Fail(&llm.APIError{Status: http.StatusBadRequest, Message: reply.UnequalResponses})
 	}
-	p.Fail(r, &llm.APIError{Status: http.StatusBadRequest, Message: reply.UnequalResponses})
-	return true
+	return at >= 0
 }
 
 // malformed ends a response with calls for this reason; leave removes content.
-func malformed(word string, leave func(t *fake.Response)) scriptEdit {
-	return func(_ *reply.Response, t *fake.Response) bool {
+func malformed(word, message string, leave func(t *fake.Response)) func(t *fake.Response) bool {
+	return func(t *fake.Response) bool {
 		if len(t.Calls) == 0 {
 			return false
 		}
-		c := t.Calls[0]
+		message := fmt.Sprintf(message, t.Calls[0].Name)
 		leave(t)
-		t.FinishReason, t.RawFinishReason = llm.FinishMalformedCall, word
-		t.FinishMessage = "Malformed function call: print(default_api." + c.Name + "("
-		if word == "UNEXPECTED_TOOL_CALL" {
-			t.FinishMessage = "Unexpected tool call: " + c.Name
-		}
+		t.FinishReason, t.RawFinishReason, t.FinishMessage = llm.FinishMalformedCall, word, message
 		return true
 	}
 }
 
-func clearAll(_ *reply.Response, t *fake.Response) bool {
+func clearAll(t *fake.Response) bool {
 	clearContent(t)
 	return true
 }
 
 // contentIs sets the content of the candidate; empty means to remove it.
 func contentIs(content string) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool {
-		return r.Edit(func(text string) string {
-			switch {
-			case !gjson.Get(text, candidatePath).Exists():
-				return text
-			case content == "":
-				return reply.Drop(text, contentPath)
-			}
-			return reply.Put(text, contentPath, content)
-		})
-	}
+	return edited(func(text string) string {
+		switch {
+		case !gjson.Get(text, candidatePath).Exists():
+			return text
+		case content == "":
+			return reply.Drop(text, contentPath)
+		}
+		return reply.Put(text, contentPath, content)
+	})
 }
 
-func blocksPrompt(_ *reply.Response, r *reply.Reply) bool {
+func blocksPrompt(r *reply.Reply) bool {
 	r.Frames = r.Frames[:min(1, len(r.Frames))]
 	return r.Edit(func(text string) string {
 		if !gjson.Get(text, candidatePath).Exists() {
@@ -212,12 +207,12 @@ func blocksPrompt(_ *reply.Response, r *reply.Reply) bool {
 // unavailable inserts an error after this number of chunks; 0 limits it to the first
 // attempt.
 func unavailable(after int, bare bool) edit {
-	return func(p *reply.Response, r *reply.Reply) bool {
-		if len(r.Frames) <= after || after == 0 && p.Key.Attempt > 1 {
+	return func(r *reply.Reply) bool {
+		if len(r.Frames) <= after || after == 0 && r.Key.Attempt > 1 {
 			return false
 		}
-		e := p.ErrorFrame(&llm.APIError{Status: http.StatusServiceUnavailable, Message: "The model is overloaded. Please try again later."})
-		r.Frames = append(r.Frames[:after], e)
+		e := llm.APIError{Status: http.StatusServiceUnavailable, Message: "The model is overloaded. Please try again later."}
+		r.Frames = append(r.Frames[:after], r.ErrorFrame(&e))
 		r.Style.BareLast = bare
 		return true
 	}

@@ -3,7 +3,6 @@ package quirk
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -12,7 +11,7 @@ import (
 
 // growingCounts counts the output tokens up from chunk to chunk. The last chunk has no
 // count.
-func growingCounts(_ *reply.Response, r *reply.Reply) bool {
+func growingCounts(r *reply.Reply) bool {
 	n := len(r.Frames) - 1
 	if n < 1 || !r.Frames[n].At(outputPath).Exists() {
 		return false
@@ -21,24 +20,22 @@ func growingCounts(_ *reply.Response, r *reply.Reply) bool {
 	for i := range n {
 		r.Frames[i].Put(outputPath, strconv.Itoa(maxCount*(i+1)/n))
 	}
-	r.Frames[n].Data = []byte(reply.Drop(string(r.Frames[n].Data), outputPath))
+	r.Frames[n].Drop(outputPath)
 	return true
 }
 
-func omitArguments(_ *reply.Response, r *reply.Reply) bool {
-	return r.Edit(func(text string) string {
-		for i, part := range gjson.Get(text, partsPath).Array() {
-			if part.Get("functionCall.args").Raw == "{}" {
-				text = reply.Drop(text, partsPath+"."+strconv.Itoa(i)+".functionCall.args")
-			}
+func omitArguments(text string) string {
+	for i, part := range gjson.Get(text, partsPath).Array() {
+		if part.Get("functionCall.args").Raw == "{}" {
+			text = reply.Drop(text, partsPath+"."+strconv.Itoa(i)+".functionCall.args")
 		}
-		return text
-	})
+	}
+	return text
 }
 
 // partialArguments splits each call with arguments into a start, a chunk for each scalar, two
 // for a string, and an end.
-func partialArguments(_ *reply.Response, r *reply.Reply) bool {
+func partialArguments(r *reply.Reply) bool {
 	return r.Spread(func(f reply.Frame) []reply.Frame {
 		path, ok := findPart(string(f.Data), isCall)
 		args := f.At(path + ".functionCall.args")
@@ -50,16 +47,14 @@ func partialArguments(_ *reply.Response, r *reply.Reply) bool {
 			return []reply.Frame{f}
 		}
 		last := f
-		f.Data = []byte(reply.Drop(string(f.Data), reasonPath)) // the last chunk has it
+		f.Drop(reasonPath) // the last chunk has it
 		out := []reply.Frame{f}
-		out[0].Data = []byte(reply.Put(reply.Drop(string(f.Data), path+".functionCall.args"), path+".functionCall.willContinue", "true"))
-		more := func(call string) {
-			next := f
-			next.Put(partsPath, `[{"functionCall":`+call+`}]`)
-			out = append(out, next)
-		}
+		out[0].Drop(path + ".functionCall.args")
+		out[0].Put(path+".functionCall.willContinue", "true")
 		for _, p := range deltas {
-			more(`{"partialArgs":[` + p + `],"willContinue":true}`)
+			next := f
+			next.Put(partsPath, `[{"functionCall":{"partialArgs":[`+p+`],"willContinue":true}}]`)
+			out = append(out, next)
 		}
 		last.Put(partsPath, `[{"functionCall":{}}]`)
 		return append(out, last)
@@ -78,13 +73,10 @@ func scalars(path string, v gjson.Result) (out []string) {
 	case gjson.Number:
 		return []string{delta(`"numberValue":` + v.Raw + `}`)}
 	case gjson.String:
-		half := len(v.Str) / 2
-		for half > 0 && !utf8.RuneStart(v.Str[half]) {
-			half--
-		}
+		half := firstHalf(v.Str)
 		return []string{
-			delta(`"stringValue":` + reply.Quote(v.Str[:half]) + `,"willContinue":true}`),
-			delta(`"stringValue":` + reply.Quote(v.Str[half:]) + `}`),
+			delta(`"stringValue":` + reply.Quote(half) + `,"willContinue":true}`),
+			delta(`"stringValue":` + reply.Quote(v.Str[len(half):]) + `}`),
 		}
 	case gjson.JSON:
 	}

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
@@ -23,25 +21,26 @@ func insertBlock(r *reply.Reply, at int, b addedBlock) bool {
 	if b.whole == "" {
 		b.whole = b.start
 	}
-	if content := gjson.GetBytes(r.Body, "content"); content.IsArray() {
+	if content := r.Body.At("content"); content.IsArray() {
 		var all []string
 		for _, c := range content.Array() {
 			all = append(all, c.Raw)
 		}
 		all = slices.Insert(all, min(at, len(all)), b.whole)
-		r.Body = []byte(reply.Put(string(r.Body), "content", "["+strings.Join(all, ",")+"]"))
+		r.Body.Put("content", "["+strings.Join(all, ",")+"]")
 		return true
 	}
 	place := endAt(r)
 	for i := range r.Frames {
-		index := r.Frames[i].At("index")
+		f := &r.Frames[i]
+		index := f.At("index")
 		if !index.Exists() || index.Int() < int64(at) {
 			continue
 		}
-		if isEvent(r.Frames[i], "content_block_start", at) {
+		if isEvent(*f, "content_block_start", at) {
 			place = i
 		}
-		r.Frames[i].Put("index", strconv.Itoa(int(index.Int())+1))
+		f.Put("index", fmt.Sprint(index.Int()+1))
 	}
 	if place < 0 {
 		return false
@@ -61,7 +60,7 @@ func (b addedBlock) frames(index int) []reply.Frame {
 	return append(out, reply.NewFrame("content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index)))
 }
 
-func unknownBlock(_ *reply.Response, r *reply.Reply) bool {
+func unknownBlock(r *reply.Reply) bool {
 	return insertBlock(r, max(0, len(blocks(r))-1), addedBlock{start: `{"type":"hologram","hue":[1,2.50]}`})
 }
 
@@ -79,10 +78,10 @@ func redactedThought(n int) addedBlock {
 }
 
 func thinksFirst(thought func(n int) addedBlock) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool { return insertBlock(r, 0, thought(1)) }
+	return func(r *reply.Reply) bool { return insertBlock(r, 0, thought(1)) }
 }
 
-func thinksBetween(_ *reply.Response, r *reply.Reply) bool {
+func thinksBetween(r *reply.Reply) bool {
 	calls := toolUses(r)
 	if len(calls) < 2 {
 		return false
@@ -96,8 +95,8 @@ func thinksBetween(_ *reply.Response, r *reply.Reply) bool {
 }
 
 func ranItself(did func(id string) []addedBlock) edit {
-	return func(p *reply.Response, r *reply.Reply) (changed bool) {
-		for i, b := range did(p.Key.ID()) {
+	return func(r *reply.Reply) (changed bool) {
+		for i, b := range did(r.Key.ID()) {
 			changed = insertBlock(r, i, b)
 		}
 		return changed

@@ -2,6 +2,7 @@ package quirk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -13,7 +14,7 @@ import (
 // blocks returns the content blocks of a response, as they start.
 func blocks(r *reply.Reply) []gjson.Result {
 	if len(r.Frames) == 0 {
-		return gjson.GetBytes(r.Body, "content").Array()
+		return r.Body.At("content").Array()
 	}
 	var out []gjson.Result
 	for _, f := range r.Frames {
@@ -64,14 +65,11 @@ func setInput(r *reply.Reply, index int, input string) {
 	}
 }
 
-func hasDeltas(_ *reply.Response, r *reply.Reply) (has bool) {
-	for _, c := range toolUses(r) {
-		has = has || inputDeltas(r, c) > 0
-	}
-	return has
+func hasDeltas(r *reply.Reply) bool {
+	return slices.ContainsFunc(toolUses(r), func(call int) bool { return inputDeltas(r, call) > 0 })
 }
 
-func staleInputs(_ *reply.Response, r *reply.Reply) (changed bool) {
+func staleInputs(r *reply.Reply) (changed bool) {
 	for _, c := range toolUses(r) {
 		if inputDeltas(r, c) > 0 {
 			setInput(r, c, `{"stale":true}`)
@@ -81,7 +79,7 @@ func staleInputs(_ *reply.Response, r *reply.Reply) (changed bool) {
 	return changed
 }
 
-func wholeInputs(_ *reply.Response, r *reply.Reply) (changed bool) {
+func wholeInputs(r *reply.Reply) (changed bool) {
 	for _, c := range toolUses(r) {
 		var input strings.Builder
 		for _, f := range r.Frames {
@@ -96,8 +94,6 @@ func wholeInputs(_ *reply.Response, r *reply.Reply) (changed bool) {
 	}
 	return changed
 }
-
-func sameInput(*reply.Reply, int) {}
 
 func truncateInput(r *reply.Reply, call int) {
 	left := inputDeltas(r, call)
@@ -116,11 +112,11 @@ func truncateInput(r *reply.Reply, call int) {
 func noInput(r *reply.Reply, call int) {
 	r.Omit(func(f reply.Frame) bool { return isInput(f, call) })
 	if len(r.Frames) == 0 {
-		r.Body = []byte(reply.Put(string(r.Body), fmt.Sprintf("content.%d.input", call), "{}"))
+		r.Body.Put(fmt.Sprintf("content.%d.input", call), "{}")
 	}
 }
 
-func unknownDeltas(_ *reply.Response, r *reply.Reply) bool {
+func unknownDeltas(r *reply.Reply) bool {
 	return r.Spread(func(f reply.Frame) []reply.Frame {
 		if f.Name != "content_block_delta" {
 			return []reply.Frame{f}
@@ -131,7 +127,7 @@ func unknownDeltas(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-func emptyDeltas(_ *reply.Response, r *reply.Reply) bool {
+func emptyDeltas(r *reply.Reply) bool {
 	return r.Spread(func(f reply.Frame) []reply.Frame {
 		if f.At(partialJSON).Str == "" {
 			return []reply.Frame{f}
@@ -142,7 +138,7 @@ func emptyDeltas(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-func lostOpening(_ *reply.Response, r *reply.Reply) bool {
+func lostOpening(r *reply.Reply) bool {
 	for i := range r.Frames {
 		f := &r.Frames[i]
 		if rest, ok := strings.CutPrefix(f.At(partialJSON).Str, `{"`); ok {
@@ -153,13 +149,13 @@ func lostOpening(_ *reply.Response, r *reply.Reply) bool {
 	return false
 }
 
-func neverStopped(_ *reply.Response, r *reply.Reply) bool {
+func neverStopped(r *reply.Reply) bool {
 	calls := toolUses(r)
 	return len(calls) > 0 && r.Omit(func(f reply.Frame) bool { return isEvent(f, "content_block_stop", calls[len(calls)-1]) })
 }
 
-func calledByCode(p *reply.Response, r *reply.Reply) bool {
-	caller := `{"type":"code_execution_20250825","tool_id":"srvtoolu_` + p.Key.ID() + `"}`
+func calledByCode(r *reply.Reply) bool {
+	caller := `{"type":"code_execution_20250825","tool_id":"srvtoolu_` + r.Key.ID() + `"}`
 	return r.Edit(func(text string) string {
 		if gjson.Get(text, "content_block.type").Str == "tool_use" {
 			return reply.Put(text, "content_block.caller", caller)
@@ -173,14 +169,14 @@ func calledByCode(p *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-func cites(_ *reply.Response, r *reply.Reply) bool {
+func cites(r *reply.Reply) bool {
 	const citation = `{"type":"web_search_result_location","cited_text":"rain","url":"https://weather.invalid/","title":"Weather","encrypted_index":"Eo8BCioIAhgB"}`
 	for i, b := range blocks(r) {
 		if b.Get("type").Str != "text" {
 			continue
 		}
 		if len(r.Frames) == 0 {
-			r.Body = []byte(reply.Put(string(r.Body), fmt.Sprintf("content.%d.citations", i), "["+citation+"]"))
+			r.Body.Put(fmt.Sprintf("content.%d.citations", i), "["+citation+"]")
 			return true
 		}
 		delta := fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"citations_delta","citation":%s}}`, i, citation)

@@ -26,22 +26,19 @@ func setEnd(r *reply.Reply, name, value string) bool {
 		r.Frames[i].Put("delta."+name, value)
 		return true
 	}
-	if !gjson.GetBytes(r.Body, "stop_reason").Exists() {
+	if !r.Body.At("stop_reason").Exists() {
 		return false
 	}
-	r.Body = []byte(reply.Put(string(r.Body), name, value))
+	r.Body.Put(name, value)
 	return true
 }
 
-func closesEarly(_ *reply.Response, r *reply.Reply) bool {
+func closesEarly(r *reply.Reply) bool {
 	i := endAt(r)
-	if i >= 0 {
-		r.Frames = r.Frames[:i]
-	}
-	return i >= 0
+	return i >= 0 && r.Cut(i, len(r.Frames))
 }
 
-func closesInCall(_ *reply.Response, r *reply.Reply) bool {
+func closesInCall(r *reply.Reply) bool {
 	calls := toolUses(r)
 	if len(r.Frames) == 0 || len(calls) == 0 {
 		return false
@@ -51,55 +48,48 @@ func closesInCall(_ *reply.Response, r *reply.Reply) bool {
 	for i > 0 && !isInput(r.Frames[i], last) {
 		i--
 	}
-	r.Frames = r.Frames[:i]
-	return true
+	return r.Cut(i, len(r.Frames))
 }
 
-func neverMarked(_ *reply.Response, r *reply.Reply) bool {
+func neverMarked(r *reply.Reply) bool {
 	return r.Omit(func(f reply.Frame) bool { return f.Name == "message_stop" })
 }
 
-func overloaded(p *reply.Response) reply.Frame {
-	return p.ErrorFrame(&llm.APIError{Code: "overloaded_error", Message: "Overloaded"})
+func overloaded(r *reply.Reply) reply.Frame {
+	return r.ErrorFrame(&llm.APIError{Code: "overloaded_error", Message: "Overloaded"})
 }
 
-func failsLate(p *reply.Response, r *reply.Reply) bool {
+func failsLate(r *reply.Reply) bool {
 	i := slices.IndexFunc(r.Frames, func(f reply.Frame) bool { return f.Name == "content_block_delta" })
 	if i >= 0 {
-		r.Frames = append(r.Frames[:i+1], overloaded(p))
+		r.Frames = append(r.Frames[:i+1], overloaded(r))
 	}
 	return i >= 0
 }
 
-func failsFirst(p *reply.Response, r *reply.Reply) bool {
-	if p.Key.Attempt > 1 || len(r.Frames) == 0 {
+func failsFirst(r *reply.Reply) bool {
+	if r.Key.Attempt > 1 || len(r.Frames) == 0 {
 		return false
 	}
-	r.Frames = append(r.Frames[:1], overloaded(p))
+	r.Frames = append(r.Frames[:1], overloaded(r))
 	return true
 }
 
-func ping() reply.Frame { return reply.NewFrame("ping", `{"type": "ping"}`) }
-
-func unknownEvent() reply.Frame {
-	return reply.NewFrame("hologram", `{"type":"hologram","hue":[1,2.50]}`)
-}
-
-func betweenEvents(more func() reply.Frame) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool {
+func betweenEvents(name, data string) edit {
+	return func(r *reply.Reply) bool {
 		first := true
 		return r.Spread(func(f reply.Frame) []reply.Frame {
 			if first {
 				first = false
 				return []reply.Frame{f}
 			}
-			return []reply.Frame{more(), f}
+			return []reply.Frame{reply.NewFrame(name, data), f}
 		})
 	}
 }
 
 // outputAlone moves the input counts from message_delta to message_start.
-func outputAlone(_ *reply.Response, r *reply.Reply) bool {
+func outputAlone(r *reply.Reply) bool {
 	i := endAt(r)
 	if i < 0 || r.Frames[0].Name != "message_start" {
 		return false
@@ -114,7 +104,7 @@ func outputAlone(_ *reply.Response, r *reply.Reply) bool {
 	return true
 }
 
-func growingUsage(_ *reply.Response, r *reply.Reply) bool {
+func growingUsage(r *reply.Reply) bool {
 	so := 1
 	return r.Spread(func(f reply.Frame) []reply.Frame {
 		if f.Name != "content_block_stop" {
@@ -126,43 +116,45 @@ func growingUsage(_ *reply.Response, r *reply.Reply) bool {
 	})
 }
 
-func pauses(p *reply.Response, r *reply.Reply) bool {
-	return !p.IsLast && len(toolUses(r)) == 0 && setEnd(r, "stop_reason", `"pause_turn"`)
+func pauses(r *reply.Reply) bool {
+	return !r.IsLast && len(toolUses(r)) == 0 && setEnd(r, "stop_reason", `"pause_turn"`)
 }
 
-func pausesInContainer(p *reply.Response, r *reply.Reply) bool {
-	return pauses(p, r) && setEnd(r, "container", `{"id":"container_9","expires_at":"2000-01-01T01:00:00Z"}`)
+func pausesInContainer(r *reply.Reply) bool {
+	return pauses(r) && setEnd(r, "container", `{"id":"container_9","expires_at":"2000-01-01T01:00:00Z"}`)
 }
 
-// limited ends a response at a limit if its last block is a call.
+// limited ends a response at a limit if its last block is a call. input, if not nil,
+// changes the input of the call.
 func limited(reason string, input func(r *reply.Reply, call int)) edit {
-	return func(_ *reply.Response, r *reply.Reply) bool {
-		calls := toolUses(r)
+	return func(r *reply.Reply) bool {
 		last := len(blocks(r)) - 1
-		if !slices.Contains(calls, last) || !setEnd(r, "stop_reason", reply.Quote(reason)) {
+		if !slices.Contains(toolUses(r), last) || !setEnd(r, "stop_reason", reply.Quote(reason)) {
 			return false
 		}
-		input(r, last)
+		if input != nil {
+			input(r, last)
+		}
 		return true
 	}
 }
 
-func refuses(_ *reply.Response, r *reply.Reply) bool {
+func refuses(r *reply.Reply) bool {
 	if !setEnd(r, "stop_reason", `"refusal"`) {
 		return false
 	}
 	r.Omit(func(f reply.Frame) bool { return strings.HasPrefix(f.Name, "content_block_") })
 	if len(r.Frames) == 0 {
-		r.Body = []byte(reply.Put(string(r.Body), "content", "[]"))
+		r.Body.Put("content", "[]")
 	}
 	return true
 }
 
-func refusesUnanswered(p *reply.Response, r *reply.Reply) bool {
-	at, ids := lastCalls(p)
+func refusesUnanswered(r *reply.Reply) bool {
+	at, ids := lastCalls(r.Response)
 	if at < 0 {
 		return false
 	}
-	p.Fail(r, &llm.APIError{Status: http.StatusBadRequest, Message: fmt.Sprintf(reply.UnansweredToolUses, at, strings.Join(ids, ", "))})
+	r.Fail(&llm.APIError{Status: http.StatusBadRequest, Message: fmt.Sprintf(reply.UnansweredToolUses, at, strings.Join(ids, ", "))})
 	return true
 }

@@ -33,24 +33,50 @@ type Form struct {
 
 // scriptEdit changes a scripted response before it is encoded. The response is a copy
 // with shared slices: an edit replaces them.
-type scriptEdit = func(p *reply.Response, s *fake.Response) bool
+type scriptEdit = func(p *reply.Response, t *fake.Response) bool
 
 // edit changes the bytes of a response.
-type edit = func(p *reply.Response, r *reply.Reply) bool
+type edit = func(r *reply.Reply) bool
 
-// inScript is a form that changes the scripted response.
-func inScript(f Info, change func(s *fake.Response) bool) Form {
-	return Form{Info: f, script: func(_ *reply.Response, s *fake.Response) bool { return change(s) }}
-}
+// protocols are the names of the protocols of a quirk.
+type protocols []string
 
 // inReply is a form that changes the bytes of a response.
-func inReply(f Info, change func(r *reply.Reply) bool) Form {
-	return Form{Info: f, edit: func(_ *reply.Response, r *reply.Reply) bool { return change(r) }}
+func (p protocols) inReply(id, form, description string, change edit) Form {
+	return Form{Info: Info{ID: id, Form: form, Description: description, Protocols: p}, edit: change}
 }
 
-// inStream limits a form to streaming responses.
-func inStream(f Info) Info {
+// inStream is one that changes the bytes of a streaming response.
+func (p protocols) inStream(id, form, description string, change edit) Form {
+	return p.inReply(id, form, description, change).ofStream()
+}
+
+// inScript is one that changes the scripted response.
+func (p protocols) inScript(id, form, description string, change func(t *fake.Response) bool) Form {
+	return p.inResponse(id, form, description, func(_ *reply.Response, t *fake.Response) bool { return change(t) })
+}
+
+// inResponse is an inScript whose change depends on the request.
+func (p protocols) inResponse(id, form, description string, change scriptEdit) Form {
+	f := p.inReply(id, form, description, nil)
+	f.script = change
+	return f
+}
+
+// edited changes the JSON of each frame, or of the body.
+func edited(f func(text string) string) edit {
+	return func(r *reply.Reply) bool { return r.Edit(f) }
+}
+
+// ofStream limits a form to streaming responses.
+func (f Form) ofStream() Form {
 	f.Streaming = true
+	return f
+}
+
+// and adds a change of the bytes.
+func (f Form) and(change edit) Form {
+	f.edit = change
 	return f
 }
 
@@ -91,13 +117,13 @@ func Parse(s string) (Form, error) {
 
 // Find returns the form that info describes, or else one that shows nothing.
 func Find(info Info) Form {
-	all := Forms()
-	i := slices.IndexFunc(all, func(f Form) bool { return f.ID == info.ID && f.Form == info.Form })
-	if i < 0 {
-		return Form{}
+	for _, f := range Forms() {
+		if f.ID == info.ID && f.Form == info.Form {
+			f.Response = info.Response
+			return f
+		}
 	}
-	all[i].Response = info.Response
-	return all[i]
+	return Form{}
 }
 
 // applies reports whether a response may show f.
@@ -113,7 +139,7 @@ func Render(p *reply.Response, quirks []Form) (r *reply.Reply, shown []bool) {
 	r = p.Render()
 	for i, q := range quirks {
 		if q.applies(p) && q.edit != nil {
-			shown[i] = q.edit(p, r) || shown[i]
+			shown[i] = q.edit(r) || shown[i]
 		}
 	}
 	return r, shown

@@ -3,28 +3,17 @@ package quirk
 import (
 	"github.com/tidwall/gjson"
 
-	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 	"github.com/looptape/looptape/llm"
 )
 
 // responsesArgumentQuirks edit the arguments, which a stream contains up to four times.
 var responsesArgumentQuirks = []Form{
-	{
-		Info:   onResponses("QR-03", "incomplete", "the response is incomplete: its limit came within the arguments of the last call"),
-		script: func(_ *reply.Response, t *fake.Response) bool { return truncateBy(llm.FinishLength, t) },
-		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(markTruncated) },
-	},
-	{
-		Info:   onResponses("QR-03", "completed", "the response is completed, and truncated within the arguments of the last call"),
-		script: func(_ *reply.Response, t *fake.Response) bool { return truncateBy(llm.FinishStop, t) },
-		edit:   func(_ *reply.Response, r *reply.Reply) bool { return r.Edit(markTruncated) },
-	},
-	inEvents("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply.Reply) bool { return r.Edit(dropFirstDeltas()) }),
-	inEvents("QR-05", "completed", "only the final output has truncated arguments", func(r *reply.Reply) bool {
-		return r.Edit(truncateOutput)
-	}),
-	inEvents("QR-05", "none", "a delta of the arguments is lost, and they are truncated in all other events", func(r *reply.Reply) bool {
+	responses.inScript("QR-03", "incomplete", "the response is incomplete: its limit came within the arguments of the last call", truncateBy(llm.FinishLength)).and(edited(markTruncated)),
+	responses.inScript("QR-03", "completed", "the response is completed, and truncated within the arguments of the last call", truncateBy(llm.FinishStop)).and(edited(markTruncated)),
+	responses.inStream("QR-05", "delta", "the first delta of the arguments of each call is lost", func(r *reply.Reply) bool { return r.Edit(dropFirstDeltas()) }),
+	responses.inStream("QR-05", "completed", "only the final output has truncated arguments", edited(truncateOutput)),
+	responses.inStream("QR-05", "none", "a delta of the arguments is lost, and they are truncated in all other events", func(r *reply.Reply) bool {
 		lose := dropFirstDeltas()
 		return r.Edit(func(text string) string {
 			switch typeOf(text) {
@@ -38,12 +27,8 @@ var responsesArgumentQuirks = []Form{
 			return truncateOutput(text)
 		})
 	}),
-	inEvents("QR-06", "arguments", "arguments come only in their own event", func(r *reply.Reply) bool {
-		return argumentsOnlyIn(r, argsDone, "arguments")
-	}),
-	inEvents("QR-06", "item", "arguments come only with the end of their item", func(r *reply.Reply) bool {
-		return argumentsOnlyIn(r, itemDone, "item.arguments")
-	}),
+	responses.inStream("QR-06", "arguments", "arguments come only in their own event", argumentsOnlyIn(argsDone, "arguments")),
+	responses.inStream("QR-06", "item", "arguments come only with the end of their item", argumentsOnlyIn(itemDone, "item.arguments")),
 }
 
 func markTruncated(text string) string {
@@ -80,34 +65,31 @@ func truncateMember(text, path string) string {
 }
 
 // argumentsOnlyIn empties the arguments everywhere except in events of one type.
-func argumentsOnlyIn(r *reply.Reply, kind, path string) bool {
-	body, whose := map[string]bool{}, map[string]bool{}
-	for _, f := range r.Frames {
-		if text := string(f.Data); typeOf(text) == kind {
-			body[gjson.Get(text, path).String()] = true
-			whose[gjson.Get(text, "output_index").Raw] = true
-		}
-	}
-	empty := func(text, path string) string {
-		if !body[gjson.Get(text, path).String()] {
-			return text
-		}
-		return reply.Put(text, path, `""`)
-	}
-	return r.Edit(func(text string) string {
-		switch of := typeOf(text); {
-		case of == kind:
-			return text
-		case of == itemDone && ofCall(text):
-			return empty(text, "item.arguments")
-		case (of == argsDelta || of == argsDone) && whose[gjson.Get(text, "output_index").Raw]:
-			return ""
-		}
-		return eachOutput(text, func(item string) string {
-			if !gjson.Get(item, "arguments").Exists() {
-				return item
+func argumentsOnlyIn(kind, path string) edit {
+	return func(r *reply.Reply) bool {
+		args, whose := map[string]bool{}, map[string]bool{}
+		for _, f := range r.Frames {
+			if f.At("type").String() == kind {
+				args[f.At(path).String()] = true
+				whose[f.At("output_index").Raw] = true
 			}
-			return empty(item, "arguments")
+		}
+		empty := func(text, path string) string {
+			if found := gjson.Get(text, path); !found.Exists() || !args[found.String()] {
+				return text
+			}
+			return reply.Put(text, path, `""`)
+		}
+		return r.Edit(func(text string) string {
+			switch of := typeOf(text); {
+			case of == kind:
+				return text
+			case of == itemDone && ofCall(text):
+				return empty(text, "item.arguments")
+			case (of == argsDelta || of == argsDone) && whose[gjson.Get(text, "output_index").Raw]:
+				return ""
+			}
+			return eachOutput(text, func(item string) string { return empty(item, "arguments") })
 		})
-	})
+	}
 }

@@ -36,22 +36,24 @@ func truncateLastCall(t *fake.Response) bool {
 	return true
 }
 
-// truncateArguments removes the last bytes of arguments of two bytes or more, at a
-// character boundary.
-func truncateArguments(args string) string {
-	at := max(len(args)-3, 1)
-	for !utf8.RuneStart(args[at]) {
-		at--
+// truncateArguments removes the last bytes of arguments of two bytes or more.
+func truncateArguments(args string) string { return firstBytes(args, max(len(args)-3, 1)) }
+
+func firstHalf(text string) string { return firstBytes(text, len(text)/2) }
+
+// firstBytes returns at most n bytes of a text, up to a character boundary.
+func firstBytes(text string, n int) string {
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
 	}
-	return args[:at]
+	return text[:n]
 }
 
 // lastCalls returns the last message of the request that has calls, and their ids; -1 if
 // none has.
 func lastCalls(p *reply.Response) (at int, ids []string) {
-	list := p.Request.Messages
-	for i := len(list) - 1; i >= 0; i-- {
-		for _, c := range list[i].Calls() {
+	for i, m := range slices.Backward(p.Request.Messages) {
+		for _, c := range m.Calls() {
 			ids = append(ids, c.ID)
 		}
 		if ids != nil {

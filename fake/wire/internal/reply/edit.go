@@ -29,14 +29,17 @@ func Quote(text string) string { return string(jsonio.AppendString(nil, text)) }
 // empty data.
 func IsObject(data []byte) bool { return len(data) > 0 && data[0] == '{' }
 
-// At returns the value at a path of the frame's JSON.
-func (f Frame) At(path string) gjson.Result { return gjson.GetBytes(f.Data, path) }
+// Data is JSON, or other text if a provider sends such.
+type Data []byte
 
-// Put sets the value at a path of the frame's JSON.
-func (f *Frame) Put(path, value string) { f.Data = []byte(Put(string(f.Data), path, value)) }
+// At returns the value at a path.
+func (d Data) At(path string) gjson.Result { return gjson.GetBytes(d, path) }
 
-// PutBody sets the value at a path of the body's JSON.
-func (r *Reply) PutBody(path, value string) { r.Body = []byte(Put(string(r.Body), path, value)) }
+// Put sets the value at a path as [Put] does.
+func (d *Data) Put(path, value string) { *d = Data(Put(string(*d), path, value)) }
+
+// Drop removes the member or element at a path.
+func (d *Data) Drop(path string) { *d = Data(Drop(string(*d), path)) }
 
 // Edit replaces the JSON of each frame, or of the body, by the result of f. It removes
 // a frame if the result is empty. It reports whether anything changed.

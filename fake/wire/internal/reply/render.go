@@ -1,6 +1,7 @@
 package reply
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -49,8 +50,8 @@ const Epoch = 946684800
 // Render encodes the response as the script specifies it.
 func (p *Response) Render() *Reply {
 	t := &p.Script
-	r := &Reply{Status: http.StatusOK, Header: http.Header{}, Delay: t.Delay, Interval: t.EventInterval}
-	p.setID(r, "")
+	r := &Reply{Response: p, Status: http.StatusOK, Header: http.Header{}, Delay: t.Delay, Interval: t.EventInterval}
+	r.setID("")
 	events := t.StreamingEvents()
 	var end *llm.APIError
 	switch {
@@ -63,55 +64,50 @@ func (p *Response) Render() *Reply {
 	case end != nil && end.Err != nil && len(events) == 0:
 		r.Status = 0
 	case end != nil && len(events) == 0 && end.Status >= http.StatusBadRequest:
-		p.Fail(r, end)
+		r.Fail(end)
 	case p.Request.ResponseMode == llm.NonStreaming:
-		p.renderBody(r, events, end)
+		r.renderBody(events, end)
 	default:
-		p.renderStream(r, events, end)
+		r.renderStream(events, end)
 	}
 	return r
 }
 
 // Fail makes r an error response.
-func (p *Response) Fail(r *Reply, e *llm.APIError) {
-	r.SetJSON(e.Status, p.Protocol.EncodeError(e))
+func (r *Reply) Fail(e *llm.APIError) {
+	r.SetJSON(e.Status, r.Protocol.EncodeError(e))
 	if e.RetryAfter > 0 {
 		r.Header.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 	}
-	p.setID(r, e.RequestID)
+	r.setID(e.RequestID)
 }
 
 // setID sets the header with the request's id; empty means a generated one.
-func (p *Response) setID(r *Reply, id string) {
-	if id == "" {
-		id = "req_" + p.Key.ID()
-	}
-	if header := p.IDHeader(); header != "" {
-		r.Header.Set(header, id)
+func (r *Reply) setID(id string) {
+	if header := r.IDHeader(); header != "" {
+		r.Header.Set(header, cmp.Or(id, "req_"+r.Key.ID()))
 	}
 }
 
 func (p *Response) meta() protocol.ResponseMeta {
-	m := protocol.ResponseMeta{ID: p.Script.ResponseID, Model: p.Script.Model, Created: Epoch, Input: p.Script.Usage.InputTokens}
-	if m.Model == "" {
-		m.Model = p.Request.Model
+	t := &p.Script
+	prefix := map[string]string{Chat: "chatcmpl-", Responses: "resp_", Messages: "msg_"}[p.Protocol.Name()]
+	return protocol.ResponseMeta{
+		ID: cmp.Or(t.ResponseID, prefix+p.Key.ID()), Model: cmp.Or(t.Model, p.Request.Model),
+		Created: Epoch, Input: t.Usage.InputTokens,
 	}
-	if m.ID == "" {
-		m.ID = map[string]string{Chat: "chatcmpl-", Responses: "resp_", Messages: "msg_"}[p.Protocol.Name()] + p.Key.ID()
-	}
-	return m
 }
 
 // renderBody makes r a non-streaming response.
-func (p *Response) renderBody(r *Reply, events []llm.Event, end *llm.APIError) {
+func (r *Reply) renderBody(events []llm.Event, end *llm.APIError) {
 	switch {
 	case end != nil && end.Err != nil:
 		r.Status = 0
 		return
 	case end != nil:
-		p.Fail(r, end)
+		r.Fail(end)
 		return
-	case p.Script.Stall:
+	case r.Script.Stall:
 		r.End = Hang
 		return
 	}
@@ -119,24 +115,24 @@ func (p *Response) renderBody(r *Reply, events []llm.Event, end *llm.APIError) {
 	for _, ev := range events {
 		acc.Add(ev)
 	}
-	body, err := p.Protocol.EncodeResponse(nil, p.meta(), acc.Response())
-	if err != nil {
-		p.failEncode(r, err)
-		return
+	if body, err := r.Protocol.EncodeResponse(nil, r.meta(), acc.Response()); err != nil {
+		r.failEncode(err)
+	} else {
+		r.SetJSON(http.StatusOK, body)
 	}
-	r.SetJSON(http.StatusOK, body)
 }
 
 // failEncode makes r the error of a response that the protocol cannot encode.
-func (p *Response) failEncode(r *Reply, err error) {
-	p.Fail(r, &llm.APIError{Status: http.StatusNotImplemented, Message: p.Protocol.Name() + " cannot encode the scripted response: " + err.Error()})
+func (r *Reply) failEncode(err error) {
+	message := r.Protocol.Name() + " cannot encode the scripted response: " + err.Error()
+	r.Fail(&llm.APIError{Status: http.StatusNotImplemented, Message: message})
 	r.Header.Set("X-Should-Retry", "false")
 }
 
 // renderStream makes r a streaming response.
-func (p *Response) renderStream(r *Reply, events []llm.Event, end *llm.APIError) {
+func (r *Reply) renderStream(events []llm.Event, end *llm.APIError) {
 	r.Header.Set("Content-Type", "text/event-stream; charset=utf-8")
-	if p.Array {
+	if r.Array {
 		r.Header.Set("Content-Type", "application/json; charset=UTF-8")
 		r.Style.Array = true
 	}
@@ -144,25 +140,25 @@ func (p *Response) renderStream(r *Reply, events []llm.Event, end *llm.APIError)
 	r.Frames = make([]Frame, 0, len(events)+extra)
 	texts := jsonio.Arena{BlockSize: 4 << 10}
 	write := func(name string, data []byte) { r.Frames = append(r.Frames, Frame{name, texts.Bytes(data)}) }
-	enc := p.Protocol.NewEncoder(p.meta())
+	enc := r.Protocol.NewEncoder(r.meta())
 	for _, ev := range events {
 		if err := enc.Event(ev, write); err != nil {
-			p.failEncode(r, err)
+			r.failEncode(err)
 			return
 		}
 	}
 	switch {
-	case end == nil && p.Script.Stall:
+	case end == nil && r.Script.Stall:
 		r.End = Hang
 	case end == nil:
 		if err := enc.End(write); err != nil {
-			p.failEncode(r, err)
+			r.failEncode(err)
 			return
 		}
-		p.adaptEnd(r)
+		r.adaptEnd()
 	case end.Err == nil:
-		r.Frames = append(r.Frames, p.ErrorFrame(end))
-	case p.Script.Error.Connection == fake.ConnectionReset:
+		r.Frames = append(r.Frames, r.ErrorFrame(end))
+	case r.Script.Error.Connection == fake.ConnectionReset:
 		r.End = Reset
 	default: // the connection closes too early
 		r.Open = true
@@ -171,9 +167,9 @@ func (p *Response) renderStream(r *Reply, events []llm.Event, end *llm.APIError)
 
 // adaptEnd ends a stream as the provider does for this request: Gemini 2.5 sends the
 // finish reason with the last part, Chat Completions sends usage on request.
-func (p *Response) adaptEnd(r *Reply) {
+func (r *Reply) adaptEnd() {
 	switch {
-	case p.Provider == Gemini && !gemini.SignsCalls(p.Request.Model):
+	case r.Provider == Gemini && !gemini.SignsCalls(r.Request.Model):
 		const parts = "candidates.0.content.parts"
 		n := len(r.Frames) - 1
 		if n < 1 || r.Frames[n].At(parts).Raw != `[{"text":""}]` || !r.Frames[n-1].At(parts).Exists() {
@@ -181,9 +177,9 @@ func (p *Response) adaptEnd(r *Reply) {
 		}
 		r.Frames[n].Put(parts, r.Frames[n-1].At(parts).Raw)
 		r.Cut(n-1, n)
-	case p.Protocol.Name() == Chat:
+	case r.Protocol.Name() == Chat:
 		// Extra does not have what the codec itself would write.
-		options, other := p.Request.Extra["stream_options"]
+		options, other := r.Request.Extra["stream_options"]
 		if at := UsageAt(r); at >= 0 && other && !gjson.GetBytes(options, "include_usage").Bool() {
 			r.Cut(at, at+1)
 		}
@@ -204,16 +200,16 @@ func (p *Response) ErrorFrame(e *llm.APIError) Frame {
 
 // Message returns the message that a client decodes from r; ok is false if r is an
 // error or incomplete.
-func (p *Response) Message(r *Reply) (m llm.Message, ok bool) {
+func (r *Reply) Message() (m llm.Message, ok bool) {
 	var acc llm.Accumulator
 	add := func(ev llm.Event) { acc.Add(ev) }
 	if len(r.Frames) == 0 {
-		if r.Status != http.StatusOK || p.Protocol.DecodeResponse(r.Body, add) != nil {
+		if r.Status != http.StatusOK || r.Protocol.DecodeResponse(r.Body, add) != nil {
 			return m, false
 		}
 		return acc.Response().Message(), true
 	}
-	dec := p.Protocol.NewDecoder()
+	dec := r.Protocol.NewDecoder()
 	for _, f := range r.Frames {
 		done, err := dec.Event(f.Name, f.Data, add)
 		if err != nil {

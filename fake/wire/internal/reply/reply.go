@@ -13,13 +13,14 @@ import (
 	"github.com/looptape/looptape/internal/sse"
 )
 
-// Reply is a complete HTTP response before it is written.
+// Reply is the HTTP response for a [Response] before it is written.
 type Reply struct {
+	*Response
 	Status int // 0 means that the connection breaks before there is a response
 	Header http.Header
 	// Frames are the events of a stream. Body follows them unchanged.
 	Frames []Frame
-	Body   []byte
+	Body   Data
 	Style  Style
 	Chunk  int // bytes per write; 0 means one frame
 	End    Ending
@@ -38,11 +39,11 @@ type Reply struct {
 // Frame is one event of a stream.
 type Frame struct {
 	Name string
-	Data []byte
+	Data
 }
 
 // NewFrame returns an event.
-func NewFrame(name, data string) Frame { return Frame{Name: name, Data: []byte(data)} }
+func NewFrame(name, data string) Frame { return Frame{name, Data(data)} }
 
 // Ending is what follows the last byte.
 type Ending int

@@ -163,7 +163,7 @@ func (p *scripted) answered(at reply.Place) []llm.Part {
 	}
 	a := &reply.Response{Endpoint: p.Endpoint, Key: reply.Key{Place: at}, Request: asked, Script: t}
 	r := p.Config.Render(a)
-	m, _ := a.Message(r)
+	m, _ := r.Message()
 	return m.Parts
 }
 
