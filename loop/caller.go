@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/conversation"
+	"github.com/looptape/looptape/loop/internal/stall"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -59,7 +59,7 @@ func (c *caller) call(s *StepInfo) (*llm.Response, error) {
 		}
 		return nil, err
 	case response == nil:
-		return nil, &MiddlewareError{r.hooks.wrapper(), errors.New("returned neither a response nor an error")}
+		return nil, &MiddlewareError{r.hooks.wrapper, errors.New("returned neither a response nor an error")}
 	case response != c.returned: // the response of a hook
 		c.accepted = r.transcript.ids.Adopt(response, c.accepted)
 		conversation.RepairResponse(c.accepted)
@@ -82,7 +82,7 @@ func (c *caller) callWrapped(call ModelCall) (response *llm.Response, err error)
 		response, err = c.wrapped(c.run.life.ctx, call)
 	}()
 	if caught != nil {
-		return nil, &MiddlewareError{c.run.hooks.wrapper(), caught}
+		return nil, &MiddlewareError{c.run.hooks.wrapper, caught}
 	}
 	return response, err
 }
@@ -92,7 +92,7 @@ func (c *caller) callWrapped(call ModelCall) (response *llm.Response, err error)
 func (c *caller) next(ctx context.Context, call ModelCall) (*llm.Response, error) {
 	response, err := c.callWithRetries(ctx, opNext, call)
 	if err == ErrModelCallNotAllowed { //nolint:errorlint // the error of callWithRetries itself
-		err = &MiddlewareError{c.run.hooks.wrapper(), err}
+		err = &MiddlewareError{c.run.hooks.wrapper, err}
 	}
 	return response, err
 }
@@ -137,7 +137,7 @@ func (c *caller) callModel(ctx context.Context, of ModelCall, wait time.Duration
 	c.active = true
 	r.emitRequest(call)
 	err = c.read(ctx, call)
-	own := len(r.hooks.wrappers) == 0 && call.Purpose == trace.PurposeAnswer
+	own := r.hooks.wrapper == "" && call.Purpose == trace.PurposeAnswer
 	response := &c.response
 	if !own { // a hook may keep it
 		response = new(llm.Response)
@@ -250,12 +250,12 @@ func (c *caller) attemptsFor(p trace.Purpose) *attempts {
 // parts outside the messages.
 func (c *caller) prepare(call *modelCall) error {
 	r := c.run
-	rewritten, err := r.transcript.track(call, r.hooks.wrapper())
+	rewritten, err := r.transcript.track(call, r.hooks.wrapper)
 	if err != nil {
 		return err
 	}
 	if rewritten {
-		r.emit(call.Step, trace.HistoryRewrite{Reason: "middleware", By: r.hooks.wrapper()})
+		r.emit(call.Step, trace.HistoryRewrite{Reason: "middleware", By: r.hooks.wrapper})
 	}
 	if err := r.checkTools(call.Request); err != nil {
 		return err
@@ -296,7 +296,7 @@ func (r *run) checkTools(req *llm.Request) error {
 		default:
 			continue
 		}
-		name := cmp.Or(strings.Join(r.hooks.wrappers, ", "), "(before the step)") // without a wrap, only there
+		name := cmp.Or(r.hooks.wrapper, "(before the step)") // without a wrap, only there
 		return &MiddlewareError{name, fmt.Errorf("its request cannot be sent: Tools[%d] %s", i, problem)}
 	}
 	return nil
@@ -328,6 +328,14 @@ func (c *caller) read(ctx context.Context, call *modelCall) (err error) {
 	model.Stream(ctx, call.Request)(c.take)
 	c.stream.done = true
 	return c.stream.err
+}
+
+// withStallTimeout returns a model whose calls fail after StallTimeout without events.
+func (c *Config) withStallTimeout(m llm.Model) llm.Model {
+	if c.StallTimeout == 0 {
+		return m
+	}
+	return &stall.Model{Model: m, Clock: c.Clock, Limit: c.StallTimeout, Err: ErrStalled}
 }
 
 // takeEvent adds one event of a response and reports whether the model may send more. It

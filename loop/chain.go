@@ -22,15 +22,17 @@ type namedHooks struct {
 
 // chain is the hooks of a run, those of the Config's options first.
 type chain struct {
-	hooks    []namedHooks
-	wrappers []string // the names of the middleware with WrapModel
-	tools    []Tool
+	hooks []namedHooks
+	// wrapper names the middleware with WrapModel. Which one of several did something is unknown.
+	wrapper string
+	tools   []Tool
 }
 
 // hooks makes the hooks of a run.
 func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 	own := c.options()
 	ch.hooks = make([]namedHooks, 0, len(own)+len(c.Middleware))
+	var wrappers []string
 	for _, m := range own {
 		ch.hooks = append(ch.hooks, namedHooks{m.New(info), m.Name, true})
 	}
@@ -42,9 +44,10 @@ func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 		ch.hooks = append(ch.hooks, namedHooks{h, m.Name, false})
 		ch.tools = append(ch.tools, h.Tools...)
 		if h.WrapModel != nil {
-			ch.wrappers = append(ch.wrappers, m.Name)
+			wrappers = append(wrappers, m.Name)
 		}
 	}
+	ch.wrapper = strings.Join(wrappers, ", ")
 	return ch, nil
 }
 
@@ -68,10 +71,6 @@ func (c *chain) wrap(model ModelFunc, tool ToolFunc) (ModelFunc, ToolFunc) {
 	}
 	return model, tool
 }
-
-// wrapper names the middleware around the model call. Which one of several did something
-// is unknown.
-func (c *chain) wrapper() string { return cmp.Or(strings.Join(c.wrappers, ", "), "(model wrap)") }
 
 // callHook calls a hook. Its error, or its panic, is the error of the middleware.
 func callHook[T any](middleware string, f func() (T, error)) (result T, err error) {

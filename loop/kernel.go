@@ -213,9 +213,6 @@ func (r *run) closeStep(n int) {
 	r.life.enter(phaseIdle)
 }
 
-// final reports whether the current step is the forced final answer.
-func (r *run) final() bool { return r.step == r.finalStep }
-
 func (r *run) appendResponse(response *llm.Response) {
 	r.caller.accepted = nil
 	r.transcript.appendResponse(response, r.final())

@@ -116,6 +116,9 @@ func (r *run) ended(step int) bool {
 	return true
 }
 
+// final reports whether the current step is the forced final answer.
+func (r *run) final() bool { return r.step == r.finalStep }
+
 // decideEnd records that the run stops between two steps because its context has
 // ended.
 func (r *run) decideEnd(step int) error {

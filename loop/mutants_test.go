@@ -40,7 +40,7 @@ var mutants = []mutant{
 		"if !x.begin(p) {", "if p.Arguments == p.Call.Arguments { x.begin(p) }; if !g.exec.begin(p) {"},
 	{"INV-09", "other arguments are not recorded", "executor.go",
 		"if p.Arguments != p.Call.Arguments {", "if false {"},
-	{"INV-10", "pieces of spaces are dropped", "../llm/response.go",
+	{"INV-10", "pieces of spaces are dropped", "../llm/accumulator.go",
 		`if e.Text != "" || e.Opaque != nil {`, `if strings.TrimSpace(e.Text) != "" || e.Opaque != nil {`},
 	{"INV-11", "the loop goes by the finish reason", "kernel.go",
 		"case len(calls) == 0:", "case len(calls) == 0 || response.FinishReason == llm.FinishStop:"},

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"cmp"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -74,6 +75,15 @@ func (rec *recorder) write(ev trace.Event, err error) {
 	}
 }
 
+// since returns the time from t to now. With SystemClock it reads one clock, where Now reads
+// two.
+func since(c Clock, t time.Time) time.Duration {
+	if _, system := c.(SystemClock); system {
+		return time.Since(t)
+	}
+	return c.Now().Sub(t)
+}
+
 // consumerPanic carries a panic of the consumer of Events through the loop, which
 // contains other panics.
 type consumerPanic struct{ value any }
@@ -85,6 +95,17 @@ func deliver(yield func(trace.Event, error) bool, ev trace.Event, err error) boo
 		}
 	}()
 	return yield(ev, err)
+}
+
+// contain turns a panic into an error. It is deferred. Its two strings are concatenated
+// only for a panic.
+func contain(kind, name string, err *error) {
+	if v := recover(); v != nil {
+		if c, is := v.(consumerPanic); is {
+			panic(c)
+		}
+		*err = &PanicError{Where: kind + name, Value: v, Stack: debug.Stack()}
+	}
 }
 
 // sink writes to the sinks. It removes a sink that fails.

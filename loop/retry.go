@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/loop/internal/stall"
 )
 
 // Retry configures retries of model calls. The loop retries only errors that On accepts,
@@ -71,12 +70,4 @@ func (r *Retry) wait(n int, random func() float64) time.Duration {
 		f *= 1 - r.Jitter*random()
 	}
 	return time.Duration(min(f, float64(r.MaxWait)))
-}
-
-// withStallTimeout returns a model whose calls fail after StallTimeout without events.
-func (c *Config) withStallTimeout(m llm.Model) llm.Model {
-	if c.StallTimeout == 0 {
-		return m
-	}
-	return &stall.Model{Model: m, Clock: c.Clock, Limit: c.StallTimeout, Err: ErrStalled}
 }

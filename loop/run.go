@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"iter"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -143,14 +142,3 @@ func (r *Run) Wait() (*Result, error) {
 // trace.ReasonStopped. It does not interrupt the model call and the tools of the step; the
 // end of the context does. It is safe for use by many goroutines.
 func (r *Run) Stop() { r.stop.Store(true) }
-
-// contain turns a panic into an error. It is deferred. Its two strings are concatenated
-// only for a panic.
-func contain(kind, name string, err *error) {
-	if v := recover(); v != nil {
-		if c, is := v.(consumerPanic); is {
-			panic(c)
-		}
-		*err = &PanicError{Where: kind + name, Value: v, Stack: debug.Stack()}
-	}
-}
