@@ -31,6 +31,15 @@ type SystemClock struct{}
 // Now implements Clock.
 func (SystemClock) Now() time.Time { return time.Now() }
 
+// since returns the time from t to now. With SystemClock it reads one clock, where Now reads
+// two.
+func since(c Clock, t time.Time) time.Duration {
+	if _, system := c.(SystemClock); system {
+		return time.Since(t)
+	}
+	return c.Now().Sub(t)
+}
+
 // Sleep implements Clock.
 func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := context.Cause(ctx); err != nil {

@@ -75,15 +75,6 @@ func (rec *recorder) write(ev trace.Event, err error) {
 	}
 }
 
-// since returns the time from t to now. With SystemClock it reads one clock, where Now reads
-// two.
-func since(c Clock, t time.Time) time.Duration {
-	if _, system := c.(SystemClock); system {
-		return time.Since(t)
-	}
-	return c.Now().Sub(t)
-}
-
 // consumerPanic carries a panic of the consumer of Events through the loop, which
 // contains other panics.
 type consumerPanic struct{ value any }
