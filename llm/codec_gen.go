@@ -3,12 +3,10 @@
 package llm
 
 import (
-	"slices"
-
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-func (c *coder) event(v *Event) {
+func (c coder) event(v *Event) {
 	if !c.Decoding {
 		switch x := (*v).(type) {
 		case TextDelta:
@@ -36,29 +34,29 @@ func (c *coder) event(v *Event) {
 	}
 	switch kind, s := c.Type(); kind {
 	case "text_delta":
-		*v = decoded(c, s, (*coder).textDelta)
+		*v = decoded(c, s, coder.textDelta)
 	case "reasoning_delta":
-		*v = decoded(c, s, (*coder).reasoningDelta)
+		*v = decoded(c, s, coder.reasoningDelta)
 	case "tool_call_start":
-		*v = decoded(c, s, (*coder).toolCallStart)
+		*v = decoded(c, s, coder.toolCallStart)
 	case "tool_call_delta":
-		*v = decoded(c, s, (*coder).toolCallDelta)
+		*v = decoded(c, s, coder.toolCallDelta)
 	case "tool_call_end":
-		*v = decoded(c, s, (*coder).toolCallEnd)
+		*v = decoded(c, s, coder.toolCallEnd)
 	case "part":
-		*v = decoded(c, s, (*coder).partDone)
+		*v = decoded(c, s, coder.partDone)
 	case "usage":
-		*v = decoded(c, s, (*coder).usage)
+		*v = decoded(c, s, coder.usage)
 	case "warning":
-		*v = decoded(c, s, (*coder).warning)
+		*v = decoded(c, s, coder.warning)
 	case "finish":
-		*v = decoded(c, s, (*coder).finish)
+		*v = decoded(c, s, coder.finish)
 	default:
 		*v = Unknown{Kind: kind, Raw: c.Rest(s)}
 	}
 }
 
-func (c *coder) part(v *Part) {
+func (c coder) part(v *Part) {
 	if !c.Decoding {
 		switch x := (*v).(type) {
 		case Text:
@@ -78,57 +76,21 @@ func (c *coder) part(v *Part) {
 	}
 	switch kind, s := c.Type(); kind {
 	case "text":
-		*v = decoded(c, s, (*coder).text)
+		*v = decoded(c, s, coder.text)
 	case "reasoning":
-		*v = decoded(c, s, (*coder).reasoning)
+		*v = decoded(c, s, coder.reasoning)
 	case "media":
-		*v = decoded(c, s, (*coder).media)
+		*v = decoded(c, s, coder.media)
 	case "tool_call":
-		*v = decoded(c, s, (*coder).toolCall)
+		*v = decoded(c, s, coder.toolCall)
 	case "tool_result":
-		*v = decoded(c, s, (*coder).toolResult)
+		*v = decoded(c, s, coder.toolResult)
 	default:
 		*v = Unknown{Kind: kind, Raw: c.Rest(s)}
 	}
 }
 
-func (c *coder) parts(key string, v *[]Part) (found bool) {
-	switch {
-	case !c.Take(key):
-		return false
-	case !c.Decoding:
-		c.Dst = append(c.Dst, '[')
-		for i := range *v {
-			if i > 0 {
-				c.Dst = append(c.Dst, ',')
-			}
-			c.part(&(*v)[i])
-		}
-		c.Dst = append(c.Dst, ']')
-		return true
-	case c.Dec.Null():
-		*v = nil
-		return true
-	}
-	if c.depth++; c.depth > maxDepth {
-		c.Dec.Fail(tooDeep)
-	}
-	var buf [8]Part // most messages have fewer
-	list := buf[:0]
-	for range c.Dec.Elements() {
-		var x Part
-		c.part(&x)
-		list = append(list, x)
-	}
-	c.depth--
-	*v = nil
-	if len(list) > 0 {
-		*v = slices.Clone(list)
-	}
-	return true
-}
-
-func (c *coder) finish(s jsonio.Scope, v *Finish) {
+func (c coder) finish(s jsonio.Scope, v *Finish) {
 	for c.Next(&s, nil) {
 		c.Word("reason", (*string)(&v.Reason))
 		c.OptionalText("raw", &v.Raw)
@@ -139,7 +101,7 @@ func (c *coder) finish(s jsonio.Scope, v *Finish) {
 	}
 }
 
-func (c *coder) media(s jsonio.Scope, v *Media) {
+func (c coder) media(s jsonio.Scope, v *Media) {
 	for c.Next(&s, nil) {
 		c.Text("media_type", &v.MediaType)
 		c.OptionalText("name", &v.Name)
@@ -151,7 +113,7 @@ func (c *coder) media(s jsonio.Scope, v *Media) {
 	}
 }
 
-func (c *coder) message(s jsonio.Scope, v *Message) {
+func (c coder) message(s jsonio.Scope, v *Message) {
 	found := !c.Decoding || s.Absent()
 	for c.Next(&s, nil) {
 		c.Word("role", (*string)(&v.Role))
@@ -163,7 +125,7 @@ func (c *coder) message(s jsonio.Scope, v *Message) {
 	}
 }
 
-func (c *coder) partDone(s jsonio.Scope, v *PartDone) {
+func (c coder) partDone(s jsonio.Scope, v *PartDone) {
 	found := !c.Decoding || s.Absent()
 	for c.Next(&s, nil) {
 		if c.Take("part") {
@@ -176,14 +138,14 @@ func (c *coder) partDone(s jsonio.Scope, v *PartDone) {
 	}
 }
 
-func (c *coder) reasoning(s jsonio.Scope, v *Reasoning) {
+func (c coder) reasoning(s jsonio.Scope, v *Reasoning) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.Raw("opaque", &v.Opaque)
 	}
 }
 
-func (c *coder) reasoningDelta(s jsonio.Scope, v *ReasoningDelta) {
+func (c coder) reasoningDelta(s jsonio.Scope, v *ReasoningDelta) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.Raw("opaque", &v.Opaque)
@@ -192,12 +154,12 @@ func (c *coder) reasoningDelta(s jsonio.Scope, v *ReasoningDelta) {
 
 var v1Request = jsonio.Renames{"delivery": "response_mode"}
 
-func (c *coder) request(s jsonio.Scope, v *Request) {
+func (c coder) request(s jsonio.Scope, v *Request) {
 	for c.Next(&s, v1Request) {
 		c.Text("model", &v.Model)
 		c.OptionalText("system", &v.System)
-		jsonio.List(&c.Coder, "messages", &v.Messages, c.message)
-		jsonio.ListOrNil(&c.Coder, "tools", &v.Tools, c.tool)
+		jsonio.List(c.Coder, "messages", &v.Messages, c.message)
+		jsonio.ListOrNil(c.Coder, "tools", &v.Tools, c.tool)
 		c.toolChoice("tool_choice", &v.ToolChoice)
 		c.OptionalWord("response_mode", (*string)(&v.ResponseMode))
 		c.settings(c.Optional("settings"), &v.Settings)
@@ -207,7 +169,7 @@ func (c *coder) request(s jsonio.Scope, v *Request) {
 
 var v1Settings = jsonio.Renames{"stop": "stop_sequences", "parallel_calls": "parallel_tool_calls", "reasoning": "reasoning_effort"}
 
-func (c *coder) settings(s jsonio.Scope, v *Settings) {
+func (c coder) settings(s jsonio.Scope, v *Settings) {
 	for c.Next(&s, v1Settings) {
 		c.OptionalInt("max_tokens", &v.MaxTokens)
 		c.FloatPointer("temperature", &v.Temperature)
@@ -220,7 +182,7 @@ func (c *coder) settings(s jsonio.Scope, v *Settings) {
 	}
 }
 
-func (c *coder) text(s jsonio.Scope, v *Text) {
+func (c coder) text(s jsonio.Scope, v *Text) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.OptionalBool("refusal", &v.Refusal)
@@ -228,7 +190,7 @@ func (c *coder) text(s jsonio.Scope, v *Text) {
 	}
 }
 
-func (c *coder) textDelta(s jsonio.Scope, v *TextDelta) {
+func (c coder) textDelta(s jsonio.Scope, v *TextDelta) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.OptionalBool("refusal", &v.Refusal)
@@ -236,7 +198,7 @@ func (c *coder) textDelta(s jsonio.Scope, v *TextDelta) {
 	}
 }
 
-func (c *coder) tool(s jsonio.Scope, v *Tool) {
+func (c coder) tool(s jsonio.Scope, v *Tool) {
 	for c.Next(&s, nil) {
 		c.Text("name", &v.Name)
 		c.OptionalText("description", &v.Description)
@@ -247,7 +209,7 @@ func (c *coder) tool(s jsonio.Scope, v *Tool) {
 
 var v1ToolCall = jsonio.Renames{"args": "arguments", "minted": "id_generated"}
 
-func (c *coder) toolCall(s jsonio.Scope, v *ToolCall) {
+func (c coder) toolCall(s jsonio.Scope, v *ToolCall) {
 	for c.Next(&s, v1ToolCall) {
 		c.Text("id", &v.ID)
 		c.Text("name", &v.Name)
@@ -261,7 +223,7 @@ func (c *coder) toolCall(s jsonio.Scope, v *ToolCall) {
 
 var v1ToolCallDelta = jsonio.Renames{"args": "arguments"}
 
-func (c *coder) toolCallDelta(s jsonio.Scope, v *ToolCallDelta) {
+func (c coder) toolCallDelta(s jsonio.Scope, v *ToolCallDelta) {
 	for c.Next(&s, v1ToolCallDelta) {
 		c.OptionalInt("index", &v.Index)
 		c.OptionalText("id", &v.ID)
@@ -271,7 +233,7 @@ func (c *coder) toolCallDelta(s jsonio.Scope, v *ToolCallDelta) {
 
 var v1ToolCallEnd = jsonio.Renames{"args": "arguments"}
 
-func (c *coder) toolCallEnd(s jsonio.Scope, v *ToolCallEnd) {
+func (c coder) toolCallEnd(s jsonio.Scope, v *ToolCallEnd) {
 	for c.Next(&s, v1ToolCallEnd) {
 		c.OptionalInt("index", &v.Index)
 		c.OptionalText("id", &v.ID)
@@ -280,7 +242,7 @@ func (c *coder) toolCallEnd(s jsonio.Scope, v *ToolCallEnd) {
 	}
 }
 
-func (c *coder) toolCallStart(s jsonio.Scope, v *ToolCallStart) {
+func (c coder) toolCallStart(s jsonio.Scope, v *ToolCallStart) {
 	for c.Next(&s, nil) {
 		c.OptionalInt("index", &v.Index)
 		c.OptionalText("id", &v.ID)
@@ -291,7 +253,7 @@ func (c *coder) toolCallStart(s jsonio.Scope, v *ToolCallStart) {
 
 var v1ToolResult = jsonio.Renames{"id": "tool_call_id"}
 
-func (c *coder) toolResult(s jsonio.Scope, v *ToolResult) {
+func (c coder) toolResult(s jsonio.Scope, v *ToolResult) {
 	for c.Next(&s, v1ToolResult) {
 		c.Text("tool_call_id", &v.ID)
 		c.OptionalText("name", &v.Name)
@@ -303,7 +265,7 @@ func (c *coder) toolResult(s jsonio.Scope, v *ToolResult) {
 
 var v1Usage = jsonio.Renames{"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens", "cache_write": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens"}
 
-func (c *coder) usage(s jsonio.Scope, v *Usage) {
+func (c coder) usage(s jsonio.Scope, v *Usage) {
 	for c.Next(&s, v1Usage) {
 		c.Int64("input_tokens", &v.InputTokens)
 		c.Int64("output_tokens", &v.OutputTokens)
@@ -313,7 +275,7 @@ func (c *coder) usage(s jsonio.Scope, v *Usage) {
 	}
 }
 
-func (c *coder) warning(s jsonio.Scope, v *Warning) {
+func (c coder) warning(s jsonio.Scope, v *Warning) {
 	for c.Next(&s, nil) {
 		c.Text("code", &v.Code)
 		c.Text("message", &v.Message)

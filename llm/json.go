@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -10,16 +11,41 @@ import (
 
 //go:generate go run ../internal/cmd/gencodec
 
+// The codecs of the types that events of package trace contain.
+var _ = jsonio.Register(
+	jsonio.Codec[Message](func(c *jsonio.Coder, s jsonio.Scope, v Message) Message {
+		coder{c}.message(s, &v)
+		return v
+	}),
+	jsonio.Codec[[]Part](func(c *jsonio.Coder, _ jsonio.Scope, v []Part) []Part {
+		coder{c}.list(&v)
+		return v
+	}),
+	jsonio.Codec[ToolResult](func(c *jsonio.Coder, s jsonio.Scope, v ToolResult) ToolResult {
+		coder{c}.toolResult(s, &v)
+		return v
+	}),
+	jsonio.Codec[Tool](func(c *jsonio.Coder, s jsonio.Scope, v Tool) Tool {
+		coder{c}.tool(s, &v)
+		return v
+	}),
+	jsonio.Codec[Settings](func(c *jsonio.Coder, s jsonio.Scope, v Settings) Settings {
+		coder{c}.settings(s, &v)
+		return v
+	}),
+	jsonio.Codec[Usage](func(c *jsonio.Coder, s jsonio.Scope, v Usage) Usage {
+		coder{c}.usage(s, &v)
+		return v
+	}),
+)
+
 // The JSON forms. Each AppendJSON writes the only encoding of a value. Members have a fixed
 // order and are absent where they are empty. The JSON has no insignificant space and no HTML
 // escapes. A string that is not UTF-8 is written as base64 under its name and "_b64". Decoders
 // accept any order and ignore unknown members.
 
 // coder codes the JSON forms. Its other methods are generated from the types.
-type coder struct {
-	jsonio.Coder
-	depth int // of tool results in tool results
-}
+type coder struct{ *jsonio.Coder }
 
 // maxDepth is the maximum depth of tool results in tool results. No tool returns nested results;
 // the limit bounds the time for malicious input.
@@ -28,9 +54,9 @@ const (
 	tooDeep  = "tool results are nested in each other more than 100 deep"
 )
 
-func encoder(dst []byte) coder { return coder{Coder: jsonio.Coder{Dst: dst}} }
+func encoder(dst []byte) coder { return coder{&jsonio.Coder{Dst: dst}} }
 
-func (c *coder) toolChoice(key string, v *ToolChoice) {
+func (c coder) toolChoice(key string, v *ToolChoice) {
 	if !c.Decoding && *v == (ToolChoice{}) {
 		return
 	}
@@ -135,13 +161,13 @@ func (r *Request) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil 
 func (s Settings) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
 // unmarshal decodes one JSON text.
-func unmarshal[T any](b []byte, to *T, decode func(*coder, *T)) error {
+func unmarshal[T any](b []byte, to *T, decode func(coder, *T)) error {
 	if !utf8.Valid(b) {
 		return fmt.Errorf("llm: the JSON text is not UTF-8")
 	}
 	var v T
-	c := coder{Coder: jsonio.Coder{Dec: jsonio.NewDec(string(b)), Decoding: true}}
-	decode(&c, &v)
+	c := coder{&jsonio.Coder{Dec: jsonio.NewDec(string(b)), Decoding: true}}
+	decode(c, &v)
 	if err := c.Dec.End(); err != nil {
 		return fmt.Errorf("llm: %w", err)
 	}
@@ -149,41 +175,83 @@ func unmarshal[T any](b []byte, to *T, decode func(*coder, *T)) error {
 	return nil
 }
 
+// parts codes a list of parts.
+func (c coder) parts(key string, v *[]Part) (found bool) {
+	if !c.Take(key) {
+		return false
+	}
+	c.list(v)
+	return true
+}
+
+func (c coder) list(v *[]Part) {
+	switch {
+	case !c.Decoding:
+		c.Dst = append(c.Dst, '[')
+		for i := range *v {
+			if i > 0 {
+				c.Dst = append(c.Dst, ',')
+			}
+			c.part(&(*v)[i])
+		}
+		c.Dst = append(c.Dst, ']')
+		return
+	case c.Dec.Null():
+		*v = nil
+		return
+	}
+	if c.Depth++; c.Depth > maxDepth {
+		c.Dec.Fail(tooDeep)
+	}
+	var buf [8]Part // most messages have fewer
+	list := buf[:0]
+	for range c.Dec.Elements() {
+		var x Part
+		c.part(&x)
+		list = append(list, x)
+	}
+	c.Depth--
+	*v = nil
+	if len(list) > 0 {
+		*v = slices.Clone(list)
+	}
+}
+
 // decoded decodes the members of a value of type T.
-func decoded[T any](c *coder, s jsonio.Scope, members func(*coder, jsonio.Scope, *T)) T {
+func decoded[T any](c coder, s jsonio.Scope, members func(coder, jsonio.Scope, *T)) T {
 	var v T
 	members(c, s, &v)
 	return v
 }
 
 // object returns the decoder of an object.
-func object[T any](members func(*coder, jsonio.Scope, *T)) func(*coder, *T) {
-	return func(c *coder, v *T) { members(c, c.Element(), v) }
+func object[T any](members func(coder, jsonio.Scope, *T)) func(coder, *T) {
+	return func(c coder, v *T) { members(c, c.Element(), v) }
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *Message) UnmarshalJSON(b []byte) error { return unmarshal(b, m, object((*coder).message)) }
+func (m *Message) UnmarshalJSON(b []byte) error { return unmarshal(b, m, object(coder.message)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (u *Usage) UnmarshalJSON(b []byte) error { return unmarshal(b, u, object((*coder).usage)) }
+func (u *Usage) UnmarshalJSON(b []byte) error { return unmarshal(b, u, object(coder.usage)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, t, object((*coder).tool)) }
+func (t *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, t, object(coder.tool)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (r *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, r, object((*coder).request)) }
+func (r *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, r, object(coder.request)) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *Settings) UnmarshalJSON(b []byte) error { return unmarshal(b, s, object((*coder).settings)) }
+func (s *Settings) UnmarshalJSON(b []byte) error { return unmarshal(b, s, object(coder.settings)) }
 
 // UnmarshalPart reads a part written by AppendPart.
 func UnmarshalPart(b []byte) (p Part, err error) {
-	err = unmarshal(b, &p, (*coder).part)
+	err = unmarshal(b, &p, coder.part)
 	return p, err
 }
 
 // UnmarshalEvent reads an event written by AppendEvent.
 func UnmarshalEvent(b []byte) (ev Event, err error) {
-	err = unmarshal(b, &ev, (*coder).event)
+	err = unmarshal(b, &ev, coder.event)
 	return ev, err
 }

@@ -12,21 +12,32 @@ import (
 //go:generate go run ../internal/cmd/gencodec
 
 // coder codes events. Its other methods are generated from the types.
-type coder struct {
-	jsonio.Coder
-	depth int // of tool results in tool results
-}
+type coder struct{ *jsonio.Coder }
 
-// maxDepth is the maximum depth of tool results in tool results. No tool returns nested results;
-// the limit bounds the time for malicious input.
-const (
-	maxDepth = 100
-	tooDeep  = "tool results are nested in each other more than 100 deep"
+// The codecs of package llm.
+var (
+	codeMessage  = jsonio.CodecOf[llm.Message]()
+	codeParts    = jsonio.CodecOf[[]llm.Part]()
+	codeTool     = jsonio.CodecOf[llm.Tool]()
+	codeSettings = jsonio.CodecOf[llm.Settings]()
+	codeUsage    = jsonio.CodecOf[llm.Usage]()
+	codeResult   = jsonio.CodecOf[llm.ToolResult]()
 )
+
+func (c coder) message(s jsonio.Scope, v *llm.Message)   { *v = codeMessage(c.Coder, s, *v) }
+func (c coder) tool(s jsonio.Scope, v *llm.Tool)         { *v = codeTool(c.Coder, s, *v) }
+func (c coder) settings(s jsonio.Scope, v *llm.Settings) { *v = codeSettings(c.Coder, s, *v) }
+func (c coder) usage(s jsonio.Scope, v *llm.Usage)       { *v = codeUsage(c.Coder, s, *v) }
+
+func (c coder) parts(key string, v *[]llm.Part) {
+	if c.Take(key) {
+		*v = codeParts(c.Coder, jsonio.Scope{}, *v)
+	}
+}
 
 // The methods for types that the generator does not know.
 
-func (c *coder) toolChoice(key string, v *llm.ToolChoice) {
+func (c coder) toolChoice(key string, v *llm.ToolChoice) {
 	if !c.Decoding && *v == (llm.ToolChoice{}) {
 		return
 	}
@@ -37,24 +48,25 @@ func (c *coder) toolChoice(key string, v *llm.ToolChoice) {
 	}
 }
 
-func (c *coder) resultPart(key string, v *llm.ToolResult) {
+func (c coder) resultPart(key string, v *llm.ToolResult) {
 	const kind = "tool_result"
-	switch {
-	case !c.Take(key):
-	case !c.Decoding:
-		c.toolResult(c.Typed(kind), v)
-	default:
-		found, s := c.Type()
-		if found == kind {
-			c.toolResult(s, v)
-			return
-		}
-		c.Rest(s)
-		c.Dec.Fail(`expected a part of type "` + kind + `"`)
+	if !c.Take(key) {
+		return
 	}
+	if !c.Decoding {
+		codeResult(c.Coder, c.Typed(kind), *v)
+		return
+	}
+	found, s := c.Type()
+	if found == kind {
+		*v = codeResult(c.Coder, s, *v)
+		return
+	}
+	c.Rest(s)
+	c.Dec.Fail(`expected a part of type "` + kind + `"`)
 }
 
-func (c *coder) usageBy(key string, v *map[Purpose]llm.Usage) {
+func (c coder) usageBy(key string, v *map[Purpose]llm.Usage) {
 	switch {
 	case !c.Decoding && len(*v) == 0 || !c.Take(key):
 	case c.Decoding:
@@ -78,7 +90,7 @@ func (c *coder) usageBy(key string, v *map[Purpose]llm.Usage) {
 }
 
 // options codes an object in the order of the options. It does not quote integers and booleans.
-func (c *coder) options(key string, v *Options) {
+func (c coder) options(key string, v *Options) {
 	switch {
 	case !c.Decoding && len(*v) == 0 || !c.Take(key):
 	case c.Decoding:
@@ -126,7 +138,7 @@ func isBare(v string) bool {
 }
 
 // unknown encodes the members of Raw that are not members of the envelope, and ends the event.
-func (c *coder) unknown(s jsonio.Scope, u *Unknown) {
+func (c coder) unknown(s jsonio.Scope, u *Unknown) {
 	d := jsonio.NewDec(string(u.Raw))
 	for c.Next(&s, nil) {
 		if u.Raw == nil {
@@ -183,8 +195,9 @@ func (ev *Event) UnmarshalJSON(line []byte) error {
 // decoder decodes lines.
 type decoder struct {
 	coder
-	mem jsonio.Arena // of the lines' strings
-	run string       // of the last line
+	state jsonio.Coder
+	mem   jsonio.Arena // of the lines' strings
+	run   string       // of the last line
 	// version is the version of the lines; 0 means unknown.
 	version int
 	ev      Event
@@ -193,6 +206,7 @@ type decoder struct {
 
 func newDecoder() *decoder {
 	x := &decoder{}
+	x.Coder = &x.state
 	x.Decoding, x.Other = true, x.other
 	return x
 }
@@ -292,18 +306,11 @@ func (x *decoder) decode(s jsonio.Scope, kind Kind) Body {
 }
 
 // code codes the members of a body of type T.
-func code[T Body](c *coder, s jsonio.Scope, v *Body, members func(*coder, jsonio.Scope, *T)) {
+func code[T Body](c coder, s jsonio.Scope, v *Body, members func(coder, jsonio.Scope, *T)) {
 	b, _ := (*v).(T)
 	if members(c, s, &b); c.Decoding {
 		*v = b
 	}
-}
-
-// decoded decodes the members of a value of type T.
-func decoded[T any](c *coder, s jsonio.Scope, members func(*coder, jsonio.Scope, *T)) T {
-	var v T
-	members(c, s, &v)
-	return v
 }
 
 // invalidAt returns the offset of the first byte that is not UTF-8.

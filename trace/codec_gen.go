@@ -3,59 +3,57 @@
 package trace
 
 import (
-	"slices"
-
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 )
 
 // body codes the members of a body. It reports whether the kind is known.
-func (c *coder) body(s jsonio.Scope, kind Kind, v *Body) bool {
+func (c coder) body(s jsonio.Scope, kind Kind, v *Body) bool {
 	switch kind {
 	case KindRunStart:
-		code(c, s, v, (*coder).runStart)
+		code(c, s, v, coder.runStart)
 	case KindStepStart:
-		code(c, s, v, (*coder).stepStart)
+		code(c, s, v, coder.stepStart)
 	case KindModelConfig:
-		code(c, s, v, (*coder).modelConfig)
+		code(c, s, v, coder.modelConfig)
 	case KindModelRequest:
-		code(c, s, v, (*coder).modelRequest)
+		code(c, s, v, coder.modelRequest)
 	case KindModelDelta:
-		code(c, s, v, (*coder).modelDelta)
+		code(c, s, v, coder.modelDelta)
 	case KindModelResponse:
-		code(c, s, v, (*coder).modelResponse)
+		code(c, s, v, coder.modelResponse)
 	case KindModelError:
-		code(c, s, v, (*coder).modelError)
+		code(c, s, v, coder.modelError)
 	case KindModelRetry:
-		code(c, s, v, (*coder).modelRetry)
+		code(c, s, v, coder.modelRetry)
 	case KindDecision:
-		code(c, s, v, (*coder).decision)
+		code(c, s, v, coder.decision)
 	case KindToolArguments:
-		code(c, s, v, (*coder).toolArguments)
+		code(c, s, v, coder.toolArguments)
 	case KindToolStart:
-		code(c, s, v, (*coder).toolStart)
+		code(c, s, v, coder.toolStart)
 	case KindToolEnd:
-		code(c, s, v, (*coder).toolEnd)
+		code(c, s, v, coder.toolEnd)
 	case KindToolSkip:
-		code(c, s, v, (*coder).toolSkip)
+		code(c, s, v, coder.toolSkip)
 	case KindAbandoned:
-		code(c, s, v, (*coder).abandoned)
+		code(c, s, v, coder.abandoned)
 	case KindStepEnd:
-		code(c, s, v, (*coder).stepEnd)
+		code(c, s, v, coder.stepEnd)
 	case KindHistoryRewrite:
-		code(c, s, v, (*coder).historyRewrite)
+		code(c, s, v, coder.historyRewrite)
 	case KindCanceled:
-		code(c, s, v, (*coder).canceled)
+		code(c, s, v, coder.canceled)
 	case KindSuspended:
-		code(c, s, v, (*coder).suspended)
+		code(c, s, v, coder.suspended)
 	case KindResumed:
-		code(c, s, v, (*coder).resumed)
+		code(c, s, v, coder.resumed)
 	case KindWarning:
-		code(c, s, v, (*coder).warning)
+		code(c, s, v, coder.warning)
 	case KindCustom:
-		code(c, s, v, (*coder).custom)
+		code(c, s, v, coder.custom)
 	case KindRunEnd:
-		code(c, s, v, (*coder).runEnd)
+		code(c, s, v, coder.runEnd)
 	default:
 		return false
 	}
@@ -67,79 +65,9 @@ var kinds = [...]Kind{
 	KindRunStart, KindStepStart, KindModelConfig, KindModelRequest, KindModelDelta, KindModelResponse, KindModelError, KindModelRetry, KindDecision, KindToolArguments, KindToolStart, KindToolEnd, KindToolSkip, KindAbandoned, KindStepEnd, KindHistoryRewrite, KindCanceled, KindSuspended, KindResumed, KindWarning, KindCustom, KindRunEnd,
 }
 
-func (c *coder) part(v *llm.Part) {
-	if !c.Decoding {
-		switch x := (*v).(type) {
-		case llm.Text:
-			c.text(c.Typed("text"), &x)
-		case llm.Reasoning:
-			c.reasoning(c.Typed("reasoning"), &x)
-		case llm.Media:
-			c.media(c.Typed("media"), &x)
-		case llm.ToolCall:
-			c.toolCall(c.Typed("tool_call"), &x)
-		case llm.ToolResult:
-			c.toolResult(c.Typed("tool_result"), &x)
-		case llm.Unknown:
-			c.Dst = jsonio.AppendRaw(c.Dst, x.Raw)
-		}
-		return
-	}
-	switch kind, s := c.Type(); kind {
-	case "text":
-		*v = decoded(c, s, (*coder).text)
-	case "reasoning":
-		*v = decoded(c, s, (*coder).reasoning)
-	case "media":
-		*v = decoded(c, s, (*coder).media)
-	case "tool_call":
-		*v = decoded(c, s, (*coder).toolCall)
-	case "tool_result":
-		*v = decoded(c, s, (*coder).toolResult)
-	default:
-		*v = llm.Unknown{Kind: kind, Raw: c.Rest(s)}
-	}
-}
-
-func (c *coder) parts(key string, v *[]llm.Part) (found bool) {
-	switch {
-	case !c.Take(key):
-		return false
-	case !c.Decoding:
-		c.Dst = append(c.Dst, '[')
-		for i := range *v {
-			if i > 0 {
-				c.Dst = append(c.Dst, ',')
-			}
-			c.part(&(*v)[i])
-		}
-		c.Dst = append(c.Dst, ']')
-		return true
-	case c.Dec.Null():
-		*v = nil
-		return true
-	}
-	if c.depth++; c.depth > maxDepth {
-		c.Dec.Fail(tooDeep)
-	}
-	var buf [8]llm.Part // most messages have fewer
-	list := buf[:0]
-	for range c.Dec.Elements() {
-		var x llm.Part
-		c.part(&x)
-		list = append(list, x)
-	}
-	c.depth--
-	*v = nil
-	if len(list) > 0 {
-		*v = slices.Clone(list)
-	}
-	return true
-}
-
 var v1Abandoned = jsonio.Renames{"call": "tool_call_id"}
 
-func (c *coder) abandoned(s jsonio.Scope, v *Abandoned) {
+func (c coder) abandoned(s jsonio.Scope, v *Abandoned) {
 	for c.Next(&s, v1Abandoned) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 	}
@@ -147,13 +75,13 @@ func (c *coder) abandoned(s jsonio.Scope, v *Abandoned) {
 
 var v1Canceled = jsonio.Renames{"cause": "reason"}
 
-func (c *coder) canceled(s jsonio.Scope, v *Canceled) {
+func (c coder) canceled(s jsonio.Scope, v *Canceled) {
 	for c.Next(&s, v1Canceled) {
 		c.OptionalWord("reason", &v.Reason)
 	}
 }
 
-func (c *coder) custom(s jsonio.Scope, v *Custom) {
+func (c coder) custom(s jsonio.Scope, v *Custom) {
 	for c.Next(&s, nil) {
 		c.OptionalText("name", &v.Name)
 		c.Raw("data", &v.Data)
@@ -162,7 +90,7 @@ func (c *coder) custom(s jsonio.Scope, v *Custom) {
 
 var v1Decision = jsonio.Renames{"cause": "reason", "calls": "tool_calls"}
 
-func (c *coder) decision(s jsonio.Scope, v *Decision) {
+func (c coder) decision(s jsonio.Scope, v *Decision) {
 	for c.Next(&s, v1Decision) {
 		c.OptionalWord("action", (*string)(&v.Action))
 		c.OptionalWord("reason", (*string)(&v.Reason))
@@ -172,7 +100,7 @@ func (c *coder) decision(s jsonio.Scope, v *Decision) {
 	}
 }
 
-func (c *coder) error(s jsonio.Scope, v *Error) {
+func (c coder) error(s jsonio.Scope, v *Error) {
 	for c.Next(&s, nil) {
 		c.Word("type", &v.Type)
 		c.Text("message", &v.Message)
@@ -183,7 +111,7 @@ func (c *coder) error(s jsonio.Scope, v *Error) {
 	}
 }
 
-func (c *coder) event(v *Event) {
+func (c coder) event(v *Event) {
 	c.Int("seq", &v.Seq)
 	c.Text("run", &v.Run)
 	if c.Decoding || v.Step != NoStep {
@@ -194,7 +122,7 @@ func (c *coder) event(v *Event) {
 	c.OptionalInt64("at", (*int64)(&v.At))
 }
 
-func (c *coder) header(s jsonio.Scope, v *Header) {
+func (c coder) header(s jsonio.Scope, v *Header) {
 	for c.Next(&s, nil) {
 		c.Text("format", &v.Format)
 		c.Int("version", &v.Version)
@@ -206,18 +134,18 @@ func (c *coder) header(s jsonio.Scope, v *Header) {
 
 var v1HistoryRewrite = jsonio.Renames{"cause": "reason"}
 
-func (c *coder) historyRewrite(s jsonio.Scope, v *HistoryRewrite) {
+func (c coder) historyRewrite(s jsonio.Scope, v *HistoryRewrite) {
 	for c.Next(&s, v1HistoryRewrite) {
 		c.OptionalWord("reason", &v.Reason)
 		c.OptionalText("by", &v.By)
 	}
 }
 
-func (c *coder) modelConfig(s jsonio.Scope, v *ModelConfig) {
+func (c coder) modelConfig(s jsonio.Scope, v *ModelConfig) {
 	for c.Next(&s, nil) {
 		c.OptionalText("model", &v.Model)
 		c.OptionalText("system", &v.System)
-		jsonio.OptionalList(&c.Coder, "tools", &v.Tools, c.tool)
+		jsonio.OptionalList(c.Coder, "tools", &v.Tools, c.tool)
 		c.toolChoice("tool_choice", &v.ToolChoice)
 		c.settings(c.Optional("settings"), &v.Settings)
 		c.OptionalRawMap("extra", &v.Extra)
@@ -226,7 +154,7 @@ func (c *coder) modelConfig(s jsonio.Scope, v *ModelConfig) {
 
 var v1ModelDelta = jsonio.Renames{"what": "type", "call": "tool_call_id"}
 
-func (c *coder) modelDelta(s jsonio.Scope, v *ModelDelta) {
+func (c coder) modelDelta(s jsonio.Scope, v *ModelDelta) {
 	for c.Next(&s, v1ModelDelta) {
 		c.OptionalWord("type", &v.Type)
 		c.OptionalText("tool_call_id", &v.ToolCallID)
@@ -237,7 +165,7 @@ func (c *coder) modelDelta(s jsonio.Scope, v *ModelDelta) {
 
 var v1ModelError = jsonio.Renames{"received": "partial_content"}
 
-func (c *coder) modelError(s jsonio.Scope, v *ModelError) {
+func (c coder) modelError(s jsonio.Scope, v *ModelError) {
 	for c.Next(&s, v1ModelError) {
 		c.error(c.Object("error"), &v.Error)
 		c.OptionalBool("partial", &v.Partial)
@@ -252,16 +180,16 @@ func (c *coder) modelError(s jsonio.Scope, v *ModelError) {
 
 var v1ModelRequest = jsonio.Renames{"kept": "prefix_messages", "new": "new_messages"}
 
-func (c *coder) modelRequest(s jsonio.Scope, v *ModelRequest) {
+func (c coder) modelRequest(s jsonio.Scope, v *ModelRequest) {
 	for c.Next(&s, v1ModelRequest) {
 		c.OptionalInt("prefix_messages", &v.PrefixMessages)
-		jsonio.OptionalList(&c.Coder, "new_messages", &v.NewMessages, c.message)
+		jsonio.OptionalList(c.Coder, "new_messages", &v.NewMessages, c.message)
 	}
 }
 
 var v1ModelResponse = jsonio.Renames{"finish": "finish_reason", "raw_finish": "raw_finish_reason"}
 
-func (c *coder) modelResponse(s jsonio.Scope, v *ModelResponse) {
+func (c coder) modelResponse(s jsonio.Scope, v *ModelResponse) {
 	for c.Next(&s, v1ModelResponse) {
 		c.message(c.Object("message"), &v.Message)
 		c.OptionalWord("finish_reason", (*string)(&v.FinishReason))
@@ -277,7 +205,7 @@ func (c *coder) modelResponse(s jsonio.Scope, v *ModelResponse) {
 
 var v1ModelRetry = jsonio.Renames{"cause": "reason"}
 
-func (c *coder) modelRetry(s jsonio.Scope, v *ModelRetry) {
+func (c coder) modelRetry(s jsonio.Scope, v *ModelRetry) {
 	for c.Next(&s, v1ModelRetry) {
 		c.OptionalInt64("wait_ns", (*int64)(&v.Wait))
 		c.OptionalWord("reason", &v.Reason)
@@ -286,14 +214,14 @@ func (c *coder) modelRetry(s jsonio.Scope, v *ModelRetry) {
 
 var v1Parent = jsonio.Renames{"call": "tool_call_id"}
 
-func (c *coder) parent(s jsonio.Scope, v *Parent) {
+func (c coder) parent(s jsonio.Scope, v *Parent) {
 	for c.Next(&s, v1Parent) {
 		c.Text("run", &v.Run)
 		c.Text("tool_call_id", &v.ToolCallID)
 	}
 }
 
-func (c *coder) resumed(s jsonio.Scope, v *Resumed) {
+func (c coder) resumed(s jsonio.Scope, v *Resumed) {
 	for c.Next(&s, nil) {
 		c.OptionalText("of", &v.Of)
 	}
@@ -301,7 +229,7 @@ func (c *coder) resumed(s jsonio.Scope, v *Resumed) {
 
 var v1RunEnd = jsonio.Renames{"stop": "stop_reason", "finish": "finish_reason", "calls": "model_calls", "appended": "appended_messages"}
 
-func (c *coder) runEnd(s jsonio.Scope, v *RunEnd) {
+func (c coder) runEnd(s jsonio.Scope, v *RunEnd) {
 	for c.Next(&s, v1RunEnd) {
 		c.OptionalWord("stop_reason", (*string)(&v.StopReason))
 		c.OptionalWord("finish_reason", (*string)(&v.FinishReason))
@@ -312,7 +240,7 @@ func (c *coder) runEnd(s jsonio.Scope, v *RunEnd) {
 		}
 		c.usageBy("usage_by", &v.UsageBy)
 		c.OptionalTexts("pending", &v.Pending)
-		jsonio.OptionalList(&c.Coder, "appended_messages", &v.AppendedMessages, c.message)
+		jsonio.OptionalList(c.Coder, "appended_messages", &v.AppendedMessages, c.message)
 		if c.Coming("error", v.Error != nil) {
 			if c.Decoding {
 				v.Error = new(Error)
@@ -322,7 +250,7 @@ func (c *coder) runEnd(s jsonio.Scope, v *RunEnd) {
 	}
 }
 
-func (c *coder) runStart(s jsonio.Scope, v *RunStart) {
+func (c coder) runStart(s jsonio.Scope, v *RunStart) {
 	for c.Next(&s, nil) {
 		if c.Coming("parent", v.Parent != nil) {
 			if c.Decoding {
@@ -332,22 +260,22 @@ func (c *coder) runStart(s jsonio.Scope, v *RunStart) {
 		}
 		c.OptionalWord("clock", &v.Clock)
 		c.options("options", &v.Options)
-		jsonio.OptionalList(&c.Coder, "tools", &v.Tools, c.toolInfo)
+		jsonio.OptionalList(c.Coder, "tools", &v.Tools, c.toolInfo)
 		c.OptionalTextMap("suppress", &v.Suppress)
 	}
 }
 
-func (c *coder) stepEnd(s jsonio.Scope, v *StepEnd) {
+func (c coder) stepEnd(s jsonio.Scope, v *StepEnd) {
 	for c.Next(&s, nil) {
 	}
 }
 
-func (c *coder) stepStart(s jsonio.Scope, v *StepStart) {
+func (c coder) stepStart(s jsonio.Scope, v *StepStart) {
 	for c.Next(&s, nil) {
 	}
 }
 
-func (c *coder) suspended(s jsonio.Scope, v *Suspended) {
+func (c coder) suspended(s jsonio.Scope, v *Suspended) {
 	for c.Next(&s, nil) {
 		c.OptionalTexts("pending", &v.Pending)
 		c.OptionalText("digest", &v.Digest)
@@ -356,7 +284,7 @@ func (c *coder) suspended(s jsonio.Scope, v *Suspended) {
 
 var v1ToolArguments = jsonio.Renames{"call": "tool_call_id", "args": "arguments", "cause": "reason"}
 
-func (c *coder) toolArguments(s jsonio.Scope, v *ToolArguments) {
+func (c coder) toolArguments(s jsonio.Scope, v *ToolArguments) {
 	for c.Next(&s, v1ToolArguments) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("arguments", &v.Arguments)
@@ -366,7 +294,7 @@ func (c *coder) toolArguments(s jsonio.Scope, v *ToolArguments) {
 
 var v1ToolEnd = jsonio.Renames{"call": "tool_call_id"}
 
-func (c *coder) toolEnd(s jsonio.Scope, v *ToolEnd) {
+func (c coder) toolEnd(s jsonio.Scope, v *ToolEnd) {
 	for c.Next(&s, v1ToolEnd) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalWord("outcome", (*string)(&v.Outcome))
@@ -374,7 +302,7 @@ func (c *coder) toolEnd(s jsonio.Scope, v *ToolEnd) {
 	}
 }
 
-func (c *coder) toolInfo(s jsonio.Scope, v *ToolInfo) {
+func (c coder) toolInfo(s jsonio.Scope, v *ToolInfo) {
 	for c.Next(&s, nil) {
 		c.Text("name", &v.Name)
 		c.OptionalBool("client", &v.Client)
@@ -383,7 +311,7 @@ func (c *coder) toolInfo(s jsonio.Scope, v *ToolInfo) {
 
 var v1ToolSkip = jsonio.Renames{"call": "tool_call_id", "cause": "reason"}
 
-func (c *coder) toolSkip(s jsonio.Scope, v *ToolSkip) {
+func (c coder) toolSkip(s jsonio.Scope, v *ToolSkip) {
 	for c.Next(&s, v1ToolSkip) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("name", &v.Name)
@@ -394,7 +322,7 @@ func (c *coder) toolSkip(s jsonio.Scope, v *ToolSkip) {
 
 var v1ToolStart = jsonio.Renames{"call": "tool_call_id", "args": "arguments"}
 
-func (c *coder) toolStart(s jsonio.Scope, v *ToolStart) {
+func (c coder) toolStart(s jsonio.Scope, v *ToolStart) {
 	for c.Next(&s, v1ToolStart) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("name", &v.Name)
@@ -404,111 +332,10 @@ func (c *coder) toolStart(s jsonio.Scope, v *ToolStart) {
 
 var v1Warning = jsonio.Renames{"call": "tool_call_id"}
 
-func (c *coder) warning(s jsonio.Scope, v *Warning) {
+func (c coder) warning(s jsonio.Scope, v *Warning) {
 	for c.Next(&s, v1Warning) {
 		c.OptionalText("code", &v.Code)
 		c.OptionalText("message", &v.Message)
 		c.OptionalText("tool_call_id", &v.ToolCallID)
-	}
-}
-
-func (c *coder) media(s jsonio.Scope, v *llm.Media) {
-	for c.Next(&s, nil) {
-		c.Text("media_type", &v.MediaType)
-		c.OptionalText("name", &v.Name)
-		c.Bytes("data", &v.Data)
-		c.OptionalText("url", &v.URL)
-		c.OptionalText("digest", &v.Digest)
-		c.OptionalInt64("size", &v.Size)
-		c.Raw("opaque", &v.Opaque)
-	}
-}
-
-func (c *coder) message(s jsonio.Scope, v *llm.Message) {
-	found := !c.Decoding || s.Absent()
-	for c.Next(&s, nil) {
-		c.Word("role", (*string)(&v.Role))
-		found = c.parts("parts", &v.Parts) || found
-		c.Raw("opaque", &v.Opaque)
-	}
-	if !found {
-		c.Dec.Fail("a message has no \"parts\"")
-	}
-}
-
-func (c *coder) reasoning(s jsonio.Scope, v *llm.Reasoning) {
-	for c.Next(&s, nil) {
-		c.Text("text", &v.Text)
-		c.Raw("opaque", &v.Opaque)
-	}
-}
-
-var v1Settings = jsonio.Renames{"stop": "stop_sequences", "parallel_calls": "parallel_tool_calls", "reasoning": "reasoning_effort"}
-
-func (c *coder) settings(s jsonio.Scope, v *llm.Settings) {
-	for c.Next(&s, v1Settings) {
-		c.OptionalInt("max_tokens", &v.MaxTokens)
-		c.FloatPointer("temperature", &v.Temperature)
-		c.FloatPointer("top_p", &v.TopP)
-		c.IntPointer("seed", &v.Seed)
-		c.TextsOrNil("stop_sequences", &v.StopSequences)
-		c.BoolPointer("parallel_tool_calls", &v.ParallelToolCalls)
-		c.OptionalText("reasoning_effort", &v.ReasoningEffort)
-		c.Raw("output_schema", &v.OutputSchema)
-	}
-}
-
-func (c *coder) text(s jsonio.Scope, v *llm.Text) {
-	for c.Next(&s, nil) {
-		c.Text("text", &v.Text)
-		c.OptionalBool("refusal", &v.Refusal)
-		c.Raw("opaque", &v.Opaque)
-	}
-}
-
-func (c *coder) tool(s jsonio.Scope, v *llm.Tool) {
-	for c.Next(&s, nil) {
-		c.Text("name", &v.Name)
-		c.OptionalText("description", &v.Description)
-		c.Raw("parameters", &v.Parameters)
-		c.BoolPointer("strict", &v.Strict)
-	}
-}
-
-var v1ToolCall = jsonio.Renames{"args": "arguments", "minted": "id_generated"}
-
-func (c *coder) toolCall(s jsonio.Scope, v *llm.ToolCall) {
-	for c.Next(&s, v1ToolCall) {
-		c.Text("id", &v.ID)
-		c.Text("name", &v.Name)
-		c.Text("arguments", &v.Arguments)
-		c.OptionalBool("id_generated", &v.IDGenerated)
-		c.OptionalText("provider_id", &v.ProviderID)
-		c.OptionalBool("provider_executed", &v.ProviderExecuted)
-		c.Raw("opaque", &v.Opaque)
-	}
-}
-
-var v1ToolResult = jsonio.Renames{"id": "tool_call_id"}
-
-func (c *coder) toolResult(s jsonio.Scope, v *llm.ToolResult) {
-	for c.Next(&s, v1ToolResult) {
-		c.Text("tool_call_id", &v.ID)
-		c.OptionalText("name", &v.Name)
-		c.parts("content", &v.Content)
-		c.OptionalBool("is_error", &v.IsError)
-		c.Raw("opaque", &v.Opaque)
-	}
-}
-
-var v1Usage = jsonio.Renames{"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens", "cache_write": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens"}
-
-func (c *coder) usage(s jsonio.Scope, v *llm.Usage) {
-	for c.Next(&s, v1Usage) {
-		c.Int64("input_tokens", &v.InputTokens)
-		c.Int64("output_tokens", &v.OutputTokens)
-		c.OptionalInt64("cache_read_input_tokens", &v.CacheReadInputTokens)
-		c.OptionalInt64("cache_creation_input_tokens", &v.CacheCreationInputTokens)
-		c.OptionalInt64("reasoning_output_tokens", &v.ReasoningOutputTokens)
 	}
 }

@@ -267,7 +267,7 @@ func readHeader(line []byte) (Header, error) {
 	if !jsonio.ValidUTF8(line) {
 		return h, ErrNotTrace
 	}
-	c := coder{Coder: jsonio.Coder{Dec: jsonio.NewDec(string(line)), Decoding: true}}
+	c := coder{&jsonio.Coder{Dec: jsonio.NewDec(string(line)), Decoding: true}}
 	c.header(c.Element(), &h)
 	err := c.Dec.End()
 	switch {

@@ -72,7 +72,7 @@ func (f *formatter) body(body Body) {
 	case RunEnd:
 		f.runEnd(b)
 	case Unknown:
-		var c coder
+		c := coder{&jsonio.Coder{}}
 		c.unknown(c.Element(), &b)
 		f.put(json.RawMessage(c.Dst))
 	case StepStart, StepEnd:
@@ -128,7 +128,7 @@ func (f *formatter) modelConfig(b ModelConfig) {
 	}
 	if s := b.Settings.AppendJSON(nil); len(s) > len("{}") {
 		if f.renamed != nil {
-			for was, now := range v1Settings {
+			for now, was := range v1Settings {
 				s = bytes.Replace(s, []byte(`"`+now+`":`), []byte(`"`+was+`":`), 1)
 			}
 		}

@@ -93,6 +93,11 @@ var v1Text = map[string]string{
 	"cache_read_input_tokens": "cached", "cache_creation_input_tokens": "cache_write", "reasoning_output_tokens": "reasoning",
 }
 
+// v1Settings maps the names of settings to those of version 1.
+var v1Settings = map[string]string{
+	"stop_sequences": "stop", "parallel_tool_calls": "parallel_calls", "reasoning_effort": "reasoning",
+}
+
 func current[T ~string](names map[string]string, v T) T {
 	if now, ok := names[string(v)]; ok {
 		return T(now)

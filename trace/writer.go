@@ -26,7 +26,7 @@ type Header struct {
 func (h Header) AppendJSON(dst []byte) []byte {
 	h.Format = cmp.Or(h.Format, Format)
 	h.Version = cmp.Or(h.Version, Version)
-	c := coder{Coder: jsonio.Coder{Dst: dst}}
+	c := coder{&jsonio.Coder{Dst: dst}}
 	c.header(c.Element(), &h)
 	return c.Dst
 }
@@ -38,13 +38,19 @@ func (h Header) AppendJSON(dst []byte) []byte {
 // nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
 // of options and of extra members must be UTF-8.
 func (ev *Event) AppendJSON(dst []byte) []byte {
-	c := coder{Coder: jsonio.Coder{Dst: dst}}
-	c.line(ev)
-	return c.Dst
+	state := coders.Get().(*jsonio.Coder)
+	state.Dst = dst
+	coder{state}.line(ev)
+	dst, state.Dst = state.Dst, nil
+	coders.Put(state)
+	return dst
 }
 
+// coders are unused coders: package llm gets pointers to them, so they are not on the stack.
+var coders = sync.Pool{New: func() any { return new(jsonio.Coder) }}
+
 // line encodes an event.
-func (c *coder) line(ev *Event) {
+func (c coder) line(ev *Event) {
 	s := c.Root()
 	c.event(ev)
 	c.Take("kind")
@@ -65,7 +71,7 @@ type Writer struct {
 
 	mu     sync.Mutex
 	to     io.Writer
-	coder  coder // its Dst is the buffer
+	coder  jsonio.Coder // its Dst is the buffer
 	chains chain.Chains
 	err    error
 }
@@ -98,7 +104,7 @@ func (w *Writer) Write(ev Event) error {
 }
 
 func (w *Writer) append(ev *Event) {
-	c := &w.coder
+	c := coder{&w.coder}
 	var messages *chain.Chain // of the request, if its hash is known
 	if b, ok := ev.Body.(ModelRequest); ok {
 		if all := w.chains.Of(ev.Run, string(ev.Purpose)); all.Keep(b.PrefixMessages) {

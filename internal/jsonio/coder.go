@@ -26,6 +26,8 @@ type Coder struct {
 	// Record makes [RecordList] append the encoded elements to Recorded.
 	Record   bool
 	Recorded []string
+	// Depth counts lists of parts in lists of parts.
+	Depth int
 
 	object
 }

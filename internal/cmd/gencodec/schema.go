@@ -115,7 +115,7 @@ func constant(text string) *schema {
 func (g *generator) cases(member string, of []string) (all []*schema) {
 	for _, one := range of {
 		t := g.types[one]
-		union := strings.TrimSuffix(one, t.short) + "Part"
+		union := strings.TrimSuffix(one, t.name) + "Part"
 		kind, def := t.kind, "event."+t.kind
 		switch constantName, body := g.kinds[one]; {
 		case body:
@@ -200,7 +200,7 @@ func (g *generator) value(typ string) *schema {
 	case t.inline:
 		return g.object(t, "")
 	default:
-		return g.define(snake(t.short), g.object(t, ""))
+		return g.define(snake(t.name), g.object(t, ""))
 	}
 }
 
