@@ -31,12 +31,13 @@ type Facts struct {
 
 // Call is a tool call with its result.
 type Call struct {
-	ID           string
-	Name         string
-	RawArguments string // unchanged; see [Call.Arguments]
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	RawArguments string `json:"arguments"` // unchanged; see [Call.Arguments]
 	// Answered is true if there is a Result; Failed is true if it is an error.
-	Answered, Failed bool
-	Result           string
+	Answered bool   `json:"answered"`
+	Failed   bool   `json:"failed"`
+	Result   string `json:"result"`
 }
 
 // Arguments returns the arguments as JSON; omitted arguments are {}.

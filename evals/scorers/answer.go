@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -41,21 +42,20 @@ func (s containsSettings) scorer() (scoreFunc, error) {
 	if slices.Contains(s.Expected, "") {
 		return nil, errors.New("an expected string is empty: any answer contains it")
 	}
-	return single(func(run *importer.Run) (float64, string, error) {
-		answer, want, err := expected(run, s.Expected)
-		if err != nil {
-			return 0, "", err
+	fold := func(text string) string {
+		if s.IgnoreCase {
+			return strings.ToLower(text)
 		}
+		return text
+	}
+	return byAnswer(s.Expected, func(answer string, want []string) (float64, string, error) {
 		missing := slices.DeleteFunc(slices.Clone(want), func(text string) bool {
-			if s.IgnoreCase {
-				return strings.Contains(strings.ToLower(answer), strings.ToLower(text))
-			}
-			return strings.Contains(answer, text)
+			return strings.Contains(fold(answer), fold(text))
 		})
 		if len(missing) == 0 || !s.All && len(missing) < len(want) {
-			return 1, fmt.Sprintf("%s is in %s", quoted(want), quote(answer)), nil
+			return pass("%s is in %s", quoted(want), quote(answer))
 		}
-		return 0, fmt.Sprintf("want %s in %s", quoted(missing), quote(answer)), nil
+		return fail("want %s in %s", quoted(missing), quote(answer))
 	}), nil
 }
 
@@ -69,9 +69,9 @@ func (s regexpSettings) scorer() (scoreFunc, error) {
 	if s.Pattern == "" {
 		return nil, errors.New("missing pattern: set a regular expression")
 	}
-	re, err := regexp.Compile(s.Pattern)
+	re, err := compile(s.Pattern)
 	if err != nil {
-		return nil, fmt.Errorf("the pattern: %w", err)
+		return nil, err
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
 		answer, err := finalAnswer(run)
@@ -79,17 +79,24 @@ func (s regexpSettings) scorer() (scoreFunc, error) {
 			return 0, "", err
 		}
 		if found := re.FindString(answer); re.MatchString(answer) {
-			return 1, fmt.Sprintf("%s matches %s", quote(found), s.Pattern), nil
+			return pass("%s matches %s", quote(found), re)
 		}
-		return 0, fmt.Sprintf("want a match of %s in %s", s.Pattern, quote(answer)), nil
+		return fail("want a match of %s in %s", re, quote(answer))
 	}), nil
 }
 
-// normalizedSettings scores 1 if the final answer is an expected text after normalization of both, as
-// in the evaluation of SQuAD (Rajpurkar et al., "SQuAD: 100,000+
-// Questions for Machine Comprehension of Text", EMNLP 2016, normalize_answer of its
-// script): lower case, no ASCII punctuation, none of the words a, an and the, single
-// spaces.
+func compile(pattern string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern: %w", err)
+	}
+	return re, nil
+}
+
+// normalizedSettings scores 1 if the final answer is an expected text after normalization of
+// both, as in the evaluation of SQuAD (Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine
+// Comprehension of Text", EMNLP 2016, normalize_answer of its script): lower case, no ASCII
+// punctuation, none of the words a, an and the, single spaces.
 type normalizedSettings struct {
 	// Expected are the accepted strings; empty means those of the recording.
 	Expected []string `json:"expected,omitempty"`
@@ -97,26 +104,26 @@ type normalizedSettings struct {
 
 func (s normalizedSettings) scorer() (scoreFunc, error) {
 	for _, text := range s.Expected {
-		if _, err := something(text); err != nil {
+		if _, err := normalizedWant(text); err != nil {
 			return nil, err
 		}
 	}
 	return answered(s.Expected, func(answer, want string) (bool, error) {
-		should, err := something(want)
-		return normal(answer) == should, err
+		should, err := normalizedWant(want)
+		return normalize(answer) == should, err
 	}), nil
 }
 
-// something returns the normalized expected string. An empty one would match any empty answer.
-func something(want string) (string, error) {
-	text := normal(want)
+// normalizedWant normalizes an expected string. An empty one would match any empty answer.
+func normalizedWant(want string) (string, error) {
+	text := normalize(want)
 	if text == "" {
 		return "", fmt.Errorf("the expected text %q is empty without articles and punctuation: use exact or choice", want)
 	}
 	return text, nil
 }
 
-func normal(text string) string {
+func normalize(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r <= unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
 			return -1
@@ -129,41 +136,103 @@ func normal(text string) string {
 	return strings.Join(words, " ")
 }
 
-// answered compares the final answer with each expected string. An error of right concerns the
-// expected string.
-func answered(want []string, right func(answer, want string) (bool, error)) scoreFunc {
-	return single(func(run *importer.Run) (float64, string, error) {
-		answer, want, err := expected(run, want)
-		if err != nil {
-			return 0, "", err
+// jsonSettings scores 1 if the final answer is one of the expected JSON values: the whole answer,
+// or else its last fenced block. Numbers are compared by value and members in any order.
+type jsonSettings struct {
+	// Expected is the value; none means that of the recording.
+	Expected json.RawMessage `json:"expected,omitempty"`
+	// Ignore are JSON pointers (RFC 6901) to ignored values; the name * matches all members or
+	// elements.
+	Ignore []string `json:"ignore,omitempty"`
+}
+
+func (s jsonSettings) scorer() (scoreFunc, error) {
+	ignore, err := parsePointers(s.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	var want []string
+	if len(s.Expected) > 0 {
+		want = []string{string(s.Expected)}
+	}
+	return byAnswer(want, func(answer string, want []string) (_ float64, _ string, err error) {
+		should := make([]any, len(want))
+		for i, text := range want {
+			if should[i], err = parse([]byte(text)); err != nil {
+				return 0, "", fmt.Errorf("the expected value is not JSON: %s: %w", quote(text), err)
+			}
 		}
+		is, ok := valueIn(answer)
+		if !ok {
+			return fail("want %s, got no JSON: %s", quoted(want), quote(answer))
+		}
+		is = without(is, ignore)
+		var diff string
+		for _, value := range should {
+			if diff = describeDifference(without(value, ignore), is); diff == "" {
+				return pass("the value expected")
+			}
+		}
+		return 0, diff, nil
+	}), nil
+}
+
+var fence = regexp.MustCompile("(?s)```[a-zA-Z]*\\s(.*?)```")
+
+// valueIn returns the JSON that a text is, or else that of its last block.
+func valueIn(text string) (any, bool) {
+	v, err := parse([]byte(text))
+	if blocks := fence.FindAllStringSubmatch(text, -1); err != nil && len(blocks) > 0 {
+		v, err = parse([]byte(blocks[len(blocks)-1][1]))
+	}
+	return v, err == nil
+}
+
+// answered scores 1 if the final answer is right by an expected string. An error of right
+// concerns the expected string.
+func answered(want []string, right func(answer, want string) (bool, error)) scoreFunc {
+	return byAnswer(want, func(answer string, want []string) (float64, string, error) {
 		for _, text := range want {
 			ok, err := right(answer, text)
 			if err != nil {
 				return 0, "", err
 			}
 			if ok {
-				return 1, fmt.Sprintf("%s, as expected", quote(answer)), nil
+				return pass("%s, as expected", quote(answer))
 			}
 		}
-		return 0, fmt.Sprintf("want %s, got %s", quoted(want), quote(answer)), nil
+		return fail("want %s, got %s", quoted(want), quote(answer))
 	})
 }
 
-// expected returns the final answer of a run and the expected ones, from the settings or else
-// from the recording.
-func expected(run *importer.Run, want []string) (answer string, texts []string, err error) {
-	if len(want) == 0 {
-		want = run.Expected.Answers
+// byAnswer scores the final answer by the expected ones, from the settings or else from the
+// recording.
+func byAnswer(want []string, score func(answer string, want []string) (float64, string, error)) scoreFunc {
+	return single(func(run *importer.Run) (float64, string, error) {
+		want := want
+		if len(want) == 0 {
+			want = expectedAnswers(run)
+		}
+		if len(want) == 0 {
+			return 0, "", errNoExpected
+		}
+		answer, err := finalAnswer(run)
+		if err != nil {
+			return 0, "", err
+		}
+		return score(answer, want)
+	})
+}
+
+var errNoExpected = errors.New("expected answer missing in the recording: set expected")
+
+// expectedAnswers returns the expected final answers in the recording.
+func expectedAnswers(run *importer.Run) []string {
+	replies := run.Expected.Replies
+	if n := len(replies); len(run.Expected.Answers) == 0 && n > 0 && replies[n-1] != "" {
+		return replies[n-1:]
 	}
-	if n := len(run.Expected.Replies); len(want) == 0 && n > 0 && run.Expected.Replies[n-1] != "" {
-		want = run.Expected.Replies[n-1:]
-	}
-	if len(want) == 0 {
-		return "", nil, errors.New("expected answer missing in the recording: set expected")
-	}
-	answer, err = finalAnswer(run)
-	return answer, want, err
+	return run.Expected.Answers
 }
 
 // finalAnswer returns the final answer of a run; may be empty.
@@ -173,21 +242,4 @@ func finalAnswer(run *importer.Run) (string, error) {
 		return "", errors.New("the recording has no model response")
 	}
 	return f.Answer, nil
-}
-
-// quote shortens and quotes a string for an explanation.
-func quote(text string) string {
-	const most = 80 // characters
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most-1]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
-}
-
-func quoted(texts []string) string {
-	all := make([]string, len(texts))
-	for i, text := range texts {
-		all[i] = quote(text)
-	}
-	return strings.Join(all, " or ")
 }

@@ -10,11 +10,11 @@ import (
 // the larger.
 const maxAssign = 1e8
 
-// assign returns the largest sum of weights of pairs of rows and columns, each in at most one pair.
-// Weights are 0 or more. It is the Hungarian algorithm (Kuhn 1955,
-// Munkres 1957) with potentials and shortest augmenting paths: n²·m steps for n rows and m
-// columns, n ≤ m, of those that have a weight at all.
-func assign(weights [][]float64) (float64, error) {
+// assign returns the largest sum of weights of pairs of rows and columns, each in at most one
+// pair. Weights are 0 or more. It is the Hungarian algorithm (Kuhn 1955, Munkres 1957) with
+// potentials and shortest augmenting paths: n²·m steps for n rows and m columns, n ≤ m, of those
+// that have a weight at all.
+func assign(weights [][]float64) (total float64, err error) {
 	rows := paired(weights)
 	n := len(rows)
 	if n == 0 {
@@ -24,8 +24,11 @@ func assign(weights [][]float64) (float64, error) {
 	if float64(n)*float64(n)*float64(m) > maxAssign {
 		return 0, fmt.Errorf("%d calls that may be %d of those made are too many to find the best assignment", n, m)
 	}
-	var total float64
-	for col, row := range cheapest(rows) {
+	h := &hungarian{rows, make([]float64, n), make([]float64, m+1), slices.Repeat([]int{-1}, m+1)}
+	for i := range n {
+		h.augment(i)
+	}
+	for col, row := range h.row[:m] {
 		if row >= 0 {
 			total += rows[row][col]
 		}
@@ -37,8 +40,10 @@ func assign(weights [][]float64) (float64, error) {
 // columns.
 func paired(weights [][]float64) [][]float64 {
 	some := func(w float64) bool { return w > 0 }
+	none := func(row []float64) bool { return !slices.ContainsFunc(row, some) }
 	for range 2 {
-		weights = transposed(slices.DeleteFunc(slices.Clone(weights), func(row []float64) bool { return !slices.ContainsFunc(row, some) }))
+		weights = slices.Clone(weights)
+		weights = transposed(slices.DeleteFunc(weights, none))
 	}
 	if len(weights) > 0 && len(weights) > len(weights[0]) {
 		return transposed(weights)
@@ -59,21 +64,11 @@ func transposed(rows [][]float64) [][]float64 {
 	return cols
 }
 
-// cheapest returns the row of each column, or -1, where the sum of weights is largest.
-func cheapest(weights [][]float64) []int {
-	n, m := len(weights), len(weights[0])
-	h := &hungarian{weights: weights, ofRow: make([]float64, n), ofCol: make([]float64, m+1), row: slices.Repeat([]int{-1}, m+1)}
-	for i := range n {
-		h.augment(i)
-	}
-	return h.row[:m]
-}
-
 // hungarian is an assignment in progress. Its last column represents the row being assigned.
 type hungarian struct {
 	weights      [][]float64
 	ofRow, ofCol []float64 // potentials
-	row          []int     // of each column
+	row          []int     // of each column, or -1
 }
 
 // augment assigns one more row along the shortest path of columns.

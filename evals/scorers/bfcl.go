@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,16 +16,16 @@ import (
 // parallel and irrelevance (ast_checker.py of bfcl_eval in github.com/ShishirPatil/gorilla,
 // at v4):
 //
-//   - There is one call per answer, and each answer has a call of its own, in any
-//     order. The first that fits is taken there, here the best assignment, which never
-//     scores less.
-//   - A call has the name of the function, or that with _ for each dot, as providers
-//     want it; all required parameters; none that the function or the answer does not
-//     have; and all that the answer does not make optional with the value "".
-//   - A value is of the parameter's type (float takes whole numbers, tuple is array) or
-//     of the type of the values accepted, and one of those: texts without space and
-//     ,./-_*^ in lower case and with " for ', also in a list or in a dict; numbers by
-//     value; of dicts, each member by a list of values of its own.
+//   - There is one call per answer, and each answer has a call of its own, in any order. The
+//     leaderboard takes the first that fits, this scorer the best assignment, which never scores
+//     less.
+//   - A call has the name of the function, or that with _ for each dot, as providers want it;
+//     all required parameters; none that the function or the answer does not have; and all that
+//     the answer does not make optional with the value "".
+//   - A value is of the parameter's type (float takes whole numbers, tuple is array) or of the
+//     type of the accepted values, and one of those: strings without space and ,./-_*^ in lower
+//     case and with " for ', also in a list or in a dict; numbers by value; of dicts, each member
+//     by a list of values of its own.
 type bfclSettings struct {
 	// Cases are the expectations by case. Other runs are scored by the members function and
 	// ground_truth of their recording.
@@ -43,7 +42,6 @@ type bfclCase struct {
 	GroundTruth []map[string]map[string][]any `json:"ground_truth,omitempty"`
 }
 
-// bfclFunction is the name and the parameters of a function.
 type bfclFunction struct {
 	Name       string `json:"name"`
 	Parameters struct {
@@ -52,7 +50,6 @@ type bfclFunction struct {
 	} `json:"parameters"`
 }
 
-// bfclParameter is the type of a parameter.
 type bfclParameter struct {
 	Type  string `json:"type"`
 	Items struct {
@@ -73,17 +70,14 @@ func (s bfclSettings) scorer() (scoreFunc, error) {
 		}
 		calls := facts.Read(run).Calls
 		if len(calls) != len(c.GroundTruth) {
-			return 0, fmt.Sprintf("want %d calls, got %d", len(c.GroundTruth), len(calls)), nil
+			return fail("want %d calls, got %d", len(c.GroundTruth), len(calls))
 		}
 		weights, wrong := c.pairs(calls)
 		pairs, err := assign(weights)
-		switch {
-		case err != nil:
-			return 0, "", err
-		case pairs < float64(len(calls)):
-			return 0, wrong, nil
+		if err != nil || pairs < float64(len(calls)) {
+			return 0, wrong, err
 		}
-		return 1, fmt.Sprintf("all %d calls are accepted", len(calls)), nil
+		return pass("all %d calls are accepted", len(calls))
 	}), nil
 }
 
@@ -92,10 +86,12 @@ func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 	c, ok := s.Cases[run.Case]
 	if !ok {
 		for name, to := range map[string]any{"function": &c.Function, "ground_truth": &c.GroundTruth} {
-			if raw := run.Meta[name]; raw != nil {
-				if err := decodeAll(json.NewDecoder(bytes.NewReader(raw)), to); err != nil {
-					return c, fmt.Errorf("%s of the recording: %w", name, err)
-				}
+			raw := run.Meta[name]
+			if raw == nil {
+				continue
+			}
+			if err := decodeInto(raw, to); err != nil {
+				return c, fmt.Errorf("%s of the recording: %w", name, err)
 			}
 		}
 	}
@@ -197,60 +193,37 @@ func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) er
 }
 
 // optional reports whether a parameter is optional.
-func optional(values []any) bool { return slices.Contains(texts(values), "") }
+func optional(values []any) bool { return slices.Contains(values, any("")) }
 
-// texts returns the values that are strings.
-func texts(values []any) (all []string) {
-	for _, v := range values {
-		if text, ok := v.(string); ok {
-			all = append(all, text)
-		}
-	}
-	return all
-}
-
-// pyType is a type of Python, as BFCL compares them.
-type pyType string
-
-const (
-	pyNone  pyType = "None"
-	pyBool  pyType = "bool"
-	pyInt   pyType = "int"
-	pyFloat pyType = "float"
-	pyStr   pyType = "str"
-	pyList  pyType = "list"
-	pyDict  pyType = "dict"
-)
-
-// pyTypes are the types of BFCL's functions.
-var pyTypes = map[string]pyType{
-	"string": pyStr, "integer": pyInt, "float": pyFloat, "boolean": pyBool,
-	"array": pyList, "tuple": pyList, "dict": pyDict, "any": pyStr,
+// pyTypes are Python's types of those that functions declare.
+var pyTypes = map[string]string{
+	"string": "str", "integer": "int", "float": "float", "boolean": "bool",
+	"array": "list", "tuple": "list", "dict": "dict", "any": "str",
 }
 
 // typeOf returns the type that Python gives a JSON value.
-func typeOf(v any) pyType {
+func typeOf(v any) string {
 	switch v := v.(type) {
 	case bool:
-		return pyBool
+		return "bool"
 	case json.Number:
 		if strings.ContainsAny(string(v), ".eE") {
-			return pyFloat
+			return "float"
 		}
-		return pyInt
+		return "int"
 	case string:
-		return pyStr
+		return "str"
 	case []any:
-		return pyList
+		return "list"
 	case map[string]any:
-		return pyDict
+		return "dict"
 	default:
-		return pyNone
+		return "None"
 	}
 }
 
 // typeOfAny returns the type of the first value other than "".
-func typeOfAny(values []any) pyType {
+func typeOfAny(values []any) string {
 	for _, v := range values {
 		if v != "" {
 			return typeOf(v)
@@ -261,38 +234,34 @@ func typeOfAny(values []any) pyType {
 
 // accepts reports whether a value is one of the accepted values of a parameter.
 func (p *bfclParameter) accepts(value any, accepted []any) bool {
-	want, inner := pyTypes[p.Type], pyType("")
-	if want == pyList {
+	want, inner := pyTypes[p.Type], ""
+	if want == "list" {
 		inner = pyTypes[p.Items.Type]
 	}
-	if want == pyFloat && typeOf(value) == pyInt {
+	if want == "float" && typeOf(value) == "int" {
 		value = json.Number(value.(json.Number) + ".0")
 	}
 	ok, variable := typed(value, accepted, want, inner)
+	matches := same
 	switch {
 	case !ok:
 		return false
 	case variable:
-		return among(value, accepted)
+	case want == "dict":
+		matches = sameDict
+	case want == "str":
+		matches = standardSame
+	case inner == "dict":
+		matches = lists(sameDict)
+	case want == "list":
+		matches = lists(standardSame)
 	}
-	switch want {
-	case pyDict:
-		return dict(value, accepted)
-	case pyStr:
-		return slices.Contains(standards(texts(accepted)), standard(value.(string)))
-	case pyList:
-		if inner == pyDict {
-			return dicts(value.([]any), accepted)
-		}
-		return list(value.([]any), accepted)
-	default:
-		return among(value, accepted)
-	}
+	return slices.ContainsFunc(accepted, func(a any) bool { return matches(value, a) })
 }
 
 // typed reports whether a value has the required type, or that of the accepted values, which BFCL
 // calls a variable.
-func typed(value any, accepted []any, want, inner pyType) (ok, variable bool) {
+func typed(value any, accepted []any, want, inner string) (ok, variable bool) {
 	other := typeOfAny(accepted)
 	if typeOf(value) != want {
 		return other == typeOf(value), true
@@ -311,95 +280,46 @@ func typed(value any, accepted []any, want, inner pyType) (ok, variable bool) {
 	}), variable
 }
 
-// standard returns a string in the form that BFCL compares.
-func standard(text string) string {
-	return strings.NewReplacer(" ", "", ",", "", ".", "", "/", "", "-", "", "_", "", "*", "", "^", "", "'", `"`).Replace(strings.ToLower(text))
-}
+// same reports whether two values are equal, numbers by their value.
+func same(value, accepted any) bool { return equal(copied(value), copied(accepted)) }
 
-func standards(texts []string) []string {
-	all := make([]string, len(texts))
-	for i, text := range texts {
-		all[i] = standard(text)
-	}
-	return all
-}
+// standardSame is like same, with strings as BFCL compares them.
+func standardSame(value, accepted any) bool { return same(standard(value), standard(accepted)) }
 
-// standardized returns the standard form of a string, and other values unchanged.
-func standardized(v any) any {
+var standardizer = strings.NewReplacer(" ", "", ",", "", ".", "", "/", "", "-", "", "_", "", "*", "", "^", "", "'", `"`)
+
+// standard returns a string in the form that BFCL compares, and other values unchanged.
+func standard(v any) any {
 	if text, ok := v.(string); ok {
-		return standard(text)
+		return standardizer.Replace(strings.ToLower(text))
 	}
 	return v
 }
 
-// among reports whether a value is one of others.
-func among(value any, others []any) bool {
-	return slices.ContainsFunc(others, func(o any) bool { return same(value, o) })
+// lists compares lists item by item. The value "" accepts an empty list.
+func lists(same func(value, accepted any) bool) func(value, accepted any) bool {
+	return func(value, accepted any) bool {
+		items, _ := value.([]any)
+		of, _ := accepted.([]any)
+		return slices.EqualFunc(items, of, same)
+	}
 }
 
-// list reports whether a list is accepted. The value "" accepts an empty list.
-func list(value []any, accepted []any) bool {
-	return slices.ContainsFunc(accepted, func(a any) bool {
-		of, _ := a.([]any)
-		return slices.EqualFunc(value, of, func(v, o any) bool { return same(standardized(v), standardized(o)) })
-	})
-}
-
-// dict reports whether a dict has the members of an accepted one.
-func dict(value any, accepted []any) bool {
+// sameDict reports whether a dict has each member as accepted and all required members.
+func sameDict(value, accepted any) bool {
 	got, ok := value.(map[string]any)
-	return ok && slices.ContainsFunc(accepted, func(a any) bool {
-		want, isDict := a.(map[string]any)
-		return isDict && members(got, want)
-	})
-}
-
-// members reports whether a dict has each member as accepted and all required members.
-func members(got, want map[string]any) bool {
+	want, isDict := accepted.(map[string]any)
 	for name, v := range got {
 		values, _ := want[name].([]any)
-		if !slices.ContainsFunc(values, func(o any) bool { return same(standardized(v), standardized(o)) }) {
+		if !slices.ContainsFunc(values, func(a any) bool { return standardSame(v, a) }) {
 			return false
 		}
 	}
 	for name, values := range want {
 		list, _ := values.([]any)
-		if _, ok := got[name]; !ok && !optional(list) {
+		if _, has := got[name]; !has && !optional(list) {
 			return false
 		}
 	}
-	return true
-}
-
-// dicts reports whether a list of dicts equals an accepted one, dict by dict.
-func dicts(value []any, accepted []any) bool {
-	return slices.ContainsFunc(accepted, func(a any) bool {
-		of, _ := a.([]any)
-		return slices.EqualFunc(value, of, func(v, o any) bool { return dict(v, []any{o}) })
-	})
-}
-
-// same reports whether two values are equal, numbers by their value.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case json.Number:
-		n, ok := b.(json.Number)
-		return ok && canonicalNumber(a) == canonicalNumber(n)
-	case []any:
-		l, ok := b.([]any)
-		return ok && slices.EqualFunc(a, l, same)
-	case map[string]any:
-		m, ok := b.(map[string]any)
-		if !ok || len(a) != len(m) {
-			return false
-		}
-		for name, v := range a {
-			if o, ok := m[name]; !ok || !same(v, o) {
-				return false
-			}
-		}
-		return true
-	default:
-		return a == b
-	}
+	return ok && isDict
 }

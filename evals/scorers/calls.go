@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/looptape/looptape/evals/facts"
-	"github.com/looptape/looptape/internal/jsonval"
+	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -31,42 +34,44 @@ func (s calledSettings) scorer() (scoreFunc, error) {
 	}
 	tools := slices.Sorted(maps.Keys(s.Tools))
 	for _, name := range tools {
-		if c := s.Tools[name]; c.least() < 0 || c.Max != nil && *c.Max < c.least() {
-			return nil, fmt.Errorf("the tool %q: invalid count %s", name, c)
+		if least, most := s.Tools[name].bounds(); least < 0 || most < least {
+			return nil, fmt.Errorf("the tool %q: invalid count %s", name, s.Tools[name])
 		}
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
-		count := counted(run)
+		count := countCalls(run)
 		var wrong, right []string
 		for _, name := range tools {
-			c, n := s.Tools[name], count[name]
-			if n < c.least() || c.Max != nil && n > *c.Max {
-				wrong = append(wrong, fmt.Sprintf("want %s of %s, got %d", c, name, n))
+			n := count[name]
+			if least, most := s.Tools[name].bounds(); n < least || n > most {
+				wrong = append(wrong, fmt.Sprintf("want %s of %s, got %d", s.Tools[name], name, n))
 			}
 			right = append(right, fmt.Sprintf("%d of %s", n, name))
 		}
-		return all(wrong, right)
+		return passUnless(wrong, strings.Join(right, ", "))
 	}), nil
 }
 
-func (c callCount) least() int {
-	switch {
-	case c.Min != nil:
-		return *c.Min
-	case c.Max != nil:
-		return min(1, *c.Max)
+func (c callCount) bounds() (least, most int) {
+	most = math.MaxInt
+	if c.Max != nil {
+		most = *c.Max
 	}
-	return 1
+	if c.Min != nil {
+		return *c.Min, most
+	}
+	return min(1, most), most
 }
 
 func (c callCount) String() string {
-	switch {
+	switch least, most := c.bounds(); {
 	case c.Max == nil:
-		return fmt.Sprintf("%d or more", c.least())
-	case *c.Max == c.least():
-		return fmt.Sprint(*c.Max)
+		return fmt.Sprintf("%d or more", least)
+	case most == least:
+		return fmt.Sprint(most)
+	default:
+		return fmt.Sprintf("%d to %d", least, most)
 	}
-	return fmt.Sprintf("%d to %d", c.least(), *c.Max)
 }
 
 // notCalledSettings scores 1 if none of the named tools was called.
@@ -77,18 +82,18 @@ type notCalledSettings struct {
 func (s notCalledSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
 	return single(func(run *importer.Run) (float64, string, error) {
 		var wrong []string
-		count := counted(run)
+		count := countCalls(run)
 		for _, name := range slices.Sorted(maps.Keys(count)) {
 			if len(s.Tools) == 0 || slices.Contains(s.Tools, name) {
 				wrong = append(wrong, fmt.Sprintf("want 0 of %s, got %d", name, count[name]))
 			}
 		}
-		return all(wrong, []string{"not called"})
+		return passUnless(wrong, "not called")
 	}), nil
 }
 
-// counted counts the calls of a run by tool.
-func counted(run *importer.Run) map[string]int {
+// countCalls counts the calls of a run by tool.
+func countCalls(run *importer.Run) map[string]int {
 	count := map[string]int{}
 	for _, c := range facts.Read(run).Calls {
 		count[c.Name]++
@@ -96,207 +101,86 @@ func counted(run *importer.Run) map[string]int {
 	return count
 }
 
-// all returns the score 1 if nothing is wrong, else 0.
-func all(wrong, right []string) (float64, string, error) {
+// passUnless returns the score 1 if nothing is wrong, else 0.
+func passUnless(wrong []string, right string) (float64, string, error) {
 	if len(wrong) > 0 {
 		return 0, strings.Join(wrong, "; "), nil
 	}
-	return 1, strings.Join(right, ", "), nil
+	return 1, right, nil
 }
 
-// expectedCalls are the expected calls and the comparison of arguments: as JSON, numbers by value and
-// members in any order.
-type expectedCalls struct {
-	// Expected are the calls; nil means those of the recording, and an empty list means no calls.
-	Expected []expectedCall `json:"expected,omitempty"`
-	// Arguments selects how arguments are compared.
-	Arguments argumentMatch `json:"arguments,omitempty"`
-	// Ignore are JSON pointers into the arguments, by tool, to what is not compared; the
-	// tool * is every tool, and a name * in a pointer all members or elements.
-	Ignore map[string][]string `json:"ignore,omitempty"`
-	// Defaults are values of omitted arguments, by tool and name.
-	Defaults map[string]map[string]json.RawMessage `json:"defaults,omitempty"`
+// argSchemaSettings scores 1 if the arguments of all calls match the schemas of their tools. It
+// skips tools without a schema. A run with calls but without any schema is an error.
+type argSchemaSettings struct {
+	// Schemas are JSON Schemas by tool (draft 2020-12 or 7). They take precedence over the
+	// schemas in a trace.
+	Schemas map[string]json.RawMessage `json:"schemas,omitempty"`
 }
 
-// expectedCall is an expected call.
-type expectedCall struct {
-	Name string `json:"name"`
-	// Arguments is a JSON object; nil accepts any arguments.
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-}
-
-// argumentMatch is a way to compare arguments.
-type argumentMatch string
-
-// The ways to compare arguments.
-const (
-	matchEqual  argumentMatch = ""       // all arguments are equal
-	matchSubset argumentMatch = "subset" // the expected ones are equal; others are ignored
-	matchName   argumentMatch = "ignore" // only the name counts
-)
-
-// matcher is expectedCalls with parsed pointers.
-type matcher struct {
-	expectedCalls
-	ignore map[string][]jsonval.Pointer
-}
-
-func (s expectedCalls) matcher() (*matcher, error) {
-	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
-		return nil, fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
-	}
-	m := &matcher{s, map[string][]jsonval.Pointer{}}
-	for tool, texts := range s.Ignore {
-		p, err := parsePointers(texts)
+func (s argSchemaSettings) scorer() (scoreFunc, error) {
+	given := map[string]*jsonschema.Resolved{}
+	for tool, raw := range s.Schemas {
+		schema, err := resolve(tool, raw)
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(texts, "") {
-			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; omit arguments in expected", tool)
-		}
-		m.ignore[tool] = p
+		given[tool] = schema
 	}
-	for tool, args := range s.Defaults {
-		for name, raw := range args {
-			if _, err := parse(raw); err != nil {
-				return nil, fmt.Errorf("the default of %q of the tool %q: %w", name, tool, err)
+	return single(func(run *importer.Run) (float64, string, error) {
+		calls := facts.Read(run).Calls
+		declared := declaredSchemas(run)
+		checked := 0
+		var wrong []string
+		for _, c := range calls {
+			schema, ok := given[c.Name]
+			if raw := declared[c.Name]; !ok && len(raw) > 0 {
+				var err error
+				if schema, err = resolve(c.Name, raw); err != nil {
+					return 0, "", err
+				}
+			}
+			if schema == nil {
+				continue
+			}
+			checked++
+			if err := validate(c.Arguments(), schema); err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %v", c.Name, err))
 			}
 		}
-	}
-	if s.Expected == nil {
-		return m, nil
-	}
-	_, err := m.wanted(importer.Expected{})
-	return m, err
+		if checked == 0 && len(calls) > 0 {
+			return 0, "", errors.New("no schema for any called tool: set schemas")
+		}
+		return passUnless(wrong, fmt.Sprintf("%d of %d calls follow their schema", checked, len(calls)))
+	}), nil
 }
 
-// made is a call with its arguments read.
-type made struct {
-	name string
-	any  bool // arguments are right
-	args any  // nil where they are no JSON
+// declaredSchemas returns the last schema of each tool in a trace.
+func declaredSchemas(run *importer.Run) map[string]json.RawMessage {
+	schemas := map[string]json.RawMessage{}
+	for _, ev := range run.Events {
+		config, _ := ev.Body.(trace.ModelConfig)
+		for _, tool := range config.Tools {
+			schemas[tool.Name] = tool.Parameters
+		}
+	}
+	return schemas
 }
 
-// wanted returns the calls that should be made.
-func (m *matcher) wanted(recorded importer.Expected) ([]made, error) {
-	list := m.Expected
-	if list == nil {
-		if recorded.Calls == nil {
-			return nil, errors.New("expected calls missing in the recording: set expected")
-		}
-		for _, c := range recorded.Calls {
-			list = append(list, expectedCall{c.Name, c.Arguments})
-		}
+func resolve(tool string, raw json.RawMessage) (resolved *jsonschema.Resolved, err error) {
+	schema := &jsonschema.Schema{}
+	if err = json.Unmarshal(raw, schema); err == nil {
+		resolved, err = schema.Resolve(nil)
 	}
-	var calls []made
-	for _, w := range list {
-		if w.Arguments == nil {
-			calls = append(calls, made{name: w.Name, any: true})
-			continue
-		}
-		c := m.made(w.Name, w.Arguments)
-		if c.args == nil {
-			return nil, fmt.Errorf("the expected arguments of %q are not a JSON object: %s", w.Name, quote(string(w.Arguments)))
-		}
-		calls = append(calls, c)
+	if err != nil {
+		return nil, fmt.Errorf("the schema of the tool %q: %w", tool, err)
 	}
-	return calls, nil
+	return resolved, nil
 }
 
-// made reads the arguments of a call, with defaults and without ignored members.
-func (m *matcher) made(name string, args json.RawMessage) made {
-	v, _ := parse(args) // what cannot be read is nothing, and nothing else is that
-	object, ok := v.(map[string]any)
-	if !ok {
-		return made{name: name}
+func validate(args json.RawMessage, schema *jsonschema.Resolved) error {
+	var v any
+	if err := json.Unmarshal(args, &v); err != nil {
+		return err
 	}
-	for arg, raw := range m.Defaults[name] {
-		if _, given := object[arg]; !given {
-			object[arg], _ = parse(raw) // which could be read
-		}
-	}
-	return made{name: name, args: without(without(object, m.ignore["*"]), m.ignore[name])}
-}
-
-// calls returns the calls that a run made.
-func (m *matcher) calls(run *importer.Run) (calls []made) {
-	for _, c := range facts.Read(run).Calls {
-		calls = append(calls, m.made(c.Name, c.Arguments()))
-	}
-	return calls
-}
-
-// read returns the calls that a run should have made, and those that it made.
-func (m *matcher) read(run *importer.Run) (want, got []made, err error) {
-	want, err = m.wanted(run.Expected)
-	return want, m.calls(run), err
-}
-
-// share is the part of a call's arguments that is as wanted: 1 for all of them, 0 for
-// another tool.
-func (m *matcher) share(want, got made) float64 {
-	if want.name != got.name {
-		return 0
-	}
-	if want.any || m.Arguments == matchName {
-		return 1
-	}
-	w, _ := want.args.(map[string]any)
-	g, ok := got.args.(map[string]any)
-	if !ok {
-		return 0
-	}
-	same, names := 0, len(w)
-	for name, value := range w {
-		if v, given := g[name]; given && equal(value, v) {
-			same++
-		}
-	}
-	for name := range g {
-		if _, wanted := w[name]; !wanted && m.Arguments == matchEqual {
-			names++
-		}
-	}
-	if names == 0 {
-		return 1
-	}
-	return float64(same) / float64(names)
-}
-
-// weights are the shares of all pairs: a row for each call wanted, a column for each made.
-// Only whole ones count if partial is false.
-func (m *matcher) weights(want, got []made, partial bool) [][]float64 {
-	rows := make([][]float64, len(want))
-	for i, w := range want {
-		rows[i] = make([]float64, len(got))
-		for j, g := range got {
-			if share := m.share(w, g); partial || share == 1 {
-				rows[i][j] = share
-			}
-		}
-	}
-	return rows
-}
-
-// told shows calls.
-func describeCalls(calls []made) string {
-	if len(calls) == 0 {
-		return "no calls"
-	}
-	const most = 8
-	var texts []string
-	for _, c := range calls[:min(most, len(calls))] {
-		switch {
-		case c.any:
-			texts = append(texts, c.name)
-		case c.args == nil:
-			texts = append(texts, c.name+"(no JSON object)")
-		default:
-			texts = append(texts, c.name+shown(c.args))
-		}
-	}
-	if len(calls) > most {
-		texts = append(texts, fmt.Sprintf("and %d more", len(calls)-most))
-	}
-	return strings.Join(texts, ", ")
+	return schema.Validate(v)
 }

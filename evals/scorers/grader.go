@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,7 +37,6 @@ type Grader struct {
 	Reasoning   string   `json:"reasoning,omitempty"`
 }
 
-// open opens the model of the settings.
 func (g Grader) open(m *Maker) (Grader, error) {
 	if m.Grader == nil {
 		return g, errors.New("no grading model can be opened here: in Go, set Maker.Grader")
@@ -48,12 +48,11 @@ func (g Grader) open(m *Maker) (Grader, error) {
 	return g, nil
 }
 
-// asker returns the asker of the model.
 func (g Grader) asker() (*asker, error) {
 	if g.LLM == nil {
 		return nil, errors.New("missing grading model: set Grader.LLM")
 	}
-	return &asker{of: g, asked: map[[sha256.Size]byte]*asking{}}, nil
+	return &asker{of: g, asked: map[[sha256.Size]byte]func() (evals.Grading, error){}}, nil
 }
 
 // asker sends each prompt a fixed number of times and only once for all runs, so that equal runs
@@ -61,14 +60,7 @@ func (g Grader) asker() (*asker, error) {
 type asker struct {
 	of    Grader
 	mu    sync.Mutex
-	asked map[[sha256.Size]byte]*asking
-}
-
-// asking is a prompt with its responses.
-type asking struct {
-	once    sync.Once
-	grading evals.Grading
-	err     error
+	asked map[[sha256.Size]byte]func() (evals.Grading, error) // by prompt
 }
 
 // graderSystem is the system prompt of each grader. A change makes recorded cassettes invalid.
@@ -81,39 +73,35 @@ var graderSystem string
 func (a *asker) ask(ctx context.Context, question string, times int) (evals.Grading, error) {
 	key := sha256.Sum256([]byte(question))
 	a.mu.Lock()
-	if a.asked[key] == nil {
-		a.asked[key] = &asking{}
+	once := a.asked[key]
+	if once == nil {
+		once = sync.OnceValues(func() (evals.Grading, error) { return a.send(ctx, question, times) })
+		a.asked[key] = once
 	}
-	q := a.asked[key]
 	a.mu.Unlock()
-	q.once.Do(func() {
-		for range times {
-			if q.err = a.answer(ctx, question, &q.grading); q.err != nil {
-				return
-			}
-		}
-	})
-	return q.grading, q.err
+	return once()
 }
 
-// answer adds one response.
-func (a *asker) answer(ctx context.Context, question string, to *evals.Grading) error {
-	turn, err := llm.Collect(a.of.LLM.Stream(ctx, &llm.Request{
+func (a *asker) send(ctx context.Context, question string, times int) (g evals.Grading, err error) {
+	req := &llm.Request{
 		Model: a.of.Model, System: graderSystem, Messages: []llm.Message{llm.User(question)}, ResponseMode: llm.NonStreaming,
 		Settings: llm.Settings{Temperature: a.of.Temperature, MaxTokens: a.of.MaxTokens, ReasoningEffort: a.of.Reasoning},
-	}))
-	to.Usage = to.Usage.Add(turn.Usage)
-	if err != nil {
-		return fmt.Errorf("the grader sent no response: %w", err)
 	}
-	to.Responses = append(to.Responses, turn.Text())
-	if turn.FinishReason == llm.FinishLength {
-		return errors.New("the grader's response is truncated: increase max_tokens")
+	for range times {
+		turn, err := llm.Collect(a.of.LLM.Stream(ctx, req))
+		g.Usage = g.Usage.Add(turn.Usage)
+		if err != nil {
+			return g, fmt.Errorf("the grader sent no response: %w", err)
+		}
+		g.Responses = append(g.Responses, turn.Text())
+		if turn.FinishReason == llm.FinishLength {
+			return g, errors.New("the grader's response is truncated: increase max_tokens")
+		}
 	}
-	return nil
+	return g, nil
 }
 
-// grade is what a grader answered: a label or a number, and why.
+// grade is a label or a number, and why.
 type grade struct{ text, reason string }
 
 var (
@@ -139,7 +127,6 @@ func readGrade(answer string) (grade, error) {
 	return grade{lines[0][1], strings.TrimSpace(reason)}, nil
 }
 
-// gradeIn is the grade in a value of JSON.
 func gradeIn(v any, text string) (grade, error) {
 	object, _ := v.(map[string]any)
 	reason, _ := object["reason"].(string)
@@ -155,9 +142,8 @@ func gradeIn(v any, text string) (grade, error) {
 	return grade{}, errors.New("the grader's answer is JSON without a grade, which is a text or a number: " + quote(text))
 }
 
-// block puts a text of a run between two lines with a code that is made of the text itself:
-// a text that holds a line with its own code cannot be made, so that it cannot seem to end
-// before it does. The same text is the same block.
+// block puts a text of a run between two lines with a digest of the text. No text contains its own
+// digest, so it cannot seem to end early.
 func block(name, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	mark := " " + name + " " + hex.EncodeToString(sum[:8])
@@ -184,13 +170,14 @@ func conversation(run *importer.Run) []llm.Message {
 		}
 		switch body := ev.Body.(type) {
 		case trace.ModelRequest:
-			messages = append(messages[:min(body.PrefixMessages, len(messages)):min(body.PrefixMessages, len(messages))], body.NewMessages...)
+			kept := messages[:min(body.PrefixMessages, len(messages))]
+			messages = slices.Concat(kept, body.NewMessages)
 		case trace.ModelResponse:
 			last = []llm.Message{body.Message}
 		default: // says nothing here
 		}
 	}
-	return append(messages[:len(messages):len(messages)], last...)
+	return slices.Concat(messages, last)
 }
 
 // transcript formats a conversation as text: messages, calls and results without reasoning.

@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/facts"
 	"github.com/looptape/looptape/internal/child"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace/importer"
@@ -64,7 +64,6 @@ func (s programSettings) scorer() (scoreFunc, error) {
 	}, nil
 }
 
-// reply is the output of a program.
 type reply struct {
 	Score        json.RawMessage            `json:"score"`
 	Scores       map[string]json.RawMessage `json:"scores"`
@@ -73,10 +72,9 @@ type reply struct {
 	Error        string                     `json:"error"`
 }
 
-// ask runs the program.
 func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, error) {
 	const most = 1 << 20
-	in, err := document(run)
+	in, err := jsonval.Line(newDocument(run))
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be written as JSON: %w", err)
 	}
@@ -85,10 +83,8 @@ func (s programSettings) ask(ctx context.Context, run *importer.Run) (*reply, er
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(out))
-	dec.DisallowUnknownFields()
 	r := &reply{}
-	if err := decodeAll(dec, r); err != nil {
+	if err := decodeKnown(out, r); err != nil {
 		return nil, fmt.Errorf(`invalid output of the program: want JSON such as {"score": 1}: %w, in %s`, err, quote(string(out)))
 	}
 	return r, s.check(r)
@@ -101,14 +97,15 @@ func (s programSettings) locate(m *Maker) (settings, error) { //nolint:unparam /
 
 // check validates a reply. It converts a single score to a score with the name of the scorer.
 func (s programSettings) check(r *reply) error {
+	named := len(s.Metrics) > 0
 	switch {
 	case r.Error != "":
 		return errors.New("the program reported: " + r.Error)
-	case len(s.Metrics) > 0 && (r.Scores == nil || r.Score != nil || r.Explanation != ""):
+	case named && (r.Scores == nil || r.Score != nil || r.Explanation != ""):
 		return fmt.Errorf("invalid output of the program: want scores named %q, or an error", s.Metrics)
-	case len(s.Metrics) == 0 && (r.Score == nil || r.Scores != nil || r.Explanations != nil):
+	case !named && (r.Score == nil || r.Scores != nil || r.Explanations != nil):
 		return errors.New("invalid output of the program: want a score or an error: scores by name need the setting metrics")
-	case len(s.Metrics) == 0:
+	case !named:
 		r.Scores, r.Explanations = map[string]json.RawMessage{"": r.Score}, map[string]string{"": r.Explanation}
 	}
 	for name := range r.Scores {
@@ -127,28 +124,27 @@ func (s programSettings) names() []string {
 	return s.Metrics
 }
 
-// scores returns the scores in the reply. The run does not have an omitted or null score.
+// scores returns the scores in the reply, without those that are omitted or null.
 func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 	for _, name := range s.names() {
-		if failed != nil {
-			all = append(all, evals.Score{Metric: name, Err: failed})
-			continue
-		}
-		raw := r.Scores[name]
-		if raw == nil || string(raw) == "null" {
-			continue
-		}
-		score := evals.Score{Metric: name, Explanation: r.Explanations[name]}
-		if err := json.Unmarshal(raw, &score.Value); err != nil {
-			score.Err = fmt.Errorf("invalid output of the program: the score is not a number: %s", quote(string(raw)))
+		score := evals.Score{Metric: name, Err: failed}
+		if failed == nil {
+			raw := r.Scores[name]
+			if raw == nil || string(raw) == "null" {
+				continue
+			}
+			score.Explanation = r.Explanations[name]
+			if json.Unmarshal(raw, &score.Value) != nil {
+				score.Err = fmt.Errorf("invalid output of the program: the score is not a number: %s", quote(string(raw)))
+			}
 		}
 		all = append(all, score)
 	}
 	return all
 }
 
-// documented is the input of a program.
-type documented struct {
+// document is the input of a program.
+type document struct {
 	Format   string                     `json:"format"`
 	Version  int                        `json:"version"`
 	Name     string                     `json:"name"`
@@ -156,7 +152,7 @@ type documented struct {
 	Epoch    *int                       `json:"epoch"`
 	Cluster  string                     `json:"cluster,omitempty"`
 	Answer   string                     `json:"answer"`
-	Calls    []documentedCall           `json:"calls"`
+	Calls    []facts.Call               `json:"calls"`
 	Expected importer.Expected          `json:"expected"`
 	Messages []llm.Message              `json:"messages,omitempty"`
 	Events   []json.RawMessage          `json:"events,omitempty"`
@@ -164,35 +160,18 @@ type documented struct {
 	Head     map[string]json.RawMessage `json:"head,omitempty"`
 }
 
-type documentedCall struct {
-	ID           string `json:"id"`
-	Name         string `json:"name"`
-	RawArguments string `json:"arguments"`
-	Answered     bool   `json:"answered"`
-	Failed       bool   `json:"failed"`
-	Result       string `json:"result"`
-}
-
-// document returns a run as one line of JSON.
-func document(run *importer.Run) ([]byte, error) {
+func newDocument(run *importer.Run) *document {
 	f := facts.Read(run)
-	d := documented{
+	d := &document{
 		Format: "looptape-run", Version: 2, Name: run.Name, Case: evals.CaseOf(run), Cluster: run.Cluster,
-		Answer: f.Answer, Calls: []documentedCall{},
+		Answer: f.Answer, Calls: append([]facts.Call{}, f.Calls...),
 		Expected: run.Expected, Messages: run.Messages, Meta: run.Meta, Head: run.Head,
 	}
 	if run.Epoch != importer.NoEpoch {
 		d.Epoch = &run.Epoch
 	}
-	for _, c := range f.Calls {
-		d.Calls = append(d.Calls, documentedCall(c))
-	}
 	for i := range run.Events {
 		d.Events = append(d.Events, run.Events[i].AppendJSON(nil))
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(d)
-	return out.Bytes(), err
+	return d
 }

@@ -129,7 +129,7 @@ func (s rubricSettings) template(run *importer.Run) string {
 	default:
 		all = append(all, "{answer}")
 	}
-	if _, _, err := expected(run, nil); err == nil {
+	if len(expectedAnswers(run)) > 0 {
 		all = append(all, "{expected}")
 	}
 	return strings.Join(append(all, "{format}"), "\n\n")
@@ -149,31 +149,30 @@ func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 		_, err := finalAnswer(run)
 		return block("conversation", transcript(conversation(run))), err
 	case "{expected}":
-		_, all, err := expected(run, nil)
-		return block("expected answer", strings.Join(all, "\nor\n")), err
+		all := expectedAnswers(run)
+		if len(all) == 0 {
+			return "", errNoExpected
+		}
+		return block("expected answer", strings.Join(all, "\nor\n")), nil
 	}
-	return s.format(), nil
+	return formatOf(s.grades()), nil
 }
 
-// format describes the form of the response.
-func (s rubricSettings) format() string {
-	grades := "one of " + strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", ")
+// grades describes the valid grades.
+func (s rubricSettings) grades() string {
 	if s.Scale != nil {
-		grades = fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
+		return fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
 	}
-	return formatOf(grades)
+	labels := slices.Sorted(maps.Keys(s.labels()))
+	for i, label := range labels {
+		labels[i] = strconv.Quote(label)
+	}
+	return "one of " + strings.Join(labels, ", ")
 }
 
 // formatOf describes the form of a response with one of these grades.
 func formatOf(grades string) string {
 	return `Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, first the reason in a sentence or two, then the grade, ` + grades + "."
-}
-
-func quotedAll(texts []string) (all []string) {
-	for _, text := range texts {
-		all = append(all, strconv.Quote(text))
-	}
-	return all
 }
 
 // score combines all responses. Each must have a valid grade.
@@ -217,13 +216,13 @@ func (s rubricSettings) value(text string) (float64, error) {
 	if s.Scale != nil {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= s.Scale[0] && v <= s.Scale[1]) {
-			return 0, fmt.Errorf("invalid grade %s: want a number from %v to %v", quote(text), s.Scale[0], s.Scale[1])
+			return 0, fmt.Errorf("invalid grade %s: want %s", quote(text), s.grades())
 		}
 		return v, nil
 	}
 	v, ok := s.labels()[text]
 	if !ok {
-		return 0, fmt.Errorf("unknown grade %s: want one of %s", quote(text), strings.Join(quotedAll(slices.Sorted(maps.Keys(s.labels()))), ", "))
+		return 0, fmt.Errorf("unknown grade %s: want %s", quote(text), s.grades())
 	}
 	return v, nil
 }

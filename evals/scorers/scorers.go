@@ -5,12 +5,11 @@
 // and needs no network, except that a program of the user or the model of a [Grader] may need it.
 // Scorers are safe for concurrent use and explain each score.
 //
-// A scorer returns an error, not 0, if the expected value is unknown or the recording has no data for it.
-// Package evals computes the statistics.
+// A scorer returns an error, not 0, if the expected value is unknown or the recording has no
+// data for it. Package evals computes the statistics.
 package scorers
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -35,16 +34,26 @@ type located interface {
 	locate(m *Maker) (settings, error)
 }
 
-// scoreFunc scores a run. New prefixes an empty metric, and one that begins with a dot, with the
-// name of the scorer.
+// scoreFunc scores a run. An empty metric, and one that begins with a dot, follows the name of
+// the scorer.
 type scoreFunc func(ctx context.Context, run *importer.Run) []evals.Score
 
 // single returns the scoreFunc of a function that returns one score and explains it.
-func single(score func(run *importer.Run) (value float64, explanation string, err error)) scoreFunc {
+func single(score func(run *importer.Run) (value float64, why string, err error)) scoreFunc {
 	return func(_ context.Context, run *importer.Run) []evals.Score {
-		value, explanation, err := score(run)
-		return []evals.Score{{Value: value, Err: err, Explanation: explanation}}
+		value, why, err := score(run)
+		return []evals.Score{{Value: value, Err: err, Explanation: why}}
 	}
+}
+
+// pass returns the score 1 with its explanation.
+func pass(format string, args ...any) (float64, string, error) {
+	return 1, fmt.Sprintf(format, args...), nil
+}
+
+// fail returns the score 0 with its explanation.
+func fail(format string, args ...any) (float64, string, error) {
+	return 0, fmt.Sprintf(format, args...), nil
 }
 
 // newScorer returns the scorer of these settings. Its score has the name of the metric.
@@ -90,7 +99,7 @@ func (m *Maker) Parse(kind, metric string, raw json.RawMessage) (evals.Scorer, e
 		if names = append(names, k.Name); k.Name != kind {
 			continue
 		}
-		s, err := k.parse(upgrade(kind, raw))
+		s, err := k.parse(upgrade(raw, kind == "trajectory" || kind == "call_match"))
 		if err != nil {
 			return nil, fmt.Errorf("scorer %q: settings of %q: %w", metric, kind, err)
 		}
@@ -101,47 +110,38 @@ func (m *Maker) Parse(kind, metric string, raw json.RawMessage) (evals.Scorer, e
 		}
 		return newScorer(metric, s)
 	}
-	return nil, fmt.Errorf("scorer %q: unknown kind %q: want one of %s", metric, kind, strings.Join(names, ", "))
+	list := strings.Join(names, ", ")
+	return nil, fmt.Errorf("scorer %q: unknown kind %q: want one of %s", metric, kind, list)
 }
 
-// upgrade renames the settings of version 1 of suite files. It returns settings that are not an
-// object unchanged.
-func upgrade(kind string, raw json.RawMessage) json.RawMessage {
-	renames := map[string]string{"want": "expected", "want_at": "expected_at", "args": "arguments"}
-	rename := func(raw json.RawMessage) json.RawMessage {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(raw, &members) != nil {
-			return raw
-		}
-		found := false
-		for was, is := range renames {
-			value, old := members[was]
-			if _, both := members[is]; old && !both {
-				members[is], found = value, true
-				delete(members, was)
-			}
-		}
-		if !found {
-			return raw
-		}
-		raw, _ = json.Marshal(members) // an object of raw values can be written
+// upgrade renames the settings of version 1 of suite files, and those of the expected calls. It
+// returns what is not an object, or has no old name, unchanged.
+func upgrade(raw json.RawMessage, calls bool) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
 		return raw
 	}
-	upgraded := rename(raw)
-	var calls struct {
-		Expected []json.RawMessage `json:"expected"`
+	found := false
+	renames := map[string]string{"want": "expected", "want_at": "expected_at", "args": "arguments"}
+	for was, is := range renames {
+		value, old := members[was]
+		if _, both := members[is]; old && !both {
+			members[is], found = value, true
+			delete(members, was)
+		}
 	}
-	if kind != "trajectory" && kind != "call_match" || json.Unmarshal(upgraded, &calls) != nil || calls.Expected == nil {
-		return upgraded
+	var list []json.RawMessage
+	if calls && json.Unmarshal(members["expected"], &list) == nil && list != nil {
+		for i := range list {
+			list[i] = upgrade(list[i], false)
+		}
+		members["expected"], _ = json.Marshal(list) // what was read can be written
+		found = true
 	}
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(upgraded, &members) // it is an object
-	for i := range calls.Expected {
-		calls.Expected[i] = rename(calls.Expected[i])
+	if found {
+		raw, _ = json.Marshal(members)
 	}
-	members["expected"], _ = json.Marshal(calls.Expected)
-	upgraded, _ = json.Marshal(members)
-	return upgraded
+	return raw
 }
 
 // Kind describes a kind of scorer.
@@ -158,43 +158,42 @@ func Kinds() []Kind { return slices.Clone(kinds) }
 
 // kinds are in the order of the documents.
 var kinds = []Kind{
-	kind[exactSettings]("exact", "the final answer is one of those expected"),
-	kind[containsSettings]("contains", "the final answer has one of the texts expected in it, or all of them"),
-	kind[regexpSettings]("regexp", "a regular expression matches the final answer"),
-	kind[numericSettings]("numeric", "the last number of the final answer is the one expected, within a tolerance"),
-	kind[jsonSettings]("json", "the final answer is JSON of the value expected"),
-	kind[normalizedSettings]("normalized", "the final answer is an expected one, ignoring case, punctuation, articles and space"),
-	kind[choiceSettings]("choice", "the final answer names the letter expected"),
-	kind[calledSettings]("called", "tools were called as often as they should be"),
-	kind[notCalledSettings]("not_called", "none of the tools named was called, or no tool at all"),
-	kind[trajectorySettings]("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered"),
-	kind[callMatchSettings]("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence"),
-	kind[bfclSettings]("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts"),
-	kind[argSchemaSettings]("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools"),
-	kind[stateSettings]("state", "the state that the run left is the one expected"),
-	kind[stateDiffSettings]("state_diff", "the run changed of the state what was expected, no less and no more"),
-	kind[invariantsSettings]("invariants", "no invariant is violated"),
-	kind[finishSettings]("finish", "the last response of the model has an expected finish reason"),
-	kind[refusalSettings]("refusal", "the model refused"),
-	kind[failuresSettings]("errors", "the number of tool calls, model calls and runs that failed"),
-	kind[stepsSettings]("steps", "the number of model responses"),
-	kind[tokensSettings]("tokens", "the number of tokens in and out"),
-	kind[costSettings]("cost", "the cost of the tokens, by a table of prices"),
-	kind[latencySettings]("latency", "the seconds that the run took"),
-	kind[rubricSettings]("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale"),
-	kind[pairwiseSettings]("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie"),
-	kind[programSettings]("program", "the score that a program of the user returns"),
+	kind("exact", "the final answer is one of those expected", exactSettings{}),
+	kind("contains", "the final answer has one of the texts expected in it, or all of them", containsSettings{}),
+	kind("regexp", "a regular expression matches the final answer", regexpSettings{}),
+	kind("numeric", "the last number of the final answer is the one expected, within a tolerance", numericSettings{}),
+	kind("json", "the final answer is JSON of the value expected", jsonSettings{}),
+	kind("normalized", "the final answer is an expected one, ignoring case, punctuation, articles and space", normalizedSettings{}),
+	kind("choice", "the final answer names the letter expected", choiceSettings{}),
+	kind("called", "tools were called as often as they should be", calledSettings{}),
+	kind("not_called", "none of the tools named was called, or no tool at all", notCalledSettings{}),
+	kind("trajectory", "the calls are those expected: exactly, in order, in any order, as a superset, as a subset, or unordered", trajectorySettings{}),
+	kind("call_match", "F1, precision or recall of the calls, by the best assignment to those expected or by the longest common subsequence", callMatchSettings{}),
+	kind("bfcl", "the calls are those that the Berkeley Function-Calling Leaderboard accepts", bfclSettings{}),
+	kind("arg_schema", "the arguments of all calls follow the JSON Schemas of their tools", argSchemaSettings{}),
+	kind("state", "the state that the run left is the one expected", stateSettings{}),
+	kind("state_diff", "the run changed of the state what was expected, no less and no more", stateDiffSettings{}),
+	kind("invariants", "no invariant is violated", invariantsSettings{}),
+	kind("finish", "the last response of the model has an expected finish reason", finishSettings{}),
+	kind("refusal", "the model refused", refusalSettings{}),
+	kind("errors", "the number of tool calls, model calls and runs that failed", limit{unit: "errors", of: failures}),
+	kind("steps", "the number of model responses", limit{unit: "steps", of: steps}),
+	kind("tokens", "the number of tokens in and out", limit{unit: "tokens", of: tokens}),
+	kind("cost", "the cost of the tokens, by a table of prices", costSettings{}),
+	kind("latency", "the seconds that the run took", limit{unit: "seconds", of: seconds}),
+	kind("rubric", "a model grades the run by criteria: the value of its label, or its number on a scale", rubricSettings{}),
+	kind("pairwise", "a model prefers the run to one of the same case in another set, in both orders; 0.5 is a tie", pairwiseSettings{}),
+	kind("program", "the score that a program of the user returns", programSettings{}),
 }
 
-func kind[S settings](name, description string) Kind {
-	var none S
-	return Kind{name, description, none, func(raw json.RawMessage) (settings, error) {
-		var s S
+// kind returns the kind with these settings, which the settings in JSON change.
+func kind[S settings](name, description string, s S) Kind {
+	return Kind{name, description, s, func(raw json.RawMessage) (settings, error) {
+		s := s
 		if len(raw) == 0 {
 			return s, nil
 		}
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.DisallowUnknownFields()
-		return s, decodeAll(dec, &s)
+		err := decodeKnown(raw, &s)
+		return s, err
 	}}
 }

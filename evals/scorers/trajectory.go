@@ -1,12 +1,200 @@
 package scorers
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/evals/facts"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer"
 )
+
+// expectedCalls are the expected calls and the comparison of arguments: as JSON, numbers by value
+// and members in any order.
+type expectedCalls struct {
+	// Expected are the calls; nil means those of the recording, and an empty list means no calls.
+	Expected []expectedCall `json:"expected,omitempty"`
+	// Arguments selects how arguments are compared.
+	Arguments argumentMatch `json:"arguments,omitempty"`
+	// Ignore are JSON pointers into the arguments, by tool, to what is not compared; the
+	// tool * is every tool, and a name * in a pointer all members or elements.
+	Ignore map[string][]string `json:"ignore,omitempty"`
+	// Defaults are values of omitted arguments, by tool and name.
+	Defaults map[string]map[string]json.RawMessage `json:"defaults,omitempty"`
+}
+
+type expectedCall struct {
+	Name string `json:"name"`
+	// Arguments is a JSON object; nil accepts any arguments.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// argumentMatch is a way to compare arguments.
+type argumentMatch string
+
+const (
+	matchEqual  argumentMatch = ""       // all arguments are equal
+	matchSubset argumentMatch = "subset" // the expected ones are equal; others are ignored
+	matchName   argumentMatch = "ignore" // only the name counts
+)
+
+// matcher is expectedCalls with parsed pointers.
+type matcher struct {
+	expectedCalls
+	ignore map[string][]jsonval.Pointer
+}
+
+func (s expectedCalls) matcher() (*matcher, error) {
+	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
+		return nil, fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
+	}
+	m := &matcher{s, map[string][]jsonval.Pointer{}}
+	for tool, texts := range s.Ignore {
+		if slices.Contains(texts, "") {
+			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; omit arguments in expected", tool)
+		}
+		var err error
+		if m.ignore[tool], err = parsePointers(texts); err != nil {
+			return nil, err
+		}
+	}
+	for tool, args := range s.Defaults {
+		for name, raw := range args {
+			if _, err := parse(raw); err != nil {
+				return nil, fmt.Errorf("the default of %q of the tool %q: %w", name, tool, err)
+			}
+		}
+	}
+	if s.Expected == nil {
+		return m, nil
+	}
+	_, err := m.wanted(importer.Expected{})
+	return m, err
+}
+
+// parsedCall is a call with its arguments read.
+type parsedCall struct {
+	name string
+	any  bool           // arguments are right
+	args map[string]any // nil if they are not an object
+}
+
+// wanted returns the expected calls.
+func (m *matcher) wanted(recorded importer.Expected) (calls []parsedCall, err error) {
+	list := m.Expected
+	if list == nil && recorded.Calls == nil {
+		return nil, errors.New("expected calls missing in the recording: set expected")
+	}
+	if list == nil {
+		for _, c := range recorded.Calls {
+			list = append(list, expectedCall{c.Name, c.Arguments})
+		}
+	}
+	for _, w := range list {
+		c := parsedCall{name: w.Name, any: w.Arguments == nil}
+		if !c.any {
+			c = m.parse(w.Name, w.Arguments)
+		}
+		if c.args == nil && !c.any {
+			return nil, fmt.Errorf("the expected arguments of %q are not a JSON object: %s", w.Name, quote(string(w.Arguments)))
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// parse reads the arguments of a call, with defaults and without ignored members.
+func (m *matcher) parse(name string, args json.RawMessage) parsedCall {
+	v, _ := parse(args) // invalid arguments become nil
+	object, ok := v.(map[string]any)
+	if !ok {
+		return parsedCall{name: name}
+	}
+	for arg, raw := range m.Defaults[name] {
+		if _, given := object[arg]; !given {
+			object[arg], _ = parse(raw) // matcher has checked it
+		}
+	}
+	without(without(object, m.ignore["*"]), m.ignore[name]) // which keeps the object
+	return parsedCall{name: name, args: object}
+}
+
+// read returns the calls that a run should have made, and those that it made.
+func (m *matcher) read(run *importer.Run) (want, got []parsedCall, err error) {
+	want, err = m.wanted(run.Expected)
+	for _, c := range facts.Read(run).Calls {
+		got = append(got, m.parse(c.Name, c.Arguments()))
+	}
+	return want, got, err
+}
+
+// share is the part of a call's arguments that is as wanted: 1 for all of them, 0 for
+// another tool.
+func (m *matcher) share(want, got parsedCall) float64 {
+	switch {
+	case want.name != got.name:
+		return 0
+	case want.any || m.Arguments == matchName:
+		return 1
+	case got.args == nil:
+		return 0
+	}
+	same, names := 0, len(want.args)
+	for name, value := range want.args {
+		if v, given := got.args[name]; given && equal(value, v) {
+			same++
+		}
+	}
+	for name := range got.args {
+		if _, wanted := want.args[name]; !wanted && m.Arguments == matchEqual {
+			names++
+		}
+	}
+	if names == 0 {
+		return 1
+	}
+	return float64(same) / float64(names)
+}
+
+// weights are the shares of all pairs: a row for each call wanted, a column for each made.
+// Only whole ones count if partial is false.
+func (m *matcher) weights(want, got []parsedCall, partial bool) [][]float64 {
+	rows := make([][]float64, len(want))
+	for i, w := range want {
+		rows[i] = make([]float64, len(got))
+		for j, g := range got {
+			if share := m.share(w, g); partial || share == 1 {
+				rows[i][j] = share
+			}
+		}
+	}
+	return rows
+}
+
+func describeCalls(calls []parsedCall) string {
+	if len(calls) == 0 {
+		return "no calls"
+	}
+	const most = 8
+	var texts []string
+	for _, c := range calls[:min(most, len(calls))] {
+		switch {
+		case c.any:
+			texts = append(texts, c.name)
+		case c.args == nil:
+			texts = append(texts, c.name+"(no JSON object)")
+		default:
+			texts = append(texts, c.name+shown(c.args))
+		}
+	}
+	if len(calls) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(calls)-most))
+	}
+	return strings.Join(texts, ", ")
+}
 
 // trajectorySettings scores 1 if the calls of a run are the expected ones, in the required order.
 type trajectorySettings struct {
@@ -18,8 +206,9 @@ type trajectorySettings struct {
 type callOrder string
 
 // The orders. ADK's EXACT, IN_ORDER and ANY_ORDER (TrajectoryEvaluator of google/adk-python)
-// are exact, in_order and any_order. Of the modes of trajectory matching in LangChain's
-// agentevals strict is exact, except that it also compares texts; unordered, superset and subset are those here.
+// are exact, in_order and any_order. Of the modes of trajectory matching in LangChain's agentevals
+// strict is exact, except that it also compares texts; unordered, superset and subset are those
+// here.
 const (
 	orderExact     callOrder = ""          // the same calls in the same order
 	orderInOrder   callOrder = "in_order"  // the expected calls in order, with others between
@@ -48,7 +237,7 @@ func (s trajectorySettings) scorer() (scoreFunc, error) {
 			return 0, "", err
 		}
 		if !ok {
-			return 0, fmt.Sprintf("want %s; got %s", describeCalls(want), describeCalls(got)), nil
+			return fail("want %s; got %s", describeCalls(want), describeCalls(got))
 		}
 		return 1, describeCalls(got), nil
 	}), nil
@@ -62,9 +251,8 @@ func (o callOrder) holds(weights [][]float64, got int) (bool, error) {
 		return common(weights, got) == float64(want), nil
 	case orderAnyOrder, orderSuperset, orderSubset, orderUnordered:
 		pairs, err := assign(weights)
-		all := pairs == float64(want)
-		none := pairs == float64(got)
-		return (all || o == orderSubset) && (none || o == orderAnyOrder || o == orderSuperset), err
+		all, only := pairs == float64(want), pairs == float64(got)
+		return (all || o == orderSubset) && (only || o == orderAnyOrder || o == orderSuperset), err
 	default:
 		return want == got && common(weights, got) == float64(want), nil
 	}
@@ -84,7 +272,6 @@ type callMatchSettings struct {
 // if its divisor is 0.
 type measure string
 
-// The measures.
 const (
 	measureF1        measure = ""          // the harmonic mean of the others
 	measurePrecision measure = "precision" // the expected share of the calls

@@ -7,71 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
-	"github.com/looptape/looptape/trace/importer"
 )
-
-// jsonSettings scores 1 if the final answer is one of the expected JSON values: the whole answer,
-// or else its last fenced block. Numbers are compared by value and members in any order.
-type jsonSettings struct {
-	// Expected is the value; none means that of the recording.
-	Expected json.RawMessage `json:"expected,omitempty"`
-	// Ignore are JSON pointers (RFC 6901) to ignored values; the name * matches all members or
-	// elements.
-	Ignore []string `json:"ignore,omitempty"`
-}
-
-func (s jsonSettings) scorer() (scoreFunc, error) {
-	ignore, err := parsePointers(s.Ignore)
-	if err != nil {
-		return nil, err
-	}
-	var want []string
-	if len(s.Expected) > 0 {
-		want = []string{string(s.Expected)}
-	}
-	return single(func(run *importer.Run) (float64, string, error) {
-		answer, want, err := expected(run, want)
-		if err != nil {
-			return 0, "", err
-		}
-		should := make([]any, len(want))
-		for i, text := range want {
-			if should[i], err = parse([]byte(text)); err != nil {
-				return 0, "", fmt.Errorf("the expected value is not JSON: %s: %w", quote(text), err)
-			}
-		}
-		is, ok := valueIn(answer)
-		if !ok {
-			return 0, fmt.Sprintf("want %s, got no JSON: %s", quoted(want), quote(answer)), nil
-		}
-		is = without(is, ignore)
-		var diff string
-		for _, value := range should {
-			if diff = difference(without(value, ignore), is); diff == "" {
-				return 1, "the value expected", nil
-			}
-		}
-		return 0, diff, nil
-	}), nil
-}
-
-var fence = regexp.MustCompile("(?s)```[a-zA-Z]*\\s(.*?)```")
-
-// valueIn returns the JSON that a text is, or else that of its last block.
-func valueIn(text string) (any, bool) {
-	v, err := parse([]byte(text))
-	if blocks := fence.FindAllStringSubmatch(text, -1); err != nil && len(blocks) > 0 {
-		v, err = parse([]byte(blocks[len(blocks)-1][1]))
-	}
-	return v, err == nil
-}
 
 // parse reads one JSON value. Numbers become json.Numbers in one representation, so that equal
 // values are deeply equal.
@@ -87,13 +29,28 @@ func parse(raw []byte) (any, error) {
 
 // decode reads one JSON value, with numbers as they are written.
 func decode(raw []byte) (any, error) {
-	var v any
-	err := decodeAll(json.NewDecoder(bytes.NewReader(raw)), &v)
-	return v, err
+	v, err := jsonval.Decode(raw)
+	return v, jsonio.Words(err)
 }
 
-// decodeAll reads one value without trailing data. Numbers stay as they are written.
-func decodeAll(dec *json.Decoder, to any) error { return jsonio.Words(jsonval.DecodeAll(dec, to)) }
+// decodeInto reads one JSON value, with numbers in values of type any as they are written.
+func decodeInto(raw []byte, to any) error {
+	return jsonio.Words(jsonval.DecodeAll(json.NewDecoder(bytes.NewReader(raw)), to))
+}
+
+// decodeKnown reads one JSON value and rejects unknown members.
+func decodeKnown(raw []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	return jsonio.Words(jsonval.DecodeAll(dec, to))
+}
+
+// copied returns a copy of a decoded value, as parse returns it.
+func copied(v any) any {
+	raw, _ := json.Marshal(v) // what was read can be written
+	v, _ = parse(raw)
+	return v
+}
 
 // canonicalNumber removes needless zeros, and uses an exponent only instead of 18 zeros or more.
 // It does not change a number with an exponent beyond 2⁶¹.
@@ -132,13 +89,102 @@ func pointed(digits string, e int64) string {
 	return digits + "e" + strconv.FormatInt(e, 10)
 }
 
-// difference describes the first places where two values differ; empty if they are equal.
-func difference(want, got any) string {
-	var all []string
-	for _, d := range differences("", want, got, nil) {
-		all = append(all, d.String())
+// absent represents a missing member or element.
+type absent struct{}
+
+// change is a difference between two values: those at a path, or absent{}.
+type change struct {
+	path          string
+	before, after any
+}
+
+// comparison finds the changes between two values in the order of paths: of objects by member,
+// of arrays by element. If whole is set, arrays of other lengths differ as a whole; else the
+// elements between their common beginning and end differ.
+type comparison struct {
+	whole bool
+	found []change
+}
+
+func (c *comparison) compare(at string, before, after any) {
+	switch b := before.(type) {
+	case map[string]any:
+		if a, ok := after.(map[string]any); ok {
+			union := maps.Clone(b)
+			maps.Copy(union, a)
+			for _, name := range slices.Sorted(maps.Keys(union)) {
+				c.compare(at+"/"+jsonval.Escape(name), member(b, name), member(a, name))
+			}
+			return
+		}
+	case []any:
+		if a, ok := after.([]any); ok && (!c.whole || len(a) == len(b)) {
+			c.elements(at, b, a)
+			return
+		}
 	}
-	return first(all)
+	if !equal(before, after) {
+		c.found = append(c.found, change{at, before, after})
+	}
+}
+
+func (c *comparison) elements(at string, before, after []any) {
+	from := 0
+	for from < min(len(before), len(after)) && equal(before[from], after[from]) {
+		from++
+	}
+	for b, a := len(before)-1, len(after)-1; min(b, a) >= from && equal(before[b], after[a]); b, a = b-1, a-1 {
+		before, after = before[:b], after[:a]
+	}
+	for i := from; i < max(len(before), len(after)); i++ {
+		c.compare(at+"/"+strconv.Itoa(i), elementOf(before, i), elementOf(after, i))
+	}
+}
+
+func elementOf(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return absent{}
+}
+
+func member(object map[string]any, name string) any {
+	if v, ok := object[name]; ok {
+		return v
+	}
+	return absent{}
+}
+
+// equal reports whether two values that were parsed are the same.
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+
+// shown returns the JSON of a value, shortened, or "nothing".
+func shown(v any) string {
+	if v == (absent{}) {
+		return "nothing"
+	}
+	raw, _ := json.Marshal(v) // what was read can be written
+	return shorten(string(raw))
+}
+
+// shorten shortens a string for an explanation.
+func shorten(text string) string {
+	const most = 80 // characters
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+func quote(text string) string { return strconv.Quote(shorten(text)) }
+
+// quoted returns the quoted strings, shortened, with "or" between them.
+func quoted(texts []string) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = quote(text)
+	}
+	return strings.Join(all, " or ")
 }
 
 // first joins the first items.
@@ -151,53 +197,85 @@ func first(all []string) string {
 	return text
 }
 
-// absent represents a missing member.
-type absent struct{}
+func parsePointer(text string) (jsonval.Pointer, error) {
+	p, err := jsonval.ParsePointer(text)
+	if err != nil {
+		return nil, fmt.Errorf("the JSON pointer %q: %w", text, err)
+	}
+	return p, nil
+}
 
-func differences(at string, want, got any, found []Difference) []Difference {
-	switch w := want.(type) {
-	case map[string]any:
-		if g, ok := got.(map[string]any); ok {
-			union := maps.Clone(w)
-			maps.Copy(union, g)
-			for _, name := range slices.Sorted(maps.Keys(union)) {
-				found = differences(at+"/"+jsonval.Escape(name), member(w, name), member(g, name), found)
-			}
-			return found
+func parsePointers(texts []string) (all []jsonval.Pointer, err error) {
+	for _, text := range texts {
+		p, err := parsePointer(text)
+		if err != nil {
+			return nil, err
 		}
-	case []any:
-		if g, ok := got.([]any); ok && len(g) == len(w) {
-			for i := range w {
-				found = differences(at+"/"+strconv.Itoa(i), w[i], g[i], found)
-			}
-			return found
-		}
+		all = append(all, p)
 	}
-	if equal(want, got) {
-		return found
-	}
-	return append(found, Difference{at, shown(want), shown(got)})
+	return all, nil
 }
 
-func member(object map[string]any, name string) any {
-	if v, ok := object[name]; ok {
-		return v
+// without removes the values of pointers; the name * matches all members or elements. It may
+// change the value.
+func without(v any, all []jsonval.Pointer) any {
+	for _, p := range all {
+		v = p.Remove(v)
 	}
-	return absent{}
+	return v
 }
 
-func shown(v any) string {
-	if v == (absent{}) {
-		return "nothing"
-	}
-	raw, _ := json.Marshal(v) // what was read can be written
-	text := []rune(string(raw))
-	const most = 80
-	if len(text) > most {
-		return string(text[:most-1]) + "…"
-	}
-	return string(raw)
+// Difference is a place where two JSON values differ.
+type Difference struct {
+	At string `json:"at"` // a JSON pointer (RFC 6901)
+	// Want and Got are the JSON values, shortened, or "nothing".
+	Want string `json:"want"`
+	Got  string `json:"got"`
 }
 
-// equal reports whether two values that were parsed are the same.
-func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: want %s, got %s", d.At, d.Want, d.Got)
+}
+
+// Differ compares JSON values: numbers by value, members in any order. It is safe for concurrent
+// use.
+type Differ struct{ ignore []jsonval.Pointer }
+
+// NewDiffer returns a Differ that ignores the values at these JSON pointers on both sides; the
+// name * matches all members or elements. It returns an error for an invalid pointer.
+func NewDiffer(ignore ...string) (*Differ, error) {
+	all, err := parsePointers(ignore)
+	return &Differ{all}, err
+}
+
+// Differences returns the places where two values differ, in the order of pointers. It returns an
+// error if want or got is not JSON.
+func (d *Differ) Differences(want, got string) ([]Difference, error) {
+	w, err := parse([]byte(want))
+	if err != nil {
+		return nil, fmt.Errorf("want: %w", err)
+	}
+	g, err := parse([]byte(got))
+	if err != nil {
+		return nil, fmt.Errorf("got: %w", err)
+	}
+	return differences(without(w, d.ignore), without(g, d.ignore)), nil
+}
+
+func differences(want, got any) (all []Difference) {
+	c := comparison{whole: true}
+	c.compare("", want, got)
+	for _, d := range c.found {
+		all = append(all, Difference{d.path, shown(d.before), shown(d.after)})
+	}
+	return all
+}
+
+// describeDifference describes the first places where two values differ; empty if they are equal.
+func describeDifference(want, got any) string {
+	var all []string
+	for _, d := range differences(want, got) {
+		all = append(all, d.String())
+	}
+	return first(all)
+}

@@ -28,6 +28,15 @@ func DecodeAll(dec *json.Decoder, to any) error {
 	return nil
 }
 
+// Line encodes a value as a line of JSON, with its end and without the escapes for HTML.
+func Line(v any) ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return line.Bytes(), err
+}
+
 // Equal reports whether two strings are equal or represent the same JSON value. Numbers are equal
 // only if they are written in the same way.
 func Equal(a, b string) bool { return a == b || Canonical(a) == Canonical(b) }

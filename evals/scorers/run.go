@@ -1,0 +1,259 @@
+package scorers
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/looptape/looptape/evals/facts"
+	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check"
+	"github.com/looptape/looptape/trace/importer"
+)
+
+// finishSettings scores 1 if the last model response has an expected finish reason.
+type finishSettings struct {
+	Expected []llm.FinishReason `json:"expected,omitempty"` // none: stop
+}
+
+func (s finishSettings) scorer() (scoreFunc, error) { //nolint:unparam // nothing can be wrong with these settings
+	want := s.Expected
+	if len(want) == 0 {
+		want = []llm.FinishReason{llm.FinishStop}
+	}
+	return single(func(run *importer.Run) (float64, string, error) {
+		all := facts.Read(run).Finishes
+		if len(all) == 0 {
+			return 0, "", errors.New("the recording has no finish reasons")
+		}
+		last := all[len(all)-1]
+		if !slices.Contains(want, last) {
+			return fail("want %q, got %q", want, last)
+		}
+		return 1, string(last), nil
+	}), nil
+}
+
+// refusalSettings scores 1 if the model refused: a text is marked as a refusal, the last finish
+// reason is refusal or content_filter, or a pattern matches the final answer.
+type refusalSettings struct {
+	// Patterns are regular expressions, as package regexp documents them.
+	Patterns []string `json:"patterns,omitempty"`
+}
+
+func (s refusalSettings) scorer() (scoreFunc, error) {
+	var patterns []*regexp.Regexp
+	for _, text := range s.Patterns {
+		re, err := compile(text)
+		if err != nil {
+			return nil, err
+		}
+		patterns = append(patterns, re)
+	}
+	refused := []llm.FinishReason{llm.FinishRefusal, llm.FinishContentFilter}
+	return single(func(run *importer.Run) (float64, string, error) {
+		answer, err := finalAnswer(run)
+		if err != nil {
+			return 0, "", err
+		}
+		f := facts.Read(run)
+		if len(f.Refusals) > 0 {
+			return pass("refused: %s", quote(f.Refusals[0]))
+		}
+		if n := len(f.Finishes); n > 0 && slices.Contains(refused, f.Finishes[n-1]) {
+			return pass("finish reason %s", f.Finishes[n-1])
+		}
+		for _, re := range patterns {
+			if re.MatchString(answer) {
+				return pass("%s matches %s", re, quote(answer))
+			}
+		}
+		return fail("no refusal")
+	}), nil
+}
+
+// invariantsSettings scores 1 if the run violates no invariant that it does not suppress; see
+// package check. A list of messages shows fewer violations than a trace.
+type invariantsSettings struct {
+	// Ignore are the ids of ignored invariants.
+	Ignore []string `json:"ignore,omitempty"`
+}
+
+func (s invariantsSettings) scorer() (scoreFunc, error) {
+	for _, id := range s.Ignore {
+		if !slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id }) {
+			return nil, fmt.Errorf("unknown invariant %q in ignore: want an id such as INV-01", id)
+		}
+	}
+	return single(func(run *importer.Run) (float64, string, error) {
+		found, err := violations(run)
+		if err != nil {
+			return 0, "", fmt.Errorf("the run cannot be checked completely: %w", err)
+		}
+		found = slices.DeleteFunc(found, func(v check.Violation) bool {
+			return v.Suppressed != "" || slices.Contains(s.Ignore, v.Invariant)
+		})
+		if len(found) == 0 {
+			return pass("no violation")
+		}
+		var ids []string
+		for _, v := range found {
+			ids = append(ids, v.Invariant)
+		}
+		slices.Sort(ids)
+		return fail("%s: %s", strings.Join(slices.Compact(ids), ", "), found[0].Message)
+	}), nil
+}
+
+func violations(run *importer.Run) ([]check.Violation, error) {
+	if len(run.Events) == 0 {
+		return check.Messages(cmp.Or(run.Name, "run"), run.Messages), nil
+	}
+	return check.Trace(func(yield func(trace.Event, error) bool) {
+		for _, ev := range run.Events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}, nil)
+}
+
+// limit scores a number of the run: 1 if it is at most AtMost, and else 0.
+type limit struct {
+	AtMost *float64 `json:"at_most,omitempty"` // nil: the number itself is the score
+
+	unit string
+	of   func(run *importer.Run) (float64, error)
+}
+
+func (l limit) scorer() (scoreFunc, error) {
+	if l.AtMost != nil && !(*l.AtMost >= 0) {
+		return nil, fmt.Errorf("at_most %v: nothing is less than 0", *l.AtMost)
+	}
+	return single(func(run *importer.Run) (float64, string, error) {
+		v, err := l.of(run)
+		if err != nil {
+			return 0, "", err
+		}
+		text := fmt.Sprintf("%v %s", v, l.unit)
+		switch {
+		case l.AtMost == nil:
+			return v, text, nil
+		case v > *l.AtMost:
+			return fail("want at most %v, got %s", *l.AtMost, text)
+		}
+		return 1, text, nil
+	}), nil
+}
+
+func steps(run *importer.Run) (float64, error) { return float64(facts.Read(run).Steps), nil }
+
+// failures counts failed tool calls, attempts of model calls, and the run itself.
+func failures(run *importer.Run) (float64, error) { return float64(len(facts.Read(run).Errors)), nil }
+
+func seconds(run *importer.Run) (float64, error) {
+	took := run.Resources().Latency
+	if took == 0 {
+		return 0, errors.New("the duration of the run is unknown")
+	}
+	return took.Seconds(), nil
+}
+
+// tokens counts the tokens of all model calls, input and output.
+func tokens(run *importer.Run) (float64, error) {
+	total := run.Resources().Usage.Total()
+	if total == 0 {
+		return 0, errNoUsage
+	}
+	return float64(total), nil
+}
+
+var errNoUsage = errors.New("the token usage of the run is unknown")
+
+// costSettings scores the cost of all model calls. It excludes runs that a call of this run
+// started.
+type costSettings struct {
+	limit
+	// Prices are by the name of the model, as the recording has it.
+	Prices map[string]tokenPrice `json:"prices"`
+}
+
+// tokenPrice is the price of a million tokens.
+type tokenPrice struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+	// Cached and CacheWrite default to Input, Reasoning defaults to Output.
+	Cached     *float64 `json:"cached,omitempty"`
+	CacheWrite *float64 `json:"cache_write,omitempty"`
+	Reasoning  *float64 `json:"reasoning,omitempty"`
+}
+
+func (s costSettings) scorer() (scoreFunc, error) {
+	if len(s.Prices) == 0 {
+		return nil, errors.New("missing prices: set the prices of a million tokens by model")
+	}
+	s.unit, s.of = "in all", s.cost
+	return s.limit.scorer()
+}
+
+func (s costSettings) cost(run *importer.Run) (sum float64, err error) {
+	used := usageByModel(run)
+	if len(used) == 0 {
+		return 0, errNoUsage
+	}
+	for _, part := range used {
+		price, ok := s.Prices[part.model]
+		if !ok {
+			return 0, fmt.Errorf("missing price of the model %q: add it to prices", part.model)
+		}
+		sum += price.of(part.usage)
+	}
+	return sum, nil
+}
+
+// of returns the price of a usage.
+func (p tokenPrice) of(u llm.Usage) float64 {
+	or := func(price *float64, usual float64) float64 { return *cmp.Or(price, &usual) }
+	const million = 1e6
+	return (float64(u.InputTokens-u.CacheReadInputTokens-u.CacheCreationInputTokens)*p.Input +
+		float64(u.CacheReadInputTokens)*or(p.Cached, p.Input) +
+		float64(u.CacheCreationInputTokens)*or(p.CacheWrite, p.Input) +
+		float64(u.OutputTokens-u.ReasoningOutputTokens)*p.Output +
+		float64(u.ReasoningOutputTokens)*or(p.Reasoning, p.Output)) / million
+}
+
+// modelUsage is the usage of a model.
+type modelUsage struct {
+	model string
+	usage llm.Usage
+}
+
+// usageByModel returns the usage of the model calls: per call in a trace, else in total.
+func usageByModel(run *importer.Run) (used []modelUsage) {
+	if usage := run.Resources().Usage; len(run.Events) == 0 && usage != (llm.Usage{}) {
+		var model string
+		_ = json.Unmarshal(run.Meta["model"], &model) // ignore other types
+		return []modelUsage{{model, usage}}
+	}
+	config := map[trace.Purpose]string{}
+	for _, ev := range run.Events {
+		var part modelUsage
+		switch body := ev.Body.(type) {
+		case trace.ModelConfig:
+			config[ev.Purpose] = body.Model
+		case trace.ModelResponse:
+			part = modelUsage{cmp.Or(body.Model, config[ev.Purpose]), body.Usage}
+		case trace.ModelError:
+			part = modelUsage{config[ev.Purpose], body.Usage}
+		}
+		if part.usage != (llm.Usage{}) {
+			used = append(used, part)
+		}
+	}
+	return used
+}
