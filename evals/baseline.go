@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -94,7 +95,8 @@ func (b *Baseline) has(names []string) error {
 // Write writes the baseline. Equal baselines are equal bytes.
 func (b *Baseline) Write(w io.Writer) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "{\n\"format\": %s,\n\"version\": %d,\n\"scorers\": %s,\n\"metrics\": {", oneLine(BaselineFormat), BaselineVersion, oneLine(b.Scorers))
+	const head = "{\n\"format\": %q,\n\"version\": %d,\n\"scorers\": %s,\n\"metrics\": {"
+	fmt.Fprintf(&text, head, BaselineFormat, BaselineVersion, oneLine(b.Scorers))
 	for i, metric := range slices.Sorted(maps.Keys(b.Means)) {
 		fmt.Fprintf(&text, "%s\n  %s: %s", comma(i), oneLine(metric), oneLine(b.Means[metric]))
 	}
@@ -108,31 +110,23 @@ func (b *Baseline) Write(w io.Writer) error {
 }
 
 // comma returns the separator before item i of a list.
-func comma(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return ","
-}
+func comma(i int) string { return ","[:min(i, 1)] }
 
 // oneLine returns the JSON of a value that can always be encoded, without HTML escaping.
 func oneLine(v any) []byte {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	line, _ := jsonval.Line(v)
+	return bytes.TrimSuffix(line, []byte("\n"))
 }
 
 // ReadBaseline reads a baseline. It returns an [*importer.Error] with the name and, if known, the
 // line. Unknown members are errors, since a misspelled mark has no effect.
 func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
-	switch {
-	case err != nil:
+	if err == nil && len(text) > maxBaseline {
+		err = fmt.Errorf("larger than %d bytes: not a baseline", maxBaseline)
+	}
+	if err != nil {
 		return nil, &importer.Error{File: name, Err: err}
-	case len(text) > maxBaseline:
-		return nil, &importer.Error{File: name, Err: fmt.Errorf("larger than %d bytes: not a baseline", maxBaseline)}
 	}
 	var file struct {
 		Format  string             `json:"format"`
@@ -172,15 +166,14 @@ func atEnd(dec *json.Decoder) bool {
 
 // errorLine returns the line of a decoding error, or 0 if the error has no position.
 func errorLine(text []byte, err error) int {
-	var at int64
+	line := func(at int64) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = e.Offset
-	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		at = e.Offset
-	} else {
-		return 0
+		return line(e.Offset)
 	}
-	return 1 + bytes.Count(text[:at], []byte("\n"))
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return line(e.Offset)
+	}
+	return 0
 }
 
 // check sorts the cases and rejects what Write does not write.

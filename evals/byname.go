@@ -1,12 +1,13 @@
 package evals
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // ByName contains values by name, sorted by name; its JSON is an object. A map with one value
@@ -69,11 +70,7 @@ func (b ByName[T]) share(t interner) {
 
 // MarshalJSON returns an object.
 func (b ByName[T]) MarshalJSON() ([]byte, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(maps.Collect(b.All()))
-	return text.Bytes(), err
+	return jsonval.Line(maps.Collect(b.All()))
 }
 
 // UnmarshalJSON reads an object.

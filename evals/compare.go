@@ -106,15 +106,14 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 	if len(c.OnlyBase) == len(base.Cases()) {
 		return nil, noCommonCase(base, other)
 	}
-	names := slices.Compact(slices.Sorted(slices.Values(append(base.metrics(), other.metrics()...))))
-	for _, metric := range names {
-		change, err := changeOf(base, other, metric, seed)
-		if err != nil {
+	var err error
+	names := slices.Concat(base.metrics(), other.metrics())
+	slices.Sort(names)
+	for _, metric := range slices.Compact(names) {
+		if c.Metrics[metric], err = changeOf(base, other, metric, seed); err != nil {
 			return nil, fmt.Errorf("metric %q: %w", metric, err)
 		}
-		c.Metrics[metric] = change
 	}
-	var err error
 	if c.Resources, err = resourceChanges(base, other); err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ func noCommonCase(base, other *Result) error {
 
 // missingCases returns the cases of a result that r does not have.
 func missingCases(r, of *Result) []string {
-	have := r.names()
+	have := r.caseNames()
 	lacking := []string{}
 	for _, runs := range of.Cases() {
 		if !have[runs[0].Case] {
@@ -167,10 +166,9 @@ func correct(all []*Comparison) error {
 // changeOf computes the change of one metric.
 func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 	c := Change{Regressed: []string{}, Fixed: []string{}}
-	var rows [2][]stats.Row
-	rows[0], c.Missing.Base, c.Errors.Base = base.scores(metric)
-	rows[1], c.Missing.New, c.Errors.New = other.scores(metric)
-	b, n, difference, err := paired(&rows)
+	c.Missing.Base, c.Errors.Base = base.unscored(metric)
+	c.Missing.New, c.Errors.New = other.unscored(metric)
+	b, n, difference, err := pair(base, other, scoreOf(metric))
 	if difference == nil {
 		return c, err
 	}
@@ -178,25 +176,10 @@ func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 	return c, c.classify(b, n)
 }
 
-// paired returns the samples of the common cases and their difference, or nil without a common
-// case.
-func paired(rows *[2][]stats.Row) (base, other, difference *stats.Sample, err error) {
-	common(rows)
-	if len(rows[0]) == 0 {
-		return nil, nil, nil, nil
-	}
-	if base, err = stats.New(rows[0]); err != nil {
-		return nil, nil, nil, err
-	}
-	if other, err = stats.New(rows[1]); err != nil {
-		return nil, nil, nil, err
-	}
-	pairs, err := stats.Pair(base, other)
-	return base, other, pairs.Difference, err
-}
-
-// common keeps the rows of cases in both sets.
-func common(rows *[2][]stats.Row) {
+// pair returns the samples of the cases with a value in both sets and their difference, or nil
+// without such a case.
+func pair(base, other *Result, of valueOf) (b, o, difference *stats.Sample, err error) {
+	rows := [2][]stats.Row{base.values(of), other.values(of)}
 	for i := range rows {
 		have := map[string]bool{}
 		for _, r := range rows[1-i] {
@@ -204,29 +187,31 @@ func common(rows *[2][]stats.Row) {
 		}
 		rows[i] = slices.DeleteFunc(rows[i], func(r stats.Row) bool { return !have[r.Case] })
 	}
+	if len(rows[0]) == 0 {
+		return nil, nil, nil, nil
+	}
+	if b, err = stats.New(rows[0]); err != nil {
+		return nil, nil, nil, err
+	}
+	if o, err = stats.New(rows[1]); err != nil {
+		return nil, nil, nil, err
+	}
+	pairs, err := stats.Pair(b, o)
+	return b, o, pairs.Difference, err
 }
 
 // measure computes the difference and its uncertainty.
 func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
 	c.Pairs = difference.Len()
 	c.Base, c.New, c.Difference = known(base.Mean(), nil), known(other.Mean(), nil), known(difference.Mean(), nil)
-	c.SE = pairErrors{known(se(difference.Cluster())), known(se(unpaired(base, other)))}
+	c.SE = pairErrors{Paired: known(se(difference.Cluster()))}
+	b, _ := base.Cluster() // without clusters, neither is valid
+	o, _ := other.Cluster()
+	c.SE.Unpaired = known(se(stats.Unpaired(b, o)))
 	c.CI95 = known(ends(t(difference.Cluster())))
 	if flip, err := difference.SignFlip(stats.Resampling{Seed: seed}); err == nil {
 		c.P.Permutation = &flip.P
 	}
-}
-
-func unpaired(base, other *stats.Sample) (stats.Estimate, error) {
-	b, err := base.Cluster()
-	if err != nil {
-		return stats.Estimate{}, err
-	}
-	o, err := other.Cluster()
-	if err != nil {
-		return stats.Estimate{}, err
-	}
-	return stats.Unpaired(b, o)
 }
 
 // classify finds the regressed and the fixed cases if all scores are 0 or 1. Both samples have the

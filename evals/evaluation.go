@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // evaluation is a gate result while it is computed.
@@ -28,12 +29,12 @@ func (j *evaluation) includes(metric string) bool {
 func (j *evaluation) drops(names []string) error {
 	var tested []string
 	var p []float64
-	for _, name := range names {
-		if !j.includes(name) {
-			continue
-		}
+	for _, name := range slices.DeleteFunc(names, func(name string) bool { return !j.includes(name) }) {
 		c := j.change.Metrics[name]
-		m := metricResult{Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference, P: j.declineProbability(name, &c), Missing: c.Missing.New}
+		m := metricResult{
+			Pairs: c.Pairs, Base: c.Base, New: c.New, Difference: c.Difference,
+			P: j.declineProbability(name, &c), Missing: c.Missing.New,
+		}
 		j.v.Metrics[name] = m
 		if m.P != nil {
 			tested, p = append(tested, name), append(p, *m.P)
@@ -77,8 +78,7 @@ func (j *evaluation) drop(metric string, m *metricResult) {
 	if fall < j.Drop-rounding || *m.Holm >= cmp.Or(j.Alpha, usual) { // Holm is 1 without a decline
 		return
 	}
-	j.found(finding{Kind: KindDrop, Metric: metric,
-		Message: fmt.Sprintf("the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)})
+	j.found(&Row{}, KindDrop, metric, "the mean of %d cases went from %.4f to %.4f, p = %.4f", m.Pairs, *m.Base, *m.New, *m.Holm)
 }
 
 // cases checks each case.
@@ -90,12 +90,14 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 	for _, c := range base.Cases {
 		had[c.Case] = c.Scores
 	}
-	names := slices.AppendSeq(slices.Collect(maps.Keys(j.must)), maps.Keys(had))
-	j.v.Cases = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(runs)))))
+	names := slices.Collect(maps.Keys(j.must))
+	names = slices.AppendSeq(slices.AppendSeq(names, maps.Keys(had)), maps.Keys(runs))
+	slices.Sort(names)
+	j.v.Cases = slices.Compact(names)
 	for _, name := range j.v.Cases {
 		rows := runs[name]
 		if len(rows) == 0 {
-			j.found(finding{Kind: KindMissing, Case: name, Message: "the case has no run"})
+			j.found(&Row{Case: name}, KindMissing, "", "the case has no run")
 			continue
 		}
 		j.missing(had[name], rows)
@@ -108,7 +110,10 @@ func (j *evaluation) cases(base *Baseline, now *Result) {
 	}
 }
 
-func (j *evaluation) found(f finding) { j.v.Findings = append(j.v.Findings, f) }
+// found records a finding about a run, or about a case or a metric.
+func (j *evaluation) found(r *Row, kind, metric, format string, args ...any) {
+	j.v.Findings = append(j.v.Findings, finding{kind, metric, r.Case, r.File, r.Line, fmt.Sprintf(format, args...)})
+}
 
 // missing records metrics with fewer scores than the baseline, if a run has none. Fewer runs are
 // no finding.
@@ -120,31 +125,19 @@ func (j *evaluation) missing(had map[string][]float64, runs []Row) {
 		if !j.includes(metric) || len(without) == 0 || len(runs)-len(without) >= len(before) {
 			continue
 		}
-		f := runFinding(&without[0], KindMissing, metric)
-		f.Message = fmt.Sprintf("%d of %d runs of the case have no score, first %s", len(without), len(runs), without[0].Run)
-		j.found(f)
+		j.found(&without[0], KindMissing, metric, "%d of %d runs of the case have no score, first %s", len(without), len(runs), without[0].Run)
 	}
-}
-
-// runFinding returns a finding about a run.
-func runFinding(r *Row, kind string, metric string) finding {
-	return finding{Kind: kind, Metric: metric, Case: r.Case, File: r.File, Line: r.Line}
 }
 
 // runs records the first run of a case that violates an invariant, and the first with a failed
 // score.
 func (j *evaluation) runs(metric string, runs []Row) {
-	violation := slices.IndexFunc(runs, func(r Row) bool { return metric == InvariantMetric && failed(&r, metric) })
-	if violation >= 0 {
-		f := runFinding(&runs[violation], KindInvariant, metric)
-		f.Message = fmt.Sprintf("the run %s violates an invariant%s", runs[violation].Run, explain(&runs[violation], metric))
-		j.found(f)
+	if r := firstFailed(runs, metric); r != nil && metric == InvariantMetric {
+		j.found(r, KindInvariant, metric, "the run %s violates an invariant%s", r.Run, explain(r, metric))
 	}
 	wrong := slices.IndexFunc(runs, func(r Row) bool { return r.Errors.Has(metric) })
 	if wrong >= 0 {
-		f := runFinding(&runs[wrong], KindError, metric)
-		f.Message = runs[wrong].Errors.Of(metric)
-		j.found(f)
+		j.found(&runs[wrong], KindError, metric, "%s", runs[wrong].Errors.Of(metric))
 	}
 }
 
@@ -155,16 +148,17 @@ func explain(r *Row, metric string) string {
 	if text == "" {
 		return ""
 	}
-	if long := []rune(text); len(long) > maxLength {
-		text = string(long[:maxLength]) + "…"
-	}
-	return ": " + text
+	return ": " + tabular.Short(text, maxLength)
 }
 
-// failed reports whether a run has a score below 1.
-func failed(r *Row, metric string) bool {
-	value, ok := r.Scores.Get(metric)
-	return ok && value < 1
+// firstFailed returns the first run with a score below 1, or nil.
+func firstFailed(runs []Row, metric string) *Row {
+	for i := range runs {
+		if value, ok := runs[i].Scores.Get(metric); ok && value < 1 {
+			return &runs[i]
+		}
+	}
+	return nil
 }
 
 // mustPass records the first run of a case that fails, for each binary metric for which more is
@@ -178,15 +172,11 @@ func (j *evaluation) mustPass(runs []Row) {
 		for i, r := range runs {
 			scored[i] = scored[i] || r.Scores.Has(metric)
 		}
-		if n := slices.IndexFunc(runs, func(r Row) bool { return failed(&r, metric) }); n >= 0 {
-			f := runFinding(&runs[n], KindMustPass, metric)
-			f.Message = fmt.Sprintf("the run %s failed%s", runs[n].Run, explain(&runs[n], metric))
-			j.found(f)
+		if r := firstFailed(runs, metric); r != nil {
+			j.found(r, KindMustPass, metric, "the run %s failed%s", r.Run, explain(r, metric))
 		}
 	}
 	if n := slices.Index(scored, false); n >= 0 {
-		f := runFinding(&runs[n], KindMustPass, "")
-		f.Message = fmt.Sprintf("the run %s has no score that shows whether it passed", runs[n].Run)
-		j.found(f)
+		j.found(&runs[n], KindMustPass, "", "the run %s has no score that shows whether it passed", runs[n].Run)
 	}
 }

@@ -13,21 +13,18 @@ import (
 
 // line returns the finding as one line: kind, metric, case and message.
 func (f *finding) line() string {
-	words := []string{f.Title()}
-	for _, word := range []string{f.Metric, f.Case} {
-		if word != "" {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, ": ") + ": " + f.Message
+	words := []string{f.Title(), f.Metric, f.Case}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+	return strings.Join(append(words, f.Message), ": ")
 }
 
 // GitHub writes one GitHub Actions annotation per finding (the command "error" of the
 // documentation page "Workflow commands").
 func (v *GateResult) GitHub(w io.Writer) error {
 	var text strings.Builder
-	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	escapes := []string{"%", "%25", "\r", "%0D", "\n", "%0A"}
+	message := strings.NewReplacer(escapes...)
+	property := strings.NewReplacer(append(escapes, ":", "%3A", ",", "%2C")...)
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		text.WriteString("::error ")
@@ -119,23 +116,13 @@ func (v *GateResult) JUnit(w io.Writer) error {
 }
 
 // about returns the findings about a case.
-func (v *GateResult) about(name string) (found []finding) {
-	for _, f := range v.Findings {
-		if f.Case == name && f.Kind != KindDrop {
-			found = append(found, f)
-		}
-	}
-	return found
+func (v *GateResult) about(name string) []finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding) bool { return f.Case != name || f.Kind == KindDrop })
 }
 
 // drops returns the drops of a metric.
-func (v *GateResult) drops(metric string) (found []finding) {
-	for _, f := range v.Findings {
-		if f.Metric == metric && f.Kind == KindDrop {
-			found = append(found, f)
-		}
-	}
-	return found
+func (v *GateResult) drops(metric string) []finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding) bool { return f.Metric != metric || f.Kind != KindDrop })
 }
 
 // add adds a test with its findings.

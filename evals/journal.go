@@ -124,10 +124,11 @@ func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry
 		return source{Reader: f}, nil
 	}
 	content := sha256.New()
-	counted := &counter{Reader: io.TeeReader(f, content)}
+	counted := &io.LimitedReader{R: io.TeeReader(f, content), N: math.MaxInt64}
 	key := func() (string, error) {
 		_, err := io.Copy(io.Discard, counted)
-		sum := sha256.Sum256(oneLine([]any{j.program, scorers, in.Name, in.Found, counted.n, content.Sum(nil)}))
+		size := math.MaxInt64 - counted.N
+		sum := sha256.Sum256(oneLine([]any{j.program, scorers, in.Name, in.Found, size, content.Sum(nil)}))
 		return hex.EncodeToString(sum[:]), err
 	}
 	j.mu.Lock()
@@ -138,7 +139,7 @@ func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry
 	if unknown && string(head) != "PK" {
 		return source{counted, key}, nil
 	}
-	counted.Reader = io.TeeReader(io.NewSectionReader(at, 0, math.MaxInt64), content)
+	counted.R = io.TeeReader(io.NewSectionReader(at, 0, math.MaxInt64), content)
 	name, err := key()
 	if err != nil {
 		return source{Reader: f}, nil
@@ -146,19 +147,6 @@ func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return source{f, func() (string, error) { return name, nil }}, j.entries[name]
-}
-
-// counter counts the bytes that it reads.
-type counter struct {
-	io.Reader
-
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // store writes the result of an input to the journal.

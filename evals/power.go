@@ -63,7 +63,7 @@ func (r *Result) Power(other *Result, difference float64, test stats.Test) (*Pow
 	for _, set := range sets {
 		n.Unreadable = append(n.Unreadable, set.Unreadable...)
 		for _, metric := range set.metrics() {
-			_, missing, failed := set.scores(metric)
+			missing, failed := set.unscored(metric)
 			n.Missing, n.Errors = n.Missing+missing, n.Errors+failed
 			n.Metrics[metric] = requirements{}
 		}
@@ -80,10 +80,7 @@ func (r *Result) Power(other *Result, difference float64, test stats.Test) (*Pow
 
 // of returns the requirements of a metric. A set compared with itself shows no differences.
 func (n *PowerReport) of(base, other *Result, metric string, test stats.Test) (need requirements, err error) {
-	var rows [2][]stats.Row
-	rows[0], _, _ = base.scores(metric)
-	rows[1], _, _ = other.scores(metric)
-	b, o, difference, err := paired(&rows)
+	b, o, difference, err := pair(base, other, scoreOf(metric))
 	if difference == nil {
 		return need, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/evals/facts"
-	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/llm"
 )
 
@@ -34,7 +33,7 @@ func callsOf(list []facts.Call) ByName[Calls] {
 // measure is a resource that runs use.
 type measure struct {
 	name string
-	of   func(r *Row) (float64, bool) // false if unknown
+	of   valueOf
 }
 
 // measures are all resources. Token counts are known if a run has any; steps and calls if a model
@@ -177,7 +176,7 @@ func toolsOf(sets ...*Result) []string {
 
 // failedCalls counts the failed calls of a tool in the common cases.
 func failedCalls(of, with *Result, tool string) (n int) {
-	both := with.names()
+	both := with.caseNames()
 	for i := range of.Rows {
 		if both[of.Rows[i].Case] {
 			n += of.Rows[i].Calls.Of(tool).Failed
@@ -188,9 +187,8 @@ func failedCalls(of, with *Result, tool string) (n int) {
 
 // resourceChangeOf returns the change of a value of runs. It is zero if no case has the value in
 // both sets.
-func resourceChangeOf(base, other *Result, of func(*Row) (float64, bool)) (s resourceChange, err error) {
-	rows := [2][]stats.Row{base.values(of), other.values(of)}
-	b, n, difference, err := paired(&rows)
+func resourceChangeOf(base, other *Result, of valueOf) (s resourceChange, err error) {
+	b, n, difference, err := pair(base, other, of)
 	if difference == nil {
 		return s, err
 	}
@@ -198,16 +196,4 @@ func resourceChangeOf(base, other *Result, of func(*Row) (float64, bool)) (s res
 		Pairs: difference.Len(), Base: b.CaseMeans().Mean(), New: n.CaseMeans().Mean(), Difference: difference.Mean(),
 		SE: known(se(difference.Cluster())), CI95: known(ends(t(difference.Cluster()))),
 	}, nil
-}
-
-// values returns the sample rows of a value of runs.
-func (r *Result) values(of func(*Row) (float64, bool)) (rows []stats.Row) {
-	for _, runs := range r.Cases() {
-		for i := range runs {
-			if v, ok := of(&runs[i]); ok {
-				rows = append(rows, stats.Row{Case: runs[i].Case, Epoch: i, Cluster: runs[i].Cluster, Value: v})
-			}
-		}
-	}
-	return rows
 }

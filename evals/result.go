@@ -127,8 +127,8 @@ func (r *Result) Cases() (cases [][]Row) {
 	return cases
 }
 
-// names returns the names of the cases.
-func (r *Result) names() map[string]bool {
+// caseNames returns the names of the cases.
+func (r *Result) caseNames() map[string]bool {
 	have := map[string]bool{}
 	for i := range r.Rows {
 		have[r.Rows[i].Case] = true
@@ -150,21 +150,36 @@ func (r *Result) metrics() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// scores returns the rows of a metric for package stats, with epochs numbered by order, and the
-// numbers of missing and failed scores.
-func (r *Result) scores(metric string) (rows []stats.Row, missing, failed int) {
+// unscored counts the runs without a score of a metric and those with a failed one.
+func (r *Result) unscored(metric string) (missing, failed int) {
+	for i := range r.Rows {
+		switch row := &r.Rows[i]; {
+		case row.Scores.Has(metric):
+		case row.Errors.Has(metric):
+			failed++
+		default:
+			missing++
+		}
+	}
+	return missing, failed
+}
+
+// valueOf returns a value of a run, if it is known.
+type valueOf func(r *Row) (float64, bool)
+
+// scoreOf returns the scores of a metric.
+func scoreOf(metric string) valueOf {
+	return func(r *Row) (float64, bool) { return r.Scores.Get(metric) }
+}
+
+// values returns the known values of runs for package stats, with epochs numbered by order.
+func (r *Result) values(of valueOf) (rows []stats.Row) {
 	for _, runs := range r.Cases() {
-		for i, r := range runs {
-			value, scored := r.Scores.Get(metric)
-			switch {
-			case scored:
-				rows = append(rows, stats.Row{Case: r.Case, Epoch: i, Cluster: r.Cluster, Value: value})
-			case r.Errors.Has(metric):
-				failed++
-			default:
-				missing++
+		for i := range runs {
+			if v, ok := of(&runs[i]); ok {
+				rows = append(rows, stats.Row{Case: runs[i].Case, Epoch: i, Cluster: runs[i].Cluster, Value: v})
 			}
 		}
 	}
-	return rows, missing, failed
+	return rows
 }

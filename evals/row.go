@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"maps"
 	"slices"
 	"strconv"
@@ -70,14 +69,14 @@ func CaseOf(run *importer.Run) string {
 	return cloneText(cmp.Or(run.Case, shorten(firstPrompt(run)), run.Name))
 }
 
-// rowOf returns the row of a run without scores. It may share memory with the run until it is
-// interned.
-func rowOf(file string, run *importer.Run) Row {
+// rowOf returns the row of a run without scores; started is the usage of the runs that it started.
+// It may share memory with the run until it is interned.
+func rowOf(file string, run *importer.Run, started llm.Usage) Row {
 	used, f := run.Resources(), facts.Read(run)
 	r := Row{
 		Case: CaseOf(run), Epoch: run.Epoch,
 		Cluster: validText(run.Cluster), Run: cloneText(run.Name), File: validText(file), Line: run.Line,
-		Usage: used.Usage, Cost: used.Cost, Latency: used.Latency,
+		Usage: used.Usage.Add(started), Cost: used.Cost, Latency: used.Latency,
 		Steps: f.Steps, Calls: callsOf(f.Calls),
 	}
 	if r.Epoch == importer.NoEpoch {
@@ -104,7 +103,6 @@ func (t interner) one(text *string) {
 	*text = own
 }
 
-// share interns the strings that rows share.
 func (t interner) share(r *Row) {
 	t.one(&r.File)
 	t.one(&r.Cluster)
@@ -150,9 +148,8 @@ func shorten(text string) string {
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	h := sha256.New()
-	h.Write([]byte(text))
-	return text[:end] + "… " + sum(h)
+	digest := sha256.Sum256([]byte(text))
+	return text[:end] + "… " + half(digest[:])
 }
 
 // digest returns the digest of a run, without its name and position.
@@ -172,34 +169,29 @@ func digest(run *importer.Run) string {
 		buf = ev.AppendJSON(buf[:0])
 		h.Write(buf)
 	}
-	return sum(h)
+	return half(h.Sum(nil))
 }
 
-// sum returns half of a digest, enough to distinguish the runs of a case.
-func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }
+// half returns half of a digest, enough to distinguish the runs of a case.
+func half(digest []byte) string { return hex.EncodeToString(digest[:16]) }
 
-// compare orders rows. The position is rarely needed and compared last.
+// compare orders rows. As unsigned numbers, missing epochs are last. The position is rarely needed
+// and compared last.
 func (r *Row) compare(o *Row) int {
-	if by := cmp.Or(cmp.Compare(r.Case, o.Case), r.compareEpochs(o), cmp.Compare(r.Digest, o.Digest)); by != 0 {
+	epochs := cmp.Compare(uint(r.Epoch), uint(o.Epoch))
+	if by := cmp.Or(cmp.Compare(r.Case, o.Case), epochs, cmp.Compare(r.Digest, o.Digest)); by != 0 {
 		return by
 	}
-	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Line, o.Line), cmp.Compare(r.Run, o.Run))
+	return r.comparePlaces(o)
 }
 
-// compareEpochs orders runs without an epoch last.
-func (r *Row) compareEpochs(o *Row) int {
-	if (r.Epoch < 0) != (o.Epoch < 0) {
-		return cmp.Compare(o.Epoch, r.Epoch)
-	}
-	return cmp.Compare(r.Epoch, o.Epoch)
+func (r *Row) comparePlaces(o *Row) int {
+	return cmp.Or(cmp.Compare(r.File, o.File), cmp.Compare(r.Line, o.Line), cmp.Compare(r.Run, o.Run))
 }
 
 // same reports whether two neighbors are the same run.
 func (r *Row) same(o *Row) bool {
-	if r.Case != o.Case || r.Epoch != o.Epoch {
-		return false
-	}
-	return r.Epoch >= 0 || r.File == o.File && r.Line == o.Line && r.Run == o.Run
+	return r.Case == o.Case && r.Epoch == o.Epoch && (r.Epoch >= 0 || r.comparePlaces(o) == 0)
 }
 
 // place returns the position of the run for messages.

@@ -49,29 +49,32 @@ type Options struct {
 // Runs that a call of another run started have no row: they are part of that run. Truncated runs
 // have none either.
 func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error) {
-	if o == nil {
-		o = &Options{}
+	options := Options{}
+	if o != nil {
+		options = *o
 	}
-	scorers := o.Scorers
-	if len(scorers) == 0 {
-		scorers = []Scoring{{Name: "recorded"}}
+	if len(options.Scorers) == 0 {
+		options.Scorers = []Scoring{{Name: "recorded"}}
+	}
+	if options.Seen == nil {
+		options.Seen = func(*Row, *importer.Run) {}
 	}
 	parts := make([]*inputResult, len(inputs))
-	helpers := make(chan struct{}, runtime.GOMAXPROCS(0))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	each(len(inputs), func(i int) {
-		parts[i] = newInputResult(scorers, o, helpers)
-		parts[i].input(ctx, &inputs[i], o.Journal)
+		parts[i] = newInputResult(&options, slots)
+		parts[i].input(ctx, &inputs[i])
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scoring stopped: %w", err)
 	}
-	if err := o.Journal.err(); err != nil {
+	if err := options.Journal.err(); err != nil {
 		return nil, err
 	}
 	results := make([]*Result, len(parts))
 	for i, p := range parts {
-		if p.skipped && o.Skipped != nil {
-			o.Skipped(inputs[i].Name)
+		if p.skipped && options.Skipped != nil {
+			options.Skipped(inputs[i].Name)
 		}
 		results[i] = &p.Result
 	}

@@ -92,9 +92,12 @@ const maxLine = 64 << 20
 // the name for any invalid or missing line, since statistics of an incomplete file would be
 // wrong.
 func ReadResult(name string, r io.Reader) (*Result, error) {
+	fail := func(line int, err error) (*Result, error) {
+		return nil, &importer.Error{File: name, Line: line, Err: err}
+	}
 	plain, _, err := decompress.NewReader(r)
 	if err != nil {
-		return nil, &importer.Error{File: name, Err: err}
+		return fail(0, err)
 	}
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, maxLine)
@@ -104,16 +107,17 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	for lines.Scan() {
 		n++
 		if err := res.read(lines.Bytes(), n, &head, shared); err != nil {
-			return nil, &importer.Error{File: name, Line: n, Err: err}
+			return fail(n, err)
 		}
 	}
 	switch err := lines.Err(); {
 	case err != nil:
-		return nil, &importer.Error{File: name, Line: n + 1, Err: err}
+		return fail(n+1, err)
 	case n == 0:
-		return nil, &importer.Error{File: name, Err: importer.ErrEmpty}
+		return fail(0, importer.ErrEmpty)
 	case len(res.Rows) != head.Runs || len(res.Unreadable) != head.Unreadable:
-		return nil, &importer.Error{File: name, Err: fmt.Errorf("got %d of %d runs and %d of %d unreadable records: score the recordings again", len(res.Rows), head.Runs, len(res.Unreadable), head.Unreadable)}
+		return fail(0, fmt.Errorf("got %d of %d runs and %d of %d unreadable records: score the recordings again",
+			len(res.Rows), head.Runs, len(res.Unreadable), head.Unreadable))
 	}
 	for i := range res.Rows {
 		res.Rows[i].part = name

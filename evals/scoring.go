@@ -20,7 +20,6 @@ type inputResult struct {
 	Result
 
 	options       *Options
-	scorers       []Scoring
 	skipped       bool // the input is not a recording
 	fromScoreFile bool // the rows come from a score file
 	// slots limits the goroutines that score runs, of all inputs; workers are those of this input.
@@ -33,35 +32,33 @@ type inputResult struct {
 	childUsage map[string]llm.Usage
 }
 
-func newInputResult(scorers []Scoring, o *Options, slots chan struct{}) *inputResult {
-	p := &inputResult{options: o, scorers: scorers, slots: slots, names: interner{}, childUsage: map[string]llm.Usage{}}
-	for _, s := range scorers {
+func newInputResult(o *Options, slots chan struct{}) *inputResult {
+	p := &inputResult{options: o, slots: slots, names: interner{}, childUsage: map[string]llm.Usage{}}
+	for _, s := range o.Scorers {
 		p.Scorers = append(p.Scorers, s.Name)
 	}
-	if o.Rows != nil {
-		p.Scorers = append(p.Scorers, mappingName(o.Rows))
+	if m := o.Rows; m != nil {
+		p.Scorers = append(p.Scorers, mappingName("rows", m))
 	}
-	if n := o.Names; n != nil {
-		p.Scorers = append(p.Scorers, "names"+describePointers([][2]string{{"case", n.Case}, {"epoch", n.Epoch}, {"cluster", n.Cluster}}))
+	if m := o.Names; m != nil {
+		names := &importer.Mapping{Case: m.Case, Epoch: m.Epoch, Cluster: m.Cluster}
+		p.Scorers = append(p.Scorers, mappingName("names", names))
 	}
 	return p
 }
 
-// mappingName describes the mapping of rows, since scores depend on it.
-func mappingName(m *importer.Mapping) string {
-	text := "rows" + describePointers([][2]string{{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster}, {"prompt", m.Prompt}, {"want", m.Expected}, {"answer", m.Answer}})
-	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
-		text += " score " + name + "=" + m.Scores[name]
-	}
-	return text
-}
-
-// describePointers formats the pointers that are set.
-func describePointers(list [][2]string) (text string) {
-	for _, at := range list {
+// mappingName describes the pointers of a mapping, since scores depend on them.
+func mappingName(text string, m *importer.Mapping) string {
+	for _, at := range [][2]string{
+		{"case", m.Case}, {"epoch", m.Epoch}, {"cluster", m.Cluster},
+		{"prompt", m.Prompt}, {"want", m.Expected}, {"answer", m.Answer},
+	} {
 		if at[1] != "" {
 			text += " " + at[0] + "=" + at[1]
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Scores)) {
+		text += " score " + name + "=" + m.Scores[name]
 	}
 	return text
 }
@@ -71,7 +68,7 @@ func (p *inputResult) addUnreadable(file string, err error) {
 }
 
 // input scores an input, or takes its rows from the journal.
-func (p *inputResult) input(ctx context.Context, in *Input, j *Journal) {
+func (p *inputResult) input(ctx context.Context, in *Input) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -80,18 +77,19 @@ func (p *inputResult) input(ctx context.Context, in *Input, j *Journal) {
 		p.addUnreadable(in.Name, err)
 		return
 	}
-	src, known := j.open(in, f, p.Scorers)
+	journal := p.options.Journal
+	src, known := journal.open(in, f, p.Scorers)
 	if known != nil {
 		p.Rows, p.skipped = known.Rows, known.Skipped
 	} else {
-		if err := p.file(ctx, in.Name, src.Reader); in.Found && errors.Is(err, importer.ErrFormat) {
-			p.skipped = true
-		} else if err != nil {
+		err := p.file(ctx, in.Name, src.Reader)
+		p.skipped = in.Found && errors.Is(err, importer.ErrFormat)
+		if err != nil && !p.skipped {
 			p.addUnreadable(in.Name, err)
 		}
 		p.workers.Wait()
 		if ctx.Err() == nil {
-			j.store(src, in, p)
+			journal.store(src, in, p)
 		}
 	}
 	if err := f.Close(); err != nil {
@@ -143,7 +141,7 @@ func peek(f io.Reader) (head []byte, all io.Reader) {
 	return head, buf
 }
 
-// large is the size of a run that is scored before the next one of its input is read.
+// largeRun is the size of a run that is scored before the next one of its input is read.
 const largeRun = 16 << 20
 
 // run names a run and scores it while the next one is read. The usage of a run that another run
@@ -152,10 +150,9 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 	started := p.childUsage[run.Name]
 	delete(p.childUsage, run.Name)
 	if parent := run.Parent(); parent != nil {
-		row := rowOf(file, run)
-		row.Usage = row.Usage.Add(started)
+		row := rowOf(file, run, started)
 		p.childUsage[parent.Run] = p.childUsage[parent.Run].Add(row.Usage)
-		p.seen(&row, run)
+		p.options.Seen(&row, run)
 		return
 	}
 	if err := p.options.Names.Name(run); err != nil {
@@ -178,17 +175,16 @@ func (p *inputResult) run(ctx context.Context, file string, run *importer.Run) {
 
 // score adds the row of a run; started is the usage of the runs that it started.
 func (p *inputResult) score(ctx context.Context, file string, run *importer.Run, started llm.Usage) {
-	row := rowOf(file, run)
-	row.Usage = row.Usage.Add(started)
+	row := rowOf(file, run, started)
 	var scores []Score
-	for _, s := range p.scorers {
+	for _, s := range p.options.Scorers {
 		if s.Scorer == nil {
 			s.Scorer = ScorerFunc(recorded)
 		}
 		scores = append(scores, s.Scorer.Score(ctx, run)...)
 	}
 	row.scored(scores)
-	p.seen(&row, run)
+	p.options.Seen(&row, run)
 	if p.options.Brief && p.options.Journal == nil {
 		row.removeTexts()
 	}
@@ -198,20 +194,20 @@ func (p *inputResult) score(ctx context.Context, file string, run *importer.Run,
 	p.Rows = append(p.Rows, row)
 }
 
-func (p *inputResult) seen(row *Row, run *importer.Run) {
-	if p.options.Seen != nil {
-		p.options.Seen(row, run)
-	}
-}
-
 // sizeOf estimates the memory of a run: its texts and a constant per event and part.
 func sizeOf(run *importer.Run) int {
 	const event = 256
-	n := sizeOfMessages(run.Messages) + event*len(run.Events)
+	n := event * len(run.Events)
+	add := func(messages []llm.Message) {
+		for i := range messages {
+			n += sizeOfParts(messages[i].Parts)
+		}
+	}
+	add(run.Messages)
 	for i := range run.Events {
 		switch body := run.Events[i].Body.(type) {
 		case trace.ModelRequest:
-			n += sizeOfMessages(body.NewMessages)
+			add(body.NewMessages)
 		case trace.ModelResponse:
 			n += sizeOfParts(body.Message.Parts)
 		case trace.ModelDelta:
@@ -224,17 +220,10 @@ func sizeOf(run *importer.Run) int {
 	return n
 }
 
-func sizeOfMessages(list []llm.Message) (n int) {
-	for i := range list {
-		n += sizeOfParts(list[i].Parts)
-	}
-	return n
-}
-
 func sizeOfParts(list []llm.Part) (n int) {
-	const inputResult = 128
+	const part = 128
 	for _, p := range list {
-		n += inputResult
+		n += part
 		switch p := p.(type) {
 		case llm.Text:
 			n += len(p.Text)

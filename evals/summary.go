@@ -87,8 +87,9 @@ func (r *Result) Summary(seed uint64) (*Summary, error) {
 
 // sample returns the scores of a metric, or nil, and the counts of runs.
 func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
-	rows, missing, failed := r.scores(metric)
-	m = Metric{N: len(rows), Missing: missing, Errors: failed}
+	rows := r.values(scoreOf(metric))
+	m.N = len(rows)
+	m.Missing, m.Errors = r.unscored(metric)
 	if len(rows) > 0 {
 		if s, err = stats.New(rows); err != nil {
 			err = fmt.Errorf("metric %q: %w", metric, err)
@@ -117,11 +118,8 @@ func (m *Metric) compute(s *stats.Sample, seed uint64) {
 func passIntervals(means []float64, sample func(k int) (*stats.Sample, error)) []*[2]float64 {
 	var list []*[2]float64
 	for i := range means {
-		var in *[2]float64
-		if s, err := sample(i + 1); err == nil {
-			in = known(ends(t(s.Cluster())))
-		}
-		list = append(list, in)
+		s, _ := sample(i + 1) // which has a mean
+		list = append(list, known(ends(t(s.Cluster()))))
 	}
 	return list
 }
@@ -139,10 +137,5 @@ func se(e stats.Estimate, err error) (float64, error) { return e.SE, err }
 
 func ends(in stats.Interval, err error) ([2]float64, error) { return [2]float64{in.Low, in.High}, err }
 
-// t returns the interval of an estimate.
-func t(e stats.Estimate, err error) (stats.Interval, error) {
-	if err != nil {
-		return stats.Interval{}, err
-	}
-	return e.T(level)
-}
+// t returns the interval of an estimate. The zero estimate, which comes with an error, has none.
+func t(e stats.Estimate, _ error) (stats.Interval, error) { return e.T(level) }
