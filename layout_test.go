@@ -380,7 +380,6 @@ var table = []packageRule{
 	},
 	{
 		name: "evals", does: "rows, comparison, power, gate, score files",
-		large:    "Rows, results, comparison and gate use each other, and each JSON form is next to its type.",
 		not:      "formulas, output",
 		packages: evaluationPackages,
 		modules:  evaluationModules,

@@ -14,13 +14,11 @@ import (
 // needs ten times the memory.
 type ByName[T any] []item[T]
 
-// item is a value with its name.
 type item[T any] struct {
 	Name  string
 	Value T
 }
 
-// newByName returns the values of a map.
 func newByName[T any](of map[string]T) ByName[T] {
 	b := slices.Grow(ByName[T](nil), len(of))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -61,7 +59,6 @@ func (b ByName[T]) All() iter.Seq2[string, T] {
 	}
 }
 
-// share interns the names.
 func (b ByName[T]) share(t interner) {
 	for i := range b {
 		t.one(&b[i].Name)

@@ -75,7 +75,6 @@ type discordant struct {
 	OnlyNew  int `json:"only_new"`
 }
 
-// perSet is a count in each set.
 type perSet struct {
 	Base int `json:"base"`
 	New  int `json:"new"`
@@ -163,7 +162,6 @@ func correct(all []*Comparison) error {
 	return err
 }
 
-// changeOf computes the change of one metric.
 func changeOf(base, other *Result, metric string, seed uint64) (Change, error) {
 	c := Change{Regressed: []string{}, Fixed: []string{}}
 	c.Missing.Base, c.Errors.Base = base.unscored(metric)

@@ -115,17 +115,14 @@ func (v *GateResult) JUnit(w io.Writer) error {
 	return err
 }
 
-// about returns the findings about a case.
 func (v *GateResult) about(name string) []finding {
 	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding) bool { return f.Case != name || f.Kind == KindDrop })
 }
 
-// drops returns the drops of a metric.
 func (v *GateResult) drops(metric string) []finding {
 	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding) bool { return f.Metric != metric || f.Kind != KindDrop })
 }
 
-// add adds a test with its findings.
 func (s *junitSuite) add(class, name string, found []finding) {
 	c := junitCase{Class: class, Name: name}
 	if len(found) > 0 {

@@ -37,7 +37,6 @@ type journalFile interface {
 	Truncate(size int64) error
 }
 
-// entry is the result of an input.
 type entry struct {
 	Key     string `json:"key"`
 	Input   string `json:"input,omitzero"`
@@ -149,7 +148,6 @@ func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry
 	return source{f, func() (string, error) { return name, nil }}, j.entries[name]
 }
 
-// store writes the result of an input to the journal.
 func (j *Journal) store(s source, in *Input, p *inputResult) {
 	hasErrors := func(r Row) bool { return len(r.Errors) > 0 }
 	if s.key == nil || p.fromScoreFile || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, hasErrors) {

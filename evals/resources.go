@@ -30,7 +30,6 @@ func callsOf(list []facts.Call) ByName[Calls] {
 	return newByName(by)
 }
 
-// measure is a resource that runs use.
 type measure struct {
 	name string
 	of   valueOf
@@ -83,7 +82,6 @@ func calls(name string, of func(c Calls) int) measure {
 	}}
 }
 
-// amount is the resource usage of runs.
 type amount struct {
 	N    int     `json:"n"` // runs that report it
 	Sum  float64 `json:"sum"`
@@ -127,7 +125,6 @@ type toolChange struct {
 	Failed perSet `json:"failed"`
 }
 
-// resourceChanges returns the change of each measure with data.
 func resourceChanges(base, other *Result) (map[string]resourceChange, error) {
 	by := map[string]resourceChange{}
 	for _, m := range measures {
@@ -174,7 +171,6 @@ func toolsOf(sets ...*Result) []string {
 	return names[:min(len(names), maxTools)]
 }
 
-// failedCalls counts the failed calls of a tool in the common cases.
 func failedCalls(of, with *Result, tool string) (n int) {
 	both := with.caseNames()
 	for i := range of.Rows {

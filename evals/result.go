@@ -81,7 +81,6 @@ func Merge(parts ...*Result) (*Result, error) {
 	return whole, nil
 }
 
-// findDuplicate returns an error for a run that occurs twice.
 func findDuplicate(rows []Row) error {
 	for i := 1; i < len(rows); i++ {
 		a, b := &rows[i-1], &rows[i]
@@ -127,7 +126,6 @@ func (r *Result) Cases() (cases [][]Row) {
 	return cases
 }
 
-// caseNames returns the names of the cases.
 func (r *Result) caseNames() map[string]bool {
 	have := map[string]bool{}
 	for i := range r.Rows {
@@ -167,7 +165,6 @@ func (r *Result) unscored(metric string) (missing, failed int) {
 // valueOf returns a value of a run, if it is known.
 type valueOf func(r *Row) (float64, bool)
 
-// scoreOf returns the scores of a metric.
 func scoreOf(metric string) valueOf {
 	return func(r *Row) (float64, bool) { return r.Scores.Get(metric) }
 }

@@ -121,7 +121,6 @@ func (r *Row) removeTexts() {
 	}
 }
 
-// firstPrompt returns the text of the first user message.
 func firstPrompt(run *importer.Run) string {
 	messages := run.Messages
 	for _, ev := range run.Events {

@@ -43,7 +43,6 @@ func Run[T testingT[T]](t T, s *Suite, folder fs.FS) {
 	}
 }
 
-// evaluate runs the gate of a suite.
 func (s *Suite) evaluate(ctx context.Context, folder fs.FS) (*GateResult, error) {
 	if s.Baseline == "" {
 		return nil, errors.New("the suite has no baseline: set baseline, and write it with looptape eval gate --update")

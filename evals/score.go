@@ -61,10 +61,17 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 	}
 	parts := make([]*inputResult, len(inputs))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	each(len(inputs), func(i int) {
-		parts[i] = newInputResult(&options, slots)
-		parts[i].input(ctx, &inputs[i])
-	})
+	files := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var workers sync.WaitGroup
+	for i := range inputs {
+		files <- struct{}{}
+		workers.Go(func() {
+			parts[i] = newInputResult(&options, slots)
+			parts[i].input(ctx, &inputs[i])
+			<-files
+		})
+	}
+	workers.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("scoring stopped: %w", err)
 	}
@@ -79,22 +86,4 @@ func ScoreFiles(ctx context.Context, inputs []Input, o *Options) (*Result, error
 		results[i] = &p.Result
 	}
 	return Merge(results...)
-}
-
-// each calls do for all numbers below n, one call per processor at a time.
-func each(n int, do func(i int)) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
 }

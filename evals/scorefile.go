@@ -71,7 +71,6 @@ func (r *Result) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
-// isResult matches the beginning of a score file.
 var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)
 
 // isScoreFile reports whether a file, which may be compressed, begins as a score file does.
@@ -125,7 +124,6 @@ func ReadResult(name string, r io.Reader) (*Result, error) {
 	return res, nil
 }
 
-// read reads line n and interns its strings.
 func (r *Result) read(text []byte, n int, head *header, shared interner) error {
 	if n == 1 {
 		err := head.read(text)

@@ -5,10 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/suggest"
+	"github.com/looptape/looptape/trace/importer"
 )
 
 // Suite is a suite file: the recordings, the scorers, the baseline and the gate.
@@ -73,4 +79,226 @@ func (s *Suite) Match(folder fs.FS) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// suiteReader reads a suite file and collects its errors.
+type suiteReader struct {
+	file    string
+	scorers func(kind, metric string, settings json.RawMessage) (Scorer, error)
+	s       *Suite
+	version int
+	errs    []error
+	// names and gate are the positions of these keys.
+	names, gate fake.Pos
+}
+
+// setters read the values of keys.
+type setters map[string]func(fake.Value)
+
+func (r *suiteReader) errorf(at fake.Pos, format string, args ...any) {
+	r.errs = append(r.errs, &fake.SyntaxError{File: r.file, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf(format, args...)})
+}
+
+func (r *suiteReader) top() setters {
+	return setters{
+		"suite": func(v fake.Value) {
+			version, err := strconv.Atoi(v.Text)
+			if v.Kind != fake.Number || err != nil || version < 1 || version > SuiteVersion {
+				r.errorf(v.Pos, "unknown version %q of the format: want 1 to %d", v.Text, SuiteVersion)
+			}
+			r.version = version
+		},
+		"runs": r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
+		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
+		"names": func(v fake.Value) {
+			r.names, r.s.Names = v.Pos, &importer.Mapping{}
+			r.object(v, "names", setters{"case": r.pointer(&r.s.Names.Case), "epoch": r.pointer(&r.s.Names.Epoch), "cluster": r.pointer(&r.s.Names.Cluster)})
+		},
+		"scorers":  r.list(r.scorer),
+		"baseline": r.below(func(name string) { r.s.Baseline = name }),
+		"gate":     func(v fake.Value) { r.gate = v.Pos; r.object(v, "gate", r.gateKeys()) },
+	}
+}
+
+func (r *suiteReader) rows() setters {
+	m := &importer.Mapping{Scores: map[string]string{}}
+	r.s.Rows = m
+	expected := "expected"
+	if r.version == 1 {
+		expected = "want"
+	}
+	return setters{
+		"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster),
+		"prompt": r.pointer(&m.Prompt), expected: r.pointer(&m.Expected), "answer": r.pointer(&m.Answer),
+		"scores": func(v fake.Value) {
+			if v.Kind != fake.Map {
+				r.errorf(v.Pos, "expected pointers by the name of a score, found %v", v.Kind)
+			}
+			for _, o := range v.Fields {
+				var at string
+				r.pointer(&at)(o.Value)
+				m.Scores[o.Name] = at
+			}
+		},
+	}
+}
+
+func (r *suiteReader) gateKeys() setters {
+	g := &r.s.Gate
+	return setters{
+		"alpha": r.number(&g.Alpha), "drop": r.number(&g.Drop),
+		"metrics": r.texts(&g.Metrics), "lower": r.texts(&g.Lower), "must_pass": r.texts(&g.MustPass),
+		"seed": func(v fake.Value) {
+			n, err := strconv.ParseUint(v.Text, 10, 64)
+			if v.Kind != fake.Number || err != nil {
+				r.errorf(v.Pos, "expected a whole number from 0 on, found %v", v.Kind)
+			}
+			g.Seed = n
+		},
+	}
+}
+
+// scorer reads the name of a kind, or a map of kind, metric and settings.
+func (r *suiteReader) scorer(v fake.Value) {
+	var kind, metric string
+	var settings json.RawMessage
+	at := v.Pos
+	if v.Kind == fake.Text {
+		kind = v.Text
+	} else {
+		r.object(v, "a scorer", setters{
+			"kind":     r.text(func(text string) { kind = text }),
+			"metric":   r.text(func(text string) { metric = text }),
+			"settings": func(v fake.Value) { settings, at = settingsOf(v), v.Pos },
+		})
+	}
+	switch {
+	case v.Kind != fake.Text && v.Kind != fake.Map: // object reported it
+	case kind == "":
+		r.errorf(v.Pos, "a scorer needs the key kind")
+	case kind == "recorded" && metric == "" && settings == nil:
+		r.s.Scorers = append(r.s.Scorers, Scoring{Name: kind})
+	default:
+		s, err := r.scorers(kind, metric, settings)
+		if err != nil {
+			r.errorf(at, "%v", err)
+		}
+		r.s.Scorers = append(r.s.Scorers, Scoring{scoringName(kind, metric, settings), s})
+	}
+}
+
+// scoringName identifies all that the scores of a scorer depend on.
+func scoringName(kind, metric string, settings json.RawMessage) string {
+	if metric != "" {
+		kind = metric + "=" + kind
+	}
+	return kind + string(settings)
+}
+
+func settingsOf(v fake.Value) json.RawMessage { return oneLine(jsonValue(v)) }
+
+// jsonValue returns a value for package json.
+func jsonValue(v fake.Value) any {
+	switch v.Kind {
+	case fake.Number, fake.Bool:
+		return json.RawMessage(v.Text)
+	case fake.List:
+		list := []any{}
+		for _, item := range v.Items {
+			list = append(list, jsonValue(item))
+		}
+		return list
+	case fake.Map:
+		members := map[string]any{}
+		for _, o := range v.Fields {
+			members[o.Name] = jsonValue(o.Value)
+		}
+		return members
+	case fake.Null:
+		return nil
+	case fake.Text:
+	}
+	return v.Text
+}
+
+func (r *suiteReader) object(v fake.Value, of string, known setters) {
+	if v.Kind != fake.Map {
+		r.errorf(v.Pos, "expected %s, which is a map, found %v", of, v.Kind)
+		return
+	}
+	r.members(v.Fields, of, known)
+}
+
+func (r *suiteReader) members(options []fake.Option, of string, known setters) {
+	for _, o := range options {
+		if set, ok := known[o.Name]; ok {
+			set(o.Value)
+			continue
+		}
+		names := slices.Sorted(maps.Keys(known))
+		r.errorf(o.Pos, "unknown key %q of %s; %sallowed: %s", o.Name, of, suggest.Hint(o.Name, names), strings.Join(names, ", "))
+	}
+}
+
+// text reads a string that is not empty.
+func (r *suiteReader) text(set func(string)) func(fake.Value) {
+	return func(v fake.Value) {
+		if v.Kind != fake.Text || v.Text == "" {
+			r.errorf(v.Pos, "expected a string, found %v: quote it if it is a string", v.Kind)
+			return
+		}
+		set(v.Text)
+	}
+}
+
+// list reads one item or more.
+func (r *suiteReader) list(item func(fake.Value)) func(fake.Value) {
+	return func(v fake.Value) {
+		if v.Kind != fake.List || len(v.Items) == 0 {
+			r.errorf(v.Pos, "expected a list of one item or more, found %v", v.Kind)
+		}
+		for _, i := range v.Items {
+			item(i)
+		}
+	}
+}
+
+func (r *suiteReader) texts(to *[]string) func(fake.Value) {
+	return r.list(r.text(func(text string) { *to = append(*to, text) }))
+}
+
+// below reads the name or the pattern of files in the folder of the suite.
+func (r *suiteReader) below(set func(string)) func(fake.Value) {
+	return func(v fake.Value) {
+		r.text(func(name string) {
+			if _, err := path.Match(name, ""); err != nil || !fs.ValidPath(name) {
+				r.errorf(v.Pos, "%q: want a name or pattern of files in the folder of the suite, such as runs/*.jsonl", name)
+			}
+			set(name)
+		})(v)
+	}
+}
+
+// isPointer matches a JSON pointer (RFC 6901) other than "".
+var isPointer = regexp.MustCompile(`^/([^~]|~[01])*$`)
+
+func (r *suiteReader) pointer(to *string) func(fake.Value) {
+	return func(v fake.Value) {
+		r.text(func(text string) {
+			if !isPointer.MatchString(text) {
+				r.errorf(v.Pos, "%q: want a JSON pointer such as /question, with ~1 for / and ~0 for ~ in a name", text)
+			}
+			*to = text
+		})(v)
+	}
+}
+
+func (r *suiteReader) number(to *float64) func(fake.Value) {
+	return func(v fake.Value) {
+		x, err := strconv.ParseFloat(v.Text, 64)
+		if v.Kind != fake.Number || err != nil {
+			r.errorf(v.Pos, "expected a number, found %v", v.Kind)
+		}
+		*to = x
+	}
 }

@@ -39,7 +39,6 @@ type Metric struct {
 	Errors   int       `json:"errors"`  // runs with a failed score
 }
 
-// standardErrors are the standard errors of a mean; see package stats.
 type standardErrors struct {
 	Naive      *float64 `json:"naive"`
 	ClusterCR0 *float64 `json:"cluster_cr0"`
@@ -85,7 +84,6 @@ func (r *Result) Summary(seed uint64) (*Summary, error) {
 	return f, nil
 }
 
-// sample returns the scores of a metric, or nil, and the counts of runs.
 func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 	rows := r.values(scoreOf(metric))
 	m.N = len(rows)
@@ -98,7 +96,6 @@ func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 	return s, m, err
 }
 
-// compute computes the statistics of a sample.
 func (m *Metric) compute(s *stats.Sample, seed uint64) {
 	m.Mean = known(s.Mean(), nil)
 	m.SE = standardErrors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
