@@ -26,6 +26,9 @@ func (o *Options) Check() error {
 }
 
 func newComparison(o *Options) (*comparison, error) {
+	if o == nil {
+		o = &Options{}
+	}
 	c := &comparison{Options: *o, tools: map[string]*scorers.Differ{}}
 	every := o.Ignore["*"]
 	var err error
@@ -87,7 +90,6 @@ func squeezed(text string) string {
 	return oneSpaced(text)
 }
 
-// oneSpaced collapses white space.
 func oneSpaced(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // textOf returns the text of a result, or the JSON of other content; empty for nil.

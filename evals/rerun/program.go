@@ -1,17 +1,19 @@
 package rerun
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/child"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace/importer"
@@ -43,7 +45,6 @@ type Program struct {
 	Clock   loop.Clock // of the timeout; nil means loop.SystemClock
 }
 
-// programCall is a call, as a program reads it.
 type programCall struct {
 	Run       string          `json:"run"`   // the run's name
 	Case      string          `json:"case"`  // as the row of the run has it
@@ -113,13 +114,11 @@ func (p *process) ask(ctx context.Context, call *programCall) (a reply, err erro
 	}
 	ctx, cancel := p.program.Clock.WithTimeout(ctx, p.program.Timeout, fmt.Errorf("the program sent no reply within %v", p.program.Timeout))
 	defer cancel()
-	var request bytes.Buffer
-	enc := json.NewEncoder(&request)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(call); err != nil {
+	request, err := jsonval.Line(call)
+	if err != nil {
 		return a, err
 	}
-	text, err := p.child.Exchange(ctx, request.Bytes())
+	text, err := p.child.Exchange(ctx, request)
 	if err != nil {
 		return a, err
 	}
@@ -160,7 +159,6 @@ func (p *process) close() error {
 	return p.end(p.child.Finish(ctx))
 }
 
-// reply is a reply.
 type reply struct {
 	Result   json.RawMessage `json:"result"`
 	Error    *string         `json:"error"`
@@ -176,19 +174,57 @@ func (a *reply) text() string {
 	return text
 }
 
-// readReply reads a reply.
 func readReply(line []byte) (a reply, err error) {
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("invalid reply of the program (%w): want a JSON object with a result: %.200q", err, line)
 	}
-	n := 0
-	for _, there := range []bool{a.Result != nil, a.Error != nil, a.Recorded} {
-		if there {
-			n++
-		}
-	}
-	if n != 1 {
+	members := []bool{a.Result != nil, a.Error != nil, a.Recorded}
+	members = slices.DeleteFunc(members, func(set bool) bool { return !set })
+	if n := len(members); n != 1 {
 		return a, fmt.Errorf("invalid reply of the program: %d of the members result, error and recorded: true: want one: %.200q", n, line)
 	}
 	return a, nil
+}
+
+// Programs are the programs that implement the tools of runs.
+type Programs struct {
+	// Tools are programs by tool name. Programs with the same command share a process.
+	Tools map[string]Program
+	// All implements the tools that Tools does not name; may be nil. Tools with names that the
+	// loop rejects use the recorded results.
+	All *Program
+}
+
+// Rerun is [Tools] with the programs as tools. It starts them for this run and ends them with it.
+// It returns the result also with the error of a program.
+func (ps *Programs) Rerun(ctx context.Context, run *importer.Run, o *Options) (*ToolsRerun, error) {
+	p, err := newPath(run)
+	if err != nil {
+		return nil, err
+	}
+	started := map[string]*process{}
+	var order []*process
+	var tools []loop.Tool
+	for _, name := range p.called() {
+		program, ok := ps.Tools[name]
+		if !ok && ps.All != nil {
+			_, err := loop.RawTool(name, "", nil, nil)
+			program, ok = *ps.All, err == nil
+		}
+		if !ok {
+			continue
+		}
+		served := started[program.Command]
+		if served == nil {
+			served = program.serve(run)
+			started[program.Command] = served
+			order = append(order, served)
+		}
+		tools = append(tools, loop.Tool{Name: name, Run: served.call})
+	}
+	out, err := p.playTools(ctx, o, tools)
+	for _, served := range slices.Backward(order) {
+		err = errors.Join(err, served.close())
+	}
+	return out, place(run, err)
 }

@@ -110,18 +110,9 @@ func (r *ToolsReport) Summary() string {
 
 // add counts a call.
 func (c *counts) add(status string) {
-	switch status {
-	case Same:
-		c.Same++
-	case Differs:
-		c.Differs++
-	case Unrecorded:
-		c.Unrecorded++
-	case Failed:
-		c.Failed++
-	case AsRecorded:
-		c.Recorded++
-	}
+	*map[string]*int{
+		Same: &c.Same, Differs: &c.Differs, Unrecorded: &c.Unrecorded, Failed: &c.Failed, AsRecorded: &c.Recorded,
+	}[status]++
 }
 
 // toolsLine is the report line of a rerun with tools.
@@ -203,7 +194,9 @@ func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) any {
 	if out != nil {
 		for _, c := range out.Calls {
 			l.Counts.add(c.Status)
-			r.count(c.Tool, c.Status)
+			tool := r.Tools[c.Tool]
+			tool.add(c.Status)
+			r.Tools[c.Tool] = tool
 			if c.Status != Same && c.Status != AsRecorded {
 				l.Calls = append(l.Calls, c)
 			}
@@ -214,12 +207,6 @@ func (r *ToolsReport) Add(run *Recorded, out *ToolsRerun, err error) any {
 	}
 	r.Runs = append(r.Runs, l)
 	return &r.Runs[len(r.Runs)-1]
-}
-
-func (r *ToolsReport) count(tool string, status string) {
-	c := r.Tools[tool]
-	c.add(status)
-	r.Tools[tool] = c
 }
 
 // Differs reports whether a result differs or a rerun failed.

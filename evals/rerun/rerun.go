@@ -1,7 +1,9 @@
 // Package rerun repeats recorded runs with changes, without a network:
 //
-//   - [Tools] repeats the recorded model responses and runs tools. It reports which results differ from the recorded ones.
-//   - [Model] calls another model, or uses another prompt, and answers its calls with the recorded results. It reports where the model diverges from the recording.
+//   - [Tools] repeats the recorded model responses and runs tools. It reports which results differ
+//     from the recorded ones.
+//   - [Model] calls another model, or uses another prompt, and answers its calls with the recorded
+//     results. It reports where the model diverges from the recording.
 //
 // A rerun is a run of package loop on a virtual clock: the same recording, tools and model give
 // the same result and the same trace, byte for byte. User messages are the recorded ones, as long
@@ -24,18 +26,14 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// follower returns the hooks that answer calls, add user messages, and end the run with the
-// recording.
-type follower interface {
-	hooks() loop.Hooks
-}
-
-// play runs the loop and returns its events.
-func play(ctx context.Context, model llm.Model, cfg loop.Config, begin []llm.Message, f follower) ([]trace.Event, error) {
+// play runs the loop and returns its events. The hooks answer calls, add user messages, and end
+// the run with the recording.
+func (p *path) play(ctx context.Context, model llm.Model, cfg loop.Config, hooks loop.Hooks) ([]trace.Event, error) {
 	var events trace.Memory
-	cfg.CheckLimitBeforeStep, cfg.Concurrency, cfg.MaxConsecutiveToolErrors = false, 1, loop.Disabled
-	cfg.Continuations, cfg.Sink = loop.Disabled, &events
-	cfg.Middleware = []loop.Middleware{{Name: "rerun", New: func(loop.RunInfo) loop.Hooks { return f.hooks() }}}
+	cfg.Model, cfg.System, cfg.Sink = p.model, p.system, &events
+	cfg.CheckLimitBeforeStep, cfg.Concurrency = false, 1
+	cfg.MaxConsecutiveToolErrors, cfg.Continuations = loop.Disabled, loop.Disabled
+	cfg.Middleware = []loop.Middleware{{Name: "rerun", New: func(loop.RunInfo) loop.Hooks { return hooks }}}
 	if cfg.Clock == nil {
 		cfg.Clock = fake.NewClock()
 	}
@@ -43,13 +41,12 @@ func play(ctx context.Context, model llm.Model, cfg loop.Config, begin []llm.Mes
 	if err != nil {
 		return nil, err
 	}
-	_, err = agent.Run(ctx, loop.Input{Messages: begin})
+	_, err = agent.Run(ctx, loop.Input{Messages: p.begin})
 	return events.Events(), err
 }
 
 // loopTools returns the tools of the rerun: those that run, and the recorded ones, which do not run.
-// It omits tools with a name or schema that the loop rejects; their calls are answered all the
-// same.
+// It omits tools with a name that the loop rejects; their calls are answered all the same.
 func (p *path) loopTools(live []loop.Tool) []loop.Tool {
 	tools := slices.Clone(live)
 	add := func(d llm.Tool) {
@@ -81,7 +78,6 @@ var errNotRun = errors.New("the tool does not run: its results are the recorded 
 
 func notRun(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errNotRun }
 
-// reasonRecorded is the reason of a call with the recorded result, in the trace.
 const reasonRecorded = "recorded"
 
 // answer gives a call its recorded result.
@@ -90,7 +86,6 @@ func answer(c loop.PlannedCall, recorded *llm.ToolResult) loop.CallDecision {
 	return loop.CallDecision{Index: c.Index, Output: &out, Reason: reasonRecorded}
 }
 
-// recordedOutput returns a recorded result as the output of a tool.
 func recordedOutput(r *llm.ToolResult) loop.Output {
 	if r == nil {
 		return loop.Output{Content: []llm.Part{llm.Text{Text: "the recording has no result of this call"}}, IsError: true}
@@ -98,21 +93,17 @@ func recordedOutput(r *llm.ToolResult) loop.Output {
 	return loop.Output{Content: r.Content, IsError: r.IsError}
 }
 
-// heardBefore adds the user messages that came during tool calls to the history.
-func (p *path) heardBefore(s *loop.StepInfo) (c loop.StepChange) {
-	if s.Step == 0 || len(p.turns[s.Step-1].calls) == 0 || len(p.turns[s.Step-1].next) == 0 {
-		return c
+// addHeard adds user messages that came during tool calls to the history.
+func addHeard(s *loop.StepInfo, heard []llm.Message) (c loop.StepChange) {
+	if len(heard) > 0 {
+		c.Messages, c.Note = slices.Concat(s.History(), heard), reasonRecorded
 	}
-	c.Messages, c.Note = slices.Concat(s.History(), p.turns[s.Step-1].next), reasonRecorded
 	return c
 }
 
-// next returns the decision after a response without calls: the next user messages.
-func (p *path) next(step int) loop.Decision {
-	if step == len(p.turns)-1 {
-		return loop.Decision{}
-	}
-	return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse, Messages: p.turns[step].next}
+// next continues the run, after a response without calls, with the next user messages.
+func next(messages []llm.Message) loop.Decision {
+	return loop.Decision{Action: trace.Continue, Reason: trace.ReasonContinuedResponse, Messages: messages}
 }
 
 // end stops a run whose recording ends with calls.
@@ -123,7 +114,10 @@ func (p *path) end(step int) loop.Decision {
 	return loop.Decision{}
 }
 
-// place adds the name of the run to an error.
+// place adds the name of the run to an error, if any.
 func place(run *importer.Run, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("rerun: the run %q: %w", run.Name, err)
 }

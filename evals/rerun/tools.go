@@ -76,20 +76,13 @@ type ToolsRerun struct {
 func Tools(ctx context.Context, run *importer.Run, o *Options, tools ...loop.Tool) (*ToolsRerun, error) {
 	p, err := newPath(run)
 	if err != nil {
-		return nil, place(run, err)
+		return nil, err
 	}
 	out, err := p.playTools(ctx, o, tools)
-	if err != nil {
-		return nil, place(run, err)
-	}
-	return out, nil
+	return out, place(run, err)
 }
 
-// playTools implements Tools.
 func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*ToolsRerun, error) {
-	if o == nil {
-		o = &Options{}
-	}
 	compare, err := newComparison(o)
 	if err != nil {
 		return nil, err
@@ -102,10 +95,9 @@ func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*T
 	for _, t := range p.turns {
 		model.Responses = append(model.Responses, scripted(t.said))
 	}
-	x.out.Events, err = play(ctx, model, loop.Config{
-		Model: p.model, System: p.system, Tools: p.loopTools(tools), MaxSteps: len(p.turns) + 1,
-	}, p.begin, x)
-	if err != nil {
+	cfg := loop.Config{Tools: p.loopTools(tools), MaxSteps: len(p.turns) + 1}
+	hooks := loop.Hooks{BeforeStep: x.before, AfterModel: x.response, BeforeTools: x.batch, WrapTool: x.wrap, AfterStep: x.after}
+	if x.out.Events, err = p.play(ctx, model, cfg, hooks); err != nil {
 		return nil, err
 	}
 	return &x.out, nil
@@ -139,23 +131,30 @@ type toolsRerun struct {
 	out     ToolsRerun
 }
 
-func (x *toolsRerun) hooks() loop.Hooks {
-	return loop.Hooks{
-		BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) { return x.path.heardBefore(s), nil },
-		AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
-			return x.path.next(s.Step), nil
-		},
-		BeforeTools: x.batch,
-		WrapTool:    x.wrap,
-		AfterStep:   x.after,
+// before adds the user messages that came during the calls of the previous step.
+func (x *toolsRerun) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, _ error) {
+	if s.Step == 0 || len(x.path.turns[s.Step-1].calls) == 0 {
+		return c, nil
 	}
+	return addHeard(s, x.path.turns[s.Step-1].next), nil
+}
+
+// response continues the run after all but the last response.
+func (x *toolsRerun) response(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
+	if s.Step == len(x.path.turns)-1 {
+		return loop.Decision{}, nil
+	}
+	return next(x.path.turns[s.Step].next), nil
 }
 
 // batch answers the calls whose tools do not run.
 func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	t := x.path.turns[s.Step]
 	for i, c := range calls {
-		call := Call{Step: s.Step, Index: i, ID: t.calls[i].ID, Tool: c.Call.Name, Arguments: c.Call.Arguments, Recorded: textOf(t.results[i])}
+		call := Call{
+			Step: s.Step, Index: i, ID: t.calls[i].ID, Tool: c.Call.Name, Arguments: c.Call.Arguments,
+			Recorded: textOf(t.results[i]),
+		}
 		if !slices.Contains(x.live, c.Call.Name) {
 			call.Status = AsRecorded
 			decisions = append(decisions, answer(c, t.results[i]))
