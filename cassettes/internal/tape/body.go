@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // form is the encoding of a body in the file.
@@ -38,65 +39,87 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum returns the CRC-32 (Castagnoli) of b.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+// The forms to try, in this order.
+var (
+	eventForms = []form{formEvents, formEventsCRLF, formText, formBase64}
+	otherForms = []form{formJSON, formJSONLine, formSpaced, formText, formBase64}
+)
+
 // appendBody appends a body with this line prefix (> or <) and returns its form.
 func appendBody(dst []byte, mark byte, body []byte, events bool, chunks []recording.Chunk) ([]byte, form) {
-	forms := []form{formJSON, formJSONLine, formSpaced, formText}
+	forms := otherForms
 	if events {
-		forms = []form{formEvents, formEventsCRLF, formText}
+		forms = eventForms
 	}
-	from := len(dst)
 	for _, f := range forms {
 		out, ok := f.append(dst, mark, body, chunks)
-		if !ok {
-			continue
-		}
-		if f.restores(mark, out[from:], body) {
+		if ok && (f == formBase64 || f.restores(mark, out[len(dst):], body)) {
 			return out, f
 		}
 	}
-	out, _ := formBase64.append(dst, mark, body, nil)
-	return out, formBase64
+	panic("unreachable: base64 restores all bodies")
 }
 
+// append appends a body. It returns false if the form cannot represent the body.
 func (f form) append(dst []byte, mark byte, body []byte, chunks []recording.Chunk) (out []byte, ok bool) {
-	switch f {
-	case formEvents, formEventsCRLF:
+	switch {
+	case f == formBase64:
+		return appendBase64(dst, mark, body), true
+	case !IsText(body):
+		return dst, false
+	case f.isEvents():
 		return appendEvents(dst, mark, body, f.newline(), chunks)
-	case formJSON, formSpaced:
-		return appendJSON(dst, mark, body)
-	case formJSONLine:
-		body, ok = bytes.CutSuffix(body, []byte("\n"))
-		if !ok {
+	case f == formText:
+		return appendLines(dst, mark, body), true
+	}
+	if f == formJSONLine {
+		if body, ok = bytes.CutSuffix(body, []byte("\n")); !ok {
 			return dst, false
 		}
-		return appendJSON(dst, mark, body)
-	case formText:
-		return appendLines(dst, mark, body), IsText(body)
-	case formBase64:
 	}
-	return appendBase64(dst, mark, body), true
+	return appendJSON(dst, mark, body)
 }
 
 // restore appends the body to dst. For events it also returns the chunks.
 func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, chunks []recording.Chunk, err error) {
-	switch f {
-	case formEvents, formEventsCRLF:
-		return restoreEvents(dst, mark, lines, f.newline())
-	case formJSON:
-		body, err = restoreJSON(dst, mark, lines, false)
-	case formJSONLine:
-		body, err = restoreJSON(dst, mark, lines, false)
-		body = append(body, '\n')
-	case formSpaced:
-		body, err = restoreJSON(dst, mark, lines, true)
-	case formText:
-		body, err = restoreLines(dst, mark, lines)
-	case formBase64:
-		body, err = restoreBase64(dst, mark, lines)
-	default:
-		err = fmt.Errorf("the form %q of the body is not known", string(f))
+	if !slices.Contains(eventForms, f) && !slices.Contains(otherForms, f) {
+		return dst, nil, fmt.Errorf("the form %q of the body is not known", string(f))
 	}
-	return body, nil, err
+	if f.isEvents() {
+		chunks = slices.Grow(chunks, bytes.Count(lines, []byte("\n")))
+	}
+	for first := true; len(lines) > 0; first = false {
+		line, rest, err := nextLine(mark, lines)
+		if err != nil {
+			return dst, nil, err
+		}
+		lines = rest
+		switch f {
+		case formEvents, formEventsCRLF:
+			ev, err := readEvent(line)
+			if err != nil {
+				return dst, nil, err
+			}
+			from := len(dst)
+			dst = ev.append(dst, f.newline())
+			chunks = append(chunks, recording.Chunk{After: ev.wait, Len: len(dst) - from})
+		case formText:
+			if !first {
+				dst = append(dst, '\n')
+			}
+			dst = append(dst, line...)
+		case formBase64:
+			if dst, err = base64.StdEncoding.AppendDecode(dst, line); err != nil {
+				return dst, nil, fmt.Errorf("the line %q is not base64: %w", shortened(line), err)
+			}
+		default: // a line of JSON ends after a comma, without the space
+			dst = AppendSpaced(dst, jsonio.View(bytes.TrimRight(line, " ")), f == formSpaced)
+		}
+	}
+	if f == formJSONLine {
+		dst = append(dst, '\n')
+	}
+	return dst, chunks, nil
 }
 
 // batch is the number of bytes that restores checks at a time.
@@ -104,10 +127,6 @@ const batch = 64 << 10
 
 // restores reports whether lines encode body, without a copy of the whole body.
 func (f form) restores(mark byte, lines, body []byte) bool {
-	between := ""
-	if f == formText {
-		between = "\n"
-	}
 	if f == formJSONLine {
 		f, body = formJSON, body[:len(body)-1]
 	}
@@ -119,13 +138,14 @@ func (f form) restores(mark byte, lines, body []byte) bool {
 		}
 		var err error
 		back, _, err = f.restore(back[:0], mark, lines[:n])
-		if lines = lines[n:]; len(lines) > 0 {
-			back = append(back, between...)
+		if lines = lines[n:]; len(lines) > 0 && f == formText {
+			back = append(back, '\n')
 		}
-		if err != nil || !bytes.HasPrefix(body, back) {
+		rest, found := bytes.CutPrefix(body, back)
+		if err != nil || !found {
 			return false
 		}
-		body = body[len(back):]
+		body = rest
 	}
 	return len(body) == 0
 }
@@ -139,14 +159,6 @@ func IsText(body []byte) bool {
 		}
 	}
 	return utf8.Valid(body)
-}
-
-func appendLine(dst []byte, mark byte, line []byte) []byte {
-	dst = append(dst, mark)
-	if len(line) > 0 {
-		dst = append(append(dst, ' '), line...)
-	}
-	return append(dst, '\n')
 }
 
 // nextLine returns the first line without its prefix.
@@ -175,28 +187,13 @@ func appendLines(dst []byte, mark byte, body []byte) []byte {
 	if len(body) == 0 {
 		return dst
 	}
-	for {
-		line, rest, found := bytes.Cut(body, []byte("\n"))
-		dst = appendLine(dst, mark, line)
-		if !found {
-			return dst
+	for line := range bytes.SplitSeq(body, []byte("\n")) {
+		if dst = append(dst, mark); len(line) > 0 {
+			dst = append(append(dst, ' '), line...)
 		}
-		body = rest
+		dst = append(dst, '\n')
 	}
-}
-
-func restoreLines(dst []byte, mark byte, lines []byte) ([]byte, error) {
-	for first := true; len(lines) > 0; first = false {
-		line, rest, err := nextLine(mark, lines)
-		if err != nil {
-			return dst, err
-		}
-		if !first {
-			dst = append(dst, '\n')
-		}
-		dst, lines = append(dst, line...), rest
-	}
-	return dst, nil
+	return dst
 }
 
 // base64Line is the number of bytes in a line of base64.
@@ -211,18 +208,4 @@ func appendBase64(dst []byte, mark byte, body []byte) []byte {
 		dst, body = append(dst, '\n'), body[n:]
 	}
 	return dst
-}
-
-func restoreBase64(dst []byte, mark byte, lines []byte) ([]byte, error) {
-	for len(lines) > 0 {
-		line, rest, err := nextLine(mark, lines)
-		if err != nil {
-			return dst, err
-		}
-		if dst, err = base64.StdEncoding.AppendDecode(dst, line); err != nil {
-			return dst, fmt.Errorf("the line %q is not base64: %w", shortened(line), err)
-		}
-		lines = rest
-	}
-	return dst, nil
 }

@@ -210,7 +210,7 @@ func TestEventsWithoutChunks(t *testing.T) {
 // Lines that no writer writes are rejected.
 func TestRestoreRejects(t *testing.T) {
 	for _, lines := range []string{"< \n", "> a\n", "<ab\n", "< a", "\n", "-\n"} {
-		if body, err := restoreLines(nil, '<', []byte(lines)); err == nil {
+		if body, _, err := formText.restore(nil, '<', []byte(lines)); err == nil {
 			t.Errorf("%q gives %q", lines, body)
 		}
 	}

@@ -3,15 +3,17 @@ package tape
 import (
 	"bytes"
 	"fmt"
-	"slices"
+	"iter"
 	"strconv"
 	"time"
 
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// linefeed replaces a newline within an event.
-const linefeed = "␊"
+const (
+	linefeed = "␊" // replaces a newline within an event
+	partial  = "…" // precedes an incomplete event
+)
 
 func (f form) newline() string {
 	if f == formEventsCRLF {
@@ -30,27 +32,39 @@ func EventChunks(body []byte) (chunks []recording.Chunk) {
 	return chunks
 }
 
-// SplitEvents splits a stream after each empty line. Lines end in LF, CR LF or CR. The
-// events share memory with body.
-func SplitEvents(body []byte) (events [][]byte) {
-	from, ends := 0, 0 // of consecutive line ends
-	for i := 0; i < len(body); i++ {
-		switch body[i] {
-		case '\r', '\n':
-			ends++
-			if bytes.HasPrefix(body[i:], []byte("\r\n")) {
-				i++
+// EventLines splits a stream after each line end: LF, CR LF or CR.
+func EventLines(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(text) > 0 {
+			n := bytes.IndexAny(text, "\r\n") + 1
+			switch {
+			case n == 0:
+				n = len(text)
+			case bytes.HasPrefix(text[n-1:], []byte("\r\n")):
+				n++
 			}
-		default:
-			ends = 0
-		}
-		if ends == 2 {
-			events = append(events, body[from:i+1])
-			from, ends = i+1, 0
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
 		}
 	}
-	if from < len(body) {
-		events = append(events, body[from:])
+}
+
+// SplitEvents splits a stream after each empty line. The events share memory with body.
+func SplitEvents(body []byte) (events [][]byte) {
+	n, ends := 0, 0 // of the event and of consecutive line ends
+	for line := range EventLines(body) {
+		if n += len(line); line[0] != '\r' && line[0] != '\n' {
+			ends = 0
+		}
+		if ends++; ends == 2 {
+			events = append(events, body[:n])
+			body, n, ends = body[n:], 0, 0
+		}
+	}
+	if n > 0 {
+		events = append(events, body)
 	}
 	return events
 }
@@ -69,49 +83,45 @@ func (r *rounder) next(p recording.Chunk) (ms int64) {
 
 // appendEvents appends one line per event if the chunks are the events.
 func appendEvents(dst []byte, mark byte, body []byte, newline string, chunks []recording.Chunk) (out []byte, ok bool) {
-	if !IsText(body) {
-		return dst, false
-	}
 	events := SplitEvents(body)
 	if len(events) != len(chunks) {
 		return dst, false
 	}
 	var waits rounder
 	for i, ev := range events {
-		if len(ev) != chunks[i].Len {
-			return dst, false
-		}
-		wait := waits.next(chunks[i])
 		line, whole := bytes.CutSuffix(ev, []byte(newline+newline))
-		if !whole && i < len(events)-1 {
+		if len(ev) != chunks[i].Len || !whole && i < len(events)-1 {
 			return dst, false
 		}
-		word := "+" + strconv.FormatInt(wait, 10) + "ms "
+		dst = append(dst, mark, ' ')
 		if !whole {
-			word = "…" + word
+			dst = append(dst, partial...)
 		}
-		dst = append(append(dst, mark, ' '), word...)
+		dst = append(strconv.AppendInt(append(dst, '+'), waits.next(chunks[i]), 10), "ms "...)
 		dst = append(dst, bytes.ReplaceAll(line, []byte(newline), []byte(linefeed))...)
 		dst = append(dst, '\n')
 	}
 	return dst, true
 }
 
-func eventLine(mark byte, lines []byte) (wait time.Duration, event []byte, whole bool, rest []byte, err error) {
-	line, rest, err := nextLine(mark, lines)
-	if err != nil {
-		return 0, nil, false, nil, err
-	}
-	text, cut := bytes.CutPrefix(line, []byte("…"))
-	ms, event, found := cutDelay(text)
+// event is a line of the form events. An incomplete event has no empty line at its end.
+type event struct {
+	wait  time.Duration
+	text  []byte
+	whole bool
+}
+
+func readEvent(line []byte) (event, error) {
+	text, cut := bytes.CutPrefix(line, []byte(partial))
+	ms, text, found := cutDelay(text)
 	if !found {
-		return 0, nil, false, nil, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
+		return event{}, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
 	}
-	return time.Duration(ms) * time.Millisecond, event, !cut, rest, nil
+	return event{time.Duration(ms) * time.Millisecond, text, !cut}, nil
 }
 
 // cutDelay removes a delay such as "+12ms " from the beginning of a line.
-func cutDelay(line []byte) (ms int64, event []byte, found bool) {
+func cutDelay(line []byte) (ms int64, text []byte, found bool) {
 	const limit = 1 << 31 // milliseconds
 	if len(line) == 0 || line[0] != '+' {
 		return 0, nil, false
@@ -120,48 +130,35 @@ func cutDelay(line []byte) (ms int64, event []byte, found bool) {
 	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && ms < limit; i++ {
 		ms = 10*ms + int64(line[i]-'0')
 	}
-	event, found = bytes.CutPrefix(line[i:], []byte("ms "))
-	return ms, event, found && i > 1 && ms < limit
+	text, found = bytes.CutPrefix(line[i:], []byte("ms "))
+	return ms, text, found && i > 1 && ms < limit
 }
 
-func restoreEvents(dst []byte, mark byte, lines []byte, newline string) (body []byte, chunks []recording.Chunk, err error) {
-	chunks = slices.Grow(chunks, bytes.Count(lines, []byte("\n")))
-	for len(lines) > 0 {
-		wait, event, whole, rest, err := eventLine(mark, lines)
-		if err != nil {
-			return dst, nil, err
-		}
-		from := len(dst)
-		dst = restoreEvent(dst, event, whole, newline)
-		chunks, lines = append(chunks, recording.Chunk{After: wait, Len: len(dst) - from}), rest
-	}
-	return dst, chunks, nil
-}
-
-// restoreEvent appends an event. An incomplete event has no empty line at its end.
-func restoreEvent(dst, event []byte, whole bool, newline string) []byte {
+// append appends the text of the event.
+func (e event) append(dst []byte, newline string) []byte {
+	text := e.text
 	for found := true; found; {
 		var line []byte
-		line, event, found = cutLinefeed(event)
+		line, text, found = cutLinefeed(text)
 		if dst = append(dst, line...); found {
 			dst = append(dst, newline...)
 		}
 	}
-	if whole {
+	if e.whole {
 		dst = append(append(dst, newline...), newline...)
 	}
 	return dst
 }
 
 // cutLinefeed is bytes.Cut at a linefeed, faster for events without one.
-func cutLinefeed(event []byte) (before, after []byte, found bool) {
+func cutLinefeed(text []byte) (before, after []byte, found bool) {
 	for at := 0; ; at++ {
-		next := bytes.IndexByte(event[at:], linefeed[0])
+		next := bytes.IndexByte(text[at:], linefeed[0])
 		if next < 0 {
-			return event, nil, false
+			return text, nil, false
 		}
-		if at += next; bytes.HasPrefix(event[at:], []byte(linefeed)) {
-			return event[:at], event[at+len(linefeed):], true
+		if at += next; bytes.HasPrefix(text[at:], []byte(linefeed)) {
+			return text[:at], text[at+len(linefeed):], true
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package tape
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -16,14 +15,13 @@ const (
 
 // appendJSON formats JSON in lines. It does not change strings, numbers or their order.
 func appendJSON(dst []byte, mark byte, body []byte) (out []byte, ok bool) {
-	if !IsText(body) || len(body) == 0 || !jsonio.Valid(body) {
+	if !jsonio.Valid(body) {
 		return dst, false
 	}
 	p := printer{dst: dst, mark: mark}
-	d := jsonio.NewDec(jsonio.View(body))
 	p.begin(0)
-	p.value(&d, 0, 0)
-	return append(p.dst, '\n'), d.End() == nil
+	p.value(jsonio.View(body), 0, 0)
+	return append(p.dst, '\n'), true
 }
 
 type printer struct {
@@ -43,74 +41,41 @@ func (p *printer) next(depth int) {
 	p.begin(depth)
 }
 
-// value writes the next value. Used is the number of characters before it on the line.
-func (p *printer) value(d *jsonio.Dec, depth, used int) {
-	ahead := *d
-	raw := strings.TrimSpace(ahead.Raw())
-	kind := byte(0)
-	if raw != "" {
-		kind = raw[0]
-	}
-	from := len(p.dst)
-	if leaf := kind != '{' && kind != '[' || depth == maxDepth; leaf || len(raw) <= maxWidth {
+const space = " \t\r\n"
+
+// value writes the first value of valid JSON and returns the rest. Used is the number of
+// characters before the value on the line.
+func (p *printer) value(text string, depth, used int) (rest string) {
+	d := jsonio.NewDec(text)
+	raw := d.Raw()
+	rest = text[d.Offset():]
+	leaf := raw[0] != '{' && raw[0] != '[' || depth == maxDepth
+	if leaf || len(raw) <= maxWidth {
+		from := len(p.dst)
 		if p.dst = AppendSpaced(p.dst, raw, true); leaf || used+2*depth+len(p.dst)-from <= maxWidth {
-			*d = ahead
-			return
+			return rest
 		}
 		p.dst = p.dst[:from]
 	}
-	if kind == '{' {
-		p.object(d, depth)
-	} else {
-		p.array(d, depth)
-	}
-}
-
-func (p *printer) object(d *jsonio.Dec, depth int) {
-	d.Object()
-	p.dst = append(p.dst, '{')
-	for first := true; ; {
-		was := first
-		before := *d
-		key, ok := rawKey(&before, d, &first)
-		if !ok {
-			break
-		}
-		if !was {
-			p.dst = append(p.dst, ',')
+	closing := raw[len(raw)-1]
+	p.dst = append(p.dst, raw[0])
+	for in := strings.TrimLeft(raw[1:], space); in[0] != closing; in = strings.TrimLeft(in, space) {
+		if in[0] == ',' {
+			p.dst, in = append(p.dst, ','), strings.TrimLeft(in[1:], space)
 		}
 		p.next(depth + 1)
-		p.dst = append(append(p.dst, key...), ": "...)
-		p.value(d, depth+1, len(key)+2)
+		used = 0
+		if closing == '}' {
+			name := in[:StringEnd(in)]
+			_, in, _ = strings.Cut(in[len(name):], ":")
+			p.dst = append(append(p.dst, name...), ": "...)
+			used = len(name) + len(": ")
+		}
+		in = p.value(in, depth+1, used)
 	}
 	p.next(depth)
-	p.dst = append(p.dst, '}')
-}
-
-func (p *printer) array(d *jsonio.Dec, depth int) {
-	d.Array()
-	p.dst = append(p.dst, '[')
-	for first := true; ; {
-		was := first
-		if !d.More(&first) {
-			break
-		}
-		if !was {
-			p.dst = append(p.dst, ',')
-		}
-		p.next(depth + 1)
-		p.value(d, depth+1, 0)
-	}
-	p.next(depth)
-	p.dst = append(p.dst, ']')
-}
-
-func rawKey(before, d *jsonio.Dec, first *bool) (key string, ok bool) {
-	if _, ok = d.Key(first); !ok {
-		return "", false
-	}
-	text := strings.TrimLeft(d.Since(before.Offset()), " \t\r\n,")
-	return text[:StringEnd(text)], true
+	p.dst = append(p.dst, closing)
+	return rest
 }
 
 // StringEnd returns the end of the JSON string at the beginning of text.
@@ -148,17 +113,4 @@ func AppendSpaced(dst []byte, raw string, spaced bool) []byte {
 		i++
 	}
 	return dst
-}
-
-func restoreJSON(dst []byte, mark byte, lines []byte, spaced bool) ([]byte, error) {
-	for len(lines) > 0 {
-		line, rest, err := nextLine(mark, lines)
-		if err != nil {
-			return dst, err
-		}
-		// A line ends after a comma; its space is not written.
-		dst = AppendSpaced(dst, jsonio.View(bytes.TrimRight(line, " ")), spaced)
-		lines = rest
-	}
-	return dst, nil
 }

@@ -26,14 +26,17 @@ func (s *EventStream) Next() (wait time.Duration, event []byte, err error) {
 		}
 		return 0, nil, io.EOF
 	}
-	wait, line, whole, rest, err := eventLine('<', s.lines)
+	line, rest, err := nextLine('<', s.lines)
 	if err != nil {
 		return 0, nil, s.formatError()
 	}
-	s.lines = rest
-	s.event = restoreEvent(s.event[:0], line, whole, s.want.form.newline())
+	ev, err := readEvent(line)
+	if err != nil {
+		return 0, nil, s.formatError()
+	}
+	s.lines, s.event = rest, ev.append(s.event[:0], s.want.form.newline())
 	s.length += len(s.event)
-	return wait, s.event, nil
+	return ev.wait, s.event, nil
 }
 
 func (s *EventStream) formatError() error {
