@@ -44,39 +44,34 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 	dst = slices.Grow(dst, bodies+bodies/16+headerReserve) // the lines may be longer
 	from := len(dst)
 	dst = appendTitle(dst, n, x)
-	dst = appendHeader(dst, ">", x.Request.Header)
-	dst = appendHeader(dst, ">>", x.Request.Trailer)
-	dst = append(dst, ">\n"...)
+	dst = appendHeader(dst, ">", x.Request.Header, x.Request.Trailer)
 	dst, sent := appendBody(dst, '>', x.Request.Body, false, nil)
 	got := formText
 	r := &x.Response
 	if r.Status != 0 {
-		dst = appendStatus(dst, r)
-		dst = appendHeader(dst, "<", r.Header)
-		dst = appendHeader(dst, "<<", r.Trailer)
-		dst = append(dst, "<\n"...)
+		dst = fmt.Appendf(dst, "< %s %d%s\n", r.Proto, r.Status, written(r.StatusText(), encodedReason))
+		dst = appendHeader(dst, "<", r.Header, r.Trailer)
 		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Chunks)
 	}
 	if r.Termination != "" {
-		dst = append(append(dst, "<! "...), r.Termination...)
+		dst = append(append(dst, terminationPrefix...), r.Termination...)
 		if r.Failure != "" {
 			dst = jsonio.AppendString(append(dst, ' '), r.Failure)
 		}
 		dst = append(dst, '\n')
 	}
 	head := metadataSum(dst[from:])
-	dst = appendBodyInfo(append(dst, "--- > "...), sent, x.Request.Body)
-	dst = appendBodyInfo(append(dst, " < "...), got, r.Body)
+	dst = fmt.Appendf(dst, "--- > %s < %s", infoOf(sent, x.Request.Body), infoOf(got, r.Body))
 	if r.Chunked {
 		dst = append(dst, " chunked"...)
 	}
 	if r.Uncompressed {
 		dst = append(dst, " uncompressed"...)
 	}
-	if got != formEvents && got != formEventsCRLF && len(r.Chunks) > 0 {
+	if !got.isEvents() && len(r.Chunks) > 0 {
 		dst = appendChunks(append(dst, " chunks "...), r.Chunks)
 	}
-	return append(append(append(fmt.Appendf(dst, " metadata %08x", head), " key "...), key...), '\n')
+	return fmt.Appendf(dst, " metadata %08x key %s\n", head, key)
 }
 
 // metadataSum returns the checksum of an interaction without its number, bodies, last line and
@@ -97,53 +92,47 @@ func metadataSum(text []byte) (sum uint32) {
 }
 
 func appendTitle(dst []byte, n int, x *recording.Interaction) []byte {
-	dst = strconv.AppendInt(append(dst, "=== "...), int64(n), 10)
+	session, end := "", string(x.Response.Termination)
 	if x.Session != "" {
-		dst = append(append(dst, " @"...), url.QueryEscape(x.Session)...)
+		session = "@" + url.QueryEscape(x.Session) + " "
 	}
-	dst = append(append(dst, ' '), url.QueryEscape(x.Request.Method)...)
-	dst = append(append(dst, ' '), WrittenURL(x.Request.URL)...)
-	dst = append(dst, " -> "...)
-	if x.Response.Status == 0 {
-		dst = append(dst, x.Response.Termination...)
-	} else {
-		dst = strconv.AppendInt(dst, int64(x.Response.Status), 10)
+	if x.Response.Status != 0 {
+		end = strconv.Itoa(x.Response.Status)
 	}
-	dst = append(dst, ' ')
-	return append(append(dst, x.Response.Wait.Round(time.Millisecond).String()...), '\n')
+	method, to := url.QueryEscape(x.Request.Method), WrittenURL(x.Request.URL)
+	return fmt.Appendf(dst, "=== %d %s%s %s -> %s %s\n", n, session, method, to, end, x.Response.Wait.Round(time.Millisecond))
 }
 
-// encodedMark precedes a reason phrase in base64.
-const encodedMark = ":: "
-
-func appendStatus(dst []byte, r *recording.Response) []byte {
-	dst = append(append(dst, "< "...), r.Proto...)
-	dst = strconv.AppendInt(append(dst, ' '), int64(r.Status), 10)
-	switch text := r.StatusText(); {
-	case text == "":
-	case isPlain(text) && !strings.HasPrefix(text, encodedMark):
-		dst = append(append(dst, ' '), text...)
-	default:
-		dst = base64.StdEncoding.AppendEncode(append(append(dst, ' '), encodedMark...), []byte(text))
-	}
-	return append(dst, '\n')
-}
-
-func appendHeader(dst []byte, mark string, h http.Header) []byte {
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		for _, v := range h[name] {
-			dst = append(append(append(append(dst, mark...), ' '), name...), ':')
-			switch {
-			case v == "":
-			case isPlain(v):
-				dst = append(append(dst, ' '), v...)
-			default:
-				dst = base64.StdEncoding.AppendEncode(append(dst, ": "...), []byte(v))
+// appendHeader appends a header, a trailer and the line that ends them.
+func appendHeader(dst []byte, mark string, header, trailer http.Header) []byte {
+	prefix := mark
+	for _, h := range []http.Header{header, trailer} {
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			for _, v := range h[name] {
+				dst = fmt.Appendf(dst, "%s %s:%s\n", prefix, name, written(v, encodedValue))
 			}
-			dst = append(dst, '\n')
 		}
+		prefix += mark
 	}
-	return dst
+	return append(append(dst, mark...), '\n')
+}
+
+// The marks that precede a reason phrase and a header value in base64.
+const (
+	encodedReason = " :: "
+	encodedValue  = ": "
+)
+
+// written returns a text after a space, or in base64 after a mark.
+func written(text, mark string) string {
+	plain := " " + text
+	switch {
+	case text == "":
+		return ""
+	case isPlain(text) && !strings.HasPrefix(plain, mark):
+		return plain
+	}
+	return mark + base64.StdEncoding.EncodeToString([]byte(text))
 }
 
 // isPlain reports whether a header value needs no encoding.
@@ -161,19 +150,13 @@ func IsEvents(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
 }
 
-func appendBodyInfo(dst []byte, f form, body []byte) []byte {
-	dst = strconv.AppendInt(append(append(dst, f...), ' '), int64(len(body)), 10)
-	return fmt.Appendf(append(dst, ' '), "%08x", Checksum(body))
-}
-
 func appendChunks(dst []byte, chunks []recording.Chunk) []byte {
 	var waits rounder
 	for i, p := range chunks {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = strconv.AppendInt(dst, int64(p.Len), 10)
-		dst = append(strconv.AppendInt(append(dst, '+'), waits.next(p), 10), "ms"...)
+		dst = fmt.Appendf(dst, "%d+%dms", p.Len, waits.next(p))
 	}
 	return dst
 }

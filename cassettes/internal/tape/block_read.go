@@ -146,19 +146,13 @@ func (b *block) header(mark byte) (header, trailer http.Header, err error) {
 			field, found = bytes.CutPrefix(line, []byte{mark, mark, ' '})
 		}
 		name, value, colon := strings.Cut(string(field), ":")
-		encoded, isEncoded := strings.CutPrefix(value, ": ")
-		plain, isPlain := strings.CutPrefix(value, " ")
-		switch {
-		case !found || !colon || !isEncoded && !isPlain && value != "":
+		if !found || !colon || value != "" && value[0] != ' ' && !strings.HasPrefix(value, encodedValue) {
 			return nil, nil, fmt.Errorf("%q is not a header such as %q", shortened(line), string(mark)+" Name: value")
-		case isEncoded:
-			b, err := base64.StdEncoding.DecodeString(encoded)
-			if err != nil {
-				return nil, nil, fmt.Errorf("the value of the header %s is not base64: %w", name, err)
-			}
-			plain = string(b)
 		}
-		to[name] = append(to[name], plain)
+		if value, err = read(value, encodedValue); err != nil {
+			return nil, nil, fmt.Errorf("the value of the header %s is not base64: %w", name, err)
+		}
+		to[name] = append(to[name], value)
 	}
 }
 
@@ -206,15 +200,20 @@ func readStatus(line []byte, r *recording.Response) error {
 	if len(words) < 4 || words[3] == http.StatusText(n) {
 		return nil
 	}
-	if encoded, is := strings.CutPrefix(words[3], encodedMark); is {
-		reason, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			return fmt.Errorf("the reason %q of the status is not base64: %w", encoded, err)
-		}
-		words[3] = string(reason)
+	if r.Reason, err = read(" "+words[3], encodedReason); err != nil {
+		return fmt.Errorf("the reason %q of the status is not base64: %w", strings.TrimPrefix(words[3], ":: "), err)
 	}
-	r.Reason = words[3]
 	return nil
+}
+
+// read returns the text that written wrote.
+func read(text, mark string) (string, error) {
+	encoded, found := strings.CutPrefix(text, mark)
+	if !found {
+		return strings.TrimPrefix(text, " "), nil
+	}
+	plain, err := base64.StdEncoding.DecodeString(encoded)
+	return string(plain), err
 }
 
 func readTermination(line []byte, r *recording.Response) error {
@@ -234,19 +233,25 @@ func readTermination(line []byte, r *recording.Response) error {
 	return nil
 }
 
+// bodyInfo describes a body in the last line of an interaction.
 type bodyInfo struct {
 	form   form
 	length int
 	crc    uint32
 }
 
+func infoOf(f form, body []byte) bodyInfo { return bodyInfo{f, len(body), Checksum(body)} }
+
+func (m bodyInfo) String() string { return fmt.Sprintf("%s %d %08x", m.form, m.length, m.crc) }
+
 func (m bodyInfo) restore(sign byte, lines []byte, edited bool) (body []byte, chunks []recording.Chunk, err error) {
 	body, chunks, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
 	if err != nil || edited {
 		return body, chunks, err
 	}
-	if len(body) != m.length || Checksum(body) != m.crc {
-		return nil, nil, fmt.Errorf("checksum mismatch: got %d bytes with the checksum %08x, want %d with %08x: after an edit use looptape cassette verify --update-checksums", len(body), Checksum(body), m.length, m.crc)
+	if got := infoOf(m.form, body); got != m {
+		return nil, nil, fmt.Errorf("checksum mismatch: got %d bytes with the checksum %08x, want %d with %08x: "+
+			"after an edit use looptape cassette verify --update-checksums", got.length, got.crc, m.length, m.crc)
 	}
 	return body, chunks, nil
 }
