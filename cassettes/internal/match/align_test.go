@@ -139,7 +139,9 @@ func TestMessage(t *testing.T) {
 
 // Arrays and objects with equal content are equal.
 func TestChecksums(t *testing.T) {
-	list := Matcher{}.tree([]byte(`[{"a":[1,"x"]},{"a":["x",1]},{"b":[1,"x"]},[1,"x"],{},[],"","1",1,{ "a" : [1, "\u0078"] }]`)).members
+	var v tree
+	Matcher{}.canonical(nil, []byte(`[{"a":[1,"x"]},{"a":["x",1]},{"b":[1,"x"]},[1,"x"],{},[],"","1",1,{ "a" : [1, "\u0078"] }]`), &v)
+	list := v.members
 	for i := range list {
 		for j := range i {
 			if want := j == 0 && i == len(list)-1; (list[i].sum == list[j].sum) != want {

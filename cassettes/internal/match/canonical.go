@@ -10,8 +10,15 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// canonicalizer writes canonical JSON: members sorted by name, without white space and without
-// ignored members.
+// canonical appends a JSON body in canonical form: members sorted by name, without white
+// space and without ignored members. It also reads the body into v unless v is nil. It
+// returns false if the body is not JSON.
+func (m Matcher) canonical(dst, body []byte, v *tree) (out []byte, ok bool) {
+	s := canonicalizer{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: dst}
+	s.value(nil, v)
+	return s.dst, s.d.End() == nil && jsonio.ValidUTF8(body)
+}
+
 type canonicalizer struct {
 	m       Matcher
 	d       jsonio.Dec
@@ -25,26 +32,36 @@ type writtenMember struct {
 	from, to int
 }
 
-func (s *canonicalizer) value(path []string) {
-	switch s.d.Peek() {
+func (s *canonicalizer) value(path []string, v *tree) {
+	c, from, at := s.d.Peek(), s.d.Offset(), len(s.dst)
+	switch c {
 	case '{':
-		s.object(path)
+		s.object(path, v)
 	case '[':
-		s.array(path)
+		s.array(path, v)
 	case '"':
-		from := s.d.Offset()
 		s.dst = appendCanonicalString(s.dst, s.d.String(), s.d.Since(from))
 	default:
 		s.dst = append(s.dst, s.d.Raw()...)
 	}
+	switch {
+	case v == nil:
+		return
+	case c == '{' || c == '[':
+		v.kind, v.text = c, s.d.Since(from)
+	default:
+		v.text = string(s.dst[at:])
+	}
+	v.sum = v.checksum()
 }
 
-func (s *canonicalizer) array(path []string) {
+func (s *canonicalizer) array(path []string, v *tree) {
 	s.d.Array()
 	s.dst = append(s.dst, '[')
 	for first, n := true, 0; s.d.More(&first); n++ {
+		element := v.add("")
 		if at, counts := s.m.below(path, strconv.Itoa(n)); counts {
-			s.value(at)
+			s.value(at, element)
 		} else {
 			s.d.Skip()
 		}
@@ -53,7 +70,7 @@ func (s *canonicalizer) array(path []string) {
 	s.dst = append(s.dst, ']')
 }
 
-func (s *canonicalizer) object(path []string) {
+func (s *canonicalizer) object(path []string, v *tree) {
 	s.d.Object()
 	s.dst = append(s.dst, '{')
 	above := len(s.members)
@@ -71,13 +88,17 @@ func (s *canonicalizer) object(path []string) {
 		from := len(s.dst)
 		written := s.d.Since(begin)
 		s.dst = append(appendCanonicalString(s.dst, name, written), ':')
-		s.value(at)
+		name = memberName(name, written)
+		s.value(at, v.add(name))
 		s.dst = append(s.dst, ',')
-		s.members = append(s.members, writtenMember{memberName(name, written), from, len(s.dst)})
+		s.members = append(s.members, writtenMember{name, from, len(s.dst)})
 	}
 	s.order(s.members[above:])
 	s.members = s.members[:above]
 	s.dst = append(s.dst, '}')
+	if v != nil {
+		slices.SortStableFunc(v.members, func(a, b tree) int { return strings.Compare(a.name, b.name) })
+	}
 }
 
 func (s *canonicalizer) order(list []writtenMember) {

@@ -29,7 +29,11 @@ func (m Matcher) content(r *recording.Request) content {
 	if boundary != "" {
 		return content{text: string(appendParts(nil, boundary, string(body)))}
 	}
-	return content{json: m.tree(body), text: string(body)}
+	c := content{json: &tree{}, text: string(body)}
+	if _, ok := m.canonical(nil, body, c.json); !ok {
+		c.json = nil
+	}
+	return c
 }
 
 // similarity returns the similarity of two bodies, from 0 to 1.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/cassettes/recording"
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 )
 
@@ -144,12 +143,11 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 	case boundary != "": // each client generates its own
 		return appendParts(append(dst, "parts "...), boundary, string(body))
 	}
-	s := canonicalizer{m: m, d: jsonio.NewDec(jsonio.View(body)), dst: append(dst, "json "...)}
-	s.value(nil)
-	if s.d.End() != nil || !jsonio.ValidUTF8(body) {
+	out, ok := m.canonical(append(dst, "json "...), body, nil)
+	if !ok {
 		return append(append(dst, "bytes "...), body...)
 	}
-	return s.dst
+	return out
 }
 
 func (m Matcher) isIgnored(path []string) bool {

@@ -2,12 +2,8 @@ package match
 
 import (
 	"encoding/binary"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/looptape/looptape/cassettes/internal/tape"
-	"github.com/looptape/looptape/internal/jsonio"
 )
 
 // tree is a JSON value without ignored members.
@@ -20,34 +16,13 @@ type tree struct {
 	sum uint32
 }
 
-// tree parses a body. It returns nil if the body is not JSON.
-func (m Matcher) tree(body []byte) *tree {
-	d := jsonio.NewDec(jsonio.View(body))
-	v := m.value(&d, nil)
-	if d.End() != nil || !jsonio.ValidUTF8(body) {
+// add returns a new member, or nil if v is nil.
+func (v *tree) add(name string) *tree {
+	if v == nil {
 		return nil
 	}
-	return &v
-}
-
-func (m Matcher) value(d *jsonio.Dec, path []string) (v tree) {
-	from := d.Offset()
-	switch c := d.Peek(); c {
-	case '{':
-		v.kind, v.members = c, m.object(d, path)
-	case '[':
-		v.kind, v.members = c, m.array(d, path)
-	case '"':
-		text := d.String()
-		v.text = string(appendCanonicalString(nil, text, d.Since(from)))
-	default:
-		d.Skip()
-	}
-	if v.text == "" {
-		v.text = d.Since(from)
-	}
-	v.sum = v.checksum()
-	return v
+	v.members = append(v.members, tree{name: name})
+	return &v.members[len(v.members)-1]
 }
 
 func (v *tree) checksum() uint32 {
@@ -59,42 +34,6 @@ func (v *tree) checksum() uint32 {
 		text = binary.BigEndian.AppendUint32(append(text, v.members[i].name...), v.members[i].sum)
 	}
 	return tape.Checksum(text)
-}
-
-func (m Matcher) object(d *jsonio.Dec, path []string) (members []tree) {
-	d.Object()
-	for first := true; ; {
-		from := d.Offset()
-		name, ok := d.Key(&first)
-		if !ok {
-			break
-		}
-		at, counts := m.below(path, name)
-		if !counts {
-			d.Skip()
-			continue
-		}
-		written := d.Since(from)
-		v := m.value(d, at)
-		v.name = memberName(name, written)
-		members = append(members, v)
-	}
-	slices.SortStableFunc(members, func(a, b tree) int { return strings.Compare(a.name, b.name) })
-	return members
-}
-
-func (m Matcher) array(d *jsonio.Dec, path []string) (elements []tree) {
-	d.Array()
-	for first := true; d.More(&first); {
-		var v tree
-		if at, counts := m.below(path, strconv.Itoa(len(elements))); counts {
-			v = m.value(d, at)
-		} else {
-			d.Skip()
-		}
-		elements = append(elements, v)
-	}
-	return elements
 }
 
 func (v *tree) member(name string) *tree {

@@ -85,7 +85,7 @@ func (f *File) changes(i int, x *recording.Interaction, last int) (number int, o
 		body []byte
 		was  bodyInfo
 	}{{"request", x.Request.Body, m.sent}, {"response", x.Response.Body, m.got}} {
-		if len(part.body) != part.was.length || Checksum(part.body) != part.was.crc {
+		if infoOf(part.was.form, part.body) != part.was {
 			add("the body of the %s, now %d bytes, %d before", part.name, len(part.body), part.was.length)
 		}
 	}

@@ -182,15 +182,18 @@ func (f *File) foot() (n int, crc string, err error) {
 func (f *File) damaged(because error) (line int, err error) {
 	_ = f.find(0) // the expected number is unknown
 	for i := range f.entries {
-		if _, err := f.read(i, false); err != nil {
-			return err.Line, fmt.Errorf("%w: %w", because, err.Err)
+		_, err := f.Interaction(i)
+		if at, wrong := errors.AsType[*recording.FormatError](err); wrong {
+			return at.Line, fmt.Errorf("%w: %w", because, at.Err)
 		}
 		if f.metadataEdited(i) {
-			return f.formatError(i, &block{line: 1}, nil).Line, fmt.Errorf("%w: the title, a header or the termination was changed: see looptape cassette verify --update-checksums, or record again", because)
+			return f.lineOf(i, 1), fmt.Errorf("%w: the title, a header or the termination was changed: %s", because, repair)
 		}
 	}
-	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; see looptape cassette verify --update-checksums, or record again", because)
+	return bytes.Count(f.text, []byte("\n")), fmt.Errorf("%w; %s", because, repair)
 }
+
+const repair = "see looptape cassette verify --update-checksums, or record again"
 
 func (f *File) metadataEdited(i int) bool {
 	text := f.lines(i)
@@ -289,19 +292,12 @@ func (f *File) Lines() []int {
 }
 
 // Interaction reads the interaction with this index from 0.
-func (f *File) Interaction(i int) (*recording.Interaction, error) {
-	x, err := f.read(i, false)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
-}
+func (f *File) Interaction(i int) (*recording.Interaction, error) { return f.read(i, false) }
 
-func (f *File) read(i int, edited bool) (*recording.Interaction, *recording.FormatError) {
-	x, b := &recording.Interaction{}, f.block(i)
-	b.edited = edited
+func (f *File) read(i int, edited bool) (*recording.Interaction, error) {
+	x, b := &recording.Interaction{}, &block{rest: f.lines(i), edited: edited}
 	if err := b.read(x); err != nil {
-		return nil, f.formatError(i, b, err)
+		return nil, f.formatError(i, b.line, err)
 	}
 	return x, nil
 }
@@ -329,7 +325,7 @@ func (f *File) Answer(i int) (*recording.Response, *EventStream, error) {
 func (f *File) Wait(i int) (time.Duration, error) {
 	t, err := readTitle(f.title(i))
 	if err != nil {
-		return 0, f.formatError(i, &block{line: 1}, err)
+		return 0, f.formatError(i, 1, err)
 	}
 	return t.wait, nil
 }
@@ -341,25 +337,27 @@ func (f *File) title(i int) []byte {
 	return line
 }
 
-func (f *File) block(i int) *block { return &block{rest: f.lines(i)} }
+func (f *File) formatError(i, line int, err error) error {
+	return &recording.FormatError{File: f.Name, Line: f.lineOf(i, line), Err: err}
+}
 
-func (f *File) formatError(i int, b *block, err error) *recording.FormatError {
-	return &recording.FormatError{File: f.Name, Line: bytes.Count(f.text[:f.entries[i].from], []byte("\n")) + b.line, Err: err}
+// lineOf returns the line in the file of a line of an interaction. Both are from 1.
+func (f *File) lineOf(i, line int) int {
+	return bytes.Count(f.text[:f.entries[i].from], []byte("\n")) + line
 }
 
 func metadataText(h recording.Metadata) []byte {
-	dst := append(strconv.AppendInt([]byte(magic), version, 10), "\nrecorded "...)
-	dst = h.Recorded.UTC().AppendFormat(dst, time.RFC3339)
+	dst := fmt.Appendf(nil, "%s%d\nrecorded %s\n", magic, version, h.Recorded.UTC().Format(time.RFC3339))
 	if h.Recorder != "" {
-		dst = append(append(dst, "\nrecorder "...), h.Recorder...)
+		dst = fmt.Appendf(dst, "recorder %s\n", h.Recorder)
 	}
 	if h.Match != "" {
-		dst = append(append(dst, "\nmatch "...), h.Match...)
+		dst = fmt.Appendf(dst, "match %s\n", h.Match)
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Upstreams)) {
-		dst = append(append(append(append(dst, "\nupstream "...), name...), ' '), h.Upstreams[name]...)
+		dst = fmt.Appendf(dst, "upstream %s %s\n", name, h.Upstreams[name])
 	}
-	return append(dst, "\n\n"...)
+	return append(dst, '\n')
 }
 
 func appendFoot(dst []byte, n int) []byte {
@@ -367,12 +365,13 @@ func appendFoot(dst []byte, n int) []byte {
 	return fmt.Appendf(dst, "crc %08x\n", Checksum(dst))
 }
 
+// footText returns the last line without its checksum.
 func footText(n int) []byte {
-	text := append(strconv.AppendInt([]byte(foot), int64(n), 10), " interaction"...)
-	if n != 1 {
-		text = append(text, 's')
+	words := "interactions"
+	if n == 1 {
+		words = "interaction"
 	}
-	return append(text, ' ')
+	return fmt.Appendf(nil, "%s%d %s ", foot, n, words)
 }
 
 // Load reads the journal of a cassette if it has complete interactions, or else the
