@@ -16,34 +16,21 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// Names and order as in go-vcr v2, cassette/cassette.go.
+// Names and order as in go-vcr v2, cassette/cassette.go, and v4, pkg/cassette/cassette.go. ID
+// and V2 are nil for v2.
 type (
-	vcr1 struct {
-		Request  vcr1Request  `yaml:"request"`
-		Response vcr1Response `yaml:"response"`
+	vcr struct {
+		ID       *int        `yaml:"id,omitempty"`
+		Request  vcrRequest  `yaml:"request"`
+		Response vcrResponse `yaml:"response"`
 	}
-	vcr1Request struct {
-		Body    text    `yaml:"body"`
-		Form    headers `yaml:"form"`
-		Headers headers `yaml:"headers"`
-		URL     text    `yaml:"url"`
-		Method  text    `yaml:"method"`
-	}
-	vcr1Response struct {
-		Body     text          `yaml:"body"`
-		Headers  headers       `yaml:"headers"`
-		Status   text          `yaml:"status"`
-		Code     int           `yaml:"code"`
-		Duration time.Duration `yaml:"duration"`
-	}
-)
-
-// Names and order as in go-vcr v4, pkg/cassette/cassette.go.
-type (
-	vcr2 struct {
-		ID       int          `yaml:"id"`
-		Request  vcr2Request  `yaml:"request"`
-		Response vcr2Response `yaml:"response"`
+	vcrRequest struct {
+		V2      *vcr2Request `yaml:",inline"`
+		Body    text         `yaml:"body"`
+		Form    headers      `yaml:"form"`
+		Headers headers      `yaml:"headers"`
+		URL     text         `yaml:"url"`
+		Method  text         `yaml:"method"`
 	}
 	vcr2Request struct {
 		Proto         string  `yaml:"proto"`
@@ -52,117 +39,129 @@ type (
 		ContentLength int64   `yaml:"content_length"`
 		Trailer       headers `yaml:"trailer,omitempty"`
 		Host          text    `yaml:"host"`
-		Body          text    `yaml:"body,omitempty"`
-		Form          headers `yaml:"form,omitempty"`
-		Headers       headers `yaml:"headers,omitempty"`
-		URL           text    `yaml:"url"`
-		Method        text    `yaml:"method"`
+	}
+	vcrResponse struct {
+		V2       *vcr2Response `yaml:",inline"`
+		Body     text          `yaml:"body"`
+		Headers  headers       `yaml:"headers"`
+		Status   text          `yaml:"status"`
+		Code     int           `yaml:"code"`
+		Duration time.Duration `yaml:"duration"`
 	}
 	vcr2Response struct {
-		Proto            string        `yaml:"proto"`
-		ProtoMajor       int           `yaml:"proto_major"`
-		ProtoMinor       int           `yaml:"proto_minor"`
-		TransferEncoding []string      `yaml:"transfer_encoding,omitempty"`
-		Trailer          headers       `yaml:"trailer,omitempty"`
-		ContentLength    int64         `yaml:"content_length"`
-		Uncompressed     bool          `yaml:"uncompressed,omitempty"`
-		Body             text          `yaml:"body"`
-		Headers          headers       `yaml:"headers"`
-		Status           text          `yaml:"status"`
-		Code             int           `yaml:"code"`
-		Duration         time.Duration `yaml:"duration"`
+		Proto            string   `yaml:"proto"`
+		ProtoMajor       int      `yaml:"proto_major"`
+		ProtoMinor       int      `yaml:"proto_minor"`
+		TransferEncoding []string `yaml:"transfer_encoding,omitempty"`
+		Trailer          headers  `yaml:"trailer,omitempty"`
+		ContentLength    int64    `yaml:"content_length"`
+		Uncompressed     bool     `yaml:"uncompressed,omitempty"`
 	}
 )
 
-func readGoVCR1(n *yaml.Node) (*recording.Interaction, error) {
-	v, err := decodeNode[vcr1](n)
-	x := &recording.Interaction{
-		Request: recording.Request{Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(), Body: []byte(v.Request.Body)},
-		Response: recording.Response{
-			Status: v.Response.Code, Reason: reasonIn(v.Response.Status, v.Response.Code),
-			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Wait: v.Response.Duration,
-		},
+// MarshalYAML implements yaml.Marshaler. go-vcr v4 omits empty members.
+func (r vcrRequest) MarshalYAML() (any, error) {
+	type always vcrRequest
+	if r.V2 == nil {
+		return always(r), nil
 	}
+	return struct {
+		V2      *vcr2Request `yaml:",inline"`
+		Body    text         `yaml:"body,omitempty"`
+		Form    headers      `yaml:"form,omitempty"`
+		Headers headers      `yaml:"headers,omitempty"`
+		URL     text         `yaml:"url"`
+		Method  text         `yaml:"method"`
+	}(r), nil
+}
+
+func readGoVCR(n *yaml.Node) (*vcr, *recording.Interaction, error) {
+	v := &vcr{Request: vcrRequest{V2: &vcr2Request{}}, Response: vcrResponse{V2: &vcr2Response{}}}
+	err := n.Decode(v)
+	sent, got := &v.Request, &v.Response
+	return v, &recording.Interaction{
+		Request: recording.Request{
+			Method: string(sent.Method), URL: string(sent.URL), Header: sent.Headers.header(), Body: []byte(sent.Body),
+		},
+		Response: recording.Response{
+			Status: got.Code, Reason: strings.TrimPrefix(string(got.Status), strconv.Itoa(got.Code)),
+			Header: got.Headers.header(), Body: []byte(got.Body), Wait: got.Duration,
+		},
+	}, err
+}
+
+func readGoVCR1(n *yaml.Node) (*recording.Interaction, error) {
+	_, x, err := readGoVCR(n)
 	x.Request.Header.Del("Host") // Go clients do not send it
 	x.Response.Chunked = lengthUnknown(&x.Response)
 	return x, err
 }
 
 func readGoVCR2(n *yaml.Node) (*recording.Interaction, error) {
-	v, err := decodeNode[vcr2](n)
-	x := &recording.Interaction{
-		Request: recording.Request{
-			Method: string(v.Request.Method), URL: string(v.Request.URL), Header: v.Request.Headers.header(),
-			Body: []byte(v.Request.Body), Trailer: v.Request.Trailer.trailer(),
-		},
-		Response: recording.Response{
-			Status: v.Response.Code, Reason: reasonIn(v.Response.Status, v.Response.Code), Proto: v.Response.Proto,
-			Header: v.Response.Headers.header(), Body: []byte(v.Response.Body), Trailer: v.Response.Trailer.trailer(),
-			Chunked: v.Response.ContentLength < 0, Uncompressed: v.Response.Uncompressed, Wait: v.Response.Duration,
-		},
-	}
-	x.Request.Header.Set("Host", string(v.Request.Host))
+	v, x, err := readGoVCR(n)
+	sent, got := v.Request.V2, v.Response.V2
+	x.Request.Trailer, x.Response.Trailer = sent.Trailer.trailer(), got.Trailer.trailer()
+	x.Response.Proto, x.Response.Uncompressed = got.Proto, got.Uncompressed
+	x.Response.Chunked = got.ContentLength < 0
+	x.Request.Header.Set("Host", string(sent.Host))
 	if match.OtherHost(&x.Request) == "" {
 		x.Request.Header.Del("Host")
 	}
-	if v.Request.ContentLength <= 0 && len(v.Request.Body) > 0 {
+	if sent.ContentLength <= 0 && len(x.Request.Body) > 0 {
 		x.Request.Header.Set("Transfer-Encoding", "chunked")
 	}
 	return x, err
 }
 
-func reasonIn(line text, code int) string {
-	return strings.TrimPrefix(string(line), strconv.Itoa(code))
-}
-
 func writeGoVCR1(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
-	doc := document[vcr1]{Version: 1, Interactions: []vcr1{}}
-	for i, x := range list {
-		r, err := sentOf(&x.Request)
-		if err != nil {
-			return nil, fmt.Errorf("interaction %d: %w", i+1, err)
-		}
-		doc.Interactions = append(doc.Interactions, vcr1{
-			Request: vcr1Request{
-				Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(r.Header),
-				URL: text(r.URL.String()), Method: text(x.Request.Method),
-			},
-			Response: vcr1Response{
-				Body: text(x.Response.Body), Headers: headersOf(x.Response.Header),
-				Status: text(statusLine(&x.Response)), Code: x.Response.Status, Duration: x.Response.Wait,
-			},
-		})
-	}
-	return writeGoVCR(doc)
+	return writeGoVCR(1, list)
 }
 
-// writeGoVCR2 adds what v4 compares: the protocol, length, host and form of a Go client.
 func writeGoVCR2(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
-	doc := document[vcr2]{Version: 2, Interactions: []vcr2{}}
+	return writeGoVCR(2, list)
+}
+
+func writeGoVCR(version int, list []*recording.Interaction) ([]byte, error) {
+	doc := document[vcr]{Version: version, Interactions: []vcr{}}
 	for i, x := range list {
 		r, err := sentOf(&x.Request)
 		if err != nil {
 			return nil, fmt.Errorf("interaction %d: %w", i+1, err)
 		}
-		v := vcr2{
-			ID: i,
-			Request: vcr2Request{
-				Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, ContentLength: r.ContentLength,
-				Trailer: headersOf(x.Request.Trailer), Host: text(r.Host), Body: text(x.Request.Body),
-				Form: headersOf(http.Header(r.Form)), Headers: headersOf(r.Header),
-				URL: text(r.URL.String()), Method: text(x.Request.Method),
+		got := &x.Response
+		v := vcr{
+			Request: vcrRequest{
+				Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(r.Header),
+				URL: text(r.URL.String()), Method: text(r.Method),
 			},
-			Response: vcr2Response{
-				Proto: x.Response.Proto, TransferEncoding: x.Response.TransferEncoding(), Trailer: headersOf(x.Response.Trailer),
-				ContentLength: x.Response.ContentLength(), Uncompressed: x.Response.Uncompressed,
-				Body: text(x.Response.Body), Headers: headersOf(x.Response.Header),
-				Status: text(statusLine(&x.Response)), Code: x.Response.Status, Duration: x.Response.Wait,
+			Response: vcrResponse{
+				Body: text(got.Body), Headers: headersOf(got.Header), Code: got.Status, Duration: got.Wait,
+				Status: text(strings.TrimSpace(strconv.Itoa(got.Status) + " " + got.StatusText())),
 			},
 		}
-		v.Response.ProtoMajor, v.Response.ProtoMinor, _ = http.ParseHTTPVersion(x.Response.Proto)
+		if version == 2 {
+			v.addVersion2(i, r, x)
+		}
 		doc.Interactions = append(doc.Interactions, v)
 	}
-	return writeGoVCR(doc)
+	out, err := writeYAML(doc, 4)
+	return append([]byte("---\n"), out...), err
+}
+
+// addVersion2 adds what v4 compares: the protocol, length, host and form of a Go client.
+func (v *vcr) addVersion2(id int, r *http.Request, x *recording.Interaction) {
+	got := &x.Response
+	v.ID = &id
+	v.Request.Form = headersOf(http.Header(r.Form))
+	v.Request.V2 = &vcr2Request{
+		Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, ContentLength: r.ContentLength,
+		Trailer: headersOf(x.Request.Trailer), Host: text(r.Host),
+	}
+	major, minor, _ := http.ParseHTTPVersion(got.Proto)
+	v.Response.V2 = &vcr2Response{
+		Proto: got.Proto, ProtoMajor: major, ProtoMinor: minor, TransferEncoding: got.TransferEncoding(),
+		Trailer: headersOf(got.Trailer), ContentLength: got.ContentLength(), Uncompressed: got.Uncompressed,
+	}
 }
 
 // sentOf returns the request of a Go client, with its form. go-vcr compares URLs in the
@@ -189,9 +188,4 @@ func sentOf(r *recording.Request) (*http.Request, error) {
 	}
 	_ = out.ParseForm() // other bodies have no form
 	return out, nil
-}
-
-func writeGoVCR(doc any) ([]byte, error) {
-	out, err := writeYAML(doc, 4)
-	return append([]byte("---\n"), out...), err
 }

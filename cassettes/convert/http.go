@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -104,10 +103,6 @@ func decoded(r *recording.Response) {
 func unframed(h http.Header) http.Header {
 	h.Del("Transfer-Encoding")
 	return h
-}
-
-func statusLine(r *recording.Response) string {
-	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + r.StatusText())
 }
 
 func recordedAt(list []*recording.Interaction) time.Time {
