@@ -737,12 +737,12 @@ func viewExchanges(t *testing.T, path string) values {
 
 // viewConverted returns the view of a recording in the format of another recorder.
 func viewConverted(t *testing.T, path string) any {
-	interactions, _, err := convert.Read(filepath.Base(path), source(t, path))
+	rec, err := convert.Parse(filepath.Base(path), source(t, path))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	out := values{}
-	for _, x := range interactions {
+	for _, x := range rec.Interactions {
 		out = append(out, viewInteraction(x))
 	}
 	return out

@@ -28,7 +28,7 @@ func TestOpenDamagedJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := func() []byte {
-			text, err := os.ReadFile(path + cassettes.JournalSuffix)
+			text, err := os.ReadFile(cassettes.JournalPath(path))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,11 +57,11 @@ func TestOpenDamagedJournal(t *testing.T) {
 			damaged = bytes.Clone(text)
 			damaged[at] ^= byte(1) << rapid.IntRange(0, 7).Draw(t, "bit")
 		}
-		if err := os.WriteFile(path+cassettes.JournalSuffix, damaged, 0o600); err != nil {
+		if err := os.WriteFile(cassettes.JournalPath(path), damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
-			if err := os.Remove(path + cassettes.JournalSuffix); err != nil {
+			if err := os.Remove(cassettes.JournalPath(path)); err != nil {
 				t.Fatal(err)
 			}
 		}()
@@ -80,7 +80,7 @@ func TestOpenDamagedJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		incomplete, ok := errors.AsType[*recording.IncompleteError](c.Incomplete())
-		if want := (recording.IncompleteError{File: path + cassettes.JournalSuffix, Complete: complete, TrailingBytes: len(damaged) - ends[complete]}); !ok || *incomplete != want {
+		if want := (recording.IncompleteError{File: cassettes.JournalPath(path), Complete: complete, TrailingBytes: len(damaged) - ends[complete]}); !ok || *incomplete != want {
 			t.Fatalf("got %+v, want %+v", incomplete, want)
 		}
 		if err := c.Close(); err != nil {

@@ -10,24 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/looptape/looptape/cassettes/internal/tape"
 )
 
-// The names with which a program and its tests use cassettes: environment variables of
-// [ForTest], a header, and the suffix of a file.
+// The environment variables of [ForTest].
 const (
 	// Env selects the mode: replay, record, or record! to record in CI too.
 	Env = "LOOPTAPE"
 	// ReportEnv names a report. Each replay adds its usage to it. Use an absolute path:
 	// tests run in the directories of their packages.
 	ReportEnv = "LOOPTAPE_REPORT"
-	// SessionHeader is the request header with the name of the session. It is not sent to the
-	// network.
-	SessionHeader = "Looptape-Session"
-	// JournalSuffix ends the name of a journal. A journal is the file next to a cassette that
-	// holds a recording until [Cassette.Close].
-	JournalSuffix = tape.JournalSuffix
 )
 
 // Flag defines the flag -looptape of a test binary. It has the same values as [Env] and

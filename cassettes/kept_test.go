@@ -80,7 +80,7 @@ func TestCloseWithoutResponse(t *testing.T) {
 			if err != nil || bytes.Equal(after, c.before) != (c.want != nil) {
 				t.Errorf("afterwards the file is %v\n%s", err, after)
 			}
-			if _, err := os.Stat(path + cassettes.JournalSuffix); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(cassettes.JournalPath(path)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the journal is left: %v", err)
 			}
 		})
@@ -91,12 +91,12 @@ func TestCloseWithoutResponse(t *testing.T) {
 func TestOpenKeepsIncomplete(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
-	head, err := os.ReadFile(path + cassettes.JournalSuffix)
+	head, err := os.ReadFile(cassettes.JournalPath(path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	send(t, c, "POST", "http://example.com/", "1")
-	whole, err := os.ReadFile(path + cassettes.JournalSuffix)
+	whole, err := os.ReadFile(cassettes.JournalPath(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +117,15 @@ func TestOpenKeepsIncomplete(t *testing.T) {
 		"what is no head": {[]byte("x"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(path+cassettes.JournalSuffix, left.text, 0o600); err != nil {
+			if err := os.WriteFile(cassettes.JournalPath(path), left.text, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 			if left.says != "" {
-				if want := path + cassettes.JournalSuffix + left.says; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+path+cassettes.JournalSuffix+" -o FILE") {
+				if want := cassettes.JournalPath(path) + left.says; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+cassettes.JournalPath(path)+" -o FILE") {
 					t.Errorf("got %v, want %q", err, want)
 				}
-				holds(t, path+cassettes.JournalSuffix, string(left.text))
+				holds(t, cassettes.JournalPath(path), string(left.text))
 				return
 			}
 			if err != nil {
@@ -143,7 +143,7 @@ func TestOpenKeepsIncomplete(t *testing.T) {
 // The next recording removes the temporary file of a killed Close.
 func TestKilledInClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.tape")
-	if err := os.WriteFile(path+cassettes.JournalSuffix+".new", []byte("half of it"), 0o600); err != nil {
+	if err := os.WriteFile(cassettes.JournalPath(path)+".new", []byte("half of it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -171,14 +171,14 @@ func TestJournalChanged(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j.tape")
 			c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 			send(t, c, "POST", "http://example.com/", "1")
-			text, err := os.ReadFile(path + cassettes.JournalSuffix)
+			text, err := os.ReadFile(cassettes.JournalPath(path))
 			if err == nil {
-				err = os.WriteFile(path+cassettes.JournalSuffix, change(text), 0o600)
+				err = os.WriteFile(cassettes.JournalPath(path), change(text), 0o600)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Close(); !errors.Is(err, cassettes.ErrChecksum) || !strings.HasPrefix(err.Error(), "the recording is in "+path+cassettes.JournalSuffix+": ") {
+			if err := c.Close(); !errors.Is(err, cassettes.ErrChecksum) || !strings.HasPrefix(err.Error(), "the recording is in "+cassettes.JournalPath(path)+": ") {
 				t.Errorf("closed with %v", err)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +209,7 @@ func TestPanics(t *testing.T) {
 			}()
 			send(t, c, "POST", "http://example.com/", "x")
 			const want = "interaction 1 is not recorded: Redact or Match of the options has panicked"
-			if err := c.Close(); err == nil || err.Error() != "the recording is in "+path+cassettes.JournalSuffix+": "+want {
+			if err := c.Close(); err == nil || err.Error() != "the recording is in "+cassettes.JournalPath(path)+": "+want {
 				t.Errorf("closed with %v", err)
 			}
 			play := open(t, path, cassettes.Options{Match: o.Match, Rules: o.Rules})

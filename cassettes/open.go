@@ -56,7 +56,8 @@ func (f *File) Lines() []int { return f.tape.Lines() }
 // Incomplete returns an [*IncompleteError] if the file is a journal, and nil otherwise.
 func (f *File) Incomplete() error { return f.tape.Incomplete() }
 
-// JournalPath returns the path of the journal of a cassette. It follows symbolic links.
+// JournalPath returns the path of the journal of a cassette: the file next to the cassette
+// that holds a recording until [Cassette.Close]. It follows symbolic links.
 func JournalPath(path string) string { return tape.JournalPath(path) }
 
 // Replay returns a cassette that replays the file. It ignores opts.Mode. opts may be nil.

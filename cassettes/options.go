@@ -61,6 +61,10 @@ type Options struct {
 	Now func() time.Time
 }
 
+// SessionHeader is the request header with the name of the session. It is not sent to the
+// network.
+const SessionHeader = "Looptape-Session"
+
 // oldSessionHeader is the name before version 2 of the format. It is still accepted.
 const oldSessionHeader = "Looptape-Lane"
 

@@ -373,7 +373,7 @@ func plantAndReplay(t *testing.T, p plant, secret, other string) {
 	if !errors.Is(err, x.failure) || live != x.gotBody && err == nil {
 		t.Errorf("the client got %q, %v", live, err)
 	}
-	journal, err := os.ReadFile(path + JournalSuffix)
+	journal, err := os.ReadFile(JournalPath(path))
 	if err != nil {
 		t.Fatal(err)
 	}

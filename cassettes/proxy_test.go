@@ -141,7 +141,7 @@ func TestProxyMetadataSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := os.ReadFile(path + cassettes.JournalSuffix)
+	journal, err := os.ReadFile(cassettes.JournalPath(path))
 	if err != nil || strings.Contains(string(journal), secret) {
 		t.Errorf("the journal is %q, %v", journal, err)
 	}
@@ -187,7 +187,7 @@ func TestProxySessions(t *testing.T) {
 			if got := w.Header().Get("Location"); got != prefix+session+"/some/there" {
 				t.Errorf("the redirect leads to %s", got)
 			}
-			f, err := cassettes.ReadFile(path + cassettes.JournalSuffix)
+			f, err := cassettes.ReadFile(cassettes.JournalPath(path))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,7 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 			if _, err := io.ReadFull(resp.Body, make([]byte, len(c.body))); err != nil {
 				t.Fatal(err)
 			}
-			f, err := cassettes.ReadFile(path + cassettes.JournalSuffix)
+			f, err := cassettes.ReadFile(cassettes.JournalPath(path))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,7 +101,7 @@ func TestSecretFails(t *testing.T) {
 			t.Errorf("the client got %q, %v", got, err)
 		}
 	}
-	journal, err := os.ReadFile(path + JournalSuffix)
+	journal, err := os.ReadFile(JournalPath(path))
 	if err != nil || strings.Contains(string(journal), key[5:]) {
 		t.Errorf("the journal is %q, %v", journal, err)
 	}
@@ -124,7 +124,7 @@ Name secret fields in Options.Secret (--secret), and other fields in Options.Not
 	if old, err := os.ReadFile(path); string(old) != "old" || err != nil {
 		t.Errorf("the old cassette is %q, %v", old, err)
 	}
-	if _, err := os.Stat(path + JournalSuffix); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(JournalPath(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the journal is left: %v", err)
 	}
 	if _, err := (&http.Client{Transport: c}).Get(endpoint); err == nil { //nolint:bodyclose,noctx // it is closed

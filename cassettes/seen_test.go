@@ -86,7 +86,7 @@ func follows(t *testing.T, path string, mode Mode, list []exchange) {
 			t.Errorf("%s %d: %v", mode, i+1, err)
 		}
 		if mode == Record {
-			journal, err := os.ReadFile(path + JournalSuffix)
+			journal, err := os.ReadFile(JournalPath(path))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,15 +67,6 @@ func Parse(name string, src []byte) (*Recording, error) {
 	return nil, &recording.FormatError{File: name, Line: r.line, Err: err}
 }
 
-// Read is [Parse] with the interactions and the metadata only.
-func Read(name string, src []byte) ([]*recording.Interaction, recording.Metadata, error) {
-	r, err := Parse(name, src)
-	if err != nil {
-		return nil, recording.Metadata{}, err
-	}
-	return r.Interactions, r.Metadata, nil
-}
-
 type reader struct {
 	Recording
 	line int // from 1; 0 means unknown

@@ -15,6 +15,15 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
+// read parses a recording and returns its interactions and metadata.
+func read(name string, src []byte) ([]*recording.Interaction, recording.Metadata, error) {
+	r, err := convert.Parse(name, src)
+	if err != nil {
+		return nil, recording.Metadata{}, err
+	}
+	return r.Interactions, r.Metadata, nil
+}
+
 // cannot lists what each format cannot represent of the interactions drawn below. The other
 // formats have one sign for a decompressed body, and it may be missing.
 var cannot = map[convert.Format][]string{
@@ -109,7 +118,7 @@ func TestWriteThenRead(t *testing.T) {
 						t.Fatalf("lost: %v\n%s", l, text)
 					}
 				}
-				back, _, err := convert.Read("x", text)
+				back, _, err := read("x", text)
 				if err != nil {
 					t.Fatalf("%v\n%s", err, text)
 				}

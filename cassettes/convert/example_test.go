@@ -13,11 +13,11 @@ interactions:
 - request: {url: "https://example.com/", method: GET}
   response: {body: fine, code: 200}
 `
-	list, metadata, err := convert.Read("recorded.yaml", []byte(recorded))
+	rec, err := convert.Parse("recorded.yaml", []byte(recorded))
 	if err != nil {
 		panic(err)
 	}
-	text, _, err := convert.Write(convert.HAR, metadata, list)
+	text, _, err := convert.Write(convert.HAR, rec.Metadata, rec.Interactions)
 	if err != nil {
 		panic(err)
 	}

@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(traceOf("POST http://a.example/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\ny")))
 	f.Add([]byte(harOf("Polly.JS", `, "postData": {"params": [{"name": "a b", "value": "&"}]}`, `, "content": {"text": "[\"1f\"]"}`)))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		list, head, err := convert.Read("x", src)
+		list, head, err := read("x", src)
 		if err != nil {
 			if at, ok := errors.AsType[*recording.FormatError](err); !ok || at.File != "x" || at.Line < 0 {
 				t.Fatalf("%v", err)
@@ -35,7 +35,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, _, err := convert.Read("x", text)
+		back, _, err := read("x", text)
 		if diff := cmp.Diff(list, back, empty, roughly); diff != "" || err != nil {
 			t.Fatalf("%v (-want +got):\n%s\n%s", err, diff, text)
 		}

@@ -83,7 +83,7 @@ func TestFromGoVCR1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, head, err := convert.Read(path, src)
+	list, head, err := read(path, src)
 	if err != nil || head.Recorder != "go-vcr" {
 		t.Fatalf("%v; recorded by %q", err, head.Recorder)
 	}
@@ -111,7 +111,7 @@ func TestToGoVCR1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, head, err := convert.Read(path, src)
+	recorded, head, err := read(path, src)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func TestRead(t *testing.T) {
 		"httprr of HTTP/2": {traceOf("GET http://a.example/ HTTP/1.1\r\n\r\n", "HTTP/2.0 200 OK\r\nConnection: close\r\n\r\n"), answer(func(x *recording.Interaction) { x.Response.Proto = "HTTP/2.0" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, _, err := convert.Read("x", []byte(c.src))
+			list, _, err := read("x", []byte(c.src))
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%d interactions, want 1; %v", len(list), err)
 			}
@@ -202,7 +202,7 @@ func TestReadMetadata(t *testing.T) {
 		"httprr trace v1\n": {Recorder: "httprr"},
 		string(cassettes.Encode(recording.Metadata{Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, nil, nil)): {Match: "2", Recorder: "me", Recorded: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	} {
-		_, got, err := convert.Read("x", []byte(src))
+		_, got, err := read("x", []byte(src))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", src, err, diff)
 		}
@@ -256,7 +256,7 @@ func TestReadErrors(t *testing.T) {
 		traceOf("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab"): "x:2: interaction 1: the body of the response: unexpected EOF",
 		"looptape-cassette 7\n": "x:1: unknown version of the format: got 7, want 1 to 2: use a newer looptape, or record again",
 	} {
-		_, _, err := convert.Read("x", []byte(src))
+		_, _, err := read("x", []byte(src))
 		if err == nil {
 			t.Errorf("%s\nno error, want %s", src, want)
 			continue

@@ -98,7 +98,7 @@ func holds(t *testing.T, path string, s *set) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, head, err := convert.Read(path, src)
+	list, head, err := read(path, src)
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -136,7 +136,7 @@ func comesBack(t *testing.T, path string, s *set, f convert.Format, head recordi
 			t.Errorf("%s as %s: lost: %v", path, f, l)
 		}
 	}
-	back, _, err := convert.Read(path, text)
+	back, _, err := read(path, text)
 	if diff := cmp.Diff(without(lost, list), without(lost, back), empty, roughly); diff != "" || err != nil {
 		t.Errorf("%s as %s and back: %v (-want +got):\n%s", path, f, err, diff)
 	}

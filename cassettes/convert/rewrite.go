@@ -126,16 +126,16 @@ func (r *Recording) patched(wasText, nowText []byte, list []*recording.Interacti
 	if err != nil {
 		return nil, err
 	}
-	back, _, err := Read("what was written", out)
+	back, err := Parse("what was written", out)
 	if err != nil {
 		return nil, err
 	}
 	var l ledger
 	for i, x := range list {
-		if what := changedValue(x, back[i]); what != "" {
+		if what := changedValue(x, back.Interactions[i]); what != "" {
 			return nil, fmt.Errorf("the %s of interaction %d cannot be changed in its %s", what, i+1, r.Format)
 		}
-		l.compare(facts(x), facts(back[i]), i+1)
+		l.compare(facts(x), facts(back.Interactions[i]), i+1)
 	}
 	if l != nil {
 		return nil, fmt.Errorf("%s of interaction %d cannot be changed in its %s", l[0].What, l[0].Of[0], r.Format)

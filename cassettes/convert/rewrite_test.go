@@ -40,7 +40,7 @@ func TestRewrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, _, err := convert.Read("x", text)
+		back, _, err := read("x", text)
 		if diff := cmp.Diff(changed, back, empty, roughly); diff != "" || err != nil {
 			t.Errorf("%s with another body: %v (-want +got):\n%s", f, err, diff)
 		}
@@ -170,7 +170,7 @@ func TestParseJournal(t *testing.T) {
 	if err := resp.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name := path + cassettes.JournalSuffix
+	name := cassettes.JournalPath(path)
 	src, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

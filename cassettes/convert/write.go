@@ -37,17 +37,17 @@ func Write(f Format, h recording.Metadata, list []*recording.Interaction) (text 
 		return nil, nil, fmt.Errorf("%s: %w", f, err)
 	}
 	// What does not come back is lost.
-	back, head, err := Read(string(f), text)
+	back, err := Parse(string(f), text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("what was written cannot be read back: %w", err)
 	}
 	for i, x := range kept {
-		if what := changedValue(x, back[i]); what != "" {
+		if what := changedValue(x, back.Interactions[i]); what != "" {
 			return nil, nil, fmt.Errorf("%s cannot hold the %s of interaction %d", f, what, numbers[i])
 		}
-		l.compare(facts(x), facts(back[i]), numbers[i])
+		l.compare(facts(x), facts(back.Interactions[i]), numbers[i])
 	}
-	l.compare(headFacts(h), headFacts(head))
+	l.compare(headFacts(h), headFacts(back.Metadata))
 	return text, l, nil
 }
 

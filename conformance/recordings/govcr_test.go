@@ -22,6 +22,15 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
+// read parses a recording and returns its interactions and metadata.
+func read(name string, src []byte) ([]*recording.Interaction, recording.Metadata, error) {
+	r, err := convert.Parse(name, src)
+	if err != nil {
+		return nil, recording.Metadata{}, err
+	}
+	return r.Interactions, r.Metadata, nil
+}
+
 // played is a request with its response, byte for byte.
 type played struct {
 	Method, URL, Sent string
@@ -53,7 +62,7 @@ func converts(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, head, err := convert.Read(path, src)
+	list, head, err := read(path, src)
 	if err != nil {
 		t.Error(err)
 		return
@@ -77,7 +86,7 @@ func converts(t *testing.T, path string) {
 			t.Errorf("%s: lost: %v", path, l)
 		}
 	}
-	back, _, err := convert.Read(path, text)
+	back, _, err := read(path, text)
 	if diff := cmp.Diff(list, back, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("%s, written and read: %v (-want +got):\n%s", path, err, diff)
 	}
@@ -226,7 +235,7 @@ func TestFromGoVCR2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := convert.Read(path, src)
+	list, _, err := read(path, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +259,7 @@ func TestToGoVCR2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, head, err := convert.Read(path, src)
+	list, head, err := read(path, src)
 	if err != nil {
 		t.Fatal(err)
 	}

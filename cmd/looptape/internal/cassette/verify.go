@@ -134,7 +134,7 @@ func tapes(name string) (names []string, err error) {
 		return []string{name}, nil //nolint:nilerr // reading it reports the error
 	}
 	err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-		tape := strings.TrimSuffix(path, cassettes.JournalSuffix)
+		tape := withoutJournal(path)
 		if err != nil || e.IsDir() || filepath.Ext(tape) != ".tape" {
 			return err
 		}
@@ -147,6 +147,12 @@ func tapes(name string) (names []string, err error) {
 		err = fmt.Errorf("%s: no cassette (*.tape) found in this folder", name)
 	}
 	return names, err
+}
+
+// withoutJournal returns the path of the cassette of a journal. It returns another path
+// unchanged.
+func withoutJournal(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(cassettes.JournalPath(path)))
 }
 
 // file verifies a recording.
@@ -244,7 +250,7 @@ func (v *verifier) age(name string, h recording.Metadata) {
 
 // unused adds findings for interactions that no replay used.
 func (v *verifier) unused(name string, rec *convert.Recording) {
-	used, opened := v.used[cassettes.FullPath(strings.TrimSuffix(name, cassettes.JournalSuffix))]
+	used, opened := v.used[cassettes.FullPath(withoutJournal(name))]
 	if !opened {
 		v.add(finding{File: name, Kind: kindUnused, Message: "no replay opened it"})
 		return
