@@ -8,6 +8,7 @@ package cassettes
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -47,30 +48,36 @@ type Cassette struct {
 // progress, and an [*IncompleteError] if it would overwrite an interrupted one. Convert or
 // remove that first.
 func Open(path string, opts *Options) (*Cassette, error) {
-	c := &Cassette{path: path, known: map[int]int{}}
-	c.memory = redact.NewMemory(&c.opts.Rules)
-	if opts != nil {
-		c.opts = *opts
-	}
+	c := newCassette(path, opts)
 	var err error
-	switch c.opts.Mode {
+	switch o := &c.opts; o.Mode {
 	case "", Replay:
-		var f *File
-		if f, err = Load(path); err == nil {
-			err = c.load(f)
+		f, err := Load(path)
+		if err != nil {
+			return nil, err
 		}
+		return f.Replay(opts)
 	case Record:
-		c.open = map[*inFlight]bool{}
-		c.metadata, _ = c.opts.ScrubbedMetadata(recording.Metadata{Recorded: c.opts.now(), Recorder: c.opts.Recorder, Match: c.opts.matching().Name(), Upstreams: c.opts.Upstreams})
+		h := recording.Metadata{Recorded: o.now(), Recorder: o.Recorder, Match: o.matching().Name(), Upstreams: o.Upstreams}
+		c.metadata, _ = o.ScrubbedMetadata(h)
 		c.journal, err = tape.CreateJournal(path, c.metadata)
 	case Passthrough:
 	default:
-		err = fmt.Errorf("cassettes: unknown mode %q: want replay, record or passthrough", c.opts.Mode)
+		err = fmt.Errorf("cassettes: unknown mode %q: want replay, record or passthrough", o.Mode)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+func newCassette(path string, opts *Options) *Cassette {
+	c := &Cassette{path: path, open: map[*inFlight]bool{}, known: map[int]int{}}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.memory = redact.NewMemory(&c.opts.Rules)
+	return c
 }
 
 // Incomplete returns an [*IncompleteError] if the cassette replays an interrupted
@@ -131,16 +138,12 @@ func (c *Cassette) Abandon() error {
 // [*UnusedError] if a replay did not use all interactions.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	closed, flying := c.closed, slices.Collect(maps.Keys(c.open))
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
 		return nil
 	}
-	c.closed = true
-	var flying []*inFlight
-	for r := range c.open {
-		flying = append(flying, r)
-	}
-	c.mu.Unlock()
 	for _, r := range flying {
 		c.journal.Fail(r.end(recording.Canceled, nil))
 	}
@@ -149,7 +152,8 @@ func (c *Cassette) Close() error {
 	}
 	switch {
 	case c.suspected != nil:
-		return errors.Join(secretError(c.path, c.suspected), c.journal.Remove())
+		slices.SortStableFunc(c.suspected, func(a, b redact.SuspectedSecret) int { return a.Interaction - b.Interaction })
+		return errors.Join(&redact.SecretError{File: c.path, Secrets: c.suspected}, c.journal.Remove())
 	case c.journal != nil:
 		return c.journal.Close(c.metadata)
 	case c.index != nil && !c.opts.AllowUnused:
@@ -170,9 +174,4 @@ func (c *Cassette) late() (suspects []redact.SuspectedSecret) {
 		}
 	}
 	return suspects
-}
-
-func secretError(file string, suspects []redact.SuspectedSecret) *redact.SecretError {
-	slices.SortStableFunc(suspects, func(a, b redact.SuspectedSecret) int { return a.Interaction - b.Interaction })
-	return &redact.SecretError{File: file, Secrets: suspects}
 }

@@ -92,22 +92,14 @@ func modeSetting() string {
 
 func modeOf(requested Mode, setting string, ci bool) (Mode, error) {
 	word, forced := strings.CutSuffix(setting, "!")
-	mode := requested
-	if mode == "" {
-		mode = Mode(word)
+	mode := cmp.Or(requested, Mode(word), Replay)
+	switch {
+	case mode == Record && ci && !forced:
+		return "", fmt.Errorf("cassettes: a test in CI does not record; %s=record! forces it", Env)
+	case mode != Record && mode != Replay && mode != Passthrough:
+		return "", fmt.Errorf("cassettes: unknown mode %q: want replay, record, record! or passthrough", cmp.Or(string(requested), setting))
 	}
-	switch mode {
-	case "", Replay:
-		return Replay, nil
-	case Passthrough:
-		return Passthrough, nil
-	case Record:
-		if ci && !forced {
-			return "", fmt.Errorf("cassettes: a test in CI does not record; %s=record! forces it", Env)
-		}
-		return Record, nil
-	}
-	return "", fmt.Errorf("cassettes: unknown mode %q: want replay, record, record! or passthrough", cmp.Or(string(requested), setting))
+	return mode, nil
 }
 
 // fileName returns a distinct valid file name for each test.

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/cassettes/recording"
-	"github.com/looptape/looptape/cassettes/redact"
 )
 
 // File is a cassette file in memory. It is safe for use by many goroutines.
@@ -63,22 +62,14 @@ func JournalPath(path string) string { return tape.JournalPath(path) }
 // Replay returns a cassette that replays the file. It ignores opts.Mode. opts may be nil.
 // The caller must call Close.
 func (f *File) Replay(opts *Options) (*Cassette, error) {
-	c := &Cassette{path: f.tape.Path()}
-	c.memory = redact.NewMemory(&c.opts.Rules)
-	if opts != nil {
-		c.opts = *opts
-	}
+	c := newCassette(f.tape.Path(), opts)
 	c.opts.Mode = Replay
-	if err := c.load(f); err != nil {
+	c.metadata, c.incomplete, c.file = f.Metadata, f.Incomplete(), f.tape
+	var err error
+	if c.index, err = match.NewIndex(f.tape, c.opts.matching(), c.opts.Redacted); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-func (c *Cassette) load(f *File) (err error) {
-	c.metadata, c.incomplete, c.file = f.Metadata, f.Incomplete(), f.tape
-	c.index, err = match.NewIndex(f.tape, c.opts.matching(), c.opts.Redacted)
-	return err
 }
 
 // Decompress decodes the gzip or deflate Content-Encoding of a body. It returns other

@@ -28,7 +28,7 @@ type inFlight struct {
 	ended bool
 	err   error // of the journal
 	begun time.Time
-	body  bodyBuffer // of the response
+	body  bytes.Buffer // of the response
 	came  []arrival
 	live  *http.Response
 }
@@ -132,11 +132,14 @@ func wantedBody(r *http.Request) ([]byte, error) {
 }
 
 func wholeBody(r *http.Request) ([]byte, error) {
-	var body bodyBuffer
-	body.reserve(int(min(max(r.ContentLength, 0), maxReserved)) + bytes.MinRead)
-	err := body.readFrom(r.Body)
-	return body.whole(), and(err, r.Body.Close())
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), maxReserved)) + bytes.MinRead)
+	_, err := body.ReadFrom(r.Body)
+	return body.Bytes(), and(err, r.Body.Close())
 }
+
+// maxReserved limits the memory that is reserved for a body before it arrives.
+const maxReserved = 1 << 20
 
 // requestOf returns the request in its recorded form. It shares the header with r if
 // possible.
@@ -197,7 +200,7 @@ func (rec *inFlight) complete() bool {
 	case rec.x.Request.Method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
 		return true
 	}
-	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
+	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.Len())
 }
 
 func (rec *inFlight) take(part []byte) {
@@ -206,8 +209,8 @@ func (rec *inFlight) take(part []byte) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	rec.body.add(part)
-	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
+	rec.body.Write(part)
+	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.Len()})
 }
 
 func (rec *inFlight) over() bool {
@@ -235,7 +238,7 @@ func (rec *inFlight) end(how recording.Termination, because error) error {
 	case how == "": // before the end of the body, the transport may be writing the trailer
 		r.Trailer = rec.live.Trailer.Clone()
 	}
-	r.Body = rec.body.whole()
+	r.Body = rec.body.Bytes()
 	r.Chunks = chunksOf(r, rec.came)
 	rec.err = rec.keep()
 	return rec.err
