@@ -18,15 +18,14 @@ type Memory struct {
 	rules *Rules
 
 	mu     sync.Mutex
-	random *secrets        // those that look random; replaced, never changed
-	all    *secrets        // all secrets; replaced, never changed
-	names  map[string]bool // whether the headers of these names can be secret
-	values map[string]bool // header values that were examined
+	random *secrets           // those that look random; replaced, never changed
+	all    *secrets           // all secrets; replaced, never changed
+	seen   map[[2]string]bool // names and values of headers
 }
 
 // NewMemory returns an empty Memory for these rules.
 func NewMemory(rules *Rules) *Memory {
-	return &Memory{rules: rules, random: &secrets{}, all: &secrets{}, names: map[string]bool{}, values: map[string]bool{}}
+	return &Memory{rules: rules, random: &secrets{}, all: &secrets{}, seen: map[[2]string]bool{}}
 }
 
 func (m *Memory) known() (random, all *secrets) {
@@ -92,25 +91,22 @@ func (m *Memory) FindSecrets(x *recording.Interaction) []SuspectedSecret {
 func (m *Memory) Notice(h http.Header) {
 	for name, values := range h {
 		for _, v := range values {
-			if m.isNew(name, v) {
-				m.learn(&m.rules.redact(&recording.Interaction{Request: recording.Request{Header: http.Header{name: {v}}}}, false, &secrets{}).found)
+			if m.isNew(name, v) && m.rules.secrecy(kindHeader, name) != secretNever {
+				x := &recording.Interaction{Request: recording.Request{Header: http.Header{name: {v}}}}
+				m.learn(&m.rules.redact(x, false, &secrets{}).found)
 			}
 		}
 	}
 }
 
-// isNew reports whether a header value that can be secret is seen for the first time.
+// isNew reports whether a header is seen for the first time.
 func (m *Memory) isNew(name, value string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	may, known := m.names[name]
-	if !known {
-		may = m.rules.secrecy(kindHeader, name) != secretNever
-		m.names[name] = may
-	}
-	if !may || m.values[value] {
+	header := [2]string{name, value}
+	if m.seen[header] {
 		return false
 	}
-	m.values[value] = true
+	m.seen[header] = true
 	return true
 }

@@ -48,7 +48,7 @@ func (o *Rules) Redacted(x *recording.Interaction) *recording.Interaction {
 func (o *Rules) redacted(x *recording.Interaction, known bool, before *secrets) (*recording.Interaction, *redaction) {
 	out := *x
 	sent, got := open(&out.Request.Header, out.Request.Body), open(&out.Response.Header, out.Response.Body)
-	out.Request.Trailer, out.Response.Trailer = copied(x.Request.Trailer), copied(x.Response.Trailer)
+	out.Request.Trailer, out.Response.Trailer = x.Request.Trailer.Clone(), x.Response.Trailer.Clone()
 	out.Request.Body, out.Response.Body = sent.Plain, got.Plain
 	found := o.redact(&out, known, before)
 	for _, r := range o.Redact {
@@ -63,7 +63,7 @@ func (o *Rules) redacted(x *recording.Interaction, known bool, before *secrets) 
 }
 
 func open(h *http.Header, body []byte) match.Decoded {
-	*h = copied(*h)
+	*h = h.Clone()
 	return match.Decode(*h, body)
 }
 
@@ -74,17 +74,6 @@ func reencode(c match.Decoded, h http.Header, plain []byte) []byte {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	return body
-}
-
-func copied(h http.Header) http.Header {
-	if h == nil {
-		return nil
-	}
-	out := make(http.Header, len(h))
-	for name, values := range h {
-		out[name] = slices.Clone(values)
-	}
-	return out
 }
 
 // refit returns the chunks for a redacted body: one per event, or in the same proportions

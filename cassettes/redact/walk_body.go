@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"iter"
 	"mime"
 	"net/http"
 	"net/url"
@@ -55,41 +54,24 @@ func (w *walker) events(body []byte) string {
 	out, at := patch{text: jsonio.View(body)}, 0
 	for i, ev := range tape.SplitEvents(body) {
 		w.event = int32(i + 1)
-		out.set(at, jsonio.View(ev), w.eventText(jsonio.View(ev)))
+		out.set(at, jsonio.View(ev), w.eventText(ev))
 		at += len(ev)
 	}
 	w.event = 0
 	return out.whole()
 }
 
-func eventLines(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for text != "" {
-			n := len(text)
-			if i := strings.IndexAny(text, "\r\n"); i >= 0 {
-				n = i + 1
-				if strings.HasPrefix(text[i:], "\r\n") {
-					n++
-				}
-			}
-			if !yield(text[:n]) {
-				return
-			}
-			text = text[n:]
-		}
-	}
-}
-
 // byteOrder may precede the first event.
 const byteOrder = "\uFEFF"
 
 // eventText visits the data of an event as one text, and its other lines.
-func (w *walker) eventText(event string) string {
+func (w *walker) eventText(event []byte) string {
 	type line struct{ field, text, end string }
 	var lines []line
 	var data []string
 	changed := false
-	for text := range eventLines(event) {
+	for whole := range tape.EventLines(event) {
+		text := jsonio.View(whole)
 		l := line{text: strings.TrimRight(text, "\r\n")}
 		l.end = text[len(l.text):]
 		if rest, ok := strings.CutPrefix(strings.TrimPrefix(l.text, byteOrder), "data:"); ok {
@@ -106,7 +88,7 @@ func (w *walker) eventText(event string) string {
 	was := strings.Join(data, "\n")
 	now := w.document(was)
 	if now == was && !changed {
-		return event
+		return jsonio.View(event)
 	}
 	data = strings.Split(now, "\n")
 	var out strings.Builder
