@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/recording"
 )
@@ -26,8 +28,30 @@ const (
 	VCRPy    Format = "vcrpy"    // vcrpy's YAML, version 1
 )
 
+// format describes a format. A YAML format has a version, a recorder and a reader.
+type format struct {
+	Format
+	version  int
+	recorder string
+	read     func(*yaml.Node) (*recording.Interaction, error)
+	write    func(recording.Metadata, []*recording.Interaction) ([]byte, error)
+}
+
+var formats = []format{
+	{Format: Cassette, write: writeCassette},
+	{GoVCR1, 1, "go-vcr", readGoVCR1, writeGoVCR(1)},
+	{GoVCR2, 2, "go-vcr", readGoVCR2, writeGoVCR(2)},
+	{Format: HAR, write: writeHAR},
+	{VCRPy, 1, "vcrpy", readVCRPy, writeVCRPy},
+}
+
 // Formats returns all formats in a fixed order.
-func Formats() []Format { return []Format{Cassette, GoVCR1, GoVCR2, HAR, VCRPy} }
+func Formats() (list []Format) {
+	for _, f := range formats {
+		list = append(list, f.Format)
+	}
+	return list
+}
 
 // ErrUnknown means that a file has an unknown format.
 var ErrUnknown = errors.New("unknown format of a recording: want a cassette of looptape, go-vcr or vcrpy, a HAR file or a httprr trace")
@@ -102,14 +126,19 @@ func (r *reader) cassette(name string) error {
 	return nil
 }
 
-func (r *reader) add(x *recording.Interaction) error {
-	if err := finish(x); err != nil {
-		return r.wrong(err)
+// add adds an interaction unless it is invalid or could not be read.
+func (r *reader) add(x *recording.Interaction, err error) error {
+	if err == nil {
+		err = finish(x)
+	}
+	if err != nil {
+		return fmt.Errorf("interaction %d: %w", len(r.Interactions)+1, err)
 	}
 	r.Interactions, r.Lines = append(r.Interactions, x), append(r.Lines, r.line)
 	return nil
 }
 
-func (r *reader) wrong(err error) error {
-	return fmt.Errorf("interaction %d: %w", len(r.Interactions)+1, err)
+// lineAt returns the line of a position in the file.
+func (r *reader) lineAt(at int) int {
+	return 1 + bytes.Count(r.src[:min(at, len(r.src))], []byte("\n"))
 }

@@ -113,46 +113,43 @@ func readGoVCR2(n *yaml.Node) (*recording.Interaction, error) {
 	return x, err
 }
 
-func writeGoVCR1(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
-	return writeGoVCR(1, list)
-}
-
-func writeGoVCR2(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
-	return writeGoVCR(2, list)
-}
-
-func writeGoVCR(version int, list []*recording.Interaction) ([]byte, error) {
-	doc := document[vcr]{Version: version, Interactions: []vcr{}}
-	for i, x := range list {
-		r, err := sentOf(&x.Request)
-		if err != nil {
-			return nil, fmt.Errorf("interaction %d: %w", i+1, err)
+func writeGoVCR(version int) func(recording.Metadata, []*recording.Interaction) ([]byte, error) {
+	return func(_ recording.Metadata, list []*recording.Interaction) ([]byte, error) {
+		doc := document[vcr]{Version: version, Interactions: []vcr{}}
+		for i, x := range list {
+			v, err := vcrOf(version, i, x)
+			if err != nil {
+				return nil, fmt.Errorf("interaction %d: %w", i+1, err)
+			}
+			doc.Interactions = append(doc.Interactions, v)
 		}
-		got := &x.Response
-		v := vcr{
-			Request: vcrRequest{
-				Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(r.Header),
-				URL: text(r.URL.String()), Method: text(r.Method),
-			},
-			Response: vcrResponse{
-				Body: text(got.Body), Headers: headersOf(got.Header), Code: got.Status, Duration: got.Wait,
-				Status: text(strings.TrimSpace(strconv.Itoa(got.Status) + " " + got.StatusText())),
-			},
-		}
-		if version == 2 {
-			v.addVersion2(i, r, x)
-		}
-		doc.Interactions = append(doc.Interactions, v)
+		out, err := writeYAML(doc, 4)
+		return append([]byte("---\n"), out...), err
 	}
-	out, err := writeYAML(doc, 4)
-	return append([]byte("---\n"), out...), err
 }
 
-// addVersion2 adds what v4 compares: the protocol, length, host and form of a Go client.
-func (v *vcr) addVersion2(id int, r *http.Request, x *recording.Interaction) {
+// vcrOf returns an interaction as go-vcr writes it. For v4 it adds what v4 compares: the
+// protocol, length, host and form of a Go client.
+func vcrOf(version, id int, x *recording.Interaction) (vcr, error) {
+	r, err := sentOf(&x.Request)
+	if err != nil {
+		return vcr{}, err
+	}
 	got := &x.Response
-	v.ID = &id
-	v.Request.Form = headersOf(http.Header(r.Form))
+	v := vcr{
+		Request: vcrRequest{
+			Body: text(x.Request.Body), Form: headersOf(http.Header(r.PostForm)), Headers: headersOf(r.Header),
+			URL: text(r.URL.String()), Method: text(r.Method),
+		},
+		Response: vcrResponse{
+			Body: text(got.Body), Headers: headersOf(got.Header), Code: got.Status, Duration: got.Wait,
+			Status: text(strings.TrimSpace(strconv.Itoa(got.Status) + " " + got.StatusText())),
+		},
+	}
+	if version == 1 {
+		return v, nil
+	}
+	v.ID, v.Request.Form = &id, headersOf(http.Header(r.Form))
 	v.Request.V2 = &vcr2Request{
 		Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, ContentLength: r.ContentLength,
 		Trailer: headersOf(x.Request.Trailer), Host: text(r.Host),
@@ -162,6 +159,7 @@ func (v *vcr) addVersion2(id int, r *http.Request, x *recording.Interaction) {
 		Proto: got.Proto, ProtoMajor: major, ProtoMinor: minor, TransferEncoding: got.TransferEncoding(),
 		Trailer: headersOf(got.Trailer), ContentLength: got.ContentLength(), Uncompressed: got.Uncompressed,
 	}
+	return v, nil
 }
 
 // sentOf returns the request of a Go client, with its form. go-vcr compares URLs in the

@@ -92,16 +92,12 @@ func (r *reader) har(src []byte) error {
 	at := 0
 	for _, raw := range log.Entries {
 		at += bytes.Index(r.src[at:], raw)
-		r.line = 1 + bytes.Count(r.src[:at], []byte("\n"))
+		r.line = r.lineAt(at)
 		var e harEntry
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return r.wrong(r.jsonError(err, at))
+			return r.add(nil, r.jsonError(err, at))
 		}
-		x, err := e.interaction(log.Creator.Name == "Polly.JS")
-		if err != nil {
-			return r.wrong(err)
-		}
-		if err := r.add(x); err != nil {
+		if err := r.add(e.interaction(log.Creator.Name == "Polly.JS")); err != nil {
 			return err
 		}
 		if r.Metadata.Recorded.IsZero() {
@@ -128,7 +124,7 @@ func (r *reader) jsonError(err error, at int) error {
 		at += int(wrong.Offset)
 		err = fmt.Errorf("there is a JSON %s where it cannot be, at %q", wrong.Value, wrong.Field)
 	}
-	r.line = 1 + bytes.Count(r.src[:min(at, len(r.src))], []byte("\n"))
+	r.line = r.lineAt(at)
 	return err
 }
 

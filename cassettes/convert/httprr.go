@@ -20,18 +20,10 @@ const httprrMagic = "httprr trace v1\n"
 
 func (r *reader) httprr() error {
 	r.Metadata.Recorder = "httprr"
-	rest := r.src[len(httprrMagic):]
-	for len(rest) > 0 {
-		r.line = 1 + bytes.Count(r.src[:len(r.src)-len(rest)], []byte("\n"))
-		sent, got, left, err := httprrParts(rest)
-		if err != nil {
-			return r.wrong(err)
-		}
-		x, err := readHTTPRR(sent, got)
-		if err != nil {
-			return r.wrong(err)
-		}
-		if err := r.add(x); err != nil {
+	for rest := r.src[len(httprrMagic):]; len(rest) > 0; {
+		r.line = r.lineAt(len(r.src) - len(rest))
+		x, left, err := readHTTPRR(rest)
+		if err := r.add(x, err); err != nil {
 			return err
 		}
 		rest = left
@@ -39,21 +31,22 @@ func (r *reader) httprr() error {
 	return nil
 }
 
-func httprrParts(text []byte) (sent, got, rest []byte, err error) {
+func readHTTPRR(text []byte) (x *recording.Interaction, rest []byte, err error) {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	first, second, _ := strings.Cut(string(line), " ")
 	n, errN := strconv.ParseUint(first, 10, 31)
 	m, errM := strconv.ParseUint(second, 10, 31)
 	switch {
 	case errN != nil || errM != nil:
-		return nil, nil, nil, fmt.Errorf("%.60q is not the lengths of a request and its response, such as 375 769", line)
+		return nil, nil, fmt.Errorf("%.60q is not the lengths of a request and its response, such as 375 769", line)
 	case n+m > uint64(len(rest)):
-		return nil, nil, nil, fmt.Errorf("the trace is truncated: want %d bytes, got %d: record it again", n+m, len(rest))
+		return nil, nil, fmt.Errorf("the trace is truncated: want %d bytes, got %d: record it again", n+m, len(rest))
 	}
-	return rest[:n], rest[n : n+m], rest[n+m:], nil
+	x, err = parseHTTP(rest[:n], rest[n:n+m])
+	return x, rest[n+m:], err
 }
 
-func readHTTPRR(sent, got []byte) (*recording.Interaction, error) {
+func parseHTTP(sent, got []byte) (*recording.Interaction, error) {
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
 	if err != nil {
 		return nil, fmt.Errorf("the request: %w", err)

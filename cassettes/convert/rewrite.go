@@ -132,10 +132,9 @@ func (r *Recording) patched(wasText, nowText []byte, list []*recording.Interacti
 	}
 	var l ledger
 	for i, x := range list {
-		if what := changedValue(x, back.Interactions[i]); what != "" {
+		if what := l.compare(facts(x), facts(back.Interactions[i]), i+1); what != "" {
 			return nil, fmt.Errorf("the %s of interaction %d cannot be changed in its %s", what, i+1, r.Format)
 		}
-		l.compare(facts(x), facts(back.Interactions[i]), i+1)
 	}
 	if l != nil {
 		return nil, fmt.Errorf("%s of interaction %d cannot be changed in its %s", l[0].What, l[0].Of[0], r.Format)

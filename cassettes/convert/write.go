@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -27,13 +26,13 @@ type Loss struct {
 // Write writes a recording and reports losses. It returns an error if the format cannot
 // represent a request, a status or a body.
 func Write(f Format, h recording.Metadata, list []*recording.Interaction) (text []byte, lost []Loss, err error) {
-	write, err := writer(f)
-	if err != nil {
-		return nil, nil, err
+	i := slices.IndexFunc(formats, func(x format) bool { return x.Format == f })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("unknown format %q: want one of %v", f, Formats())
 	}
 	var l ledger
 	kept, numbers := l.answered(f, list)
-	if text, err = write(h, kept); err != nil {
+	if text, err = formats[i].write(h, kept); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f, err)
 	}
 	// What does not come back is lost.
@@ -42,29 +41,12 @@ func Write(f Format, h recording.Metadata, list []*recording.Interaction) (text 
 		return nil, nil, fmt.Errorf("what was written cannot be read back: %w", err)
 	}
 	for i, x := range kept {
-		if what := changedValue(x, back.Interactions[i]); what != "" {
+		if what := l.compare(facts(x), facts(back.Interactions[i]), numbers[i]); what != "" {
 			return nil, nil, fmt.Errorf("%s cannot hold the %s of interaction %d", f, what, numbers[i])
 		}
-		l.compare(facts(x), facts(back.Interactions[i]), numbers[i])
 	}
 	l.compare(headFacts(h), headFacts(back.Metadata))
 	return text, l, nil
-}
-
-func writer(f Format) (func(recording.Metadata, []*recording.Interaction) ([]byte, error), error) {
-	switch f {
-	case Cassette:
-		return writeCassette, nil
-	case GoVCR1:
-		return writeGoVCR1, nil
-	case GoVCR2:
-		return writeGoVCR2, nil
-	case HAR:
-		return writeHAR, nil
-	case VCRPy:
-		return writeVCRPy, nil
-	}
-	return nil, fmt.Errorf("unknown format %q: want one of %v", f, Formats())
 }
 
 func writeCassette(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {
@@ -95,27 +77,16 @@ func (l *ledger) answered(f Format, list []*recording.Interaction) (kept []*reco
 	return kept, numbers
 }
 
-func (l *ledger) compare(want, got []fact, of ...int) {
-	for i := range want {
-		if !reflect.DeepEqual(want[i], got[i]) {
-			l.lose(want[i].name, of...)
+// compare adds the facts that differ. It returns the name of a required one.
+func (l *ledger) compare(want, got []fact, of ...int) (required string) {
+	for i, x := range want {
+		switch {
+		case reflect.DeepEqual(x, got[i]):
+		case x.required:
+			return x.name
+		default:
+			l.lose(x.name, of...)
 		}
-	}
-}
-
-// changedValue names a required value that did not come back.
-func changedValue(want, got *recording.Interaction) string {
-	switch {
-	case want.Request.Method != got.Request.Method:
-		return "method"
-	case tape.EscapedURL(goURL(want.Request.URL)) != tape.EscapedURL(goURL(got.Request.URL)):
-		return "URL"
-	case !bytes.Equal(want.Request.Body, got.Request.Body):
-		return "body of the request"
-	case want.Response.Status != got.Response.Status:
-		return "status"
-	case !bytes.Equal(want.Response.Body, got.Response.Body):
-		return "body of the response"
 	}
 	return ""
 }
@@ -128,9 +99,11 @@ func goURL(text string) string {
 	return u.String()
 }
 
+// fact is a value that comes back if a format can represent it. Required facts are first.
 type fact struct {
-	name  string
-	value any
+	required bool
+	name     string
+	value    any
 }
 
 func facts(x *recording.Interaction) []fact {
@@ -138,30 +111,36 @@ func facts(x *recording.Interaction) []fact {
 	header := x.Request.Header.Clone()
 	header.Del("Host")
 	header.Del("Transfer-Encoding")
+	url := goURL(x.Request.URL)
 	return []fact{
-		{"the session", x.Session},
-		{"the encoding of the URL", goURL(x.Request.URL)},
-		{"the Host of the request", match.OtherHost(&x.Request)},
-		{"whether the request declared its length", x.Request.Header.Get("Transfer-Encoding")},
-		{"the header of the request", filled(header)},
-		{"the trailer of the request", filled(x.Request.Trailer)},
-		{"the reason phrase", r.StatusText()},
-		{"the protocol", r.Proto},
-		{"the header of the response", filled(r.Header)},
-		{"the trailer of the response", filled(r.Trailer)},
-		{"whether the response declared its length", r.Chunked},
-		{"that the transport decompressed the body", r.Uncompressed},
-		{"the time to the header", r.Wait.Round(time.Millisecond)},
-		{"the chunks of the body and their times", append([]recording.Chunk{}, r.Chunks...)},
-		{"how the response ended", [2]string{string(r.Termination), r.Failure}},
+		{true, "method", x.Request.Method},
+		{true, "URL", tape.EscapedURL(url)},
+		{true, "body of the request", string(x.Request.Body)},
+		{true, "status", r.Status},
+		{true, "body of the response", string(r.Body)},
+		{false, "the session", x.Session},
+		{false, "the encoding of the URL", url},
+		{false, "the Host of the request", match.OtherHost(&x.Request)},
+		{false, "whether the request declared its length", x.Request.Header.Get("Transfer-Encoding")},
+		{false, "the header of the request", filled(header)},
+		{false, "the trailer of the request", filled(x.Request.Trailer)},
+		{false, "the reason phrase", r.StatusText()},
+		{false, "the protocol", r.Proto},
+		{false, "the header of the response", filled(r.Header)},
+		{false, "the trailer of the response", filled(r.Trailer)},
+		{false, "whether the response declared its length", r.Chunked},
+		{false, "that the transport decompressed the body", r.Uncompressed},
+		{false, "the time to the header", r.Wait.Round(time.Millisecond)},
+		{false, "the chunks of the body and their times", append([]recording.Chunk{}, r.Chunks...)},
+		{false, "how the response ended", [2]string{string(r.Termination), r.Failure}},
 	}
 }
 
 func headFacts(h recording.Metadata) []fact {
 	return []fact{
-		{"when it was recorded", h.Recorded.Truncate(time.Second).UTC()},
-		{"what recorded it", h.Recorder},
-		{"the servers of the proxy", len(h.Upstreams)},
+		{false, "when it was recorded", h.Recorded.Truncate(time.Second).UTC()},
+		{false, "what recorded it", h.Recorder},
+		{false, "the servers of the proxy", len(h.Upstreams)},
 	}
 }
 

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/looptape/looptape/cassettes/recording"
 )
 
 var errOldVCRPy = errors.New("unsupported format of vcrpy before version 1: migrate it with python -m vcr.migration FILE")
@@ -41,42 +40,37 @@ func (r *reader) yaml(src []byte) error {
 	if doc.Version == 0 {
 		return ErrUnknown
 	}
-	read, err := r.dialect(&doc)
+	f, err := dialect(&doc)
 	if err != nil {
 		return err
 	}
+	r.Metadata.Recorder, r.Format = f.recorder, f.Format
 	for _, n := range doc.Interactions {
 		r.line = n.Line
-		x, err := read(&n)
+		x, err := f.read(&n)
 		if err != nil {
-			return r.wrong(r.yamlError(err))
+			err = r.yamlError(err)
 		}
-		if err := r.add(x); err != nil {
+		if err := r.add(x, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) dialect(doc *document[yaml.Node]) (read func(*yaml.Node) (*recording.Interaction, error), err error) {
+func dialect(doc *document[yaml.Node]) (f format, err error) {
 	var first struct {
 		Request struct{ URI *yaml.Node }
 	}
 	if len(doc.Interactions) > 0 {
 		_ = doc.Interactions[0].Decode(&first) // reported when it is read
 	}
-	switch {
-	case doc.Version == 1 && first.Request.URI != nil:
-		r.Metadata.Recorder, r.Format = "vcrpy", VCRPy
-		return readVCRPy, nil
-	case doc.Version == 1:
-		r.Metadata.Recorder, r.Format = "go-vcr", GoVCR1
-		return readGoVCR1, nil
-	case doc.Version == 2:
-		r.Metadata.Recorder, r.Format = "go-vcr", GoVCR2
-		return readGoVCR2, nil
+	isVCRPy := doc.Version == 1 && first.Request.URI != nil
+	i := slices.IndexFunc(formats, func(f format) bool { return f.version == doc.Version && (f.Format == VCRPy) == isVCRPy })
+	if i < 0 {
+		return f, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)
 	}
-	return nil, fmt.Errorf("%w: the version of the cassette is %d; go-vcr has 1 and 2, vcrpy 1", ErrUnknown, doc.Version)
+	return formats[i], nil
 }
 
 func decodeNode[T any](n *yaml.Node) (out T, err error) {
