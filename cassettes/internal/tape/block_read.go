@@ -15,56 +15,49 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// block reads the lines of an interaction.
+// block reads the lines of an interaction. After an error it has no more lines.
 type block struct {
 	rest []byte
 	line int // number of consumed lines
 	// edited is true if the bodies may have been edited: their checksums are ignored.
 	edited bool
+	err    error // the first one
+}
+
+func (b *block) check(err error) {
+	if err != nil && b.err == nil {
+		b.err, b.rest = err, nil
+	}
 }
 
 // read reads an interaction. The bodies do not share memory with the file.
 func (b *block) read(x *recording.Interaction) error {
 	t, err := readTitle(b.next())
-	if err != nil {
-		return err
-	}
+	b.check(err)
 	x.Session, x.Request.Method, x.Request.URL, x.Response.Wait = t.session, t.method, t.url, t.wait
-	if x.Request.Header, x.Request.Trailer, err = b.header('>'); err != nil {
-		return err
-	}
+	x.Request.Header, x.Request.Trailer = b.header('>')
 	sent := b.lines('>')
-	got, err := b.response(&x.Response, (*block).lines)
-	if err != nil {
-		return err
-	}
+	got := b.response(&x.Response, (*block).lines)
 	m, err := readFooter(b.next())
-	if err != nil {
-		return err
-	}
-	if x.Request.Body, _, err = m.sent.restore('>', sent, b.edited); err != nil {
-		return fmt.Errorf("the body of the request: %w", err)
-	}
-	return b.body(&x.Response, m, got)
+	b.check(err)
+	x.Request.Body, _ = b.restore("request", '>', sent, m.sent)
+	b.body(&x.Response, m, got)
+	return b.err
 }
 
 // answer reads only the response of an interaction. It may leave the body to events. It
 // does not check the layout.
 func (b *block) answer(r *recording.Response, events *EventStream, last []byte) error {
-	got, err := b.response(r, (*block).linesToEnd)
-	if err != nil {
-		return err
-	}
+	got := b.response(r, (*block).linesToEnd)
 	m, err := readFooter(last)
-	if err != nil {
-		return err
-	}
+	b.check(err)
 	if m.chunked && m.got.form.isEvents() && len(got) > 0 && len(b.rest) == 0 {
 		r.Chunked, r.Uncompressed = true, m.uncompressed
 		events.lines, events.want = got, m.got
-		return nil
+	} else {
+		b.body(r, m, got)
 	}
-	return b.body(r, m, got)
+	return b.err
 }
 
 func (b *block) linesToEnd(byte) []byte {
@@ -81,37 +74,48 @@ const terminationPrefix = "<! "
 
 // response reads the response. The function lines consumes the lines of the body, which
 // response returns.
-func (b *block) response(r *recording.Response, lines func(b *block, mark byte) []byte) (got []byte, err error) {
+func (b *block) response(r *recording.Response, lines func(b *block, mark byte) []byte) (got []byte) {
 	if b.begins("< ") {
-		if err = readStatus(b.next(), r); err != nil {
-			return nil, err
-		}
-		if r.Header, r.Trailer, err = b.header('<'); err != nil {
-			return nil, err
-		}
+		b.check(readStatus(b.next(), r))
+		r.Header, r.Trailer = b.header('<')
 		got = lines(b, '<')
 	}
 	if b.begins(terminationPrefix) {
-		err = readTermination(b.next(), r)
+		b.check(readTermination(b.next(), r))
 	}
-	return got, err
+	return got
 }
 
-func (b *block) body(r *recording.Response, m footer, got []byte) (err error) {
-	if r.Body, r.Chunks, err = m.got.restore('<', got, b.edited); err != nil {
-		return fmt.Errorf("the body of the response: %w", err)
-	}
+func (b *block) body(r *recording.Response, m footer, got []byte) {
+	r.Body, r.Chunks = b.restore("response", '<', got, m.got)
 	r.Chunked, r.Uncompressed = m.chunked, m.uncompressed
 	if r.Chunks == nil && m.got.length == len(r.Body) {
 		r.Chunks = m.chunks
 	}
 	if len(b.rest) > 0 {
-		return fmt.Errorf("%q follows the last line of an interaction", shortened(b.next()))
+		b.check(fmt.Errorf("%q follows the last line of an interaction", shortened(b.next())))
 	}
-	return nil
+}
+
+func (b *block) restore(of string, mark byte, lines []byte, want bodyInfo) (body []byte, chunks []recording.Chunk) {
+	if b.err != nil {
+		return nil, nil
+	}
+	body, chunks, err := want.form.restore(make([]byte, 0, min(want.length, len(lines))), mark, lines)
+	if got := infoOf(want.form, body); err == nil && !b.edited && got != want {
+		err = fmt.Errorf("checksum mismatch: got %d bytes with the checksum %08x, want %d with %08x: "+
+			"after an edit use looptape cassette verify --update-checksums", got.length, got.crc, want.length, want.crc)
+	}
+	if err != nil {
+		b.check(fmt.Errorf("the body of the %s: %w", of, err))
+	}
+	return body, chunks
 }
 
 func (b *block) next() []byte {
+	if b.err != nil {
+		return nil
+	}
 	line, rest, _ := bytes.Cut(b.rest, []byte("\n"))
 	b.rest = rest
 	b.line++
@@ -129,12 +133,12 @@ func (b *block) lines(mark byte) []byte {
 }
 
 // header reads a header, a trailer and the line that ends them.
-func (b *block) header(mark byte) (header, trailer http.Header, err error) {
+func (b *block) header(mark byte) (header, trailer http.Header) {
 	header = http.Header{}
 	for {
 		line := b.next()
-		if len(line) == 1 && line[0] == mark {
-			return header, trailer, nil
+		if b.err != nil || len(line) == 1 && line[0] == mark {
+			return header, trailer
 		}
 		to := header
 		field, found := bytes.CutPrefix(line, []byte{mark, ' '})
@@ -147,10 +151,11 @@ func (b *block) header(mark byte) (header, trailer http.Header, err error) {
 		}
 		name, value, colon := strings.Cut(string(field), ":")
 		if !found || !colon || value != "" && value[0] != ' ' && !strings.HasPrefix(value, encodedValue) {
-			return nil, nil, fmt.Errorf("%q is not a header such as %q", shortened(line), string(mark)+" Name: value")
+			b.check(fmt.Errorf("%q is not a header such as %q", shortened(line), string(mark)+" Name: value"))
 		}
-		if value, err = read(value, encodedValue); err != nil {
-			return nil, nil, fmt.Errorf("the value of the header %s is not base64: %w", name, err)
+		value, err := read(value, encodedValue)
+		if err != nil {
+			b.check(fmt.Errorf("the value of the header %s is not base64: %w", name, err))
 		}
 		to[name] = append(to[name], value)
 	}
@@ -243,18 +248,6 @@ type bodyInfo struct {
 func infoOf(f form, body []byte) bodyInfo { return bodyInfo{f, len(body), Checksum(body)} }
 
 func (m bodyInfo) String() string { return fmt.Sprintf("%s %d %08x", m.form, m.length, m.crc) }
-
-func (m bodyInfo) restore(sign byte, lines []byte, edited bool) (body []byte, chunks []recording.Chunk, err error) {
-	body, chunks, err = m.form.restore(make([]byte, 0, min(m.length, len(lines))), sign, lines)
-	if err != nil || edited {
-		return body, chunks, err
-	}
-	if got := infoOf(m.form, body); got != m {
-		return nil, nil, fmt.Errorf("checksum mismatch: got %d bytes with the checksum %08x, want %d with %08x: "+
-			"after an edit use looptape cassette verify --update-checksums", got.length, got.crc, m.length, m.crc)
-	}
-	return body, chunks, nil
-}
 
 type footer struct {
 	sent, got             bodyInfo
