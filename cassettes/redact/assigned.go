@@ -1,6 +1,9 @@
 package redact
 
 import (
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/cassettes/internal/match"
@@ -187,4 +190,172 @@ func closing(text, opening string) int {
 		run = 0
 	}
 	return len(text)
+}
+
+// maxEncodings limits repeated percent encoding.
+const maxEncodings = 3
+
+// namedParts returns the values that names in text mark as secret, also within percent
+// encoding, such as a URL in a query.
+func (o *Rules) namedParts(l *leaf, times int) []part {
+	parts := slices.Concat(o.assigned(l), o.elements(l.text), userinfo(l.text))
+	if times == 0 {
+		return parts
+	}
+	ends := queryEnds(l.kind) + "?"
+	for at := 0; ; {
+		escape := strings.IndexByte(l.text[at:], '%')
+		if escape < 0 {
+			return parts
+		}
+		escape += at
+		from := at + strings.LastIndexAny(l.text[at:escape], ends+"=") + 1
+		at = len(l.text)
+		if end := strings.IndexAny(l.text[escape:], ends); end >= 0 {
+			at = escape + end
+		}
+		parts = append(parts, o.encodedParts(l, from, at, times-1)...)
+	}
+}
+
+// encodedParts returns the secret parts of the decoded word without placeholders.
+func (o *Rules) encodedParts(l *leaf, from, to, times int) (parts []part) {
+	plain, places := decoded(l.text[from:to])
+	marks := match.PlaceholderPattern.FindAllStringIndex(plain, -1)
+	for _, p := range o.namedParts(&leaf{place: l.place, text: plain}, times) {
+		i, _ := slices.BinarySearchFunc(marks, p.from, func(mark []int, at int) int { return mark[0] - at })
+		if i == len(marks) || marks[i][0] >= p.to {
+			parts = append(parts, part{from + places[p.from], from + places[p.to], p.encoded + 1})
+		}
+	}
+	return parts
+}
+
+// decoded returns decoded text and the position of each of its bytes, and of its end, in
+// text.
+func decoded(text string) (plain string, places []int) {
+	out := make([]byte, 0, len(text))
+	places = make([]int, 0, len(text)+1)
+	for at := 0; at < len(text); at++ {
+		places = append(places, at)
+		c := text[at]
+		if c == '%' && at+2 < len(text) {
+			if code, err := strconv.ParseUint(text[at+1:at+3], 16, 8); err == nil {
+				c = byte(code)
+				at += 2
+			}
+		}
+		out = append(out, c)
+	}
+	return string(out), append(places, len(text))
+}
+
+// elements returns the values of XML elements with secret names. A truncated value counts
+// if it is long and has a digit.
+func (o *Rules) elements(text string) (parts []part) {
+	if !strings.Contains(text, "<") {
+		return nil
+	}
+	for _, at := range element.FindAllStringSubmatchIndex(text, -1) {
+		name, said, end := text[at[2]:at[3]], text[at[4]:at[5]], text[at[6]:at[7]]
+		if end != "</" && !isLongWord(said) {
+			continue
+		}
+		if s := o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(said) {
+			parts = append(parts, part{from: at[4], to: at[5]})
+		}
+	}
+	return parts
+}
+
+// element matches an element with text, up to its end or the end of the input.
+var element = regexp.MustCompile(`<(?:[\w.-]+:)?([\w-]+)(?:\s[^<>]*)?>\s*([^<>\s][^<>]*?)\s*(</|<?$)`)
+
+func isLongWord(text string) bool {
+	return len(text) >= match.MinSecret && !strings.ContainsAny(text, " \t\r\n") && strings.ContainsAny(text, "0123456789")
+}
+
+// nested finds values in arrays and objects with secret names in text that is not valid
+// JSON. As in JSON, these are the strings in an array and the member value of an object.
+type nested struct {
+	o      *Rules
+	text   string
+	at     int // position; each byte is examined once
+	within []bracket
+	member string // of the current object
+	parts  []part
+}
+
+// bracket is an array or object with its name. An element of an array has the name of the
+// array.
+type bracket struct {
+	kind byte
+	name string
+}
+
+func (n *nested) after(colon int) {
+	from := colon + 1
+	value := strings.TrimLeft(n.text[from:], " ")
+	if from < n.at || value == "" || value[0] != '[' && value[0] != '{' {
+		return
+	}
+	name, quote := nameBefore(n.text[:colon])
+	if quote == "" || n.o.secrecy(kindBody, name) == secretNever {
+		return
+	}
+	n.member, n.within = name, nil
+	n.at = len(n.text) - len(value)
+	for n.at < len(n.text) && n.next() {
+		n.at++
+	}
+}
+
+// next examines the current byte and reports whether to continue after it.
+func (n *nested) next() bool {
+	switch c := n.text[n.at]; c {
+	case '[', '{':
+		n.within = append(n.within, bracket{c, n.name()})
+	case ']', '}':
+		n.within = n.within[:len(n.within)-1]
+		return len(n.within) > 0
+	case '"', '\'':
+		return n.string()
+	default:
+		return strings.IndexByte(" \t\r\n,:+-.0123456789Etruefalsn\\", c) >= 0
+	}
+	return true
+}
+
+func (n *nested) name() string {
+	if i := len(n.within) - 1; i >= 0 && n.within[i].kind == '[' {
+		return n.within[i].name
+	}
+	return n.member
+}
+
+// string examines a string, whose quotes may have backslashes.
+func (n *nested) string() bool {
+	before := n.text[:n.at]
+	opening := n.text[len(strings.TrimRight(before, `\`)) : n.at+1]
+	from := n.at + 1
+	to := from + closing(n.text[from:], opening)
+	rest, closed := strings.CutPrefix(n.text[to:], opening)
+	n.at = len(n.text) - len(rest) - 1
+	said, in := n.text[from:to], n.within[len(n.within)-1]
+	switch {
+	case in.kind == '[':
+		n.value(in.name, from, to)
+	case strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n"), ":"):
+		n.member = said
+	case n.member == "value":
+		n.value(in.name, from, to)
+	}
+	return closed
+}
+
+func (n *nested) value(name string, from, to int) {
+	said := n.text[from:to]
+	if s := n.o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(decodedValue(said, 0)) {
+		n.parts = append(n.parts, part{from: from + len(scheme(said)), to: to})
+	}
 }

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -183,3 +184,77 @@ func userinfo(text string) (parts []part) {
 		}
 	}
 }
+
+// Names of random values that are not secrets, in lower case without - and _.
+var (
+	// Signatures and encrypted reasoning.
+	opaqueThoughts = []string{"signature", "thoughtsignature", "encryptedcontent", "encryptedindex", "redactedthinking"}
+	// Media and other data.
+	opaqueMedia = []string{"data", "b64json", "partialimageb64", "imageurl", "url", "uri", "fileuri", "filedata", "blob", "embedding"}
+	// Fingerprints, cursors and padding.
+	opaqueIDs = []string{
+		"systemfingerprint", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
+		"nextpagetoken", "pagetoken", "turntoken", "cursor", "after", "before", "openaiorganization", "openaiproject", "contentsecuritypolicy", "useragent", "boundary", "idempotencykey", "secwebsocketkey",
+	}
+)
+
+// isOpaque reports whether the name of text allows random values.
+func (o *Rules) isOpaque(p *place) bool {
+	field := p.name
+	if p.at != nil {
+		field = p.field()
+	}
+	name := plainName(field)
+	for _, list := range [][]string{opaqueThoughts, opaqueMedia, opaqueIDs} {
+		if slices.Contains(list, name) {
+			return true
+		}
+	}
+	return isID(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
+}
+
+// isID reports whether a name is that of an id: id, item_id, responseId, X-Request-Id.
+func isID(name string) bool {
+	for _, end := range []string{"id", "ids"} {
+		at := len(name) - len(end)
+		if at < 0 || !strings.EqualFold(name[at:], end) {
+			continue
+		}
+		if at == 0 || name[at-1] == '_' || name[at-1] == '-' || name[at] == 'I' {
+			return true
+		}
+	}
+	return false
+}
+
+func cookies(text string) (parts []part) {
+	at := 0
+	for _, pair := range strings.SplitAfter(text, ";") {
+		value := strings.TrimRight(pair, "; ")
+		_, secret, found := strings.Cut(value, "=")
+		if !found {
+			secret = strings.TrimLeft(value, " ")
+		}
+		parts = append(parts, part{from: at + len(value) - len(secret), to: at + len(value)})
+		at += len(pair)
+	}
+	return parts
+}
+
+func setCookies(text string) (parts []part) {
+	begins := setCookie.FindAllStringIndex(text, -1)
+	for i, at := range begins {
+		value := text[at[1]:]
+		if i+1 < len(begins) {
+			value = text[at[1]:begins[i+1][0]]
+		}
+		value, _, _ = strings.Cut(value, ";")
+		parts = append(parts, part{from: at[1], to: at[1] + len(strings.TrimRight(value, " \t\r"))})
+	}
+	return parts
+}
+
+// setCookie matches the beginning of a cookie and the end of the previous one: a line, or a
+// comma and a name. Dates contain no such comma. Within a value, which may contain commas,
+// a space must follow.
+var setCookie = regexp.MustCompile(`(?:^|\n)(?:[^=;,\n]*=)?|(?:,[ \t]+|;[^\n]*?,[ \t]*)[^=;,\s]+=`)

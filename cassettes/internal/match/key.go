@@ -153,3 +153,19 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 func (m Matcher) isIgnored(path []string) bool {
 	return slices.ContainsFunc(m.Ignore, func(v string) bool { return jsonval.Matches(v, path) })
 }
+
+// appendParts appends a multipart body with a fixed boundary instead of the random boundary
+// of the client. It lengthens a line that could be mistaken for the boundary.
+func appendParts(dst []byte, boundary, body string) []byte {
+	for line := range strings.Lines(body) {
+		rest, found := strings.CutPrefix(line, "--"+boundary)
+		switch {
+		case found && strings.TrimRight(strings.TrimPrefix(rest, "--"), " \t\r\n") == "":
+			line = "--boundary" + rest
+		case strings.HasPrefix(line, "--") && strings.HasPrefix(strings.TrimLeft(line, "-"), "boundary"):
+			line = "-" + line
+		}
+		dst = append(dst, line...)
+	}
+	return dst
+}

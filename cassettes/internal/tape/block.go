@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/cassettes/recording"
@@ -159,4 +160,59 @@ func appendChunks(dst []byte, chunks []recording.Chunk) []byte {
 		dst = fmt.Appendf(dst, "%d+%dms", p.Len, waits.next(p))
 	}
 	return dst
+}
+
+// Keys identify a redacted request.
+type Keys struct {
+	Exact uint64
+	// Bare ignores differences between secrets. It is 0 if the request contains no secret.
+	Bare uint64
+	// Sent is the key of the exact bytes. It is 0 if missing.
+	Sent uint64
+}
+
+const (
+	bareWord = "bare"
+	sentWord = "sent"
+)
+
+func keyText(k Keys) string {
+	text := fmt.Sprintf("%016x", k.Exact)
+	if k.Bare != 0 {
+		text += fmt.Sprintf(" %s %016x", bareWord, k.Bare)
+	}
+	if k.Sent != 0 {
+		text += fmt.Sprintf(" %s %016x", sentWord, k.Sent)
+	}
+	return text
+}
+
+// WrittenURL returns a URL as cassettes contain it: spaces and unprintable characters are
+// percent-encoded.
+func WrittenURL(text string) string {
+	return escaped(text, func(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) })
+}
+
+// EscapedURL returns a URL with all non-ASCII characters percent-encoded.
+func EscapedURL(text string) string {
+	return escaped(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+func escaped(text string, escape func(rune) bool) string {
+	if strings.IndexFunc(text, escape) < 0 {
+		return text
+	}
+	var out []byte
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if escape(r) {
+			for _, c := range []byte(text[:n]) {
+				out = fmt.Appendf(out, "%%%02X", c)
+			}
+		} else {
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return string(out)
 }
