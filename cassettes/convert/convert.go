@@ -55,7 +55,8 @@ var formats = []format{
 }
 
 // Formats returns all formats in a fixed order.
-func Formats() (list []Format) {
+func Formats() []Format {
+	var list []Format
 	for _, f := range formats {
 		list = append(list, f.Format)
 	}
