@@ -56,8 +56,8 @@ var (
 	kernelPackages     = []string{"internal/jsonio", "llm"}
 	kernelModules      = []string{jsonschema}
 	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
-	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson", "providers/openai/..."}
-	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/internal/wirejson"}
+	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
+	providerPackages   = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec"}
 	evaluationPackages = []string{"internal/child", "internal/decompress", "internal/jsonio", "internal/jsonval", "internal/suggest", "internal/markdown", "internal/parquet", "internal/tabular", "llm", "trace", "trace/check", "trace/importer", "loop", "fake", "cassettes", "cassettes/recording", "evals/..."}
 	evaluationModules  = []string{gonum, jsonschema, yaml}
 )
@@ -268,14 +268,9 @@ var table = []packageRule{
 		packages: presetPackages,
 	},
 	{
-		name: "providers/internal/codec", does: "the writer of requests, calls of a stream, and parts of other providers",
+		name: "providers/internal/codec", does: "tolerant readers, the writer of requests, kept members, and parts of other providers",
 		not:      "names of one provider",
-		packages: []string{"internal/jsonio", "llm", "providers/internal/wirejson"},
-	},
-	{
-		name: "providers/internal/wirejson", does: "tolerant readers, surrogate repair and kept members of wire formats",
-		not:      "names of one provider",
-		packages: []string{"internal/jsonio"},
+		packages: []string{"internal/jsonio", "llm"},
 	},
 	{
 		name: "providers/protocol", does: "the interface of a codec, and the HTTP client",

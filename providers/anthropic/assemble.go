@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // assembler converts the blocks of a response to events.
@@ -20,7 +20,7 @@ type openBlock struct {
 	kind      string // empty if the block has no more content
 	opaque    json.RawMessage
 	signature []byte
-	citations wirejson.Elements
+	citations codec.Elements
 
 	call      llm.ToolCall
 	callIndex int
@@ -60,7 +60,7 @@ func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
 		}
 		a.text(p.Text, emit)
 	case llm.Reasoning:
-		if wirejson.Get(p.Opaque, "type") != nil {
+		if codec.Get(p.Opaque, "type") != nil {
 			a.done(p, emit)
 			break
 		}
@@ -230,9 +230,9 @@ func (b *openBlock) thinkingOpaque() json.RawMessage {
 	if len(b.signature) == 0 {
 		return b.opaque
 	}
-	var m wirejson.Members
+	var m codec.Members
 	m.AddString("signature", string(b.signature))
-	wirejson.EachMember(without(b.opaque, "signature").Object(), m.AddRaw)
+	codec.EachMember(without(b.opaque, "signature").Object(), m.AddRaw)
 	return m.Object()
 }
 
@@ -242,10 +242,10 @@ func merged(block json.RawMessage, deltas []string) json.RawMessage {
 	if len(deltas) == 0 {
 		return block
 	}
-	var m wirejson.MemberSet
+	var m codec.MemberSet
 	eachMember(block, m.Extend)
 	for _, delta := range deltas {
-		wirejson.EachMember(without(json.RawMessage(delta), "type").Object(), m.Extend)
+		codec.EachMember(without(json.RawMessage(delta), "type").Object(), m.Extend)
 	}
 	return m.Members(0).Object()
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // The types of blocks that this package interprets. blockUnknown means any other.
@@ -58,7 +58,7 @@ func readUnknown(d *jsonio.Dec, kind string) llm.Unknown {
 	if d.Err() != nil {
 		return llm.Unknown{}
 	}
-	return llm.Unknown{Kind: kind, Raw: wirejson.Compact(raw)}
+	return llm.Unknown{Kind: kind, Raw: codec.Compact(raw)}
 }
 
 func readText(d *jsonio.Dec) (p llm.Text) {
@@ -84,7 +84,7 @@ func readCall(d *jsonio.Dec, kind string) (p llm.ToolCall) {
 	if kind != "" && kind != blockServer {
 		rest.own.AddString("type", kind)
 	}
-	p.Opaque = rest.read(d, "id", &p.ID, "name", &p.Name, "input", func() { p.Arguments = wirejson.Text(d) })
+	p.Opaque = rest.read(d, "id", &p.ID, "name", &p.Name, "input", func() { p.Arguments = codec.Text(d) })
 	return p
 }
 
@@ -142,15 +142,15 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	if d.Err() != nil {
 		return llm.Unknown{}
 	}
-	return llm.Unknown{Kind: kind, Raw: wirejson.Compact(d.Since(from))}
+	return llm.Unknown{Kind: kind, Raw: codec.Compact(d.Since(from))}
 }
 
 func readSource(d *jsonio.Dec) (s source) {
-	wirejson.ReadStrict(d, func(string) { s.more = true; d.Skip() },
-		"type", func() { s.kind = wirejson.String(d) },
-		"media_type", func() { s.mediaType = wirejson.String(d) },
-		"data", func() { s.data = wirejson.String(d) },
-		"url", func() { s.url = wirejson.String(d) })
+	codec.ReadStrict(d, func(string) { s.more = true; d.Skip() },
+		"type", func() { s.kind = codec.String(d) },
+		"media_type", func() { s.mediaType = codec.String(d) },
+		"data", func() { s.data = codec.String(d) },
+		"url", func() { s.url = codec.String(d) })
 	return s
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 type writer struct{ codec.Writer }
@@ -23,25 +22,25 @@ func (w *writer) text(p llm.Text) {
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.Close(`{"type":"redacted_thinking"`)
-		w.Dst = append(wirejson.AppendMembers(w.Dst, without(p.Opaque, "type").Object()), '}')
+		w.Dst = append(codec.AppendMembers(w.Dst, without(p.Opaque, "type").Object()), '}')
 		return
 	}
 	w.Close(`{"type":"thinking"`)
 	w.Text("thinking", p.Text)
-	w.Text("signature", wirejson.GetString(p.Opaque, "signature"))
+	w.Text("signature", codec.GetString(p.Opaque, "signature"))
 	w.Dst = append(appendMembers(w.Dst, p.Opaque), '}')
 }
 
 // redacted reports whether the opaque data of reasoning is a whole block.
 func redacted(opaque json.RawMessage) bool {
-	return wirejson.GetString(opaque, "type") == blockRedacted
+	return codec.GetString(opaque, "type") == blockRedacted
 }
 
 // call writes a call. Input is JSON.
 func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	kind := blockToolUse
 	if p.ProviderExecuted {
-		kind = cmp.Or(wirejson.GetString(p.Opaque, "type"), blockServer)
+		kind = cmp.Or(codec.GetString(p.Opaque, "type"), blockServer)
 	}
 	w.Close("{")
 	w.Text("type", kind)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -61,7 +60,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.finish = ev
 	case llm.Unknown:
-		e.event(ev.Kind, "", func(w *writer) { w.Dst = wirejson.AppendValue(w.Dst, ev.Raw) })
+		e.event(ev.Kind, "", func(w *writer) { w.Dst = codec.AppendValue(w.Dst, ev.Raw) })
 	case llm.Warning:
 	}
 	return e.failure
@@ -77,7 +76,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 		w.ending(e.finish)
 		w.Close("}")
 		w.usage(usageOf(e.meta, e.usage), true)
-		w.Dst = wirejson.AppendMembers(w.Dst, wirejson.Get(e.finish.Opaque, keyKept))
+		w.Dst = codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyKept))
 		w.Close("}")
 	})
 	e.event(eventStop, `{"type":"message_stop"}`, nil)
@@ -185,7 +184,7 @@ func (e *encoder) text(ev llm.TextDelta) {
 		e.textDelta(e.openAt, "text_delta", "text", ev.Text)
 	}
 	if ev.Opaque != nil {
-		wirejson.EachElement(wirejson.Get(ev.Opaque, "citations"), func(raw string) {
+		codec.EachElement(codec.Get(ev.Opaque, "citations"), func(raw string) {
 			e.delta(e.openAt, "citations_delta", func(w *writer) { w.Value("citation", []byte(raw)) })
 		})
 		e.closeText()
@@ -210,7 +209,7 @@ func (e *encoder) thinking(ev llm.ReasoningDelta) {
 		e.textDelta(e.openAt, "thinking_delta", "thinking", ev.Text)
 	}
 	if ev.Opaque != nil {
-		if signature := wirejson.GetString(ev.Opaque, "signature"); signature != "" {
+		if signature := codec.GetString(ev.Opaque, "signature"); signature != "" {
 			e.textDelta(e.openAt, "signature_delta", "signature", signature)
 		}
 		e.closeText()

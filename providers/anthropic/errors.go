@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // Types of temporary errors (Anthropic, "Errors").
@@ -23,7 +22,7 @@ const (
 func (Messages) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e, ok := readError(body)
 	if !ok {
-		e.Message = wirejson.Beginning(body)
+		e.Message = codec.Beginning(body)
 	}
 	e.Status = status
 	if status >= 300 {
@@ -40,13 +39,13 @@ func readError(body []byte) (e *llm.APIError, ok bool) {
 		return e, false
 	}
 	d := jsonio.NewDec(string(body))
-	wirejson.Read(&d, nil,
+	codec.Read(&d, nil,
 		"error", func() {
 			if ok = true; d.Peek() == '"' {
 				e.Message = d.String()
 				return
 			}
-			wirejson.Read(&d, nil, "type", &e.Code, "message", &e.Message)
+			codec.Read(&d, nil, "type", &e.Code, "message", &e.Message)
 		},
 		"message", &e.Message,
 		"error_type", &e.Code,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -35,7 +35,7 @@ func testErrors(t *testing.T) {
 			llm.APIError{Code: "rate_limit_error", Message: "slow down", RequestID: "req_1", Retryable: true}},
 		{"529", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.APIError{Code: "overloaded_error", Message: "Overloaded", Retryable: true}},
 		{"500", 500, `{"type":"error","error":{"type":"api_error","message":"oops"}}`, llm.APIError{Code: "api_error", Message: "oops", Retryable: true}},
-		{"502", 502, page, llm.APIError{Message: wirejson.Beginning([]byte(page)), Retryable: true}},
+		{"502", 502, page, llm.APIError{Message: codec.Beginning([]byte(page)), Retryable: true}},
 		{"503", 503, "", llm.APIError{Retryable: true}},
 		{"400", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`, llm.APIError{Code: "invalid_request_error", Message: "bad"}},
 		{"400 of an overloaded gateway", 400, `{"error":{"type":"overloaded_error","message":"busy"}}`, llm.APIError{Code: "overloaded_error", Message: "busy", Retryable: true}},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // maxNesting is how deeply JSON from the caller or the model may nest in a request. JSON
@@ -16,17 +16,17 @@ const maxNesting = 500
 
 // sane reports whether raw is JSON that may appear in a request.
 func sane(raw []byte) bool {
-	return wirejson.Depth(jsonio.View(raw)) <= maxNesting && jsonio.Valid(raw)
+	return codec.Depth(jsonio.View(raw)) <= maxNesting && jsonio.Valid(raw)
 }
 
 // eachMember calls f for the members of opaque data that may appear in a request.
 func eachMember(opaque json.RawMessage, f func(key, raw string)) {
 	if sane(opaque) {
-		wirejson.EachMember(opaque, f)
+		codec.EachMember(opaque, f)
 	}
 }
 
-func without(opaque json.RawMessage, name string) (m wirejson.Members) {
+func without(opaque json.RawMessage, name string) (m codec.Members) {
 	eachMember(opaque, func(key, raw string) {
 		if key != name {
 			m.AddRaw(key, raw)
@@ -53,15 +53,15 @@ const directCaller = `{"type":"direct"}`
 type opaqueReader struct {
 	known      []string // kept under their own names
 	key, value string   // a member with its default value, which is omitted
-	own, other wirejson.Members
+	own, other codec.Members
 }
 
 // read reads an object into fields, and returns the opaque data of the other members, or nil.
 func (r *opaqueReader) read(d *jsonio.Dec, fields ...any) json.RawMessage {
-	wirejson.ReadStrict(d, func(key string) {
+	codec.ReadStrict(d, func(key string) {
 		raw := d.Raw()
 		switch {
-		case key == r.key && string(wirejson.Compact(raw)) == r.value:
+		case key == r.key && string(codec.Compact(raw)) == r.value:
 		case slices.Contains(r.known, key):
 			r.own.AddRaw(key, raw)
 		case key != "type":
@@ -79,9 +79,9 @@ func appendMembers(dst []byte, opaque json.RawMessage, known ...string) []byte {
 	eachMember(opaque, func(key, raw string) {
 		switch {
 		case key == keyOther:
-			dst = wirejson.AppendMembers(dst, json.RawMessage(raw))
+			dst = codec.AppendMembers(dst, json.RawMessage(raw))
 		case slices.Contains(known, key):
-			dst = wirejson.AppendRaw(dst, key, raw)
+			dst = codec.AppendRaw(dst, key, raw)
 		}
 	})
 	return dst
@@ -91,16 +91,16 @@ func appendMembers(dst []byte, opaque json.RawMessage, known ...string) []byte {
 func kindOf(d *jsonio.Dec) string {
 	ahead, first := *d, true
 	if ahead.Object() && ahead.Member("type", &first) {
-		return wirejson.String(&ahead)
+		return codec.String(&ahead)
 	}
 	ahead = *d
-	return wirejson.GetString(json.RawMessage(ahead.Raw()), "type")
+	return codec.GetString(json.RawMessage(ahead.Raw()), "type")
 }
 
 // ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(p llm.ToolCall) bool {
-	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" {
+	if kind := codec.GetString(p.Opaque, "type"); kind != "" {
 		return p.ProviderExecuted && !strings.HasSuffix(kind, "_tool_use")
 	}
-	return p.ProviderExecuted && (wirejson.Get(p.Opaque, "executableCode") != nil || wirejson.Get(p.Opaque, "toolCall") != nil)
+	return p.ProviderExecuted && (codec.Get(p.Opaque, "executableCode") != nil || codec.Get(p.Opaque, "toolCall") != nil)
 }

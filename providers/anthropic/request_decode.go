@@ -8,7 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // DecodeRequest implements [protocol.Protocol]. It also reads requests that the API would
@@ -47,9 +47,9 @@ func readBody(d *jsonio.Dec, req *llm.Request) {
 		if req.Extra == nil {
 			req.Extra = map[string]json.RawMessage{}
 		}
-		req.Extra[key] = wirejson.Compact(d.Since(from))
+		req.Extra[key] = codec.Compact(d.Since(from))
 	}
-	wirejson.ReadStrict(d,
+	codec.ReadStrict(d,
 		func(key string) { kept(key, func(d *jsonio.Dec, _ *llm.Request) bool { d.Skip(); return false }) },
 		"model", &req.Model,
 		"messages", func() { req.Messages = readMessages(d) },
@@ -161,7 +161,7 @@ func readTools(d *jsonio.Dec, req *llm.Request) (complete bool) {
 func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 	kind := "custom"
 	known = true
-	wirejson.ReadStrict(d,
+	codec.ReadStrict(d,
 		func(string) { known = d.Raw() == "null" && known },
 		"type", &kind,
 		"name", &t.Name,
@@ -174,7 +174,7 @@ func readTool(d *jsonio.Dec) (t llm.Tool, custom, known bool) {
 func readToolChoice(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	complete = true
 	var kind, name string
-	wirejson.ReadStrict(d,
+	codec.ReadStrict(d,
 		func(string) { complete = false; d.Skip() },
 		"type", &kind,
 		"name", &name,
@@ -195,7 +195,7 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (complete bool) {
 
 func readOutputConfig(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	complete = true
-	wirejson.ReadStrict(d,
+	codec.ReadStrict(d,
 		func(string) { complete = d.Raw() == "null" && complete },
 		"effort", &req.Settings.ReasoningEffort,
 		"format", func() { complete = readFormat(json.RawMessage(d.Raw()), req) && complete })
@@ -204,13 +204,13 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (complete bool) {
 
 // readFormat reads the schema of the response, and reports whether the format has no more.
 func readFormat(format json.RawMessage, req *llm.Request) (complete bool) {
-	if wirejson.GetString(format, "type") != "json_schema" {
+	if codec.GetString(format, "type") != "json_schema" {
 		return false
 	}
 	complete = true
-	wirejson.EachMember(format, func(key, raw string) {
+	codec.EachMember(format, func(key, raw string) {
 		if key == "schema" {
-			req.Settings.OutputSchema = wirejson.Compact(raw)
+			req.Settings.OutputSchema = codec.Compact(raw)
 		}
 		complete = complete && (key == "type" || key == "schema")
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -135,7 +134,7 @@ func (w *writer) messages(from int) {
 // container returns the id of the last container in the history.
 func container(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
-		id := cmp.Or(wirejson.GetString(m.Opaque, keyContainer), wirejson.GetString(wirejson.Get(m.Opaque, keyContainer), "id"))
+		id := cmp.Or(codec.GetString(m.Opaque, keyContainer), codec.GetString(codec.Get(m.Opaque, keyContainer), "id"))
 		if id != "" {
 			return id
 		}
@@ -181,18 +180,18 @@ func (w *writer) schema(what string, t llm.Tool) {
 		return
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		if wirejson.Get(t.Parameters, key) != nil {
+		if codec.Get(t.Parameters, key) != nil {
 			w.Fail("%s: Anthropic Messages does not accept %s at the top of a schema: move it into a property", what, key)
 		}
 	}
 	from := len(w.Dst)
-	if w.object(key, what, t.Parameters); wirejson.Get(t.Parameters, "type") != nil || w.Err != nil {
+	if w.object(key, what, t.Parameters); codec.Get(t.Parameters, "type") != nil || w.Err != nil {
 		return
 	}
 	schema := json.RawMessage(string(w.Dst[from+len(`,"input_schema":`):]))
 	w.Dst = w.Dst[:from]
 	w.Raw(key, object)
-	w.Dst = append(wirejson.AppendMembers(w.Dst, schema), '}')
+	w.Dst = append(codec.AppendMembers(w.Dst, schema), '}')
 }
 
 func (w *writer) toolChoice(tools bool) {
@@ -227,5 +226,5 @@ func callName(s string) string {
 	if protocol.IsName(s) && len(s) <= maxName {
 		return s
 	}
-	return cmp.Or(wirejson.CleanName(s[:min(len(s), maxName)]), "unnamed")
+	return cmp.Or(codec.CleanName(s[:min(len(s), maxName)]), "unnamed")
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -72,7 +71,7 @@ func isOmitted(part llm.Part) bool {
 	case llm.Text:
 		return strings.TrimSpace(p.Text) == ""
 	case llm.Reasoning:
-		return !redacted(p.Opaque) && wirejson.Get(p.Opaque, "signature") == nil
+		return !redacted(p.Opaque) && codec.Get(p.Opaque, "signature") == nil
 	case llm.ToolCall:
 		return ranElsewhere(p)
 	case llm.Media, llm.ToolResult, llm.Unknown:
@@ -114,7 +113,7 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 func (w *writer) echo(p llm.ToolCall) {
 	input := []byte("{}")
 	if args := []byte(p.Arguments); sane(args) && jsonio.IsObject(p.Arguments) {
-		input = wirejson.AppendValue(nil, args)
+		input = codec.AppendValue(nil, args)
 	}
 	p.ID = w.id(p.ID)
 	w.call(p, callName(p.Name), input)

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -16,14 +15,14 @@ import (
 func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	d := jsonio.NewDec(string(body))
 	if !jsonio.ValidUTF8(body) || d.Peek() != '{' {
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	var s decoder
 	var ev event
 	for key := range d.Members() {
 		switch key {
 		case "type":
-			ev.kind = wirejson.String(&d)
+			ev.kind = codec.String(&d)
 		case "error":
 			ev.error = d.Peek() != 'n'
 			d.Skip()
@@ -33,12 +32,12 @@ func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	}
 	switch err := d.End(); {
 	case err != nil:
-		return fmt.Errorf("%w: %w", wirejson.UnexpectedBody(body), err)
+		return fmt.Errorf("%w: %w", codec.UnexpectedBody(body), err)
 	case ev.kind == eventError || ev.error:
 		e, _ := readError(body)
 		return e
 	case ev.kind != "message":
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	for _, p := range ev.parts {
 		s.a.block(p, emit)
@@ -62,7 +61,7 @@ func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 	w.Close("]")
 	w.ending(llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})
 	w.usage(usageOf(a, t.Usage), false)
-	w.Dst = wirejson.AppendMembers(w.Dst, wirejson.Get(t.Opaque, keyKept))
+	w.Dst = codec.AppendMembers(w.Dst, codec.Get(t.Opaque, keyKept))
 	return append(w.Dst, '}'), w.Err
 }
 
@@ -98,7 +97,7 @@ func (w *writer) responseBlock(part llm.Part) {
 
 // withCaller sets the direct caller on a call without a caller.
 func withCaller(p llm.ToolCall) llm.ToolCall {
-	if kind := wirejson.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || wirejson.Get(p.Opaque, "caller") != nil {
+	if kind := codec.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || codec.Get(p.Opaque, "caller") != nil {
 		return p
 	}
 	m := without(p.Opaque, "caller")
@@ -137,7 +136,7 @@ var finishReasons = codec.FinishReasons{
 }
 
 // keyKept is the member of a message's opaque data that contains the unknown members of the
-// response, up to [wirejson.MaxKept] bytes each. They are not sent back.
+// response, up to [codec.MaxKept] bytes each. They are not sent back.
 const keyKept = "anthropic_answer"
 
 // Members of an ending that are opaque data under their own names.
@@ -149,7 +148,7 @@ const (
 type ending struct {
 	stop        string // stop_reason; empty until it arrives
 	explanation string // of a refusal
-	own, more   wirejson.MemberSet
+	own, more   codec.MemberSet
 }
 
 // read reads a member of a response or of the delta of message_delta. With keep it keeps
@@ -157,9 +156,9 @@ type ending struct {
 func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 	switch key {
 	case "stop_reason":
-		e.stop = cmp.Or(wirejson.String(d), e.stop)
+		e.stop = cmp.Or(codec.String(d), e.stop)
 	case "stop_details":
-		wirejson.Read(d, nil, "explanation", &e.explanation)
+		codec.Read(d, nil, "explanation", &e.explanation)
 	case keyContainer, keyStopSequence:
 		if !d.Null() {
 			e.own.Set(key, d.Raw())
@@ -175,7 +174,7 @@ func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 
 func (e *ending) finish(id, model string) llm.Finish {
 	opaque := e.own.Members(0)
-	opaque.AddObject(keyKept, e.more.Members(wirejson.MaxKept))
+	opaque.AddObject(keyKept, e.more.Members(codec.MaxKept))
 	f := llm.Finish{Message: e.explanation, ResponseID: id, Model: model, Opaque: opaque.Object()}
 	if e.stop == "" {
 		return f
@@ -196,13 +195,13 @@ func (w *writer) ending(f llm.Finish) {
 	} else {
 		w.Raw("stop_reason", "null")
 	}
-	w.Value(keyStopSequence, wirejson.Get(f.Opaque, keyStopSequence))
+	w.Value(keyStopSequence, codec.Get(f.Opaque, keyStopSequence))
 	if f.Message != "" {
 		w.Raw("stop_details", `{"type":"refusal","category":null`)
 		w.Text("explanation", f.Message)
 		w.Close("}")
 	}
-	if c := wirejson.Get(f.Opaque, keyContainer); c != nil {
+	if c := codec.Get(f.Opaque, keyContainer); c != nil {
 		w.Value(keyContainer, c)
 	}
 }
@@ -215,12 +214,12 @@ type counts struct {
 
 // read reads a usage. Missing counts stay.
 func (c *counts) read(d *jsonio.Dec) {
-	wirejson.Read(d, nil,
+	codec.Read(d, nil,
 		"input_tokens", &c.input,
 		"cache_read_input_tokens", &c.cacheRead,
 		"cache_creation_input_tokens", &c.cacheWrite,
 		"output_tokens", &c.output,
-		"output_tokens_details", func() { wirejson.Read(d, nil, "thinking_tokens", &c.thinking) })
+		"output_tokens_details", func() { codec.Read(d, nil, "thinking_tokens", &c.thinking) })
 }
 
 func (c *counts) usage() llm.Usage {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -135,9 +135,9 @@ func (s *decoder) read(d *jsonio.Dec, ev *event) {
 	for key := range d.Members() {
 		switch key {
 		case "type":
-			ev.kind = wirejson.String(d)
+			ev.kind = codec.String(d)
 		case "index":
-			ev.index = wirejson.Count(d)
+			ev.index = codec.Count(d)
 		case "content_block":
 			if d.Peek() == '{' {
 				ev.block = readBlock(d)
@@ -167,18 +167,18 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 	to := &ev.delta
 	d.Peek()
 	from := d.Offset()
-	for key := range wirejson.Fields(d) {
+	for key := range codec.Fields(d) {
 		switch key {
 		case "type":
-			to.kind = wirejson.String(d)
+			to.kind = codec.String(d)
 		case "text":
-			to.text = wirejson.String(d)
+			to.text = codec.String(d)
 		case "thinking":
-			to.thinking = wirejson.String(d)
+			to.thinking = codec.String(d)
 		case "signature":
-			to.signature = wirejson.String(d)
+			to.signature = codec.String(d)
 		case "partial_json":
-			to.input = wirejson.String(d)
+			to.input = codec.String(d)
 		case "citation":
 			to.citation = d.Raw()
 		default:
@@ -189,7 +189,7 @@ func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 }
 
 func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
-	for key := range wirejson.Fields(d) {
+	for key := range codec.Fields(d) {
 		s.readMember(d, key, ev)
 	}
 }
@@ -197,9 +197,9 @@ func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
 func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
 	switch key {
 	case "id":
-		s.id = wirejson.String(d)
+		s.id = codec.String(d)
 	case "model":
-		s.model = wirejson.String(d)
+		s.model = codec.String(d)
 	case "content":
 		ev.parts = readContent(d, false)
 	case "usage":

@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 type writer struct {
@@ -50,7 +49,7 @@ func (w *writer) contents(first int) {
 }
 
 // end ends an object with members, except those named.
-func (w *writer) end(rest []wirejson.Member, except ...string) {
+func (w *writer) end(rest []codec.Member, except ...string) {
 	w.Dst = append(appendMembers(w.Dst, rest, except...), '}')
 }
 
@@ -123,7 +122,7 @@ func (w *writer) part(p llm.Part) {
 	}
 }
 
-func (w *writer) text(text string, rest []wirejson.Member, thought bool) {
+func (w *writer) text(text string, rest []codec.Member, thought bool) {
 	if text == "" && len(rest) == 0 {
 		return
 	}
@@ -139,7 +138,7 @@ func (w *writer) text(text string, rest []wirejson.Member, thought bool) {
 const kindPart = "gemini_part"
 
 func (w *writer) unknown(p llm.Unknown) {
-	part := wirejson.Get(p.Raw, "part")
+	part := codec.Get(p.Raw, "part")
 	if err := codec.CheckUnknown(name, p); err != nil {
 		w.Fail("%w", err)
 	}
@@ -147,7 +146,7 @@ func (w *writer) unknown(p llm.Unknown) {
 		w.Fail("the part of the kind %q has no member part: keep it as it was read", p.Kind)
 	}
 	w.Next("")
-	w.Dst = wirejson.AppendValue(w.Dst, part)
+	w.Dst = codec.AppendValue(w.Dst, part)
 }
 
 const (
@@ -231,19 +230,19 @@ func (w *writer) call(c *llm.ToolCall, sign bool) {
 		return
 	case c.ProviderExecuted:
 		w.Next("{")
-		w.end(wirejson.MembersOf(c.Opaque))
+		w.end(codec.MembersOf(c.Opaque))
 		return
 	}
 	rest := restOf(c.Opaque)
 	w.callHead(c, callName(c.Name))
 	w.Key("args")
-	if jsonio.IsObject(c.Arguments) && wirejson.Depth(c.Arguments) <= maxArguments {
-		w.Dst = wirejson.AppendValue(w.Dst, c.Arguments)
+	if jsonio.IsObject(c.Arguments) && codec.Depth(c.Arguments) <= maxArguments {
+		w.Dst = codec.AppendValue(w.Dst, c.Arguments)
 	} else {
 		w.Close("{}")
 	}
 	w.end(innerOf(rest, keyCall), "id", "name", "args")
-	if sign && wirejson.Find(rest, keySignature) == "" {
+	if sign && codec.Find(rest, keySignature) == "" {
 		w.Raw(keySignature, skipValidator)
 	}
 	w.end(rest, keyCall)
@@ -285,7 +284,7 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 		own = append(own, "id")
 	}
 	w.Text("name", callName(name))
-	w.Raw("response", response(r, wirejson.Find(inner, "response")))
+	w.Raw("response", response(r, codec.Find(inner, "response")))
 	media := writer{Writer: codec.Writer{Dst: []byte{'['}, Message: w.Message, Part: w.Part}}
 	for k, p := range r.Content {
 		media.Content = k + 1
@@ -301,7 +300,7 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 		w.Err = media.Err
 	}
 	after := "," + string(media.Dst[1:])
-	if inside := w.gemini3 || wirejson.Find(inner, within) != ""; len(after) == 1 {
+	if inside := w.gemini3 || codec.Find(inner, within) != ""; len(after) == 1 {
 		after = ""
 	} else if inside {
 		w.Raw(within, "["+after[1:]+"]")
@@ -329,7 +328,7 @@ func response(r *llm.ToolResult, read string) string {
 	text := r.Text()
 	if read != "" {
 		if t, isError := textOf(read, r.Name); t == text && isError == r.IsError {
-			return string(wirejson.AppendValue(nil, read))
+			return string(codec.AppendValue(nil, read))
 		}
 	}
 	key := "result"
@@ -342,9 +341,9 @@ func response(r *llm.ToolResult, read string) string {
 // textOf returns the text of a response: its only member result, output or error, or the
 // content next to the tool's name (AI SDK), or else all of it as JSON.
 func textOf(response, name string) (text string, isError bool) {
-	members := wirejson.MembersOf([]byte(response))
+	members := codec.MembersOf([]byte(response))
 	if len(members) == 2 {
-		if content := wirejson.Find(members, "content"); content != "" && wirejson.Find(members, "name") == quote(wireName(name)) {
+		if content := codec.Find(members, "content"); content != "" && codec.Find(members, "name") == quote(wireName(name)) {
 			return valueText(content), false
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // DecodeError implements [protocol.Protocol]. The code is the reason of google.rpc.ErrorInfo
@@ -19,7 +18,7 @@ import (
 func (GenerateContent) DecodeError(status int, _ http.Header, body []byte) *llm.APIError {
 	e := readErrorBody(body)
 	if e == nil {
-		e = &llm.APIError{Message: wirejson.Beginning(body), Retryable: codec.Retryable(status)}
+		e = &llm.APIError{Message: codec.Beginning(body), Retryable: codec.Retryable(status)}
 	}
 	if status >= http.StatusBadRequest {
 		e.Status = status
@@ -58,7 +57,7 @@ const codeDaily = "DAILY_QUOTA_EXCEEDED"
 func readError(d *jsonio.Dec) *llm.APIError {
 	e := &llm.APIError{}
 	if d.Peek() != '{' {
-		e.Message = wirejson.Text(d)
+		e.Message = codec.Text(d)
 		return e
 	}
 	reason, daily := "", false
@@ -68,7 +67,7 @@ func readError(d *jsonio.Dec) *llm.APIError {
 				e.Code = d.String()
 				return
 			}
-			e.Status = int(wirejson.Count(d))
+			e.Status = int(codec.Count(d))
 		},
 		"message", &e.Message,
 		"status", &e.Code,
@@ -95,11 +94,11 @@ func retryableStatus(status string) bool {
 // readDetails reads the details, which are google.rpc messages in any order. It reports whether
 // they name a daily quota.
 func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string) (daily bool) {
-	for range wirejson.Items(d) {
+	for range codec.Items(d) {
 		lenient.Read(d, nil,
 			"reason", reason,
 			"retryDelay", func() {
-				if wait, err := time.ParseDuration(wirejson.String(d)); err == nil && wait > 0 {
+				if wait, err := time.ParseDuration(codec.String(d)); err == nil && wait > 0 {
 					e.RetryAfter = wait
 				}
 			},

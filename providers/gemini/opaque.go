@@ -7,24 +7,24 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // lenient reads objects of responses and errors.
-var lenient = wirejson.Object{Name: camel}
+var lenient = codec.Object{Name: camel}
 
 // readObject reads an object and returns its other members. A null is no member, as in the JSON
 // form of protocol buffers.
-func readObject(d *jsonio.Dec, fields ...any) (rest []wirejson.Member) {
+func readObject(d *jsonio.Dec, fields ...any) (rest []codec.Member) {
 	readInto(d, &rest, fields...)
 	return rest
 }
 
 // readInto is readObject that appends the other members to rest.
-func readInto(d *jsonio.Dec, rest *[]wirejson.Member, fields ...any) {
-	wirejson.Object{Strict: true, Name: camel}.Read(d, func(key string) {
+func readInto(d *jsonio.Dec, rest *[]codec.Member, fields ...any) {
+	codec.Object{Strict: true, Name: camel}.Read(d, func(key string) {
 		if !d.Null() {
-			*rest = append(*rest, wirejson.Member{Key: key, Raw: d.Raw()})
+			*rest = append(*rest, codec.Member{Key: key, Raw: d.Raw()})
 		}
 	}, fields...)
 }
@@ -57,35 +57,35 @@ func camel(key string) string {
 }
 
 // appendMembers appends members to an open object, except those named.
-func appendMembers(dst []byte, list []wirejson.Member, except ...string) []byte {
+func appendMembers(dst []byte, list []codec.Member, except ...string) []byte {
 	for _, m := range list {
 		if !slices.Contains(except, m.Key) {
-			dst = wirejson.AppendRaw(dst, m.Key, m.Raw)
+			dst = codec.AppendRaw(dst, m.Key, m.Raw)
 		}
 	}
 	return dst
 }
 
-func objectOf(members []wirejson.Member) json.RawMessage {
+func objectOf(members []codec.Member) json.RawMessage {
 	if len(members) == 0 {
 		return nil
 	}
 	dst := []byte{'{'}
 	for _, m := range members {
-		dst = append(wirejson.AppendKey(dst, m.Key), m.Raw...)
+		dst = append(codec.AppendKey(dst, m.Key), m.Raw...)
 	}
 	return append(dst, '}')
 }
 
-func innerOf(rest []wirejson.Member, key string) []wirejson.Member {
-	return wirejson.MembersOf([]byte(wirejson.Find(rest, key)))
+func innerOf(rest []codec.Member, key string) []codec.Member {
+	return codec.MembersOf([]byte(codec.Find(rest, key)))
 }
 
 func compact(raw string) string {
 	if !strings.ContainsAny(raw, " \n\r\t") {
 		return raw
 	}
-	return string(wirejson.Compact(raw))
+	return string(codec.Compact(raw))
 }
 
 func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
@@ -108,8 +108,8 @@ func plain(key string) bool {
 }
 
 // opaqueOf returns opaque data of at least one member.
-func opaqueOf(members []wirejson.Member) json.RawMessage {
-	var own, other wirejson.Members
+func opaqueOf(members []codec.Member) json.RawMessage {
+	var own, other codec.Members
 	for _, m := range members {
 		to := &other
 		if plain(m.Key) {
@@ -122,13 +122,13 @@ func opaqueOf(members []wirejson.Member) json.RawMessage {
 }
 
 // restOf returns the opaque members of Gemini. A history may have begun with another provider.
-func restOf(opaque json.RawMessage) (out []wirejson.Member) {
-	for _, m := range wirejson.MembersOf(opaque) {
+func restOf(opaque json.RawMessage) (out []codec.Member) {
+	for _, m := range codec.MembersOf(opaque) {
 		switch {
 		case plain(m.Key):
 			out = append(out, m)
 		case m.Key == keyOther:
-			out = append(out, wirejson.MembersOf(json.RawMessage(m.Raw))...)
+			out = append(out, codec.MembersOf(json.RawMessage(m.Raw))...)
 		}
 	}
 	return out
@@ -136,18 +136,18 @@ func restOf(opaque json.RawMessage) (out []wirejson.Member) {
 
 // ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(c *llm.ToolCall) bool {
-	own := wirejson.MembersOf(c.Opaque)
-	return c.ProviderExecuted && wirejson.Find(own, keyCode) == "" && wirejson.Find(own, keyToolCall) == ""
+	own := codec.MembersOf(c.Opaque)
+	return c.ProviderExecuted && codec.Find(own, keyCode) == "" && codec.Find(own, keyToolCall) == ""
 }
 
 // thoughtElsewhere reports whether reasoning has only opaque members of another provider.
 func thoughtElsewhere(r llm.Reasoning) bool {
-	return len(wirejson.MembersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
+	return len(codec.MembersOf(r.Opaque)) > 0 && len(restOf(r.Opaque)) == 0
 }
 
 // keyKept is the member of a message's opaque data that contains the members of the
 // response and its candidate that this package does not know, such as groundingMetadata.
-// Members of more than [wirejson.MaxKept] bytes are omitted. They are not sent back.
+// Members of more than [codec.MaxKept] bytes are omitted. They are not sent back.
 const (
 	keyKept            = "gemini_answer"
 	keyCandidate       = "candidate"
@@ -155,17 +155,17 @@ const (
 )
 
 // keptMembers collects these members. Of those in several chunks the last one counts.
-type keptMembers struct{ candidate, response wirejson.MemberSet }
+type keptMembers struct{ candidate, response codec.MemberSet }
 
 func (k *keptMembers) opaque() json.RawMessage {
-	var inner, out wirejson.Members
-	inner.AddObject(keyCandidate, k.candidate.Members(wirejson.MaxKept))
-	inner.AddObject(keyResponseMembers, k.response.Members(wirejson.MaxKept))
+	var inner, out codec.Members
+	inner.AddObject(keyCandidate, k.candidate.Members(codec.MaxKept))
+	inner.AddObject(keyResponseMembers, k.response.Members(codec.MaxKept))
 	out.AddObject(keyKept, inner)
 	return out.Object()
 }
 
 // keptOf returns the members of the response or its candidate in opaque data.
-func keptOf(opaque json.RawMessage, key string) []wirejson.Member {
-	return innerOf(innerOf(wirejson.MembersOf(opaque), keyKept), key)
+func keptOf(opaque json.RawMessage, key string) []codec.Member {
+	return innerOf(innerOf(codec.MembersOf(opaque), keyKept), key)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // Members that determine the type of a part, in addition to text and media.
@@ -29,7 +29,7 @@ type part struct {
 	media     media
 	value     string // of data, if the provider ran it
 	raw       string // the whole part
-	rest      []wirejson.Member
+	rest      []codec.Member
 }
 
 type call struct {
@@ -37,19 +37,19 @@ type call struct {
 	args         string // as JSON; "" if there are none
 	partial      []partialArg
 	willContinue bool // willContinue
-	rest         []wirejson.Member
+	rest         []codec.Member
 }
 
 type result struct {
 	id, name, response string
 	media              []llm.Part
-	rest               []wirejson.Member
+	rest               []codec.Member
 }
 
 type media struct {
 	kind, url string
 	data      []byte
-	rest      []wirejson.Member
+	rest      []codec.Member
 }
 
 // read reads a part. With keep it keeps unknown members.
@@ -87,12 +87,12 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 }
 
 // keepMember reads an unknown member.
-func keepMember(rest []wirejson.Member, keep bool, key string, d *jsonio.Dec) []wirejson.Member {
+func keepMember(rest []codec.Member, keep bool, key string, d *jsonio.Dec) []codec.Member {
 	if !keep {
 		d.Skip()
 		return rest
 	}
-	return append(rest, wirejson.Member{Key: key, Raw: d.Raw()})
+	return append(rest, codec.Member{Key: key, Raw: d.Raw()})
 }
 
 func (c *call) read(d *jsonio.Dec, keep bool) {
@@ -155,7 +155,7 @@ func (m *media) read(d *jsonio.Dec) {
 }
 
 // camelNames changes the names of members to lower camel case.
-func camelNames(members []wirejson.Member) []wirejson.Member {
+func camelNames(members []codec.Member) []codec.Member {
 	for i := range members {
 		members[i].Key = camel(members[i].Key)
 	}
@@ -201,7 +201,7 @@ func (p *part) toolResult() llm.ToolResult {
 	// Keep the response only if the codec would write it differently.
 	rest := r.rest
 	if response(&out, "") != compact(r.response) {
-		rest = append(rest, wirejson.Member{Key: "response", Raw: read})
+		rest = append(rest, codec.Member{Key: "response", Raw: read})
 	}
 	out.Opaque = p.opaque(rest)
 	out.Content = append(out.Content, r.media...)
@@ -209,24 +209,24 @@ func (p *part) toolResult() llm.ToolResult {
 }
 
 func (p *part) executed() llm.ToolCall {
-	value := wirejson.MembersOf(json.RawMessage(p.value))
+	value := codec.MembersOf(json.RawMessage(p.value))
 	c := llm.ToolCall{
 		ID: memberText(value, "id"), Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw)),
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Arguments = memberText(value, "toolType"), compact(cmp.Or(wirejson.Find(value, "args"), "{}"))
+		c.Name, c.Arguments = memberText(value, "toolType"), compact(cmp.Or(codec.Find(value, "args"), "{}"))
 	}
 	return c
 }
 
 // memberText returns a member that is a string, or any other value as JSON. It is empty if the
 // member is missing.
-func memberText(members []wirejson.Member, key string) string {
-	return valueText(cmp.Or(wirejson.Find(members, key), `""`))
+func memberText(members []codec.Member, key string) string {
+	return valueText(cmp.Or(codec.Find(members, key), `""`))
 }
 
 // opaque returns the opaque data of the part. Inner are the opaque members of its object.
-func (p *part) opaque(inner []wirejson.Member) json.RawMessage {
+func (p *part) opaque(inner []codec.Member) json.RawMessage {
 	thought := p.thought && p.data != "text" && p.data != ""
 	if p.signature == "" && !thought && len(inner)+len(p.rest) == 0 {
 		return nil
@@ -236,16 +236,16 @@ func (p *part) opaque(inner []wirejson.Member) json.RawMessage {
 		out = append(append(out, `{"`+keySignature+`":`...), p.signature...)
 		return append(out, '}')
 	}
-	var all []wirejson.Member
+	var all []codec.Member
 	if p.signature != "" {
-		all = append(all, wirejson.Member{Key: keySignature, Raw: p.signature})
+		all = append(all, codec.Member{Key: keySignature, Raw: p.signature})
 	}
 	if thought {
-		all = append(all, wirejson.Member{Key: keyThought, Raw: "true"})
+		all = append(all, codec.Member{Key: keyThought, Raw: "true"})
 	}
 	all = append(all, p.rest...)
 	if len(inner) > 0 {
-		all = append(all, wirejson.Member{Key: p.data, Raw: string(objectOf(inner))})
+		all = append(all, codec.Member{Key: p.data, Raw: string(objectOf(inner))})
 	}
 	return opaqueOf(all)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // Vertex AI can stream the arguments of a call as values at JSON paths (quirk QG-10). The
@@ -26,7 +26,7 @@ func (c *call) readPartial(d *jsonio.Dec) {
 		var a partialArg
 		value := func() { a.value = d.Raw() }
 		readObject(d,
-			"jsonPath", func() { a.path = wirejson.String(d) },
+			"jsonPath", func() { a.path = codec.String(d) },
 			"stringValue", func() { a.text, a.isStr = d.String(), true },
 			"numberValue", value,
 			"boolValue", value,
@@ -189,13 +189,13 @@ func (n *node) append(dst []byte) []byte {
 	case kindObject:
 		dst = append(dst, '{')
 		for i, b := range n.below {
-			dst = b.append(wirejson.AppendKey(dst, n.keys[i]))
+			dst = b.append(codec.AppendKey(dst, n.keys[i]))
 		}
 		return append(dst, '}')
 	case kindArray:
 		dst = append(dst, '[')
 		for _, b := range n.below {
-			dst = b.append(wirejson.AppendComma(dst))
+			dst = b.append(codec.AppendComma(dst))
 		}
 		return append(dst, ']')
 	case kindString:

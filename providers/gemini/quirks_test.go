@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	common "github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -334,7 +334,7 @@ func testBodies(t *testing.T) {
 		}
 	}
 	for _, body := range []string{"", "<html>520</html>", `"text"`, `{}`, `{"text":"x"}`, "[]"} {
-		if _, err := whole([]byte(body)); message(err) != wirejson.UnexpectedBody([]byte(body)).Error() {
+		if _, err := whole([]byte(body)); message(err) != common.UnexpectedBody([]byte(body)).Error() {
 			t.Errorf("%q: %v", body, err)
 		}
 	}

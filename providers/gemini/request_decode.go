@@ -11,7 +11,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // DecodeRequest implements [protocol.Protocol]. It normalizes the request: roles are set,
@@ -69,7 +69,7 @@ func (r *requestReader) extra(key string, raw json.RawMessage) {
 }
 
 // keep adds an object of unknown members to Extra.
-func (r *requestReader) keep(key string, rest []wirejson.Member) {
+func (r *requestReader) keep(key string, rest []codec.Member) {
 	if len(rest) > 0 {
 		r.extra(key, objectOf(rest))
 	}
@@ -113,13 +113,13 @@ func (r *requestReader) content() {
 	}
 	m := llm.Message{Role: role}
 	if rest != nil {
-		m.Opaque = objectOf([]wirejson.Member{{Key: keyOther, Raw: string(objectOf(rest))}})
+		m.Opaque = objectOf([]codec.Member{{Key: keyOther, Raw: string(objectOf(rest))}})
 	}
 	results := llm.Message{Role: llm.RoleTool}
 	called, signs := false, SignsCalls(r.req.Model)
 	for i := range parts {
 		if r := &parts[i].result; r.media != nil && !signs {
-			r.rest = append(r.rest, wirejson.Member{Key: within, Raw: "[]"})
+			r.rest = append(r.rest, codec.Member{Key: within, Raw: "[]"})
 		}
 		p := parts[i].content()
 		switch c := p.(type) {
@@ -175,7 +175,7 @@ func readRole(role string) llm.Role {
 
 // unsigned removes skipValidator from opaque data.
 func unsigned(opaque json.RawMessage) json.RawMessage {
-	members := slices.DeleteFunc(wirejson.MembersOf(opaque), func(m wirejson.Member) bool { return m == wirejson.Member{Key: keySignature, Raw: skipValidator} })
+	members := slices.DeleteFunc(codec.MembersOf(opaque), func(m codec.Member) bool { return m == codec.Member{Key: keySignature, Raw: skipValidator} })
 	return objectOf(members)
 }
 
@@ -224,14 +224,14 @@ func (s *ids) result(r llm.ToolResult) llm.ToolResult {
 
 func (r *requestReader) tools() {
 	d := &r.d
-	var functions, others, all wirejson.Elements
+	var functions, others, all codec.Elements
 	eachElement(d, func() {
 		other := readObject(d, keyFunctions, func() {
 			eachElement(d, func() {
 				t, rest := readFunction(d)
 				r.req.Tools = append(r.req.Tools, t)
 				if rest != nil {
-					rest = append([]wirejson.Member{{Key: "name", Raw: quote(wireName(t.Name))}}, rest...)
+					rest = append([]codec.Member{{Key: "name", Raw: quote(wireName(t.Name))}}, rest...)
 					functions.Add(string(objectOf(rest)))
 				}
 			})
@@ -243,13 +243,13 @@ func (r *requestReader) tools() {
 	if functions != nil {
 		all.Add(`{"` + keyFunctions + `":` + string(functions.Array()) + `}`)
 	}
-	wirejson.EachElement(others.Array(), all.Add)
+	codec.EachElement(others.Array(), all.Add)
 	if all != nil {
 		r.extra(keyTools, all.Array())
 	}
 }
 
-func readFunction(d *jsonio.Dec) (t llm.Tool, rest []wirejson.Member) {
+func readFunction(d *jsonio.Dec) (t llm.Tool, rest []codec.Member) {
 	rest = readObject(d,
 		"name", func() { t.Name = toolName(d.String()) },
 		"description", &t.Description,
@@ -258,22 +258,22 @@ func readFunction(d *jsonio.Dec) (t llm.Tool, rest []wirejson.Member) {
 	return t, rest
 }
 
-func (r *requestReader) toolConfig() []wirejson.Member {
-	var rest []wirejson.Member
+func (r *requestReader) toolConfig() []codec.Member {
+	var rest []codec.Member
 	readInto(&r.d, &rest, keyCalling, func() { addObject(&rest, keyCalling, r.calling()) })
 	return rest
 }
 
 // addObject adds a member that is an object, unless that is empty.
-func addObject(rest *[]wirejson.Member, key string, inner []wirejson.Member) {
+func addObject(rest *[]codec.Member, key string, inner []codec.Member) {
 	if inner != nil {
-		*rest = append(*rest, wirejson.Member{Key: key, Raw: string(objectOf(inner))})
+		*rest = append(*rest, codec.Member{Key: key, Raw: string(objectOf(inner))})
 	}
 }
 
-func (r *requestReader) calling() []wirejson.Member {
+func (r *requestReader) calling() []codec.Member {
 	d := &r.d
-	var rest, allowed []wirejson.Member
+	var rest, allowed []codec.Member
 	var names []string
 	choice := &r.req.ToolChoice
 	readInto(d, &rest,
@@ -287,13 +287,13 @@ func (r *requestReader) calling() []wirejson.Member {
 			case modeNone:
 				choice.Mode = llm.ChooseNone
 			default:
-				rest = append(rest, wirejson.Member{Key: "mode", Raw: quote(mode)})
+				rest = append(rest, codec.Member{Key: "mode", Raw: quote(mode)})
 			}
 		},
 		keyAllowed, func() {
 			from := d.Offset()
 			eachElement(d, func() { names = append(names, toolName(d.String())) })
-			allowed = []wirejson.Member{{Key: keyAllowed, Raw: d.Since(from)}}
+			allowed = []codec.Member{{Key: keyAllowed, Raw: d.Since(from)}}
 		})
 	switch {
 	case choice.Mode == llm.ChooseRequired && len(names) == 1:
@@ -304,10 +304,10 @@ func (r *requestReader) calling() []wirejson.Member {
 	return rest
 }
 
-func (r *requestReader) config() []wirejson.Member {
+func (r *requestReader) config() []codec.Member {
 	d := &r.d
 	s := &r.req.Settings
-	var rest []wirejson.Member
+	var rest []codec.Member
 	mime := ""
 	readInto(d, &rest,
 		"maxOutputTokens", &s.MaxTokens,
@@ -322,20 +322,20 @@ func (r *requestReader) config() []wirejson.Member {
 		"responseSchema", func() { s.OutputSchema = readSchema(d) },
 		keyMIME, func() { mime = d.Raw() })
 	if mime != "" && (s.OutputSchema == nil || mime != `"`+typeJSON+`"`) {
-		rest = append(rest, wirejson.Member{Key: keyMIME, Raw: mime})
+		rest = append(rest, codec.Member{Key: keyMIME, Raw: mime})
 	}
 	return rest
 }
 
 // thinking reads the effort: the level, else the budget.
-func (r *requestReader) thinking() []wirejson.Member {
+func (r *requestReader) thinking() []codec.Member {
 	var level, budget string
 	rest := readObject(&r.d,
 		"thinkingLevel", &level,
 		"thinkingBudget", func() { budget = strconv.FormatInt(r.d.Int(), 10) })
 	r.req.Settings.ReasoningEffort = cmp.Or(level, budget)
 	if level != "" && budget != "" {
-		rest = append(rest, wirejson.Member{Key: "thinkingBudget", Raw: budget})
+		rest = append(rest, codec.Member{Key: "thinkingBudget", Raw: budget})
 	}
 	return rest
 }
@@ -362,36 +362,36 @@ func schema(d *jsonio.Dec, dst *[]byte) {
 		case "nullable":
 			nullable = d.Bool()
 		case "items":
-			*dst = wirejson.AppendKey(*dst, key)
+			*dst = codec.AppendKey(*dst, key)
 			schema(d, dst)
 		case "properties":
-			*dst = append(wirejson.AppendKey(*dst, key), '{')
+			*dst = append(codec.AppendKey(*dst, key), '{')
 			for name := range d.Members() {
 				if !d.Null() {
-					*dst = wirejson.AppendKey(*dst, name)
+					*dst = codec.AppendKey(*dst, name)
 					schema(d, dst)
 				}
 			}
 			*dst = append(*dst, '}')
 		case "anyOf":
-			*dst = append(wirejson.AppendKey(*dst, key), '[')
+			*dst = append(codec.AppendKey(*dst, key), '[')
 			eachElement(d, func() {
-				*dst = wirejson.AppendComma(*dst)
+				*dst = codec.AppendComma(*dst)
 				schema(d, dst)
 			})
 			*dst = append(*dst, ']')
 		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
-			*dst = append(wirejson.AppendKey(*dst, key), strings.Trim(d.Raw(), `"`)...) // 64 bits may come as a string
+			*dst = append(codec.AppendKey(*dst, key), strings.Trim(d.Raw(), `"`)...) // 64 bits may come as a string
 		default:
-			*dst = append(wirejson.AppendKey(*dst, key), compact(d.Raw())...)
+			*dst = append(codec.AppendKey(*dst, key), compact(d.Raw())...)
 		}
 	}
 	switch {
 	case nullable && kind != "":
-		*dst = append(append(wirejson.AppendKey(*dst, "type"), '['), quote(kind)...)
+		*dst = append(append(codec.AppendKey(*dst, "type"), '['), quote(kind)...)
 		*dst = append(*dst, `,"null"]`...)
 	case kind != "":
-		*dst = wirejson.AppendString(*dst, "type", kind)
+		*dst = codec.AppendString(*dst, "type", kind)
 	}
 	*dst = append(*dst, '}')
 }

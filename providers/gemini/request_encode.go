@@ -7,7 +7,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -54,13 +53,13 @@ func (w *writer) body() {
 	w.Extra(keyTools, keyToolConfig, keyConfig)
 }
 
-func (w *writer) settings(s *llm.Settings) (own []wirejson.Member) {
+func (w *writer) settings(s *llm.Settings) (own []codec.Member) {
 	value := func(key string, v any) {
 		raw, err := json.Marshal(v)
 		if err != nil {
 			w.Fail("settings.%s: %w", key, err)
 		}
-		own = append(own, wirejson.Member{Key: key, Raw: string(raw)})
+		own = append(own, codec.Member{Key: key, Raw: string(raw)})
 	}
 	integer := func(name, key string, n int64) {
 		if n != int64(int32(n)) {
@@ -81,23 +80,23 @@ func (w *writer) settings(s *llm.Settings) (own []wirejson.Member) {
 		integer("seed", "seed", *s.Seed)
 	}
 	if len(s.StopSequences) > 0 {
-		var list wirejson.Elements
+		var list codec.Elements
 		for _, stop := range s.StopSequences {
 			list.Add(quote(stop))
 		}
-		own = append(own, wirejson.Member{Key: "stopSequences", Raw: string(list.Array())})
+		own = append(own, codec.Member{Key: "stopSequences", Raw: string(list.Array())})
 	}
 	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
 		w.Fail("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
 	}
 	if s.ReasoningEffort != "" {
-		own = append(own, wirejson.Member{Key: "thinkingConfig", Raw: thinking(s.ReasoningEffort)})
+		own = append(own, codec.Member{Key: "thinkingConfig", Raw: thinking(s.ReasoningEffort)})
 	}
 	if s.OutputSchema != nil {
 		if !jsonio.Valid(s.OutputSchema) {
 			w.Fail("settings.output_schema: not JSON")
 		}
-		own = append(own, wirejson.Member{Key: keyMIME, Raw: `"` + typeJSON + `"`}, wirejson.Member{Key: keySchema, Raw: string(s.OutputSchema)})
+		own = append(own, codec.Member{Key: keyMIME, Raw: `"` + typeJSON + `"`}, codec.Member{Key: keySchema, Raw: string(s.OutputSchema)})
 	}
 	return own
 }
@@ -114,7 +113,7 @@ func thinking(effort string) string {
 	if isBudget(effort) {
 		return `{"thinkingBudget":` + effort + `}`
 	}
-	return string(append(wirejson.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
+	return string(append(codec.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
 }
 
 // isBudget reports whether an effort is an integer in JSON form.
@@ -126,12 +125,12 @@ func isBudget(effort string) bool {
 
 // overlay writes an object of own members, joined with the object in Extra. The member deep is
 // joined too.
-func (w *writer) overlay(key string, own []wirejson.Member, deep string) {
+func (w *writer) overlay(key string, own []codec.Member, deep string) {
 	raw := w.Req.Extra[key]
 	if raw != nil && !jsonio.IsObject(string(raw)) {
 		w.Fail("extra.%s: expected an object", key)
 	}
-	extra := wirejson.MembersOf(raw)
+	extra := codec.MembersOf(raw)
 	if len(own)+len(extra) == 0 {
 		return
 	}
@@ -142,15 +141,15 @@ func (w *writer) overlay(key string, own []wirejson.Member, deep string) {
 
 // joined writes own members that over does not have, and those of over. It joins the member
 // deep if both are objects.
-func (w *writer) joined(own, over []wirejson.Member, deep string) {
+func (w *writer) joined(own, over []codec.Member, deep string) {
 	var done []string
 	for _, m := range own {
-		other := wirejson.Find(over, m.Key)
+		other := codec.Find(over, m.Key)
 		if other == "" {
 			w.Value(m.Key, []byte(m.Raw))
 		} else if m.Key == deep && jsonio.IsObject(other) {
 			w.Raw(m.Key, "{")
-			w.joined(wirejson.MembersOf([]byte(m.Raw)), wirejson.MembersOf([]byte(other)), "")
+			w.joined(codec.MembersOf([]byte(m.Raw)), codec.MembersOf([]byte(other)), "")
 			w.Close("}")
 			done = append(done, m.Key)
 		}
@@ -180,7 +179,7 @@ func (w *writer) tools() {
 	w.Close("]")
 }
 
-func (w *writer) objects(list [][]wirejson.Member) {
+func (w *writer) objects(list [][]codec.Member) {
 	for _, members := range list {
 		w.Next("{")
 		w.end(members)
@@ -188,20 +187,20 @@ func (w *writer) objects(list [][]wirejson.Member) {
 }
 
 // function writes tool i; more are its members in Extra.
-func (w *writer) function(i int, t *llm.Tool, more []wirejson.Member) {
+func (w *writer) function(i int, t *llm.Tool, more []codec.Member) {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
 		w.Fail("tools[%d]: the name %q is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters", i, name)
 	}
-	own := []wirejson.Member{{Key: "name", Raw: quote(name)}}
+	own := []codec.Member{{Key: "name", Raw: quote(name)}}
 	if t.Description != "" {
-		own = append(own, wirejson.Member{Key: "description", Raw: quote(t.Description)})
+		own = append(own, codec.Member{Key: "description", Raw: quote(t.Description)})
 	}
 	if t.Parameters != nil {
 		if !jsonio.IsObject(string(t.Parameters)) {
 			w.Fail("tools[%d]: the parameters are not a JSON object", i)
 		}
-		own = append(own, wirejson.Member{Key: keyParameters, Raw: string(t.Parameters)})
+		own = append(own, codec.Member{Key: keyParameters, Raw: string(t.Parameters)})
 	}
 	w.Next("{")
 	w.joined(own, more, "")
@@ -210,14 +209,14 @@ func (w *writer) function(i int, t *llm.Tool, more []wirejson.Member) {
 
 const keyParameters = "parametersJsonSchema"
 
-type more struct{ functions, others [][]wirejson.Member }
+type more struct{ functions, others [][]codec.Member }
 
 // take removes a function and returns its members except the name.
-func (m *more) take(name string) []wirejson.Member {
+func (m *more) take(name string) []codec.Member {
 	for i, f := range m.functions {
-		if wirejson.Find(f, "name") == quote(name) {
+		if codec.Find(f, "name") == quote(name) {
 			m.functions = slices.Delete(m.functions, i, i+1)
-			return slices.DeleteFunc(f, func(m wirejson.Member) bool { return m.Key == "name" })
+			return slices.DeleteFunc(f, func(m codec.Member) bool { return m.Key == "name" })
 		}
 	}
 	return nil
@@ -231,7 +230,7 @@ func (w *writer) extraTools() (out more) {
 	d := jsonio.NewDec(string(raw))
 	eachElement(&d, func() {
 		other := readObject(&d, keyFunctions, func() {
-			eachElement(&d, func() { out.functions = append(out.functions, wirejson.MembersOf(json.RawMessage(d.Raw()))) })
+			eachElement(&d, func() { out.functions = append(out.functions, codec.MembersOf(json.RawMessage(d.Raw()))) })
 		})
 		if other != nil {
 			out.others = append(out.others, other)
@@ -257,9 +256,9 @@ const (
 )
 
 func (w *writer) toolConfig() {
-	var own []wirejson.Member
+	var own []codec.Member
 	if calling := w.calling(); calling != "" {
-		own = []wirejson.Member{{Key: keyCalling, Raw: calling}}
+		own = []codec.Member{{Key: keyCalling, Raw: calling}}
 	}
 	w.overlay(keyToolConfig, own, keyCalling)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -31,7 +31,7 @@ type decoder struct {
 	last      ending // of all chunks so far
 	blocked   *llm.APIError
 	kept      keptMembers
-	others    []wirejson.Member // of the candidate
+	others    []codec.Member // of the candidate
 
 	known      bool // part of a response arrived
 	answered   bool // a candidate arrived
@@ -95,13 +95,13 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 		case "promptFeedback":
 			c.feedback(d)
 		case "modelVersion":
-			c.model = wirejson.String(d)
+			c.model = codec.String(d)
 		case "responseId":
-			c.id = wirejson.String(d)
+			c.id = codec.String(d)
 		case "error":
 			failure = readError(d)
 		case "errorType": // in addition to an error that is a string, of Gemini-compatible servers
-			kind = wirejson.String(d)
+			kind = codec.String(d)
 		default:
 			c.kept.response.Set(key, d.Raw())
 		}
@@ -190,15 +190,15 @@ func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
 		case "content":
 			c.content(d)
 		case "finishReason":
-			if c.ending.reason = wirejson.String(d); c.ending.reason == unspecified {
+			if c.ending.reason = codec.String(d); c.ending.reason == unspecified {
 				c.ending.reason = ""
 			}
 		case "finishMessage":
-			c.ending.message = wirejson.String(d)
+			c.ending.message = codec.String(d)
 		case "index":
-			index = wirejson.Count(d)
+			index = codec.Count(d)
 		default:
-			c.others = append(c.others, wirejson.Member{Key: key, Raw: d.Raw()})
+			c.others = append(c.others, codec.Member{Key: key, Raw: d.Raw()})
 		}
 	}
 	return index
@@ -259,7 +259,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 			err = c.chunk(&d, emit)
 		}
 	default:
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	if _, failed := errors.AsType[*llm.APIError](err); failed {
 		return err
@@ -270,7 +270,7 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 		return fmt.Errorf("the response: %w", bad)
 	}
 	if !c.known {
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	c.finish(emit)
 	return nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // FinishReasons are the finish reasons of a protocol. The first one of each value is written.
@@ -94,9 +93,9 @@ func (n MemberNames) Wire(key string) (name string, ok bool) {
 
 // Append appends the opaque members of the protocol to the open object, except own.
 func (n MemberNames) Append(dst []byte, opaque json.RawMessage, own ...string) []byte {
-	wirejson.EachMember(opaque, func(key, raw string) {
+	EachMember(opaque, func(key, raw string) {
 		if name, ok := n.Wire(key); ok && !slices.Contains(own, name) {
-			dst = wirejson.AppendRaw(dst, name, raw)
+			dst = AppendRaw(dst, name, raw)
 		}
 	})
 	return dst

@@ -1,5 +1,8 @@
-// Package codec contains what the codecs of the providers share: the writer of requests, the
-// rule for parts of other providers, the names of opaque members, and tables of finish reasons.
+// Package codec contains what the codecs of the providers share. Its readers skip values of an
+// unexpected type, because servers deviate from their documentation. Its writers repair lone
+// surrogates and copy unknown members unchanged. It also contains the rule for parts of other
+// providers, the names of opaque members, and tables of finish reasons. The packages of the
+// providers contain the names of members.
 package codec
 
 import (
@@ -14,7 +17,6 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // Writer appends JSON. It keeps its first error.
@@ -52,16 +54,16 @@ func (w *Writer) Fail(format string, args ...any) {
 }
 
 // Next begins an element of an array with s.
-func (w *Writer) Next(s string) { w.Dst = append(wirejson.AppendComma(w.Dst), s...) }
+func (w *Writer) Next(s string) { w.Dst = append(AppendComma(w.Dst), s...) }
 
 // Close appends s.
 func (w *Writer) Close(s string) { w.Dst = append(w.Dst, s...) }
 
 // Key begins a member.
-func (w *Writer) Key(key string) { w.Dst = wirejson.AppendKey(w.Dst, key) }
+func (w *Writer) Key(key string) { w.Dst = AppendKey(w.Dst, key) }
 
 // Text writes a string.
-func (w *Writer) Text(key, value string) { w.Dst = wirejson.AppendString(w.Dst, key, value) }
+func (w *Writer) Text(key, value string) { w.Dst = AppendString(w.Dst, key, value) }
 
 // OptionalText writes a string unless it is empty.
 func (w *Writer) OptionalText(key, value string) {
@@ -71,7 +73,7 @@ func (w *Writer) OptionalText(key, value string) {
 }
 
 // Int writes an integer.
-func (w *Writer) Int(key string, n int64) { w.Dst = wirejson.AppendInt(w.Dst, key, n) }
+func (w *Writer) Int(key string, n int64) { w.Dst = AppendInt(w.Dst, key, n) }
 
 // Bool writes a value if there is one.
 func (w *Writer) Bool(key string, value *bool) {
@@ -87,7 +89,7 @@ func (w *Writer) Raw(key, text string) {
 }
 
 // Value writes JSON without white space and repairs lone surrogates.
-func (w *Writer) Value(key string, raw []byte) { w.Dst = wirejson.AppendRaw(w.Dst, key, raw) }
+func (w *Writer) Value(key string, raw []byte) { w.Dst = AppendRaw(w.Dst, key, raw) }
 
 // Base64 writes bytes as a string that begins with prefix.
 func (w *Writer) Base64(key, prefix string, data []byte) {
@@ -102,7 +104,7 @@ func (w *Writer) Unknown(protocol string, p llm.Unknown) {
 		w.Fail("%w", err)
 		return
 	}
-	w.Dst = wirejson.AppendValue(w.Dst, p.Raw)
+	w.Dst = AppendValue(w.Dst, p.Raw)
 }
 
 // Has reports whether the writer writes a member of the body: it does unless Extra has it.
@@ -118,7 +120,7 @@ func (w *Writer) Strings(key string, list []string) {
 	}
 	w.Raw(key, "[")
 	for _, s := range list {
-		w.Dst = jsonio.AppendString(wirejson.AppendComma(w.Dst), s)
+		w.Dst = jsonio.AppendString(AppendComma(w.Dst), s)
 	}
 	w.Close("]")
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -106,7 +105,7 @@ func (w *writer) contentArray(parts []llm.Part) {
 			}
 		case llm.Unknown:
 			if !codec.Omits(protocolName, llm.RoleAssistant, p) {
-				w.Next(string(wirejson.Compact(string(p.Raw))))
+				w.Next(string(codec.Compact(string(p.Raw))))
 			}
 		case llm.ToolCall, llm.Media, llm.ToolResult: // not in the content
 		}
@@ -134,10 +133,10 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 			own = append(own, field)
 		}
 	}
-	var details wirejson.Elements
+	var details codec.Elements
 	for _, p := range parts {
 		if r, ok := p.(llm.Reasoning); ok {
-			wirejson.EachElement(wirejson.Get(r.Opaque, "reasoning_details"), details.Add)
+			codec.EachElement(codec.Get(r.Opaque, "reasoning_details"), details.Add)
 		}
 	}
 	if details != nil {
@@ -150,11 +149,11 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 // field returns the member for reasoning. It is empty if the reasoning belongs to another
 // protocol or is only in its details.
 func (w *writer) field(opaque json.RawMessage) string {
-	f := wirejson.GetString(opaque, "field")
+	f := codec.GetString(opaque, "field")
 	switch {
 	case f == reasoningContent, f == reasoningField, f == contentField:
 		return f
-	case w.Req == nil && wirejson.Get(opaque, "reasoning_details") == nil:
+	case w.Req == nil && codec.Get(opaque, "reasoning_details") == nil:
 		return reasoningContent
 	}
 	return ""
@@ -179,14 +178,14 @@ func (w *writer) call(c llm.ToolCall) {
 	w.Raw(kind, "{")
 	w.Text("name", w.callName(c.Name))
 	w.Text(args, w.arguments(c.Arguments))
-	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(c.Opaque, kind), "name", args), '}')
+	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(c.Opaque, kind), "name", args), '}')
 	w.own(c.Opaque, "id", "type", kind, "index")
 	w.Close("}")
 }
 
 // callMembers returns the names of the called object and of its arguments.
 func callMembers(opaque json.RawMessage) (kind, args string) {
-	if wirejson.GetString(opaque, "type") == "custom" {
+	if codec.GetString(opaque, "type") == "custom" {
 		return "custom", "input"
 	}
 	return "function", "arguments"
@@ -198,7 +197,7 @@ func (w *writer) arguments(args string) string {
 		return args
 	}
 	repaired := []byte(args)
-	wirejson.RepairSurrogates(repaired)
+	codec.RepairSurrogates(repaired)
 	return string(repaired)
 }
 

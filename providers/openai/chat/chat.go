@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -74,7 +74,7 @@ func (Protocol) NewDecoder() protocol.Decoder { return &decoder{} }
 // only chunk of a stream.
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !isResponse(body) {
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	d := &decoder{done: true, reasoning: reasoningReader{nonStreaming: true}}
 	if err := d.chunk(string(body), emit); err != nil {
@@ -85,7 +85,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 
 // isResponse reports whether a body is a response or an error.
 func isResponse(body []byte) (is bool) {
-	wirejson.EachMember(body, func(key, raw string) {
+	codec.EachMember(body, func(key, raw string) {
 		switch key {
 		case "choices":
 			is = is || raw[0] == '['

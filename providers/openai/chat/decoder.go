@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -76,20 +75,20 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 		case "model":
 			firstString(&dec, &d.model)
 		case "object":
-			failed = wirejson.String(&dec) == "error" || failed
+			failed = codec.String(&dec) == "error" || failed
 		case "error":
 			if !dec.Null() {
 				failed = true
 				dec.Skip()
 			}
 		default:
-			if m := (wirejson.Member{Key: key, Raw: dec.Raw()}); isKept(m) {
+			if m := (codec.Member{Key: key, Raw: dec.Raw()}); isKept(m) {
 				d.kept.response.Set(m.Key, m.Raw)
 			}
 		}
 	}
 	if err := dec.End(); err != nil {
-		return fmt.Errorf("an event is not a Chat Completions chunk: %w; it begins with %q", err, wirejson.Beginning([]byte(text)))
+		return fmt.Errorf("an event is not a Chat Completions chunk: %w; it begins with %q", err, codec.Beginning([]byte(text)))
 	}
 	return d.failure(text, failed)
 }
@@ -97,7 +96,7 @@ func (d *decoder) chunk(text string, emit func(llm.Event)) error {
 // firstString sets to if it is empty. Azure's first chunk has an empty id and model (quirk
 // QO-19).
 func firstString(d *jsonio.Dec, to *string) {
-	if s := wirejson.String(d); *to == "" {
+	if s := codec.String(d); *to == "" {
 		*to = s
 	}
 }
@@ -117,7 +116,7 @@ func (d *decoder) failure(text string, failed bool) error {
 
 // choices reads the choices of a chunk. It uses the one with index 0.
 func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
-	for range wirejson.Items(dec) {
+	for range codec.Items(dec) {
 		d.choice(dec, emit)
 	}
 }
@@ -126,14 +125,14 @@ func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
 	old := &d.delta
 	d.delta = delta{parts: old.parts[:0], calls: old.calls[:0], messageMembers: old.messageMembers[:0], choiceMembers: old.choiceMembers[:0]}
 	index, finish := int64(0), ""
-	for key := range wirejson.Fields(dec) {
+	for key := range codec.Fields(dec) {
 		switch key {
 		case "index":
-			index = wirejson.Count(dec)
+			index = codec.Count(dec)
 		case "delta", "message":
 			d.delta.read(dec)
 		case "finish_reason":
-			finish = wirejson.String(dec)
+			finish = codec.String(dec)
 		default:
 			d.delta.choiceMembers = appendKept(d.delta.choiceMembers, dec, key)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // delta contains the members of the choice in a chunk or in a non-streaming response.
@@ -17,8 +17,8 @@ type delta struct {
 	details                       jsonio.Dec    // before the reasoning_details
 	hasDetails                    bool
 	calls                         []callDelta
-	messageMembers, choiceMembers []wirejson.Member // what is not known of it, and of the choice
-	transcript                    string            // the words of a sound
+	messageMembers, choiceMembers []codec.Member // what is not known of it, and of the choice
+	transcript                    string         // the words of a sound
 }
 
 // contentPart is an element of a content array (quirk QO-28).
@@ -34,12 +34,12 @@ type callDelta struct {
 }
 
 func (c *delta) read(d *jsonio.Dec) {
-	for key := range wirejson.Fields(d) {
+	for key := range codec.Fields(d) {
 		switch key {
 		case "content":
 			c.readContent(d)
 		case "refusal":
-			c.refusal = wirejson.String(d)
+			c.refusal = codec.String(d)
 		case "reasoning_content", "reasoning":
 			c.readReasoning(d, key)
 		case "reasoning_details":
@@ -56,7 +56,7 @@ func (c *delta) read(d *jsonio.Dec) {
 			d.Skip()
 		case keyAudio:
 			ahead := *d
-			c.transcript = wirejson.GetString(json.RawMessage(ahead.Raw()), "transcript")
+			c.transcript = codec.GetString(json.RawMessage(ahead.Raw()), "transcript")
 			c.messageMembers = appendKept(c.messageMembers, d, key)
 		case "role":
 			d.Skip()
@@ -80,7 +80,7 @@ func (c *delta) readReasoning(d *jsonio.Dec, field string) {
 
 func (c *delta) readContent(d *jsonio.Dec) {
 	if d.Peek() != '[' {
-		c.content = wirejson.String(d)
+		c.content = codec.String(d)
 		return
 	}
 	for range d.Elements() {
@@ -94,10 +94,10 @@ func (c *delta) readContent(d *jsonio.Dec) {
 // readPart reads an element of a content array; read reads its text. It returns false for other
 // types.
 func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
-	for key := range wirejson.Fields(d) {
+	for key := range codec.Fields(d) {
 		switch key {
 		case "type":
-			p.kind = wirejson.String(d)
+			p.kind = codec.String(d)
 		case "text", "thinking", "refusal":
 			p.text = cmp.Or(p.text, read(d))
 		default:
@@ -110,11 +110,11 @@ func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok b
 // joinedText reads a string, or the texts in an array of parts.
 func joinedText(d *jsonio.Dec) string {
 	if d.Peek() != '[' {
-		return wirejson.String(d)
+		return codec.String(d)
 	}
 	var text strings.Builder
 	for range d.Elements() {
-		if p, ok := readPart(d, wirejson.String); ok {
+		if p, ok := readPart(d, codec.String); ok {
 			text.WriteString(p.text)
 		}
 	}
@@ -122,7 +122,7 @@ func joinedText(d *jsonio.Dec) string {
 }
 
 func (c *delta) readCalls(d *jsonio.Dec) {
-	for range wirejson.Items(d) {
+	for range codec.Items(d) {
 		if d.Peek() != '{' {
 			d.Skip()
 			continue
@@ -133,19 +133,19 @@ func (c *delta) readCalls(d *jsonio.Dec) {
 }
 
 func (c *callDelta) read(d *jsonio.Dec) {
-	var rest wirejson.Members
+	var rest codec.Members
 	for key := range d.Members() {
 		switch key {
 		case "index":
 			if b := d.Peek(); b >= '0' && b <= '9' {
-				c.index = int(wirejson.Count(d))
+				c.index = int(codec.Count(d))
 				continue
 			}
 			d.Skip()
 		case "id":
-			c.id = wirejson.String(d)
+			c.id = codec.String(d)
 		case "type":
-			if wirejson.String(d) == "custom" {
+			if codec.String(d) == "custom" {
 				rest.AddString("type", "custom")
 			}
 		case "function", "custom":
@@ -159,12 +159,12 @@ func (c *callDelta) read(d *jsonio.Dec) {
 
 // readFunction reads a name and arguments. Arguments may be any JSON value (quirk QO-16).
 func (c *callDelta) readFunction(d *jsonio.Dec) {
-	for key := range wirejson.Fields(d) {
+	for key := range codec.Fields(d) {
 		switch key {
 		case "name":
-			c.name = cmp.Or(wirejson.String(d), c.name)
+			c.name = cmp.Or(codec.String(d), c.name)
 		case "arguments", "input":
-			c.args = cmp.Or(wirejson.Text(d), c.args)
+			c.args = cmp.Or(codec.Text(d), c.args)
 		default:
 			d.Skip()
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -112,7 +111,7 @@ func (e *encoder) send(f llm.Finish) {
 	e.w.Close("}")
 	e.w.ending(f)
 	e.w.Close("}]")
-	e.w.Dst = append(wirejson.AppendMembers(e.w.Dst, keptOf(f.Opaque, keyResponse)), '}')
+	e.w.Dst = append(codec.AppendMembers(e.w.Dst, keptOf(f.Opaque, keyResponse)), '}')
 	e.write("", e.w.Dst)
 }
 
@@ -165,7 +164,7 @@ func (e *encoder) flush(opaque json.RawMessage) {
 		e.send(llm.Finish{})
 	}
 	e.texts = e.texts[:0]
-	if details := wirejson.Get(opaque, "reasoning_details"); details != nil {
+	if details := codec.Get(opaque, "reasoning_details"); details != nil {
 		e.delta()
 		e.w.Value("reasoning_details", details)
 		e.send(llm.Finish{})

@@ -7,13 +7,12 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // Members of a response without a field in llm are in the opaque data of its message. The
 // members that messageNames knows, and those that the caller asked for, have their own names.
-// The others are in keyChatAnswer, grouped by object. They are limited by [wirejson.MaxKept]
-// and [wirejson.MemberSet], because each later request of the history carries them.
+// The others are in keyChatAnswer, grouped by object. They are limited by [codec.MaxKept]
+// and [codec.MemberSet], because each later request of the history carries them.
 const (
 	keyAudio       = "audio"
 	keyAnnotations = "annotations"
@@ -35,9 +34,9 @@ var notKept = []string{
 
 // keptMembers collects these members. Deltas of a message are joined. Of other members the last
 // value counts, because servers repeat them in each chunk.
-type keptMembers struct{ plain, audio, logprobs, message, choice, response wirejson.MemberSet }
+type keptMembers struct{ plain, audio, logprobs, message, choice, response codec.MemberSet }
 
-func (k *keptMembers) addMessage(m wirejson.Member) {
+func (k *keptMembers) addMessage(m codec.Member) {
 	switch {
 	case m.Key == keyAudio:
 		k.audio.JoinObject(m.Raw, "data", "transcript")
@@ -48,7 +47,7 @@ func (k *keptMembers) addMessage(m wirejson.Member) {
 	}
 }
 
-func (k *keptMembers) addChoice(m wirejson.Member) {
+func (k *keptMembers) addChoice(m codec.Member) {
 	if m.Key == keyLogprobs {
 		k.logprobs.JoinObject(m.Raw)
 		return
@@ -57,10 +56,10 @@ func (k *keptMembers) addChoice(m wirejson.Member) {
 }
 
 func (k *keptMembers) opaque() json.RawMessage {
-	var answer wirejson.Members
-	answer.AddObject(keyMessage, k.message.Sorted().Members(wirejson.MaxKept))
-	answer.AddObject(keyChoice, k.choice.Sorted().Members(wirejson.MaxKept))
-	answer.AddObject(keyResponse, k.response.Sorted().Members(wirejson.MaxKept))
+	var answer codec.Members
+	answer.AddObject(keyMessage, k.message.Sorted().Members(codec.MaxKept))
+	answer.AddObject(keyChoice, k.choice.Sorted().Members(codec.MaxKept))
+	answer.AddObject(keyResponse, k.response.Sorted().Members(codec.MaxKept))
 	out := k.plain.Sorted().Members(0)
 	out.AddObject(keyAudio, k.audio.Sorted().Members(0))
 	out.AddObject(keyLogprobs, k.logprobs.Sorted().Members(0))
@@ -68,17 +67,17 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-func isKept(m wirejson.Member) bool { return m.Raw != "null" && !slices.Contains(notKept, m.Key) }
+func isKept(m codec.Member) bool { return m.Raw != "null" && !slices.Contains(notKept, m.Key) }
 
-func appendKept(rest []wirejson.Member, d *jsonio.Dec, key string) []wirejson.Member {
-	if m := (wirejson.Member{Key: key, Raw: d.Raw()}); isKept(m) {
+func appendKept(rest []codec.Member, d *jsonio.Dec, key string) []codec.Member {
+	if m := (codec.Member{Key: key, Raw: d.Raw()}); isKept(m) {
 		return append(rest, m)
 	}
 	return rest
 }
 
 func keptOf(opaque json.RawMessage, object string) json.RawMessage {
-	return wirejson.Get(wirejson.Get(opaque, keyKept), object)
+	return codec.Get(codec.Get(opaque, keyKept), object)
 }
 
 // opaque writes the opaque members of an assistant message, except own: in a response all, in a
@@ -91,20 +90,20 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 	if w.Req == nil {
 		w.own(opaque, own...)
 		for _, key := range [...]string{keyAnnotations, keyImages} {
-			if raw := wirejson.Get(opaque, key); raw != nil {
+			if raw := codec.Get(opaque, key); raw != nil {
 				w.Value(key, raw)
 			}
 		}
-		w.Dst = wirejson.AppendMembers(w.Dst, keptOf(opaque, keyMessage))
+		w.Dst = codec.AppendMembers(w.Dst, keptOf(opaque, keyMessage))
 		return
 	}
 	w.own(opaque, append(own, keyAudio)...)
-	if id := wirejson.Get(wirejson.Get(opaque, keyAudio), "id"); id != nil {
+	if id := codec.Get(codec.Get(opaque, keyAudio), "id"); id != nil {
 		w.Raw(keyAudio, `{"id":`+string(id)+`}`)
 	}
-	var files wirejson.Elements
-	wirejson.EachElement(wirejson.Get(opaque, keyAnnotations), func(raw string) {
-		if wirejson.GetString(json.RawMessage(raw), "type") == "file" {
+	var files codec.Elements
+	codec.EachElement(codec.Get(opaque, keyAnnotations), func(raw string) {
+		if codec.GetString(json.RawMessage(raw), "type") == "file" {
 			files.Add(raw)
 		}
 	})
@@ -114,9 +113,9 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 }
 
 func (w *writer) ending(f llm.Finish) {
-	w.Value(keyLogprobs, wirejson.Get(f.Opaque, keyLogprobs))
+	w.Value(keyLogprobs, codec.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)
-	w.Dst = wirejson.AppendMembers(w.Dst, keptOf(f.Opaque, keyChoice))
+	w.Dst = codec.AppendMembers(w.Dst, keptOf(f.Opaque, keyChoice))
 }
 
 // messageNames are the known opaque members of messages, text, calls and media.

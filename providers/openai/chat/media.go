@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // anyImage is the media type of an image at a URL.
@@ -60,7 +59,7 @@ func (w *writer) element(kind string, opaque json.RawMessage, inner func(), own 
 	w.Text("type", kind)
 	w.Raw(kind, "{")
 	inner()
-	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(opaque, kind), own...), '}')
+	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(opaque, kind), own...), '}')
 	w.own(opaque, "type", kind)
 	w.Close("}")
 }
@@ -69,9 +68,9 @@ func (w *writer) element(kind string, opaque json.RawMessage, inner func(), own 
 // cannot contain, such as a file id.
 func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	f := mediaFields{kind: kind}
-	var rest wirejson.Members
+	var rest codec.Members
 	from := d.Offset()
-	wirejson.ReadStrict(d,
+	codec.ReadStrict(d,
 		func(key string) { rest.Add(d, messageNames.Stored(key)) },
 		"type", nil,
 		kind, func() { f.read(d) })
@@ -96,11 +95,11 @@ func unknownPart(kind, raw string) llm.Part {
 type mediaFields struct {
 	kind                    string
 	url, data, format, name string
-	rest                    wirejson.Members
+	rest                    codec.Members
 }
 
 func (f *mediaFields) read(d *jsonio.Dec) {
-	for key := range wirejson.Fields(d) {
+	for key := range codec.Fields(d) {
 		switch f.kind + "." + key {
 		case "image_url.url", "file.file_data":
 			f.url = d.String()

@@ -7,7 +7,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // messages writes the conversation. A tool message with several results becomes several
@@ -47,7 +46,7 @@ func (w *writer) message(m *llm.Message) {
 		w.results(m)
 		return
 	case llm.RoleSystem:
-		role = cmp.Or(wirejson.GetString(m.Opaque, "role"), w.chat.systemRole())
+		role = cmp.Or(codec.GetString(m.Opaque, "role"), w.chat.systemRole())
 	case llm.RoleUser:
 	}
 	w.begin(role)

@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // wireMessage collects the members of a message, which have any order.
@@ -21,7 +21,7 @@ type wireMessage struct {
 	details        string    // JSON
 	function       string    // function_call, JSON
 	id, name       string
-	opaque         wirejson.Members
+	opaque         codec.Members
 }
 
 func (r *reader) message() {
@@ -39,7 +39,7 @@ func (r *reader) role() (role string) {
 	ahead := r.Dec
 	for key := range ahead.Members() {
 		if key == "role" {
-			return wirejson.String(&ahead)
+			return codec.String(&ahead)
 		}
 		ahead.Skip()
 	}
@@ -72,7 +72,7 @@ func (r *reader) messageMember(m *wireMessage, key string) {
 		m.details = r.Raw()
 	case key == "name":
 		m.opaque.Add(&r.Dec, key)
-		m.name = wirejson.GetString(slices.Clone(m.opaque).Object(), key)
+		m.name = codec.GetString(slices.Clone(m.opaque).Object(), key)
 	default:
 		m.opaque.Add(&r.Dec, messageNames.Stored(key))
 	}
@@ -131,7 +131,7 @@ func (m *wireMessage) callFunction(at int) {
 	}
 	c := llm.ToolCall{ID: functionCall + "_" + strconv.Itoa(at), IDGenerated: true}
 	r := reader{Dec: jsonio.NewDec(m.function)}
-	var rest wirejson.Members
+	var rest codec.Members
 	rest.AddObject("function", r.called(&c))
 	if m.calls != nil || r.Err() != nil {
 		m.opaque.AddRaw(messageNames.Stored(functionCall), m.function)
@@ -175,7 +175,7 @@ func (m *wireMessage) reasoningParts() (parts []llm.Part) {
 // opaqueReasoning returns the Opaque of reasoning in a member, with a JSON array of details.
 // Each may be empty.
 func opaqueReasoning(field, details string) json.RawMessage {
-	var out wirejson.Members
+	var out codec.Members
 	if field != "" {
 		out.AddString("field", field)
 	}
@@ -231,13 +231,13 @@ func (r *reader) kind() (kind string) {
 	}
 	ahead := r.Dec
 	raw := ahead.Raw()
-	return wirejson.GetString(json.RawMessage(raw), "type")
+	return codec.GetString(json.RawMessage(raw), "type")
 }
 
 func (r *reader) textElement(kind string) llm.Part {
-	var rest wirejson.Members
+	var rest codec.Members
 	t := llm.Text{Refusal: kind == "refusal"}
-	wirejson.ReadStrict(&r.Dec,
+	codec.ReadStrict(&r.Dec,
 		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
 		"type", nil,
 		kind, &t.Text)
@@ -258,9 +258,9 @@ func (r *reader) thinking() llm.Part {
 
 func (r *reader) toolCall() llm.Part {
 	var c llm.ToolCall
-	var rest, inner wirejson.Members
+	var rest, inner codec.Members
 	kind := "function"
-	wirejson.ReadStrict(&r.Dec,
+	codec.ReadStrict(&r.Dec,
 		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
 		"id", &c.ID,
 		"index", nil,
@@ -276,9 +276,9 @@ func (r *reader) toolCall() llm.Part {
 	return c
 }
 
-func (r *reader) called(c *llm.ToolCall) (rest wirejson.Members) {
-	arguments := func() { c.Arguments = wirejson.Text(&r.Dec) }
-	wirejson.ReadStrict(&r.Dec,
+func (r *reader) called(c *llm.ToolCall) (rest codec.Members) {
+	arguments := func() { c.Arguments = codec.Text(&r.Dec) }
+	codec.ReadStrict(&r.Dec,
 		func(key string) { rest.Add(&r.Dec, key) },
 		"name", &c.Name,
 		"arguments", arguments,

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // reasoningReader contains the open reasoning part.
@@ -18,7 +17,7 @@ type reasoningReader struct {
 	field         string // empty if the text is in the details alone
 	empty         string // a field that came without text
 	details       []detail
-	members       []wirejson.Member // of the detail at hand
+	members       []codec.Member // of the detail at hand
 }
 
 // detail is an element of OpenRouter's reasoning_details. A stream sends it in deltas that
@@ -26,7 +25,7 @@ type reasoningReader struct {
 type detail struct {
 	raw     string // as it arrived, if it was a single chunk
 	text    []byte
-	members []wirejson.Member
+	members []codec.Member
 }
 
 // reason emits reasoning from a member, or from the details alone.
@@ -65,7 +64,7 @@ func (d *decoder) reasonForCall(emit func(llm.Event)) {
 
 // opaque returns the opaque data of the part.
 func (r *reasoningReader) opaque() json.RawMessage {
-	var details wirejson.Elements
+	var details codec.Elements
 	for i := range r.details {
 		details.Add(r.details[i].json())
 	}
@@ -78,7 +77,7 @@ func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, so
 		return "", false
 	}
 	var joined strings.Builder
-	for range wirejson.Items(d) {
+	for range codec.Items(d) {
 		if d.Peek() != '{' {
 			d.Skip()
 			continue
@@ -99,7 +98,7 @@ func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 			ahead := *d
 			text = ahead.String()
 		}
-		r.members = append(r.members, wirejson.Member{Key: key, Raw: d.Raw()})
+		r.members = append(r.members, codec.Member{Key: key, Raw: d.Raw()})
 	}
 	return text
 }
@@ -117,22 +116,22 @@ func (r *reasoningReader) merge(raw, text string) {
 const maxDetail = 64
 
 // continues reports whether a detail with these members continues c.
-func (c *detail) continues(next []wirejson.Member) bool {
+func (c *detail) continues(next []codec.Member) bool {
 	if len(c.members)+len(next) > maxDetail {
 		return false
 	}
-	kind, id, nextID := wirejson.Find(c.members, "type"), wirejson.Find(c.members, "id"), wirejson.Find(next, "id")
-	return textKey(kind) != "" && kind == wirejson.Find(next, "type") &&
-		wirejson.Find(c.members, "index") == wirejson.Find(next, "index") && (id == nextID || id == "" || nextID == "")
+	kind, id, nextID := codec.Find(c.members, "type"), codec.Find(c.members, "id"), codec.Find(next, "id")
+	return textKey(kind) != "" && kind == codec.Find(next, "type") &&
+		codec.Find(c.members, "index") == codec.Find(next, "index") && (id == nextID || id == "" || nextID == "")
 }
 
 // add joins a further delta. Of other members the last value counts: the signature is empty
 // until it arrives.
-func (c *detail) add(next []wirejson.Member, text string) {
+func (c *detail) add(next []codec.Member, text string) {
 	c.raw = ""
 	c.text = append(c.text, text...)
 	for _, m := range next {
-		i := slices.IndexFunc(c.members, func(old wirejson.Member) bool { return old.Key == m.Key })
+		i := slices.IndexFunc(c.members, func(old codec.Member) bool { return old.Key == m.Key })
 		switch {
 		case i < 0:
 			c.members = append(c.members, m)
@@ -146,13 +145,13 @@ func (c *detail) json() string {
 	if c.raw != "" {
 		return c.raw
 	}
-	key := textKey(wirejson.Find(c.members, "type"))
+	key := textKey(codec.Find(c.members, "type"))
 	w := codec.Writer{Dst: []byte{'{'}}
 	for _, m := range c.members {
 		if m.Key == key {
 			w.Text(key, string(c.text))
 		} else {
-			w.Raw(m.Key, string(wirejson.Compact(m.Raw)))
+			w.Raw(m.Key, string(codec.Compact(m.Raw)))
 		}
 	}
 	return string(w.Dst) + "}"

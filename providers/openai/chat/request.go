@@ -7,7 +7,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -29,7 +28,7 @@ func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	if w.Err != nil {
 		return nil, w.Err
 	}
-	wirejson.RepairSurrogates(w.Dst)
+	codec.RepairSurrogates(w.Dst)
 	return &protocol.Request{Path: path, Body: w.Dst}, nil
 }
 
@@ -142,5 +141,5 @@ const usageInStream = `{"include_usage":true}`
 // strict if the schema allows it.
 func format(schema json.RawMessage) string {
 	strict := strconv.FormatBool(api.FollowsStrict(schema))
-	return `{"type":"json_schema","json_schema":{"name":"answer","strict":` + strict + `,"schema":` + string(wirejson.Compact(string(schema))) + `}}`
+	return `{"type":"json_schema","json_schema":{"name":"answer","strict":` + strict + `,"schema":` + string(codec.Compact(string(schema))) + `}}`
 }

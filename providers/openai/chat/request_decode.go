@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // DecodeRequest implements [protocol.Protocol]. It ignores the path.
@@ -68,7 +68,7 @@ func (r *reader) request() {
 	}
 	limits := []string{"max_tokens", "max_completion_tokens"}
 	r.otherLimitName = limits[1-slices.Index(limits, r.chat.maxTokens())]
-	wirejson.ReadStrict(&r.Dec, keep,
+	codec.ReadStrict(&r.Dec, keep,
 		"model", &r.req.Model,
 		"messages", func() {
 			for range r.Elements() {
@@ -108,7 +108,7 @@ func (r *reader) stop() {
 // format reads the response format. Extra keeps it if this codec would write it differently.
 func (r *reader) format() {
 	raw := r.Raw()
-	schema := wirejson.Get(wirejson.Get(json.RawMessage(raw), "json_schema"), "schema")
+	schema := codec.Get(codec.Get(json.RawMessage(raw), "json_schema"), "schema")
 	if schema != nil {
 		r.req.Settings.OutputSchema = jsonio.AppendRaw(nil, schema)
 		if jsonval.Canonical(format(schema)) == jsonval.Canonical(raw) {
@@ -139,11 +139,11 @@ func (r *reader) tools() {
 func (r *reader) tool() (t llm.Tool, function, complete bool) {
 	complete = true
 	other := func(string) { complete = r.Raw() == "null" && complete }
-	wirejson.ReadStrict(&r.Dec, other,
+	codec.ReadStrict(&r.Dec, other,
 		"type", func() { complete = r.String() == "function" && complete },
 		"function", func() {
 			function = true
-			wirejson.ReadStrict(&r.Dec, other, "name", &t.Name, "description", &t.Description, "parameters", &t.Parameters, "strict", &t.Strict)
+			codec.ReadStrict(&r.Dec, other, "name", &t.Name, "description", &t.Description, "parameters", &t.Parameters, "strict", &t.Strict)
 		})
 	return t, function, complete && function
 }
@@ -195,6 +195,6 @@ func readToolChoice(raw string) (c llm.ToolChoice, ok bool) {
 		return llm.ToolChoice{Mode: llm.ChooseNone}, true
 	}
 	choice := json.RawMessage(raw)
-	c = llm.ToolChoice{Mode: llm.ChooseTool, Name: wirejson.GetString(wirejson.Get(choice, "function"), "name")}
-	return c, wirejson.GetString(choice, "type") == "function" && c.Name != ""
+	c = llm.ToolChoice{Mode: llm.ChooseTool, Name: codec.GetString(codec.Get(choice, "function"), "name")}
+	return c, codec.GetString(choice, "type") == "function" && c.Name != ""
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -22,7 +21,7 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	if w.Err != nil {
 		return nil, w.Err
 	}
-	return append(wirejson.AppendMembers(w.Dst, keptOf(t.Opaque, keyResponse)), '}'), nil
+	return append(codec.AppendMembers(w.Dst, keptOf(t.Opaque, keyResponse)), '}'), nil
 }
 
 func (w *writer) head(a protocol.ResponseMeta, object string) {

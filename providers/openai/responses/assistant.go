@@ -8,7 +8,6 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // assistant writes the items of an assistant message in order. It omits reasoning at the end,
@@ -82,7 +81,7 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 
 // isHosted reports whether opaque data is the item of a call that the provider ran.
 func isHosted(opaque json.RawMessage) bool {
-	return strings.HasSuffix(wirejson.GetString(opaque, "type"), "_call")
+	return strings.HasSuffix(codec.GetString(opaque, "type"), "_call")
 }
 
 // isOmitted reports whether a text is empty and has no item, or one that the request contains
@@ -98,7 +97,7 @@ func (w *writer) texts(parts []llm.Part) (n int) {
 	var of llm.Text
 	for _, p := range parts {
 		t, ok := p.(llm.Text)
-		if !ok || n > 0 && wirejson.GetString(of.Opaque, "id") != wirejson.GetString(t.Opaque, "id") {
+		if !ok || n > 0 && codec.GetString(of.Opaque, "id") != codec.GetString(t.Opaque, "id") {
 			break
 		}
 		n, of = n+1, t
@@ -130,7 +129,7 @@ func (w *writer) texts(parts []llm.Part) (n int) {
 // ones (SR-04).
 func (w *writer) reasoning(r *llm.Reasoning) {
 	id := knownID(r.Opaque, reasoningID)
-	if wirejson.Get(r.Opaque, "summary") == nil && wirejson.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
+	if codec.Get(r.Opaque, "summary") == nil && codec.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
 		return
 	}
 	w.Next(`{"type":"reasoning"`)
@@ -138,7 +137,7 @@ func (w *writer) reasoning(r *llm.Reasoning) {
 	last := []string{"summary", "content"} // in the order in which they are read
 	w.Dst = itemNames.Append(w.Dst, r.Opaque, append(last, "type", "id", "status")...)
 	for _, key := range last {
-		switch raw := wirejson.Get(r.Opaque, key); {
+		switch raw := codec.Get(r.Opaque, key); {
 		case raw != nil:
 			w.Value(key, raw)
 		case key == "summary":
@@ -150,7 +149,7 @@ func (w *writer) reasoning(r *llm.Reasoning) {
 
 // isRepeated reports whether the request contains an item already (SR-04).
 func (w *writer) isRepeated(raw json.RawMessage) bool {
-	id := wirejson.GetString(raw, "id")
+	id := codec.GetString(raw, "id")
 	if w.seen[id] {
 		return true
 	}
@@ -162,7 +161,7 @@ func (w *writer) isRepeated(raw json.RawMessage) bool {
 
 func (w *writer) call(c *llm.ToolCall) {
 	kind, args, prefix := kindCall, "arguments", callItemID
-	if wirejson.GetString(c.Opaque, "type") == kindCustomCall {
+	if codec.GetString(c.Opaque, "type") == kindCustomCall {
 		kind, args, prefix = kindCustomCall, "input", customID
 		w.custom[c.ID] = true
 	}
@@ -182,12 +181,12 @@ func (w *writer) endItem(opaque json.RawMessage) {
 // requestName returns the name of a call for a request. Models invent names such as
 // multi_tool_use.parallel.
 func requestName(name string) string {
-	return cmp.Or(wirejson.CleanName(strings.ToValidUTF8(name, "_")), "unnamed_tool")
+	return cmp.Or(codec.CleanName(strings.ToValidUTF8(name, "_")), "unnamed_tool")
 }
 
 func (w *writer) hosted(opaque json.RawMessage) {
 	if !w.isRepeated(opaque) {
 		w.Next("")
-		w.Dst = wirejson.AppendValue(w.Dst, opaque)
+		w.Dst = codec.AppendValue(w.Dst, opaque)
 	}
 }

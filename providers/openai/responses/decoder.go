@@ -7,7 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -44,10 +44,10 @@ type openItem struct {
 	hasText     bool // text or reasoning was emitted
 	section     int64
 	refusal     bool
-	opaque      wirejson.Members // of the item, for its texts
-	partMembers wirejson.Members // of the content part that ended last
-	added       item             // in output_item.added
-	summary     [][]byte         // of reasoning, from its deltas
+	opaque      codec.Members // of the item, for its texts
+	partMembers codec.Members // of the content part that ended last
+	added       item          // in output_item.added
+	summary     [][]byte      // of reasoning, from its deltas
 
 	call callState
 }
@@ -84,7 +84,7 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	}
 	ev, err := s.read(name, data)
 	if err != nil {
-		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, wirejson.Beginning(data))
+		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, codec.Beginning(data))
 	}
 	if done, err = s.event(&ev); err != nil {
 		return false, err
@@ -111,7 +111,7 @@ func kindAtFront(data []byte) string {
 	d := jsonio.NewDec(jsonio.View(data))
 	first := true
 	if d.Peek() == '{' && d.Object() && d.Member("type", &first) {
-		return wirejson.String(&d)
+		return codec.String(&d)
 	}
 	return ""
 }
@@ -145,15 +145,15 @@ func (ev *event) read(d *jsonio.Dec) {
 	for key := range d.Members() {
 		switch key {
 		case "type":
-			ev.kind = wirejson.String(d)
+			ev.kind = codec.String(d)
 		case "delta":
-			ev.delta = wirejson.String(d)
+			ev.delta = codec.String(d)
 		case "output_index":
-			ev.index = wirejson.Count(d)
+			ev.index = codec.Count(d)
 		case "content_index", "summary_index":
-			ev.section = max(wirejson.Count(d), ev.section)
+			ev.section = max(codec.Count(d), ev.section)
 		case "text", "refusal", "arguments", "input":
-			ev.text = cmp.Or(wirejson.Text(d), ev.text)
+			ev.text = cmp.Or(codec.Text(d), ev.text)
 		case "item":
 			if ev.has.item = d.Peek() == '{'; !ev.has.item {
 				d.Skip()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -147,7 +146,7 @@ func (e *encoder) start() {
 func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	e.closeTexts()
 	it.place = len(e.items)
-	if it.id = wirejson.GetString(it.opaque, "id"); it.id == "" {
+	if it.id = codec.GetString(it.opaque, "id"); it.id == "" {
 		it.id = prefix + strings.TrimPrefix(e.meta.ID, "resp_") + "_" + strconv.Itoa(it.place)
 	}
 	e.items = append(e.items, it)
@@ -163,7 +162,7 @@ func (e *encoder) item(kind string, it *outItem, text []byte) {
 }
 
 func (e *encoder) done(it *outItem) {
-	if id := wirejson.GetString(it.opaque, "id"); id != "" {
+	if id := codec.GetString(it.opaque, "id"); id != "" {
 		it.id = id // opaque data may arrive last
 	}
 	it.closed = true
@@ -229,7 +228,7 @@ func (e *encoder) response(w *codec.Writer, status string) {
 		writeUsage(w, e.usage)
 	}
 	w.Close(`,"user":null,"metadata":{}`)
-	w.Dst = append(wirejson.AppendMembers(w.Dst, wirejson.Get(e.finish.Opaque, keyResponse)), '}')
+	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
 func (e *encoder) reason() string {

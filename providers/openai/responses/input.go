@@ -7,7 +7,6 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 type writer struct {
@@ -54,7 +53,7 @@ func (w *writer) message(m *llm.Message) {
 
 func (w *writer) userMessage(m *llm.Message) {
 	role := string(m.Role)
-	if r := wirejson.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
+	if r := codec.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
 		role = r
 	}
 	w.Next("{")
@@ -85,7 +84,7 @@ const (
 // knownID returns the id of an item if it has the prefix. OpenAI rejects the ids of
 // OpenAI-compatible servers.
 func knownID(opaque json.RawMessage, prefix string) string {
-	if id := wirejson.GetString(opaque, "id"); strings.HasPrefix(id, prefix) {
+	if id := codec.GetString(opaque, "id"); strings.HasPrefix(id, prefix) {
 		return id
 	}
 	return ""
@@ -156,7 +155,7 @@ func partName(p llm.Part) string {
 }
 
 func (w *writer) media(m *llm.Media, audio bool) {
-	if m.Data == nil && m.URL == "" && wirejson.GetString(m.Opaque, "file_id") == "" {
+	if m.Data == nil && m.URL == "" && codec.GetString(m.Opaque, "file_id") == "" {
 		w.Fail("the media has neither data nor a URL: load the content")
 	}
 	switch {
@@ -213,7 +212,7 @@ func (w *writer) toolPart(p llm.Part) {
 
 func (w *writer) result(r *llm.ToolResult) {
 	kind := kindOutput
-	if w.custom[r.ID] || wirejson.GetString(r.Opaque, "type") == kindCustomOutput {
+	if w.custom[r.ID] || codec.GetString(r.Opaque, "type") == kindCustomOutput {
 		kind = kindCustomOutput
 	}
 	w.Next("{")

@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // item is an item of a request's input or a response's output.
@@ -25,8 +24,8 @@ type item struct {
 	summary jsonio.Dec
 	output  jsonio.Dec
 	has     struct{ args, content, summary, output bool }
-	opaque  wirejson.Members // the members without a field, with the id
-	raw     string           // the whole item
+	opaque  codec.Members // the members without a field, with the id
+	raw     string        // the whole item
 }
 
 // Kinds of items that this package interprets.
@@ -63,22 +62,22 @@ func readItem(d *jsonio.Dec) (it item) {
 func (it *item) member(d *jsonio.Dec, key string) {
 	switch key {
 	case "type":
-		it.kind = wirejson.String(d)
+		it.kind = codec.String(d)
 	case "role":
-		it.role = wirejson.String(d)
+		it.role = codec.String(d)
 	case "status":
-		it.status = wirejson.String(d)
+		it.status = codec.String(d)
 	case "call_id":
-		it.callID = wirejson.String(d)
+		it.callID = codec.String(d)
 	case "name":
-		it.name = wirejson.String(d)
+		it.name = codec.String(d)
 	case "id":
 		from := d.Offset()
-		if it.id = wirejson.String(d); it.id != "" {
+		if it.id = codec.String(d); it.id != "" {
 			it.opaque.AddRaw(key, d.Since(from))
 		}
 	case "arguments", "input":
-		it.args, it.has.args = cmp.Or(wirejson.Text(d), it.args), true
+		it.args, it.has.args = cmp.Or(codec.Text(d), it.args), true
 	case "content":
 		it.content, it.has.content = ahead(d)
 	case "summary":
@@ -100,7 +99,7 @@ func ahead(d *jsonio.Dec) (value jsonio.Dec, some bool) {
 func (it *item) call() llm.ToolCall {
 	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
 	if it.kind == kindCustomCall {
-		c.Opaque = joinMembers(wirejson.Members(`{"type":"custom_tool_call"`), it.opaque)
+		c.Opaque = joinMembers(codec.Members(`{"type":"custom_tool_call"`), it.opaque)
 	}
 	return c
 }
@@ -149,12 +148,12 @@ func (it *item) hostedCall() (llm.ToolCall, bool) {
 	default:
 		return llm.ToolCall{}, false
 	}
-	c := llm.ToolCall{ID: it.id, Name: it.name, Arguments: it.args, ProviderExecuted: true, Opaque: wirejson.Compact(it.raw)}
+	c := llm.ToolCall{ID: it.id, Name: it.name, Arguments: it.args, ProviderExecuted: true, Opaque: codec.Compact(it.raw)}
 	if c.Name == "" {
 		c.Name = strings.TrimSuffix(it.kind, "_call")
 	}
 	if !it.has.args {
-		c.Arguments = string(wirejson.Get(it.opaque.Object(), "action"))
+		c.Arguments = string(codec.Get(it.opaque.Object(), "action"))
 	}
 	return c, true
 }
@@ -165,7 +164,7 @@ func (it *item) other() llm.Part {
 	if c, ok := it.hostedCall(); ok {
 		return c
 	}
-	return markUnknown(llm.Unknown{Kind: it.kind, Raw: wirejson.Compact(it.raw)})
+	return markUnknown(llm.Unknown{Kind: it.kind, Raw: codec.Compact(it.raw)})
 }
 
 // markUnknown marks the kind of an unknown part if another protocol would claim it.
@@ -185,7 +184,7 @@ type contentPart struct {
 	data     string // base64, or a data URL
 	format   string // of audio
 	filename string
-	opaque   wirejson.Members
+	opaque   codec.Members
 	raw      string
 }
 
@@ -194,17 +193,17 @@ func readContentPart(d *jsonio.Dec) (p contentPart) {
 	for key := range d.Members() {
 		switch key {
 		case "type":
-			p.kind = wirejson.String(d)
+			p.kind = codec.String(d)
 		case "text", "refusal":
-			p.text = cmp.Or(wirejson.String(d), p.text)
+			p.text = cmp.Or(codec.String(d), p.text)
 		case "image_url", "file_url":
-			p.url = wirejson.String(d)
+			p.url = codec.String(d)
 		case "file_data":
-			p.data = wirejson.String(d)
+			p.data = codec.String(d)
 		case "filename":
-			p.filename = wirejson.String(d)
+			p.filename = codec.String(d)
 		case "input_audio":
-			wirejson.Read(d, nil, "data", &p.data, "format", &p.format)
+			codec.Read(d, nil, "data", &p.data, "format", &p.format)
 		case "annotations", "logprobs":
 			if raw := d.Raw(); !isEmptyArray(raw) {
 				p.opaque.AddRaw(key, raw)
@@ -247,14 +246,14 @@ func (p *contentPart) part() llm.Part {
 			}
 		}
 	}
-	return llm.Unknown{Kind: p.kind, Raw: wirejson.Compact(p.raw)}
+	return llm.Unknown{Kind: p.kind, Raw: codec.Compact(p.raw)}
 }
 
 // fill sets the data or URL of m, and reports whether m represents the whole part.
 func (p *contentPart) fill(m *llm.Media, data string) bool {
 	m.Opaque = p.opaque.Object()
 	if !strings.HasPrefix(data, "data:") {
-		return m.URL != "" && (data == "" || data == m.URL) || data == "" && wirejson.GetString(m.Opaque, "file_id") != ""
+		return m.URL != "" && (data == "" || data == m.URL) || data == "" && codec.GetString(m.Opaque, "file_id") != ""
 	}
 	head, body, ok := strings.Cut(strings.TrimPrefix(data, "data:"), ";base64,")
 	b, err := base64.StdEncoding.DecodeString(body)

@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // text writes text of a message or reasoning. It begins the item next, unless such an item is
@@ -126,7 +125,7 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	}
 	it := &outItem{kind: kindCall, opaque: ev.Opaque, index: ev.Index, callID: ev.ID, name: ev.Name}
 	prefix := "fc_"
-	if wirejson.GetString(ev.Opaque, "type") == kindCustomCall {
+	if codec.GetString(ev.Opaque, "type") == kindCustomCall {
 		it.kind, prefix = kindCustomCall, "ctc_"
 	}
 	return e.begin(it, prefix)
@@ -138,7 +137,7 @@ func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
-		it.id = cmp.Or(wirejson.GetString(ev.Opaque, "id"), it.id)
+		it.id = cmp.Or(codec.GetString(ev.Opaque, "id"), it.id)
 	}
 	e.deltasDone(it)
 	e.done(it)
@@ -163,7 +162,7 @@ func (e *encoder) part(p llm.Part) error {
 		e.delta(it, p.Arguments)
 		e.endCall(it, llm.ToolCallEnd{})
 	case llm.ToolResult:
-		if wirejson.GetString(p.Opaque, "type") == "" {
+		if codec.GetString(p.Opaque, "type") == "" {
 			return errors.New("openai-responses: a response contains no tool result: put the item into the opaque data")
 		}
 		e.wholeItem(p.Opaque)
@@ -180,8 +179,8 @@ func (e *encoder) part(p llm.Part) error {
 
 func (e *encoder) wholeItem(raw json.RawMessage) {
 	e.closeTexts()
-	kind := wirejson.GetString(raw, "type")
-	it := &outItem{kind: kind, opaque: raw, final: wirejson.AppendValue(nil, raw)}
+	kind := codec.GetString(raw, "type")
+	it := &outItem{kind: kind, opaque: raw, final: codec.AppendValue(nil, raw)}
 	e.begin(it, kind+"_")
 	it.closed = true
 	e.item("response.output_item.done", it, it.final)
@@ -190,7 +189,7 @@ func (e *encoder) wholeItem(raw json.RawMessage) {
 // hostedItem returns the item of a call that the provider ran: its opaque data, or one made
 // from the call.
 func hostedItem(c *llm.ToolCall) json.RawMessage {
-	if wirejson.GetString(c.Opaque, "type") != "" {
+	if codec.GetString(c.Opaque, "type") != "" {
 		return c.Opaque
 	}
 	like := item{kind: c.Name + "_call"}
@@ -243,11 +242,11 @@ func (it *outItem) json(status string) []byte {
 // reasoning writes the members of a reasoning item after its type. Without opaque data it has
 // encrypted content made from its id.
 func (it *outItem) reasoning(w *codec.Writer, status string) {
-	if wirejson.Get(it.opaque, "content") == nil {
+	if codec.Get(it.opaque, "content") == nil {
 		w.Raw("content", "[]")
 	}
 	w.Dst = itemNames.Append(w.Dst, it.opaque, "id", "type", "status", "summary")
-	summary := wirejson.Get(it.opaque, "summary")
+	summary := codec.Get(it.opaque, "summary")
 	switch {
 	case status == statusInProgress:
 		w.Raw("summary", "[]")
@@ -278,7 +277,7 @@ func (it *outItem) part(w *codec.Writer) {
 		w.Close(`{"type":"output_text"`)
 		w.Dst = contentNames.Append(w.Dst, it.opaque, partMembers...)
 		for _, key := range []string{"annotations", "logprobs"} {
-			if wirejson.Get(it.opaque, key) == nil {
+			if codec.Get(it.opaque, key) == nil {
 				w.Raw(key, "[]")
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 	"github.com/looptape/looptape/providers/protocol"
 )
@@ -72,9 +71,9 @@ func (w *writer) join(key string, value []byte, depth int) {
 
 // joinObjects returns the members of two objects as one. Those of over replace others.
 func joinObjects(value, over json.RawMessage, depth int) []byte {
-	var out wirejson.Members
-	wirejson.EachMember(value, func(key, raw string) {
-		switch o := wirejson.Get(over, key); {
+	var out codec.Members
+	codec.EachMember(value, func(key, raw string) {
+		switch o := codec.Get(over, key); {
 		case o == nil:
 			out.AddRaw(key, raw)
 		case depth > 0 && jsonio.IsObject(jsonio.View(o)) && jsonio.IsObject(raw):
@@ -83,8 +82,8 @@ func joinObjects(value, over json.RawMessage, depth int) []byte {
 			out.AddRaw(key, string(o))
 		}
 	})
-	wirejson.EachMember(over, func(key, raw string) {
-		if wirejson.Get(value, key) == nil {
+	codec.EachMember(over, func(key, raw string) {
+		if codec.Get(value, key) == nil {
 			out.AddRaw(key, raw)
 		}
 	})
@@ -104,7 +103,7 @@ func (w *writer) settings(s *llm.Settings) {
 	w.number("temperature", s.Temperature)
 	w.number("top_p", s.TopP)
 	if s.ReasoningEffort != "" {
-		w.join("reasoning", append(wirejson.AppendString([]byte("{"), "effort", s.ReasoningEffort), '}'), 0)
+		w.join("reasoning", append(codec.AppendString([]byte("{"), "effort", s.ReasoningEffort), '}'), 0)
 	}
 	if s.OutputSchema == nil {
 		return
@@ -112,8 +111,8 @@ func (w *writer) settings(s *llm.Settings) {
 	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
 		w.Fail("settings.output_schema: not a JSON object: set a JSON Schema")
 	}
-	format := wirejson.AppendString([]byte(`{"format":{"type":"json_schema"`), "name", schemaName)
-	format = wirejson.AppendRaw(format, "schema", s.OutputSchema)
+	format := codec.AppendString([]byte(`{"format":{"type":"json_schema"`), "name", schemaName)
+	format = codec.AppendRaw(format, "schema", s.OutputSchema)
 	if api.FollowsStrict(s.OutputSchema) {
 		format = append(format, `,"strict":true`...)
 	}
@@ -154,7 +153,7 @@ func (w *writer) tools() {
 		if !namesTool(tools, choice.Name) {
 			w.Fail("tool_choice: unknown tool %q", choice.Name)
 		}
-		w.put("tool_choice", append(wirejson.AppendString([]byte(`{"type":"function"`), "name", choice.Name), '}'))
+		w.put("tool_choice", append(codec.AppendString([]byte(`{"type":"function"`), "name", choice.Name), '}'))
 	default:
 		w.Fail("tool_choice: unknown mode %q", choice.Mode)
 	}
@@ -179,10 +178,10 @@ func (w *writer) appendTools(dst []byte, extra json.RawMessage) []byte {
 		if t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)) {
 			w.Fail("tools[%d]: the parameters are not a JSON object: set a JSON Schema", i)
 		}
-		dst = appendTool(wirejson.AppendComma(dst), t)
+		dst = appendTool(codec.AppendComma(dst), t)
 	}
-	wirejson.EachElement(extra, func(raw string) {
-		dst = wirejson.AppendValue(wirejson.AppendComma(dst), raw)
+	codec.EachElement(extra, func(raw string) {
+		dst = codec.AppendValue(codec.AppendComma(dst), raw)
 	})
 	return dst
 }
@@ -195,14 +194,14 @@ func appendTool(dst []byte, t llm.Tool) []byte {
 		schema = json.RawMessage(`{}`)
 	}
 	schema = api.Parameters(schema)
-	dst = wirejson.AppendString(append(dst, `{"type":"function"`...), "name", t.Name)
+	dst = codec.AppendString(append(dst, `{"type":"function"`...), "name", t.Name)
 	if t.Description != "" {
-		dst = wirejson.AppendString(dst, "description", t.Description)
+		dst = codec.AppendString(dst, "description", t.Description)
 	}
-	dst = wirejson.AppendRaw(dst, "parameters", schema)
+	dst = codec.AppendRaw(dst, "parameters", schema)
 	switch {
 	case t.Strict != nil:
-		dst = strconv.AppendBool(wirejson.AppendKey(dst, "strict"), *t.Strict)
+		dst = strconv.AppendBool(codec.AppendKey(dst, "strict"), *t.Strict)
 	case !api.FollowsStrict(schema):
 		dst = append(dst, `,"strict":false`...)
 	}
@@ -210,8 +209,8 @@ func appendTool(dst []byte, t llm.Tool) []byte {
 }
 
 func namesTool(tools json.RawMessage, name string) (found bool) {
-	wirejson.EachElement(tools, func(raw string) {
-		found = found || wirejson.GetString(json.RawMessage(raw), "name") == name
+	codec.EachElement(tools, func(raw string) {
+		found = found || codec.GetString(json.RawMessage(raw), "name") == name
 	})
 	return found
 }

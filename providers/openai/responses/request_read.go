@@ -7,7 +7,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
@@ -40,12 +40,12 @@ func (r *requestReader) extra(key, raw string) {
 	if r.req.Extra == nil {
 		r.req.Extra = map[string]json.RawMessage{}
 	}
-	r.req.Extra[key] = wirejson.Compact(raw)
+	r.req.Extra[key] = codec.Compact(raw)
 }
 
 func (r *requestReader) body(d *jsonio.Dec) {
 	s := &r.req.Settings
-	wirejson.ReadStrict(d,
+	codec.ReadStrict(d,
 		func(key string) {
 			if raw := d.Raw(); raw != "null" {
 				r.extra(key, raw)
@@ -79,7 +79,7 @@ func (r *requestReader) body(d *jsonio.Dec) {
 
 // standing handles a member that EncodeRequest always writes with this value.
 func (r *requestReader) standing(key, raw, always string) {
-	if string(wirejson.Compact(raw)) == always {
+	if string(codec.Compact(raw)) == always {
 		delete(r.req.Extra, key)
 		return
 	}
@@ -87,15 +87,15 @@ func (r *requestReader) standing(key, raw, always string) {
 }
 
 func (r *requestReader) toolChoice(raw string) {
-	v := wirejson.Compact(raw)
-	name := wirejson.GetString(v, "name")
+	v := codec.Compact(raw)
+	name := codec.GetString(v, "name")
 	switch to := &r.req.ToolChoice; {
 	case string(v) == `"auto"`:
 	case string(v) == `"required"`:
 		to.Mode = llm.ChooseRequired
 	case string(v) == `"none"`:
 		to.Mode = llm.ChooseNone
-	case wirejson.GetString(v, "type") == "function" && name != "":
+	case codec.GetString(v, "type") == "function" && name != "":
 		*to = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
 	default:
 		r.extra("tool_choice", raw)
@@ -104,7 +104,7 @@ func (r *requestReader) toolChoice(raw string) {
 
 // reasoning reads the effort. The rest goes to Extra.
 func (r *requestReader) reasoning(d *jsonio.Dec) {
-	var rest wirejson.Members
+	var rest codec.Members
 	for key := range d.Members() {
 		if key == "effort" && d.Peek() == '"' {
 			r.req.Settings.ReasoningEffort = d.String()
@@ -119,7 +119,7 @@ func (r *requestReader) reasoning(d *jsonio.Dec) {
 
 // text reads the output schema. The rest goes to Extra.
 func (r *requestReader) text(d *jsonio.Dec) {
-	var rest wirejson.Members
+	var rest codec.Members
 	for key := range d.Members() {
 		if raw := d.Raw(); key == "format" {
 			rest.AddRaw(key, string(r.format(json.RawMessage(raw))))
@@ -134,14 +134,14 @@ func (r *requestReader) text(d *jsonio.Dec) {
 
 // format reads the schema, and returns the members that EncodeRequest would not write.
 func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
-	schema := wirejson.Get(raw, "schema")
-	if wirejson.GetString(raw, "type") != "json_schema" || !jsonio.IsObject(jsonio.View(schema)) {
+	schema := codec.Get(raw, "schema")
+	if codec.GetString(raw, "type") != "json_schema" || !jsonio.IsObject(jsonio.View(schema)) {
 		return raw
 	}
-	r.req.Settings.OutputSchema = wirejson.Compact(string(schema))
-	var rest wirejson.Members
+	r.req.Settings.OutputSchema = codec.Compact(string(schema))
+	var rest codec.Members
 	strict := false
-	wirejson.EachMember(raw, func(key, value string) {
+	codec.EachMember(raw, func(key, value string) {
 		switch {
 		case key == "type" || key == "schema" || key == "name" && value == `"`+schemaName+`"`:
 			return
@@ -161,7 +161,7 @@ func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
 
 // tools reads the functions. Other tools, and those that Tool cannot represent, go to Extra.
 func (r *requestReader) tools(d *jsonio.Dec) {
-	var others wirejson.Elements
+	var others codec.Elements
 	for range d.Elements() {
 		from := d.Offset()
 		t, complete := readTool(d)
@@ -185,13 +185,13 @@ func readTool(d *jsonio.Dec) (t llm.Tool, complete bool) {
 	for key := range d.Members() {
 		switch {
 		case key == "type":
-			kind = wirejson.String(d)
+			kind = codec.String(d)
 		case key == "name":
-			t.Name = wirejson.String(d)
+			t.Name = codec.String(d)
 		case key == "description" && d.Peek() == '"':
 			t.Description = d.String()
 		case key == "parameters" && d.Peek() == '{':
-			t.Parameters = wirejson.Compact(d.Raw())
+			t.Parameters = codec.Compact(d.Raw())
 		case key == "strict" && d.Peek() != 'n':
 			t.Strict = new(d.Bool())
 		default:
@@ -340,8 +340,8 @@ func (it *item) contentParts() (out []contentPart, err error) {
 }
 
 // joinMembers returns an object with the members of both, or nil.
-func joinMembers(a, b wirejson.Members) json.RawMessage {
-	o := append(wirejson.Members(nil), a...)
+func joinMembers(a, b codec.Members) json.RawMessage {
+	o := append(codec.Members(nil), a...)
 	if len(a) > 0 && len(b) > 0 {
 		o = append(o, ',')
 		b = b[1:]

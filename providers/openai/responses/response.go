@@ -8,7 +8,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
@@ -23,7 +23,7 @@ func (Protocol) EncodeError(e *llm.APIError) []byte { return api.EncodeError(e) 
 // DecodeResponse implements [protocol.Protocol].
 func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !jsonio.IsObject(jsonio.View(body)) {
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	d := jsonio.NewDec(string(body))
 	s := decoder{emit: emit}
@@ -35,7 +35,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 		if t, ok := api.ReadError(string(body)); ok && t.Message != "" {
 			return t.APIError(0)
 		}
-		return wirejson.UnexpectedBody(body)
+		return codec.UnexpectedBody(body)
 	}
 	if r.failure != nil {
 		return r.failure
@@ -54,27 +54,27 @@ type response struct {
 	output                    []item
 	usage                     llm.Usage
 	failure                   *llm.APIError
-	unknown                   wirejson.MemberSet // other members
+	unknown                   codec.MemberSet // other members
 	has                       struct{ output, status bool }
 }
 
 // keyResponse is the member of a message's opaque data with the unknown members of the
-// response, limited by [wirejson.MaxKept] and [wirejson.MemberSet].
+// response, limited by [codec.MaxKept] and [codec.MemberSet].
 const keyResponse = "responses_answer"
 
 func readResponse(d *jsonio.Dec) (r response, err error) {
 	for key := range d.Members() {
 		switch key {
 		case "id":
-			r.id = wirejson.String(d)
+			r.id = codec.String(d)
 		case "model":
-			r.model = wirejson.String(d)
+			r.model = codec.String(d)
 		case "status":
-			if r.status, r.has.status = wirejson.String(d), true; r.status == "failed" {
+			if r.status, r.has.status = codec.String(d), true; r.status == "failed" {
 				r.failed("{}")
 			}
 		case "incomplete_details":
-			r.reason = wirejson.GetString([]byte(d.Raw()), "reason")
+			r.reason = codec.GetString([]byte(d.Raw()), "reason")
 		case "error":
 			r.failed(d.Raw())
 		case "usage":
@@ -154,8 +154,8 @@ func (s *decoder) finish(r *response) {
 	if r.usage != (llm.Usage{}) {
 		s.emit(r.usage)
 	}
-	var kept wirejson.Members
-	kept.AddObject(keyResponse, r.unknown.Sorted().Members(wirejson.MaxKept))
+	var kept codec.Members
+	kept.AddObject(keyResponse, r.unknown.Sorted().Members(codec.MaxKept))
 	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.Object()}
 	switch word := cmp.Or(r.reason, r.status); {
 	case r.status == "completed" && s.hasCall:

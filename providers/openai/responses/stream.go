@@ -6,7 +6,7 @@ import (
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 func (s *decoder) at(index int64) *openItem {
@@ -76,7 +76,7 @@ func (it *openItem) setSummary() {
 	}
 	text := []byte{'['}
 	for _, s := range it.summary {
-		text = append(wirejson.AppendString(wirejson.AppendString(append(wirejson.AppendComma(text), '{'), "type", "summary_text"), "text", string(s)), '}')
+		text = append(codec.AppendString(codec.AppendString(append(codec.AppendComma(text), '{'), "type", "summary_text"), "text", string(s)), '}')
 	}
 	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
-	"github.com/looptape/looptape/providers/internal/wirejson"
 )
 
 // Error types of the OpenAI API.
@@ -61,7 +60,7 @@ func DecodeError(status int, body []byte) *llm.APIError {
 	if t, ok := ReadError(string(body)); ok {
 		return t.APIError(status)
 	}
-	return ErrorInfo{Message: wirejson.Beginning(body)}.APIError(status)
+	return ErrorInfo{Message: codec.Beginning(body)}.APIError(status)
 }
 
 // ErrorInfo contains the members of an error object.
@@ -98,13 +97,13 @@ func (t *ErrorInfo) read(d *jsonio.Dec) {
 				t.read(d)
 				continue
 			}
-			t.Message = cmp.Or(t.Message, wirejson.String(d))
+			t.Message = cmp.Or(t.Message, codec.String(d))
 		case "message":
-			t.Message = cmp.Or(wirejson.String(d), t.Message)
+			t.Message = cmp.Or(codec.String(d), t.Message)
 		case "detail":
-			t.Message = cmp.Or(t.Message, wirejson.Text(d))
+			t.Message = cmp.Or(t.Message, codec.Text(d))
 		case "type", "error_type":
-			t.Type = cmp.Or(t.Type, wirejson.String(d))
+			t.Type = cmp.Or(t.Type, codec.String(d))
 		case "code", "status", "status_code", "statusCode":
 			t.number(d)
 		case "metadata":
@@ -118,7 +117,7 @@ func (t *ErrorInfo) read(d *jsonio.Dec) {
 // number reads a code: a string, a status or a status in a string.
 func (t *ErrorInfo) number(d *jsonio.Dec) {
 	quoted := d.Peek() == '"'
-	text := wirejson.Text(d)
+	text := codec.Text(d)
 	n, _ := strconv.Atoi(text)
 	isStatus := n >= 100 && n < 600
 	if isStatus {
@@ -131,9 +130,9 @@ func (t *ErrorInfo) number(d *jsonio.Dec) {
 
 // metadata reads the provider's own error, which OpenRouter adds.
 func (t *ErrorInfo) metadata(d *jsonio.Dec) {
-	for key := range wirejson.Fields(d) {
-		if raw := wirejson.Text(d); key == "raw" && raw != "" {
-			t.Message = strings.TrimPrefix(t.Message+": "+wirejson.Beginning([]byte(raw)), ": ")
+	for key := range codec.Fields(d) {
+		if raw := codec.Text(d); key == "raw" && raw != "" {
+			t.Message = strings.TrimPrefix(t.Message+": "+codec.Beginning([]byte(raw)), ": ")
 		}
 	}
 }
@@ -171,22 +170,22 @@ func (t ErrorInfo) retryable(status int) bool {
 // ReadUsage reads the usage of a response with the names of Chat Completions, Responses or
 // OpenAI-compatible servers. Some servers write the names of both protocols, with 0 for one.
 func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
-	if !wirejson.BeginObject(d) {
+	if !codec.BeginObject(d) {
 		return u
 	}
 	var total int64
 	for key := range d.MembersAfter(true) {
 		switch key {
 		case "prompt_tokens", "input_tokens":
-			u.InputTokens = cmp.Or(wirejson.Count(d), u.InputTokens)
+			u.InputTokens = cmp.Or(codec.Count(d), u.InputTokens)
 		case "completion_tokens", "output_tokens":
-			u.OutputTokens = cmp.Or(wirejson.Count(d), u.OutputTokens)
+			u.OutputTokens = cmp.Or(codec.Count(d), u.OutputTokens)
 		case "total_tokens":
-			total = wirejson.Count(d)
+			total = codec.Count(d)
 		case "prompt_cache_hit_tokens": // DeepSeek
-			u.CacheReadInputTokens = cmp.Or(u.CacheReadInputTokens, wirejson.Count(d))
+			u.CacheReadInputTokens = cmp.Or(u.CacheReadInputTokens, codec.Count(d))
 		case "cache_creation_input_tokens": // Vercel's gateway
-			u.CacheCreationInputTokens = cmp.Or(u.CacheCreationInputTokens, wirejson.Count(d))
+			u.CacheCreationInputTokens = cmp.Or(u.CacheCreationInputTokens, codec.Count(d))
 		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
 			readUsageDetails(d, &u)
 		default:
@@ -201,17 +200,17 @@ func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
 }
 
 func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
-	if !wirejson.BeginObject(d) {
+	if !codec.BeginObject(d) {
 		return
 	}
 	for key := range d.MembersAfter(true) {
 		switch key {
 		case "cached_tokens":
-			u.CacheReadInputTokens = cmp.Or(wirejson.Count(d), u.CacheReadInputTokens)
+			u.CacheReadInputTokens = cmp.Or(codec.Count(d), u.CacheReadInputTokens)
 		case "cache_write_tokens": // OpenRouter
-			u.CacheCreationInputTokens = cmp.Or(wirejson.Count(d), u.CacheCreationInputTokens)
+			u.CacheCreationInputTokens = cmp.Or(codec.Count(d), u.CacheCreationInputTokens)
 		case "reasoning_tokens":
-			u.ReasoningOutputTokens = cmp.Or(wirejson.Count(d), u.ReasoningOutputTokens)
+			u.ReasoningOutputTokens = cmp.Or(codec.Count(d), u.ReasoningOutputTokens)
 		default:
 			d.Skip()
 		}

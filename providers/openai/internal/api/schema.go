@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 // Parameters adds what OpenAI requires of each tool schema (SO-11): the type object and
 // properties.
 func Parameters(schema json.RawMessage) json.RawMessage {
 	var typed, listed, object bool
-	wirejson.EachMember(schema, func(key, raw string) {
+	codec.EachMember(schema, func(key, raw string) {
 		typed = typed || key == "type"
 		object = object || key == "type" && raw == `"object"`
 		listed = listed || key == "properties"
@@ -25,10 +25,10 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 	out := jsonio.AppendRaw(nil, schema)
 	out = out[:len(out)-1]
 	if !typed {
-		out = wirejson.AppendString(out, "type", "object")
+		out = codec.AppendString(out, "type", "object")
 	}
 	if !listed {
-		out = append(wirejson.AppendKey(out, "properties"), "{}"...)
+		out = append(codec.AppendKey(out, "properties"), "{}"...)
 	}
 	return append(out, '}')
 }
@@ -112,7 +112,7 @@ func stringList(d *jsonio.Dec) (list []string, ok bool) {
 		return nil, false
 	}
 	for range d.Elements() {
-		list = append(list, wirejson.String(d))
+		list = append(list, codec.String(d))
 	}
 	return list, true
 }

@@ -1,10 +1,10 @@
-package wirejson_test
+package codec_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/looptape/looptape/providers/internal/wirejson"
+	"github.com/looptape/looptape/providers/internal/codec"
 )
 
 func TestUnexpectedBodyQuotesBeginning(t *testing.T) {
@@ -16,7 +16,7 @@ func TestUnexpectedBodyQuotesBeginning(t *testing.T) {
 		strings.Repeat("ä", 101):       `the response does not have the format of the protocol; it begins with "` + strings.Repeat("ä", 100) + `…"`,
 		"x" + strings.Repeat("ä", 101): `the response does not have the format of the protocol; it begins with "x` + strings.Repeat("ä", 99) + `…"`,
 	} {
-		if got := wirejson.UnexpectedBody([]byte(body)).Error(); got != want {
+		if got := codec.UnexpectedBody([]byte(body)).Error(); got != want {
 			t.Errorf("%q: %s", body, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package wirejson
+package codec
 
 import (
 	"encoding/json"
@@ -16,20 +16,28 @@ type Object struct {
 
 // Read reads an object. Fields alternate between the name of a member and its target: a pointer,
 // a func() that reads the value, or nil, which skips it. Null, and a value that is skipped,
-// leave the target unchanged. Rest reads each other member; nil skips them.
+// leave the target unchanged. Rest reads each other member; nil skips them. Read is fastest if
+// the members come in the order of the fields.
 func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
 	if !o.Strict && d.Peek() != '{' {
 		d.Skip()
 		return
 	}
+	next := 0
 	for key := range d.Members() {
-		switch to, known := o.target(key, fields); {
-		case known && to != nil && !d.Null():
-			o.store(d, to)
-		case known && to == nil, !known && rest == nil:
-			d.Skip()
-		case !known:
+		name := key
+		if o.Name != nil {
+			name = o.Name(key)
+		}
+		at := find(fields, name, next)
+		switch {
+		case at >= 0:
+			next = at + 2
+			o.store(d, fields[at+1])
+		case rest != nil:
 			rest(key)
+		default:
+			d.Skip()
 		}
 	}
 }
@@ -42,20 +50,27 @@ func ReadStrict(d *jsonio.Dec, rest func(key string), fields ...any) {
 	Object{Strict: true}.Read(d, rest, fields...)
 }
 
-func (o Object) target(key string, fields []any) (to any, known bool) {
-	if o.Name != nil {
-		key = o.Name(key)
-	}
-	for i := 0; i < len(fields); i += 2 {
-		if fields[i] == key {
-			return fields[i+1], true
+// find returns the position of a field, or -1. It begins at from.
+func find(fields []any, key string, from int) int {
+	for range len(fields) / 2 {
+		if from >= len(fields) {
+			from = 0
 		}
+		if fields[from] == key {
+			return from
+		}
+		from += 2
 	}
-	return nil, false
+	return -1
 }
 
 func (o Object) store(d *jsonio.Dec, to any) {
+	if d.Null() {
+		return
+	}
 	switch to := to.(type) {
+	case nil:
+		d.Skip()
 	case func():
 		to()
 	case *string:
@@ -81,14 +96,19 @@ func (o Object) store(d *jsonio.Dec, to any) {
 	case **float64:
 		*to = new(d.Float())
 	case *[]string:
-		for range d.Elements() {
-			*to = append(*to, d.String())
-		}
+		*to = stringList(d)
 	case *json.RawMessage:
 		if raw := d.Raw(); raw != "" {
 			*to = Compact(raw)
 		}
 	default:
-		panic("wirejson: unknown type of target")
+		panic("codec: unknown type of target")
 	}
+}
+
+func stringList(d *jsonio.Dec) (list []string) {
+	for range d.Elements() {
+		list = append(list, d.String())
+	}
+	return list
 }

@@ -1,4 +1,4 @@
-package wirejson
+package codec
 
 import (
 	"encoding/json"

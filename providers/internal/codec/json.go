@@ -1,8 +1,4 @@
-// Package wirejson reads and writes the JSON of provider protocols. Its readers skip values
-// of an unexpected type, because servers deviate from their documentation. Its writers
-// repair lone surrogates and copy unknown members unchanged. The packages of the providers
-// contain the names of members.
-package wirejson
+package codec
 
 import (
 	"bytes"
