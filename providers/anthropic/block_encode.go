@@ -14,18 +14,18 @@ import (
 type writer struct{ codec.Writer }
 
 func (w *writer) text(p llm.Text) {
-	w.Close(`{"type":"text"`)
+	w.Add(`{"type":"text"`)
 	w.Text("text", p.Text)
 	w.Dst = append(appendMembers(w.Dst, p.Opaque, textMembers...), '}')
 }
 
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
-		w.Close(`{"type":"redacted_thinking"`)
+		w.Add(`{"type":"redacted_thinking"`)
 		w.Dst = append(codec.AppendMembers(w.Dst, without(p.Opaque, "type").Object()), '}')
 		return
 	}
-	w.Close(`{"type":"thinking"`)
+	w.Add(`{"type":"thinking"`)
 	w.Text("thinking", p.Text)
 	w.Text("signature", codec.GetString(p.Opaque, "signature"))
 	w.Dst = append(appendMembers(w.Dst, p.Opaque), '}')
@@ -42,7 +42,7 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	if p.ProviderExecuted {
 		kind = cmp.Or(codec.GetString(p.Opaque, "type"), blockServer)
 	}
-	w.Close("{")
+	w.Add("{")
 	w.Text("type", kind)
 	w.Text("id", p.ID)
 	w.Text("name", name)
@@ -65,9 +65,9 @@ func (w *writer) media(p llm.Media) {
 	case p.Data == nil && strings.HasPrefix(p.URL, "data:"):
 		w.Fail("Anthropic Messages does not accept data URLs: put the bytes of the %s into Data", p.MediaType)
 	case image:
-		w.Close(`{"type":"image","source":{`)
+		w.Add(`{"type":"image","source":{`)
 	case p.MediaType == pdf, p.MediaType == plain && p.Data != nil:
-		w.Close(`{"type":"document","source":{`)
+		w.Add(`{"type":"document","source":{`)
 	default:
 		at := ""
 		if p.URL != "" {
@@ -79,7 +79,7 @@ func (w *writer) media(p llm.Media) {
 		return
 	}
 	w.source(p, image)
-	w.Close("}")
+	w.Add("}")
 	if !image {
 		w.OptionalText("title", p.Name)
 	}
@@ -97,7 +97,7 @@ func (w *writer) source(p llm.Media, image bool) {
 		if !utf8.Valid(p.Data) {
 			w.Fail("the text of a document is not UTF-8")
 		}
-		w.Close(`"type":"text","media_type":"text/plain"`)
+		w.Add(`"type":"text","media_type":"text/plain"`)
 		w.Text("data", string(p.Data))
 	default:
 		if image && !slices.Contains(imageTypes, p.MediaType) {

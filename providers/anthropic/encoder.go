@@ -74,10 +74,10 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	e.ping()
 	e.event(eventEnding, `{"type":"message_delta","delta":{`, func(w *writer) {
 		w.ending(e.finish)
-		w.Close("}")
+		w.Add("}")
 		w.usage(usageOf(e.meta, e.usage), true)
 		w.Dst = codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyKept))
-		w.Close("}")
+		w.Add("}")
 	})
 	e.event(eventStop, `{"type":"message_stop"}`, nil)
 	return e.failure
@@ -107,9 +107,9 @@ func (e *encoder) begin(ev llm.Event) {
 	}
 	e.event(eventStart, `{"type":"message_start","message":{`, func(w *writer) {
 		w.responseHead(e.meta)
-		w.Close(`],"stop_reason":null,"stop_sequence":null`)
+		w.Add(`],"stop_reason":null,"stop_sequence":null`)
 		w.usage(u, false)
-		w.Close("}}")
+		w.Add("}}")
 	})
 }
 
@@ -128,7 +128,7 @@ func (e *encoder) start(block func(w *writer)) int {
 		w.Int("index", int64(e.blocks))
 		w.Key("content_block")
 		block(w)
-		w.Close("}")
+		w.Add("}")
 	})
 	e.ping()
 	e.blocks++
@@ -142,7 +142,7 @@ func (e *encoder) delta(block int, kind string, value func(w *writer)) {
 		w.Raw("delta", "{")
 		w.Text("type", kind)
 		value(w)
-		w.Close("}}")
+		w.Add("}}")
 	})
 }
 
@@ -153,7 +153,7 @@ func (e *encoder) textDelta(block int, kind, member, text string) {
 func (e *encoder) stop(block int) {
 	e.event(eventBlockStop, `{"type":"content_block_stop"`, func(w *writer) {
 		w.Int("index", int64(block))
-		w.Close("}")
+		w.Add("}")
 	})
 }
 

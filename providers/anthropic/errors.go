@@ -59,7 +59,7 @@ func (Messages) EncodeError(e *llm.APIError) []byte {
 	w := codec.Writer{Dst: []byte(`{"type":"error","error":{`)}
 	w.Text("type", cmp.Or(e.Code, errorType(e.Status)))
 	w.Text("message", e.Message)
-	w.Close("}")
+	w.Add("}")
 	w.OptionalText("request_id", e.RequestID)
 	return append(w.Dst, '}')
 }

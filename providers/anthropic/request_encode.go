@@ -105,9 +105,9 @@ func (w *writer) outputConfig(s *llm.Settings) {
 	if s.OutputSchema != nil {
 		w.Raw("format", `{"type":"json_schema"`)
 		w.object("schema", "settings.output_schema", s.OutputSchema)
-		w.Close("}")
+		w.Add("}")
 	}
-	w.Close("}")
+	w.Add("}")
 }
 
 // object writes a JSON object of the caller.
@@ -128,7 +128,7 @@ func (w *writer) messages(from int) {
 	if w.Message = 0; w.Messages == 0 {
 		w.Fail("messages: no content: add a user message")
 	}
-	w.Close("]")
+	w.Add("]")
 }
 
 // container returns the id of the last container in the history.
@@ -151,7 +151,7 @@ func (w *writer) tools() {
 		for i, t := range w.Req.Tools {
 			w.tool(i, t)
 		}
-		w.Close("]")
+		w.Add("]")
 	}
 	w.toolChoice(!w.Has("tools") || len(w.Req.Tools) > 0)
 }
@@ -168,7 +168,7 @@ func (w *writer) tool(i int, t llm.Tool) {
 	w.OptionalText("description", t.Description)
 	w.schema("tools["+strconv.Itoa(i)+"].parameters", t)
 	w.Bool("strict", t.Strict)
-	w.Close("}")
+	w.Add("}")
 }
 
 // schema writes the schema of a tool. The API accepts only objects, without anyOf and the like
@@ -218,7 +218,7 @@ func (w *writer) toolChoice(tools bool) {
 	if parallel != nil && c.Mode != llm.ChooseNone {
 		w.Raw("disable_parallel_tool_use", strconv.FormatBool(!*parallel))
 	}
-	w.Close("}")
+	w.Add("}")
 }
 
 // callName returns the name of a call for a request.

@@ -135,7 +135,7 @@ func (w *writer) id(id string) string {
 const emptyError = "The tool failed without a message."
 
 func (w *writer) result(p llm.ToolResult) {
-	w.Close(`{"type":"tool_result"`)
+	w.Add(`{"type":"tool_result"`)
 	w.Text("tool_use_id", w.id(p.ID))
 	before := len(w.Dst)
 	w.Raw("content", "[")
@@ -151,7 +151,7 @@ func (w *writer) result(p llm.ToolResult) {
 		w.text(llm.Text{Text: emptyError})
 	}
 	if len(w.Dst) > from {
-		w.Close("]")
+		w.Add("]")
 	} else {
 		w.Dst = w.Dst[:before]
 	}

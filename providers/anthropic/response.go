@@ -58,7 +58,7 @@ func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 		w.Next("")
 		w.responseBlock(p)
 	}
-	w.Close("]")
+	w.Add("]")
 	w.ending(llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})
 	w.usage(usageOf(a, t.Usage), false)
 	w.Dst = codec.AppendMembers(w.Dst, codec.Get(t.Opaque, keyKept))
@@ -69,7 +69,7 @@ func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 func (w *writer) responseHead(a protocol.ResponseMeta) {
 	w.Text("model", a.Model)
 	w.Text("id", a.ID)
-	w.Close(`,"type":"message","role":"assistant","content":[`)
+	w.Add(`,"type":"message","role":"assistant","content":[`)
 }
 
 // usageOf returns the usage of a response, with the input tokens of a if u has none.
@@ -199,7 +199,7 @@ func (w *writer) ending(f llm.Finish) {
 	if f.Message != "" {
 		w.Raw("stop_details", `{"type":"refusal","category":null`)
 		w.Text("explanation", f.Message)
-		w.Close("}")
+		w.Add("}")
 	}
 	if c := codec.Get(f.Opaque, keyContainer); c != nil {
 		w.Value(keyContainer, c)
@@ -239,16 +239,16 @@ func (w *writer) usage(u llm.Usage, delta bool) {
 	if !delta {
 		w.Raw("cache_creation", "{")
 		w.Int("ephemeral_5m_input_tokens", u.CacheCreationInputTokens)
-		w.Close(`,"ephemeral_1h_input_tokens":0}`)
+		w.Add(`,"ephemeral_1h_input_tokens":0}`)
 	}
 	w.Int("output_tokens", u.OutputTokens)
 	if u.ReasoningOutputTokens != 0 {
 		w.Raw("output_tokens_details", "{")
 		w.Int("thinking_tokens", u.ReasoningOutputTokens)
-		w.Close("}")
+		w.Add("}")
 	}
 	if !delta {
-		w.Close(`,"service_tier":"standard","inference_geo":"not_available"`)
+		w.Add(`,"service_tier":"standard","inference_geo":"not_available"`)
 	}
-	w.Close("}")
+	w.Add("}")
 }

@@ -38,14 +38,14 @@ func (w *writer) contents(first int) {
 			w.Dst = w.Dst[:before]
 			continue
 		}
-		w.Close("]")
+		w.Add("]")
 		w.Text("role", role)
 		w.end(restOf(m.Opaque), "parts", "role")
 	}
 	if w.Message = 0; len(w.Dst) == start {
 		w.Fail("messages: no content: add a user message")
 	}
-	w.Close("]")
+	w.Add("]")
 }
 
 // end ends an object with members, except those named.
@@ -239,7 +239,7 @@ func (w *writer) call(c *llm.ToolCall, sign bool) {
 	if jsonio.IsObject(c.Arguments) && codec.Depth(c.Arguments) <= maxArguments {
 		w.Dst = codec.AppendValue(w.Dst, c.Arguments)
 	} else {
-		w.Close("{}")
+		w.Add("{}")
 	}
 	w.end(innerOf(rest, keyCall), "id", "name", "args")
 	if sign && codec.Find(rest, keySignature) == "" {
@@ -308,7 +308,7 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 	}
 	w.end(inner, own...)
 	w.end(rest, keyResponse)
-	w.Close(after)
+	w.Add(after)
 }
 
 // callWithID returns the last call with an id before message i.

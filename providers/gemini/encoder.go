@@ -123,7 +123,7 @@ func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
 	if w.Err != nil || len(w.Dst) == from {
 		return w.Err
 	}
-	w.Close(`],"role":"model"}`)
+	w.Add(`],"role":"model"}`)
 	e.buf = w.Dst
 	e.written = e.usage
 	write("", appendChunk(nil, e.meta, string(w.Dst), nil, e.usage))
@@ -183,7 +183,7 @@ func (w *writer) output(p llm.Part) {
 	default:
 		w.Raw("willContinue", "true")
 	}
-	w.Close("}")
+	w.Add("}")
 	w.end(restOf(c.Opaque), keyCall)
 }
 
@@ -202,7 +202,7 @@ func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *ll
 			w.OptionalText("finishMessage", finish.Message)
 			w.Dst = appendMembers(w.Dst, keptOf(finish.Opaque, keyCandidate))
 		}
-		w.Close("}]")
+		w.Add("}]")
 	}
 	w.usage(u)
 	w.OptionalText("modelVersion", a.Model)

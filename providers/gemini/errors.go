@@ -127,20 +127,20 @@ func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 	if e.Code != "" && e.Code != word {
 		detail("ErrorInfo")
 		details.Text("reason", e.Code)
-		details.Close(`,"domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)
+		details.Add(`,"domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)
 	}
 	if field, ok := violated(e.Message); ok {
 		detail("BadRequest")
 		details.Raw("fieldViolations", "[{")
 		details.Text("field", field)
 		details.Text("description", e.Message)
-		details.Close("}]}")
+		details.Add("}]}")
 	}
 	if e.RetryAfter > 0 {
 		detail("RetryInfo")
 		seconds, _ := json.Marshal(e.RetryAfter.Seconds())
 		details.Text("retryDelay", string(seconds)+"s")
-		details.Close("}")
+		details.Add("}")
 	}
 	if len(details.Dst) > 1 {
 		w.Raw("details", string(details.Dst)+"]")

@@ -84,9 +84,9 @@ func (w *writer) usage(u llm.Usage) {
 	w.Int("totalTokenCount", u.Total())
 	w.Raw("promptTokensDetails", `[{"modality":"TEXT"`)
 	w.Int("tokenCount", u.InputTokens)
-	w.Close("}]")
+	w.Add("}]")
 	if u.ReasoningOutputTokens != 0 {
 		w.Int("thoughtsTokenCount", u.ReasoningOutputTokens)
 	}
-	w.Close("}")
+	w.Add("}")
 }

@@ -45,7 +45,7 @@ func (w *writer) body() {
 	if prompt != "" && w.Has("systemInstruction") {
 		w.Raw("systemInstruction", `{"parts":[{`)
 		w.Text("text", prompt)
-		w.Close("}]}")
+		w.Add("}]}")
 	}
 	w.tools()
 	w.toolConfig()
@@ -136,7 +136,7 @@ func (w *writer) overlay(key string, own []codec.Member, deep string) {
 	}
 	w.Raw(key, "{")
 	w.joined(own, extra, deep)
-	w.Close("}")
+	w.Add("}")
 }
 
 // joined writes own members that over does not have, and those of over. It joins the member
@@ -150,7 +150,7 @@ func (w *writer) joined(own, over []codec.Member, deep string) {
 		} else if m.Key == deep && jsonio.IsObject(other) {
 			w.Raw(m.Key, "{")
 			w.joined(codec.MembersOf([]byte(m.Raw)), codec.MembersOf([]byte(other)), "")
-			w.Close("}")
+			w.Add("}")
 			done = append(done, m.Key)
 		}
 	}
@@ -173,10 +173,10 @@ func (w *writer) tools() {
 			w.function(i, t, more.take(wireName(t.Name)))
 		}
 		w.objects(more.functions)
-		w.Close("]}")
+		w.Add("]}")
 	}
 	w.objects(more.others)
-	w.Close("]")
+	w.Add("]")
 }
 
 func (w *writer) objects(list [][]codec.Member) {
@@ -204,7 +204,7 @@ func (w *writer) function(i int, t *llm.Tool, more []codec.Member) {
 	}
 	w.Next("{")
 	w.joined(own, more, "")
-	w.Close("}")
+	w.Add("}")
 }
 
 const keyParameters = "parametersJsonSchema"

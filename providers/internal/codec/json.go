@@ -2,35 +2,17 @@ package codec
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
-
-// BeginObject opens an object. It skips any other value and reports false.
-func BeginObject(d *jsonio.Dec) bool {
-	if d.Peek() != '{' {
-		d.Skip()
-		return false
-	}
-	return d.Object()
-}
-
-// Fields returns the names of the members of an object, as [jsonio.Dec.Members]. It skips any
-// other value. It moves d to the heap, unlike BeginObject and [jsonio.Dec.MembersAfter].
-func Fields(d *jsonio.Dec) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if BeginObject(d) {
-			d.MembersAfter(true)(yield)
-		}
-	}
-}
 
 // Items counts the elements of an array, as [jsonio.Dec.Elements]. It skips any other value.
 func Items(d *jsonio.Dec) iter.Seq[int] {
@@ -73,6 +55,11 @@ func CountOr(d *jsonio.Dec, otherwise int64) int64 {
 		d.Skip()
 		return otherwise
 	}
+	from := *d
+	if n, err := strconv.ParseInt(d.Raw(), 10, 64); err == nil && n <= maxCount {
+		return n
+	}
+	*d = from // in another form, such as 1e3
 	if n := d.Float(); n <= maxCount {
 		return int64(n)
 	}
@@ -102,8 +89,19 @@ func UnexpectedBody(body []byte) error {
 	return fmt.Errorf("the response does not have the format of the protocol; it begins with %q", Beginning(body))
 }
 
+// CutDataURL parses a data URL in base64.
+func CutDataURL(url string) (mediaType string, data []byte, ok bool) {
+	mediaType, text, found := strings.Cut(url, ";base64,")
+	mediaType, isData := strings.CutPrefix(mediaType, "data:")
+	if !found || !isData {
+		return "", nil, false
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	return mediaType, data, err == nil
+}
+
 // Depth returns how deeply arrays and objects nest in valid JSON.
-func Depth(raw string) int {
+func Depth[T JSON](raw T) int {
 	depth, deepest, inString := 0, 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
@@ -124,7 +122,7 @@ func Depth(raw string) int {
 }
 
 // Compact returns a JSON value without white space.
-func Compact(raw string) json.RawMessage { return jsonio.AppendRaw(nil, []byte(raw)) }
+func Compact[T JSON](raw T) json.RawMessage { return jsonio.AppendRaw(nil, []byte(raw)) }
 
 // AppendComma appends the comma before the next member or element of an open object or array.
 func AppendComma(dst []byte) []byte {
@@ -150,130 +148,68 @@ func AppendInt(dst []byte, key string, n int64) []byte {
 }
 
 // AppendRaw appends a member of any type to an open object. It repairs lone surrogates.
-func AppendRaw[T string | []byte | json.RawMessage](dst []byte, key string, raw T) []byte {
+func AppendRaw[T JSON](dst []byte, key string, raw T) []byte {
 	return AppendValue(AppendKey(dst, key), raw)
 }
 
 // AppendValue appends a JSON value without white space and repairs lone surrogates (quirk
 // QT-09).
-func AppendValue[T string | []byte | json.RawMessage](dst []byte, raw T) []byte {
+func AppendValue[T JSON](dst []byte, raw T) []byte {
 	from := len(dst)
 	dst = jsonio.AppendRaw(dst, []byte(raw))
 	RepairSurrogates(dst[from:])
 	return dst
 }
 
-// AppendMembers appends the members of an object to an open object, except those named.
-func AppendMembers(dst []byte, object json.RawMessage, except ...string) []byte {
-	EachMember(object, func(key, raw string) {
-		if !slices.Contains(except, key) {
-			dst = AppendRaw(dst, key, raw)
+// JSON is a JSON value.
+type JSON interface{ ~string | ~[]byte }
+
+// EachMember returns the members of an object. Invalid JSON and other values have none.
+func EachMember[T JSON](object T) iter.Seq2[string, string] {
+	return func(yield func(key, raw string) bool) {
+		text := string(object)
+		if !jsonio.IsObject(text) {
+			return
 		}
-	})
-	return dst
-}
-
-// EachMember calls f for each member of an object. It ignores invalid JSON and other values.
-func EachMember(object json.RawMessage, f func(key, raw string)) {
-	if !jsonio.Valid(object) {
-		return
-	}
-	d := jsonio.NewDec(string(object))
-	if d.Peek() != '{' {
-		return
-	}
-	for key := range d.Members() {
-		f(key, d.Raw())
-	}
-}
-
-// Member is a member of an object.
-type Member struct{ Key, Raw string }
-
-// MembersOf returns the members of an object, except null. Other values have no members.
-func MembersOf(object json.RawMessage) (list []Member) {
-	EachMember(object, func(key, raw string) {
-		if raw != "null" {
-			list = append(list, Member{key, raw})
-		}
-	})
-	return list
-}
-
-// Find returns the value of a member, or "" if it is null or missing.
-func Find(list []Member, key string) string {
-	for _, m := range list {
-		if m.Key == key && m.Raw != "null" {
-			return m.Raw
+		d := jsonio.NewDec(text)
+		for key := range d.Members() {
+			if !yield(key, d.Raw()) {
+				return
+			}
 		}
 	}
-	return ""
 }
 
-// EachElement calls f for each element of an array. It ignores other values.
-func EachElement(array json.RawMessage, f func(raw string)) {
-	d := jsonio.NewDec(string(array))
-	if d.Peek() != '[' {
-		return
-	}
-	for range d.Elements() {
-		f(d.Raw())
+// EachElement returns the elements of an array. Other values have none.
+func EachElement[T JSON](array T) iter.Seq[string] {
+	return func(yield func(raw string) bool) {
+		d := jsonio.NewDec(string(array))
+		for range Items(&d) {
+			if !yield(d.Raw()) {
+				return
+			}
+		}
 	}
 }
 
 // Get returns a member of an object, or nil.
-func Get(object json.RawMessage, key string) (value json.RawMessage) {
-	EachMember(object, func(k, raw string) {
+func Get[T JSON](object T, key string) (value json.RawMessage) {
+	for k, raw := range EachMember(object) {
 		if k == key {
 			value = json.RawMessage(raw)
 		}
-	})
+	}
 	return value
 }
 
 // GetString returns a member of an object if it is a string, or "".
-func GetString(object json.RawMessage, key string) string {
+func GetString[T JSON](object T, key string) string {
 	raw := Get(object, key)
 	if raw == nil {
 		return ""
 	}
 	d := jsonio.NewDec(jsonio.View(raw))
 	return String(&d)
-}
-
-// Members builds an object from members that are copied unchanged. The zero value is empty.
-type Members []byte
-
-// Add reads the next value as a member. It ignores null.
-func (m *Members) Add(d *jsonio.Dec, key string) { m.AddRaw(key, d.Raw()) }
-
-// AddRaw adds a member. It ignores null and "".
-func (m *Members) AddRaw(key, raw string) {
-	if raw == "null" || raw == "" {
-		return
-	}
-	if *m == nil {
-		*m = append(*m, '{')
-	}
-	*m = jsonio.AppendRaw(AppendKey(*m, key), []byte(raw))
-}
-
-// AddString adds a member that is a string.
-func (m *Members) AddString(key, value string) {
-	m.AddRaw(key, string(jsonio.AppendString(nil, value)))
-}
-
-// AddObject adds a member that is an object, unless inner is empty.
-func (m *Members) AddObject(key string, inner Members) {
-	m.AddRaw(key, string(inner.Object()))
-}
-
-// Object returns the object, or nil if it has no members.
-func (m Members) Object() json.RawMessage {
-	if m == nil {
-		return nil
-	}
-	return json.RawMessage(append(m, '}'))
 }
 
 // Elements builds an array from elements that are copied unchanged. The zero value is empty.

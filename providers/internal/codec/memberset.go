@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -69,11 +68,13 @@ func (s *MemberSet) Join(key, raw string) {
 		s.Set(key, raw)
 		return
 	}
-	EachElement(json.RawMessage(raw), func(raw string) { s.value(key).join(raw) })
+	for raw := range EachElement(raw) {
+		s.value(key).join(raw)
+	}
 }
 
 func (v *memberValue) join(raw string) {
-	index := string(Get(json.RawMessage(raw), "index"))
+	index := string(Get(raw, "index"))
 	if at, has := v.byIndex[index]; has {
 		v.elements[at] = raw
 		return
@@ -97,7 +98,7 @@ func (v *memberValue) append(raw string) {
 
 // JoinObject joins each member of an object. It appends the strings with the given names.
 func (s *MemberSet) JoinObject(raw string, deltas ...string) {
-	EachMember(json.RawMessage(raw), func(key, raw string) {
+	for key, raw := range EachMember(raw) {
 		switch {
 		case raw == "null":
 		case raw[0] == '"' && slices.Contains(deltas, key):
@@ -105,7 +106,7 @@ func (s *MemberSet) JoinObject(raw string, deltas ...string) {
 		default:
 			s.Join(key, raw)
 		}
-	})
+	}
 }
 
 // Sorted sorts the members by name, because a stream and a non-streaming response have
@@ -129,7 +130,7 @@ func (s *MemberSet) Members(maxSize int) (out Members) {
 func (v *memberValue) json() string {
 	switch {
 	case v.text != nil:
-		return string(jsonio.AppendString(nil, string(v.text)))
+		return Quote(string(v.text))
 	case v.elements != nil:
 		return "[" + strings.Join(v.elements, ",") + "]"
 	}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -8,7 +9,9 @@ import (
 
 // Object reads objects. The zero value skips values of an unexpected type.
 type Object struct {
-	// Strict makes a value of an unexpected type an error.
+	// Required makes a value that is not an object an error.
+	Required bool
+	// Strict makes any value of an unexpected type an error.
 	Strict bool
 	// Name maps the names of members; nil means that they stay as they are.
 	Name func(key string) string
@@ -19,17 +22,23 @@ type Object struct {
 // leave the target unchanged. Rest reads each other member; nil skips them. Read is fastest if
 // the members come in the order of the fields.
 func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
-	if !o.Strict && d.Peek() != '{' {
+	if !o.Strict && !o.Required && d.Peek() != '{' {
 		d.Skip()
 		return
 	}
-	next := 0
-	for key := range d.Members() {
+	if !d.Object() {
+		return
+	}
+	next, first := 0, true
+	for key, ok := d.Key(&first); ok; key, ok = d.Key(&first) {
 		name := key
 		if o.Name != nil {
 			name = o.Name(key)
 		}
-		at := find(fields, name, next)
+		at := next
+		if at >= len(fields) || fields[at].(string) != name {
+			at = find(fields, name)
+		}
 		switch {
 		case at >= 0:
 			next = at + 2
@@ -42,24 +51,28 @@ func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
 	}
 }
 
+// NonZero is a number of tokens that a 0 leaves unchanged.
+type NonZero int64
+
 // Read reads an object and skips values of an unexpected type; see [Object.Read].
 func Read(d *jsonio.Dec, rest func(key string), fields ...any) { Object{}.Read(d, rest, fields...) }
+
+// ReadObject reads an object, which is required, and skips members of an unexpected type.
+func ReadObject(d *jsonio.Dec, rest func(key string), fields ...any) {
+	Object{Required: true}.Read(d, rest, fields...)
+}
 
 // ReadStrict reads an object. A value of an unexpected type is an error; see [Object.Read].
 func ReadStrict(d *jsonio.Dec, rest func(key string), fields ...any) {
 	Object{Strict: true}.Read(d, rest, fields...)
 }
 
-// find returns the position of a field, or -1. It begins at from.
-func find(fields []any, key string, from int) int {
-	for range len(fields) / 2 {
-		if from >= len(fields) {
-			from = 0
+// find returns the position of a field, or -1.
+func find(fields []any, key string) int {
+	for at := 0; at < len(fields); at += 2 {
+		if fields[at].(string) == key {
+			return at
 		}
-		if fields[from] == key {
-			return from
-		}
-		from += 2
 	}
 	return -1
 }
@@ -85,6 +98,8 @@ func (o Object) store(d *jsonio.Dec, to any) {
 			return
 		}
 		*to = CountOr(d, *to)
+	case *NonZero:
+		*to = cmp.Or(NonZero(Count(d)), *to)
 	case *int:
 		*to = int(d.Int())
 	case *bool:
@@ -97,6 +112,9 @@ func (o Object) store(d *jsonio.Dec, to any) {
 		*to = new(d.Float())
 	case *[]string:
 		*to = stringList(d)
+	case *jsonio.Dec: // a reader of the value
+		*to = *d
+		d.Skip()
 	case *json.RawMessage:
 		if raw := d.Raw(); raw != "" {
 			*to = Compact(raw)

@@ -93,11 +93,11 @@ func (n MemberNames) Wire(key string) (name string, ok bool) {
 
 // Append appends the opaque members of the protocol to the open object, except own.
 func (n MemberNames) Append(dst []byte, opaque json.RawMessage, own ...string) []byte {
-	EachMember(opaque, func(key, raw string) {
+	for key, raw := range EachMember(opaque) {
 		if name, ok := n.Wire(key); ok && !slices.Contains(own, name) {
 			dst = AppendRaw(dst, name, raw)
 		}
-	})
+	}
 	return dst
 }
 

@@ -53,11 +53,31 @@ func (w *Writer) Fail(format string, args ...any) {
 	w.Err = fmt.Errorf(format, args...)
 }
 
-// Next begins an element of an array with s.
-func (w *Writer) Next(s string) { w.Dst = append(AppendComma(w.Dst), s...) }
+// Next begins an element of an array; see [Writer.Add].
+func (w *Writer) Next(format string, values ...any) {
+	w.Dst = AppendComma(w.Dst)
+	w.Add(format, values...)
+}
 
-// Close appends s.
-func (w *Writer) Close(s string) { w.Dst = append(w.Dst, s...) }
+// Add appends format, in which the values replace each % in order: strings, int64 numbers, and
+// json.RawMessage, which is copied unchanged.
+func (w *Writer) Add(format string, values ...any) {
+	for _, value := range values {
+		before, after, _ := strings.Cut(format, "%")
+		w.Dst, format = append(w.Dst, before...), after
+		switch v := value.(type) {
+		case string:
+			w.Dst = jsonio.AppendString(w.Dst, v)
+		case int64:
+			w.Dst = jsonio.AppendInt(w.Dst, v)
+		case json.RawMessage:
+			w.Dst = append(w.Dst, v...)
+		default:
+			panic("codec: unknown type of value")
+		}
+	}
+	w.Dst = append(w.Dst, format...)
+}
 
 // Key begins a member.
 func (w *Writer) Key(key string) { w.Dst = AppendKey(w.Dst, key) }
@@ -70,6 +90,15 @@ func (w *Writer) OptionalText(key, value string) {
 	if value != "" {
 		w.Text(key, value)
 	}
+}
+
+// TextOrNull writes a string, or null if it is empty.
+func (w *Writer) TextOrNull(key, value string) {
+	if value == "" {
+		w.Raw(key, "null")
+		return
+	}
+	w.Text(key, value)
 }
 
 // Int writes an integer.
@@ -122,7 +151,7 @@ func (w *Writer) Strings(key string, list []string) {
 	for _, s := range list {
 		w.Dst = jsonio.AppendString(AppendComma(w.Dst), s)
 	}
-	w.Close("]")
+	w.Add("]")
 }
 
 // Float writes a setting if it is set and Extra does not have the member.

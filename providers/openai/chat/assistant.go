@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
@@ -30,7 +29,7 @@ func (w *writer) assistant(m *llm.Message) {
 		w.calls(m.Parts)
 	}
 	w.opaque(m.Opaque, own...)
-	w.Close("}")
+	w.Add("}")
 }
 
 // content writes the content, and reports whether there are tool calls too. OpenAI accepts null
@@ -105,17 +104,17 @@ func (w *writer) contentArray(parts []llm.Part) {
 			}
 		case llm.Unknown:
 			if !codec.Omits(protocolName, llm.RoleAssistant, p) {
-				w.Next(string(codec.Compact(string(p.Raw))))
+				w.Next(string(codec.Compact(p.Raw)))
 			}
 		case llm.ToolCall, llm.Media, llm.ToolResult: // not in the content
 		}
 	}
-	w.Close("]")
+	w.Add("]")
 }
 
 // thinking returns reasoning as an element of the content, the format of Mistral.
 func thinking(text string) string {
-	return `{"type":"thinking","thinking":[{"type":"text","text":` + string(jsonio.AppendString(nil, text)) + `}]}`
+	return `{"type":"thinking","thinking":[{"type":"text","text":` + codec.Quote(text) + `}]}`
 }
 
 // reasoning writes the reasoning members and returns their names. In a response, reasoning
@@ -136,7 +135,9 @@ func (w *writer) reasoning(parts []llm.Part) (own []string) {
 	var details codec.Elements
 	for _, p := range parts {
 		if r, ok := p.(llm.Reasoning); ok {
-			codec.EachElement(codec.Get(r.Opaque, "reasoning_details"), details.Add)
+			for raw := range codec.EachElement(codec.Get(r.Opaque, "reasoning_details")) {
+				details.Add(raw)
+			}
 		}
 	}
 	if details != nil {
@@ -166,21 +167,19 @@ func (w *writer) calls(parts []llm.Part) {
 			w.call(c)
 		}
 	}
-	w.Close("]")
+	w.Add("]")
 }
 
 // call writes a call. The opaque data of a custom tool's call contains its type.
 func (w *writer) call(c llm.ToolCall) {
 	kind, args := callMembers(c.Opaque)
-	w.Next("{")
-	w.Text("id", w.id(c.ID))
-	w.Text("type", kind)
+	w.Next(`{"id":%,"type":%`, w.id(c.ID), kind)
 	w.Raw(kind, "{")
 	w.Text("name", w.callName(c.Name))
 	w.Text(args, w.arguments(c.Arguments))
 	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(c.Opaque, kind), "name", args), '}')
 	w.own(c.Opaque, "id", "type", kind, "index")
-	w.Close("}")
+	w.Add("}")
 }
 
 // callMembers returns the names of the called object and of its arguments.

@@ -76,24 +76,19 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !isResponse(body) {
 		return codec.UnexpectedBody(body)
 	}
-	d := &decoder{done: true, reasoning: reasoningReader{nonStreaming: true}}
-	if err := d.chunk(string(body), emit); err != nil {
+	d := &decoder{done: true, emit: emit, reasoning: reasoningReader{nonStreaming: true}}
+	if err := d.chunk(string(body)); err != nil {
 		return err
 	}
 	return d.End(emit)
 }
 
 // isResponse reports whether a body is a response or an error.
-func isResponse(body []byte) (is bool) {
-	codec.EachMember(body, func(key, raw string) {
-		switch key {
-		case "choices":
-			is = is || raw[0] == '['
-		case "error":
-			is = is || raw != "null"
-		case "object":
-			is = is || raw == `"error"`
+func isResponse(body []byte) bool {
+	for key, raw := range codec.EachMember(body) {
+		if key == "choices" && raw[0] == '[' || key == "error" && raw != "null" || key == "object" && raw == `"error"` {
+			return true
 		}
-	})
-	return is
+	}
+	return false
 }

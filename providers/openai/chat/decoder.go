@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -15,6 +16,7 @@ import (
 // decoder reads a stream of chunks. All calls end with the stream, because the protocol does
 // not end single calls.
 type decoder struct {
+	emit      func(llm.Event) // of the Event or End that is running
 	mem       jsonio.Arena
 	id, model string
 	done      bool   // [DONE] arrived
@@ -28,6 +30,7 @@ type decoder struct {
 
 // Event implements [protocol.Decoder].
 func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool, err error) {
+	d.emit = emit
 	data = bytes.TrimSpace(data)
 	switch {
 	case string(data) == "[DONE]":
@@ -36,7 +39,7 @@ func (d *decoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool,
 	case len(data) == 0:
 		return false, nil
 	}
-	return false, d.chunk(string(data), emit)
+	return false, d.chunk(string(data))
 }
 
 // End implements [protocol.Decoder]. The response is complete if a finish reason or [DONE] came
@@ -45,8 +48,9 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	if d.finish == "" && !d.done {
 		return protocol.ErrTruncated
 	}
-	d.endReasoning(emit)
-	d.endCalls(emit)
+	d.emit = emit
+	d.endReasoning()
+	d.endCalls()
 	f := llm.Finish{ResponseID: d.id, Model: d.model, Opaque: d.kept.opaque()}
 	if f.Reason = finishReasons.Reason(d.finish); f.Reason == llm.FinishUnknown || d.finish != string(f.Reason) {
 		f.Raw = d.finish
@@ -59,46 +63,33 @@ func (d *decoder) End(emit func(llm.Event)) error {
 }
 
 // chunk reads a chunk or a non-streaming response.
-func (d *decoder) chunk(text string, emit func(llm.Event)) error {
+func (d *decoder) chunk(text string) error {
 	dec := jsonio.NewDecIn(&d.mem, text)
 	failed := false
-	for key := range dec.Members() {
-		switch key {
-		case "choices":
-			d.choices(&dec, emit)
-		case "usage":
+	// Azure's first chunk has an empty id and model (quirk QO-19).
+	first := func(to *string) { *to = cmp.Or(*to, codec.String(&dec)) }
+	codec.ReadObject(&dec, func(key string) { d.kept.addResponse(key, dec.Raw()) },
+		"id", func() { first(&d.id) },
+		"object", func() { failed = codec.String(&dec) == "error" || failed },
+		"model", func() { first(&d.model) },
+		"choices", func() {
+			for range codec.Items(&dec) {
+				d.choice(&dec)
+			}
+		},
+		"usage", func() {
 			if u := api.ReadUsage(&dec); u != (llm.Usage{}) {
-				emit(u)
+				d.emit(u)
 			}
-		case "id":
-			firstString(&dec, &d.id)
-		case "model":
-			firstString(&dec, &d.model)
-		case "object":
-			failed = codec.String(&dec) == "error" || failed
-		case "error":
-			if !dec.Null() {
-				failed = true
-				dec.Skip()
-			}
-		default:
-			if m := (codec.Member{Key: key, Raw: dec.Raw()}); isKept(m) {
-				d.kept.response.Set(m.Key, m.Raw)
-			}
-		}
-	}
+		},
+		"error", func() {
+			failed = true
+			dec.Skip()
+		})
 	if err := dec.End(); err != nil {
 		return fmt.Errorf("an event is not a Chat Completions chunk: %w; it begins with %q", err, codec.Beginning([]byte(text)))
 	}
 	return d.failure(text, failed)
-}
-
-// firstString sets to if it is empty. Azure's first chunk has an empty id and model (quirk
-// QO-19).
-func firstString(d *jsonio.Dec, to *string) {
-	if s := codec.String(d); *to == "" {
-		*to = s
-	}
 }
 
 // failure returns the error in a chunk (quirk QO-20): an object, or only a finish reason.
@@ -114,77 +105,63 @@ func (d *decoder) failure(text string, failed bool) error {
 	return nil
 }
 
-// choices reads the choices of a chunk. It uses the one with index 0.
-func (d *decoder) choices(dec *jsonio.Dec, emit func(llm.Event)) {
-	for range codec.Items(dec) {
-		d.choice(dec, emit)
-	}
-}
-
-func (d *decoder) choice(dec *jsonio.Dec, emit func(llm.Event)) {
+// choice reads a choice of a chunk. It uses the one with index 0.
+func (d *decoder) choice(dec *jsonio.Dec) {
 	old := &d.delta
-	d.delta = delta{parts: old.parts[:0], calls: old.calls[:0], messageMembers: old.messageMembers[:0], choiceMembers: old.choiceMembers[:0]}
+	d.delta = delta{parts: old.parts[:0], calls: old.calls[:0], message: old.message[:0], choice: old.choice[:0]}
 	index, finish := int64(0), ""
-	for key := range codec.Fields(dec) {
-		switch key {
-		case "index":
-			index = codec.Count(dec)
-		case "delta", "message":
-			d.delta.read(dec)
-		case "finish_reason":
-			finish = codec.String(dec)
-		default:
-			d.delta.choiceMembers = appendKept(d.delta.choiceMembers, dec, key)
-		}
-	}
+	read := func() { d.delta.read(dec) }
+	codec.Read(dec, func(key string) { addKept(&d.delta.choice, dec, key) },
+		"index", &index,
+		"delta", read,
+		"message", read,
+		"finish_reason", &finish)
 	if index != 0 || dec.Err() != nil {
 		return
 	}
-	d.apply(emit)
-	if finish != "" {
-		d.finish = finish
-	}
+	d.apply()
+	d.finish = cmp.Or(finish, d.finish)
 }
 
 // apply emits the events of a delta: first the reasoning, last the finish reason (quirk QO-17).
-func (d *decoder) apply(emit func(llm.Event)) {
+func (d *decoder) apply() {
 	delta := &d.delta
-	text, some := d.reasoning.addDetails(&delta.details, delta.hasDetails)
+	text, some := d.reasoning.addDetails(&delta.details)
 	switch {
 	case delta.reasoning != "":
-		d.reason(delta.field, delta.reasoning, emit)
+		d.reason(delta.field, delta.reasoning)
 	case some:
-		d.reason("", text, emit)
+		d.reason("", text)
 	case delta.field != "":
 		d.reasoning.empty = delta.field
 	}
 	for _, p := range delta.parts {
 		if p.kind == "thinking" {
-			d.reason(contentField, p.text, emit)
+			d.reason(contentField, p.text)
 		} else {
-			d.text(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"}, emit)
+			d.text(llm.TextDelta{Text: p.text, Refusal: p.kind == "refusal"})
 		}
 	}
 	if d.hasText = d.hasText || delta.content != "" || len(delta.parts) > 0; !d.hasText {
 		delta.content = delta.transcript
 	}
-	d.text(llm.TextDelta{Text: delta.content}, emit)
-	d.text(llm.TextDelta{Text: delta.refusal, Refusal: true}, emit)
+	d.text(llm.TextDelta{Text: delta.content})
+	d.text(llm.TextDelta{Text: delta.refusal, Refusal: true})
 	for i := range delta.calls {
-		d.call(&delta.calls[i], emit)
+		d.call(&delta.calls[i])
 	}
-	for _, m := range delta.messageMembers {
+	for _, m := range delta.message {
 		d.kept.addMessage(m)
 	}
-	for _, m := range delta.choiceMembers {
+	for _, m := range delta.choice {
 		d.kept.addChoice(m)
 	}
 }
 
-func (d *decoder) text(ev llm.TextDelta, emit func(llm.Event)) {
+func (d *decoder) text(ev llm.TextDelta) {
 	if ev.Text != "" {
-		d.endReasoning(emit)
-		emit(ev)
+		d.endReasoning()
+		d.emit(ev)
 	}
 }
 
@@ -249,15 +226,15 @@ func (c *callList) mark(n int) {
 
 // call handles the delta of a call. The decoder emits the start of a call when its id or name
 // is known.
-func (d *decoder) call(e *callDelta, emit func(llm.Event)) {
+func (d *decoder) call(e *callDelta) {
 	n := d.find(e)
 	if n < 0 {
 		if e.id == "" && e.name == "" && e.args == "" {
 			return
 		}
 		n = len(d.calls.list)
-		d.endReasoning(emit)
-		d.reasonForCall(emit)
+		d.endReasoning()
+		d.reasonForCall()
 		d.calls.begin(e.index)
 	}
 	c := &d.calls.list[n]
@@ -269,16 +246,16 @@ func (d *decoder) call(e *callDelta, emit func(llm.Event)) {
 	}
 	switch started := n < d.calls.started; {
 	case !started && (e.id != "" || e.name != ""):
-		d.startUntil(n, emit)
-		d.start(e.name, emit)
+		d.startUntil(n)
+		d.start(e.name)
 	case started && !c.named && e.name != "":
 		c.named = true
-		emit(llm.ToolCallStart{Index: n + 1, Name: e.name})
+		d.emit(llm.ToolCallStart{Index: n + 1, Name: e.name})
 	}
 	switch {
 	case e.args == "":
 	case n < d.calls.started:
-		emit(llm.ToolCallDelta{Index: n + 1, Arguments: e.args})
+		d.emit(llm.ToolCallDelta{Index: n + 1, Arguments: e.args})
 	default:
 		c.held = append(c.held, e.args...)
 	}
@@ -311,29 +288,29 @@ func (d *decoder) find(e *callDelta) int {
 }
 
 // startUntil emits the missing starts of the first n calls, so that all stay in order.
-func (d *decoder) startUntil(n int, emit func(llm.Event)) {
+func (d *decoder) startUntil(n int) {
 	for d.calls.started < n {
-		d.start("", emit)
+		d.start("")
 	}
 }
 
-func (d *decoder) start(name string, emit func(llm.Event)) {
+func (d *decoder) start(name string) {
 	c := &d.calls.list[d.calls.started]
 	d.calls.started++
 	c.named, c.late = name != "", false
-	emit(llm.ToolCallStart{Index: d.calls.started, ID: c.id, Name: name, Opaque: c.opaque})
+	d.emit(llm.ToolCallStart{Index: d.calls.started, ID: c.id, Name: name, Opaque: c.opaque})
 	if c.held != nil {
-		emit(llm.ToolCallDelta{Index: d.calls.started, Arguments: string(c.held)})
+		d.emit(llm.ToolCallDelta{Index: d.calls.started, Arguments: string(c.held)})
 	}
 }
 
-func (d *decoder) endCalls(emit func(llm.Event)) {
-	d.startUntil(len(d.calls.list), emit)
+func (d *decoder) endCalls() {
+	d.startUntil(len(d.calls.list))
 	for i := range d.calls.list {
 		ev := llm.ToolCallEnd{Index: i + 1}
 		if c := &d.calls.list[i]; c.late {
 			ev.Opaque = c.opaque
 		}
-		emit(ev)
+		d.emit(ev)
 	}
 }

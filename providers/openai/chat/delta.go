@@ -11,14 +11,13 @@ import (
 
 // delta contains the members of the choice in a chunk or in a non-streaming response.
 type delta struct {
-	content, refusal              string
-	parts                         []contentPart // of a content that is an array
-	reasoning, field              string        // the text, and the field that it came in
-	details                       jsonio.Dec    // before the reasoning_details
-	hasDetails                    bool
-	calls                         []callDelta
-	messageMembers, choiceMembers []codec.Member // what is not known of it, and of the choice
-	transcript                    string         // the words of a sound
+	content, refusal string
+	parts            []contentPart // of a content that is an array
+	reasoning, field string        // the text, and the field that it came in
+	details          jsonio.Dec    // a reader of the reasoning_details
+	calls            []callDelta
+	message, choice  codec.Members // the unknown members of it and of the choice
+	transcript       string        // the words of a sound
 }
 
 // contentPart is an element of a content array (quirk QO-28).
@@ -34,36 +33,34 @@ type callDelta struct {
 }
 
 func (c *delta) read(d *jsonio.Dec) {
-	for key := range codec.Fields(d) {
-		switch key {
-		case "content":
-			c.readContent(d)
-		case "refusal":
-			c.refusal = codec.String(d)
-		case "reasoning_content", "reasoning":
-			c.readReasoning(d, key)
-		case "reasoning_details":
-			c.details, c.hasDetails = *d, true
-			d.Skip()
-		case "tool_calls":
-			c.readCalls(d)
-		case "function_call": // what calls were before there were several
-			if d.Peek() == '{' {
-				c.calls = append(c.calls, callDelta{})
-				c.calls[len(c.calls)-1].readFunction(d)
-				continue
+	codec.Read(d, func(key string) { addKept(&c.message, d, key) },
+		"role", nil,
+		"content", func() { c.readContent(d) },
+		"refusal", &c.refusal,
+		reasoningContent, func() { c.readReasoning(d, reasoningContent) },
+		reasoningField, func() { c.readReasoning(d, reasoningField) },
+		"reasoning_details", &c.details,
+		"tool_calls", func() {
+			for range codec.Items(d) {
+				c.addCall(d, -1, (*callDelta).read)
 			}
-			d.Skip()
-		case keyAudio:
-			ahead := *d
-			c.transcript = codec.GetString(json.RawMessage(ahead.Raw()), "transcript")
-			c.messageMembers = appendKept(c.messageMembers, d, key)
-		case "role":
-			d.Skip()
-		default:
-			c.messageMembers = appendKept(c.messageMembers, d, key)
-		}
+		},
+		functionCall, func() { c.addCall(d, 0, (*callDelta).readFunction) },
+		keyAudio, func() {
+			raw := d.Raw()
+			c.transcript = codec.GetString(raw, "transcript")
+			c.message.AddRaw(keyAudio, raw)
+		})
+}
+
+// addCall reads a call, if there is one.
+func (c *delta) addCall(d *jsonio.Dec, index int, read func(*callDelta, *jsonio.Dec)) {
+	if d.Peek() != '{' {
+		d.Skip()
+		return
 	}
+	c.calls = append(c.calls, callDelta{index: index})
+	read(&c.calls[len(c.calls)-1], d)
 }
 
 // readReasoning uses the first member with text. Some servers send the same text in two
@@ -94,16 +91,8 @@ func (c *delta) readContent(d *jsonio.Dec) {
 // readPart reads an element of a content array; read reads its text. It returns false for other
 // types.
 func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
-	for key := range codec.Fields(d) {
-		switch key {
-		case "type":
-			p.kind = codec.String(d)
-		case "text", "thinking", "refusal":
-			p.text = cmp.Or(p.text, read(d))
-		default:
-			d.Skip()
-		}
-	}
+	text := func() { p.text = cmp.Or(p.text, read(d)) }
+	codec.Read(d, nil, "type", &p.kind, "text", text, "thinking", text, "refusal", text)
 	return p, p.kind == "text" || p.kind == "thinking" || p.kind == "refusal"
 }
 
@@ -121,52 +110,28 @@ func joinedText(d *jsonio.Dec) string {
 	return text.String()
 }
 
-func (c *delta) readCalls(d *jsonio.Dec) {
-	for range codec.Items(d) {
-		if d.Peek() != '{' {
-			d.Skip()
-			continue
-		}
-		c.calls = append(c.calls, callDelta{index: -1})
-		c.calls[len(c.calls)-1].read(d)
-	}
-}
-
 func (c *callDelta) read(d *jsonio.Dec) {
 	var rest codec.Members
-	for key := range d.Members() {
-		switch key {
-		case "index":
-			if b := d.Peek(); b >= '0' && b <= '9' {
-				c.index = int(codec.Count(d))
-				continue
-			}
-			d.Skip()
-		case "id":
-			c.id = codec.String(d)
-		case "type":
+	function := func() { c.readFunction(d) }
+	index := int64(c.index)
+	codec.Read(d, func(key string) { rest.Add(d, messageNames.Stored(key)) },
+		"index", &index,
+		"id", &c.id,
+		"type", func() {
 			if codec.String(d) == "custom" {
 				rest.AddString("type", "custom")
 			}
-		case "function", "custom":
-			c.readFunction(d)
-		default:
-			rest.Add(d, messageNames.Stored(key))
-		}
-	}
-	c.opaque = rest.Object()
+		},
+		"function", function,
+		"custom", function)
+	c.index, c.opaque = int(index), rest.Object()
 }
 
 // readFunction reads a name and arguments. Arguments may be any JSON value (quirk QO-16).
 func (c *callDelta) readFunction(d *jsonio.Dec) {
-	for key := range codec.Fields(d) {
-		switch key {
-		case "name":
-			c.name = cmp.Or(codec.String(d), c.name)
-		case "arguments", "input":
-			c.args = cmp.Or(codec.Text(d), c.args)
-		default:
-			d.Skip()
-		}
-	}
+	args := func() { c.args = cmp.Or(codec.Text(d), c.args) }
+	codec.Read(d, nil,
+		"name", func() { c.name = cmp.Or(codec.String(d), c.name) },
+		"arguments", args,
+		"input", args)
 }

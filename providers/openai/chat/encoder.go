@@ -19,7 +19,7 @@ import (
 func (c Protocol) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
 	e := &encoder{w: writer{codec.Writer{Dst: []byte{'{'}}, c}}
 	e.w.head(a, "chat.completion.chunk")
-	e.w.Close(`,"service_tier":"default","system_fingerprint":null`)
+	e.w.Add(`,"service_tier":"default","system_fingerprint":null`)
 	e.head = len(e.w.Dst)
 	return e
 }
@@ -108,9 +108,9 @@ func (e *encoder) delta() {
 }
 
 func (e *encoder) send(f llm.Finish) {
-	e.w.Close("}")
+	e.w.Add("}")
 	e.w.ending(f)
-	e.w.Close("}]")
+	e.w.Add("}]")
 	e.w.Dst = append(codec.AppendMembers(e.w.Dst, keptOf(f.Opaque, keyResponse)), '}')
 	e.write("", e.w.Dst)
 }
@@ -208,8 +208,7 @@ type callChunk struct {
 func (e *encoder) callChunk(c *sentCall, chunk callChunk) {
 	w := &e.w
 	e.delta()
-	w.Raw("tool_calls", "[{")
-	w.Int("index", int64(c.place))
+	w.Add(`"tool_calls":[{"index":%`, int64(c.place))
 	if chunk.first && c.id != "" {
 		w.Text("id", c.id)
 	}
@@ -224,10 +223,10 @@ func (e *encoder) callChunk(c *sentCall, chunk callChunk) {
 		if chunk.first || chunk.args != "" {
 			w.Text(c.input, chunk.args)
 		}
-		w.Close("}")
+		w.Add("}")
 	}
 	w.own(chunk.opaque, "index", "id", "type", c.member)
-	w.Close("}]")
+	w.Add("}]")
 	e.send(llm.Finish{})
 	c.args = append(c.args, chunk.args...)
 }

@@ -67,13 +67,17 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-func isKept(m codec.Member) bool { return m.Raw != "null" && !slices.Contains(notKept, m.Key) }
-
-func appendKept(rest []codec.Member, d *jsonio.Dec, key string) []codec.Member {
-	if m := (codec.Member{Key: key, Raw: d.Raw()}); isKept(m) {
-		return append(rest, m)
+// addResponse adds a member of a response.
+func (k *keptMembers) addResponse(key, raw string) {
+	if raw != "null" && !slices.Contains(notKept, key) {
+		k.response.Set(key, raw)
 	}
-	return rest
+}
+
+func addKept(to *codec.Members, d *jsonio.Dec, key string) {
+	if raw := d.Raw(); !slices.Contains(notKept, key) {
+		to.AddRaw(key, raw)
+	}
 }
 
 func keptOf(opaque json.RawMessage, object string) json.RawMessage {
@@ -102,11 +106,11 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 		w.Raw(keyAudio, `{"id":`+string(id)+`}`)
 	}
 	var files codec.Elements
-	codec.EachElement(codec.Get(opaque, keyAnnotations), func(raw string) {
-		if codec.GetString(json.RawMessage(raw), "type") == "file" {
+	for raw := range codec.EachElement(codec.Get(opaque, keyAnnotations)) {
+		if codec.GetString(raw, "type") == "file" {
 			files.Add(raw)
 		}
-	})
+	}
 	if files != nil {
 		w.Raw(keyAnnotations, string(files.Array()))
 	}

@@ -55,13 +55,12 @@ var audioFormats = map[string]string{
 
 // element writes an element with an inner object; inner writes the own members of that object.
 func (w *writer) element(kind string, opaque json.RawMessage, inner func(), own ...string) {
-	w.Next("{")
-	w.Text("type", kind)
+	w.Next(`{"type":%`, kind)
 	w.Raw(kind, "{")
 	inner()
 	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(opaque, kind), own...), '}')
 	w.own(opaque, "type", kind)
-	w.Close("}")
+	w.Add("}")
 }
 
 // readMedia reads an image_url, input_audio or file element. It returns Unknown for what Media
@@ -99,7 +98,7 @@ type mediaFields struct {
 }
 
 func (f *mediaFields) read(d *jsonio.Dec) {
-	for key := range codec.Fields(d) {
+	codec.Read(d, func(key string) {
 		switch f.kind + "." + key {
 		case "image_url.url", "file.file_data":
 			f.url = d.String()
@@ -112,12 +111,12 @@ func (f *mediaFields) read(d *jsonio.Dec) {
 		default:
 			f.rest.Add(d, key)
 		}
-	}
+	})
 }
 
 // media returns the Media, and reports whether it encodes to the same element.
 func (f *mediaFields) media() (p llm.Media, ok bool) {
-	mediaType, data, inline := cutDataURL(f.url)
+	mediaType, data, inline := codec.CutDataURL(f.url)
 	image := strings.HasPrefix(mediaType, "image/")
 	switch {
 	case f.kind == "image_url" && image && inline:
@@ -136,18 +135,4 @@ func (f *mediaFields) media() (p llm.Media, ok bool) {
 		return llm.Media{MediaType: "audio/wav", Data: data}, true
 	}
 	return llm.Media{MediaType: "audio/mpeg", Data: data}, f.format == "mp3"
-}
-
-// cutDataURL parses a data URL in base64.
-func cutDataURL(url string) (mediaType string, data []byte, ok bool) {
-	rest, ok := strings.CutPrefix(url, "data:")
-	if !ok {
-		return "", nil, false
-	}
-	mediaType, text, ok := strings.Cut(rest, ";base64,")
-	if !ok {
-		return "", nil, false
-	}
-	data, err := base64.StdEncoding.DecodeString(text)
-	return mediaType, data, err == nil
 }

@@ -19,14 +19,14 @@ func (w *writer) messages() {
 	if w.Req.System != "" {
 		w.begin(w.chat.systemRole())
 		w.Text("content", w.Req.System)
-		w.Close("}")
+		w.Add("}")
 	}
 	for i := range w.Req.Messages {
 		w.Message = i + 1
 		w.message(&w.Req.Messages[i])
 	}
 	w.Message = 0
-	w.Close("]")
+	w.Add("]")
 }
 
 func (c Protocol) systemRole() string {
@@ -68,15 +68,12 @@ func (w *writer) assistantMessage(m *llm.Message) {
 // emptyMessage is an empty assistant message after its opening brace.
 const emptyMessage = `"role":"assistant","content":""}`
 
-func (w *writer) begin(role string) {
-	w.Next("{")
-	w.Text("role", role)
-}
+func (w *writer) begin(role string) { w.Next(`{"role":%`, role) }
 
 // end ends a message with its other opaque members.
 func (w *writer) end(opaque json.RawMessage, own ...string) {
 	w.own(opaque, append(own, "role", "content")...)
-	w.Close("}")
+	w.Add("}")
 }
 
 // results writes a message for each result. The last one gets the opaque data of the tool
@@ -111,7 +108,7 @@ func (w *writer) parts(parts []llm.Part, at *int, refusal string, media bool) {
 		w.Dst = jsonio.AppendString(w.Dst, t)
 		return
 	}
-	w.Close("[")
+	w.Add("[")
 	for i, p := range parts {
 		*at = i + 1
 		switch p := p.(type) {
@@ -132,7 +129,7 @@ func (w *writer) parts(parts []llm.Part, at *int, refusal string, media bool) {
 		w.Fail("%s%s", refusal, kind(p))
 	}
 	*at = 0
-	w.Close("]")
+	w.Add("]")
 }
 
 func (w *writer) textPart(p llm.Text) {
@@ -143,11 +140,10 @@ func (w *writer) textPart(p llm.Text) {
 	if p.Refusal {
 		key = "refusal"
 	}
-	w.Next("{")
-	w.Text("type", key)
+	w.Next(`{"type":%`, key)
 	w.Text(key, p.Text)
 	w.own(p.Opaque, "type", key)
-	w.Close("}")
+	w.Add("}")
 }
 
 // onlyText returns the text if the parts are at most one plain text.

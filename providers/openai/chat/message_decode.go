@@ -166,7 +166,7 @@ func (m *wireMessage) reasoningParts() (parts []llm.Part) {
 	slices.Reverse(parts)
 	if details != "" {
 		d := jsonio.NewDec(details)
-		text, _ := (&reasoningReader{}).addDetails(&d, true)
+		text, _ := (&reasoningReader{}).addDetails(&d)
 		parts = append(parts, llm.Reasoning{Text: text, Opaque: opaqueReasoning("", details)})
 	}
 	return parts
@@ -230,8 +230,7 @@ func (r *reader) kind() (kind string) {
 		return ""
 	}
 	ahead := r.Dec
-	raw := ahead.Raw()
-	return codec.GetString(json.RawMessage(raw), "type")
+	return codec.GetString(ahead.Raw(), "type")
 }
 
 func (r *reader) textElement(kind string) llm.Part {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ type reasoningReader struct {
 	field         string // empty if the text is in the details alone
 	empty         string // a field that came without text
 	details       []detail
-	members       []codec.Member // of the detail at hand
+	members       codec.Members // of the detail at hand
 }
 
 // detail is an element of OpenRouter's reasoning_details. A stream sends it in deltas that
@@ -25,40 +26,40 @@ type reasoningReader struct {
 type detail struct {
 	raw     string // as it arrived, if it was a single chunk
 	text    []byte
-	members []codec.Member
+	members codec.Members
 }
 
 // reason emits reasoning from a member, or from the details alone.
-func (d *decoder) reason(field, text string, emit func(llm.Event)) {
+func (d *decoder) reason(field, text string) {
 	r := &d.reasoning
 	if r.open && r.field != "" && field != "" && r.field != field {
-		d.endReasoning(emit)
+		d.endReasoning()
 	}
 	r.open, r.emitted = true, true
 	if field != "" {
 		r.field = field
 	}
 	if text != "" {
-		emit(llm.ReasoningDelta{Text: text})
+		d.emit(llm.ReasoningDelta{Text: text})
 	}
 }
 
 // endReasoning ends the open part with its opaque data.
-func (d *decoder) endReasoning(emit func(llm.Event)) {
+func (d *decoder) endReasoning() {
 	r := &d.reasoning
 	if r.open {
-		emit(llm.ReasoningDelta{Opaque: r.opaque()})
+		d.emit(llm.ReasoningDelta{Opaque: r.opaque()})
 		r.open, r.field, r.details = false, "", r.details[:0]
 	}
 }
 
 // reasonForCall emits an empty reasoning member, because requests with a call must contain it
 // (SO-19).
-func (d *decoder) reasonForCall(emit func(llm.Event)) {
+func (d *decoder) reasonForCall() {
 	r := &d.reasoning
 	if r.empty == "reasoning_content" && !r.emitted {
 		r.emitted = true
-		emit(llm.ReasoningDelta{Opaque: opaqueReasoning(r.empty, "")})
+		d.emit(llm.ReasoningDelta{Opaque: opaqueReasoning(r.empty, "")})
 	}
 }
 
@@ -71,9 +72,10 @@ func (r *reasoningReader) opaque() json.RawMessage {
 	return opaqueReasoning(r.field, string(details.Array()))
 }
 
-// addDetails reads an array of details. It returns their text and whether there are any.
-func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, some bool) {
-	if !there {
+// addDetails reads an array of details, or nothing. It returns their text and whether there
+// are any.
+func (r *reasoningReader) addDetails(d *jsonio.Dec) (text string, some bool) {
+	if d.Peek() == 0 {
 		return "", false
 	}
 	var joined strings.Builder
@@ -94,9 +96,9 @@ func (r *reasoningReader) addDetails(d *jsonio.Dec, there bool) (text string, so
 func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 	r.members = r.members[:0]
 	for key := range d.Members() {
-		if (key == "text" || key == "summary") && d.Peek() == '"' {
+		if key == "text" || key == "summary" {
 			ahead := *d
-			text = ahead.String()
+			text = cmp.Or(codec.String(&ahead), text)
 		}
 		r.members = append(r.members, codec.Member{Key: key, Raw: d.Raw()})
 	}
@@ -116,18 +118,18 @@ func (r *reasoningReader) merge(raw, text string) {
 const maxDetail = 64
 
 // continues reports whether a detail with these members continues c.
-func (c *detail) continues(next []codec.Member) bool {
+func (c *detail) continues(next codec.Members) bool {
 	if len(c.members)+len(next) > maxDetail {
 		return false
 	}
-	kind, id, nextID := codec.Find(c.members, "type"), codec.Find(c.members, "id"), codec.Find(next, "id")
-	return textKey(kind) != "" && kind == codec.Find(next, "type") &&
-		codec.Find(c.members, "index") == codec.Find(next, "index") && (id == nextID || id == "" || nextID == "")
+	kind, id, nextID := c.members.Find("type"), c.members.Find("id"), next.Find("id")
+	return textKey(kind) != "" && kind == next.Find("type") &&
+		c.members.Find("index") == next.Find("index") && (id == nextID || id == "" || nextID == "")
 }
 
 // add joins a further delta. Of other members the last value counts: the signature is empty
 // until it arrives.
-func (c *detail) add(next []codec.Member, text string) {
+func (c *detail) add(next codec.Members, text string) {
 	c.raw = ""
 	c.text = append(c.text, text...)
 	for _, m := range next {
@@ -145,7 +147,7 @@ func (c *detail) json() string {
 	if c.raw != "" {
 		return c.raw
 	}
-	key := textKey(codec.Find(c.members, "type"))
+	key := textKey(c.members.Find("type"))
 	w := codec.Writer{Dst: []byte{'{'}}
 	for _, m := range c.members {
 		if m.Key == key {

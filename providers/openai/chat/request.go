@@ -58,7 +58,7 @@ func (w *writer) request() {
 	}
 	w.output(s.OutputSchema)
 	w.Extra()
-	w.Close("}")
+	w.Add("}")
 }
 
 // tools writes the tools and their options. OpenAI rejects the options without tools (SO-12,
@@ -69,7 +69,7 @@ func (w *writer) tools() {
 		for i, t := range w.Req.Tools {
 			w.tool(i, t)
 		}
-		w.Close("]")
+		w.Add("]")
 	}
 	choice := w.Req.ToolChoice
 	if len(w.Req.Tools) == 0 && len(w.Req.Extra["tools"]) == 0 {
@@ -89,15 +89,12 @@ func (w *writer) tools() {
 	case llm.ChooseRequired, llm.ChooseNone:
 		w.Text("tool_choice", string(choice.Mode))
 	case llm.ChooseTool:
-		w.Raw("tool_choice", `{"type":"function","function":{`)
-		w.Text("name", choice.Name)
-		w.Close("}}")
+		w.Add(`,"tool_choice":{"type":"function","function":{"name":%}}`, choice.Name)
 	}
 }
 
 func (w *writer) tool(i int, t llm.Tool) {
-	w.Next(`{"type":"function","function":{`)
-	w.Text("name", t.Name)
+	w.Next(`{"type":"function","function":{"name":%`, t.Name)
 	w.OptionalText("description", t.Description)
 	if t.Parameters != nil {
 		if !jsonio.Valid(t.Parameters) {
@@ -106,7 +103,7 @@ func (w *writer) tool(i int, t llm.Tool) {
 		w.Value("parameters", api.Parameters(t.Parameters))
 	}
 	w.Bool("strict", t.Strict)
-	w.Close("}}")
+	w.Add("}}")
 }
 
 func (c Protocol) maxTokens() string {
@@ -141,5 +138,6 @@ const usageInStream = `{"include_usage":true}`
 // strict if the schema allows it.
 func format(schema json.RawMessage) string {
 	strict := strconv.FormatBool(api.FollowsStrict(schema))
-	return `{"type":"json_schema","json_schema":{"name":"answer","strict":` + strict + `,"schema":` + string(codec.Compact(string(schema))) + `}}`
+	inner := `{"name":"answer","strict":` + strict + `,"schema":` + string(codec.Compact(schema)) + `}`
+	return `{"type":"json_schema","json_schema":` + inner + `}`
 }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
+	"github.com/looptape/looptape/providers/openai/internal/api"
 )
 
 // DecodeRequest implements [protocol.Protocol]. It ignores the path.
@@ -50,13 +50,9 @@ type reader struct {
 }
 
 func (r *reader) keep(key, raw string) {
-	if r.Err() != nil {
-		return
+	if r.Err() == nil {
+		codec.SetExtra(r.req, key, raw)
 	}
-	if r.req.Extra == nil {
-		r.req.Extra = map[string]json.RawMessage{}
-	}
-	r.req.Extra[key] = jsonio.AppendRaw(nil, []byte(raw))
 }
 
 func (r *reader) request() {
@@ -108,9 +104,9 @@ func (r *reader) stop() {
 // format reads the response format. Extra keeps it if this codec would write it differently.
 func (r *reader) format() {
 	raw := r.Raw()
-	schema := codec.Get(codec.Get(json.RawMessage(raw), "json_schema"), "schema")
+	schema := codec.Get(codec.Get(raw, "json_schema"), "schema")
 	if schema != nil {
-		r.req.Settings.OutputSchema = jsonio.AppendRaw(nil, schema)
+		r.req.Settings.OutputSchema = codec.Compact(schema)
 		if jsonval.Canonical(format(schema)) == jsonval.Canonical(raw) {
 			return
 		}
@@ -168,7 +164,8 @@ func (r *reader) settle() {
 		}
 	}
 	if r.choice != "" {
-		choice, ok := readToolChoice(r.choice)
+		name := codec.GetString(codec.Get(r.choice, "function"), "name")
+		choice, ok := api.ToolChoice(r.choice, name)
 		if ok && tools {
 			r.req.ToolChoice = choice
 		} else {
@@ -179,22 +176,7 @@ func (r *reader) settle() {
 	switch {
 	case streamed && r.options == "":
 		r.keep("stream_options", "null")
-	case r.options != "" && (!streamed || string(jsonio.AppendRaw(nil, []byte(r.options))) != usageInStream):
+	case r.options != "" && (!streamed || string(codec.Compact(r.options)) != usageInStream):
 		r.keep("stream_options", r.options)
 	}
-}
-
-// readToolChoice reads a tool choice. It returns false if ToolChoice cannot represent it.
-func readToolChoice(raw string) (c llm.ToolChoice, ok bool) {
-	switch raw {
-	case `"auto"`:
-		return c, true
-	case `"required"`:
-		return llm.ToolChoice{Mode: llm.ChooseRequired}, true
-	case `"none"`:
-		return llm.ToolChoice{Mode: llm.ChooseNone}, true
-	}
-	choice := json.RawMessage(raw)
-	c = llm.ToolChoice{Mode: llm.ChooseTool, Name: codec.GetString(codec.Get(choice, "function"), "name")}
-	return c, codec.GetString(choice, "type") == "function" && c.Name != ""
 }

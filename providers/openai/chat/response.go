@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
 	"github.com/looptape/looptape/providers/protocol"
@@ -15,9 +17,9 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	m := t.Message()
 	w.assistant(&m)
 	w.ending(llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Opaque: t.Opaque})
-	w.Close("}]")
+	w.Add("}]")
 	w.usage(t.Usage)
-	w.Close(`,"service_tier":"default","system_fingerprint":null`)
+	w.Add(`,"service_tier":"default","system_fingerprint":null`)
 	if w.Err != nil {
 		return nil, w.Err
 	}
@@ -25,39 +27,27 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 }
 
 func (w *writer) head(a protocol.ResponseMeta, object string) {
-	w.Text("id", a.ID)
-	w.Text("object", object)
-	w.Int("created", a.Created)
-	w.Text("model", a.Model)
+	w.Add(`"id":%,"object":%,"created":%,"model":%`, a.ID, object, a.Created, a.Model)
 }
 
 func (w *writer) finish(reason llm.FinishReason, raw string) {
-	switch {
-	case raw != "":
-		w.Text("finish_reason", raw)
-	case reason == llm.FinishRefusal: // its text is the refusal
-		w.Text("finish_reason", "stop")
-	case reason == llm.FinishUnknown, reason == "":
-		w.Raw("finish_reason", "null")
+	switch reason {
+	case llm.FinishRefusal: // its text is the refusal
+		reason = llm.FinishStop
+	case llm.FinishUnknown:
+		reason = ""
 	default:
-		w.Text("finish_reason", string(reason))
 	}
+	w.TextOrNull("finish_reason", cmp.Or(raw, string(reason)))
 }
 
 // usage writes the usage. Only some servers report cache writes.
 func (w *writer) usage(u llm.Usage) {
-	w.Raw("usage", "{")
-	w.Int("prompt_tokens", u.InputTokens)
-	w.Int("completion_tokens", u.OutputTokens)
-	w.Int("total_tokens", u.Total())
-	w.Raw("prompt_tokens_details", "{")
-	w.Int("cached_tokens", u.CacheReadInputTokens)
-	w.Int("audio_tokens", 0)
+	w.Add(`,"usage":{"prompt_tokens":%,"completion_tokens":%,"total_tokens":%`, u.InputTokens, u.OutputTokens, u.Total())
+	w.Add(`,"prompt_tokens_details":{"cached_tokens":%,"audio_tokens":0`, u.CacheReadInputTokens)
 	if u.CacheCreationInputTokens != 0 {
 		w.Int("cache_write_tokens", u.CacheCreationInputTokens)
 	}
-	w.Close("}")
-	w.Raw("completion_tokens_details", "{")
-	w.Int("reasoning_tokens", u.ReasoningOutputTokens)
-	w.Close(`,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`)
+	w.Add(`},"completion_tokens_details":{"reasoning_tokens":%,"audio_tokens":0`, u.ReasoningOutputTokens)
+	w.Add(`,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`)
 }

@@ -112,13 +112,12 @@ func (w *writer) texts(parts []llm.Part) (n int) {
 		if t.Refusal {
 			kind, key = "refusal", "refusal"
 		}
-		w.Next("{")
-		w.Text("type", kind)
+		w.Next(`{"type":%`, kind)
 		w.Text(key, t.Text)
 		w.Dst = append(contentNames.Append(w.Dst, t.Opaque, partMembers...), '}')
 	}
 	if opened {
-		w.Close("]")
+		w.Add("]")
 		w.itemID(of.Opaque, messageID)
 		w.endItem(of.Opaque)
 	}
@@ -144,7 +143,7 @@ func (w *writer) reasoning(r *llm.Reasoning) {
 			w.Raw(key, "[]")
 		}
 	}
-	w.Close("}")
+	w.Add("}")
 }
 
 // isRepeated reports whether the request contains an item already (SR-04).
@@ -165,8 +164,7 @@ func (w *writer) call(c *llm.ToolCall) {
 		kind, args, prefix = kindCustomCall, "input", customID
 		w.custom[c.ID] = true
 	}
-	w.Next("{")
-	w.Text("type", kind)
+	w.Next(`{"type":%`, kind)
 	w.itemID(c.Opaque, prefix)
 	w.Text("call_id", w.callID(c.ID))
 	w.Text("name", requestName(c.Name))

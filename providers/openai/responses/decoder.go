@@ -67,8 +67,7 @@ type event struct {
 	item     item
 	part     contentPart
 	response jsonio.Dec
-	errorRaw string // raw
-	has      struct{ item, response bool }
+	errorRaw string
 	raw      string
 }
 
@@ -82,28 +81,26 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	if !jsonio.ValidUTF8(data) {
 		data = []byte(strings.ToValidUTF8(string(data), "\ufffd"))
 	}
-	ev, err := s.read(name, data)
-	if err != nil {
+	var ev event
+	if err := s.read(&ev, name, data); err != nil {
 		return false, fmt.Errorf("openai-responses: an event: %w; it begins with %q", err, codec.Beginning(data))
 	}
-	if done, err = s.event(&ev); err != nil {
-		return false, err
-	}
+	done, err = s.event(&ev)
 	s.ended = s.ended || done
-	return done, nil
+	return done, err
 }
 
 // read reads an event. The caller reuses data. Of the frequent transient events, read copies
 // only the delta.
-func (s *decoder) read(name string, data []byte) (ev event, err error) {
+func (s *decoder) read(ev *event, name string, data []byte) error {
 	if isTransient(kindAtFront(data)) {
-		ev, err = s.readText(name, jsonio.View(data))
+		err := s.readText(ev, name, jsonio.View(data))
 		if err == nil && isTransient(ev.kind) {
 			ev.delta = strings.Clone(ev.delta)
-			return ev, nil
+			return nil
 		}
 	}
-	return s.readText(name, string(data))
+	return s.readText(ev, name, string(data))
 }
 
 // kindAtFront returns the type of an event if it is the first member.
@@ -131,82 +128,72 @@ func latest(was, now string) string {
 }
 
 // readText reads an event whose strings share the memory of text.
-func (s *decoder) readText(name, text string) (event, error) {
-	ev := event{raw: text}
+func (s *decoder) readText(ev *event, name, text string) error {
+	*ev = event{raw: text}
 	d := jsonio.NewDecIn(&s.mem, text)
 	ev.read(&d)
-	if ev.kind == "" {
-		ev.kind = name
-	}
-	return ev, d.End()
+	ev.kind = cmp.Or(ev.kind, name)
+	return d.End()
 }
 
 func (ev *event) read(d *jsonio.Dec) {
-	for key := range d.Members() {
-		switch key {
-		case "type":
-			ev.kind = codec.String(d)
-		case "delta":
-			ev.delta = codec.String(d)
-		case "output_index":
-			ev.index = codec.Count(d)
-		case "content_index", "summary_index":
-			ev.section = max(codec.Count(d), ev.section)
-		case "text", "refusal", "arguments", "input":
-			ev.text = cmp.Or(codec.Text(d), ev.text)
-		case "item":
-			if ev.has.item = d.Peek() == '{'; !ev.has.item {
-				d.Skip()
-				continue
-			}
-			ev.item = readItem(d)
-		case "part":
-			if d.Peek() != '{' {
-				d.Skip()
-				continue
-			}
-			ev.part = readContentPart(d)
-		case "response":
-			ev.has.response = d.Peek() == '{'
-			ev.response, _ = ahead(d)
-		case "error":
-			ev.errorRaw = d.Raw()
-		default:
-			d.Skip()
+	section := func() { ev.section = max(codec.Count(d), ev.section) }
+	text := func() { ev.text = cmp.Or(codec.Text(d), ev.text) }
+	object := func(read func()) {
+		if d.Peek() == '{' {
+			read()
+			return
 		}
+		d.Skip()
 	}
+	codec.ReadObject(d, nil,
+		"type", &ev.kind,
+		"item_id", nil,
+		"output_index", &ev.index,
+		"content_index", section,
+		"delta", &ev.delta,
+		"obfuscation", nil,
+		"sequence_number", nil,
+		"summary_index", section,
+		"text", text,
+		"refusal", text,
+		"arguments", text,
+		"input", text,
+		"item", func() { object(func() { ev.item = readItem(d) }) },
+		"part", func() { object(func() { ev.part = readContentPart(d) }) },
+		"response", &ev.response,
+		"error", func() { ev.errorRaw = d.Raw() })
 }
 
 func (s *decoder) event(ev *event) (done bool, err error) {
+	refusal := strings.HasPrefix(ev.kind, "response.refusal.")
+	callKind := kindCall
+	if strings.HasPrefix(ev.kind, "response.custom_tool_call_input.") {
+		callKind = kindCustomCall
+	}
 	switch ev.kind {
-	case "response.output_text.delta":
-		s.text(ev, ev.delta, false)
-	case "response.refusal.delta":
-		s.text(ev, ev.delta, true)
-	case "response.output_text.done":
-		s.textDone(ev, false)
-	case "response.refusal.done":
-		s.textDone(ev, true)
+	case "response.output_text.delta", "response.refusal.delta":
+		s.text(ev, ev.delta, refusal)
+	case "response.output_text.done", "response.refusal.done":
+		s.textDone(ev, refusal)
 	case "response.content_part.done":
 		if it := s.at(ev.index); it != nil {
 			it.partMembers = ev.part.opaque
 		}
 	case summaryDelta, "response.reasoning_text.delta":
 		s.reasoningDelta(ev)
-	case "response.function_call_arguments.delta":
-		s.argumentsDelta(ev, kindCall)
-	case "response.custom_tool_call_input.delta":
-		s.argumentsDelta(ev, kindCustomCall)
-	case "response.function_call_arguments.done":
-		s.argumentsDone(ev, kindCall)
-	case "response.custom_tool_call_input.done":
-		s.argumentsDone(ev, kindCustomCall)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		s.argumentsDelta(ev, callKind)
+	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
+		it := s.open(ev.index, callKind)
+		it.call.ownDone = ev.text
+		s.advance(it, ev.text)
 	case "response.output_item.added":
-		if ev.has.item {
+		if ev.item.raw != "" {
 			s.added(ev)
 		}
 	case "response.output_item.done":
-		if ev.has.item {
+		if ev.item.raw != "" {
 			return false, s.done(ev)
 		}
 	case kindCreated, kindInProgress:
@@ -223,7 +210,7 @@ func (s *decoder) event(ev *event) (done bool, err error) {
 
 // failed handles an error event, with or without an error object.
 func (s *decoder) failed(ev *event) (bool, error) {
-	if ev.errorRaw != "" && ev.errorRaw != "null" {
+	if ev.errorRaw != "" {
 		var r response
 		r.failed(ev.errorRaw)
 		return false, r.failure
@@ -239,7 +226,7 @@ func (s *decoder) failed(ev *event) (bool, error) {
 }
 
 func (ev *event) readResponse() (response, error) {
-	if !ev.has.response {
+	if ev.response.Peek() != '{' {
 		return response{}, nil
 	}
 	r, err := readResponse(&ev.response)

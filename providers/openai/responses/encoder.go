@@ -117,11 +117,10 @@ func (e *encoder) send(kind string, f func(w *codec.Writer)) {
 	if e.write == nil {
 		return
 	}
-	w := codec.Writer{Dst: append(e.buf[:0], '{')}
-	w.Text("type", kind)
+	w := codec.Writer{Dst: e.buf[:0]}
+	w.Add(`{"type":%`, kind)
 	f(&w)
-	w.Int("sequence_number", e.sequence)
-	w.Close("}")
+	w.Add(`,"sequence_number":%}`, e.sequence)
 	e.buf = w.Dst
 	e.sequence++
 	e.write(kind, e.buf)
@@ -156,8 +155,7 @@ func (e *encoder) begin(it *outItem, prefix string) *outItem {
 
 func (e *encoder) item(kind string, it *outItem, text []byte) {
 	e.send(kind, func(w *codec.Writer) {
-		w.Raw("item", string(text))
-		w.Int("output_index", int64(it.place))
+		w.Add(`,"item":%,"output_index":%`, json.RawMessage(text), int64(it.place))
 	})
 }
 
@@ -183,80 +181,63 @@ func (e *encoder) status() string {
 	case llm.FinishLength, llm.FinishContentFilter, llm.FinishUnknown:
 		return statusIncomplete
 	case llm.FinishError:
-		return "failed"
+		return statusFailed
 	case llm.FinishStop, llm.FinishToolCalls, llm.FinishRefusal, llm.FinishPause, llm.FinishMalformedCall:
 	}
 	return statusCompleted
 }
 
 func (e *encoder) response(w *codec.Writer, status string) {
-	w.Close("{")
-	w.Text("id", e.meta.ID)
-	w.Text("object", "response")
-	w.Int("created_at", e.meta.Created)
-	w.Text("status", status)
-	w.Raw("background", "false")
+	w.Add(`{"id":%,"object":"response","created_at":%,"status":%`, e.meta.ID, e.meta.Created, status)
+	w.Add(`,"background":false`)
 	if status == statusCompleted {
 		w.Int("completed_at", e.meta.Created)
 	}
-	w.Raw("error", "null")
-	if status == "failed" {
-		w.Dst = append(w.Dst[:len(w.Dst)-len("null")], `{"code":"server_error"`...)
-		w.Text("message", e.finish.Message)
-		w.Close("}")
+	if status == statusFailed {
+		w.Add(`,"error":{"code":"server_error","message":%}`, e.finish.Message)
+	} else {
+		w.Add(`,"error":null`)
 	}
 	if reason := e.reason(); status == statusIncomplete && reason != "" {
-		w.Raw("incomplete_details", "{")
-		w.Text("reason", reason)
-		w.Close("}")
+		w.Add(`,"incomplete_details":{"reason":%}`, reason)
 	} else {
-		w.Raw("incomplete_details", "null")
+		w.Add(`,"incomplete_details":null`)
 	}
-	w.Close(`,"instructions":null,"max_output_tokens":null`)
-	w.Text("model", e.meta.Model)
-	w.Raw("output", "[")
+	w.Add(`,"instructions":null,"max_output_tokens":null,"model":%,"output":[`, e.meta.Model)
 	for _, it := range e.items {
 		if it.final == nil {
 			it.final = it.json(statusIncomplete)
 		}
 		w.Next(string(it.final))
 	}
-	w.Close(`],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled"`)
+	w.Add(`],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},"store":false`)
+	w.Add(`,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled"`)
 	if status == statusInProgress {
-		w.Raw("usage", "null")
+		w.Add(`,"usage":null`)
 	} else {
 		writeUsage(w, e.usage)
 	}
-	w.Close(`,"user":null,"metadata":{}`)
+	w.Add(`,"user":null,"metadata":{}`)
 	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
+// reason returns why a response is incomplete.
 func (e *encoder) reason() string {
 	switch e.finish.Reason {
-	case llm.FinishLength:
-		return "max_output_tokens"
-	case llm.FinishContentFilter:
-		return "content_filter"
+	case llm.FinishLength, llm.FinishContentFilter:
+		return finishReasons.Raw(e.finish.Reason, "")
 	default:
 		return e.finish.Raw
 	}
 }
 
 func writeUsage(w *codec.Writer, u llm.Usage) {
-	w.Raw("usage", "{")
-	w.Int("input_tokens", u.InputTokens)
-	w.Raw("input_tokens_details", "{")
-	w.Int("cached_tokens", u.CacheReadInputTokens)
+	w.Add(`,"usage":{"input_tokens":%,"input_tokens_details":{"cached_tokens":%`, u.InputTokens, u.CacheReadInputTokens)
 	if u.CacheCreationInputTokens != 0 {
 		w.Int("cache_write_tokens", u.CacheCreationInputTokens)
 	}
-	w.Close("}")
-	w.Int("output_tokens", u.OutputTokens)
-	w.Raw("output_tokens_details", "{")
-	w.Int("reasoning_tokens", u.ReasoningOutputTokens)
-	w.Close("}")
-	w.Int("total_tokens", u.Total())
-	w.Close("}")
+	w.Add(`},"output_tokens":%,"output_tokens_details":{"reasoning_tokens":%}`, u.OutputTokens, u.ReasoningOutputTokens)
+	w.Add(`,"total_tokens":%}`, u.Total())
 }
 
 func (e *encoder) find(index int, id string, last bool) *outItem {

@@ -26,10 +26,10 @@ func (w *writer) input() {
 		w.message(&w.Req.Messages[i])
 	}
 	w.Message = 0
-	w.Close("]")
+	w.Add("]")
 	if !w.Has("input") {
 		w.Dst = w.Dst[:from]
-		w.put("input", nil)
+		w.put("input", "")
 	}
 }
 
@@ -56,12 +56,11 @@ func (w *writer) userMessage(m *llm.Message) {
 	if r := codec.GetString(m.Opaque, "role"); r == "developer" && m.Role == llm.RoleSystem {
 		role = r
 	}
-	w.Next("{")
-	w.Text("role", role)
+	w.Next(`{"role":%`, role)
 	w.itemID(m.Opaque, messageID)
 	w.Dst = itemNames.Append(w.Dst, m.Opaque, "role", "id", "type", "content", "status")
 	w.content("content", m.Parts, &w.Part)
-	w.Close("}")
+	w.Add("}")
 }
 
 // itemID writes the id of an item, if it has the prefix of its kind (SR-05) and is not in the
@@ -115,14 +114,13 @@ func (w *writer) content(key string, parts []llm.Part, at *int) {
 		w.contentPart(p, at == &w.Part)
 	}
 	*at = 0
-	w.Close("]")
+	w.Add("]")
 }
 
 func (w *writer) contentPart(p llm.Part, audio bool) {
 	switch p := p.(type) {
 	case llm.Text:
-		w.Next(`{"type":"input_text"`)
-		w.Text("text", p.Text)
+		w.Next(`{"type":"input_text","text":%`, p.Text)
 		w.Dst = append(contentNames.Append(w.Dst, p.Opaque, partMembers...), '}')
 	case llm.Media:
 		w.media(&p, audio)
@@ -190,8 +188,7 @@ func (w *writer) audio(m *llm.Media, allowed bool) {
 		if f.mediaType == m.MediaType && m.Data != nil && allowed {
 			w.Raw("input_audio", "{")
 			w.Base64("data", "", m.Data)
-			w.Text("format", f.format)
-			w.Close("}")
+			w.Add(`,"format":%}`, f.format)
 			return
 		}
 	}
@@ -215,8 +212,7 @@ func (w *writer) result(r *llm.ToolResult) {
 	if w.custom[r.ID] || codec.GetString(r.Opaque, "type") == kindCustomOutput {
 		kind = kindCustomOutput
 	}
-	w.Next("{")
-	w.Text("type", kind)
+	w.Next(`{"type":%`, kind)
 	w.itemID(r.Opaque, "")
 	w.Text("call_id", w.callID(r.ID))
 	w.content("output", r.Content, &w.Content)

@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -18,14 +19,12 @@ type item struct {
 	status string
 	callID string
 	name   string
-	// The arguments of a call, or the input of a custom one.
-	args    string
-	content jsonio.Dec // before the value
-	summary jsonio.Dec
-	output  jsonio.Dec
-	has     struct{ args, content, summary, output bool }
-	opaque  codec.Members // the members without a field, with the id
-	raw     string        // the whole item
+	args   string // of a call, or the input of a custom one
+	// Readers of the values. They have no data if the value is missing or null.
+	content, summary, output jsonio.Dec
+	opaque                   codec.Members // the members without a field, with the id
+	raw                      string        // the whole item
+	err                      error         // of content, summary or output
 }
 
 // Kinds of items that this package interprets.
@@ -43,15 +42,31 @@ const (
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
 	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
 )
 
 // readItem reads an item. It leaves content, summary and output unread, because the type may be
 // the last member.
 func readItem(d *jsonio.Dec) (it item) {
 	from := d.Offset()
-	for key := range d.Members() {
-		it.member(d, key)
-	}
+	args := func() { it.args = cmp.Or(codec.Text(d), it.args) }
+	codec.ReadObject(d, func(key string) { it.opaque.Add(d, itemNames.Stored(key)) },
+		"id", func() {
+			from := d.Offset()
+			if it.id = codec.String(d); it.id != "" {
+				it.opaque.AddRaw("id", d.Since(from))
+			}
+		},
+		"type", &it.kind,
+		"status", &it.status,
+		"content", &it.content,
+		"role", &it.role,
+		"arguments", args,
+		"call_id", &it.callID,
+		"name", &it.name,
+		"input", args,
+		"summary", &it.summary,
+		"output", &it.output)
 	it.raw = d.Since(from)
 	if it.kind == "" && it.role != "" {
 		it.kind = kindMessage
@@ -59,73 +74,48 @@ func readItem(d *jsonio.Dec) (it item) {
 	return it
 }
 
-func (it *item) member(d *jsonio.Dec, key string) {
-	switch key {
-	case "type":
-		it.kind = codec.String(d)
-	case "role":
-		it.role = codec.String(d)
-	case "status":
-		it.status = codec.String(d)
-	case "call_id":
-		it.callID = codec.String(d)
-	case "name":
-		it.name = codec.String(d)
-	case "id":
-		from := d.Offset()
-		if it.id = codec.String(d); it.id != "" {
-			it.opaque.AddRaw(key, d.Since(from))
-		}
-	case "arguments", "input":
-		it.args, it.has.args = cmp.Or(codec.Text(d), it.args), true
-	case "content":
-		it.content, it.has.content = ahead(d)
-	case "summary":
-		it.summary, it.has.summary = ahead(d)
-	case "output":
-		it.output, it.has.output = ahead(d)
-	default:
-		it.opaque.Add(d, itemNames.Stored(key))
+// elements reads an array of content parts; a value that is missing has none.
+func (it *item) elements(d jsonio.Dec) (parts []contentPart) {
+	if d.Peek() == 0 {
+		return nil
 	}
+	for range d.Elements() {
+		parts = append(parts, readContentPart(&d))
+	}
+	it.err = cmp.Or(it.err, d.Err())
+	return parts
 }
 
-// ahead skips a value. It returns a reader of it, and whether it is not null.
-func ahead(d *jsonio.Dec) (value jsonio.Dec, some bool) {
-	value, some = *d, d.Peek() != 'n'
-	d.Skip()
-	return value, some
-}
+// customType marks the opaque data of a custom call.
+var customType = codec.Members{{Key: "type", Raw: `"custom_tool_call"`}}
 
 func (it *item) call() llm.ToolCall {
-	c := llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: it.opaque.Object()}
+	opaque := it.opaque
 	if it.kind == kindCustomCall {
-		c.Opaque = joinMembers(codec.Members(`{"type":"custom_tool_call"`), it.opaque)
+		opaque = slices.Concat(customType, opaque)
 	}
-	return c
+	return llm.ToolCall{ID: it.callID, Name: it.name, Arguments: it.args, Opaque: opaque.Object()}
 }
 
 // reasoning returns the item as reasoning. The text is the summary, or else the content, which
 // only open models send. Other members are opaque.
-func (it *item) reasoning() (out llm.Reasoning, err error) {
-	o := it.opaque
-	if it.has.summary {
-		if out.Text, err = readSummary(it.summary); err != nil {
-			return out, err
+func (it *item) reasoning() (out llm.Reasoning) {
+	opaque := it.opaque
+	for _, m := range []struct {
+		key   string
+		value jsonio.Dec
+	}{{"summary", it.summary}, {"content", it.content}} {
+		var texts []string
+		for _, p := range it.elements(m.value) {
+			texts = append(texts, p.text)
 		}
-		o.Add(&it.summary, "summary")
-	}
-	if it.has.content {
-		text, err := readSummary(it.content)
-		if err != nil {
-			return out, err
-		}
-		out.Text = cmp.Or(out.Text, text)
-		if raw := it.content.Raw(); !isEmptyArray(raw) {
-			o.AddRaw("content", raw)
+		out.Text = cmp.Or(out.Text, strings.Join(texts, summarySeparator))
+		if raw := m.value.Raw(); m.key == "summary" || !isEmptyArray(raw) {
+			opaque.AddRaw(m.key, raw)
 		}
 	}
-	out.Opaque = o.Object()
-	return out, nil
+	out.Opaque = opaque.Object()
+	return out
 }
 
 func isEmptyArray(raw string) bool { return strings.Trim(raw, "[] \t\r\n") == "" }
@@ -133,38 +123,23 @@ func isEmptyArray(raw string) bool { return strings.Trim(raw, "[] \t\r\n") == ""
 // summarySeparator separates the parts of a summary.
 const summarySeparator = "\n\n"
 
-func readSummary(d jsonio.Dec) (string, error) {
-	var texts []string
-	for range d.Elements() {
-		texts = append(texts, readContentPart(&d).text)
-	}
-	return strings.Join(texts, summarySeparator), d.Err()
-}
-
-// hostedCall returns the item as a call that the provider ran, and whether it is one.
-func (it *item) hostedCall() (llm.ToolCall, bool) {
-	switch it.kind {
-	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
-	default:
-		return llm.ToolCall{}, false
-	}
-	c := llm.ToolCall{ID: it.id, Name: it.name, Arguments: it.args, ProviderExecuted: true, Opaque: codec.Compact(it.raw)}
-	if c.Name == "" {
-		c.Name = strings.TrimSuffix(it.kind, "_call")
-	}
-	if !it.has.args {
-		c.Arguments = string(codec.Get(it.opaque.Object(), "action"))
-	}
-	return c, true
-}
+// hostedCalls are the kinds of calls that the provider runs.
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
 
 // other returns an item of another kind: a call that the provider ran, or an unknown part with
 // the whole item.
 func (it *item) other() llm.Part {
-	if c, ok := it.hostedCall(); ok {
-		return c
+	raw := codec.Compact(it.raw)
+	if !slices.Contains(hostedCalls, it.kind) {
+		return markUnknown(llm.Unknown{Kind: it.kind, Raw: raw})
 	}
-	return markUnknown(llm.Unknown{Kind: it.kind, Raw: codec.Compact(it.raw)})
+	return llm.ToolCall{
+		ID:               it.id,
+		Name:             cmp.Or(it.name, strings.TrimSuffix(it.kind, "_call")),
+		Arguments:        cmp.Or(it.args, string(codec.Get(raw, "action"))),
+		ProviderExecuted: true,
+		Opaque:           raw,
+	}
 }
 
 // markUnknown marks the kind of an unknown part if another protocol would claim it.
@@ -190,28 +165,22 @@ type contentPart struct {
 
 func readContentPart(d *jsonio.Dec) (p contentPart) {
 	from := d.Offset()
-	for key := range d.Members() {
-		switch key {
-		case "type":
-			p.kind = codec.String(d)
-		case "text", "refusal":
-			p.text = cmp.Or(codec.String(d), p.text)
-		case "image_url", "file_url":
-			p.url = codec.String(d)
-		case "file_data":
-			p.data = codec.String(d)
-		case "filename":
-			p.filename = codec.String(d)
-		case "input_audio":
-			codec.Read(d, nil, "data", &p.data, "format", &p.format)
-		case "annotations", "logprobs":
-			if raw := d.Raw(); !isEmptyArray(raw) {
-				p.opaque.AddRaw(key, raw)
-			}
-		default:
-			p.opaque.Add(d, contentNames.Stored(key))
+	text := func() { p.text = cmp.Or(codec.String(d), p.text) }
+	other := func(key string) {
+		raw := d.Raw()
+		if !isEmptyArray(raw) || key != "annotations" && key != "logprobs" {
+			p.opaque.AddRaw(contentNames.Stored(key), raw)
 		}
 	}
+	codec.ReadObject(d, other,
+		"type", &p.kind,
+		"text", text,
+		"refusal", text,
+		"image_url", &p.url,
+		"filename", &p.filename,
+		"file_data", &p.data,
+		"file_url", &p.url,
+		"input_audio", func() { codec.Read(d, nil, "data", &p.data, "format", &p.format) })
 	p.raw = d.Since(from)
 	return p
 }
@@ -253,15 +222,15 @@ func (p *contentPart) part() llm.Part {
 func (p *contentPart) fill(m *llm.Media, data string) bool {
 	m.Opaque = p.opaque.Object()
 	if !strings.HasPrefix(data, "data:") {
-		return m.URL != "" && (data == "" || data == m.URL) || data == "" && codec.GetString(m.Opaque, "file_id") != ""
+		hasFile := codec.GetString(m.Opaque, "file_id") != ""
+		return m.URL != "" && (data == "" || data == m.URL) || data == "" && hasFile
 	}
-	head, body, ok := strings.Cut(strings.TrimPrefix(data, "data:"), ";base64,")
-	b, err := base64.StdEncoding.DecodeString(body)
-	if !ok || err != nil || head == "" || p.url != "" && p.url != data {
+	mediaType, content, ok := codec.CutDataURL(data)
+	if !ok || mediaType == "" || p.url != "" && p.url != data {
 		return false
 	}
-	m.MediaType, m.Data, m.URL = head, b, ""
-	return base64.StdEncoding.EncodeToString(b) == body
+	m.MediaType, m.Data, m.URL = mediaType, content, ""
+	return strings.HasSuffix(data, ";base64,"+base64.StdEncoding.EncodeToString(content))
 }
 
 // audioFormats are the audio types of the protocol.

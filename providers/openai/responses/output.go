@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -62,10 +64,12 @@ const outputText = "response.output_text"
 // within writes an event about a part of an item; f writes its other members.
 func (e *encoder) within(it *outItem, kind string, f func(w *codec.Writer)) {
 	e.send(kind, func(w *codec.Writer) {
-		w.Text("item_id", it.id)
-		w.Int("output_index", int64(it.place))
+		w.Add(`,"item_id":%,"output_index":%`, it.id, int64(it.place))
 		if _, _, index := it.names(); index != "" {
 			w.Int(index, 0)
+		}
+		if strings.HasPrefix(kind, outputText) {
+			w.Raw("logprobs", "[]")
 		}
 		f(w)
 	})
@@ -80,23 +84,14 @@ func (e *encoder) delta(it *outItem, text string) {
 	it.text = append(it.text, text...)
 	event, _, _ := it.names()
 	e.within(it, event+".delta", func(w *codec.Writer) {
-		if event == outputText {
-			w.Raw("logprobs", "[]")
-		}
-		w.Text("delta", text)
-		w.Text("obfuscation", padding[len(text)%len(padding):])
+		w.Add(`,"delta":%,"obfuscation":%`, text, padding[len(text)%len(padding):])
 	})
 }
 
 // deltasDone writes the event with the joined deltas.
 func (e *encoder) deltasDone(it *outItem) {
 	event, key, _ := it.names()
-	e.within(it, event+".done", func(w *codec.Writer) {
-		if event == outputText {
-			w.Raw("logprobs", "[]")
-		}
-		w.Text(key, string(it.text))
-	})
+	e.within(it, event+".done", func(w *codec.Writer) { w.Text(key, string(it.text)) })
 }
 
 // partEvent writes an event with the part of a message or reasoning.
@@ -192,49 +187,41 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 	if codec.GetString(c.Opaque, "type") != "" {
 		return c.Opaque
 	}
-	like := item{kind: c.Name + "_call"}
-	_, known := like.hostedCall()
-	w := codec.Writer{Dst: []byte{'{'}}
-	if known && c.Name != "mcp" {
-		w.Text("type", like.kind)
-		w.Text("id", c.ID)
-		w.Text("status", statusCompleted)
-		if jsonio.IsObject(c.Arguments) {
-			w.Value("action", []byte(c.Arguments))
-		}
-		return append(w.Dst, '}')
+	var w codec.Writer
+	if kind := c.Name + "_call"; c.Name == "mcp" || !slices.Contains(hostedCalls, kind) {
+		w.Add(`{"type":"mcp_call","id":%,"name":%,"arguments":%`, c.ID, c.Name, c.Arguments)
+		w.Add(`,"server_label":"server","status":"completed"}`)
+		return w.Dst
+	} else {
+		w.Add(`{"type":%,"id":%,"status":"completed"`, kind, c.ID)
 	}
-	w.Text("type", "mcp_call")
-	w.Text("id", c.ID)
-	w.Text("name", c.Name)
-	w.Text("arguments", c.Arguments)
-	return append(w.Dst, `,"server_label":"server","status":"completed"}`...)
+	if jsonio.IsObject(c.Arguments) {
+		w.Value("action", []byte(c.Arguments))
+	}
+	return append(w.Dst, '}')
 }
 
 func (it *outItem) json(status string) []byte {
 	if it.final != nil {
 		return it.final
 	}
-	w := codec.Writer{Dst: []byte{'{'}}
-	w.Text("id", it.id)
-	w.Text("type", it.kind)
+	var w codec.Writer
+	w.Add(`{"id":%,"type":%`, it.id, it.kind)
 	switch it.kind {
 	case kindReasoning:
 		it.reasoning(&w, status)
 		return append(w.Dst, '}')
 	case kindMessage:
-		w.Text("status", status)
-		w.Raw("content", "[")
+		w.Add(`,"status":%,"content":[`, status)
 		if status != statusInProgress {
 			it.part(&w)
 		}
-		w.Close(`],"role":"assistant"`)
+		w.Add(`],"role":"assistant"`)
 	default:
 		_, key, _ := it.names()
 		w.Text("status", status)
 		w.Text(key, string(it.text))
-		w.Text("call_id", it.callID)
-		w.Text("name", it.name)
+		w.Add(`,"call_id":%,"name":%`, it.callID, it.name)
 	}
 	return append(itemNames.Append(w.Dst, it.opaque, itemMembers...), '}')
 }
@@ -248,16 +235,14 @@ func (it *outItem) reasoning(w *codec.Writer, status string) {
 	w.Dst = itemNames.Append(w.Dst, it.opaque, "id", "type", "status", "summary")
 	summary := codec.Get(it.opaque, "summary")
 	switch {
-	case status == statusInProgress:
+	case status == statusInProgress, summary == nil && len(it.text) == 0:
 		w.Raw("summary", "[]")
 	case summary != nil:
 		w.Value("summary", summary)
-	case len(it.text) > 0:
+	default:
 		w.Raw("summary", "[")
 		it.part(w)
-		w.Close("]")
-	default:
-		w.Raw("summary", "[]")
+		w.Add("]")
 	}
 	if it.opaque == nil {
 		w.Text("encrypted_content", "gAAAAAB"+base64.RawURLEncoding.EncodeToString([]byte(it.id)))
@@ -265,23 +250,22 @@ func (it *outItem) reasoning(w *codec.Writer, status string) {
 }
 
 func (it *outItem) part(w *codec.Writer) {
+	text := string(it.text)
 	switch {
 	case it.kind == kindReasoning:
-		w.Close(`{"type":"summary_text"`)
-		w.Text("text", string(it.text))
+		w.Add(`{"type":"summary_text","text":%`, text)
 	case it.refusal:
-		w.Close(`{"type":"refusal"`)
-		w.Text("refusal", string(it.text))
+		w.Add(`{"type":"refusal","refusal":%`, text)
 		w.Dst = contentNames.Append(w.Dst, it.opaque, partMembers...)
 	default:
-		w.Close(`{"type":"output_text"`)
+		w.Add(`{"type":"output_text"`)
 		w.Dst = contentNames.Append(w.Dst, it.opaque, partMembers...)
 		for _, key := range []string{"annotations", "logprobs"} {
 			if codec.Get(it.opaque, key) == nil {
 				w.Raw(key, "[]")
 			}
 		}
-		w.Text("text", string(it.text))
+		w.Text("text", text)
 	}
-	w.Close("}")
+	w.Add("}")
 }

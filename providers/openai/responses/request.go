@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -25,18 +26,18 @@ func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 	}
 	w := writer{Writer: codec.Writer{Req: req, Dst: []byte{'{'}}, seen: map[string]bool{}, custom: map[string]bool{}}
 	if req.Model != "" {
-		w.put("model", quoted(req.Model))
+		w.put("model", codec.Quote(req.Model))
 	}
 	if req.System != "" {
-		w.put("instructions", quoted(req.System))
+		w.put("instructions", codec.Quote(req.System))
 	}
 	w.input()
 	w.tools()
 	w.settings(&req.Settings)
-	w.put("store", []byte("false"))
-	w.put("include", []byte(wantsEncrypted))
+	w.put("store", "false")
+	w.put("include", wantsEncrypted)
 	if req.ResponseMode == llm.Streaming {
-		w.put("stream", []byte("true"))
+		w.put("stream", "true")
 	}
 	w.Extra(w.written...)
 	if w.Err != nil {
@@ -46,48 +47,45 @@ func (Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 }
 
 // put writes a member. A member of Extra replaces it; null omits it.
-func (w *writer) put(key string, value []byte) {
+func (w *writer) put(key, value string) {
 	if raw, ok := w.Req.Extra[key]; ok {
 		w.written = append(w.written, key)
 		if codec.IsNull(raw) {
 			return
 		}
-		value = raw
+		value = string(raw)
 	}
-	w.Value(key, value)
+	w.Value(key, []byte(value))
 }
 
 // join writes a member that is an object. The members of the object in Extra replace its
 // members, down to depth.
-func (w *writer) join(key string, value []byte, depth int) {
+func (w *writer) join(key, value string, depth int) {
 	raw, ok := w.Req.Extra[key]
 	if ok && jsonio.IsObject(jsonio.View(raw)) {
 		w.written = append(w.written, key)
-		w.Value(key, joinObjects(value, raw, depth))
+		w.Value(key, joinObjects(value, string(raw), depth))
 		return
 	}
 	w.put(key, value)
 }
 
 // joinObjects returns the members of two objects as one. Those of over replace others.
-func joinObjects(value, over json.RawMessage, depth int) []byte {
-	var out codec.Members
-	codec.EachMember(value, func(key, raw string) {
-		switch o := codec.Get(over, key); {
-		case o == nil:
-			out.AddRaw(key, raw)
-		case depth > 0 && jsonio.IsObject(jsonio.View(o)) && jsonio.IsObject(raw):
-			out.AddRaw(key, string(joinObjects([]byte(raw), o, depth-1)))
+func joinObjects(value, over string, depth int) []byte {
+	own := codec.MembersOf(value)
+	for key, raw := range codec.EachMember(over) {
+		i := slices.IndexFunc(own, func(m codec.Member) bool { return m.Key == key })
+		switch {
+		case i < 0:
+			own.AddRaw(key, raw)
+		case depth > 0 && jsonio.IsObject(raw) && jsonio.IsObject(own[i].Raw):
+			own[i].Raw = string(joinObjects(own[i].Raw, raw, depth-1))
 		default:
-			out.AddRaw(key, string(o))
+			own[i].Raw = raw
 		}
-	})
-	codec.EachMember(over, func(key, raw string) {
-		if codec.Get(value, key) == nil {
-			out.AddRaw(key, raw)
-		}
-	})
-	return out.Object()
+	}
+	own = slices.DeleteFunc(own, func(m codec.Member) bool { return m.Raw == "null" })
+	return own.Object()
 }
 
 func (w *writer) settings(s *llm.Settings) {
@@ -98,12 +96,12 @@ func (w *writer) settings(s *llm.Settings) {
 		w.Fail("settings.stop: the Responses API has no stop sequences: remove them")
 	}
 	if s.MaxTokens != 0 {
-		w.put("max_output_tokens", jsonio.AppendInt(nil, int64(s.MaxTokens)))
+		w.put("max_output_tokens", strconv.Itoa(s.MaxTokens))
 	}
 	w.number("temperature", s.Temperature)
 	w.number("top_p", s.TopP)
 	if s.ReasoningEffort != "" {
-		w.join("reasoning", append(codec.AppendString([]byte("{"), "effort", s.ReasoningEffort), '}'), 0)
+		w.join("reasoning", `{"effort":`+codec.Quote(s.ReasoningEffort)+`}`, 0)
 	}
 	if s.OutputSchema == nil {
 		return
@@ -111,60 +109,63 @@ func (w *writer) settings(s *llm.Settings) {
 	if !jsonio.IsObject(jsonio.View(s.OutputSchema)) {
 		w.Fail("settings.output_schema: not a JSON object: set a JSON Schema")
 	}
-	format := codec.AppendString([]byte(`{"format":{"type":"json_schema"`), "name", schemaName)
-	format = codec.AppendRaw(format, "schema", s.OutputSchema)
+	strict := ""
 	if api.FollowsStrict(s.OutputSchema) {
-		format = append(format, `,"strict":true`...)
+		strict = `,"strict":true`
 	}
-	w.join("text", append(format, "}}"...), 1)
+	schema := string(codec.AppendValue(nil, s.OutputSchema))
+	format := `{"type":"json_schema","name":"` + schemaName + `","schema":` + schema + strict + `}`
+	w.join("text", `{"format":`+format+`}`, 1)
 }
 
 // number writes a setting, which a member of Extra replaces in its place.
 func (w *writer) number(key string, value *float64) {
 	if w.Float(key, value); value != nil && !w.Has(key) {
-		w.put(key, nil)
+		w.put(key, "")
 	}
 }
 
 // tools writes the tools, and their options only if there are tools (SO-12, SO-18).
 func (w *writer) tools() {
 	extra := w.Req.Extra["tools"]
-	tools := []byte{'['}
+	from := len(w.Dst)
+	w.Raw("tools", "[")
+	start := len(w.Dst)
 	if !codec.IsNull(extra) {
-		tools = w.appendTools(tools, extra)
+		w.listTools(extra)
 	}
+	tools := w.Dst[start-1:]
 	if len(tools) > 1 || codec.IsNull(extra) {
 		w.written = append(w.written, "tools")
 	}
 	choice := w.Req.ToolChoice
 	if len(tools) == 1 {
+		w.Dst = w.Dst[:from]
 		if choice.Mode == llm.ChooseRequired || choice.Mode == llm.ChooseTool {
 			w.Fail("tool_choice: %s without tools: add a tool", choice)
 		}
 		return
 	}
-	tools = append(tools, ']')
-	w.Raw("tools", string(tools))
+	w.Add("]")
 	switch choice.Mode {
 	case llm.ChooseAuto:
 	case llm.ChooseRequired, llm.ChooseNone:
-		w.put("tool_choice", quoted(string(choice.Mode)))
+		w.put("tool_choice", codec.Quote(string(choice.Mode)))
 	case llm.ChooseTool:
-		if !namesTool(tools, choice.Name) {
+		if !namesTool(w.Dst[start-1:], choice.Name) {
 			w.Fail("tool_choice: unknown tool %q", choice.Name)
 		}
-		w.put("tool_choice", append(codec.AppendString([]byte(`{"type":"function"`), "name", choice.Name), '}'))
+		w.put("tool_choice", `{"type":"function","name":`+codec.Quote(choice.Name)+`}`)
 	default:
 		w.Fail("tool_choice: unknown mode %q", choice.Mode)
 	}
 	if parallel := w.Req.Settings.ParallelToolCalls; parallel != nil {
-		w.put("parallel_tool_calls", strconv.AppendBool(nil, *parallel))
+		w.put("parallel_tool_calls", strconv.FormatBool(*parallel))
 	}
 }
 
-// appendTools appends the tools to an open array. Those of Extra come last and replace tools of
-// the same name.
-func (w *writer) appendTools(dst []byte, extra json.RawMessage) []byte {
+// listTools writes the tools. Those of Extra come last and replace tools of the same name.
+func (w *writer) listTools(extra json.RawMessage) {
 	if d := jsonio.NewDec(jsonio.View(extra)); extra != nil && d.Peek() != '[' {
 		w.Fail("extra.tools: not a JSON array")
 	}
@@ -178,41 +179,36 @@ func (w *writer) appendTools(dst []byte, extra json.RawMessage) []byte {
 		if t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)) {
 			w.Fail("tools[%d]: the parameters are not a JSON object: set a JSON Schema", i)
 		}
-		dst = appendTool(codec.AppendComma(dst), t)
+		w.tool(t)
 	}
-	codec.EachElement(extra, func(raw string) {
-		dst = codec.AppendValue(codec.AppendComma(dst), raw)
-	})
-	return dst
+	for raw := range codec.EachElement(extra) {
+		w.Next("")
+		w.Dst = codec.AppendValue(w.Dst, raw)
+	}
 }
 
-// appendTool appends a tool. It writes strict unless the schema follows the strict rules:
-// OpenAI defaults to true and then rejects other schemas (SR-16).
-func appendTool(dst []byte, t llm.Tool) []byte {
+// tool writes a tool. It writes strict unless the schema follows the strict rules: OpenAI
+// defaults to true and then rejects other schemas (SR-16).
+func (w *writer) tool(t llm.Tool) {
 	schema := t.Parameters
 	if schema == nil {
 		schema = json.RawMessage(`{}`)
 	}
 	schema = api.Parameters(schema)
-	dst = codec.AppendString(append(dst, `{"type":"function"`...), "name", t.Name)
-	if t.Description != "" {
-		dst = codec.AppendString(dst, "description", t.Description)
+	w.Next(`{"type":"function","name":%`, t.Name)
+	w.OptionalText("description", t.Description)
+	w.Value("parameters", schema)
+	if w.Bool("strict", t.Strict); t.Strict == nil && !api.FollowsStrict(schema) {
+		w.Raw("strict", "false")
 	}
-	dst = codec.AppendRaw(dst, "parameters", schema)
-	switch {
-	case t.Strict != nil:
-		dst = strconv.AppendBool(codec.AppendKey(dst, "strict"), *t.Strict)
-	case !api.FollowsStrict(schema):
-		dst = append(dst, `,"strict":false`...)
-	}
-	return append(dst, '}')
+	w.Add("}")
 }
 
-func namesTool(tools json.RawMessage, name string) (found bool) {
-	codec.EachElement(tools, func(raw string) {
-		found = found || codec.GetString(json.RawMessage(raw), "name") == name
-	})
-	return found
+func namesTool(tools json.RawMessage, name string) bool {
+	for raw := range codec.EachElement(tools) {
+		if codec.GetString(raw, "name") == name {
+			return true
+		}
+	}
+	return false
 }
-
-func quoted(s string) []byte { return jsonio.AppendString(nil, s) }

@@ -1,9 +1,11 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -18,15 +20,9 @@ func (Protocol) DecodeRequest(_ string, body []byte) (*llm.Request, error) {
 		return nil, fmt.Errorf("openai-responses: the request: %w", err)
 	}
 	r := requestReader{req: &llm.Request{ResponseMode: llm.NonStreaming}}
-	// EncodeRequest always writes these, so Extra contains null if they are missing.
-	r.extra("store", "null")
-	r.extra("include", "null")
 	r.body(&d)
 	if err := errors.Join(d.End(), r.err); err != nil {
 		return nil, fmt.Errorf("openai-responses: the request: %w", err)
-	}
-	if len(r.req.Extra) == 0 {
-		r.req.Extra = nil
 	}
 	return r.req, nil
 }
@@ -37,20 +33,16 @@ type requestReader struct {
 }
 
 func (r *requestReader) extra(key, raw string) {
-	if r.req.Extra == nil {
-		r.req.Extra = map[string]json.RawMessage{}
+	if raw != "null" && raw != "" {
+		codec.SetExtra(r.req, key, raw)
 	}
-	r.req.Extra[key] = codec.Compact(raw)
 }
 
 func (r *requestReader) body(d *jsonio.Dec) {
 	s := &r.req.Settings
+	store, include := "null", "null"
 	codec.ReadStrict(d,
-		func(key string) {
-			if raw := d.Raw(); raw != "null" {
-				r.extra(key, raw)
-			}
-		},
+		func(key string) { r.extra(key, d.Raw()) },
 		"model", &r.req.Model,
 		"instructions", func() {
 			if d.Peek() != '"' {
@@ -73,88 +65,65 @@ func (r *requestReader) body(d *jsonio.Dec) {
 		},
 		"reasoning", func() { r.reasoning(d) },
 		"text", func() { r.text(d) },
-		"store", func() { r.standing("store", d.Raw(), "false") },
-		"include", func() { r.standing("include", d.Raw(), wantsEncrypted) })
-}
-
-// standing handles a member that EncodeRequest always writes with this value.
-func (r *requestReader) standing(key, raw, always string) {
-	if string(codec.Compact(raw)) == always {
-		delete(r.req.Extra, key)
-		return
+		"store", func() { store = d.Raw() },
+		"include", func() { include = d.Raw() })
+	// EncodeRequest always writes these, so Extra contains what they differ in.
+	if store != "false" {
+		codec.SetExtra(r.req, "store", store)
 	}
-	r.extra(key, raw)
+	if string(codec.Compact(include)) != wantsEncrypted {
+		codec.SetExtra(r.req, "include", include)
+	}
 }
 
 func (r *requestReader) toolChoice(raw string) {
-	v := codec.Compact(raw)
-	name := codec.GetString(v, "name")
-	switch to := &r.req.ToolChoice; {
-	case string(v) == `"auto"`:
-	case string(v) == `"required"`:
-		to.Mode = llm.ChooseRequired
-	case string(v) == `"none"`:
-		to.Mode = llm.ChooseNone
-	case codec.GetString(v, "type") == "function" && name != "":
-		*to = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
-	default:
-		r.extra("tool_choice", raw)
+	if choice, ok := api.ToolChoice(raw, codec.GetString(raw, "name")); ok {
+		r.req.ToolChoice = choice
+		return
 	}
+	r.extra("tool_choice", raw)
 }
 
 // reasoning reads the effort. The rest goes to Extra.
 func (r *requestReader) reasoning(d *jsonio.Dec) {
 	var rest codec.Members
-	for key := range d.Members() {
-		if key == "effort" && d.Peek() == '"' {
-			r.req.Settings.ReasoningEffort = d.String()
-			continue
-		}
-		rest.Add(d, key)
-	}
-	if rest != nil {
-		r.extra("reasoning", string(rest.Object()))
-	}
+	codec.ReadStrict(d, func(key string) { rest.Add(d, key) },
+		"effort", func() {
+			if d.Peek() == '"' {
+				r.req.Settings.ReasoningEffort = d.String()
+				return
+			}
+			rest.Add(d, "effort")
+		})
+	r.extra("reasoning", string(rest.Object()))
 }
 
 // text reads the output schema. The rest goes to Extra.
 func (r *requestReader) text(d *jsonio.Dec) {
 	var rest codec.Members
-	for key := range d.Members() {
-		if raw := d.Raw(); key == "format" {
-			rest.AddRaw(key, string(r.format(json.RawMessage(raw))))
-		} else {
-			rest.AddRaw(key, raw)
-		}
-	}
-	if rest != nil {
-		r.extra("text", string(rest.Object()))
-	}
+	codec.ReadStrict(d, func(key string) { rest.Add(d, key) },
+		"format", func() { rest.AddRaw("format", string(r.format(d.Raw()))) })
+	r.extra("text", string(rest.Object()))
 }
 
 // format reads the schema, and returns the members that EncodeRequest would not write.
-func (r *requestReader) format(raw json.RawMessage) json.RawMessage {
+func (r *requestReader) format(raw string) json.RawMessage {
 	schema := codec.Get(raw, "schema")
 	if codec.GetString(raw, "type") != "json_schema" || !jsonio.IsObject(jsonio.View(schema)) {
-		return raw
+		return json.RawMessage(raw)
 	}
-	r.req.Settings.OutputSchema = codec.Compact(string(schema))
-	var rest codec.Members
-	strict := false
-	codec.EachMember(raw, func(key, value string) {
-		switch {
-		case key == "type" || key == "schema" || key == "name" && value == `"`+schemaName+`"`:
-			return
-		case key == "strict":
-			strict = true
-			if value == "true" && api.FollowsStrict(schema) {
-				return
-			}
+	r.req.Settings.OutputSchema = codec.Compact(schema)
+	rest := codec.MembersOf(raw).Without("type", "schema")
+	if rest.Find("name") == codec.Quote(schemaName) {
+		rest = rest.Without("name")
+	}
+	if api.FollowsStrict(schema) {
+		switch string(codec.Get(raw, "strict")) {
+		case "true":
+			rest = rest.Without("strict")
+		case "":
+			rest.AddRaw("strict", "false")
 		}
-		rest.AddRaw(key, value)
-	})
-	if !strict && api.FollowsStrict(schema) {
-		rest.AddRaw("strict", "false")
 	}
 	return rest.Object()
 }
@@ -172,9 +141,7 @@ func (r *requestReader) tools(d *jsonio.Dec) {
 			others.Add(d.Since(from))
 		}
 	}
-	if others != nil {
-		r.extra("tools", string(others.Array()))
-	}
+	r.extra("tools", string(others.Array()))
 }
 
 // readTool reads a tool. It has no name unless it is a function. Complete reports whether Tool
@@ -216,150 +183,105 @@ func (r *requestReader) input(d *jsonio.Dec) {
 		if d.Err() != nil {
 			return
 		}
-		if err := r.item(&it, calls); err != nil && r.err == nil {
-			r.err = err
-		}
+		r.item(&it, calls)
+		r.err = cmp.Or(r.err, it.err)
 	}
 }
 
 // item adds an item to the messages. Calls contains the earlier calls by id.
-func (r *requestReader) item(it *item, calls map[string]*item) error {
+func (r *requestReader) item(it *item, calls map[string]*item) {
 	switch it.kind {
 	case kindMessage:
-		return r.message(it)
+		r.message(it)
 	case kindReasoning:
-		p, err := it.reasoning()
-		r.add(llm.RoleAssistant, p)
-		return err
+		r.add(llm.RoleAssistant, it.reasoning())
 	case kindCall, kindCustomCall:
 		calls[it.callID] = it
 		r.add(llm.RoleAssistant, it.call())
-		return nil
 	case kindOutput, kindCustomOutput:
-		return r.result(it, calls[it.callID])
-	}
-	r.add(roleOf(it.kind), it.other())
-	return nil
-}
-
-// roleOf returns the role for an item of an unknown kind.
-func roleOf(kind string) llm.Role {
-	switch kind {
+		r.result(it, calls[it.callID])
 	case "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_approval_response":
-		return llm.RoleTool
+		r.add(llm.RoleTool, it.other())
+	default:
+		r.add(llm.RoleAssistant, it.other())
 	}
-	return llm.RoleAssistant
 }
 
-// add adds a part to the last message if it has the role, or to a new one.
-func (r *requestReader) add(role llm.Role, p llm.Part) {
-	list := &r.req.Messages
-	if n := len(*list); n == 0 || (*list)[n-1].Role != role {
-		*list = append(*list, llm.Message{Role: role})
+// add adds parts to the last message if it has the role, or to a new one.
+func (r *requestReader) add(role llm.Role, parts ...llm.Part) {
+	list := r.req.Messages
+	switch last := len(list) - 1; {
+	case len(parts) == 0:
+	case last >= 0 && list[last].Role == role:
+		list[last].Parts = append(list[last].Parts, parts...)
+	default:
+		r.req.Messages = append(list, llm.Message{Role: role, Parts: parts})
 	}
-	m := &(*list)[len(*list)-1]
-	m.Parts = append(m.Parts, p)
 }
 
-func (r *requestReader) message(it *item) error {
+func (r *requestReader) message(it *item) {
+	role := llm.Role(it.role)
 	switch it.role {
-	case "user", "system", "developer":
-		parts, err := it.parts()
-		role := llm.Role(it.role)
-		if it.role == "developer" {
-			role = llm.RoleSystem
-			it.opaque.AddString("role", it.role)
-		}
-		r.req.Messages = append(r.req.Messages, llm.Message{Role: role, Parts: parts, Opaque: it.opaque.Object()})
-		return err
 	case "assistant":
-		parts, err := it.assistantParts()
-		for _, p := range parts {
-			r.add(llm.RoleAssistant, p)
-		}
-		return err
+		r.add(role, it.assistantParts()...)
+		return
+	case "developer":
+		role = llm.RoleSystem
+		it.opaque.AddString("role", it.role)
+	case "user", "system":
+	default:
+		at := it.content
+		at.Fail("a message has the role " + codec.Quote(it.role) + ": want user, assistant, system or developer")
+		it.err = at.Err()
+		return
 	}
-	at := it.content
-	at.Fail("a message has the role " + string(quoted(it.role)) + ": want user, assistant, system or developer")
-	return at.Err()
+	m := llm.Message{Role: role, Parts: it.parts(it.content), Opaque: it.opaque.Object()}
+	r.req.Messages = append(r.req.Messages, m)
 }
 
-// parts returns the content of a user or system message.
-func (it *item) parts() ([]llm.Part, error) { return readContent(&it.content, it.has.content) }
-
-func readContent(d *jsonio.Dec, has bool) (parts []llm.Part, err error) {
-	if !has {
-		return nil, nil
-	}
-	if d.Peek() == '"' {
-		if t := d.String(); t != "" {
+// parts reads a content or output.
+func (it *item) parts(content jsonio.Dec) (parts []llm.Part) {
+	if content.Peek() == '"' {
+		if t := content.String(); t != "" {
 			parts = []llm.Part{llm.Text{Text: t}}
 		}
-		return parts, nil
+		return parts
 	}
-	for range d.Elements() {
-		p := readContentPart(d)
+	for _, p := range it.elements(content) {
 		parts = append(parts, markUnknown(p.part()))
 	}
-	return parts, d.Err()
+	return parts
 }
 
 // assistantParts returns the parts of an assistant message. Each text has the opaque data of
 // the item and its own.
-func (it *item) assistantParts() ([]llm.Part, error) {
-	if !it.has.content || it.content.Peek() == '"' {
-		parts, err := it.parts()
+func (it *item) assistantParts() (parts []llm.Part) {
+	if it.content.Peek() == '"' {
+		parts = it.parts(it.content)
 		if len(parts) == 1 {
 			parts[0] = llm.Text{Text: parts[0].(llm.Text).Text, Opaque: it.opaque.Object()}
 		}
-		return parts, err
+		return parts
 	}
-	contents, err := it.contentParts()
-	var parts []llm.Part
-	for i := range contents {
-		part := contents[i].part()
+	for _, p := range it.elements(it.content) {
+		part := p.part()
 		if t, ok := part.(llm.Text); ok {
-			t.Opaque = joinMembers(it.opaque, contents[i].opaque)
+			t.Opaque = slices.Concat(it.opaque, p.opaque).Object()
 			part = t
 		}
 		parts = append(parts, part)
 	}
-	return parts, err
+	return parts
 }
 
-// contentParts returns the content of a message. A string has none.
-func (it *item) contentParts() (out []contentPart, err error) {
-	d := it.content
-	if !it.has.content || d.Peek() == '"' {
-		return nil, nil
-	}
-	for range d.Elements() {
-		out = append(out, readContentPart(&d))
-	}
-	return out, d.Err()
-}
-
-// joinMembers returns an object with the members of both, or nil.
-func joinMembers(a, b codec.Members) json.RawMessage {
-	o := append(codec.Members(nil), a...)
-	if len(a) > 0 && len(b) > 0 {
-		o = append(o, ',')
-		b = b[1:]
-	}
-	return append(o, b...).Object()
-}
-
-func (r *requestReader) result(it, call *item) error {
-	content, err := readContent(&it.output, it.has.output)
-	out := llm.ToolResult{ID: it.callID, Content: content}
-	o := it.opaque
+func (r *requestReader) result(it, call *item) {
+	result := llm.ToolResult{ID: it.callID, Content: it.parts(it.output)}
 	if call != nil {
-		out.Name = call.name
+		result.Name = call.name
 	}
 	if it.kind == kindCustomOutput && (call == nil || call.kind != kindCustomCall) {
-		o.AddString("type", kindCustomOutput)
+		it.opaque.AddString("type", kindCustomOutput)
 	}
-	out.Opaque = o.Object()
-	r.add(llm.RoleTool, out)
-	return err
+	result.Opaque = it.opaque.Object()
+	r.add(llm.RoleTool, result)
 }

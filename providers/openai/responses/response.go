@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -31,7 +32,7 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if err != nil {
 		return fmt.Errorf("openai-responses: the response: %w", err)
 	}
-	if !r.has.output && !r.has.status {
+	if r.output == nil && r.status == "" && codec.Get(body, "output") == nil && codec.Get(body, "status") == nil {
 		if t, ok := api.ReadError(string(body)); ok && t.Message != "" {
 			return t.APIError(0)
 		}
@@ -55,54 +56,51 @@ type response struct {
 	usage                     llm.Usage
 	failure                   *llm.APIError
 	unknown                   codec.MemberSet // other members
-	has                       struct{ output, status bool }
 }
 
 // keyResponse is the member of a message's opaque data with the unknown members of the
 // response, limited by [codec.MaxKept] and [codec.MemberSet].
 const keyResponse = "responses_answer"
 
+// notKept are members of a response that describe the service, or repeat the request or the
+// content.
+var notKept = []string{
+	"access_programs", "background", "billing", "completed_at", "content_filters", "created_at", "moderation", "object",
+	"output_text", "prompt_cache_diagnostics", "tool_usage",
+	// settings of the request
+	"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
+	"parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt", "prompt_cache_key",
+	"prompt_cache_options", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store",
+	"temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
+}
+
 func readResponse(d *jsonio.Dec) (r response, err error) {
-	for key := range d.Members() {
-		switch key {
-		case "id":
-			r.id = codec.String(d)
-		case "model":
-			r.model = codec.String(d)
-		case "status":
-			if r.status, r.has.status = codec.String(d), true; r.status == "failed" {
+	other := func(key string) {
+		if raw := d.Raw(); !slices.Contains(notKept, key) {
+			r.unknown.Set(key, raw)
+		}
+	}
+	codec.ReadObject(d, other,
+		"id", &r.id,
+		"status", func() {
+			if r.status = codec.String(d); r.status == "failed" {
 				r.failed("{}")
 			}
-		case "incomplete_details":
-			r.reason = codec.GetString([]byte(d.Raw()), "reason")
-		case "error":
-			r.failed(d.Raw())
-		case "usage":
-			r.usage = api.ReadUsage(d)
-		case "output":
-			r.has.output = true
-			if d.Null() {
-				continue
-			}
+		},
+		"error", func() { r.failed(d.Raw()) },
+		"incomplete_details", func() { codec.Read(d, nil, "reason", &r.reason) },
+		"model", &r.model,
+		"output", func() {
 			for range d.Elements() {
 				r.output = append(r.output, readItem(d))
 			}
-		case "object", "created_at", "completed_at", "output_text", // not of the content
-			"access_programs", "background", "billing", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
-			// settings of the request
-			"conversation", "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
-			"presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
-			"safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user":
-			d.Skip()
-		default:
-			r.unknown.Set(key, d.Raw())
-		}
-	}
+		},
+		"usage", func() { r.usage = api.ReadUsage(d) })
 	return r, d.Err()
 }
 
 func (r *response) failed(raw string) {
-	if raw == "null" || raw == "{}" && r.failure != nil {
+	if raw == "{}" && r.failure != nil {
 		return
 	}
 	t, _ := api.ReadError(`{"error":` + raw + `}`)
@@ -115,19 +113,15 @@ func (r *response) failed(raw string) {
 func (s *decoder) emitItem(it *item) error {
 	switch it.kind {
 	case kindMessage:
-		parts, err := it.assistantParts()
-		for _, p := range parts {
+		for _, p := range it.assistantParts() {
 			if t, ok := p.(llm.Text); ok {
 				s.emit(llm.TextDelta(t))
 				continue
 			}
 			s.emit(llm.PartDone{Part: p})
 		}
-		return err
 	case kindReasoning:
-		p, err := it.reasoning()
-		s.emit(llm.ReasoningDelta(p))
-		return err
+		s.emit(llm.ReasoningDelta(it.reasoning()))
 	case kindCall, kindCustomCall:
 		s.hasCall = true
 		if it.status == statusIncomplete {
@@ -135,10 +129,10 @@ func (s *decoder) emitItem(it *item) error {
 			return nil
 		}
 		s.emit(llm.PartDone{Part: it.call()})
-		return nil
+	default:
+		s.emit(llm.PartDone{Part: it.other()})
 	}
-	s.emit(llm.PartDone{Part: it.other()})
-	return nil
+	return it.err
 }
 
 // emitIncomplete emits a call that the provider did not end (quirk QR-03), like a stream
@@ -150,6 +144,14 @@ func (s *decoder) emitIncomplete(it *item) {
 	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
 }
 
+// finishReasons are the reasons and statuses of responses.
+var finishReasons = codec.FinishReasons{
+	{statusCompleted, llm.FinishStop},
+	{"max_output_tokens", llm.FinishLength},
+	{"max_tokens", llm.FinishLength},
+	{"content_filter", llm.FinishContentFilter},
+}
+
 func (s *decoder) finish(r *response) {
 	if r.usage != (llm.Usage{}) {
 		s.emit(r.usage)
@@ -157,17 +159,16 @@ func (s *decoder) finish(r *response) {
 	var kept codec.Members
 	kept.AddObject(keyResponse, r.unknown.Sorted().Members(codec.MaxKept))
 	f := llm.Finish{ResponseID: cmp.Or(r.id, s.id), Model: cmp.Or(r.model, s.model), Opaque: kept.Object()}
-	switch word := cmp.Or(r.reason, r.status); {
-	case r.status == "completed" && s.hasCall:
-		f.Reason, f.Raw = llm.FinishToolCalls, r.status
-	case r.status == "completed":
-		f.Reason, f.Raw = llm.FinishStop, r.status
-	case word == "max_output_tokens" || word == "max_tokens":
-		f.Reason, f.Raw = llm.FinishLength, word
-	case word == "content_filter":
-		f.Reason = llm.FinishContentFilter
-	default:
-		f.Reason, f.Raw = llm.FinishUnknown, word
+	word := cmp.Or(r.reason, r.status)
+	if r.status == "completed" {
+		word = r.status
+	}
+	f.Reason = finishReasons.Reason(word)
+	if f.Reason == llm.FinishStop && s.hasCall {
+		f.Reason = llm.FinishToolCalls
+	}
+	if word != string(f.Reason) {
+		f.Raw = word
 	}
 	s.emit(f)
 }

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -62,7 +63,7 @@ func (s *decoder) close(it *openItem) {
 		}
 	case kindReasoning:
 		it.setSummary()
-		if p, err := it.added.reasoning(); err == nil && (p.Opaque != nil || it.hasText) {
+		if p := it.added.reasoning(); it.added.err == nil && (p.Opaque != nil || it.hasText) {
 			it.hasText = true
 			s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
 		}
@@ -74,16 +75,16 @@ func (it *openItem) setSummary() {
 	if it.summary == nil {
 		return
 	}
-	text := []byte{'['}
-	for _, s := range it.summary {
-		text = append(codec.AppendString(codec.AppendString(append(codec.AppendComma(text), '{'), "type", "summary_text"), "text", string(s)), '}')
+	w := codec.Writer{Dst: []byte{'['}}
+	for _, text := range it.summary {
+		w.Next(`{"type":"summary_text","text":%}`, string(text))
 	}
-	it.added.summary, it.added.has.summary = jsonio.NewDec(string(append(text, ']'))), true
+	it.added.summary = jsonio.NewDec(string(append(w.Dst, ']')))
 }
 
 // endText ends a text part with the opaque data of the item and its content part.
 func (s *decoder) endText(it *openItem) {
-	if o := joinMembers(it.opaque, it.partMembers); o != nil {
+	if o := slices.Concat(it.opaque, it.partMembers).Object(); o != nil {
 		s.emit(llm.TextDelta{Refusal: it.refusal, Opaque: o})
 	}
 	it.partMembers = nil
@@ -187,23 +188,23 @@ func (s *decoder) end(it *openItem, final *item) error {
 		it.hasText = true
 		return s.emitItem(final)
 	case it.kind == kindMessage:
-		return s.doneText(it, final)
+		s.doneText(it, final)
+	default:
+		s.emit(llm.ReasoningDelta{Opaque: final.reasoning().Opaque})
 	}
-	p, err := final.reasoning()
-	s.emit(llm.ReasoningDelta{Opaque: p.Opaque})
-	return err
+	return final.err
 }
 
 // doneText ends a message whose text arrived in deltas. The last text gets the opaque data of
 // its content part.
-func (s *decoder) doneText(it *openItem, final *item) error {
-	contents, err := final.contentParts()
+func (s *decoder) doneText(it *openItem, final *item) {
 	it.opaque = final.opaque
-	if n := len(contents); n > 0 {
-		it.partMembers = contents[n-1].opaque
+	if final.content.Peek() != '"' {
+		if parts := final.elements(final.content); len(parts) > 0 {
+			it.partMembers = parts[len(parts)-1].opaque
+		}
 	}
 	s.endText(it)
-	return err
 }
 
 // endItems ends the open items when the response is complete. It emits the items of output that
@@ -324,12 +325,6 @@ func (s *decoder) argumentsDelta(ev *event, kind string) {
 	}
 	s.emit(llm.ToolCallDelta{Index: it.call.index, Arguments: ev.delta})
 	it.call.emitted = len(it.call.deltas)
-}
-
-func (s *decoder) argumentsDone(ev *event, kind string) {
-	it := s.open(ev.index, kind)
-	it.call.ownDone = ev.text
-	s.advance(it, ev.text)
 }
 
 // advance emits the rest of complete arguments, if they begin with the deltas so far (quirk

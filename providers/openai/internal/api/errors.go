@@ -26,13 +26,9 @@ const (
 func AppendError(dst []byte, message, typ, param, code string) []byte {
 	w := codec.Writer{Dst: append(dst, `{"error":{`...)}
 	w.Text("message", message)
-	for _, m := range [...][2]string{{"type", typ}, {"param", param}, {"code", code}} {
-		if m[1] == "" {
-			w.Raw(m[0], "null")
-			continue
-		}
-		w.Text(m[0], m[1])
-	}
+	w.TextOrNull("type", typ)
+	w.TextOrNull("param", param)
+	w.TextOrNull("code", code)
 	return append(w.Dst, "}}"...)
 }
 
@@ -130,11 +126,11 @@ func (t *ErrorInfo) number(d *jsonio.Dec) {
 
 // metadata reads the provider's own error, which OpenRouter adds.
 func (t *ErrorInfo) metadata(d *jsonio.Dec) {
-	for key := range codec.Fields(d) {
-		if raw := codec.Text(d); key == "raw" && raw != "" {
+	codec.Read(d, nil, "raw", func() {
+		if raw := codec.Text(d); raw != "" {
 			t.Message = strings.TrimPrefix(t.Message+": "+codec.Beginning([]byte(raw)), ": ")
 		}
-	}
+	})
 }
 
 // APIError returns the error. If the status is missing or means success, the status in the body
@@ -151,7 +147,7 @@ func (t ErrorInfo) APIError(status int) *llm.APIError {
 	return e
 }
 
-// retryableCodes are codes and types of temporary errors.
+// retryWords are codes and types of temporary errors.
 var retryWords = []string{
 	typeServer, typeLimit, "tokens", "rate_limit_exceeded", "rate_limit_error", "overloaded_error", "overloaded",
 	"internal_error", "internal_server_error", "api_error", "timeout", "service_unavailable", "service_unavailable_error",
@@ -170,49 +166,33 @@ func (t ErrorInfo) retryable(status int) bool {
 // ReadUsage reads the usage of a response with the names of Chat Completions, Responses or
 // OpenAI-compatible servers. Some servers write the names of both protocols, with 0 for one.
 func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
-	if !codec.BeginObject(d) {
-		return u
+	var input, output, cached, written, reasoning codec.NonZero
+	var total, hit, created int64
+	details := func() {
+		codec.Read(d, nil,
+			"cached_tokens", &cached,
+			"reasoning_tokens", &reasoning,
+			"cache_write_tokens", &written) // OpenRouter
 	}
-	var total int64
-	for key := range d.MembersAfter(true) {
-		switch key {
-		case "prompt_tokens", "input_tokens":
-			u.InputTokens = cmp.Or(codec.Count(d), u.InputTokens)
-		case "completion_tokens", "output_tokens":
-			u.OutputTokens = cmp.Or(codec.Count(d), u.OutputTokens)
-		case "total_tokens":
-			total = codec.Count(d)
-		case "prompt_cache_hit_tokens": // DeepSeek
-			u.CacheReadInputTokens = cmp.Or(u.CacheReadInputTokens, codec.Count(d))
-		case "cache_creation_input_tokens": // Vercel's gateway
-			u.CacheCreationInputTokens = cmp.Or(u.CacheCreationInputTokens, codec.Count(d))
-		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
-			readUsageDetails(d, &u)
-		default:
-			d.Skip()
-		}
+	codec.Read(d, nil,
+		"prompt_tokens", &input,
+		"completion_tokens", &output,
+		"total_tokens", &total,
+		"prompt_tokens_details", details,
+		"completion_tokens_details", details,
+		"input_tokens", &input,
+		"input_tokens_details", details,
+		"output_tokens", &output,
+		"output_tokens_details", details,
+		"prompt_cache_hit_tokens", &hit, // DeepSeek
+		"cache_creation_input_tokens", &created) // Vercel's gateway
+	u = llm.Usage{
+		InputTokens: int64(input), OutputTokens: int64(output), ReasoningOutputTokens: int64(reasoning),
+		CacheReadInputTokens: cmp.Or(int64(cached), hit), CacheCreationInputTokens: cmp.Or(int64(written), created),
 	}
 	// xAI, and Vercel's gateway for Gemini, exclude reasoning from the output tokens.
 	if u.ReasoningOutputTokens > u.OutputTokens || total == u.InputTokens+u.OutputTokens+u.ReasoningOutputTokens {
 		u.OutputTokens += u.ReasoningOutputTokens
 	}
 	return u
-}
-
-func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
-	if !codec.BeginObject(d) {
-		return
-	}
-	for key := range d.MembersAfter(true) {
-		switch key {
-		case "cached_tokens":
-			u.CacheReadInputTokens = cmp.Or(codec.Count(d), u.CacheReadInputTokens)
-		case "cache_write_tokens": // OpenRouter
-			u.CacheCreationInputTokens = cmp.Or(codec.Count(d), u.CacheCreationInputTokens)
-		case "reasoning_tokens":
-			u.ReasoningOutputTokens = cmp.Or(codec.Count(d), u.ReasoningOutputTokens)
-		default:
-			d.Skip()
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
@@ -13,11 +14,11 @@ import (
 // properties.
 func Parameters(schema json.RawMessage) json.RawMessage {
 	var typed, listed, object bool
-	codec.EachMember(schema, func(key, raw string) {
+	for key, raw := range codec.EachMember(schema) {
 		typed = typed || key == "type"
 		object = object || key == "type" && raw == `"object"`
 		listed = listed || key == "properties"
-	})
+	}
 	d := jsonio.NewDec(jsonio.View(schema))
 	if typed && (listed || !object) || d.Peek() != '{' {
 		return schema
@@ -63,11 +64,17 @@ func strictSchema(d *jsonio.Dec, top bool) bool {
 		case "additionalProperties":
 			closed = d.Raw() == "false"
 		case "required":
-			required, ok = stringList(d)
+			ok = d.Peek() == '['
+			for range codec.Items(d) {
+				required = append(required, codec.String(d))
+			}
 		case "items":
 			ok = strictSchema(d, false)
 		case "anyOf":
-			ok = !top && strictAny(d)
+			ok = !top && d.Peek() == '['
+			for range codec.Items(d) {
+				ok = ok && strictSchema(d, false)
+			}
 		case "description", "title", "enum", "const", "$ref", "$schema", "pattern", "format", "multipleOf",
 			"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems":
 			d.Skip()
@@ -83,36 +90,26 @@ func strictSchema(d *jsonio.Dec, top bool) bool {
 }
 
 func strictSchemas(d *jsonio.Dec) (names []string, ok bool) {
-	if d.Peek() != '{' {
-		return nil, false
-	}
-	for name := range d.Members() {
-		if !strictSchema(d, false) {
-			return nil, false
-		}
+	ok = d.Peek() == '{'
+	codec.Read(d, func(name string) {
 		names = append(names, name)
-	}
-	return names, true
+		ok = ok && strictSchema(d, false)
+	})
+	return names, ok
 }
 
-func strictAny(d *jsonio.Dec) bool {
-	if d.Peek() != '[' {
-		return false
+// ToolChoice reads a tool choice. Name is that of its function, if any. It returns false if
+// [llm.ToolChoice] cannot represent the choice.
+func ToolChoice(raw, name string) (c llm.ToolChoice, ok bool) {
+	switch raw {
+	case `"auto"`:
+	case `"required"`:
+		c.Mode = llm.ChooseRequired
+	case `"none"`:
+		c.Mode = llm.ChooseNone
+	default:
+		c = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
+		return c, codec.GetString(raw, "type") == "function" && name != ""
 	}
-	for range d.Elements() {
-		if !strictSchema(d, false) {
-			return false
-		}
-	}
-	return true
-}
-
-func stringList(d *jsonio.Dec) (list []string, ok bool) {
-	if d.Peek() != '[' {
-		return nil, false
-	}
-	for range d.Elements() {
-		list = append(list, codec.String(d))
-	}
-	return list, true
+	return c, true
 }
