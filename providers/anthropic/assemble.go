@@ -10,6 +10,7 @@ import (
 
 // assembler converts the blocks of a response to events.
 type assembler struct {
+	emit  func(llm.Event) // of the Event or End that is running
 	open  []openBlock
 	calls int
 	last  string // the type of block that continues the last part
@@ -36,84 +37,74 @@ type openBlock struct {
 var separator = json.RawMessage("{}")
 
 // start begins a block of a stream.
-func (a *assembler) start(index int64, part llm.Part, emit func(llm.Event)) {
+func (a *assembler) start(index int64, part llm.Part) {
 	if b := a.find(index); b != nil { // its end was lost
-		a.end(b, emit)
+		a.end(b)
 		a.drop(index)
 	}
-	b := a.begin(part, emit)
+	b := a.begin(part)
 	b.index = index
 	a.open = append(a.open, b)
 }
 
-func (a *assembler) block(part llm.Part, emit func(llm.Event)) {
-	b := a.begin(part, emit)
-	a.close(&b, emit)
+func (a *assembler) block(part llm.Part) {
+	b := a.begin(part)
+	a.close(&b)
 }
 
-func (a *assembler) begin(part llm.Part, emit func(llm.Event)) (b openBlock) {
+func (a *assembler) begin(part llm.Part) (b openBlock) {
 	switch p := part.(type) {
 	case llm.Text:
 		b.kind, b.opaque = blockText, p.Opaque
-		if a.last == blockText {
-			a.endText(separator, emit)
-		}
-		a.text(p.Text, emit)
+		a.beginText(blockText, p.Text)
 	case llm.Reasoning:
 		if codec.Get(p.Opaque, "type") != nil {
-			a.done(p, emit)
+			a.done(p)
 			break
 		}
 		b.kind, b.opaque = blockThinking, p.Opaque
-		if a.last == blockThinking {
-			a.endThinking(separator, emit)
-		}
-		a.thinking(p.Text, emit)
+		a.beginText(blockThinking, p.Text)
 	case llm.ToolCall:
 		b.kind, b.call, a.last = blockServer, p, ""
 		if !p.ProviderExecuted {
 			a.calls++
 			b.kind, b.callIndex = blockToolUse, a.calls
-			emit(llm.ToolCallStart{Index: b.callIndex, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
+			a.emit(llm.ToolCallStart{Index: b.callIndex, ID: p.ID, Name: p.Name, Opaque: p.Opaque})
 		}
 	case llm.Unknown:
 		b.kind, b.block, a.last = blockUnknown, p, ""
 	case llm.Media, llm.ToolResult:
-		a.done(p, emit)
+		a.done(p)
 	}
 	return b
 }
 
-func (a *assembler) done(p llm.Part, emit func(llm.Event)) {
+func (a *assembler) done(p llm.Part) {
 	a.last = ""
-	emit(llm.PartDone{Part: p})
+	a.emit(llm.PartDone{Part: p})
 }
 
-func (a *assembler) text(s string, emit func(llm.Event)) {
-	if s != "" {
-		a.last = blockText
-		emit(llm.TextDelta{Text: s})
+// beginText begins a block of text or thinking.
+func (a *assembler) beginText(kind, text string) {
+	if a.last == kind {
+		a.text(kind, "", separator)
 	}
+	a.text(kind, text, nil)
 }
 
-func (a *assembler) thinking(s string, emit func(llm.Event)) {
-	if s != "" {
-		a.last = blockThinking
-		emit(llm.ReasoningDelta{Text: s})
+// text emits text or thinking, unless there is none. Opaque data ends the part.
+func (a *assembler) text(kind, text string, opaque json.RawMessage) {
+	if text == "" && opaque == nil {
+		return
 	}
-}
-
-func (a *assembler) endText(opaque json.RawMessage, emit func(llm.Event)) {
+	a.last = kind
 	if opaque != nil {
 		a.last = ""
-		emit(llm.TextDelta{Opaque: opaque})
 	}
-}
-
-func (a *assembler) endThinking(opaque json.RawMessage, emit func(llm.Event)) {
-	if opaque != nil {
-		a.last = ""
-		emit(llm.ReasoningDelta{Opaque: opaque})
+	if kind == blockText {
+		a.emit(llm.TextDelta{Text: text, Opaque: opaque})
+	} else {
+		a.emit(llm.ReasoningDelta{Text: text, Opaque: opaque})
 	}
 }
 
@@ -128,112 +119,100 @@ func (a *assembler) drop(index int64) {
 	a.open = slices.DeleteFunc(a.open, func(b openBlock) bool { return b.index == index })
 }
 
-// delta handles a delta. It keeps deltas of unknown types only for blocks of unknown types.
-func (a *assembler) delta(index int64, d delta, emit func(llm.Event)) {
+// addDelta handles a delta. It keeps deltas of unknown types only for blocks of unknown types.
+func (a *assembler) addDelta(index int64, d *delta) {
 	switch d.kind {
 	case "text_delta":
-		a.text(d.text, emit)
+		a.text(blockText, d.text, nil)
 		return
 	case "thinking_delta":
-		a.thinking(d.thinking, emit)
+		a.text(blockThinking, d.thinking, nil)
 		return
 	}
 	b := a.find(index)
-	if b == nil {
-		return
-	}
-	switch d.kind {
-	case "signature_delta":
+	switch {
+	case b == nil:
+	case d.kind == "signature_delta":
 		b.signature = append(b.signature, d.signature...)
-	case "citations_delta":
+	case d.kind == "citations_delta":
 		if d.citation != "" {
 			b.citations.Add(d.citation)
 		}
-	case "input_json_delta":
-		a.input(b, d.input, emit)
-	default:
-		if b.kind == blockUnknown {
-			b.deltas = append(b.deltas, d.raw)
-		}
+	case d.kind == "input_json_delta":
+		a.input(b, d.input)
+	case b.kind == blockUnknown:
+		b.deltas = append(b.deltas, d.raw)
 	}
 }
 
 // input handles a delta of arguments, which may be empty (quirk QA-10).
-func (a *assembler) input(b *openBlock, args string, emit func(llm.Event)) {
+func (a *assembler) input(b *openBlock, args string) {
+	b.hasDeltas = b.hasDeltas || args != ""
 	switch {
 	case args == "":
 	case b.kind == blockToolUse:
-		b.hasDeltas = true
-		emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: args})
+		a.emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: args})
 	case b.kind == blockServer:
-		b.hasDeltas, b.args = true, append(b.args, args...)
+		b.args = append(b.args, args...)
 	}
 }
 
-func (a *assembler) stop(index int64, emit func(llm.Event)) {
-	b := a.find(index)
-	if b == nil {
-		return
+func (a *assembler) stop(index int64) {
+	if b := a.find(index); b != nil {
+		a.close(b)
+		a.drop(index)
 	}
-	a.close(b, emit)
-	a.drop(index)
 }
 
 // close ends a block and its call.
-func (a *assembler) close(b *openBlock, emit func(llm.Event)) {
-	a.end(b, emit)
+func (a *assembler) close(b *openBlock) {
+	a.end(b)
 	if b.kind == blockToolUse {
-		emit(llm.ToolCallEnd{Index: b.callIndex})
+		a.emit(llm.ToolCallEnd{Index: b.callIndex})
 	}
 }
 
-// finish ends the blocks without content_block_stop (quirk QA-11).
-func (a *assembler) finish(emit func(llm.Event)) {
+// endAll ends the blocks without content_block_stop (quirk QA-11).
+func (a *assembler) endAll() {
 	for i := range a.open {
-		a.end(&a.open[i], emit)
+		a.end(&a.open[i])
 	}
 	a.open = nil
 }
 
 // end emits the rest of a block. It does not end a call.
-func (a *assembler) end(b *openBlock, emit func(llm.Event)) {
+func (a *assembler) end(b *openBlock) {
 	switch b.kind {
-	case blockText:
-		a.endText(b.textOpaque(), emit)
-	case blockThinking:
-		a.endThinking(b.thinkingOpaque(), emit)
+	case blockText, blockThinking:
+		a.text(b.kind, "", b.joined())
 	case blockToolUse:
 		if !b.hasDeltas && b.call.Arguments != "" {
-			emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: b.call.Arguments})
+			a.emit(llm.ToolCallDelta{Index: b.callIndex, Arguments: b.call.Arguments})
 		}
 	case blockServer:
 		if b.hasDeltas {
 			b.call.Arguments = string(b.args)
 		}
-		a.done(b.call, emit)
+		a.done(b.call)
 	case blockUnknown:
 		b.block.Raw = merged(b.block.Raw, b.deltas)
-		a.done(b.block, emit)
+		a.done(b.block)
 	}
 }
 
-func (b *openBlock) textOpaque() json.RawMessage {
-	if b.citations == nil {
-		return b.opaque
+// joined returns the opaque data of a text or thinking block with its deltas.
+func (b *openBlock) joined() json.RawMessage {
+	switch {
+	case b.citations != nil:
+		m := members(b.opaque).Without("citations")
+		m.AddRaw("citations", string(b.citations.Array()))
+		return m.Object()
+	case len(b.signature) > 0:
+		var m codec.Members
+		m.AddString("signature", string(b.signature))
+		return append(m, members(b.opaque).Without("signature")...).Object()
 	}
-	m := without(b.opaque, "citations")
-	m.AddRaw("citations", string(b.citations.Array()))
-	return m.Object()
-}
-
-func (b *openBlock) thinkingOpaque() json.RawMessage {
-	if len(b.signature) == 0 {
-		return b.opaque
-	}
-	var m codec.Members
-	m.AddString("signature", string(b.signature))
-	codec.EachMember(without(b.opaque, "signature").Object(), m.AddRaw)
-	return m.Object()
+	return b.opaque
 }
 
 // merged returns a block of an unknown type with its deltas, as for known types: strings are
@@ -243,9 +222,15 @@ func merged(block json.RawMessage, deltas []string) json.RawMessage {
 		return block
 	}
 	var m codec.MemberSet
-	eachMember(block, m.Extend)
+	for key, raw := range codec.EachMember(block) {
+		m.Extend(key, raw)
+	}
 	for _, delta := range deltas {
-		codec.EachMember(without(json.RawMessage(delta), "type").Object(), m.Extend)
+		for key, raw := range codec.EachMember(delta) {
+			if key != "type" {
+				m.Extend(key, raw)
+			}
+		}
 	}
 	return m.Members(0).Object()
 }

@@ -130,12 +130,16 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	rest := opaqueReader{known: mediaMembers}
 	var src source
 	p := llm.Media{}
-	fields := []any{"source", func() { src = readSource(d) }}
-	if kind == blockDocument {
-		fields = append(fields, "title", &p.Name)
-	}
 	from := d.Offset()
-	p.Opaque = rest.read(d, fields...)
+	p.Opaque = rest.read(d,
+		"source", func() { src = readSource(d) },
+		"title", func() {
+			if kind == blockDocument {
+				p.Name = d.String()
+				return
+			}
+			rest.other.Add(d, "title")
+		})
 	if d.Err() == nil && src.fill(&p, kind, d) {
 		return p
 	}
@@ -146,11 +150,11 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 }
 
 func readSource(d *jsonio.Dec) (s source) {
-	codec.ReadStrict(d, func(string) { s.more = true; d.Skip() },
-		"type", func() { s.kind = codec.String(d) },
-		"media_type", func() { s.mediaType = codec.String(d) },
-		"data", func() { s.data = codec.String(d) },
-		"url", func() { s.url = codec.String(d) })
+	codec.ReadObject(d, func(string) { s.more = true; d.Skip() },
+		"type", &s.kind,
+		"media_type", &s.mediaType,
+		"data", &s.data,
+		"url", &s.url)
 	return s
 }
 

@@ -14,21 +14,18 @@ import (
 type writer struct{ codec.Writer }
 
 func (w *writer) text(p llm.Text) {
-	w.Add(`{"type":"text"`)
-	w.Text("text", p.Text)
-	w.Dst = append(appendMembers(w.Dst, p.Opaque, textMembers...), '}')
+	w.Add(`{"type":"text","text":%`, p.Text)
+	w.end(p.Opaque, textMembers...)
 }
 
 func (w *writer) thinking(p llm.Reasoning) {
 	if redacted(p.Opaque) {
 		w.Add(`{"type":"redacted_thinking"`)
-		w.Dst = append(codec.AppendMembers(w.Dst, without(p.Opaque, "type").Object()), '}')
+		w.Dst = append(members(p.Opaque).Append(w.Dst, "type"), '}')
 		return
 	}
-	w.Add(`{"type":"thinking"`)
-	w.Text("thinking", p.Text)
-	w.Text("signature", codec.GetString(p.Opaque, "signature"))
-	w.Dst = append(appendMembers(w.Dst, p.Opaque), '}')
+	w.Add(`{"type":"thinking","thinking":%,"signature":%`, p.Text, codec.GetString(p.Opaque, "signature"))
+	w.end(p.Opaque)
 }
 
 // redacted reports whether the opaque data of reasoning is a whole block.
@@ -42,12 +39,8 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	if p.ProviderExecuted {
 		kind = cmp.Or(codec.GetString(p.Opaque, "type"), blockServer)
 	}
-	w.Add("{")
-	w.Text("type", kind)
-	w.Text("id", p.ID)
-	w.Text("name", name)
-	w.Raw("input", string(input))
-	w.Dst = append(appendMembers(w.Dst, p.Opaque, callMembers...), '}')
+	w.Add(`{"type":%,"id":%,"name":%,"input":%`, kind, p.ID, name, json.RawMessage(input))
+	w.end(p.Opaque, callMembers...)
 }
 
 // unknown writes a block of an unknown type unchanged.
@@ -83,7 +76,7 @@ func (w *writer) media(p llm.Media) {
 	if !image {
 		w.OptionalText("title", p.Name)
 	}
-	w.Dst = append(appendMembers(w.Dst, p.Opaque, mediaMembers...), '}')
+	w.end(p.Opaque, mediaMembers...)
 }
 
 var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
@@ -91,20 +84,17 @@ var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 func (w *writer) source(p llm.Media, image bool) {
 	switch {
 	case p.Data == nil:
-		w.Text("type", "url")
-		w.Text("url", p.URL)
+		w.Add(`"type":"url","url":%`, p.URL)
 	case p.MediaType == plain:
 		if !utf8.Valid(p.Data) {
 			w.Fail("the text of a document is not UTF-8")
 		}
-		w.Add(`"type":"text","media_type":"text/plain"`)
-		w.Text("data", string(p.Data))
+		w.Add(`"type":"text","media_type":"text/plain","data":%`, string(p.Data))
 	default:
 		if image && !slices.Contains(imageTypes, p.MediaType) {
 			w.Fail("Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not %s", p.MediaType)
 		}
-		w.Text("type", "base64")
-		w.Text("media_type", p.MediaType)
+		w.Add(`"type":"base64","media_type":%`, p.MediaType)
 		w.Base64("data", "", p.Data)
 	}
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,8 +126,7 @@ func (e *encoder) ping() {
 func (e *encoder) start(block func(w *writer)) int {
 	e.closeText()
 	e.event(eventBlockStart, `{"type":"content_block_start"`, func(w *writer) {
-		w.Int("index", int64(e.blocks))
-		w.Key("content_block")
+		w.Add(`,"index":%,"content_block":`, int64(e.blocks))
 		block(w)
 		w.Add("}")
 	})
@@ -135,26 +135,21 @@ func (e *encoder) start(block func(w *writer)) int {
 	return e.blocks - 1
 }
 
-// delta writes a delta; value writes its member.
-func (e *encoder) delta(block int, kind string, value func(w *writer)) {
+// delta writes a delta; value is its member.
+func (e *encoder) delta(block int, kind, key string, value json.RawMessage) {
 	e.event(eventDelta, `{"type":"content_block_delta"`, func(w *writer) {
-		w.Int("index", int64(block))
-		w.Raw("delta", "{")
-		w.Text("type", kind)
-		value(w)
+		w.Add(`,"index":%,"delta":{"type":%`, int64(block), kind)
+		w.Value(key, value)
 		w.Add("}}")
 	})
 }
 
-func (e *encoder) textDelta(block int, kind, member, text string) {
-	e.delta(block, kind, func(w *writer) { w.Text(member, text) })
+func (e *encoder) textDelta(block int, kind, key, text string) {
+	e.delta(block, kind, key, json.RawMessage(codec.Quote(text)))
 }
 
 func (e *encoder) stop(block int) {
-	e.event(eventBlockStop, `{"type":"content_block_stop"`, func(w *writer) {
-		w.Int("index", int64(block))
-		w.Add("}")
-	})
+	e.event(eventBlockStop, `{"type":"content_block_stop"`, func(w *writer) { w.Add(`,"index":%}`, int64(block)) })
 }
 
 func (e *encoder) closeText() {
@@ -170,23 +165,30 @@ func (e *encoder) fail(err error) {
 	}
 }
 
+// openBlock opens a block of text or thinking, unless it is open.
+func (e *encoder) openBlock(kind string, block func(w *writer)) {
+	if e.openAs != kind {
+		e.openAt = e.start(block)
+		e.openAs = kind
+	}
+}
+
 // text writes a text delta and opens a block if necessary. Opaque data ends the block:
 // citations are deltas, and the start of the block contains the rest.
 func (e *encoder) text(ev llm.TextDelta) {
-	if e.openAs != blockText {
-		if ev.Text == "" && ev.Opaque == nil {
-			return
-		}
-		e.openAt = e.start(func(w *writer) { w.text(llm.Text{Opaque: without(ev.Opaque, "citations").Object()}) })
-		e.openAs = blockText
+	if e.openAs != blockText && ev.Text == "" && ev.Opaque == nil {
+		return
 	}
+	e.openBlock(blockText, func(w *writer) {
+		w.text(llm.Text{Opaque: members(ev.Opaque).Without("citations").Object()})
+	})
 	if ev.Text != "" {
 		e.textDelta(e.openAt, "text_delta", "text", ev.Text)
 	}
 	if ev.Opaque != nil {
-		codec.EachElement(codec.Get(ev.Opaque, "citations"), func(raw string) {
-			e.delta(e.openAt, "citations_delta", func(w *writer) { w.Value("citation", []byte(raw)) })
-		})
+		for raw := range codec.EachElement(codec.Get(ev.Opaque, "citations")) {
+			e.delta(e.openAt, "citations_delta", "citation", json.RawMessage(raw))
+		}
 		e.closeText()
 	}
 }
@@ -201,10 +203,9 @@ func (e *encoder) thinking(ev llm.ReasoningDelta) {
 		e.stop(e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: ev.Opaque}) }))
 		return
 	}
-	if e.openAs != blockThinking {
-		e.openAt = e.start(func(w *writer) { w.thinking(llm.Reasoning{Opaque: without(ev.Opaque, "signature").Object()}) })
-		e.openAs = blockThinking
-	}
+	e.openBlock(blockThinking, func(w *writer) {
+		w.thinking(llm.Reasoning{Opaque: members(ev.Opaque).Without("signature").Object()})
+	})
 	if ev.Text != "" {
 		e.textDelta(e.openAt, "thinking_delta", "thinking", ev.Text)
 	}

@@ -19,20 +19,12 @@ func sane(raw []byte) bool {
 	return codec.Depth(jsonio.View(raw)) <= maxNesting && jsonio.Valid(raw)
 }
 
-// eachMember calls f for the members of opaque data that may appear in a request.
-func eachMember(opaque json.RawMessage, f func(key, raw string)) {
-	if sane(opaque) {
-		codec.EachMember(opaque, f)
+// members returns the members of opaque data that may appear in a request.
+func members(opaque json.RawMessage) codec.Members {
+	if !sane(opaque) {
+		return nil
 	}
-}
-
-func without(opaque json.RawMessage, name string) (m codec.Members) {
-	eachMember(opaque, func(key, raw string) {
-		if key != name {
-			m.AddRaw(key, raw)
-		}
-	})
-	return m
+	return codec.MembersOf(opaque)
 }
 
 // keyOther is the member of opaque data that contains the members this package does not know.
@@ -72,19 +64,19 @@ func (r *opaqueReader) read(d *jsonio.Dec, fields ...any) json.RawMessage {
 	return r.own.Object()
 }
 
-// appendMembers appends the members of opaque data that a block may have: the known ones and
-// those that came from Anthropic. A history may have begun with another provider, so other
-// members are omitted.
-func appendMembers(dst []byte, opaque json.RawMessage, known ...string) []byte {
-	eachMember(opaque, func(key, raw string) {
+// end ends a block with the members of opaque data that it may have: the known ones and those
+// that came from Anthropic. A history may have begun with another provider, so other members
+// are omitted.
+func (w *writer) end(opaque json.RawMessage, known ...string) {
+	for _, m := range members(opaque) {
 		switch {
-		case key == keyOther:
-			dst = codec.AppendMembers(dst, json.RawMessage(raw))
-		case slices.Contains(known, key):
-			dst = codec.AppendRaw(dst, key, raw)
+		case m.Key == keyOther:
+			w.Dst = codec.AppendMembers(w.Dst, m.Raw)
+		case slices.Contains(known, m.Key):
+			w.Value(m.Key, []byte(m.Raw))
 		}
-	})
-	return dst
+	}
+	w.Add("}")
 }
 
 // kindOf returns the type of the next object, which may be any of its members.
@@ -94,7 +86,7 @@ func kindOf(d *jsonio.Dec) string {
 		return codec.String(&ahead)
 	}
 	ahead = *d
-	return codec.GetString(json.RawMessage(ahead.Raw()), "type")
+	return codec.GetString(ahead.Raw(), "type")
 }
 
 // ranElsewhere reports whether another provider ran a call.

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,10 +43,7 @@ func readBody(d *jsonio.Dec, req *llm.Request) {
 		if read(d, req) || d.Err() != nil {
 			return
 		}
-		if req.Extra == nil {
-			req.Extra = map[string]json.RawMessage{}
-		}
-		req.Extra[key] = codec.Compact(d.Since(from))
+		codec.SetExtra(req, key, d.Since(from))
 	}
 	codec.ReadStrict(d,
 		func(key string) { kept(key, func(d *jsonio.Dec, _ *llm.Request) bool { d.Skip(); return false }) },
@@ -198,21 +194,17 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	codec.ReadStrict(d,
 		func(string) { complete = d.Raw() == "null" && complete },
 		"effort", &req.Settings.ReasoningEffort,
-		"format", func() { complete = readFormat(json.RawMessage(d.Raw()), req) && complete })
+		"format", func() { complete = readFormat(d.Raw(), req) && complete })
 	return complete
 }
 
 // readFormat reads the schema of the response, and reports whether the format has no more.
-func readFormat(format json.RawMessage, req *llm.Request) (complete bool) {
+func readFormat(format string, req *llm.Request) (complete bool) {
 	if codec.GetString(format, "type") != "json_schema" {
 		return false
 	}
-	complete = true
-	codec.EachMember(format, func(key, raw string) {
-		if key == "schema" {
-			req.Settings.OutputSchema = codec.Compact(raw)
-		}
-		complete = complete && (key == "type" || key == "schema")
-	})
-	return complete
+	if schema := codec.Get(format, "schema"); schema != nil {
+		req.Settings.OutputSchema = codec.Compact(schema)
+	}
+	return len(codec.MembersOf(format).Without("type", "schema")) == 0
 }

@@ -163,8 +163,7 @@ func (w *writer) tool(i int, t llm.Tool) {
 	if slices.ContainsFunc(w.Req.Tools[:i], func(other llm.Tool) bool { return other.Name == t.Name }) {
 		w.Fail("tools[%d]: duplicate tool name %q", i, t.Name)
 	}
-	w.Next("{")
-	w.Text("name", t.Name)
+	w.Next(`{"name":%`, t.Name)
 	w.OptionalText("description", t.Description)
 	w.schema("tools["+strconv.Itoa(i)+"].parameters", t)
 	w.Bool("strict", t.Strict)
@@ -210,8 +209,7 @@ func (w *writer) toolChoice(tools bool) {
 	if kind == "" {
 		w.Fail("tool_choice: Anthropic Messages has no mode %q", c.Mode)
 	}
-	w.Raw("tool_choice", "{")
-	w.Text("type", kind)
+	w.Add(`,"tool_choice":{"type":%`, kind)
 	if c.Mode == llm.ChooseTool {
 		w.Text("name", c.Name)
 	}

@@ -28,7 +28,8 @@ func (w *writer) message(m llm.Message) {
 	if w.Messages == 0 && role != roleUser {
 		w.Fail("the first message must have the role user, not %q", m.Role)
 	}
-	w.Dst = append(appendMembers(append(w.Dst, ']'), m.Opaque), '}')
+	w.Add("]")
+	w.end(m.Opaque)
 	w.Messages++
 }
 
@@ -135,8 +136,7 @@ func (w *writer) id(id string) string {
 const emptyError = "The tool failed without a message."
 
 func (w *writer) result(p llm.ToolResult) {
-	w.Add(`{"type":"tool_result"`)
-	w.Text("tool_use_id", w.id(p.ID))
+	w.Add(`{"type":"tool_result","tool_use_id":%`, w.id(p.ID))
 	before := len(w.Dst)
 	w.Raw("content", "[")
 	from := len(w.Dst)
@@ -158,7 +158,7 @@ func (w *writer) result(p llm.ToolResult) {
 	if p.IsError {
 		w.Raw("is_error", "true")
 	}
-	w.Dst = append(appendMembers(w.Dst, p.Opaque, resultMembers...), '}')
+	w.end(p.Opaque, resultMembers...)
 }
 
 // inResult writes a part of a result. An error result contains only text, so a text replaces

@@ -18,34 +18,25 @@ func (Messages) DecodeResponse(body []byte, emit func(llm.Event)) error {
 		return codec.UnexpectedBody(body)
 	}
 	var s decoder
-	var ev event
-	for key := range d.Members() {
-		switch key {
-		case "type":
-			ev.kind = codec.String(&d)
-		case "error":
-			ev.error = d.Peek() != 'n'
-			d.Skip()
-		default:
-			s.readMember(&d, key, &ev)
-		}
-	}
+	s.emit = emit
+	ev := event{whole: true}
+	s.readMessage(&d, &ev)
 	switch err := d.End(); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", codec.UnexpectedBody(body), err)
-	case ev.kind == eventError || ev.error:
+	case ev.message == eventError || ev.error:
 		e, _ := readError(body)
 		return e
-	case ev.kind != "message":
+	case ev.message != "message":
 		return codec.UnexpectedBody(body)
 	}
 	for _, p := range ev.parts {
-		s.a.block(p, emit)
+		s.block(p)
 	}
 	if ev.usage {
 		emit(s.counts.usage())
 	}
-	s.finish(emit)
+	s.finish()
 	return nil
 }
 
@@ -67,9 +58,7 @@ func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 
 // responseHead writes the members of a response up to its content, and opens that array.
 func (w *writer) responseHead(a protocol.ResponseMeta) {
-	w.Text("model", a.Model)
-	w.Text("id", a.ID)
-	w.Add(`,"type":"message","role":"assistant","content":[`)
+	w.Add(`"model":%,"id":%,"type":"message","role":"assistant","content":[`, a.Model, a.ID)
 }
 
 // usageOf returns the usage of a response, with the input tokens of a if u has none.
@@ -100,7 +89,7 @@ func withCaller(p llm.ToolCall) llm.ToolCall {
 	if kind := codec.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || codec.Get(p.Opaque, "caller") != nil {
 		return p
 	}
-	m := without(p.Opaque, "caller")
+	m := members(p.Opaque).Without("caller")
 	m.AddRaw("caller", directCaller)
 	p.Opaque = m.Object()
 	return p
@@ -190,16 +179,10 @@ func (w *writer) ending(f llm.Finish) {
 	if f.Reason == llm.FinishContentFilter {
 		f.Reason = llm.FinishRefusal
 	}
-	if stop := finishReasons.Raw(f.Reason, f.Raw); stop != "" {
-		w.Text("stop_reason", stop)
-	} else {
-		w.Raw("stop_reason", "null")
-	}
+	w.TextOrNull("stop_reason", finishReasons.Raw(f.Reason, f.Raw))
 	w.Value(keyStopSequence, codec.Get(f.Opaque, keyStopSequence))
 	if f.Message != "" {
-		w.Raw("stop_details", `{"type":"refusal","category":null`)
-		w.Text("explanation", f.Message)
-		w.Add("}")
+		w.Add(`,"stop_details":{"type":"refusal","category":null,"explanation":%}`, f.Message)
 	}
 	if c := codec.Get(f.Opaque, keyContainer); c != nil {
 		w.Value(keyContainer, c)
@@ -232,20 +215,15 @@ func (c *counts) usage() llm.Usage {
 // usage writes the usage of a response and of message_start, or the cumulative usage of
 // message_delta.
 func (w *writer) usage(u llm.Usage, delta bool) {
-	w.Raw("usage", "{")
-	w.Int("input_tokens", u.InputTokens-u.CacheReadInputTokens-u.CacheCreationInputTokens)
-	w.Int("cache_creation_input_tokens", u.CacheCreationInputTokens)
-	w.Int("cache_read_input_tokens", u.CacheReadInputTokens)
+	created, read := u.CacheCreationInputTokens, u.CacheReadInputTokens
+	w.Add(`,"usage":{"input_tokens":%,"cache_creation_input_tokens":%`, u.InputTokens-read-created, created)
+	w.Int("cache_read_input_tokens", read)
 	if !delta {
-		w.Raw("cache_creation", "{")
-		w.Int("ephemeral_5m_input_tokens", u.CacheCreationInputTokens)
-		w.Add(`,"ephemeral_1h_input_tokens":0}`)
+		w.Add(`,"cache_creation":{"ephemeral_5m_input_tokens":%,"ephemeral_1h_input_tokens":0}`, created)
 	}
 	w.Int("output_tokens", u.OutputTokens)
 	if u.ReasoningOutputTokens != 0 {
-		w.Raw("output_tokens_details", "{")
-		w.Int("thinking_tokens", u.ReasoningOutputTokens)
-		w.Add("}")
+		w.Add(`,"output_tokens_details":{"thinking_tokens":%}`, u.ReasoningOutputTokens)
 	}
 	if !delta {
 		w.Add(`,"service_tier":"standard","inference_geo":"not_available"`)

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,9 +30,8 @@ const (
 var eventTypes = []string{eventStart, eventBlockStart, eventDelta, eventBlockStop, eventEnding, eventStop, eventError}
 
 type decoder struct {
+	assembler
 	mem       jsonio.Arena
-	d         jsonio.Dec // of the current event
-	a         assembler
 	id, model string
 	counts    counts
 	ending    ending
@@ -46,6 +46,9 @@ type event struct {
 	parts []llm.Part // in message_start
 	usage bool       // the event has one
 	error bool
+
+	whole   bool   // the event is a whole response
+	message string // the type of the message
 }
 
 // delta is the delta of content_block_delta. Its type determines which member counts, because
@@ -59,6 +62,7 @@ type delta struct {
 
 // Event implements [protocol.Decoder].
 func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bool, err error) {
+	s.emit = emit
 	switch {
 	case name == eventPing:
 		return false, nil
@@ -68,42 +72,40 @@ func (s *decoder) Event(name string, data []byte, emit func(llm.Event)) (done bo
 	if !jsonio.ValidUTF8(data) {
 		return false, fmt.Errorf("the event %q is not UTF-8", name)
 	}
-	s.d = jsonio.NewDecIn(&s.mem, string(data))
+	d := jsonio.NewDecIn(&s.mem, string(data))
 	var ev event
-	s.read(&s.d, &ev)
-	if err := s.d.End(); err != nil {
+	s.read(&d, &ev)
+	if err := d.End(); err != nil {
 		if name != "" && !slices.Contains(eventTypes, name) {
 			return false, nil
 		}
 		return false, fmt.Errorf("the event %q: %w", name, err)
 	}
-	if ev.kind == "" {
-		ev.kind = name
-	}
-	return s.take(&ev, data, emit)
+	ev.kind = cmp.Or(ev.kind, name)
+	return s.take(&ev, data)
 }
 
-func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool, err error) {
+func (s *decoder) take(ev *event, data []byte) (done bool, err error) {
 	if ev.kind == eventError || ev.error {
 		e, _ := readError(data)
 		return false, e
 	}
 	if ev.usage {
-		emit(s.counts.usage())
+		s.emit(s.counts.usage())
 	}
 	switch ev.kind {
 	case eventStart:
 		for _, p := range ev.parts {
-			s.a.block(p, emit)
+			s.block(p)
 		}
 	case eventBlockStart:
 		if ev.block != nil {
-			s.a.start(ev.index, ev.block, emit)
+			s.start(ev.index, ev.block)
 		}
 	case eventDelta:
-		s.a.delta(ev.index, ev.delta, emit)
+		s.addDelta(ev.index, &ev.delta)
 	case eventBlockStop:
-		s.a.stop(ev.index, emit)
+		s.stop(ev.index)
 	case eventStop:
 		s.stopped = true
 	}
@@ -112,101 +114,78 @@ func (s *decoder) take(ev *event, data []byte, emit func(llm.Event)) (done bool,
 
 // End implements [protocol.Decoder].
 func (s *decoder) End(emit func(llm.Event)) error {
+	s.emit = emit
 	if !s.stopped {
 		if s.ending.stop == "" {
 			return protocol.ErrTruncated
 		}
 		emit(llm.Warning{Code: WarnNoMessageStop, Message: "the stream ended after its stop reason without message_stop"})
 	}
-	s.a.finish(emit)
-	s.finish(emit)
+	s.endAll()
+	s.finish()
 	return nil
 }
 
-func (s *decoder) finish(emit func(llm.Event)) {
+func (s *decoder) finish() {
 	if s.ending.stop == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a stop reason"})
+		s.emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a stop reason"})
 	}
-	emit(s.ending.finish(s.id, s.model))
+	s.emit(s.ending.finish(s.id, s.model))
 }
 
 // read reads an event. It stores members about the whole response in s.
 func (s *decoder) read(d *jsonio.Dec, ev *event) {
-	for key := range d.Members() {
-		switch key {
-		case "type":
-			ev.kind = codec.String(d)
-		case "index":
-			ev.index = codec.Count(d)
-		case "content_block":
+	rest := func(key string) {
+		if ev.kind == eventEnding {
+			s.ending.read(d, key, true)
+			return
+		}
+		d.Skip()
+	}
+	codec.ReadObject(d, rest,
+		"type", &ev.kind,
+		"index", &ev.index,
+		"delta", func() { s.readDelta(d, ev) },
+		"content_block", func() {
 			if d.Peek() == '{' {
 				ev.block = readBlock(d)
-				continue
+				return
 			}
 			d.Skip()
-		case "delta":
-			s.readDelta(d, ev)
-		case "message":
-			s.readMessage(d, ev)
-		case "usage":
-			s.readUsage(d, ev)
-		case "error":
-			ev.error = d.Peek() != 'n'
-			d.Skip()
-		default:
-			if ev.kind == eventEnding {
-				s.ending.read(d, key, true)
-				continue
-			}
-			d.Skip()
-		}
-	}
+		},
+		"message", func() { s.readMessage(d, ev) },
+		"usage", func() { s.readUsage(d, ev) },
+		"error", func() { ev.error = d.Raw() != "" })
 }
 
 func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 	to := &ev.delta
-	d.Peek()
 	from := d.Offset()
-	for key := range codec.Fields(d) {
-		switch key {
-		case "type":
-			to.kind = codec.String(d)
-		case "text":
-			to.text = codec.String(d)
-		case "thinking":
-			to.thinking = codec.String(d)
-		case "signature":
-			to.signature = codec.String(d)
-		case "partial_json":
-			to.input = codec.String(d)
-		case "citation":
-			to.citation = d.Raw()
-		default:
-			s.ending.read(d, key, ev.kind == eventEnding)
-		}
-	}
+	codec.Read(d, func(key string) { s.ending.read(d, key, ev.kind == eventEnding) },
+		"type", &to.kind,
+		"text", &to.text,
+		"thinking", &to.thinking,
+		"partial_json", &to.input,
+		"signature", &to.signature,
+		"citation", func() { to.citation = d.Raw() })
 	to.raw = d.Since(from)
 }
 
+// readMessage reads the message of message_start, or a whole response.
 func (s *decoder) readMessage(d *jsonio.Dec, ev *event) {
-	for key := range codec.Fields(d) {
-		s.readMember(d, key, ev)
-	}
-}
-
-func (s *decoder) readMember(d *jsonio.Dec, key string, ev *event) {
-	switch key {
-	case "id":
-		s.id = codec.String(d)
-	case "model":
-		s.model = codec.String(d)
-	case "content":
-		ev.parts = readContent(d, false)
-	case "usage":
-		s.readUsage(d, ev)
-	default:
+	rest := func(key string) {
+		if key == "error" && ev.whole {
+			ev.error = d.Raw() != "null"
+			return
+		}
 		s.ending.read(d, key, true)
 	}
+	codec.Read(d, rest,
+		"model", &s.model,
+		"id", &s.id,
+		"type", &ev.message,
+		"content", func() { ev.parts = readContent(d, false) },
+		"usage", func() { s.readUsage(d, ev) })
 }
 
 func (s *decoder) readUsage(d *jsonio.Dec, ev *event) {
