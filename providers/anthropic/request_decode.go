@@ -43,7 +43,7 @@ func readBody(d *jsonio.Dec, req *llm.Request) {
 		if read(d, req) || d.Err() != nil {
 			return
 		}
-		codec.SetExtra(req, key, d.Since(from))
+		codec.SetExtra(req, key, codec.Compact(d.Since(from)))
 	}
 	codec.ReadStrict(d,
 		func(key string) { kept(key, func(d *jsonio.Dec, _ *llm.Request) bool { d.Skip(); return false }) },

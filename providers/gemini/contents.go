@@ -49,8 +49,8 @@ func (w *writer) contents(first int) {
 }
 
 // end ends an object with members, except those named.
-func (w *writer) end(rest []codec.Member, except ...string) {
-	w.Dst = append(appendMembers(w.Dst, rest, except...), '}')
+func (w *writer) end(rest codec.Members, except ...string) {
+	w.Dst = append(rest.Append(w.Dst, except...), '}')
 }
 
 const (
@@ -122,7 +122,7 @@ func (w *writer) part(p llm.Part) {
 	}
 }
 
-func (w *writer) text(text string, rest []codec.Member, thought bool) {
+func (w *writer) text(text string, rest codec.Members, thought bool) {
 	if text == "" && len(rest) == 0 {
 		return
 	}
@@ -180,7 +180,7 @@ func (w *writer) media(p *llm.Media) {
 		w.Fail("the media has neither data nor a URL")
 	}
 	rest := restOf(p.Opaque)
-	w.end(innerOf(rest, key), "mimeType", "data", "fileUri")
+	w.end(codec.MembersOf(rest.Find(key)), "mimeType", "data", "fileUri")
 	w.end(rest, key)
 }
 
@@ -241,8 +241,8 @@ func (w *writer) call(c *llm.ToolCall, sign bool) {
 	} else {
 		w.Add("{}")
 	}
-	w.end(innerOf(rest, keyCall), "id", "name", "args")
-	if sign && codec.Find(rest, keySignature) == "" {
+	w.end(codec.MembersOf(rest.Find(keyCall)), "id", "name", "args")
+	if sign && rest.Find(keySignature) == "" {
 		w.Raw(keySignature, skipValidator)
 	}
 	w.end(rest, keyCall)
@@ -275,7 +275,7 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 		id, name = wireID(c), c.Name
 	}
 	rest := restOf(r.Opaque)
-	inner := innerOf(rest, keyResponse)
+	inner := codec.MembersOf(rest.Find(keyResponse))
 	w.Next("{")
 	w.Raw(keyResponse, "{")
 	own := []string{"name", "response", within}
@@ -284,7 +284,7 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 		own = append(own, "id")
 	}
 	w.Text("name", callName(name))
-	w.Raw("response", response(r, codec.Find(inner, "response")))
+	w.Raw("response", response(r, inner.Find("response")))
 	media := writer{Writer: codec.Writer{Dst: []byte{'['}, Message: w.Message, Part: w.Part}}
 	for k, p := range r.Content {
 		media.Content = k + 1
@@ -300,7 +300,7 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 		w.Err = media.Err
 	}
 	after := "," + string(media.Dst[1:])
-	if inside := w.gemini3 || codec.Find(inner, within) != ""; len(after) == 1 {
+	if inside := w.gemini3 || inner.Find(within) != ""; len(after) == 1 {
 		after = ""
 	} else if inside {
 		w.Raw(within, "["+after[1:]+"]")
@@ -335,15 +335,15 @@ func response(r *llm.ToolResult, read string) string {
 	if r.IsError {
 		key = "error"
 	}
-	return `{"` + key + `":` + quote(text) + "}"
+	return `{"` + key + `":` + codec.Quote(text) + "}"
 }
 
 // textOf returns the text of a response: its only member result, output or error, or the
 // content next to the tool's name (AI SDK), or else all of it as JSON.
 func textOf(response, name string) (text string, isError bool) {
-	members := codec.MembersOf([]byte(response))
+	members := codec.MembersOf(response)
 	if len(members) == 2 {
-		if content := codec.Find(members, "content"); content != "" && codec.Find(members, "name") == quote(wireName(name)) {
+		if content := members.Find("content"); content != "" && members.Find("name") == codec.Quote(wireName(name)) {
 			return valueText(content), false
 		}
 	}

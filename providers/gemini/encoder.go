@@ -200,7 +200,7 @@ func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *ll
 		w.Int("index", 0)
 		if finish != nil {
 			w.OptionalText("finishMessage", finish.Message)
-			w.Dst = appendMembers(w.Dst, keptOf(finish.Opaque, keyCandidate))
+			w.Dst = codec.AppendMembers(w.Dst, keptOf(finish.Opaque, keyCandidate))
 		}
 		w.Add("}]")
 	}
@@ -208,7 +208,7 @@ func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *ll
 	w.OptionalText("modelVersion", a.Model)
 	w.OptionalText("responseId", a.ID)
 	if finish != nil {
-		w.Dst = appendMembers(w.Dst, keptOf(finish.Opaque, keyResponseMembers))
+		w.Dst = codec.AppendMembers(w.Dst, keptOf(finish.Opaque, keyResponseMembers))
 	}
 	return append(w.Dst, '}')
 }

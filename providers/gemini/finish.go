@@ -46,47 +46,41 @@ func finishReason(f *llm.Finish) string {
 	return cmp.Or(finishReasons.Raw(reason, raw), "OTHER")
 }
 
-type counts struct{ prompt, tools, cached, candidates, thoughts int64 }
+type counts struct{ prompt, tools, cached, candidates, thoughts codec.NonZero }
 
-// read reads a usageMetadata by way of next. Missing counts stay (quirk QG-09).
-func (c *counts) read(d *jsonio.Dec, next *counts) {
-	*next = counts{}
-	if d.Peek() != '{' {
-		d.Fail("expected an object")
-	}
-	lenient.Read(d, nil,
-		"promptTokenCount", &next.prompt,
-		"toolUsePromptTokenCount", &next.tools,
-		"cachedContentTokenCount", &next.cached,
-		"candidatesTokenCount", &next.candidates,
-		"thoughtsTokenCount", &next.thoughts)
-	*c = counts{
-		cmp.Or(next.prompt, c.prompt), cmp.Or(next.tools, c.tools), cmp.Or(next.cached, c.cached),
-		cmp.Or(next.candidates, c.candidates), cmp.Or(next.thoughts, c.thoughts),
-	}
+// read reads a usageMetadata. Missing counts stay (quirk QG-09).
+func (c *counts) read(d *jsonio.Dec) {
+	codec.Object{Required: true, Name: camel}.Read(d, nil,
+		"promptTokenCount", &c.prompt,
+		"candidatesTokenCount", &c.candidates,
+		"totalTokenCount", nil,
+		"toolUsePromptTokenCount", &c.tools,
+		"cachedContentTokenCount", &c.cached,
+		"thoughtsTokenCount", &c.thoughts)
 }
 
 // usage converts the counts: results of the provider's tools are input, thoughts are output.
 func (c *counts) usage() llm.Usage {
-	return llm.Usage{InputTokens: c.prompt + c.tools, OutputTokens: c.candidates + c.thoughts, CacheReadInputTokens: c.cached, ReasoningOutputTokens: c.thoughts}
+	return llm.Usage{
+		InputTokens:           int64(c.prompt + c.tools),
+		OutputTokens:          int64(c.candidates + c.thoughts),
+		CacheReadInputTokens:  int64(c.cached),
+		ReasoningOutputTokens: int64(c.thoughts),
+	}
 }
 
 // usage writes a usageMetadata, which has no count for cache writes.
 func (w *writer) usage(u llm.Usage) {
+	optional := func(key string, n int64) {
+		if n > 0 {
+			w.Int(key, n)
+		}
+	}
 	w.Raw("usageMetadata", "{")
 	w.Int("promptTokenCount", u.InputTokens)
-	if u.CacheReadInputTokens != 0 {
-		w.Int("cachedContentTokenCount", u.CacheReadInputTokens)
-	}
-	if n := u.OutputTokens - u.ReasoningOutputTokens; n > 0 {
-		w.Int("candidatesTokenCount", n)
-	}
-	w.Int("totalTokenCount", u.Total())
-	w.Raw("promptTokensDetails", `[{"modality":"TEXT"`)
-	w.Int("tokenCount", u.InputTokens)
-	w.Add("}]")
-	if u.ReasoningOutputTokens != 0 {
-		w.Int("thoughtsTokenCount", u.ReasoningOutputTokens)
-	}
+	optional("cachedContentTokenCount", u.CacheReadInputTokens)
+	optional("candidatesTokenCount", u.OutputTokens-u.ReasoningOutputTokens)
+	w.Add(`,"totalTokenCount":%,"promptTokensDetails":[{"modality":"TEXT","tokenCount":%}]`, u.Total(), u.InputTokens)
+	optional("thoughtsTokenCount", u.ReasoningOutputTokens)
 	w.Add("}")
 }

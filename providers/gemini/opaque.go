@@ -10,23 +10,22 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// lenient reads objects of responses and errors.
-var lenient = codec.Object{Name: camel}
+// Readers of objects of responses and errors, and of requests.
+var (
+	lenient = codec.Object{Name: camel}
+	strict  = codec.Object{Strict: true, Name: camel}
+)
 
 // readObject reads an object and returns its other members. A null is no member, as in the JSON
 // form of protocol buffers.
-func readObject(d *jsonio.Dec, fields ...any) (rest []codec.Member) {
+func readObject(d *jsonio.Dec, fields ...any) (rest codec.Members) {
 	readInto(d, &rest, fields...)
 	return rest
 }
 
 // readInto is readObject that appends the other members to rest.
-func readInto(d *jsonio.Dec, rest *[]codec.Member, fields ...any) {
-	codec.Object{Strict: true, Name: camel}.Read(d, func(key string) {
-		if !d.Null() {
-			*rest = append(*rest, codec.Member{Key: key, Raw: d.Raw()})
-		}
-	}, fields...)
+func readInto(d *jsonio.Dec, rest *codec.Members, fields ...any) {
+	strict.Read(d, func(key string) { rest.Add(d, key) }, fields...)
 }
 
 // eachElement calls f for each element of an array, with the value still to read. An object is
@@ -56,39 +55,12 @@ func camel(key string) string {
 	return strings.Join(words, "")
 }
 
-// appendMembers appends members to an open object, except those named.
-func appendMembers(dst []byte, list []codec.Member, except ...string) []byte {
-	for _, m := range list {
-		if !slices.Contains(except, m.Key) {
-			dst = codec.AppendRaw(dst, m.Key, m.Raw)
-		}
-	}
-	return dst
-}
-
-func objectOf(members []codec.Member) json.RawMessage {
-	if len(members) == 0 {
-		return nil
-	}
-	dst := []byte{'{'}
-	for _, m := range members {
-		dst = append(codec.AppendKey(dst, m.Key), m.Raw...)
-	}
-	return append(dst, '}')
-}
-
-func innerOf(rest []codec.Member, key string) []codec.Member {
-	return codec.MembersOf([]byte(codec.Find(rest, key)))
-}
-
 func compact(raw string) string {
 	if !strings.ContainsAny(raw, " \n\r\t") {
 		return raw
 	}
 	return string(codec.Compact(raw))
 }
-
-func quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
 // Members of a part that are opaque data under their own names.
 const (
@@ -98,37 +70,17 @@ const (
 	keyOther = "gemini"
 )
 
-// plain reports whether a member of a part is opaque data under its own name.
-func plain(key string) bool {
-	switch key {
-	case keySignature, keyThought, "videoMetadata", "mediaResolution", "partMetadata":
-		return true
-	}
-	return false
-}
-
-// opaqueOf returns opaque data of at least one member.
-func opaqueOf(members []codec.Member) json.RawMessage {
-	var own, other codec.Members
-	for _, m := range members {
-		to := &other
-		if plain(m.Key) {
-			to = &own
-		}
-		to.AddRaw(m.Key, m.Raw)
-	}
-	own.AddObject(keyOther, other)
-	return own.Object()
-}
+// plain are the members of a part that are opaque data under their own names.
+var plain = []string{keySignature, keyThought, "videoMetadata", "mediaResolution", "partMetadata"}
 
 // restOf returns the opaque members of Gemini. A history may have begun with another provider.
-func restOf(opaque json.RawMessage) (out []codec.Member) {
+func restOf(opaque json.RawMessage) (out codec.Members) {
 	for _, m := range codec.MembersOf(opaque) {
 		switch {
-		case plain(m.Key):
+		case slices.Contains(plain, m.Key):
 			out = append(out, m)
 		case m.Key == keyOther:
-			out = append(out, codec.MembersOf(json.RawMessage(m.Raw))...)
+			out = append(out, codec.MembersOf(m.Raw)...)
 		}
 	}
 	return out
@@ -137,7 +89,7 @@ func restOf(opaque json.RawMessage) (out []codec.Member) {
 // ranElsewhere reports whether another provider ran a call.
 func ranElsewhere(c *llm.ToolCall) bool {
 	own := codec.MembersOf(c.Opaque)
-	return c.ProviderExecuted && codec.Find(own, keyCode) == "" && codec.Find(own, keyToolCall) == ""
+	return c.ProviderExecuted && own.Find(keyCode) == "" && own.Find(keyToolCall) == ""
 }
 
 // thoughtElsewhere reports whether reasoning has only opaque members of another provider.
@@ -165,7 +117,7 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-// keptOf returns the members of the response or its candidate in opaque data.
-func keptOf(opaque json.RawMessage, key string) []codec.Member {
-	return innerOf(innerOf(codec.MembersOf(opaque), keyKept), key)
+// keptOf returns an object with members of the response or its candidate in opaque data.
+func keptOf(opaque json.RawMessage, key string) json.RawMessage {
+	return codec.Get(codec.Get(opaque, keyKept), key)
 }

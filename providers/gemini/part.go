@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -29,7 +30,7 @@ type part struct {
 	media     media
 	value     string // of data, if the provider ran it
 	raw       string // the whole part
-	rest      []codec.Member
+	rest      codec.Members
 }
 
 type call struct {
@@ -37,86 +38,86 @@ type call struct {
 	args         string // as JSON; "" if there are none
 	partial      []partialArg
 	willContinue bool // willContinue
-	rest         []codec.Member
+	rest         codec.Members
 }
 
 type result struct {
 	id, name, response string
 	media              []llm.Part
-	rest               []codec.Member
+	rest               codec.Members
 }
 
 type media struct {
 	kind, url string
 	data      []byte
-	rest      []codec.Member
+	rest      codec.Members
 }
 
 // read reads a part. With keep it keeps unknown members.
 func (p *part) read(d *jsonio.Dec, keep bool) {
 	*p = part{rest: p.rest[:0], call: call{partial: p.call.partial[:0]}}
 	from := d.Offset()
-	for key := range d.Members() {
+	other := func(key string) {
 		if d.Null() {
-			continue
+			return
 		}
 		switch key = camel(key); key {
-		case "text":
-			p.data, p.text = cmp.Or(p.data, key), d.String()
-		case keyThought:
-			p.thought = d.Bool()
-		case keySignature:
-			p.signature = d.Raw()
 		case keyCall:
-			p.data = key
 			p.call.read(d, keep)
 		case keyResponse:
-			p.data = key
 			p.result.read(d)
 		case keyInline, keyFile:
-			p.data = key
 			p.media.read(d)
 		case keyCode, keyToolCall:
-			p.data, p.value = key, d.Raw()
+			p.value = d.Raw()
 		default:
-			p.other = p.other || !plain(key)
-			p.rest = keepMember(p.rest, keep, key, d)
+			p.other = p.other || !slices.Contains(plain, key)
+			p.rest = keepMember(p.rest, keep, key, d.Raw())
+			return
 		}
+		p.data = key
 	}
+	strict.Read(d, other,
+		"text", func() { p.data, p.text = cmp.Or(p.data, "text"), d.String() },
+		keyThought, &p.thought,
+		keySignature, func() { p.signature = d.Raw() })
 	p.raw = d.Since(from)
 }
 
-// keepMember reads an unknown member.
-func keepMember(rest []codec.Member, keep bool, key string, d *jsonio.Dec) []codec.Member {
-	if !keep {
-		d.Skip()
-		return rest
+// keepMember adds an unknown member.
+func keepMember(rest codec.Members, keep bool, key, raw string) codec.Members {
+	if keep {
+		rest.AddRaw(camel(key), raw)
 	}
-	return append(rest, codec.Member{Key: key, Raw: d.Raw()})
+	return rest
 }
 
 func (c *call) read(d *jsonio.Dec, keep bool) {
-	for key := range d.Members() {
-		if d.Null() {
-			continue
-		}
-		switch key = camel(key); {
-		case key == "id":
-			c.id = d.String()
-		case key == "name":
-			c.name = toolName(d.String())
-		case key == "args" && d.Peek() == '"': // as text; not Google does so
-			c.args = d.String()
-		case key == "args":
+	other := func(key string) { c.rest = keepMember(c.rest, keep, key, d.Raw()) }
+	strict.Read(d, other,
+		"name", func() { c.name = toolName(d.String()) },
+		"args", func() {
+			if d.Peek() == '"' { // as text; not Google does so
+				c.args = d.String()
+				return
+			}
 			c.args = compact(d.Raw())
-		case key == "willContinue" && !keep:
+		},
+		"id", &c.id,
+		"willContinue", func() {
+			if keep {
+				other("willContinue")
+				return
+			}
 			c.willContinue = d.Bool()
-		case key == "partialArgs" && !keep:
+		},
+		"partialArgs", func() {
+			if keep {
+				other("partialArgs")
+				return
+			}
 			c.readPartial(d)
-		default:
-			c.rest = keepMember(c.rest, keep, key, d)
-		}
-	}
+		})
 }
 
 func (r *result) read(d *jsonio.Dec) {
@@ -155,7 +156,7 @@ func (m *media) read(d *jsonio.Dec) {
 }
 
 // camelNames changes the names of members to lower camel case.
-func camelNames(members []codec.Member) []codec.Member {
+func camelNames(members codec.Members) codec.Members {
 	for i := range members {
 		members[i].Key = camel(members[i].Key)
 	}
@@ -177,7 +178,7 @@ func (p *part) content() llm.Part {
 		return p.executed()
 	case "":
 		if p.other {
-			return llm.Unknown{Kind: kindPart, Raw: append(append([]byte(`{"type":"`+kindPart+`","part":`), compact(p.raw)...), '}')}
+			return llm.Unknown{Kind: kindPart, Raw: json.RawMessage(`{"type":"` + kindPart + `","part":` + compact(p.raw) + `}`)}
 		}
 	}
 	opaque := p.opaque(nil)
@@ -201,7 +202,7 @@ func (p *part) toolResult() llm.ToolResult {
 	// Keep the response only if the codec would write it differently.
 	rest := r.rest
 	if response(&out, "") != compact(r.response) {
-		rest = append(rest, codec.Member{Key: "response", Raw: read})
+		rest.AddRaw("response", read)
 	}
 	out.Opaque = p.opaque(rest)
 	out.Content = append(out.Content, r.media...)
@@ -209,43 +210,38 @@ func (p *part) toolResult() llm.ToolResult {
 }
 
 func (p *part) executed() llm.ToolCall {
-	value := codec.MembersOf(json.RawMessage(p.value))
+	value := codec.MembersOf(p.value)
 	c := llm.ToolCall{
 		ID: memberText(value, "id"), Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw)),
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Arguments = memberText(value, "toolType"), compact(cmp.Or(codec.Find(value, "args"), "{}"))
+		c.Name, c.Arguments = memberText(value, "toolType"), compact(cmp.Or(value.Find("args"), "{}"))
 	}
 	return c
 }
 
 // memberText returns a member that is a string, or any other value as JSON. It is empty if the
 // member is missing.
-func memberText(members []codec.Member, key string) string {
-	return valueText(cmp.Or(codec.Find(members, key), `""`))
+func memberText(members codec.Members, key string) string {
+	return valueText(cmp.Or(members.Find(key), `""`))
 }
 
 // opaque returns the opaque data of the part. Inner are the opaque members of its object.
-func (p *part) opaque(inner []codec.Member) json.RawMessage {
+func (p *part) opaque(inner codec.Members) json.RawMessage {
 	thought := p.thought && p.data != "text" && p.data != ""
-	if p.signature == "" && !thought && len(inner)+len(p.rest) == 0 {
-		return nil
-	}
-	if !thought && len(inner)+len(p.rest) == 0 {
-		out := make([]byte, 0, len(p.signature)+len(`{"`+keySignature+`":}`))
-		out = append(append(out, `{"`+keySignature+`":`...), p.signature...)
-		return append(out, '}')
-	}
-	var all []codec.Member
-	if p.signature != "" {
-		all = append(all, codec.Member{Key: keySignature, Raw: p.signature})
-	}
+	var own, other codec.Members
+	own.AddRaw(keySignature, p.signature)
 	if thought {
-		all = append(all, codec.Member{Key: keyThought, Raw: "true"})
+		own.AddRaw(keyThought, "true")
 	}
-	all = append(all, p.rest...)
-	if len(inner) > 0 {
-		all = append(all, codec.Member{Key: p.data, Raw: string(objectOf(inner))})
+	for _, m := range p.rest {
+		to := &other
+		if slices.Contains(plain, m.Key) {
+			to = &own
+		}
+		*to = append(*to, m)
 	}
-	return opaqueOf(all)
+	other.AddObject(p.data, inner)
+	own.AddObject(keyOther, other)
+	return own.Object()
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +50,7 @@ func (r *requestReader) body() {
 		keyToolConfig, func() { r.keep(keyToolConfig, r.toolConfig()) },
 		keyConfig, func() { r.keep(keyConfig, r.config()) })
 	for _, m := range rest {
-		r.extra(m.Key, json.RawMessage(m.Raw))
+		codec.SetExtra(r.req, m.Key, json.RawMessage(m.Raw))
 	}
 	if r.strict {
 		yes := true
@@ -61,17 +60,10 @@ func (r *requestReader) body() {
 	}
 }
 
-func (r *requestReader) extra(key string, raw json.RawMessage) {
-	if r.req.Extra == nil {
-		r.req.Extra = map[string]json.RawMessage{}
-	}
-	r.req.Extra[key] = raw
-}
-
 // keep adds an object of unknown members to Extra.
-func (r *requestReader) keep(key string, rest []codec.Member) {
+func (r *requestReader) keep(key string, rest codec.Members) {
 	if len(rest) > 0 {
-		r.extra(key, objectOf(rest))
+		codec.SetExtra(r.req, key, rest.Object())
 	}
 }
 
@@ -91,7 +83,7 @@ func (r *requestReader) system() {
 		},
 		"role", nil) // any is accepted
 	if !simple || n > 1 || rest != nil {
-		r.extra("systemInstruction", json.RawMessage(ahead.Raw()))
+		codec.SetExtra(r.req, "systemInstruction", json.RawMessage(ahead.Raw()))
 	}
 }
 
@@ -113,13 +105,13 @@ func (r *requestReader) content() {
 	}
 	m := llm.Message{Role: role}
 	if rest != nil {
-		m.Opaque = objectOf([]codec.Member{{Key: keyOther, Raw: string(objectOf(rest))}})
+		m.Opaque = codec.Members{{Key: keyOther, Raw: string(rest.Object())}}.Object()
 	}
 	results := llm.Message{Role: llm.RoleTool}
 	called, signs := false, SignsCalls(r.req.Model)
 	for i := range parts {
 		if r := &parts[i].result; r.media != nil && !signs {
-			r.rest = append(r.rest, codec.Member{Key: within, Raw: "[]"})
+			r.rest.AddRaw(within, "[]")
 		}
 		p := parts[i].content()
 		switch c := p.(type) {
@@ -175,8 +167,10 @@ func readRole(role string) llm.Role {
 
 // unsigned removes skipValidator from opaque data.
 func unsigned(opaque json.RawMessage) json.RawMessage {
-	members := slices.DeleteFunc(codec.MembersOf(opaque), func(m codec.Member) bool { return m == codec.Member{Key: keySignature, Raw: skipValidator} })
-	return objectOf(members)
+	if m := codec.MembersOf(opaque); m.Find(keySignature) == skipValidator {
+		return m.Without(keySignature).Object()
+	}
+	return opaque
 }
 
 // ids generates the ids that the loop would generate for calls without one, and assigns them to
@@ -231,25 +225,27 @@ func (r *requestReader) tools() {
 				t, rest := readFunction(d)
 				r.req.Tools = append(r.req.Tools, t)
 				if rest != nil {
-					rest = append([]codec.Member{{Key: "name", Raw: quote(wireName(t.Name))}}, rest...)
-					functions.Add(string(objectOf(rest)))
+					rest = append(codec.Members{{Key: "name", Raw: codec.Quote(wireName(t.Name))}}, rest...)
+					functions.Add(string(rest.Object()))
 				}
 			})
 		})
 		if other != nil {
-			others.Add(string(objectOf(other)))
+			others.Add(string(other.Object()))
 		}
 	})
 	if functions != nil {
 		all.Add(`{"` + keyFunctions + `":` + string(functions.Array()) + `}`)
 	}
-	codec.EachElement(others.Array(), all.Add)
+	for raw := range codec.EachElement(others.Array()) {
+		all.Add(raw)
+	}
 	if all != nil {
-		r.extra(keyTools, all.Array())
+		codec.SetExtra(r.req, keyTools, all.Array())
 	}
 }
 
-func readFunction(d *jsonio.Dec) (t llm.Tool, rest []codec.Member) {
+func readFunction(d *jsonio.Dec) (t llm.Tool, rest codec.Members) {
 	rest = readObject(d,
 		"name", func() { t.Name = toolName(d.String()) },
 		"description", &t.Description,
@@ -258,22 +254,15 @@ func readFunction(d *jsonio.Dec) (t llm.Tool, rest []codec.Member) {
 	return t, rest
 }
 
-func (r *requestReader) toolConfig() []codec.Member {
-	var rest []codec.Member
-	readInto(&r.d, &rest, keyCalling, func() { addObject(&rest, keyCalling, r.calling()) })
+func (r *requestReader) toolConfig() codec.Members {
+	var rest codec.Members
+	readInto(&r.d, &rest, keyCalling, func() { rest.AddObject(keyCalling, r.calling()) })
 	return rest
 }
 
-// addObject adds a member that is an object, unless that is empty.
-func addObject(rest *[]codec.Member, key string, inner []codec.Member) {
-	if inner != nil {
-		*rest = append(*rest, codec.Member{Key: key, Raw: string(objectOf(inner))})
-	}
-}
-
-func (r *requestReader) calling() []codec.Member {
+func (r *requestReader) calling() codec.Members {
 	d := &r.d
-	var rest, allowed []codec.Member
+	var rest, allowed codec.Members
 	var names []string
 	choice := &r.req.ToolChoice
 	readInto(d, &rest,
@@ -287,13 +276,13 @@ func (r *requestReader) calling() []codec.Member {
 			case modeNone:
 				choice.Mode = llm.ChooseNone
 			default:
-				rest = append(rest, codec.Member{Key: "mode", Raw: quote(mode)})
+				rest.AddRaw("mode", codec.Quote(mode))
 			}
 		},
 		keyAllowed, func() {
 			from := d.Offset()
 			eachElement(d, func() { names = append(names, toolName(d.String())) })
-			allowed = []codec.Member{{Key: keyAllowed, Raw: d.Since(from)}}
+			allowed = codec.Members{{Key: keyAllowed, Raw: d.Since(from)}}
 		})
 	switch {
 	case choice.Mode == llm.ChooseRequired && len(names) == 1:
@@ -304,10 +293,10 @@ func (r *requestReader) calling() []codec.Member {
 	return rest
 }
 
-func (r *requestReader) config() []codec.Member {
+func (r *requestReader) config() codec.Members {
 	d := &r.d
 	s := &r.req.Settings
-	var rest []codec.Member
+	var rest codec.Members
 	mime := ""
 	readInto(d, &rest,
 		"maxOutputTokens", &s.MaxTokens,
@@ -317,25 +306,25 @@ func (r *requestReader) config() []codec.Member {
 		"stopSequences", func() {
 			eachElement(d, func() { s.StopSequences = append(s.StopSequences, d.String()) })
 		},
-		"thinkingConfig", func() { addObject(&rest, "thinkingConfig", r.thinking()) },
+		"thinkingConfig", func() { rest.AddObject("thinkingConfig", r.thinking()) },
 		keySchema, &s.OutputSchema,
 		"responseSchema", func() { s.OutputSchema = readSchema(d) },
 		keyMIME, func() { mime = d.Raw() })
 	if mime != "" && (s.OutputSchema == nil || mime != `"`+typeJSON+`"`) {
-		rest = append(rest, codec.Member{Key: keyMIME, Raw: mime})
+		rest.AddRaw(keyMIME, mime)
 	}
 	return rest
 }
 
 // thinking reads the effort: the level, else the budget.
-func (r *requestReader) thinking() []codec.Member {
+func (r *requestReader) thinking() codec.Members {
 	var level, budget string
 	rest := readObject(&r.d,
 		"thinkingLevel", &level,
 		"thinkingBudget", func() { budget = strconv.FormatInt(r.d.Int(), 10) })
 	r.req.Settings.ReasoningEffort = cmp.Or(level, budget)
 	if level != "" && budget != "" {
-		rest = append(rest, codec.Member{Key: "thinkingBudget", Raw: budget})
+		rest.AddRaw("thinkingBudget", budget)
 	}
 	return rest
 }
@@ -388,7 +377,7 @@ func schema(d *jsonio.Dec, dst *[]byte) {
 	}
 	switch {
 	case nullable && kind != "":
-		*dst = append(append(codec.AppendKey(*dst, "type"), '['), quote(kind)...)
+		*dst = append(append(codec.AppendKey(*dst, "type"), '['), codec.Quote(kind)...)
 		*dst = append(*dst, `,"null"]`...)
 	case kind != "":
 		*dst = codec.AppendString(*dst, "type", kind)

@@ -53,13 +53,13 @@ func (w *writer) body() {
 	w.Extra(keyTools, keyToolConfig, keyConfig)
 }
 
-func (w *writer) settings(s *llm.Settings) (own []codec.Member) {
+func (w *writer) settings(s *llm.Settings) (own codec.Members) {
 	value := func(key string, v any) {
 		raw, err := json.Marshal(v)
 		if err != nil {
 			w.Fail("settings.%s: %w", key, err)
 		}
-		own = append(own, codec.Member{Key: key, Raw: string(raw)})
+		own.AddRaw(key, string(raw))
 	}
 	integer := func(name, key string, n int64) {
 		if n != int64(int32(n)) {
@@ -82,21 +82,22 @@ func (w *writer) settings(s *llm.Settings) (own []codec.Member) {
 	if len(s.StopSequences) > 0 {
 		var list codec.Elements
 		for _, stop := range s.StopSequences {
-			list.Add(quote(stop))
+			list.Add(codec.Quote(stop))
 		}
-		own = append(own, codec.Member{Key: "stopSequences", Raw: string(list.Array())})
+		own.AddRaw("stopSequences", string(list.Array()))
 	}
 	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
 		w.Fail("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
 	}
 	if s.ReasoningEffort != "" {
-		own = append(own, codec.Member{Key: "thinkingConfig", Raw: thinking(s.ReasoningEffort)})
+		own.AddRaw("thinkingConfig", thinking(s.ReasoningEffort))
 	}
 	if s.OutputSchema != nil {
 		if !jsonio.Valid(s.OutputSchema) {
 			w.Fail("settings.output_schema: not JSON")
 		}
-		own = append(own, codec.Member{Key: keyMIME, Raw: `"` + typeJSON + `"`}, codec.Member{Key: keySchema, Raw: string(s.OutputSchema)})
+		own.AddString(keyMIME, typeJSON)
+		own.AddRaw(keySchema, string(s.OutputSchema))
 	}
 	return own
 }
@@ -125,7 +126,7 @@ func isBudget(effort string) bool {
 
 // overlay writes an object of own members, joined with the object in Extra. The member deep is
 // joined too.
-func (w *writer) overlay(key string, own []codec.Member, deep string) {
+func (w *writer) overlay(key string, own codec.Members, deep string) {
 	raw := w.Req.Extra[key]
 	if raw != nil && !jsonio.IsObject(string(raw)) {
 		w.Fail("extra.%s: expected an object", key)
@@ -141,20 +142,20 @@ func (w *writer) overlay(key string, own []codec.Member, deep string) {
 
 // joined writes own members that over does not have, and those of over. It joins the member
 // deep if both are objects.
-func (w *writer) joined(own, over []codec.Member, deep string) {
+func (w *writer) joined(own, over codec.Members, deep string) {
 	var done []string
 	for _, m := range own {
-		other := codec.Find(over, m.Key)
+		other := over.Find(m.Key)
 		if other == "" {
 			w.Value(m.Key, []byte(m.Raw))
 		} else if m.Key == deep && jsonio.IsObject(other) {
 			w.Raw(m.Key, "{")
-			w.joined(codec.MembersOf([]byte(m.Raw)), codec.MembersOf([]byte(other)), "")
+			w.joined(codec.MembersOf(m.Raw), codec.MembersOf(other), "")
 			w.Add("}")
 			done = append(done, m.Key)
 		}
 	}
-	w.Dst = appendMembers(w.Dst, over, done...)
+	w.Dst = over.Append(w.Dst, done...)
 }
 
 const keyFunctions = "functionDeclarations"
@@ -179,7 +180,7 @@ func (w *writer) tools() {
 	w.Add("]")
 }
 
-func (w *writer) objects(list [][]codec.Member) {
+func (w *writer) objects(list []codec.Members) {
 	for _, members := range list {
 		w.Next("{")
 		w.end(members)
@@ -187,20 +188,20 @@ func (w *writer) objects(list [][]codec.Member) {
 }
 
 // function writes tool i; more are its members in Extra.
-func (w *writer) function(i int, t *llm.Tool, more []codec.Member) {
+func (w *writer) function(i int, t *llm.Tool, more codec.Members) {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
 		w.Fail("tools[%d]: the name %q is invalid: Gemini accepts a letter or underscore, then letters, digits, _ . : and -, at most 64 characters", i, name)
 	}
-	own := []codec.Member{{Key: "name", Raw: quote(name)}}
+	own := codec.Members{{Key: "name", Raw: codec.Quote(name)}}
 	if t.Description != "" {
-		own = append(own, codec.Member{Key: "description", Raw: quote(t.Description)})
+		own.AddRaw("description", codec.Quote(t.Description))
 	}
 	if t.Parameters != nil {
 		if !jsonio.IsObject(string(t.Parameters)) {
 			w.Fail("tools[%d]: the parameters are not a JSON object", i)
 		}
-		own = append(own, codec.Member{Key: keyParameters, Raw: string(t.Parameters)})
+		own.AddRaw(keyParameters, string(t.Parameters))
 	}
 	w.Next("{")
 	w.joined(own, more, "")
@@ -209,12 +210,12 @@ func (w *writer) function(i int, t *llm.Tool, more []codec.Member) {
 
 const keyParameters = "parametersJsonSchema"
 
-type more struct{ functions, others [][]codec.Member }
+type more struct{ functions, others []codec.Members }
 
 // take removes a function and returns its members except the name.
-func (m *more) take(name string) []codec.Member {
+func (m *more) take(name string) codec.Members {
 	for i, f := range m.functions {
-		if codec.Find(f, "name") == quote(name) {
+		if f.Find("name") == codec.Quote(name) {
 			m.functions = slices.Delete(m.functions, i, i+1)
 			return slices.DeleteFunc(f, func(m codec.Member) bool { return m.Key == "name" })
 		}
@@ -256,9 +257,9 @@ const (
 )
 
 func (w *writer) toolConfig() {
-	var own []codec.Member
+	var own codec.Members
 	if calling := w.calling(); calling != "" {
-		own = []codec.Member{{Key: keyCalling, Raw: calling}}
+		own = codec.Members{{Key: keyCalling, Raw: calling}}
 	}
 	w.overlay(keyToolConfig, own, keyCalling)
 }
@@ -289,7 +290,7 @@ func (w *writer) calling() string {
 		return "" // Gemini refuses a mode without functions
 	}
 	if c.Mode == llm.ChooseTool {
-		return `{"mode":"` + mode + `","` + keyAllowed + `":[` + quote(wireName(c.Name)) + `]}`
+		return `{"mode":"` + mode + `","` + keyAllowed + `":[` + codec.Quote(wireName(c.Name)) + `]}`
 	}
 	return `{"mode":"` + mode + `"}`
 }

@@ -16,6 +16,7 @@ import (
 // ends the response, if a finish reason came (quirk QG-09) and no content after it. Some
 // servers write a finish reason on every chunk, so the decoder emits it at the end.
 type decoder struct {
+	emit      func(llm.Event) // of the Event or End that is running
 	mem       jsonio.Arena
 	d         jsonio.Dec // of the current event
 	part      part
@@ -23,7 +24,6 @@ type decoder struct {
 	calls     int
 	open      *openCall // a call whose arguments arrive in several parts
 	counts    counts
-	next      counts // of the chunk
 	lastUsage llm.Usage
 	id        string
 	model     string
@@ -31,7 +31,7 @@ type decoder struct {
 	last      ending // of all chunks so far
 	blocked   *llm.APIError
 	kept      keptMembers
-	others    []codec.Member // of the candidate
+	others    codec.Members // of the candidate
 
 	known      bool // part of a response arrived
 	answered   bool // a candidate arrived
@@ -46,12 +46,13 @@ const done = "[DONE]"
 
 // Event implements [protocol.Decoder].
 func (c *decoder) Event(_ string, data []byte, emit func(llm.Event)) (bool, error) {
+	c.emit = emit
 	text := validText(data)
 	if text == done {
 		return true, nil
 	}
 	c.d = jsonio.NewDecIn(&c.mem, text)
-	if err := c.chunk(&c.d, emit); err != nil {
+	if err := c.chunk(&c.d); err != nil {
 		return false, err
 	}
 	if err := c.d.End(); err != nil {
@@ -73,48 +74,48 @@ func (c *decoder) End(emit func(llm.Event)) error {
 	if c.last.reason == "" {
 		return protocol.ErrTruncated
 	}
-	c.finish(emit)
+	c.emit = emit
+	c.finish()
 	return nil
 }
 
-func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
+func (c *decoder) chunk(d *jsonio.Dec) error {
 	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var failure *llm.APIError
 	kind := ""
-	for key := range d.Members() {
-		if d.Null() {
-			continue
+	other := func(key string) {
+		if raw := d.Raw(); raw != "null" {
+			c.kept.response.Set(camel(key), raw)
 		}
-		switch key = camel(key); key {
-		case "candidates":
+	}
+	codec.Object{Required: true, Name: camel}.Read(d, other,
+		"candidates", func() {
 			c.known = true
 			c.candidates(d)
-		case "usageMetadata":
+		},
+		"usageMetadata", func() {
 			c.known = true
-			c.counts.read(d, &c.next)
-		case "promptFeedback":
-			c.feedback(d)
-		case "modelVersion":
-			c.model = codec.String(d)
-		case "responseId":
-			c.id = codec.String(d)
-		case "error":
-			failure = readError(d)
-		case "errorType": // in addition to an error that is a string, of Gemini-compatible servers
-			kind = codec.String(d)
-		default:
-			c.kept.response.Set(key, d.Raw())
-		}
+			c.counts.read(d)
+		},
+		"modelVersion", &c.model,
+		"responseId", &c.id,
+		"promptFeedback", func() { c.feedback(d) },
+		"error", func() { failure = readError(d) },
+		"errorType", &kind) // in addition to an error that is a string, of Gemini-compatible servers
+	if d.Err() != nil {
+		return fmt.Errorf("a chunk of the response: %w", d.Err())
+	}
+	c.flush()
+	if u := c.counts.usage(); u != c.lastUsage {
+		c.lastUsage = u
+		c.emit(u)
+	}
+	if c.hasContent || c.ending.reason != "" {
+		c.last = c.ending
 	}
 	switch {
-	case d.Err() != nil:
-		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	case failure != nil:
 		failure.Code = cmp.Or(failure.Code, kind)
-	}
-	c.emit(emit)
-	switch {
-	case failure != nil:
 		return failure
 	case c.blocked != nil && !c.answered:
 		return c.blocked
@@ -122,29 +123,20 @@ func (c *decoder) chunk(d *jsonio.Dec, emit func(llm.Event)) error {
 	return nil
 }
 
-func (c *decoder) emit(emit func(llm.Event)) {
+func (c *decoder) flush() {
 	for _, ev := range c.out {
-		emit(ev)
+		c.emit(ev)
 	}
-	if u := c.counts.usage(); u != c.lastUsage {
-		c.lastUsage = u
-		emit(u)
-	}
-	if c.hasContent || c.ending.reason != "" {
-		c.last = c.ending
-	}
+	c.out = c.out[:0]
 }
 
-func (c *decoder) finish(emit func(llm.Event)) {
-	c.out = c.out[:0]
+func (c *decoder) finish() {
 	c.truncate()
-	for _, ev := range c.out {
-		emit(ev)
-	}
+	c.flush()
 	if c.last.reason == "" {
-		emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response has no finish reason"})
+		c.emit(llm.Warning{Code: llm.WarnNoFinish, Message: "the response has no finish reason"})
 	}
-	emit(llm.Finish{
+	c.emit(llm.Finish{
 		Reason: finishReasons.Reason(c.last.reason), Raw: c.last.reason, Message: c.last.message,
 		ResponseID: c.id, Model: c.model, Opaque: c.kept.opaque(),
 	})
@@ -182,40 +174,26 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 }
 
 func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
-	for key := range d.Members() {
-		if d.Null() {
-			continue
-		}
-		switch key = camel(key); key {
-		case "content":
-			c.content(d)
-		case "finishReason":
+	codec.Object{Required: true, Name: camel}.Read(d, func(key string) { c.others.Add(d, camel(key)) },
+		"content", func() { c.content(d) },
+		"finishReason", func() {
 			if c.ending.reason = codec.String(d); c.ending.reason == unspecified {
 				c.ending.reason = ""
 			}
-		case "finishMessage":
-			c.ending.message = codec.String(d)
-		case "index":
-			index = codec.Count(d)
-		default:
-			c.others = append(c.others, codec.Member{Key: key, Raw: d.Raw()})
-		}
-	}
+		},
+		"finishMessage", &c.ending.message,
+		"index", &index)
 	return index
 }
 
 func (c *decoder) content(d *jsonio.Dec) {
-	for key := range d.Members() {
-		if key != "parts" || d.Peek() == 'n' {
-			d.Skip()
-			continue
-		}
+	codec.ReadObject(d, nil, "parts", func() {
 		for range d.Elements() {
 			if c.part.read(d, false); d.Err() == nil { // ignore parts that are not JSON
 				c.addPart()
 			}
 		}
-	}
+	})
 }
 
 func (c *decoder) addPart() {
@@ -248,15 +226,15 @@ func (c *decoder) addPart() {
 // format without alt=sse.
 func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	d := jsonio.NewDec(validText(body))
-	c := &decoder{}
+	c := &decoder{emit: emit}
 	var err error
 	switch d.Peek() {
 	case '{':
-		err = c.chunk(&d, emit)
+		err = c.chunk(&d)
 	case '[':
 		d.Array()
 		for first := true; err == nil && d.More(&first); {
-			err = c.chunk(&d, emit)
+			err = c.chunk(&d)
 		}
 	default:
 		return codec.UnexpectedBody(body)
@@ -272,6 +250,6 @@ func (GenerateContent) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	if !c.known {
 		return codec.UnexpectedBody(body)
 	}
-	c.finish(emit)
+	c.finish()
 	return nil
 }

@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -25,8 +26,11 @@ func MembersOf[T JSON](object T) (m Members) {
 // Add reads the next value as a member. It ignores null.
 func (m *Members) Add(d *jsonio.Dec, key string) { m.AddRaw(key, d.Raw()) }
 
-// AddRaw adds a member. It ignores null and "".
+// AddRaw adds a member without white space. It ignores null and "".
 func (m *Members) AddRaw(key, raw string) {
+	if strings.ContainsAny(raw, " \n\r\t") {
+		raw = string(Compact(raw))
+	}
 	if raw != "null" && raw != "" {
 		*m = append(*m, Member{key, raw})
 	}
@@ -36,7 +40,11 @@ func (m *Members) AddRaw(key, raw string) {
 func (m *Members) AddString(key, value string) { m.AddRaw(key, Quote(value)) }
 
 // AddObject adds a member that is an object, unless inner is empty.
-func (m *Members) AddObject(key string, inner Members) { m.AddRaw(key, string(inner.Object())) }
+func (m *Members) AddObject(key string, inner Members) {
+	if len(inner) > 0 {
+		*m = append(*m, Member{key, string(inner.Object())})
+	}
+}
 
 // Find returns the value of a member, or "" if it is null or missing.
 func (m Members) Find(key string) string {
@@ -75,7 +83,7 @@ func (m Members) Object() json.RawMessage {
 	}
 	dst := append(make([]byte, 0, size), '{')
 	for _, member := range m {
-		dst = jsonio.AppendRaw(AppendKey(dst, member.Key), []byte(member.Raw))
+		dst = append(AppendKey(dst, member.Key), member.Raw...)
 	}
 	return append(dst, '}')
 }
@@ -94,9 +102,9 @@ func AppendMembers[T JSON](dst []byte, object T, except ...string) []byte {
 func Quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 
 // SetExtra sets a member of req.Extra.
-func SetExtra[T JSON](req *llm.Request, key string, raw T) {
+func SetExtra(req *llm.Request, key string, raw json.RawMessage) {
 	if req.Extra == nil {
 		req.Extra = map[string]json.RawMessage{}
 	}
-	req.Extra[key] = Compact(raw)
+	req.Extra[key] = raw
 }

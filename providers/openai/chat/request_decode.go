@@ -51,7 +51,7 @@ type reader struct {
 
 func (r *reader) keep(key, raw string) {
 	if r.Err() == nil {
-		codec.SetExtra(r.req, key, raw)
+		codec.SetExtra(r.req, key, codec.Compact(raw))
 	}
 }
 

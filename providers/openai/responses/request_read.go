@@ -34,7 +34,7 @@ type requestReader struct {
 
 func (r *requestReader) extra(key, raw string) {
 	if raw != "null" && raw != "" {
-		codec.SetExtra(r.req, key, raw)
+		codec.SetExtra(r.req, key, codec.Compact(raw))
 	}
 }
 
@@ -69,10 +69,10 @@ func (r *requestReader) body(d *jsonio.Dec) {
 		"include", func() { include = d.Raw() })
 	// EncodeRequest always writes these, so Extra contains what they differ in.
 	if store != "false" {
-		codec.SetExtra(r.req, "store", store)
+		codec.SetExtra(r.req, "store", json.RawMessage(store))
 	}
 	if string(codec.Compact(include)) != wantsEncrypted {
-		codec.SetExtra(r.req, "include", include)
+		codec.SetExtra(r.req, "include", codec.Compact(include))
 	}
 }
 
