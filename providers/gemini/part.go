@@ -229,19 +229,23 @@ func memberText(members codec.Members, key string) string {
 // opaque returns the opaque data of the part. Inner are the opaque members of its object.
 func (p *part) opaque(inner codec.Members) json.RawMessage {
 	thought := p.thought && p.data != "text" && p.data != ""
-	var own, other codec.Members
-	own.AddRaw(keySignature, p.signature)
+	var other codec.Members
+	own := make(codec.Members, 0, 6) // on the stack
+	if p.signature != "" {
+		own = append(own, codec.Member{Key: keySignature, Raw: p.signature})
+	}
 	if thought {
-		own.AddRaw(keyThought, "true")
+		own = append(own, codec.Member{Key: keyThought, Raw: "true"})
 	}
 	for _, m := range p.rest {
-		to := &other
 		if slices.Contains(plain, m.Key) {
-			to = &own
+			own = append(own, m)
+		} else {
+			other = append(other, m)
 		}
-		*to = append(*to, m)
 	}
-	other.AddObject(p.data, inner)
-	own.AddObject(keyOther, other)
+	if other.AddObject(p.data, inner); other != nil {
+		own = append(own, codec.Member{Key: keyOther, Raw: string(other.Object())})
+	}
 	return own.Object()
 }
