@@ -3,7 +3,6 @@ package cassette
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -68,7 +67,12 @@ Exit status: 0, or 2 if it cannot be read.`,
 		if err != nil {
 			return err
 		}
-		return printInteractions(w, rec, *format)
+		if *format == "json" {
+			w.JSON(listOf(rec.Interactions))
+		} else {
+			printInteractions(w, rec)
+		}
+		return nil
 	}
 	return c
 }
@@ -100,19 +104,14 @@ func listOf(list []*recording.Interaction) []listed {
 	return out
 }
 
-func printInteractions(w *cli.World, rec *convert.Recording, format string) error {
-	if format == "json" {
-		return w.JSON(listOf(rec.Interactions))
-	}
+func printInteractions(w *cli.World, rec *convert.Recording) {
 	var rows [][]string
 	for _, x := range listOf(rec.Interactions) {
 		state := strings.TrimSpace(strings.TrimPrefix(strconv.Itoa(x.Status), "0") + " " + string(x.Termination))
 		took := time.Duration(x.Took) * time.Millisecond
 		rows = append(rows, []string{strconv.Itoa(x.Number), x.Session, x.Method, state, strconv.Itoa(x.Size), took.String(), x.URL})
 	}
-	if err := w.Table([]string{"#", "session", "method", "status", "bytes", "time", "URL"}, rows); err != nil {
-		return err
-	}
+	w.Table([]string{"#", "session", "method", "status", "bytes", "time", "URL"}, rows)
 	line := cli.Count(len(rows), "interaction")
 	if !rec.Metadata.Recorded.IsZero() {
 		line += ", recorded " + rec.Metadata.Recorded.Format(time.DateOnly)
@@ -120,6 +119,5 @@ func printInteractions(w *cli.World, rec *convert.Recording, format string) erro
 	if rec.Metadata.Recorder != "" {
 		line += ", by " + rec.Metadata.Recorder
 	}
-	_, err := fmt.Fprintln(w.Out, line)
-	return err
+	w.Printf("%s\n", line)
 }

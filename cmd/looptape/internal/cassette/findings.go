@@ -2,10 +2,12 @@ package cassette
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/internal/tabular"
 )
 
 // findings is the result of verify and the output of --format json.
@@ -60,38 +62,34 @@ func advices() []advice {
 	}
 }
 
+// print prints the findings and returns the exit status.
 func (v *verifier) print(format string) error {
+	status := cli.Result(len(v.Findings) > 0, v.unreadable)
 	if format == "json" {
-		return v.w.JSON(v.findings)
+		v.w.JSON(v.findings)
+		return status
 	}
 	for _, s := range v.Updated {
-		if err := v.w.Printf("%s: checksums updated:\n  %s\n", s.File, strings.Join(s.Changed, "\n  ")); err != nil {
-			return err
-		}
+		v.w.Printf("%s: checksums updated:\n  %s\n", s.File, strings.Join(s.Changed, "\n  "))
 	}
-	counts := map[advice]int{}
+	list := advices()
+	counts := make([]int, len(list))
 	var rows, hints [][]string
 	for _, f := range v.Findings {
-		place, number := f.File, ""
+		place := f.File
 		if f.Line > 0 {
 			place += ":" + strconv.Itoa(f.Line)
 		}
-		if f.Interaction > 0 {
-			number = strconv.Itoa(f.Interaction)
-		}
-		rows = append(rows, []string{place, number, f.Kind, f.Message})
-		counts[advice{kind: f.Kind, lost: f.Lost}]++
+		rows = append(rows, []string{place, tabular.Count(f.Interaction), f.Kind, f.Message})
+		counts[slices.IndexFunc(list, func(a advice) bool { return a.kind == f.Kind && a.lost == f.Lost })]++
 	}
-	for _, a := range advices() {
-		if n := counts[advice{kind: a.kind, lost: a.lost}]; n > 0 {
-			hints = append(hints, []string{strconv.Itoa(n), a.kind, a.text})
+	for i, a := range list {
+		if counts[i] > 0 {
+			hints = append(hints, []string{strconv.Itoa(counts[i]), a.kind, a.text})
 		}
 	}
-	if err := v.w.Table([]string{"file", "#", "kind", "finding"}, rows); err != nil {
-		return err
-	}
-	if err := v.w.Table([]string{"count", "kind", "advice"}, hints); err != nil {
-		return err
-	}
-	return v.w.ResultLine(fmt.Sprintf("%s verified: %s", cli.Count(v.Files, "file"), cli.Count(len(v.Findings), "finding")), v.status() == nil)
+	v.w.Table([]string{"file", "#", "kind", "finding"}, rows)
+	v.w.Table([]string{"count", "kind", "advice"}, hints)
+	files, found := cli.Count(v.Files, "file"), cli.Count(len(v.Findings), "finding")
+	return v.w.End(fmt.Sprintf("%s verified: %s", files, found), status)
 }

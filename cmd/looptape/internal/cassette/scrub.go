@@ -50,8 +50,9 @@ func (v *scrubber) files(names []string) error {
 		left, err := v.file(name)
 		if err != nil {
 			v.w.PrintError(err)
+			unreadable = true
 		}
-		remain, unreadable = remain || left, unreadable || err != nil
+		remain = remain || left
 	}
 	return cli.Result(remain, unreadable)
 }
@@ -67,8 +68,8 @@ func (v *scrubber) file(name string) (left bool, err error) {
 	}
 	list := slices.Clone(rec.Interactions)
 	var suspects []string
-	head, found := v.opts.ScrubbedMetadata(rec.Metadata)
-	rec.Metadata = head
+	var found []redact.SuspectedSecret
+	rec.Metadata, found = v.opts.ScrubbedMetadata(rec.Metadata)
 	taken := numbered(0, found)
 	for i, x := range list {
 		clean, found := v.opts.Scrubbed(x)
@@ -84,30 +85,23 @@ func (v *scrubber) file(name string) (left bool, err error) {
 			return false, fmt.Errorf("%s: nothing was redacted: %w: convert it with looptape cassette convert, which redacts secrets", name, err)
 		}
 		if !v.dry {
-			err = cassettes.Replace(name, text)
-		}
-		if err != nil {
-			return false, err
+			if err := cassettes.Replace(name, text); err != nil {
+				return false, err
+			}
 		}
 	}
 	if len(suspects) > 0 {
 		reportSecrets(v.w, name, "suspected secrets remain", suspects)
 	}
-	return len(suspects) > 0, v.print(name, taken)
-}
-
-// print prints the redacted places of a file.
-func (v *scrubber) print(name string, taken []string) error {
 	does := "redacted"
 	if v.dry {
 		does = "to redact"
 	}
-	text := fmt.Sprintf("%s: %s %s\n", name, cli.Count(len(taken), "secret"), does)
+	v.w.Printf("%s: %s %s\n", name, cli.Count(len(taken), "secret"), does)
 	for _, line := range taken {
-		text += "  " + line + "\n"
+		v.w.Printf("  %s\n", line)
 	}
-	_, err := fmt.Fprint(v.w.Out, text)
-	return err
+	return len(suspects) > 0, nil
 }
 
 // numbered returns one line per suspected secret of interaction n.

@@ -56,8 +56,8 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 		default:
 			return fmt.Errorf("--body %q: want request or response", *body)
 		}
-		_, err = w.Out.Write(out)
-		return err
+		w.Print(out)
+		return nil
 	}
 	return c
 }

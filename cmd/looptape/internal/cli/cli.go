@@ -23,6 +23,8 @@ type World struct {
 	Environ                              func() []string  // for programs that a command starts
 	// Interrupted returns a context that ends when the command receives a signal to stop.
 	Interrupted func(context.Context) (context.Context, context.CancelFunc)
+
+	outputError error // the first error of printing
 }
 
 // Version returns the module's version, the revision if the build recorded it, and the Go

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
@@ -55,6 +57,31 @@ func TestVersion(t *testing.T) {
 	} {
 		if got := (&cli.World{Build: build}).Version(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// full is a device without space.
+type full struct{ writes int }
+
+func (f *full) Write([]byte) (int, error) {
+	f.writes++
+	return 0, errors.New("no space")
+}
+
+// A command reports an error of printing once, whatever its own status is.
+func TestExecuteOutputErrors(t *testing.T) {
+	for name, status := range map[string]error{"success": nil, "failure": cli.Failed} {
+		var out full
+		w, _, stderr := clitest.Terminal(nil)
+		w.Out = &out
+		c := &cobra.Command{RunE: func(*cobra.Command, []string) error {
+			w.Table([]string{"a"}, [][]string{{"1"}})
+			w.JSON(1)
+			return w.End("done", status)
+		}}
+		if got := cli.Execute(c, []string{}, w); got != cli.Usage || stderr.String() != "looptape: no space\n" || out.writes != 1 {
+			t.Errorf("%s: got the status %d, %q and %d writes, want %d, the error once and 1 write", name, got, stderr, out.writes, cli.Usage)
 		}
 	}
 }

@@ -20,14 +20,16 @@ func Execute(root *cobra.Command, args []string, w *World) Status {
 	root.SetErr(w.Err)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
-	if err == nil {
-		return OK
+	status, ok := errors.AsType[Status](err)
+	if err != nil && !ok {
+		w.PrintError(err)
+		status = Usage
 	}
-	if s, ok := errors.AsType[Status](err); ok {
-		return s
+	if w.outputError != nil && !errors.Is(err, w.outputError) {
+		w.PrintError(w.outputError)
+		status = Usage
 	}
-	w.PrintError(err)
-	return Usage
+	return status
 }
 
 // Group returns a command that only groups other commands.

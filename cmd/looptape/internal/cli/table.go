@@ -23,13 +23,30 @@ func WriteJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// OutputError returns the first error of printing. [Execute] reports it.
+func (w *World) OutputError() error { return w.outputError }
+
+// printer calls print with standard output, unless printing failed before.
+func (w *World) printer(print func(out io.Writer) error) {
+	if w.outputError == nil {
+		w.outputError = print(w.Out)
+	}
+}
+
 // JSON prints v on one line.
-func (w *World) JSON(v any) error { return WriteJSON(w.Out, v) }
+func (w *World) JSON(v any) {
+	w.printer(func(out io.Writer) error { return WriteJSON(out, v) })
+}
 
 // Printf prints text on standard output.
-func (w *World) Printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(w.Out, format, args...)
-	return err
+func (w *World) Printf(format string, args ...any) { w.Print(fmt.Appendf(nil, format, args...)) }
+
+// Print prints bytes on standard output.
+func (w *World) Print(text []byte) {
+	w.printer(func(out io.Writer) error {
+		_, err := out.Write(text)
+		return err
+	})
 }
 
 // Columns is the width of help and tables. A table is wider if its last column would be narrower
@@ -54,10 +71,13 @@ func wrapAt(header []string, rows [][]string) int {
 
 // Table prints a table and an empty line, or nothing without rows. The layout does not depend on
 // the terminal.
-func (w *World) Table(header []string, rows [][]string) error {
-	if len(rows) == 0 {
-		return nil
+func (w *World) Table(header []string, rows [][]string) {
+	if len(rows) > 0 {
+		w.printer(func(out io.Writer) error { return writeTable(out, header, rows) })
 	}
+}
+
+func writeTable(out io.Writer, header []string, rows [][]string) error {
 	shown := make([][]string, len(rows))
 	for i, row := range rows {
 		shown[i] = Visible(row)
@@ -94,12 +114,11 @@ func (w *World) Table(header []string, rows [][]string) error {
 	if err := t.Render(); err != nil {
 		return err
 	}
+	var lines []byte
 	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(w.Out, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
+		lines = append(append(lines, strings.TrimRight(line, " \n")...), '\n')
 	}
-	_, err := fmt.Fprintln(w.Out)
+	_, err := out.Write(append(lines, '\n'))
 	return err
 }
 
@@ -136,7 +155,7 @@ const (
 
 // ResultLine prints a last line, green for success and red for failure, unless the output must not
 // be colored; see no-color.org.
-func (w *World) ResultLine(line string, ok bool) error {
+func (w *World) ResultLine(line string, ok bool) {
 	if w.OutTerminal && w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" {
 		c := Green
 		if !ok {
@@ -144,6 +163,11 @@ func (w *World) ResultLine(line string, ok bool) error {
 		}
 		line = c + line + reset
 	}
-	_, err := fmt.Fprintln(w.Out, line)
-	return err
+	w.Printf("%s\n", line)
+}
+
+// End prints the last line of a command and returns its status.
+func (w *World) End(line string, status error) error {
+	w.ResultLine(line, status == nil)
+	return status
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"embed"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -66,29 +65,27 @@ func demo(ctx context.Context, w *cli.World, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if err := d.statistics(runs); err != nil {
-		return err
-	}
+	d.statistics(runs)
 	found, alarms := d.countFound(runs)
-	d.printf("%d of %d scenarios gave the expected trace.\n%d of %d replays gave the recorded trace.\nIn %d runs, check found %d of %d planted violations, with %s.\n",
+	w.Printf("%d of %d scenarios gave the expected trace.\n%d of %d replays gave the recorded trace.\nIn %d runs, check found %d of %d planted violations, with %s.\n",
 		same, replayed, again, recorded, len(runs), found, len(plantedRuns), cli.Count(alarms, "false alarm"))
-	d.printf("Next: looptape check YOUR-RUNS   (message lists, traces, recordings of HTTP)\n")
-	if d.err == nil && (same != replayed || again != recorded || found != len(plantedRuns) || alarms > 0) {
-		return cli.Failed
-	}
-	return d.err
+	w.Printf("Next: looptape check YOUR-RUNS   (message lists, traces, recordings of HTTP)\n")
+	failed := same != replayed || again != recorded || found != len(plantedRuns) || alarms > 0
+	return cli.Result(failed, false)
 }
 
 type demonstration struct {
 	w     *cli.World
 	files fs.FS
-	err   error
 }
 
-func (d *demonstration) printf(format string, args ...any) {
-	if d.err == nil {
-		_, d.err = fmt.Fprintf(d.w.Out, format, args...)
+// parse reads a scenario.
+func (d *demonstration) parse(name string) (*scenario.File, error) {
+	src, err := fs.ReadFile(d.files, name)
+	if err != nil {
+		return nil, err
 	}
+	return scenario.Parse(name, src)
 }
 
 // replay runs the scenarios and compares their traces.
@@ -97,13 +94,9 @@ func (d *demonstration) replay(ctx context.Context) (n, same int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	d.printf("Replaying %d scenarios: scripted models and tools that fail, and a real loop.\n\n", len(files))
+	d.w.Printf("Replaying %d scenarios: scripted models and tools that fail, and a real loop.\n\n", len(files))
 	for _, name := range files {
-		src, err := fs.ReadFile(d.files, name)
-		if err != nil {
-			return 0, 0, err
-		}
-		f, err := scenario.Parse(name, src)
+		f, err := d.parse(name)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -118,10 +111,10 @@ func (d *demonstration) replay(ctx context.Context) (n, same int, err error) {
 			result = "FAIL"
 		}
 		about, _, _ := strings.Cut(f.Comment, "\n")
-		d.printf("  %s  %s\n", result, about)
+		d.w.Printf("  %s  %s\n", result, about)
 	}
-	d.printf("\n")
-	return len(files), same, d.err
+	d.w.Printf("\n")
+	return len(files), same, nil
 }
 
 // demoRun is a recorded run with its violations.
@@ -150,17 +143,15 @@ func (d *demonstration) check() ([]*demoRun, error) {
 			runs = append(runs, newDemoRun(run))
 		}
 	}
-	d.printf("Checking %d recorded runs against the %d of %d invariants that a\nrecording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
+	d.w.Printf("Checking %d recorded runs against the %d of %d invariants that a\nrecording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
 	var rows [][]string
 	for _, r := range runs {
 		for _, v := range r.violations {
 			rows = append(rows, []string{v.Invariant, r.Name, v.Message})
 		}
 	}
-	if d.err != nil {
-		return nil, d.err
-	}
-	return runs, d.w.Table([]string{"invariant", "run", "message"}, rows)
+	d.w.Table([]string{"invariant", "run", "message"}, rows)
+	return runs, nil
 }
 
 // shown counts the invariants that a recording of one run can show. Others need a running
@@ -191,7 +182,7 @@ func violations(events []trace.Event) []check.Violation {
 }
 
 // statistics prints one line per run.
-func (d *demonstration) statistics(runs []*demoRun) error {
+func (d *demonstration) statistics(runs []*demoRun) {
 	var rows [][]string
 	for _, r := range runs {
 		tokens, end, failed := "-", "-", 0
@@ -208,7 +199,7 @@ func (d *demonstration) statistics(runs []*demoRun) error {
 		}
 		rows = append(rows, []string{r.Name, strconv.Itoa(f.Steps), strconv.Itoa(len(f.Calls)), strconv.Itoa(failed), tokens, end})
 	}
-	return d.w.Table([]string{"run", "responses", "calls", "failed", "tokens", "stop reason"}, rows)
+	d.w.Table([]string{"run", "responses", "calls", "failed", "tokens", "stop reason"}, rows)
 }
 
 // countFound counts the planted violations that were found, and all other violations.

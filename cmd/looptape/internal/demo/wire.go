@@ -83,7 +83,7 @@ func (d *demonstration) adapters(ctx context.Context) (n, same int, err error) {
 		return 0, 0, err
 	}
 	n = len(adapters()) * len(responseModes())
-	d.printf("Replaying %d runs over HTTP from a cassette, without a network: through the\nadapter of each protocol and a real loop.\n\n", n)
+	d.w.Printf("Replaying %d runs over HTTP from a cassette, without a network: through the\nadapter of each protocol and a real loop.\n\n", n)
 	var rows [][]string
 	for _, a := range adapters() {
 		row := []string{a.protocol.Name()}
@@ -106,22 +106,16 @@ func (d *demonstration) adapters(ctx context.Context) (n, same int, err error) {
 		rows = append(rows, row)
 	}
 	if err := tape.Close(); err != nil {
-		d.printf("%v\n\n", err)
+		d.w.Printf("%v\n\n", err)
 		same = min(same, n-1) // a run did not use all interactions
 	}
-	if d.err != nil {
-		return 0, 0, d.err
-	}
-	return n, same, d.w.Table([]string{"protocol", "streaming", "non-streaming"}, rows)
+	d.w.Table([]string{"protocol", "streaming", "non-streaming"}, rows)
+	return n, same, nil
 }
 
 // recording opens the recording of the adapters.
 func (d *demonstration) recording() (*fake.Script, *cassettes.Cassette, error) {
-	src, err := fs.ReadFile(d.files, wireScenario)
-	if err != nil {
-		return nil, nil, err
-	}
-	f, err := scenario.Parse(wireScenario, src)
+	f, err := d.parse(wireScenario)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -91,7 +91,7 @@ func reportUnreadableOf(w *cli.World, sets []*evals.Result) {
 
 func needSets(c *cobra.Command, args []string) error {
 	if len(args) < 2 {
-		return fmt.Errorf("%s needs two sets of runs, got %s; see %s --help", c.CommandPath(), cli.Count(len(args), "argument"), c.CommandPath())
+		return cli.UsageError(c, "needs two sets of runs, got %s", cli.Count(len(args), "argument"))
 	}
 	return nil
 }
@@ -114,31 +114,26 @@ func compareSets(w *cli.World, names []string, sets []*evals.Result, format stri
 	for i, c := range all {
 		list[i] = named{names[i+1], c}
 	}
-	if err := printComparisons(w, list, format); err != nil {
-		return err
-	}
+	printComparisons(w, list, format)
 	return comparedStatus(all...)
 }
 
-func printComparisons(w *cli.World, list []named, format string) error {
+func printComparisons(w *cli.World, list []named, format string) {
 	switch {
 	case format != "json":
 	case len(list) == 1:
-		return w.JSON(list[0].Comparison)
+		w.JSON(list[0].Comparison)
+		return
 	default:
-		return w.JSON(map[string][]named{"comparisons": list})
+		w.JSON(map[string][]named{"comparisons": list})
+		return
 	}
 	for i, c := range list {
 		if len(list) > 1 {
-			if _, err := fmt.Fprintf(w.Out, "%sNEW is %q\n\n", strings.Repeat("\n", min(i, 1)), c.New); err != nil {
-				return err
-			}
+			w.Printf("%sNEW is %q\n\n", strings.Repeat("\n", min(i, 1)), c.New)
 		}
-		if err := printChanges(w, c.Comparison); err != nil {
-			return err
-		}
+		printChanges(w, c.Comparison)
 	}
-	return nil
 }
 
 func comparedStatus(all ...*evals.Comparison) error {
@@ -158,15 +153,14 @@ func comparedStatus(all ...*evals.Comparison) error {
 const maxCases = 10
 
 // printChanges prints tables of the changes.
-func printChanges(w *cli.World, c *evals.Comparison) error {
+func printChanges(w *cli.World, c *evals.Comparison) {
 	cli.PrintErrors(w, c.Unreadable)
-	if err := printTables(w, evalreport.ChangeTables(c, evalreport.Lists{Max: maxCases, All: "--format json lists all"})...); err != nil {
-		return err
-	}
+	lists := evalreport.Lists{Max: maxCases, All: "--format json lists all"}
+	printTables(w, evalreport.ChangeTables(c, lists))
 	pairs := 0
 	for _, m := range c.Metrics {
 		pairs = max(pairs, m.Pairs)
 	}
 	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s", cli.Count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), cli.Count(len(c.Unreadable), "unreadable record"))
-	return w.ResultLine(line, comparedStatus(c) == nil)
+	w.ResultLine(line, comparedStatus(c) == nil)
 }

@@ -61,6 +61,15 @@ func (r *rowFlags) of(c *cobra.Command) {
 	f.StringArrayVar(&r.scores, "score", nil, "rows: JSON `pointer` to a score, or NAME=pointer (repeatable)")
 }
 
+// set returns the set of runs of a suite or of files. With record, graders send requests.
+func (r *rowFlags) set(w *cli.World, names []string, record bool) (*runSet, error) {
+	rows, err := r.mapping(nil)
+	if err != nil {
+		return nil, err
+	}
+	return setOf(w, names, rows, record)
+}
+
 // mapping returns the mapping of the flags and of more score pointers; nil if there is none.
 func (r *rowFlags) mapping(more []string) (*importer.Mapping, error) {
 	scores := map[string]string{}
@@ -131,17 +140,14 @@ func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
 	return cli.Result(failed > 0, len(unread) > 0 || metrics == 0)
 }
 
-// printFilled is printTable without empty columns.
-func printFilled(w *cli.World, header []string, rows [][]string) error {
-	return w.Table(tabular.Filled(header, rows))
+// printFilled prints a table without empty columns.
+func printFilled(w *cli.World, header []string, rows [][]string) {
+	w.Table(tabular.Filled(header, rows))
 }
 
 // printTables prints tables of a report.
-func printTables(w *cli.World, tables ...evalreport.Table) error {
+func printTables(w *cli.World, tables []evalreport.Table) {
 	for _, t := range tables {
-		if err := w.Table(t.Header, t.Rows); err != nil {
-			return err
-		}
+		w.Table(t.Header, t.Rows)
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,11 +71,7 @@ read.`,
 	f.StringVar(&g.markdown, "markdown", "", "also write Markdown to this `file`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		g.Seed = *seed
-		rows, err := g.rows.mapping(nil)
-		if err != nil {
-			return err
-		}
-		set, err := setOf(w, args, rows, false)
+		set, err := g.rows.set(w, args, false)
 		if err != nil {
 			return err
 		}
@@ -137,10 +134,7 @@ func gate(w *cli.World, r *evals.Result, g *gateFlags, format string) error {
 			return err
 		}
 	}
-	if err := printGateResult(w, v, format); err != nil {
-		return err
-	}
-	return gateStatus(v)
+	return printGateResult(w, v, format)
 }
 
 func readBaseline(name string) (*evals.Baseline, error) {
@@ -159,9 +153,7 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 		return err
 	}
 	if summaryStatus(f) != nil {
-		if err := printSummaryTables(w, f); err != nil {
-			return err
-		}
+		printSummaryTables(w, f)
 		w.Warn("%s: the baseline is not written because the result is incomplete", g.baseline)
 		return summaryStatus(f)
 	}
@@ -176,32 +168,29 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 	if err := cli.Replace(g.baseline, b.Write); err != nil {
 		return err
 	}
-	return w.ResultLine(fmt.Sprintf("%s of %s: written to %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), g.baseline), true)
+	w.ResultLine(fmt.Sprintf("%s of %s: written to %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), g.baseline), true)
+	return nil
 }
 
-func gateStatus(v *evals.GateResult) error {
-	return scoredStatus(len(v.Findings), v.Unreadable, len(v.Metrics))
-}
-
-// printGateResult prints the result of a gate.
+// printGateResult prints the result of a gate and returns the exit status.
 func printGateResult(w *cli.World, v *evals.GateResult, format string) error {
-	switch format {
-	case "json":
-		return w.JSON(v)
-	case "junit":
-		return v.JUnit(w.Out)
-	case "markdown":
-		return v.Markdown(w.Out)
+	status := scoredStatus(len(v.Findings), v.Unreadable, len(v.Metrics))
+	if format == "table" || format == "github" {
+		cli.PrintErrors(w, v.Unreadable)
 	}
-	cli.PrintErrors(w, v.Unreadable)
-	if format == "github" {
-		return v.GitHub(w.Out)
+	write := map[string]func(io.Writer) error{"junit": v.JUnit, "markdown": v.Markdown, "github": v.GitHub}[format]
+	switch {
+	case write != nil:
+		return cmp.Or(write(w.Out), status)
+	case format == "json":
+		w.JSON(v)
+		return status
 	}
-	return printGate(w, v)
+	return w.End(printGate(w, v), status)
 }
 
-// printGate prints the result of a gate as tables.
-func printGate(w *cli.World, v *evals.GateResult) error {
+// printGate prints the result of a gate as tables and returns the last line.
+func printGate(w *cli.World, v *evals.GateResult) (line string) {
 	var means, findings [][]string
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
@@ -215,12 +204,7 @@ func printGate(w *cli.World, v *evals.GateResult) error {
 	for _, f := range v.Findings {
 		findings = append(findings, []string{f.Title(), f.Metric, tabular.Short(f.Case, caseWidth), f.Message})
 	}
-	if err := printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means); err != nil {
-		return err
-	}
-	if err := printFilled(w, []string{"failure", "metric", "case", "reason"}, findings); err != nil {
-		return err
-	}
-	line := fmt.Sprintf("%s, %d not in the baseline: %s, %s", cli.Count(len(v.Cases), "case"), len(v.NewCases), cli.Count(len(v.Findings), "failure"), cli.Count(len(v.Unreadable), "unreadable record"))
-	return w.ResultLine(line, gateStatus(v) == nil)
+	printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means)
+	printFilled(w, []string{"failure", "metric", "case", "reason"}, findings)
+	return fmt.Sprintf("%s, %d not in the baseline: %s, %s", cli.Count(len(v.Cases), "case"), len(v.NewCases), cli.Count(len(v.Findings), "failure"), cli.Count(len(v.Unreadable), "unreadable record"))
 }

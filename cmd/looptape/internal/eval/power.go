@@ -39,9 +39,8 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 ` + evalStatus,
 		Example: "  looptape eval power --difference 0.02 before/ after/\n  looptape eval power --difference 0.05 --power 0.9 results.json",
 		Args: func(c *cobra.Command, args []string) error {
-			const most = 2
-			if len(args) > most {
-				return fmt.Errorf("%s needs one or two sets of runs, got %d arguments; see %s --help", c.CommandPath(), len(args), c.CommandPath())
+			if len(args) > 2 {
+				return cli.UsageError(c, "needs one or two sets of runs, got %d arguments", len(args))
 			}
 			return cli.NeedFiles(c, args)
 		},
@@ -70,12 +69,10 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 
 // printPower prints the required cases and returns the exit status.
 func printPower(w *cli.World, n *evals.PowerReport, format string) error {
-	result := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
+	status := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
 	if format == "json" {
-		if err := w.JSON(n); err != nil {
-			return err
-		}
-		return result
+		w.JSON(n)
+		return status
 	}
 	cli.PrintErrors(w, n.Unreadable)
 	var rows [][]string
@@ -97,12 +94,7 @@ func printPower(w *cli.World, n *evals.PowerReport, format string) error {
 			rows = append(rows, []string{name, "different cases", "-", "-", "-"})
 		}
 	}
-	if err := w.Table([]string{"metric", "pairing", "cases", "detectable", "required"}, rows); err != nil {
-		return err
-	}
+	w.Table([]string{"metric", "pairing", "cases", "detectable", "required"}, rows)
 	line := fmt.Sprintf("to detect a difference of %v: %d missing, %s", n.Difference, n.Missing, cli.Count(len(n.Unreadable), "unreadable record"))
-	if err := w.ResultLine(line, result == nil); err != nil {
-		return err
-	}
-	return result
+	return w.End(line, status)
 }

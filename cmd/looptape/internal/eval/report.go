@@ -87,11 +87,7 @@ FILE is a suite and BASE is not, the suite's scorers score both.
 
 // makeReport scores the runs and the runs to compare with.
 func makeReport(w *cli.World, c *cobra.Command, args []string, r *reportFlags, seed uint64) (*evalreport.Report, error) {
-	rows, err := r.rows.mapping(nil)
-	if err != nil {
-		return nil, err
-	}
-	set, err := setOf(w, args, rows, false)
+	set, err := r.rows.set(w, args, false)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +102,7 @@ func makeReport(w *cli.World, c *cobra.Command, args []string, r *reportFlags, s
 	}
 	cli.PrintErrors(w, result.Unreadable)
 	if r.against != "" {
-		base, err := setOf(w, []string{r.against}, rows, false)
+		base, err := r.rows.set(w, []string{r.against}, false)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +123,7 @@ func writeReport(w *cli.World, rep *evalreport.Report, r *reportFlags) error {
 	r.page.Report = rep
 	lists := evalreport.Lists{Max: r.max, All: "--cases 0 lists all"}
 	write := map[string]func(io.Writer) error{
-		"table":    func(to io.Writer) error { return printReport(onto(w, to), rep, lists) },
+		"table":    func(to io.Writer) error { return printReport(w, to, rep, lists) },
 		"markdown": func(to io.Writer) error { return rep.Markdown(to, lists) },
 		"json":     rep.JSON,
 		"jsonl":    rep.Lines,
@@ -139,7 +135,9 @@ func writeReport(w *cli.World, rep *evalreport.Report, r *reportFlags) error {
 		return err
 	}
 	if r.format == "html" {
-		r.page.reportNotes(w)
+		for _, note := range r.page.Notes() { // what the page omits
+			w.PrintError(errors.New(note))
+		}
 	}
 	return reportStatus(rep)
 }
@@ -151,21 +149,15 @@ func reportStatus(rep *evalreport.Report) error {
 	return summaryStatus(rep.Summary)
 }
 
-// printReport prints tables of a report.
-func printReport(w *cli.World, rep *evalreport.Report, l evalreport.Lists) error {
-	if err := printTables(w, rep.Tables(l)...); err != nil {
-		return err
-	}
+// printReport prints tables of a report to another output.
+func printReport(w *cli.World, out io.Writer, rep *evalreport.Report, l evalreport.Lists) error {
+	to := *w
+	to.Out, to.OutTerminal = out, w.OutTerminal && out == w.Out
+	printTables(&to, rep.Tables(l))
 	f := rep.Summary
 	line := fmt.Sprintf("%s of %s: %s; %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), cli.Count(len(f.Unreadable), "unreadable record"))
-	return w.ResultLine(line, reportStatus(rep) == nil)
-}
-
-// onto returns a copy of the world with another output.
-func onto(w *cli.World, out io.Writer) *cli.World {
-	elsewhere := *w
-	elsewhere.Out, elsewhere.OutTerminal = out, w.OutTerminal && out == w.Out
-	return &elsewhere
+	to.ResultLine(line, reportStatus(rep) == nil)
+	return to.OutputError()
 }
 
 // pageFlags is the page of a report and its settings.
@@ -206,11 +198,4 @@ func (p *pageFlags) listen(set *runSet) *page.Runs {
 	transcripts := page.NewRuns(p.size)
 	set.Seen = transcripts.Add
 	return transcripts
-}
-
-// reportNotes reports what the page omits.
-func (p *pageFlags) reportNotes(w *cli.World) {
-	for _, note := range p.Notes() {
-		w.PrintError(errors.New(note))
-	}
 }

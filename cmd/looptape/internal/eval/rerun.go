@@ -145,12 +145,10 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 // put prints the line of a run and writes the events of its rerun, as the flags require.
 func (v *rerunner) put(line any, sink *trace.Writer, run *rerun.Recorded, number int, events []trace.Event) error {
 	if *v.format == "jsonl" {
-		if err := v.w.JSON(line); err != nil {
-			return err
-		}
+		v.w.JSON(line)
 	}
-	if sink == nil {
-		return nil
+	if err := v.w.OutputError(); err != nil || sink == nil {
+		return err
 	}
 	return run.Write(sink, number, events)
 }

@@ -14,34 +14,20 @@ import (
 
 // printToolsReport prints the results of rerun tools and returns the exit status.
 func printToolsReport(w *cli.World, r *rerun.ToolsReport, format string) error {
-	var err error
-	switch format {
-	case "json":
-		err = w.JSON(r)
-	case "jsonl": // printed run by run before
-		cli.PrintErrors(w, r.Unreadable)
-	default:
-		err = printToolsTables(w, r)
+	status := cli.Result(r.Differs(), len(r.Unreadable) > 0 || len(r.Runs) == 0)
+	if format == "json" {
+		w.JSON(r)
+		return status
 	}
-	if err != nil {
-		return err
-	}
-	return rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs))
-}
-
-// rerunStatus returns the exit status of reruns. Differs means that one differs from the recording.
-func rerunStatus(differs bool, unreadable, runs int) error {
-	switch {
-	case differs:
-		return cli.Failed
-	case unreadable > 0 || runs == 0:
-		return cli.Usage
-	}
-	return nil
-}
-
-func printToolsTables(w *cli.World, r *rerun.ToolsReport) error {
 	cli.PrintErrors(w, r.Unreadable)
+	if format == "jsonl" { // printed run by run before
+		return status
+	}
+	return w.End(printToolsTables(w, r), status)
+}
+
+// printToolsTables returns the last line.
+func printToolsTables(w *cli.World, r *rerun.ToolsReport) (line string) {
 	var rows [][]string
 	for _, l := range r.Runs {
 		if l.Error != "" {
@@ -53,19 +39,14 @@ func printToolsTables(w *cli.World, r *rerun.ToolsReport) error {
 			}
 		}
 	}
-	if err := printFilled(w, []string{"case", "epoch", "run", "step", "tool", "status", "difference"}, mostOf(rows)); err != nil {
-		return err
-	}
+	printFilled(w, []string{"case", "epoch", "run", "step", "tool", "status", "difference"}, mostOf(rows))
 	var tools [][]string
 	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
 		c := r.Tools[name]
 		tools = append(tools, []string{name, tabular.Count(c.Same), tabular.Count(c.Differs), tabular.Count(c.Failed), tabular.Count(c.Unrecorded), tabular.Count(c.Recorded)})
 	}
-	if err := printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools); err != nil {
-		return err
-	}
-	line := fmt.Sprintf("%s, %s; %s", cli.Count(len(r.Runs), "run"), r.Summary(), cli.Count(len(r.Unreadable), "unreadable record"))
-	return w.ResultLine(line, rerunStatus(r.Differs(), len(r.Unreadable), len(r.Runs)) == nil)
+	printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools)
+	return fmt.Sprintf("%s, %s; %s", cli.Count(len(r.Runs), "run"), r.Summary(), cli.Count(len(r.Unreadable), "unreadable record"))
 }
 
 // whichRun identifies a run in a table by its case and epoch (empty if 0), or by its name if
@@ -93,18 +74,15 @@ func mostOf(rows [][]string) [][]string {
 // print prints the results of another model and returns the exit status.
 func (m *otherModel) print(format string) error {
 	r := m.report
-	result := rerunStatus(r.Diverged(), len(r.Unreadable), len(r.Runs))
-	switch format {
-	case "json":
-		if err := m.w.JSON(r); err != nil {
-			return err
-		}
-		return result
-	case "jsonl": // printed run by run before
-		cli.PrintErrors(m.w, r.Unreadable)
-		return result
+	status := cli.Result(r.Diverged(), len(r.Unreadable) > 0 || len(r.Runs) == 0)
+	if format == "json" {
+		m.w.JSON(r)
+		return status
 	}
 	cli.PrintErrors(m.w, r.Unreadable)
+	if format == "jsonl" { // printed run by run before
+		return status
+	}
 	var rows [][]string
 	reworded := 0
 	for _, l := range r.Runs {
@@ -119,12 +97,7 @@ func (m *otherModel) print(format string) error {
 				[]string{"", "", "", strconv.Itoa(l.Divergence.Step), "new", l.Divergence.Now.String()})
 		}
 	}
-	if err := printFilled(m.w, []string{"case", "epoch", "run", "step", "status", "response"}, mostOf(rows)); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("%s: %d followed the recording, %d diverged, %d failed; %d reworded, %s", cli.Count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, cli.Count(len(r.Unreadable), "unreadable record"))
-	if err := m.w.ResultLine(text, result == nil); err != nil {
-		return err
-	}
-	return result
+	printFilled(m.w, []string{"case", "epoch", "run", "step", "status", "response"}, mostOf(rows))
+	line := fmt.Sprintf("%s: %d followed the recording, %d diverged, %d failed; %d reworded, %s", cli.Count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, cli.Count(len(r.Unreadable), "unreadable record"))
+	return m.w.End(line, status)
 }

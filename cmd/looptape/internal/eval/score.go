@@ -53,14 +53,10 @@ scores a changed file again.
 	var flags rowFlags
 	flags.of(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		rows, err := flags.mapping(nil)
-		if err != nil {
-			return err
-		}
 		if *record && *resume {
 			return errors.New("--record replaces the cassettes and cannot continue: remove --resume")
 		}
-		set, err := setOf(w, args, rows, *record)
+		set, err := flags.set(w, args, *record)
 		if err != nil {
 			return err
 		}
@@ -85,14 +81,13 @@ func printResult(w *cli.World, r *evals.Result, format string, seed uint64) erro
 	}
 	switch format {
 	case "json":
-		err = w.JSON(f)
+		w.JSON(f)
 	case "jsonl":
-		err = r.Write(w.Out)
+		if err := r.Write(w.Out); err != nil {
+			return err
+		}
 	default:
-		err = printSummaryTables(w, f)
-	}
-	if err != nil {
-		return err
+		printSummaryTables(w, f)
 	}
 	return summaryStatus(f)
 }
@@ -106,17 +101,15 @@ func summaryStatus(f *evals.Summary) error {
 }
 
 // printSummaryTables prints the statistics as tables.
-func printSummaryTables(w *cli.World, f *evals.Summary) error {
+func printSummaryTables(w *cli.World, f *evals.Summary) {
 	cli.PrintErrors(w, f.Unreadable)
 	if f.Runs > 0 && len(f.Metrics) == 0 {
-		w.PrintError(errors.New("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers"))
+		w.Warn("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers")
 	}
-	if err := printTables(w, evalreport.SummaryTables(f)...); err != nil {
-		return err
-	}
+	printTables(w, evalreport.SummaryTables(f))
 	line := fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), cli.Count(len(f.Unreadable), "unreadable record"))
 	if n := f.Graders.Total(); n > 0 {
 		line += fmt.Sprintf("; %d grader tokens", n)
 	}
-	return w.ResultLine(line, summaryStatus(f) == nil)
+	w.ResultLine(line, summaryStatus(f) == nil)
 }

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -57,10 +56,7 @@ could not be read.`,
 			}
 			r.file(w, name, prefix)
 		}
-		if err := r.print(w, *format); err != nil {
-			return err
-		}
-		return r.status()
+		return r.print(w, *format)
 	}
 	return c
 }
@@ -82,8 +78,6 @@ type violation struct {
 	Message   string `json:"message"`
 	Reason    string `json:"reason,omitempty"` // why it is suppressed
 }
-
-func (r *report) status() error { return cli.Result(len(r.Violations) > 0, len(r.Unreadable) > 0) }
 
 // file checks the runs of a file.
 func (r *report) file(w *cli.World, name, prefix string) {
@@ -188,39 +182,44 @@ func (r *report) unread(name string, err error) {
 	r.Unreadable = append(r.Unreadable, evals.Unread(name, err))
 }
 
+// print prints the report and returns the exit status.
 func (r *report) print(w *cli.World, format string) error {
+	status := cli.Result(len(r.Violations) > 0, len(r.Unreadable) > 0)
 	switch format {
 	case "json":
-		return w.JSON(r)
+		w.JSON(r)
 	case "jsonl":
-		return r.printLines(w)
+		r.printLines(w)
+	default:
+		w.ResultLine(r.printTable(w), status == nil)
 	}
-	return r.printTable(w)
+	return status
 }
 
 // printLines prints one violation per line and then a summary line. The first member's
 // name is the kind of the line.
-func (r *report) printLines(w *cli.World) error {
+func (r *report) printLines(w *cli.World) {
 	type summary struct {
 		Runs   int            `json:"runs"`
 		Counts map[string]int `json:"counts"`
 	}
-	return cmp.Or(lines(w, "violation", r.Violations...), lines(w, "suppressed", r.Suppressed...), lines(w, "unreadable", r.Unreadable...),
-		lines(w, "recording", r.Recordings...), lines(w, "summary", summary{r.Runs, r.Counts}))
+	lines(w, "violation", r.Violations...)
+	lines(w, "suppressed", r.Suppressed...)
+	lines(w, "unreadable", r.Unreadable...)
+	lines(w, "recording", r.Recordings...)
+	lines(w, "summary", summary{r.Runs, r.Counts})
 }
 
 // lines prints each item of a list as a line with this member.
-func lines[T any](w *cli.World, name string, list ...T) error {
+func lines[T any](w *cli.World, name string, list ...T) {
 	for _, item := range list {
-		if err := w.JSON(map[string]T{name: item}); err != nil {
-			return err
-		}
+		w.JSON(map[string]T{name: item})
 	}
-	return nil
 }
 
-// printTable prints tables for people, and unreadable records on standard error.
-func (r *report) printTable(w *cli.World) error {
+// printTable prints tables for people, and unreadable records on standard error. It returns the
+// last line.
+func (r *report) printTable(w *cli.World) (line string) {
 	cli.PrintErrors(w, r.Unreadable)
 	rows := make([][]string, 0, len(r.Violations)+len(r.Suppressed))
 	for _, v := range r.Violations {
@@ -229,20 +228,15 @@ func (r *report) printTable(w *cli.World) error {
 	for _, v := range r.Suppressed {
 		rows = append(rows, []string{"(" + v.Invariant + ")", v.Run, place(v.Event), "accepted: " + v.Reason})
 	}
-	if err := w.Table([]string{"invariant", "run", "event", "message"}, rows); err != nil {
-		return err
-	}
-	if err := w.Table([]string{"count", "runs", "invariant", "name", "likely cause"}, r.hints()); err != nil {
-		return err
-	}
-	if err := r.printRecordings(w); err != nil {
-		return err
-	}
-	line := fmt.Sprintf("%s checked: %s, %s", cli.Count(r.Runs, "run"), cli.Count(len(r.Violations), "violation"), cli.Count(len(r.Unreadable), "unreadable record"))
+	w.Table([]string{"invariant", "run", "event", "message"}, rows)
+	w.Table([]string{"count", "runs", "invariant", "name", "likely cause"}, r.hints())
+	r.printRecordings(w)
+	line = cli.Count(r.Runs, "run") + " checked: " + cli.Count(len(r.Violations), "violation") +
+		", " + cli.Count(len(r.Unreadable), "unreadable record")
 	if len(r.Suppressed) > 0 {
 		line += fmt.Sprintf(", %d accepted", len(r.Suppressed))
 	}
-	return w.ResultLine(line, r.status() == nil)
+	return line
 }
 
 // hints returns one row for each violated invariant.

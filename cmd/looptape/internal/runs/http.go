@@ -62,7 +62,7 @@ func (r *report) http(src *importer.Source, name, prefix string) {
 }
 
 // printRecordings prints the counts of each file of recorded HTTP and its skipped requests.
-func (r *report) printRecordings(w *cli.World) error {
+func (r *report) printRecordings(w *cli.World) {
 	var files, skips [][]string
 	for _, seen := range r.Recordings {
 		n := 0
@@ -70,14 +70,12 @@ func (r *report) printRecordings(w *cli.World) error {
 			n += s.Times
 			skips = append(skips, []string{strconv.Itoa(s.Times), strconv.Itoa(s.First), s.Why + ": " + s.Request})
 		}
-		files = append(files, []string{strconv.Itoa(seen.Checked), strconv.Itoa(n), string(seen.Format), seen.File})
+		files = append(files, []string{strconv.Itoa(seen.Checked), strconv.Itoa(n), seen.Format, seen.File})
 	}
-	if err := w.Table([]string{"checked", "skipped", "format", "file"}, files); err != nil {
-		return err
-	}
+	w.Table([]string{"checked", "skipped", "format", "file"}, files)
 	const most = 10
 	if more := len(skips) - most; more > 0 {
 		skips = append(skips[:most], []string{"", "", "and " + strconv.Itoa(more) + " more; --format json lists all"})
 	}
-	return w.Table([]string{"times", "first", "skipped"}, skips)
+	w.Table([]string{"times", "first", "skipped"}, skips)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,9 +89,7 @@ func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
 	for i, name := range args {
 		out := p.one(c, w, name, sink, i)
 		failed, unreadable = failed || !out.OK && !out.unreadable, unreadable || out.unreadable
-		if err := p.print(w, out, len(args) > 1); err != nil {
-			return err
-		}
+		p.print(w, out, len(args) > 1)
 	}
 	if sink != nil {
 		if err := sink.Flush(); err != nil {
@@ -207,37 +204,33 @@ func updateFile(name string, was, now []byte) error {
 	return os.WriteFile(name, now, info.Mode().Perm())
 }
 
-func (p *player) print(w *cli.World, out played, many bool) error {
-	if *p.format == "json" {
-		return w.JSON(out)
-	}
-	var b strings.Builder
+func (p *player) print(w *cli.World, out played, many bool) {
 	switch {
+	case *p.format == "json":
+		w.JSON(out)
+		return
 	case out.Error != "":
 		w.PrintError(errors.New(out.Error))
-		return nil
+		return
 	case out.Updated:
-		fmt.Fprintf(&b, "updated  %s\n", out.File)
+		w.Printf("updated  %s\n", out.File)
 	case !out.OK:
-		fmt.Fprintf(&b, "FAIL     %s\n", out.File)
+		w.Printf("FAIL     %s\n", out.File)
 	case out.Trace == "" || many:
-		fmt.Fprintf(&b, "ok       %s\n", out.File)
+		w.Printf("ok       %s\n", out.File)
 	}
-	b.WriteString(out.Trace)
-	b.WriteString(out.Difference)
+	w.Printf("%s%s", out.Trace, out.Difference)
 	for _, v := range out.Violations {
 		where := ""
 		if v.Event != check.NoEvent {
 			where = fmt.Sprintf(" at event %d", v.Event)
 		}
-		fmt.Fprintf(&b, "%s%s: %s\n", v.Invariant, where, v.Message)
+		w.Printf("%s%s: %s\n", v.Invariant, where, v.Message)
 	}
 	if out.Difference != "" {
-		fmt.Fprintf(&b, "To accept the new trace, read it and run: looptape run --update %s\n", out.File)
+		w.Printf("To accept the new trace, read it and run: looptape run --update %s\n", out.File)
 	}
 	if n := len(out.Unused); n > 0 && (out.Trace != "" || !out.OK) {
 		w.Warn("%s: %s of the script never requested, from %s", out.File, cli.Count(n, "response"), out.Unused[0])
 	}
-	_, err := fmt.Fprint(w.Out, b.String())
-	return err
 }

@@ -1,8 +1,7 @@
 package runs
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -44,48 +43,46 @@ Exit status: 0, or 2 if the run is not found or cannot be read.`,
 		if *to != "" {
 			return os.WriteFile(*to, made, 0o644) //nolint:gosec // a test file, made to be read
 		}
-		_, err = w.Out.Write(made)
-		return err
+		w.Print(made)
+		return nil
 	}
 	return c
 }
 
 // scenarioFrom creates a scenario from one run of a file.
 func scenarioFrom(w *cli.World, name, run string) (made []byte, err error) {
-	f, err := w.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	src, err := importer.Open(name, f)
-	if err != nil {
-		return nil, err
-	}
-	if src.Format.Name != "trace" {
+	err = open(w, name, func(src *importer.Source) error {
+		if src.Format.Name == "trace" {
+			made, err = fromTrace(src, name, run)
+			return err
+		}
 		for r, err := range src.Runs() {
 			if err != nil && run == "" {
-				return nil, err
+				return err
 			}
 			if err == nil && (run == "" || r.Name == run) {
-				return scenario.FromMessages(r.Name, r.Messages)
+				made, err = scenario.FromMessages(r.Name, r.Messages)
+				return err
 			}
 		}
-		return nil, fmt.Errorf("%s: run %q not found", name, run)
-	}
+		return notFound(name, run)
+	})
+	return made, err
+}
+
+func fromTrace(src *importer.Source, name, run string) ([]byte, error) {
 	var events []trace.Event
 	for ev, err := range src.Events() {
 		if err != nil {
 			return nil, err
 		}
-		if run == "" {
-			run = ev.Run
-		}
+		run = cmp.Or(run, ev.Run)
 		if ev.Run == run {
 			events = append(events, ev)
 		}
 	}
 	if len(events) == 0 {
-		return nil, fmt.Errorf("%s: run %q not found", name, run)
+		return nil, notFound(name, run)
 	}
 	return scenario.FromTrace(events)
 }

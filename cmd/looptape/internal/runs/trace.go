@@ -3,7 +3,6 @@ package runs
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -59,14 +58,9 @@ Exit status: 0, or 2 if a record could not be read; show prints the others.`,
 				w.PrintError(err)
 				complete = false
 			}
-			if err := printEvents(w.Out, f.apply(events), *format); err != nil {
-				return err
-			}
+			printEvents(w, f.apply(events), *format)
 		}
-		if !complete {
-			return cli.Usage
-		}
-		return nil
+		return cli.Result(false, !complete)
 	}
 	return c
 }
@@ -82,7 +76,7 @@ Exit status: 0 if they are equal, 1 if they differ, 2 if one of them cannot be
 read completely.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%s needs two files, one of which may be -; see %s --help", c.CommandPath(), c.CommandPath())
+				return cli.UsageError(c, "needs two files, one of which may be -")
 			}
 			return cli.NeedFiles(c, args)
 		},
@@ -100,78 +94,75 @@ read completely.`,
 			sides[i] = f.apply(events)
 		}
 		d, found := diff(sides[0], sides[1])
-		if err := printDifference(w.Out, d, found, *format); err != nil {
-			return err
-		}
-		if found {
-			return cli.Failed
-		}
-		return nil
+		printDifference(w, d, found, *format)
+		return cli.Result(found, false)
 	}
 	return c
 }
 
-// readTrace returns the readable events of a trace, or of one of its runs, and all errors.
-func readTrace(w *cli.World, name, run string) (events []trace.Event, err error) {
+// open calls read with an opened recording.
+func open(w *cli.World, name string, read func(*importer.Source) error) error {
 	f, err := w.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	src, err := importer.Open(name, f)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = read(src)
 	}
-	if src.Format.Name != "trace" {
-		return nil, fmt.Errorf("%s: not a trace: %s has no events: use looptape check", name, src.Format.Name)
-	}
-	var errs []error
-	for ev, err := range src.Events() {
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if run == "" || ev.Run == run {
-			events = append(events, ev)
-		}
-	}
-	if run != "" && len(events) == 0 {
-		errs = append(errs, fmt.Errorf("%s: run %q not found", name, run))
-	}
-	return events, errors.Join(errs...)
+	return errors.Join(err, f.Close())
 }
 
-func printEvents(out io.Writer, events []trace.Event, format string) error {
+// readTrace returns the readable events of a trace, or of one of its runs, and all errors.
+func readTrace(w *cli.World, name, run string) (events []trace.Event, err error) {
+	err = open(w, name, func(src *importer.Source) error {
+		if src.Format.Name != "trace" {
+			return fmt.Errorf("%s: not a trace: %s has no events: use looptape check", name, src.Format.Name)
+		}
+		var errs []error
+		for ev, err := range src.Events() {
+			if err != nil {
+				errs = append(errs, err)
+			} else if run == "" || ev.Run == run {
+				events = append(events, ev)
+			}
+		}
+		if run != "" && len(events) == 0 {
+			errs = append(errs, notFound(name, run))
+		}
+		return errors.Join(errs...)
+	})
+	return events, err
+}
+
+func notFound(name, run string) error { return fmt.Errorf("%s: run %q not found", name, run) }
+
+func printEvents(w *cli.World, events []trace.Event, format string) {
 	if format == "text" {
-		_, err := io.WriteString(out, trace.FormatText(events))
-		return err
+		w.Print([]byte(trace.FormatText(events)))
+		return
 	}
 	var line []byte
 	for i := range events {
 		line = append(events[i].AppendJSON(line[:0]), '\n')
-		if _, err := out.Write(line); err != nil {
-			return err
-		}
+		w.Print(line)
 	}
-	return nil
 }
 
 // printDifference prints a difference. As text, equal traces give no output.
-func printDifference(out io.Writer, d difference, found bool, format string) error {
-	if format == "json" {
-		type result struct {
-			Same  bool   `json:"same"`
-			Event int    `json:"event"` // index of the first events that differ; -1 if none
-			Text  string `json:"text,omitempty"`
-		}
-		if !found {
-			return cli.WriteJSON(out, result{Same: true, Event: -1})
-		}
-		return cli.WriteJSON(out, result{Event: d.Index, Text: d.Text})
+func printDifference(w *cli.World, d difference, found bool, format string) {
+	type result struct {
+		Same  bool   `json:"same"`
+		Event int    `json:"event"` // index of the first events that differ; -1 if none
+		Text  string `json:"text,omitempty"`
 	}
-	if !found {
-		return nil
+	switch {
+	case format != "json" && found:
+		w.Print([]byte(d.String()))
+	case format != "json":
+	case found:
+		w.JSON(result{Event: d.Index, Text: d.Text})
+	default:
+		w.JSON(result{Same: true, Event: -1})
 	}
-	_, err := io.WriteString(out, d.String())
-	return err
 }

@@ -53,7 +53,8 @@ func TestServeReport(t *testing.T) {
 			w.OutTerminal = false
 			format := "table"
 			r := s.Done()
-			if err := (&server{command: command{w: w}, format: &format}).printReport(&r); err != nil {
+			(&server{command: command{w: w}, format: &format}).printReport(&r)
+			if err := w.OutputError(); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(out.String()) {

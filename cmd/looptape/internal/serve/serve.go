@@ -81,7 +81,8 @@ func (v *server) arguments(_ *cobra.Command, args []string) error {
 
 func (v *server) start(args []string) error {
 	if slices.Contains(v.quirks, "help") {
-		return v.list()
+		v.list()
+		return nil
 	}
 	cfg, err := v.config(args[0])
 	if err != nil {
@@ -137,17 +138,18 @@ func (v *server) config(name string) (*wire.Config, error) {
 }
 
 // list prints all quirks.
-func (v *server) list() error {
+func (v *server) list() {
 	all := wire.Quirks()
 	if *v.format == "json" {
-		return v.w.JSON(all)
+		v.w.JSON(all)
+		return
 	}
 	var rows [][]string
 	for _, q := range all {
 		name := strings.TrimSuffix(q.ID+":"+q.Form, ":")
 		rows = append(rows, []string{name, protocols(q.Protocols), q.Description})
 	}
-	return v.w.Table([]string{"quirk", "protocols", "description"}, rows)
+	v.w.Table([]string{"quirk", "protocols", "description"}, rows)
 }
 
 // protocols returns a short description of a set of protocols.
@@ -168,7 +170,8 @@ func protocols(some []string) string {
 // a result.
 func (v *server) greet(name string, h wire.ServerInfo) error {
 	if *v.format == "json" {
-		return v.w.JSON(h)
+		v.w.JSON(h)
+		return v.w.OutputError() // do not serve at an address that nobody knows
 	}
 	text := fmt.Sprintf("looptape serves %s at %s\n", name, h.URL)
 	for _, p := range []string{wire.OpenAI, wire.Anthropic, wire.Gemini} {
@@ -187,9 +190,7 @@ func (v *server) finish(r wire.Report, failed error) error {
 	if _, ok := errors.AsType[*startError](failed); ok {
 		return failed
 	}
-	if err := v.printReport(&r); err != nil {
-		return err
-	}
+	v.printReport(&r)
 	if v.report != "" {
 		if err := writeJSON(v.w, v.report, r); err != nil {
 			return err
@@ -198,10 +199,7 @@ func (v *server) finish(r wire.Report, failed error) error {
 	if failed != nil {
 		v.w.Warn("the program ended with %w", failed)
 	}
-	if failed != nil || !r.OK() {
-		return cli.Failed
-	}
-	return nil
+	return cli.Result(failed != nil || !r.OK(), false)
 }
 
 // canWrite returns an error if a file cannot be written. It does not change the file, and
@@ -223,7 +221,8 @@ func canWrite(name string) error {
 // to it.
 func writeJSON(w *cli.World, name string, v any) error {
 	if isOut(w, name) {
-		return w.JSON(v)
+		w.JSON(v)
+		return nil
 	}
 	f, err := os.Create(name)
 	if err != nil {
