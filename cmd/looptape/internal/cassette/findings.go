@@ -91,5 +91,6 @@ func (v *verifier) print(format string) error {
 	v.w.Table([]string{"file", "#", "kind", "finding"}, rows)
 	v.w.Table([]string{"count", "kind", "advice"}, hints)
 	files, found := cli.Count(v.Files, "file"), cli.Count(len(v.Findings), "finding")
-	return v.w.End(fmt.Sprintf("%s verified: %s", files, found), status)
+	v.w.ResultLine(fmt.Sprintf("%s verified: %s", files, found), status == nil)
+	return status
 }

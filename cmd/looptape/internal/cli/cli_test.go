@@ -78,7 +78,8 @@ func TestExecuteOutputErrors(t *testing.T) {
 		c := &cobra.Command{RunE: func(*cobra.Command, []string) error {
 			w.Table([]string{"a"}, [][]string{{"1"}})
 			w.JSON(1)
-			return w.End("done", status)
+			w.ResultLine("done", status == nil)
+			return status
 		}}
 		if got := cli.Execute(c, []string{}, w); got != cli.Usage || stderr.String() != "looptape: no space\n" || out.writes != 1 {
 			t.Errorf("%s: got the status %d, %q and %d writes, want %d, the error once and 1 write", name, got, stderr, out.writes, cli.Usage)

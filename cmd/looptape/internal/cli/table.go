@@ -166,8 +166,15 @@ func (w *World) ResultLine(line string, ok bool) {
 	w.Printf("%s\n", line)
 }
 
-// End prints the last line of a command and returns its status.
-func (w *World) End(line string, status error) error {
-	w.ResultLine(line, status == nil)
+// Report prints the result of a command, and returns its status. The format is json, or a table
+// for people: the unreadable records on standard error, tables, and the last line that tables
+// returns.
+func Report[T fmt.Stringer](w *World, format string, result any, unreadable []T, tables func() (line string), status error) error {
+	if format == "json" {
+		w.JSON(result)
+		return status
+	}
+	PrintErrors(w, unreadable)
+	w.ResultLine(tables(), status == nil)
 	return status
 }

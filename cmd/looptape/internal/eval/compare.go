@@ -161,6 +161,6 @@ func printChanges(w *cli.World, c *evals.Comparison) {
 	for _, m := range c.Metrics {
 		pairs = max(pairs, m.Pairs)
 	}
-	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s", cli.Count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), cli.Count(len(c.Unreadable), "unreadable record"))
+	line := fmt.Sprintf("%s compared, %d only in BASE, %d only in NEW: %s", cli.Count(pairs, "case"), len(c.OnlyBase), len(c.OnlyNew), countUnreadable(c.Unreadable))
 	w.ResultLine(line, comparedStatus(c) == nil)
 }

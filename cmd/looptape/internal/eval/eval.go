@@ -140,6 +140,11 @@ func scoredStatus(failed int, unread []evals.Unreadable, metrics int) error {
 	return cli.Result(failed > 0, len(unread) > 0 || metrics == 0)
 }
 
+// countUnreadable describes the number of unreadable records in a last line.
+func countUnreadable(list []evals.Unreadable) string {
+	return cli.Count(len(list), "unreadable record")
+}
+
 // printFilled prints a table without empty columns.
 func printFilled(w *cli.World, header []string, rows [][]string) {
 	w.Table(tabular.Filled(header, rows))

@@ -175,18 +175,16 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 // printGateResult prints the result of a gate and returns the exit status.
 func printGateResult(w *cli.World, v *evals.GateResult, format string) error {
 	status := scoredStatus(len(v.Findings), v.Unreadable, len(v.Metrics))
-	if format == "table" || format == "github" {
+	switch format {
+	case "junit":
+		return cmp.Or(v.JUnit(w.Out), status)
+	case "markdown":
+		return cmp.Or(v.Markdown(w.Out), status)
+	case "github":
 		cli.PrintErrors(w, v.Unreadable)
+		return cmp.Or(v.GitHub(w.Out), status)
 	}
-	write := map[string]func(io.Writer) error{"junit": v.JUnit, "markdown": v.Markdown, "github": v.GitHub}[format]
-	switch {
-	case write != nil:
-		return cmp.Or(write(w.Out), status)
-	case format == "json":
-		w.JSON(v)
-		return status
-	}
-	return w.End(printGate(w, v), status)
+	return cli.Report(w, format, v, v.Unreadable, func() string { return printGate(w, v) }, status)
 }
 
 // printGate prints the result of a gate as tables and returns the last line.
@@ -206,5 +204,5 @@ func printGate(w *cli.World, v *evals.GateResult) (line string) {
 	}
 	printFilled(w, []string{"metric", "baseline", "new", "difference", "p", "p (Holm)", "missing"}, means)
 	printFilled(w, []string{"failure", "metric", "case", "reason"}, findings)
-	return fmt.Sprintf("%s, %d not in the baseline: %s, %s", cli.Count(len(v.Cases), "case"), len(v.NewCases), cli.Count(len(v.Findings), "failure"), cli.Count(len(v.Unreadable), "unreadable record"))
+	return fmt.Sprintf("%s, %d not in the baseline: %s, %s", cli.Count(len(v.Cases), "case"), len(v.NewCases), cli.Count(len(v.Findings), "failure"), countUnreadable(v.Unreadable))
 }

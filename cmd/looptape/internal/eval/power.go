@@ -62,19 +62,15 @@ The test is two-sided. The test of gate is one-sided and needs fewer cases.
 			reportUnreadableOf(w, sets)
 			return err
 		}
-		return printPower(w, n, *format)
+		status := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
+		tables := func() string { return printPower(w, n) }
+		return cli.Report(w, *format, n, n.Unreadable, tables, status)
 	}
 	return c
 }
 
-// printPower prints the required cases and returns the exit status.
-func printPower(w *cli.World, n *evals.PowerReport, format string) error {
-	status := scoredStatus(n.Errors, n.Unreadable, len(n.Metrics))
-	if format == "json" {
-		w.JSON(n)
-		return status
-	}
-	cli.PrintErrors(w, n.Unreadable)
+// printPower prints the required cases and returns the last line.
+func printPower(w *cli.World, n *evals.PowerReport) (line string) {
 	var rows [][]string
 	add := func(metric, pairing string, cases int, detectable *float64, required *int) {
 		needed := fmt.Sprintf("more than %d", stats.MaxCases)
@@ -95,6 +91,5 @@ func printPower(w *cli.World, n *evals.PowerReport, format string) error {
 		}
 	}
 	w.Table([]string{"metric", "pairing", "cases", "detectable", "required"}, rows)
-	line := fmt.Sprintf("to detect a difference of %v: %d missing, %s", n.Difference, n.Missing, cli.Count(len(n.Unreadable), "unreadable record"))
-	return w.End(line, status)
+	return fmt.Sprintf("to detect a difference of %v: %d missing, %s", n.Difference, n.Missing, countUnreadable(n.Unreadable))
 }

@@ -155,7 +155,7 @@ func printReport(w *cli.World, out io.Writer, rep *evalreport.Report, l evalrepo
 	to.Out, to.OutTerminal = out, w.OutTerminal && out == w.Out
 	printTables(&to, rep.Tables(l))
 	f := rep.Summary
-	line := fmt.Sprintf("%s of %s: %s; %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), cli.Count(len(f.Unreadable), "unreadable record"))
+	line := fmt.Sprintf("%s of %s: %s; %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cmp.Or(rep.Counts(), "none"), countUnreadable(f.Unreadable))
 	to.ResultLine(line, reportStatus(rep) == nil)
 	return to.OutputError()
 }

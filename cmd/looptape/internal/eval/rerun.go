@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
+	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/evals/rerun"
 	"github.com/looptape/looptape/evals/scorers"
 	"github.com/looptape/looptape/trace"
@@ -96,8 +97,18 @@ type rerunning interface {
 	// run reruns a run. It returns the line of the report and the events of the rerun.
 	run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event)
 	unread(err error)
-	// print prints the report and returns the exit status.
-	print(format string) error
+	// end returns the result after all runs.
+	end() (rerunResult, error)
+	// tables prints the result and returns the last line.
+	tables() (line string)
+}
+
+// rerunResult is the result of all reruns.
+type rerunResult struct {
+	report     any // for JSON
+	unreadable []evals.Unreadable
+	runs       int
+	differs    bool // a rerun differs from the recording
 }
 
 func (v *rerunner) run(ctx context.Context, names []string) error {
@@ -139,7 +150,16 @@ func (v *rerunner) run(ctx context.Context, names []string) error {
 	if err := errors.Join(v.models.close(err), set.graders.close(nil)); err != nil {
 		return err
 	}
-	return how.print(*v.format)
+	r, err := how.end()
+	if err != nil {
+		return err
+	}
+	status := cli.Result(r.differs, len(r.unreadable) > 0 || r.runs == 0)
+	if *v.format == "jsonl" { // printed run by run before
+		cli.PrintErrors(v.w, r.unreadable)
+		return status
+	}
+	return cli.Report(v.w, *v.format, r.report, r.unreadable, how.tables, status)
 }
 
 // put prints the line of a run and writes the events of its rerun, as the flags require.
@@ -200,23 +220,17 @@ func (l *liveTools) run(ctx context.Context, run *rerun.Recorded) (line any, eve
 
 func (l *liveTools) unread(err error) { l.report.Unread(err) }
 
-func (l *liveTools) print(format string) error {
-	if err := l.uncalled(l.report); err != nil {
-		return err
-	}
-	return printToolsReport(l.w, l.report, format)
-}
-
-// uncalled returns an error for a tool that no run calls: its name may be wrong.
-func (v *rerunner) uncalled(r *rerun.ToolsReport) error {
+// end returns an error for a tool that no run calls: its name may be wrong.
+func (l *liveTools) end() (rerunResult, error) {
+	r := l.report
 	names := slices.Sorted(maps.Keys(r.Tools))
-	for _, text := range v.programs {
+	for _, text := range l.rerunner.programs {
 		name, _, _ := strings.Cut(text, "=")
 		if !slices.Contains(names, name) && len(r.Runs) > 0 {
-			return fmt.Errorf("--tool %q: no run calls this tool; called tools: %s", name, strings.Join(names, ", "))
+			return rerunResult{}, fmt.Errorf("--tool %q: no run calls this tool; called tools: %s", name, strings.Join(names, ", "))
 		}
 	}
-	return nil
+	return rerunResult{r, r.Unreadable, len(r.Runs), r.Differs()}, nil
 }
 
 // recorded calls a function with the writer of the output file, or nil without one.

@@ -124,3 +124,8 @@ func (m *otherModel) run(ctx context.Context, run *rerun.Recorded) (line any, ev
 }
 
 func (m *otherModel) unread(err error) { m.report.Unread(err) }
+
+func (m *otherModel) end() (rerunResult, error) {
+	r := m.report
+	return rerunResult{r, r.Unreadable, len(r.Runs), r.Diverged()}, nil
+}

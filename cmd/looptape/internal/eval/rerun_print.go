@@ -12,22 +12,8 @@ import (
 	"github.com/looptape/looptape/internal/tabular"
 )
 
-// printToolsReport prints the results of rerun tools and returns the exit status.
-func printToolsReport(w *cli.World, r *rerun.ToolsReport, format string) error {
-	status := cli.Result(r.Differs(), len(r.Unreadable) > 0 || len(r.Runs) == 0)
-	if format == "json" {
-		w.JSON(r)
-		return status
-	}
-	cli.PrintErrors(w, r.Unreadable)
-	if format == "jsonl" { // printed run by run before
-		return status
-	}
-	return w.End(printToolsTables(w, r), status)
-}
-
-// printToolsTables returns the last line.
-func printToolsTables(w *cli.World, r *rerun.ToolsReport) (line string) {
+func (l *liveTools) tables() (line string) {
+	w, r := l.w, l.report
 	var rows [][]string
 	for _, l := range r.Runs {
 		if l.Error != "" {
@@ -46,7 +32,7 @@ func printToolsTables(w *cli.World, r *rerun.ToolsReport) (line string) {
 		tools = append(tools, []string{name, tabular.Count(c.Same), tabular.Count(c.Differs), tabular.Count(c.Failed), tabular.Count(c.Unrecorded), tabular.Count(c.Recorded)})
 	}
 	printFilled(w, []string{"tool", "same", "differs", "failed", "unrecorded", "not run"}, tools)
-	return fmt.Sprintf("%s, %s; %s", cli.Count(len(r.Runs), "run"), r.Summary(), cli.Count(len(r.Unreadable), "unreadable record"))
+	return fmt.Sprintf("%s, %s; %s", cli.Count(len(r.Runs), "run"), r.Summary(), countUnreadable(r.Unreadable))
 }
 
 // whichRun identifies a run in a table by its case and epoch (empty if 0), or by its name if
@@ -71,18 +57,8 @@ func mostOf(rows [][]string) [][]string {
 	return append(rows[:most], more)
 }
 
-// print prints the results of another model and returns the exit status.
-func (m *otherModel) print(format string) error {
+func (m *otherModel) tables() (line string) {
 	r := m.report
-	status := cli.Result(r.Diverged(), len(r.Unreadable) > 0 || len(r.Runs) == 0)
-	if format == "json" {
-		m.w.JSON(r)
-		return status
-	}
-	cli.PrintErrors(m.w, r.Unreadable)
-	if format == "jsonl" { // printed run by run before
-		return status
-	}
 	var rows [][]string
 	reworded := 0
 	for _, l := range r.Runs {
@@ -98,6 +74,5 @@ func (m *otherModel) print(format string) error {
 		}
 	}
 	printFilled(m.w, []string{"case", "epoch", "run", "step", "status", "response"}, mostOf(rows))
-	line := fmt.Sprintf("%s: %d followed the recording, %d diverged, %d failed; %d reworded, %s", cli.Count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, cli.Count(len(r.Unreadable), "unreadable record"))
-	return m.w.End(line, status)
+	return fmt.Sprintf("%s: %d followed the recording, %d diverged, %d failed; %d reworded, %s", cli.Count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, countUnreadable(r.Unreadable))
 }

@@ -107,7 +107,7 @@ func printSummaryTables(w *cli.World, f *evals.Summary) {
 		w.Warn("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers")
 	}
 	printTables(w, evalreport.SummaryTables(f))
-	line := fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), cli.Count(len(f.Unreadable), "unreadable record"))
+	line := fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), countUnreadable(f.Unreadable))
 	if n := f.Graders.Total(); n > 0 {
 		line += fmt.Sprintf("; %d grader tokens", n)
 	}
