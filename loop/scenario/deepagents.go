@@ -12,19 +12,13 @@ import (
 )
 
 func askUser(_ *reader, arg fake.Value) (loop.Middleware, error) {
-	if err := kind(arg, fake.Text); err != nil {
-		return loop.Middleware{}, err
-	}
 	return middleware.AskUser(func(_ context.Context, questions []middleware.Question) ([]string, error) {
 		return slices.Repeat([]string{arg.Text}, len(questions)), nil
 	})
 }
 
 // humanInTheLoop decides about the calls of the script's tools, one decision per call.
-func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
-	if err := kind(arg, fake.List); err != nil {
-		return loop.Middleware{}, err
-	}
+func humanInTheLoop(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	var results []middleware.Approval
 	for i, item := range arg.Items {
 		name, text, err := single(item)
@@ -39,7 +33,7 @@ func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
 			}
 		}
 		if err != nil {
-			return loop.Middleware{}, at(item.Pos, fmt.Errorf("decision %d: %w", i+1, err))
+			return m, at(item.Pos, fmt.Errorf("decision %d: %w", i+1, err))
 		}
 		results = append(results, v)
 	}
@@ -58,13 +52,13 @@ func humanInTheLoop(r *reader, arg fake.Value) (loop.Middleware, error) {
 	}, on)
 }
 
-func summarize(r *reader, arg fake.Value) (loop.Middleware, error) {
+func summarize(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	var z middleware.Summarizer
-	err := r.fields(arg, map[string]func(fake.Value) error{
+	err = r.fields(arg, map[string]func(fake.Value) error{
 		"window": setInteger(&z.Window, 8), "keep_messages": setInteger(&z.KeepMessages, 1),
 	})
 	if err != nil {
-		return loop.Middleware{}, err
+		return m, err
 	}
 	return z.Middleware()
 }

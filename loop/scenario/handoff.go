@@ -35,22 +35,21 @@ func (r *reader) setModel(to *string) func(fake.Value) error {
 	}
 }
 
-func repair(r *reader, arg fake.Value) (loop.Middleware, error) {
+func repair(r *reader, arg fake.Value) (_ loop.Middleware, err error) {
 	var m middleware.Repair
-	if arg.Kind == fake.Null {
-		return m.Middleware(), nil
+	if arg.Kind != fake.Null {
+		err = r.fields(arg, map[string]func(fake.Value) error{"model": r.setModel(&m.ModelName)})
 	}
-	err := r.fields(arg, map[string]func(fake.Value) error{"model": r.setModel(&m.ModelName)})
 	return m.Middleware(), err
 }
 
-func variables(r *reader, arg fake.Value) (loop.Middleware, error) {
+func variables(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	if err := kind(arg, fake.Map); arg.Kind != fake.Null && err != nil {
-		return loop.Middleware{}, err
+		return m, err
 	}
 	for _, f := range arg.Fields {
 		if err := kind(f.Value, fake.Text); err != nil {
-			return loop.Middleware{}, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
+			return m, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
 		}
 		middleware.Var[string](f.Name).Set(r.variables(), f.Value.Text)
 	}
@@ -58,10 +57,7 @@ func variables(r *reader, arg fake.Value) (loop.Middleware, error) {
 }
 
 // handoff reads the agents. The first one is the root.
-func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
-	if err := kind(arg, fake.Map); err != nil {
-		return loop.Middleware{}, err
-	}
+func handoff(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	var agentNames []string
 	byName := map[string]*middleware.HandoffAgent{}
 	for _, f := range arg.Fields {
@@ -69,7 +65,7 @@ func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
 		byName[f.Name] = &middleware.HandoffAgent{Name: f.Name}
 	}
 	if agentNames == nil {
-		return loop.Middleware{}, errors.New("missing agents: name at least the first agent")
+		return m, errors.New("missing agents: name at least the first agent")
 	}
 	r.agents.root, r.agents.tools = byName[agentNames[0]], map[*middleware.HandoffAgent][]string{}
 	for _, f := range arg.Fields {
@@ -91,14 +87,11 @@ func handoff(r *reader, arg fake.Value) (loop.Middleware, error) {
 			},
 		})
 		if err := at(f.Value.Pos, err); err != nil {
-			return loop.Middleware{}, fmt.Errorf("%s: %w", f.Name, err)
+			return m, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	m, err := middleware.Handoff(r.agents.root, r.variables())
-	if err != nil {
-		return loop.Middleware{}, errors.New(shortError(err))
-	}
-	return m, nil
+	m, err = middleware.Handoff(r.agents.root, r.variables())
+	return m, shortError(err)
 }
 
 // names reads a list of known names.
@@ -160,19 +153,16 @@ func (a *agents) assign(tools []loop.Tool) (common []loop.Tool) {
 }
 
 // prepareEnd reads the messages that follow the final answers of the other agents.
-func prepareEnd(r *reader, arg fake.Value) (loop.Middleware, error) {
-	if r.agents.root == nil {
-		return loop.Middleware{}, errors.New("missing agents: put handoff before prepare_end")
-	}
-	if err := kind(arg, fake.List); err != nil {
-		return loop.Middleware{}, err
-	}
-	if len(arg.Items) == 0 {
-		return loop.Middleware{}, errors.New("missing text: add one for each time that the root continues")
+func prepareEnd(r *reader, arg fake.Value) (m loop.Middleware, err error) {
+	switch {
+	case r.agents.root == nil:
+		return m, errors.New("missing agents: put handoff before prepare_end")
+	case len(arg.Items) == 0:
+		return m, errors.New("missing text: add one for each time that the root continues")
 	}
 	for _, item := range arg.Items {
 		if err := at(item.Pos, kind(item, fake.Text)); err != nil {
-			return loop.Middleware{}, err
+			return m, err
 		}
 	}
 	left := arg.Items

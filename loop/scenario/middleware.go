@@ -15,31 +15,32 @@ import (
 // middlewareKind is an entry of the option middleware, whose documentation in
 // [loop.Options] describes the values.
 type middlewareKind struct {
-	name string
-	make func(r *reader, arg fake.Value) (loop.Middleware, error)
+	name  string
+	value fake.ValueKind // of its argument; Null means that make checks it
+	make  func(r *reader, arg fake.Value) (loop.Middleware, error)
 }
 
 // middlewareKinds returns the kinds in the order of an error that lists them.
 func middlewareKinds() []middlewareKind {
 	return []middlewareKind{
-		{"leaked_calls", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.LeakedCalls(), nil }},
-		{"keep_last", keepLast},
-		{"answer_tool", answerTool},
-		{"output", output},
-		{"repair", repair},
-		{"variables", variables},
-		{"handoff", handoff},
-		{"prepare_end", prepareEnd},
-		{"permissions", permissions},
-		{"guardrail", guardrail},
-		{"todos", func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos(), nil }},
-		{"files", func(*reader, fake.Value) (loop.Middleware, error) {
+		{"leaked_calls", fake.Null, func(*reader, fake.Value) (loop.Middleware, error) { return middleware.LeakedCalls(), nil }},
+		{"keep_last", fake.Map, keepLast},
+		{"answer_tool", fake.Text, answerTool},
+		{"output", fake.Map, output},
+		{"repair", fake.Null, repair},
+		{"variables", fake.Null, variables},
+		{"handoff", fake.Map, handoff},
+		{"prepare_end", fake.List, prepareEnd},
+		{"permissions", fake.Map, permissions},
+		{"guardrail", fake.Map, guardrail},
+		{"todos", fake.Null, func(*reader, fake.Value) (loop.Middleware, error) { return middleware.Todos(), nil }},
+		{"files", fake.Null, func(*reader, fake.Value) (loop.Middleware, error) {
 			return middleware.Files(func(loop.RunInfo) files.Backend { return &files.Memory{} })
 		}},
-		{"ask_user", askUser},
-		{"human_in_the_loop", humanInTheLoop},
-		{"summarize", summarize},
-		{"truncate_results", func(_ *reader, arg fake.Value) (loop.Middleware, error) {
+		{"ask_user", fake.Text, askUser},
+		{"human_in_the_loop", fake.List, humanInTheLoop},
+		{"summarize", fake.Map, summarize},
+		{"truncate_results", fake.Number, func(_ *reader, arg fake.Value) (loop.Middleware, error) {
 			n, err := integer(arg, 1)
 			return middleware.TruncateResults(n), err
 		}},
@@ -71,10 +72,10 @@ func setMiddleware(r *reader, v fake.Value) error {
 	return nil
 }
 
-func newMiddleware(r *reader, item fake.Value) (loop.Middleware, error) {
+func newMiddleware(r *reader, item fake.Value) (m loop.Middleware, err error) {
 	name, arg, err := single(item)
 	if err != nil {
-		return loop.Middleware{}, err
+		return m, err
 	}
 	var names []string
 	for _, k := range middlewareKinds() {
@@ -84,26 +85,25 @@ func newMiddleware(r *reader, item fake.Value) (loop.Middleware, error) {
 				pos = item.Fields[0].Pos
 			}
 			r.rename(pos, name, k.name)
-			m, err := k.make(r, arg)
+			if k.value != fake.Null {
+				err = kind(arg, k.value)
+			}
+			if err == nil {
+				m, err = k.make(r, arg)
+			}
 			return m, at(arg.Pos, err)
 		}
 		names = append(names, r.name(k.name))
 	}
-	return loop.Middleware{}, fmt.Errorf("unknown middleware %q: want one of %s", name, strings.Join(names, ", "))
+	return m, fmt.Errorf("unknown middleware %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-func answerTool(r *reader, arg fake.Value) (loop.Middleware, error) {
-	if err := kind(arg, fake.Text); err != nil {
-		return loop.Middleware{}, err
-	}
+func answerTool(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	if slices.Contains(r.tools, arg.Text) {
-		return loop.Middleware{}, fmt.Errorf("duplicate tool %q: choose another name for the answer tool", arg.Text)
+		return m, fmt.Errorf("duplicate tool %q: choose another name for the answer tool", arg.Text)
 	}
-	m, err := middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
-	if err != nil {
-		err = errors.New(shortError(err))
-	}
-	return m, err
+	m, err = middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
+	return m, shortError(err)
 }
 
 func keepLast(r *reader, arg fake.Value) (loop.Middleware, error) {
@@ -126,23 +126,21 @@ func keepLast(r *reader, arg fake.Value) (loop.Middleware, error) {
 	return middleware.KeepLast(keep, limit), err
 }
 
-func output(r *reader, arg fake.Value) (loop.Middleware, error) {
+func output(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	var o *middleware.Output
 	var maxRetries int
-	err := r.fields(arg, map[string]func(fake.Value) error{
+	err = r.fields(arg, map[string]func(fake.Value) error{
 		"schema": func(v fake.Value) (err error) {
-			if o, err = middleware.NewOutput([]byte(v.Text)); err != nil {
-				err = errors.New(shortError(err))
-			}
-			return err
+			o, err = middleware.NewOutput([]byte(v.Text))
+			return shortError(err)
 		},
 		"max_retries": setInteger(&maxRetries, 0),
 	})
-	if err == nil && o == nil {
-		err = errors.New("missing key schema: set the JSON Schema of the answer, as a string")
-	}
-	if err != nil {
-		return loop.Middleware{}, err
+	switch {
+	case err != nil:
+		return m, err
+	case o == nil:
+		return m, errors.New("missing key schema: set the JSON Schema of the answer, as a string")
 	}
 	return o.Middleware(maxRetries), nil
 }

@@ -13,17 +13,12 @@ import (
 
 // permissions denies the calls of some tools and makes a scripted decision about those of
 // others. It allows all other calls.
-func permissions(_ *reader, arg fake.Value) (loop.Middleware, error) {
+func permissions(_ *reader, arg fake.Value) (m loop.Middleware, err error) {
 	rules, decisions := map[string]middleware.Permission{}, map[string]middleware.ApprovalDecision{}
-	if err := kind(arg, fake.Map); err != nil {
-		return loop.Middleware{}, err
-	}
 	for _, f := range arg.Fields {
-		rule, decision, err := permission(f.Value)
-		if err != nil {
-			return loop.Middleware{}, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
+		if rules[f.Name], decisions[f.Name], err = permission(f.Value); err != nil {
+			return m, at(f.Value.Pos, fmt.Errorf("%s: %w", f.Name, err))
 		}
-		rules[f.Name], decisions[f.Name] = rule, decision
 	}
 	policy := middleware.PermissionPolicy(func(_ context.Context, req middleware.PermissionRequest) (middleware.Permission, error) {
 		rule, named := rules[req.Tool]
@@ -69,9 +64,6 @@ func guardrail(r *reader, arg fake.Value) (loop.Middleware, error) {
 	if err == nil && match == "" {
 		err = errors.New("missing key match: set the string that the guardrail searches for")
 	}
-	if err != nil {
-		return loop.Middleware{}, err
-	}
 	rail.Check = func(_ context.Context, c middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		m := c.Messages[len(c.Messages)-1]
 		if c.Response != nil {
@@ -81,5 +73,5 @@ func guardrail(r *reader, arg fake.Value) (loop.Middleware, error) {
 		checked.Pass = !strings.Contains(m.Text(), match)
 		return checked, nil
 	}
-	return middleware.Guardrails([]middleware.Guardrail{rail}, nil), nil
+	return middleware.Guardrails([]middleware.Guardrail{rail}, nil), err
 }

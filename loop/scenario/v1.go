@@ -32,11 +32,24 @@ func currentParts(lines string) string {
 func appendCurrent(dst []byte, d *jsonio.Dec) []byte {
 	switch d.Peek() {
 	case '{':
-		return appendCurrentObject(dst, d)
+		var names jsonio.Renames
+		dst = append(dst, '{')
+		empty := len(dst)
+		for key := range d.Members() {
+			first := len(dst) == empty
+			if !first {
+				dst = append(dst, ',')
+			}
+			dst = append(jsonio.AppendString(dst, names.Name(d, key)), ':')
+			from := len(dst)
+			if dst = appendCurrent(dst, d); first && key == "type" {
+				names = v1Parts[string(dst[from:])]
+			}
+		}
+		return append(dst, '}')
 	case '[':
-		d.Array()
 		dst = append(dst, '[')
-		for i, first := 0, true; d.More(&first); i++ {
+		for i := range d.Elements() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -47,32 +60,8 @@ func appendCurrent(dst []byte, d *jsonio.Dec) []byte {
 	return append(dst, d.Raw()...)
 }
 
-func appendCurrentObject(dst []byte, d *jsonio.Dec) []byte {
-	var names map[string]string
-	d.Object()
-	dst = append(dst, '{')
-	for i, first := 0, true; ; i++ {
-		key, ok := d.Key(&first)
-		if !ok {
-			return append(dst, '}')
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if now, ok := names[key]; ok {
-			key = now
-		}
-		dst = append(jsonio.AppendString(dst, key), ':')
-		from := len(dst)
-		dst = appendCurrent(dst, d)
-		if i == 0 && key == "type" {
-			names = v1Parts[string(dst[from:])]
-		}
-	}
-}
-
 // v1Parts maps, by the type of a part, its members in version 1 to those of today.
-var v1Parts = map[string]map[string]string{
-	`"tool_call"`:   {"args": "arguments", "args_b64": "arguments_b64", "minted": "id_generated"},
-	`"tool_result"`: {"id": "tool_call_id", "id_b64": "tool_call_id_b64"},
+var v1Parts = map[string]jsonio.Renames{
+	`"tool_call"`:   {"args": "arguments", "minted": "id_generated"},
+	`"tool_result"`: {"id": "tool_call_id"},
 }

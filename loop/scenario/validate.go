@@ -30,18 +30,24 @@ func validate(s *fake.Script, start fake.Pos) error {
 // validateTool makes a tool as Run does, first without and then with its schema, to find
 // the position of the error.
 func validateTool(s *fake.Script, t fake.Tool) error {
-	if _, err := loop.RawTool(t.Name, "", nil, nil); err != nil {
-		return s.Errorf(t.Pos, "%s", shortError(err))
+	_, err := loop.RawTool(t.Name, "", nil, nil)
+	pos := t.Pos
+	if err == nil {
+		_, err = loop.RawTool(t.Name, "", t.Parameters, nil)
+		pos = t.ParametersPos
 	}
-	if _, err := loop.RawTool(t.Name, "", t.Parameters, nil); err != nil {
-		return s.Errorf(t.ParametersPos, "%s", shortError(err))
+	if err != nil {
+		return s.Errorf(pos, "%v", shortError(err))
 	}
 	return nil
 }
 
 // shortError returns an error of the loop without the package names and the Go types of a
-// schema's members.
-func shortError(err error) string {
+// schema's members; nil stays nil.
+func shortError(err error) error {
+	if err == nil {
+		return nil
+	}
 	text := err.Error()
 	for _, place := range []string{"middleware: ", "AnswerTool: ", "Handoff: ", "loop: "} {
 		text = strings.TrimPrefix(text, place)
@@ -50,7 +56,7 @@ func shortError(err error) string {
 		member := e.Field[strings.LastIndex(e.Field, ".")+1:]
 		text = strings.Replace(text, e.Error(), fmt.Sprintf("the %s at %q does not belong there", e.Value, member), 1)
 	}
-	return text
+	return errors.New(text)
 }
 
 // checkName reports a name that is unknown.

@@ -18,8 +18,10 @@ import (
 )
 
 // Parts converts the events of a run. For each iteration, begin creates the state of a
-// conversion and returns the function that converts an event to parts. The run is that of
-// the first event. Events of other runs, such as those of sub-agents, are skipped.
+// conversion and returns the function that converts an event to parts. It gets the [Failure] of
+// the run with its last event. The run is that of the first event. Parts skips the events of
+// other runs, such as those of sub-agents, and those of model calls with another purpose, except
+// errors and retries.
 func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.Event, error) []P) iter.Seq[P] {
 	return func(yield func(P) bool) {
 		parts, run, begun := begin(), "", false
@@ -27,7 +29,15 @@ func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.
 			if !begun {
 				run, begun = ev.Run, true
 			}
-			if ev.Run != run {
+			skip := ev.Run != run || ev.Purpose != trace.PurposeAnswer
+			switch b := ev.Body.(type) {
+			case trace.ModelError, trace.ModelRetry:
+				skip = ev.Run != run
+			case trace.RunEnd:
+				err = Failure(err, b)
+			default:
+			}
+			if skip {
 				continue
 			}
 			for _, p := range parts(ev, err) {

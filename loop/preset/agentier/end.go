@@ -1,10 +1,8 @@
 package agentier
 
 import (
-	"encoding/json"
 	"time"
 
-	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
@@ -20,7 +18,10 @@ func (p *projection) noteFailure(body trace.Body) {
 			p.code = "MODEL_ERROR"
 		}
 	case trace.Canceled:
-		p.code = contextCode(trace.Reason(b.Reason))
+		p.code = "ABORTED"
+		if b.Reason == string(trace.ReasonDeadline) {
+			p.code = "TIMEOUT"
+		}
 	case trace.Decision:
 		if b.Reason == middleware.ReasonOutput && b.Action == trace.Stop {
 			p.code = "OUTPUT_PARSE_ERROR"
@@ -28,41 +29,18 @@ func (p *projection) noteFailure(body trace.Body) {
 	}
 }
 
-// contextCode returns the code of a run with an ended context.
-func contextCode(reason trace.Reason) string {
-	if reason == trace.ReasonDeadline {
-		return "TIMEOUT"
-	}
-	return "ABORTED"
-}
-
-// end returns the last part. Its error is the error of the run or, for a recorded trace,
-// the recorded error.
+// end returns the last part.
 func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
-	err = dialect.Failure(err, b)
 	switch {
 	case err != nil && p.code != "":
 		return []Part{{Type: "onError", Err: &Error{p.code, err}}}
 	case err != nil:
 		return []Part{{Type: "onError", Err: err}}
 	}
-	p.res.Stop, p.res.Value = b.StopReason, p.value()
+	if o, err := middleware.NewOutput(p.schema); err == nil {
+		p.res.Value, _ = o.Read(p.res.Output, nil) // nil if the answer does not follow the schema
+	}
+	p.res.Stop, p.res.Duration, p.res.Usage.Usage = b.StopReason, at, b.Usage
 	p.res.Messages = append(p.res.Messages, b.AppendedMessages...)
-	p.res.Usage.Usage = b.Usage
-	p.res.Duration = at
 	return []Part{{Type: "onComplete", Complete: &p.res}}
-}
-
-// value returns the output as JSON, or nil if the run has no schema or the output is not
-// JSON.
-func (p *projection) value() json.RawMessage {
-	o, err := middleware.NewOutput(p.schema)
-	if err != nil {
-		return nil
-	}
-	value, err := o.Read(p.res.Output, nil)
-	if err != nil {
-		return nil
-	}
-	return value
 }

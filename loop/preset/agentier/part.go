@@ -73,15 +73,14 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ModelConfig:
 		p.schema = b.Settings.OutputSchema
 	case trace.ModelRequest:
-		if ev.Purpose == trace.PurposeAnswer {
-			p.res.Messages = append(p.res.Messages[:b.PrefixMessages:b.PrefixMessages], b.NewMessages...)
-		}
+		p.res.Messages = append(p.res.Messages[:b.PrefixMessages:b.PrefixMessages], b.NewMessages...)
 	case trace.ModelDelta:
-		if b.Type == trace.DeltaText && p.streamed && ev.Purpose == trace.PurposeAnswer {
+		if b.Type == trace.DeltaText && p.streamed {
 			return []Part{{Type: "onToken", Token: b.Text}}
 		}
 	case trace.ModelResponse:
-		p.respond(ev, b)
+		p.calls, p.res.Output = b.Message.Calls(), b.Message.Text()
+		p.res.Usage.Iterations = ev.Step + 1
 	case trace.Decision:
 		p.noteFailure(b)
 		if b.Reason == trace.ReasonToolCalls {
@@ -98,15 +97,6 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	default:
 	}
 	return nil
-}
-
-func (p *projection) respond(ev trace.Event, b trace.ModelResponse) {
-	if ev.Purpose != trace.PurposeAnswer {
-		return
-	}
-	p.calls = b.Message.Calls()
-	p.res.Output = b.Message.Text()
-	p.res.Usage.Iterations = ev.Step + 1
 }
 
 // called returns the parts for the calls of a response.

@@ -1,6 +1,7 @@
 package agentloop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,63 +27,61 @@ type ApprovalResolved struct {
 // the input and permissions check them. Guardrails of the output come first, so that no
 // middleware can end a run with an unchecked response.
 func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
-	list := []loop.Middleware{
-		{Name: name, New: func(loop.RunInfo) loop.Hooks {
-			return loop.Hooks{
-				BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-					return r.beforeStep(ctx, s, cache)
-				},
-				WrapModel:  r.wrapModel,
-				AfterModel: r.afterModel,
-				End: func(_ context.Context, res *loop.Result) error {
-					r.resumed(res.Messages)
-					return nil
-				},
-			}
-		}},
-		middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Middleware(),
+	own := loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{
+			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+				return r.beforeStep(ctx, s, cache)
+			},
+			WrapModel:  r.wrapModel,
+			AfterModel: r.afterModel,
+			End: func(_ context.Context, res *loop.Result) error {
+				r.resumed(res.Messages)
+				return nil
+			},
+		}
+	}}
+	list := []loop.Middleware{own, middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Middleware()}
+	if rails := r.guardrails(middleware.GuardOutput); rails != nil {
+		list = append(list, middleware.Guardrails(rails, r.triggered))
 	}
-	list = r.guardrails(list, middleware.GuardOutput)
 	list = append(list, r.cfg.Middleware...)
-	list = r.guardrails(list, middleware.GuardInput)
+	if rails := r.guardrails(middleware.GuardInput); rails != nil {
+		list = append(list, middleware.Guardrails(rails, r.triggered))
+	}
 	if r.cfg.Policy != nil {
 		list = append(list, middleware.Permissions(r.cfg.Policy, r.approvalHooks()))
 	}
 	return list
 }
 
-// guardrails appends the middleware for the guardrails of a kind, if there are any.
-func (r *run) guardrails(list []loop.Middleware, kind middleware.GuardrailKind) []loop.Middleware {
-	var rails []middleware.Guardrail
+// guardrails returns the guardrails of a kind.
+func (r *run) guardrails(kind middleware.GuardrailKind) (rails []middleware.Guardrail) {
 	for _, g := range r.cfg.Guardrails {
 		if g.Kind == kind {
 			rails = append(rails, g)
 		}
 	}
-	if rails == nil {
-		return list
-	}
-	return append(list, middleware.Guardrails(rails, r.triggered))
+	return rails
 }
 
 func (r *run) approvalHooks() *middleware.Approvals {
-	a := &middleware.Approvals{Approve: r.cfg.Approve, Store: &r.approvals, Sequential: r.cfg.OneTool}
-	a.Requested = func(ctx context.Context, req middleware.ApprovalRequest) error {
-		return r.emitStep(ctx, OnApprovalRequested, req.Step, req)
+	a := &middleware.Approvals{
+		Approve: r.cfg.Approve, Store: &r.approvals, Sequential: r.cfg.OneTool,
+		Requested: func(ctx context.Context, req middleware.ApprovalRequest) error {
+			return r.emitStep(ctx, OnApprovalRequested, req.Step, req)
+		},
+		Resolved: func(ctx context.Context, req middleware.ApprovalRequest, got middleware.Approval) error {
+			r.note(req.Call.ID).skipped = got.Decision == middleware.Skip
+			return r.emitStep(ctx, OnApprovalResolved, req.Step, ApprovalResolved{req, got})
+		},
 	}
-	a.Resolved = func(ctx context.Context, req middleware.ApprovalRequest, got middleware.Approval) error {
-		r.note(req.Call.ID).skipped = got.Decision == middleware.Skip
-		return r.emitStep(ctx, OnApprovalResolved, req.Step, ApprovalResolved{req, got})
-	}
-	if r.cfg.Checkpoint != nil {
-		a.Checkpoint = func(ctx context.Context) error {
-			return r.cfg.Checkpoint(ctx, "agent-loop:"+r.ID(), r.Dump())
-		}
+	if save := r.cfg.Checkpoint; save != nil {
+		a.Checkpoint = func(ctx context.Context) error { return save(ctx, "agent-loop:"+r.ID(), r.Dump()) }
 	}
 	return a
 }
 
-// emitStep emits an event of a step.
+// emitStep emits an event of the run.
 func (r *run) emitStep(ctx context.Context, name string, step int, data any) error {
 	return r.emit(ctx, Event{Name: name, Run: r.id, Step: step, Data: data})
 }
@@ -154,15 +153,12 @@ func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 
 // afterModel appends the response to the history and emits onStepComplete.
 func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
-	model := response.Model
-	if model == "" {
-		model = s.Request.Model
-	}
+	model := cmp.Or(response.Model, s.Request.Model)
 	if list := s.History(); len(list) > len(s.Request.Messages) {
 		r.keep(list[len(list)-1], history.Meta{Model: model, Usage: response.Usage, Latency: r.latency})
 	}
 	r.report.Model = model
-	r.unchecked = slices.ContainsFunc(r.cfg.Guardrails, func(g middleware.Guardrail) bool { return g.Kind == middleware.GuardOutput })
+	r.unchecked = r.guardrails(middleware.GuardOutput) != nil
 	r.response = Response{Content: response.Parts, FinishReason: finishReason(response.FinishReason, len(response.Calls())), Usage: response.Usage, Model: model}
 	step := r.response
 	return loop.Decision{}, r.emitStep(ctx, OnStepComplete, s.Step, &step)
@@ -225,11 +221,7 @@ func (r *run) stepReport(step loop.Step) StepReport {
 			call.Metrics = map[string]middleware.Metric{}
 		}
 		if res.IsError {
-			if n.err == nil {
-				n.err = errors.New(res.Text())
-			}
-			text := n.err.Error()
-			call.Error = &text
+			call.Error = new(cmp.Or(n.err, errors.New(res.Text())).Error())
 		}
 		rep.ToolCalls[i] = call
 		rep.ToolTotalMs += call.LatencyMs
@@ -255,7 +247,7 @@ func (r *run) toolFailed(ctx context.Context, f *middleware.ToolFailed) error {
 	if err := r.emitStep(ctx, OnToolCallError, f.Call.Step, f); err != nil || !f.Unknown {
 		return err
 	}
-	return r.emit(ctx, Event{Name: OnWarning, Run: r.id, Step: f.Call.Step, Data: trace.Warning{Code: middleware.WarnToolNotFound, Message: f.Err.Error()}})
+	return r.emitStep(ctx, OnWarning, f.Call.Step, trace.Warning{Code: middleware.WarnToolNotFound, Message: f.Err.Error()})
 }
 
 func (r *run) triggered(ctx context.Context, g middleware.GuardrailTrigger) error {

@@ -64,13 +64,7 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	if cfg != nil {
 		l.cfg = *cfg
 	}
-	l.hooks, l.clock, l.history = l.cfg.Hooks, l.cfg.Clock, l.cfg.History
-	if l.hooks == nil {
-		l.hooks = new(Bus)
-	}
-	if l.clock == nil {
-		l.clock = loop.SystemClock{}
-	}
+	l.hooks, l.clock = cmp.Or(l.cfg.Hooks, new(Bus)), cmp.Or[loop.Clock](l.cfg.Clock, loop.SystemClock{})
 	for _, t := range l.cfg.Tools {
 		l.tools = put(l.tools, t)
 	}
@@ -79,9 +73,7 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 			return nil, fmt.Errorf("agentloop: %w", err)
 		}
 	}
-	if l.history == nil {
-		l.history = history.New(cmp.Or(l.cfg.ID, name))
-	}
+	l.history = cmp.Or(l.cfg.History, history.New(cmp.Or(l.cfg.ID, name)))
 	l.created = l.clock.Now()
 	l.setSystem(l.cfg.System)
 	if l.cfg.Context != "" {

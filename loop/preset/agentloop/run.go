@@ -1,6 +1,7 @@
 package agentloop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,10 +60,8 @@ func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.
 		r.opts = *opts
 	}
 	l.mu.Lock()
-	busy := l.current != nil
-	if !busy {
-		l.current = r
-	}
+	l.current = cmp.Or(l.current, r)
+	busy := l.current != r
 	l.mu.Unlock()
 	if busy {
 		return nil, ErrRunning
@@ -94,7 +93,7 @@ func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 	r.Loop.mu.Unlock()
 	r.began = r.clock.Now()
 	r.report = &Report{ID: r.id, Model: r.cfg.Model, StartedAt: r.began.UnixMilli(), UserMessage: r.in, Steps: []StepReport{}}
-	if err := r.emit(ctx, Event{Name: OnRunStart, Run: r.id, Data: r.in}); err != nil {
+	if err := r.emitStep(ctx, OnRunStart, 0, r.in); err != nil {
 		return err
 	}
 	if err := r.takePending(); err != nil {
@@ -124,27 +123,18 @@ func (r *run) takePending() error {
 		r.resumes = open
 		return nil
 	default:
-		r.history.Append(ranOut(open), history.Meta{})
+		text := []llm.Part{llm.Text{Text: "the run ended before this call had a result"}}
+		results := make([]llm.ToolResult, len(open))
+		for i, c := range open {
+			results[i] = llm.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Content: text}
+		}
+		r.history.Append(llm.ToolResults(results...), history.Meta{})
 	}
-	r.takeInput()
-	return nil
-}
-
-// takeInput appends the rest of the input to the history.
-func (r *run) takeInput() {
 	for _, m := range r.input {
 		r.history.Append(m, history.Meta{})
 	}
 	r.input = nil
-}
-
-// ranOut returns results for calls of a run that ended before they had results.
-func ranOut(calls []llm.ToolCall) llm.Message {
-	results := make([]llm.ToolResult, len(calls))
-	for i, c := range calls {
-		results[i] = llm.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Content: []llm.Part{llm.Text{Text: "the run ended before this call had a result"}}}
-	}
-	return llm.ToolResults(results...)
+	return nil
 }
 
 // start starts the run of the kernel.
@@ -209,12 +199,9 @@ func (r *run) ended(ctx context.Context, look func()) (response *Response, err e
 
 // pass yields the events of the run and reports whether the caller iterated to the end.
 func (r *run) pass(yield func(StreamEvent, error) bool) bool {
-	p := newProjection()
-	for ev, err := range r.kernel.Events() {
-		for _, part := range p.parts(ev, err) {
-			if part.Type != "done" && !yield(part, nil) {
-				return false
-			}
+	for part := range Events(r.kernel.Events()) {
+		if part.Type != "done" && !yield(part, nil) {
+			return false
 		}
 	}
 	return true
@@ -248,7 +235,7 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 		rep.Error = out.Err.Error()
 	}
 	r.release(rep)
-	err = r.emit(context.WithoutCancel(ctx), Event{Name: OnRunComplete, Run: r.id, Data: rep})
+	err = r.emitStep(context.WithoutCancel(ctx), OnRunComplete, 0, rep)
 	if r.cfg.Reject {
 		err = errors.Join(out.Err, err)
 	}

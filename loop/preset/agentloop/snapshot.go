@@ -1,9 +1,11 @@
 package agentloop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -79,10 +81,7 @@ func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Lo
 	if err != nil {
 		return nil, fmt.Errorf("agentloop: Restore: %w", err)
 	}
-	var own Config
-	if cfg != nil {
-		own = *cfg
-	}
+	own := *cmp.Or(cfg, &Config{})
 	own.System, own.Context, own.History = s.System, s.Context, h
 	l, err := construct(model, &own)
 	if err != nil {
@@ -98,9 +97,7 @@ func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Lo
 func (l *Loop) apply(s Snapshot) {
 	l.created = time.UnixMilli(s.CreatedAt)
 	l.reports, l.runs = slices.Clone(s.Reports), max(s.Runs, len(s.Reports))
-	for k, v := range s.Metadata {
-		l.metadata[k] = v
-	}
+	maps.Copy(l.metadata, s.Metadata)
 	var pending []middleware.ApprovalRequest
 	for _, p := range s.PendingToolCalls {
 		l.suspended = p.RunID

@@ -59,7 +59,9 @@ func (r *Response) MarshalJSON() ([]byte, error) {
 // precede its step_end. All tool_call_start events of a step precede its tool_call_end
 // events.
 func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
-	return dialect.Parts(events, func() func(trace.Event, error) []StreamEvent { return newProjection().parts })
+	return dialect.Parts(events, func() func(trace.Event, error) []StreamEvent {
+		return (&projection{announced: map[string]bool{}, started: map[string]time.Duration{}}).parts
+	})
 }
 
 // projection is the state of a conversion.
@@ -75,24 +77,22 @@ type projection struct {
 	tripped   bool
 }
 
-func newProjection() *projection {
-	return &projection{announced: map[string]bool{}, started: map[string]time.Duration{}}
-}
-
 func (p *projection) parts(ev trace.Event, err error) []StreamEvent {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
 		return p.begin()
 	case trace.ModelRequest:
-		if ev.Purpose == trace.PurposeAnswer {
-			p.requested = ev.At
-		}
+		p.requested = ev.At
 	case trace.ModelDelta:
-		return delta(ev.Purpose, b)
-	case trace.ModelResponse:
-		if ev.Purpose == trace.PurposeAnswer {
-			p.last, p.answered, p.latency = &b, true, ev.At-p.requested
+		switch b.Type {
+		case trace.DeltaText:
+			return []StreamEvent{{Type: "text", Text: b.Text}}
+		case trace.DeltaReasoning:
+			return []StreamEvent{{Type: "thinking", Text: b.Text}}
+		default:
 		}
+	case trace.ModelResponse:
+		p.last, p.answered, p.latency = &b, true, ev.At-p.requested
 	case trace.Decision:
 		return p.decided(ev, b)
 	case trace.ToolStart:
@@ -117,17 +117,6 @@ func (p *projection) begin() []StreamEvent {
 	p.steps++
 	p.answered = false
 	return []StreamEvent{{Type: "step_start", Step: p.steps - 1}}
-}
-
-func delta(purpose trace.Purpose, d trace.ModelDelta) []StreamEvent {
-	switch {
-	case purpose != trace.PurposeAnswer:
-	case d.Type == trace.DeltaText:
-		return []StreamEvent{{Type: "text", Text: d.Text}}
-	case d.Type == trace.DeltaReasoning:
-		return []StreamEvent{{Type: "thinking", Text: d.Text}}
-	}
-	return nil
 }
 
 // decided returns events for the calls of a step that will run. A guardrail that triggers
@@ -178,7 +167,6 @@ func object(args string) json.RawMessage {
 
 // response returns the run's response as far as the events contain it.
 func (p *projection) response(b trace.RunEnd, err error) *Response {
-	err = dialect.Failure(err, b)
 	r := &Response{Usage: b.Usage, Reason: reasonOf(b.StopReason, err), Err: err}
 	if t := p.last; t != nil {
 		r.Content, r.Model, r.FinishReason = t.Message.Parts, t.Model, finishReason(t.FinishReason, len(t.Message.Calls()))

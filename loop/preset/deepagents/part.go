@@ -56,9 +56,6 @@ type projection struct {
 }
 
 func (p *projection) parts(ev trace.Event, err error) []Part {
-	if ev.Purpose != trace.PurposeAnswer {
-		return nil
-	}
 	switch b := ev.Body.(type) {
 	case trace.ModelDelta:
 		switch b.Type {
@@ -66,13 +63,20 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 			return []Part{{Type: "text-delta", TextDelta: b.Text}}
 		case trace.DeltaReasoning:
 			return []Part{{Type: "reasoning", TextDelta: b.Text}}
-		case trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd:
+		default:
 		}
 	case trace.ModelResponse:
-		p.respond(b.Message.Calls())
+		p.calls, p.args = b.Message.Calls(), map[string]string{}
+		for _, c := range p.calls {
+			p.args[c.ID] = c.Arguments
+		}
 	case trace.Decision:
 		if b.Reason == trace.ReasonClientTools || b.Action == trace.Suspend {
-			return p.all()
+			var all []Part
+			for _, c := range p.calls {
+				all = append(all, p.call(c.ID, c.Name))
+			}
+			return all
 		}
 	case trace.ToolStart:
 		p.args[b.ToolCallID] = b.Arguments
@@ -84,26 +88,15 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.Canceled:
 		p.canceled = b.Reason != string(trace.ReasonDeadline)
 	case trace.RunEnd:
-		return p.end(b, err)
+		switch {
+		case p.canceled || b.StopReason == trace.ReasonCancel:
+			return []Part{{Type: "abort"}}
+		case err != nil:
+			return []Part{{Type: "error", Err: err}}
+		}
 	default:
 	}
 	return nil
-}
-
-func (p *projection) respond(calls []llm.ToolCall) {
-	p.calls, p.args = calls, map[string]string{}
-	for _, c := range calls {
-		p.args[c.ID] = c.Arguments
-	}
-}
-
-// all returns the parts for all calls of a response that have no part yet.
-func (p *projection) all() []Part {
-	var out []Part
-	for _, c := range p.calls {
-		out = append(out, p.call(c.ID, c.Name))
-	}
-	return out
 }
 
 // begin returns the part for a call.
@@ -120,15 +113,4 @@ func (p *projection) result(r llm.ToolResult) Part {
 	out := p.call(r.ID, r.Name)
 	out.Type, out.Result, out.IsError = "tool-result", dialect.Value(r.Text(), `""`), r.IsError
 	return out
-}
-
-func (p *projection) end(b trace.RunEnd, err error) []Part {
-	err = dialect.Failure(err, b)
-	switch {
-	case p.canceled || b.StopReason == trace.ReasonCancel:
-		return []Part{{Type: "abort"}}
-	case err != nil:
-		return []Part{{Type: "error", Err: err}}
-	}
-	return nil
 }

@@ -97,9 +97,6 @@ type projection struct {
 }
 
 func (d *projection) parts(ev trace.Event, err error) []Part {
-	if ev.Purpose != trace.PurposeAnswer {
-		return nil
-	}
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
 		d.response, d.calls, d.usage = nil, nil, llm.Usage{}
@@ -107,7 +104,15 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ModelRequest:
 		return d.previous(b.NewMessages)
 	case trace.ModelDelta:
-		return delta(b)
+		switch b.Type {
+		case trace.DeltaText:
+			return []Part{{Type: "text-delta", Text: b.Text}}
+		case trace.DeltaReasoning:
+			return []Part{{Type: "reasoning-delta", Text: b.Text}}
+		case trace.DeltaArguments:
+			return []Part{{Type: "tool-call-delta", ToolCallID: b.ToolCallID, Text: b.Text}}
+		default:
+		}
 	case trace.ModelResponse:
 		d.response, d.calls, d.usage = &b, b.Message.Calls(), d.usage.Add(b.Usage)
 	case trace.Decision:
@@ -119,10 +124,11 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 	case trace.StepEnd:
 		return d.rest()
 	case trace.RunEnd:
-		if err = dialect.Failure(err, b); err != nil {
-			return append(d.previous(b.AppendedMessages), Part{Type: "error", Err: err})
+		last := Part{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage}
+		if err != nil {
+			last = Part{Type: "error", Err: err}
 		}
-		return append(d.previous(b.AppendedMessages), Part{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage})
+		return append(d.previous(b.AppendedMessages), last)
 	default:
 	}
 	return nil
@@ -143,19 +149,6 @@ func (d *projection) decided(step int, reason trace.Reason) []Part {
 		parts = append(parts, Part{Type: "tool-call", ToolCallID: c.ID, ToolName: c.Name, Input: dialect.Value(c.Arguments, "{}")})
 	}
 	return parts
-}
-
-func delta(b trace.ModelDelta) []Part {
-	switch b.Type {
-	case trace.DeltaText:
-		return []Part{{Type: "text-delta", Text: b.Text}}
-	case trace.DeltaReasoning:
-		return []Part{{Type: "reasoning-delta", Text: b.Text}}
-	case trace.DeltaArguments:
-		return []Part{{Type: "tool-call-delta", ToolCallID: b.ToolCallID, Text: b.Text}}
-	case trace.DeltaCall, trace.DeltaCallEnd:
-	}
-	return nil
 }
 
 // result keeps a result until all earlier calls have results.

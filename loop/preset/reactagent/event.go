@@ -43,14 +43,12 @@ type projection struct {
 func (p *projection) events(ev trace.Event, err error) []Event {
 	switch b := ev.Body.(type) {
 	case trace.ModelDelta:
-		if b.Type == trace.DeltaText && ev.Purpose == trace.PurposeAnswer {
+		if b.Type == trace.DeltaText {
 			return []Event{{Type: "token", Text: b.Text}}
 		}
 	case trace.ModelResponse:
-		if ev.Purpose == trace.PurposeAnswer {
-			p.calls, p.next = b.Message.Calls(), 0
-			clear(p.waiting)
-		}
+		p.calls, p.next = b.Message.Calls(), 0
+		clear(p.waiting)
 	case trace.ToolStart:
 		return p.begin(b.ToolCallID, started(b.ToolCallID, b.Name, b.Arguments))
 	case trace.ToolEnd:
@@ -58,9 +56,13 @@ func (p *projection) events(ev trace.Event, err error) []Event {
 	case trace.ToolSkip:
 		return p.skipped(ev.Step, b)
 	case trace.StepEnd:
-		return p.rest()
+		var rest []Event
+		for _, c := range p.calls {
+			rest = append(rest, p.late(c.ID)...)
+		}
+		return rest
 	case trace.RunEnd:
-		if err = dialect.Failure(err, b); err != nil {
+		if err != nil {
 			return []Event{{Type: "failed", Err: err}}
 		}
 		return []Event{{Type: "completed"}}
@@ -95,14 +97,6 @@ func (p *projection) late(call string) []Event {
 	events, ok := p.waiting[call]
 	if ok {
 		p.waiting[call] = nil
-	}
-	return events
-}
-
-// rest returns the events that still wait at the end of a step.
-func (p *projection) rest() (events []Event) {
-	for _, c := range p.calls {
-		events = append(events, p.late(c.ID)...)
 	}
 	return events
 }
