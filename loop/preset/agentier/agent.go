@@ -1,6 +1,7 @@
 package agentier
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -19,10 +20,7 @@ type Agent struct{ loop *loop.Agent }
 // means the zero Config. The middleware of the reference loop is the loop's list of
 // middleware, the first outermost. New returns the errors of [loop.New].
 func New(model llm.Model, cfg *loop.Config) (*Agent, error) {
-	if cfg == nil {
-		cfg = &loop.Config{}
-	}
-	filled := Fill(*cfg)
+	filled := Fill(*cmp.Or(cfg, &loop.Config{}))
 	a, err := loop.New(model, &filled)
 	if err != nil {
 		return nil, err
@@ -87,9 +85,7 @@ func (a *Agent) Parts(ctx context.Context, in loop.Input, opts *RunOptions) iter
 }
 
 func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) (*Result, error) {
-	if opts == nil {
-		opts = &RunOptions{}
-	}
+	opts = cmp.Or(opts, &RunOptions{})
 	var last Part
 	for last = range a.parts(ctx, in, opts, more) {
 		opts.call(last)

@@ -84,7 +84,11 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.Decision:
 		p.noteFailure(b)
 		if b.Reason == trace.ReasonToolCalls {
-			return p.called()
+			parts := make([]Part, len(p.calls))
+			for i, c := range p.calls {
+				parts[i] = Part{Type: "onToolCall", Name: c.Name, Args: dialect.Value(c.Arguments, "{}")}
+			}
+			return parts
 		}
 	case trace.ToolStart:
 		return p.started(ev, b)
@@ -97,15 +101,6 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	default:
 	}
 	return nil
-}
-
-// called returns the parts for the calls of a response.
-func (p *projection) called() []Part {
-	parts := make([]Part, len(p.calls))
-	for i, c := range p.calls {
-		parts[i] = Part{Type: "onToolCall", Name: c.Name, Args: dialect.Value(c.Arguments, "{}")}
-	}
-	return parts
 }
 
 // started records a call that is run. A call from an earlier run has no part yet.

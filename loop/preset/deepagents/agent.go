@@ -1,9 +1,11 @@
 package deepagents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
@@ -53,30 +55,29 @@ type Options struct {
 	Loop loop.Config
 }
 
-// run is a configured run.
+// run is a started run.
 type run struct {
 	ctx   context.Context
 	root  *Agent
 	scope *middleware.Vars
 	opts  Options
+	loop  *loop.Run
 	steps []loop.Step
 }
 
-// start configures a run and starts it. The hook may be nil.
-func (r *run) start(ctx context.Context, in loop.Input, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) (*loop.Run, error) {
-	r.ctx = ctx
-	fail := func(err error) (*loop.Run, error) { return nil, fmt.Errorf("deepagents: %w", err) }
+// start configures a run and starts it. vars, opts and hook may be nil.
+func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) (*run, error) {
+	fail := func(err error) (*run, error) { return nil, fmt.Errorf("deepagents: %w", err) }
 	switch {
-	case r.root == nil:
+	case agent == nil:
 		return fail(errors.New("missing agent: set it"))
-	case r.root.Model == nil:
-		return fail(fmt.Errorf("the agent %q has no Model: set it, because the root needs one", r.root.Name))
+	case agent.Model == nil:
+		return fail(fmt.Errorf("the agent %q has no Model: set it, because the root needs one", agent.Name))
 	}
+	r := &run{ctx: ctx, root: agent, scope: cmp.Or(vars, new(middleware.Vars)), opts: *cmp.Or(opts, &Options{})}
 	cfg := r.opts.Loop
-	cfg.Model, cfg.System = r.root.ModelName, ""
-	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = r.root.MaxSteps
-	}
+	cfg.Model, cfg.System = agent.ModelName, ""
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, agent.MaxSteps)
 	onStep := cfg.OnStep
 	cfg.OnStep = func(s loop.Step) {
 		r.steps = append(r.steps, s)
@@ -88,13 +89,14 @@ func (r *run) start(ctx context.Context, in loop.Input, hook func(context.Contex
 	if err != nil {
 		return fail(err)
 	}
-	cfg.Middleware = append(cfg.Middleware[:len(cfg.Middleware):len(cfg.Middleware)], list...)
+	cfg.Middleware = append(slices.Clip(cfg.Middleware), list...)
 	cfg = Fill(cfg)
-	agent, err := loop.New(r.root.Model, &cfg)
+	kernel, err := loop.New(agent.Model, &cfg)
 	if err != nil {
 		return fail(err)
 	}
-	return agent.Start(ctx, in), nil
+	r.loop = kernel.Start(ctx, in)
+	return r, nil
 }
 
 // middleware returns the middleware that implements the handoff graph.

@@ -1,7 +1,6 @@
 package deepagents
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,20 +53,11 @@ func (e *AbortError) Unwrap() error { return e.Err }
 // [*middleware.OutputError] if the answer does not follow the schema of Output. The
 // Result is nil only if the run could not be started.
 func Generate(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options) (*Result, error) {
-	r := newRun(agent, vars, opts)
-	started, err := r.start(ctx, in, nil)
+	r, err := start(ctx, agent, in, vars, opts, nil)
 	if err != nil {
 		return nil, err
 	}
-	return r.result(started.Wait())
-}
-
-func newRun(agent *Agent, vars *middleware.Vars, opts *Options) *run {
-	r := &run{root: agent, scope: cmp.Or(vars, new(middleware.Vars))}
-	if opts != nil {
-		r.opts = *opts
-	}
-	return r
+	return r.result(r.loop.Wait())
 }
 
 // result converts the loop's result to that of the reference loop.
@@ -85,16 +75,12 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	if err == nil && r.root.Output != nil && res.StopReason == trace.ReasonEndTurn {
 		out.Output, err = r.root.Output.Read(out.Text, nil)
 	}
-	if err != nil && (res.StopReason == trace.ReasonCancel || r.canceled(err)) {
+	// The context of the caller may have its own cause.
+	canceled := errors.Is(r.ctx.Err(), context.Canceled) && errors.Is(err, context.Cause(r.ctx))
+	if err != nil && (canceled || res.StopReason == trace.ReasonCancel) {
 		err = &AbortError{err}
 	}
 	return out, err
-}
-
-// canceled reports whether err results from a cancel by the caller. The caller's context may
-// have its own cause.
-func (r *run) canceled(err error) bool {
-	return errors.Is(r.ctx.Err(), context.Canceled) && errors.Is(err, context.Cause(r.ctx))
 }
 
 // lastResponse returns the last message of an assistant. At the step limit, results follow

@@ -19,8 +19,7 @@ import (
 // is canceled if the first reader stops its iteration early. Do not read or wait for a
 // stream inside an iteration over it. It is safe for use by many goroutines.
 type Stream struct {
-	r    *run
-	loop *loop.Run
+	r *run
 
 	once   sync.Once // which lets other readers wait
 	events []result
@@ -37,46 +36,44 @@ type result struct {
 // It returns an error if the run could not be started. [Stream.Wait] returns the failure
 // of the run.
 func Execute(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options) (*Stream, error) {
-	r := newRun(agent, vars, opts)
-	started, err := r.start(ctx, in, nil)
+	r, err := start(ctx, agent, in, vars, opts, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{r: r, loop: started}, nil
+	return &Stream{r: r}, nil
 }
 
 // Swarm starts an agent and returns a UI message stream. It applies the PrepareEnd hook
 // of the root. The stream has one start and one finish, whichever agent responds. It can
 // be read once. in contains the messages; the other arguments are those of [Generate].
 func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, ui uistream.Options) (iter.Seq[uistream.Part], error) {
-	r := newRun(agent, vars, opts)
 	var hook func(context.Context, middleware.Ended) ([]llm.Message, error)
 	if agent != nil {
 		hook = agent.PrepareEnd
 	}
-	started, err := r.start(ctx, in, hook)
+	r, err := start(ctx, agent, in, vars, opts, hook)
 	if err != nil {
 		return nil, err
 	}
-	return uistream.Parts(started.Events(), ui), nil
+	return uistream.Parts(r.loop.Events(), ui), nil
 }
 
 // drive runs the loop unless another reader has, and waits for its end.
 func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 	s.once.Do(func() {
 		first = true
-		for ev, err := range s.loop.Events() {
+		for ev, err := range s.r.loop.Events() {
 			s.events = append(s.events, result{ev, err})
 			if yield != nil && !yield(ev, err) {
 				break
 			}
 		}
 		if s.events[len(s.events)-1].ev.Body.Kind() != trace.KindRunEnd {
-			for ev, err := range s.loop.Events() { // read the end after the reader has stopped
+			for ev, err := range s.r.loop.Events() { // read the end after the reader has stopped
 				s.events = append(s.events, result{ev, err})
 			}
 		}
-		s.res, s.err = s.r.result(s.loop.Wait())
+		s.res, s.err = s.r.result(s.r.loop.Wait())
 	})
 	return first
 }

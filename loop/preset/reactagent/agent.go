@@ -1,6 +1,7 @@
 package reactagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ type Agent struct {
 // middleware in order, without DisabledTools. Two tools with one name are an error. New
 // returns it, or each run fails with it if middleware adds the tool. cfg may be nil.
 func New(model llm.Model, cfg *Config) (*Agent, error) {
-	if cfg == nil {
-		cfg = &Config{}
-	}
+	cfg = cmp.Or(cfg, &Config{})
 	c := Fill(cfg.Config)
 	disabled := func(name string) bool { return slices.Contains(cfg.DisabledTools, name) }
 	c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t loop.Tool) bool { return disabled(t.Name) })
@@ -192,9 +191,9 @@ func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo
 		return loop.Hooks{
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 				last = s
-				return loop.StepChange{}, nil
+				return c, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
 				*conversation = slices.Concat(in, res.Messages)
@@ -222,10 +221,10 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 	if err != nil {
 		return nil, fmt.Errorf("reactagent: summarizing the thread %q: %w", thread, err)
 	}
-	if done == nil {
-		return nil, nil
+	if done != nil {
+		err = a.memory.Save(ctx, thread, done.Messages)
 	}
-	if err := a.memory.Save(ctx, thread, done.Messages); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return done, nil
@@ -235,9 +234,7 @@ func (a *Agent) Compact(ctx context.Context, thread string) (*middleware.Compact
 func (a *Agent) callWriter(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	writer, err := a.agent.With(func(c *loop.Config) {
 		c.System, c.Tools, c.ToolChoice, c.OnStep = req.System, nil, llm.ToolChoice{}, nil
-		if req.Model != "" {
-			c.Model = req.Model
-		}
+		c.Model = cmp.Or(req.Model, c.Model)
 		c.Middleware = []loop.Middleware{{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
 			return loop.Hooks{BeforeStep: func(context.Context, *loop.StepInfo) (loop.StepChange, error) {
 				return loop.StepChange{Model: a.writer}, nil

@@ -60,9 +60,7 @@ type SubAgent struct {
 // middleware: its own tasks (write_todos), files, sub-agents (task), the general-purpose
 // tools, the middleware of cfg, user input, approval, summaries. cfg may be nil.
 func NewDeep(model llm.Model, cfg *DeepConfig) (*Agent, error) {
-	if cfg == nil {
-		cfg = &DeepConfig{}
-	}
+	cfg = cmp.Or(cfg, &DeepConfig{})
 	s, err := newStack(model, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("reactagent: %w", err)
@@ -84,49 +82,51 @@ type stack struct {
 }
 
 func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
-	s = &stack{}
-	add := func(to *[]loop.Middleware, on bool, made func() (loop.Middleware, error)) {
-		if !on || err != nil {
-			return
-		}
-		p, failed := made()
-		*to, err = []loop.Middleware{p}, failed
+	s = &stack{todos: []loop.Middleware{middleware.Todos()}}
+	add := func(to *[]loop.Middleware, p loop.Middleware, failed error) {
+		*to, err = []loop.Middleware{p}, cmp.Or(err, failed)
 	}
-	add(&s.todos, true, func() (loop.Middleware, error) { return middleware.Todos(), nil })
-	add(&s.files, !cfg.NoFilesystem, func() (loop.Middleware, error) {
+	if !cfg.NoFilesystem {
 		b := cfg.Backend
 		if b == nil {
 			b = &files.Memory{}
 		}
-		return middleware.Files(func(loop.RunInfo) files.Backend { return b })
-	})
-	add(&s.askUser, cfg.AskUser != nil, func() (loop.Middleware, error) { return middleware.AskUser(cfg.AskUser) })
-	add(&s.human, cfg.Approve != nil, func() (loop.Middleware, error) { return middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn) })
-	add(&s.summary, !cfg.NoSummary, func() (p loop.Middleware, err error) {
+		p, err := middleware.Files(func(loop.RunInfo) files.Backend { return b })
+		add(&s.files, p, err)
+	}
+	if cfg.AskUser != nil {
+		p, err := middleware.AskUser(cfg.AskUser)
+		add(&s.askUser, p, err)
+	}
+	if cfg.Approve != nil {
+		p, err := middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn)
+		add(&s.human, p, err)
+	}
+	if !cfg.NoSummary {
 		c := cfg.Summary
 		c.Window = cmp.Or(c.Window, window(model, cfg.ContextWindow))
 		s.summarizer = &c
-		return c.Middleware()
-	})
-	add(&s.subagents, true, func() (loop.Middleware, error) { return s.tasks(model, cfg) })
+		p, err := c.Middleware()
+		add(&s.summary, p, err)
+	}
+	if err == nil {
+		p, err := s.tasks(model, cfg)
+		add(&s.subagents, p, err)
+	}
 	return s, err
 }
 
 // list returns the middleware of the agent itself.
 func (s *stack) list(cfg *DeepConfig) []loop.Middleware {
-	var list []loop.Middleware
-	if cfg.SummaryFirst {
-		list = append(list, s.summary...)
-	}
-	list = slices.Concat(list, s.todos, s.files, s.subagents)
+	list := slices.Concat(s.todos, s.files, s.subagents)
 	if !cfg.NoGeneralPurpose {
 		list = append(list, generalPurpose()...)
 	}
 	list = slices.Concat(list, cfg.Middleware, s.askUser, s.human)
-	if !cfg.SummaryFirst {
-		list = append(list, s.summary...)
+	if cfg.SummaryFirst {
+		return slices.Concat(s.summary, list)
 	}
-	return list
+	return append(list, s.summary...)
 }
 
 // tasks returns the middleware with the sub-agents.
