@@ -53,7 +53,7 @@ const (
 
 // Imports of several packages.
 var (
-	kernelPackages     = []string{"internal/jsonio", "llm"}
+	kernelPackages     = []string{"internal/jsonio", "internal/jsonval", "llm"}
 	kernelModules      = []string{jsonschema}
 	presetPackages     = []string{"internal/jsonio", "llm", "trace", "loop", "loop/files", "loop/history", "loop/internal/dialect", "loop/layers", "loop/middleware/...", "loop/preset/...", "loop/uistream"}
 	openAIPackages     = []string{"internal/jsonio", "internal/jsonval", "internal/sse", "llm", "providers/protocol", "providers/internal/codec", "providers/openai/..."}
@@ -219,7 +219,7 @@ var table = []packageRule{
 	{
 		name: "loop/scenario", does: "a scenario file becomes a run, and a recorded run becomes a scenario file",
 		not:      "checking, scoring",
-		packages: []string{"internal/jsonio", "internal/suggest", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
+		packages: []string{"internal/jsonio", "internal/jsonval", "internal/suggest", "llm", "trace", "loop", "loop/files", "loop/middleware/...", "loop/preset/...", "fake"},
 		modules:  []string{yaml, "golang.org/x/tools/txtar"},
 	},
 	{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/arguments"
 	"github.com/looptape/looptape/trace"
@@ -61,11 +62,11 @@ func TextOutput(text string) Output { return Output{Content: []llm.Part{llm.Text
 
 // JSONOutput returns an Output with the JSON of v, without HTML escaping.
 func JSONOutput(v any) (Output, error) {
-	text, err := arguments.Encode(v)
+	line, err := jsonval.Line(v)
 	if err != nil {
 		return Output{}, fmt.Errorf("encoding the tool's result: %w", err)
 	}
-	return TextOutput(text), nil
+	return TextOutput(strings.TrimSuffix(string(line), "\n")), nil
 }
 
 // NewTool returns a tool that calls a Go function. It infers the schema of the arguments from

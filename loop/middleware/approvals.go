@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
@@ -41,11 +40,11 @@ type Approvals struct {
 
 // decide waits for the decisions about calls and applies them.
 func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
-	w := &approvalWaiter{Approvals: a, store: cmp.Or(a.Store, new(ApprovalStore)), clock: info.Clock, step: s}
 	all := make([]*pendingApproval, len(calls))
 	for i, p := range calls {
 		all[i] = &pendingApproval{plan: p, req: ApprovalRequest{Run: info.ID, Step: s.Step, Call: p.Call, Arguments: p.Arguments}}
 	}
+	w := &approvalWaiter{a, cmp.Or(a.Store, new(ApprovalStore)), info.Clock, s, make(chan *pendingApproval, len(all))}
 	size := max(len(all), 1)
 	if a.Sequential {
 		size = 1
@@ -62,12 +61,10 @@ func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepI
 // approvalWaiter waits for the decisions about the calls of a step.
 type approvalWaiter struct {
 	*Approvals
-	store *ApprovalStore
-	clock loop.Clock
-	step  *loop.StepInfo
-
-	mu      sync.Mutex
-	decided []*pendingApproval // decided, and not yet received by the run
+	store   *ApprovalStore
+	clock   loop.Clock
+	step    *loop.StepInfo
+	decided chan *pendingApproval // not yet received by the run
 }
 
 // pendingApproval is a call that waits for a decision.
@@ -94,7 +91,7 @@ func (w *approvalWaiter) await(ctx context.Context, group []*pendingApproval) er
 	var failed error
 	for range group {
 		wait()
-		failed = errors.Join(failed, w.close(ctx))
+		failed = errors.Join(failed, w.close(ctx, <-w.decided))
 	}
 	for _, p := range group {
 		if p.decision.Decision == Suspend {
@@ -127,34 +124,27 @@ func (w *approvalWaiter) open(ctx context.Context, req ApprovalRequest) error {
 
 // ask gets the decision about a call on its own goroutine, which the approver may end.
 func (w *approvalWaiter) ask(ctx context.Context, p *pendingApproval) {
-	decision := Approval{Decision: Deny, Reason: "nobody was there to approve it"}
+	deny := func(reason string) { p.decision = Approval{Decision: Deny, Reason: reason} }
+	deny("nobody was there to approve it")
 	defer func() {
 		if v := recover(); v != nil {
-			decision = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver panicked: %v", v)}
+			deny(fmt.Sprintf("the approver panicked: %v", v))
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		p.decision = decision
-		w.decided = append(w.decided, p)
+		w.decided <- p
 	}()
 	if early := w.store.takeDecision(p.req.Call.ID); early != nil {
-		decision = *early
+		p.decision = *early
 	} else if w.Approve != nil {
 		a, err := w.Approve(ctx, p.req)
+		p.decision = a
 		if err != nil {
-			a = Approval{Decision: Deny, Reason: fmt.Sprintf("the approver failed: %v", err)}
+			deny(fmt.Sprintf("the approver failed: %v", err))
 		}
-		decision = a
 	}
 }
 
-// close records the earliest decision that the run did not yet receive. The call stays
-// unresolved until apply.
-func (w *approvalWaiter) close(ctx context.Context) error {
-	w.mu.Lock()
-	p := w.decided[0]
-	w.decided = w.decided[1:]
-	w.mu.Unlock()
+// close records a decision. The call stays unresolved until apply.
+func (w *approvalWaiter) close(ctx context.Context, p *pendingApproval) error {
 	if p.decision.Decision == Suspend {
 		return nil
 	}
@@ -193,8 +183,8 @@ func (p *pendingApproval) effect() []loop.CallDecision {
 	case a.Decision == Approve:
 		return nil
 	case a.Decision == Skip:
-		return []loop.CallDecision{substitute(p.plan, ReasonSkipped, false, cmp.Or(a.Reason, "skipped: the call was not run"))}
+		return substitute(p.plan, ReasonSkipped, cmp.Or(a.Reason, "skipped: the call was not run"))
 	default:
-		return []loop.CallDecision{substitute(p.plan, ReasonDenied, true, cmp.Or(a.Reason, "the call was not approved, and not run"))}
+		return substitute(p.plan, ReasonDenied, cmp.Or(a.Reason, "the call was not approved, and not run"))
 	}
 }

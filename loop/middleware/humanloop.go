@@ -35,26 +35,28 @@ func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Appr
 	}
 	return loop.Middleware{Name: "human_in_the_loop", New: func(info loop.RunInfo) loop.Hooks {
 		var g callGate
-		return loop.Hooks{WrapTool: g.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
+		ended := false // nothing more is run
+		decide := decideEach(func(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) ([]loop.CallDecision, error) {
+			if ended {
+				return nil, nil
+			}
+			rule := rules[p.Call.Name]
+			rule.Allowed = slices.Clone(rule.Allowed)
+			if rule.Allowed == nil {
+				rule.Allowed = []ApprovalDecision{Approve, Reject}
+			}
+			a, err := approve(ctx, ApprovalRequest{Run: info.ID, Step: s.Step, Call: p.Call, Arguments: p.Arguments, ApprovalRule: rule})
+			decision, effect := review(p, rule.Allowed, a, err)
+			if ended = ctx.Err() != nil; ended {
+				return effect, nil
+			}
+			return effect, emitJSON(s, EventHumanDecision, humanEvent{p.Call.ID, p.Call.Name, decision})
+		})
+		return loop.Hooks{WrapTool: g.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 			if len(rules) > 0 {
 				calls = slices.DeleteFunc(slices.Clone(calls), func(p loop.PlannedCall) bool { _, ok := rules[p.Call.Name]; return !ok })
 			}
-			for _, p := range g.begin(calls) {
-				req := ApprovalRequest{Run: info.ID, Step: s.Step, Call: p.Call, Arguments: p.Arguments, ApprovalRule: rules[p.Call.Name]}
-				if req.Allowed == nil {
-					req.Allowed = []ApprovalDecision{Approve, Reject}
-				}
-				req.Allowed = slices.Clone(req.Allowed)
-				decision, effect := review(p, req.Allowed, func() (Approval, error) { return approve(ctx, req) })
-				decisions = append(decisions, effect...)
-				if over(ctx) { // nothing is run
-					return decisions, d, nil
-				}
-				if err := emitJSON(s, EventHumanDecision, humanEvent{p.Call.ID, p.Call.Name, decision}); err != nil {
-					return nil, d, err
-				}
-			}
-			return decisions, d, nil
+			return decide(ctx, s, g.begin(calls))
 		}}
 	}}, nil
 }
@@ -68,16 +70,13 @@ type humanEvent struct {
 
 // review returns the effect of a decision. The returned decision is empty if the decision is
 // missing or invalid. The runaway guard does not count a denied call as a failure of its tool.
-func review(p loop.PlannedCall, allowed []ApprovalDecision, decide func() (Approval, error)) (ApprovalDecision, []loop.CallDecision) {
-	a, err := decide()
-	deny := func(text string) []loop.CallDecision {
-		return []loop.CallDecision{substitute(p, ReasonDenied, true, text)}
-	}
+func review(p loop.PlannedCall, allowed []ApprovalDecision, a Approval, err error) (ApprovalDecision, []loop.CallDecision) {
 	switch {
 	case err != nil:
-		return "", deny("not run: no decision could be had: " + err.Error())
+		return "", substitute(p, ReasonDenied, "not run: no decision could be had: "+err.Error())
 	case !slices.Contains(allowed, a.Decision):
-		return "", deny(fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", a.Decision, strings.ReplaceAll(strings.Trim(fmt.Sprint(allowed), "[]"), " ", ", ")))
+		list := strings.ReplaceAll(strings.Trim(fmt.Sprint(allowed), "[]"), " ", ", ")
+		return "", substitute(p, ReasonDenied, fmt.Sprintf("not run: the decision was %q, and for this tool there are %s", a.Decision, list))
 	case a.Decision == Edit:
 		return a.Decision, []loop.CallDecision{{Index: p.Index, Arguments: cmp.Or(a.Arguments, "{}")}}
 	case a.Decision == Reject:
@@ -85,9 +84,9 @@ func review(p loop.PlannedCall, allowed []ApprovalDecision, decide func() (Appro
 		if a.Reason != "" {
 			text += ": " + a.Reason
 		}
-		return a.Decision, deny(text)
+		return a.Decision, substitute(p, ReasonDenied, text)
 	case a.Decision == Respond:
-		return a.Decision, []loop.CallDecision{substitute(p, reasonResponded, false, a.Reason)}
+		return a.Decision, substitute(p, reasonResponded, a.Reason)
 	}
 	return a.Decision, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/trace"
@@ -106,15 +107,13 @@ func TruncateResults(limit int) loop.Middleware {
 		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
 			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
 				out, err := next(ctx, call)
-				content := make([]llm.Part, len(out.Content))
+				out.Content = slices.Clone(out.Content)
 				for i, p := range out.Content {
 					if t, ok := p.(llm.Text); ok {
 						t.Text = truncate(t.Text, limit)
-						p = t
+						out.Content[i] = t
 					}
-					content[i] = p
 				}
-				out.Content = content
 				return out, err
 			}
 		}}
@@ -153,21 +152,31 @@ func withTools(run loop.ToolFunc, tools ...loop.Tool) loop.Hooks {
 
 // emitJSON adds an event with the JSON of v to the trace.
 func emitJSON(s *loop.StepInfo, name string, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	line, err := jsonval.Line(v)
+	if err != nil {
 		return err
 	}
-	return s.Emit(name, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return s.Emit(name, bytes.TrimSuffix(line, []byte("\n")))
 }
 
-// over reports whether the run with this context has ended.
-func over(ctx context.Context) bool { return ctx.Err() != nil }
-
-// substitute returns a decision with the result of a call that is not run.
-func substitute(p loop.PlannedCall, reason string, isError bool, text string) loop.CallDecision {
+// substitute returns a decision with the result of a call that is not run. The result of a
+// denied call is an error.
+func substitute(p loop.PlannedCall, reason, text string) []loop.CallDecision {
 	out := loop.TextOutput(text)
-	out.IsError = isError
-	return loop.CallDecision{Index: p.Index, Output: &out, Reason: reason}
+	out.IsError = reason == ReasonDenied
+	return []loop.CallDecision{{Index: p.Index, Output: &out, Reason: reason}}
+}
+
+// decideEach returns a BeforeTools hook that calls decide for each call in order.
+func decideEach(decide func(context.Context, *loop.StepInfo, loop.PlannedCall) ([]loop.CallDecision, error)) func(context.Context, *loop.StepInfo, []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+	return func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (all []loop.CallDecision, d loop.Decision, err error) {
+		for _, p := range calls {
+			decisions, err := decide(ctx, s, p)
+			if err != nil {
+				return nil, d, err
+			}
+			all = append(all, decisions...)
+		}
+		return all, d, nil
+	}
 }

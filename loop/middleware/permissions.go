@@ -38,9 +38,7 @@ type PermissionPolicy func(ctx context.Context, req PermissionRequest) (Permissi
 // Middleware that changes calls, such as [Repair], must come before Permissions: a call that
 // becomes valid after the check is not run.
 func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware {
-	if approvals == nil {
-		approvals = new(Approvals)
-	}
+	approvals = cmp.Or(approvals, new(Approvals))
 	return loop.Middleware{Name: "permissions", New: func(info loop.RunInfo) loop.Hooks {
 		var g callGate
 		return loop.Hooks{WrapTool: g.wrap, BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
@@ -53,7 +51,8 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 				case v.Ask:
 					pending = append(pending, p)
 				case !v.Allow:
-					decisions = append(decisions, substitute(p, ReasonDenied, true, cmp.Or(v.Reason, "the permission policy does not allow it")))
+					denied := substitute(p, ReasonDenied, cmp.Or(v.Reason, "the permission policy does not allow it"))
+					decisions = append(decisions, denied...)
 				}
 			}
 			approved, d, err := approvals.decide(ctx, info, s, pending)

@@ -37,6 +37,7 @@ func (r Repair) Middleware() loop.Middleware {
 	if r.Prompt == nil {
 		r.Prompt = repairPrompt
 	}
+	repair := decideEach(r.repair)
 	return loop.Middleware{Name: "repair", New: func(loop.RunInfo) loop.Hooks {
 		var finish llm.FinishReason // of the response whose calls come next
 		return loop.Hooks{
@@ -44,18 +45,11 @@ func (r Repair) Middleware() loop.Middleware {
 				finish = response.FinishReason
 				return loop.Decision{}, nil
 			},
-			BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
-				for i, p := range calls {
-					if p.Output == nil || !slices.Contains(repairable, p.Reason) || i == len(calls)-1 && finish == llm.FinishLength {
-						continue
-					}
-					repaired, err := r.repair(ctx, s, p)
-					if err != nil {
-						return nil, d, err
-					}
-					decisions = append(decisions, repaired...)
+			BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+				if finish == llm.FinishLength && len(calls) > 0 {
+					calls = calls[:len(calls)-1] // the last one was truncated
 				}
-				return decisions, d, nil
+				return repair(ctx, s, calls)
 			},
 		}
 	}}
@@ -66,6 +60,9 @@ var repairable = []string{trace.SkipMalformedArguments, trace.SkipInvalidArgumen
 
 // repair repairs the arguments of a rejected call. A failed repair does not fail the run.
 func (r Repair) repair(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) ([]loop.CallDecision, error) {
+	if p.Output == nil || !slices.Contains(repairable, p.Reason) {
+		return nil, nil
+	}
 	schema := json.RawMessage(`{"type":"object"}`) // a tool without a schema accepts any object
 	for _, t := range s.Tools() {
 		if t.Name == p.Call.Name && t.Parameters != nil {

@@ -85,7 +85,7 @@ func (z Summarizer) Middleware() (loop.Middleware, error) {
 				return s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeSummary, Model: z.Model, Request: req})
 			})
 			switch {
-			case err != nil && !over(ctx): // otherwise the loop reports why the run ended
+			case err != nil && ctx.Err() == nil: // otherwise the loop reports why the run ended
 				return c, s.Warn(WarnSummary, "the conversation was not summarized: "+err.Error())
 			case done == nil:
 				return c, nil

@@ -95,7 +95,7 @@ func (h ToolHooks) Middleware() loop.Middleware {
 				d, err := t.after(s)
 				return loop.StepChange{Decision: d}, err
 			},
-			BeforeTools: t.before, WrapTool: t.wrap,
+			BeforeTools: decideEach(t.before), WrapTool: t.wrap,
 			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
 			// Fail a run that ended for another reason in the step in which a hook requested the end.
 			End: func(context.Context, *loop.Result) error { return t.first() },
@@ -119,35 +119,28 @@ type fatal struct {
 	err   error
 }
 
-// before runs before any call of a step.
-func (t *toolHooks) before(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
-	for _, p := range calls {
-		if t.Start != nil {
-			start := &ToolStarting{Step: s.Step, Index: p.Index, Call: p.Call}
-			if err := t.Start(ctx, start); err != nil {
-				return nil, d, err
-			}
-			if effect := start.effect(p); effect != nil {
-				decisions = append(decisions, effect...)
-				continue
-			}
+// before runs before a call of a step, and before all calls are run.
+func (t *toolHooks) before(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall) ([]loop.CallDecision, error) {
+	if t.Start != nil {
+		start := &ToolStarting{Step: s.Step, Index: p.Index, Call: p.Call}
+		if err := t.Start(ctx, start); err != nil {
+			return nil, err
 		}
-		if p.Output != nil && p.Output.IsError {
-			fallback, err := t.rejected(ctx, s, p)
-			if err != nil {
-				return nil, d, err
-			}
-			decisions = append(decisions, fallback...)
+		if effect := start.effect(p); effect != nil {
+			return effect, nil
 		}
 	}
-	return decisions, d, nil
+	if p.Output != nil && p.Output.IsError {
+		return t.rejected(ctx, s, p)
+	}
+	return nil, nil
 }
 
 // effect returns the result from a hook, if any.
 func (t *ToolStarting) effect(p loop.PlannedCall) []loop.CallDecision {
 	switch {
 	case t.Skip && t.Override == nil:
-		return []loop.CallDecision{substitute(p, ReasonSkipped, false, "skipped: the call was not run")}
+		return substitute(p, ReasonSkipped, "skipped: the call was not run")
 	case t.Skip:
 		return []loop.CallDecision{{Index: p.Index, Output: &loop.Output{Content: t.Override.Content}, Reason: ReasonSkipped}}
 	case t.Override != nil:
@@ -168,19 +161,20 @@ func (t *toolHooks) rejected(ctx context.Context, s *loop.StepInfo, p loop.Plann
 			return nil, err
 		}
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err = t.failed(ctx, f); f.Fallback != nil {
 		fallback = []loop.CallDecision{{Index: p.Index, Output: &f.Output, Reason: "fallback"}}
 	}
 	return fallback, err
 }
 
-// failed reports a failure and replaces the output with the fallback of a hook.
+// failed reports a failure and replaces the output with the fallback of a hook. The caller has
+// locked t.
 func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) error {
 	if t.Failed == nil {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	err := t.Failed(ctx, f)
 	if f.Stop {
 		t.fatal = append(t.fatal, fatal{f.Call.Index, f.Err})
@@ -203,9 +197,8 @@ func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 		if err == nil && !out.IsError {
 			if t.Done != nil {
 				t.mu.Lock()
-				failure := t.Done(ctx, done)
-				t.mu.Unlock()
-				t.keep(call, failure)
+				defer t.mu.Unlock()
+				t.keep(call, t.Done(ctx, done))
 			}
 			return out, nil
 		}
@@ -213,6 +206,8 @@ func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 		if err == nil {
 			f.Err = errors.New(llm.ToolResult{Content: out.Content}.Text())
 		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		t.keep(call, t.failed(ctx, f))
 		if f.Fallback != nil {
 			err = nil
@@ -221,12 +216,11 @@ func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// keep stores the error of a hook until all calls of the step have results.
+// keep stores the error of a hook until all calls of the step have results. The caller has
+// locked t.
 func (t *toolHooks) keep(call loop.Call, err error) {
 	if err != nil {
-		t.mu.Lock()
 		t.fatal = append(t.fatal, fatal{call.Index, err})
-		t.mu.Unlock()
 	}
 }
 

@@ -2,13 +2,13 @@ package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/preset"
@@ -49,8 +49,6 @@ func (o *Result) Parts() string {
 		return ""
 	}
 	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
 	all := func(yield func(trace.Event, error) bool) {
 		for _, ev := range o.Events {
 			if !yield(ev, nil) {
@@ -59,9 +57,11 @@ func (o *Result) Parts() string {
 		}
 	}
 	for part := range p.Parts(all) {
-		if err := enc.Encode(part); err != nil {
-			b.WriteString(err.Error() + "\n")
+		line, err := jsonval.Line(part)
+		if err != nil {
+			line = []byte(err.Error() + "\n")
 		}
+		b.Write(line)
 	}
 	return b.String()
 }

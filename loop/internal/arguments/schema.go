@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // Schema is the resolved JSON Schema of a tool's arguments. A nil Schema accepts
@@ -84,17 +86,6 @@ func (s *Schema) fill(args string) (resolved string, changed bool, err error) {
 	if reflect.DeepEqual(before, after) {
 		return args, false, nil
 	}
-	resolved, err = Encode(after)
-	return resolved, err == nil, err
-}
-
-// Encode returns the JSON of v without HTML escaping.
-func Encode(v any) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	line, err := jsonval.Line(after)
+	return strings.TrimSuffix(string(line), "\n"), err == nil, err
 }
