@@ -153,7 +153,6 @@ func (d *Disk) Write(name, text string) error {
 	return fail("write", name, err)
 }
 
-// put replaces a file.
 func (d *Disk) put(p, text string) error {
 	if err := fit(text); err != nil {
 		return err

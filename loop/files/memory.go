@@ -68,7 +68,6 @@ func (m *Memory) List(dir string) ([]Entry, error) {
 	return m.in(p), nil
 }
 
-// isDir returns an error if the directory does not exist.
 func (m *Memory) isDir(p string) error {
 	for at := p; at != "."; at = path.Dir(at) {
 		if _, file := m.files[at]; file {

@@ -54,7 +54,6 @@ func (h *History) ID() string { return h.id }
 // Layers returns the layers of the system prompt. The caller may change them.
 func (h *History) Layers() *layers.Registry { return h.layers }
 
-// owner is the owner of layers that the history sets.
 const owner = "history"
 
 // System returns the system prompt: the text of all layers with the tag [layers.SystemTag].

@@ -163,7 +163,6 @@ func (r *Registry) merged() []Layer {
 	return list
 }
 
-// join appends the content of a child to that of its parent.
 func join(parent, child []llm.Part) []llm.Part {
 	if text(parent) == "" || text(child) == "" {
 		return slices.Concat(parent, child)
@@ -202,5 +201,4 @@ func (r *Registry) Fork() *Registry {
 	return &Registry{list: r.Own(), parent: r.Parent()}
 }
 
-// textParts returns the Content of a layer with one text.
 func textParts(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }

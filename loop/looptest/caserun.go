@@ -19,7 +19,6 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// caseRun is one run of a case.
 type caseRun struct {
 	c          *testcase
 	found      []check.Violation
@@ -43,7 +42,6 @@ type caseRun struct {
 	transcript []string // the requests and the result
 }
 
-// entry is a call of a tool.
 type entry struct{ name, args string }
 
 // snapshot contains messages that the loop exposed, and their JSON at that time.
@@ -87,7 +85,6 @@ func (w *caseRun) run(loop Loop) {
 	w.transcript = w.summary()
 }
 
-// cleanUp ends all goroutines that can be ended.
 func (w *caseRun) cleanUp() {
 	w.cancel()
 	close(w.release)
@@ -169,7 +166,6 @@ func (w *caseRun) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Ev
 	}
 }
 
-// wait waits for the end of ctx.
 func (w *caseRun) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -206,7 +202,6 @@ func (w *caseRun) toolEnded() {
 	w.inFlight--
 }
 
-// step records messages that the loop exposes.
 func (w *caseRun) step(messages []llm.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -269,7 +264,6 @@ func jsonOf(messages []llm.Message) []byte {
 	return out
 }
 
-// clone returns a deep copy.
 func clone(messages []llm.Message) []llm.Message {
 	out := make([]llm.Message, len(messages))
 	for i, m := range messages {

@@ -37,7 +37,6 @@ type testcase struct {
 	same  string
 }
 
-// cancelTime is when a run is canceled.
 type cancelTime int
 
 const (
@@ -47,10 +46,8 @@ const (
 	within             // by a tool
 )
 
-// object is the schema of every tool.
 var object = json.RawMessage(`{"type":"object"}`)
 
-// newTools returns tools with these names.
 func newTools(names ...string) []Tool {
 	var out []Tool
 	for _, n := range names {
@@ -61,7 +58,6 @@ func newTools(names ...string) []Tool {
 
 func user(text string) []llm.Message { return []llm.Message{llm.User(text)} }
 
-// done is the last response of most cases.
 var done = fake.Response{Text: "done"}
 
 // callResponse returns a response with calls, each "id name arguments".
@@ -89,7 +85,6 @@ func slowEcho(ctx context.Context, w *caseRun, name, args string) (string, error
 	return echo(ctx, w, name, args)
 }
 
-// waitForCancel waits for the end of its context.
 func waitForCancel(ctx context.Context, w *caseRun, _, _ string) (string, error) {
 	return "", w.wait(ctx)
 }

@@ -53,7 +53,6 @@ func (w *caseRun) checkUnchanged() {
 	}
 }
 
-// checkRequests checks the messages of the requests.
 func (w *caseRun) checkRequests() {
 	var prev []llm.Message
 	for i, r := range w.model.RecordedRequests() {
@@ -78,7 +77,6 @@ func lines(messages []llm.Message) []string {
 	return strings.SplitAfter(string(jsonOf(messages)), "\n")
 }
 
-// reportFailure reports a run that failed although at most its tools failed.
 func (w *caseRun) reportFailure() {
 	if w.c.hasFailedCalls {
 		w.report("INV-23", "the run fails because a call failed: %v", w.err)
@@ -119,7 +117,6 @@ func (w *caseRun) checkModelCalls() {
 	}
 }
 
-// resultsIn returns the results in a message.
 func resultsIn(m llm.Message) []llm.ToolResult {
 	var out []llm.ToolResult
 	for _, p := range m.Parts {
@@ -130,7 +127,6 @@ func resultsIn(m llm.Message) []llm.ToolResult {
 	return out
 }
 
-// lastRequest returns the messages of the last request.
 func (w *caseRun) lastRequest() []llm.Message {
 	all := w.model.RecordedRequests()
 	if len(all) == 0 {
@@ -160,7 +156,6 @@ func resultsMatchCalls(w *caseRun) {
 	}
 }
 
-// onceEach checks how often each call ran.
 func onceEach(w *caseRun) {
 	ran := map[entry]int{}
 	for _, e := range w.entries {
@@ -174,7 +169,6 @@ func onceEach(w *caseRun) {
 	}
 }
 
-// exactArguments checks that the tools received the arguments of the calls.
 func exactArguments(w *caseRun) {
 	want := map[string]bool{}
 	for _, c := range w.c.responses[0].Calls {
@@ -187,7 +181,6 @@ func exactArguments(w *caseRun) {
 	}
 }
 
-// noneRun checks that no tool ran.
 func noneRun(w *caseRun) {
 	for _, e := range w.entries {
 		w.report("INV-09", "the tool %s ran with %q, but the arguments %q are not JSON", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
@@ -197,7 +190,6 @@ func noneRun(w *caseRun) {
 	}
 }
 
-// usageIsSum checks that the usage is the sum of the responses.
 func usageIsSum(w *caseRun) {
 	var want llm.Usage
 	for _, t := range w.c.responses {
@@ -237,7 +229,6 @@ func contained(w *caseRun) {
 	}
 }
 
-// compare compares a run with the one before it.
 func (w *caseRun) compare(prev *caseRun) {
 	if diff := cmp.Diff(prev.transcript, w.transcript); diff != "" {
 		w.report(w.c.same, "two equal runs differ (-first +second):\n%s", diff)

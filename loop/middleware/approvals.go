@@ -58,7 +58,6 @@ func (a *Approvals) decide(ctx context.Context, info loop.RunInfo, s *loop.StepI
 	return decisions, d, nil
 }
 
-// approvalWaiter waits for the decisions about the calls of a step.
 type approvalWaiter struct {
 	*Approvals
 	store   *ApprovalStore
@@ -67,7 +66,6 @@ type approvalWaiter struct {
 	decided chan *pendingApproval // not yet received by the run
 }
 
-// pendingApproval is a call that waits for a decision.
 type pendingApproval struct {
 	plan     loop.PlannedCall
 	req      ApprovalRequest
@@ -104,7 +102,6 @@ func (w *approvalWaiter) await(ctx context.Context, group []*pendingApproval) er
 	return failed
 }
 
-// approvalEvent is the data of an approval event.
 type approvalEvent struct {
 	Call     string           `json:"call"`
 	Decision ApprovalDecision `json:"verdict,omitempty"`

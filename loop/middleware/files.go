@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/loop/files"
 )
 
-// readLines is the maximum number of lines that read_file returns by default.
 const readLines = 2000
 
 // Files adds the file tools ls, read_file, write_file, edit_file and mkdir. A failure is an
@@ -121,7 +120,6 @@ func (a *fileArguments) lines(text string) (string, error) {
 	}
 }
 
-// replace applies the edit and counts the replacements.
 func (a *fileArguments) replace(text string) (out string, n int, err error) {
 	n = strings.Count(text, a.Old)
 	switch {

@@ -95,7 +95,6 @@ func find(agents []*HandoffAgent, name string) *HandoffAgent {
 	return nil
 }
 
-// handoff is the state of one run.
 type handoff struct {
 	agents  []*HandoffAgent // the root first
 	vars    *Vars
@@ -126,7 +125,6 @@ func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange
 	return c, nil
 }
 
-// next returns the agent for the step.
 func (h *handoff) next(s *loop.StepInfo) (*HandoffAgent, error) {
 	name, _ := ActiveAgent.Get(h.vars)
 	if name == "" {
@@ -162,13 +160,11 @@ func (h *handoff) tools(s *loop.StepInfo, a *HandoffAgent) ([]loop.Tool, error) 
 	return tools, nil
 }
 
-// handoffEvent is the data of the event of a handoff.
 type handoffEvent struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// transferTo returns the tool that hands over to an agent.
 func transferTo(a *HandoffAgent) loop.Tool {
 	description := strings.TrimSpace("Hands the conversation over to " + a.Name + ". " + a.Description)
 	return loop.Tool{Name: "transfer_to_" + a.Name, Description: description, Run: func(ctx context.Context, _ loop.Call) (loop.Output, error) {

@@ -61,7 +61,6 @@ func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Appr
 	}}, nil
 }
 
-// humanEvent is the data of the event of a decision.
 type humanEvent struct {
 	Call     string           `json:"call"`
 	Tool     string           `json:"tool"`

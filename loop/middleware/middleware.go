@@ -34,7 +34,6 @@ func KeepLast(keep, limit int) loop.Middleware {
 	}}
 }
 
-// compacted replaces the history of a run.
 func compacted(messages []llm.Message) loop.StepChange {
 	return loop.StepChange{Decision: loop.Decision{Messages: messages, Note: "compaction"}}
 }

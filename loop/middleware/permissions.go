@@ -69,7 +69,6 @@ type callGate struct {
 	unchecked map[string]bool
 }
 
-// begin returns the calls of a step to check.
 func (g *callGate) begin(calls []loop.PlannedCall) (check []loop.PlannedCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -55,7 +55,6 @@ func (r Repair) Middleware() loop.Middleware {
 	}}
 }
 
-// repairable are the reasons of calls that [Repair] repairs.
 var repairable = []string{trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated}
 
 // repair repairs the arguments of a rejected call. A failed repair does not fail the run.

@@ -41,7 +41,6 @@ type Summarizer struct {
 	Archive func(ctx context.Context, messages []llm.Message) error
 }
 
-// filled returns z with its defaults, or an error if a field is invalid.
 func (z Summarizer) filled() (Summarizer, error) {
 	z.Window = cmp.Or(z.Window, 32768)
 	z.Reserve = cmp.Or(z.Reserve, min(4096, z.Window/8))
@@ -129,7 +128,6 @@ func (z Summarizer) Compact(ctx context.Context, messages []llm.Message, callMod
 	return z.summarize(ctx, messages, first, callModel)
 }
 
-// firstKept returns the index of the first kept message.
 func (z Summarizer) firstKept(messages []llm.Message) int {
 	from, tokens := len(messages), int64(0)
 	for from > 0 && len(messages)-from < z.KeepMessages {

@@ -40,7 +40,6 @@ func Todos() loop.Middleware {
 
 const todoSchema = `{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed"]}},"required":["content"]}`
 
-// todoList is the list that the calls of a step have written.
 type todoList struct {
 	mu    sync.Mutex
 	index int // of the call that wrote it; -1 means none

@@ -77,7 +77,6 @@ func SetMetric(ctx context.Context, name string, m Metric) bool {
 	return ok
 }
 
-// metrics are the measurements of one call.
 type metrics struct {
 	mu   sync.Mutex
 	list map[string]Metric
@@ -103,7 +102,6 @@ func (h ToolHooks) Middleware() loop.Middleware {
 	}}
 }
 
-// toolHooks is the state of one run.
 type toolHooks struct {
 	ToolHooks
 	clock loop.Clock
@@ -113,7 +111,6 @@ type toolHooks struct {
 	fatal     []fatal
 }
 
-// fatal is an error that ends the run.
 type fatal struct {
 	index int // of the call
 	err   error
@@ -136,7 +133,6 @@ func (t *toolHooks) before(ctx context.Context, s *loop.StepInfo, p loop.Planned
 	return nil, nil
 }
 
-// effect returns the result from a hook, if any.
 func (t *ToolStarting) effect(p loop.PlannedCall) []loop.CallDecision {
 	switch {
 	case t.Skip && t.Override == nil:
@@ -224,7 +220,6 @@ func (t *toolHooks) keep(call loop.Call, err error) {
 	}
 }
 
-// contained runs a tool and converts a panic to an error.
 func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loop.Output, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -143,14 +143,12 @@ func VarsFromContext(ctx context.Context) (vars *Vars, ok bool) {
 
 type varsKey struct{}
 
-// variables is the state of the variables during a step.
 type variables struct {
 	vars  *Vars
 	mu    sync.Mutex
 	calls []callVars
 }
 
-// callVars are the variables of one call.
 type callVars struct {
 	index int
 	view  *Vars

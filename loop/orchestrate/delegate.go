@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// owner is the owner of layers that this package sets.
 const owner = "orchestrate"
 
 // Delegate gives a task to an agent that continues a conversation. The agent works on a fork

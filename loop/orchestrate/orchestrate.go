@@ -76,7 +76,6 @@ func Parallel[In, Out any](clock loop.Clock, step Step[In, Out]) Step[[]In, []Ou
 	}
 }
 
-// contained calls a step and converts a panic to an error.
 func contained[In, Out any](ctx context.Context, step Step[In, Out], in In) (out Out, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -102,7 +102,6 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	return b.file(nil)
 }
 
-// reportUnanswered reports the calls without a result.
 func (b *builder) reportUnanswered(messages []llm.Message) {
 	results := map[string]int{}
 	for _, m := range messages {
@@ -121,7 +120,6 @@ func (b *builder) reportUnanswered(messages []llm.Message) {
 	}
 }
 
-// builder collects a script.
 type builder struct {
 	script       fake.Script
 	start        trace.RunStart
@@ -239,7 +237,6 @@ func (b *builder) option(name string, v fake.Value) {
 	}
 }
 
-// retry adds a member to the option retry.
 func (b *builder) retry(member fake.Option) {
 	i := slices.IndexFunc(b.script.Loop, func(o fake.Option) bool { return o.Name == "retry" })
 	if i < 0 {
@@ -396,7 +393,6 @@ func (b *builder) reopen() {
 	}
 }
 
-// nameOf returns the name of the tool of a result.
 func (b *builder) nameOf(r llm.ToolResult, messages []llm.Message) string {
 	if r.Name != "" {
 		return r.Name

@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// responseFrom returns the response with an assistant message.
 func responseFrom(m llm.Message, e trace.ModelResponse) fake.Response {
 	t := fake.Response{
 		Usage: e.Usage, FinishReason: e.FinishReason, RawFinishReason: e.RawFinishReason, FinishMessage: e.FinishMessage,

@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// toolCall is a call of a tool whose behavior is not complete.
 type toolCall struct {
 	tool string
 	n    int           // the index among the calls of the tool
@@ -30,7 +29,6 @@ func (b *builder) toolStarted(e trace.ToolStart, at time.Duration) {
 	t.Calls = append(t.Calls, fake.Behavior{})
 }
 
-// toolEnded sets the behavior of a call.
 func (b *builder) toolEnded(e trace.ToolEnd, at time.Duration) {
 	in, ok := b.running[e.ToolCallID]
 	if !ok {

@@ -13,14 +13,12 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// agents are the agents of a script and their handoffs.
 type agents struct {
 	vars  *middleware.Vars
 	root  *middleware.HandoffAgent
 	tools map[*middleware.HandoffAgent][]string
 }
 
-// variables returns the variables of the script.
 func (r *reader) variables() *middleware.Vars {
 	if r.agents.vars == nil {
 		r.agents.vars = middleware.NewVars(nil)
@@ -94,7 +92,6 @@ func handoff(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	return m, shortError(err)
 }
 
-// names reads a list of known names.
 func names(what string, v fake.Value, known []string) (out []string, err error) {
 	if err := kind(v, fake.List); err != nil {
 		return nil, err

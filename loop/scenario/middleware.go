@@ -20,7 +20,6 @@ type middlewareKind struct {
 	make  func(r *reader, arg fake.Value) (loop.Middleware, error)
 }
 
-// middlewareKinds returns the kinds in the order of an error that lists them.
 func middlewareKinds() []middlewareKind {
 	return []middlewareKind{
 		{"leaked_calls", fake.Null, func(*reader, fake.Value) (loop.Middleware, error) { return middleware.LeakedCalls(), nil }},

@@ -15,7 +15,6 @@ import (
 	"github.com/looptape/looptape/loop/preset"
 )
 
-// reader fills a configuration from options.
 type reader struct {
 	cfg     loop.Config
 	version int      // of the names in the script
@@ -101,7 +100,6 @@ func readOptions(s *fake.Script) (*reader, error) {
 	return r, errors.Join(errs...)
 }
 
-// set sets an option.
 func (r *reader) set(o *loop.Option, v fake.Value) error {
 	switch o.Name {
 	case "preset":
@@ -171,7 +169,6 @@ func (r *reader) setScalar(o *loop.Option, v fake.Value) (err error) {
 	return err
 }
 
-// retry reads the options of loop.Retry.
 func (r *reader) retry(v fake.Value) error {
 	set := map[string]func(fake.Value) error{}
 	for _, o := range loop.Options() {

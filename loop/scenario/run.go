@@ -116,7 +116,6 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	return x.run(ctx, agent)
 }
 
-// withChunkSize returns the script with another chunk size.
 func withChunkSize(s *fake.Script, n int) *fake.Script {
 	out := *s
 	out.Models = nil
@@ -141,7 +140,6 @@ func withChunkSize(s *fake.Script, n int) *fake.Script {
 	return &out
 }
 
-// execution is the run of a scenario.
 type execution struct {
 	script *fake.Script
 	clock  *fake.Clock
@@ -217,7 +215,6 @@ func onGoroutine(f func()) (panicked any) {
 	return panicked
 }
 
-// consume runs the loop and consumes its events.
 func (x *execution) consume(run *loop.Run, cancelAfter int) {
 	n := 0
 	for _, err := range run.Events() {
@@ -257,7 +254,6 @@ func (x *execution) report(err error) (isDeadlock bool) {
 	return isDeadlock
 }
 
-// scriptError returns the script errors of the run, joined.
 func (x *execution) scriptError(o *Result) error {
 	x.report(o.Err)
 	errs := x.errs

@@ -59,7 +59,6 @@ func shortError(err error) error {
 	return errors.New(text)
 }
 
-// checkName reports a name that is unknown.
 func checkName(what string, v fake.Value, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
@@ -68,7 +67,6 @@ func checkName(what string, v fake.Value, name string, known []string) error {
 	return at(v.Pos, errors.New(strings.TrimSuffix(hint, ":")))
 }
 
-// positioned is an error with the position of a value.
 type positioned struct {
 	pos fake.Pos
 	err error

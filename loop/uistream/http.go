@@ -37,7 +37,6 @@ type sender struct {
 	flush *http.ResponseController
 }
 
-// send sends the data of one event.
 func (s sender) send(data []byte) error {
 	event := append(append([]byte("data: "), data...), "\n\n"...)
 	if _, err := s.w.Write(event); err != nil {

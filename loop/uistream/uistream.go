@@ -79,13 +79,11 @@ type stream struct {
 	stop  trace.Reason
 }
 
-// call is the conversion state of a call of a step.
 type call struct {
 	id, name, arguments string
 	inputSent           bool
 }
 
-// put sends a part.
 func (s *stream) put(p Part) {
 	if s.more {
 		s.more = s.yield(p)
@@ -118,7 +116,6 @@ func (s *stream) metadata(ev trace.Event) json.RawMessage {
 	return s.opts.Metadata(ev)
 }
 
-// step converts an event of a step.
 func (s *stream) step(ev trace.Event) {
 	switch b := ev.Body.(type) {
 	case trace.StepStart:
@@ -183,7 +180,6 @@ func (s *stream) close() {
 	}
 }
 
-// begin starts a call.
 func (s *stream) begin(id, name string) {
 	s.close()
 	s.calls = append(s.calls, call{id: id, name: name})
@@ -213,7 +209,6 @@ func (s *stream) response(m llm.Message) {
 	s.complete = true
 }
 
-// part sends a part of a response that no delta contained.
 func (s *stream) part(p llm.Part) {
 	switch p := p.(type) {
 	case llm.Text:
@@ -247,7 +242,6 @@ func (s *stream) file(m llm.Media) {
 	}
 }
 
-// find returns a call of the step, or nil.
 func (s *stream) find(id string) *call {
 	for i := range s.calls {
 		if s.calls[i].id == id {
@@ -311,7 +305,6 @@ func (s *stream) endCalls() {
 	}
 }
 
-// end converts the end of the run.
 func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.close()
 	s.ended = true
@@ -337,7 +330,6 @@ func (s *stream) end(b trace.RunEnd, err error, metadata json.RawMessage) {
 	s.put(finish)
 }
 
-// finishReasons maps finish reasons to those of the protocol.
 var finishReasons = map[llm.FinishReason]string{
 	llm.FinishStop: "stop", llm.FinishLength: "length", llm.FinishContentFilter: "content-filter", llm.FinishRefusal: "content-filter",
 	llm.FinishToolCalls: "tool-calls", llm.FinishError: "error", llm.FinishMalformedCall: "error",

@@ -64,7 +64,6 @@ func NewDecoder(t reflect.Type) Decoder {
 	}
 }
 
-// hasUnmarshaler reports whether a type decodes itself.
 func hasUnmarshaler(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
@@ -138,7 +137,6 @@ func newSliceDecoder(t reflect.Type) Decoder {
 // maxMembers is the largest number of members of a struct: each has one bit.
 const maxMembers = 64
 
-// field is a struct field with its JSON name.
 type field struct {
 	name string
 	at   int

@@ -126,7 +126,6 @@ func (o *RunOptions) set(c *loop.Config) {
 	}
 }
 
-// call calls the callback of a part.
 func (o *RunOptions) call(p Part) {
 	switch {
 	case p.Type == "onToken" && o.OnToken != nil:

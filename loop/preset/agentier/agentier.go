@@ -15,7 +15,6 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// name is the name of the preset.
 const name = "agentier"
 
 // Fill sets the zero fields of a configuration: ten iterations, checked before each; a

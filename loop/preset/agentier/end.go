@@ -29,7 +29,6 @@ func (p *projection) noteFailure(body trace.Body) {
 	}
 }
 
-// end returns the last part.
 func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	switch {
 	case err != nil && p.code != "":

@@ -55,7 +55,6 @@ func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{running: map[string]int{}}).parts })
 }
 
-// projection is the state of a conversion: the result so far.
 type projection struct {
 	res      Result
 	streamed bool

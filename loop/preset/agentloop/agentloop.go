@@ -24,7 +24,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// name is the name of the preset.
 const name = "agentloop"
 
 // Fill sets the zero fields of a configuration: 16 steps, any number of concurrent tools, each
@@ -98,7 +97,6 @@ type Settings struct {
 	Cache json.RawMessage
 }
 
-// over returns the settings s with the fields of base where s has none.
 func (s Settings) over(base Settings) Settings {
 	s.MaxTokens = cmp.Or(s.MaxTokens, base.MaxTokens)
 	s.Temperature = cmp.Or(s.Temperature, base.Temperature)

@@ -54,7 +54,6 @@ func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 	return list
 }
 
-// guardrails returns the guardrails of a kind.
 func (r *run) guardrails(kind middleware.GuardrailKind) (rails []middleware.Guardrail) {
 	for _, g := range r.cfg.Guardrails {
 		if g.Kind == kind {
@@ -81,12 +80,10 @@ func (r *run) approvalHooks() *middleware.Approvals {
 	return a
 }
 
-// emitStep emits an event of the run.
 func (r *run) emitStep(ctx context.Context, name string, step int, data any) error {
 	return r.emit(ctx, Event{Name: name, Run: r.id, Step: step, Data: data})
 }
 
-// note returns the note of a call.
 func (r *run) note(callID string) *note {
 	n := r.notes[callID]
 	if n == nil {
@@ -96,7 +93,6 @@ func (r *run) note(callID string) *note {
 	return n
 }
 
-// beforeStep composes the request of a step.
 func (r *run) beforeStep(ctx context.Context, s *loop.StepInfo, cache json.RawMessage) (c loop.StepChange, err error) {
 	own := s.History()
 	r.resumed(own[min(r.history.Len(), len(own)):])
@@ -141,7 +137,6 @@ func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 	return c
 }
 
-// wrapModel measures the time of the model call.
 func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
 	return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
 		began := r.clock.Now()

@@ -18,7 +18,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// owner is the owner of the agent's layers.
 const owner = "agent-loop"
 
 // Loop is an agent. Its methods are safe for use by many goroutines, including the hooks

@@ -89,7 +89,6 @@ type ToolCallReport struct {
 	Metrics         map[string]middleware.Metric `json:"metrics"`
 }
 
-// add adds a step to the totals.
 func (r *Report) add(s StepReport) {
 	r.Steps = append(r.Steps, s)
 	r.ToolCallCount += len(s.ToolCalls)
@@ -105,7 +104,6 @@ func finishReason(reported llm.FinishReason, calls int) llm.FinishReason {
 	return reported
 }
 
-// sizeOf returns the size of a result in bytes.
 func sizeOf(content []llm.Part) int {
 	n := 0
 	for _, p := range content {

@@ -18,7 +18,6 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// run is an active run.
 type run struct {
 	*Loop
 	id        string
@@ -137,7 +136,6 @@ func (r *run) takePending() error {
 	return nil
 }
 
-// start starts the run of the kernel.
 func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 	tools, added := r.toolsNow()
 	r.added, r.splices = added, r.history.Splices()

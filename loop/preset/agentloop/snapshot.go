@@ -109,7 +109,6 @@ func (l *Loop) apply(s Snapshot) {
 	l.approvals.Restore(pending)
 }
 
-// compareTools emits warnings for removed and added tools.
 func (l *Loop) compareTools(ctx context.Context, before []string) error {
 	for _, name := range before {
 		if !slices.ContainsFunc(l.tools, func(t loop.Tool) bool { return t.Name == name }) {

@@ -64,7 +64,6 @@ func Events(events iter.Seq2[trace.Event, error]) iter.Seq[StreamEvent] {
 	})
 }
 
-// projection is the state of a conversion.
 type projection struct {
 	steps     int // number of started steps
 	last      *trace.ModelResponse

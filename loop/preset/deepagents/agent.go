@@ -55,7 +55,6 @@ type Options struct {
 	Loop loop.Config
 }
 
-// run is a started run.
 type run struct {
 	ctx   context.Context
 	root  *Agent
@@ -99,7 +98,6 @@ func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 	return r, nil
 }
 
-// middleware returns the middleware that implements the handoff graph.
 func (r *run) middleware(hook func(context.Context, middleware.Ended) ([]llm.Message, error)) ([]loop.Middleware, error) {
 	root := handoffAgent(r.root, map[*Agent]*middleware.HandoffAgent{})
 	handoff, err := middleware.Handoff(root, r.scope)

@@ -60,7 +60,6 @@ func Generate(ctx context.Context, agent *Agent, in loop.Input, vars *middleware
 	return r.result(r.loop.Wait())
 }
 
-// result converts the loop's result to that of the reference loop.
 func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	out := &Result{
 		Text: res.Text, Steps: r.steps, Usage: res.Usage, Finish: res.FinishReason, Messages: res.Messages, State: r.scope, Loop: res,

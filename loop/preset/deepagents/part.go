@@ -99,7 +99,6 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	return nil
 }
 
-// begin returns the part for a call.
 func (p *projection) begin(id, name string) Part {
 	p.calls = slices.DeleteFunc(p.calls, func(c llm.ToolCall) bool { return c.ID == id })
 	return p.call(id, name)

@@ -120,7 +120,6 @@ func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onE
 	return last.Type == "completed"
 }
 
-// errNothing is the error of a run without input messages.
 var errNothing = errors.New("reactagent: the input has no messages: add one")
 
 // Events runs the agent as [Agent.Run] does and returns the events as a sequence. If the

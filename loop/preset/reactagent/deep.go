@@ -116,7 +116,6 @@ func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 	return s, err
 }
 
-// list returns the middleware of the agent itself.
 func (s *stack) list(cfg *DeepConfig) []loop.Middleware {
 	list := slices.Concat(s.todos, s.files, s.subagents)
 	if !cfg.NoGeneralPurpose {
@@ -129,7 +128,6 @@ func (s *stack) list(cfg *DeepConfig) []loop.Middleware {
 	return append(list, s.summary...)
 }
 
-// tasks returns the middleware with the sub-agents.
 func (s *stack) tasks(model llm.Model, cfg *DeepConfig) (loop.Middleware, error) {
 	list := slices.Clone(cfg.SubAgents)
 	if cfg.GeneralPurposeAgent {

@@ -7,7 +7,6 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// groups contains the groups of general-purpose tools.
 var groups = []struct {
 	name  string
 	tools []string

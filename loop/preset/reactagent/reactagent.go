@@ -37,7 +37,6 @@ func Fill(cfg loop.Config) loop.Config {
 	return cfg
 }
 
-// errorObject encodes an error as a JSON object.
 func errorObject(_ string, err error) string {
 	return string(append(jsonio.AppendString([]byte(`{"error":`), err.Error()), '}'))
 }
