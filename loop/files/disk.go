@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -42,24 +41,36 @@ func OpenDisk(dir string) (*Disk, error) {
 func (d *Disk) Close() error { return d.root.Close() }
 
 // List implements Backend.
-func (d *Disk) List(dir string) ([]Entry, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	p, err := clean(dir)
-	if err != nil {
-		return nil, fail("list", dir, err)
-	}
+func (d *Disk) List(dir string) ([]Entry, error) { return list(d.mu.RLocker(), d, dir) }
+
+// Read implements Backend.
+func (d *Disk) Read(name string) (string, error) { return read(d.mu.RLocker(), d, name) }
+
+// Write implements Backend.
+func (d *Disk) Write(name, text string) error { return write(&d.mu, d, name, text) }
+
+// Edit implements Backend.
+func (d *Disk) Edit(name string, change func(text string) (string, error)) error {
+	return edit(&d.mu, d, name, change)
+}
+
+// Mkdir implements Backend.
+func (d *Disk) Mkdir(dir string) error { return do(&d.mu, "mkdir", dir, clean, d.mkdir) }
+
+func (d *Disk) mkdir(p string) error { return told(d.root.MkdirAll(p, 0o777)) }
+
+func (d *Disk) list(p string) ([]Entry, error) {
 	f, info, err := d.open(p)
 	if err != nil {
-		return nil, fail("list", dir, err)
+		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	if !info.IsDir() {
-		return nil, fail("list", dir, ErrNotDir)
+		return nil, ErrNotDir
 	}
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return nil, fail("list", dir, told(err))
+		return nil, told(err)
 	}
 	var list []Entry
 	for _, name := range names {
@@ -72,7 +83,6 @@ func (d *Disk) List(dir string) ([]Entry, error) {
 			list = append(list, Entry{Name: name, Size: info.Size()})
 		}
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -108,18 +118,6 @@ func told(err error) error {
 	return err
 }
 
-// Read implements Backend.
-func (d *Disk) Read(name string) (string, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	p, err := cleanFile(name)
-	if err != nil {
-		return "", fail("read", name, err)
-	}
-	text, err := d.read(p)
-	return text, fail("read", name, err)
-}
-
 func (d *Disk) read(p string) (string, error) {
 	f, info, err := d.open(p)
 	if err != nil {
@@ -136,29 +134,16 @@ func (d *Disk) read(p string) (string, error) {
 	if err != nil {
 		return "", told(err)
 	}
-	if err := fit(string(data)); err != nil {
+	text := string(data)
+	if err := fit(text); err != nil {
 		return "", err
 	}
-	return string(data), nil
+	return text, nil
 }
 
-// Write implements Backend.
-func (d *Disk) Write(name, text string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, err := cleanFile(name)
-	if err == nil {
-		err = d.put(p, text)
-	}
-	return fail("write", name, err)
-}
-
-func (d *Disk) put(p, text string) error {
-	if err := fit(text); err != nil {
+func (d *Disk) write(p, text string) error {
+	if err := d.mkdir(path.Dir(p)); err != nil {
 		return err
-	}
-	if err := d.root.MkdirAll(path.Dir(p), 0o777); err != nil {
-		return told(err)
 	}
 	dir, err := d.root.OpenRoot(path.Dir(p)) // pin the directory: the path may change its target
 	if err != nil {
@@ -208,33 +193,4 @@ func (d *Disk) temp(dir *os.Root, text string, mode fs.FileMode) (name string, e
 		err = f.Chmod(mode)
 	}
 	return name, errors.Join(err, f.Close())
-}
-
-// Edit implements Backend.
-func (d *Disk) Edit(name string, change func(text string) (string, error)) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, err := cleanFile(name)
-	if err != nil {
-		return fail("edit", name, err)
-	}
-	text, err := d.read(p)
-	if err == nil {
-		text, err = change(text)
-	}
-	if err == nil {
-		err = d.put(p, text)
-	}
-	return fail("edit", name, err)
-}
-
-// Mkdir implements Backend.
-func (d *Disk) Mkdir(dir string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, err := clean(dir)
-	if err == nil {
-		err = told(d.root.MkdirAll(p, 0o777))
-	}
-	return fail("mkdir", dir, err)
 }

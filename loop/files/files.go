@@ -11,11 +11,13 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -79,12 +81,67 @@ func (e *Error) Error() string {
 // Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fail wraps err in an Error of an operation; nil stays nil.
-func fail(op, name string, err error) error {
+// store is a Backend whose paths are clean and whose texts fit.
+type store interface {
+	list(p string) ([]Entry, error) // in any order
+	read(p string) (string, error)
+	write(p, text string) error
+	mkdir(p string) error
+}
+
+// do runs an operation on a clean path under a lock. Its error is an Error.
+func do(mu sync.Locker, op, name string, clean func(string) (string, error), f func(p string) error) error {
+	mu.Lock()
+	defer mu.Unlock()
+	p, err := clean(name)
 	if err == nil {
-		return nil
+		err = f(p)
 	}
-	return &Error{op, name, err}
+	if err != nil {
+		return &Error{op, name, err}
+	}
+	return nil
+}
+
+func list(mu sync.Locker, s store, dir string) (entries []Entry, err error) {
+	err = do(mu, "list", dir, clean, func(p string) (err error) {
+		entries, err = s.list(p)
+		return err
+	})
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return entries, err
+}
+
+func read(mu sync.Locker, s store, name string) (text string, err error) {
+	err = do(mu, "read", name, cleanFile, func(p string) (err error) {
+		text, err = s.read(p)
+		return err
+	})
+	return text, err
+}
+
+func write(mu sync.Locker, s store, name, text string) error {
+	return do(mu, "write", name, cleanFile, func(p string) error { return put(s, p, text) })
+}
+
+func put(s store, p, text string) error {
+	if err := fit(text); err != nil {
+		return err
+	}
+	return s.write(p, text)
+}
+
+func edit(mu sync.Locker, s store, name string, change func(text string) (string, error)) error {
+	return do(mu, "edit", name, cleanFile, func(p string) error {
+		text, err := s.read(p)
+		if err == nil {
+			text, err = change(text)
+		}
+		if err == nil {
+			err = put(s, p, text)
+		}
+		return err
+	})
 }
 
 // clean returns the path in the form of package fs: "." is the root.

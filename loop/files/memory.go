@@ -47,7 +47,7 @@ func (m *Memory) State() State {
 	defer m.mu.Unlock()
 	s := State{Files: maps.Clone(m.files)}
 	for _, dir := range slices.Sorted(maps.Keys(m.dirs)) {
-		if len(m.in(dir)) == 0 {
+		if list, _ := m.list(dir); list == nil {
 			s.Dirs = append(s.Dirs, dir)
 		}
 	}
@@ -55,18 +55,21 @@ func (m *Memory) State() State {
 }
 
 // List implements Backend.
-func (m *Memory) List(dir string) ([]Entry, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, err := clean(dir)
-	if err == nil {
-		err = m.isDir(p)
-	}
-	if err != nil {
-		return nil, fail("list", dir, err)
-	}
-	return m.in(p), nil
+func (m *Memory) List(dir string) ([]Entry, error) { return list(&m.mu, m, dir) }
+
+// Read implements Backend.
+func (m *Memory) Read(name string) (string, error) { return read(&m.mu, m, name) }
+
+// Write implements Backend.
+func (m *Memory) Write(name, text string) error { return write(&m.mu, m, name, text) }
+
+// Edit implements Backend.
+func (m *Memory) Edit(name string, change func(text string) (string, error)) error {
+	return edit(&m.mu, m, name, change)
 }
+
+// Mkdir implements Backend.
+func (m *Memory) Mkdir(dir string) error { return do(&m.mu, "mkdir", dir, clean, m.mkdir) }
 
 func (m *Memory) isDir(p string) error {
 	for at := p; at != "."; at = path.Dir(at) {
@@ -80,8 +83,10 @@ func (m *Memory) isDir(p string) error {
 	return nil
 }
 
-// in returns the entries of a directory.
-func (m *Memory) in(dir string) []Entry {
+func (m *Memory) list(dir string) ([]Entry, error) {
+	if err := m.isDir(dir); err != nil {
+		return nil, err
+	}
 	var list []Entry
 	for name, text := range m.files {
 		if path.Dir(name) == dir {
@@ -93,48 +98,18 @@ func (m *Memory) in(dir string) []Entry {
 			list = append(list, Entry{Name: path.Base(name), Dir: true})
 		}
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	return list, nil
 }
 
-// Read implements Backend.
-func (m *Memory) Read(name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, text, err := m.read(name)
-	return text, fail("read", name, err)
-}
-
-func (m *Memory) read(name string) (p, text string, err error) {
-	p, err = cleanFile(name)
-	if err != nil {
-		return p, "", err
-	}
+func (m *Memory) read(p string) (string, error) {
 	text, ok := m.files[p]
 	if ok {
-		return p, text, nil
+		return text, nil
 	}
-	if err = m.isDir(p); err == nil {
-		err = ErrIsDir
-	}
-	return p, "", err
+	return "", cmp.Or(m.isDir(p), ErrIsDir)
 }
 
-// Write implements Backend.
-func (m *Memory) Write(name, text string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, err := cleanFile(name)
-	if err == nil {
-		err = m.put(p, text)
-	}
-	return fail("write", name, err)
-}
-
-func (m *Memory) put(p, text string) error {
-	if err := fit(text); err != nil {
-		return err
-	}
+func (m *Memory) write(p, text string) error {
 	if m.dirs[p] {
 		return ErrIsDir
 	}
@@ -146,31 +121,6 @@ func (m *Memory) put(p, text string) error {
 	}
 	m.files[p] = strings.Clone(text)
 	return nil
-}
-
-// Edit implements Backend.
-func (m *Memory) Edit(name string, change func(text string) (string, error)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, text, err := m.read(name)
-	if err == nil {
-		text, err = change(text)
-	}
-	if err == nil {
-		err = m.put(p, text)
-	}
-	return fail("edit", name, err)
-}
-
-// Mkdir implements Backend.
-func (m *Memory) Mkdir(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, err := clean(dir)
-	if err == nil {
-		err = m.mkdir(p)
-	}
-	return fail("mkdir", dir, err)
 }
 
 func (m *Memory) mkdir(p string) error {

@@ -65,8 +65,7 @@ type Registry struct {
 	list     []Layer // in the order in which they were first set
 	parent   *Registry
 	children []*Registry // those with a direct or indirect subscriber
-	subs     []subscriber
-	next     int // the number of the next subscriber
+	subs     []*func(Change)
 }
 
 // Set stores a copy of l in the registry and replaces its layer of that name. It returns

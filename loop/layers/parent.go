@@ -76,11 +76,6 @@ const (
 	ParentSet    ChangeKind = "parent"
 )
 
-type subscriber struct {
-	id int
-	f  func(Change)
-}
-
 // Subscribe calls f after each change of r or of one of its ancestors, on the goroutine that
 // made the change. The subscribers of the changed registry are called first, in the order of
 // subscription, then those of its children. Calling cancel ends the subscription; further
@@ -88,14 +83,12 @@ type subscriber struct {
 func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id := r.next
-	r.next++
-	r.subs = append(r.subs, subscriber{id, f})
+	r.subs = append(r.subs, &f)
 	r.link()
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.subs = slices.DeleteFunc(r.subs, func(s subscriber) bool { return s.id == id })
+		r.subs = slices.DeleteFunc(r.subs, func(s *func(Change)) bool { return s == &f })
 		if !r.heard() {
 			r.unlink()
 		}
@@ -108,7 +101,7 @@ func (r *Registry) publish(c Change) {
 	subs, children := slices.Clone(r.subs), slices.Clone(r.children)
 	r.mu.Unlock()
 	for _, s := range subs {
-		s.f(c)
+		(*s)(c)
 	}
 	for _, child := range children {
 		child.publish(c)

@@ -19,31 +19,24 @@ func Write(w http.ResponseWriter, parts iter.Seq[Part]) error {
 	h.Set("X-Accel-Buffering", "no") // prevents buffering in nginx
 	h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
 	w.WriteHeader(http.StatusOK)
-	out := sender{w: w, flush: http.NewResponseController(w)}
+	out := http.NewResponseController(w)
+	send := func(data []byte) error {
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil {
+			return fmt.Errorf("uistream: sending a part: %w", err)
+		}
+		if err := out.Flush(); err != nil {
+			return fmt.Errorf("uistream: flushing a part: %w", err)
+		}
+		return nil
+	}
 	for p := range parts {
 		data, err := p.MarshalJSON()
 		if err != nil {
 			return fmt.Errorf("uistream: a part of the type %s: %w", p.Type, err)
 		}
-		if err := out.send(data); err != nil {
+		if err := send(data); err != nil {
 			return err
 		}
 	}
-	return out.send([]byte("[DONE]"))
-}
-
-type sender struct {
-	w     http.ResponseWriter
-	flush *http.ResponseController
-}
-
-func (s sender) send(data []byte) error {
-	event := append(append([]byte("data: "), data...), "\n\n"...)
-	if _, err := s.w.Write(event); err != nil {
-		return fmt.Errorf("uistream: sending a part: %w", err)
-	}
-	if err := s.flush.Flush(); err != nil {
-		return fmt.Errorf("uistream: flushing a part: %w", err)
-	}
-	return nil
+	return send([]byte("[DONE]"))
 }

@@ -216,7 +216,13 @@ func (s *stream) part(p llm.Part) {
 	case llm.Reasoning:
 		s.wholeBlock("reasoning", p.Text)
 	case llm.Media:
-		s.file(p)
+		url := p.URL
+		if p.Data != nil {
+			url = "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+		}
+		if url != "" {
+			s.put(Part{Type: "file", URL: url, MediaType: p.MediaType})
+		}
 	case llm.ToolCall:
 		s.available(p.ID, p.Name, p.Arguments, true)
 	case llm.ToolResult:
@@ -229,16 +235,6 @@ func (s *stream) wholeBlock(what, text string) {
 	if !s.shown && text != "" {
 		s.block(what, text)
 		s.close()
-	}
-}
-
-func (s *stream) file(m llm.Media) {
-	url := m.URL
-	if m.Data != nil {
-		url = "data:" + m.MediaType + ";base64," + base64.StdEncoding.EncodeToString(m.Data)
-	}
-	if url != "" {
-		s.put(Part{Type: "file", URL: url, MediaType: m.MediaType})
 	}
 }
 

@@ -42,13 +42,7 @@ type Event struct {
 // goroutines.
 type Bus struct {
 	mu   sync.Mutex
-	next int
-	subs []subscription
-}
-
-type subscription struct {
-	id int
-	f  func(context.Context, Event) error
+	subs []*func(context.Context, Event) error
 }
 
 // Subscribe registers f for each event. Emit returns after all subscribers have returned.
@@ -56,13 +50,11 @@ type subscription struct {
 func (b *Bus) Subscribe(f func(ctx context.Context, ev Event) error) (cancel func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	id := b.next
-	b.next++
-	b.subs = append(b.subs, subscription{id, f})
+	b.subs = append(b.subs, &f)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.subs = slices.DeleteFunc(b.subs, func(s subscription) bool { return s.id == id })
+		b.subs = slices.DeleteFunc(b.subs, func(s *func(context.Context, Event) error) bool { return s == &f })
 	}
 }
 
@@ -73,7 +65,7 @@ func (b *Bus) Emit(ctx context.Context, ev Event) error {
 	subs := slices.Clone(b.subs)
 	b.mu.Unlock()
 	for _, s := range subs {
-		if err := s.f(ctx, ev); err != nil {
+		if err := (*s)(ctx, ev); err != nil {
 			return err
 		}
 	}
