@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/internal/bubble"
 	"github.com/looptape/looptape/llm"
@@ -62,7 +64,13 @@ func newRun(ctx context.Context, c *testcase) *caseRun {
 
 // run runs the loop in this bubble and checks the run.
 func (w *caseRun) run(loop Loop) {
-	defer w.cleanUp()
+	defer func() { // end all goroutines that can be ended
+		w.cancel()
+		close(w.release)
+		if len(w.found) > 0 {
+			endsInTime(nil)
+		}
+	}()
 	if w.c.when == before {
 		w.cancel()
 	}
@@ -70,7 +78,11 @@ func (w *caseRun) run(loop Loop) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.call(loop)
+		defer func() { w.panicValue = recover() }()
+		out, err := loop.Run(w.ctx, &Input{Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step})
+		if w.err = err; out != nil {
+			w.result = out
+		}
 	}()
 	if w.c.when == blocked {
 		synctest.Wait()
@@ -83,24 +95,6 @@ func (w *caseRun) run(loop Loop) {
 	w.checkLeaks()
 	w.checkRun()
 	w.transcript = w.summary()
-}
-
-func (w *caseRun) cleanUp() {
-	w.cancel()
-	close(w.release)
-	if len(w.found) > 0 {
-		endsInTime(nil)
-	}
-}
-
-func (w *caseRun) call(loop Loop) {
-	defer func() { w.panicValue = recover() }()
-	out, err := loop.Run(w.ctx, &Input{
-		Model: w, Tools: w.tools(), Messages: w.input, ResponseMode: w.c.mode, Step: w.step,
-	})
-	if w.err = err; out != nil {
-		w.result = out
-	}
 }
 
 // runTimeout is longer than any tool of a case.
@@ -117,23 +111,25 @@ func endsInTime(done chan struct{}) bool {
 }
 
 func (w *caseRun) hangReason() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	switch {
 	case w.ctx.Err() == nil:
 		return "nothing is left to wait for"
-	case w.inFlight > 0:
+	case w.running() > 0:
 		return "its context has ended, but the context of the tool has not"
 	}
 	return "its context has ended, but something still waits, such as a model call with another context"
 }
 
+// running returns the number of tools that run.
+func (w *caseRun) running() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.inFlight
+}
+
 // checkLeaks reports what still runs after the run.
 func (w *caseRun) checkLeaks() {
-	w.mu.Lock()
-	n := w.inFlight
-	w.mu.Unlock()
-	if n > 0 {
+	if n := w.running(); n > 0 {
 		w.report("INV-16", "the run returned while %d of its tools were running", n)
 	}
 	synctest.Wait()
@@ -181,25 +177,19 @@ func (w *caseRun) tools() []Tool {
 	for i, t := range out {
 		out[i].Parameters = object
 		out[i].Run = func(ctx context.Context, args string) (string, error) {
-			w.toolStarted(t.Name, args)
-			defer w.toolEnded()
+			w.count(1, entry{t.Name, args})
+			defer w.count(-1)
 			return w.c.act(ctx, w, t.Name, args)
 		}
 	}
 	return out
 }
 
-func (w *caseRun) toolStarted(name, args string) {
+func (w *caseRun) count(running int, entered ...entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.inFlight++
-	w.entries = append(w.entries, entry{name, args})
-}
-
-func (w *caseRun) toolEnded() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.inFlight--
+	w.inFlight += running
+	w.entries = append(w.entries, entered...)
 }
 
 func (w *caseRun) step(messages []llm.Message) {
@@ -215,17 +205,13 @@ func (w *caseRun) report(id, format string, args ...any) {
 	if slices.ContainsFunc(w.found, func(v check.Violation) bool { return v.Invariant == id }) {
 		return
 	}
-	w.found = append(w.found, violation(id, w.c.name, fmt.Sprintf(format, args...)))
-}
-
-func violation(id, name, message string) check.Violation {
-	v := check.Violation{Invariant: id, Run: name, Event: check.NoEvent, Message: message}
+	v := check.Violation{Invariant: id, Run: w.c.name, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}
 	for _, info := range check.Catalogue() {
 		if info.ID == id {
 			v.Hint = info.Hint
 		}
 	}
-	return v
+	w.found = append(w.found, v)
 }
 
 // run runs the case and returns the violations.
@@ -246,7 +232,9 @@ func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 			w.report("INV-16", "the run returned, but a goroutine cannot end")
 		}
 		if prev != nil && c.same != "" && len(w.found) == 0 {
-			w.compare(prev)
+			if diff := cmp.Diff(prev.transcript, w.transcript); diff != "" {
+				w.report(w.c.same, "two equal runs differ (-first +second):\n%s", diff)
+			}
 		}
 		if len(w.found) > 0 {
 			return w.found

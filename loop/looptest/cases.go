@@ -60,8 +60,8 @@ func user(text string) []llm.Message { return []llm.Message{llm.User(text)} }
 
 var done = fake.Response{Text: "done"}
 
-// callResponse returns a response with calls, each "id name arguments".
-func callResponse(specs ...string) fake.Response {
+// calls returns a response with calls, each "id name arguments".
+func calls(specs ...string) fake.Response {
 	var t fake.Response
 	for _, s := range specs {
 		p := strings.SplitN(s, " ", 3)
@@ -69,6 +69,9 @@ func callResponse(specs ...string) fake.Response {
 	}
 	return t
 }
+
+// script returns the responses and the last one of most cases.
+func script(responses ...fake.Response) []fake.Response { return append(responses, done) }
 
 // echo returns the name and the arguments of the tool, which identify the call.
 func echo(_ context.Context, _ *caseRun, name, args string) (string, error) {
@@ -94,35 +97,35 @@ var errTool = errors.New("no connection")
 // cases returns all cases by invariant. The case that may end the process is the last one.
 func cases() []*testcase {
 	all := []*testcase{
-		{id: "INV-01", name: "two calls", responses: []fake.Response{callResponse(`c1 a {"n":1}`, `c2 a {"n":2}`), done}, check: resultsMatchCalls},
-		{id: "INV-01", name: "rejected calls", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {"n":1}`, `c2 nowhere {}`, `c3 a {"n":3`), done}},
-		{id: "INV-02", name: "three steps", responses: []fake.Response{callResponse(`c1 a {}`, `c2 b {}`), callResponse(`c3 a {"n":3}`), done}},
-		{id: "INV-03", name: "the last is fastest", responses: []fake.Response{callResponse(`c1 a {"s":3}`, `c2 a {"s":2}`, `c3 a {"s":1}`), done}, act: slowEcho, check: resultsMatchCalls},
-		{id: "INV-04", name: "duplicate ids", responses: []fake.Response{callResponse(`c1 a {"n":1}`, `c1 a {"n":2}`), callResponse(`c1 a {"n":3}`), done}},
-		{id: "INV-04", name: "missing ids", responses: []fake.Response{callResponse(` a {"n":1}`, ` a {"n":2}`), done}},
+		{id: "INV-01", name: "two calls", responses: script(calls(`c1 a {"n":1}`, `c2 a {"n":2}`)), check: resultsMatchCalls},
+		{id: "INV-01", name: "rejected calls", hasFailedCalls: true, responses: script(calls(`c1 a {"n":1}`, `c2 nowhere {}`, `c3 a {"n":3`))},
+		{id: "INV-02", name: "three steps", responses: script(calls(`c1 a {}`, `c2 b {}`), calls(`c3 a {"n":3}`))},
+		{id: "INV-03", name: "the last is fastest", responses: script(calls(`c1 a {"s":3}`, `c2 a {"s":2}`, `c3 a {"s":1}`)), act: slowEcho, check: resultsMatchCalls},
+		{id: "INV-04", name: "duplicate ids", responses: script(calls(`c1 a {"n":1}`, `c1 a {"n":2}`), calls(`c1 a {"n":3}`))},
+		{id: "INV-04", name: "missing ids", responses: script(calls(` a {"n":1}`, ` a {"n":2}`))},
 		{id: "INV-05", name: "a long history", input: []llm.Message{llm.User("hello"), llm.Assistant(llm.Text{Text: "what can I do"}), llm.User("go")},
-			responses: []fake.Response{callResponse(`c1 a {"n":1}`), callResponse(`c2 a {"n":2}`), callResponse(`c3 a {"n":3}`), done}},
-		{id: "INV-06", name: "exposed messages", responses: []fake.Response{callResponse(`c1 a {"n":1}`, `c2 b {"n":2}`), callResponse(`c3 a {"n":3}`), done},
+			responses: script(calls(`c1 a {"n":1}`), calls(`c2 a {"n":2}`), calls(`c3 a {"n":3}`))},
+		{id: "INV-06", name: "exposed messages", responses: script(calls(`c1 a {"n":1}`, `c2 b {"n":2}`), calls(`c3 a {"n":3}`)),
 			times: 2, vary: overwrite, same: "INV-06"},
-		{id: "INV-07", name: "cancel during tools", responses: []fake.Response{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
-		{id: "INV-08", name: "once per call", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {"n":1}`, `c2 a {"n":2}`, `c3 nowhere {"n":3}`), callResponse(`c4 a {"n":4}`), done}, check: onceEach},
-		{id: "INV-09", name: "exact arguments", responses: []fake.Response{callResponse(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`), done}, check: exactArguments},
-		{id: "INV-09", name: "truncated arguments", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {"path":"/`), done}, check: noneRun},
-		{id: "INV-11", name: "finish reasons", responses: []fake.Response{withFinish(callResponse(`c1 a {}`), llm.FinishStop), withFinish(callResponse(`c2 a {"n":2}`), llm.FinishToolCalls), withFinish(done, llm.FinishToolCalls)}},
-		{id: "INV-12", name: "both response modes", responses: []fake.Response{rich(), done}, times: 2, vary: nonStreaming, same: "INV-12"},
-		{id: "INV-16", name: "a tool that ignores cancel", responses: []fake.Response{callResponse(`c1 a {}`, `c2 b {}`), done}, when: within, act: ignoreCancel, fails: true},
-		{id: "INV-16", name: "a natural end", responses: []fake.Response{callResponse(`c1 a {"s":1}`, `c2 b {"s":2}`), done}, act: slowEcho},
-		{id: "INV-17", name: "no call starts after cancel", responses: []fake.Response{manyCalls(), done}, when: within, act: cancelInFirst, fails: true},
-		{id: "INV-17", name: "cancel before the start", responses: []fake.Response{done}, when: before, fails: true},
-		{id: "INV-18", name: "usage", responses: []fake.Response{withUsage(callResponse(`c1 a {}`)), withUsage(done)}, check: usageIsSum},
-		{id: "INV-22", name: "opaque data", responses: []fake.Response{opaqueResponse(), done}, check: opaqueEchoed},
+		{id: "INV-07", name: "cancel during tools", responses: script(manyCalls()), when: within, act: cancelInFirst, fails: true},
+		{id: "INV-08", name: "once per call", hasFailedCalls: true, responses: script(calls(`c1 a {"n":1}`, `c2 a {"n":2}`, `c3 nowhere {"n":3}`), calls(`c4 a {"n":4}`)), check: onceEach},
+		{id: "INV-09", name: "exact arguments", responses: script(calls(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`)), check: exactArguments},
+		{id: "INV-09", name: "truncated arguments", hasFailedCalls: true, responses: script(calls(`c1 a {"path":"/`)), check: noneRun},
+		{id: "INV-11", name: "finish reasons", responses: wrongReasons()},
+		{id: "INV-12", name: "both response modes", responses: script(rich()), times: 2, vary: nonStreaming, same: "INV-12"},
+		{id: "INV-16", name: "a tool that ignores cancel", responses: script(calls(`c1 a {}`, `c2 b {}`)), when: within, act: ignoreCancel, fails: true},
+		{id: "INV-16", name: "a natural end", responses: script(calls(`c1 a {"s":1}`, `c2 b {"s":2}`)), act: slowEcho},
+		{id: "INV-17", name: "no call starts after cancel", responses: script(manyCalls()), when: within, act: cancelInFirst, fails: true},
+		{id: "INV-17", name: "cancel before the start", responses: script(), when: before, fails: true},
+		{id: "INV-18", name: "usage", responses: []fake.Response{withUsage(calls(`c1 a {}`)), withUsage(done)}, check: usageIsSum},
+		{id: "INV-22", name: "opaque data", responses: script(opaqueResponse()), check: opaqueEchoed},
 		{id: "INV-24", name: "an empty response", responses: []fake.Response{{}}, times: 2, vary: continueRun},
-		{id: "INV-26", name: "a tool waits", responses: []fake.Response{callResponse(`c1 a {}`, `c2 b {}`), done}, when: blocked, act: waitForCancel, fails: true},
+		{id: "INV-26", name: "a tool waits", responses: script(calls(`c1 a {}`, `c2 b {}`)), when: blocked, act: waitForCancel, fails: true},
 		{id: "INV-26", name: "the model waits", responses: []fake.Response{{Text: "It", OmitFinish: true}}, stall: 1, when: blocked, fails: true},
-		{id: "INV-27", name: "a repeat", responses: []fake.Response{callResponse(` a {"s":1}`, ` b {"s":1}`, ` a {"s":2}`), callResponse(` a {"s":1}`, ` b {"s":0}`), done},
+		{id: "INV-27", name: "a repeat", responses: script(calls(` a {"s":1}`, ` b {"s":1}`, ` a {"s":2}`), calls(` a {"s":1}`, ` b {"s":0}`)),
 			act: slowEcho, times: 3, same: "INV-27"},
-		{id: "INV-23", name: "errors", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {}`, `c2 nowhere {}`, `c3 b {}`), done}, act: failing, check: contained},
-		{id: "INV-23", name: "panic", hasFailedCalls: true, responses: []fake.Response{callResponse(`c1 a {}`, `c2 b {}`), done}, act: panicking, check: contained},
+		{id: "INV-23", name: "errors", hasFailedCalls: true, responses: script(calls(`c1 a {}`, `c2 nowhere {}`, `c3 b {}`)), act: failing, check: contained},
+		{id: "INV-23", name: "panic", hasFailedCalls: true, responses: script(calls(`c1 a {}`, `c2 b {}`)), act: panicking, check: contained},
 	}
 	for _, c := range all {
 		c.tools = newTools("a", "b")
@@ -136,14 +139,9 @@ func cases() []*testcase {
 	return all
 }
 
-func withFinish(t fake.Response, f llm.FinishReason) fake.Response {
-	t.FinishReason = f
-	return t
-}
-
 // manyCalls returns a response with more calls than loops run concurrently.
 func manyCalls() fake.Response {
-	return callResponse(`c1 a {}`, `c2 b {"n":2}`, `c3 b {"n":3}`, `c4 b {"n":4}`, `c5 b {"n":5}`, `c6 b {"n":6}`, `c7 b {"n":7}`, `c8 b {"n":8}`, `c9 b {"n":9}`)
+	return calls(`c1 a {}`, `c2 b {"n":2}`, `c3 b {"n":3}`, `c4 b {"n":4}`, `c5 b {"n":5}`, `c6 b {"n":6}`, `c7 b {"n":7}`, `c8 b {"n":8}`, `c9 b {"n":9}`)
 }
 
 // cancelInFirst cancels in the tool a, once all other calls wait; b waits for the
@@ -187,10 +185,19 @@ func panicking(ctx context.Context, w *caseRun, name, args string) (string, erro
 
 // rich returns a response with everything that differs between response modes.
 func rich() fake.Response {
-	t := withUsage(callResponse(`c1 a {"city":"Zürich"}`, `c2 b {}`))
+	t := withUsage(calls(`c1 a {"city":"Zürich"}`, `c2 b {}`))
 	t.Reasoning, t.Text, t.ChunkSize = "first look, then answer", "Let me see.", 3
 	t.Calls[0].OmitEnd = true
 	return t
+}
+
+// wrongReasons returns responses with finish reasons that do not follow from their calls.
+func wrongReasons() []fake.Response {
+	list := script(calls(`c1 a {}`), calls(`c2 a {"n":2}`))
+	for i, reason := range []llm.FinishReason{llm.FinishStop, llm.FinishToolCalls, llm.FinishToolCalls} {
+		list[i].FinishReason = reason
+	}
+	return list
 }
 
 func withUsage(t fake.Response) fake.Response {
@@ -202,7 +209,7 @@ var secret = json.RawMessage(`{"signature":"c2lnbmVk","n":1.0}`)
 
 // opaqueResponse returns a response with opaque provider data.
 func opaqueResponse() fake.Response {
-	t := callResponse(`c1 a {}`)
+	t := calls(`c1 a {}`)
 	t.Reasoning, t.ReasoningOpaque = "I should look.", secret
 	t.Calls[0].Opaque = json.RawMessage(`{"item":"fc_1"}`)
 	return t

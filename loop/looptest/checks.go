@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/check"
 )
@@ -21,12 +22,19 @@ func (w *caseRun) checkRun() {
 	}
 	w.checkUnchanged()
 	w.checkRequests()
-	if w.err != nil && !w.c.fails {
-		w.reportFailure()
+	switch {
+	case w.c.fails || w.err == nil:
+	case w.c.hasFailedCalls:
+		w.report("INV-23", "the run fails because a call failed: %v", w.err)
+		return
+	default:
+		w.report("INV-11", "the run fails without a cause: %v", w.err)
 		return
 	}
 	w.checkResult()
-	w.checkModelCalls()
+	if !w.c.fails && w.modelCalls < len(w.c.responses) {
+		w.report("INV-11", "the run stops after response %d, which has calls", w.modelCalls)
+	}
 	if w.c.check != nil {
 		w.c.check(w)
 	}
@@ -77,14 +85,6 @@ func lines(messages []llm.Message) []string {
 	return strings.SplitAfter(string(jsonOf(messages)), "\n")
 }
 
-func (w *caseRun) reportFailure() {
-	if w.c.hasFailedCalls {
-		w.report("INV-23", "the run fails because a call failed: %v", w.err)
-		return
-	}
-	w.report("INV-11", "the run fails without a cause: %v", w.err)
-}
-
 // checkResult checks INV-07: each call in the result has a result or is pending.
 func (w *caseRun) checkResult() {
 	if len(w.result.Messages) == 0 {
@@ -107,13 +107,6 @@ func (w *caseRun) checkResult() {
 				w.report("INV-07", "the run ended without a result of the call %q and does not report it as pending", c.ID)
 			}
 		}
-	}
-}
-
-// checkModelCalls checks INV-11: the loop made all expected model calls.
-func (w *caseRun) checkModelCalls() {
-	if !w.c.fails && w.modelCalls < len(w.c.responses) {
-		w.report("INV-11", "the run stops after response %d, which has calls", w.modelCalls)
 	}
 }
 
@@ -170,13 +163,10 @@ func onceEach(w *caseRun) {
 }
 
 func exactArguments(w *caseRun) {
-	want := map[string]bool{}
-	for _, c := range w.c.responses[0].Calls {
-		want[c.Arguments] = true
-	}
+	calls := w.c.responses[0].Calls
 	for _, e := range w.entries {
-		if !want[e.args] {
-			w.report("INV-09", "the tool %s received %s, want the arguments %q", e.name, e.args, w.c.responses[0].Calls[0].Arguments)
+		if !slices.ContainsFunc(calls, func(c fake.Call) bool { return c.Arguments == e.args }) {
+			w.report("INV-09", "the tool %s received %s, want the arguments %q", e.name, e.args, calls[0].Arguments)
 		}
 	}
 }
@@ -202,15 +192,15 @@ func usageIsSum(w *caseRun) {
 
 // opaqueEchoed checks that the second request contains the opaque data of the first response.
 func opaqueEchoed(w *caseRun) {
-	for _, m := range w.lastRequest() {
-		if m.Role != llm.RoleAssistant {
-			continue
-		}
-		want := []llm.Part{llm.Reasoning{Text: "I should look.", Opaque: secret}, llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}", Opaque: []byte(`{"item":"fc_1"}`)}}
-		if got := llm.AppendParts(nil, m.Parts); !bytes.Equal(got, llm.AppendParts(nil, want)) {
-			w.report("INV-22", "assistant message %s, want %s", got, llm.AppendParts(nil, want))
-		}
+	list := w.lastRequest()
+	i := slices.IndexFunc(list, func(m llm.Message) bool { return m.Role == llm.RoleAssistant })
+	if i < 0 {
 		return
+	}
+	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}", Opaque: []byte(`{"item":"fc_1"}`)}
+	want := llm.AppendParts(nil, []llm.Part{llm.Reasoning{Text: "I should look.", Opaque: secret}, call})
+	if got := llm.AppendParts(nil, list[i].Parts); !bytes.Equal(got, want) {
+		w.report("INV-22", "assistant message %s, want %s", got, want)
 	}
 }
 
@@ -226,12 +216,6 @@ func contained(w *caseRun) {
 		if failed := names[r.ID] != "b"; failed != r.IsError {
 			w.report("INV-23", "the result of the call %q of %s has IsError %v, want %v: %s", r.ID, names[r.ID], r.IsError, failed, r.Text())
 		}
-	}
-}
-
-func (w *caseRun) compare(prev *caseRun) {
-	if diff := cmp.Diff(prev.transcript, w.transcript); diff != "" {
-		w.report(w.c.same, "two equal runs differ (-first +second):\n%s", diff)
 	}
 }
 
