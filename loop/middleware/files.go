@@ -3,7 +3,6 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,9 +20,9 @@ const readLines = 2000
 // them afterwards, return a [files.Memory] with a state. All runs share the files if open
 // always returns the same Backend. Calls of one step run concurrently, so on the system clock
 // their order is undefined.
-func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
+func Files(open func(loop.RunInfo) files.Backend) (m loop.Middleware, err error) {
 	if open == nil {
-		return loop.Middleware{}, errors.New("middleware: Files: missing function: set open")
+		return m, errors.New("middleware: Files: missing function: set open")
 	}
 	tool := func(name, description, properties, required string) loop.Tool {
 		return prepared(name, description, `{"type":"object","properties":{"path":{"type":"string","description":"counts from the top of your files, as in /notes/a.md"}`+
@@ -42,14 +41,7 @@ func Files(open func(loop.RunInfo) files.Backend) (loop.Middleware, error) {
 	}
 	return loop.Middleware{Name: "files", New: func(info loop.RunInfo) loop.Hooks {
 		b := open(info)
-		return withTools(func(_ context.Context, call loop.Call) (loop.Output, error) {
-			var a fileArguments
-			if err := json.Unmarshal([]byte(call.Arguments), &a); err != nil {
-				return loop.Output{}, err
-			}
-			text, err := a.run(b, call.Name)
-			return loop.TextOutput(text), err
-		}, tools...)
+		return withTools(func(_ context.Context, call loop.Call, a fileArguments) (string, error) { return a.run(b, call.Name) }, tools...)
 	}}, nil
 }
 

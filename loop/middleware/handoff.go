@@ -48,14 +48,13 @@ const ActiveAgent Var[string] = "currentActiveAgent"
 // [ActiveAgent] without a value means root. If it names an unknown agent, the active agent
 // continues with a warning. Handoff returns an error if names of agents are duplicate or
 // invalid.
-func Handoff(root *HandoffAgent, vars *Vars) (loop.Middleware, error) {
+func Handoff(root *HandoffAgent, vars *Vars) (m loop.Middleware, err error) {
 	agents, err := reachable(root)
 	if err != nil {
-		return loop.Middleware{}, fmt.Errorf("middleware: Handoff: %w", err)
+		return m, fmt.Errorf("middleware: Handoff: %w", err)
 	}
 	return loop.Middleware{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
-		h := &handoff{agents: agents, vars: vars}
-		return loop.Hooks{BeforeStep: h.before}
+		return loop.Hooks{BeforeStep: (&handoff{agents: agents, vars: vars}).before}
 	}}, nil
 }
 
@@ -105,10 +104,10 @@ type handoff struct {
 
 func (h *handoff) before(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 	a, err := h.next(s)
-	if err != nil {
-		return c, err
+	if err == nil {
+		c.Tools, err = h.tools(s, a)
 	}
-	if c.Tools, err = h.tools(s, a); err != nil {
+	if err != nil {
 		return c, err
 	}
 	h.active = a
@@ -149,7 +148,7 @@ func (h *handoff) tools(s *loop.StepInfo, a *HandoffAgent) ([]loop.Tool, error) 
 	case nil:
 		h.common = s.Tools()
 	default:
-		if err := emitJSON(s, EventHandoff, handoffEvent{h.active.Name, a.Name}); err != nil {
+		if err := emitJSON(s, EventHandoff, map[string]string{"from": h.active.Name, "to": a.Name}); err != nil {
 			return nil, err
 		}
 	}
@@ -158,11 +157,6 @@ func (h *handoff) tools(s *loop.StepInfo, a *HandoffAgent) ([]loop.Tool, error) 
 		tools = append(tools, transferTo(to))
 	}
 	return tools, nil
-}
-
-type handoffEvent struct {
-	From string `json:"from"`
-	To   string `json:"to"`
 }
 
 func transferTo(a *HandoffAgent) loop.Tool {
@@ -193,28 +187,28 @@ type Ended struct {
 // the root continues in the same run. PrepareEnd does this at most limit times; 0 means 5. The
 // step limits still apply. PrepareEnd requires the middleware [Handoff] with the same root and
 // vars. It returns an error if the hook is nil or Handoff would.
-func PrepareEnd(root *HandoffAgent, vars *Vars, hook func(context.Context, Ended) ([]llm.Message, error), limit int) (loop.Middleware, error) {
+func PrepareEnd(root *HandoffAgent, vars *Vars, hook func(context.Context, Ended) ([]llm.Message, error), limit int) (m loop.Middleware, err error) {
 	agents, err := reachable(root)
 	switch {
 	case err != nil:
-		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: %w", err)
+		return m, fmt.Errorf("middleware: PrepareEnd: %w", err)
 	case hook == nil:
-		return loop.Middleware{}, errors.New("middleware: PrepareEnd: missing function: set hook")
+		return m, errors.New("middleware: PrepareEnd: missing function: set hook")
 	case limit < 0:
-		return loop.Middleware{}, fmt.Errorf("middleware: PrepareEnd: the limit is %d: want the number of returns to the root, or 0 for 5", limit)
+		return m, fmt.Errorf("middleware: PrepareEnd: the limit is %d: want the number of returns to the root, or 0 for 5", limit)
 	}
 	limit = cmp.Or(limit, 5)
 	return loop.Middleware{Name: "prepare_end", New: func(loop.RunInfo) loop.Hooks {
 		returns := 0
-		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+		return loop.Hooks{AfterModel: func(ctx context.Context, s *loop.StepInfo, response *llm.Response) (d loop.Decision, err error) {
 			name, _ := ActiveAgent.Get(vars)
 			by := find(agents, name)
 			if len(response.Calls()) > 0 || by == nil || by == root || returns == limit {
-				return loop.Decision{}, nil
+				return d, nil
 			}
 			next, err := hook(ctx, Ended{By: by, Response: response, History: s.Request.Messages, Vars: vars})
 			if err != nil || len(next) == 0 {
-				return loop.Decision{}, err
+				return d, err
 			}
 			returns++
 			ActiveAgent.Set(vars, root.Name)

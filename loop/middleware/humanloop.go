@@ -22,14 +22,14 @@ import (
 // HumanInTheLoop: a call that becomes valid after the review is not run.
 //
 // HumanInTheLoop returns an error if approve is nil or a rule allows an unknown decision.
-func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Approval, error), rules map[string]ApprovalRule) (loop.Middleware, error) {
+func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Approval, error), rules map[string]ApprovalRule) (m loop.Middleware, err error) {
 	if approve == nil {
-		return loop.Middleware{}, errors.New("middleware: HumanInTheLoop: missing function: set approve")
+		return m, errors.New("middleware: HumanInTheLoop: missing function: set approve")
 	}
 	for name, rule := range rules {
 		for _, d := range rule.Allowed {
 			if !slices.Contains([]ApprovalDecision{Approve, Edit, Reject, Respond}, d) {
-				return loop.Middleware{}, fmt.Errorf("middleware: HumanInTheLoop: the rule of %q allows %q: want approve, edit, reject or respond", name, d)
+				return m, fmt.Errorf("middleware: HumanInTheLoop: the rule of %q allows %q: want approve, edit, reject or respond", name, d)
 			}
 		}
 	}

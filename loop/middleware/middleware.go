@@ -77,12 +77,12 @@ func leaked(text string, tools []llm.Tool) bool {
 // AnswerTool adds a tool with the given schema that the model calls to give its answer. The
 // run ends after the first step with a call whose arguments match the schema. The arguments
 // are the answer: use the last call of that name in res.Steps[…].Calls.
-func AnswerTool(name, description string, schema json.RawMessage) (loop.Middleware, error) {
+func AnswerTool(name, description string, schema json.RawMessage) (m loop.Middleware, err error) {
 	tool, err := loop.RawTool(name, description, schema, func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput("the answer was taken"), nil
 	})
 	if err != nil {
-		return loop.Middleware{}, fmt.Errorf("middleware: AnswerTool: %w", err)
+		return m, fmt.Errorf("middleware: AnswerTool: %w", err)
 	}
 	return loop.Middleware{Name: "answer_tool", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
@@ -140,11 +140,18 @@ func prepared(name, description, schema string) loop.Tool {
 	return t
 }
 
-// withTools returns hooks that add the tools with run as their function.
-func withTools(run loop.ToolFunc, tools ...loop.Tool) loop.Hooks {
+// withTools returns hooks that add the tools. They call run with their decoded arguments.
+func withTools[In any](run func(ctx context.Context, call loop.Call, in In) (string, error), tools ...loop.Tool) loop.Hooks {
 	tools = slices.Clone(tools)
 	for i := range tools {
-		tools[i].Run = run
+		tools[i].Run = func(ctx context.Context, call loop.Call) (out loop.Output, err error) {
+			var in In
+			if err := json.Unmarshal([]byte(call.Arguments), &in); err != nil {
+				return out, err
+			}
+			text, err := run(ctx, call, in)
+			return loop.TextOutput(text), err
+		}
 	}
 	return loop.Hooks{Tools: tools}
 }

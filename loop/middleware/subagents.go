@@ -3,7 +3,6 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,7 +26,7 @@ type SubAgent struct {
 // in that of its own Config. To prevent further nesting, do not add SubAgents to the agent
 // itself. Without agents there is no tool. SubAgents returns an error if an agent is nil, or a
 // name is missing or duplicate.
-func SubAgents(list ...SubAgent) (loop.Middleware, error) {
+func SubAgents(list ...SubAgent) (m loop.Middleware, err error) {
 	agents := map[string]*loop.Agent{}
 	var names []string
 	description := "Gives a task to another agent and returns what it says in the end. It knows nothing of this conversation: " +
@@ -35,11 +34,11 @@ func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 	for i, a := range list {
 		switch {
 		case a.Name == "":
-			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: agent %d has no Name: set it", i+1)
+			return m, fmt.Errorf("middleware: SubAgents: agent %d has no Name: set it", i+1)
 		case a.Agent == nil:
-			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: the agent %q is nil: set Agent", a.Name)
+			return m, fmt.Errorf("middleware: SubAgents: the agent %q is nil: set Agent", a.Name)
 		case agents[a.Name] != nil:
-			return loop.Middleware{}, fmt.Errorf("middleware: SubAgents: duplicate name %q: rename one agent", a.Name)
+			return m, fmt.Errorf("middleware: SubAgents: duplicate name %q: rename one agent", a.Name)
 		}
 		agents[a.Name] = a.Agent
 		names = append(names, a.Name)
@@ -48,30 +47,27 @@ func SubAgents(list ...SubAgent) (loop.Middleware, error) {
 	if len(list) == 0 {
 		return loop.Middleware{Name: "subagents", New: func(loop.RunInfo) loop.Hooks { return loop.Hooks{} }}, nil
 	}
+	type arguments struct {
+		Description string `json:"description"`
+		Agent       string `json:"subagent_type"`
+	}
 	tool := prepared("task", description, `{"type":"object","properties":{"description":{"type":"string","description":"the whole task"},`+
 		`"subagent_type":{"type":"string","description":"the name of the agent"}},"required":["description","subagent_type"]}`)
 	return loop.Middleware{Name: "subagents", New: func(info loop.RunInfo) loop.Hooks {
-		return withTools(func(ctx context.Context, call loop.Call) (loop.Output, error) {
-			var in struct {
-				Description string `json:"description"`
-				Agent       string `json:"subagent_type"`
-			}
-			if err := json.Unmarshal([]byte(call.Arguments), &in); err != nil {
-				return loop.Output{}, err
-			}
+		return withTools(func(ctx context.Context, _ loop.Call, in arguments) (string, error) {
 			agent := agents[in.Agent]
 			if agent == nil {
-				return loop.Output{}, fmt.Errorf("there is no agent %q; the agents are %s", in.Agent, strings.Join(names, ", "))
+				return "", fmt.Errorf("there is no agent %q; the agents are %s", in.Agent, strings.Join(names, ", "))
 			}
 			res, err := agent.Run(ctx, loop.Input{Messages: []llm.Message{llm.User(in.Description)}, Sink: info.Input.Sink})
 			if err != nil {
-				return loop.Output{}, fmt.Errorf("the agent failed: %w", err)
+				return "", fmt.Errorf("the agent failed: %w", err)
 			}
 			text, err := FinalText(res)
 			if err == nil && text == "" {
 				err = errors.New("the agent ended without a text")
 			}
-			return loop.TextOutput(text), err
+			return text, err
 		}, tool)
 	}}, nil
 }

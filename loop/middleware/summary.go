@@ -65,10 +65,9 @@ func (z Summarizer) filled() (Summarizer, error) {
 // limit. It makes a model call with [trace.PurposeSummary] and rewrites the history with the
 // reason "compaction". If this fails, the run continues with all messages and a warning.
 // Middleware returns an error if a field is invalid.
-func (z Summarizer) Middleware() (loop.Middleware, error) {
-	z, err := z.filled()
-	if err != nil {
-		return loop.Middleware{}, err
+func (z Summarizer) Middleware() (m loop.Middleware, err error) {
+	if z, err = z.filled(); err != nil {
+		return m, err
 	}
 	limit := min(z.Trigger*float64(z.Window), float64(z.Window-z.Reserve))
 	return loop.Middleware{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {

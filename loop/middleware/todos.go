@@ -46,10 +46,10 @@ type todoList struct {
 	list  []Todo
 }
 
-func (l *todoList) write(_ context.Context, call loop.Call) (loop.Output, error) {
-	list, err := readTodos(call.Arguments)
+func (l *todoList) write(_ context.Context, call loop.Call, in struct{ Todos json.RawMessage }) (string, error) {
+	list, err := readTodos(in.Todos)
 	if err != nil {
-		return loop.Output{}, err
+		return "", err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,13 +57,13 @@ func (l *todoList) write(_ context.Context, call loop.Call) (loop.Output, error)
 		l.index, l.list = call.Index, list
 	}
 	if len(list) == 0 {
-		return loop.TextOutput("the list is empty"), nil
+		return "the list is empty", nil
 	}
 	var b strings.Builder
 	for _, t := range list {
 		fmt.Fprintf(&b, "[%s] %s\n", t.Status, t.Content)
 	}
-	return loop.TextOutput(strings.TrimSuffix(b.String(), "\n")), nil
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 func (l *todoList) emit(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) {
@@ -74,15 +74,11 @@ func (l *todoList) emit(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop
 	return loop.Decision{}, emitJSON(s, EventTodos, l.list)
 }
 
-// readTodos parses the arguments of a call. The list is never nil.
-func readTodos(args string) ([]Todo, error) {
-	var in struct{ Todos json.RawMessage }
-	if err := json.Unmarshal([]byte(args), &in); err != nil {
-		return nil, err
-	}
-	items := []json.RawMessage{in.Todos}
-	if bytes.HasPrefix(in.Todos, []byte("[")) {
-		if err := json.Unmarshal(in.Todos, &items); err != nil {
+// readTodos parses a list or a single task. The result is never nil.
+func readTodos(todos json.RawMessage) ([]Todo, error) {
+	items := []json.RawMessage{todos}
+	if bytes.HasPrefix(todos, []byte("[")) {
+		if err := json.Unmarshal(todos, &items); err != nil {
 			return nil, err
 		}
 	}

@@ -31,15 +31,15 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 		return nil, errors.New("scenario: empty trace: record a run")
 	}
 	events = trace.Canonical(events)
-	one := events[:1]
-	for len(one) < len(events) && events[len(one)].Run == one[0].Run {
-		one = events[:len(one)+1]
+	one := events
+	if n := slices.IndexFunc(events, func(ev trace.Event) bool { return ev.Run != events[0].Run }); n > 0 {
+		one = events[:n]
 	}
 	start, ok := one[0].Body.(trace.RunStart)
 	if !ok {
 		return nil, fmt.Errorf("scenario: run %q: missing event %s", one[0].Run, trace.KindRunStart)
 	}
-	b := builder{start: start, tools: map[string]*fake.Tool{}, results: map[string]llm.ToolResult{}, virtual: start.Clock == trace.ClockVirtual}
+	b := newBuilder(start)
 	if len(one) < len(events) {
 		b.omit("the runs after the first")
 	}
@@ -60,16 +60,14 @@ func FromTrace(events []trace.Event) ([]byte, error) {
 // such as a call without a result. FromMessages returns an error if no message follows a
 // user message.
 func FromMessages(name string, messages []llm.Message) ([]byte, error) {
-	last := -1
-	for i, m := range messages {
-		if m.Role == llm.RoleUser && i+1 < len(messages) {
-			last = i
-		}
+	last := len(messages) - 2
+	for last >= 0 && messages[last].Role != llm.RoleUser {
+		last--
 	}
 	if last < 0 {
 		return nil, fmt.Errorf("scenario: run %q: missing response after a user message", name)
 	}
-	b := builder{tools: map[string]*fake.Tool{}, results: map[string]llm.ToolResult{}}
+	b := newBuilder(trace.RunStart{})
 	b.script.Name = name
 	before := messages[:last]
 	if len(before) > 0 && before[0].Role == llm.RoleSystem {
@@ -89,8 +87,8 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 		case llm.RoleTool:
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.ToolResult); ok {
-					name := b.nameOf(r, messages)
-					b.tool(name).Calls = append(b.tool(name).Calls, b.behavior(name, trace.OutcomeOK, r))
+					t := b.tool(nameOf(r, messages))
+					t.Calls = append(t.Calls, b.behavior(t.Name, trace.OutcomeOK, r))
 				}
 			}
 		case llm.RoleUser, llm.RoleSystem:
@@ -126,7 +124,6 @@ type builder struct {
 	virtual      bool
 	order        []string // of the names of the tools
 	tools        map[string]*fake.Tool
-	results      map[string]llm.ToolResult
 	responses    []fake.Response
 	attempts     []fake.Response // the failed attempts of the next response
 	requestedAt  time.Duration
@@ -138,6 +135,12 @@ type builder struct {
 	hasRequest   bool
 	modelName    string
 	preset       loop.Config // the options of the preset
+}
+
+func newBuilder(start trace.RunStart) *builder {
+	return &builder{
+		start: start, virtual: start.Clock == trace.ClockVirtual, tools: map[string]*fake.Tool{}, running: map[string]toolCall{},
+	}
 }
 
 func (b *builder) omit(what string) {
@@ -179,16 +182,17 @@ func (b *builder) declared(o trace.Option) bool {
 	if i < 0 {
 		return false
 	}
+	known := &table[i]
 	v := textValue(o.Value)
-	for _, word := range table[i].Values {
+	for _, word := range known.Values {
 		if word[1] == o.Value {
 			v.Text = word[0]
 		}
 	}
 	switch {
-	case table[i].Type == "bool":
+	case known.Type == "bool":
 		v = boolValue(v.Text)
-	case table[i].Type == "integer" || table[i].Type == "number":
+	case known.Type == "integer" || known.Type == "number":
 		if _, err := strconv.ParseFloat(v.Text, 64); err == nil {
 			v = numberValue(v.Text)
 		}
@@ -198,10 +202,16 @@ func (b *builder) declared(o trace.Option) bool {
 	case o.Name == "tool_timeout":
 		b.timeout, _ = time.ParseDuration(o.Value) // verify reports an invalid one
 	}
-	if sub, isRetry := strings.CutPrefix(table[i].Name, "retry."); isRetry {
-		b.retry(fake.Option{Name: sub, Value: v})
-	} else {
-		b.script.Loop = append(b.script.Loop, fake.Option{Name: table[i].Name, Value: v})
+	name, member, isRetry := strings.Cut(known.Name, ".")
+	if !isRetry {
+		b.script.Loop = append(b.script.Loop, fake.Option{Name: name, Value: v})
+		return true
+	}
+	b.option(name, fake.Value{Kind: fake.Map})
+	for i := range b.script.Loop {
+		if retry := &b.script.Loop[i]; retry.Name == name {
+			retry.Value.Fields = append(retry.Value.Fields, fake.Option{Name: member, Value: v})
+		}
 	}
 	return true
 }
@@ -235,16 +245,6 @@ func (b *builder) option(name string, v fake.Value) {
 	if !slices.ContainsFunc(b.script.Loop, func(o fake.Option) bool { return o.Name == name }) {
 		b.script.Loop = append(b.script.Loop, fake.Option{Name: name, Value: v})
 	}
-}
-
-func (b *builder) retry(member fake.Option) {
-	i := slices.IndexFunc(b.script.Loop, func(o fake.Option) bool { return o.Name == "retry" })
-	if i < 0 {
-		i = len(b.script.Loop)
-		b.script.Loop = append(b.script.Loop, fake.Option{Name: "retry", Value: fake.Value{Kind: fake.Map}})
-	}
-	v := &b.script.Loop[i].Value
-	v.Fields = append(v.Fields, member)
 }
 
 func (b *builder) tool(name string) *fake.Tool {
@@ -393,7 +393,7 @@ func (b *builder) reopen() {
 	}
 }
 
-func (b *builder) nameOf(r llm.ToolResult, messages []llm.Message) string {
+func nameOf(r llm.ToolResult, messages []llm.Message) string {
 	if r.Name != "" {
 		return r.Name
 	}
@@ -432,37 +432,40 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 // verify runs the script and returns the trace to expect, if one was recorded. If the
 // trace differs or the script fails, verify reports it, unless an omission explains it.
 func (b *builder) verify(recorded []trace.Event) []trace.Event {
-	var w, g string
 	o, err := Run(context.Background(), &b.script, nil)
-	if err == nil && recorded == nil {
+	if err != nil {
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		b.omitCause("an error: " + strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
+		return recorded
+	}
+	if recorded == nil {
 		if len(o.Unused) > 0 {
 			b.omit("the cause of unused responses: " + o.Unused[0])
 		}
 		return nil
 	}
-	if err == nil {
-		got := trace.Canonical(o.Events)
-		w, g = trace.FormatText(recorded), trace.FormatText(got)
-		if !b.virtual {
-			w, g = trace.FormatText(withoutTimes(recorded)), trace.FormatText(withoutTimes(got))
-		}
-		if w == g {
-			return got
-		}
+	got := trace.Canonical(o.Events)
+	w, g := recorded, got
+	if !b.virtual {
+		w, g = withoutTimes(recorded), withoutTimes(got)
 	}
-	switch {
-	case len(b.omitted) > 0:
-	case err != nil:
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		b.omit("the cause of an error: " + strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
-	default:
-		same := 0
-		for same < min(len(w), len(g)) && w[same] == g[same] {
-			same++
-		}
-		b.omit(fmt.Sprintf("the cause of a difference from line %d of the trace", 1+strings.Count(w[:same], "\n")))
+	want, same := trace.FormatText(w), 0
+	is := trace.FormatText(g)
+	if want == is {
+		return got
 	}
+	for same < min(len(want), len(is)) && want[same] == is[same] {
+		same++
+	}
+	b.omitCause(fmt.Sprintf("a difference from line %d of the trace", 1+strings.Count(want[:same], "\n")))
 	return recorded
+}
+
+// omitCause reports a failure of the script, unless an omission explains it.
+func (b *builder) omitCause(what string) {
+	if b.omitted == nil {
+		b.omit("the cause of " + what)
+	}
 }
 
 // withoutTimes returns the events without times and the kind of the clock.

@@ -21,9 +21,6 @@ type toolCall struct {
 // toolStarted adds an empty behavior for a call. Calls may end in another order, but a
 // script counts them in the order in which they start.
 func (b *builder) toolStarted(e trace.ToolStart, at time.Duration) {
-	if b.running == nil {
-		b.running = map[string]toolCall{}
-	}
 	t := b.tool(e.Name)
 	b.running[e.ToolCallID] = toolCall{e.Name, len(t.Calls), at}
 	t.Calls = append(t.Calls, fake.Behavior{})

@@ -49,26 +49,23 @@ func middlewareKinds() []middlewareKind {
 // setMiddleware appends the middleware of the script. Middleware of the preset with the
 // same name is replaced.
 func setMiddleware(r *reader, v fake.Value) error {
-	if err := kind(v, fake.List); err != nil {
-		return err
-	}
 	presets := r.cfg.Middleware
-	for i, item := range v.Items {
-		p, err := newMiddleware(r, item)
-		if err := at(item.Pos, err); err != nil {
-			return fmt.Errorf("item %d: %w", i+1, err)
+	return items(v, func(item fake.Value) error {
+		m, err := newMiddleware(r, item)
+		if err != nil {
+			return err
 		}
-		same := func(other loop.Middleware) bool { return other.Name == p.Name }
+		same := func(other loop.Middleware) bool { return other.Name == m.Name }
 		if n := slices.IndexFunc(presets, same); n >= 0 {
-			r.cfg.Middleware[n] = p
-			continue
+			r.cfg.Middleware[n] = m
+			return nil
 		}
-		if p.Name == "handoff" {
+		if m.Name == "handoff" {
 			r.cfg.Middleware = append(r.cfg.Middleware, r.agents.middleware())
 		}
-		r.cfg.Middleware = append(r.cfg.Middleware, p)
-	}
-	return nil
+		r.cfg.Middleware = append(r.cfg.Middleware, m)
+		return nil
+	})
 }
 
 func newMiddleware(r *reader, item fake.Value) (m loop.Middleware, err error) {

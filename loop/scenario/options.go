@@ -54,12 +54,12 @@ func (r *reader) optionName(o *loop.Option) string {
 
 // Config returns the configuration for a script's loop options. It returns all invalid
 // options, joined, each a [*fake.SyntaxError].
-func Config(s *fake.Script) (loop.Config, error) {
+func Config(s *fake.Script) (cfg loop.Config, err error) {
 	r, err := readOptions(s)
-	if err != nil {
-		return loop.Config{}, err
+	if err == nil {
+		cfg = r.cfg
 	}
-	return r.cfg, nil
+	return cfg, err
 }
 
 func readOptions(s *fake.Script) (*reader, error) {
@@ -262,7 +262,7 @@ func single(v fake.Value) (name string, arg fake.Value, err error) {
 	case v.Kind == fake.Map && len(v.Fields) == 1:
 		return v.Fields[0].Name, v.Fields[0].Value, nil
 	}
-	return "", fake.Value{}, fmt.Errorf("expected a name, or a map of one name to its value")
+	return "", arg, fmt.Errorf("expected a name, or a map of one name to its value")
 }
 
 // set* functions return a setter for a member of a map.
@@ -281,23 +281,30 @@ func setInteger(to *int, minimum int) func(fake.Value) error {
 }
 
 func (r *reader) stopWhen(v fake.Value) error {
+	return items(v, func(item fake.Value) error {
+		c, err := r.condition(item)
+		r.cfg.StopWhen = append(r.cfg.StopWhen, c)
+		return err
+	})
+}
+
+// items calls f for each item of a list.
+func items(v fake.Value, f func(item fake.Value) error) error {
 	if err := kind(v, fake.List); err != nil {
 		return err
 	}
 	for i, item := range v.Items {
-		c, err := r.condition(item)
-		if err := at(item.Pos, err); err != nil {
+		if err := at(item.Pos, f(item)); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
-		r.cfg.StopWhen = append(r.cfg.StopWhen, c)
 	}
 	return nil
 }
 
-func (r *reader) condition(item fake.Value) (loop.StopCondition, error) {
+func (r *reader) condition(item fake.Value) (c loop.StopCondition, err error) {
 	name, arg, err := single(item)
 	if err != nil {
-		return loop.StopCondition{}, err
+		return c, err
 	}
 	switch name {
 	case "never":
@@ -320,5 +327,5 @@ func (r *reader) condition(item fake.Value) (loop.StopCondition, error) {
 			return float64(u.InputTokens)*in + float64(u.OutputTokens)*out, true
 		}), err
 	}
-	return loop.StopCondition{}, fmt.Errorf("unknown stop condition %q: want one of never, step_count, has_tool_call, total_tokens, cost", name)
+	return c, fmt.Errorf("unknown stop condition %q: want one of never, step_count, has_tool_call, total_tokens, cost", name)
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,13 +84,8 @@ type Options struct {
 // does not expect a request or a call, or if the run has a deadlock. An error of the run is
 // in [Result.Err].
 func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
-	if err := validate(s, fake.Pos{}); err != nil {
-		return nil, err
-	}
-	cfg, err := Config(s)
+	opts = cmp.Or(opts, &Options{})
+	cfg, err := validate(s, fake.Pos{})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +94,12 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	clock.OpenInOrder(s.Gates...)
 	x := &execution{script: s, clock: clock, model: s.NewModel(clock), tools: &fake.Tools{Clock: clock, List: s.Tools}}
 	if opts.Chunk != 0 {
-		x.model = withChunkSize(s, opts.Chunk).NewModel(clock)
+		chunked := *s
+		chunked.Models = slices.Clone(s.Models)
+		for i, m := range s.Models {
+			chunked.Models[i].Responses = inChunks(m.Responses, opts.Chunk)
+		}
+		x.model = chunked.NewModel(clock)
 	}
 	cfg.Clock, cfg.Deltas = clock, true
 	cfg.Tools = x.loopTools()
@@ -116,28 +117,17 @@ func Run(ctx context.Context, s *fake.Script, opts *Options) (*Result, error) {
 	return x.run(ctx, agent)
 }
 
-func withChunkSize(s *fake.Script, n int) *fake.Script {
-	out := *s
-	out.Models = nil
-	var change func(t fake.Response) fake.Response
-	change = func(t fake.Response) fake.Response {
-		if len(t.Events) == 0 {
-			t.ChunkSize = n
+// inChunks returns the responses with another chunk size.
+func inChunks(list []fake.Response, size int) []fake.Response {
+	list = slices.Clone(list)
+	for i := range list {
+		r := &list[i]
+		if len(r.Events) == 0 {
+			r.ChunkSize = size
 		}
-		t.Attempts = slices.Clone(t.Attempts)
-		for i, a := range t.Attempts {
-			t.Attempts[i] = change(a)
-		}
-		return t
+		r.Attempts = inChunks(r.Attempts, size)
 	}
-	for _, l := range s.Models {
-		l.Responses = slices.Clone(l.Responses)
-		for i, t := range l.Responses {
-			l.Responses[i] = change(t)
-		}
-		out.Models = append(out.Models, l)
-	}
-	return &out
+	return list
 }
 
 type execution struct {

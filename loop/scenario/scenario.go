@@ -93,7 +93,8 @@ func (f *File) parseScript(line int, src []byte) (err error) {
 	if f.Script, err = fake.ParseScript(f.Name, append(padding, src...)); err != nil {
 		return err
 	}
-	return validate(f.Script, fake.Pos{Line: line, Col: 1})
+	_, err = validate(f.Script, fake.Pos{Line: line, Col: 1})
+	return err
 }
 
 // With returns the file with the result as the expected result. A script of version 1 gets

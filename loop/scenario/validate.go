@@ -13,9 +13,9 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// validate returns the errors of a script that prevent any run, joined: no models, invalid
-// tools, invalid options. start is the position of the script.
-func validate(s *fake.Script, start fake.Pos) error {
+// validate returns the configuration of a script, and the errors that prevent any run, joined:
+// no models, invalid tools, invalid options. start is the position of the script.
+func validate(s *fake.Script, start fake.Pos) (loop.Config, error) {
 	var errs []error
 	if len(s.Models) == 0 {
 		errs = append(errs, s.Errorf(start, "missing models: add one, such as models: {main: [{text: hello}]}"))
@@ -23,8 +23,8 @@ func validate(s *fake.Script, start fake.Pos) error {
 	for _, t := range s.Tools {
 		errs = append(errs, validateTool(s, t))
 	}
-	_, err := Config(s)
-	return errors.Join(append(errs, err)...)
+	cfg, err := Config(s)
+	return cfg, errors.Join(append(errs, err)...)
 }
 
 // validateTool makes a tool as Run does, first without and then with its schema, to find
