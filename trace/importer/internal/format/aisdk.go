@@ -47,14 +47,14 @@ func stepParts(step json.RawMessage) (parts []llm.Part) {
 	if content != nil {
 		return parts
 	}
-	if text := tree.Scalar(tree.Member(step, "reasoning")); text != "" {
+	if text := tree.Scalar(step, "reasoning"); text != "" {
 		parts = append(parts, llm.Reasoning{Text: text})
 	}
-	if text := tree.Scalar(tree.Member(step, "text")); text != "" {
+	if text := tree.Scalar(step, "text"); text != "" {
 		parts = append(parts, llm.Text{Text: text})
 	}
 	for _, name := range []string{"toolCalls", "toolResults"} {
-		for _, part := range tree.Elements(tree.Member(step, name)) {
+		for _, part := range tree.Elements(step, name) {
 			parts = append(parts, message.SDKPart(part))
 		}
 	}

@@ -99,7 +99,7 @@ func (r *Run) inspectScores(name string, value json.RawMessage) {
 // completion returns the final answer that an output has: its completion or, in older
 // versions, the text of its first choice.
 func (s *Sample) completion(output json.RawMessage) (text string) {
-	if text, ok := tree.Text(tree.Member(output, "completion")); ok {
+	if text, ok := tree.Text(output, "completion"); ok {
 		return s.resolve(text)
 	}
 	d := jsonio.NewDec(jsonio.View(tree.Member(tree.Element(tree.Member(output, "choices"), "0"), "message")))
@@ -155,8 +155,8 @@ func (s *Sample) image(text string, rest json.RawMessage) llm.Part {
 // part of a kind that llm does not have is kept whole; see [message.Unknown].
 func (s *Sample) part(d *jsonio.Dec) llm.Part {
 	whole := json.RawMessage(d.Raw())
-	kind, _ := tree.Text(tree.Member(whole, "type"))
-	text, ok := tree.Text(tree.Member(whole, kind))
+	kind, _ := tree.Text(whole, "type")
+	text, ok := tree.Text(whole, kind)
 	var refusal, redacted bool
 	var rest tree.Object
 	for key, value := range tree.Members(whole) {

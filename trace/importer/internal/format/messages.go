@@ -61,7 +61,7 @@ func actions(info json.RawMessage) (calls []Call) {
 		calls = []Call{}
 	}
 	for _, action := range tree.Elements(list) {
-		calls = append(calls, Call{tree.Scalar(tree.Member(action, "name")), tree.Member(action, "kwargs"), NoTurn})
+		calls = append(calls, Call{tree.Scalar(action, "name"), tree.Member(action, "kwargs"), NoTurn})
 	}
 	return calls
 }

@@ -33,8 +33,8 @@ func Promptfoo(d *jsonio.Dec, run *Run) {
 	if run.Case == "" {
 		run.Case = test
 	}
-	for _, assert := range tree.Elements(tree.Member(run.Meta["testCase"], "assert")) {
-		if tree.Scalar(tree.Member(assert, "type")) == "equals" {
+	for _, assert := range tree.Elements(run.Meta["testCase"], "assert") {
+		if tree.Scalar(assert, "type") == "equals" {
 			run.Expected.Answers = append(run.Expected.Answers, ExpectedOf(tree.Member(assert, "value")).Answers...)
 		}
 	}

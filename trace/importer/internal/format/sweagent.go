@@ -34,8 +34,8 @@ func SWEAgent(d *jsonio.Dec, run *Run) {
 	if text, ok := tree.Text(config); ok {
 		config = []byte(text)
 	}
-	if id := tree.Scalar(tree.Member(config, "problem_statement", "id")); id != "" {
+	if id := tree.Scalar(config, "problem_statement", "id"); id != "" {
 		run.Case, run.Name = id, id
 	}
-	run.Answer = tree.Scalar(tree.Member(run.Meta["info"], "submission"))
+	run.Answer = tree.Scalar(run.Meta["info"], "submission")
 }

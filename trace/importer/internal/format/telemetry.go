@@ -51,20 +51,20 @@ func (t *Telemetry) Add(raw json.RawMessage, line int) {
 	for _, list := range []json.RawMessage{tree.Member(raw, "resourceSpans"), tree.Member(raw, "batches"), tree.Member(raw, "trace", "resourceSpans")} {
 		for _, resource := range tree.Elements(list) {
 			for _, scope := range tree.Elements(tree.First(resource, "scopeSpans", "instrumentationLibrarySpans")) {
-				for _, span := range tree.Elements(tree.Member(scope, "spans")) {
+				for _, span := range tree.Elements(scope, "spans") {
 					var events []spanEvent
-					for _, e := range tree.Elements(tree.Member(span, "events")) {
-						events = append(events, spanEvent{tree.Scalar(tree.Member(e, "name")), otlpAttributes(tree.Member(e, "attributes"))})
+					for _, e := range tree.Elements(span, "events") {
+						events = append(events, spanEvent{tree.Scalar(e, "name"), otlpAttributes(tree.Member(e, "attributes"))})
 					}
 					t.add(span, "traceId", "startTimeUnixNano", line, otlpAttributes(tree.Member(span, "attributes")), events)
 				}
 			}
 		}
 	}
-	for _, trace := range tree.Elements(tree.Member(raw, "data")) {
-		for _, span := range tree.Elements(tree.Member(trace, "spans")) {
+	for _, trace := range tree.Elements(raw, "data") {
+		for _, span := range tree.Elements(trace, "spans") {
 			var events []spanEvent
-			for _, e := range tree.Elements(tree.Member(span, "logs")) {
+			for _, e := range tree.Elements(span, "logs") {
 				attributes := jaegerTags(tree.Member(e, "fields"))
 				events = append(events, spanEvent{tree.Scalar(attributes["event"]), attributes})
 			}
@@ -79,8 +79,8 @@ func (t *Telemetry) add(span json.RawMessage, id, start string, line int, attrib
 	if !call.read() {
 		return
 	}
-	call.start, _ = strconv.ParseUint(tree.Scalar(tree.Member(span, start)), 10, 64)
-	id = tree.Scalar(tree.Member(span, id))
+	call.start, _ = strconv.ParseUint(tree.Scalar(span, start), 10, 64)
+	id = tree.Scalar(span, id)
 	trace := t.byID[id]
 	if trace == nil {
 		trace = &spanTrace{id: id, line: line}
@@ -191,7 +191,7 @@ func isMessages(name string) bool {
 func otlpAttributes(list json.RawMessage) map[string]json.RawMessage {
 	attributes := map[string]json.RawMessage{}
 	for _, a := range tree.Elements(list) {
-		attributes[tree.Scalar(tree.Member(a, "key"))] = anyValue(tree.Member(a, "value"), 0)
+		attributes[tree.Scalar(a, "key")] = anyValue(tree.Member(a, "value"), 0)
 	}
 	return attributes
 }
@@ -207,7 +207,7 @@ func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 		switch kind {
 		case "arrayValue":
 			b := []byte("[")
-			for n, element := range tree.Elements(tree.Member(value, "values")) {
+			for n, element := range tree.Elements(value, "values") {
 				if n > 0 {
 					b = append(b, ',')
 				}
@@ -216,8 +216,8 @@ func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 			return append(b, ']')
 		case "kvlistValue":
 			var object tree.Object
-			for _, member := range tree.Elements(tree.Member(value, "values")) {
-				object.Raw(tree.Scalar(tree.Member(member, "key")), string(anyValue(tree.Member(member, "value"), depth+1)))
+			for _, member := range tree.Elements(value, "values") {
+				object.Raw(tree.Scalar(member, "key"), string(anyValue(tree.Member(member, "value"), depth+1)))
 			}
 			return json.RawMessage(cmp.Or(string(object.JSON()), "{}"))
 		default:
@@ -231,7 +231,7 @@ func jaegerTags(list json.RawMessage) map[string]json.RawMessage {
 	tags := map[string]json.RawMessage{}
 	for _, tag := range tree.Elements(list) {
 		if value := tree.Member(tag, "value"); value != nil {
-			tags[tree.Scalar(tree.Member(tag, "key"))] = value
+			tags[tree.Scalar(tag, "key")] = value
 		}
 	}
 	return tags

@@ -62,7 +62,7 @@ func (s *spanReader) messages(raw json.RawMessage) (messages []llm.Message) {
 			messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
 		}
 		if others != nil {
-			messages = append(messages, llm.Message{Role: llm.Role(tree.Scalar(tree.Member(m, "role"))), Parts: others, Opaque: tree.Without(m, "role", "parts")})
+			messages = append(messages, llm.Message{Role: llm.Role(tree.Scalar(m, "role")), Parts: others, Opaque: tree.Without(m, "role", "parts")})
 		}
 	}
 	return messages
@@ -84,21 +84,21 @@ func spanParts(list json.RawMessage) (parts []llm.Part) {
 // spanPart reads a part of a message. A part of a kind that llm does not have is kept whole;
 // see [message.Unknown].
 func spanPart(part json.RawMessage) llm.Part {
-	kind := tree.Scalar(tree.Member(part, "type"))
-	text, isText := tree.Text(tree.Member(part, "content"))
-	id := tree.Scalar(tree.Member(part, "id"))
-	media := tree.Scalar(tree.Member(part, "mime_type"))
+	kind := tree.Scalar(part, "type")
+	text, isText := tree.Text(part, "content")
+	id := tree.Scalar(part, "id")
+	media := tree.Scalar(part, "mime_type")
 	switch {
 	case kind == "text" && isText:
 		return llm.Text{Text: text, Opaque: tree.Without(part, "type", "content")}
 	case kind == "reasoning" && isText:
 		return llm.Reasoning{Text: text, Opaque: tree.Without(part, "type", "content")}
 	case kind == "tool_call":
-		return llm.ToolCall{ID: id, Name: tree.Scalar(tree.Member(part, "name")), Arguments: tree.String(tree.Member(part, "arguments")), Opaque: tree.Without(part, "type", "id", "name", "arguments")}
+		return llm.ToolCall{ID: id, Name: tree.Scalar(part, "name"), Arguments: tree.String(part, "arguments"), Opaque: tree.Without(part, "type", "id", "name", "arguments")}
 	case kind == "tool_call_response":
 		return llm.ToolResult{ID: id, Content: message.TextParts(tree.First(part, "response", "result")), Opaque: tree.Without(part, "type", "id", "response", "result")}
 	case kind == "uri":
-		return llm.Media{MediaType: media, URL: tree.Scalar(tree.Member(part, "uri")), Opaque: tree.Without(part, "type", "mime_type", "uri")}
+		return llm.Media{MediaType: media, URL: tree.Scalar(part, "uri"), Opaque: tree.Without(part, "type", "mime_type", "uri")}
 	case kind == "blob" && isText:
 		if b, err := base64.StdEncoding.DecodeString(text); err == nil {
 			return llm.Media{MediaType: media, Data: b, Opaque: tree.Without(part, "type", "mime_type", "content")}
@@ -181,7 +181,7 @@ func (s *spanReader) indexedCalls(prefix string) json.RawMessage {
 // vertex reads the attributes of ADK: a request and a response of the Gemini API.
 func (s *spanReader) vertex() (input, output []llm.Message) {
 	request, response := tree.Embedded(s.attributes[vertexRequest]), tree.Embedded(s.attributes[vertexResponse])
-	system := tree.Field(tree.Field(request, "config"), "system_instruction")
+	system := tree.Field(request, "config", "system_instruction")
 	if text, ok := tree.Text(system); ok {
 		input = append(input, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: text}}})
 	}

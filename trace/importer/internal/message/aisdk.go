@@ -21,19 +21,19 @@ const executionDenied = "Tool execution denied."
 // SDKPart reads a part of a message or a step of the AI SDK. A part of a kind that llm does
 // not have is kept whole; see [Unknown].
 func SDKPart(part json.RawMessage) llm.Part {
-	kind := tree.Scalar(tree.Member(part, "type"))
+	kind := tree.Scalar(part, "type")
 	text, isText := tree.Text(tree.First(part, "text", kind)) // version 4 has the kind for reasoning
 	rest := tree.Without(part, "type", "text", kind, "toolCallId", "toolName", "input", "args", "output", "result", "error", "providerExecuted")
-	id, name := tree.Scalar(tree.Member(part, "toolCallId")), tree.Scalar(tree.Member(part, "toolName"))
+	id, name := tree.Scalar(part, "toolCallId"), tree.Scalar(part, "toolName")
 	switch {
 	case kind == "text" && isText:
 		return llm.Text{Text: text, Opaque: rest}
 	case kind == "reasoning" && isText:
 		return llm.Reasoning{Text: text, Opaque: rest}
 	case kind == "tool-call":
-		return llm.ToolCall{ID: id, Name: name, Arguments: tree.String(tree.First(part, "input", "args")), ProviderExecuted: tree.IsTrue(tree.Member(part, "providerExecuted")), Opaque: rest}
+		return llm.ToolCall{ID: id, Name: name, Arguments: tree.String(tree.First(part, "input", "args")), ProviderExecuted: tree.IsTrue(part, "providerExecuted"), Opaque: rest}
 	case kind == "tool-result":
-		return llm.ToolResult{ID: id, Name: name, Content: TextParts(tree.First(part, "output", "result")), IsError: tree.IsTrue(tree.Member(part, "isError")), Opaque: rest}
+		return llm.ToolResult{ID: id, Name: name, Content: TextParts(tree.First(part, "output", "result")), IsError: tree.IsTrue(part, "isError"), Opaque: rest}
 	case kind == "tool-error":
 		return llm.ToolResult{ID: id, Name: name, Content: TextParts(tree.Member(part, "error")), IsError: true, Opaque: rest}
 	}
@@ -96,7 +96,7 @@ func modelPart(kind string, part json.RawMessage) llm.Part {
 
 func resultOutput(output json.RawMessage) (content []llm.Part, isError bool) {
 	value := tree.Member(output, "value")
-	switch tree.Scalar(tree.Member(output, "type")) {
+	switch tree.Scalar(output, "type") {
 	case "text", "json":
 		return TextParts(value), false
 	case "error-text", "error-json":
@@ -123,7 +123,7 @@ func sdkFile(kind string, part json.RawMessage) (m llm.Media, ok bool) {
 	default:
 		return m, false
 	}
-	url, data := tree.Scalar(tree.Member(part, "url")), tree.Scalar(tree.First(part, "data", "image"))
+	url, data := tree.Scalar(part, "url"), tree.Scalar(tree.First(part, "data", "image"))
 	mediaType := tree.Scalar(tree.First(part, "mediaType", "mimeType"))
 	rest := tree.Without(part, "type", "url", "data", "image", "mediaType", "mimeType", "filename")
 	if file := tree.Member(part, "file"); file != nil { // of a result
@@ -134,7 +134,7 @@ func sdkFile(kind string, part json.RawMessage) (m llm.Media, ok bool) {
 	if b, ok := decodeBase64(data); ok && data != "" {
 		m.Data, m.URL = b, ""
 	}
-	m.MediaType, m.Name = cmp.Or(m.MediaType, mediaType), tree.Scalar(tree.Member(part, "filename"))
+	m.MediaType, m.Name = cmp.Or(m.MediaType, mediaType), tree.Scalar(part, "filename")
 	return m, url != "" || data != ""
 }
 
@@ -142,7 +142,7 @@ func sdkFile(kind string, part json.RawMessage) (m llm.Media, ok bool) {
 // have no type.
 func isUI(d *jsonio.Dec) bool {
 	ahead := *d
-	return tree.Scalar(tree.Member(tree.Element(json.RawMessage(ahead.Raw()), "0"), "type")) != ""
+	return tree.Scalar(tree.Element(json.RawMessage(ahead.Raw()), "0"), "type") != ""
 }
 
 // addUI appends the messages of a UIMessage: one for each step, followed by one with the
@@ -156,7 +156,7 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 		parts = nil
 	}
 	for _, part := range tree.Elements(json.RawMessage(f.uiParts)) {
-		if tree.Scalar(tree.Member(part, "type")) == "step-start" {
+		if tree.Scalar(part, "type") == "step-start" {
 			endStep()
 			continue
 		}
@@ -174,11 +174,11 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 	if f.uiParts == "" {
 		step := ""
 		for _, call := range tree.Elements(json.RawMessage(f.invocations)) {
-			if n := tree.Scalar(tree.Member(call, "step")); n != step {
+			if n := tree.Scalar(call, "step"); n != step {
 				endStep()
 				step = n
 			}
-			parts = append(parts, invocation(call, tree.Scalar(tree.Member(call, "toolName")))...)
+			parts = append(parts, invocation(call, tree.Scalar(call, "toolName"))...)
 		}
 	}
 	endStep()
@@ -198,14 +198,14 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 }
 
 func uiPart(part json.RawMessage) []llm.Part {
-	kind := tree.Scalar(tree.Member(part, "type"))
+	kind := tree.Scalar(part, "type")
 	name, isTool := strings.CutPrefix(kind, "tool-")
 	if call := tree.Member(part, "toolInvocation"); call != nil { // version 4
-		return invocation(call, tree.Scalar(tree.Member(call, "toolName")))
+		return invocation(call, tree.Scalar(call, "toolName"))
 	}
 	switch {
 	case kind == "dynamic-tool":
-		return invocation(part, tree.Scalar(tree.Member(part, "toolName")))
+		return invocation(part, tree.Scalar(part, "toolName"))
 	case isTool:
 		return invocation(part, name)
 	}
@@ -214,14 +214,14 @@ func uiPart(part json.RawMessage) []llm.Part {
 
 // invocation reads a call of a tool and its result, if it has one.
 func invocation(raw json.RawMessage, name string) []llm.Part {
-	id := tree.Scalar(tree.Member(raw, "toolCallId"))
+	id := tree.Scalar(raw, "toolCallId")
 	call := llm.ToolCall{
 		ID: id, Name: name, Arguments: tree.String(tree.First(raw, "input", "rawInput", "args")),
-		ProviderExecuted: tree.IsTrue(tree.Member(raw, "providerExecuted")),
+		ProviderExecuted: tree.IsTrue(raw, "providerExecuted"),
 		Opaque:           tree.Without(raw, "type", "toolCallId", "toolName", "input", "rawInput", "args", "output", "result", "errorText", "providerExecuted"),
 	}
 	result := llm.ToolResult{ID: id, Name: name}
-	switch tree.Scalar(tree.Member(raw, "state")) {
+	switch tree.Scalar(raw, "state") {
 	case "output-available", "result":
 		result.Content = TextParts(tree.First(raw, "output", "result"))
 	case "output-error":

@@ -229,7 +229,7 @@ func failureText(failure json.RawMessage) string {
 	if text, ok := tree.Text(failure); ok {
 		return text
 	}
-	return tree.Scalar(tree.Member(failure, "message"))
+	return tree.Scalar(failure, "message")
 }
 
 // isResults reports whether all parts are results, as the AI SDK writes them.

@@ -1,5 +1,6 @@
 // Package tree finds values in JSON that is known to be valid, without decoding all of it.
-// A lookup in a value of another kind, nil included, finds nothing.
+// A lookup in a value of another kind, nil included, finds nothing. Functions with names read the
+// value at the end of this path of names.
 package tree
 
 import (
@@ -15,9 +16,9 @@ import (
 )
 
 // Members yields the members of an object.
-func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
+func Members(raw json.RawMessage, names ...string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		d := jsonio.NewDec(jsonio.View(raw))
+		d := jsonio.NewDec(jsonio.View(Member(raw, names...)))
 		if d.Peek() != '{' {
 			return
 		}
@@ -64,15 +65,19 @@ func Without(raw json.RawMessage, names ...string) json.RawMessage {
 	return rest.JSON()
 }
 
-// Field returns the member with a name in snake case that the object has in snake or camel
-// case: Google's libraries write both. A null is nil.
-func Field(raw json.RawMessage, name string) json.RawMessage {
-	for key, value := range Members(raw) {
-		if Snake(key) == name && !IsNull(value) {
-			return value
+// Field is Member for names in snake case that the object has in snake or camel case: Google's
+// libraries write both. The first that is not null counts.
+func Field(raw json.RawMessage, names ...string) json.RawMessage {
+	for _, name := range names {
+		object := raw
+		raw = nil
+		for key, value := range Members(object) {
+			if raw == nil && Snake(key) == name && !IsNull(value) {
+				raw = value
+			}
 		}
 	}
-	return nil
+	return raw
 }
 
 // Snake returns a camel-case name in snake case.
@@ -91,9 +96,9 @@ func Snake(name string) string {
 }
 
 // Elements yields the elements of an array.
-func Elements(raw json.RawMessage) iter.Seq2[int, json.RawMessage] {
+func Elements(raw json.RawMessage, names ...string) iter.Seq2[int, json.RawMessage] {
 	return func(yield func(int, json.RawMessage) bool) {
-		d := jsonio.NewDec(jsonio.View(raw))
+		d := jsonio.NewDec(jsonio.View(Member(raw, names...)))
 		if d.Peek() != '[' {
 			return
 		}
@@ -116,8 +121,8 @@ func Element(array json.RawMessage, index string) json.RawMessage {
 }
 
 // Text returns a string; ok is false if the value is not one.
-func Text(raw json.RawMessage) (text string, ok bool) {
-	d := jsonio.NewDec(jsonio.View(raw))
+func Text(raw json.RawMessage, names ...string) (text string, ok bool) {
+	d := jsonio.NewDec(jsonio.View(Member(raw, names...)))
 	if d.Peek() != '"' {
 		return "", false
 	}
@@ -125,7 +130,8 @@ func Text(raw json.RawMessage) (text string, ok bool) {
 }
 
 // String returns a string, or the JSON of any other value.
-func String(raw json.RawMessage) string {
+func String(raw json.RawMessage, names ...string) string {
+	raw = Member(raw, names...)
 	if text, ok := Text(raw); ok {
 		return text
 	}
@@ -133,7 +139,8 @@ func String(raw json.RawMessage) string {
 }
 
 // Scalar returns a string or the digits of a number; empty for any other value.
-func Scalar(raw json.RawMessage) string {
+func Scalar(raw json.RawMessage, names ...string) string {
+	raw = Member(raw, names...)
 	if text, ok := Text(raw); ok {
 		return text
 	}
@@ -160,7 +167,9 @@ func Embedded(raw json.RawMessage) json.RawMessage {
 func IsNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
 
 // IsTrue reports whether a value is true.
-func IsTrue(raw json.RawMessage) bool { return string(raw) == "true" }
+func IsTrue(raw json.RawMessage, names ...string) bool {
+	return string(Member(raw, names...)) == "true"
+}
 
 // QuoteNonFinite puts NaN, Infinity and -Infinity in quotes. Python writes them as numbers,
 // and JSON does not have them. The rest of the text stays as it is.
