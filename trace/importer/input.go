@@ -240,15 +240,11 @@ func (in *input) nextLine() (text []byte, ok bool) {
 	}
 }
 
-// quickRead reads the value that text begins with, if it is valid, and returns its length;
-// else 0, and whether the text may only be too short.
-type quickRead func(text string, line int) (n int, short bool)
-
 // quick consumes the value at the next byte (see next) if read can read it. It reads at most
 // the length of the value twice.
-func (in *input) quick(read quickRead) bool {
+func (in *input) quick(read readElement) bool {
 	for {
-		n, short := read(jsonio.View(in.buf), in.line)
+		n, short := read(element{text: jsonio.View(in.buf), line: in.line})
 		if n > 0 {
 			in.skip(n)
 			return true

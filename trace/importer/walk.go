@@ -1,13 +1,13 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/format"
 	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
@@ -32,18 +32,24 @@ func (w *walker) give(r Run, err error) bool {
 	return !w.stopped
 }
 
-func (w *walker) giveRun(f *format.Run, err error) {
+func (w *walker) giveRun(f *format.Run, err *Error) {
 	r := Run{Head: w.head, Partial: err != nil}
 	if err != nil && len(f.Messages) == 0 {
 		r = Run{}
 	} else {
 		r.set(f)
 	}
-	w.give(r, err)
+	if err != nil {
+		w.give(r, err)
+		return
+	}
+	w.give(r, nil)
 }
 
-func (w *walker) fail(line int, err error) {
-	w.give(Run{}, &Error{File: w.name, Line: line, Err: err})
+func (w *walker) fail(line int, err error) { w.give(Run{}, w.errorAt(line, "", err)) }
+
+func (s *Source) errorAt(line int, path string, err error) *Error {
+	return &Error{File: s.name, Line: line, Path: path, Err: err}
 }
 
 func (w *walker) begin(line int) format.Run {
@@ -88,127 +94,117 @@ func (w *walker) top(in *input) bool {
 	case w.layout.Path != nil:
 		return w.document(in)
 	case in.next() != '[' || w.layout.Array:
-		if in.quick(w.quickRun) {
+		if in.quick(w.run) {
 			return true
 		}
 		line := in.line
 		text, err := in.value()
 		if err != nil {
 			run := w.begin(line)
-			d := jsonio.NewDec(tree.QuoteNonFinite(text))
-			w.read(&d, &run)
-			w.giveRun(&run, &Error{File: w.name, Line: line, Err: err})
+			w.decode(element{text: text, line: line, whole: true}, func(d *jsonio.Dec) { w.read(d, &run) })
+			w.giveRun(&run, w.errorAt(line, "", err))
 			return false
 		}
-		w.run(text, line, "")
+		w.run(element{text, line, "", true})
 		return true
 	case !w.layout.Elements:
 		return w.list(in)
 	}
-	if err := w.array(in, "", w.quickRun, w.run); err != nil {
+	if err := w.array(in, "", w.run); err != nil {
 		w.give(Run{}, err)
 		return false
 	}
 	return true
 }
 
+// element is a JSON value of a file, or a text that begins with one.
+type element struct {
+	text  string
+	line  int
+	path  string // only if whole
+	whole bool   // the text has nothing but the value, which may be invalid
+}
+
+// readElement reads an element and returns its length. If that is 0 for a text that is not
+// whole, the value is invalid, or the text is too short.
+type readElement func(element) (n int, short bool)
+
+// decode reads an element. An invalid one is an error only if it is whole.
+func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, err *Error) {
+	if e.whole {
+		e.text = tree.QuoteNonFinite(e.text)
+	}
+	d := jsonio.NewDecIn(&w.mem, e.text)
+	if read(&d); e.whole {
+		return d.Offset(), false, w.place(d.End(), e)
+	}
+	if d.Err() != nil {
+		return 0, d.Short(), nil
+	}
+	return d.Offset(), false, nil
+}
+
+// run reads an element that is a run.
+func (w *walker) run(e element) (n int, short bool) {
+	run := w.begin(e.line)
+	n, short, err := w.decode(e, func(d *jsonio.Dec) { w.read(d, &run) })
+	if n == 0 && !e.whole {
+		w.runs--
+		return 0, short
+	}
+	w.giveRun(&run, err)
+	return n, false
+}
+
+// messages reads a run whose elements are messages, up to the first invalid one.
+type messages struct {
+	*walker
+	run     format.Run
+	reader  message.Reader
+	invalid *Error
+}
+
+func (m *messages) read(e element) (n int, short bool) {
+	if m.invalid != nil {
+		return 0, false
+	}
+	n, short, m.invalid = m.decode(e, func(d *jsonio.Dec) {
+		if d.Peek() != 0 { // an empty line
+			m.run.Messages = m.reader.Add(m.run.Messages, d)
+		}
+	})
+	return n, short
+}
+
 // list reads an array of messages, which is one run.
 func (w *walker) list(in *input) bool {
 	in.measureRun(true)
 	defer in.measureRun(false)
-	run := w.begin(in.line)
-	var reader message.Reader
-	var invalid *Error
-	quick := func(text string, _ int) (n int, short bool) {
-		if invalid != nil {
-			return 0, false
-		}
-		d := jsonio.NewDecIn(&w.mem, text)
-		run.Messages = reader.Add(run.Messages, &d)
-		if d.Err() != nil {
-			return 0, d.Short()
-		}
-		return d.Offset(), false
-	}
-	err := w.array(in, "", quick, func(text string, line int, path string) {
-		if invalid == nil {
-			run.Messages, invalid = w.message(&reader, run.Messages, text, line, path)
-		}
-	})
-	switch {
-	case invalid != nil:
-		w.giveRun(&run, invalid)
-		if err != nil {
-			w.give(Run{}, err)
-		}
-	case err != nil:
-		w.giveRun(&run, err)
-	default:
-		w.giveRun(&run, nil)
+	m := messages{walker: w, run: w.begin(in.line)}
+	err := w.array(in, "", m.read)
+	w.giveRun(&m.run, cmp.Or(m.invalid, err))
+	if m.invalid != nil && err != nil {
+		w.give(Run{}, err)
 	}
 	return err == nil
-}
-
-func (w *walker) message(reader *message.Reader, messages []llm.Message, text string, line int, path string) ([]llm.Message, *Error) {
-	text = tree.QuoteNonFinite(text)
-	d := jsonio.NewDecIn(&w.mem, text)
-	if d.Peek() == 0 {
-		return messages, nil
-	}
-	messages = reader.Add(messages, &d)
-	if err := d.End(); err != nil {
-		return messages, w.place(err, text, line, path)
-	}
-	return messages, nil
 }
 
 // messageLines reads a run with one message per line.
 func (w *walker) messageLines() {
 	w.in.measureRun(true)
-	run := w.begin(w.in.line)
-	var reader message.Reader
-	for {
+	m := messages{walker: w, run: w.begin(w.in.line)}
+	for m.invalid == nil {
 		line := w.in.line
-		raw, ok := w.in.nextLine()
+		text, ok := w.in.nextLine()
 		if !ok {
 			break
 		}
-		var invalid *Error
-		if run.Messages, invalid = w.message(&reader, run.Messages, jsonio.View(raw), line, ""); invalid != nil {
-			w.giveRun(&run, invalid)
-			return
-		}
+		m.read(element{jsonio.View(text), line, "", true})
 	}
-	if err := w.in.readError(); err != nil {
-		w.giveRun(&run, &Error{File: w.name, Line: w.in.line, Err: err})
-		return
+	if err := w.in.readError(); err != nil && m.invalid == nil {
+		m.invalid = w.errorAt(w.in.line, "", err)
 	}
-	w.giveRun(&run, nil)
-}
-
-func (w *walker) run(text string, line int, path string) {
-	text = tree.QuoteNonFinite(text)
-	run := w.begin(line)
-	d := jsonio.NewDec(text)
-	w.read(&d, &run)
-	if err := d.End(); err != nil {
-		w.giveRun(&run, w.place(err, text, line, path))
-		return
-	}
-	w.giveRun(&run, nil)
-}
-
-// quickRun reads the run at the beginning of a text; see quickRead.
-func (w *walker) quickRun(text string, line int) (n int, short bool) {
-	run := w.begin(line)
-	d := jsonio.NewDecIn(&w.mem, text)
-	w.read(&d, &run)
-	if d.Err() != nil {
-		w.runs--
-		return 0, d.Short()
-	}
-	w.giveRun(&run, nil)
-	return d.Offset(), false
+	w.giveRun(&m.run, m.invalid)
 }
 
 // spans reads all spans of a recording, and gives their conversations as runs.
@@ -236,18 +232,17 @@ func (w *walker) spans() {
 	}
 }
 
-// place returns an error within a value as an error at a place in the file.
-func (w *walker) place(err error, text string, line int, path string) *Error {
+// place returns an error within an element as an error at a place in the file; nil for nil.
+func (w *walker) place(err error, e element) *Error {
+	if err == nil {
+		return nil
+	}
 	syn, ok := errors.AsType[*jsonio.SyntaxError](err)
 	if !ok {
-		return &Error{File: w.name, Line: line, Path: path, Err: err}
+		return w.errorAt(e.line, e.path, err)
 	}
-	return &Error{
-		File: w.name,
-		Line: line + strings.Count(text[:syn.Offset], "\n"),
-		Path: joinPath(path, syn.Path),
-		Err:  errors.New(syn.Msg),
-	}
+	line := e.line + strings.Count(e.text[:syn.Offset], "\n")
+	return w.errorAt(line, joinPath(e.path, syn.Path), errors.New(syn.Msg))
 }
 
 func joinPath(path, sub string) string {
@@ -309,7 +304,7 @@ func (w *walker) key(in *input, path string) (string, *Error) {
 	line := in.line
 	text, err := in.value()
 	if err != nil {
-		return "", &Error{File: w.name, Line: line, Path: path, Err: err}
+		return "", w.errorAt(line, path, err)
 	}
 	if in.next() != ':' {
 		return "", w.unreadable(in, path, "expected a colon after the member's name")
@@ -328,7 +323,7 @@ func (w *walker) member(in *input, key, path string, names []string) *Error {
 	}
 	if key == names[0] && c == '[' && len(names) == 1 {
 		w.found = true
-		return w.array(in, path, w.quickRun, w.run)
+		return w.array(in, path, w.run)
 	}
 	if key == names[0] && c == '{' && len(names) > 1 {
 		return w.object(in, path, names[1:])
@@ -336,29 +331,27 @@ func (w *walker) member(in *input, key, path string, names []string) *Error {
 	line := in.line
 	text, err := in.value()
 	if err != nil {
-		return &Error{File: w.name, Line: line, Path: path, Err: err}
+		return w.errorAt(line, path, err)
 	}
 	if !w.found {
-		w.head[path] = w.valid(text, line, path)
+		w.head[path] = w.valid(element{text, line, path, true})
 	}
 	return nil
 }
 
-// valid returns a text as JSON. If the text is invalid, it yields an error and returns null.
-func (w *walker) valid(text string, line int, path string) json.RawMessage {
-	text = tree.QuoteNonFinite(text)
-	d := jsonio.NewDec(text)
-	d.Skip()
-	if err := d.End(); err != nil {
-		w.give(Run{}, w.place(err, text, line, path))
+// valid returns an element as JSON. If it is invalid, valid yields an error and returns null.
+func (w *walker) valid(e element) (raw json.RawMessage) {
+	_, _, err := w.decode(e, func(d *jsonio.Dec) { raw = json.RawMessage(d.Raw()) })
+	if err != nil {
+		w.give(Run{}, err)
 		return json.RawMessage("null")
 	}
-	return json.RawMessage(text)
+	return raw
 }
 
-// array reads the next array, at a path. It calls do for each element that quick cannot
-// read, until the consumer wants no more. After an error the rest cannot be read.
-func (w *walker) array(in *input, path string, quick quickRead, do func(text string, line int, path string)) *Error {
+// array reads the elements of the next array, at a path, until the consumer wants no more. After
+// an error the rest cannot be read.
+func (w *walker) array(in *input, path string, read readElement) *Error {
 	in.skip(1)
 	for n := 0; !w.stopped; n++ {
 		c := in.next()
@@ -377,15 +370,15 @@ func (w *walker) array(in *input, path string, quick quickRead, do func(text str
 		if !isValue(c) {
 			return w.unreadable(in, at(), "expected a value")
 		}
-		if in.quick(quick) {
+		if in.quick(read) {
 			continue
 		}
 		line := in.line
 		text, err := in.value()
 		if err != nil {
-			return &Error{File: w.name, Line: line, Path: at(), Err: err}
+			return w.errorAt(line, at(), err)
 		}
-		do(text, line, at())
+		read(element{text, line, at(), true})
 	}
 	return nil
 }
@@ -399,5 +392,5 @@ func (w *walker) unreadable(in *input, path, msg string) *Error {
 	if in.next() == 0 {
 		err = in.endError()
 	}
-	return &Error{File: w.name, Line: in.line, Path: path, Err: err}
+	return w.errorAt(in.line, path, err)
 }

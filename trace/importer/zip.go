@@ -209,7 +209,7 @@ func (w *walker) entries() {
 	w.head = map[string]json.RawMessage{}
 	for _, f := range w.zip.heads {
 		w.entry(f, func(text string) {
-			maps.Insert(w.head, tree.Members(w.valid(text, 1, "")))
+			maps.Insert(w.head, tree.Members(w.valid(element{text, 1, "", true})))
 		})
 	}
 	for _, s := range w.zip.samples {
@@ -217,7 +217,7 @@ func (w *walker) entries() {
 		if strings.HasSuffix(s.Name, sampleFile) {
 			w.chunked(s)
 		} else {
-			w.entry(s.File, func(text string) { w.run(text, 1, "") })
+			w.entry(s.File, func(text string) { w.run(element{text, 1, "", true}) })
 		}
 	}
 	if w.zip.samples == nil && !w.stopped {
@@ -247,17 +247,14 @@ func (w *walker) chunked(s sampleEntry) {
 	each("messages", sample.Messages)
 	read := w.read
 	w.read = func(d *jsonio.Dec, run *format.Run) { sample.Chunked(d, run, metadata) }
-	w.entry(s.File, func(text string) { w.run(text, 1, "") })
+	w.entry(s.File, func(text string) { w.run(element{text, 1, "", true}) })
 	w.read = read
 }
 
 func (w *walker) chunk(f *zip.File, read func(d *jsonio.Dec)) {
 	w.entry(f, func(text string) {
-		text = tree.QuoteNonFinite(text)
-		d := jsonio.NewDec(text)
-		read(&d)
-		if err := d.End(); err != nil {
-			w.give(Run{}, w.place(err, text, 1, ""))
+		if _, _, err := w.decode(element{text, 1, "", true}, read); err != nil {
+			w.give(Run{}, err)
 		}
 	})
 }
