@@ -132,23 +132,24 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 			}
 		}
 		if cut, ok := errors.AsType[*recording.IncompleteError](s.http.Incomplete); ok && cut.TrailingBytes > 0 {
-			yield(Exchange{}, &Error{File: s.name, Err: fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)})
+			err := fmt.Errorf("the recording was not closed: its last %d bytes are incomplete", cut.TrailingBytes)
+			yield(Exchange{}, s.errorAt(0, "", err))
 		}
 	}
 }
 
 func (s *Source) exchangeError(e *Exchange, err error) *Error {
-	return &Error{File: s.name, Line: e.Line, Path: "interaction " + strconv.Itoa(e.Number), Err: err}
+	return s.errorAt(e.Line, "interaction "+strconv.Itoa(e.Number), err)
 }
 
 func (s *Source) openHTTP() error {
 	src, err := s.in.all()
 	if err != nil {
-		return &Error{File: s.name, Err: err}
+		return s.errorAt(0, "", err)
 	}
 	s.http, err = convert.Parse(s.name, src)
 	if wrong, ok := errors.AsType[*recording.FormatError](err); ok {
-		return &Error{File: s.name, Line: wrong.Line, Err: wrong.Err}
+		return s.errorAt(wrong.Line, "", wrong.Err)
 	}
 	// The recorder names the formats that package convert cannot write.
 	s.Format.Name = cmp.Or(string(s.http.Format), s.http.Metadata.Recorder)
@@ -246,7 +247,8 @@ func (s *Source) Conversations() iter.Seq2[Run, error] {
 			}
 		}
 		if len(t.list) == 0 {
-			yield(Run{}, &Error{File: s.name, Err: errors.New("the recording has no request to a model in a known protocol")})
+			err := errors.New("the recording has no request to a model in a known protocol")
+			yield(Run{}, s.errorAt(0, "", err))
 		}
 		for i := range t.list {
 			x := &t.list[i]

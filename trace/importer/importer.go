@@ -128,6 +128,11 @@ func open(name string, r io.Reader, mapping *rows) (*Source, error) {
 	return s, nil
 }
 
+// errorAt returns an error at a line and a path of the file; 0 and an empty path mean unknown.
+func (s *Source) errorAt(line int, path string, err error) *Error {
+	return &Error{File: s.name, Line: line, Path: path, Err: err}
+}
+
 // Runs yields the runs in the order of the file. Each error is an [*Error] for a part that
 // cannot be read; the next runs follow if possible. With an error, Runs yields the messages
 // before the invalid part as a partial run, or the zero Run if there are none. Runs may be

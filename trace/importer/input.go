@@ -224,17 +224,25 @@ func (in *input) endError() error {
 // nextLine consumes a line and returns it without its end; ok is false if no complete line is
 // left.
 func (in *input) nextLine() (text []byte, ok bool) {
+	n, found := in.until(func(b []byte) int { return bytes.IndexByte(b, '\n') })
+	text = in.buf[:n]
+	if found {
+		in.skip(n + 1)
+		return text, true
+	}
+	in.skip(n)
+	return text, n > 0 && in.readError() == nil
+}
+
+// until returns the offset that index finds in the rest of the input; if it finds none, false and
+// the length of the rest.
+func (in *input) until(index func([]byte) int) (n int, found bool) {
 	for from := 0; ; {
-		if i := bytes.IndexByte(in.buf[from:], '\n'); i >= 0 {
-			text = in.buf[:from+i]
-			in.skip(from + i + 1)
-			return text, true
+		if i := index(in.buf[from:]); i >= 0 {
+			return from + i, true
 		}
-		from = len(in.buf)
-		if in.err != nil {
-			text = in.buf
-			in.skip(from)
-			return text, from > 0 && in.readError() == nil
+		if from = len(in.buf); in.err != nil {
+			return from, false
 		}
 		in.more()
 	}
@@ -281,16 +289,11 @@ func (in *input) value() (string, error) {
 
 // literal consumes a number or a literal, at least one byte.
 func (in *input) literal() (string, error) {
-	for from := 0; ; {
-		if i := bytes.IndexAny(in.buf[from:], "{}[], \t\r\n\":"); i >= 0 {
-			return in.take(max(from+i, 1)), nil
-		}
-		from = len(in.buf)
-		if in.err != nil {
-			return in.take(from), in.readError()
-		}
-		in.more()
+	n, found := in.until(func(b []byte) int { return bytes.IndexAny(b, "{}[], \t\r\n\":") })
+	if found {
+		return in.take(max(n, 1)), nil
 	}
+	return in.take(n), in.readError()
 }
 
 // valueScanner finds the end of a value that begins with a bracket or a quote.

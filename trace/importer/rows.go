@@ -121,17 +121,8 @@ func (w *walker) fill(run *format.Run) error {
 	r, row := w.rows, run.Meta
 	run.SetName()
 	run.Describe()
-	if r.caseName != nil {
-		run.Case = tree.String(r.caseName.In(row))
-	}
-	if r.cluster != nil {
-		run.Cluster = tree.String(r.cluster.In(row))
-	}
-	if r.epoch != nil {
-		raw := r.epoch.In(row)
-		if run.Epoch = format.EpochOf(raw); run.Epoch == NoEpoch && raw != nil {
-			return errEpoch(r.epoch.Text)
-		}
+	if err := r.name(row, &run.Case, &run.Cluster, &run.Epoch); err != nil {
+		return err
 	}
 	if r.scores != nil {
 		run.Scores = w.scores(run)
@@ -139,6 +130,24 @@ func (w *walker) fill(run *format.Run) error {
 	run.Expected = format.ExpectedOf(format.Value(row, r.expected, format.ExpectedNames))
 	run.Ask(format.Value(row, r.prompt, format.PromptNames))
 	run.Reply(format.Value(row, r.answer, format.AnswerNames))
+	return nil
+}
+
+// name sets the values whose pointers are not nil.
+func (r *rows) name(row map[string]json.RawMessage, caseName, cluster *string, epoch *int) error {
+	if r.caseName != nil {
+		*caseName = tree.String(r.caseName.In(row))
+	}
+	if r.cluster != nil {
+		*cluster = tree.String(r.cluster.In(row))
+	}
+	if r.epoch == nil {
+		return nil
+	}
+	raw := r.epoch.In(row)
+	if *epoch = format.EpochOf(raw); *epoch == NoEpoch && raw != nil {
+		return fmt.Errorf("invalid epoch at %s: want an integer of 0 or more", r.epoch.Text)
+	}
 	return nil
 }
 
@@ -150,7 +159,7 @@ func (w *walker) scores(run *format.Run) (scores []format.Score) {
 		}
 		score := format.ScoreOf(s.name, raw)
 		if score.Err != nil {
-			score.Err = &Error{File: w.name, Line: run.Line, Path: s.at.Text, Err: score.Err}
+			score.Err = w.errorAt(run.Line, s.at.Text, score.Err)
 		}
 		scores = append(scores, score)
 	}
@@ -193,7 +202,8 @@ func (s *Source) openCSV() error {
 	}
 	for _, p := range s.rows.all {
 		if len(p.Names) > 1 || !slices.Contains(t.columns, p.Names[0]) {
-			return &Error{File: s.name, Line: 1, Err: fmt.Errorf("no column %s, the %s: want one of /%s", p.Text, p.What, strings.Join(t.columns, ", /"))}
+			err := fmt.Errorf("no column %s, the %s: want one of /%s", p.Text, p.What, strings.Join(t.columns, ", /"))
+			return s.errorAt(1, "", err)
 		}
 		p.Found = true
 	}
@@ -242,11 +252,11 @@ func (s *Source) csvError(record []string, err error) *Error {
 	invalid, ok := errors.AsType[*csv.ParseError](err)
 	switch {
 	case !ok:
-		return &Error{File: s.name, Err: fmt.Errorf("reading stopped: %w", err)}
+		return s.errorAt(0, "", fmt.Errorf("reading stopped: %w", err))
 	case errors.Is(invalid, csv.ErrFieldCount):
 		err = fmt.Errorf("the row has %d fields: want %d, the number of columns", len(record), len(s.csv.columns))
 	default:
 		err = invalid.Err
 	}
-	return &Error{File: s.name, Line: invalid.StartLine, Err: err}
+	return s.errorAt(invalid.StartLine, "", err)
 }

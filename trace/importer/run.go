@@ -189,39 +189,23 @@ func (m *Mapping) Name(run *Run) error {
 	if m == nil {
 		return nil
 	}
-	for _, field := range []struct {
-		what, text string
-		set        func(raw json.RawMessage)
-	}{
-		{"case", m.Case, func(raw json.RawMessage) { run.Case = tree.String(raw) }},
-		{"cluster", m.Cluster, func(raw json.RawMessage) { run.Cluster = tree.String(raw) }},
-		{"epoch", m.Epoch, func(raw json.RawMessage) { run.Epoch = format.EpochOf(raw) }},
-	} {
-		if field.text == "" {
-			continue
-		}
-		p, err := tree.ParsePointer(field.what, field.text)
-		if err != nil {
-			return err
-		}
-		raw := p.In(run.metadata())
-		if raw == nil {
-			err := fmt.Errorf("the run %q has no %s at %s", run.Name, field.what, field.text)
-			if len(run.Events) > 0 {
-				err = fmt.Errorf("%w: for a trace, begin the pointer with the name of a custom event", err)
-			}
-			return err
-		}
-		field.set(raw)
+	r, err := newRows(&Mapping{Case: m.Case, Epoch: m.Epoch, Cluster: m.Cluster})
+	if err != nil {
+		return err
 	}
-	if m.Epoch != "" && run.Epoch == NoEpoch {
-		return errEpoch(m.Epoch)
+	if err := r.name(run.metadata(), &run.Case, &run.Cluster, &run.Epoch); err != nil {
+		return err
+	}
+	for _, p := range r.all {
+		switch {
+		case p.Found:
+		case len(run.Events) > 0:
+			return fmt.Errorf("the run %q has no %s at %s: for a trace, begin the pointer with the name of a custom event", run.Name, p.What, p.Text)
+		default:
+			return fmt.Errorf("the run %q has no %s at %s", run.Name, p.What, p.Text)
+		}
 	}
 	return nil
-}
-
-func errEpoch(pointer string) error {
-	return fmt.Errorf("invalid epoch at %s: want an integer of 0 or more", pointer)
 }
 
 // metadata returns Meta, or for a trace the data of its custom events by name.

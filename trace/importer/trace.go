@@ -21,14 +21,14 @@ func (s *Source) Events() iter.Seq2[trace.Event, error] {
 		}
 		r, err := trace.NewReader(s.in)
 		if err != nil {
-			yield(trace.Event{}, &Error{File: s.name, Line: 1, Err: err})
+			yield(trace.Event{}, s.errorAt(1, "", err))
 			return
 		}
 		for ev, err := range r.Events() {
 			if line, ok := errors.AsType[*trace.LineError](err); ok {
 				err = &Error{File: s.name, Line: line.Line, Run: line.Run, Err: line.Err}
 			} else if err != nil {
-				err = &Error{File: s.name, Line: r.Line(), Err: err}
+				err = s.errorAt(r.Line(), "", err)
 			}
 			s.line = r.Line()
 			if start, ok := ev.Body.(trace.RunStart); ok {

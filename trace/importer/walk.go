@@ -48,10 +48,6 @@ func (w *walker) giveRun(f *format.Run, err *Error) {
 
 func (w *walker) fail(line int, err error) { w.give(Run{}, w.errorAt(line, "", err)) }
 
-func (s *Source) errorAt(line int, path string, err error) *Error {
-	return &Error{File: s.name, Line: line, Path: path, Err: err}
-}
-
 func (w *walker) begin(line int) format.Run {
 	w.runs++
 	return format.Run{Name: "run-" + strconv.Itoa(w.runs), Line: line, Epoch: NoEpoch}

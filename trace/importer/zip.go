@@ -73,7 +73,7 @@ type sampleEntry struct {
 // openZip reads the directory of a ZIP, which begins at an offset of a randomReader, or is
 // read from the input and held in memory.
 func (s *Source) openZip(at randomReader, start int64) error {
-	fail := func(err error) error { return &Error{File: s.name, Err: err} }
+	fail := func(err error) error { return s.errorAt(0, "", err) }
 	file, err := s.section(at, start)
 	if err != nil {
 		return fail(err)

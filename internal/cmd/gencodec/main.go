@@ -27,6 +27,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"log"
 	"maps"
 	"os"
@@ -218,24 +219,11 @@ func describe(name string, doc *ast.CommentGroup) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+var exported = regexp.MustCompile(`(^|[]*])([A-Z])`)
+
 // typeName returns the source of a type, with the prefix for types of the package.
 func (g *generator) typeName(e ast.Expr) string {
-	switch t := e.(type) {
-	case *ast.Ident:
-		if ast.IsExported(t.Name) {
-			return g.prefix + t.Name
-		}
-		return t.Name
-	case *ast.StarExpr:
-		return "*" + g.typeName(t.X)
-	case *ast.ArrayType:
-		return "[]" + g.typeName(t.Elt)
-	case *ast.MapType:
-		return "map[" + g.typeName(t.Key) + "]" + g.typeName(t.Value)
-	case *ast.SelectorExpr:
-		return g.typeName(t.X) + "." + t.Sel.Name
-	}
-	return ""
+	return exported.ReplaceAllString(types.ExprString(e), "${1}"+g.prefix+"$2")
 }
 
 var upper = regexp.MustCompile(`([a-z0-9])([A-Z])`)
