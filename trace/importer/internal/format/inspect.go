@@ -48,14 +48,10 @@ func NewSample() *Sample {
 // read reads a sample whose messages are in the member with this name.
 func (s *Sample) read(d *jsonio.Dec, run *Run, name string, messages func(*jsonio.Dec) []llm.Message) {
 	var list jsonio.Dec
-	run.Members(d, func(key string) bool {
-		if key != name {
-			return false
-		}
+	run.Members(d, func() {
 		list = *d // read later: the attachments follow
 		d.Raw()
-		return true
-	})
+	}, name)
 	if run.Case = tree.Scalar(run.Meta["id"]); run.Case == "" {
 		d.Fail("the sample has no id")
 	}
@@ -166,7 +162,7 @@ func (s *Sample) part(d *jsonio.Dec) llm.Part {
 			refusal = tree.IsTrue(value)
 		default:
 			redacted = redacted || key == "redacted" && tree.IsTrue(value)
-			rest.Raw(key, string(value))
+			rest.Add(key, value)
 		}
 	}
 	switch {

@@ -34,16 +34,8 @@ func Messages(d *jsonio.Dec, run *Run) {
 	case '[':
 		run.Messages = reader.List(d)
 	case '{':
-		found := false
-		run.Members(d, func(key string) bool {
-			if key != "messages" && key != "traj" {
-				return false
-			}
-			found = true
-			run.Messages = reader.List(d)
-			return true
-		})
-		if !found {
+		read := func() { run.Messages = reader.List(d) }
+		if !run.Members(d, read, "messages", "traj") {
 			d.Fail("the object has neither messages nor traj")
 		}
 		run.SetName()

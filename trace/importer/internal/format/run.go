@@ -58,22 +58,25 @@ const (
 	NoTurn  = -1
 )
 
-// Members reads an object. It keeps each member in Meta, except those for which own reads
-// the value itself and returns true; own may be nil.
-func (r *Run) Members(d *jsonio.Dec, own func(key string) bool) {
+// Members reads an object. It keeps the members in Meta, except those with the names, whose
+// values read reads. It reports whether there was one.
+func (r *Run) Members(d *jsonio.Dec, read func(), names ...string) (found bool) {
 	for key := range d.Members() {
-		if own != nil && own(key) {
+		if slices.Contains(names, key) {
+			found = true
+			read()
 			continue
 		}
 		raw := d.Raw()
 		if d.Err() != nil {
-			return
+			return found
 		}
 		if r.Meta == nil {
 			r.Meta = map[string]json.RawMessage{}
 		}
 		r.Meta[key] = json.RawMessage(raw)
 	}
+	return found
 }
 
 // object reads an object, keeps its members in Meta and returns it.
@@ -95,20 +98,19 @@ func (r *Run) identify(raw json.RawMessage, names ...string) {
 
 // SetName names the run after the members of Meta that identify it, if there are any.
 func (r *Run) SetName() {
-	task, trial, id := tree.Scalar(r.Meta["task_id"]), tree.Scalar(r.Meta["trial"]), tree.Scalar(r.Meta["id"])
-	switch {
-	case task != "" && trial != "":
-		r.Name = "task-" + task + "/trial-" + trial
-	case task != "":
-		r.Name = "task-" + task
-	case id != "":
-		r.Name = id
+	task, trial := r.meta("task_id"), r.meta("trial")
+	if task == "" {
+		r.Name = cmp.Or(r.meta("id"), r.Name)
+		return
+	}
+	if r.Name = "task-" + task; trial != "" {
+		r.Name += "/trial-" + trial
 	}
 }
 
 // Describe sets case, epoch and scores from the usual members of Meta.
 func (r *Run) Describe() {
-	r.Case = cmp.Or(tree.Scalar(r.Meta["task_id"]), tree.Scalar(r.Meta["case"]), tree.Scalar(r.Meta["instance_id"]), tree.Scalar(r.Meta["id"]))
+	r.Case = cmp.Or(r.meta("task_id"), r.meta("case"), r.meta("instance_id"), r.meta("id"))
 	if r.Epoch = EpochOf(r.Meta["trial"]); r.Epoch == NoEpoch {
 		r.Epoch = EpochOf(r.Meta["epoch"])
 	}
@@ -116,6 +118,8 @@ func (r *Run) Describe() {
 		r.addScore(name, r.Meta[name])
 	}
 }
+
+func (r *Run) meta(name string) string { return tree.Scalar(r.Meta[name]) }
 
 // EpochOf returns an integer of 0 or more, or NoEpoch.
 func EpochOf(raw json.RawMessage) int {
@@ -131,36 +135,34 @@ func (r *Run) addScore(name string, raw json.RawMessage) {
 	}
 }
 
+// Strings that are scores: letters, and words in any case.
+var (
+	scoreLetters = map[string]float64{"C": 1, "P": 0.5, "I": 0, "N": 0}
+	scoreWords   = map[string]float64{"yes": 1, "true": 1, "no": 0, "false": 0}
+)
+
 // ScoreOf reads a score: a number, a boolean, or a string for either. Strings have their
 // meaning in Inspect (value_to_float in inspect_ai/scorer/_metric.py), except that a string
 // which Inspect reads as 0 with a warning is an error here.
 func ScoreOf(name string, raw json.RawMessage) Score {
 	s := Score{Name: name, Raw: raw}
 	text := tree.String(raw)
-	switch text {
-	case "C":
-		s.Value = 1
-		return s
-	case "P":
-		s.Value = 0.5
-		return s
-	case "I", "N":
-		return s
-	case "NaN": // from Python
+	if text == "NaN" { // from Python
 		s.Err = errors.New("the score is NaN: it has no value")
 		return s
 	}
-	switch strings.ToLower(text) {
-	case "yes", "true":
-		s.Value = 1
-	case "no", "false":
-	default:
+	value, ok := scoreLetters[text]
+	if !ok {
+		value, ok = scoreWords[strings.ToLower(text)]
+	}
+	if !ok {
 		var err error
-		s.Value, err = strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(s.Value, 0) || math.IsNaN(s.Value) {
-			s.Value, s.Err = 0, errors.New("invalid score: want a number, a boolean, or one of C, I, P and N")
+		value, err = strconv.ParseFloat(text, 64)
+		if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
+			value, s.Err = 0, errors.New("invalid score: want a number, a boolean, or one of C, I, P and N")
 		}
 	}
+	s.Value = value
 	return s
 }
 
@@ -219,13 +221,8 @@ func (r *Run) Reply(answer json.RawMessage) {
 func openAIMessage(role string, content, callID, calls json.RawMessage) json.RawMessage {
 	var m tree.Object
 	m.Text("role", role)
-	for _, member := range []struct {
-		name  string
-		value json.RawMessage
-	}{{"content", content}, {"tool_call_id", callID}, {"tool_calls", calls}} {
-		if member.value != nil {
-			m.Raw(member.name, string(member.value))
-		}
-	}
+	m.Add("content", content)
+	m.Add("tool_call_id", callID)
+	m.Add("tool_calls", calls)
 	return m.JSON()
 }

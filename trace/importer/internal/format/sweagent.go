@@ -17,23 +17,12 @@ func SniffSWEAgent(h *Head) (Layout, bool) {
 // submitted patch.
 func SWEAgent(d *jsonio.Dec, run *Run) {
 	var reader message.Reader
-	found := false
-	run.Members(d, func(key string) bool {
-		if key != "history" {
-			return false
-		}
-		found = true
-		run.Messages = reader.List(d)
-		return true
-	})
-	if !found {
+	read := func() { run.Messages = reader.List(d) }
+	if !run.Members(d, read, "history") {
 		d.Fail("the trajectory has no history")
 	}
 	run.Describe()
-	config := run.Meta["replay_config"] // an object, or a string with its JSON
-	if text, ok := tree.Text(config); ok {
-		config = []byte(text)
-	}
+	config := tree.Embedded(run.Meta["replay_config"])
 	if id := tree.Scalar(config, "problem_statement", "id"); id != "" {
 		run.Case, run.Name = id, id
 	}

@@ -48,49 +48,52 @@ type spanEvent struct {
 // (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), as written or as Tempo
 // exports it, or the export of the HTTP API of Jaeger.
 func (t *Telemetry) Add(raw json.RawMessage, line int) {
-	for _, list := range []json.RawMessage{tree.Member(raw, "resourceSpans"), tree.Member(raw, "batches"), tree.Member(raw, "trace", "resourceSpans")} {
-		for _, resource := range tree.Elements(list) {
-			for _, scope := range tree.Elements(tree.First(resource, "scopeSpans", "instrumentationLibrarySpans")) {
-				for _, span := range tree.Elements(scope, "spans") {
-					var events []spanEvent
-					for _, e := range tree.Elements(span, "events") {
-						events = append(events, spanEvent{tree.Scalar(e, "name"), otlpAttributes(tree.Member(e, "attributes"))})
-					}
-					t.add(span, "traceId", "startTimeUnixNano", line, otlpAttributes(tree.Member(span, "attributes")), events)
-				}
+	for _, names := range [][]string{{"resourceSpans"}, {"batches"}, {"trace", "resourceSpans"}} {
+		for _, resource := range tree.Elements(raw, names...) {
+			scopes := tree.First(resource, "scopeSpans", "instrumentationLibrarySpans")
+			for _, scope := range tree.Elements(scopes) {
+				t.spans(scope, &otlp, line)
 			}
 		}
 	}
 	for _, trace := range tree.Elements(raw, "data") {
-		for _, span := range tree.Elements(trace, "spans") {
-			var events []spanEvent
-			for _, e := range tree.Elements(span, "logs") {
-				attributes := jaegerTags(tree.Member(e, "fields"))
-				events = append(events, spanEvent{tree.Scalar(attributes["event"]), attributes})
-			}
-			t.add(span, "traceID", "startTime", line, jaegerTags(tree.Member(span, "tags")), events)
-		}
+		t.spans(trace, &jaeger, line)
 	}
 }
 
-// add keeps the model call of a span, if it has one.
-func (t *Telemetry) add(span json.RawMessage, id, start string, line int, attributes map[string]json.RawMessage, events []spanEvent) {
-	call := spanCall{attributes: attributes, events: events}
-	if !call.read() {
-		return
-	}
-	call.start, _ = strconv.ParseUint(tree.Scalar(span, start), 10, 64)
-	id = tree.Scalar(span, id)
-	trace := t.byID[id]
-	if trace == nil {
-		trace = &spanTrace{id: id, line: line}
-		if t.byID == nil {
-			t.byID = map[string]*spanTrace{}
+// spanForm has the names of the members of a span, and of the attributes of its events.
+type spanForm struct{ trace, start, attributes, events, details string }
+
+var (
+	otlp   = spanForm{"traceId", "startTimeUnixNano", "attributes", "events", "attributes"}
+	jaeger = spanForm{"traceID", "startTime", "tags", "logs", "fields"}
+)
+
+// spans keeps the model calls of a list of spans.
+func (t *Telemetry) spans(list json.RawMessage, form *spanForm, line int) {
+	for _, span := range tree.Elements(list, "spans") {
+		call := spanCall{attributes: attributesOf(tree.Member(span, form.attributes))}
+		for _, e := range tree.Elements(span, form.events) {
+			details := attributesOf(tree.Member(e, form.details))
+			name := cmp.Or(tree.Scalar(e, "name"), tree.Scalar(details["event"]))
+			call.events = append(call.events, spanEvent{name, details})
 		}
-		t.byID[id] = trace
-		t.traces = append(t.traces, trace)
+		if !call.read() {
+			continue
+		}
+		call.start, _ = strconv.ParseUint(tree.Scalar(span, form.start), 10, 64)
+		id := tree.Scalar(span, form.trace)
+		trace := t.byID[id]
+		if trace == nil {
+			trace = &spanTrace{id: id, line: line}
+			if t.byID == nil {
+				t.byID = map[string]*spanTrace{}
+			}
+			t.byID[id] = trace
+			t.traces = append(t.traces, trace)
+		}
+		trace.calls = append(trace.calls, call)
 	}
-	trace.calls = append(trace.calls, call)
 }
 
 // Runs returns the conversations of all traces. A run has the messages and the attributes of
@@ -98,7 +101,8 @@ func (t *Telemetry) add(span json.RawMessage, id, start string, line int, attrib
 func (t *Telemetry) Runs() (runs []Run) {
 	for _, trace := range t.traces {
 		for n, c := range trace.conversations() {
-			r := Run{Name: trace.id, Line: trace.line, Epoch: NoEpoch, Messages: slices.Concat(c.input, c.output), Scores: c.scores, Meta: c.attributes}
+			r := Run{Name: trace.id, Line: trace.line, Epoch: NoEpoch, Scores: c.scores, Meta: c.attributes}
+			r.Messages = slices.Concat(c.input, c.output)
 			if n > 0 {
 				r.Name += "/conversation-" + strconv.Itoa(n+1)
 			}
@@ -188,7 +192,8 @@ func isMessages(name string) bool {
 	return indexed && !strings.HasSuffix(name, ".finish_reason")
 }
 
-func otlpAttributes(list json.RawMessage) map[string]json.RawMessage {
+// attributesOf returns the attributes in a list.
+func attributesOf(list json.RawMessage) map[string]json.RawMessage {
 	attributes := map[string]json.RawMessage{}
 	for _, a := range tree.Elements(list) {
 		attributes[tree.Scalar(a, "key")] = anyValue(tree.Member(a, "value"), 0)
@@ -196,8 +201,8 @@ func otlpAttributes(list json.RawMessage) map[string]json.RawMessage {
 	return attributes
 }
 
-// anyValue returns an AnyValue of OTLP as plain JSON. Values at a greater depth than
-// maxDepth stay as they are.
+// anyValue returns an AnyValue of OTLP, or a plain value, as plain JSON. Values at a greater depth
+// than maxDepth stay as they are.
 func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 	const maxDepth = 32
 	if tree.IsNull(raw) || depth > maxDepth {
@@ -225,14 +230,4 @@ func anyValue(raw json.RawMessage, depth int) json.RawMessage {
 		}
 	}
 	return raw
-}
-
-func jaegerTags(list json.RawMessage) map[string]json.RawMessage {
-	tags := map[string]json.RawMessage{}
-	for _, tag := range tree.Elements(list) {
-		if value := tree.Member(tag, "value"); value != nil {
-			tags[tree.Scalar(tag, "key")] = value
-		}
-	}
-	return tags
 }

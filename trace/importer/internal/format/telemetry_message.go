@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -119,10 +120,7 @@ func (s *spanReader) byEvents() (input, output []llm.Message) {
 		}
 		a := e.attributes
 		if m := tree.Embedded(a["message"]); m != nil && m[0] == '{' {
-			a = map[string]json.RawMessage{}
-			for key, value := range tree.Members(m) {
-				a[key] = value
-			}
+			a = maps.Collect(tree.Members(m))
 		}
 		content := a["content"]
 		if content == nil && e.name == "gen_ai.choice" {
@@ -163,11 +161,9 @@ func (s *spanReader) indexedCalls(prefix string) json.RawMessage {
 			break
 		}
 		var c tree.Object
-		c.Raw("function", string(name))
+		c.Add("function", name)
 		for _, key := range []string{"id", "arguments"} {
-			if value := s.attributes[at+key]; value != nil {
-				c.Raw(key, string(value))
-			}
+			c.Add(key, s.attributes[at+key])
 		}
 		calls = append(append(calls, ','), c.JSON()...)
 	}

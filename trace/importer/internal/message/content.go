@@ -67,9 +67,7 @@ func part(d *jsonio.Dec) llm.Part {
 	case kind == "refusal" && hasRefusal && !hasText && url == "":
 		return llm.Text{Text: refusal, Refusal: true, Opaque: rest.JSON()}
 	case kind == "image_url" && url != "" && !hasText && !hasRefusal:
-		if o := image.JSON(); o != nil {
-			rest.Raw("image_url", string(o))
-		}
+		rest.Add("image_url", image.JSON())
 		return Image(url, rest.JSON())
 	}
 	whole := d.Since(from)
@@ -94,7 +92,7 @@ func imageURL(raw json.RawMessage) (url string, rest tree.Object) {
 			url = text
 			continue
 		}
-		rest.Raw(key, string(value))
+		rest.Add(key, value)
 	}
 	return url, rest
 }

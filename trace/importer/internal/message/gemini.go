@@ -48,7 +48,7 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 		case isGeminiKind(name) && value == nil:
 			kind, value = name, raw
 		default:
-			rest.Raw(key, string(raw))
+			rest.Add(key, raw)
 		}
 	}
 	text, isText := tree.Text(value)

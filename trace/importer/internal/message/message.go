@@ -262,9 +262,7 @@ func toolCall(d *jsonio.Dec) llm.ToolCall {
 		case key == "arguments":
 			c.Arguments = arguments(d)
 		case key == "function", key == "custom":
-			if more := function(d, &c).JSON(); more != nil {
-				rest.Raw(key, string(more))
-			}
+			rest.Add(key, function(d, &c).JSON())
 		case key == "type":
 			if kind := d.Raw(); kind != `"function"` {
 				rest.Raw(key, kind)

@@ -59,7 +59,7 @@ func Without(raw json.RawMessage, names ...string) json.RawMessage {
 	var rest Object
 	for key, value := range Members(raw) {
 		if !slices.Contains(names, key) {
-			rest.Raw(key, string(value))
+			rest.Add(key, value)
 		}
 	}
 	return rest.JSON()
@@ -199,6 +199,13 @@ func (o *Object) Raw(key, value string) {
 	}
 	*o = append(jsonio.AppendString(append(*o, sep), key), ':')
 	*o = append(*o, value...)
+}
+
+// Add adds a member unless its value is nil.
+func (o *Object) Add(key string, value json.RawMessage) {
+	if value != nil {
+		o.Raw(key, string(value))
+	}
 }
 
 // Text adds a member with a string.
