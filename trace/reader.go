@@ -121,30 +121,27 @@ func (r *Reader) Line() int { return r.line }
 func (r *Reader) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
+			var ev Event
 			line, err := r.next()
-			if errors.Is(err, io.EOF) {
+			switch {
+			case errors.Is(err, io.EOF):
 				return
-			}
-			if err != nil && !errors.Is(err, errLong) {
+			case err == nil && len(bytes.TrimSpace(line)) == 0:
+				continue
+			case err == nil:
+				ev, err = r.event(line)
+			case !errors.Is(err, errLong):
 				yield(Event{}, fmt.Errorf("trace: reading line %d: %w", r.line, err))
 				return
 			}
-			if err == nil && len(bytes.TrimSpace(line)) == 0 {
+			switch {
+			case errors.Is(err, errHeader):
 				continue
-			}
-			var ev Event
-			if err == nil {
-				ev, err = r.event(line)
-			}
-			if errors.Is(err, errHeader) {
-				continue
-			}
-			if errors.Is(err, ErrVersion) {
+			case errors.Is(err, ErrVersion):
 				r.src.Reset(bytes.NewReader(nil)) // the events cannot be trusted
 				yield(Event{}, fmt.Errorf("trace: reading line %d: %w", r.line, err))
 				return
-			}
-			if err != nil {
+			case err != nil:
 				r.chains.Lose()
 				ev, err = Event{}, &LineError{Line: r.line, Run: ev.Run, Err: err}
 			}

@@ -52,7 +52,7 @@ func formats() []Format {
 		{Name: "messages", sniff: format.SniffMessages, read: format.Messages},
 		// One message per line; the file is one run.
 		{Name: "message-lines", sniff: format.SniffMessageLines, runs: (*walker).messageLines},
-		http("har", func(h *format.Head) bool { return !h.CSV && h.Has("log") }),
+		http("har", func(h *format.Head) bool { return h.Has("log") }),
 		http("go-vcr1", isVCR), // of go-vcr v1 and v2
 		http("go-vcr2", nil),   // of go-vcr v3 and v4
 		http("vcrpy", nil),     // YAML or JSON
@@ -82,5 +82,5 @@ func sniffTrace(h *format.Head) (format.Layout, bool) {
 // distinguishes them.
 func isVCR(h *format.Head) bool {
 	key := []byte("interactions:")
-	return bytes.HasPrefix(h.Bytes, key) || bytes.Contains(h.Bytes, append([]byte("\n"), key...)) || !h.CSV && h.Has("interactions")
+	return bytes.HasPrefix(h.Bytes, key) || bytes.Contains(h.Bytes, append([]byte("\n"), key...)) || h.Has("interactions")
 }

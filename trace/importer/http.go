@@ -71,7 +71,7 @@ func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
 		return true
 	}
 	for key := range d.Members() {
-		if hasPrompt(p.Name(), key) {
+		if slices.Contains(promptMembers[p.Name()], key) {
 			return true
 		}
 		d.Skip()
@@ -79,14 +79,12 @@ func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
 	return d.Err() != nil
 }
 
-func hasPrompt(protocol, key string) bool {
-	switch protocol {
-	case "openai-responses":
-		return key == "input" || key == "previous_response_id" || key == "conversation" || key == "prompt"
-	case "gemini":
-		return key == "contents"
-	}
-	return key == "messages"
+// promptMembers are the members of requests, by protocol, of which each request has one.
+var promptMembers = map[string][]string{
+	"openai-chat":      {"messages"},
+	"openai-responses": {"input", "previous_response_id", "conversation", "prompt"},
+	"anthropic":        {"messages"},
+	"gemini":           {"contents"},
 }
 
 // Exchange is a recorded HTTP request with its response.

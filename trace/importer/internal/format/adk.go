@@ -22,9 +22,9 @@ func SniffADKSet(h *Head) (Layout, bool) {
 	case h.Object:
 		return adkPath(h, "eval_cases")
 	case h.Has("query") && h.Has("reference", "expected_tool_use"):
-		return Layout{Array: true}, !h.CSV
+		return Layout{Array: true}, true
 	}
-	return runsInArray, !h.CSV && h.Has("data") && h.Has("initial_session")
+	return runsInArray, h.Has("data") && h.Has("initial_session")
 }
 
 // SniffADKResult recognizes results of eval sets.
@@ -32,7 +32,7 @@ func SniffADKResult(h *Head) (Layout, bool) { return adkPath(h, "eval_case_resul
 
 // SniffADKSession recognizes sessions.
 func SniffADKSession(h *Head) (Layout, bool) {
-	return runsInArray, !h.CSV && h.Has("events") && h.Has("app_name", "appName")
+	return runsInArray, h.Has("events") && h.Has("app_name", "appName")
 }
 
 func adkPath(h *Head, name string) (Layout, bool) {

@@ -12,8 +12,8 @@ import (
 // SniffAISDK recognizes results of the AI SDK.
 func SniffAISDK(h *Head) (Layout, bool) {
 	_, rows := SniffRows(h)
-	return runsInArray, !h.CSV && (h.Has("steps") && h.Contains(`"toolCalls"`, `"tool-call"`, `"finishReason"`) ||
-		h.Has("finishReason") && h.Has("text", "toolCalls") && !rows)
+	return runsInArray, h.Has("steps") && h.Contains(`"toolCalls"`, `"tool-call"`, `"finishReason"`) ||
+		h.Has("finishReason") && h.Has("text", "toolCalls") && !rows
 }
 
 // AISDK reads a result of generateText of the AI SDK: an object with StepResults as steps

@@ -11,9 +11,6 @@ import (
 // SniffMessages recognizes lists of messages: one, or several, or objects with such a list
 // as the member messages.
 func SniffMessages(h *Head) (Layout, bool) {
-	if h.CSV {
-		return Layout{}, false
-	}
 	elements := h.Nested || h.Has("messages")
 	return Layout{Elements: elements}, elements || h.Empty || h.Has("role") && !h.Object
 }
@@ -24,7 +21,7 @@ func SniffMessageLines(h *Head) (Layout, bool) {
 }
 
 // SniffTauBench recognizes results of tau-bench.
-func SniffTauBench(h *Head) (Layout, bool) { return runsInArray, !h.CSV && h.Has("traj", "task_id") }
+func SniffTauBench(h *Head) (Layout, bool) { return runsInArray, h.Has("traj", "task_id") }
 
 // Messages reads a list of messages, or an object with such a list as messages or, in
 // results of tau-bench, as traj.

@@ -14,7 +14,7 @@ func SniffPromptfoo(h *Head) (Layout, bool) {
 	if h.Object && h.Has("results") && (h.Has("evalId") || h.Contains(`"vars"`)) {
 		return Layout{Path: []string{"results", "results"}}, true
 	}
-	return runsInArray, !h.CSV && h.Has("success") && h.Has("vars", "testCase")
+	return runsInArray, h.Has("success") && h.Has("vars", "testCase")
 }
 
 // Promptfoo reads an EvaluateResult (src/types/index.ts in github.com/promptfoo/promptfoo).

@@ -16,7 +16,7 @@ var (
 // SniffRows recognizes rows that have a prompt, and an answer or an expected answer, under
 // usual names.
 func SniffRows(h *Head) (Layout, bool) {
-	return runsInArray, h.Has(PromptNames...) && (h.Has(ExpectedNames...) || h.Has(AnswerNames...))
+	return runsInArray, h.names(PromptNames) && (h.names(ExpectedNames) || h.names(AnswerNames))
 }
 
 // Value returns the value that the pointer leads to in a row. If p is nil, it returns the

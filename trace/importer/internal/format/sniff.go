@@ -85,8 +85,11 @@ func firstLine(text string) (line string, ok bool) {
 	return text, false
 }
 
-// Has reports whether the first object has any of the members.
-func (h *Head) Has(names ...string) bool {
+// Has reports whether the first object has any of the members. CSV has none.
+func (h *Head) Has(names ...string) bool { return !h.CSV && h.names(names) }
+
+// names reports whether the first object or CSV has any of the names.
+func (h *Head) names(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Keys, n) })
 }
 

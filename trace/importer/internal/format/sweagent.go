@@ -8,7 +8,7 @@ import (
 
 // SniffSWEAgent recognizes trajectories of SWE-agent.
 func SniffSWEAgent(h *Head) (Layout, bool) {
-	return runsInArray, !h.CSV && h.Has("trajectory") && (h.Has("history", "info") || h.Contains(`"observation"`))
+	return runsInArray, h.Has("trajectory") && (h.Has("history", "info") || h.Contains(`"observation"`))
 }
 
 // SWEAgent reads the trajectory of an instance, a .traj file (docs/usage/trajectories.md and

@@ -14,7 +14,7 @@ import (
 
 // SniffTelemetry recognizes spans of OpenTelemetry.
 func SniffTelemetry(h *Head) (Layout, bool) {
-	return runsInArray, !h.CSV && (h.Has("resourceSpans", "batches") || h.Has("trace", "data") && h.Contains(`"spans"`))
+	return runsInArray, h.Has("resourceSpans", "batches") || h.Has("trace", "data") && h.Contains(`"spans"`)
 }
 
 // Telemetry collects model calls from spans. The spans of a trace may be anywhere in a
