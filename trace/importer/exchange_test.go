@@ -190,6 +190,8 @@ func TestExchangesOdd(t *testing.T) {
 		"a body that is cut":    {over("POST", chatURL, `{"model":`, ""), to + " ! file:5: interaction 1: invalid Chat Completions request: expected a string at model (byte 10)"},
 		"a prompt that is kept": {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"},"input":"hi"}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses hi"},
 		"a prompt alone":        {over("POST", "https://api.openai.com/v1/responses", `{"prompt":{"id":"p"}}`, ""), "1 POST https://api.openai.com/v1/responses openai-responses"},
+		"Anthropic":             {over("POST", "https://api.anthropic.com/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`, ""), "1 POST https://api.anthropic.com/v1/messages anthropic-messages hi"},
+		"Gemini":                {over("POST", "https://g.example/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, ""), "1 POST https://g.example/v1beta/models/m:generateContent gemini hi"},
 		"of another service":    {over("POST", chatURL, `{}`, ""), "1 POST https://api.openai.com/v1/chat/completions"},
 	} {
 		_, got := exchanges(t, bytes.NewReader(cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{c.x})))

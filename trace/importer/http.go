@@ -81,10 +81,10 @@ func isModelRequest(p protocol.Protocol, method string, body []byte) bool {
 
 // promptMembers are the members of requests, by protocol, of which each request has one.
 var promptMembers = map[string][]string{
-	"openai-chat":      {"messages"},
-	"openai-responses": {"input", "previous_response_id", "conversation", "prompt"},
-	"anthropic":        {"messages"},
-	"gemini":           {"contents"},
+	"openai-chat":        {"messages"},
+	"openai-responses":   {"input", "previous_response_id", "conversation", "prompt"},
+	"anthropic-messages": {"messages"},
+	"gemini":             {"contents"},
 }
 
 // Exchange is a recorded HTTP request with its response.
