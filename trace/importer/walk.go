@@ -97,7 +97,8 @@ func (w *walker) top(in *input) bool {
 		text, err := in.value()
 		if err != nil {
 			run := w.begin(line)
-			w.decode(element{text: text, line: line, whole: true}, func(d *jsonio.Dec) { w.read(d, &run) })
+			d := jsonio.NewDec(tree.QuoteNonFinite(text))
+			w.read(&d, &run)
 			w.giveRun(&run, w.errorAt(line, "", err))
 			return false
 		}
@@ -131,13 +132,15 @@ func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, e
 		e.text = tree.QuoteNonFinite(e.text)
 	}
 	d := jsonio.NewDecIn(&w.mem, e.text)
-	if read(&d); e.whole {
+	read(&d)
+	switch invalid := d.Err() != nil; {
+	case e.whole:
 		return d.Offset(), false, w.place(d.End(), e)
-	}
-	if d.Err() != nil {
+	case invalid:
 		return 0, d.Short(), nil
+	default:
+		return d.Offset(), false, nil
 	}
-	return d.Offset(), false, nil
 }
 
 // run reads an element that is a run.
