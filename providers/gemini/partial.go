@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -125,43 +126,31 @@ func (n *node) set(a partialArg) (ok bool) {
 			return false
 		}
 	}
-	switch {
-	case a.value != "":
-		if n.kind != kindNew && n.kind != kindScalar {
-			return false
-		}
-		n.kind, n.value = kindScalar, a.value
-	case a.isStr || n.kind == kindNew:
-		if n.kind != kindNew && n.kind != kindString {
-			return false
-		}
-		n.kind, n.text = kindString, append(n.text, a.text...)
+	kind := kindString
+	if a.value != "" {
+		kind = kindScalar
 	}
-	return true
+	switch n.kind {
+	case kindNew, kind:
+		n.kind, n.value, n.text = kind, a.value, append(n.text, a.text...)
+		return true
+	}
+	return a.value == "" && !a.isStr
 }
 
 // step returns the child node, or a new one. It returns nil if there can be none.
 func (n *node) step(s step) *node {
-	want := kindObject
-	if s.isIndex {
-		want = kindArray
+	at, kind := s.index, kindArray
+	if !s.isIndex {
+		at, kind = n.member(s.key), kindObject
 	}
 	if n.kind == kindNew {
-		n.kind = want
+		n.kind = kind
 	}
-	if n.kind != want {
+	if n.kind != kind || at > len(n.below) || at == maxMembers && !s.isIndex {
 		return nil
 	}
-	at := s.index
-	if !s.isIndex {
-		if at = n.member(s.key); at == maxMembers {
-			return nil
-		}
-	}
-	switch {
-	case at > len(n.below):
-		return nil
-	case at == len(n.below):
+	if at == len(n.below) {
 		n.below = append(n.below, &node{kind: kindNew, value: "null"})
 	}
 	return n.below[at]
@@ -183,7 +172,6 @@ func (n *node) member(key string) int {
 	return i
 }
 
-// append appends the JSON of the value.
 func (n *node) append(dst []byte) []byte {
 	switch n.kind {
 	case kindObject:
@@ -212,47 +200,25 @@ type step struct {
 	isIndex bool
 }
 
+var (
+	stepForm = regexp.MustCompile(`(?s)^(?:\.([^.[]+)|\[([0-9]+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\])`)
+	escape   = regexp.MustCompile(`(?s)\\(.)`)
+)
+
 // steps parses a path such as $.a.b[0]['c d'], the part of RFC 9535 that names one value.
 func steps(path string) (out []step, ok bool) {
 	rest, ok := strings.CutPrefix(path, "$")
 	for ok && rest != "" && len(out) < maxPath {
-		var s step
-		switch {
-		case rest[0] == '.':
-			end := strings.IndexAny(rest[1:], ".[") + 1
-			if end == 0 {
-				end = len(rest)
-			}
-			s.key, rest = rest[1:end], rest[end:]
-			ok = s.key != ""
-		case strings.HasPrefix(rest, "['") || strings.HasPrefix(rest, `["`):
-			s.key, rest, ok = quoted(rest[1:])
-		case rest[0] == '[':
-			number, after, closed := strings.Cut(rest[1:], "]")
-			n, err := strconv.ParseUint(number, 10, 31)
-			s.index, s.isIndex, rest, ok = int(n), true, after, closed && err == nil
-		default:
-			ok = false
+		m := stepForm.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, false
 		}
-		out = append(out, s)
+		s := step{key: m[1] + escape.ReplaceAllString(m[3]+m[4], "$1")}
+		if m[2] != "" {
+			n, err := strconv.ParseUint(m[2], 10, 31)
+			s.index, s.isIndex, ok = int(n), true, err == nil
+		}
+		out, rest = append(out, s), rest[len(m[0]):]
 	}
 	return out, ok && rest == "" && len(out) > 0
-}
-
-// quoted parses a name in quotes and the bracket after it.
-func quoted(s string) (name, rest string, ok bool) {
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		case s[i] == s[0]:
-			rest, ok = strings.CutPrefix(s[i+1:], "]")
-			return b.String(), rest, ok
-		default:
-			b.WriteByte(s[i])
-		}
-	}
-	return "", "", false
 }
