@@ -23,27 +23,25 @@ type encoder struct {
 	unnamed []int           // the indexes of those without a name
 	finish  *llm.Finish
 	buf     []byte
-}
-
-func newEncoder(a protocol.ResponseMeta) *encoder {
-	return &encoder{meta: a, usage: llm.Usage{InputTokens: a.Input}}
+	write   func(name string, data []byte) // of the Event or End that is running
 }
 
 // Event implements [protocol.Encoder].
 func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) error {
+	e.write = write
 	switch ev := ev.(type) {
 	case llm.ToolCallStart, llm.ToolCallDelta, llm.ToolCallEnd:
-		return e.call(ev, write)
+		return e.call(ev)
 	case llm.Usage:
 		e.usage = e.usage.Update(ev)
 	case llm.Finish:
 		e.finish = merged(e.finish, ev)
 	case llm.TextDelta:
-		return e.write(ev, llm.Text{Text: ev.Text, Opaque: ev.Opaque}, write)
+		return e.add(ev, llm.Text{Text: ev.Text, Opaque: ev.Opaque})
 	case llm.ReasoningDelta:
-		return e.write(ev, llm.Reasoning(ev), write)
+		return e.add(ev, llm.Reasoning(ev))
 	case llm.PartDone:
-		return e.write(ev, ev.Part, write)
+		return e.add(ev, ev.Part)
 	case llm.Warning, llm.Unknown:
 	}
 	return nil
@@ -64,18 +62,18 @@ func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
 	return &f
 }
 
-// write writes a part, or holds it while a call is open.
-func (e *encoder) write(ev llm.Event, p llm.Part, write func(name string, data []byte)) error {
+// add writes a part, or holds it while a call is open.
+func (e *encoder) add(ev llm.Event, p llm.Part) error {
 	if e.open > 0 {
 		e.held.Add(ev)
 		return nil
 	}
-	return e.part(p, write)
+	return e.part(p)
 }
 
 // call handles an event of a call. The end of the last open call releases the held events. It
 // drops events without a call.
-func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error {
+func (e *encoder) call(ev llm.Event) error {
 	start, isStart := ev.(llm.ToolCallStart)
 	if !isStart && e.open == 0 {
 		return nil
@@ -97,26 +95,26 @@ func (e *encoder) call(ev llm.Event, write func(name string, data []byte)) error
 			e.unnamed = slices.Delete(e.unnamed, at, at+1)
 		}
 		if e.open--; e.open == 0 {
-			return e.flush(write)
+			return e.flush()
 		}
 	default:
 	}
 	return nil
 }
 
-func (e *encoder) flush(write func(name string, data []byte)) error {
+func (e *encoder) flush() error {
 	t := e.held.Response()
 	e.held.Reset()
 	e.open, e.unnamed = 0, e.unnamed[:0]
 	for _, p := range t.Parts {
-		if err := e.part(p, write); err != nil {
+		if err := e.part(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
+func (e *encoder) part(p llm.Part) error {
 	w := writer{Writer: codec.Writer{Dst: append(e.buf[:0], `{"parts":[`...)}}
 	from := len(w.Dst)
 	w.output(p)
@@ -126,13 +124,14 @@ func (e *encoder) part(p llm.Part, write func(name string, data []byte)) error {
 	w.Add(`],"role":"model"}`)
 	e.buf = w.Dst
 	e.written = e.usage
-	write("", appendChunk(nil, e.meta, string(w.Dst), nil, e.usage))
+	e.write("", appendChunk(nil, e.meta, string(w.Dst), nil, e.usage))
 	return nil
 }
 
 // End implements [protocol.Encoder].
 func (e *encoder) End(write func(name string, data []byte)) error {
-	if err := e.flush(write); err != nil {
+	e.write = write
+	if err := e.flush(); err != nil {
 		return err
 	}
 	switch {
@@ -189,6 +188,10 @@ func (w *writer) output(p llm.Part) {
 
 func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *llm.Finish, u llm.Usage) []byte {
 	w := writer{Writer: codec.Writer{Dst: append(dst, '{')}}
+	var end llm.Finish
+	if finish != nil {
+		end = *finish
+	}
 	if content != "" || finish != nil {
 		w.Raw("candidates", "[{")
 		if content != "" {
@@ -198,17 +201,13 @@ func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *ll
 			w.Text("finishReason", finishReason(finish))
 		}
 		w.Int("index", 0)
-		if finish != nil {
-			w.OptionalText("finishMessage", finish.Message)
-			w.Dst = codec.AppendMembers(w.Dst, keptOf(finish.Opaque, keyCandidate))
-		}
+		w.OptionalText("finishMessage", end.Message)
+		w.Dst = codec.AppendMembers(w.Dst, keptOf(end.Opaque, keyCandidate))
 		w.Add("}]")
 	}
 	w.usage(u)
 	w.OptionalText("modelVersion", a.Model)
 	w.OptionalText("responseId", a.ID)
-	if finish != nil {
-		w.Dst = codec.AppendMembers(w.Dst, keptOf(finish.Opaque, keyResponseMembers))
-	}
+	w.Dst = codec.AppendMembers(w.Dst, keptOf(end.Opaque, keyResponseMembers))
 	return append(w.Dst, '}')
 }

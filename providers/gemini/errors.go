@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func readError(d *jsonio.Dec) *llm.APIError {
 		"message", &e.Message,
 		"status", &e.Code,
 		"details", func() { daily = readDetails(d, e, &reason) })
-	e.Retryable = codec.Retryable(e.Status) || e.Status == 0 && retryableStatus(e.Code)
+	e.Retryable = codec.Retryable(e.Status) || e.Status == 0 && slices.Contains(temporary, e.Code)
 	switch {
 	case daily:
 		e.Code, e.Retryable = codeDaily, false
@@ -82,14 +83,8 @@ func readError(d *jsonio.Dec) *llm.APIError {
 	return e
 }
 
-// retryableStatus reports whether a status of google.rpc.Code is temporary.
-func retryableStatus(status string) bool {
-	switch status {
-	case "UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED":
-		return true
-	}
-	return false
-}
+// temporary are the statuses of google.rpc.Code that a later request may not get.
+var temporary = []string{"UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"}
 
 // readDetails reads the details, which are google.rpc messages in any order. It reports whether
 // they name a daily quota.
@@ -114,33 +109,24 @@ func (GenerateContent) EncodeError(e *llm.APIError) []byte {
 	if status < http.StatusBadRequest {
 		status = http.StatusInternalServerError
 	}
-	word := statusWord(status)
-	if isStatusWord(e.Code) {
-		word = e.Code
-	}
-	w := codec.Writer{Dst: []byte(`{"error":{`)}
-	w.Int("code", int64(status))
-	w.Text("message", e.Message)
-	w.Text("status", word)
-	details := codec.Writer{Dst: []byte{'['}}
-	detail := func(kind string) { details.Next(`{"@type":"type.googleapis.com/google.rpc.` + kind + `"`) }
+	word := statusWord(status, e.Code)
+	var w, details codec.Writer
+	w.Add(`{"error":{"code":%,"message":%,"status":%`, int64(status), e.Message, word)
+	details.Add("[")
+	detail := func(kind string) { details.Next(`{"@type":%`, "type.googleapis.com/google.rpc."+kind) }
 	if e.Code != "" && e.Code != word {
 		detail("ErrorInfo")
-		details.Text("reason", e.Code)
-		details.Add(`,"domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)
+		details.Add(`,"reason":%,"domain":"googleapis.com"`, e.Code)
+		details.Add(`,"metadata":{"service":"generativelanguage.googleapis.com"}}`)
 	}
 	if field, ok := violated(e.Message); ok {
 		detail("BadRequest")
-		details.Raw("fieldViolations", "[{")
-		details.Text("field", field)
-		details.Text("description", e.Message)
-		details.Add("}]}")
+		details.Add(`,"fieldViolations":[{"field":%,"description":%}]}`, field, e.Message)
 	}
 	if e.RetryAfter > 0 {
 		detail("RetryInfo")
 		seconds, _ := json.Marshal(e.RetryAfter.Seconds())
-		details.Text("retryDelay", string(seconds)+"s")
-		details.Add("}")
+		details.Add(`,"retryDelay":%}`, string(seconds)+"s")
 	}
 	if len(details.Dst) > 1 {
 		w.Raw("details", string(details.Dst)+"]")
@@ -182,23 +168,19 @@ var statusWords = []struct {
 	{500, "UNKNOWN"},
 }
 
-func statusWord(status int) string {
-	for _, w := range statusWords {
-		if w.status == status {
-			return w.word
-		}
-	}
+// statusWord returns the word for a status: code if it is one.
+func statusWord(status int, code string) string {
+	word := "UNKNOWN"
 	if status < http.StatusInternalServerError {
-		return statusWords[0].word
+		word = statusWords[0].word
 	}
-	return "UNKNOWN"
-}
-
-func isStatusWord(word string) bool {
-	for _, w := range statusWords {
-		if w.word == word {
-			return true
+	for _, w := range slices.Backward(statusWords) {
+		if w.word == code {
+			return code
+		}
+		if w.status == status {
+			word = w.word
 		}
 	}
-	return false
+	return word
 }

@@ -39,6 +39,7 @@ package gemini
 import (
 	"net/http"
 
+	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
 )
 
@@ -59,7 +60,9 @@ const name = "gemini"
 func (GenerateContent) NewDecoder() protocol.Decoder { return &decoder{} }
 
 // NewEncoder implements [protocol.Protocol].
-func (GenerateContent) NewEncoder(a protocol.ResponseMeta) protocol.Encoder { return newEncoder(a) }
+func (GenerateContent) NewEncoder(a protocol.ResponseMeta) protocol.Encoder {
+	return &encoder{meta: a, usage: llm.Usage{InputTokens: a.Input}}
+}
 
 // Key returns an authorizer that sends an API key in the header X-Goog-Api-Key.
 func Key(key string) func(*http.Request) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,10 +53,9 @@ func (r *requestReader) body() {
 	for _, m := range rest {
 		codec.SetExtra(r.req, m.Key, json.RawMessage(m.Raw))
 	}
-	if r.strict {
-		yes := true
-		for i := range r.req.Tools {
-			r.req.Tools[i].Strict = &yes
+	for i := range r.req.Tools {
+		if r.strict {
+			r.req.Tools[i].Strict = new(true)
 		}
 	}
 }
@@ -199,20 +199,16 @@ func (s *ids) call(c llm.ToolCall, first bool) llm.ToolCall {
 // first one with the name.
 func (s *ids) result(r llm.ToolResult) llm.ToolResult {
 	at := -1
-	for i := range s.open {
-		if r.ID != "" && wireID(&s.open[i]) == r.ID {
-			at = i
-			break
-		}
-		if at < 0 && s.open[i].Name == r.Name {
-			at = i
-		}
+	if r.ID != "" {
+		at = slices.IndexFunc(s.open, func(c llm.ToolCall) bool { return wireID(&c) == r.ID })
 	}
 	if at < 0 {
-		return r
+		at = slices.IndexFunc(s.open, func(c llm.ToolCall) bool { return c.Name == r.Name })
 	}
-	r.ID = s.open[at].ID
-	s.open = append(s.open[:at], s.open[at+1:]...)
+	if at >= 0 {
+		r.ID = s.open[at].ID
+		s.open = slices.Delete(s.open, at, at+1)
+	}
 	return r
 }
 
@@ -262,8 +258,9 @@ func (r *requestReader) toolConfig() codec.Members {
 
 func (r *requestReader) calling() codec.Members {
 	d := &r.d
-	var rest, allowed codec.Members
+	var rest codec.Members
 	var names []string
+	allowed := ""
 	choice := &r.req.ToolChoice
 	readInto(d, &rest,
 		"mode", func() {
@@ -282,13 +279,13 @@ func (r *requestReader) calling() codec.Members {
 		keyAllowed, func() {
 			from := d.Offset()
 			eachElement(d, func() { names = append(names, toolName(d.String())) })
-			allowed = codec.Members{{Key: keyAllowed, Raw: d.Since(from)}}
+			allowed = d.Since(from)
 		})
 	switch {
 	case choice.Mode == llm.ChooseRequired && len(names) == 1:
 		choice.Mode, choice.Name = llm.ChooseTool, names[0]
 	case len(names) > 0:
-		rest = append(rest, allowed...)
+		rest = append(rest, codec.Member{Key: keyAllowed, Raw: allowed})
 	}
 	return rest
 }
@@ -330,57 +327,51 @@ func (r *requestReader) thinking() codec.Members {
 }
 
 // readSchema converts a schema in Gemini's form, a subset of OpenAPI 3.0, to JSON Schema: types
-// become lower case, and nullable becomes a type.
+// become lower case, and nullable becomes a type. Members keep their order.
 func readSchema(d *jsonio.Dec) json.RawMessage {
-	var dst []byte
-	schema(d, &dst)
-	return dst
+	var w codec.Writer
+	schema(d, &w)
+	return w.Dst
 }
 
-// schema converts one schema. Members keep their order.
-func schema(d *jsonio.Dec, dst *[]byte) {
-	*dst = append(*dst, '{')
+func schema(d *jsonio.Dec, w *codec.Writer) {
+	w.Add("{")
 	kind, nullable := "", false
-	for key := range d.Members() {
+	strict.Read(d, func(key string) {
 		if d.Null() {
-			continue
+			return
 		}
 		switch key = camel(key); key {
-		case "type":
-			kind = strings.ToLower(d.String())
-		case "nullable":
-			nullable = d.Bool()
 		case "items":
-			*dst = codec.AppendKey(*dst, key)
-			schema(d, dst)
+			w.Key(key)
+			schema(d, w)
 		case "properties":
-			*dst = append(codec.AppendKey(*dst, key), '{')
+			w.Raw(key, "{")
 			for name := range d.Members() {
 				if !d.Null() {
-					*dst = codec.AppendKey(*dst, name)
-					schema(d, dst)
+					w.Key(name)
+					schema(d, w)
 				}
 			}
-			*dst = append(*dst, '}')
+			w.Add("}")
 		case "anyOf":
-			*dst = append(codec.AppendKey(*dst, key), '[')
+			w.Raw(key, "[")
 			eachElement(d, func() {
-				*dst = codec.AppendComma(*dst)
-				schema(d, dst)
+				w.Next("")
+				schema(d, w)
 			})
-			*dst = append(*dst, ']')
+			w.Add("]")
 		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
-			*dst = append(codec.AppendKey(*dst, key), strings.Trim(d.Raw(), `"`)...) // 64 bits may come as a string
+			w.Raw(key, strings.Trim(d.Raw(), `"`)) // 64 bits may come as a string
 		default:
-			*dst = append(codec.AppendKey(*dst, key), compact(d.Raw())...)
+			w.Raw(key, compact(d.Raw()))
 		}
+	}, "type", &kind, "nullable", &nullable)
+	kind = strings.ToLower(kind)
+	if nullable && kind != "" {
+		w.Raw("type", "["+codec.Quote(kind)+`,"null"]`)
+	} else {
+		w.OptionalText("type", kind)
 	}
-	switch {
-	case nullable && kind != "":
-		*dst = append(append(codec.AppendKey(*dst, "type"), '['), codec.Quote(kind)...)
-		*dst = append(*dst, `,"null"]`...)
-	case kind != "":
-		*dst = codec.AppendString(*dst, "type", kind)
-	}
-	*dst = append(*dst, '}')
+	w.Add("}")
 }

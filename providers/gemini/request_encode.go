@@ -256,6 +256,11 @@ const (
 	keyAllowed = "allowedFunctionNames"
 )
 
+// modes are the modes of tool choices. The default is not written.
+var modes = map[llm.ToolMode]string{
+	llm.ChooseAuto: "", llm.ChooseNone: modeNone, llm.ChooseRequired: modeAny, llm.ChooseTool: modeAny,
+}
+
 func (w *writer) toolConfig() {
 	var own codec.Members
 	if calling := w.calling(); calling != "" {
@@ -266,18 +271,14 @@ func (w *writer) toolConfig() {
 
 // calling returns the functionCallingConfig, or "" for the default.
 func (w *writer) calling() string {
-	mode, c := "", w.Req.ToolChoice
-	switch c.Mode {
-	case llm.ChooseAuto:
-		if slices.ContainsFunc(w.Req.Tools, func(t llm.Tool) bool { return t.Strict != nil && *t.Strict }) {
-			mode = modeValidated
-		}
-	case llm.ChooseNone:
-		mode = modeNone
-	case llm.ChooseRequired, llm.ChooseTool:
-		mode = modeAny
-	default:
+	c := w.Req.ToolChoice
+	mode, known := modes[c.Mode]
+	strict := func(t llm.Tool) bool { return t.Strict != nil && *t.Strict }
+	switch {
+	case !known:
 		w.Fail("tool_choice: %q is unknown", c.Mode)
+	case c.Mode == llm.ChooseAuto && slices.ContainsFunc(w.Req.Tools, strict):
+		mode = modeValidated
 	}
 	if c.Mode == llm.ChooseTool && c.Name == "" {
 		w.Fail("tool_choice: missing tool name: set ToolChoice.Name")
