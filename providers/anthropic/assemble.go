@@ -8,7 +8,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// assembler converts the blocks of a response to events.
 type assembler struct {
 	emit  func(llm.Event) // of the Event or End that is running
 	open  []openBlock
@@ -36,7 +35,6 @@ type openBlock struct {
 // parts.
 var separator = json.RawMessage("{}")
 
-// start begins a block of a stream.
 func (a *assembler) start(index int64, part llm.Part) {
 	if b := a.find(index); b != nil { // its end was lost
 		a.end(b)
@@ -84,7 +82,6 @@ func (a *assembler) done(p llm.Part) {
 	a.emit(llm.PartDone{Part: p})
 }
 
-// beginText begins a block of text or thinking.
 func (a *assembler) beginText(kind, text string) {
 	if a.last == kind {
 		a.text(kind, "", separator)
@@ -164,7 +161,6 @@ func (a *assembler) stop(index int64) {
 	}
 }
 
-// close ends a block and its call.
 func (a *assembler) close(b *openBlock) {
 	a.end(b)
 	if b.kind == blockToolUse {

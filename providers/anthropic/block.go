@@ -158,7 +158,6 @@ func readSource(d *jsonio.Dec) (s source) {
 	return s
 }
 
-// fill copies the source to p, and reports whether p can represent it.
 func (s source) fill(p *llm.Media, kind string, d *jsonio.Dec) bool {
 	switch {
 	case s.more:

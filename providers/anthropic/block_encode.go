@@ -33,7 +33,6 @@ func redacted(opaque json.RawMessage) bool {
 	return codec.GetString(opaque, "type") == blockRedacted
 }
 
-// call writes a call. Input is JSON.
 func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	kind := blockToolUse
 	if p.ProviderExecuted {
@@ -43,7 +42,6 @@ func (w *writer) call(p llm.ToolCall, name string, input []byte) {
 	w.end(p.Opaque, callMembers...)
 }
 
-// unknown writes a block of an unknown type unchanged.
 func (w *writer) unknown(p llm.Unknown) {
 	if w.Unknown(name, p); !sane(p.Raw) {
 		w.Fail("the block of type %q nests more than %d deep, or is not UTF-8", p.Kind, maxNesting)

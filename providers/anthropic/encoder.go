@@ -135,7 +135,6 @@ func (e *encoder) start(block func(w *writer)) int {
 	return e.blocks - 1
 }
 
-// delta writes a delta; value is its member.
 func (e *encoder) delta(block int, kind, key string, value json.RawMessage) {
 	e.event(eventDelta, `{"type":"content_block_delta"`, func(w *writer) {
 		w.Add(`,"index":%,"delta":{"type":%`, int64(block), kind)
@@ -165,7 +164,6 @@ func (e *encoder) fail(err error) {
 	}
 }
 
-// openBlock opens a block of text or thinking, unless it is open.
 func (e *encoder) openBlock(kind string, block func(w *writer)) {
 	if e.openAs != kind {
 		e.openAt = e.start(block)

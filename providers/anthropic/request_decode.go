@@ -139,7 +139,6 @@ func isResult(p llm.Part) bool {
 	return ok
 }
 
-// readTools reads the tools, and reports whether llm.Tool represents all of them.
 func readTools(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	complete = true
 	for range d.Elements() {
@@ -198,7 +197,6 @@ func readOutputConfig(d *jsonio.Dec, req *llm.Request) (complete bool) {
 	return complete
 }
 
-// readFormat reads the schema of the response, and reports whether the format has no more.
 func readFormat(format string, req *llm.Request) (complete bool) {
 	if codec.GetString(format, "type") != "json_schema" {
 		return false

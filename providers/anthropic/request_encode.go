@@ -91,7 +91,6 @@ func (w *writer) body() {
 	w.Extra()
 }
 
-// fraction writes a number from 0 to 1.
 func (w *writer) fraction(name string, f *float64) {
 	if f != nil && !(*f >= 0 && *f <= 1) && w.Has(name) {
 		w.Fail("settings.%s: Anthropic Messages accepts 0 to 1, not %v", name, *f)
@@ -110,7 +109,6 @@ func (w *writer) outputConfig(s *llm.Settings) {
 	w.Add("}")
 }
 
-// object writes a JSON object of the caller.
 func (w *writer) object(key, what string, raw []byte) {
 	if !sane(raw) || !jsonio.IsObject(jsonio.View(raw)) {
 		w.Fail("%s: invalid: want a JSON object, nested at most %d deep", what, maxNesting)
@@ -131,7 +129,6 @@ func (w *writer) messages(from int) {
 	w.Add("]")
 }
 
-// container returns the id of the last container in the history.
 func container(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
 		id := cmp.Or(codec.GetString(m.Opaque, keyContainer), codec.GetString(codec.Get(m.Opaque, keyContainer), "id"))
@@ -219,7 +216,6 @@ func (w *writer) toolChoice(tools bool) {
 	w.Add("}")
 }
 
-// callName returns the name of a call for a request.
 func callName(s string) string {
 	if protocol.IsName(s) && len(s) <= maxName {
 		return s

@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// message writes a message, unless it is empty.
 func (w *writer) message(m llm.Message) {
 	from := len(w.Dst)
 	role := wireRole(m.Role)
@@ -50,7 +49,6 @@ func wireRole(r llm.Role) string {
 	return ""
 }
 
-// blocks writes the parts of a message, and returns the number of blocks.
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
 	for i, part := range parts {
 		if isOmitted(part) || codec.Omits(name, role, part) {
@@ -110,7 +108,6 @@ func (w *writer) block(role llm.Role, part llm.Part) {
 	}
 }
 
-// echo writes a call of the history.
 func (w *writer) echo(p llm.ToolCall) {
 	input := []byte("{}")
 	if args := []byte(p.Arguments); sane(args) && jsonio.IsObject(p.Arguments) {

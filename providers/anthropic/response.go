@@ -84,7 +84,6 @@ func (w *writer) responseBlock(part llm.Part) {
 	}
 }
 
-// withCaller sets the direct caller on a call without a caller.
 func withCaller(p llm.ToolCall) llm.ToolCall {
 	if kind := codec.GetString(p.Opaque, "type"); kind != "" && kind != blockServer || codec.Get(p.Opaque, "caller") != nil {
 		return p

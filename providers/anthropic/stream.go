@@ -26,7 +26,6 @@ const (
 	eventError      = "error"
 )
 
-// eventTypes are the types of events with content.
 var eventTypes = []string{eventStart, eventBlockStart, eventDelta, eventBlockStop, eventEnding, eventStop, eventError}
 
 type decoder struct {
@@ -133,7 +132,6 @@ func (s *decoder) finish() {
 	s.emit(s.ending.finish(s.id, s.model))
 }
 
-// read reads an event. It stores members about the whole response in s.
 func (s *decoder) read(d *jsonio.Dec, ev *event) {
 	rest := func(key string) {
 		if ev.kind == eventEnding {

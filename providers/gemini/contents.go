@@ -48,7 +48,6 @@ func (w *writer) contents(first int) {
 	w.Add("]")
 }
 
-// end ends an object with members, except those named.
 func (w *writer) end(rest codec.Members, except ...string) {
 	w.Dst = append(rest.Append(w.Dst, except...), '}')
 }
@@ -184,7 +183,6 @@ func (w *writer) media(p *llm.Media) {
 	w.end(rest, key)
 }
 
-// dataURL parses a data URL (RFC 2397).
 func dataURL(s string) (kind string, data []byte, ok bool) {
 	s, is := strings.CutPrefix(s, "data:")
 	kind, text, comma := strings.Cut(s, ",")
@@ -311,7 +309,6 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 	w.Add(after)
 }
 
-// callWithID returns the last call with an id before message i.
 func (w *writer) callWithID(i int, id string) *llm.ToolCall {
 	for i--; i >= 0; i-- {
 		for _, c := range w.Req.Messages[i].Calls() {
@@ -358,7 +355,6 @@ func textOf(response, name string) (text string, isError bool) {
 	return compact(response), false
 }
 
-// valueText returns a string, or any other value as JSON.
 func valueText(raw string) string {
 	if raw[0] != '"' {
 		return compact(raw)

@@ -47,7 +47,6 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	return nil
 }
 
-// merged returns the finish f with missing members of was.
 func merged(was *llm.Finish, f llm.Finish) *llm.Finish {
 	if was == nil {
 		return &f

@@ -43,7 +43,6 @@ func requestPath(req *llm.Request) (path, query string, err error) {
 	return "", "", fmt.Errorf("response_mode: %q is unknown: want %q or %q", req.ResponseMode, llm.Streaming, llm.NonStreaming)
 }
 
-// readPath parses a path of requestPath.
 func readPath(path string) (model string, mode llm.ResponseMode, err error) {
 	rest, absolute := strings.CutPrefix(path, "/")
 	colon := strings.LastIndexByte(rest, ':')
@@ -96,7 +95,6 @@ func wireName(name string) string {
 	return name
 }
 
-// toolName reverses wireName.
 func toolName(wire string) string {
 	if strings.HasPrefix(wire, "_") && leads(wire) {
 		return wire[1:]

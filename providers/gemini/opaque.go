@@ -23,7 +23,6 @@ func readObject(d *jsonio.Dec, fields ...any) (rest codec.Members) {
 	return rest
 }
 
-// readInto is readObject that appends the other members to rest.
 func readInto(d *jsonio.Dec, rest *codec.Members, fields ...any) {
 	strict.Read(d, func(key string) { rest.Add(d, key) }, fields...)
 }
@@ -117,7 +116,6 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-// keptOf returns an object with members of the response or its candidate in opaque data.
 func keptOf(opaque json.RawMessage, key string) json.RawMessage {
 	return codec.Get(codec.Get(opaque, keyKept), key)
 }

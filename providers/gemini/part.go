@@ -18,7 +18,6 @@ const (
 	keyToolCall = "toolCall"       // likewise
 )
 
-// part contains the members of a part.
 type part struct {
 	data      string // the member that determines the type; empty if none is known
 	other     bool   // the part has an unknown member
@@ -84,7 +83,6 @@ func (p *part) read(d *jsonio.Dec, keep bool) {
 	p.raw = d.Since(from)
 }
 
-// keepMember adds an unknown member.
 func keepMember(rest codec.Members, keep bool, key, raw string) codec.Members {
 	if keep {
 		rest.AddRaw(camel(key), raw)
@@ -155,7 +153,6 @@ func (m *media) read(d *jsonio.Dec) {
 		}))
 }
 
-// camelNames changes the names of members to lower camel case.
 func camelNames(members codec.Members) codec.Members {
 	for i := range members {
 		members[i].Key = camel(members[i].Key)

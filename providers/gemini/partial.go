@@ -13,7 +13,6 @@ import (
 // Vertex AI can stream the arguments of a call as values at JSON paths (quirk QG-10). The
 // decoder builds one object and emits it when the call is complete.
 
-// partialArg is a value of the arguments.
 type partialArg struct {
 	path  string
 	value string // JSON of a scalar; "" if there is none
@@ -21,7 +20,6 @@ type partialArg struct {
 	isStr bool
 }
 
-// readPartial reads the arguments at JSON paths.
 func (c *call) readPartial(d *jsonio.Dec) {
 	eachElement(d, func() {
 		var a partialArg
@@ -36,14 +34,12 @@ func (c *call) readPartial(d *jsonio.Dec) {
 	})
 }
 
-// openCall is an incomplete call.
 type openCall struct {
 	index  int
 	root   node
 	broken bool // a value did not fit
 }
 
-// partialCall handles a part of a call that arrives in several parts.
 func (c *decoder) partialCall() {
 	p := &c.part
 	opaque := p.opaque(nil)
@@ -193,7 +189,6 @@ func (n *node) append(dst []byte) []byte {
 	return append(dst, n.value...)
 }
 
-// step is a step of a path: a name or an index.
 type step struct {
 	key     string
 	index   int

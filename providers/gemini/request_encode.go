@@ -109,7 +109,6 @@ const (
 	typeJSON  = "application/json"
 )
 
-// thinking returns the thinkingConfig of an effort: a number of tokens or a level.
 func thinking(effort string) string {
 	if isBudget(effort) {
 		return `{"thinkingBudget":` + effort + `}`
@@ -117,7 +116,6 @@ func thinking(effort string) string {
 	return string(append(codec.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
 }
 
-// isBudget reports whether an effort is an integer in JSON form.
 func isBudget(effort string) bool {
 	d := jsonio.NewDec(effort)
 	n := d.Int()
@@ -187,7 +185,6 @@ func (w *writer) objects(list []codec.Members) {
 	}
 }
 
-// function writes tool i; more are its members in Extra.
 func (w *writer) function(i int, t *llm.Tool, more codec.Members) {
 	name := wireName(t.Name)
 	if !functionName.MatchString(name) {
@@ -212,7 +209,6 @@ const keyParameters = "parametersJsonSchema"
 
 type more struct{ functions, others []codec.Members }
 
-// take removes a function and returns its members except the name.
 func (m *more) take(name string) codec.Members {
 	for i, f := range m.functions {
 		if f.Find("name") == codec.Quote(name) {

@@ -48,7 +48,6 @@ const (
 	DefaultMaxResponse = 256 << 20
 )
 
-// maxError limits the body of an error response.
 const maxError = 64 << 10
 
 var (
@@ -72,7 +71,6 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 	}
 }
 
-// exchange is one request with its response.
 type exchange struct {
 	client  *Client
 	yield   func(llm.Event, error) bool
@@ -130,7 +128,6 @@ func (a *exchange) read(ctx context.Context, contentType string, body io.Reader)
 	return a.nonStreaming(peeked)
 }
 
-// request makes the HTTP request and notes its credential.
 func (a *exchange) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
 	c := a.client
 	if c.Protocol == nil {
@@ -233,7 +230,6 @@ func readAll(body io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte(byteOrderMark)), err
 }
 
-// statusError returns the error of a status that is not success.
 func (a *exchange) statusError(ctx context.Context, resp *http.Response, body io.Reader) error {
 	data, err := readAll(io.LimitReader(body, maxError))
 	e := a.client.Protocol.DecodeError(resp.StatusCode, resp.Header, data)
@@ -248,7 +244,6 @@ func (a *exchange) statusError(ctx context.Context, resp *http.Response, body io
 	return out
 }
 
-// complete completes an error of the provider.
 func (a *exchange) complete(resp *http.Response, e *llm.APIError) *llm.APIError {
 	out := *e
 	out.Provider = a.client.Protocol.Name()
@@ -287,7 +282,6 @@ func (a *exchange) connectionError(ctx context.Context, status int, err error) *
 	}
 }
 
-// limitedReader fails after a number of bytes.
 type limitedReader struct {
 	from io.Reader
 	left int

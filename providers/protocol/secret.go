@@ -13,7 +13,6 @@ import (
 	"strings"
 )
 
-// redactedText replaces a credential.
 const redactedText = "[redacted]"
 
 // credentials are the headers that are secret even if the Client sets them.

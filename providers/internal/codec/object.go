@@ -67,7 +67,6 @@ func ReadStrict(d *jsonio.Dec, rest func(key string), fields ...any) {
 	Object{Strict: true}.Read(d, rest, fields...)
 }
 
-// find returns the position of a field, or -1.
 func find(fields []any, key string) int {
 	for at := 0; at < len(fields); at += 2 {
 		if fields[at].(string) == key {

@@ -182,7 +182,6 @@ func (w *writer) call(c llm.ToolCall) {
 	w.Add("}")
 }
 
-// callMembers returns the names of the called object and of its arguments.
 func callMembers(opaque json.RawMessage) (kind, args string) {
 	if codec.GetString(opaque, "type") == "custom" {
 		return "custom", "input"

@@ -83,7 +83,6 @@ func (Protocol) DecodeResponse(body []byte, emit func(llm.Event)) error {
 	return d.End(emit)
 }
 
-// isResponse reports whether a body is a response or an error.
 func isResponse(body []byte) bool {
 	for key, raw := range codec.EachMember(body) {
 		if key == "choices" && raw[0] == '[' || key == "error" && raw != "null" || key == "object" && raw == `"error"` {

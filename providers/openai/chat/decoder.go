@@ -62,7 +62,6 @@ func (d *decoder) End(emit func(llm.Event)) error {
 	return nil
 }
 
-// chunk reads a chunk or a non-streaming response.
 func (d *decoder) chunk(text string) error {
 	dec := jsonio.NewDecIn(&d.mem, text)
 	failed := false
@@ -165,7 +164,6 @@ func (d *decoder) text(ev llm.TextDelta) {
 	}
 }
 
-// finishReasons are the finish reasons of OpenAI and of OpenAI-compatible servers.
 var finishReasons = codec.FinishReasons{
 	{"stop", llm.FinishStop},
 	{"tool_calls", llm.FinishToolCalls},

@@ -20,7 +20,6 @@ type delta struct {
 	transcript       string        // the words of a sound
 }
 
-// contentPart is an element of a content array (quirk QO-28).
 type contentPart struct {
 	kind string // text, thinking or refusal
 	text string
@@ -53,7 +52,6 @@ func (c *delta) read(d *jsonio.Dec) {
 		})
 }
 
-// addCall reads a call, if there is one.
 func (c *delta) addCall(d *jsonio.Dec, index int, read func(*callDelta, *jsonio.Dec)) {
 	if d.Peek() != '{' {
 		d.Skip()
@@ -96,7 +94,6 @@ func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok b
 	return p, p.kind == "text" || p.kind == "thinking" || p.kind == "refusal"
 }
 
-// joinedText reads a string, or the texts in an array of parts.
 func joinedText(d *jsonio.Dec) string {
 	if d.Peek() != '[' {
 		return codec.String(d)

@@ -80,7 +80,6 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// begin writes the chunk with the role, and the reasoning that is held.
 func (e *encoder) begin(text bool) {
 	e.role(text)
 	e.flush(nil)
@@ -129,7 +128,6 @@ func (e *encoder) text(ev llm.TextDelta) {
 	e.send(llm.Finish{})
 }
 
-// reason holds reasoning until its end.
 func (e *encoder) reason(ev llm.ReasoningDelta) {
 	e.role(false)
 	e.open = true

@@ -67,7 +67,6 @@ func (k *keptMembers) opaque() json.RawMessage {
 	return out.Object()
 }
 
-// addResponse adds a member of a response.
 func (k *keptMembers) addResponse(key, raw string) {
 	if raw != "null" && !slices.Contains(notKept, key) {
 		k.response.Set(key, raw)
@@ -122,5 +121,4 @@ func (w *writer) ending(f llm.Finish) {
 	w.Dst = codec.AppendMembers(w.Dst, keptOf(f.Opaque, keyChoice))
 }
 
-// messageNames are the known opaque members of messages, text, calls and media.
 var messageNames = codec.MemberNames{Prefix: "chat:", Known: []string{"audio", "cache_control", "extra_content", "name", "prefix"}}

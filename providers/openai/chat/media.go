@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// anyImage is the media type of an image at a URL.
 const anyImage = "image/*"
 
 // unnamedFile replaces a missing file name, which OpenAI requires.

@@ -70,7 +70,6 @@ const emptyMessage = `"role":"assistant","content":""}`
 
 func (w *writer) begin(role string) { w.Next(`{"role":%`, role) }
 
-// end ends a message with its other opaque members.
 func (w *writer) end(opaque json.RawMessage, own ...string) {
 	w.own(opaque, append(own, "role", "content")...)
 	w.Add("}")
@@ -146,7 +145,6 @@ func (w *writer) textPart(p llm.Text) {
 	w.Add("}")
 }
 
-// onlyText returns the text if the parts are at most one plain text.
 func onlyText(parts []llm.Part) (only string, ok bool) {
 	for _, p := range parts {
 		t, isText := p.(llm.Text)

@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// wireMessage collects the members of a message, which have any order.
 type wireMessage struct {
 	role           string
 	content, calls []llm.Part
@@ -78,7 +77,6 @@ func (r *reader) messageMember(m *wireMessage, key string) {
 	}
 }
 
-// add adds m to the request as a message, or as a result to the last message.
 func (r *reader) add(m *wireMessage) {
 	req := r.req
 	last := len(req.Messages) - 1
@@ -183,7 +181,6 @@ func opaqueReasoning(field, details string) json.RawMessage {
 	return out.Object()
 }
 
-// calledName returns the name of the call that a result belongs to, or own.
 func (r *reader) calledName(id, own string) string {
 	for _, m := range slices.Backward(r.req.Messages) {
 		for _, c := range m.Calls() {

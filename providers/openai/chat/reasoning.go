@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// reasoningReader contains the open reasoning part.
 type reasoningReader struct {
 	nonStreaming  bool // the response is non-streaming, and its details are complete
 	open, emitted bool
@@ -44,7 +43,6 @@ func (d *decoder) reason(field, text string) {
 	}
 }
 
-// endReasoning ends the open part with its opaque data.
 func (d *decoder) endReasoning() {
 	r := &d.reasoning
 	if r.open {
@@ -63,7 +61,6 @@ func (d *decoder) reasonForCall() {
 	}
 }
 
-// opaque returns the opaque data of the part.
 func (r *reasoningReader) opaque() json.RawMessage {
 	var details codec.Elements
 	for i := range r.details {
@@ -105,7 +102,6 @@ func (r *reasoningReader) readDetail(d *jsonio.Dec) (text string) {
 	return text
 }
 
-// merge joins the detail with the last one, if it continues it.
 func (r *reasoningReader) merge(raw, text string) {
 	if n := len(r.details); !r.nonStreaming && n > 0 && r.details[n-1].continues(r.members) {
 		r.details[n-1].add(r.members, text)
@@ -114,7 +110,6 @@ func (r *reasoningReader) merge(raw, text string) {
 	r.details = append(r.details, detail{raw: raw, text: []byte(text), members: slices.Clone(r.members)})
 }
 
-// maxDetail limits the members of joined details.
 const maxDetail = 64
 
 // continues reports whether a detail with these members continues c.
@@ -159,7 +154,6 @@ func (c *detail) json() string {
 	return string(w.Dst) + "}"
 }
 
-// textKey returns the member that a stream extends; kind is the type as JSON.
 func textKey(kind string) string {
 	switch kind {
 	case `"reasoning.text"`:

@@ -79,7 +79,6 @@ func withoutForeign(parts []llm.Part) []llm.Part {
 	})
 }
 
-// isHosted reports whether opaque data is the item of a call that the provider ran.
 func isHosted(opaque json.RawMessage) bool {
 	return strings.HasSuffix(codec.GetString(opaque, "type"), "_call")
 }

@@ -119,7 +119,6 @@ func isTransient(kind string) bool {
 	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
 }
 
-// latest returns a copy of now, or was if now is empty.
 func latest(was, now string) string {
 	if now == "" || now == was {
 		return was

@@ -112,7 +112,6 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	return nil
 }
 
-// send writes an event; f writes its members.
 func (e *encoder) send(kind string, f func(w *codec.Writer)) {
 	if e.write == nil {
 		return
@@ -141,7 +140,6 @@ func (e *encoder) start() {
 	e.responseEvent(kindInProgress, statusInProgress)
 }
 
-// begin begins an item and ends the open message or reasoning.
 func (e *encoder) begin(it *outItem, prefix string) *outItem {
 	e.closeTexts()
 	it.place = len(e.items)
@@ -221,7 +219,6 @@ func (e *encoder) response(w *codec.Writer, status string) {
 	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyResponse)), '}')
 }
 
-// reason returns why a response is incomplete.
 func (e *encoder) reason() string {
 	switch e.finish.Reason {
 	case llm.FinishLength, llm.FinishContentFilter:

@@ -89,7 +89,6 @@ func knownID(opaque json.RawMessage, prefix string) string {
 	return ""
 }
 
-// soleText returns the text if the parts are at most one text.
 func soleText(parts []llm.Part) (string, bool) {
 	switch len(parts) {
 	case 0:
@@ -222,7 +221,6 @@ func (w *writer) result(r *llm.ToolResult) {
 // maxCallID is the length limit of call ids (SR-15).
 const maxCallID = 64
 
-// callID returns the id of a call in a request, equal for the call and its result.
 func (w *writer) callID(id string) string {
 	if id == "" {
 		w.Fail("missing call id: set it on the call and its result")

@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// item is an item of a request's input or a response's output.
 type item struct {
 	kind   string
 	id     string
@@ -86,7 +85,6 @@ func (it *item) elements(d jsonio.Dec) (parts []contentPart) {
 	return parts
 }
 
-// customType marks the opaque data of a custom call.
 var customType = codec.Members{{Key: "type", Raw: `"custom_tool_call"`}}
 
 func (it *item) call() llm.ToolCall {
@@ -120,10 +118,8 @@ func (it *item) reasoning() (out llm.Reasoning) {
 
 func isEmptyArray(raw string) bool { return strings.Trim(raw, "[] \t\r\n") == "" }
 
-// summarySeparator separates the parts of a summary.
 const summarySeparator = "\n\n"
 
-// hostedCalls are the kinds of calls that the provider runs.
 var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
 
 // other returns an item of another kind: a call that the provider ran, or an unknown part with
@@ -151,7 +147,6 @@ func markUnknown(p llm.Part) llm.Part {
 	return p
 }
 
-// contentPart is a part of the content of a message or an output.
 type contentPart struct {
 	kind     string
 	text     string
@@ -233,7 +228,6 @@ func (p *contentPart) fill(m *llm.Media, data string) bool {
 	return strings.HasSuffix(data, ";base64,"+base64.StdEncoding.EncodeToString(content))
 }
 
-// audioFormats are the audio types of the protocol.
 var audioFormats = []struct{ mediaType, format string }{
 	{"audio/wav", "wav"}, {"audio/mpeg", "mp3"}, {"audio/x-wav", "wav"}, {"audio/mp3", "mp3"},
 }

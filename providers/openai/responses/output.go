@@ -61,7 +61,6 @@ func (it *outItem) names() (event, key, index string) {
 
 const outputText = "response.output_text"
 
-// within writes an event about a part of an item; f writes its other members.
 func (e *encoder) within(it *outItem, kind string, f func(w *codec.Writer)) {
 	e.send(kind, func(w *codec.Writer) {
 		w.Add(`,"item_id":%,"output_index":%`, it.id, int64(it.place))
@@ -88,13 +87,11 @@ func (e *encoder) delta(it *outItem, text string) {
 	})
 }
 
-// deltasDone writes the event with the joined deltas.
 func (e *encoder) deltasDone(it *outItem) {
 	event, key, _ := it.names()
 	e.within(it, event+".done", func(w *codec.Writer) { w.Text(key, string(it.text)) })
 }
 
-// partEvent writes an event with the part of a message or reasoning.
 func (e *encoder) partEvent(it *outItem, event string) {
 	name := "response.content_part"
 	if it.kind == kindReasoning {

@@ -70,7 +70,6 @@ func (w *writer) join(key, value string, depth int) {
 	w.put(key, value)
 }
 
-// joinObjects returns the members of two objects as one. Those of over replace others.
 func joinObjects(value, over string, depth int) []byte {
 	own := codec.MembersOf(value)
 	for key, raw := range codec.EachMember(over) {

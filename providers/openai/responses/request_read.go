@@ -171,7 +171,6 @@ func readTool(d *jsonio.Dec) (t llm.Tool, complete bool) {
 	return t, complete && t.Name != ""
 }
 
-// input reads the input: one user message as a string, or items.
 func (r *requestReader) input(d *jsonio.Dec) {
 	if d.Peek() == '"' {
 		r.req.Messages = []llm.Message{llm.User(d.String())}
@@ -207,7 +206,6 @@ func (r *requestReader) item(it *item, calls map[string]*item) {
 	}
 }
 
-// add adds parts to the last message if it has the role, or to a new one.
 func (r *requestReader) add(role llm.Role, parts ...llm.Part) {
 	list := r.req.Messages
 	switch last := len(list) - 1; {
@@ -239,7 +237,6 @@ func (r *requestReader) message(it *item) {
 	r.req.Messages = append(r.req.Messages, m)
 }
 
-// parts reads a content or output.
 func (it *item) parts(content jsonio.Dec) (parts []llm.Part) {
 	if content.Peek() == '"' {
 		if t := content.String(); t != "" {

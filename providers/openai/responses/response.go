@@ -144,7 +144,6 @@ func (s *decoder) emitIncomplete(it *item) {
 	s.emit(llm.ToolCallDelta{Index: s.calls, Arguments: c.Arguments})
 }
 
-// finishReasons are the reasons and statuses of responses.
 var finishReasons = codec.FinishReasons{
 	{statusCompleted, llm.FinishStop},
 	{"max_output_tokens", llm.FinishLength},
@@ -173,5 +172,4 @@ func (s *decoder) finish(r *response) {
 	s.emit(f)
 }
 
-// errNoTerminal is the cause of an [protocol.ErrTruncated].
 var errNoTerminal = errors.New("missing response.completed")

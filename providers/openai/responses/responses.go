@@ -61,7 +61,6 @@ func (Protocol) Name() string { return protocolName }
 
 const protocolName = "openai-responses"
 
-// newDec returns a reader of a body.
 func newDec(body []byte) (jsonio.Dec, error) {
 	if jsonio.ValidUTF8(body) {
 		return jsonio.NewDec(string(body)), nil
@@ -76,7 +75,6 @@ func newDec(body []byte) (jsonio.Dec, error) {
 	}
 }
 
-// itemNames are the known opaque members of items.
 var itemNames = codec.MemberNames{Prefix: "responses:", Known: []string{"action", "content", "encrypted_content", "id", "namespace", "phase", "summary"}}
 
 // contentNames are the known opaque members of content parts. Text of the assistant has them in

@@ -47,7 +47,6 @@ func (s *decoder) begin(next openItem) *openItem {
 	return &s.items[n]
 }
 
-// isText reports whether an item is a message or reasoning.
 func (it *openItem) isText() bool { return it.kind == kindMessage || it.kind == kindReasoning }
 
 // close ends the parts of an item without output_item.done.
@@ -70,7 +69,6 @@ func (s *decoder) close(it *openItem) {
 	}
 }
 
-// setSummary sets the summary of an item from its deltas (quirk QR-09).
 func (it *openItem) setSummary() {
 	if it.summary == nil {
 		return
@@ -171,7 +169,6 @@ func (s *decoder) itemOf(ev *event) (found *openItem) {
 	return found
 }
 
-// end ends an item with its whole content.
 func (s *decoder) end(it *openItem, final *item) error {
 	ended := it.closed && it.hasText
 	it.closed, it.finished = true, true
@@ -290,7 +287,6 @@ type callState struct {
 	terminal string // arguments in the output of the last event
 }
 
-// startCall emits the start of a call once, and its name when it arrives.
 func (s *decoder) startCall(it *openItem, from *item) {
 	if it.call.index != 0 {
 		if !it.call.named && from.name != "" {
@@ -307,7 +303,6 @@ func (s *decoder) startCall(it *openItem, from *item) {
 	s.emitArguments(it)
 }
 
-// emitArguments emits the arguments that arrived since the last time.
 func (s *decoder) emitArguments(it *openItem) {
 	c := &it.call
 	if c.index == 0 || c.emitted == len(c.deltas) {

@@ -147,7 +147,6 @@ func (t ErrorInfo) APIError(status int) *llm.APIError {
 	return e
 }
 
-// retryWords are codes and types of temporary errors.
 var retryWords = []string{
 	typeServer, typeLimit, "tokens", "rate_limit_exceeded", "rate_limit_error", "overloaded_error", "overloaded",
 	"internal_error", "internal_server_error", "api_error", "timeout", "service_unavailable", "service_unavailable_error",
