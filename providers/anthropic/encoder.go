@@ -3,8 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
@@ -24,7 +22,7 @@ type encoder struct {
 	pinged  bool
 	openAs  string // the type of the text or thinking block that is open
 	openAt  int
-	calls   []openCall
+	calls   []*openCall
 	usage   llm.Usage
 	finish  llm.Finish
 	failure error
@@ -32,11 +30,8 @@ type encoder struct {
 
 // openCall is a call that has not ended. Several calls may be open.
 type openCall struct {
-	index int
-	id    string
-	name  string
+	codec.Call
 	block int
-	sent  string
 }
 
 // Event implements [protocol.Encoder].
@@ -216,17 +211,15 @@ func (e *encoder) thinking(ev llm.ReasoningDelta) {
 }
 
 func (e *encoder) callStart(ev llm.ToolCallStart) {
-	for _, c := range e.calls {
-		if ev.Index != 0 && c.index == ev.Index && c.name == "" && ev.Name != "" {
-			e.fail(fmt.Errorf("the call %q: Anthropic Messages has the name of a call only in its start", c.id))
-			return
-		}
+	if c := codec.Nameless(e.calls, ev); c != nil {
+		e.fail(fmt.Errorf("the call %q: Anthropic Messages has the name of a call only in its start", c.ID))
+		return
 	}
 	block := e.start(func(w *writer) {
 		p := withCaller(llm.ToolCall{ID: ev.ID, Opaque: ev.Opaque})
 		w.call(p, ev.Name, []byte("{}"))
 	})
-	e.calls = append(e.calls, openCall{index: ev.Index, id: ev.ID, name: ev.Name, block: block})
+	e.calls = append(e.calls, &openCall{codec.Call{Index: ev.Index, ID: ev.ID, Name: ev.Name}, block})
 	e.input(block, "")
 }
 
@@ -234,38 +227,32 @@ func (e *encoder) input(block int, args string) {
 	e.textDelta(block, "input_json_delta", "partial_json", args)
 }
 
-func (e *encoder) find(index int, id string, last bool) int {
-	i := codec.FindCall(e.calls, func(c openCall) (int, string, bool) { return c.index, c.id, true }, index, id, last)
-	if i < 0 {
+func (e *encoder) find(index int, id string, last bool) *openCall {
+	c := codec.FindCall(e.calls, index, id, last)
+	if c == nil {
 		e.fail(fmt.Errorf("an event of the call %q (index %d), but no call is open", id, index))
 	}
-	return i
+	return c
 }
 
 func (e *encoder) callDelta(ev llm.ToolCallDelta) {
-	if i := e.find(ev.Index, ev.ID, true); i >= 0 {
-		c := &e.calls[i]
-		c.sent += ev.Arguments
+	if c := e.find(ev.Index, ev.ID, true); c != nil {
+		c.Args = append(c.Args, ev.Arguments...)
 		e.input(c.block, ev.Arguments)
 	}
 }
 
 func (e *encoder) callEnd(ev llm.ToolCallEnd) {
-	i := e.find(ev.Index, ev.ID, false)
-	if i < 0 {
+	c := e.find(ev.Index, ev.ID, false)
+	if c == nil {
 		return
 	}
-	c := e.calls[i]
-	rest, ok := strings.CutPrefix(ev.Arguments, c.sent)
-	switch {
-	case ev.Arguments == "":
-	case !ok:
-		e.fail(fmt.Errorf("the call %q: the arguments of its end differ from its deltas", c.id))
-	case rest != "":
+	rest, err := c.Rest(ev.Arguments)
+	if e.fail(err); rest != "" {
 		e.input(c.block, rest)
 	}
 	e.stop(c.block)
-	e.calls = slices.Delete(e.calls, i, i+1)
+	c.Closed = true
 }
 
 func (e *encoder) part(part llm.Part) {

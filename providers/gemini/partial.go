@@ -126,12 +126,11 @@ func (n *node) set(a partialArg) (ok bool) {
 	if a.value != "" {
 		kind = kindScalar
 	}
-	switch n.kind {
-	case kindNew, kind:
-		n.kind, n.value, n.text = kind, a.value, append(n.text, a.text...)
-		return true
+	if n.kind != kindNew && n.kind != kind {
+		return a.value == "" && !a.isStr
 	}
-	return a.value == "" && !a.isStr
+	n.kind, n.value, n.text = kind, a.value, append(n.text, a.text...)
+	return true
 }
 
 // step returns the child node, or a new one. It returns nil if there can be none.

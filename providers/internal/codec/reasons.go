@@ -41,29 +41,59 @@ func (r FinishReasons) Raw(reason llm.FinishReason, raw string) string {
 	return ""
 }
 
-// FindCall returns the position of the call of an event in a list of calls, like
-// [llm.Accumulator]: the last open one with the index, else with the id, else the last or the
-// first open one. It returns -1 if no call is open. Of a call, info returns the index, the id
-// and whether it is open.
-func FindCall[T any](calls []T, info func(c T) (index int, id string, open bool), index int, id string, last bool) int {
-	byID, other := -1, -1
-	for i, c := range slices.Backward(calls) {
-		switch n, callID, open := info(c); {
-		case !open:
+// Call is a call that an encoder writes to a stream.
+type Call struct {
+	Index    int // in the events
+	ID, Name string
+	Args     []byte // that were written
+	Closed   bool
+}
+
+// Self returns c, also for a type that embeds Call.
+func (c *Call) Self() *Call { return c }
+
+// Rest returns the arguments in the end of a call that were not written yet. It returns an error
+// if they differ from those that were.
+func (c *Call) Rest(args string) (rest string, err error) {
+	rest, ok := strings.CutPrefix(args, string(c.Args))
+	if args != "" && !ok {
+		return "", fmt.Errorf("the call %q: the arguments of its end differ from its deltas", c.ID)
+	}
+	return rest, nil
+}
+
+// FindCall returns the call of an event, like [llm.Accumulator]: the last open one with the
+// index, else with the id, else the last or the first open one. It returns the zero value if no
+// call is open.
+func FindCall[T interface{ Self() *Call }](calls []T, index int, id string, last bool) (found T) {
+	byID, some := false, false
+	for _, call := range slices.Backward(calls) {
+		c := call.Self()
+		switch {
+		case c.Closed:
 			continue
-		case index != 0 && n == index:
-			return i
-		case byID < 0 && id != "" && callID == id:
-			byID = i
+		case index != 0 && c.Index == index:
+			return call
+		case byID:
+		case id != "" && c.ID == id:
+			found, byID = call, true
+		case !last || !some:
+			found = call
 		}
-		if !last || other < 0 {
-			other = i
+		some = true
+	}
+	return found
+}
+
+// Nameless returns the open call that a start names, or the zero value; see [llm.ToolCallStart].
+func Nameless[T interface{ Self() *Call }](calls []T, ev llm.ToolCallStart) (found T) {
+	for _, call := range calls {
+		c := call.Self()
+		if ev.Index != 0 && c.Index == ev.Index && !c.Closed && c.Name == "" && ev.Name != "" {
+			return call
 		}
 	}
-	if byID >= 0 {
-		return byID
-	}
-	return other
+	return found
 }
 
 // MemberNames maps the members of a protocol to the names that they have in opaque data. Known

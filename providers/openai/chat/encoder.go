@@ -3,7 +3,6 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/internal/codec"
@@ -46,7 +45,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.ToolCallStart:
 		e.start(ev)
 	case llm.ToolCallDelta:
-		if c := e.find(ev.Index, ev.ID, true); c != nil && ev.Arguments != "" {
+		if c := codec.FindCall(e.calls, ev.Index, ev.ID, true); c != nil && ev.Arguments != "" {
 			e.callChunk(c, callChunk{args: ev.Arguments})
 		}
 	case llm.ToolCallEnd:
@@ -57,7 +56,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 		e.usage = e.usage.Update(ev)
 	case llm.Finish:
 		e.begin(false)
-		e.delta()
+		e.beginDelta()
 		e.w.opaque(ev.Opaque)
 		e.send(ev)
 	case llm.Warning, llm.Unknown: // not in the protocol
@@ -90,18 +89,21 @@ func (e *encoder) role(text bool) {
 		return
 	}
 	e.begun = true
-	e.delta()
-	e.w.Text("role", "assistant")
+	content := "null"
 	if text {
-		e.w.Text("content", "")
-	} else {
-		e.w.Raw("content", "null")
+		content = `""`
 	}
-	e.w.Raw("refusal", "null")
+	e.delta(`"role":"assistant","content":%,"refusal":null`, json.RawMessage(content))
+}
+
+// delta writes a chunk; see [codec.Writer.Add].
+func (e *encoder) delta(format string, values ...any) {
+	e.beginDelta()
+	e.w.Add(format, values...)
 	e.send(llm.Finish{})
 }
 
-func (e *encoder) delta() {
+func (e *encoder) beginDelta() {
 	e.w.Dst = e.w.Dst[:e.head]
 	e.w.Raw("choices", `[{"index":0,"delta":{`)
 }
@@ -119,13 +121,11 @@ func (e *encoder) text(ev llm.TextDelta) {
 		return
 	}
 	e.begin(!ev.Refusal)
-	e.delta()
+	key := "content"
 	if ev.Refusal {
-		e.w.Text("refusal", ev.Text)
-	} else {
-		e.w.Text("content", ev.Text)
+		key = "refusal"
 	}
-	e.send(llm.Finish{})
+	e.delta(`%:%`, key, ev.Text)
 }
 
 func (e *encoder) reason(ev llm.ReasoningDelta) {
@@ -150,22 +150,17 @@ func (e *encoder) flush(opaque json.RawMessage) {
 		e.texts = append(e.texts, "")
 	}
 	for _, text := range e.texts {
-		if field == "" {
-			break
+		switch field {
+		case "":
+		case contentField:
+			e.delta(`"content":[%]`, json.RawMessage(thinking(text)))
+		default:
+			e.delta(`%:%`, field, text)
 		}
-		e.delta()
-		if field == contentField {
-			e.w.Raw("content", "["+thinking(text)+"]")
-		} else {
-			e.w.Text(field, text)
-		}
-		e.send(llm.Finish{})
 	}
 	e.texts = e.texts[:0]
 	if details := codec.Get(opaque, "reasoning_details"); details != nil {
-		e.delta()
-		e.w.Value("reasoning_details", details)
-		e.send(llm.Finish{})
+		e.delta(`"reasoning_details":%`, json.RawMessage(codec.AppendValue(nil, details)))
 	}
 }
 
@@ -180,7 +175,9 @@ func (e *encoder) part(p llm.Part) error {
 		return nil
 	case llm.ToolCall:
 		if !p.ProviderExecuted {
-			e.wholeCall(p)
+			e.begin(false)
+			c := e.newCall(codec.Call{ID: p.ID, Closed: true}, p.Opaque)
+			e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Arguments, opaque: p.Opaque})
 			return nil
 		}
 	case llm.Media, llm.ToolResult, llm.Unknown:
@@ -189,12 +186,9 @@ func (e *encoder) part(p llm.Part) error {
 }
 
 type sentCall struct {
-	index         int // as the events have it
-	place         int // as the wire has it
-	id            string
-	named, closed bool
+	codec.Call
+	place         int    // as the wire has it
 	member, input string // the names of what is called and of its arguments
-	args          []byte // that were written
 }
 
 type callChunk struct {
@@ -205,19 +199,15 @@ type callChunk struct {
 
 func (e *encoder) callChunk(c *sentCall, chunk callChunk) {
 	w := &e.w
-	e.delta()
+	e.beginDelta()
 	w.Add(`"tool_calls":[{"index":%`, int64(c.place))
-	if chunk.first && c.id != "" {
-		w.Text("id", c.id)
-	}
 	if chunk.first {
+		w.OptionalText("id", c.ID)
 		w.Text("type", c.member)
 	}
 	if chunk.first || chunk.name != "" || chunk.args != "" {
 		w.Raw(c.member, "{")
-		if chunk.name != "" {
-			w.Text("name", chunk.name)
-		}
+		w.OptionalText("name", chunk.name)
 		if chunk.first || chunk.args != "" {
 			w.Text(c.input, chunk.args)
 		}
@@ -226,62 +216,39 @@ func (e *encoder) callChunk(c *sentCall, chunk callChunk) {
 	w.own(chunk.opaque, "index", "id", "type", c.member)
 	w.Add("}]")
 	e.send(llm.Finish{})
-	c.args = append(c.args, chunk.args...)
+	c.Args = append(c.Args, chunk.args...)
 }
 
 // start begins a call, or names the open call without a name, like [llm.Accumulator].
 func (e *encoder) start(ev llm.ToolCallStart) {
 	e.begin(false)
-	for _, c := range e.calls {
-		if ev.Index != 0 && c.index == ev.Index && !c.closed && !c.named && ev.Name != "" {
-			c.named = true
-			e.callChunk(c, callChunk{name: ev.Name, opaque: ev.Opaque})
-			return
-		}
+	c := codec.Nameless(e.calls, ev)
+	first := c == nil
+	if first {
+		c = e.newCall(codec.Call{Index: ev.Index, ID: ev.ID}, ev.Opaque)
 	}
-	c := e.newCall(ev.Index, ev.ID, ev.Name, ev.Opaque)
-	e.callChunk(c, callChunk{first: true, name: ev.Name, opaque: ev.Opaque})
+	c.Name = ev.Name
+	e.callChunk(c, callChunk{first: first, name: ev.Name, opaque: ev.Opaque})
 }
 
-func (e *encoder) newCall(index int, id, name string, opaque json.RawMessage) *sentCall {
-	c := &sentCall{index: index, place: len(e.calls), id: id, named: name != ""}
+func (e *encoder) newCall(of codec.Call, opaque json.RawMessage) *sentCall {
+	c := &sentCall{Call: of, place: len(e.calls)}
 	c.member, c.input = callMembers(opaque)
 	e.calls = append(e.calls, c)
 	return c
 }
 
-func (e *encoder) wholeCall(p llm.ToolCall) {
-	e.begin(false)
-	c := e.newCall(0, p.ID, p.Name, p.Opaque)
-	c.closed = true
-	e.callChunk(c, callChunk{first: true, name: p.Name, args: p.Arguments, opaque: p.Opaque})
-}
-
 // endCall writes the remaining arguments and the opaque data of a call. The protocol does not
 // end single calls.
 func (e *encoder) endCall(ev llm.ToolCallEnd) error {
-	c := e.find(ev.Index, ev.ID, false)
+	c := codec.FindCall(e.calls, ev.Index, ev.ID, false)
 	if c == nil {
 		return nil
 	}
-	c.closed = true
-	rest := ""
-	if ev.Arguments != "" {
-		var ok bool
-		if rest, ok = strings.CutPrefix(ev.Arguments, string(c.args)); !ok {
-			return fmt.Errorf("the end of the call %s has other arguments than its deltas", c.id)
-		}
-	}
-	if rest != "" || ev.Opaque != nil {
+	c.Closed = true
+	rest, err := c.Rest(ev.Arguments)
+	if err == nil && (rest != "" || ev.Opaque != nil) {
 		e.callChunk(c, callChunk{args: rest, opaque: ev.Opaque})
 	}
-	return nil
-}
-
-func (e *encoder) find(index int, id string, last bool) *sentCall {
-	info := func(c *sentCall) (int, string, bool) { return c.index, c.id, !c.closed }
-	if i := codec.FindCall(e.calls, info, index, id, last); i >= 0 {
-		return e.calls[i]
-	}
-	return nil
+	return err
 }

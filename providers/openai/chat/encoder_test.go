@@ -146,7 +146,7 @@ func TestChatCannotStream(t *testing.T) {
 		"a Chat Completions response cannot contain a part of the type x":         llm.PartDone{Part: llm.Unknown{Kind: "x"}},
 		"a Chat Completions response cannot contain a call that the provider ran": llm.PartDone{Part: llm.ToolCall{ProviderExecuted: true}},
 		"a Chat Completions response cannot contain nothing":                      llm.PartDone{},
-		"the end of the call 1 has other arguments than its deltas":               llm.ToolCallEnd{Arguments: "{}"},
+		`the call "1": the arguments of its end differ from its deltas`:           llm.ToolCallEnd{Arguments: "{}"},
 	} {
 		enc := chat.Protocol{}.NewEncoder(chatAnswered)
 		write := func(string, []byte) {}

@@ -41,6 +41,7 @@ type encoder struct {
 	write    func(name string, data []byte)
 	sequence int64
 	items    []*outItem
+	calls    []*outItem // the items that are calls
 	usage    llm.Usage
 	finish   llm.Finish
 	finished bool
@@ -48,20 +49,14 @@ type encoder struct {
 }
 
 type outItem struct {
-	place  int
-	kind   string
-	id     string
-	opaque json.RawMessage
-	closed bool
-
-	refusal bool   // of a message
-	hasText bool   // a part of the content or of the summary began
-	text    []byte // of a message or reasoning; of a call its arguments
-
-	index        int // of a call's events
-	callID, name string
-
-	final []byte // the whole item once it is done
+	codec.Call // Args are the text of a message or reasoning, or the arguments of a call
+	place      int
+	kind       string
+	id         string
+	opaque     json.RawMessage
+	refusal    bool   // of a message
+	hasText    bool   // a part of the content or of the summary began
+	final      []byte // the whole item once it is done
 }
 
 // Event implements [protocol.Encoder].
@@ -78,11 +73,11 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.ToolCallStart:
 		e.call(ev)
 	case llm.ToolCallDelta:
-		if it := e.find(ev.Index, ev.ID, true); it != nil {
+		if it := codec.FindCall(e.calls, ev.Index, ev.ID, true); it != nil {
 			e.delta(it, ev.Arguments)
 		}
 	case llm.ToolCallEnd:
-		if it := e.find(ev.Index, ev.ID, false); it != nil {
+		if it := codec.FindCall(e.calls, ev.Index, ev.ID, false); it != nil {
 			e.endCall(it, ev)
 		}
 	case llm.PartDone:
@@ -161,14 +156,14 @@ func (e *encoder) done(it *outItem) {
 	if id := codec.GetString(it.opaque, "id"); id != "" {
 		it.id = id // opaque data may arrive last
 	}
-	it.closed = true
+	it.Closed = true
 	it.final = it.json(statusCompleted)
 	e.item("response.output_item.done", it, it.final)
 }
 
 func (e *encoder) closeTexts() {
 	for _, it := range e.items {
-		if !it.closed && !isCall(it.kind) {
+		if !it.Closed && !isCall(it.kind) {
 			e.endText(it)
 		}
 	}
@@ -235,12 +230,4 @@ func writeUsage(w *codec.Writer, u llm.Usage) {
 	}
 	w.Add(`},"output_tokens":%,"output_tokens_details":{"reasoning_tokens":%}`, u.OutputTokens, u.ReasoningOutputTokens)
 	w.Add(`,"total_tokens":%}`, u.Total())
-}
-
-func (e *encoder) find(index int, id string, last bool) *outItem {
-	info := func(it *outItem) (int, string, bool) { return it.index, it.callID, isCall(it.kind) && !it.closed }
-	if i := codec.FindCall(e.items, info, index, id, last); i >= 0 {
-		return e.items[i]
-	}
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 // open. Opaque data ends the item.
 func (e *encoder) text(next outItem, prefix, text string, opaque json.RawMessage) {
 	var it *outItem
-	if n := len(e.items); n > 0 && !e.items[n-1].closed && e.items[n-1].kind == next.kind {
+	if n := len(e.items); n > 0 && !e.items[n-1].Closed && e.items[n-1].kind == next.kind {
 		it = e.items[n-1]
 	}
 	if it == nil || it.refusal != next.refusal {
@@ -80,7 +80,7 @@ func (e *encoder) delta(it *outItem, text string) {
 	if text == "" {
 		return
 	}
-	it.text = append(it.text, text...)
+	it.Args = append(it.Args, text...)
 	event, _, _ := it.names()
 	e.within(it, event+".delta", func(w *codec.Writer) {
 		w.Add(`,"delta":%,"obfuscation":%`, text, padding[len(text)%len(padding):])
@@ -89,7 +89,7 @@ func (e *encoder) delta(it *outItem, text string) {
 
 func (e *encoder) deltasDone(it *outItem) {
 	event, key, _ := it.names()
-	e.within(it, event+".done", func(w *codec.Writer) { w.Text(key, string(it.text)) })
+	e.within(it, event+".done", func(w *codec.Writer) { w.Text(key, string(it.Args)) })
 }
 
 func (e *encoder) partEvent(it *outItem, event string) {
@@ -105,17 +105,14 @@ func (e *encoder) partEvent(it *outItem, event string) {
 
 // call begins a call, or sets the name of the open call with the index.
 func (e *encoder) call(ev llm.ToolCallStart) *outItem {
-	if ev.Index != 0 && ev.Name != "" {
-		for _, it := range e.items {
-			if isCall(it.kind) && it.index == ev.Index && !it.closed && it.name == "" {
-				if it.name = ev.Name; ev.Opaque != nil {
-					it.opaque = ev.Opaque
-				}
-				return it
-			}
+	if it := codec.Nameless(e.calls, ev); it != nil {
+		if it.Name = ev.Name; ev.Opaque != nil {
+			it.opaque = ev.Opaque
 		}
+		return it
 	}
-	it := &outItem{kind: kindCall, opaque: ev.Opaque, index: ev.Index, callID: ev.ID, name: ev.Name}
+	it := &outItem{Call: codec.Call{Index: ev.Index, ID: ev.ID, Name: ev.Name}, kind: kindCall, opaque: ev.Opaque}
+	e.calls = append(e.calls, it)
 	prefix := "fc_"
 	if codec.GetString(ev.Opaque, "type") == kindCustomCall {
 		it.kind, prefix = kindCustomCall, "ctc_"
@@ -125,7 +122,7 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 
 func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
 	if ev.Arguments != "" {
-		it.text = append(it.text[:0], ev.Arguments...)
+		it.Args = append(it.Args[:0], ev.Arguments...)
 	}
 	if ev.Opaque != nil {
 		it.opaque = ev.Opaque
@@ -174,7 +171,7 @@ func (e *encoder) wholeItem(raw json.RawMessage) {
 	kind := codec.GetString(raw, "type")
 	it := &outItem{kind: kind, opaque: raw, final: codec.AppendValue(nil, raw)}
 	e.begin(it, kind+"_")
-	it.closed = true
+	it.Closed = true
 	e.item("response.output_item.done", it, it.final)
 }
 
@@ -217,8 +214,8 @@ func (it *outItem) json(status string) []byte {
 	default:
 		_, key, _ := it.names()
 		w.Text("status", status)
-		w.Text(key, string(it.text))
-		w.Add(`,"call_id":%,"name":%`, it.callID, it.name)
+		w.Text(key, string(it.Args))
+		w.Add(`,"call_id":%,"name":%`, it.ID, it.Name)
 	}
 	return append(itemNames.Append(w.Dst, it.opaque, itemMembers...), '}')
 }
@@ -232,7 +229,7 @@ func (it *outItem) reasoning(w *codec.Writer, status string) {
 	w.Dst = itemNames.Append(w.Dst, it.opaque, "id", "type", "status", "summary")
 	summary := codec.Get(it.opaque, "summary")
 	switch {
-	case status == statusInProgress, summary == nil && len(it.text) == 0:
+	case status == statusInProgress, summary == nil && len(it.Args) == 0:
 		w.Raw("summary", "[]")
 	case summary != nil:
 		w.Value("summary", summary)
@@ -247,7 +244,7 @@ func (it *outItem) reasoning(w *codec.Writer, status string) {
 }
 
 func (it *outItem) part(w *codec.Writer) {
-	text := string(it.text)
+	text := string(it.Args)
 	switch {
 	case it.kind == kindReasoning:
 		w.Add(`{"type":"summary_text","text":%`, text)
