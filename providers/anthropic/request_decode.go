@@ -110,26 +110,23 @@ func readMessage(d *jsonio.Dec) (m llm.Message) {
 
 // split appends a message. A user message with results becomes several messages.
 func split(to []llm.Message, m llm.Message, calls []llm.ToolCall) []llm.Message {
-	if m.Role != llm.RoleUser {
+	if m.Role != llm.RoleUser || len(m.Parts) == 0 {
 		return append(to, m)
 	}
-	parts, begun := m.Parts, false
-	for !begun || len(parts) > 0 {
-		begun = true
-		next := llm.Message{Role: llm.RoleUser, Opaque: m.Opaque}
-		n := 0
-		for n < len(parts) && isResult(parts[n]) == isResult(parts[0]) {
-			if r, ok := parts[n].(llm.ToolResult); ok {
-				next.Role = llm.RoleTool
-				if i := slices.IndexFunc(calls, func(c llm.ToolCall) bool { return c.ID == r.ID }); i >= 0 {
-					r.Name = calls[i].Name
-				}
-				parts[n] = r
+	from := 0
+	for i, part := range m.Parts {
+		role := llm.RoleUser
+		if r, ok := part.(llm.ToolResult); ok {
+			role = llm.RoleTool
+			if i := slices.IndexFunc(calls, func(c llm.ToolCall) bool { return c.ID == r.ID }); i >= 0 {
+				r.Name = calls[i].Name
 			}
-			n++
+			m.Parts[i] = r
 		}
-		next.Parts = parts[:n:n]
-		to, parts = append(to, next), parts[n:]
+		if next := i + 1; next == len(m.Parts) || isResult(m.Parts[next]) != isResult(part) {
+			to = append(to, llm.Message{Role: role, Parts: m.Parts[from:next:next], Opaque: m.Opaque})
+			from = next
+		}
 	}
 	return to
 }
@@ -174,18 +171,16 @@ func readToolChoice(d *jsonio.Dec, req *llm.Request) (complete bool) {
 		"type", &kind,
 		"name", &name,
 		"disable_parallel_tool_use", func() { req.Settings.ParallelToolCalls = new(!d.Bool()) })
-	switch kind {
-	case "auto":
-	case "any":
-		req.ToolChoice.Mode = llm.ChooseRequired
-	case "none":
-		req.ToolChoice.Mode = llm.ChooseNone
-	case "tool":
-		req.ToolChoice = llm.ToolChoice{Mode: llm.ChooseTool, Name: name}
-	default:
-		complete = false
+	mode, known := llm.ChooseAuto, false
+	for m, raw := range choices {
+		if raw == kind {
+			mode, known = m, true
+		}
 	}
-	return complete
+	if req.ToolChoice.Mode = mode; mode == llm.ChooseTool {
+		req.ToolChoice.Name = name
+	}
+	return complete && known
 }
 
 func readOutputConfig(d *jsonio.Dec, req *llm.Request) (complete bool) {

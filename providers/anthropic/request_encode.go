@@ -190,6 +190,10 @@ func (w *writer) schema(what string, t llm.Tool) {
 	w.Dst = append(codec.AppendMembers(w.Dst, schema), '}')
 }
 
+var choices = map[llm.ToolMode]string{
+	llm.ChooseAuto: "auto", llm.ChooseRequired: "any", llm.ChooseNone: "none", llm.ChooseTool: "tool",
+}
+
 func (w *writer) toolChoice(tools bool) {
 	c, parallel := w.Req.ToolChoice, w.Req.Settings.ParallelToolCalls
 	required := c.Mode == llm.ChooseRequired || c.Mode == llm.ChooseTool
@@ -202,7 +206,7 @@ func (w *writer) toolChoice(tools bool) {
 	if !tools || !w.Has("tool_choice") {
 		return
 	}
-	kind := map[llm.ToolMode]string{llm.ChooseAuto: "auto", llm.ChooseRequired: "any", llm.ChooseNone: "none", llm.ChooseTool: "tool"}[c.Mode]
+	kind := choices[c.Mode]
 	if kind == "" {
 		w.Fail("tool_choice: Anthropic Messages has no mode %q", c.Mode)
 	}

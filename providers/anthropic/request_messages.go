@@ -11,12 +11,12 @@ import (
 
 func (w *writer) message(m llm.Message) {
 	from := len(w.Dst)
-	role := wireRole(m.Role)
+	role := wireRoles[m.Role]
 	if role == "" {
 		w.Fail("Anthropic Messages has no role %q", m.Role)
 		return
 	}
-	w.Next(`{"role":"` + role + `","content":[`)
+	w.Next(`{"role":%,"content":[`, role)
 	if w.blocks(m.Role, m.Parts) == 0 {
 		if m.Role == llm.RoleUser {
 			w.Fail("empty user message: add content")
@@ -32,21 +32,11 @@ func (w *writer) message(m llm.Message) {
 	w.Messages++
 }
 
-// Roles of the API.
-const (
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleSystem    = "system"
-)
+const roleUser = "user"
 
-func wireRole(r llm.Role) string {
-	switch r {
-	case llm.RoleUser, llm.RoleTool:
-		return roleUser
-	case llm.RoleAssistant, llm.RoleSystem:
-		return string(r)
-	}
-	return ""
+// wireRoles are the roles of the API.
+var wireRoles = map[llm.Role]string{
+	llm.RoleUser: roleUser, llm.RoleTool: roleUser, llm.RoleAssistant: "assistant", llm.RoleSystem: "system",
 }
 
 func (w *writer) blocks(role llm.Role, parts []llm.Part) (n int) {
@@ -147,9 +137,7 @@ func (w *writer) result(p llm.ToolResult) {
 	if p.IsError && len(w.Dst) == from {
 		w.text(llm.Text{Text: emptyError})
 	}
-	if len(w.Dst) > from {
-		w.Add("]")
-	} else {
+	if w.Add("]"); len(w.Dst) == from+1 {
 		w.Dst = w.Dst[:before]
 	}
 	if p.IsError {
