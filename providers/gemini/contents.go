@@ -283,30 +283,32 @@ func (w *writer) result(i int, r *llm.ToolResult) {
 	}
 	w.Text("name", callName(name))
 	w.Raw("response", response(r, inner.Find("response")))
-	media := writer{Writer: codec.Writer{Dst: []byte{'['}, Message: w.Message, Part: w.Part}}
+	from := len(w.Dst)
+	w.Raw(within, "[")
+	start := len(w.Dst)
 	for k, p := range r.Content {
-		media.Content = k + 1
+		w.Content = k + 1
 		switch p := p.(type) {
 		case llm.Text:
 		case llm.Media:
-			media.media(&p)
+			w.media(&p)
 		default:
-			media.Fail("a result contains only text and media")
+			w.Fail("a result contains only text and media")
 		}
 	}
-	if w.Err == nil {
-		w.Err = media.Err
-	}
-	after := "," + string(media.Dst[1:])
-	if inside := w.gemini3 || inner.Find(within) != ""; len(after) == 1 {
+	w.Content = 0
+	after := string(w.Dst[start:])
+	if after != "" && (w.gemini3 || inner.Find(within) != "") {
+		w.Add("]")
 		after = ""
-	} else if inside {
-		w.Raw(within, "["+after[1:]+"]")
-		after = ""
+	} else {
+		w.Dst = w.Dst[:from]
 	}
 	w.end(inner, own...)
 	w.end(rest, keyResponse)
-	w.Add(after)
+	if after != "" {
+		w.Next(after)
+	}
 }
 
 func (w *writer) callWithID(i int, id string) *llm.ToolCall {

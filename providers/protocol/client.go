@@ -3,6 +3,7 @@ package protocol
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (a *exchange) get(ctx context.Context, req *llm.Request) error {
 		return a.connectionError(ctx, 0, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body := &limitedReader{from: resp.Body, left: orDefault(a.client.MaxResponse, DefaultMaxResponse)}
+	body := &limitedReader{from: resp.Body, left: cmp.Or(max(a.client.MaxResponse, 0), DefaultMaxResponse)}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.statusError(ctx, resp, body)
 	}
@@ -170,7 +171,7 @@ func target(base string, r *Request) string {
 
 // stream reads server-sent events. It emits nothing after the request is canceled.
 func (a *exchange) stream(ctx context.Context, body io.Reader) error {
-	events := sse.NewReader(body, orDefault(a.client.MaxEvent, DefaultMaxEvent))
+	events := sse.NewReader(body, cmp.Or(max(a.client.MaxEvent, 0), DefaultMaxEvent))
 	dec := a.client.Protocol.NewDecoder()
 	for !a.stopped {
 		ev, err := events.Next()
@@ -247,15 +248,9 @@ func (a *exchange) statusError(ctx context.Context, resp *http.Response, body io
 func (a *exchange) complete(resp *http.Response, e *llm.APIError) *llm.APIError {
 	out := *e
 	out.Provider = a.client.Protocol.Name()
-	if out.Status == 0 {
-		out.Status = resp.StatusCode
-	}
-	if out.RetryAfter == 0 {
-		out.RetryAfter = retryAfter(resp.Header)
-	}
-	if out.RequestID == "" {
-		out.RequestID = requestID(resp.Header)
-	}
+	out.Status = cmp.Or(out.Status, resp.StatusCode)
+	out.RetryAfter = cmp.Or(out.RetryAfter, retryAfter(resp.Header))
+	out.RequestID = cmp.Or(out.RequestID, requestID(resp.Header))
 	switch resp.Header.Get("X-Should-Retry") { // of OpenAI and Anthropic
 	case "true":
 		out.Retryable = true
@@ -294,11 +289,4 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	}
 	b.left -= n
 	return n, err
-}
-
-func orDefault(n, standard int) int {
-	if n <= 0 {
-		return standard
-	}
-	return n
 }

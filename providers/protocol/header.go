@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bufio"
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -32,22 +33,14 @@ const maxDelay = 24 * time.Hour
 
 // limitDelay returns d between 0 and maxDelay. It returns 0 for NaN.
 func limitDelay(d float64) time.Duration {
-	switch {
-	case d >= float64(maxDelay):
-		return maxDelay
-	case d > 0:
-		return time.Duration(d)
+	if d > 0 {
+		return time.Duration(min(d, float64(maxDelay)))
 	}
 	return 0
 }
 
 func requestID(h http.Header) string {
-	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "Apim-Request-Id"} {
-		if id := h.Get(name); id != "" {
-			return id
-		}
-	}
-	return ""
+	return cmp.Or(h.Get("X-Request-Id"), h.Get("Request-Id"), h.Get("X-Amzn-Requestid"), h.Get("Apim-Request-Id"))
 }
 
 // byteOrderMark may precede a body.

@@ -80,12 +80,6 @@ type ResponseMeta struct {
 // IsName reports whether s contains only letters, digits, _ and -, and at least one. Every
 // provider accepts such a tool name.
 func IsName(s string) bool {
-	other := func(r rune) bool {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return false
-		}
-		return true
-	}
-	return s != "" && !strings.ContainsFunc(s, other)
+	const accepted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return s != "" && strings.Trim(s, accepted) == ""
 }

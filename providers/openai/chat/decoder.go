@@ -203,17 +203,6 @@ type callInfo struct {
 	late   bool // opaque is not announced
 }
 
-func (c *callList) begin(index int) {
-	n := len(c.list)
-	c.list = append(c.list, callInfo{index: index})
-	c.mark(n)
-}
-
-func (c *callList) identify(n int, id string) {
-	c.list[n].id = id
-	c.mark(n)
-}
-
 func (c *callList) mark(n int) {
 	if c.at == nil {
 		c.at = map[callKey]int{}
@@ -233,14 +222,16 @@ func (d *decoder) call(e *callDelta) {
 		n = len(d.calls.list)
 		d.endReasoning()
 		d.reasonForCall()
-		d.calls.begin(e.index)
+		d.calls.list = append(d.calls.list, callInfo{index: e.index})
+		d.calls.mark(n)
 	}
 	c := &d.calls.list[n]
 	if e.opaque != nil {
 		c.opaque, c.late = e.opaque, true
 	}
 	if c.id == "" && e.id != "" {
-		d.calls.identify(n, e.id)
+		c.id = e.id
+		d.calls.mark(n)
 	}
 	switch started := n < d.calls.started; {
 	case !started && (e.id != "" || e.name != ""):
