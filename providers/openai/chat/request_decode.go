@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -179,4 +180,275 @@ func (r *reader) settle() {
 	case r.options != "" && (!streamed || string(codec.Compact(r.options)) != usageInStream):
 		r.keep("stream_options", r.options)
 	}
+}
+
+type wireMessage struct {
+	role           string
+	content, calls []llm.Part
+	refusal        string
+	reasoning      [2]string // reasoning_content, reasoning
+	reasons        [2]bool   // which of them there are
+	details        string    // JSON
+	function       string    // function_call, JSON
+	id, name       string
+	opaque         codec.Members
+}
+
+func (r *reader) message() {
+	m := wireMessage{role: r.role()}
+	for key := range r.Members() {
+		r.messageMember(&m, key)
+	}
+	if r.Err() == nil {
+		r.add(&m)
+	}
+}
+
+// role looks ahead for the role, because other members depend on it.
+func (r *reader) role() (role string) {
+	ahead := r.Dec
+	for key := range ahead.Members() {
+		if key == "role" {
+			return codec.String(&ahead)
+		}
+		ahead.Skip()
+	}
+	return ""
+}
+
+func (r *reader) messageMember(m *wireMessage, key string) {
+	assistant := m.role == "assistant"
+	switch {
+	case r.Null():
+	case key == "role":
+		r.Skip()
+	case key == "content":
+		m.content = r.content(m.role)
+	case key == "tool_call_id" && m.role == "tool":
+		m.id = r.String()
+	case key == "refusal" && assistant:
+		m.refusal = r.String()
+	case key == "tool_calls" && assistant:
+		for range r.Elements() {
+			m.calls = append(m.calls, r.toolCall())
+		}
+	case key == functionCall && assistant && r.Peek() == '{':
+		m.function = r.Raw()
+	case key == reasoningContent && assistant && r.Peek() == '"':
+		m.reasoning[0], m.reasons[0] = r.String(), true
+	case key == reasoningField && assistant && r.Peek() == '"':
+		m.reasoning[1], m.reasons[1] = r.String(), true
+	case key == "reasoning_details" && assistant && r.Peek() == '[':
+		m.details = r.Raw()
+	case key == "name":
+		m.opaque.Add(&r.Dec, key)
+		m.name = codec.GetString(slices.Clone(m.opaque).Object(), key)
+	default:
+		m.opaque.Add(&r.Dec, messageNames.Stored(key))
+	}
+}
+
+func (r *reader) add(m *wireMessage) {
+	req := r.req
+	last := len(req.Messages) - 1
+	if id := r.openFunction(); id != "" && m.role == "function" {
+		m.role, m.id = "tool", id
+	}
+	switch m.role {
+	case "":
+		r.Fail("expected a message with a role before here")
+	case "assistant":
+		m.callFunction(last + 1)
+		parts := slices.Concat(m.reasoningParts(), m.content)
+		if m.refusal != "" {
+			parts = append(parts, llm.Text{Text: m.refusal, Refusal: true})
+		}
+		parts = append(parts, m.calls...)
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: parts, Opaque: m.opaque.Object()})
+	case "tool":
+		result := llm.ToolResult{ID: m.id, Name: r.calledName(m.id, m.name), Content: m.content, Opaque: m.opaque.Object()}
+		if last >= 0 && req.Messages[last].Role == llm.RoleTool {
+			req.Messages[last].Parts = append(req.Messages[last].Parts, result)
+			return
+		}
+		req.Messages = append(req.Messages, llm.ToolResults(result))
+	case "system", "developer":
+		own := m.role == r.chat.systemRole()
+		text, only := onlyText(m.content)
+		if last < 0 && own && only && text != "" && m.opaque == nil && req.System == "" {
+			req.System = text
+			return
+		}
+		if !own {
+			m.opaque.AddString("role", m.role)
+		}
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleSystem, Parts: m.content, Opaque: m.opaque.Object()})
+	default:
+		req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.role), Parts: m.content, Opaque: m.opaque.Object()})
+	}
+}
+
+// functionCall is the member of a message before tool_calls existed. A message with the role
+// function is its result. It has no id.
+const functionCall = "function_call"
+
+// callFunction converts function_call to a call whose id contains the position of the message.
+// It stays opaque if there are tool calls too or if it is invalid.
+func (m *wireMessage) callFunction(at int) {
+	if m.function == "" {
+		return
+	}
+	c := llm.ToolCall{ID: functionCall + "_" + strconv.Itoa(at), IDGenerated: true}
+	r := reader{Dec: jsonio.NewDec(m.function)}
+	var rest codec.Members
+	rest.AddObject("function", r.called(&c))
+	if m.calls != nil || r.Err() != nil {
+		m.opaque.AddRaw(messageNames.Stored(functionCall), m.function)
+		return
+	}
+	c.Opaque = rest.Object()
+	m.calls = []llm.Part{c}
+}
+
+// openFunction returns the id of the function_call in the last message, or "".
+func (r *reader) openFunction() string {
+	for _, m := range r.req.Messages[max(0, len(r.req.Messages)-1):] {
+		for _, c := range m.Calls() {
+			if c.IDGenerated {
+				return c.ID
+			}
+		}
+	}
+	return ""
+}
+
+// reasoningParts returns a part for each reasoning member. The last one has the details.
+func (m *wireMessage) reasoningParts() (parts []llm.Part) {
+	details := m.details
+	for i := len(m.reasons) - 1; i >= 0; i-- {
+		if m.reasons[i] {
+			field := [...]string{reasoningContent, reasoningField}[i]
+			parts = append(parts, llm.Reasoning{Text: m.reasoning[i], Opaque: opaqueReasoning(field, details)})
+			details = ""
+		}
+	}
+	slices.Reverse(parts)
+	if details != "" {
+		d := jsonio.NewDec(details)
+		text, _ := (&reasoningReader{}).addDetails(&d)
+		parts = append(parts, llm.Reasoning{Text: text, Opaque: opaqueReasoning("", details)})
+	}
+	return parts
+}
+
+// opaqueReasoning returns the Opaque of reasoning in a member, with a JSON array of details.
+// Each may be empty.
+func opaqueReasoning(field, details string) json.RawMessage {
+	var out codec.Members
+	if field != "" {
+		out.AddString("field", field)
+	}
+	out.AddRaw("reasoning_details", details)
+	return out.Object()
+}
+
+func (r *reader) calledName(id, own string) string {
+	for _, m := range slices.Backward(r.req.Messages) {
+		for _, c := range m.Calls() {
+			if c.ID == id {
+				return c.Name
+			}
+		}
+	}
+	return own
+}
+
+func (r *reader) content(role string) (parts []llm.Part) {
+	if r.Peek() != '[' {
+		if s := r.String(); s != "" {
+			parts = append(parts, llm.Text{Text: s})
+		}
+		return parts
+	}
+	for range r.Elements() {
+		parts = append(parts, r.element(role))
+	}
+	return parts
+}
+
+func (r *reader) element(role string) llm.Part {
+	kind := r.kind()
+	switch {
+	case kind == "text":
+		return r.textElement(kind)
+	case kind == "refusal" && role == "assistant":
+		return r.textElement(kind)
+	case kind == "thinking" && role == "assistant":
+		return r.thinking()
+	case (kind == "image_url" || kind == "input_audio" || kind == "file") && role == "user":
+		return readMedia(&r.Dec, kind)
+	}
+	return unknownPart(kind, r.Raw())
+}
+
+// kind looks ahead for the type of an object.
+func (r *reader) kind() (kind string) {
+	if r.Peek() != '{' {
+		r.Fail("expected an object with a type")
+		return ""
+	}
+	ahead := r.Dec
+	return codec.GetString(ahead.Raw(), "type")
+}
+
+func (r *reader) textElement(kind string) llm.Part {
+	var rest codec.Members
+	t := llm.Text{Refusal: kind == "refusal"}
+	codec.ReadStrict(&r.Dec,
+		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
+		"type", nil,
+		kind, &t.Text)
+	t.Opaque = rest.Object()
+	return t
+}
+
+// thinking reads Mistral's reasoning in a content, if this codec would write it the same way.
+func (r *reader) thinking() llm.Part {
+	ahead := r.Dec
+	part, _ := readPart(&ahead, joinedText)
+	raw := r.Raw()
+	if jsonval.Canonical(raw) != jsonval.Canonical(thinking(part.text)) {
+		return unknownPart("thinking", raw)
+	}
+	return llm.Reasoning{Text: part.text, Opaque: opaqueReasoning(contentField, "")}
+}
+
+func (r *reader) toolCall() llm.Part {
+	var c llm.ToolCall
+	var rest, inner codec.Members
+	kind := "function"
+	codec.ReadStrict(&r.Dec,
+		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
+		"id", &c.ID,
+		"index", nil,
+		"type", func() {
+			if r.String() == "custom" {
+				rest.AddString("type", "custom")
+			}
+		},
+		"function", func() { kind, inner = "function", r.called(&c) },
+		"custom", func() { kind, inner = "custom", r.called(&c) })
+	rest.AddObject(kind, inner)
+	c.Opaque = rest.Object()
+	return c
+}
+
+func (r *reader) called(c *llm.ToolCall) (rest codec.Members) {
+	arguments := func() { c.Arguments = codec.Text(&r.Dec) }
+	codec.ReadStrict(&r.Dec,
+		func(key string) { rest.Add(&r.Dec, key) },
+		"name", &c.Name,
+		"arguments", arguments,
+		"input", arguments)
+	return rest
 }
