@@ -11,7 +11,7 @@ import (
 
 // strictChat checks a request by the rules of Chat Completions (SO-01 to SO-20).
 func strictChat(in Request, body object) *Error {
-	model := body.get("model").text()
+	model := body.text("model")
 	history := objects(body.get("messages"))
 	return cmp.Or(
 		unknownOpenAI(in, model),
@@ -41,67 +41,53 @@ func chatFields(body object, model string) *Error {
 }
 
 func isReasoning(model string) bool {
-	if strings.HasPrefix(model, "gpt-5-chat") {
-		return false
-	}
-	return slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"}, func(prefix string) bool { return strings.HasPrefix(model, prefix) })
+	return !strings.HasPrefix(model, "gpt-5-chat") && hasPrefix(model, "o1", "o3", "o4", "gpt-5")
 }
 
-func takesSystem(model string) bool {
-	return !strings.HasPrefix(model, "o1-mini") && !strings.HasPrefix(model, "o1-preview")
+func hasPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
 }
 
 func chatTools(tools value) *Error {
-	for i, t := range tools.elements() {
+	return first(tools.elements(), func(i int, t value) *Error {
 		f := t.get("function").object()
 		if f == nil { // another kind of tool
-			continue
+			return nil
 		}
-		path, name := fmt.Sprintf("tools[%d].function.", i), f.get("name").text()
-		if e := cmp.Or(
+		path, name := fmt.Sprintf("tools[%d].function.", i), f.text("name")
+		return cmp.Or(
 			checkName("SO-08", path+"name", name),
-			tooLong("SO-15", path+"description", f.get("description").text(), 1024),
+			tooLong("SO-15", path+"description", f.text("description"), 1024),
 			checkFunction("SO-11", path+"parameters", name, f.get("parameters"), f.get("strict") == "true"),
-		); e != nil {
-			return e
-		}
-	}
-	return nil
+		)
+	})
 }
 
 func chatMessages(history []object, model string) *Error {
-	for i, m := range history {
+	return first(slices.All(history), func(i int, m object) *Error {
 		path := fmt.Sprintf("messages[%d].", i)
-		role := m.get("role").text()
-		switch role {
-		case "user", "assistant", "tool", "function":
-		case "system", "developer":
-			if !takesSystem(model) {
-				return reject("SO-14", "Unsupported value: '%srole' does not support '%s' with this model.", path, role).at(path+"role", "unsupported_value")
-			}
-		default:
-			return reject("", "Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", role).at(path+"role", "invalid_value")
-		}
-		calls := m.get("tool_calls")
-		if calls.empty() {
+		role, calls := m.text("role"), m.get("tool_calls")
+		switch e := checkWord("", path+"role", role, "system", "assistant", "user", "function", "tool", "developer"); {
+		case e != nil:
+			return e
+		case (role == "system" || role == "developer") && hasPrefix(model, "o1-mini", "o1-preview"):
+			return reject("SO-14", "Unsupported value: '%srole' does not support '%s' with this model.", path, role).at(path+"role", "unsupported_value")
+		case calls.empty():
 			return emptyArray("SO-05", path+"tool_calls")
 		}
-		for j, c := range calls.elements() {
-			if e := chatCall(fmt.Sprintf("%stool_calls[%d].", path, j), c.object(), model); e != nil {
-				return e
-			}
-		}
-	}
-	return nil
+		return first(calls.elements(), func(j int, c value) *Error {
+			return chatCall(fmt.Sprintf("%stool_calls[%d].", path, j), c.object(), model)
+		})
+	})
 }
 
 func chatCall(path string, c object, model string) *Error {
 	var e *Error
 	if !isGateway(model) {
-		e = tooLong("SO-10", path+"id", c.get("id").text(), 40)
+		e = tooLong("SO-10", path+"id", c.text("id"), 40)
 	}
 	if f := c.get("function").object(); f != nil {
-		e = cmp.Or(e, checkCalledName("SO-09", path+"function.name", f.get("name").text()), checkArguments(path+"function.arguments", f.get("arguments")))
+		e = cmp.Or(e, checkCalledName("SO-09", path+"function.name", f.text("name")), checkArguments(path+"function.arguments", f.get("arguments")))
 	}
 	if e == nil && !c.get("type").isSet() {
 		e = missingParameter("", path+"type")
@@ -127,8 +113,8 @@ func chatOrder(history []object) *Error {
 	var open openCalls
 	for i, m := range history {
 		calls := m.get("tool_calls")
-		if m.get("role").text() == "tool" {
-			if e := open.result(i, m.get("tool_call_id").text()); e != nil {
+		if m.text("role") == "tool" {
+			if e := open.result(i, m.text("tool_call_id")); e != nil {
 				return e
 			}
 		} else {
@@ -146,12 +132,8 @@ func chatOrder(history []object) *Error {
 
 // hasOtherContent reports whether a message may omit its content.
 func hasOtherContent(m object) bool {
-	for _, key := range []string{"tool_calls", "function_call", "refusal", "audio"} {
-		if m.get(key).isSet() {
-			return true
-		}
-	}
-	return false
+	other := []string{"tool_calls", "function_call", "refusal", "audio"}
+	return slices.ContainsFunc(other, func(key string) bool { return m.get(key).isSet() })
 }
 
 // openCalls are the calls of the last assistant message, and the index of the message
@@ -166,7 +148,7 @@ func openCallsOf(calls value) (c openCalls) {
 		if c.answered == nil {
 			c.answered = map[string]int{}
 		}
-		id := call.get("id").text()
+		id := call.text("id")
 		c.ids = append(c.ids, id)
 		c.answered[id] = 0
 	}
@@ -200,7 +182,7 @@ func (c openCalls) end(i int) *Error {
 }
 
 func mistralCounts(history []object, model string) *Error {
-	if !strings.HasPrefix(model, "mistral/") && !strings.HasPrefix(model, "mistral-") {
+	if !hasPrefix(model, "mistral/", "mistral-") {
 		return nil
 	}
 	for i, m := range history {
@@ -212,15 +194,13 @@ func mistralCounts(history []object, model string) *Error {
 			continue
 		}
 		for _, r := range history[i+1:] {
-			if r.get("role").text() != "tool" {
+			if r.text("role") != "tool" {
 				break
 			}
 			open--
 		}
 		if open != 0 {
-			e := reject("SO-20", "Not the same number of function calls and responses").at("", "3230")
-			e.Type = "invalid_request_message_order"
-			return e
+			return reject("SO-20", "Not the same number of function calls and responses").at("", "3230")
 		}
 	}
 	return nil
@@ -234,7 +214,7 @@ func deepSeekReasoning(history []object, model string) *Error {
 	}
 	from := 0
 	for i, m := range history {
-		if m.get("role").text() == "user" {
+		if m.text("role") == "user" {
 			from = i
 		}
 	}
@@ -244,4 +224,55 @@ func deepSeekReasoning(history []object, model string) *Error {
 		}
 	}
 	return nil
+}
+
+func chatValues(body object, model string) *Error {
+	if model == "" {
+		return reject("", "you must provide a model parameter")
+	}
+	choice := body.get("tool_choice").get("function").text("name")
+	if choice != "" && !hasFunction(body.get("tools"), choice) {
+		return reject("", "Tool choice '%s' not found in 'tools' parameter.", choice).at("tool_choice", "")
+	}
+	if !isOpenAIs(model) {
+		return nil
+	}
+	if body.get("stream_options").isSet() && body.get("stream") != "true" {
+		return reject("", "The 'stream_options' parameter is only allowed when 'stream' is enabled.").at("stream_options", "")
+	}
+	format := body.get("response_format")
+	return cmp.Or(
+		checkTemperature(body),
+		atMost("stop", body, 4),
+		atMost("tools", body, 128),
+		atLeast("n", body, 1),
+		checkEffort("reasoning_effort", body.get("reasoning_effort")),
+		checkFormat(format, format.get("json_schema"), chatFormat),
+		chatParts(objects(body.get("messages"))),
+	)
+}
+
+func hasFunction(tools value, name string) bool {
+	for _, t := range tools.elements() {
+		if t.get("function").text("name") == name {
+			return true
+		}
+	}
+	return false
+}
+
+func chatParts(history []object) *Error {
+	return first(slices.All(history), func(i int, m object) *Error {
+		role := m.text("role")
+		return first(m.get("content").elements(), func(j int, part value) *Error {
+			kind := part.text("type")
+			switch {
+			case kind == "thinking" && role == "assistant": // QO-28
+				return nil
+			case kind == "image_url" && role != "user":
+				return reject("", "Invalid 'messages[%d]'. Image URLs are only allowed for messages with role 'user', but this message with role '%s' contains an image URL.", i, role).at(fmt.Sprintf("messages[%d]", i), "invalid_value")
+			}
+			return checkWord("", fmt.Sprintf("messages[%d].content[%d].type", i, j), kind, "text", "image_url", "input_audio", "refusal", "audio", "file")
+		})
+	})
 }

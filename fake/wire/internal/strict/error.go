@@ -23,9 +23,13 @@ type Error struct {
 	Setup   bool // the loop is correct: the script has no response, or the model is unknown
 }
 
-// reject returns an error with status 400.
+// reject returns the error of a rule, or one with status 400 if id is empty.
 func reject(id, format string, args ...any) *Error {
-	return &Error{ID: id, Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
+	r := Rule{Status: http.StatusBadRequest}
+	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id }); i >= 0 {
+		r = rules[i]
+	}
+	return &Error{ID: id, Status: r.Status, Type: r.Type, Message: fmt.Sprintf(format, args...)}
 }
 
 // at sets the position in the request, and the code.
@@ -64,18 +68,15 @@ func (in Request) Unauthorized() *Error {
 	if in.Key != "" && (right == "" || in.Key == right) {
 		return nil
 	}
-	switch in.Provider {
-	case reply.Anthropic:
-		return &Error{ID: "SA-21", Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
-	case reply.Gemini:
+	switch {
+	case in.Provider == reply.Anthropic:
+		return reject("SA-21", "invalid x-api-key")
+	case in.Provider == reply.Gemini:
 		return reject("SG-17", "API key not valid. Please pass a valid API key.").at("", "API_KEY_INVALID")
-	case reply.OpenAI:
+	case in.Key == "":
+		return reject("SO-17", "You didn't provide an API key.").at("", "invalid_api_key")
 	}
-	message := "You didn't provide an API key."
-	if in.Key != "" {
-		message = "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys."
-	}
-	return &Error{ID: "SO-17", Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: message}
+	return reject("SO-17", "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys.").at("", "invalid_api_key")
 }
 
 // unknownModel reports whether the server does not have the model.

@@ -17,8 +17,8 @@ func (in Request) Expanded() []byte {
 		return in.Body
 	}
 	body := parse(in.Body).object()
-	p := in.scripted(body.get("model").text())
-	previous := body.get("previous_response_id").text()
+	p := in.scripted(body.text("model"))
+	previous := body.text("previous_response_id")
 	items, _ := p.answer(previous)
 	for i, m := range body {
 		if m.key == "input" {
@@ -54,23 +54,11 @@ func (p *scripted) expanded(before value, items []object, input value) value {
 	for _, v := range input.elements() {
 		item := []byte(v)
 		if o := v.object(); kindOfItem(o) == "item_reference" {
-			if own, _ := p.item(o.get("id").text()); own != nil {
+			if own, _ := p.item(o.text("id")); own != nil {
 				item = own.json()
 			}
 		}
 		add(item)
 	}
 	return value(append(dst, ']'))
-}
-
-// json encodes the object.
-func (o object) json() []byte {
-	dst := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(jsonio.AppendString(dst, m.key), ':'), m.value...)
-	}
-	return append(dst, '}')
 }

@@ -3,7 +3,6 @@ package strict
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,9 +39,7 @@ func unknownGemini(in Request, model, method string) *Error {
 	if !in.unknownModel(model) && (method == "generateContent" || method == "streamGenerateContent") {
 		return nil
 	}
-	e := reject("SG-16", "models/%s is not found for API version v1beta, or is not supported for %s. Call ListModels to see the list of available models and their supported methods.", model, method)
-	e.Status, e.Type = http.StatusNotFound, "NOT_FOUND"
-	return e
+	return reject("SG-16", "models/%s is not found for API version v1beta, or is not supported for %s. Call ListModels to see the list of available models and their supported methods.", model, method)
 }
 
 func snake(key string) string {
@@ -113,7 +110,7 @@ func contentsIn(list value) []content {
 	var out []content
 	for _, v := range list.elements() {
 		o := v.object()
-		c := content{role: o.get("role").text(), parts: objects(asArray(o.get("parts")))}
+		c := content{role: o.text("role"), parts: objects(asArray(o.get("parts")))}
 		for _, p := range c.parts {
 			if call := p.either("functionCall"); call.isSet() {
 				c.calls = append(c.calls, p)
@@ -166,7 +163,7 @@ var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 func generateTools(tools value) *Error {
 	for i, t := range tools.elements() {
 		for j, f := range asArray(t.object().either("functionDeclarations")).elements() {
-			if !functionName.MatchString(f.get("name").text()) {
+			if !functionName.MatchString(f.text("name")) {
 				return reject("SG-05", "* GenerateContentRequest.tools[%d].function_declarations[%d].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum length of 64.\n", i, j)
 			}
 		}
@@ -187,7 +184,7 @@ func generateContents(contents []content) *Error {
 			if !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).isSet() }) {
 				return reject("SG-07", "%sdata: required oneof field 'data' must have one initialized field\n", path)
 			}
-			if r := p.either("functionResponse"); r.isSet() && r.get("name").text() == "" {
+			if r := p.either("functionResponse"); r.isSet() && r.text("name") == "" {
 				return reject("SG-13", "%sfunction_response.name: Name cannot be empty.\n", path)
 			}
 		}
@@ -240,8 +237,8 @@ func unsignedCall(contents []content, model string) *Error {
 		}
 	}
 	for i, c := range contents[from:] {
-		if len(c.calls) > 0 && c.calls[0].either("thoughtSignature").text() == "" {
-			name := c.calls[0].either("functionCall").get("name").text()
+		if len(c.calls) > 0 && c.calls[0].either("thoughtSignature").string() == "" {
+			name := c.calls[0].either("functionCall").text("name")
 			return reject("SG-04", "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.", name, from+i+1)
 		}
 	}

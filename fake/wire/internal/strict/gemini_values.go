@@ -72,7 +72,7 @@ func checkType(path string, v value) *Error {
 	if v.is('[') {
 		return unknownName("SG-10", "type", path, "Proto field is not repeating, cannot start list.")
 	}
-	switch strings.ToUpper(v.text()) {
+	switch strings.ToUpper(v.string()) {
 	case "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL", "TYPE_UNSPECIFIED":
 		return nil
 	}
@@ -88,7 +88,7 @@ func generateValues(body object, contents []content) *Error {
 	names := map[string]bool{}
 	for _, t := range asArray(body.get("tools")).elements() {
 		for _, f := range asArray(t.object().either("functionDeclarations")).elements() {
-			name := f.get("name").text()
+			name := f.text("name")
 			if names[name] {
 				return reject("", "Duplicate function declaration found: %s", name)
 			}
@@ -96,7 +96,7 @@ func generateValues(body object, contents []content) *Error {
 		}
 	}
 	calling := body.either("toolConfig").object().either("functionCallingConfig")
-	if calling.get("mode").text() == "ANY" && len(names) == 0 {
+	if calling.text("mode") == "ANY" && len(names) == 0 {
 		return reject("", "Function calling config is set without function_declarations.")
 	}
 	if temperature, hasTemperature := body.either("generationConfig").get("temperature").number(); hasTemperature && (temperature < 0 || temperature > 2) {

@@ -2,7 +2,9 @@ package strict
 
 import (
 	"iter"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
@@ -22,8 +24,8 @@ func (v value) isSet() bool { return v != "" && v != "null" }
 // is reports whether the value begins with this byte, which identifies its type.
 func (v value) is(c byte) bool { return v != "" && v[0] == c }
 
-// text returns a string; empty if the value is not a string.
-func (v value) text() string {
+// string returns a string; empty if the value is not a string.
+func (v value) string() string {
 	if !v.is('"') {
 		return ""
 	}
@@ -44,29 +46,22 @@ func (v value) elements() iter.Seq2[int, value] {
 		}
 		d := jsonio.NewDec(string(v))
 		d.Array()
-		for i, first := 0, true; d.More(&first); i++ {
-			if !yield(i, value(d.Raw())) {
-				return
-			}
+		for i, more := 0, true; d.More(&more) && yield(i, value(d.Raw())); i++ {
+			continue
 		}
 	}
 }
 
 // empty reports whether the value is an array without elements.
 func (v value) empty() bool {
-	for range v.elements() {
-		return false
-	}
-	return v.is('[')
+	return v.is('[') && strings.TrimLeft(string(v[1:]), " \t\r\n") == "]"
 }
 
 // object returns the members of an object in order; nil if the value is not an object.
-func (v value) object() object {
+func (v value) object() (o object) {
 	if !v.is('{') {
 		return nil
 	}
-	const usual = 8 // members, usually at most
-	var o object
 	d := jsonio.NewDec(string(v))
 	d.Object()
 	for first := true; ; {
@@ -75,13 +70,15 @@ func (v value) object() object {
 			return o
 		}
 		if o == nil {
+			const usual = 8 // members, usually at most
 			o = make(object, 0, usual)
 		}
 		o = append(o, member{key, value(d.Raw())})
 	}
 }
 
-func (v value) get(key string) value { return v.object().get(key) }
+func (v value) get(key string) value   { return v.object().get(key) }
+func (v value) text(key string) string { return v.get(key).string() }
 
 type object []member
 
@@ -92,18 +89,42 @@ type member struct {
 
 // get returns the value of the last member with this name.
 func (o object) get(key string) value {
-	for i := len(o) - 1; i >= 0; i-- {
-		if o[i].key == key {
-			return o[i].value
+	for _, m := range slices.Backward(o) {
+		if m.key == key {
+			return m.value
 		}
 	}
 	return ""
 }
 
-func objects(v value) []object {
-	var out []object
-	for _, e := range v.elements() {
-		out = append(out, e.object())
+// text returns a member that is a string.
+func (o object) text(key string) string { return o.get(key).string() }
+
+// json encodes the object.
+func (o object) json() []byte {
+	dst := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(jsonio.AppendString(dst, m.key), ':'), m.value...)
 	}
-	return out
+	return append(dst, '}')
+}
+
+func objects(v value) (list []object) {
+	for _, e := range v.elements() {
+		list = append(list, e.object())
+	}
+	return list
+}
+
+// first returns the first error of a list.
+func first[T any](list iter.Seq2[int, T], check func(i int, v T) *Error) *Error {
+	for i, v := range list {
+		if e := check(i, v); e != nil {
+			return e
+		}
+	}
+	return nil
 }

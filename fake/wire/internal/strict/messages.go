@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/providers/protocol"
@@ -17,7 +20,7 @@ func strictMessages(in Request, body object) *Error {
 	if e := loneSurrogate(jsonio.View(in.Body)); e != nil {
 		return e
 	}
-	model := body.get("model").text()
+	model := body.text("model")
 	history := messagesIn(body.get("messages"))
 	return cmp.Or(
 		in.noVersion(body),
@@ -29,7 +32,7 @@ func strictMessages(in Request, body object) *Error {
 		messagesRoles(history),
 		messagesBlocks(history),
 		messagesOrder(history),
-		in.scripted(model).thinking(body.get("thinking").get("type").text(), history),
+		in.scripted(model).thinking(body.get("thinking").text("type"), history),
 		prefilled(model, history),
 	)
 }
@@ -84,61 +87,57 @@ func loneSurrogate(body string) *Error {
 // complete character.
 func escapeAt(s string) (n int, whole bool) {
 	r, unicode := unit(s)
-	if !unicode {
+	switch {
+	case !unicode:
 		return 2, true
-	}
-	if r < 0xd800 || r >= 0xe000 {
+	case !utf16.IsSurrogate(r):
 		return 6, true
 	}
-	low, _ := unit(s[6:])
-	if r < 0xdc00 && low >= 0xdc00 && low < 0xe000 {
+	if low, _ := unit(s[6:]); utf16.DecodeRune(r, low) != utf8.RuneError {
 		return 12, true
 	}
 	return 6, false
 }
 
-func unit(s string) (r uint64, ok bool) {
+// unit returns the code unit of an escape with four digits.
+func unit(s string) (r rune, ok bool) {
 	if !strings.HasPrefix(s, `\u`) {
 		return 0, false
 	}
-	r, err := strconv.ParseUint(s[2:6], 16, 32)
-	return r, err == nil
+	n, err := strconv.ParseUint(s[2:6], 16, 32)
+	return rune(n), err == nil
 }
 
 func messagesTools(tools value) *Error {
 	seen := map[string]bool{}
-	for i, t := range tools.elements() {
+	return first(tools.elements(), func(i int, t value) *Error {
 		o := t.object()
-		name := o.get("name").text()
-		if kind := o.get("type"); !kind.isSet() || kind.text() == "custom" {
-			if e := customTool(fmt.Sprintf("tools.%d.custom.", i), name, o.get("input_schema")); e != nil {
-				return e
-			}
+		name := o.text("name")
+		var e *Error
+		if kind := o.get("type"); !kind.isSet() || kind.string() == "custom" {
+			e = customTool(fmt.Sprintf("tools.%d.custom.", i), name, o.get("input_schema"))
 		}
-		if seen[name] && name != "" {
-			return reject("SA-08", "tools: Tool names must be unique.")
+		if e == nil && seen[name] && name != "" {
+			e = reject("SA-08", "tools: Tool names must be unique.")
 		}
 		seen[name] = true
-	}
-	return nil
+		return e
+	})
 }
 
 func customTool(path, name string, schema value) *Error {
+	combines := func(m member) bool { return m.key == "oneOf" || m.key == "allOf" || m.key == "anyOf" }
 	switch {
 	case !protocol.IsName(name) || len(name) > 128:
 		return reject("SA-07", "%sname: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", path)
 	case !schema.isSet():
 		return reject("", "%sinput_schema: Field required", path)
-	case schema.get("type").text() != "object":
+	case schema.text("type") != "object":
 		return reject("", "%sinput_schema.type: Input should be 'object'", path)
 	case !isSchema(schema, 0):
 		return reject("SA-09", "%sinput_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).", path)
-	}
-	for _, m := range schema.object() {
-		switch m.key {
-		case "oneOf", "allOf", "anyOf":
-			return reject("SA-10", "%sinput_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", path)
-		}
+	case slices.ContainsFunc(schema.object(), combines):
+		return reject("SA-10", "%sinput_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", path)
 	}
 	return nil
 }
@@ -155,20 +154,18 @@ type block struct {
 	at      string // the position: messages.1.content.0
 }
 
-func (b block) text(key string) string { return b.get(key).text() }
-
 func messagesIn(messages value) []message {
 	var out []message
 	for i, m := range messages.elements() {
 		o := m.object()
-		s := message{role: o.get("role").text()}
+		s := message{role: o.text("role")}
 		content := o.get("content")
-		if content.text() != "" {
+		if content.string() != "" {
 			s.blocks = []block{{kind: "text", message: i, at: fmt.Sprintf("messages.%d.content", i), object: object{{"text", content}}}}
 		}
 		for j, b := range content.elements() {
 			o := b.object()
-			s.blocks = append(s.blocks, block{o, o.get("type").text(), i, fmt.Sprintf("messages.%d.content.%d", i, j)})
+			s.blocks = append(s.blocks, block{o, o.text("type"), i, fmt.Sprintf("messages.%d.content.%d", i, j)})
 		}
 		out = append(out, s)
 	}
@@ -176,20 +173,16 @@ func messagesIn(messages value) []message {
 }
 
 func messagesBlocks(history []message) *Error {
-	for i, m := range history {
+	e := first(slices.All(history), func(i int, m message) *Error {
 		if len(m.blocks) == 0 && (i < len(history)-1 || m.role != "assistant") {
 			return reject("SA-12", "messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
 		}
-		for _, b := range m.blocks {
-			if e := checkBlock(b); e != nil {
-				return e
-			}
-		}
+		return first(slices.All(m.blocks), func(_ int, b block) *Error { return checkBlock(b) })
+	})
+	if e == nil && len(history) > 0 && history[0].role == "assistant" {
+		e = reject("SA-17", `messages: first message must use the "user" role`)
 	}
-	if len(history) > 0 && history[0].role == "assistant" {
-		return reject("SA-17", `messages: first message must use the "user" role`)
-	}
-	return nil
+	return e
 }
 
 func checkBlock(b block) *Error {
@@ -226,14 +219,109 @@ func prefilled(model string, history []message) *Error {
 	if last.role != "assistant" || major < 4 || major == 4 && minor < 6 {
 		return nil
 	}
-	for _, b := range last.blocks {
-		if ranByProvider(b.kind) {
-			return nil
-		}
+	if slices.ContainsFunc(last.blocks, ranByProvider) {
+		return nil
 	}
 	return reject("SA-18", "This model does not support assistant message prefill. The conversation must end with a user message.")
 }
 
-func ranByProvider(kind string) bool {
-	return strings.HasSuffix(kind, "_tool_use") || kind != "tool_result" && strings.HasSuffix(kind, "_tool_result")
+func ranByProvider(b block) bool {
+	return strings.HasSuffix(b.kind, "_tool_use") || strings.HasSuffix(b.kind, "_tool_result")
+}
+
+// The provider rejects these values although no rule of the list names them.
+
+func (in Request) messagesValues(body object) *Error {
+	maxTokens, hasMaxTokens := body.get("max_tokens").number()
+	temperature, hasTemperature := body.get("temperature").number()
+	budget, hasBudget := body.get("thinking").get("budget_tokens").number()
+	marks := cacheMarks(body.get("system")) + cacheMarks(body.get("tools")) + cacheMarks(body.get("messages"))
+	switch {
+	case !body.get("model").isSet() && !body.get("anthropic_version").isSet():
+		return reject("", "model: Field required")
+	case hasMaxTokens && maxTokens < 0: // 0 only fills the cache
+		return reject("", "max_tokens: Input should be greater than or equal to 0")
+	case hasTemperature && (temperature < 0 || temperature > 1):
+		return reject("", "temperature: range: 0..1")
+	case hasBudget && budget < minBudget:
+		return reject("", "thinking.enabled.budget_tokens: Input should be greater than or equal to %d", minBudget)
+	case hasBudget && hasMaxTokens && budget >= maxTokens && !in.interleaves():
+		return reject("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
+	case marks > maxCacheMarks:
+		return reject("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheMarks, marks)
+	}
+	return cmp.Or(first(body.get("system").elements(), func(_ int, b value) *Error {
+		if b.text("type") != "text" || strings.TrimSpace(b.text("text")) != "" {
+			return nil
+		}
+		return reject("", "system: text content blocks must contain non-whitespace text")
+	}), messagesChoice(body))
+}
+
+// interleaves reports whether thinking may occur between calls: then its budget is that
+// of the complete response ("Extended thinking", Anthropic).
+func (in Request) interleaves() bool {
+	return strings.Contains(strings.Join(in.Header.Values("Anthropic-Beta"), ","), "interleaved-thinking")
+}
+
+const (
+	maxCacheMarks = 4
+	minBudget     = 1024
+)
+
+func cacheMarks(list value) (n int) {
+	for _, v := range list.elements() {
+		if v.get("cache_control").isSet() {
+			n++
+		}
+		n += cacheMarks(v.get("content"))
+	}
+	return n
+}
+
+func messagesChoice(body object) *Error {
+	choice, tools := body.get("tool_choice"), body.get("tools")
+	kind, name := choice.text("type"), choice.text("name")
+	switch {
+	case kind != "any" && kind != "tool":
+		return nil
+	case !tools.isSet() || tools.empty():
+		return reject("", "tool_choice: it may only be specified while providing tools")
+	case kind == "any" || hasTool(tools, name):
+		return nil
+	}
+	return reject("", "Tool '%s' not found in provided tools", name)
+}
+
+func hasTool(tools value, name string) bool {
+	for _, t := range tools.elements() {
+		if t.text("name") == name {
+			return true
+		}
+	}
+	return false
+}
+
+// userBlocks are the blocks of users. Blocks of the assistant are not checked, because
+// they come from the provider.
+var userBlocks = []string{"container_upload", "document", "image", "search_result", "text", "tool_result"}
+
+// messagesRoles rejects unknown roles, and blocks that users cannot send. Some models
+// accept a system message later in the conversation.
+func messagesRoles(history []message) *Error {
+	return first(slices.All(history), func(i int, m message) *Error {
+		switch {
+		case m.role == "user", m.role == "assistant", m.role == "system" && i > 0:
+		case m.role == "system":
+			return reject("", "messages: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.")
+		default:
+			return reject("", "messages.%d.role: Input should be 'user' or 'assistant'", i)
+		}
+		return first(slices.All(m.blocks), func(_ int, b block) *Error {
+			if m.role != "user" || slices.Contains(userBlocks, b.kind) {
+				return nil
+			}
+			return reject("", "%s: Input tag '%s' found using 'type' does not match any of the expected tags: %s", b.at, b.kind, "'"+strings.Join(userBlocks, "', '")+"'")
+		})
+	})
 }

@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/fake/wire/internal/reply"
@@ -26,12 +27,7 @@ type mergedMessage struct {
 }
 
 func (t mergedMessage) has(kind string) bool {
-	for _, b := range t.blocks {
-		if b.kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.blocks, func(b block) bool { return b.kind == kind })
 }
 
 func messagesOrder(history []message) *Error {
@@ -88,13 +84,8 @@ func (c calls) results(next mergedMessage) *Error {
 		}
 		answered[id] = !late
 	}
-	var open []string
-	for _, id := range c.ids {
-		if !answered[id] {
-			open = append(open, id)
-		}
-	}
-	if open == nil {
+	open := slices.DeleteFunc(c.ids, func(id string) bool { return answered[id] })
+	if len(open) == 0 {
 		return nil
 	}
 	return reject("SA-01", reply.UnansweredToolUses, c.from.last, strings.Join(open, ", "))
@@ -107,7 +98,7 @@ func unfinished(scripts []mergedMessage) *Error {
 	for _, t := range scripts {
 		for _, b := range t.blocks {
 			done[b.text("tool_use_id")] = true
-			done[b.get("caller").get("tool_id").text()] = true
+			done[b.get("caller").text("tool_id")] = true
 		}
 	}
 	for i, t := range scripts {

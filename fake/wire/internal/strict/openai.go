@@ -2,7 +2,8 @@ package strict
 
 import (
 	"fmt"
-	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -16,9 +17,7 @@ func unknownOpenAI(in Request, model string) *Error {
 	if !in.unknownModel(model) {
 		return nil
 	}
-	e := reject("SO-16", "The model `%s` does not exist or you do not have access to it.", model).at("", "model_not_found")
-	e.Status = http.StatusNotFound
-	return e
+	return reject("SO-16", "The model `%s` does not exist or you do not have access to it.", model).at("", "model_not_found")
 }
 
 func emptyArray(id, param string) *Error {
@@ -48,9 +47,31 @@ func checkName(id, param, name string) *Error {
 
 func checkCalledName(id, param, name string) *Error {
 	if name == "" {
-		return reject(id, "Invalid '%s': empty string. Expected a string with minimum length 1, but got an empty string instead.", param).at(param, "empty_string")
+		return emptyString(id, param)
 	}
 	return checkName("", param, name)
+}
+
+func emptyString(id, param string) *Error {
+	return reject(id, "Invalid '%s': empty string. Expected a string with minimum length 1, but got an empty string instead.", param).at(param, "empty_string")
+}
+
+// checkWord rejects a word that is not one of the known ones.
+func checkWord(id, param, word string, known ...string) *Error {
+	if slices.Contains(known, word) {
+		return nil
+	}
+	return reject(id, "Invalid value: '%s'. Supported values are: %s.", word, enumerate(known)).at(param, "invalid_value")
+}
+
+// enumerate lists words as the provider does: 'a', 'b', and 'c'.
+func enumerate(words []string) string {
+	n := len(words) - 1
+	text := "'" + strings.Join(words[:n], "', '") + "'"
+	if n > 1 {
+		text += ","
+	}
+	return text + " and '" + words[n] + "'"
 }
 
 func onlyWithTools(id string, body object, key string) *Error {
@@ -76,7 +97,7 @@ func schemaProblem(schema value, strict bool) string {
 	}
 	top := schema.object()
 	switch kind := top.get("type"); {
-	case kind.text() != "object":
+	case kind.string() != "object":
 		return fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kindOf(kind))
 	case strict:
 		return strictProblem(schema, nil)
@@ -96,6 +117,8 @@ func kindOf(kind value) string {
 // maxDepth limits how deep schemas are checked.
 const maxDepth = 32
 
+var notInStrict = strings.Fields("oneOf allOf not if then else dependentRequired dependentSchemas patternProperties")
+
 // strictProblem returns the violation of the rules of strict: true, with its path; empty
 // means none. An object must list all properties as required and allow no others
 // ("Structured model outputs", OpenAI).
@@ -105,8 +128,7 @@ func strictProblem(schema value, path []string) string {
 	}
 	o := schema.object()
 	for _, m := range o {
-		switch m.key {
-		case "oneOf", "allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties":
+		if slices.Contains(notInStrict, m.key) {
 			return fmt.Sprintf("In context=%s, '%s' is not permitted.", inContext(path), m.key)
 		}
 	}
@@ -115,7 +137,7 @@ func strictProblem(schema value, path []string) string {
 		if o.get("additionalProperties") != "false" {
 			return "In context=" + inContext(path) + ", 'additionalProperties' is required to be supplied and to be false."
 		}
-		if missing, ok := unrequired(properties, o.get("required")); !ok {
+		if missing, ok := unrequired(properties, o.get("required")); ok {
 			return fmt.Sprintf("In context=%s, 'required' is required to be supplied and to be an array including every key in properties. Missing '%s'.", inContext(path), missing)
 		}
 	}
@@ -124,53 +146,53 @@ func strictProblem(schema value, path []string) string {
 
 func strictBelow(o object, path []string) string {
 	for _, m := range o {
+		var below []member
+		at := append(path[:len(path):len(path)], m.key)
 		switch m.key {
 		case "properties", "$defs", "definitions":
-			for _, p := range m.object() {
-				if problem := strictProblem(p.value, append(path[:len(path):len(path)], m.key, p.key)); problem != "" {
-					return problem
-				}
-			}
+			below = m.object()
 		case "items":
-			if problem := strictProblem(m.value, append(path[:len(path):len(path)], m.key)); problem != "" {
+			if problem := strictProblem(m.value, at); problem != "" {
 				return problem
 			}
 		case "anyOf":
-			for i, s := range m.elements() {
-				if problem := strictProblem(s, append(path[:len(path):len(path)], m.key, fmt.Sprint(i))); problem != "" {
-					return problem
-				}
+			for i, v := range m.elements() {
+				below = append(below, member{strconv.Itoa(i), v})
+			}
+		}
+		for _, p := range below {
+			if problem := strictProblem(p.value, append(at[:len(at):len(at)], p.key)); problem != "" {
+				return problem
 			}
 		}
 	}
 	return ""
 }
 
-// unrequired returns a property that is not required; ok is true if there is none.
+// unrequired returns a property that is not required; ok is false if there is none.
 func unrequired(properties, required value) (name string, ok bool) {
-	asArray := map[string]bool{}
+	known := map[string]bool{}
 	for _, r := range required.elements() {
-		asArray[r.text()] = true
+		known[r.string()] = true
 	}
 	for _, p := range properties.object() {
-		if !asArray[p.key] {
-			return p.key, false
+		if !known[p.key] {
+			return p.key, true
 		}
 	}
-	return "", true
+	return "", false
 }
 
 // inContext formats a path as the provider does: (), ('items',), ('properties', 'a').
 func inContext(path []string) string {
-	quoted := make([]string, len(path))
-	for i, p := range path {
-		quoted[i] = "'" + p + "'"
+	switch text := "'" + strings.Join(path, "', '") + "'"; len(path) {
+	case 0:
+		return "()"
+	case 1:
+		return "(" + text + ",)"
+	default:
+		return "(" + text + ")"
 	}
-	text := strings.Join(quoted, ", ")
-	if len(path) == 1 {
-		text += ","
-	}
-	return "(" + text + ")"
 }
 
 // formatPlace contains the names that a protocol gives to the response format.
@@ -190,14 +212,14 @@ func checkFormat(format, named value, at formatPlace) *Error {
 	if !format.isSet() {
 		return nil
 	}
-	name := named.get("name").text()
-	switch kind := format.get("type").text(); {
+	name := named.text("name")
+	switch kind := format.text("type"); {
 	case kind == "":
 		return missingParameter("", at.path+".type")
 	case kind == "text", kind == "json_object":
 		return nil
 	case kind != "json_schema":
-		return reject("", "Invalid value: '%s'. Supported values are: 'json_object', 'json_schema', and 'text'.", kind).at(at.path+".type", "invalid_value")
+		return checkWord("", at.path+".type", kind, "json_object", "json_schema", "text")
 	case !named.isSet():
 		return missingParameter("", at.named)
 	case name == "":
@@ -209,4 +231,44 @@ func checkFormat(format, named value, at formatPlace) *Error {
 		return reject("", "Invalid schema for response_format '%s': %s", name, problem).at(at.schema, at.code)
 	}
 	return nil
+}
+
+// OpenAI rejects the values below although no rule of the list names them. OpenAI-
+// compatible servers accept wider ranges, more parts and other formats.
+
+func checkTemperature(body object) *Error {
+	temperature, hasTemperature := body.get("temperature").number()
+	switch {
+	case hasTemperature && temperature > 2:
+		return reject("", "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got %v instead.", temperature).at("temperature", "decimal_above_max_value")
+	case hasTemperature && temperature < 0:
+		return reject("", "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but got %v instead.", temperature).at("temperature", "decimal_below_min_value")
+	}
+	return nil
+}
+
+func atMost(key string, body object, limit int) *Error {
+	n := len(objects(body.get(key)))
+	if n <= limit {
+		return nil
+	}
+	return reject("", "Invalid '%s': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", key, limit, n).at(key, "array_above_max_length")
+}
+
+func atLeast(key string, body object, minimum float64) *Error {
+	n, ok := body.get(key).number()
+	if !ok || n >= minimum {
+		return nil
+	}
+	return reject("", "Invalid '%s': integer below minimum value. Expected a value >= %v, but got %v instead.", key, minimum, n).at(key, "integer_below_min_value")
+}
+
+// efforts are those of all models.
+var efforts = strings.Fields("none minimal low medium high xhigh max")
+
+func checkEffort(param string, effort value) *Error {
+	if !effort.isSet() || slices.Contains(efforts, effort.string()) {
+		return nil
+	}
+	return reject("", "Invalid value: '%s'. Supported values are: '%s'.", effort.string(), strings.Join(efforts, "', '")).at(param, "invalid_value")
 }

@@ -11,7 +11,7 @@ import (
 
 // strictResponses checks a request by the rules of Responses (SR-01 to SR-17).
 func strictResponses(in Request, body object) *Error {
-	model := body.get("model").text()
+	model := body.text("model")
 	items := objects(body.get("input"))
 	e := cmp.Or(
 		unknownOpenAI(in, model),
@@ -27,42 +27,35 @@ func strictResponses(in Request, body object) *Error {
 }
 
 func responsesTools(tools value) *Error {
-	for i, t := range tools.elements() {
+	return first(tools.elements(), func(i int, t value) *Error {
 		o := t.object()
-		kind := o.get("type").text()
-		if kind != "function" && kind != "custom" {
-			continue
+		if kind := o.text("type"); kind != "function" && kind != "custom" {
+			return nil
 		}
 		path, name := fmt.Sprintf("tools[%d].", i), o.get("name")
 		if !name.isSet() {
 			return missingParameter("SR-13", path+"name")
 		}
 		strict := o.get("strict")
-		if e := cmp.Or(
-			checkName("SR-14", path+"name", name.text()),
-			checkFunction("SR-16", path+"parameters", name.text(), o.get("parameters"), strict == "" || strict == "true"),
-		); e != nil {
-			return e
-		}
-	}
-	return nil
+		return cmp.Or(
+			checkName("SR-14", path+"name", name.string()),
+			checkFunction("SR-16", path+"parameters", name.string(), o.get("parameters"), strict == "" || strict == "true"),
+		)
+	})
 }
 
 func responsesItems(items []object) *Error {
-	for i, it := range items {
+	return first(slices.All(items), func(i int, it object) *Error {
 		path := fmt.Sprintf("input[%d].", i)
-		if e := cmp.Or(
+		return cmp.Or(
 			checkItemID(path+"id", it),
 			unknownMember(path, it),
 			incompleteItem(path, it),
-			tooLong("SR-15", path+"call_id", it.get("call_id").text(), 64),
+			tooLong("SR-15", path+"call_id", it.text("call_id"), 64),
 			checkCallName(path+"name", it),
 			checkContent(path, it),
-		); e != nil {
-			return e
-		}
-	}
-	return nil
+		)
+	})
 }
 
 var itemPrefixes = map[string]string{"function_call": "fc", "message": "msg", "reasoning": "rs"}
@@ -72,7 +65,7 @@ func checkItemID(param string, it object) *Error {
 	if !id.isSet() {
 		return nil
 	}
-	text := id.text()
+	text := id.string()
 	if !protocol.IsName(text) {
 		return reject("SR-06", "Invalid '%s': '%s'. Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters.", param, text).at(param, "")
 	}
@@ -84,7 +77,7 @@ func checkItemID(param string, it object) *Error {
 }
 
 func kindOfItem(it object) string {
-	if kind := it.get("type").text(); kind != "" || !it.get("role").isSet() {
+	if kind := it.text("type"); kind != "" || !it.get("role").isSet() {
 		return kind
 	}
 	return "message"
@@ -116,20 +109,68 @@ func checkCallName(param string, it object) *Error {
 	if kindOfItem(it) != "function_call" {
 		return nil
 	}
-	return checkCalledName("", param, it.get("name").text())
+	return checkCalledName("", param, it.text("name"))
 }
 
 func checkContent(path string, it object) *Error {
-	if it.get("role").text() != "assistant" {
+	if it.text("role") != "assistant" {
 		return nil
 	}
-	for i, part := range it.get("content").elements() {
-		switch kind := part.get("type").text(); kind {
-		case "output_text", "refusal":
-		default:
-			param := fmt.Sprintf("%scontent[%d]", path, i)
-			return reject("SR-12", "Invalid value: '%s'. Supported values are: 'output_text' and 'refusal'.", kind).at(param, "invalid_value")
-		}
+	return first(it.get("content").elements(), func(i int, part value) *Error {
+		return checkWord("SR-12", fmt.Sprintf("%scontent[%d]", path, i), part.text("type"), "output_text", "refusal")
+	})
+}
+
+func responsesValues(body object) *Error {
+	input := body.get("input")
+	elsewhere := func(key string) bool { return body.get(key).isSet() }
+	switch {
+	case !elsewhere("model") && !elsewhere("prompt"):
+		return missingParameter("", "model")
+	case (!input.isSet() || input.empty()) && !slices.ContainsFunc([]string{"previous_response_id", "prompt", "conversation"}, elsewhere):
+		return reject("", `One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided.`)
+	case body.text("tool_choice") == "required" && !elsewhere("tools"):
+		return reject("", "Tool choice 'required' must be specified with 'tools' parameter.").at("tool_choice", "")
+	}
+	choice := body.get("tool_choice")
+	if name := choice.text("name"); choice.text("type") == "function" && !hasTool(body.get("tools"), name) {
+		return reject("", "Tool choice '%s' not found in 'tools' parameter.", name).at("tool_choice", "")
+	}
+	if !isOpenAIs(body.text("model")) {
+		return nil
+	}
+	format := body.get("text").get("format")
+	return cmp.Or(
+		checkTemperature(body),
+		atLeast("max_output_tokens", body, 16),
+		checkEffort("reasoning.effort", body.get("reasoning").get("effort")),
+		checkFormat(format, format, responsesFormat),
+	)
+}
+
+var itemKinds = strings.Fields(`
+	additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger
+	computer_call computer_call_output configuration_update custom_tool_call custom_tool_call_output file_search_call
+	function_call function_call_output image_generation_call item_reference local_shell_call local_shell_call_output
+	mcp_approval_request mcp_approval_response mcp_call mcp_list_tools message program program_output reasoning
+	shell_call shell_call_output tool_search_call tool_search_output web_search_call`)
+
+// incompleteItem rejects an unknown type, and an item without a required member.
+func incompleteItem(path string, it object) *Error {
+	kind := kindOfItem(it)
+	if kind != "" && !slices.Contains(itemKinds, kind) {
+		return reject("", "Invalid value: '%s'. Supported values are: %s.", kind, "'"+strings.Join(itemKinds, "', '")+"'").at(strings.TrimSuffix(path, "."), "invalid_value")
+	}
+	id := it.get("call_id")
+	switch {
+	case kind != "function_call" && kind != "function_call_output":
+		return nil
+	case !id.isSet():
+		return missingParameter("", path+"call_id")
+	case id.string() == "":
+		return emptyString("", path+"call_id")
+	case kind == "function_call_output" && !it.get("output").isSet():
+		return missingParameter("", path+"output")
 	}
 	return nil
 }

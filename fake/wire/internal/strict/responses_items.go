@@ -3,7 +3,6 @@ package strict
 import (
 	"cmp"
 	"encoding/base64"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -11,16 +10,16 @@ import (
 // strict checks the items of a request against each other and against the responses.
 func (p *scripted) strict(body object, items []object) *Error {
 	previous := body.get("previous_response_id")
-	before, known := p.answer(previous.text())
+	before, known := p.answer(previous.string())
 	if previous.isSet() && !known {
-		return reject("SR-11", "Previous response with id '%s' not found.", previous.text()).at("previous_response_id", "previous_response_not_found")
+		return reject("SR-11", "Previous response with id '%s' not found.", previous.string()).at("previous_response_id", "previous_response_not_found")
 	}
 	unstored := body.get("store") == "false"
 	resolved := make([]object, len(items))
 	for i, it := range items {
 		resolved[i] = it
 		if kindOfItem(it) == "item_reference" && !unstored {
-			resolved[i], _ = p.item(it.get("id").text())
+			resolved[i], _ = p.item(it.text("id"))
 		}
 		if e := p.checkStored(it, resolved[i], unstored); e != nil {
 			return e
@@ -36,7 +35,7 @@ func (p *scripted) strict(body object, items []object) *Error {
 
 // checkStored rejects a reference to an item that is not stored.
 func (p *scripted) checkStored(it, resolved object, unstored bool) *Error {
-	id := it.get("id").text()
+	id := it.text("id")
 	switch kindOfItem(it) {
 	case "item_reference":
 		if resolved != nil && !unstored {
@@ -56,18 +55,16 @@ func (p *scripted) checkStored(it, resolved object, unstored bool) *Error {
 	if unstored {
 		message += " Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
 	}
-	e := reject("SR-10", "%s", message).at("input", "")
-	e.Status = http.StatusNotFound
-	return e
+	return reject("SR-10", "%s", message).at("input", "")
 }
 
 func checkDuplicates(before, items []object) *Error {
 	seen := map[string]bool{}
 	for _, it := range before {
-		seen[it.get("id").text()] = true
+		seen[it.text("id")] = true
 	}
 	for _, it := range items {
-		id := it.get("id").text()
+		id := it.text("id")
 		if id != "" && seen[id] {
 			return reject("SR-04", "Duplicate item found with id %s. Remove duplicate items from your input and try again.", id).at("input", "")
 		}
@@ -79,12 +76,12 @@ func checkDuplicates(before, items []object) *Error {
 // checkEncrypted rejects encrypted content that was changed.
 func (p *scripted) checkEncrypted(items []object) *Error {
 	for _, it := range items {
-		text := it.get("encrypted_content").text()
+		text := it.text("encrypted_content")
 		if kindOfItem(it) != "reasoning" || text == "" {
 			continue
 		}
-		message, _ := p.item(it.get("id").text())
-		if message != nil && message.get("encrypted_content").text() != text || !p.isOwn(text) {
+		message, _ := p.item(it.text("id"))
+		if message != nil && message.text("encrypted_content") != text || !p.isOwn(text) {
 			shown := text
 			if len(text) > 8 {
 				shown = text[:4] + "..." + text[len(text)-4:]
@@ -116,7 +113,7 @@ func (p *scripted) isOwn(text string) bool {
 func (p *scripted) checkReasoning(items []object) *Error {
 	seen := map[string]bool{}
 	for i, it := range items {
-		id := it.get("id").text()
+		id := it.text("id")
 		switch kindOfItem(it) {
 		case "reasoning":
 			if i+1 == len(items) || !follows(items[i+1]) {
@@ -132,7 +129,7 @@ func (p *scripted) checkReasoning(items []object) *Error {
 				if kindOfItem(r) != "reasoning" {
 					continue
 				}
-				if led := r.get("id").text(); !seen[p.withoutAttempt(led)] {
+				if led := r.text("id"); !seen[p.withoutAttempt(led)] {
 					return reject("SR-08", "Item '%s' of type 'function_call' was provided without its required 'reasoning' item: '%s'.", id, led).at("input", "")
 				}
 				break
@@ -156,7 +153,7 @@ func (p *scripted) withoutAttempt(id string) string {
 
 func follows(it object) bool {
 	kind := kindOfItem(it)
-	return !strings.HasSuffix(kind, "_output") && (kind != "message" || it.get("role").text() == "assistant")
+	return !strings.HasSuffix(kind, "_output") && (kind != "message" || it.text("role") == "assistant")
 }
 
 // answered rejects calls and outputs without each other. It includes the calls of
@@ -165,7 +162,7 @@ func answered(before, items []object) *Error {
 	called, done := map[string]bool{}, map[string]bool{}
 	all := slices.Concat(before, items)
 	for _, it := range all {
-		id := it.get("call_id").text()
+		id := it.text("call_id")
 		switch kindOfItem(it) {
 		case "function_call", "custom_tool_call":
 			called[id] = true
@@ -182,7 +179,7 @@ func answered(before, items []object) *Error {
 	for _, it := range all {
 		switch kindOfItem(it) {
 		case "function_call", "custom_tool_call":
-			if id := it.get("call_id").text(); !done[id] {
+			if id := it.text("call_id"); !done[id] {
 				return reject("SR-01", "No tool output found for function call %s.", id).at("input", "")
 			}
 		}

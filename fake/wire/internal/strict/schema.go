@@ -54,10 +54,10 @@ func isNumber(v value) bool { return v.is('-') || v != "" && v[0] >= '0' && v[0]
 
 func isType(v value) bool {
 	if !v.is('[') {
-		return isTypeName(v.text())
+		return isTypeName(v.string())
 	}
 	for _, e := range v.elements() {
-		if !isTypeName(e.text()) {
+		if !isTypeName(e.string()) {
 			return false
 		}
 	}
@@ -71,10 +71,10 @@ func isTypeName(name string) bool {
 func isNames(v value) bool {
 	seen := map[string]bool{}
 	for _, e := range v.elements() {
-		if !e.is('"') || seen[e.text()] {
+		if !e.is('"') || seen[e.string()] {
 			return false
 		}
-		seen[e.text()] = true
+		seen[e.string()] = true
 	}
 	return v.is('[')
 }

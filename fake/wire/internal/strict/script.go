@@ -153,7 +153,7 @@ func (p *scripted) keyOf(id string) (at reply.Key, ok bool) {
 }
 
 func find(items []object, id string) (item object, before []object) {
-	i := slices.IndexFunc(items, func(it object) bool { return it.get("id").text() == id })
+	i := slices.IndexFunc(items, func(it object) bool { return it.text("id") == id })
 	if i < 0 {
 		return nil, nil
 	}

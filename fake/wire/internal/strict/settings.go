@@ -58,11 +58,7 @@ func unknownChatSetting(body object, model string) *Error {
 
 // isOpenAIs reports whether OpenAI serves the model itself.
 func isOpenAIs(model string) bool {
-	if strings.HasPrefix(model, "gpt-oss") {
-		return false
-	}
-	own := func(prefix string) bool { return strings.HasPrefix(model, prefix) }
-	return slices.ContainsFunc([]string{"gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-"}, own)
+	return !strings.HasPrefix(model, "gpt-oss") && hasPrefix(model, "gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-")
 }
 
 func unknownResponsesSetting(body object) *Error {

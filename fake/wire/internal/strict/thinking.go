@@ -144,7 +144,7 @@ func (p *scripted) thoughts() []thought {
 			kind := blockKind(part)
 			if r, ok := part.(llm.Reasoning); ok {
 				o := value(r.Opaque).object()
-				p.message = append(p.message, thought{r.Text, o.get("signature").text(), o.get("data").text(), after})
+				p.message = append(p.message, thought{r.Text, o.text("signature"), o.text("data"), after})
 			}
 			after = kind
 		}
@@ -169,7 +169,7 @@ func (p *scripted) answered(at reply.Place) []llm.Part {
 
 func blockKind(part llm.Part) string {
 	kindOf := func(opaque json.RawMessage, usual string) string {
-		if kind := value(opaque).get("type").text(); kind != "" {
+		if kind := value(opaque).text("type"); kind != "" {
 			return kind
 		}
 		return usual
