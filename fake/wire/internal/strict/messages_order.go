@@ -34,7 +34,7 @@ func messagesOrder(history []message) *Error {
 	used := map[string]bool{}
 	open := calls{}
 	scripts := merge(history)
-	for _, t := range scripts {
+	for _, t := range append(scripts[:len(scripts):len(scripts)], mergedMessage{}) {
 		if e := open.results(t); e != nil {
 			return e
 		}
@@ -50,9 +50,6 @@ func messagesOrder(history []message) *Error {
 			used[id] = true
 			open.ids = append(open.ids, id)
 		}
-	}
-	if e := open.results(mergedMessage{}); e != nil {
-		return e
 	}
 	return unfinished(scripts)
 }
@@ -101,14 +98,14 @@ func unfinished(scripts []mergedMessage) *Error {
 			done[b.get("caller").text("tool_id")] = true
 		}
 	}
-	for i, t := range scripts {
-		for _, b := range t.blocks {
-			if id := b.text("id"); b.kind == "server_tool_use" && !done[id] && i < len(scripts)-1 {
-				name := b.text("name")
-				at, _, _ := strings.Cut(b.at, ".content")
-				return reject("SA-19", "%s: `%s` tool use with id %s was found without a corresponding `%s_tool_result` block", at, name, id, name)
+	return first(slices.All(scripts), func(i int, t mergedMessage) *Error {
+		return first(slices.All(t.blocks), func(_ int, b block) *Error {
+			id, name := b.text("id"), b.text("name")
+			if b.kind != "server_tool_use" || done[id] || i == len(scripts)-1 {
+				return nil
 			}
-		}
-	}
-	return nil
+			at, _, _ := strings.Cut(b.at, ".content")
+			return reject("SA-19", "%s: `%s` tool use with id %s was found without a corresponding `%s_tool_result` block", at, name, id, name)
+		})
+	})
 }

@@ -63,33 +63,32 @@ func checkDuplicates(before, items []object) *Error {
 	for _, it := range before {
 		seen[it.text("id")] = true
 	}
-	for _, it := range items {
+	return first(slices.All(items), func(_ int, it object) *Error {
 		id := it.text("id")
 		if id != "" && seen[id] {
 			return reject("SR-04", "Duplicate item found with id %s. Remove duplicate items from your input and try again.", id).at("input", "")
 		}
 		seen[id] = true
-	}
-	return nil
+		return nil
+	})
 }
 
 // checkEncrypted rejects encrypted content that was changed.
 func (p *scripted) checkEncrypted(items []object) *Error {
-	for _, it := range items {
+	return first(slices.All(items), func(_ int, it object) *Error {
 		text := it.text("encrypted_content")
 		if kindOfItem(it) != "reasoning" || text == "" {
-			continue
+			return nil
 		}
 		message, _ := p.item(it.text("id"))
-		if message != nil && message.text("encrypted_content") != text || !p.isOwn(text) {
-			shown := text
-			if len(text) > 8 {
-				shown = text[:4] + "..." + text[len(text)-4:]
-			}
-			return reject("SR-09", "The encrypted content %s could not be verified.", shown).at("", "invalid_encrypted_content")
+		if p.isOwn(text) && (message == nil || message.text("encrypted_content") == text) {
+			return nil
 		}
-	}
-	return nil
+		if len(text) > 8 {
+			text = text[:4] + "..." + text[len(text)-4:]
+		}
+		return reject("SR-09", "The encrypted content %s could not be verified.", text).at("", "invalid_encrypted_content")
+	})
 }
 
 // generatedPrefix begins encrypted content that the server generates. The item's id
@@ -160,8 +159,8 @@ func follows(it object) bool {
 // the previous response.
 func answered(before, items []object) *Error {
 	called, done := map[string]bool{}, map[string]bool{}
-	all := slices.Concat(before, items)
-	for _, it := range all {
+	all := slices.All(slices.Concat(before, items))
+	e := first(all, func(_ int, it object) *Error {
 		id := it.text("call_id")
 		switch kindOfItem(it) {
 		case "function_call", "custom_tool_call":
@@ -175,14 +174,13 @@ func answered(before, items []object) *Error {
 			}
 			done[id] = true
 		}
-	}
-	for _, it := range all {
-		switch kindOfItem(it) {
-		case "function_call", "custom_tool_call":
-			if id := it.text("call_id"); !done[id] {
-				return reject("SR-01", "No tool output found for function call %s.", id).at("input", "")
-			}
+		return nil
+	})
+	return cmp.Or(e, first(all, func(_ int, it object) *Error {
+		kind, id := kindOfItem(it), it.text("call_id")
+		if done[id] || kind != "function_call" && kind != "custom_tool_call" {
+			return nil
 		}
-	}
-	return nil
+		return reject("SR-01", "No tool output found for function call %s.", id).at("input", "")
+	}))
 }

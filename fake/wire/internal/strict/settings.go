@@ -37,9 +37,7 @@ var generationSettings = strings.Fields(`
 	responseSchema routingConfig seed speechConfig stopSequences temperature thinkingConfig topK topP translationConfig`)
 
 func unknownSetting(body object, known []string) (name string, ok bool) {
-	i := slices.IndexFunc(body, func(m member) bool {
-		return !slices.ContainsFunc(known, func(key string) bool { return matchesName(m.key, key) })
-	})
+	i := slices.IndexFunc(body, func(m member) bool { return !hasName(known, m.key) })
 	if i < 0 {
 		return "", false
 	}
@@ -84,10 +82,10 @@ func unknownGenerateSetting(body object) *Error {
 	if name, ok := unknownSetting(body.either("generationConfig").object(), generationSettings); ok {
 		return unknownName("", name, "generation_config", "Cannot find field.")
 	}
-	for i, c := range objects(asArray(body.get("contents"))) {
-		if name, ok := unknownSetting(c, []string{"role", "parts"}); ok {
+	return first(asArray(body.get("contents")).elements(), func(i int, c value) *Error {
+		if name, ok := unknownSetting(c.object(), []string{"role", "parts"}); ok {
 			return unknownName("", name, fmt.Sprintf("contents[%d]", i), "Cannot find field.")
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -1,7 +1,7 @@
 package strict
 
 import (
-	"encoding/json"
+	"cmp"
 	"slices"
 
 	"github.com/looptape/looptape/fake/wire/internal/reply"
@@ -12,18 +12,15 @@ import (
 // of the request's thinking.
 func (p *scripted) thinking(mode string, history []message) *Error {
 	scripts := merge(history)
-	last := -1
-	for i, t := range scripts {
-		if t.role == "assistant" {
-			last = i
-		}
+	last := len(scripts) - 1
+	for last >= 0 && scripts[last].role != "assistant" {
+		last--
 	}
-	for i, t := range scripts {
-		for j := range t.blocks {
-			if e := p.checkUnchanged(t, j, i == last); e != nil {
-				return e
-			}
-		}
+	e := first(slices.All(scripts), func(i int, m mergedMessage) *Error {
+		return first(slices.All(m.blocks), func(j int, _ block) *Error { return p.checkUnchanged(m, j, i == last) })
+	})
+	if e != nil {
+		return e
 	}
 	if last < 0 || !isOpen(scripts, last) {
 		return nil
@@ -46,11 +43,11 @@ func checkStart(scripts []mergedMessage, last int) *Error {
 	if !scripts[last].has("tool_use") {
 		return nil
 	}
-	first := last // where the response began, before calls and results
-	for first >= 2 && scripts[first-1].has("tool_result") {
-		first -= 2
+	from := last // where the response began, before calls and results
+	for from >= 2 && scripts[from-1].has("tool_result") {
+		from -= 2
 	}
-	for _, i := range []int{first, last} {
+	for _, i := range []int{from, last} {
 		if len(scripts[i].blocks) > 0 && isThought(scripts[i].blocks[0].kind) {
 			return nil
 		}
@@ -63,28 +60,27 @@ func checkStart(scripts []mergedMessage, last int) *Error {
 // checkDisabled rejects thinking where the request disables it. If the request has no
 // mode, it accepts the thinking of the script.
 func (p *scripted) checkDisabled(t mergedMessage, off bool) *Error {
-	for _, b := range t.blocks {
-		if isThought(b.kind) && (off || !p.scripted(b)) {
-			return reject("SA-16", "%s: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`.", b.at)
+	return first(slices.All(t.blocks), func(_ int, b block) *Error {
+		if !isThought(b.kind) || !off && p.scripted(b) {
+			return nil
 		}
-	}
-	return nil
+		return reject("SA-16", "%s: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`.", b.at)
+	})
 }
 
+// scripted reports whether the script of any session has a thought.
 func (p *scripted) scripted(b block) bool {
-	like := func(own thought) bool {
-		return own.text == b.text("thinking") && own.signature == b.text("signature") && own.data == b.text("data")
-	}
-	if slices.ContainsFunc(p.thoughts(), like) {
-		return true
+	has := func(p *scripted) bool {
+		return slices.ContainsFunc(p.thoughts(), func(own thought) bool {
+			return own.text == b.text("thinking") && own.signature == b.text("signature") && own.data == b.text("data")
+		})
 	}
 	for session := range p.Config.Script.Sessions {
-		other := scripted{Request: p.Request, session: session}
-		if slices.ContainsFunc(other.thoughts(), like) {
+		if has(&scripted{Request: p.Request, session: session}) {
 			return true
 		}
 	}
-	return false
+	return has(p)
 }
 
 func isThought(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
@@ -168,23 +164,19 @@ func (p *scripted) answered(at reply.Place) []llm.Part {
 }
 
 func blockKind(part llm.Part) string {
-	kindOf := func(opaque json.RawMessage, usual string) string {
-		if kind := value(opaque).text("type"); kind != "" {
-			return kind
-		}
-		return usual
-	}
+	usual := "text"
 	switch part := part.(type) {
 	case llm.Reasoning:
-		return kindOf(part.Opaque, "thinking")
+		usual = "thinking"
 	case llm.ToolCall:
-		if part.ProviderExecuted {
-			return kindOf(part.Opaque, "server_tool_use")
+		if !part.ProviderExecuted {
+			return "tool_use"
 		}
-		return "tool_use"
+		usual = "server_tool_use"
 	case llm.Unknown:
 		return part.Kind
-	case llm.Text, llm.Media, llm.ToolResult:
+	default:
+		return usual
 	}
-	return "text"
+	return cmp.Or(value(llm.PartOpaque(part)).text("type"), usual)
 }
