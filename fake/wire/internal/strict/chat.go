@@ -49,7 +49,7 @@ func hasPrefix(text string, prefixes ...string) bool {
 }
 
 func chatTools(tools value) *Error {
-	return first(tools.elements(), func(i int, t value) *Error {
+	return tools.first(func(i int, t value) *Error {
 		f := t.get("function").object()
 		if f == nil { // another kind of tool
 			return nil
@@ -64,7 +64,7 @@ func chatTools(tools value) *Error {
 }
 
 func chatMessages(history []object, model string) *Error {
-	return first(slices.All(history), func(i int, m object) *Error {
+	return first(history, func(i int, m object) *Error {
 		path := fmt.Sprintf("messages[%d].", i)
 		role, calls := m.text("role"), m.get("tool_calls")
 		switch e := checkWord("", path+"role", role, "system", "assistant", "user", "function", "tool", "developer"); {
@@ -75,7 +75,7 @@ func chatMessages(history []object, model string) *Error {
 		case calls.empty():
 			return emptyArray("SO-05", path+"tool_calls")
 		}
-		return first(calls.elements(), func(j int, c value) *Error {
+		return calls.first(func(j int, c value) *Error {
 			return chatCall(fmt.Sprintf("%stool_calls[%d].", path, j), c.object(), model)
 		})
 	})
@@ -262,9 +262,9 @@ func hasFunction(tools value, name string) bool {
 }
 
 func chatParts(history []object) *Error {
-	return first(slices.All(history), func(i int, m object) *Error {
+	return first(history, func(i int, m object) *Error {
 		role := m.text("role")
-		return first(m.get("content").elements(), func(j int, part value) *Error {
+		return m.get("content").first(func(j int, part value) *Error {
 			kind := part.text("type")
 			switch {
 			case kind == "thinking" && role == "assistant": // QO-28

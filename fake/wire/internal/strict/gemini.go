@@ -61,7 +61,8 @@ func matchesName(name, key string) bool {
 
 // hasName reports whether name is one of the keys, or its snake_case form.
 func hasName(keys []string, name string) bool {
-	return slices.ContainsFunc(keys, func(key string) bool { return matchesName(name, key) })
+	return slices.Contains(keys, name) ||
+		strings.Contains(name, "_") && slices.ContainsFunc(keys, func(key string) bool { return name == snake(key) })
 }
 
 // either returns the value of a member by its camelCase or snake_case name.
@@ -138,8 +139,8 @@ func generateParts(contents []content) *Error {
 
 // firstPart returns the first error of the parts.
 func firstPart(contents []content, check func(path string, part object) *Error) *Error {
-	return first(slices.All(contents), func(i int, c content) *Error {
-		return first(slices.All(c.parts), func(j int, p object) *Error {
+	return first(contents, func(i int, c content) *Error {
+		return first(c.parts, func(j int, p object) *Error {
 			return check(fmt.Sprintf("contents[%d].parts[%d]", i, j), p)
 		})
 	})
@@ -147,9 +148,9 @@ func firstPart(contents []content, check func(path string, part object) *Error) 
 
 // firstFunction returns the first error of the declared functions.
 func firstFunction(tools value, check func(path string, f value) *Error) *Error {
-	return first(asArray(tools).elements(), func(i int, t value) *Error {
+	return asArray(tools).first(func(i int, t value) *Error {
 		list := asArray(t.object().either("functionDeclarations"))
-		return first(list.elements(), func(j int, f value) *Error {
+		return list.first(func(j int, f value) *Error {
 			return check(fmt.Sprintf("tools[%d].function_declarations[%d]", i, j), f)
 		})
 	})
@@ -176,11 +177,11 @@ func generateContents(contents []content) *Error {
 	if len(contents) == 0 {
 		return reject("SG-08", "* GenerateContentRequest.contents: contents is not specified\n")
 	}
-	e := first(slices.All(contents), func(i int, c content) *Error {
+	e := first(contents, func(i int, c content) *Error {
 		if len(c.parts) == 0 {
 			return reject("SG-06", "* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.\n", i)
 		}
-		return first(slices.All(c.parts), func(j int, p object) *Error {
+		return first(c.parts, func(j int, p object) *Error {
 			path := fmt.Sprintf("* GenerateContentRequest.contents[%d].parts[%d].", i, j)
 			if !slices.ContainsFunc(partData, func(key string) bool { return p.either(key).isSet() }) {
 				return reject("SG-07", "%sdata: required oneof field 'data' must have one initialized field\n", path)
@@ -194,7 +195,7 @@ func generateContents(contents []content) *Error {
 	if e != nil {
 		return e
 	}
-	return first(slices.All(contents), func(_ int, c content) *Error {
+	return first(contents, func(_ int, c content) *Error {
 		if slices.Contains([]string{"user", "model", "", "function"}, c.role) { // function in the first versions
 			return nil
 		}
@@ -262,7 +263,7 @@ func checkSchema(path string, schema value, depth int) *Error {
 	if depth > maxDepth {
 		return nil
 	}
-	return first(slices.All(schema.object()), func(_ int, m member) *Error {
+	return first(schema.object(), func(_ int, m member) *Error {
 		if !hasName(schemaMembers, m.key) {
 			return unknownName("SG-09", m.key, path, "Cannot find field.")
 		}
@@ -279,11 +280,11 @@ func checkSchemaMember(path string, m member, depth int) *Error {
 	case "items":
 		return checkSchema(at, m.value, depth)
 	case "properties":
-		return first(slices.All(m.object()), func(i int, p member) *Error {
+		return first(m.object(), func(i int, p member) *Error {
 			return checkSchema(fmt.Sprintf("%s[%d].value", at, i), p.value, depth)
 		})
 	case "any_of":
-		return first(asArray(m.value).elements(), func(i int, v value) *Error {
+		return asArray(m.value).first(func(i int, v value) *Error {
 			return checkSchema(fmt.Sprintf("%s[%d]", at, i), v, depth)
 		})
 	}

@@ -120,9 +120,19 @@ func objects(v value) (list []object) {
 }
 
 // first returns the first error of a list.
-func first[T any](list iter.Seq2[int, T], check func(i int, v T) *Error) *Error {
+func first[T any](list []T, check func(i int, v T) *Error) *Error {
 	for i, v := range list {
 		if e := check(i, v); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// first returns the first error of the elements.
+func (v value) first(check func(i int, v value) *Error) *Error {
+	for i, e := range v.elements() {
+		if e := check(i, e); e != nil {
 			return e
 		}
 	}

@@ -110,7 +110,7 @@ func unit(s string) (r rune, ok bool) {
 
 func messagesTools(tools value) *Error {
 	seen := map[string]bool{}
-	return first(tools.elements(), func(i int, t value) *Error {
+	return tools.first(func(i int, t value) *Error {
 		o := t.object()
 		name := o.text("name")
 		var e *Error
@@ -173,11 +173,11 @@ func messagesIn(messages value) []message {
 }
 
 func messagesBlocks(history []message) *Error {
-	e := first(slices.All(history), func(i int, m message) *Error {
+	e := first(history, func(i int, m message) *Error {
 		if len(m.blocks) == 0 && (i < len(history)-1 || m.role != "assistant") {
 			return reject("SA-12", "messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
 		}
-		return first(slices.All(m.blocks), func(_ int, b block) *Error { return checkBlock(b) })
+		return first(m.blocks, func(_ int, b block) *Error { return checkBlock(b) })
 	})
 	if e == nil && len(history) > 0 && history[0].role == "assistant" {
 		e = reject("SA-17", `messages: first message must use the "user" role`)
@@ -250,7 +250,7 @@ func (in Request) messagesValues(body object) *Error {
 	case marks > maxCacheMarks:
 		return reject("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheMarks, marks)
 	}
-	return cmp.Or(first(body.get("system").elements(), func(_ int, b value) *Error {
+	return cmp.Or(body.get("system").first(func(_ int, b value) *Error {
 		if b.text("type") != "text" || strings.TrimSpace(b.text("text")) != "" {
 			return nil
 		}
@@ -309,7 +309,7 @@ var userBlocks = []string{"container_upload", "document", "image", "search_resul
 // messagesRoles rejects unknown roles, and blocks that users cannot send. Some models
 // accept a system message later in the conversation.
 func messagesRoles(history []message) *Error {
-	return first(slices.All(history), func(i int, m message) *Error {
+	return first(history, func(i int, m message) *Error {
 		switch {
 		case m.role == "user", m.role == "assistant", m.role == "system" && i > 0:
 		case m.role == "system":
@@ -317,7 +317,7 @@ func messagesRoles(history []message) *Error {
 		default:
 			return reject("", "messages.%d.role: Input should be 'user' or 'assistant'", i)
 		}
-		return first(slices.All(m.blocks), func(_ int, b block) *Error {
+		return first(m.blocks, func(_ int, b block) *Error {
 			if m.role != "user" || slices.Contains(userBlocks, b.kind) {
 				return nil
 			}

@@ -98,8 +98,8 @@ func unfinished(scripts []mergedMessage) *Error {
 			done[b.get("caller").text("tool_id")] = true
 		}
 	}
-	return first(slices.All(scripts), func(i int, t mergedMessage) *Error {
-		return first(slices.All(t.blocks), func(_ int, b block) *Error {
+	return first(scripts, func(i int, t mergedMessage) *Error {
+		return first(t.blocks, func(_ int, b block) *Error {
 			id, name := b.text("id"), b.text("name")
 			if b.kind != "server_tool_use" || done[id] || i == len(scripts)-1 {
 				return nil

@@ -27,7 +27,7 @@ func strictResponses(in Request, body object) *Error {
 }
 
 func responsesTools(tools value) *Error {
-	return first(tools.elements(), func(i int, t value) *Error {
+	return tools.first(func(i int, t value) *Error {
 		o := t.object()
 		if kind := o.text("type"); kind != "function" && kind != "custom" {
 			return nil
@@ -45,7 +45,7 @@ func responsesTools(tools value) *Error {
 }
 
 func responsesItems(items []object) *Error {
-	return first(slices.All(items), func(i int, it object) *Error {
+	return first(items, func(i int, it object) *Error {
 		path := fmt.Sprintf("input[%d].", i)
 		return cmp.Or(
 			checkItemID(path+"id", it),
@@ -116,7 +116,7 @@ func checkContent(path string, it object) *Error {
 	if it.text("role") != "assistant" {
 		return nil
 	}
-	return first(it.get("content").elements(), func(i int, part value) *Error {
+	return it.get("content").first(func(i int, part value) *Error {
 		return checkWord("SR-12", fmt.Sprintf("%scontent[%d]", path, i), part.text("type"), "output_text", "refusal")
 	})
 }

@@ -63,7 +63,7 @@ func checkDuplicates(before, items []object) *Error {
 	for _, it := range before {
 		seen[it.text("id")] = true
 	}
-	return first(slices.All(items), func(_ int, it object) *Error {
+	return first(items, func(_ int, it object) *Error {
 		id := it.text("id")
 		if id != "" && seen[id] {
 			return reject("SR-04", "Duplicate item found with id %s. Remove duplicate items from your input and try again.", id).at("input", "")
@@ -75,7 +75,7 @@ func checkDuplicates(before, items []object) *Error {
 
 // checkEncrypted rejects encrypted content that was changed.
 func (p *scripted) checkEncrypted(items []object) *Error {
-	return first(slices.All(items), func(_ int, it object) *Error {
+	return first(items, func(_ int, it object) *Error {
 		text := it.text("encrypted_content")
 		if kindOfItem(it) != "reasoning" || text == "" {
 			return nil
@@ -159,7 +159,7 @@ func follows(it object) bool {
 // the previous response.
 func answered(before, items []object) *Error {
 	called, done := map[string]bool{}, map[string]bool{}
-	all := slices.All(slices.Concat(before, items))
+	all := slices.Concat(before, items)
 	e := first(all, func(_ int, it object) *Error {
 		id := it.text("call_id")
 		switch kindOfItem(it) {

@@ -82,7 +82,7 @@ func unknownGenerateSetting(body object) *Error {
 	if name, ok := unknownSetting(body.either("generationConfig").object(), generationSettings); ok {
 		return unknownName("", name, "generation_config", "Cannot find field.")
 	}
-	return first(asArray(body.get("contents")).elements(), func(i int, c value) *Error {
+	return asArray(body.get("contents")).first(func(i int, c value) *Error {
 		if name, ok := unknownSetting(c.object(), []string{"role", "parts"}); ok {
 			return unknownName("", name, fmt.Sprintf("contents[%d]", i), "Cannot find field.")
 		}

@@ -3,12 +3,17 @@
 package strict
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/fake/wire/internal/reply"
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/openai"
 )
 
 // Config is what a server has.
@@ -49,20 +54,96 @@ func Check(in Request) *Error {
 		}[in.Provider]
 		return reject("", "%s%v", message, in.Err)
 	}
-	body := parse(in.Body).object()
-	var e *Error
-	switch in.Protocol.Name() {
-	case reply.Chat:
-		e = strictChat(in, body)
-	case reply.Responses:
-		e = strictResponses(in, body)
-	case reply.Messages:
-		e = strictMessages(in, body)
-	case reply.Generate:
-		e = strictGenerate(in, body)
-	}
+	check := map[string]func(in Request, body object) *Error{
+		reply.Chat: strictChat, reply.Responses: strictResponses, reply.Messages: strictMessages, reply.Generate: strictGenerate,
+	}[in.Protocol.Name()]
+	e := check(in, parse(in.Body).object())
 	if e == nil && in.Err != nil {
 		e = reject("", "%v", in.Err) // the codec rejects it by none of the rules
 	}
 	return e
+}
+
+// Error is an error that the client caused.
+type Error struct {
+	ID      string // of the [Rule]; may be empty
+	Status  int
+	Type    string // empty means the type of an invalid request
+	Param   string // the position in the request; only OpenAI reports it
+	Code    string
+	Message string
+	Setup   bool // the loop is correct: the script has no response, or the model is unknown
+}
+
+// reject returns the error of a rule, or one with status 400 if id is empty.
+func reject(id, format string, args ...any) *Error {
+	r := Rule{Status: http.StatusBadRequest}
+	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id }); i >= 0 {
+		r = rules[i]
+	}
+	return &Error{ID: id, Status: r.Status, Type: r.Type, Message: fmt.Sprintf(format, args...)}
+}
+
+// at sets the position in the request, and the code.
+func (e *Error) at(param, code string) *Error {
+	e.Param, e.Code = param, code
+	return e
+}
+
+// Body returns the error in the provider's envelope.
+func (e *Error) Body(to reply.Endpoint, requestID string) []byte {
+	if to.Provider == reply.OpenAI {
+		return openai.Error{Message: e.Message, Type: e.Type, Param: e.Param, Code: e.Code}.AppendJSON(nil)
+	}
+	api := &llm.APIError{Status: e.Status, Code: cmp.Or(e.Code, e.Type), Message: e.Message}
+	if to.Provider == reply.Anthropic {
+		api.RequestID = requestID
+	}
+	return to.Protocol.EncodeError(api)
+}
+
+// MaxBody is the maximum size of a request body in bytes.
+const MaxBody = 64 << 20
+
+// Unreadable returns the error of a body that is too large or incomplete.
+func Unreadable(err error) *Error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", MaxBody)}
+	}
+	return &Error{Status: http.StatusBadRequest, Message: "the body is incomplete: " + err.Error()}
+}
+
+// Unauthorized returns the error of a wrong or missing credential, or nil. The error
+// contains no part of the credential.
+func (in Request) Unauthorized() *Error {
+	right := in.Config.Key
+	if in.Key != "" && (right == "" || in.Key == right) {
+		return nil
+	}
+	switch {
+	case in.Provider == reply.Anthropic:
+		return reject("SA-21", "invalid x-api-key")
+	case in.Provider == reply.Gemini:
+		return reject("SG-17", "API key not valid. Please pass a valid API key.").at("", "API_KEY_INVALID")
+	case in.Key == "":
+		return reject("SO-17", "You didn't provide an API key.").at("", "invalid_api_key")
+	}
+	return reject("SO-17", "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys.").at("", "invalid_api_key")
+}
+
+// unknownModel reports whether the server does not have the model.
+func (in Request) unknownModel(name string) bool {
+	return len(in.Config.Models) > 0 && !slices.Contains(in.Config.Models, name)
+}
+
+// UnknownModel returns the error of a request for an unknown model, or nil.
+func (in Request) UnknownModel(name string) *Error {
+	switch in.Provider {
+	case reply.Anthropic:
+		return unknownClaude(in, name)
+	case reply.Gemini:
+		return unknownGemini(in, name, "generateContent")
+	case reply.OpenAI:
+	}
+	return unknownOpenAI(in, name)
 }

@@ -16,8 +16,8 @@ func (p *scripted) thinking(mode string, history []message) *Error {
 	for last >= 0 && scripts[last].role != "assistant" {
 		last--
 	}
-	e := first(slices.All(scripts), func(i int, m mergedMessage) *Error {
-		return first(slices.All(m.blocks), func(j int, _ block) *Error { return p.checkUnchanged(m, j, i == last) })
+	e := first(scripts, func(i int, m mergedMessage) *Error {
+		return first(m.blocks, func(j int, _ block) *Error { return p.checkUnchanged(m, j, i == last) })
 	})
 	if e != nil {
 		return e
@@ -60,7 +60,7 @@ func checkStart(scripts []mergedMessage, last int) *Error {
 // checkDisabled rejects thinking where the request disables it. If the request has no
 // mode, it accepts the thinking of the script.
 func (p *scripted) checkDisabled(t mergedMessage, off bool) *Error {
-	return first(slices.All(t.blocks), func(_ int, b block) *Error {
+	return first(t.blocks, func(_ int, b block) *Error {
 		if !isThought(b.kind) || !off && p.scripted(b) {
 			return nil
 		}
