@@ -2,8 +2,10 @@ package fake
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,4 +163,19 @@ func versionOf(n *yaml.Node) int {
 		return 0
 	}
 	return slices.Index([]string{"1", "2"}, n.Value) + 1
+}
+
+// buildSchema builds the JSON Schema (2020-12) of scenario files from the codecs. The
+// published one is schema/scenario-v2.schema.json.
+func buildSchema() ([]byte, error) {
+	d := yamlfile.Defs{}
+	scriptCodec().Schema(d)
+	root := maps.Clone(d["scenario"])
+	delete(d, "scenario")
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "looptape scenario, version 2"
+	root["required"] = []string{"version"}
+	root["$defs"] = d
+	out, err := json.MarshalIndent(root, "", "  ")
+	return append(out, '\n'), err
 }

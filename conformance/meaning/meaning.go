@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Object is a JSON object. Numbers in it are of type json.Number.
@@ -92,4 +93,185 @@ func plain(in Object, key, kind string) bool {
 func object(in Object, key string) Object {
 	o, _ := in[key].(Object)
 	return o
+}
+
+var anthropic = []rule{
+	{"a free choice is the default", func(body Object) bool { return drop(body, "tool_choice", Object{"type": "auto"}) }},
+	{"a list of one text is the text", func(body Object) bool { return plain(body, "system", "text") }},
+	{"a result without an error is the default", func(body Object) bool {
+		return eachBlock(body, func(b Object) bool { return drop(b, "is_error", false) })
+	}},
+	{"a call that the model made itself is the default", func(body Object) bool {
+		return eachBlock(body, func(b Object) bool { return drop(b, "caller", Object{"type": "direct"}) })
+	}},
+	{"turns of one role in a row are one", join},
+}
+
+// join joins consecutive messages of one role whose contents are lists.
+func join(body Object) (done bool) {
+	messages, _ := body["messages"].([]any)
+	var out []any
+	for _, m := range messages {
+		next, _ := m.(Object)
+		list, is := next["content"].([]any)
+		if n := len(out); n > 0 && is {
+			last, _ := out[n-1].(Object)
+			if before, is := last["content"].([]any); is && last["role"] == next["role"] {
+				out[n-1] = Object{"role": next["role"], "content": append(before, list...)}
+				done = true
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	if done {
+		body["messages"] = out
+	}
+	return done
+}
+
+func eachBlock(body Object, do func(Object) bool) bool {
+	return each(body["messages"], func(m Object) bool { return each(m["content"], do) })
+}
+
+var gemini = []rule{
+	{"the mode AUTO is the default", func(body Object) bool {
+		return drop(body, "toolConfig", Object{"functionCallingConfig": Object{"mode": "AUTO"}})
+	}},
+	{"an empty configuration is none", func(body Object) bool { return drop(body, "generationConfig", Object{}) }},
+	{"the system's instruction has no role", func(body Object) bool {
+		return drop(object(body, "systemInstruction"), "role", "user", "system")
+	}},
+	{"empty arguments and responses may be omitted", func(body Object) bool {
+		return eachPart(body, func(part Object) bool {
+			return fill(object(part, "functionCall"), "args") || fill(object(part, "functionResponse"), "response")
+		})
+	}},
+	{"an empty text with a signature is the signature alone", func(body Object) bool {
+		return eachPart(body, func(part Object) bool {
+			return len(part) == 2 && part["thoughtSignature"] != nil && drop(part, "text", "")
+		})
+	}},
+	{"a schema may be one of Gemini's own form", func(body Object) bool {
+		config := object(body, "generationConfig")
+		done := jsonSchema(config, "responseSchema", "responseJsonSchema")
+		each(body["tools"], func(tool Object) bool {
+			return each(tool["functionDeclarations"], func(f Object) bool {
+				done = jsonSchema(f, "parameters", "parametersJsonSchema") || done
+				return done
+			})
+		})
+		return done
+	}},
+}
+
+func eachPart(body Object, do func(Object) bool) bool {
+	return each(body["contents"], func(content Object) bool { return each(content["parts"], do) })
+}
+
+// fill adds a missing object as an empty one.
+func fill(in Object, key string) bool {
+	if in == nil || in[key] != nil {
+		return false
+	}
+	in[key] = Object{}
+	return true
+}
+
+// jsonSchema converts a schema in Gemini's form to JSON Schema, under the other member name.
+func jsonSchema(in Object, from, to string) bool {
+	schema, ok := in[from]
+	if !ok {
+		return false
+	}
+	delete(in, from)
+	in[to] = lower(schema)
+	return true
+}
+
+// lower converts the names of types to those of JSON Schema, with null as a type.
+func lower(v any) any {
+	switch v := v.(type) {
+	case Object:
+		out := Object{}
+		for key, x := range v {
+			if name, ok := x.(string); ok && key == "type" {
+				out[key] = strings.ToLower(name)
+			} else {
+				out[key] = lower(x)
+			}
+		}
+		if drop(out, "nullable", true) {
+			out["type"] = []any{out["type"], "null"}
+		}
+		return out
+	case []any:
+		for i, x := range v {
+			v[i] = lower(x)
+		}
+	}
+	return v
+}
+
+var chat = []rule{
+	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
+	{"a non-streaming response is the default", func(body Object) bool { return drop(body, "stream", false) }},
+	{"a list of one text is the text", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool { return plain(m, "content", "text") })
+	}},
+	{"with calls or a refusal, missing, null and empty content are equal", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool {
+			return (m["tool_calls"] != nil || m["refusal"] != nil) && drop(m, "content", nil, "")
+		})
+	}},
+	{"the index of an echoed call is its position", func(body Object) bool {
+		return each(body["messages"], func(m Object) bool {
+			n := -1
+			return each(m["tool_calls"], func(call Object) bool {
+				n++
+				return drop(call, "index", n)
+			})
+		})
+	}},
+	{"one stop sequence is a list of one", func(body Object) bool {
+		one, is := body["stop"].(string)
+		if is {
+			body["stop"] = []any{one}
+		}
+		return is
+	}},
+}
+
+var responses = []rule{
+	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
+	{"an input that is a text is a message of the user", func(body Object) bool {
+		text, is := body["input"].(string)
+		if is {
+			body["input"] = []any{Object{"role": "user", "content": text}}
+		}
+		return is
+	}},
+	{"a message is the default among the items", func(body Object) bool {
+		return each(body["input"], func(item Object) bool { return drop(item, "type", "message") })
+	}},
+	{"a format that is not strict is the default", func(body Object) bool {
+		return drop(object(object(body, "text"), "format"), "strict", false)
+	}},
+	{"an item that is completed is the default", func(body Object) bool {
+		return each(body["input"], func(item Object) bool { return drop(item, "status", "completed") })
+	}},
+	{"an empty list says nothing", func(body Object) bool {
+		return each(body["input"], func(item Object) bool {
+			reasoning := item["type"] == "reasoning" && drop(item, "content", []any{})
+			return each(item["content"], func(piece Object) bool {
+				annotations, logprobs := drop(piece, "annotations", []any{}), drop(piece, "logprobs", []any{})
+				return annotations || logprobs
+			}) || reasoning
+		})
+	}},
+	{"a list of one text is the text", func(body Object) bool {
+		return each(body["input"], func(item Object) bool {
+			return plain(item, "content", "input_text") || plain(item, "content", "output_text")
+		})
+	}},
 }

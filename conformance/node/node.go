@@ -3,8 +3,13 @@
 package node
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,4 +79,120 @@ func ready(dir string) error {
 		return errors.New("the packages from npm are not installed: run npm ci in conformance/npm")
 	}
 	return nil
+}
+
+// Case is one run of a tool loop.
+type Case struct {
+	ID        string `json:"id"`
+	Protocol  string `json:"protocol"`
+	Streaming bool   `json:"streaming"`
+	// Input is the prompt; empty means a question about the weather.
+	Input string `json:"input,omitempty"`
+	// Env is added to the environment of the program, in which the libraries find base URLs and
+	// keys (see wire.ServerInfo.Env).
+	Env map[string]string `json:"env"`
+}
+
+// Result is the result of a [Case]: the final text, or the error of the loop.
+type Result struct {
+	ID    string `json:"id"`
+	Text  string `json:"text"`
+	Error string `json:"error"`
+}
+
+// Worker keeps a program running for many cases. It is for use by one goroutine.
+type Worker struct {
+	Dir    string // see [Dir]
+	Client Client
+	// Env is the environment of the program; nil means that of this process.
+	Env []string
+	// Stderr gets the standard error of the program; nil discards it.
+	Stderr io.Writer
+
+	cmd *exec.Cmd // nil if the program is not running
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Run runs a case. If ctx ends first, Run kills the program and returns the cause of ctx. The next
+// case starts the program again.
+func (w *Worker) Run(ctx context.Context, c Case) (Result, error) {
+	if w.cmd == nil {
+		if err := w.start(); err != nil {
+			return Result{}, fmt.Errorf("starting %s: %w", w.Client.File(), err)
+		}
+	}
+	done := make(chan response, 1)
+	go func() { done <- w.send(c) }()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			return Result{}, errors.Join(fmt.Errorf("%s, case %s: %w", w.Client.File(), c.ID, r.err), w.kill())
+		}
+		return r.Result, nil
+	case <-ctx.Done():
+		err := w.kill()
+		<-done // the output has ended with the program
+		return Result{}, errors.Join(context.Cause(ctx), err)
+	}
+}
+
+// Close ends the program.
+func (w *Worker) Close() error {
+	if w.cmd == nil {
+		return nil
+	}
+	return w.kill()
+}
+
+func (w *Worker) start() error {
+	cmd := exec.Command("node", w.Client.File()) //nolint:noctx // it runs longer than a case
+	cmd.Dir, cmd.Env, cmd.Stderr = w.Dir, w.Env, w.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	w.cmd, w.in, w.out = cmd, in, bufio.NewReader(out)
+	return nil
+}
+
+// response is the response of the program.
+type response struct {
+	Result
+	err error
+}
+
+func (w *Worker) send(c Case) (r response) {
+	line, err := json.Marshal(c)
+	if err == nil {
+		_, err = w.in.Write(append(line, '\n'))
+	}
+	if err == nil {
+		line, err = w.out.ReadBytes('\n')
+	}
+	if err != nil {
+		return response{err: err}
+	}
+	if err := json.Unmarshal(line, &r.Result); err != nil || r.ID != c.ID {
+		r.err = fmt.Errorf("invalid response %q: want the id and the result in JSON", bytes.TrimSpace(line))
+	}
+	return r
+}
+
+// kill ends the program and waits for it.
+func (w *Worker) kill() error {
+	err := w.cmd.Process.Kill()
+	_ = w.cmd.Wait() // it was killed
+	w.cmd = nil
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
 }

@@ -3,8 +3,11 @@ package llmtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/looptape/looptape/llm"
 )
@@ -174,3 +177,203 @@ func earlyStopCases(s *Suite) []*testcase {
 
 // streaming returns a request for a streaming response.
 func (w *caseRun) streaming(model string) *llm.Request { return w.request(model) }
+
+// requestCases check what the model does with a request.
+func requestCases() []*testcase {
+	script := map[string]Response{modelA: content{parts: []llm.Part{someText}}.script(7), modelB: content{parts: []llm.Part{oneCall}}.script(7)}
+	return []*testcase{
+		{property: Immutable, name: "reused request", script: script, do: reuseRequest},
+		{property: Lazy, name: "no iteration", needsRequests: true, script: script, do: func(w *caseRun) {
+			_ = w.subject.Model.Stream(context.Background(), w.request(modelA))
+			if n := len(w.subject.Requests()); n > 0 {
+				w.report(Lazy, "the model sent a request before the iteration")
+			}
+		}},
+	}
+}
+
+// reuseRequest changes a request in place after its response.
+func reuseRequest(w *caseRun) {
+	question := llm.User("And in Rome?")
+	other := w.complete(w.request(modelB, question))
+	req := w.request(modelA)
+	if other == nil || w.complete(req) == nil {
+		return
+	}
+	req.Model = modelB
+	for i := range req.Messages {
+		req.Messages[i] = question
+	}
+	if again := w.complete(req); again != nil {
+		if diff := differ(other.String(), again.String()); diff != "" {
+			w.report(Immutable, "a changed request gets the old response; %s", diff)
+		}
+	}
+}
+
+// repeatCases send the same requests again and concurrently.
+func repeatCases() []*testcase {
+	script := map[string]Response{}
+	var names []string
+	for _, city := range []string{"bern", "rome", "oslo", "lima"} {
+		script[city] = content{parts: []llm.Part{llm.Text{Text: "It rains in " + city + "."}, llm.ToolCall{ID: "call_" + city, Name: weather.Name, Arguments: `{"city":"` + city + `"}`}}}.script(3)
+		names = append(names, city)
+	}
+	return []*testcase{
+		{property: Repeat, name: "the same request", script: script, do: func(w *caseRun) {
+			req := w.request(names[0])
+			first, second := w.complete(req), w.complete(req)
+			if first == nil || second == nil {
+				return
+			}
+			if diff := differ(first.String(), second.String()); diff != "" {
+				w.report(Repeat, "the second response to the same request differs; %s", diff)
+			}
+		}},
+		{property: Concurrency, name: "many responses", script: script, do: func(w *caseRun) { w.streamConcurrently(names) }},
+	}
+}
+
+// streamConcurrently sends four requests for each name concurrently. Every second name
+// gets non-streaming responses.
+func (w *caseRun) streamConcurrently(names []string) {
+	const each = 4
+	request := func(i int) *llm.Request {
+		if i%2 == 1 {
+			return w.nonStreaming(names[i])
+		}
+		return w.request(names[i])
+	}
+	alone := make([]string, len(names))
+	for i := range names {
+		a := w.complete(request(i))
+		if a == nil {
+			return
+		}
+		alone[i] = a.String()
+	}
+	var all sync.WaitGroup
+	for n := range each * len(names) {
+		i := n % len(names)
+		all.Go(func() {
+			a := w.stream(context.Background(), request(i), func(int) bool {
+				time.Sleep(time.Second) //nolint:forbidigo // virtual: it is a bubble's
+				return true
+			})
+			if diff := differ(alone[i], a.String()); diff != "" {
+				w.report(Concurrency, "the concurrent response of %s differs; %s", names[i], diff)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// cancelCases end the context before, during and after a response.
+func cancelCases() []*testcase {
+	whole := map[string]Response{modelA: content{parts: []llm.Part{someText, oneCall}}.script(16)}
+	some := []llm.Event{llm.TextDelta{Text: "It "}, llm.TextDelta{Text: "is "}}
+	stalled := map[string]Response{modelA: {Events: some, Stall: true}}
+	silent := map[string]Response{modelA: {Stall: true}}
+	stalls := []Feature{Stalls}
+	return []*testcase{
+		{property: Cancel, name: "before", script: whole, do: cancelBefore},
+		{property: Cancel, name: "at every event", script: whole, do: cancelAtEachEvent},
+		{property: Cancel, name: "after the end", script: whole, do: cancelAfterEnd},
+		{property: Cancel, name: "between events", needs: stalls, script: stalled, do: func(w *caseRun) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			a := w.stream(ctx, w.request(modelA), func(n int) bool {
+				if n == len(some) {
+					cancel()
+				}
+				return true
+			})
+			w.checkCanceled(a, context.Canceled)
+		}},
+		{property: Cancel, name: "in a stall", needs: stalls, script: stalled, do: cancelInStall},
+		{property: Cancel, name: "before the first event", needs: stalls, script: silent, do: cancelInStall},
+		{property: Cancel, name: "a deadline", needs: stalls, script: stalled, do: deadlineInStall},
+		{property: Cancel, name: "a deadline before the first event", needs: stalls, script: silent, do: deadlineInStall},
+	}
+}
+
+// checkCanceled checks that a response ends with the error of its context.
+func (w *caseRun) checkCanceled(a *result, want error) {
+	switch {
+	case a.err == nil:
+		w.report(Cancel, "the response ends without an error, want %v", want)
+	case !errors.Is(a.err, want):
+		w.report(Cancel, "the response ends with %v, want %v", a.err, want)
+	}
+}
+
+func cancelBefore(w *caseRun) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		a := w.stream(ctx, request(modelA), nil)
+		w.checkCanceled(a, context.Canceled)
+		if len(a.events) > 0 {
+			w.report(Cancel, "an event comes after the end of the context: %s", formatEvent(a.events[0]))
+		}
+	}
+}
+
+// cancelAtEachEvent cancels at each event. The rest of the response may come, if it is
+// complete.
+func cancelAtEachEvent(w *caseRun) {
+	first := w.complete(w.request(modelA))
+	if first == nil {
+		return
+	}
+	for at := range first.events {
+		ctx, cancel := context.WithCancel(context.Background())
+		a := w.stream(ctx, w.request(modelA), func(n int) bool {
+			if n == at+1 {
+				cancel()
+			}
+			return true
+		})
+		cancel()
+		switch {
+		case a.err != nil:
+			w.checkCanceled(a, context.Canceled)
+		case a.String() != first.String():
+			w.report(Cancel, "canceled at event %d, the response is incomplete without an error; %s", at, differ(first.String(), a.String()))
+		}
+	}
+}
+
+func cancelAfterEnd(w *caseRun) {
+	ctx, cancel := context.WithCancel(context.Background())
+	first := w.completeContext(ctx, w.request(modelA))
+	cancel()
+	if first == nil {
+		return
+	}
+	w.checkLeaks(" after the context of a complete response ended")
+	if again := w.complete(w.request(modelA)); again != nil {
+		if diff := differ(first.String(), again.String()); diff != "" {
+			w.report(Cancel, "after the context of a response ended, the next response differs; %s", diff)
+		}
+	}
+}
+
+// cancelInStall cancels after the last event.
+func cancelInStall(w *caseRun) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+		ctx, cancel := context.WithCancel(context.Background())
+		soon := time.AfterFunc(time.Minute, cancel) //nolint:forbidigo // virtual: it is a bubble's
+		w.checkCanceled(w.stream(ctx, request(modelA), nil), context.Canceled)
+		soon.Stop()
+		cancel()
+	}
+}
+
+func deadlineInStall(w *caseRun) {
+	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:forbidigo // virtual: it is a bubble's
+		w.checkCanceled(w.stream(ctx, request(modelA), nil), context.DeadlineExceeded)
+		cancel()
+	}
+}

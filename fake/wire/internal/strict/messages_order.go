@@ -1,10 +1,12 @@
 package strict
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/fake/wire/internal/reply"
+	"github.com/looptape/looptape/llm"
 )
 
 // merge joins messages of one role in a row, which the provider accepts.
@@ -108,4 +110,177 @@ func unfinished(scripts []mergedMessage) *Error {
 			return reject("SA-19", "%s: `%s` tool use with id %s was found without a corresponding `%s_tool_result` block", at, name, id, name)
 		})
 	})
+}
+
+// thinking rejects thinking that is changed, missing or disabled. Mode is the type
+// of the request's thinking.
+func (p *scripted) thinking(mode string, history []message) *Error {
+	scripts := merge(history)
+	last := len(scripts) - 1
+	for last >= 0 && scripts[last].role != "assistant" {
+		last--
+	}
+	e := first(scripts, func(i int, m mergedMessage) *Error {
+		return first(m.blocks, func(j int, _ block) *Error { return p.checkUnchanged(m, j, i == last) })
+	})
+	if e != nil {
+		return e
+	}
+	if last < 0 || !isOpen(scripts, last) {
+		return nil
+	}
+	switch mode {
+	case "enabled":
+		return checkStart(scripts, last)
+	case "adaptive":
+		return nil
+	}
+	return p.checkDisabled(scripts[last], mode == "disabled")
+}
+
+// isOpen reports whether only results follow the assistant's message.
+func isOpen(scripts []mergedMessage, last int) bool {
+	return last == len(scripts)-1 || scripts[last+1].has("tool_result")
+}
+
+func checkStart(scripts []mergedMessage, last int) *Error {
+	if !scripts[last].has("tool_use") {
+		return nil
+	}
+	from := last // where the response began, before calls and results
+	for from >= 2 && scripts[from-1].has("tool_result") {
+		from -= 2
+	}
+	for _, i := range []int{from, last} {
+		if len(scripts[i].blocks) > 0 && isThought(scripts[i].blocks[0].kind) {
+			return nil
+		}
+	}
+	b := scripts[last].blocks[0]
+	return reject("SA-15", "%s.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", //nolint:misspell // as the provider writes it
+		b.at, b.kind)
+}
+
+// checkDisabled rejects thinking where the request disables it. If the request has no
+// mode, it accepts the thinking of the script.
+func (p *scripted) checkDisabled(t mergedMessage, off bool) *Error {
+	return first(t.blocks, func(_ int, b block) *Error {
+		if !isThought(b.kind) || !off && p.scripted(b) {
+			return nil
+		}
+		return reject("SA-16", "%s: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`.", b.at)
+	})
+}
+
+// scripted reports whether the script of any session has a thought.
+func (p *scripted) scripted(b block) bool {
+	has := func(p *scripted) bool {
+		return slices.ContainsFunc(p.thoughts(), func(own thought) bool {
+			return own.text == b.text("thinking") && own.signature == b.text("signature") && own.data == b.text("data")
+		})
+	}
+	for session := range p.Config.Script.Sessions {
+		if has(&scripted{Request: p.Request, session: session}) {
+			return true
+		}
+	}
+	return has(p)
+}
+
+func isThought(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
+
+// checkUnchanged rejects thinking of this session that was changed. It accepts unknown
+// thinking, unless the server generated its signature.
+func (p *scripted) checkUnchanged(t mergedMessage, j int, last bool) *Error {
+	b := t.blocks[j]
+	if b.kind != "thinking" {
+		return nil
+	}
+	text, sign := b.text("thinking"), b.text("signature")
+	var same, placed, otherText, otherSign bool
+	for _, own := range p.thoughts() {
+		switch {
+		case own.text == text && own.signature == sign:
+			same = true
+			placed = placed || own.after == t.kindBefore(j)
+		case own.signature == sign && sign != "":
+			otherText = true
+		case own.text == text && text != "":
+			otherSign = true
+		}
+	}
+	switch {
+	case same && (placed || !last):
+		return nil
+	case same, otherText && last:
+		return reject("SA-14", "%s: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", b.at)
+	case otherText, otherSign, reply.IsSignature(sign) && sign != reply.Signature(text):
+		return reject("SA-13", "%s: Invalid `signature` in `thinking` block", b.at)
+	}
+	return nil
+}
+
+func (t mergedMessage) kindBefore(j int) string {
+	if j == 0 || t.blocks[j-1].message != t.blocks[j].message {
+		return ""
+	}
+	return t.blocks[j-1].kind
+}
+
+type thought struct {
+	text, signature string
+	data            string
+	after           string // the kind of the block before it; empty if it is the first
+}
+
+func (p *scripted) thoughts() []thought {
+	if p.message != nil {
+		return p.message
+	}
+	p.message = []thought{}
+	for at := range p.places(p.session) {
+		after := ""
+		for _, part := range p.answered(at) {
+			kind := blockKind(part)
+			if r, ok := part.(llm.Reasoning); ok {
+				o := value(r.Opaque).object()
+				p.message = append(p.message, thought{r.Text, o.text("signature"), o.text("data"), after})
+			}
+			after = kind
+		}
+	}
+	return p.message
+}
+
+// answered returns the parts of a response as a client decodes them; none if it fails. It
+// uses the second attempt, because quirks of first attempts only let them fail.
+func (p *scripted) answered(at reply.Place) []llm.Part {
+	t, _ := p.mergedMessage(at)
+	at.Attempt = max(at.Attempt, 2)
+	asked := &llm.Request{} // whatever the messages are
+	if p.Decoded != nil {
+		asked.Model, asked.ResponseMode = p.Decoded.Model, p.Decoded.ResponseMode
+	}
+	a := &reply.Response{Endpoint: p.Endpoint, Key: reply.Key{Place: at}, Request: asked, Script: t}
+	r := p.Config.Render(a)
+	m, _ := r.Message()
+	return m.Parts
+}
+
+func blockKind(part llm.Part) string {
+	usual := "text"
+	switch part := part.(type) {
+	case llm.Reasoning:
+		usual = "thinking"
+	case llm.ToolCall:
+		if !part.ProviderExecuted {
+			return "tool_use"
+		}
+		usual = "server_tool_use"
+	case llm.Unknown:
+		return part.Kind
+	default:
+		return usual
+	}
+	return cmp.Or(value(llm.PartOpaque(part)).text("type"), usual)
 }
