@@ -26,10 +26,10 @@ func WriteJSON(out io.Writer, v any) error {
 // OutputError returns the first error of printing. [Execute] reports it.
 func (w *World) OutputError() error { return w.outputError }
 
-// printer calls print with standard output, unless printing failed before.
-func (w *World) printer(print func(out io.Writer) error) {
+// printer calls write with standard output, unless printing failed before.
+func (w *World) printer(write func(out io.Writer) error) {
 	if w.outputError == nil {
-		w.outputError = print(w.Out)
+		w.outputError = write(w.Out)
 	}
 }
 
