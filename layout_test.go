@@ -427,7 +427,7 @@ var table = []packageRule{
 	},
 	{
 		name: "cmd/looptape/internal/cassette", does: "cassette ls, show, verify, scrub, convert",
-		packages: []string{"cassettes/...", "cmd/looptape/internal/cli/..."},
+		packages: []string{"cassettes/...", "cmd/looptape/internal/cli/...", "internal/tabular"},
 		modules:  []string{"github.com/spf13/cobra"},
 	},
 	{

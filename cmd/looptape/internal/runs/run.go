@@ -2,12 +2,14 @@
 package runs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
@@ -99,18 +101,20 @@ func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
 	return cli.Result(failed, unreadable)
 }
 
+func readScenario(w *cli.World, name string) (src []byte, f *scenario.File, err error) {
+	if src, err = w.ReadAll(name); err == nil {
+		f, err = scenario.Parse(name, src)
+	}
+	return src, f, err
+}
+
 func (p *player) one(c *cobra.Command, w *cli.World, name string, sink *trace.Writer, index int) played {
 	out := played{File: name}
 	fail := func(err error) played {
 		out.Error = err.Error()
 		return out
 	}
-	src, err := w.ReadAll(name)
-	if err != nil {
-		out.unreadable = true
-		return fail(err)
-	}
-	f, err := scenario.Parse(name, src)
+	src, f, err := readScenario(w, name)
 	if err != nil {
 		out.unreadable = true
 		return fail(err)
@@ -133,8 +137,10 @@ func (p *player) one(c *cobra.Command, w *cli.World, name string, sink *trace.Wr
 	case p.update && name == "-":
 		return fail(errors.New("standard input cannot be updated; give the file's name"))
 	case p.update:
-		if err := updateFile(name, src, f.With(o)); err != nil {
-			return fail(err)
+		if text := f.With(o); !bytes.Equal(src, text) {
+			if err := cassettes.Replace(name, text); err != nil {
+				return fail(err)
+			}
 		}
 		out.Updated = true
 	case !p.nonStreaming:
@@ -190,18 +196,6 @@ func reported(found []check.Violation) []violation {
 	r := report{Counts: map[string]int{}}
 	r.add("", found)
 	return r.Violations
-}
-
-// updateFile replaces a file's content if it has changed.
-func updateFile(name string, was, now []byte) error {
-	if string(was) == string(now) {
-		return nil
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, now, info.Mode().Perm())
 }
 
 func (p *player) print(w *cli.World, out played, many bool) {

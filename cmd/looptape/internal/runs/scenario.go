@@ -2,10 +2,10 @@ package runs
 
 import (
 	"cmp"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
@@ -41,7 +41,7 @@ Exit status: 0, or 2 if the run is not found or cannot be read.`,
 			return err
 		}
 		if *to != "" {
-			return os.WriteFile(*to, made, 0o644) //nolint:gosec // a test file, made to be read
+			return cassettes.Replace(*to, made)
 		}
 		w.Print(made)
 		return nil
