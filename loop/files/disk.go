@@ -15,13 +15,12 @@ import (
 
 // Disk is a [Backend] below one directory of a disk. No operation leaves that directory,
 // neither by a path nor by a link, even if another program creates the link during the
-// operation. Links are followed as long as they stay below the directory. A file is never
+// operation. Links are followed as long as they stay below the directory, but a file is never
 // written through a link.
 //
-// A write replaces a file atomically with a new inode: readers see the old text or the new
-// text, and hard links keep the old text. List omits entries that are neither files nor
-// directories, and links that are broken or lead outside. Disk cannot prevent changes by other
-// programs below the directory, such as mounts.
+// A write replaces a file atomically with a new inode, so hard links keep the old text. List
+// omits entries that are neither files nor directories, and links that are broken or lead
+// outside. Disk cannot prevent changes by other programs below the directory, such as mounts.
 type Disk struct {
 	root *os.Root
 	mu   sync.RWMutex

@@ -3,8 +3,7 @@
 // prompt.
 //
 // The same calls always return the same text: layers of equal priority keep the order in which
-// they were first set. A registry may inherit the layers of a parent. The package does not
-// depend on a loop and calls no model.
+// they were first set. A registry may inherit the layers of a parent.
 package layers
 
 import (
@@ -129,10 +128,9 @@ func (r *Registry) Own() []Layer {
 }
 
 // Visible returns copies of the layers of the registry and its parents, by priority. A layer
-// overrides the parent's layer of the same name. With MergeParent, the parent's content comes
-// before the child's, and all other fields are the child's. Among equal priorities, the
-// parent's layers come first, and an overriding layer keeps the position of the overridden
-// one.
+// overrides the parent's layer of the same name and keeps its position. With MergeParent, the
+// parent's content comes before the child's, and all other fields are the child's. Among equal
+// priorities, the parent's layers come first.
 func (r *Registry) Visible() []Layer {
 	list := r.merged()
 	slices.SortStableFunc(list, func(a, b Layer) int { return cmp.Compare(a.Priority, b.Priority) })

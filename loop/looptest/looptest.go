@@ -1,14 +1,12 @@
 // Package looptest tests any agent loop in Go against the invariants of package check. It
 // scripts a model that reproduces the failures of real providers, tools that are slow, fail,
-// panic and ignore the end of their context, and cancellations. It observes the requests,
-// tool calls, messages and goroutines of the loop.
+// panic and ignore the end of their context, and cancellations.
 //
-// The suite checks what is visible from outside: the requests and messages (the invariants
-// of [check.Messages], and INV-05), the input of the tools (INV-07 to INV-09, INV-17,
-// INV-23), the result (INV-11, INV-12, INV-18, INV-22, INV-27), and what only a live run
-// shows (INV-06 immutability, INV-16 no leaks, INV-26 liveness). Limits, budgets, guards and
-// retries are options with different names in each loop: check them with a trace and
-// package check.
+// The suite checks what is visible from outside: the requests and messages (the invariants of
+// [check.Messages], and INV-05), the input of the tools (INV-07 to INV-09, INV-17, INV-23),
+// the result (INV-11, INV-12, INV-18, INV-22, INV-27), and what only a live run shows (INV-06
+// immutability, INV-16 no leaks, INV-26 liveness). Limits, budgets, guards and retries differ
+// in each loop: check them with a trace and package check.
 //
 // Each case runs in a bubble of testing/synctest. Its time is virtual, so a tool of an hour
 // takes no time, and a loop that hangs is detected immediately. The loop must wait only on

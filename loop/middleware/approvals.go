@@ -14,15 +14,14 @@ import (
 // Approvals configures how calls wait for a decision.
 //
 // For each call, in order: the request becomes pending, Requested is called, and Checkpoint
-// saves the state that must outlive the process. Then the run waits for the decision. An early
-// decision ([ApprovalStore.Resolve]) comes first, then that of Approve, otherwise Deny. The
-// request is no longer pending, and Resolved is called. An approved call is run or gets the
-// Override. A skipped or denied call gets a result that reports this. Calls of one step wait
-// concurrently, and their events are in the order of the calls.
+// saves the state that must outlive the process. An early decision ([ApprovalStore.Resolve])
+// comes first, then that of Approve, otherwise Deny. Then the request is no longer pending,
+// and Resolved is called. A call that is not run gets the Override or a result that reports
+// the decision. Calls of one step wait concurrently; their events are in the order of the
+// calls.
 //
 // A decision of [Suspend] leaves its request pending and ends the run with
-// [trace.ReasonApproval]. The decisions about other calls of the step are kept for the next
-// run.
+// [trace.ReasonApproval]. Other decisions of the step are kept for the next run.
 type Approvals struct {
 	// Approve decides; nil denies. An error or a panic also denies. It must be safe for
 	// concurrent use and must honor its context.

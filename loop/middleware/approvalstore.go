@@ -100,10 +100,9 @@ func (s *ApprovalStore) Pending() []ApprovalRequest {
 	return s.list(func(e approvalEntry) bool { return e.pending })
 }
 
-// Unresolved returns the requests whose decision was not applied: the pending requests, and
-// those whose decision waits for other calls of the step. A program that moves a store to
-// another process saves these requests. They need a new decision there, because a decision
-// does not outlive its process.
+// Unresolved returns the requests whose decision was not applied: the pending ones, and those
+// whose decision waits for other calls of the step. A program that moves a store to another
+// process saves them. They need a new decision there.
 func (s *ApprovalStore) Unresolved() []ApprovalRequest {
 	return s.list(func(approvalEntry) bool { return true })
 }
@@ -129,10 +128,10 @@ func (s *ApprovalStore) Restore(pending []ApprovalRequest) {
 	}
 }
 
-// Resolve records the decision about the pending call with this id for the next time that it
-// is requested. The call is no longer pending. If no such call is pending, Resolve records
-// nothing and returns false. The decision applies only to the same request: a call with this
-// id but another tool or other arguments needs a new decision.
+// Resolve records the decision about a pending call for the next time that it is requested.
+// The call is no longer pending. Resolve returns false, and records nothing, if no call with
+// this id is pending. A call with this id but another tool or other arguments needs a new
+// decision.
 func (s *ApprovalStore) Resolve(callID string, a Approval) (recorded bool) {
 	s.change(callID, func(e *approvalEntry) {
 		if recorded = e.pending; recorded {

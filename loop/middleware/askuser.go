@@ -19,13 +19,12 @@ type Question struct {
 	Options []string `json:"options,omitempty"` // to choose from; required for a choice
 }
 
-// AskUser adds the tool ask_user, which lets a model ask a person. The run continues with the
-// replies. The result contains each question and its reply.
+// AskUser adds the tool ask_user, which lets a model ask a person. The result contains each
+// question and its reply.
 //
-// The function ask waits for the replies of the person. It returns one string per question, in
-// their order, and may join several chosen options in any form. An error becomes an error
-// result for the model. The function must be safe for concurrent use and must honor its
-// context. AskUser returns an error if ask is nil.
+// ask waits for the replies and returns one string per question, in their order, which may
+// join several options in any form. Its error becomes an error result for the model. It must
+// be safe for concurrent use and honor its context. AskUser returns an error if ask is nil.
 func AskUser(ask func(ctx context.Context, questions []Question) (replies []string, err error)) (m loop.Middleware, err error) {
 	if ask == nil {
 		return m, errors.New("middleware: AskUser: missing function: set ask")

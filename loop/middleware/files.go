@@ -17,9 +17,9 @@ const readLines = 2000
 // error result that explains how to continue.
 //
 // open returns the files of a run and must not be nil. To give each run its own files and read
-// them afterwards, return a [files.Memory] with a state. All runs share the files if open
-// always returns the same Backend. Calls of one step run concurrently, so on the system clock
-// their order is undefined.
+// them afterwards, return a [files.Memory] with a state. To share files, return the same
+// Backend. Calls of one step run concurrently, so on the system clock their order is
+// undefined.
 func Files(open func(loop.RunInfo) files.Backend) (m loop.Middleware, err error) {
 	if open == nil {
 		return m, errors.New("middleware: Files: missing function: set open")

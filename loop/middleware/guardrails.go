@@ -66,11 +66,11 @@ type GuardrailTrigger struct {
 	Severity  string        `json:"severity,omitempty"`
 }
 
-// Guardrails runs the guardrails of a kind in their order. A failed check is an event, and
+// Guardrails runs the guardrails of a kind in order. A failed check is an event, and
 // triggered, which may be nil, is called with it. The first failed check with a tripwire ends
-// the run, and later guardrails are skipped. After a failed output check, the response stays
-// in the history with its calls pending. Deltas of it were already delivered. If a guardrail
-// is not [Guardrail.Valid], the run fails before its first step.
+// the run. After a failed output check, the response stays in the history with its calls
+// pending; its deltas were already delivered. If a guardrail is not [Guardrail.Valid], the run
+// fails before its first step.
 func Guardrails(list []Guardrail, triggered func(context.Context, GuardrailTrigger) error) loop.Middleware {
 	var invalid error
 	for _, g := range list {

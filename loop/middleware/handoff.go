@@ -37,9 +37,9 @@ type HandoffAgent struct {
 // active.
 const ActiveAgent Var[string] = "currentActiveAgent"
 
-// Handoff prepares each step for the agent that ActiveAgent names. It sets the agent's
-// instructions, tools and model, and adds the tool transfer_to_NAME for each of its Handoffs. The
-// history and the step limits do not change. All agents share the other tools of the run.
+// Handoff prepares each step for the agent that ActiveAgent names: its instructions, tools and
+// model, and the tool transfer_to_NAME for each of its Handoffs. All agents share the history,
+// the step limits and the other tools of the run.
 //
 // A transfer tool only sets ActiveAgent. The other calls of its step are run, and the last
 // transfer of a step counts. Handoff requires the middleware [Variables] with the same vars.
@@ -183,10 +183,10 @@ type Ended struct {
 }
 
 // PrepareEnd calls the hook if the run would end with a response of an agent other than the
-// root. Without messages from the hook the run ends. Otherwise they follow that response, and
-// the root continues in the same run. PrepareEnd does this at most limit times; 0 means 5. The
-// step limits still apply. PrepareEnd requires the middleware [Handoff] with the same root and
-// vars. It returns an error if the hook is nil or Handoff would.
+// root. Messages of the hook follow that response, and the root continues in the same run, at
+// most limit times; 0 means 5. Without messages the run ends. PrepareEnd requires the
+// middleware [Handoff] with the same root and vars. It returns an error if the hook is nil or
+// Handoff would.
 func PrepareEnd(root *HandoffAgent, vars *Vars, hook func(context.Context, Ended) ([]llm.Message, error), limit int) (m loop.Middleware, err error) {
 	agents, err := reachable(root)
 	switch {

@@ -11,15 +11,14 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// HumanInTheLoop asks a person about calls before any call of their step is run, one after
-// another in the order of the calls. It applies only to the tools in rules; empty means all
-// tools. An error of approve, and a decision that the rule does not allow, become an error
-// result for the model. The function must honor its context.
+// HumanInTheLoop asks a person about calls before any call of their step is run, in the order
+// of the calls. It applies only to the tools in rules; empty means all tools. An error of
+// approve, and a decision that the rule does not allow, become an error result for the model.
+// approve must honor its context.
 //
-// It skips calls that already have a result: invalid calls, duplicates of the step before, and
-// calls with a substitute output from earlier middleware. Edited arguments must match the
-// tool's schema. Middleware that changes calls, such as [Repair], must come before
-// HumanInTheLoop: a call that becomes valid after the review is not run.
+// It skips calls that already have a result, such as invalid calls and duplicates of the step
+// before. Edited arguments must match the tool's schema. Middleware that changes calls, such
+// as [Repair], must come first: a call that becomes valid after the review is not run.
 //
 // HumanInTheLoop returns an error if approve is nil or a rule allows an unknown decision.
 func HumanInTheLoop(approve func(ctx context.Context, req ApprovalRequest) (Approval, error), rules map[string]ApprovalRule) (m loop.Middleware, err error) {

@@ -14,10 +14,9 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// LogMessages logs each new message of a run once, in order: the messages of the input after
-// the last assistant message, and the messages that each step adds. An error or a panic of log
-// does not affect the run, and log still receives later messages. It must be safe for use by
-// several runs concurrently.
+// LogMessages logs each new message of a run once, in order: those of the input after the last
+// assistant message, and those that each step adds. An error or a panic of log does not affect
+// the run, and log still receives later messages. It must be safe for concurrent use.
 func LogMessages(log func(llm.Message) error) loop.Middleware {
 	return logMessages(log, func(in []llm.Message) (known int) {
 		for i, m := range slices.Backward(in) {

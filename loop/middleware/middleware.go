@@ -16,11 +16,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// KeepLast shortens a history: if it has more than limit messages, KeepLast drops all but the
-// first user message and the newest keep messages. It keeps more messages if necessary to keep
-// a call and its results together. Each change is a rewrite with the reason "compaction".
-//
-// It counts messages and does not summarize. A limit of at most keep means keep+1.
+// KeepLast drops all messages but the first user message and the newest keep messages if the
+// history has more than limit. It keeps more if a call and its results would be separated.
+// Each change is a rewrite with the reason "compaction". A limit of at most keep means keep+1.
 func KeepLast(keep, limit int) loop.Middleware {
 	limit = max(limit, keep+1)
 	return loop.Middleware{Name: "keep_last", New: func(loop.RunInfo) loop.Hooks {
@@ -74,9 +72,9 @@ func leaked(text string, tools []llm.Tool) bool {
 	return json.Unmarshal([]byte(text), &call) == nil && slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == call.Name })
 }
 
-// AnswerTool adds a tool with the given schema that the model calls to give its answer. The
-// run ends after the first step with a call whose arguments match the schema. The arguments
-// are the answer: use the last call of that name in res.Steps[…].Calls.
+// AnswerTool adds a tool by which the model gives its answer. The run ends after the first
+// step with a call whose arguments match the schema. They are the answer: use the last call of
+// that name in res.Steps[…].Calls.
 func AnswerTool(name, description string, schema json.RawMessage) (m loop.Middleware, err error) {
 	tool, err := loop.RawTool(name, description, schema, func(context.Context, loop.Call) (loop.Output, error) {
 		return loop.TextOutput("the answer was taken"), nil

@@ -28,11 +28,10 @@ type Repair struct {
 
 // Middleware calls a model once per rejected call, with [trace.PurposeRepair] and the tool's
 // schema as the output schema. If the response matches the schema, it replaces the arguments
-// (tool.arguments with the reason "repair"); otherwise the call keeps its error result. The
-// id, the name and the original message do not change.
+// (tool.arguments with the reason "repair"); otherwise the call keeps its error result.
 //
-// It skips calls of unknown tools, and calls in a response that was truncated at its length
-// limit. A repair is not a step. Its usage is recorded with its purpose.
+// It skips calls of unknown tools and calls that the length limit truncated. A repair is not a
+// step. Its usage is recorded with its purpose.
 func (r Repair) Middleware() loop.Middleware {
 	if r.Prompt == nil {
 		r.Prompt = repairPrompt

@@ -11,8 +11,8 @@ import (
 // ErrRunning is the error of a run that starts during another run of the agent.
 var ErrRunning = errors.New("middleware: SingleRun: another run of the agent is active: wait for its end")
 
-// SingleRun allows one run at a time. A run that starts during another run fails immediately
-// with [ErrRunning], before its first model call. The other run is not affected.
+// SingleRun allows one run at a time. A run that starts during another run fails with
+// [ErrRunning] before its first model call.
 //
 // The limit applies to all runs with this middleware, including those of agents that
 // [loop.Agent.With] returned. Agents that may run concurrently need separate instances.

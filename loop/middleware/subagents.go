@@ -23,9 +23,8 @@ type SubAgent struct {
 // no final text (see [FinalText]), the call gets an error result.
 //
 // The run is nested: it is recorded below the call, in the sink of the outer run's Input and
-// in that of its own Config. To prevent further nesting, do not add SubAgents to the agent
-// itself. Without agents there is no tool. SubAgents returns an error if an agent is nil, or a
-// name is missing or duplicate.
+// in that of its own Config. Do not add SubAgents to the agent itself. Without agents there is
+// no tool. SubAgents returns an error if an agent is nil, or a name is missing or duplicate.
 func SubAgents(list ...SubAgent) (m loop.Middleware, err error) {
 	agents := map[string]*loop.Agent{}
 	var names []string

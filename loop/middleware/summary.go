@@ -103,13 +103,13 @@ type Compaction struct {
 	Replaced []llm.Message
 }
 
-// Compact summarizes a conversation of any length with the model that callModel calls. It returns
-// nil if no message precedes the kept messages except an earlier summary. It returns an error
-// if a field of z is invalid, or callModel or the archive fails.
+// Compact summarizes a conversation of any length with the model that callModel calls. It
+// returns nil if only an earlier summary precedes the kept messages. It returns an error if a
+// field of z is invalid, or callModel or the archive fails.
 //
-// The fields of z limit the newest messages to keep. They begin with the first user message
-// within the limit, otherwise with the first assistant message, so a call and its results stay
-// together. If nothing would precede them, they begin with the last user message.
+// The kept messages, which the fields of z limit, begin with the first user message within the
+// limit, otherwise with the first assistant message, so a call and its results stay together.
+// If nothing would precede them, they begin with the last user message.
 func (z Summarizer) Compact(ctx context.Context, messages []llm.Message, callModel func(context.Context, *llm.Request) (*llm.Response, error)) (*Compaction, error) {
 	z, err := z.filled()
 	if err != nil {

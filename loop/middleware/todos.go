@@ -19,11 +19,11 @@ type Todo struct {
 }
 
 // Todos adds the tool write_todos, by which a model maintains a list of tasks. Each call
-// replaces the whole list, and the result contains the new list. A task is an object with
+// replaces the whole list, and the result contains the new one. A task is an object with
 // content and status, or a string for a pending task. A single task is read as a list of one.
 //
-// The trace contains the list of a run: an event named [EventTodos] follows each step that
-// changed it. The last call of a step counts.
+// An event named [EventTodos] follows each step that changed the list. The last call of a step
+// counts.
 func Todos() loop.Middleware {
 	tool := prepared("write_todos",
 		"Replaces your list of tasks. Use it to plan work of several steps: write all tasks down first, have one in progress at a time, "+

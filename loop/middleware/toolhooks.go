@@ -19,9 +19,8 @@ import (
 // error of any of them ends the run. Start is called on the run's goroutine, in the order of
 // the calls, before any call is run. Failed is called then for invalid calls. An error at that
 // point leaves the calls of the step pending. Done and Failed are called when a tool has
-// ended, one at a time, in the order in which the tools end. They must not wait for other
-// tools or on the loop's clock. Their error ends the run when all calls of the step have
-// results.
+// ended, one at a time. They must not wait for other tools or on the loop's clock. Their error
+// ends the run when all calls of the step have results.
 type ToolHooks struct {
 	Start  func(ctx context.Context, t *ToolStarting) error
 	Done   func(ctx context.Context, t ToolDone) error

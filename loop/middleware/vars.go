@@ -14,9 +14,8 @@ import (
 )
 
 // Vars are variables that a run uses and that outlive it. Instructions read them, and tools
-// read and write them with the middleware [Variables]. Use a [Var] to read or write one
-// variable. The zero value is empty and ready to use. It is safe for use by many goroutines.
-// Concurrent runs may share it.
+// use them with the middleware [Variables]. Use a [Var] to read or write one. The zero value
+// is ready to use. It is safe for use by many goroutines. Concurrent runs may share it.
 type Vars struct {
 	mu     sync.Mutex
 	values map[string]any
@@ -123,8 +122,8 @@ func (v Var[T]) Update(vars *Vars, f func(old T) T) {
 // Variables lets tools read and write variables; see [VarsFromContext]. The writes of a step
 // take effect when the step ends, in the order of its calls. A tool reads the values from
 // before the step and its own writes. If a step wrote variables and did not end the run, the
-// event [EventVariables] contains their values by name. A value that is not JSON is replaced
-// by the name of its type.
+// event [EventVariables] contains their values by name, with the type's name for a value that
+// is not JSON.
 //
 // A nested run may use the variables of the tool that started it.
 func Variables(vars *Vars) loop.Middleware {

@@ -20,12 +20,11 @@ type Action struct {
 	Result *loop.Result // loop_end
 }
 
-// Wrap wraps one function around all actions of a run. The function calls next to perform the
-// action, and returns the error of next or its own. Its changes to the action before and after
-// next take effect, within the limits of the hooks (see [loop.Hooks]). The first such
-// middleware is outermost around models and tools. It is also called first at the start and
-// the end of a run, where next does nothing. For tools, f must be safe for concurrent use.
-// Wrap keeps no state between runs.
+// Wrap wraps one function around all actions of a run. f calls next to perform the action, and
+// returns its error or another one. Its changes to the action before and after next take
+// effect, within the limits of [loop.Hooks]. The first such middleware is outermost around
+// models and tools, and is called first at the start and the end of a run, where next does
+// nothing. For tools, f must be safe for concurrent use. Wrap keeps no state between runs.
 func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.Context) error) error) loop.Middleware {
 	nothing := func(context.Context) error { return nil }
 	return loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {

@@ -15,10 +15,9 @@ import (
 const owner = "orchestrate"
 
 // Delegate gives a task to an agent that continues a conversation. The agent works on a fork
-// of h, and Delegate returns the fork with the task and all messages of the agent. h does not
-// change, even if the run fails. If the agent has a system prompt, it replaces that of h
-// ([layers.SystemName]). Delegate omits a last response with unanswered calls, such as the
-// response that called the delegating tool.
+// of h, which Delegate returns with the task and all messages of the agent; h does not change.
+// If the agent has a system prompt, it replaces that of h ([layers.SystemName]). Delegate
+// omits a last response with unanswered calls, such as that of the delegating tool.
 //
 // The error is that of the run. The result is the partial result of the run.
 func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task string) (*loop.Result, *history.History, error) {

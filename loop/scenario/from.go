@@ -20,12 +20,13 @@ import (
 )
 
 // FromTrace returns a scenario file for a recorded run. Its models and tools repeat the
-// responses and the results of the run, and the recorded trace is the expected one.
+// responses and the results of the run, and the recorded trace is the expected one, with
+// virtual times.
 //
-// The comment of the file lists what a scenario cannot contain: media in results,
-// middleware of the caller, model calls with another purpose. FromTrace runs the scenario: if
-// the comment lists nothing, it gives its trace. A run on a real clock is expected with
-// virtual times. FromTrace returns an error if the events contain no run to repeat.
+// The comment of the file lists what a scenario cannot contain: media in results, middleware
+// of the caller, model calls with another purpose. FromTrace runs the scenario: if the comment
+// lists nothing, it gives its trace. FromTrace returns an error if the events contain no run
+// to repeat.
 func FromTrace(events []trace.Event) ([]byte, error) {
 	if len(events) == 0 {
 		return nil, errors.New("scenario: empty trace: record a run")

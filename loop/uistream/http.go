@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// Write sends parts as server-sent events, one event per part, each immediately. [DONE]
-// follows the last part. The status is 200: a later failure is a part. Write sends nothing
-// else and returns when the parts have ended.
+// Write sends parts as server-sent events, one event per part, each immediately, and then
+// [DONE]. The status is 200: a later failure is a part. Write returns when the parts have
+// ended.
 //
 // If the client disconnects or a part is invalid, Write stops the iteration, which cancels the
 // run, and returns an error.

@@ -36,9 +36,8 @@ type Options struct {
 	Metadata func(trace.Event) json.RawMessage
 }
 
-// Parts converts the events of a run. It converts deltas where the events contain them, and
-// complete responses otherwise. It skips the events of other runs and of model calls with
-// another purpose.
+// Parts converts the deltas of a run, or complete responses if the events have no deltas. It
+// skips other runs and model calls with another purpose.
 //
 // The arguments of a call are sent when its tool starts. A canceled run ends with the part
 // abort, a failed run with error and finish. If the events end before the run does, the stream
@@ -186,9 +185,8 @@ func (s *stream) begin(id, name string) {
 	s.put(Part{Type: "tool-input-start", ToolCallID: id, ToolName: name})
 }
 
-// response converts a complete response and sends the parts that no delta contained. A second
-// response of a step comes from middleware. Sent text cannot be withdrawn, so the text of the
-// middleware follows it.
+// response converts a complete response and sends the parts that no delta contained. The text
+// of a second response of a step, from middleware, follows text that was already sent.
 func (s *stream) response(m llm.Message) {
 	if text := m.Text(); s.complete && text != "" && text != string(s.text) {
 		s.close()

@@ -17,11 +17,10 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Parts converts the events of a run. For each iteration, begin creates the state of a
-// conversion and returns the function that converts an event to parts. It gets the [Failure] of
-// the run with its last event. The run is that of the first event. Parts skips the events of
-// other runs, such as those of sub-agents, and those of model calls with another purpose, except
-// errors and retries.
+// Parts converts the events of a run, that of the first event. For each iteration, begin
+// creates the state of a conversion and returns the function that converts an event to parts.
+// It gets the [Failure] of the run with its last event. Parts skips the events of other runs,
+// and those of model calls with another purpose except errors and retries.
 func Parts[P any](events iter.Seq2[trace.Event, error], begin func() func(trace.Event, error) []P) iter.Seq[P] {
 	return func(yield func(P) bool) {
 		parts, run, begun := begin(), "", false

@@ -1,10 +1,8 @@
-// Package agentier configures the loop as the agent loop of @agentier/core. It has the
-// entry point, callbacks, result and errors of that reference loop.
+// Package agentier configures the loop as the agent loop of @agentier/core. It has the entry
+// point, callbacks, result and errors of that reference loop.
 //
-// The run checks its limits before each model call. A run that reaches a limit returns
-// its partial result. All tool calls of a response run concurrently. The result of a
-// failed tool is text that the model reads. The time of a run is limited. The runaway
-// guard is disabled, and an agent keeps no memory between runs.
+// A run that reaches a limit returns its partial result. An agent keeps no memory between
+// runs. See [Fill] for the defaults.
 package agentier
 
 import (
@@ -17,12 +15,12 @@ import (
 
 const name = "agentier"
 
-// Fill sets the zero fields of a configuration: ten iterations, checked before each; a
-// deadline of one minute (a negative Deadline disables it); any number of concurrent
-// tools, which may continue for one second after the run; and no runaway guard. Each result is a message. The result of a failed tool has
-// the prefix "Error: " and no error flag. Retries, if any, wait 1 s, 2 s, 4 s. Responses
-// are non-streaming unless the caller asks for tokens. Fill does not change a filled
-// configuration.
+// Fill sets the zero fields of a configuration: ten iterations, checked before each model
+// call; a deadline of one minute (a negative Deadline disables it); any number of concurrent
+// tools, which may continue for one second after the run; and no runaway guard. Each result is
+// a message. The result of a failed tool has the prefix "Error: " and no error flag. Retries,
+// if any, wait 1 s, 2 s, 4 s. Responses are non-streaming unless the caller asks for tokens.
+// Fill does not change a filled configuration.
 func Fill(cfg loop.Config) loop.Config {
 	filled := cfg.Preset == name
 	cfg.Preset = name

@@ -46,10 +46,9 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return dialect.Object(append([]any{"callback", p.Type}, members...)...)
 }
 
-// Parts converts the events of a run to the callbacks of the reference loop. It yields
-// all calls of a response in their order before a tool runs. It yields a call from an
-// earlier run when the call is run. It yields a result when the tool has returned it.
-// Only streaming responses have tokens. The last part is onComplete, or onError if the
+// Parts converts the events of a run to the callbacks of the reference loop. It yields all
+// calls of a response in order before a tool runs, and a call from an earlier run when it is
+// run. Only streaming responses have tokens. The last part is onComplete, or onError if the
 // run failed.
 func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{running: map[string]int{}}).parts })

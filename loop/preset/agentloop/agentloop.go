@@ -1,12 +1,8 @@
-// Package agentloop configures the loop as the reference loop AgentLoop. Its agent
-// outlives its runs and has its own history, layers of a system prompt, guardrails,
-// permissions, approvals, hooks, reports and snapshots. A snapshot continues the agent in
-// another process.
+// Package agentloop configures the loop as the reference loop AgentLoop. Its agent outlives
+// its runs and has its own history, layers of a system prompt, guardrails, permissions,
+// approvals, hooks, reports and snapshots. A snapshot continues the agent in another process.
 //
-// A run takes at most 16 steps. The limit is checked after the tools of a step have run.
-// All tool calls of a response run concurrently, each for at most 30 seconds. Arguments
-// that cannot be parsed become an empty object. The runaway guard is disabled. An agent
-// runs one run at a time.
+// An agent runs one run at a time. See [Fill] for the defaults.
 package agentloop
 
 import (
@@ -26,8 +22,9 @@ import (
 
 const name = "agentloop"
 
-// Fill sets the zero fields of a configuration: 16 steps, any number of concurrent tools, each
-// for 30 seconds, and no runaway guard. A negative ToolTimeout means no timeout.
+// Fill sets the zero fields of a configuration: 16 steps, checked after the tools of a step;
+// any number of concurrent tools, each for 30 seconds; and no runaway guard. Arguments that
+// cannot be parsed become an empty object. A negative ToolTimeout means no timeout.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = name
 	if cfg.BadArguments == loop.BadArgumentsError {

@@ -21,11 +21,10 @@ type ApprovalResolved struct {
 	Decision middleware.Approval
 }
 
-// middleware returns the agent's own middleware in the order of the reference loop: the
-// history and the hooks of steps, the hooks of tools, guardrails, permissions with
-// approvals. The caller's middleware changes messages and arguments before guardrails of
-// the input and permissions check them. Guardrails of the output come first, so that no
-// middleware can end a run with an unchecked response.
+// middleware returns the agent's own middleware in the order of the reference loop. Guardrails
+// of the output come first, so that no middleware can end a run with an unchecked response.
+// The caller's middleware changes messages and arguments before guardrails of the input and
+// permissions check them.
 func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 	own := loop.Middleware{Name: name, New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{

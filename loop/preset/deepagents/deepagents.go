@@ -1,11 +1,9 @@
-// Package deepagents configures the loop as the agent loop of @deepagents/agent. It has
-// the entry points, results, streams and errors of that reference loop.
+// Package deepagents configures the loop as the agent loop of @deepagents/agent. It has the
+// entry points, results, streams and errors of that reference loop.
 //
-// Agents build their instructions from context variables and hand over the conversation
-// to each other. A run stops after 25 steps in total. All tool calls of a response run
-// concurrently. A model repairs arguments that a tool rejects. The result contains the
-// variables as the state of the run. There are no retries, no compaction and no memory
-// between runs. The runaway guard is disabled.
+// Agents build their instructions from context variables and hand over the conversation to
+// each other. The result contains the variables as the state of the run. There are no retries,
+// no compaction and no memory between runs. See [Fill] for the defaults.
 package deepagents
 
 import (
@@ -16,10 +14,10 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// Fill sets the zero fields of a configuration: 25 steps, checked after a step that ran
-// tools; any number of concurrent tools; no runaway guard. It adds "repair" before all
-// other middleware unless there is middleware with that name. The model that made a call
-// repairs its arguments. Other middleware receives the repaired arguments.
+// Fill sets the zero fields of a configuration: 25 steps in total, checked after a step that
+// ran tools; any number of concurrent tools; no runaway guard. It adds "repair" before all
+// other middleware unless there is middleware with that name: the model that made a call
+// repairs arguments that a tool rejects.
 func Fill(cfg loop.Config) loop.Config {
 	cfg.Preset = "deepagents"
 	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 25)

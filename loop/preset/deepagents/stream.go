@@ -13,11 +13,11 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// Stream is a run with live streams of its events. The run makes progress while a
-// goroutine reads one of its streams or waits for it. Each stream may be read any number
-// of times, because the events are stored. A second reader waits for the first. The run
-// is canceled if the first reader stops its iteration early. Do not read or wait for a
-// stream inside an iteration over it. It is safe for use by many goroutines.
+// Stream is a run with live streams of its events. The run makes progress while a goroutine
+// reads a stream or waits. The events are stored, so each stream may be read any number of
+// times. A second reader waits for the first. The run is canceled if the first reader stops
+// early. Do not read or wait for a stream inside an iteration over it. It is safe for use by
+// many goroutines.
 type Stream struct {
 	r *run
 

@@ -97,14 +97,13 @@ func (a *Agent) ContextWindow() (tokens int, ok bool) { return a.window, a.windo
 // Stack returns the names of the agent's middleware, the outermost first.
 func (a *Agent) Stack() []string { return slices.Clone(a.stack) }
 
-// Run answers the input and reports whether it succeeded. It returns no error; the last
-// event contains it as Err. Run calls onEvent for each event, one at a time, on the
-// goroutine of the caller. It creates no events if onEvent is nil.
+// Run answers the input and reports whether it succeeded. It returns no error; the last event
+// contains it as Err. Run calls onEvent for each event, one at a time, on the goroutine of the
+// caller; nil creates no events.
 //
-// thread names a stored conversation. The input follows the messages of the thread, and
-// the messages of a successful run are stored. If thread is empty or the agent has no
-// Memory, no thread is used. If several runs use one thread concurrently, the thread has
-// the messages of the run that ends last.
+// thread names a stored conversation. The input follows the messages of the thread, and the
+// messages of a successful run are stored. Without a name or a Memory, no thread is used. If
+// several runs use one thread concurrently, the last one to end is stored.
 func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onEvent func(Event)) bool {
 	if onEvent == nil {
 		r, err := a.begin(ctx, input, thread)

@@ -1,13 +1,10 @@
 // Package reactagent configures the loop as the agent of Swift's DeepAgents. It provides
-// createAgent ([New]) and createDeepAgent ([NewDeep]) with the defaults, the order of the
-// stack and the events of that reference loop. A run reports failure in its last event
-// and returns no error.
+// createAgent ([New]) and createDeepAgent ([NewDeep]) with the defaults ([Fill]), the order of
+// the stack and the events of that reference loop. A run reports failure in its last event and
+// returns no error.
 //
-// A run takes at most 24 steps. At the limit, it makes one more model call without tools.
-// All tool calls of a step run concurrently. A step that repeats the step before is
-// skipped. There is no budget, no deadline and no retry unless the options of the loop
-// set one. The tools of the five general-purpose groups are only names and return an
-// error.
+// There is no budget, no deadline and no retry unless the options of the loop set one. The
+// tools of the five general-purpose groups are only names and return an error.
 package reactagent
 
 import (
