@@ -7,6 +7,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -54,17 +55,14 @@ func (h *History) ID() string { return h.id }
 // Layers returns the layers of the system prompt. The caller may change them.
 func (h *History) Layers() *layers.Registry { return h.layers }
 
-const owner = "history"
-
 // System returns the system prompt: the text of all layers with the tag [layers.SystemTag].
 func (h *History) System() string { return h.layers.Flat(layers.View{Tag: layers.SystemTag}) }
 
 // SetSystem sets the layer [layers.LegacyName]. Other layers stay as they are, so System may
 // return more than text.
-func (h *History) SetSystem(text string) { h.put(layers.Legacy(text, owner)) }
-
-// put sets a layer. The layer has a name, so Set cannot fail.
-func (h *History) put(l layers.Layer) { _ = h.layers.Set(l) }
+func (h *History) SetSystem(text string) {
+	_ = h.layers.Set(layers.Legacy(text, "history")) // it has a name, so Set cannot fail
+}
 
 // Append adds a message at the end. An assistant message becomes the anchor of
 // [History.EstimatedTokens] if its Meta has input tokens. These tokens count all messages
@@ -160,11 +158,8 @@ func (h *History) SpliceRange(from, to int, m llm.Message) ([]Entry, error) {
 func (h *History) Fork(id string) *History {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if id == "" {
-		id = h.id
-	}
 	return &History{
-		id: id, layers: h.layers.Fork(), entries: slices.Clone(h.entries), messages: slices.Clone(h.messages),
+		id: cmp.Or(id, h.id), layers: h.layers.Fork(), entries: slices.Clone(h.entries), messages: slices.Clone(h.messages),
 		anchor: h.anchor, metadata: copyOf(h.metadata),
 	}
 }

@@ -151,20 +151,17 @@ func (r *Registry) merged() []Layer {
 		case i < 0:
 			list = append(list, l)
 		case l.MergeParent:
-			l.Content = join(list[i].Content, l.Content)
-			list[i] = l
+			parent := list[i].Content
+			if text(parent) != "" && text(l.Content) != "" {
+				parent = append(parent, textParts(separator)...)
+			}
+			l.Content = append(parent, l.Content...)
+			fallthrough
 		default:
 			list[i] = l
 		}
 	}
 	return list
-}
-
-func join(parent, child []llm.Part) []llm.Part {
-	if text(parent) == "" || text(child) == "" {
-		return slices.Concat(parent, child)
-	}
-	return slices.Concat(parent, textParts(separator), child)
 }
 
 // View selects the layers of a flat text. Its zero value selects all.

@@ -89,7 +89,14 @@ func (w *caseRun) run(loop Loop) {
 		w.cancel()
 	}
 	if !endsInTime(done) {
-		w.report("INV-26", "the run does not end; %s", w.hangReason())
+		reason := "its context has ended, but something still waits, such as a model call with another context"
+		switch {
+		case w.ctx.Err() == nil:
+			reason = "nothing is left to wait for"
+		case w.running() > 0:
+			reason = "its context has ended, but the context of the tool has not"
+		}
+		w.report("INV-26", "the run does not end; %s", reason)
 		return
 	}
 	w.checkLeaks()
@@ -108,16 +115,6 @@ func endsInTime(done chan struct{}) bool {
 	case <-time.After(runTimeout): //nolint:forbidigo // virtual: it is a bubble's
 		return false
 	}
-}
-
-func (w *caseRun) hangReason() string {
-	switch {
-	case w.ctx.Err() == nil:
-		return "nothing is left to wait for"
-	case w.running() > 0:
-		return "its context has ended, but the context of the tool has not"
-	}
-	return "its context has ended, but something still waits, such as a model call with another context"
 }
 
 // running returns the number of tools that run.

@@ -48,14 +48,6 @@ const (
 
 var object = json.RawMessage(`{"type":"object"}`)
 
-func newTools(names ...string) []Tool {
-	var out []Tool
-	for _, n := range names {
-		out = append(out, Tool{Name: n, Description: "The tool " + n + "."})
-	}
-	return out
-}
-
 func user(text string) []llm.Message { return []llm.Message{llm.User(text)} }
 
 var done = fake.Response{Text: "done"}
@@ -112,7 +104,7 @@ func cases() []*testcase {
 		{id: "INV-09", name: "exact arguments", responses: script(calls(`c1 a { "b" : 12345678901234567890, "a" : 1.0 }`, `c2 a {"x":"\u00e9<&>"}`)), check: exactArguments},
 		{id: "INV-09", name: "truncated arguments", hasFailedCalls: true, responses: script(calls(`c1 a {"path":"/`)), check: noneRun},
 		{id: "INV-11", name: "finish reasons", responses: wrongReasons()},
-		{id: "INV-12", name: "both response modes", responses: script(rich()), times: 2, vary: nonStreaming, same: "INV-12"},
+		{id: "INV-12", name: "both response modes", responses: script(rich()), times: 2, vary: func(c *testcase, _ *caseRun) { c.mode = llm.NonStreaming }, same: "INV-12"},
 		{id: "INV-16", name: "a tool that ignores cancel", responses: script(calls(`c1 a {}`, `c2 b {}`)), when: within, act: ignoreCancel, fails: true},
 		{id: "INV-16", name: "a natural end", responses: script(calls(`c1 a {"s":1}`, `c2 b {"s":2}`)), act: slowEcho},
 		{id: "INV-17", name: "no call starts after cancel", responses: script(manyCalls()), when: within, act: cancelInFirst, fails: true},
@@ -128,7 +120,7 @@ func cases() []*testcase {
 		{id: "INV-23", name: "panic", hasFailedCalls: true, responses: script(calls(`c1 a {}`, `c2 b {}`)), act: panicking, check: contained},
 	}
 	for _, c := range all {
-		c.tools = newTools("a", "b")
+		c.tools = []Tool{{Name: "a", Description: "The tool a."}, {Name: "b", Description: "The tool b."}}
 		if c.input == nil {
 			c.input = user("go")
 		}
@@ -214,8 +206,6 @@ func opaqueResponse() fake.Response {
 	t.Calls[0].Opaque = json.RawMessage(`{"item":"fc_1"}`)
 	return t
 }
-
-func nonStreaming(c *testcase, _ *caseRun) { c.mode = llm.NonStreaming }
 
 // continueRun makes a run continue the one before it.
 func continueRun(c *testcase, prev *caseRun) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/loop"
 )
 
@@ -190,7 +190,11 @@ func (p *variables) after(_ context.Context, s *loop.StepInfo, _ *loop.Step) (lo
 	values := map[string]json.RawMessage{}
 	for _, name := range names {
 		value, _ := p.vars.load(name)
-		values[name] = valueJSON(value)
+		line, err := jsonval.Line(value)
+		if err != nil {
+			line = jsonio.AppendString(nil, fmt.Sprintf("%T", value))
+		}
+		values[name] = line
 	}
 	return loop.Decision{}, emitJSON(s, EventVariables, values)
 }
@@ -199,12 +203,4 @@ func (p *variables) after(_ context.Context, s *loop.StepInfo, _ *loop.Step) (lo
 func (p *variables) end(context.Context, *loop.Result) error {
 	p.apply()
 	return nil
-}
-
-func valueJSON(value any) json.RawMessage {
-	out, err := loop.JSONOutput(value)
-	if err != nil {
-		return jsonio.AppendString(nil, fmt.Sprintf("%T", value))
-	}
-	return json.RawMessage(out.Content[0].(llm.Text).Text)
 }

@@ -2,6 +2,7 @@ package orchestrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,7 @@ func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task s
 	}
 	briefed, err := agent.With(func(c *loop.Config) {
 		if c.System != "" {
-			put(fork.Layers(), layers.System(c.System, owner))
+			_ = fork.Layers().Set(layers.System(c.System, owner)) // it has a name, so Set cannot fail
 		}
 		c.System = fork.System()
 	})
@@ -45,19 +46,6 @@ func Delegate(ctx context.Context, agent *loop.Agent, h *history.History, task s
 	return res, fork, err
 }
 
-// put sets a layer. The layer has a name, so Set cannot fail.
-func put(r *layers.Registry, l layers.Layer) { _ = r.Set(l) }
-
-// brief returns an agent with the context text at the end of its system prompt.
-func brief(agent *loop.Agent, text string) (*loop.Agent, error) {
-	return agent.With(func(c *loop.Config) {
-		prompt := new(layers.Registry)
-		put(prompt, layers.System(c.System, owner))
-		put(prompt, layers.Context(text, owner))
-		c.System = prompt.Flat(layers.View{})
-	})
-}
-
 // Chain gives a task to several agents, one after another. The system prompt of each agent
 // contains the final text of the agent before it as context. Chain returns the results of the
 // started runs. It stops at the first run that fails or has no final text (see
@@ -66,16 +54,20 @@ func Chain(ctx context.Context, task string, agents ...*loop.Agent) ([]*loop.Res
 	var results []*loop.Result
 	said := ""
 	for i, agent := range agents {
-		briefed, err := brief(agent, said)
+		briefed, err := agent.With(func(c *loop.Config) {
+			prompt := new(layers.Registry)
+			_ = errors.Join(prompt.Set(layers.System(c.System, owner)), prompt.Set(layers.Context(said, owner)))
+			c.System = prompt.Flat(layers.View{})
+		})
 		if err != nil {
 			return results, err
 		}
 		res, err := briefed.Run(ctx, loop.Prompt(task))
 		results = append(results, res)
-		if err != nil {
-			return results, fmt.Errorf("orchestrate: Chain: agent %d of %d: %w", i+1, len(agents), err)
+		if err == nil {
+			said, err = middleware.FinalText(res)
 		}
-		if said, err = middleware.FinalText(res); err != nil {
+		if err != nil {
 			return results, fmt.Errorf("orchestrate: Chain: agent %d of %d: %w", i+1, len(agents), err)
 		}
 	}

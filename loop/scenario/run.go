@@ -169,7 +169,16 @@ func (x *execution) runTool(ctx context.Context, c loop.Call) (loop.Output, erro
 func (x *execution) run(ctx context.Context, agent *loop.Agent) (*Result, error) {
 	ctx, x.cancel = context.WithCancel(ctx)
 	defer x.cancel()
-	cancelAfter := x.armCancel()
+	cancelAfter := 0 // events
+	switch k := x.script.Cancel; {
+	case k == nil:
+	case k.Before:
+		x.cancel()
+	case k.At > 0:
+		x.clock.AfterFunc(k.At, x.cancel)
+	default:
+		cancelAfter = k.AfterEvents
+	}
 	o := &Result{}
 	in := loop.Continue(x.script.History, x.script.Input...)
 	in.Sink = trace.SinkFunc(func(ev trace.Event) error { // gets events also after the consumer has stopped
@@ -219,19 +228,6 @@ func (x *execution) consume(run *loop.Run, cancelAfter int) {
 			break
 		}
 	}
-}
-
-func (x *execution) armCancel() (afterEvents int) {
-	switch k := x.script.Cancel; {
-	case k == nil:
-	case k.Before:
-		x.cancel()
-	case k.At > 0:
-		x.clock.AfterFunc(k.At, x.cancel)
-	default:
-		return k.AfterEvents
-	}
-	return 0
 }
 
 // report keeps the script error in err, and reports whether it is a deadlock.

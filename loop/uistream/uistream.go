@@ -150,7 +150,9 @@ func (s *stream) delta(b trace.ModelDelta) {
 	case trace.DeltaReasoning:
 		s.block("reasoning", b.Text)
 	case trace.DeltaCall:
-		s.begin(b.ToolCallID, b.Name)
+		s.close()
+		s.calls = append(s.calls, call{id: b.ToolCallID, name: b.Name})
+		s.put(Part{Type: "tool-input-start", ToolCallID: b.ToolCallID, ToolName: b.Name})
 	case trace.DeltaArguments:
 		s.put(Part{Type: "tool-input-delta", ToolCallID: b.ToolCallID, Delta: b.Text})
 	case trace.DeltaCallEnd:
@@ -177,12 +179,6 @@ func (s *stream) close() {
 		s.put(Part{Type: s.open + "-end", ID: s.id})
 		s.open = ""
 	}
-}
-
-func (s *stream) begin(id, name string) {
-	s.close()
-	s.calls = append(s.calls, call{id: id, name: name})
-	s.put(Part{Type: "tool-input-start", ToolCallID: id, ToolName: name})
 }
 
 // response converts a complete response and sends the parts that no delta contained. The text

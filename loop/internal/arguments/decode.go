@@ -39,75 +39,57 @@ type Decoder func(d *jsonio.Dec, to reflect.Value) bool
 // NewDecoder returns the decoder of a type that is not recursive. It returns nil unless the
 // type consists of strings, numbers, booleans, structs, slices and pointers.
 func NewDecoder(t reflect.Type) Decoder {
-	if t == reflect.TypeFor[json.Number]() || hasUnmarshaler(t) {
+	p := reflect.PointerTo(t)
+	if t == reflect.TypeFor[json.Number]() || p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return nil
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return decodeString
+		return func(d *jsonio.Dec, to reflect.Value) bool {
+			ok := d.Peek() == '"'
+			if ok {
+				to.SetString(d.String())
+			}
+			return ok
+		}
 	case reflect.Bool:
-		return decodeBool
+		return func(d *jsonio.Dec, to reflect.Value) bool {
+			to.SetBool(d.Bool()) // d records an error if the value is not a boolean
+			return true
+		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return decodeInt
+		return func(d *jsonio.Dec, to reflect.Value) bool {
+			n, err := strconv.ParseInt(d.Raw(), 10, t.Bits())
+			to.SetInt(n)
+			return err == nil
+		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return decodeUint
+		return func(d *jsonio.Dec, to reflect.Value) bool {
+			n, err := strconv.ParseUint(d.Raw(), 10, t.Bits())
+			to.SetUint(n)
+			return err == nil
+		}
 	case reflect.Float32, reflect.Float64:
-		return decodeFloat
+		return func(d *jsonio.Dec, to reflect.Value) bool {
+			n, err := strconv.ParseFloat(d.Raw(), t.Bits())
+			to.SetFloat(n)
+			return err == nil
+		}
 	case reflect.Pointer:
-		return newPointerDecoder(t.Elem())
+		elem := NewDecoder(t.Elem())
+		if elem == nil {
+			return nil
+		}
+		return func(d *jsonio.Dec, to reflect.Value) bool {
+			to.Set(reflect.New(t.Elem()))
+			return elem(d, to.Elem())
+		}
 	case reflect.Slice:
 		return newSliceDecoder(t.Elem())
 	case reflect.Struct:
 		return newStructDecoder(t)
 	default:
 		return nil
-	}
-}
-
-func hasUnmarshaler(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
-func decodeString(d *jsonio.Dec, to reflect.Value) bool {
-	if d.Peek() != '"' {
-		return false
-	}
-	to.SetString(d.String())
-	return true
-}
-
-func decodeBool(d *jsonio.Dec, to reflect.Value) bool {
-	to.SetBool(d.Bool()) // d records an error if the value is not a boolean
-	return true
-}
-
-func decodeInt(d *jsonio.Dec, to reflect.Value) bool {
-	n, err := strconv.ParseInt(d.Raw(), 10, to.Type().Bits())
-	to.SetInt(n)
-	return err == nil
-}
-
-func decodeUint(d *jsonio.Dec, to reflect.Value) bool {
-	n, err := strconv.ParseUint(d.Raw(), 10, to.Type().Bits())
-	to.SetUint(n)
-	return err == nil
-}
-
-func decodeFloat(d *jsonio.Dec, to reflect.Value) bool {
-	n, err := strconv.ParseFloat(d.Raw(), to.Type().Bits())
-	to.SetFloat(n)
-	return err == nil
-}
-
-func newPointerDecoder(t reflect.Type) Decoder {
-	elem := NewDecoder(t)
-	if elem == nil {
-		return nil
-	}
-	return func(d *jsonio.Dec, to reflect.Value) bool {
-		to.Set(reflect.New(t))
-		return elem(d, to.Elem())
 	}
 }
 

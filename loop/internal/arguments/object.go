@@ -2,6 +2,7 @@
 package arguments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,8 +40,7 @@ func CheckObject(args string) *Error {
 		d.Skip()
 	}
 	if err := d.End(); err != nil {
-		var syntax *jsonio.SyntaxError
-		errors.As(err, &syntax)
+		syntax, _ := errors.AsType[*jsonio.SyntaxError](err)
 		return &Error{syntax.Offset >= len(args), "the arguments are not JSON: " + err.Error()}
 	}
 	switch {
@@ -62,28 +62,18 @@ func walk(d *jsonio.Dec, depth int) (problem string) {
 		d.Skip()
 		return fmt.Sprintf("the arguments are nested more than %d deep", maxDepth)
 	}
-	note := func(p string) {
-		if problem == "" {
-			problem = p
-		}
-	}
+	note := func(p string) { problem = cmp.Or(problem, p) }
 	switch d.Peek() {
 	case '{':
-		d.Object()
 		var seen members
-		for first := true; ; {
-			key, ok := d.Key(&first)
-			if !ok {
-				return problem
-			}
+		for key := range d.Members() {
 			if seen.add(key) {
 				note(fmt.Sprintf("the arguments have the member %q twice", key))
 			}
 			note(walk(d, depth+1))
 		}
 	case '[':
-		d.Array()
-		for first := true; d.More(&first); {
+		for range d.Elements() {
 			note(walk(d, depth+1))
 		}
 	default:

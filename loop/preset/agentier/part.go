@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/internal/dialect"
@@ -89,9 +88,18 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 			return parts
 		}
 	case trace.ToolStart:
-		return p.started(ev, b)
+		call := ToolCall{ID: b.ToolCallID, Name: b.Name, Args: dialect.Value(b.Arguments, "{}"), Duration: ev.At}
+		p.running[call.ID] = len(p.res.ToolCalls)
+		p.res.ToolCalls = append(p.res.ToolCalls, call)
+		if ev.Step == trace.NoStep { // a call from an earlier run has no part yet
+			return []Part{{Type: "onToolCall", Name: call.Name, Args: call.Args}}
+		}
 	case trace.ToolEnd:
-		return p.returned(b.Result, ev.At)
+		c := &p.res.ToolCalls[p.running[b.Result.ID]]
+		c.Result, c.Duration = b.Result, ev.At-c.Duration
+		if !b.Result.IsError { // the model reads the result of a failed call and decides
+			return []Part{{Type: "onToolResult", Name: b.Result.Name, Result: b.Result}}
+		}
 	case trace.ModelError, trace.ModelRetry, trace.Canceled:
 		p.noteFailure(b)
 	case trace.RunEnd:
@@ -99,26 +107,4 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	default:
 	}
 	return nil
-}
-
-// started records a call that is run. A call from an earlier run has no part yet.
-func (p *projection) started(ev trace.Event, b trace.ToolStart) []Part {
-	args := dialect.Value(b.Arguments, "{}")
-	p.running[b.ToolCallID] = len(p.res.ToolCalls)
-	p.res.ToolCalls = append(p.res.ToolCalls, ToolCall{ID: b.ToolCallID, Name: b.Name, Args: args, Duration: ev.At})
-	if ev.Step == trace.NoStep {
-		return []Part{{Type: "onToolCall", Name: b.Name, Args: args}}
-	}
-	return nil
-}
-
-// returned records the result of a call. A failed call has no callback: the model reads
-// the result and decides.
-func (p *projection) returned(r llm.ToolResult, at time.Duration) []Part {
-	c := &p.res.ToolCalls[p.running[r.ID]]
-	c.Result, c.Duration = r, at-c.Duration
-	if r.IsError {
-		return nil
-	}
-	return []Part{{Type: "onToolResult", Name: r.Name, Result: r}}
 }

@@ -224,7 +224,13 @@ func (l *Loop) Stream(ctx context.Context, in Input, opts *Options) iter.Seq2[St
 			return
 		}
 		stopped := false
-		response, err := r.ended(ctx, func() { stopped = !r.pass(yield) })
+		response, err := r.ended(ctx, func() {
+			for part := range Events(r.kernel.Events()) {
+				if stopped = part.Type != "done" && !yield(part, nil); stopped {
+					return
+				}
+			}
+		})
 		if !stopped {
 			yield(StreamEvent{Type: "done", Response: response}, err)
 		}

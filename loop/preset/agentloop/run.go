@@ -195,16 +195,6 @@ func (r *run) ended(ctx context.Context, look func()) (response *Response, err e
 	return nil, nil
 }
 
-// pass yields the events of the run and reports whether the caller iterated to the end.
-func (r *run) pass(yield func(StreamEvent, error) bool) bool {
-	for part := range Events(r.kernel.Events()) {
-		if part.Type != "done" && !yield(part, nil) {
-			return false
-		}
-	}
-	return true
-}
-
 // finish ends the run. It stores the report, lets the next run begin and emits
 // onRunComplete.
 func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Response, error) {

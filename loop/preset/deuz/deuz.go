@@ -122,7 +122,14 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 	case trace.ToolSkip:
 		return d.result(b.Result)
 	case trace.StepEnd:
-		return d.rest()
+		var rest []Part // of calls after client-side calls
+		for _, c := range d.calls {
+			if r, ok := d.results[c.ID]; ok {
+				rest = append(rest, d.toolResult(r))
+			}
+		}
+		d.calls = nil
+		return rest
 	case trace.RunEnd:
 		last := Part{Type: "finish", FinishReason: b.FinishReason, Usage: b.Usage}
 		if err != nil {
@@ -162,17 +169,6 @@ func (d *projection) result(r llm.ToolResult) (parts []Part) {
 		d.calls = d.calls[1:]
 		parts = append(parts, d.toolResult(r))
 	}
-	return parts
-}
-
-// rest returns the parts that still wait for client-side calls at the end of a step.
-func (d *projection) rest() (parts []Part) {
-	for _, c := range d.calls {
-		if r, ok := d.results[c.ID]; ok {
-			parts = append(parts, d.toolResult(r))
-		}
-	}
-	d.calls = nil
 	return parts
 }
 

@@ -29,11 +29,9 @@ func Fill(cfg loop.Config) loop.Config {
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, loop.Unlimited)
 	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	if cfg.ErrorText == nil {
-		cfg.ErrorText = errorObject
+		cfg.ErrorText = func(_ string, err error) string {
+			return string(append(jsonio.AppendString([]byte(`{"error":`), err.Error()), '}'))
+		}
 	}
 	return cfg
-}
-
-func errorObject(_ string, err error) string {
-	return string(append(jsonio.AppendString([]byte(`{"error":`), err.Error()), '}'))
 }
