@@ -28,10 +28,11 @@ func NewOutput(schema json.RawMessage) (*Output, error) {
 	if !jsonio.IsObject(string(schema)) {
 		return nil, errors.New("middleware: the output schema is not a JSON object")
 	}
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, fmt.Errorf("middleware: the output schema: %w", err)
+	var resolved *jsonschema.Resolved
+	err := json.Unmarshal(schema, &s)
+	if err == nil {
+		resolved, err = s.Resolve(nil)
 	}
-	resolved, err := s.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: the output schema: %w", err)
 	}
@@ -41,11 +42,11 @@ func NewOutput(schema json.RawMessage) (*Output, error) {
 // OutputOf returns an Output for a Go type. It derives the schema as [loop.NewTool] does for
 // arguments.
 func OutputOf[T any]() (*Output, error) {
+	var raw []byte
 	schema, err := jsonschema.For[T](nil)
-	if err != nil {
-		return nil, fmt.Errorf("middleware: the output schema: %w", err)
+	if err == nil {
+		raw, err = json.Marshal(schema)
 	}
-	raw, err := json.Marshal(schema)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: the output schema: %w", err)
 	}

@@ -16,10 +16,9 @@ func responseFrom(m llm.Message, e trace.ModelResponse) fake.Response {
 		Usage: e.Usage, FinishReason: e.FinishReason, RawFinishReason: e.RawFinishReason, FinishMessage: e.FinishMessage,
 		ResponseID: e.ResponseID, Model: e.Model, Opaque: m.Opaque,
 	}
-	if setContent(m.Parts, &t) {
-		return t
+	if plain := t; setContent(m.Parts, &plain) {
+		return plain
 	}
-	t.Reasoning, t.ReasoningOpaque, t.Text, t.TextOpaque, t.Refusal, t.Calls = "", nil, "", nil, false, nil
 	for _, p := range m.Parts {
 		if c, ok := p.(llm.ToolCall); ok {
 			p = asReceived(c)

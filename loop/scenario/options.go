@@ -76,17 +76,16 @@ func readOptions(s *fake.Script) (*reader, error) {
 		}
 	}
 	table := loop.Options()
-	var names []string
+	names := make([]string, len(table))
 	for i := range table {
-		if name := r.optionName(&table[i]); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names[i] = r.optionName(&table[i])
 	}
 	var errs []error
 	for _, o := range s.Loop {
-		i := slices.IndexFunc(table, func(x loop.Option) bool { return r.optionName(&x) == o.Name })
+		i := slices.Index(names, o.Name)
 		if i < 0 {
-			errs = append(errs, s.Errorf(o.Pos, "unknown loop option %q: %swant one of %s", o.Name, suggest.Hint(o.Name, names), strings.Join(names, ", ")))
+			known := slices.Compact(slices.Clone(names)) // the options of retry are neighbors
+			errs = append(errs, s.Errorf(o.Pos, "unknown loop option %q: %swant one of %s", o.Name, suggest.Hint(o.Name, known), strings.Join(known, ", ")))
 			continue
 		}
 		name, _, _ := strings.Cut(table[i].Name, ".")

@@ -39,15 +39,16 @@ type File struct {
 	Parts    string
 	HasParts bool
 
-	archive *txtar.Archive // nil for plain YAML
-	src     []byte
+	archive txtar.Archive // without files for plain YAML
+	src     []byte        // of the script
+	line    int           // at which it begins
 }
 
 // Parse reads a scenario file. The name is for errors, which contain the line and the
 // column. Parse also rejects scripts that cannot run: without models, with an invalid tool
 // or with an invalid option.
 func Parse(name string, src []byte) (*File, error) {
-	f := &File{Name: name, src: src}
+	f := &File{Name: name, archive: txtar.Archive{Comment: []byte("\n")}}
 	a := txtar.Parse(src)
 	if len(a.Files) == 0 {
 		if err := f.parseScript(1, src); err != nil {
@@ -55,7 +56,7 @@ func Parse(name string, src []byte) (*File, error) {
 		}
 		return f, nil
 	}
-	f.archive, f.Comment = a, string(a.Comment)
+	f.archive, f.Comment = *a, string(a.Comment)
 	line := 1 + bytes.Count(a.Comment, []byte("\n"))
 	for _, part := range a.Files {
 		line++ // the marker
@@ -89,6 +90,7 @@ func Parse(name string, src []byte) (*File, error) {
 
 // parseScript reads the script, which begins at a line of the file.
 func (f *File) parseScript(line int, src []byte) (err error) {
+	f.src, f.line = src, line
 	padding := bytes.Repeat([]byte("\n"), line-1)
 	if f.Script, err = fake.ParseScript(f.Name, append(padding, src...)); err != nil {
 		return err
@@ -100,21 +102,17 @@ func (f *File) parseScript(line int, src []byte) (err error) {
 // With returns the file with the result as the expected result. A script of version 1 gets
 // the keys of version 2. All else is unchanged, byte for byte.
 func (f *File) With(o *Result) []byte {
-	a := txtar.Archive{Comment: []byte("\n")}
-	if f.archive == nil {
-		a.Files = []txtar.File{{Name: scriptSection, Data: f.src}}
-	} else {
-		a.Comment, a.Files = f.archive.Comment, slices.Clone(f.archive.Files)
-	}
+	a := f.archive
+	a.Files = slices.Clone(a.Files)
 	set := func(name, data string) {
 		i := slices.IndexFunc(a.Files, func(p txtar.File) bool { return p.Name == name })
 		if i < 0 {
-			a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(data)})
-			return
+			i = len(a.Files)
+			a.Files = append(a.Files, txtar.File{Name: name})
 		}
 		a.Files[i].Data = []byte(data)
 	}
-	set(scriptSection, f.upgrade(a.Files))
+	set(scriptSection, f.upgrade())
 	set(traceSection, o.Trace())
 	if f.HasParts {
 		set(partsSection, o.Parts())
@@ -123,23 +121,15 @@ func (f *File) With(o *Result) []byte {
 }
 
 // upgrade returns the script with the keys of version 2. It keeps formatting and comments.
-func (f *File) upgrade(files []txtar.File) string {
+func (f *File) upgrade() string {
 	var out strings.Builder
-	i := slices.IndexFunc(files, func(p txtar.File) bool { return p.Name == scriptSection })
-	first := 1
-	if f.archive != nil {
-		first += bytes.Count(f.archive.Comment, []byte("\n")) + 1
-		for _, p := range files[:i] {
-			first += bytes.Count(p.Data, []byte("\n")) + 1
-		}
-	}
 	renames := maps.Clone(f.Script.Renames)
 	if r, err := readOptions(f.Script); err == nil {
 		maps.Copy(renames, r.renames)
 	}
 	places := slices.SortedFunc(maps.Keys(renames), func(a, b fake.Pos) int { return a.Col - b.Col })
-	n := first
-	for line := range strings.Lines(string(files[i].Data)) {
+	n := f.line
+	for line := range strings.Lines(string(f.src)) {
 		rest, col := []rune(line), 1
 		for _, at := range places {
 			if at.Line != n {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -109,44 +111,28 @@ func (m *members) has(key string) bool { return slices.Contains(m.few[:m.n], key
 
 // hasLoneSurrogate reports whether valid JSON contains an escape of half a pair.
 func hasLoneSurrogate(s string) bool {
-	for {
-		i := strings.Index(s, `\u`)
-		if i < 0 {
-			return false
-		}
-		back := i
-		for back > 0 && s[back-1] == '\\' {
-			back--
-		}
-		if (i-back)%2 == 1 { // this backslash is itself escaped
-			s = s[i+1:]
-			continue
-		}
-		if k := surrogate(s[i:]); k == high && surrogate(s[i+6:]) == low {
-			s = s[i+12:]
-			continue
-		} else if k != 0 {
-			return true
-		}
-		s = s[i+6:]
+	if !strings.Contains(s, `\u`) {
+		return false
 	}
+	for i := strings.IndexByte(s, '\\'); i >= 0; i = strings.IndexByte(s, '\\') {
+		s = s[i:]
+		switch unit := escaped(s); {
+		case !utf16.IsSurrogate(unit):
+			s = s[2:]
+		case utf16.DecodeRune(unit, escaped(s[6:])) == utf8.RuneError:
+			return true
+		default:
+			s = s[12:]
+		}
+	}
+	return false
 }
 
-const (
-	high = 'h'
-	low  = 'l'
-)
-
-// surrogate returns the kind of surrogate whose escape s begins with, or 0.
-func surrogate(s string) byte {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' || s[2]|0x20 != 'd' {
+// escaped returns the code unit whose \u escape s begins with, or 0.
+func escaped(s string) rune {
+	if len(s) < 6 || s[:2] != `\u` {
 		return 0
 	}
-	switch s[3] | 0x20 {
-	case '8' | 0x20, '9' | 0x20, 'a', 'b':
-		return high
-	case 'c', 'd', 'e', 'f':
-		return low
-	}
-	return 0
+	unit, _ := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(unit)
 }

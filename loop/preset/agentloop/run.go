@@ -54,10 +54,7 @@ type note struct {
 
 // begin begins a run in the order of the reference loop.
 func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.ResponseMode) (*run, error) {
-	r := &run{Loop: l, in: in, input: in.messages(), notes: map[string]*note{}}
-	if opts != nil {
-		r.opts = *opts
-	}
+	r := &run{Loop: l, in: in, input: in.messages(), notes: map[string]*note{}, opts: *cmp.Or(opts, &Options{})}
 	l.mu.Lock()
 	l.current = cmp.Or(l.current, r)
 	busy := l.current != r
@@ -65,16 +62,14 @@ func (l *Loop) begin(ctx context.Context, in Input, opts *Options, delivery llm.
 	if busy {
 		return nil, ErrRunning
 	}
-	begun := false
 	defer func() {
-		if !begun { // also after a panic in caller code
+		if r.kernel == nil { // also after a panic in caller code
 			r.release(nil)
 		}
 	}()
 	if err := r.prepare(ctx, delivery); err != nil {
 		return nil, err
 	}
-	begun = true
 	return r, nil
 }
 
