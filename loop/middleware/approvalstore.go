@@ -96,22 +96,18 @@ type approvalEntry struct {
 }
 
 // Pending returns the requests without a decision in the order of their arrival.
-func (s *ApprovalStore) Pending() []ApprovalRequest {
-	return s.list(func(e approvalEntry) bool { return e.pending })
-}
+func (s *ApprovalStore) Pending() []ApprovalRequest { return s.list(true) }
 
 // Unresolved returns the requests whose decision was not applied: the pending ones, and those
 // whose decision waits for other calls of the step. A program that moves a store to another
 // process saves them. They need a new decision there.
-func (s *ApprovalStore) Unresolved() []ApprovalRequest {
-	return s.list(func(approvalEntry) bool { return true })
-}
+func (s *ApprovalStore) Unresolved() []ApprovalRequest { return s.list(false) }
 
-func (s *ApprovalStore) list(include func(approvalEntry) bool) (list []ApprovalRequest) {
+func (s *ApprovalStore) list(onlyPending bool) (list []ApprovalRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.entries {
-		if include(e) {
+		if e.pending || !onlyPending {
 			list = append(list, e.req)
 		}
 	}

@@ -50,12 +50,12 @@ func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) 
 				logAll(info.Input.Messages[known(info.Input.Messages):])
 				return nil, nil
 			},
-			BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
+			BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 				for ; steps < len(s.Steps); steps++ {
 					logged += len(s.Steps[steps].Messages)
 					logAll(s.Steps[steps].Messages)
 				}
-				return loop.StepChange{}, nil
+				return c, nil
 			},
 			End: func(_ context.Context, res *loop.Result) error {
 				logAll(res.Messages[logged:])

@@ -22,12 +22,11 @@ import (
 func KeepLast(keep, limit int) loop.Middleware {
 	limit = max(limit, keep+1)
 	return loop.Middleware{Name: "keep_last", New: func(loop.RunInfo) loop.Hooks {
-		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
-			history := s.History()
-			if len(history) <= limit {
-				return loop.StepChange{}, nil
+		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
+			if history := s.History(); len(history) > limit {
+				c = compacted(shorten(history, keep))
 			}
-			return compacted(shorten(history, keep)), nil
+			return c, nil
 		}}
 	}}
 }
@@ -85,13 +84,13 @@ func AnswerTool(name, description string, schema json.RawMessage) (m loop.Middle
 	return loop.Middleware{Name: "answer_tool", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{
 			Tools: []loop.Tool{tool},
-			AfterStep: func(_ context.Context, _ *loop.StepInfo, step *loop.Step) (loop.Decision, error) {
+			AfterStep: func(_ context.Context, _ *loop.StepInfo, step *loop.Step) (d loop.Decision, err error) {
 				for i, c := range step.Calls {
 					if c.Name == name && !step.Results[i].IsError {
-						return loop.Decision{Action: trace.Stop, Reason: trace.ReasonMiddleware, Note: "the answer was given"}, nil
+						d = loop.Decision{Action: trace.Stop, Reason: trace.ReasonMiddleware, Note: "the answer was given"}
 					}
 				}
-				return loop.Decision{}, nil
+				return d, nil
 			},
 		}
 	}}, nil

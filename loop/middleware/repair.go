@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,9 +41,9 @@ func (r Repair) Middleware() loop.Middleware {
 	return loop.Middleware{Name: "repair", New: func(loop.RunInfo) loop.Hooks {
 		var finish llm.FinishReason // of the response whose calls come next
 		return loop.Hooks{
-			AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+			AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (d loop.Decision, err error) {
 				finish = response.FinishReason
-				return loop.Decision{}, nil
+				return d, nil
 			},
 			BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
 				if finish == llm.FinishLength && len(calls) > 0 {
@@ -62,24 +63,17 @@ func (r Repair) repair(ctx context.Context, s *loop.StepInfo, p loop.PlannedCall
 		return nil, nil
 	}
 	schema := json.RawMessage(`{"type":"object"}`) // a tool without a schema accepts any object
-	for _, t := range s.Tools() {
-		if t.Name == p.Call.Name && t.Parameters != nil {
-			schema = t.Parameters
-			break
-		}
+	tools := s.Tools()
+	if i := slices.IndexFunc(tools, func(t loop.Tool) bool { return t.Name == p.Call.Name && t.Parameters != nil }); i >= 0 {
+		schema = tools[i].Parameters
 	}
-	req := &llm.Request{
-		Model: r.ModelName, Messages: []llm.Message{llm.User(r.Prompt(p.Call, schema))},
-		Settings: llm.Settings{OutputSchema: schema},
-	}
-	model := r.Model
+	model, name := r.Model, r.ModelName
 	if model == nil {
-		model = s.Model
-		if r.ModelName == "" {
-			req.Model = s.Request.Model
-		}
+		model, name = s.Model, cmp.Or(name, s.Request.Model)
 	}
-	response, err := s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeRepair, Model: model, Request: req})
+	response, err := s.CallModel(ctx, loop.ModelCall{Purpose: trace.PurposeRepair, Model: model, Request: &llm.Request{
+		Model: name, Messages: []llm.Message{llm.User(r.Prompt(p.Call, schema))}, Settings: llm.Settings{OutputSchema: schema},
+	}})
 	if err != nil {
 		return nil, s.Warn(WarnRepair, fmt.Sprintf("the arguments of the call %s were not repaired: %v", p.Call.ID, err))
 	}

@@ -22,10 +22,9 @@ func SingleRun() loop.Middleware {
 		active := false
 		return loop.Hooks{
 			Start: func(ctx context.Context) (context.Context, error) {
-				if !busy.CompareAndSwap(false, true) {
+				if active = busy.CompareAndSwap(false, true); !active {
 					return nil, ErrRunning
 				}
-				active = true
 				return ctx, nil
 			},
 			End: func(context.Context, *loop.Result) error {

@@ -71,11 +71,10 @@ func (z Summarizer) Middleware() (m loop.Middleware, err error) {
 	}
 	limit := min(z.Trigger*float64(z.Window), float64(z.Window-z.Reserve))
 	return loop.Middleware{Name: "summarize", New: func(loop.RunInfo) loop.Hooks {
-		var conversation messageTokens
-		var setup setupTokens
+		var tokens tokenCounter
 		return loop.Hooks{BeforeStep: func(ctx context.Context, s *loop.StepInfo) (c loop.StepChange, err error) {
 			messages := s.History()
-			if float64(conversation.count(messages)+setup.count(s.Request)) <= limit {
+			if float64(tokens.conversation(messages)+tokens.setup(s.Request)) <= limit {
 				return c, nil
 			}
 			done, err := z.summarize(ctx, messages, z.firstKept(messages), func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
@@ -221,23 +220,28 @@ func transcript(messages []llm.Message) string {
 	return b.String()
 }
 
-// messageTokens estimates a growing conversation incrementally.
-type messageTokens struct {
-	last  *llm.Part // of the counted messages
-	n     int
-	total int64
+// tokenCounter estimates a growing conversation, and its system prompt and tools, again only
+// after changes.
+type tokenCounter struct {
+	last     *llm.Part // of the counted messages
+	counted  int
+	messages int64
+
+	system string
+	tools  []llm.Tool
+	others int64 // of the system prompt and the tools
 }
 
-func (c *messageTokens) count(messages []llm.Message) int64 {
-	if c.n > len(messages) || c.n > 0 && firstPart(messages[c.n-1]) != c.last { // the history was rewritten
-		*c = messageTokens{}
+func (c *tokenCounter) conversation(messages []llm.Message) int64 {
+	if c.counted > len(messages) || c.counted > 0 && firstPart(messages[c.counted-1]) != c.last { // the history was rewritten
+		c.counted, c.messages = 0, 0
 	}
-	for _, m := range messages[c.n:] {
-		c.total += history.Tokens(m.Parts)
+	for _, m := range messages[c.counted:] {
+		c.messages += history.Tokens(m.Parts)
 		c.last = firstPart(m)
 	}
-	c.n = len(messages)
-	return c.total
+	c.counted = len(messages)
+	return c.messages
 }
 
 func firstPart(m llm.Message) *llm.Part {
@@ -247,28 +251,17 @@ func firstPart(m llm.Message) *llm.Part {
 	return &m.Parts[0]
 }
 
-// setupTokens estimates the system prompt and the tools, again after each change.
-type setupTokens struct {
-	system string
-	tools  []llm.Tool
-	total  int64
-}
-
-func (c *setupTokens) count(req *llm.Request) int64 {
-	if c.total > 0 && c.system == req.System && sameTools(c.tools, req.Tools) {
-		return c.total
+// setup compares the memory of the tools: those of a request are never changed in place.
+func (c *tokenCounter) setup(req *llm.Request) int64 {
+	sameTools := len(c.tools) == len(req.Tools) && (len(c.tools) == 0 || &c.tools[0] == &req.Tools[0])
+	if c.others > 0 && c.system == req.System && sameTools {
+		return c.others
 	}
 	c.system, c.tools = req.System, req.Tools
 	parts := []llm.Part{llm.Text{Text: req.System}}
 	for _, t := range req.Tools {
 		parts = append(parts, llm.Text{Text: t.Name + t.Description + string(t.Parameters)})
 	}
-	c.total = history.Tokens(parts)
-	return c.total
-}
-
-// sameTools reports whether two lists share their memory. The elements of a request are never
-// changed in place.
-func sameTools(a, b []llm.Tool) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	c.others = history.Tokens(parts)
+	return c.others
 }

@@ -24,6 +24,7 @@ type Vars struct {
 	parent *Vars
 	own    map[string]bool // names in values; all other names are in parent
 	call   bool            // true for the view of a call, which collects its writes
+	index  int             // of the call
 	writes []write
 }
 
@@ -129,7 +130,10 @@ func (v Var[T]) Update(vars *Vars, f func(old T) T) {
 func Variables(vars *Vars) loop.Middleware {
 	return loop.Middleware{Name: "variables", New: func(loop.RunInfo) loop.Hooks {
 		p := &variables{vars: vars}
-		return loop.Hooks{WrapTool: p.wrap, AfterStep: p.after, End: p.end}
+		return loop.Hooks{WrapTool: p.wrap, AfterStep: p.after, End: func(context.Context, *loop.Result) error {
+			p.apply() // the writes of a last step after which no hook was called
+			return nil
+		}}
 	}}
 }
 
@@ -145,19 +149,14 @@ type varsKey struct{}
 type variables struct {
 	vars  *Vars
 	mu    sync.Mutex
-	calls []callVars
-}
-
-type callVars struct {
-	index int
-	view  *Vars
+	calls []*Vars
 }
 
 func (p *variables) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, call loop.Call) (loop.Output, error) {
-		view := &Vars{parent: p.vars, call: true}
+		view := &Vars{parent: p.vars, call: true, index: call.Index}
 		p.mu.Lock()
-		p.calls = append(p.calls, callVars{call.Index, view})
+		p.calls = append(p.calls, view)
 		p.mu.Unlock()
 		return next(context.WithValue(ctx, varsKey{}, view), call)
 	}
@@ -169,11 +168,11 @@ func (p *variables) apply() (names []string) {
 	calls := p.calls
 	p.calls = nil
 	p.mu.Unlock()
-	slices.SortFunc(calls, func(a, b callVars) int { return a.index - b.index })
-	for _, c := range calls {
-		c.view.mu.Lock()
-		writes := c.view.writes
-		c.view.mu.Unlock()
+	slices.SortFunc(calls, func(a, b *Vars) int { return a.index - b.index })
+	for _, view := range calls {
+		view.mu.Lock()
+		writes := view.writes
+		view.mu.Unlock()
 		for _, w := range writes {
 			p.vars.update(w.name, w.f)
 			names = append(names, w.name)
@@ -197,10 +196,4 @@ func (p *variables) after(_ context.Context, s *loop.StepInfo, _ *loop.Step) (lo
 		values[name] = line
 	}
 	return loop.Decision{}, emitJSON(s, EventVariables, values)
-}
-
-// end applies the writes of a last step after which no hook was called.
-func (p *variables) end(context.Context, *loop.Result) error {
-	p.apply()
-	return nil
 }
