@@ -51,24 +51,20 @@ func (s *Sample) PassHat() ([]float64, error) {
 // passes returns, for all numbers of drawn runs, the mean of value(p). p is the probability that
 // all drawn runs are among those that among counts.
 func (s *Sample) passes(among func(n, c int) int, value func(p float64) float64) (means []float64, err error) {
-	type chance struct {
-		among int
-		p     float64 // that allDrawn returns
-	}
-	chances := make([]chance, len(s.cases))
+	count := make([]int, len(s.cases))
+	p := make([]float64, len(s.cases)) // as allDrawn returns it
 	rows := make([]Row, len(s.cases))
 	for i, runs := range s.cases {
 		c, err := successes(runs)
 		if err != nil {
 			return nil, err
 		}
-		chances[i] = chance{among(len(runs), c), 1}
+		count[i], p[i] = among(len(runs), c), 1
 	}
 	for drawn := range s.FewestEpochs() {
 		for i, runs := range s.cases {
-			c := &chances[i]
-			c.p *= float64(max(0, c.among-drawn)) / float64(len(runs)-drawn)
-			rows[i].Value = value(c.p)
+			p[i] *= float64(max(0, count[i]-drawn)) / float64(len(runs)-drawn)
+			rows[i].Value = value(p[i])
 		}
 		means = append(means, mean(rows))
 	}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -73,12 +74,7 @@ func DetectableDifference(cases int, variance float64, t Test) (float64, error) 
 
 // complete sets the defaults and checks the test.
 func (t Test) complete(variance float64) (Test, error) {
-	if t.Alpha == 0 {
-		t.Alpha = 0.05
-	}
-	if t.Power == 0 {
-		t.Power = 0.8
-	}
+	t.Alpha, t.Power = cmp.Or(t.Alpha, 0.05), cmp.Or(t.Power, 0.8)
 	if !(t.Alpha > 0 && t.Alpha < t.Power && t.Power < 1) {
 		return Test{}, fmt.Errorf("test of level %v with power %v: both must lie between 0 and 1, the power above the level", t.Alpha, t.Power)
 	}
