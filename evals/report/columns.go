@@ -1,6 +1,12 @@
 package report
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/parquet"
 )
@@ -12,7 +18,6 @@ type column struct {
 	of   func(*Run) any
 }
 
-// columns returns the columns of CSV and Parquet.
 func (r *Report) columns() []column {
 	list := []column{
 		text("set", func(r *Run) string { return r.Set }),
@@ -57,28 +62,97 @@ func text(name string, of func(*Run) string) column {
 
 // resource returns the column of a resource. All but the cost are integers.
 func resource(name string) column {
-	amount := func(r *Run) *float64 {
+	kind := parquet.Whole
+	if name == "cost" {
+		kind = parquet.Real
+	}
+	return column{name, kind, func(r *Run) any {
 		for n, v := range r.Resources() {
-			if n == name {
-				return v
+			switch {
+			case n != name || v == nil:
+			case kind == parquet.Real:
+				return *v
+			default:
+				return int64(*v)
 			}
 		}
 		return nil
-	}
-	if name == "cost" {
-		return column{name, parquet.Real, func(r *Run) any {
-			v := amount(r)
-			if v == nil {
-				return nil
-			}
-			return *v
-		}}
-	}
-	return column{name, parquet.Whole, func(r *Run) any {
-		v := amount(r)
-		if v == nil {
-			return nil
-		}
-		return int64(*v)
 	}}
+}
+
+// CSV writes one line per run in the format of RFC 4180, after a line with the column names.
+// Missing values are empty. A string that a spreadsheet could read as a formula gets an
+// apostrophe as prefix (OWASP, "CSV Injection").
+func (r *Report) CSV(w io.Writer) error {
+	buf := bufio.NewWriter(w)
+	columns := r.columns()
+	cells := make([]string, len(columns))
+	for i, c := range columns {
+		cells[i] = c.name
+	}
+	writeRecord(buf, cells)
+	for run := range r.Runs() {
+		for i := range columns {
+			cells[i] = cell(columns[i].of(&run))
+		}
+		writeRecord(buf, cells)
+	}
+	return buf.Flush()
+}
+
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return guarded(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// guarded protects a string from being read as a formula.
+func guarded(text string) string {
+	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		return "'" + text
+	}
+	return text
+}
+
+// writeRecord writes a line. A buffered writer keeps its error for Flush.
+func writeRecord(w *bufio.Writer, cells []string) {
+	for i, cell := range cells {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		if strings.ContainsAny(cell, "\",\r\n") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		_, _ = w.WriteString(cell)
+	}
+	_, _ = w.WriteString("\r\n")
+}
+
+// Parquet writes an Apache Parquet file with one row per run and the columns of CSV: strings
+// (STRING), integers (INT64) and floating-point numbers (DOUBLE). Missing values are null.
+func (r *Report) Parquet(w io.Writer) error {
+	buf := bufio.NewWriter(w)
+	columns := r.columns()
+	kinds := make([]parquet.Column, len(columns))
+	for i, c := range columns {
+		kinds[i] = parquet.Column{Name: c.name, Kind: c.kind}
+	}
+	table := parquet.NewWriter(buf, kinds)
+	cells := make([]any, len(columns))
+	for run := range r.Runs() {
+		for i, c := range columns {
+			cells[i] = c.of(&run)
+		}
+		if err := table.Write(cells); err != nil {
+			return err
+		}
+	}
+	if err := table.Close(); err != nil {
+		return err
+	}
+	return buf.Flush()
 }

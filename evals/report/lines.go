@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/looptape/looptape/evals"
 )
@@ -28,28 +29,27 @@ func (r *Report) Runs() iter.Seq[Run] {
 		set := ""
 		if r.Base != nil {
 			set = "new"
-			if !runs("base", r.Base, r.baseSuccess, yield) {
+			for i := range r.Base.Rows {
+				if row := &r.Base.Rows[i]; !yield(Run{"base", r.baseSuccess.of(row), row}) {
+					return
+				}
+			}
+		}
+		for i := range r.Result.Rows {
+			if row := &r.Result.Rows[i]; !yield(Run{set, r.success.of(row), row}) {
 				return
 			}
 		}
-		runs(set, r.Result, r.success, yield)
 	}
-}
-
-// runs yields the runs of a result, and reports whether to continue.
-func runs(set string, of *evals.Result, s success, yield func(Run) bool) bool {
-	for i := range of.Rows {
-		row := &of.Rows[i]
-		if !yield(Run{set, s.of(row), row}) {
-			return false
-		}
-	}
-	return true
 }
 
 // JSON writes the whole report as one line of JSON.
 func (r *Report) JSON(w io.Writer) error {
-	document := struct {
+	count := map[Outcome]int{}
+	for _, o := range outcomes() {
+		count[o] = len(r.Of(o))
+	}
+	return lines(w)(struct {
 		Format     string            `json:"format"`
 		Version    int               `json:"version"`
 		Scorers    []string          `json:"scorers"`
@@ -58,14 +58,10 @@ func (r *Report) JSON(w io.Writer) error {
 		Cases      []Case            `json:"cases"`
 		Runs       []Run             `json:"runs"`
 		Comparison *evals.Comparison `json:"comparison,omitempty"`
-	}{format, version, r.Result.Scorers, r.Summary, map[Outcome]int{}, append([]Case{}, r.Cases...), []Run{}, r.Comparison}
-	for _, o := range outcomes() {
-		document.Outcomes[o] = len(r.Of(o))
-	}
-	for run := range r.Runs() {
-		document.Runs = append(document.Runs, run)
-	}
-	return lines(w)(document)
+	}{
+		format, version, r.Result.Scorers, r.Summary, count,
+		append([]Case{}, r.Cases...), slices.AppendSeq([]Run{}, r.Runs()), r.Comparison,
+	})
 }
 
 // Lines writes JSON Lines, one run per line.

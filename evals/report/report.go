@@ -98,13 +98,8 @@ func New(r *evals.Result, o *Options) (*Report, error) {
 }
 
 // Of returns the cases of an outcome.
-func (r *Report) Of(o Outcome) (cases []Case) {
-	for i := range r.Cases {
-		if r.Cases[i].Outcome == o {
-			cases = append(cases, r.Cases[i])
-		}
-	}
-	return cases
+func (r *Report) Of(o Outcome) []Case {
+	return slices.DeleteFunc(slices.Clone(r.Cases), func(c Case) bool { return c.Outcome != o })
 }
 
 // Metrics returns the names of all metrics with a score or an error, sorted.
@@ -158,7 +153,10 @@ func (s success) of(r *evals.Row) Outcome {
 
 // ofCase summarizes the runs of a case.
 func (s success) ofCase(rows []evals.Row) Case {
-	c := Case{Case: rows[0].Case, Cluster: rows[0].Cluster, Outcome: s.of(&rows[0]), Runs: len(rows), Scores: map[string]float64{}, rows: rows}
+	c := Case{
+		Case: rows[0].Case, Cluster: rows[0].Cluster, Outcome: s.of(&rows[0]),
+		Runs: len(rows), Scores: map[string]float64{}, rows: rows,
+	}
 	n := map[string]float64{}
 	for i := range rows {
 		r := &rows[i]

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/internal/tabular"
@@ -17,7 +20,6 @@ type Table struct {
 	Rows   [][]string
 }
 
-// filled returns a table without empty columns.
 func filled(header []string, rows [][]string) Table {
 	header, rows = tabular.Filled(header, rows)
 	return Table{header, rows}
@@ -49,16 +51,14 @@ func (r *Report) ResourceTables() map[string]Table {
 	return tables
 }
 
-// means returns the table of the metrics.
 func means(f *evals.Summary) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(f.Metrics)) {
 		m := f.Metrics[name]
-		in := m.CI95.T
-		if m.CI95.ClusterWilson != nil {
-			in = m.CI95.ClusterWilson
-		}
-		rows = append(rows, []string{name, strconv.Itoa(m.N), tabular.Count(m.Missing), tabular.Count(m.Errors), tabular.Value(m.Mean), tabular.Interval(in), passValues(m.PassHatK)})
+		rows = append(rows, []string{
+			name, strconv.Itoa(m.N), tabular.Count(m.Missing), tabular.Count(m.Errors), tabular.Value(m.Mean),
+			tabular.Interval(cmp.Or(m.CI95.ClusterWilson, m.CI95.T)), passValues(m.PassHatK),
+		})
 	}
 	return filled([]string{"metric", "n", "missing", "errors", "mean", "95 %", "pass^1…"}, rows)
 }
@@ -66,16 +66,15 @@ func means(f *evals.Summary) Table {
 // passValues formats the first pass^k values. A single one would repeat the mean.
 func passValues(list []float64) string {
 	const maxValues = 10
-	var words []string
 	if len(list) == 1 {
 		return ""
 	}
-	for i, x := range list {
-		if i == maxValues {
-			words = append(words, "…")
-			break
-		}
+	var words []string
+	for _, x := range list[:min(maxValues, len(list))] {
 		words = append(words, tabular.Value(&x))
+	}
+	if len(list) > maxValues {
+		words = append(words, "…")
 	}
 	return strings.Join(words, " ")
 }
@@ -98,8 +97,14 @@ func ChangeTables(c *evals.Comparison, l Lists) []Table {
 		if c.Together*len(c.Metrics) > 1 {
 			holm = tabular.Probability(m.P.Holm)
 		}
-		means = append(means, []string{name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference), tabular.Interval(m.CI95), tabular.Probability(m.P.Best()), holm})
-		counts = append(counts, []string{name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)), perSet(m.Missing.Base, m.Missing.New), perSet(m.Errors.Base, m.Errors.New)})
+		means = append(means, []string{
+			name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference),
+			tabular.Interval(m.CI95), tabular.Probability(m.P.Best()), holm,
+		})
+		counts = append(counts, []string{
+			name, strconv.Itoa(m.Pairs), strconv.Itoa(len(m.Regressed)), strconv.Itoa(len(m.Fixed)),
+			perSet(m.Missing.Base, m.Missing.New), perSet(m.Errors.Base, m.Errors.New),
+		})
 		cases = append(cases, l.names("regressed", name, m.Regressed)...)
 		cases = append(cases, l.names("fixed", name, m.Fixed)...)
 	}
@@ -135,12 +140,7 @@ func (l Lists) names(what, metric string, names []string) (rows [][]string) {
 }
 
 // of is how many of n are listed.
-func (l Lists) of(n int) int {
-	if l.Max == 0 {
-		return n
-	}
-	return min(n, l.Max)
-}
+func (l Lists) of(n int) int { return min(n, cmp.Or(l.Max, n)) }
 
 // more describes how many of n cases are not listed, if any.
 func (l Lists) more(n int) string {
@@ -162,4 +162,85 @@ func (r *Report) listed(o Outcome, l Lists) Table {
 		t.Rows = append(t.Rows, []string{"…", "", more})
 	}
 	return t
+}
+
+// resources returns the table of the resource usage. It is empty if only steps are known.
+func resources(f *evals.Summary) Table {
+	var rows [][]string
+	if stepsAlone(f.Resources) {
+		return Table{}
+	}
+	for name := range new(evals.Row).Resources() {
+		if a, ok := f.Resources[name]; ok {
+			rows = append(rows, []string{resourceWords(name), strconv.Itoa(a.N), amount(name, a.Sum), amount(name, a.Mean)})
+		}
+	}
+	return filled([]string{"resource", "runs", "sum", "mean"}, rows)
+}
+
+func stepsAlone[T any](by map[string]T) bool {
+	_, steps := by["steps"]
+	return steps && len(by) == 1
+}
+
+// resourceWords returns the name of a resource for people.
+func resourceWords(name string) string {
+	if name == latency {
+		return "latency (s)"
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// latency is the resource that tables show in seconds.
+const latency = "latency_ns"
+
+// amount formats the amount of a resource with five digits, or as an integer if it is large.
+func amount(name string, x float64) string {
+	const large, digits = 1e4, 5
+	if name == latency {
+		x /= float64(time.Second)
+	}
+	if math.Abs(x) >= large {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', digits, 64)
+}
+
+// changedResources returns the table of changed resources, per run. It is empty if only steps are
+// known.
+func changedResources(c *evals.Comparison) Table {
+	var rows [][]string
+	if stepsAlone(c.Resources) {
+		return Table{}
+	}
+	for name := range new(evals.Row).Resources() {
+		if s, ok := c.Resources[name]; ok {
+			row := []string{resourceWords(name), strconv.Itoa(s.Pairs)}
+			rows = append(rows, append(row, change(name, s.Base, s.New, s.Difference, s.CI95)...))
+		}
+	}
+	return filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
+}
+
+// changedTools returns the table of changed tool calls, per run.
+func changedTools(c *evals.Comparison) Table {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		use := c.Tools[name]
+		row := append([]string{name}, change("", use.Base, use.New, use.Difference, use.CI95)...)
+		rows = append(rows, append(row, perSet(use.Failed.Base, use.Failed.New)))
+	}
+	return filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
+}
+
+// change formats the means of a resource, their difference and its interval.
+func change(name string, base, now, difference float64, ci *[2]float64) []string {
+	sign, in := "", "-"
+	if difference > 0 {
+		sign = "+"
+	}
+	if ci != nil {
+		in = amount(name, ci[0]) + " to " + amount(name, ci[1])
+	}
+	return []string{amount(name, base), amount(name, now), sign + amount(name, difference), in}
 }

@@ -1,13 +1,15 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/looptape/looptape/evals"
+	"github.com/looptape/looptape/internal/markdown"
 	"github.com/looptape/looptape/internal/tabular"
 )
 
@@ -28,13 +30,9 @@ func (r *Report) Counts() string {
 // Description describes the scores of a case: the mean by metric, the number of runs without a score,
 // and the explanation of the first failed run.
 func (c *Case) Description() string {
-	names := slices.Collect(maps.Keys(c.Scores))
-	for metric := range c.Errors {
-		if _, ok := c.Scores[metric]; !ok {
-			names = append(names, metric)
-		}
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(c.Scores)), maps.Keys(c.Errors))
 	slices.Sort(names)
+	names = slices.Compact(names)
 	if len(names) == 0 {
 		return "no score"
 	}
@@ -44,7 +42,6 @@ func (c *Case) Description() string {
 	return strings.Join(names, "; ")
 }
 
-// metric describes the scores of a metric.
 func (c *Case) metric(metric string) string {
 	text := metric
 	if mean, ok := c.Scores[metric]; ok {
@@ -69,20 +66,57 @@ func (c *Case) metric(metric string) string {
 // why explains the first failed score, or else the first score below 1.
 func (c *Case) why(metric string) string {
 	const maxLength = 160 // characters
-	for _, of := range []func(*evals.Row) string{
-		func(r *evals.Row) string { return r.Errors.Of(metric) },
-		func(r *evals.Row) string {
-			if r.Scores.Of(metric) < 1 {
-				return r.Explanations.Of(metric)
-			}
-			return ""
-		},
-	} {
-		for i := range c.rows {
-			if text := of(&c.rows[i]); text != "" {
-				return tabular.Short(text, maxLength)
-			}
+	why := ""
+	for i := range c.rows {
+		r := &c.rows[i]
+		if text := r.Errors.Of(metric); text != "" {
+			return tabular.Short(text, maxLength)
+		}
+		if r.Scores.Of(metric) < 1 {
+			why = cmp.Or(why, r.Explanations.Of(metric))
 		}
 	}
-	return ""
+	return tabular.Short(why, maxLength)
+}
+
+// Markdown writes GitHub-flavored Markdown for a pull request: the statistics, the changes and
+// the cases by outcome. It escapes untrusted text.
+func (r *Report) Markdown(w io.Writer, l Lists) error {
+	var text strings.Builder
+	f := r.Summary
+	fmt.Fprintf(&text, "### looptape eval report\n\nRuns: %d, of %d cases, up to %d per case. Cases: %s.\n", f.Runs, f.Cases, f.Epochs, r.Counts())
+	for _, t := range r.Tables(l) {
+		if len(t.Rows) == 0 || !strings.HasPrefix(t.Header[0], string(Passed)+" (") {
+			writeTable(&text, t)
+			continue
+		}
+		fmt.Fprintf(&text, "\n<details><summary>%s</summary>\n", t.Header[0])
+		writeTable(&text, t)
+		text.WriteString("\n</details>\n")
+	}
+	for _, u := range f.Unreadable {
+		fmt.Fprintf(&text, "\nUnreadable: %s\n", markdown.Plain(u.String()))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// writeTable writes a table, if it has rows.
+func writeTable(text *strings.Builder, t Table) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	text.WriteByte('\n')
+	writeRow(text, t.Header)
+	text.WriteString(strings.Repeat("| --- ", len(t.Header)) + "|\n")
+	for _, row := range t.Rows {
+		writeRow(text, row)
+	}
+}
+
+func writeRow(text *strings.Builder, cells []string) {
+	for _, cell := range cells {
+		text.WriteString("| " + markdown.Plain(cell) + " ")
+	}
+	text.WriteString("|\n")
 }
