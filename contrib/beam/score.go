@@ -45,7 +45,6 @@ func Score(s beam.Scope, suite Suite, files beam.PCollection) beam.PCollection {
 	return beam.ParDo(s, whole, beam.Combine(s, join, parts))
 }
 
-// scorer scores a file.
 type scorer struct {
 	Suite Suite
 
@@ -86,7 +85,6 @@ func nothing([]byte) part { return part{} }
 // due is the part of a file that is to be scored.
 func due(string) part { return part{due: 1} }
 
-// join adds what b has to what a has.
 func join(a, b part) part { return part{a.due + b.due, append(a.results, b.results...)} }
 
 // encode returns the number of files that are due, on a line, and the file of all results
@@ -99,7 +97,6 @@ func (p part) encode() ([]byte, error) {
 	return append(fmt.Appendln(nil, p.due), text...), err
 }
 
-// decodePart reads what encode returned.
 func decodePart(text []byte) (p part, err error) {
 	number, file, _ := bytes.Cut(text, []byte("\n"))
 	if p.due, err = strconv.Atoi(string(number)); err != nil || len(file) == 0 {
@@ -110,7 +107,6 @@ func decodePart(text []byte) (p part, err error) {
 	return p, err
 }
 
-// file is the file of all results.
 func (p part) file() ([]byte, error) {
 	r, err := evals.Merge(p.results...)
 	if err != nil {

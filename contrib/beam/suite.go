@@ -25,7 +25,6 @@ type Suite struct {
 	Text []byte
 }
 
-// parse reads the file.
 func (s Suite) parse() (*evals.Suite, error) {
 	if s.Name == "" {
 		return &evals.Suite{}, nil
@@ -65,7 +64,6 @@ func head(ctx context.Context, fs filesystem.Interface, name string) ([]byte, er
 	return text, errors.Join(err, f.Close())
 }
 
-// files returns the names of the files that a suite names.
 func (s Suite) files(ctx context.Context, fs filesystem.Interface) (names []string, err error) {
 	if len(s.Text) > largest {
 		return nil, fmt.Errorf("%s: the suite is larger than a megabyte", s.Name)

@@ -14,7 +14,6 @@ func Write(s beam.Scope, name string, result beam.PCollection) {
 	beam.ParDo0(s.Scope("looptape.Write"), &writer{name}, result)
 }
 
-// writer writes a file.
 type writer struct{ Name string }
 
 // ProcessElement writes this text. A runner that tries it again writes the same.

@@ -101,7 +101,6 @@ func (f *Facts) message(m llm.Message) {
 	}
 }
 
-// result gives a call its result.
 func (f *Facts) result(id string, r llm.ToolResult) {
 	for i := range f.Calls {
 		c := &f.Calls[i]

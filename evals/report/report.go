@@ -28,7 +28,6 @@ const (
 	Passed Outcome = "passed"
 )
 
-// outcomes returns all outcomes in order.
 func outcomes() []Outcome { return []Outcome{Failed, Mixed, NotScored, Passed} }
 
 // Report is a result with all that its formats show. It must not be changed.
@@ -115,7 +114,6 @@ func (r *Report) IsSuccess(metric string) bool {
 	return r.success[metric] && (r.Base == nil || r.baseSuccess[metric])
 }
 
-// success contains the success metrics.
 type success map[string]bool
 
 func successOf(r *evals.Result, lower []string) success {
@@ -133,7 +131,6 @@ func successOf(r *evals.Result, lower []string) success {
 	return s
 }
 
-// of returns the outcome of a row.
 func (s success) of(r *evals.Row) Outcome {
 	o := NotScored
 	for metric, value := range r.Scores.All() {
@@ -151,7 +148,6 @@ func (s success) of(r *evals.Row) Outcome {
 	return o
 }
 
-// ofCase summarizes the runs of a case.
 func (s success) ofCase(rows []evals.Row) Case {
 	c := Case{
 		Case: rows[0].Case, Cluster: rows[0].Cluster, Outcome: s.of(&rows[0]),

@@ -127,7 +127,6 @@ func perSet(base, other int) string {
 	return fmt.Sprintf("%d, %d", base, other)
 }
 
-// names has a row for each of the first cases of a list.
 func (l Lists) names(what, metric string, names []string) (rows [][]string) {
 	const width = 60
 	for _, name := range names[:l.of(len(names))] {
@@ -183,7 +182,6 @@ func stepsAlone[T any](by map[string]T) bool {
 	return steps && len(by) == 1
 }
 
-// resourceWords returns the name of a resource for people.
 func resourceWords(name string) string {
 	if name == latency {
 		return "latency (s)"
@@ -222,7 +220,6 @@ func changedResources(c *evals.Comparison) Table {
 	return filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
 }
 
-// changedTools returns the table of changed tool calls, per run.
 func changedTools(c *evals.Comparison) Table {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
@@ -233,7 +230,6 @@ func changedTools(c *evals.Comparison) Table {
 	return filled([]string{"calls of", "base", "new", "difference", "95 %", "failed"}, rows)
 }
 
-// change formats the means of a resource, their difference and its interval.
 func change(name string, base, now, difference float64, ci *[2]float64) []string {
 	sign, in := "", "-"
 	if difference > 0 {

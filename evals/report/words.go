@@ -101,7 +101,6 @@ func (r *Report) Markdown(w io.Writer, l Lists) error {
 	return err
 }
 
-// writeTable writes a table, if it has rows.
 func writeTable(text *strings.Builder, t Table) {
 	if len(t.Rows) == 0 {
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// comparison compares results or arguments.
 type comparison struct {
 	Options
 

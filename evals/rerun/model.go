@@ -37,7 +37,6 @@ type ModelOptions struct {
 
 const recordedMark = "{recorded}"
 
-// unrecordedText is the result of an unrecorded call.
 const unrecordedText = "the result of this call is not known: it was not made in the recording"
 
 // ModelRerun is the result of a rerun with a model.
@@ -131,7 +130,6 @@ func Model(ctx context.Context, run *importer.Run, model llm.Model, o *ModelOpti
 	return &x.out, nil
 }
 
-// change applies the options to the request.
 func (p *path) change(o *ModelOptions) {
 	p.model = cmp.Or(o.Name, p.model)
 	if o.Tools != nil {
@@ -213,7 +211,6 @@ func (s *stage) open() *madeCall {
 	return nil
 }
 
-// madeCall is a recorded call.
 type madeCall struct {
 	llm.ToolCall
 
@@ -243,7 +240,6 @@ func (p *path) stages() (list []*stage) {
 	return list
 }
 
-// modelRerun is the state of a rerun with a model.
 type modelRerun struct {
 	path              *path
 	stages            []*stage // those that are not over, the first of them under way
@@ -320,7 +316,6 @@ func (x *modelRerun) answered(s *loop.StepInfo, t *llm.Response) loop.Decision {
 	return loop.Decision{}
 }
 
-// advance begins the next stage, if there is one.
 func (x *modelRerun) advance() bool {
 	if len(x.stages) == 1 {
 		return false
@@ -329,7 +324,6 @@ func (x *modelRerun) advance() bool {
 	return true
 }
 
-// diverge records the divergence.
 func (x *modelRerun) diverge(s *loop.StepInfo, t *llm.Response, why string) {
 	at := x.stages[0].last
 	if open := x.stages[0].open(); open != nil {
@@ -342,7 +336,6 @@ func (x *modelRerun) diverge(s *loop.StepInfo, t *llm.Response, why string) {
 	}
 }
 
-// batch answers the calls of a step.
 func (x *modelRerun) batch(_ context.Context, _ *loop.StepInfo, calls []loop.PlannedCall) (decisions []loop.CallDecision, d loop.Decision, err error) {
 	for i, c := range calls {
 		if was := x.taken[i]; was != nil {

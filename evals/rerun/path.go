@@ -23,7 +23,6 @@ type path struct {
 	plain         bool // the recording does not mark error results
 }
 
-// turn is a model response with its results.
 type turn struct {
 	said    trace.ModelResponse
 	calls   []llm.ToolCall

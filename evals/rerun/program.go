@@ -105,7 +105,6 @@ func (p *process) call(ctx context.Context, c loop.Call) (loop.Output, error) {
 	return loop.TextOutput(a.text()), nil
 }
 
-// ask sends a call and reads the reply.
 func (p *process) ask(ctx context.Context, call *programCall) (a reply, err error) {
 	if p.child == nil {
 		if p.child, err = p.program.start(); err != nil {
@@ -125,7 +124,6 @@ func (p *process) ask(ctx context.Context, call *programCall) (a reply, err erro
 	return readReply(text)
 }
 
-// start starts the program in a shell.
 func (p *Program) start() (*child.Process, error) {
 	args := []string{"sh", "-c", p.Command}
 	if runtime.GOOS == "windows" {
@@ -165,7 +163,6 @@ type reply struct {
 	Recorded bool            `json:"recorded"`
 }
 
-// text returns the result as the model reads it.
 func (a *reply) text() string {
 	var text string
 	if a.Result[0] != '"' || json.Unmarshal(a.Result, &text) != nil {

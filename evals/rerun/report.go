@@ -13,7 +13,6 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// where identifies the run of a report line.
 type where struct {
 	Run   string `json:"run"`
 	Case  string `json:"case"`  // as the row of the run has it
@@ -34,7 +33,6 @@ func unread(err error) evals.Unreadable {
 	return evals.Unread(file, err)
 }
 
-// modelLine is the report line of a rerun with a model.
 type modelLine struct {
 	where
 	Path       string      `json:"path"`
@@ -85,7 +83,6 @@ func (r *ModelReport) Diverged() bool { return r.Paths[PathSame] < len(r.Runs) }
 // Unread adds an error of [Runs].
 func (r *ModelReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }
 
-// counts counts calls by status.
 type counts struct {
 	Same       int `json:"same"`
 	Differs    int `json:"differs"`
@@ -108,14 +105,12 @@ func (r *ToolsReport) Summary() string {
 	return fmt.Sprintf("%d call%s run: %d differ, %d failed, %d unrecorded", n, plural, all.Differs, all.Failed, all.Unrecorded)
 }
 
-// add counts a call.
 func (c *counts) add(status string) {
 	*map[string]*int{
 		Same: &c.Same, Differs: &c.Differs, Unrecorded: &c.Unrecorded, Failed: &c.Failed, AsRecorded: &c.Recorded,
 	}[status]++
 }
 
-// toolsLine is the report line of a rerun with tools.
 type toolsLine struct {
 	where
 	Counts counts `json:"counts"`

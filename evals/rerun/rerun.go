@@ -80,7 +80,6 @@ func notRun(context.Context, loop.Call) (loop.Output, error) { return loop.Outpu
 
 const reasonRecorded = "recorded"
 
-// answer gives a call its recorded result.
 func answer(c loop.PlannedCall, recorded *llm.ToolResult) loop.CallDecision {
 	out := recordedOutput(recorded)
 	return loop.CallDecision{Index: c.Index, Output: &out, Reason: reasonRecorded}

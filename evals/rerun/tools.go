@@ -123,7 +123,6 @@ func scripted(said trace.ModelResponse) fake.Response {
 	return t
 }
 
-// toolsRerun is the state of a rerun with tools.
 type toolsRerun struct {
 	path    *path
 	live    []string
@@ -164,7 +163,6 @@ func (x *toolsRerun) batch(_ context.Context, s *loop.StepInfo, calls []loop.Pla
 	return decisions, d, nil
 }
 
-// wrap wraps the tools that run.
 func (x *toolsRerun) wrap(next loop.ToolFunc) loop.ToolFunc {
 	return func(ctx context.Context, c loop.Call) (loop.Output, error) {
 		out, err := next(ctx, c)
@@ -180,7 +178,6 @@ func (x *toolsRerun) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// call returns the call of a step with this index.
 func (x *toolsRerun) call(step, index int) *Call {
 	i := slices.IndexFunc(x.out.Calls, func(c Call) bool { return c.Step == step && c.Index == index })
 	return &x.out.Calls[i]

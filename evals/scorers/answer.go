@@ -226,7 +226,6 @@ func byAnswer(want []string, score func(answer string, want []string) (float64, 
 
 var errNoExpected = errors.New("expected answer missing in the recording: set expected")
 
-// expectedAnswers returns the expected final answers in the recording.
 func expectedAnswers(run *importer.Run) []string {
 	replies := run.Expected.Replies
 	if n := len(replies); len(run.Expected.Answers) == 0 && n > 0 && replies[n-1] != "" {

@@ -34,7 +34,6 @@ type bfclSettings struct {
 	Irrelevance bool `json:"irrelevance,omitempty"`
 }
 
-// bfclCase is a case in the files of BFCL.
 type bfclCase struct {
 	Function []bfclFunction `json:"function,omitempty"`
 	// GroundTruth are the calls in order: the accepted values by parameter, by function. Numbers are
@@ -81,7 +80,6 @@ func (s bfclSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// of returns the expectations of a run.
 func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
 	c, ok := s.Cases[run.Case]
 	if !ok {
@@ -173,7 +171,6 @@ func (f *bfclFunction) accepts(call *facts.Call, accepted map[string][]any) erro
 	return f.values(args, accepted)
 }
 
-// values returns an error that lists the wrong values.
 func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) error {
 	var wrong []string
 	for name, value := range args {
@@ -192,7 +189,6 @@ func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) er
 	return errors.New(f.Name + ": want " + strings.Join(wrong, ", "))
 }
 
-// optional reports whether a parameter is optional.
 func optional(values []any) bool { return slices.Contains(values, any("")) }
 
 // pyTypes are Python's types of those that functions declare.

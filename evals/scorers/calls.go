@@ -92,7 +92,6 @@ func (s notCalledSettings) scorer() (scoreFunc, error) { //nolint:unparam // not
 	}), nil
 }
 
-// countCalls counts the calls of a run by tool.
 func countCalls(run *importer.Run) map[string]int {
 	count := map[string]int{}
 	for _, c := range facts.Read(run).Calls {

@@ -54,7 +54,6 @@ func (s pairwiseSettings) locate(m *Maker) (_ settings, err error) {
 	return s, nil
 }
 
-// read adds the runs of a recording.
 func (s *pairwiseSettings) read(files fs.FS, name string) error {
 	f, err := files.Open(name)
 	if err != nil {
@@ -73,7 +72,6 @@ func (s *pairwiseSettings) read(files fs.FS, name string) error {
 	return f.Close()
 }
 
-// side is the text of a run, or the reason for a missing one.
 type side struct {
 	epoch int
 	text  string

@@ -143,7 +143,6 @@ func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
 	return all
 }
 
-// document is the input of a program.
 type document struct {
 	Format   string                     `json:"format"`
 	Version  int                        `json:"version"`

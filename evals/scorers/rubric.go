@@ -91,7 +91,6 @@ func (s rubricSettings) checkGrades() error {
 	return nil
 }
 
-// labels returns the grades and their values.
 func (s rubricSettings) labels() map[string]float64 {
 	if len(s.Labels) == 0 {
 		return map[string]float64{"pass": 1, "fail": 0}
@@ -135,7 +134,6 @@ func (s rubricSettings) template(run *importer.Run) string {
 	return strings.Join(append(all, "{format}"), "\n\n")
 }
 
-// fill returns the text of a placeholder.
 func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 	switch place {
 	case "{criteria}":
@@ -158,7 +156,6 @@ func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
 	return formatOf(s.grades()), nil
 }
 
-// grades describes the valid grades.
 func (s rubricSettings) grades() string {
 	if s.Scale != nil {
 		return fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
@@ -211,7 +208,6 @@ func (s rubricSettings) score(answers []string) (value float64, explanation stri
 	return 0, "", errors.New("the grader responses have no majority for one grade: " + strings.Join(grades, ", "))
 }
 
-// value returns the value of a grade.
 func (s rubricSettings) value(text string) (float64, error) {
 	if s.Scale != nil {
 		v, err := strconv.ParseFloat(text, 64)

@@ -216,7 +216,6 @@ func (s costSettings) cost(run *importer.Run) (sum float64, err error) {
 	return sum, nil
 }
 
-// of returns the price of a usage.
 func (p tokenPrice) of(u llm.Usage) float64 {
 	or := func(price *float64, usual float64) float64 { return *cmp.Or(price, &usual) }
 	const million = 1e6
@@ -227,7 +226,6 @@ func (p tokenPrice) of(u llm.Usage) float64 {
 		float64(u.ReasoningOutputTokens)*or(p.Reasoning, p.Output)) / million
 }
 
-// modelUsage is the usage of a model.
 type modelUsage struct {
 	model string
 	usage llm.Usage

@@ -23,13 +23,11 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// settings are the settings of one kind of scorer.
 type settings interface {
 	// scorer checks the settings and returns the function that scores a run.
 	scorer() (scoreFunc, error)
 }
 
-// located are settings that depend on a Maker.
 type located interface {
 	locate(m *Maker) (settings, error)
 }

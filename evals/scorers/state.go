@@ -56,7 +56,6 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// expected returns the expected state; the caller may change it.
 func (s stateSettings) expected(run *importer.Run, at jsonval.Pointer) (any, error) {
 	if s.ExpectedAt == "" {
 		return parse(s.Expected)
@@ -90,7 +89,6 @@ func (p statePlace) finder() (*finder, error) {
 	return &finder{p, at}, err
 }
 
-// texts returns the texts with states, in order.
 func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
 	for _, ev := range run.Events {
 		if c, ok := ev.Body.(trace.Custom); ok && f.Event != "" && c.Name == f.Event {
@@ -250,7 +248,6 @@ func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, e
 	}, nil
 }
 
-// patchIn returns the patch in a recording.
 func (s stateDiffSettings) patchIn(run *importer.Run, at jsonval.Pointer) (patch, error) {
 	v, err := metadata(run, s.ExpectedAt, at)
 	if err != nil {

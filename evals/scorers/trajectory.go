@@ -32,7 +32,6 @@ type expectedCall struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// argumentMatch is a way to compare arguments.
 type argumentMatch string
 
 const (
@@ -82,7 +81,6 @@ type parsedCall struct {
 	args map[string]any // nil if they are not an object
 }
 
-// wanted returns the expected calls.
 func (m *matcher) wanted(recorded importer.Expected) (calls []parsedCall, err error) {
 	list := m.Expected
 	if list == nil && recorded.Calls == nil {

@@ -89,7 +89,6 @@ func pointed(digits string, e int64) string {
 	return digits + "e" + strconv.FormatInt(e, 10)
 }
 
-// absent represents a missing member or element.
 type absent struct{}
 
 // change is a difference between two values: those at a path, or absent{}.
@@ -167,7 +166,6 @@ func shown(v any) string {
 	return shorten(string(raw))
 }
 
-// shorten shortens a string for an explanation.
 func shorten(text string) string {
 	const most = 80 // characters
 	if r := []rune(text); len(r) > most {
@@ -187,7 +185,6 @@ func quoted(texts []string) string {
 	return strings.Join(all, " or ")
 }
 
-// first joins the first items.
 func first(all []string) string {
 	const most = 3
 	text := strings.Join(all[:min(most, len(all))], "; ")

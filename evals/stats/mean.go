@@ -98,7 +98,6 @@ func quantileT(df, tail float64) float64 {
 	return -distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(tail)
 }
 
-// scatter returns the sum of squared distances from the mean.
 func scatter(rows []Row) float64 {
 	m := mean(rows)
 	return total(rows, func(r Row) float64 {
@@ -116,7 +115,6 @@ func mean(rows []Row) float64 {
 	return m + (math.FMA(-m, n, sum)+lost)/n
 }
 
-// sumOf adds the values.
 func sumOf(rows []Row) float64 { return total(rows, func(r Row) float64 { return r.Value }) }
 
 // total adds the results of value with compensation; see [New].

@@ -23,7 +23,6 @@ type Resampling struct {
 	Seed uint64
 }
 
-// start returns the number of draws and the generator.
 func (r Resampling) start() (int, *rand.Rand, error) {
 	if r.Resamples < 0 {
 		return 0, nil, fmt.Errorf("%d resamples: name a number above 0, or 0 for %d", r.Resamples, defaultResamples)
@@ -97,7 +96,6 @@ func drawn(clusters []cluster, rng *rand.Rand) (all cluster) {
 	return all
 }
 
-// grouped counts equal clusters.
 func grouped(clusters []cluster) (groups []group) {
 	clusters = slices.Clone(clusters)
 	slices.SortFunc(clusters, func(a, b cluster) int {

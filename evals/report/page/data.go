@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/evals/report"
 )
 
-// data is the content of the page without the transcripts.
 type data struct {
 	Title     string         `json:"title"`
 	Notes     []string       `json:"notes"`
@@ -23,7 +22,6 @@ type data struct {
 	OnlyNew  []string `json:"only_new,omitempty"`
 }
 
-// metric contains the statistics of a metric.
 type metric struct {
 	Name       string        `json:"name"`
 	Success    bool          `json:"success"`    // a success metric
@@ -31,7 +29,6 @@ type metric struct {
 	Change     *evals.Change `json:"change"`     // nil if there is no base
 }
 
-// table is a table that package report made.
 type table struct {
 	Caption string     `json:"caption"`
 	Header  []string   `json:"header"`
@@ -53,7 +50,6 @@ type run struct {
 	Transcript int `json:"transcript"`
 }
 
-// gathered is the whole content of a page.
 type gathered struct {
 	data
 
@@ -77,7 +73,6 @@ func (p *Page) gather() *gathered {
 	return g
 }
 
-// cases adds the runs by their cases.
 func (g *gathered) cases(p *Page) {
 	cases := map[string]*evCase{}
 	for row, r := range p.said() {
@@ -101,7 +96,6 @@ func (g *gathered) cases(p *Page) {
 	}
 }
 
-// metrics adds the metrics.
 func (g *gathered) metrics(r *report.Report) {
 	g.Metrics = []metric{}
 	for _, name := range r.Metrics() {

@@ -41,7 +41,6 @@ func (r *reading) event(ev *trace.Event) {
 	}
 }
 
-// happened notes other events.
 func (r *reading) happened(body trace.Body) {
 	switch body := body.(type) {
 	case trace.ModelError:

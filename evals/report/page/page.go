@@ -80,7 +80,6 @@ var (
 	scripts embed.FS
 )
 
-// script is all code of the page.
 func script() string {
 	text := "\"use strict\";\n{\n"
 	for _, name := range []string{"dom.js", "overview.js", "list.js", "run.js", "compare.js", "main.js"} {
@@ -115,7 +114,6 @@ func (p *Page) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
-// writeData writes an element with data.
 func writeData(buf *bufio.Writer, id string, data []byte) {
 	_, _ = fmt.Fprintf(buf, "<script type=\"application/json\" id=\"%s\">%s</script>\n", id, data)
 }

@@ -37,7 +37,6 @@ type startedRun struct {
 	*reading
 }
 
-// said is the transcript of a run.
 type said struct {
 	ident
 
@@ -153,7 +152,6 @@ func (r *Runs) keep(s *said) {
 	}
 }
 
-// take adds the size of a run.
 func (r *Runs) take(s *said) {
 	r.size += len(s.json)
 	for digest, text := range s.shared {
@@ -192,7 +190,6 @@ func (r *Runs) kept() map[ident]*said {
 	return kept
 }
 
-// isFull reports whether a run did not fit.
 func (r *Runs) isFull() bool { return r != nil && r.full != nil }
 
 // trim removes the runs after the first that does not fit.

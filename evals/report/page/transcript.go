@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// transcript is the conversation of a run.
 type transcript struct {
 	// Want is the expected output. Answer is the recorded final answer if no message contains it.
 	Want    []entry `json:"want,omitempty"`
@@ -50,7 +49,6 @@ type entry struct {
 	Runs     []transcript `json:"runs,omitempty"` // that the call started
 }
 
-// kind is what an entry is.
 type kind string
 
 const (
@@ -129,7 +127,6 @@ func (r *reading) message(m llm.Message) {
 	}
 }
 
-// answer reads a model response.
 func (r *reading) answer(m llm.Message, purpose trace.Purpose, finish llm.FinishReason) {
 	r.steps++
 	first := len(r.Entries)
@@ -245,7 +242,6 @@ func content(res llm.ToolResult) string {
 	return text.String()
 }
 
-// described describes a file.
 func described(m llm.Media) string {
 	words := []string{cmp.Or(m.MediaType, "a file")}
 	if m.Name != "" {
