@@ -59,7 +59,8 @@ type ident struct {
 func identOf(row *evals.Row) ident { return ident{row.Case, row.Epoch, row.File, row.Line, row.Run} }
 
 func (i *ident) compare(o *ident) int {
-	return cmp.Or(cmp.Compare(i.name, o.name), cmp.Compare(i.epoch, o.epoch), cmp.Compare(i.file, o.file), cmp.Compare(i.line, o.line), cmp.Compare(i.run, o.run))
+	return cmp.Or(cmp.Compare(i.name, o.name), cmp.Compare(i.epoch, o.epoch),
+		cmp.Compare(i.file, o.file), cmp.Compare(i.line, o.line), cmp.Compare(i.run, o.run))
 }
 
 // NewRuns returns a Runs with a limit in bytes.
@@ -70,29 +71,28 @@ func NewRuns(limit int) *Runs {
 // Add adds a run; see Seen of [evals.Options].
 func (r *Runs) Add(row *evals.Row, run *importer.Run) {
 	t := read(run)
-	for _, s := range r.startedBy(place{row.File, row.Run}) {
+	at := place{row.File, row.Run}
+	r.mu.Lock()
+	started := r.started[at]
+	delete(r.started, at)
+	r.mu.Unlock()
+	for _, s := range started {
 		t.attach(s)
 	}
 	if parent := run.Parent(); parent != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		at := place{row.File, parent.Run}
+		at.run = parent.Run
 		r.started[at] = append(r.started[at], startedRun{parent.ToolCallID, t})
 		return
 	}
-	s := &said{ident: identOf(row), good: succeeded(row), asked: beginning(t.Entries), shared: map[string]string{}, cut: t.cut || t.Left > 0}
+	s := &said{
+		ident: identOf(row), good: succeeded(row), asked: beginning(t.Entries),
+		shared: map[string]string{}, cut: t.cut || t.Left > 0,
+	}
 	s.share(t.Entries)
 	s.json = encode(t.transcript)
 	r.keep(s)
-}
-
-// startedBy returns the runs that calls of a run started, once.
-func (r *Runs) startedBy(at place) []startedRun {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	runs := r.started[at]
-	delete(r.started, at)
-	return runs
 }
 
 // encode returns JSON that is safe in an HTML script element.

@@ -143,19 +143,18 @@ func (r *reading) part(role llm.Role, p llm.Part) {
 	case llm.Text:
 		r.text(role, p)
 	case llm.Reasoning:
+		e := entry{Kind: kindOther, Text: "hidden reasoning"}
 		if p.Text != "" {
-			r.add(entry{Kind: kindReasoning, Text: p.Text})
-		} else {
-			r.add(entry{Kind: kindOther, Text: "hidden reasoning"})
+			e = entry{Kind: kindReasoning, Text: p.Text}
 		}
+		r.add(e)
 	case llm.Media:
 		r.add(entry{Kind: kindOther, Text: described(p)})
 	case llm.ToolCall:
 		r.call(p)
 	case llm.ToolResult:
 		if !r.result(p, "") {
-			text := content(p)
-			r.add(entry{Kind: kindResult, Name: p.Name, ID: p.ID, Answered: true, Failed: p.IsError, Result: text})
+			r.add(entry{Kind: kindResult, Name: p.Name, ID: p.ID, Answered: true, Failed: p.IsError, Result: content(p)})
 		}
 	case llm.Unknown:
 		r.add(entry{Kind: kindOther, Text: "a part of the kind " + p.Kind})
@@ -254,4 +253,101 @@ func described(m llm.Media) string {
 		words = append(words, m.URL)
 	}
 	return strings.Join(words, ", ")
+}
+
+// event reads an event of a trace. Responses and results contain the conversation; requests add
+// user messages and other results.
+func (r *reading) event(ev *trace.Event) {
+	switch body := ev.Body.(type) {
+	case trace.ModelConfig:
+		if ev.Purpose == trace.PurposeAnswer && body.System != r.system {
+			r.system = body.System
+			r.add(entry{Kind: kindSystem, Text: body.System})
+		}
+	case trace.HistoryRewrite:
+		r.rewritten = true
+		r.note(kindNote, "the messages were rewritten", body.Reason)
+	case trace.ModelRequest:
+		if ev.Purpose == trace.PurposeAnswer {
+			r.request(body.NewMessages)
+		}
+	case trace.ModelResponse:
+		r.answer(body.Message, ev.Purpose, body.FinishReason)
+	case trace.ToolArguments:
+		if waiting := r.open[body.ToolCallID]; len(waiting) > 0 {
+			e := &r.Entries[waiting[0]]
+			e.Ran = r.fit(body.Arguments, e)
+		}
+	case trace.ToolEnd:
+		body.Result.ID = body.ToolCallID // ids of calls are unique in a trace
+		r.result(body.Result, "")
+	case trace.ToolSkip:
+		body.Result.ID = body.ToolCallID
+		r.result(body.Result, body.Reason)
+	case trace.RunEnd:
+		r.end(&body)
+	case trace.ModelError:
+		r.note(kindError, "a call of the model failed", body.Error.Message)
+	case trace.ModelRetry:
+		r.note(kindNote, "the model is called again", body.Reason)
+	case trace.Abandoned:
+		r.note(kindError, "a running tool was not waited for", body.ToolCallID)
+	case trace.Canceled:
+		r.note(kindNote, "the run was canceled", body.Reason)
+	case trace.Suspended:
+		r.note(kindNote, "the run waits for somebody outside", "")
+	case trace.Resumed:
+		r.note(kindNote, "the run continues another run", body.Of)
+	case trace.Warning:
+		r.note(kindNote, "warning", body.Message)
+	default: // not shown
+	}
+}
+
+// request reads the new messages of a request: all of the first and of a rewritten one, else
+// those that are new.
+func (r *reading) request(messages []llm.Message) {
+	whole := !r.asked || r.rewritten
+	r.asked, r.rewritten = true, false
+	for _, m := range messages {
+		if whole || m.Role == llm.RoleUser || m.Role == llm.RoleSystem {
+			r.message(m)
+			continue
+		}
+		for _, p := range m.Parts {
+			if res, ok := p.(llm.ToolResult); ok {
+				r.result(res, "")
+			}
+		}
+	}
+}
+
+func (r *reading) end(body *trace.RunEnd) {
+	r.request(body.AppendedMessages)
+	switch {
+	case body.Error != nil:
+		r.note(kindError, "the run failed", body.Error.Message)
+	case body.StopReason != trace.ReasonEndTurn:
+		r.note(kindNote, "the run ended", string(body.StopReason))
+	}
+}
+
+func (r *reading) note(k kind, what, why string) {
+	if why != "" {
+		what += ": " + why
+	}
+	r.add(entry{Kind: k, Text: what})
+}
+
+// attach adds a run to the entry of the call that started it, if it fits.
+func (r *reading) attach(s startedRun) {
+	i := slices.IndexFunc(r.Entries, func(e entry) bool { return e.Kind == kindCall && e.ID == s.call })
+	if i < 0 || r.size+s.size > maxRun {
+		r.Left++
+		return
+	}
+	r.size += s.size
+	r.Left += s.Left
+	r.cut = r.cut || s.cut
+	r.Entries[i].Runs = append(r.Entries[i].Runs, s.transcript)
 }
