@@ -1,9 +1,11 @@
 package scorers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -45,12 +47,13 @@ func (s rubricSettings) locate(m *Maker) (_ settings, err error) {
 
 func (s rubricSettings) scorer() (scoreFunc, error) {
 	const most = 100
+	has := func(place string) bool { return strings.Contains(s.Prompt, place) }
 	switch {
 	case s.Prompt == "" && s.Criteria == "":
 		return nil, errors.New("missing criteria: describe what is graded, and the grades")
-	case s.Prompt != "" && (!strings.Contains(s.Prompt, "{format}") || !strings.Contains(s.Prompt, "{answer}") && !strings.Contains(s.Prompt, "{conversation}")):
+	case s.Prompt != "" && !(has("{format}") && (has("{answer}") || has("{conversation}"))):
 		return nil, errors.New("the prompt needs the placeholders {format}, and {answer} or {conversation}")
-	case s.Prompt != "" && (s.Conversation || s.Criteria != "" && !strings.Contains(s.Prompt, "{criteria}")):
+	case s.Prompt != "" && (s.Conversation || s.Criteria != "" && !has("{criteria}")):
 		return nil, errors.New("the prompt selects its content: remove conversation, and criteria unless the prompt has {criteria}")
 	case s.Samples < 0 || s.Samples > most:
 		return nil, fmt.Errorf("samples %d: want a number up to %d", s.Samples, most)
@@ -118,20 +121,15 @@ func (s rubricSettings) template(run *importer.Run) string {
 	if s.Prompt != "" {
 		return s.Prompt
 	}
-	all := []string{"{criteria}"}
-	_, err := question(run)
-	switch {
-	case s.Conversation:
-		all = append(all, "{conversation}")
-	case err == nil:
-		all = append(all, "{question}", "{answer}")
-	default:
-		all = append(all, "{answer}")
+	all := []string{"{criteria}", "{question}", "{answer}", "{expected}", "{format}"}
+	if s.Conversation {
+		all = []string{"{criteria}", "{conversation}", "{expected}", "{format}"}
 	}
-	if len(expectedAnswers(run)) > 0 {
-		all = append(all, "{expected}")
-	}
-	return strings.Join(append(all, "{format}"), "\n\n")
+	_, missing := question(run)
+	all = slices.DeleteFunc(all, func(place string) bool {
+		return place == "{question}" && missing != nil || place == "{expected}" && len(expectedAnswers(run)) == 0
+	})
+	return strings.Join(all, "\n\n")
 }
 
 func (s rubricSettings) fill(place string, run *importer.Run) (string, error) {
@@ -221,4 +219,175 @@ func (s rubricSettings) value(text string) (float64, error) {
 		return 0, fmt.Errorf("unknown grade %s: want %s", quote(text), s.grades())
 	}
 	return v, nil
+}
+
+// pairwiseSettings scores by a model that compares two answers: that of the run, and that of the
+// run of the same case and epoch in another set, or of its only run of the case. The model
+// compares them twice, in both orders. The score is 1 for a run that is better in both orders, 0
+// for one that is worse in both, and else 0.5, a tie.
+//
+// Two more scores, with .first and .split after the name, measure the effect of the order: the
+// share of responses that prefer the first answer (a tie counts half), and 1 if the two responses
+// disagree, else 0.
+type pairwiseSettings struct {
+	Grader Grader `json:"grader"`
+	// Criteria describe what makes an answer better.
+	Criteria string `json:"criteria"`
+	// Against are the recordings of the other set: names or patterns, as of [path.Match], in the
+	// folder of the suite.
+	Against []string `json:"against,omitempty"`
+	// Conversation shows whole conversations, not only the prompt and the final answers.
+	Conversation bool `json:"conversation,omitempty"`
+	// Base are the runs of the other set.
+	Base []*importer.Run `json:"-"`
+}
+
+func (s pairwiseSettings) locate(m *Maker) (_ settings, err error) {
+	if s.Grader, err = s.Grader.open(m); err != nil {
+		return s, err
+	}
+	for _, pattern := range s.Against {
+		if m.Files == nil {
+			return s, errors.New("against: missing files: set Maker.Files")
+		}
+		names, err := fs.Glob(m.Files, pattern)
+		if err != nil || len(names) == 0 {
+			return s, fmt.Errorf("against: no file matches %s in the folder of the suite", pattern)
+		}
+		for _, name := range names {
+			if err := s.read(m.Files, name); err != nil {
+				return s, fmt.Errorf("against: %w", err)
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *pairwiseSettings) read(files fs.FS, name string) (err error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	src, err := importer.Open(name, f)
+	if err != nil {
+		return err
+	}
+	for run, err := range src.Runs() {
+		if err != nil {
+			return err
+		}
+		s.Base = append(s.Base, &run)
+	}
+	return nil
+}
+
+type side struct {
+	epoch int
+	text  string
+	err   error
+}
+
+func (s pairwiseSettings) scorer() (scoreFunc, error) {
+	if s.Criteria == "" {
+		return nil, errors.New("missing criteria: describe what makes an answer better")
+	}
+	if len(s.Base) == 0 {
+		return nil, errors.New("missing runs to compare with: name their recordings in against")
+	}
+	a, err := s.Grader.asker()
+	if err != nil {
+		return nil, err
+	}
+	base := map[string][]side{} // by case
+	for _, run := range s.Base {
+		old := s.side(run)
+		if old.err != nil {
+			old.err = fmt.Errorf("the run of the other set: %w", old.err)
+		}
+		name := evals.CaseOf(run)
+		base[name] = append(base[name], old)
+	}
+	return func(ctx context.Context, run *importer.Run) []evals.Score {
+		old, now := other(base[evals.CaseOf(run)], run.Epoch), s.side(run)
+		if err := cmp.Or(now.err, old.err); err != nil {
+			return []evals.Score{{Err: err}}
+		}
+		return s.compare(ctx, a, run, old.text, now.text)
+	}, nil
+}
+
+// side returns the text of a run.
+func (s pairwiseSettings) side(run *importer.Run) side {
+	text, err := finalAnswer(run)
+	if s.Conversation {
+		text = transcript(conversation(run))
+	}
+	return side{run.Epoch, text, err}
+}
+
+// other returns the text to compare a run of this epoch with.
+func other(all []side, epoch int) side {
+	found := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.epoch != epoch })
+	switch {
+	case len(all) == 0:
+		return side{err: errors.New("the other set has no run of the case")}
+	case len(all) == 1:
+		return all[0]
+	case len(found) == 1:
+		return found[0]
+	}
+	return side{err: fmt.Errorf("the other set has %d runs of the case, of which %d are of the epoch", len(all), len(found))}
+}
+
+// compare sends the prompt in both orders.
+func (s pairwiseSettings) compare(ctx context.Context, a *asker, run *importer.Run, old, now string) []evals.Score {
+	both := &evals.Grading{}
+	var first [2]float64
+	var words [2]string
+	for i, texts := range [2][2]string{{old, now}, {now, old}} {
+		grading, err := a.ask(ctx, s.question(run, texts), 1)
+		both.Responses, both.Usage = append(both.Responses, grading.Responses...), both.Usage.Add(grading.Usage)
+		if err == nil {
+			first[i], words[i], err = readPreference(grading.Responses[0])
+		}
+		if err != nil {
+			return []evals.Score{{Err: err, Grading: both}}
+		}
+	}
+	value, split := 0.5, 1.0
+	if first[0]+first[1] == 1 { // both prefer the same run
+		value, split = first[1], 0
+	}
+	return []evals.Score{
+		{Value: value, Explanation: "as B: " + words[0] + "; as A: " + words[1], Grading: both},
+		{Metric: ".first", Value: (first[0] + first[1]) / 2},
+		{Metric: ".split", Value: split},
+	}
+}
+
+// question returns the prompt for two texts; the first is A.
+func (s pairwiseSettings) question(run *importer.Run, texts [2]string) string {
+	name := "answer"
+	all := []string{s.Criteria}
+	if s.Conversation {
+		name = "conversation"
+	} else if text, err := question(run); err == nil {
+		all = append(all, text)
+	}
+	return strings.Join(append(all, block(name+" A", texts[0]), block(name+" B", texts[1]),
+		"Which "+name+` is better by the criteria? `+formatOf(`"A", "B" or "tie"`)), "\n\n")
+}
+
+// readPreference returns 1 for A, 0 for B and 0.5 for a tie, with the grade and its reason.
+func readPreference(answer string) (first float64, words string, err error) {
+	g, err := readGrade(answer)
+	if err != nil {
+		return 0, "", err
+	}
+	first, ok := map[string]float64{"A": 1, "B": 0, "tie": 0.5}[g.text]
+	if !ok {
+		return 0, "", fmt.Errorf("unknown grade %s: want A, B or tie", quote(g.text))
+	}
+	return first, strings.TrimSpace(g.text + " " + g.reason), nil
 }

@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,27 +26,29 @@ type stateSettings struct {
 }
 
 func (s stateSettings) scorer() (scoreFunc, error) {
-	left, err := s.finder()
+	_, left, err := s.states()
 	if err != nil {
 		return nil, err
 	}
 	if (len(s.Expected) == 0) == (s.ExpectedAt == "") {
 		return nil, errors.New("want exactly one of expected and expected_at")
 	}
-	all, err := parsePointers(append([]string{s.ExpectedAt}, s.Ignore...))
-	if err != nil {
+	expected := func(*importer.Run) (any, error) { return parse(s.Expected) }
+	if s.ExpectedAt != "" {
+		expected, err = metadata(s.ExpectedAt)
+	} else if _, err = parse(s.Expected); err != nil {
+		err = fmt.Errorf("expected: %w", err)
+	}
+	ignore, invalid := parsePointers(s.Ignore)
+	if err = cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
-	at, ignore := all[0], all[1:]
-	if _, err := parse(s.Expected); s.ExpectedAt == "" && err != nil {
-		return nil, fmt.Errorf("expected: %w", err)
-	}
 	return single(func(run *importer.Run) (float64, string, error) {
-		got, err := left.last(run)
+		got, err := left(run)
 		if err != nil {
 			return 0, "", err
 		}
-		want, err := s.expected(run, at)
+		want, err := expected(run)
 		if err != nil {
 			return 0, "", err
 		}
@@ -54,13 +57,6 @@ func (s stateSettings) scorer() (scoreFunc, error) {
 		}
 		return pass("the state expected")
 	}), nil
-}
-
-func (s stateSettings) expected(run *importer.Run, at jsonval.Pointer) (any, error) {
-	if s.ExpectedAt == "" {
-		return parse(s.Expected)
-	}
-	return metadata(run, s.ExpectedAt, at)
 }
 
 // statePlace locates the JSON of a state in a recording.
@@ -74,50 +70,47 @@ type statePlace struct {
 	At string `json:"at,omitempty"`
 }
 
-// finder finds states at a place. The caller may change them.
-type finder struct {
-	statePlace
+// stateFunc returns a state of a run, which the caller may change.
+type stateFunc func(run *importer.Run) (any, error)
 
-	at jsonval.Pointer
-}
-
-func (p statePlace) finder() (*finder, error) {
+// states returns the functions for the first and the last state at the place.
+func (p statePlace) states() (first, last stateFunc, err error) {
 	if p.Event != "" && p.Result != "" || p == (statePlace{}) {
-		return nil, errors.New("want one of at, event and result: only at may be combined with the others")
+		return nil, nil, errors.New("want one of at, event and result: only at may be combined with the others")
+	}
+	if p.Event+p.Result == "" {
+		first, err = metadata(p.At)
+		return first, first, err
 	}
 	at, err := parsePointer(p.At)
-	return &finder{p, at}, err
+	first = func(run *importer.Run) (any, error) { return p.state(at, p.texts(run)) }
+	last = func(run *importer.Run) (any, error) {
+		texts := p.texts(run)
+		return p.state(at, texts[max(len(texts)-1, 0):])
+	}
+	return first, last, err
 }
 
-func (f *finder) texts(run *importer.Run) (all []json.RawMessage) {
+// texts returns the texts with states, in order.
+func (p statePlace) texts(run *importer.Run) (all []json.RawMessage) {
 	for _, ev := range run.Events {
-		if c, ok := ev.Body.(trace.Custom); ok && f.Event != "" && c.Name == f.Event {
+		if c, ok := ev.Body.(trace.Custom); ok && p.Event != "" && c.Name == p.Event {
 			all = append(all, c.Data)
 		}
 	}
 	for _, c := range facts.Read(run).Calls {
-		if f.Result != "" && c.Name == f.Result && c.Answered && !c.Failed {
+		if p.Result != "" && c.Name == p.Result && c.Answered && !c.Failed {
 			all = append(all, json.RawMessage(c.Result))
 		}
 	}
 	return all
 }
 
-func (f *finder) first(run *importer.Run) (any, error) { return f.state(run, f.texts(run)) }
-
-func (f *finder) last(run *importer.Run) (any, error) {
-	texts := f.texts(run)
-	return f.state(run, texts[max(len(texts)-1, 0):])
-}
-
-// state returns the state in the first text, or in the metadata.
-func (f *finder) state(run *importer.Run, texts []json.RawMessage) (any, error) {
-	if f.Event+f.Result == "" {
-		return metadata(run, f.At, f.at)
-	}
-	where := fmt.Sprintf("an event %q", f.Event)
-	if f.Result != "" {
-		where = fmt.Sprintf("a result of the tool %q", f.Result)
+// state returns the state in the first text.
+func (p statePlace) state(at jsonval.Pointer, texts []json.RawMessage) (any, error) {
+	where := fmt.Sprintf("an event %q", p.Event)
+	if p.Result != "" {
+		where = fmt.Sprintf("a result of the tool %q", p.Result)
 	}
 	if len(texts) == 0 {
 		return nil, fmt.Errorf("the recording has no state in %s", where)
@@ -126,25 +119,31 @@ func (f *finder) state(run *importer.Run, texts []json.RawMessage) (any, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the state in %s is not JSON: %w", where, err)
 	}
-	v, ok := f.at.In(whole)
+	v, ok := at.In(whole)
 	if !ok {
-		return nil, fmt.Errorf("no value found at %s of the state in %s", f.At, where)
+		return nil, fmt.Errorf("no value found at %s of the state in %s", p.At, where)
 	}
 	return v, nil
 }
 
-// metadata returns the value of a pointer into the metadata of a run; it may be changed.
-func metadata(run *importer.Run, text string, at jsonval.Pointer) (any, error) {
-	if raw, ok := run.Meta[at[0]]; ok {
-		v, err := parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s of the recording: %w", at[0], err)
-		}
-		if v, ok := at[1:].In(v); ok {
-			return v, nil
-		}
+// metadata returns the function for a state at a pointer into the metadata of runs.
+func metadata(pointer string) (stateFunc, error) {
+	at, err := parsePointer(pointer)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("the recording has nothing at %s", text)
+	return func(run *importer.Run) (any, error) {
+		if raw, ok := run.Meta[at[0]]; ok {
+			v, err := parse(raw)
+			if err != nil {
+				return nil, fmt.Errorf("%s of the recording: %w", at[0], err)
+			}
+			if v, ok := at[1:].In(v); ok {
+				return v, nil
+			}
+		}
+		return nil, fmt.Errorf("the recording has nothing at %s", pointer)
+	}, nil
 }
 
 // stateDiffSettings scores 1 if the run made exactly the expected changes of a state. The
@@ -169,11 +168,11 @@ type stateDiffSettings struct {
 }
 
 func (s stateDiffSettings) scorer() (scoreFunc, error) {
-	before, err := s.Before.finder()
+	before, _, err := s.Before.states()
 	if err != nil {
 		return nil, fmt.Errorf("before: %w", err)
 	}
-	after, err := s.After.finder()
+	_, after, err := s.After.states()
 	if err != nil {
 		return nil, fmt.Errorf("after: %w", err)
 	}
@@ -189,14 +188,14 @@ func (s stateDiffSettings) scorer() (scoreFunc, error) {
 		return nil, err
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
-		if s.Before == s.After && len(before.texts(run)) == 1 {
+		if s.Before == s.After && len(s.Before.texts(run)) == 1 {
 			return 0, "", errors.New("the recording contains the state once: the state before is unknown")
 		}
-		was, err := before.first(run)
+		was, err := before(run)
 		if err != nil {
 			return 0, "", fmt.Errorf("before: %w", err)
 		}
-		is, err := after.last(run)
+		is, err := after(run)
 		if err != nil {
 			return 0, "", fmt.Errorf("after: %w", err)
 		}
@@ -212,56 +211,51 @@ func (s stateDiffSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-// goal returns the function that computes the expected state, which the caller may change.
-func (s stateDiffSettings) goal(before *finder) (func(run *importer.Run) (any, error), error) {
+// goal returns the function for the expected state.
+func (s stateDiffSettings) goal(before stateFunc) (stateFunc, error) {
 	places := []bool{s.Expected == nil, s.ExpectedAt == "", s.Goal == statePlace{}}
 	if len(slices.DeleteFunc(places, func(empty bool) bool { return empty })) != 1 {
 		return nil, errors.New("want exactly one of expected, expected_at and goal")
 	}
 	if s.Goal != (statePlace{}) {
-		goal, err := s.Goal.finder()
+		_, goal, err := s.Goal.states()
 		if err != nil {
 			return nil, fmt.Errorf("goal: %w", err)
 		}
-		return goal.last, nil
+		return goal, nil
 	}
-	patch, err := parsePatch(s.Expected)
-	if err != nil {
-		return nil, fmt.Errorf("expected: %w", err)
-	}
-	at, err := parsePointer(s.ExpectedAt)
-	if err != nil {
-		return nil, err
-	}
-	return func(run *importer.Run) (_ any, err error) {
-		patch := patch
-		if s.ExpectedAt != "" {
-			if patch, err = s.patchIn(run, at); err != nil {
-				return nil, err
-			}
-		}
-		was, err := before.first(run)
+	patched := func(run *importer.Run, list []patchOperation) (any, error) {
+		was, err := before(run)
 		if err != nil {
 			return nil, err
 		}
-		return patch.apply(was)
+		return applyPatch(list, was)
+	}
+	if s.ExpectedAt == "" {
+		if err := checkPatch(s.Expected); err != nil {
+			return nil, fmt.Errorf("expected: %w", err)
+		}
+		return func(run *importer.Run) (any, error) { return patched(run, s.Expected) }, nil
+	}
+	recorded, err := metadata(s.ExpectedAt)
+	if err != nil {
+		return nil, err
+	}
+	return func(run *importer.Run) (any, error) {
+		v, err := recorded(run)
+		if err != nil {
+			return nil, err
+		}
+		raw, _ := json.Marshal(v) // what was read can be written
+		var list []patchOperation
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, fmt.Errorf("%s is not a list of operations: %w", s.ExpectedAt, err)
+		}
+		if err := checkPatch(list); err != nil {
+			return nil, err
+		}
+		return patched(run, list)
 	}, nil
-}
-
-func (s stateDiffSettings) patchIn(run *importer.Run, at jsonval.Pointer) (patch, error) {
-	v, err := metadata(run, s.ExpectedAt, at)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var list []patchOperation
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("%s is not a list of operations: %w", s.ExpectedAt, err)
-	}
-	return parsePatch(list)
 }
 
 // score compares changes in the order of paths.
@@ -318,35 +312,32 @@ type patchOperation struct {
 	at jsonval.Pointer
 }
 
-// patch is a list of valid operations.
-type patch []patchOperation
-
-func parsePatch(list []patchOperation) (patch, error) {
-	for i := range list {
-		o := &list[i]
-		var err error
+// checkPatch checks the operations of a patch and sets their pointers.
+func checkPatch(patch []patchOperation) (err error) {
+	for i := range patch {
+		o := &patch[i]
 		if o.at, err = parsePointer(o.Path); err != nil {
-			return nil, err
+			return err
 		}
 		switch o.Op {
 		case "add", "replace":
 			if _, err = parse(o.Value); err != nil {
-				return nil, fmt.Errorf("the value of %s %q: %w", o.Op, o.Path, err)
+				return fmt.Errorf("the value of %s %q: %w", o.Op, o.Path, err)
 			}
 		case "remove":
 			if len(o.Value) > 0 {
-				return nil, fmt.Errorf("remove %q has a value", o.Path)
+				return fmt.Errorf("remove %q has a value", o.Path)
 			}
 		default:
-			return nil, fmt.Errorf("unknown operation %q of %q: want add, remove or replace", o.Op, o.Path)
+			return fmt.Errorf("unknown operation %q of %q: want add, remove or replace", o.Op, o.Path)
 		}
 	}
-	return list, nil
+	return nil
 }
 
-// apply applies the operations to a value, which may change.
-func (p patch) apply(v any) (_ any, err error) {
-	for _, o := range p {
+// applyPatch applies a patch to a value, which may change.
+func applyPatch(patch []patchOperation, v any) (_ any, err error) {
+	for _, o := range patch {
 		if v, err = o.apply(o.at, v); err != nil {
 			return nil, fmt.Errorf("%s %q: %w", o.Op, o.Path, err)
 		}

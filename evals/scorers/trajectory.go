@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -92,11 +93,8 @@ func (m *matcher) wanted(recorded importer.Expected) (calls []parsedCall, err er
 		}
 	}
 	for _, w := range list {
-		c := parsedCall{name: w.Name, any: w.Arguments == nil}
-		if !c.any {
-			c = m.parse(w.Name, w.Arguments)
-		}
-		if c.args == nil && !c.any {
+		c := m.parse(w.Name, w.Arguments)
+		if c.any = w.Arguments == nil; c.args == nil && !c.any {
 			return nil, fmt.Errorf("the expected arguments of %q are not a JSON object: %s", w.Name, quote(string(w.Arguments)))
 		}
 		calls = append(calls, c)
@@ -120,13 +118,24 @@ func (m *matcher) parse(name string, args json.RawMessage) parsedCall {
 	return parsedCall{name: name, args: object}
 }
 
-// read returns the calls that a run should have made, and those that it made.
-func (m *matcher) read(run *importer.Run) (want, got []parsedCall, err error) {
-	want, err = m.wanted(run.Expected)
-	for _, c := range facts.Read(run).Calls {
-		got = append(got, m.parse(c.Name, c.Arguments()))
+// byCalls returns the scoreFunc of a function that scores the expected calls and those that a run
+// made, with the weights of their pairs.
+func (s expectedCalls) byCalls(partial bool, score func(weights [][]float64, want, got []parsedCall) (float64, string, error)) (scoreFunc, error) {
+	m, err := s.matcher()
+	if err != nil {
+		return nil, err
 	}
-	return want, got, err
+	return single(func(run *importer.Run) (float64, string, error) {
+		want, err := m.wanted(run.Expected)
+		if err != nil {
+			return 0, "", err
+		}
+		var got []parsedCall
+		for _, c := range facts.Read(run).Calls {
+			got = append(got, m.parse(c.Name, c.Arguments()))
+		}
+		return score(m.weights(want, got, partial), want, got)
+	}), nil
 }
 
 // share is the part of a call's arguments that is as wanted: 1 for all of them, 0 for
@@ -179,14 +188,13 @@ func describeCalls(calls []parsedCall) string {
 	const most = 8
 	var texts []string
 	for _, c := range calls[:min(most, len(calls))] {
-		switch {
-		case c.any:
-			texts = append(texts, c.name)
-		case c.args == nil:
-			texts = append(texts, c.name+"(no JSON object)")
-		default:
-			texts = append(texts, c.name+shown(c.args))
+		args := "(no JSON object)"
+		if c.any {
+			args = ""
+		} else if c.args != nil {
+			args = shown(c.args)
 		}
+		texts = append(texts, c.name+args)
 	}
 	if len(calls) > most {
 		texts = append(texts, fmt.Sprintf("and %d more", len(calls)-most))
@@ -221,24 +229,16 @@ func (s trajectorySettings) scorer() (scoreFunc, error) {
 	if !slices.Contains(orders, s.Order) {
 		return nil, fmt.Errorf("order %q: want exact, in_order, any_order, superset, subset or unordered", s.Order)
 	}
-	m, err := s.matcher()
-	if err != nil {
-		return nil, err
-	}
-	return single(func(run *importer.Run) (float64, string, error) {
-		want, got, err := m.read(run)
-		if err != nil {
+	return s.byCalls(false, func(weights [][]float64, want, got []parsedCall) (float64, string, error) {
+		ok, err := s.Order.holds(weights, len(got))
+		switch {
+		case err != nil:
 			return 0, "", err
-		}
-		ok, err := s.Order.holds(m.weights(want, got, false), len(got))
-		if err != nil {
-			return 0, "", err
-		}
-		if !ok {
+		case !ok:
 			return fail("want %s; got %s", describeCalls(want), describeCalls(got))
 		}
 		return 1, describeCalls(got), nil
-	}), nil
+	})
 }
 
 // holds reports whether the calls (columns) are the expected ones (rows).
@@ -280,29 +280,15 @@ func (s callMatchSettings) scorer() (scoreFunc, error) {
 	if !slices.Contains([]measure{"f1", measureF1, measurePrecision, measureRecall}, s.Measure) {
 		return nil, fmt.Errorf("measure %q: want f1, precision or recall", s.Measure)
 	}
-	m, err := s.matcher()
-	if err != nil {
-		return nil, err
-	}
-	return single(func(run *importer.Run) (float64, string, error) {
-		want, got, err := m.read(run)
-		if err != nil {
-			return 0, "", err
-		}
-		right, err := s.right(m.weights(want, got, s.Partial), len(got))
-		if err != nil {
+	return s.byCalls(s.Partial, func(weights [][]float64, want, got []parsedCall) (right float64, _ string, err error) {
+		if s.Ordered {
+			right = common(weights, len(got))
+		} else if right, err = assign(weights); err != nil {
 			return 0, "", err
 		}
 		text := fmt.Sprintf("%s right of %d calls, %d expected", trim(right), len(got), len(want))
 		return s.Measure.of(right, len(got), len(want)), text, nil
-	}), nil
-}
-
-func (s callMatchSettings) right(weights [][]float64, got int) (float64, error) {
-	if s.Ordered {
-		return common(weights, got), nil
-	}
-	return assign(weights)
+	})
 }
 
 func (m measure) of(right float64, got, want int) float64 {
@@ -326,4 +312,133 @@ func (m measure) of(right float64, got, want int) float64 {
 // trim formats a number with at most two decimals.
 func trim(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
+}
+
+// maxAssign bounds the work of one assignment: the smaller number of calls squared times
+// the larger.
+const maxAssign = 1e8
+
+// assign returns the largest sum of weights of pairs of rows and columns, each in at most one
+// pair. Weights are 0 or more. It is the Hungarian algorithm (Kuhn 1955, Munkres 1957) with
+// potentials and shortest augmenting paths: n²·m steps for n rows and m columns, n ≤ m, of those
+// that have a weight at all.
+func assign(weights [][]float64) (total float64, err error) {
+	rows := paired(weights)
+	n := len(rows)
+	if n == 0 {
+		return 0, nil
+	}
+	m := len(rows[0])
+	if float64(n)*float64(n)*float64(m) > maxAssign {
+		return 0, fmt.Errorf("%d calls that may be %d of those made are too many to find the best assignment", n, m)
+	}
+	h := &hungarian{rows, make([]float64, n), make([]float64, m+1), slices.Repeat([]int{-1}, m+1)}
+	for i := range n {
+		h.augment(i)
+	}
+	for col, row := range h.row[:m] {
+		if row >= 0 {
+			total += rows[row][col]
+		}
+	}
+	return total, nil
+}
+
+// paired returns the weights of the rows and columns that have any, with no more rows than
+// columns.
+func paired(weights [][]float64) [][]float64 {
+	some := func(w float64) bool { return w > 0 }
+	none := func(row []float64) bool { return !slices.ContainsFunc(row, some) }
+	for range 2 {
+		weights = slices.Clone(weights)
+		weights = transposed(slices.DeleteFunc(weights, none))
+	}
+	if len(weights) > 0 && len(weights) > len(weights[0]) {
+		return transposed(weights)
+	}
+	return weights
+}
+
+func transposed(rows [][]float64) [][]float64 {
+	if len(rows) == 0 {
+		return nil
+	}
+	cols := make([][]float64, len(rows[0]))
+	for j := range cols {
+		for i := range rows {
+			cols[j] = append(cols[j], rows[i][j])
+		}
+	}
+	return cols
+}
+
+// hungarian is an assignment in progress. Its last column represents the row being assigned.
+type hungarian struct {
+	weights      [][]float64
+	ofRow, ofCol []float64 // potentials
+	row          []int     // of each column, or -1
+}
+
+// augment assigns one more row along the shortest path of columns.
+func (h *hungarian) augment(row int) {
+	m := len(h.ofCol) - 1
+	dist := slices.Repeat([]float64{math.Inf(1)}, m)
+	from := make([]int, m)
+	done := make([]bool, m+1)
+	col := m
+	h.row[col] = row
+	for h.row[col] >= 0 {
+		done[col] = true
+		next := h.relax(col, dist, from, done)
+		h.shift(dist[next], dist, done)
+		col = next
+	}
+	for col != m {
+		h.row[col] = h.row[from[col]]
+		col = from[col]
+	}
+	h.row[m] = -1
+}
+
+// relax updates the distances from the row of a column and returns the nearest column.
+func (h *hungarian) relax(col int, dist []float64, from []int, done []bool) (next int) {
+	i := h.row[col]
+	next = -1
+	for j := range dist {
+		if done[j] {
+			continue
+		}
+		if cost := -h.weights[i][j] - h.ofRow[i] - h.ofCol[j]; cost < dist[j] {
+			dist[j], from[j] = cost, col
+		}
+		if next < 0 || dist[j] < dist[next] {
+			next = j
+		}
+	}
+	return next
+}
+
+// shift moves the potentials by the distance of the nearest column.
+func (h *hungarian) shift(by float64, dist []float64, done []bool) {
+	for j := range h.ofCol {
+		if done[j] {
+			h.ofRow[h.row[j]] += by
+			h.ofCol[j] -= by
+		} else { // the last column is always done
+			dist[j] -= by
+		}
+	}
+}
+
+// common returns the largest sum of weights of pairs in the same order in rows and columns: for
+// weights of 0 and 1 the length of the longest common subsequence. It takes a step per pair.
+func common(weights [][]float64, columns int) float64 {
+	best := make([]float64, columns+1)
+	for _, row := range weights {
+		diagonal := 0.0
+		for j, w := range row {
+			diagonal, best[j+1] = best[j+1], max(best[j+1], best[j], diagonal+w)
+		}
+	}
+	return best[columns]
 }
