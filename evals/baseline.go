@@ -140,12 +140,13 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	if err := dec.Decode(&file); err != nil {
 		return nil, &importer.Error{File: name, Line: errorLine(text, err), Err: fmt.Errorf("not a baseline of looptape eval gate --update: %w", jsonio.Words(err))}
 	}
+	_, end := dec.Token()
 	switch {
 	case file.Format != BaselineFormat:
 		err = fmt.Errorf("unknown format %q: want %s: write it with looptape eval gate --update", file.Format, BaselineFormat)
 	case file.Version != BaselineVersion:
 		err = fmt.Errorf("version %d: this version of looptape reads %d: write the baseline again with looptape eval gate --update", file.Version, BaselineVersion)
-	case !atEnd(dec):
+	case !errors.Is(end, io.EOF):
 		err = errors.New("unexpected data after the baseline: write it again with looptape eval gate --update")
 	}
 	b := &Baseline{file.Scorers, file.Metrics, file.Cases}
@@ -157,12 +158,6 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 
 // maxBaseline is the maximum size of a baseline in bytes; a case needs about 100.
 const maxBaseline = 1 << 30
-
-// atEnd reports whether no data follows the decoded value.
-func atEnd(dec *json.Decoder) bool {
-	_, err := dec.Token()
-	return errors.Is(err, io.EOF)
-}
 
 // errorLine returns the line of a decoding error, or 0 if the error has no position.
 func errorLine(text []byte, err error) int {

@@ -113,10 +113,10 @@ func compare(base, other *Result, seed uint64) (*Comparison, error) {
 			return nil, fmt.Errorf("metric %q: %w", metric, err)
 		}
 	}
-	if c.Resources, err = resourceChanges(base, other); err != nil {
+	if c.Resources, err = resourceChanges(base, other, measures); err != nil {
 		return nil, err
 	}
-	c.Tools, err = toolUse(base, other)
+	c.Tools, err = toolChanges(base, other)
 	return c, err
 }
 

@@ -90,7 +90,10 @@ func (g *Gate) Evaluate(base *Baseline, now *Result) (*GateResult, error) {
 			return nil, fmt.Errorf("unknown metric %q: want one of %q", name, names)
 		}
 	}
-	v := &GateResult{Findings: []finding{}, Metrics: map[string]metricResult{}, NewCases: c.OnlyNew, Unreadable: c.Unreadable}
+	v := &GateResult{
+		Findings: []finding{}, Metrics: map[string]metricResult{},
+		NewCases: c.OnlyNew, Unreadable: c.Unreadable,
+	}
 	j := evaluation{g, c, v, base.marked(g.MustPass)}
 	if err := j.drops(names); err != nil {
 		return nil, err
@@ -122,7 +125,8 @@ func kinds() []string {
 }
 
 func (f finding) compare(o finding) int {
-	return cmp.Or(cmp.Compare(slices.Index(kinds(), f.Kind), slices.Index(kinds(), o.Kind)), cmp.Compare(f.Metric, o.Metric), cmp.Compare(f.Case, o.Case))
+	kind := cmp.Compare(slices.Index(kinds(), f.Kind), slices.Index(kinds(), o.Kind))
+	return cmp.Or(kind, cmp.Compare(f.Metric, o.Metric), cmp.Compare(f.Case, o.Case))
 }
 
 // evaluation is a gate result while it is computed.

@@ -125,33 +125,41 @@ type toolChange struct {
 	Failed perSet `json:"failed"`
 }
 
-func resourceChanges(base, other *Result) (map[string]resourceChange, error) {
+// resourceChanges returns the change of each measure that the common cases have.
+func resourceChanges(base, other *Result, list []measure) (map[string]resourceChange, error) {
 	by := map[string]resourceChange{}
-	for _, m := range measures {
-		s, err := resourceChangeOf(base, other, m.of)
+	for _, m := range list {
+		b, n, difference, err := pair(base, other, m.of)
 		if err != nil {
 			return nil, err
 		}
-		if s.Base != 0 || s.New != 0 {
-			by[m.name] = s
+		if difference == nil {
+			continue
+		}
+		change := resourceChange{
+			Pairs: difference.Len(), Base: b.CaseMeans().Mean(), New: n.CaseMeans().Mean(), Difference: difference.Mean(),
+			SE: known(se(difference.Cluster())), CI95: known(ends(t(difference.Cluster()))),
+		}
+		if change.Base != 0 || change.New != 0 {
+			by[m.name] = change
 		}
 	}
 	return by, nil
 }
 
-// toolUse returns the change of the calls of each tool that the common cases call.
-func toolUse(base, other *Result) (map[string]toolChange, error) {
-	by := map[string]toolChange{}
+// toolChanges returns the change of the calls of each tool that the common cases call.
+func toolChanges(base, other *Result) (map[string]toolChange, error) {
+	var list []measure
 	for _, name := range toolsOf(base, other) {
-		s, err := resourceChangeOf(base, other, func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 })
-		if err != nil {
-			return nil, err
-		}
-		if s.Base != 0 || s.New != 0 {
-			by[name] = toolChange{s, perSet{failedCalls(base, other, name), failedCalls(other, base, name)}}
-		}
+		of := func(r *Row) (float64, bool) { return float64(r.Calls.Of(name).N), r.Steps > 0 }
+		list = append(list, measure{name, of})
 	}
-	return by, nil
+	changes, err := resourceChanges(base, other, list)
+	by := map[string]toolChange{}
+	for name, change := range changes {
+		by[name] = toolChange{change, perSet{failedCalls(base, other, name), failedCalls(other, base, name)}}
+	}
+	return by, err
 }
 
 // toolsOf returns the most called tools. The limit protects against recordings with a unique tool
@@ -179,17 +187,4 @@ func failedCalls(of, with *Result, tool string) (n int) {
 		}
 	}
 	return n
-}
-
-// resourceChangeOf returns the change of a value of runs. It is zero if no case has the value in
-// both sets.
-func resourceChangeOf(base, other *Result, of valueOf) (s resourceChange, err error) {
-	b, n, difference, err := pair(base, other, of)
-	if difference == nil {
-		return s, err
-	}
-	return resourceChange{
-		Pairs: difference.Len(), Base: b.CaseMeans().Mean(), New: n.CaseMeans().Mean(), Difference: difference.Mean(),
-		SE: known(se(difference.Cluster())), CI95: known(ends(t(difference.Cluster()))),
-	}, nil
 }

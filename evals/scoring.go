@@ -118,7 +118,8 @@ func (p *inputResult) file(ctx context.Context, name string, f io.Reader) error 
 		case err != nil:
 			p.addUnreadable(name, err)
 		case run.Partial:
-			p.addUnreadable(name, &importer.Error{Line: run.Line, Err: fmt.Errorf("the run %q may be incomplete (an event is missing) and is not scored", run.Name)})
+			err := fmt.Errorf("the run %q may be incomplete (an event is missing) and is not scored", run.Name)
+			p.addUnreadable(name, &importer.Error{Line: run.Line, Err: err})
 		default:
 			p.run(ctx, name, &run)
 		}

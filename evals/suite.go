@@ -34,10 +34,10 @@ var isSuite = regexp.MustCompile(`^(?:\x{FEFF})?(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ 
 // IsSuite reports whether a file begins as a suite does.
 func IsSuite(head []byte) bool { return isSuite.Match(head) }
 
-// ParseSuite reads a suite file, YAML that matches the JSON Schema schema/suite-v2.schema.json. It reads version 1, too. The
-// function scorers makes a scorer of a kind, such as Maker.Parse of package scorers; an empty
-// metric means the name of the kind. ParseSuite joins all errors, each a [*fake.SyntaxError] with
-// line and column.
+// ParseSuite reads a suite file, YAML that matches the JSON Schema schema/suite-v2.schema.json. It
+// reads version 1, too. The function scorers makes a scorer of a kind, such as Maker.Parse of
+// package scorers; an empty metric means the name of the kind. ParseSuite joins all errors, each a
+// [*fake.SyntaxError] with line and column.
 func ParseSuite(name string, src []byte, scorers func(kind, metric string, settings json.RawMessage) (Scorer, error)) (*Suite, error) {
 	options, err := fake.ParseOptions(name, src)
 	if err != nil {
@@ -47,7 +47,7 @@ func ParseSuite(name string, src []byte, scorers func(kind, metric string, setti
 	if len(options) == 0 || options[0].Name != "suite" {
 		r.errorf(fake.Pos{Line: 1, Col: 1}, "missing suite: %d: write it as the first key", SuiteVersion)
 	}
-	r.members(options, "the suite", r.top())
+	r.object(fake.Value{Kind: fake.Map, Fields: options}, "the suite", r.top())
 	if err := r.s.Gate.check(); err != nil {
 		r.errorf(r.gate, "gate: %v", err)
 	}
@@ -112,7 +112,8 @@ func (r *suiteReader) top() setters {
 		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
 		"names": func(v fake.Value) {
 			r.names, r.s.Names = v.Pos, &importer.Mapping{}
-			r.object(v, "names", setters{"case": r.pointer(&r.s.Names.Case), "epoch": r.pointer(&r.s.Names.Epoch), "cluster": r.pointer(&r.s.Names.Cluster)})
+			m := r.s.Names
+			r.object(v, "names", setters{"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster)})
 		},
 		"scorers":  r.list(r.scorer),
 		"baseline": r.below(func(name string) { r.s.Baseline = name }),
@@ -169,7 +170,7 @@ func (r *suiteReader) scorer(v fake.Value) {
 		r.object(v, "a scorer", setters{
 			"kind":     r.text(func(text string) { kind = text }),
 			"metric":   r.text(func(text string) { metric = text }),
-			"settings": func(v fake.Value) { settings, at = settingsOf(v), v.Pos },
+			"settings": func(v fake.Value) { settings, at = oneLine(jsonValue(v)), v.Pos },
 		})
 	}
 	switch {
@@ -183,19 +184,12 @@ func (r *suiteReader) scorer(v fake.Value) {
 		if err != nil {
 			r.errorf(at, "%v", err)
 		}
-		r.s.Scorers = append(r.s.Scorers, Scoring{scoringName(kind, metric, settings), s})
+		if metric != "" {
+			kind = metric + "=" + kind
+		}
+		r.s.Scorers = append(r.s.Scorers, Scoring{kind + string(settings), s})
 	}
 }
-
-// scoringName identifies all that the scores of a scorer depend on.
-func scoringName(kind, metric string, settings json.RawMessage) string {
-	if metric != "" {
-		kind = metric + "=" + kind
-	}
-	return kind + string(settings)
-}
-
-func settingsOf(v fake.Value) json.RawMessage { return oneLine(jsonValue(v)) }
 
 // jsonValue returns a value for package json.
 func jsonValue(v fake.Value) any {
@@ -203,9 +197,9 @@ func jsonValue(v fake.Value) any {
 	case fake.Number, fake.Bool:
 		return json.RawMessage(v.Text)
 	case fake.List:
-		list := []any{}
-		for _, item := range v.Items {
-			list = append(list, jsonValue(item))
+		list := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			list[i] = jsonValue(item)
 		}
 		return list
 	case fake.Map:
@@ -224,13 +218,8 @@ func jsonValue(v fake.Value) any {
 func (r *suiteReader) object(v fake.Value, of string, known setters) {
 	if v.Kind != fake.Map {
 		r.errorf(v.Pos, "expected %s, which is a map, found %v", of, v.Kind)
-		return
 	}
-	r.members(v.Fields, of, known)
-}
-
-func (r *suiteReader) members(options []fake.Option, of string, known setters) {
-	for _, o := range options {
+	for _, o := range v.Fields {
 		if set, ok := known[o.Name]; ok {
 			set(o.Value)
 			continue
