@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,20 +59,20 @@ type bfclParameter struct {
 
 func (s bfclSettings) scorer() (scoreFunc, error) {
 	for name, c := range s.Cases {
-		if err := c.check(); err != nil {
+		if _, err := c.answers(); err != nil {
 			return nil, fmt.Errorf("the case %q: %w", name, err)
 		}
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
-		c, err := s.of(run)
+		answers, err := s.answers(run)
 		if err != nil {
 			return 0, "", err
 		}
 		calls := facts.Read(run).Calls
-		if len(calls) != len(c.GroundTruth) {
-			return fail("want %d calls, got %d", len(c.GroundTruth), len(calls))
+		if len(calls) != len(answers) {
+			return fail("want %d calls, got %d", len(answers), len(calls))
 		}
-		weights, wrong := c.pairs(calls)
+		weights, wrong := bfclWeights(answers, calls)
 		pairs, err := assign(weights)
 		if err != nil || pairs < float64(len(calls)) {
 			return 0, wrong, err
@@ -80,102 +81,93 @@ func (s bfclSettings) scorer() (scoreFunc, error) {
 	}), nil
 }
 
-func (s bfclSettings) of(run *importer.Run) (c bfclCase, err error) {
+// answers returns the accepted calls of a run.
+func (s bfclSettings) answers(run *importer.Run) ([]bfclAnswer, error) {
 	c, ok := s.Cases[run.Case]
-	if !ok {
-		for name, to := range map[string]any{"function": &c.Function, "ground_truth": &c.GroundTruth} {
-			raw := run.Meta[name]
-			if raw == nil {
-				continue
-			}
-			if err := decodeInto(raw, to); err != nil {
-				return c, fmt.Errorf("%s of the recording: %w", name, err)
-			}
+	for name, to := range map[string]any{"function": &c.Function, "ground_truth": &c.GroundTruth} {
+		raw := run.Meta[name]
+		if ok || raw == nil {
+			continue
+		}
+		if err := decodeInto(raw, to); err != nil {
+			return nil, fmt.Errorf("%s of the recording: %w", name, err)
 		}
 	}
 	if c.GroundTruth == nil && !s.Irrelevance {
-		return c, fmt.Errorf("accepted calls of the case %q missing: set cases, or record ground_truth", run.Case)
+		return nil, fmt.Errorf("accepted calls of the case %q missing: set cases, or record ground_truth", run.Case)
 	}
-	return c, c.check()
+	return c.answers()
 }
 
-// check rejects a call of an unknown function.
-func (c *bfclCase) check() error {
+// bfclAnswer is a call of a function with the accepted values by parameter.
+type bfclAnswer struct {
+	*bfclFunction
+	accepted map[string][]any
+}
+
+// answers returns an error for a call of an unknown function.
+func (c *bfclCase) answers() (all []bfclAnswer, err error) {
 	for i, answer := range c.GroundTruth {
 		if len(answer) != 1 {
-			return fmt.Errorf("ground_truth %d has %d functions: want one", i, len(answer))
+			return nil, fmt.Errorf("ground_truth %d has %d functions: want one", i, len(answer))
 		}
-		for name := range answer {
-			if c.function(name) == nil {
-				return fmt.Errorf("ground_truth %d is a call of the unknown function %q", i, name)
+		for name, accepted := range answer {
+			at := slices.IndexFunc(c.Function, func(f bfclFunction) bool { return f.Name == name })
+			if at < 0 {
+				return nil, fmt.Errorf("ground_truth %d is a call of the unknown function %q", i, name)
 			}
+			all = append(all, bfclAnswer{&c.Function[at], accepted})
 		}
 	}
-	return nil
+	return all, nil
 }
 
-func (c *bfclCase) function(name string) *bfclFunction {
-	i := slices.IndexFunc(c.Function, func(f bfclFunction) bool { return f.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Function[i]
-}
-
-// pairs returns the accepted calls for each answer, and the reason for the first answer without a
-// call.
-func (c *bfclCase) pairs(calls []facts.Call) (weights [][]float64, wrong string) {
-	for _, answer := range c.GroundTruth {
+// bfclWeights returns the weight 1 for each answer and a call that it accepts, and the reason for
+// the first answer without a call.
+func bfclWeights(answers []bfclAnswer, calls []facts.Call) (weights [][]float64, wrong string) {
+	for _, a := range answers {
 		row := make([]float64, len(calls))
 		var errs []string
-		for name, accepted := range answer {
-			for j := range calls {
-				if err := c.function(name).accepts(&calls[j], accepted); err != nil {
-					errs = append(errs, err.Error())
-				} else {
-					row[j] = 1
-				}
+		for j := range calls {
+			if err := a.accepts(&calls[j]); err != nil {
+				errs = append(errs, err.Error())
+			} else {
+				row[j] = 1
 			}
 		}
-		if len(errs) == len(calls) && wrong == "" {
-			wrong = strings.Join(errs, "; ")
+		if len(errs) == len(calls) {
+			wrong = cmp.Or(wrong, strings.Join(errs, "; "))
 		}
 		weights = append(weights, row)
 	}
-	if wrong == "" {
-		wrong = "two answers accept the same call alone"
-	}
-	return weights, wrong
+	return weights, cmp.Or(wrong, "two answers accept the same call alone")
 }
 
 // accepts returns an error for a call that is not accepted.
-func (f *bfclFunction) accepts(call *facts.Call, accepted map[string][]any) error {
-	if call.Name != f.Name && call.Name != strings.ReplaceAll(f.Name, ".", "_") {
-		return fmt.Errorf("want %s, got %s", f.Name, call.Name)
+func (a bfclAnswer) accepts(call *facts.Call) error {
+	if call.Name != a.Name && call.Name != strings.ReplaceAll(a.Name, ".", "_") {
+		return fmt.Errorf("want %s, got %s", a.Name, call.Name)
 	}
 	v, err := decode(call.Arguments())
 	args, ok := v.(map[string]any)
 	if err != nil || !ok {
-		return fmt.Errorf("%s: the arguments are not a JSON object", f.Name)
+		return fmt.Errorf("%s: the arguments are not a JSON object", a.Name)
 	}
-	for _, name := range f.Parameters.Required {
+	required := slices.Clone(a.Parameters.Required)
+	for name, values := range a.accepted {
+		if !optional(values) {
+			required = append(required, name)
+		}
+	}
+	for _, name := range required {
 		if _, ok := args[name]; !ok {
-			return fmt.Errorf("%s: %s is missing", f.Name, name)
+			return fmt.Errorf("%s: %s is missing", a.Name, name)
 		}
 	}
-	for name, values := range accepted {
-		if _, ok := args[name]; !ok && !optional(values) {
-			return fmt.Errorf("%s: %s is missing", f.Name, name)
-		}
-	}
-	return f.values(args, accepted)
-}
-
-func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) error {
 	var wrong []string
 	for name, value := range args {
-		p, known := f.Parameters.Properties[name]
-		values, wanted := accepted[name]
+		p, known := a.Parameters.Properties[name]
+		values, wanted := a.accepted[name]
 		if !known || !wanted {
 			wrong = append(wrong, "no "+name)
 		} else if !p.accepts(value, values) {
@@ -186,7 +178,7 @@ func (f *bfclFunction) values(args map[string]any, accepted map[string][]any) er
 		return nil
 	}
 	slices.Sort(wrong)
-	return errors.New(f.Name + ": want " + strings.Join(wrong, ", "))
+	return errors.New(a.Name + ": want " + strings.Join(wrong, ", "))
 }
 
 func optional(values []any) bool { return slices.Contains(values, any("")) }
