@@ -171,39 +171,38 @@ func formatOf(grades string) string {
 }
 
 // score combines all responses. Each must have a valid grade.
-func (s rubricSettings) score(answers []string) (value float64, explanation string, err error) {
+func (s rubricSettings) score(answers []string) (sum float64, why string, err error) {
 	var grades []string
 	var reason string
 	count := map[float64]int{}
 	for _, text := range answers {
 		g, err := readGrade(text)
-		if err != nil {
-			return 0, "", err
+		var v float64
+		if err == nil {
+			v, err = s.value(g.text)
 		}
-		v, err := s.value(g.text)
 		if err != nil {
 			return 0, "", err
 		}
 		count[v]++
-		value += v
+		sum += v
 		grades = append(grades, g.text)
-		if reason == "" {
-			reason = g.reason
-		}
+		reason = cmp.Or(reason, g.reason)
 	}
-	explanation = strings.Join(grades, ", ")
+	all := strings.Join(grades, ", ")
+	why = all
 	if reason != "" {
-		explanation += ": " + reason
+		why += ": " + reason
 	}
 	if !s.Majority {
-		return value / float64(len(answers)), explanation, nil
+		return sum / float64(len(answers)), why, nil
 	}
 	for v, n := range count {
 		if 2*n > len(answers) {
-			return v, explanation, nil
+			return v, why, nil
 		}
 	}
-	return 0, "", errors.New("the grader responses have no majority for one grade: " + strings.Join(grades, ", "))
+	return 0, "", errors.New("the grader responses have no majority for one grade: " + all)
 }
 
 func (s rubricSettings) value(text string) (float64, error) {
