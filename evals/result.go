@@ -62,11 +62,8 @@ func Merge(parts ...*Result) (*Result, error) {
 		n += len(p.Rows)
 	}
 	whole.Rows = make([]Row, 0, n)
-	for i, p := range parts {
-		if i == 0 {
-			whole.Scorers = p.Scorers
-		}
-		if !slices.Equal(whole.Scorers, p.Scorers) {
+	for _, p := range parts {
+		if whole.Scorers = parts[0].Scorers; !slices.Equal(whole.Scorers, p.Scorers) {
 			return nil, fmt.Errorf("results with the scorers %q and %q: use the same scorers for all", whole.Scorers, p.Scorers)
 		}
 		whole.Rows = append(whole.Rows, p.Rows...)

@@ -1,6 +1,7 @@
 package evals
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -59,12 +60,12 @@ func (s *Suite) evaluate(ctx context.Context, folder fs.FS) (*GateResult, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := folder.Open(s.Baseline)
+	text, err := fs.ReadFile(folder, s.Baseline)
 	if err != nil {
 		return nil, err
 	}
-	base, err := ReadBaseline(s.Baseline, f)
-	if err = errors.Join(err, f.Close()); err != nil {
+	base, err := ReadBaseline(s.Baseline, bytes.NewReader(text))
+	if err != nil {
 		return nil, err
 	}
 	return s.Gate.Evaluate(base, now)

@@ -3,6 +3,7 @@ package evals
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,20 +56,14 @@ func (r *Result) Write(w io.Writer) error {
 	buf := bufio.NewWriter(w)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)}); err != nil {
-		return err
-	}
+	err := enc.Encode(header{Format, Version, r.Scorers, len(r.Rows), len(r.Unreadable)})
 	for i := range r.Rows {
-		if err := enc.Encode(line{Run: &r.Rows[i]}); err != nil {
-			return err
-		}
+		err = cmp.Or(err, enc.Encode(line{Run: &r.Rows[i]}))
 	}
 	for i := range r.Unreadable {
-		if err := enc.Encode(line{Unreadable: &r.Unreadable[i]}); err != nil {
-			return err
-		}
+		err = cmp.Or(err, enc.Encode(line{Unreadable: &r.Unreadable[i]}))
 	}
-	return buf.Flush()
+	return cmp.Or(err, buf.Flush())
 }
 
 var isResult = regexp.MustCompile(`^\s*\{\s*"format"\s*:\s*"` + Format + `"`)

@@ -11,42 +11,28 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-type comparison struct {
-	Options
-
-	all   *scorers.Differ // for tools without pointers of their own
-	tools map[string]*scorers.Differ
-}
-
 // Check returns an error for an invalid pointer.
 func (o *Options) Check() error {
-	_, err := newComparison(o)
-	return err
-}
-
-func newComparison(o *Options) (*comparison, error) {
-	if o == nil {
-		o = &Options{}
+	if _, err := scorers.NewDiffer(o.Ignore["*"]...); err != nil {
+		return err
 	}
-	c := &comparison{Options: *o, tools: map[string]*scorers.Differ{}}
-	every := o.Ignore["*"]
-	var err error
-	if c.all, err = scorers.NewDiffer(every...); err != nil {
-		return nil, err
-	}
-	for tool, pointers := range o.Ignore {
-		if c.tools[tool], err = scorers.NewDiffer(slices.Concat(every, pointers)...); err != nil {
-			return nil, fmt.Errorf("the tool %q: %w", tool, err)
+	for tool := range o.Ignore {
+		if _, err := o.differ(tool); err != nil {
+			return fmt.Errorf("the tool %q: %w", tool, err)
 		}
 	}
-	return c, nil
+	return nil
 }
 
-// call sets the status of a call. If the record is plain, its results do not show whether they
+func (o *Options) differ(tool string) (*scorers.Differ, error) {
+	return scorers.NewDiffer(slices.Concat(o.Ignore["*"], o.Ignore[tool])...)
+}
+
+// compare sets the status of a call. If the record is plain, its results do not show whether they
 // are errors.
-func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool) {
+func (o *Options) compare(call *Call, recorded, now *llm.ToolResult, plain bool) {
 	var same bool
-	same, call.Differences = c.same(call.Tool, call.Recorded, call.Now)
+	same, call.Differences = o.same(call.Tool, call.Recorded, call.Now)
 	call.Status = Same
 	if !same {
 		call.Status = Differs
@@ -60,17 +46,14 @@ func (c *comparison) call(call *Call, recorded, now *llm.ToolResult, plain bool)
 }
 
 // same reports whether two texts of a tool are equal, and where they differ if both are JSON.
-func (c *comparison) same(tool, was, is string) (bool, []scorers.Difference) {
-	if c.IgnoreSpace {
+func (o *Options) same(tool, was, is string) (bool, []scorers.Difference) {
+	if o.IgnoreSpace {
 		was, is = squeezed(was), squeezed(is)
 	}
-	if was == is || slices.Contains(c.Ignore["*"], "") || slices.Contains(c.Ignore[tool], "") {
+	if was == is || slices.Contains(o.Ignore["*"], "") || slices.Contains(o.Ignore[tool], "") {
 		return true, nil
 	}
-	differ := c.all
-	if own, ok := c.tools[tool]; ok {
-		differ = own
-	}
+	differ, _ := o.differ(tool) // Check has checked the pointers
 	list, err := differ.Differences(was, is)
 	return err == nil && len(list) == 0, list
 }

@@ -115,8 +115,8 @@ func Model(ctx context.Context, run *importer.Run, model llm.Model, o *ModelOpti
 	if err != nil {
 		return nil, err
 	}
-	x := &modelRerun{path: p, continueOnUnknown: o.ContinueOnUnknown, stages: p.stages()}
-	if x.compare, err = newComparison(&o.Compare); err != nil {
+	x := &modelRerun{path: p, options: o, stages: p.stages()}
+	if err = o.Compare.Check(); err != nil {
 		return nil, place(run, err)
 	}
 	p.change(o)
@@ -241,14 +241,13 @@ func (p *path) stages() (list []*stage) {
 }
 
 type modelRerun struct {
-	path              *path
-	stages            []*stage // those that are not over, the first of them under way
-	compare           *comparison
-	continueOnUnknown bool
-	early             int           // answers in this stage
-	taken             []*madeCall   // for the calls of this step; nil for those not recorded
-	heard             []llm.Message // user messages after results
-	out               ModelRerun
+	path    *path
+	options *ModelOptions
+	stages  []*stage      // those that are not over, the first of them under way
+	early   int           // answers in this stage
+	taken   []*madeCall   // for the calls of this step; nil for those not recorded
+	heard   []llm.Message // user messages after results
+	out     ModelRerun
 }
 
 // before adds the user messages that came during tool calls.
@@ -271,7 +270,7 @@ func (x *modelRerun) response(_ context.Context, s *loop.StepInfo, t *llm.Respon
 	}
 	if i := slices.Index(x.taken, nil); x.out.Divergence == nil && i >= 0 {
 		x.diverge(s, t, fmt.Sprintf("the call of %s is not recorded here, or not that often", newCall(calls[i])))
-		if !x.continueOnUnknown {
+		if !x.options.ContinueOnUnknown {
 			return loop.Decision{Action: trace.Stop, Reason: "left_record", Note: x.out.Divergence.Why}, nil
 		}
 	}
@@ -287,7 +286,7 @@ func (x *modelRerun) take(c llm.ToolCall) *madeCall {
 		if was.made || was.Name != c.Name {
 			continue
 		}
-		if same, _ := x.compare.same(c.Name, cmp.Or(was.Arguments, none), cmp.Or(c.Arguments, none)); same {
+		if same, _ := x.options.Compare.same(c.Name, cmp.Or(was.Arguments, none), cmp.Or(c.Arguments, none)); same {
 			was.made = true
 			return was
 		}

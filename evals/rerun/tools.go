@@ -83,11 +83,14 @@ func Tools(ctx context.Context, run *importer.Run, o *Options, tools ...loop.Too
 }
 
 func (p *path) playTools(ctx context.Context, o *Options, tools []loop.Tool) (*ToolsRerun, error) {
-	compare, err := newComparison(o)
+	x := &toolsRerun{path: p}
+	if o != nil {
+		x.options = *o
+	}
+	err := x.options.Check()
 	if err != nil {
 		return nil, err
 	}
-	x := &toolsRerun{path: p, compare: compare}
 	for _, t := range tools {
 		x.live = append(x.live, t.Name)
 	}
@@ -126,7 +129,7 @@ func scripted(said trace.ModelResponse) fake.Response {
 type toolsRerun struct {
 	path    *path
 	live    []string
-	compare *comparison
+	options Options
 	out     ToolsRerun
 }
 
@@ -194,7 +197,7 @@ func (x *toolsRerun) after(_ context.Context, s *loop.StepInfo, step *loop.Step)
 		case recorded == nil:
 			call.Status = Unrecorded
 		default:
-			x.compare.call(call, recorded, &now, x.path.plain)
+			x.options.compare(call, recorded, &now, x.path.plain)
 		}
 	}
 	return x.path.end(s.Step), nil

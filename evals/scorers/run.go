@@ -201,19 +201,39 @@ func (s costSettings) scorer() (scoreFunc, error) {
 	return s.limit.scorer()
 }
 
+// cost adds the costs of the model calls: per call in a trace, else in total.
 func (s costSettings) cost(run *importer.Run) (sum float64, err error) {
-	used := usageByModel(run)
-	if len(used) == 0 {
+	used := false
+	add := func(model string, usage llm.Usage) {
+		if usage == (llm.Usage{}) {
+			return
+		}
+		price, ok := s.Prices[model]
+		if !ok && err == nil {
+			err = fmt.Errorf("missing price of the model %q: add it to prices", model)
+		}
+		used, sum = true, sum+price.of(usage)
+	}
+	if len(run.Events) == 0 {
+		var model string
+		_ = json.Unmarshal(run.Meta["model"], &model) // ignore other types
+		add(model, run.Resources().Usage)
+	}
+	models := map[trace.Purpose]string{}
+	for _, ev := range run.Events {
+		switch body := ev.Body.(type) {
+		case trace.ModelConfig:
+			models[ev.Purpose] = body.Model
+		case trace.ModelResponse:
+			add(cmp.Or(body.Model, models[ev.Purpose]), body.Usage)
+		case trace.ModelError:
+			add(models[ev.Purpose], body.Usage)
+		}
+	}
+	if !used {
 		return 0, errNoUsage
 	}
-	for _, part := range used {
-		price, ok := s.Prices[part.model]
-		if !ok {
-			return 0, fmt.Errorf("missing price of the model %q: add it to prices", part.model)
-		}
-		sum += price.of(part.usage)
-	}
-	return sum, nil
+	return sum, err
 }
 
 func (p tokenPrice) of(u llm.Usage) float64 {
@@ -224,34 +244,4 @@ func (p tokenPrice) of(u llm.Usage) float64 {
 		float64(u.CacheCreationInputTokens)*or(p.CacheWrite, p.Input) +
 		float64(u.OutputTokens-u.ReasoningOutputTokens)*p.Output +
 		float64(u.ReasoningOutputTokens)*or(p.Reasoning, p.Output)) / million
-}
-
-type modelUsage struct {
-	model string
-	usage llm.Usage
-}
-
-// usageByModel returns the usage of the model calls: per call in a trace, else in total.
-func usageByModel(run *importer.Run) (used []modelUsage) {
-	if usage := run.Resources().Usage; len(run.Events) == 0 && usage != (llm.Usage{}) {
-		var model string
-		_ = json.Unmarshal(run.Meta["model"], &model) // ignore other types
-		return []modelUsage{{model, usage}}
-	}
-	config := map[trace.Purpose]string{}
-	for _, ev := range run.Events {
-		var part modelUsage
-		switch body := ev.Body.(type) {
-		case trace.ModelConfig:
-			config[ev.Purpose] = body.Model
-		case trace.ModelResponse:
-			part = modelUsage{cmp.Or(body.Model, config[ev.Purpose]), body.Usage}
-		case trace.ModelError:
-			part = modelUsage{config[ev.Purpose], body.Usage}
-		}
-		if part.usage != (llm.Usage{}) {
-			used = append(used, part)
-		}
-	}
-	return used
 }
