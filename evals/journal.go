@@ -107,20 +107,16 @@ func (j *Journal) Kept() int {
 	return len(j.entries)
 }
 
-// source is an input that a journal may store.
-type source struct {
-	io.Reader
+// keyFunc reads the rest of an input and returns its key; nil for an input that is not stored.
+type keyFunc func() (string, error)
 
-	key func() (string, error) // reads the rest of the input
-}
-
-// open returns the source to score, or the stored entry of an input. It digests the content in
-// advance only if the journal may contain the input, or if the input is an archive; otherwise the
-// digest is computed while the input is scored. key is nil for inputs that are not stored.
-func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry) {
+// open returns the reader to score and the stored entry, if any, of an input. It digests the
+// content in advance only if the journal may contain the input, or if the input is an archive;
+// otherwise the digest is computed while the input is scored.
+func (j *Journal) open(in *Input, f io.Reader, scorers []string) (io.Reader, keyFunc, *entry) {
 	at, ok := f.(io.ReaderAt)
 	if j == nil || !ok {
-		return source{Reader: f}, nil
+		return f, nil, nil
 	}
 	content := sha256.New()
 	counted := &io.LimitedReader{R: io.TeeReader(f, content), N: math.MaxInt64}
@@ -136,24 +132,24 @@ func (j *Journal) open(in *Input, f io.Reader, scorers []string) (source, *entry
 	head := make([]byte, 2)
 	_, _ = at.ReadAt(head, 0) // a reader of the input reports the error
 	if unknown && string(head) != "PK" {
-		return source{counted, key}, nil
+		return counted, key, nil
 	}
 	counted.R = io.TeeReader(io.NewSectionReader(at, 0, math.MaxInt64), content)
 	name, err := key()
 	if err != nil {
-		return source{Reader: f}, nil
+		return f, nil, nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return source{f, func() (string, error) { return name, nil }}, j.entries[name]
+	return f, func() (string, error) { return name, nil }, j.entries[name]
 }
 
-func (j *Journal) store(s source, in *Input, p *inputResult) {
+func (j *Journal) store(digest keyFunc, in *Input, p *inputResult) {
 	hasErrors := func(r Row) bool { return len(r.Errors) > 0 }
-	if s.key == nil || p.fromScoreFile || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, hasErrors) {
+	if digest == nil || p.fromScoreFile || len(p.Unreadable) > 0 || slices.ContainsFunc(p.Rows, hasErrors) {
 		return
 	}
-	key, err := s.key()
+	key, err := digest()
 	if err != nil {
 		return
 	}

@@ -78,18 +78,18 @@ func (p *inputResult) input(ctx context.Context, in *Input) {
 		return
 	}
 	journal := p.options.Journal
-	src, known := journal.open(in, f, p.Scorers)
+	content, key, known := journal.open(in, f, p.Scorers)
 	if known != nil {
 		p.Rows, p.skipped = known.Rows, known.Skipped
 	} else {
-		err := p.file(ctx, in.Name, src.Reader)
+		err := p.file(ctx, in.Name, content)
 		p.skipped = in.Found && errors.Is(err, importer.ErrFormat)
 		if err != nil && !p.skipped {
 			p.addUnreadable(in.Name, err)
 		}
 		p.workers.Wait()
 		if ctx.Err() == nil {
-			journal.store(src, in, p)
+			journal.store(key, in, p)
 		}
 	}
 	if err := f.Close(); err != nil {

@@ -281,12 +281,6 @@ func (s *pairwiseSettings) read(files fs.FS, name string) (err error) {
 	return nil
 }
 
-type side struct {
-	epoch int
-	text  string
-	err   error
-}
-
 func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	if s.Criteria == "" {
 		return nil, errors.New("missing criteria: describe what makes an answer better")
@@ -298,45 +292,50 @@ func (s pairwiseSettings) scorer() (scoreFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := map[string][]side{} // by case
+	base := map[string][]*importer.Run{} // by case
 	for _, run := range s.Base {
-		old := s.side(run)
-		if old.err != nil {
-			old.err = fmt.Errorf("the run of the other set: %w", old.err)
-		}
 		name := evals.CaseOf(run)
-		base[name] = append(base[name], old)
+		base[name] = append(base[name], run)
 	}
 	return func(ctx context.Context, run *importer.Run) []evals.Score {
-		old, now := other(base[evals.CaseOf(run)], run.Epoch), s.side(run)
-		if err := cmp.Or(now.err, old.err); err != nil {
+		now, err := s.text(run)
+		old := ""
+		if err == nil {
+			old, err = s.other(base[evals.CaseOf(run)], run.Epoch)
+		}
+		if err != nil {
 			return []evals.Score{{Err: err}}
 		}
-		return s.compare(ctx, a, run, old.text, now.text)
+		return s.compare(ctx, a, run, old, now)
 	}, nil
 }
 
-// side returns the text of a run.
-func (s pairwiseSettings) side(run *importer.Run) side {
+// text returns the compared text of a run.
+func (s pairwiseSettings) text(run *importer.Run) (string, error) {
 	text, err := finalAnswer(run)
 	if s.Conversation {
 		text = transcript(conversation(run))
 	}
-	return side{run.Epoch, text, err}
+	return text, err
 }
 
-// other returns the text to compare a run of this epoch with.
-func other(all []side, epoch int) side {
-	found := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.epoch != epoch })
+// other returns the text of the other set for a run of a case.
+func (s pairwiseSettings) other(all []*importer.Run, epoch int) (string, error) {
+	found := all
+	if len(all) > 1 {
+		found = slices.DeleteFunc(slices.Clone(all), func(r *importer.Run) bool { return r.Epoch != epoch })
+	}
 	switch {
 	case len(all) == 0:
-		return side{err: errors.New("the other set has no run of the case")}
-	case len(all) == 1:
-		return all[0]
-	case len(found) == 1:
-		return found[0]
+		return "", errors.New("the other set has no run of the case")
+	case len(found) != 1:
+		return "", fmt.Errorf("the other set has %d runs of the case, of which %d are of the epoch", len(all), len(found))
 	}
-	return side{err: fmt.Errorf("the other set has %d runs of the case, of which %d are of the epoch", len(all), len(found))}
+	text, err := s.text(found[0])
+	if err != nil {
+		err = fmt.Errorf("the run of the other set: %w", err)
+	}
+	return text, err
 }
 
 // compare sends the prompt in both orders.
