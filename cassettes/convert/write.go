@@ -91,14 +91,6 @@ func (l *ledger) compare(want, got []fact, of ...int) (required string) {
 	return ""
 }
 
-func goURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	return u.String()
-}
-
 // fact is a value that comes back if a format can represent it. Required facts are first.
 type fact struct {
 	required bool
@@ -111,15 +103,18 @@ func facts(x *recording.Interaction) []fact {
 	header := x.Request.Header.Clone()
 	header.Del("Host")
 	header.Del("Transfer-Encoding")
-	url := goURL(x.Request.URL)
+	to := x.Request.URL
+	if u, err := url.Parse(to); err == nil {
+		to = u.String() // as Go writes it
+	}
 	return []fact{
 		{true, "method", x.Request.Method},
-		{true, "URL", tape.EscapedURL(url)},
+		{true, "URL", tape.EscapedURL(to)},
 		{true, "body of the request", string(x.Request.Body)},
 		{true, "status", r.Status},
 		{true, "body of the response", string(r.Body)},
 		{false, "the session", x.Session},
-		{false, "the encoding of the URL", url},
+		{false, "the encoding of the URL", to},
 		{false, "the Host of the request", match.OtherHost(&x.Request)},
 		{false, "whether the request declared its length", x.Request.Header.Get("Transfer-Encoding")},
 		{false, "the header of the request", filled(header)},

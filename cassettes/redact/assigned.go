@@ -15,7 +15,7 @@ import (
 // is unchanged. Within a long value, only short values are searched for. See nested for
 // arrays and objects.
 func (o *Rules) assigned(l *leaf) (parts []part) {
-	v := valuesIn(l)
+	v := values{l, nextOf(l.text, queryEnds(l.kind)), nextOf(l.text, " \t\r\n\"'`,;<>(){}\\&|"), nextOf(l.text, "0123456789")}
 	colon, equals := nextOf(l.text, ":"), nextOf(l.text, "=")
 	sign := func(from int) int { return min(colon.from(from), equals.from(from)) }
 	in := nested{o: o, text: l.text}
@@ -114,10 +114,6 @@ func isNameByte(c byte) bool {
 type values struct {
 	l                    *leaf
 	inQuery, word, digit next // ends of values in queries, ends of values without quotes, and digits
-}
-
-func valuesIn(l *leaf) values {
-	return values{l, nextOf(l.text, queryEnds(l.kind)), nextOf(l.text, " \t\r\n\"'`,;<>(){}\\&|"), nextOf(l.text, "0123456789")}
 }
 
 // queryEnds returns the bytes that end a value in a query. In text, these include the bytes
@@ -258,10 +254,7 @@ func (o *Rules) elements(text string) (parts []part) {
 	}
 	for _, at := range element.FindAllStringSubmatchIndex(text, -1) {
 		name, said, end := text[at[2]:at[3]], text[at[4]:at[5]], text[at[6]:at[7]]
-		if end != "</" && !isLongWord(said) {
-			continue
-		}
-		if s := o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(said) {
+		if (end == "</" || isLongWord(said)) && o.secrecy(kindBody, name).covers(said) {
 			parts = append(parts, part{from: at[4], to: at[5]})
 		}
 	}
@@ -355,7 +348,7 @@ func (n *nested) string() bool {
 
 func (n *nested) value(name string, from, to int) {
 	said := n.text[from:to]
-	if s := n.o.secrecy(kindBody, name); s == secretAlways || s == secretIfRandom && looksRandom(decodedValue(said, 0)) {
+	if n.o.secrecy(kindBody, name).covers(decodedValue(said, 0)) {
 		n.parts = append(n.parts, part{from: from + len(scheme(said)), to: to})
 	}
 }

@@ -71,37 +71,29 @@ const (
 	secretAlways
 )
 
+// covers reports whether a value is secret.
+func (s secrecy) covers(value string) bool {
+	return s == secretAlways || s == secretIfRandom && looksRandom(value)
+}
+
 func (o *Rules) secrecy(k kind, name string) secrecy {
 	plain := plainName(name)
+	header, field := k == kindHeader || k == kindTrailer, k == kindField
 	switch {
 	case plain == "":
 		return secretNever
-	case o.isSecretName(k, plain):
+	case secretEnds.of(plain), hasName(o.Secret, plain),
+		header && secretHeaderEnds.of(plain),
+		field && slices.Contains(secretQueries, plain):
 		return secretAlways
-	case isHalfSecretName(k, plain) && !slices.Contains(opaqueIDs, plain) && !hasName(o.NotSecret, plain):
-		return secretIfRandom
+	case header && halfSecretHeaderEnds.of(plain),
+		field && slices.Contains(halfSecretQueries, plain),
+		!header && !field && slices.Contains(halfSecretNames, plain):
+		if !slices.Contains(opaqueIDs, plain) && !hasName(o.NotSecret, plain) {
+			return secretIfRandom
+		}
 	}
 	return secretNever
-}
-
-func (o *Rules) isSecretName(k kind, plain string) bool {
-	switch {
-	case secretEnds.of(plain), hasName(o.Secret, plain):
-		return true
-	case k == kindHeader || k == kindTrailer:
-		return secretHeaderEnds.of(plain)
-	}
-	return k == kindField && slices.Contains(secretQueries, plain)
-}
-
-func isHalfSecretName(k kind, plain string) bool {
-	switch {
-	case k == kindHeader || k == kindTrailer:
-		return halfSecretHeaderEnds.of(plain)
-	case k == kindField:
-		return slices.Contains(halfSecretQueries, plain)
-	}
-	return slices.Contains(halfSecretNames, plain)
 }
 
 func (o *Rules) isSecret(p *place, text string) bool {
@@ -117,7 +109,7 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	if p.at != nil && p.name == "value" && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
-	return s == secretAlways || p.at != nil && leadsTo(o.Secret, p) || s == secretIfRandom && looksRandom(text[len(scheme(text)):])
+	return s.covers(text[len(scheme(text)):]) || p.at != nil && leadsTo(o.Secret, p)
 }
 
 // looksRandom reports whether text is one long word that mixes letters and digits. It
@@ -210,22 +202,11 @@ func (o *Rules) isOpaque(p *place) bool {
 			return true
 		}
 	}
-	return isID(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
+	return idName.MatchString(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
 }
 
-// isID reports whether a name is that of an id: id, item_id, responseId, X-Request-Id.
-func isID(name string) bool {
-	for _, end := range []string{"id", "ids"} {
-		at := len(name) - len(end)
-		if at < 0 || !strings.EqualFold(name[at:], end) {
-			continue
-		}
-		if at == 0 || name[at-1] == '_' || name[at-1] == '-' || name[at] == 'I' {
-			return true
-		}
-	}
-	return false
-}
+// idName matches the name of an id: id, item_id, responseId, X-Request-Id.
+var idName = regexp.MustCompile(`(?:^|[_-])(?i:ids?)$|I(?i:ds?)$`)
 
 func cookies(text string) (parts []part) {
 	at := 0

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -111,12 +112,7 @@ func (o *Rules) leaves(x *recording.Interaction) (list []leaf, bodies []int) {
 // replaced replaces parts of text. The first of overlapping parts determines the
 // replacement.
 func replaced(text string, spans []span) string {
-	slices.SortStableFunc(spans, func(a, b span) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	var out strings.Builder
 	at := 0
 	for i, s := range spans {

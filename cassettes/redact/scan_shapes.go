@@ -26,7 +26,7 @@ var shapes = []shape{
 	{"a token of Slack", []string{"xox"}, word(`xox[abeoprs]-[A-Za-z0-9-]{10,}`)},
 	{"a key of AWS", []string{"AKIA", "ASIA"}, word(`(?:AKIA|ASIA)[A-Z0-9]{16}`)},
 	{"a token in JSON (JWT)", []string{"eyJ"}, word(`eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*`)},
-	{"a private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|.*))`)},
+	{privateKey, []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|.*))`)},
 	{"a token of Hugging Face", []string{"hf_"}, word(`hf_[A-Za-z0-9]{30,}`)},
 	{"a key of Groq", []string{"gsk_"}, word(`gsk_[A-Za-z0-9]{20,}`)},
 	{"a token of Replicate", []string{"r8_"}, word(`r8_[A-Za-z0-9]{30,}`)},
@@ -34,6 +34,8 @@ var shapes = []shape{
 	{"a key of xAI", []string{"xai-"}, word(`xai-[A-Za-z0-9]{30,}`)},
 	{"a key of Stripe", []string{"k_live_", "k_test_"}, word(`[rs]k_(?:live|test)_[A-Za-z0-9]{16,}`)},
 }
+
+const privateKey = "a private key"
 
 func word(form string) *regexp.Regexp { return regexp.MustCompile(`(?:^|[^A-Za-z0-9])(` + form + `)`) }
 
@@ -54,7 +56,9 @@ func findShapes(text string) (hits []hit) {
 		}
 		for _, at := range s.form.FindAllStringSubmatchIndex(text, -1) {
 			h := hit{at[2], at[3], s.what, true}
-			if hasKeyDigit(text[h.from:h.to], s.what) && !overlaps(hits, h) {
+			// Names in style sheets also begin with sk-, but have no digit.
+			hasDigit := strings.ContainsAny(text[h.from:h.to], "0123456789")
+			if (hasDigit || s.what == privateKey) && !overlaps(hits, h) {
 				hits = append(hits, h)
 			}
 		}
@@ -62,18 +66,12 @@ func findShapes(text string) (hits []hit) {
 	for from := 0; from < len(text); {
 		to := from + wordLength(text[from:])
 		h := hit{from, to, "a random word", false}
-		if to-from >= minRandom && to-from <= maxRandom && isRandom(text[from:to]) && !isIDWord(text[from:to]) && !isMedia(text[:from]) && !overlaps(hits, h) {
+		if to-from >= minRandom && to-from <= maxRandom && isRandom(text[from:to]) && !isIDWord(text[from:to]) && !strings.HasSuffix(text[:from], ";base64,") && !overlaps(hits, h) {
 			hits = append(hits, h)
 		}
 		from = to + 1
 	}
 	return hits
-}
-
-// hasKeyDigit reports whether a word has a digit. Names in style sheets also begin with
-// sk-. A private key is recognized by its first line.
-func hasKeyDigit(word, what string) bool {
-	return what == "a private key" || strings.ContainsAny(word, "0123456789")
 }
 
 func overlaps(hits []hit, h hit) bool {
@@ -88,8 +86,6 @@ func wordLength(text string) int {
 	}
 	return len(text)
 }
-
-func isMedia(before string) bool { return strings.HasSuffix(before, ";base64,") }
 
 // idWords are prefixes of ids that providers generate.
 var idWords = []string{"chatcmpl-", "cmpl-", "gen-", "resp_", "msg_", "rs_", "fc_", "ws_", "ig_", "call_", "toolu_", "srvtoolu_", "req_", "run_", "thread_", "asst_", "batch_", "file-", "file_", "container_", "cntr_"}

@@ -84,17 +84,17 @@ func (p *place) String() string {
 }
 
 func (p *place) path() (path []string) {
-	add := func(name string) {
+	name, at := p.name, p.at
+	for {
 		if name != "" {
 			path = append(path, name)
 		}
+		if at == nil {
+			slices.Reverse(path)
+			return path
+		}
+		name, at = at.name, at.up
 	}
-	add(p.name)
-	for f := p.at; f != nil; f = f.up {
-		add(f.name)
-	}
-	slices.Reverse(path)
-	return path
 }
 
 // field returns the name that describes the text: that of its member or of its array. A
@@ -172,13 +172,13 @@ func (w *walker) text(p place, text string) string {
 	if w.o.isSecret(&p, text) {
 		return w.leaf(p, text, true)
 	}
-	if isObject(text) {
-		return w.json(text, w.node(node{up: p.at, name: p.name}))
+	if isJSON(text, containers) {
+		return w.json(text, &p)
 	}
 	if strings.HasPrefix(text, objectInBase64) {
-		if plain, err := base64.StdEncoding.DecodeString(text); err == nil && isObject(jsonio.View(plain)) {
-			was := jsonio.View(plain)
-			if now := w.json(was, w.node(node{up: p.at, name: p.name})); now != was {
+		plain, err := base64.StdEncoding.DecodeString(text)
+		if was := jsonio.View(plain); err == nil && isJSON(was, containers) {
+			if now := w.json(was, &p); now != was {
 				return base64.StdEncoding.EncodeToString([]byte(now))
 			}
 			return text
@@ -189,18 +189,18 @@ func (w *walker) text(p place, text string) string {
 
 const objectInBase64 = "eyJ"
 
-func isObject(text string) bool {
-	return beginsJSON(text) && jsonio.ValidText(text)
-}
+// The first bytes of JSON values.
+const (
+	containers = "{["
+	numbers    = "-0123456789"
+)
 
-func isNumber(text string) bool {
-	trimmed := strings.TrimLeft(text, " \t\r\n")
-	return trimmed != "" && (trimmed[0] == '-' || isDigit(trimmed[0])) && jsonio.ValidText(text)
-}
+// isJSON reports whether text is a JSON value that begins with one of these bytes.
+func isJSON(text, first string) bool { return begins(text, first) && jsonio.ValidText(text) }
 
-func beginsJSON(text string) bool {
-	trimmed := strings.TrimLeft(text, " \t\r\n")
-	return trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[')
+func begins(text, first string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && strings.IndexByte(first, text[0]) >= 0
 }
 
 // patch replaces parts of text in order. It copies text only if there is a replacement.

@@ -28,13 +28,13 @@ func (w *walker) body(h http.Header, body []byte) []byte {
 	switch {
 	case kind == "text/event-stream":
 		now = w.events(body)
-	case kind == match.FormType && !beginsJSON(text):
+	case kind == match.FormType && !begins(text, containers):
 		now = w.form(text)
 	case kind == "application/vnd.amazon.eventstream":
 		now = w.messages(text)
 	case boundary != "":
 		now = w.parts(text, "--"+boundary)
-	case isObject(text) || !strings.Contains(text, "\n"):
+	case isJSON(text, containers) || !strings.Contains(text, "\n"):
 		now = w.document(text)
 	default:
 		now = w.lines(text)
@@ -42,7 +42,7 @@ func (w *walker) body(h http.Header, body []byte) []byte {
 	switch {
 	case now == text:
 		return body
-	case isNumber(text): // keep it valid JSON
+	case isJSON(text, numbers): // keep it valid JSON
 		return jsonio.AppendString(nil, now)
 	}
 	return []byte(now)
@@ -107,7 +107,7 @@ func (w *walker) eventText(event []byte) string {
 }
 
 func (w *walker) lines(text string) string {
-	if first, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n"); !isObject(first) {
+	if first, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n"); !isJSON(first, containers) {
 		return w.document(text)
 	}
 	out, at := patch{text: text}, 0
@@ -151,7 +151,10 @@ func (w *walker) pair(out *patch, at int, pair string) {
 func (w *walker) parts(text, boundary string) string {
 	out, at := patch{text: text}, 0
 	for part := range strings.SplitSeq(text, boundary) {
-		newline := newlineOf(part)
+		newline := "\n"
+		if strings.Contains(part, "\r\n\r\n") {
+			newline = "\r\n"
+		}
 		head, value, _ := strings.Cut(part, newline+newline)
 		out.set(at, head, w.leaf(place{kind: kindBody}, head, false))
 		value = strings.TrimSuffix(value, newline)
@@ -170,13 +173,6 @@ func partName(head string) string {
 		}
 	}
 	return ""
-}
-
-func newlineOf(part string) string {
-	if strings.Contains(part, "\r\n\r\n") {
-		return "\r\n"
-	}
-	return "\n"
 }
 
 // The event stream of Amazon consists of messages:

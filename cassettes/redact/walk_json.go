@@ -34,7 +34,8 @@ func (n *node) child() string {
 }
 
 // json visits the strings of valid JSON, long member names, and numbers that may be secret.
-func (w *walker) json(text string, f *node) string {
+func (w *walker) json(text string, p *place) string {
+	f := w.node(node{up: p.at, name: p.name})
 	out := patch{text: text}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
@@ -55,7 +56,7 @@ func (w *walker) json(text string, f *node) string {
 			}
 			i = end - 1
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			was := text[i : i+numberLength(text[i:])]
+			was := text[i : len(text)-len(strings.TrimLeft(text[i:], "0123456789+-.eE"))]
 			if strings.HasSuffix(f.key, "index") {
 				f.index += was
 			}
@@ -93,15 +94,6 @@ func (w *walker) number(f *node, text string) string {
 		return text
 	}
 	return w.leaf(p, text, secret)
-}
-
-func numberLength(text string) int {
-	for i := range len(text) {
-		if c := text[i]; !isDigit(c) && strings.IndexByte("+-.eE", c) < 0 {
-			return i
-		}
-	}
-	return len(text)
 }
 
 func unquoted(quoted string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // canonical appends a JSON body in canonical form: members sorted by name, without white
@@ -90,7 +91,9 @@ func (s *canonicalizer) object(path []string, v *tree) {
 		from := len(s.dst)
 		written := s.d.Since(begin)
 		s.dst = append(appendCanonicalString(s.dst, name, written), ':')
-		name = memberName(name, written)
+		if strings.ContainsRune(name, utf8.RuneError) { // several names decode to the same string
+			name = string(appendCanonicalString(nil, name, written))
+		}
 		s.value(at, v.add(name))
 		s.dst = append(s.dst, ',')
 		s.members = append(s.members, writtenMember{name, from, len(s.dst)})
@@ -149,15 +152,6 @@ func appendCanonicalString(dst []byte, text, written string) []byte {
 	return append(dst, '"')
 }
 
-// memberName returns the name of a member, or its encoded form if several names decode to the
-// same string.
-func memberName(name, written string) string {
-	if strings.ContainsRune(name, utf8.RuneError) {
-		return string(appendCanonicalString(nil, name, written))
-	}
-	return name
-}
-
 // below returns the path of a member or element and whether it counts. The path is nil if
 // nothing is ignored.
 func (m Matcher) below(path []string, name string) (at []string, counts bool) {
@@ -165,7 +159,7 @@ func (m Matcher) below(path []string, name string) (at []string, counts bool) {
 		return nil, true
 	}
 	at = append(path, name)
-	return at, !m.isIgnored(at)
+	return at, !slices.ContainsFunc(m.Ignore, func(v string) bool { return jsonval.Matches(v, at) })
 }
 
 // tree is a JSON value without ignored members.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/cassettes/recording"
-	"github.com/looptape/looptape/internal/jsonval"
 )
 
 // Matcher makes the keys of requests: from the session, the method, the URL, the Host if it
@@ -148,10 +147,6 @@ func (m Matcher) appendBody(dst []byte, contentType string, body []byte) []byte 
 		return append(append(dst, "bytes "...), body...)
 	}
 	return out
-}
-
-func (m Matcher) isIgnored(path []string) bool {
-	return slices.ContainsFunc(m.Ignore, func(v string) bool { return jsonval.Matches(v, path) })
 }
 
 // appendParts appends a multipart body with a fixed boundary instead of the random boundary

@@ -138,12 +138,8 @@ func written(text, mark string) string {
 
 // isPlain reports whether a header value needs no encoding.
 func isPlain(v string) bool {
-	for _, c := range v {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
-	}
-	return utf8.ValidString(v) && strings.TrimSpace(v) == v
+	control := func(c rune) bool { return c < ' ' || c == 0x7f }
+	return !strings.ContainsFunc(v, control) && utf8.ValidString(v) && strings.TrimSpace(v) == v
 }
 
 // IsEvents reports whether a body with this header is a stream of server-sent events.
