@@ -62,14 +62,22 @@ func similarity(a, b string) float64 {
 	if a == b {
 		return 1
 	}
-	n, short := 0, min(len(a), len(b))
-	for n < short && a[n] == b[n] {
-		n++
+	first, last := commonEnds([]byte(a), []byte(b), equal)
+	return float64(first+last) / float64(max(len(a), len(b)))
+}
+
+func equal[T comparable](a, b T) bool { return a == b }
+
+// commonEnds returns the number of common elements at the beginning and after it at the end.
+func commonEnds[T any](a, b []T, same func(a, b T) bool) (first, last int) {
+	n := min(len(a), len(b))
+	for first < n && same(a[first], b[first]) {
+		first++
 	}
-	for i := 1; n < short && a[len(a)-i] == b[len(b)-i]; i++ {
-		n++
+	for last < n-first && same(a[len(a)-1-last], b[len(b)-1-last]) {
+		last++
 	}
-	return float64(n) / float64(max(len(a), len(b)))
+	return first, last
 }
 
 // pairs calls f for the values of a and b at each path: for leaves, for values of different
@@ -120,14 +128,9 @@ const minCommon = 3
 // align pairs the elements of two arrays in their order. Equal elements form pairs; the
 // elements between them are paired one after the other.
 func align(a, b []tree) (out []indexPair) {
-	from := 0
-	for from < min(len(a), len(b)) && a[from].sum == b[from].sum {
-		out = append(out, indexPair{from, from})
-		from++
-	}
-	end := 0
-	for end < min(len(a), len(b))-from && a[len(a)-1-end].sum == b[len(b)-1-end].sum {
-		end++
+	from, end := commonEnds(a, b, func(a, b tree) bool { return a.sum == b.sum })
+	for i := range from {
+		out = append(out, indexPair{i, i})
 	}
 	at, to := indexPair{from, from}, indexPair{len(a) - end, len(b) - end}
 	list := common(a[at.was:to.was], b[at.now:to.now])

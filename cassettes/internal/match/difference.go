@@ -51,14 +51,31 @@ func (d *differences) add(where, was, now string) {
 	*d = append(*d, difference{where, cmp.Or(was, absent), cmp.Or(now, absent)})
 }
 
+// addWord adds a difference between two strings, of which an empty one is absent.
 func (d *differences) addWord(where, was, now string) {
-	quoted := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return string(jsonio.AppendString(nil, s))
+	d.addTexts(where, nonEmpty(was), nonEmpty(now))
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
 	}
+	return []string{s}
+}
+
+func (d *differences) addTexts(where string, was, now []string) {
 	d.add(where, quoted(was), quoted(now))
+}
+
+func quoted(list []string) string {
+	var out []byte
+	for i, s := range list {
+		if i > 0 {
+			out = append(out, ", "...)
+		}
+		out = jsonio.AppendString(out, s)
+	}
+	return string(out)
 }
 
 func (d *differences) url(m Matcher, was, now string) {
@@ -80,19 +97,8 @@ func (d *differences) fields(where string, was, now []field) {
 	names := maps.Clone(before)
 	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d.add(where+" "+name, quotedList(before[name]), quotedList(after[name]))
+		d.addTexts(where+" "+name, before[name], after[name])
 	}
-}
-
-func quotedList(list []string) string {
-	var out []byte
-	for i, s := range list {
-		if i > 0 {
-			out = append(out, ", "...)
-		}
-		out = jsonio.AppendString(out, s)
-	}
-	return string(out)
 }
 
 func (d *differences) content(was, now content) {
@@ -118,24 +124,12 @@ func (d *differences) content(was, now content) {
 // lines adds the lines that differ, without equal lines at both ends. Line numbers are
 // those of the new request.
 func (d *differences) lines(was, now []string) {
-	from := 0
-	for from < min(len(was), len(now)) && was[from] == now[from] {
-		from++
-	}
-	was, now = was[from:], now[from:]
-	for len(was) > 0 && len(now) > 0 && was[len(was)-1] == now[len(now)-1] {
-		was, now = was[:len(was)-1], now[:len(now)-1]
-	}
+	from, end := commonEnds(was, now, equal)
+	was, now = was[from:len(was)-end], now[from:len(now)-end]
 	for i := range max(len(was), len(now)) {
-		d.add("line "+strconv.Itoa(from+i+1), lineAt(was, i), lineAt(now, i))
+		line := func(lines []string) []string { return lines[min(i, len(lines)):min(i+1, len(lines))] }
+		d.addTexts("line "+strconv.Itoa(from+i+1), line(was), line(now))
 	}
-}
-
-func lineAt(lines []string, i int) string {
-	if i >= len(lines) {
-		return ""
-	}
-	return string(jsonio.AppendString(nil, lines[i]))
 }
 
 const (
@@ -151,10 +145,7 @@ func shorten(was, now string) (shortWas, shortNow string) {
 	if len(a) <= maxShown && len(b) <= maxShown {
 		return was, now
 	}
-	from := 0
-	for from < min(len(a), len(b)) && a[from] == b[from] {
-		from++
-	}
+	from, _ := commonEnds(a, b, equal)
 	if from -= contextChars; from <= contextChars {
 		from = 0
 	}
