@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
@@ -17,28 +16,12 @@ type MissError struct {
 	Request recording.Request
 	// NearestMatch is the most similar recorded request. It is nil if the cassette is
 	// empty.
-	NearestMatch *NearestMatch
+	NearestMatch *recording.NearestMatch
 	// RecordCommand is the value of Options.RecordCommand.
 	RecordCommand string
 	// Incomplete is an [*IncompleteError] if the recording was interrupted, and nil
 	// otherwise.
 	Incomplete error
-}
-
-// NearestMatch is the recorded request that is most similar to a request without a
-// response.
-type NearestMatch struct {
-	// Number is the number of the interaction, from 1.
-	Number int
-	// Recorded is the number of interactions with this request, and Used the number of used
-	// ones.
-	Recorded, Used int
-	// Differences are the differences between the requests. There are none if all
-	// recordings of the request are used.
-	Differences []Difference
-	// Message describes the first message of a conversation that differs. It is empty if
-	// none does.
-	Message string
 }
 
 // maxLines limits the lines for differences.
@@ -98,19 +81,20 @@ func usedTimes(n int) string {
 }
 
 const (
-	// shortWhere and shortValue limit the columns of a table.
+	// maxWhere and maxValue limit the columns of a table.
 	maxWhere = 24
 	maxValue = 18
 )
 
-func (d *Difference) inColumns() bool {
-	return utf8.RuneCountInString(d.Where) <= maxWhere && utf8.RuneCountInString(d.Recorded) <= maxValue && utf8.RuneCountInString(d.Now) <= maxValue
+func inColumns(d recording.Difference) bool {
+	longest := max(utf8.RuneCountInString(d.Recorded), utf8.RuneCountInString(d.Now))
+	return utf8.RuneCountInString(d.Where) <= maxWhere && longest <= maxValue
 }
 
-func writeDifferences(b *strings.Builder, list []Difference) {
+func writeDifferences(b *strings.Builder, list []recording.Difference) {
 	where, recorded := 0, 0
 	for _, d := range list {
-		if d.inColumns() {
+		if inColumns(d) {
 			where, recorded = max(where, utf8.RuneCountInString(d.Where)), max(recorded, utf8.RuneCountInString(d.Recorded))
 		}
 	}
@@ -120,7 +104,7 @@ func writeDifferences(b *strings.Builder, list []Difference) {
 			_, _ = fmt.Fprintf(b, "\n  and in %d more", len(list)-i)
 			return
 		}
-		if d.inColumns() {
+		if inColumns(d) {
 			_, _ = fmt.Fprintf(b, "\n  %-*s  recorded %-*s  now %s", where, d.Where, recorded, d.Recorded, d.Now)
 			lines++
 		} else {
@@ -131,27 +115,8 @@ func writeDifferences(b *strings.Builder, list []Difference) {
 }
 
 func (c *Cassette) miss(session string, r recording.Request) *MissError {
-	return &MissError{File: c.path, Session: session, Request: r, NearestMatch: nearestMatch(c.index.Nearest(session, &r)), RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete()}
-}
-
-func nearestMatch(n *match.Nearest) *NearestMatch {
-	if n == nil {
-		return nil
+	return &MissError{
+		File: c.path, Session: session, Request: r, NearestMatch: c.index.Nearest(session, &r),
+		RecordCommand: c.opts.RecordCommand, Incomplete: c.Incomplete(),
 	}
-	out := &NearestMatch{Number: n.Number, Recorded: n.Recorded, Used: n.Used, Message: n.Message}
-	for _, d := range n.Differences {
-		out.Differences = append(out.Differences, Difference(d))
-	}
-	return out
-}
-
-// Difference is one difference between a request and a recorded one.
-type Difference struct {
-	// Where is session, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
-	// Host, content type, form NAME, form, line NUMBER or body, or a JSON pointer into the
-	// body. For a member that the request lacks, the pointer is that of the recording.
-	Where string
-	// Recorded and Now are the two values as JSON, shortened to the part around the first
-	// difference, or "absent".
-	Recorded, Now string
 }

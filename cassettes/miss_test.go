@@ -152,9 +152,9 @@ func TestMiss(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no miss")
 	}
-	want := &cassettes.MissError{File: path, Session: "x", Request: question{body: `{"b":[1,3]}`}.request(), NearestMatch: &cassettes.NearestMatch{
+	want := &cassettes.MissError{File: path, Session: "x", Request: question{body: `{"b":[1,3]}`}.request(), NearestMatch: &recording.NearestMatch{
 		Number: 2, Recorded: 2, Used: 1,
-		Differences: []cassettes.Difference{{Where: "session", Recorded: "absent", Now: `"x"`}, {Where: "/b/1", Recorded: "2", Now: "3"}},
+		Differences: []recording.Difference{{Where: "session", Recorded: "absent", Now: `"x"`}, {Where: "/b/1", Recorded: "2", Now: "3"}},
 	}}
 	if diff := cmpdiff.Diff(want, miss); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -118,6 +118,33 @@ type Metadata struct {
 	Upstreams map[string]string
 }
 
+// NearestMatch is the recorded request that is most similar to a request without a
+// response.
+type NearestMatch struct {
+	// Number is the number of the interaction, from 1.
+	Number int
+	// Recorded is the number of interactions with this request, and Used the number of used
+	// ones.
+	Recorded, Used int
+	// Differences are the differences between the requests. There are none if all
+	// recordings of the request are used.
+	Differences []Difference
+	// Message describes the first message of a conversation that differs. It is empty if
+	// none does.
+	Message string
+}
+
+// Difference is one difference between a request and a recorded one.
+type Difference struct {
+	// Where is session, method, URL scheme, URL user, URL host, URL path, URL, query NAME,
+	// Host, content type, form NAME, form, line NUMBER or body, or a JSON pointer into the
+	// body. For a member that the request lacks, the pointer is that of the recording.
+	Where string
+	// Recorded and Now are the two values as JSON, shortened to the part around the first
+	// difference, or "absent".
+	Recorded, Now string
+}
+
 // FormatError reports where a file is invalid.
 type FormatError struct {
 	File string // may be empty

@@ -14,14 +14,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// difference is a difference between a request and a recorded one; see
-// cassettes.Difference.
-type difference struct {
-	Where         string
-	Recorded, Now string
-}
-
-type differences []difference
+type differences []recording.Difference
 
 func (m Matcher) between(was *recording.Interaction, session string, now *recording.Request) differences {
 	var d differences
@@ -48,7 +41,7 @@ func (d *differences) add(where, was, now string) {
 		return
 	}
 	was, now = shorten(was, now)
-	*d = append(*d, difference{where, cmp.Or(was, absent), cmp.Or(now, absent)})
+	*d = append(*d, recording.Difference{Where: where, Recorded: cmp.Or(was, absent), Now: cmp.Or(now, absent)})
 }
 
 // addWord adds a difference between two strings, of which an empty one is absent.

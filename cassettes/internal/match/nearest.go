@@ -10,7 +10,7 @@ import (
 
 // Nearest finds the recorded request that is most similar to r. It returns nil if there is
 // none.
-func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
+func (t *Index) Nearest(session string, r *recording.Request) *recording.NearestMatch {
 	k := t.matcher.key(session, r)
 	for _, key := range []uint64{k.Exact, k.Bare} {
 		if i := t.lastUsed(key); i >= 0 {
@@ -45,10 +45,10 @@ func (t *Index) Nearest(session string, r *recording.Request) *Nearest {
 // sameSession is the bonus for the same session; equal bodies count 1.
 const sameSession = 0.1
 
-func (t *Index) nearestAt(i int, key uint64) *Nearest {
+func (t *Index) nearestAt(i int, key uint64) *recording.NearestMatch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := &Nearest{Number: i + 1}
+	n := &recording.NearestMatch{Number: i + 1}
 	for j, k := range t.keys {
 		if k.Exact != key && k.Bare != key {
 			continue
@@ -95,12 +95,4 @@ func pathOf(text string) string {
 		return ""
 	}
 	return u.Path
-}
-
-// Nearest describes the recorded request that is most similar to a request; see
-// cassettes.NearestMatch.
-type Nearest struct {
-	Number, Recorded, Used int
-	Differences            []difference
-	Message                string
 }
