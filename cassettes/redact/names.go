@@ -109,7 +109,7 @@ func (o *Rules) isSecret(p *place, text string) bool {
 	if p.at != nil && p.name == "value" && p.at.named != "" {
 		s = max(s, o.secrecy(p.kind, p.at.named))
 	}
-	return s.covers(text[len(scheme(text)):]) || p.at != nil && leadsTo(o.Secret, p)
+	return s != secretNever && s.covers(text[len(scheme(text)):]) || p.at != nil && leadsTo(o.Secret, p)
 }
 
 // looksRandom reports whether text is one long word that mixes letters and digits. It

@@ -135,15 +135,16 @@ type group struct {
 
 func groupsOf(leaves []leaf) (groups []*group) {
 	by := map[string]*group{}
+	var key []byte
 	for i := range leaves {
-		key, ok := leaves[i].stream()
-		if !ok {
+		var ok bool
+		if key, ok = leaves[i].appendStream(key[:0]); !ok {
 			continue
 		}
-		g := by[key]
+		g := by[string(key)]
 		if g == nil {
 			g = &group{}
-			by[key] = g
+			by[string(key)] = g
 			groups = append(groups, g)
 		}
 		g.leaves = append(g.leaves, i)
@@ -169,28 +170,20 @@ func (g *group) join(leaves []leaf) {
 	g.text = text.String()
 }
 
-// stream returns a key for the texts of events or elements that can form one text. It
-// consists of their place and the indexes in the event.
-func (p *place) stream() (key string, ok bool) {
-	if p.kind != kindBody {
-		return "", false
-	}
+// appendStream appends a key for the texts of events or elements that can form one text: their
+// place and the indexes in the event. It returns false for other texts.
+func (p *place) appendStream(key []byte) (out []byte, ok bool) {
 	ok = p.event > 0
-	for n := p.at; n != nil && !ok; n = n.up {
-		ok = n.isElement()
-	}
-	if !ok {
-		return "", false
-	}
-	path, index := p.name, ""
+	key = append(append(key, byte(p.part)), p.name...)
 	for n := p.at; n != nil; n = n.up {
-		name := n.name
-		if p.event == 0 && n.isElement() {
-			name = ""
+		element := n.isElement()
+		ok = ok || element
+		if key = append(key, '/'); p.event > 0 || !element {
+			key = append(key, n.name...)
 		}
-		path, index = name+"/"+path, n.index+"/"+index
+		key = append(append(key, ' '), n.index...)
 	}
-	return p.part.String() + path + " " + index, true
+	return key, ok && p.kind == kindBody
 }
 
 // isElement reports whether n is an element of the outermost array.

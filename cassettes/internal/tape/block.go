@@ -50,7 +50,8 @@ func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) 
 	got := formText
 	r := &x.Response
 	if r.Status != 0 {
-		dst = fmt.Appendf(dst, "< %s %d%s\n", r.Proto, r.Status, written(r.StatusText(), encodedReason))
+		dst = fmt.Appendf(dst, "< %s %d", r.Proto, r.Status)
+		dst = append(appendText(dst, r.StatusText(), encodedReason), '\n')
 		dst = appendHeader(dst, "<", r.Header, r.Trailer)
 		dst, got = appendBody(dst, '<', r.Body, IsEvents(r.Header), r.Chunks)
 	}
@@ -110,7 +111,8 @@ func appendHeader(dst []byte, mark string, header, trailer http.Header) []byte {
 	for _, h := range []http.Header{header, trailer} {
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			for _, v := range h[name] {
-				dst = fmt.Appendf(dst, "%s %s:%s\n", prefix, name, written(v, encodedValue))
+				dst = append(append(append(append(dst, prefix...), ' '), name...), ':')
+				dst = append(appendText(dst, v, encodedValue), '\n')
 			}
 		}
 		prefix += mark
@@ -124,16 +126,15 @@ const (
 	encodedValue  = ": "
 )
 
-// written returns a text after a space, or in base64 after a mark.
-func written(text, mark string) string {
-	plain := " " + text
+// appendText appends a text after a space, or in base64 after a mark.
+func appendText(dst []byte, text, mark string) []byte {
 	switch {
 	case text == "":
-		return ""
-	case isPlain(text) && !strings.HasPrefix(plain, mark):
-		return plain
+		return dst
+	case isPlain(text) && !(mark[0] == ' ' && strings.HasPrefix(text, mark[1:])):
+		return append(append(dst, ' '), text...)
 	}
-	return mark + base64.StdEncoding.EncodeToString([]byte(text))
+	return base64.StdEncoding.AppendEncode(append(dst, mark...), []byte(text))
 }
 
 // isPlain reports whether a header value needs no encoding.

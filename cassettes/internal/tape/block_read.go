@@ -211,7 +211,7 @@ func readStatus(line []byte, r *recording.Response) error {
 	return nil
 }
 
-// read returns the text that written wrote.
+// read returns the text that appendText appended.
 func read(text, mark string) (string, error) {
 	encoded, found := strings.CutPrefix(text, mark)
 	if !found {
