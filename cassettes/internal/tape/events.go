@@ -137,31 +137,15 @@ func cutDelay(line []byte) (ms int64, text []byte, found bool) {
 
 // append appends the text of the event.
 func (e event) append(dst []byte, newline string) []byte {
-	text := e.text
-	for found := true; found; {
-		var line []byte
-		line, text, found = cutLinefeed(text)
-		if dst = append(dst, line...); found {
-			dst = append(dst, newline...)
-		}
+	line, rest, found := bytes.Cut(e.text, []byte(linefeed))
+	for dst = append(dst, line...); found; dst = append(dst, line...) {
+		dst = append(dst, newline...)
+		line, rest, found = bytes.Cut(rest, []byte(linefeed))
 	}
 	if e.whole {
 		dst = append(append(dst, newline...), newline...)
 	}
 	return dst
-}
-
-// cutLinefeed is bytes.Cut at a linefeed, faster for events without one.
-func cutLinefeed(text []byte) (before, after []byte, found bool) {
-	for at := 0; ; at++ {
-		next := bytes.IndexByte(text[at:], linefeed[0])
-		if next < 0 {
-			return text, nil, false
-		}
-		if at += next; bytes.HasPrefix(text[at:], []byte(linefeed)) {
-			return text[:at], text[at+len(linefeed):], true
-		}
-	}
 }
 
 // EventStream restores the events of a response one at a time.
