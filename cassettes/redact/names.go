@@ -12,48 +12,29 @@ import (
 // The names of secrets, in lower case without - and _. A name matches if it ends with one
 // of them.
 var (
-	secretEnds = endingsOf(
-		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "secretaccesskey", "accesskey", "accesskeyid", "subscriptionkey",
+	secretEnds = []string{
+		"authorization", "password", "passwd", "passphrase", "apikey", "secret", "secretkey", "accesskey", "accesskeyid", "subscriptionkey",
 		"privatekey", "accesstoken", "apitoken", "authtoken", "bearertoken", "refreshtoken", "securitytoken", "sessiontoken", "idtoken", "clientassertion", "cookie",
-	)
+	}
 	// Only headers.
-	secretHeaderEnds = endingsOf("token", "functionskey", "authkey", "applicationkey", "auth", "cookie2")
+	secretHeaderEnds = []string{"token", "functionskey", "authkey", "applicationkey", "auth", "cookie2"}
 	// Only queries and forms, and only the whole name.
 	secretQueries = []string{"key", "token", "sig", "signature", "xamzsignature", "xamzcredential", "xgoogsignature", "xgoogcredential", "pwd", "auth", "jwt", "assertion"}
 
 	// Names that also have harmless values; only values that look random are secret.
-	halfSecretHeaderEnds = endingsOf("key", "signature")
+	halfSecretHeaderEnds = []string{"key", "signature"}
 	halfSecretNames      = []string{"key", "token", "auth", "jwt", "sig", "pwd", "assertion"}
 	halfSecretQueries    = []string{"code"}
 )
 
-// endings are words by their last byte.
-type endings ['z' + 1][]string
-
-func endingsOf(words ...string) (e endings) {
-	for _, word := range words {
-		last := word[len(word)-1]
-		e[last] = append(e[last], word)
-	}
-	return e
-}
-
-func (e *endings) of(name string) bool {
-	last := name[len(name)-1]
-	return int(last) < len(e) && slices.ContainsFunc(e[last], func(word string) bool { return strings.HasSuffix(name, word) })
+func endsWith(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 var withoutLines = strings.NewReplacer("-", "", "_", "")
 
 // plainName returns a name in lower case without - and _.
-func plainName(name string) string {
-	for i := range len(name) {
-		if c := name[i]; c < 'a' || c > 'z' {
-			return strings.ToLower(withoutLines.Replace(name))
-		}
-	}
-	return name
-}
+func plainName(name string) string { return strings.ToLower(withoutLines.Replace(name)) }
 
 func hasName(list []string, plain string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return plainName(s) == plain })
@@ -82,11 +63,11 @@ func (o *Rules) secrecy(k kind, name string) secrecy {
 	switch {
 	case plain == "":
 		return secretNever
-	case secretEnds.of(plain), hasName(o.Secret, plain),
-		header && secretHeaderEnds.of(plain),
+	case endsWith(secretEnds, plain), hasName(o.Secret, plain),
+		header && endsWith(secretHeaderEnds, plain),
 		field && slices.Contains(secretQueries, plain):
 		return secretAlways
-	case header && halfSecretHeaderEnds.of(plain),
+	case header && endsWith(halfSecretHeaderEnds, plain),
 		field && slices.Contains(halfSecretQueries, plain),
 		!header && !field && slices.Contains(halfSecretNames, plain):
 		if !slices.Contains(opaqueIDs, plain) && !hasName(o.NotSecret, plain) {
