@@ -12,7 +12,6 @@ import (
 // redaction is a redaction in progress.
 type redaction struct {
 	leaves []leaf
-	bodies []int          // number of leaves in each body
 	end    int            // number of leaves up to the end of the response, or 0
 	spans  map[int][]span // by the index of a leaf
 	found  secrets
@@ -22,7 +21,7 @@ type redaction struct {
 // redact redacts an interaction whose bodies are decoded.
 func (o *Rules) redact(x *recording.Interaction, known bool, before *secrets) *redaction {
 	r := &redaction{spans: map[int][]span{}, before: before}
-	r.leaves, r.bodies = o.leaves(x)
+	r.leaves = o.leaves(x)
 	r.end = endOf(r.leaves, x.Response.Body)
 	r.find(o, known)
 	if len(r.spans) > 0 {
@@ -74,7 +73,7 @@ func (r *redaction) add(i int, spans ...span) {
 	}
 }
 
-// replace replaces the secrets. It does not change bodies without secrets.
+// replace replaces the secrets.
 func (r *redaction) replace(o *Rules, x *recording.Interaction) {
 	w := &walker{o: o}
 	w.visit = func(l leaf) string {
@@ -83,22 +82,11 @@ func (r *redaction) replace(o *Rules, x *recording.Interaction) {
 		}
 		return l.text
 	}
-	bodies := r.bodies
-	w.skip = func() int {
-		n := bodies[0]
-		bodies = bodies[1:]
-		for i := range n {
-			if r.spans[w.seen+i] != nil {
-				return 0
-			}
-		}
-		return n
-	}
 	w.request(&x.Request)
 	w.response(&x.Response)
 }
 
-func (o *Rules) leaves(x *recording.Interaction) (list []leaf, bodies []int) {
+func (o *Rules) leaves(x *recording.Interaction) (list []leaf) {
 	list = make([]leaf, 0, 64)
 	w := &walker{o: o, visit: func(l leaf) string {
 		list = append(list, l)
@@ -106,7 +94,7 @@ func (o *Rules) leaves(x *recording.Interaction) (list []leaf, bodies []int) {
 	}}
 	w.request(&x.Request)
 	w.response(&x.Response)
-	return list, w.bodies
+	return list
 }
 
 // replaced replaces parts of text. The first of overlapping parts determines the

@@ -74,7 +74,7 @@ func (o *Rules) findSecrets(x *recording.Interaction, known *secrets) []Suspecte
 	plain := *x
 	plain.Request.Body = s.plain(sideRequest, x.Request.Header, x.Request.Body)
 	plain.Response.Body = s.plain(sideResponse, x.Response.Header, x.Response.Body)
-	leaves, _ := o.leaves(&plain)
+	leaves := o.leaves(&plain)
 	for _, list := range [][]leaf{fixed(x), leaves} {
 		for i := range list {
 			s.leaf(&list[i])

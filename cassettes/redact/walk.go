@@ -115,14 +115,11 @@ func (p *place) field() string {
 type walker struct {
 	visit func(leaf) string
 	o     *Rules // determines secret places
-	// skip, if not nil, returns the number of texts in a body that need no visit.
-	skip func() int
 
-	part   side
-	event  int32
-	seen   int   // texts so far
-	bodies []int // number of texts in each body so far
-	nodes  slab.Slab[node]
+	part  side
+	event int32
+	seen  int // texts so far
+	nodes slab.Slab[node]
 }
 
 func (w *walker) request(r *recording.Request) {

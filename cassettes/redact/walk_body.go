@@ -14,14 +14,6 @@ import (
 )
 
 func (w *walker) body(h http.Header, body []byte) []byte {
-	if w.skip != nil {
-		if n := w.skip(); n > 0 {
-			w.seen += n
-			return body
-		}
-	}
-	first := w.seen
-	defer func() { w.bodies = append(w.bodies, w.seen-first) }()
 	kind, boundary := match.MediaType(strings.Join(match.HeaderValues(h, "Content-Type"), ","))
 	text := jsonio.View(body)
 	var now string
