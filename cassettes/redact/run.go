@@ -25,7 +25,12 @@ func (o *Rules) redact(x *recording.Interaction, known bool, before *secrets) *r
 	r.end = endOf(r.leaves, x.Response.Body)
 	r.find(o, known)
 	if len(r.spans) > 0 {
-		r.replace(o, x)
+		o.walk(x, func(i int, l leaf) string {
+			if spans := r.spans[i]; spans != nil {
+				return replaced(l.text, spans)
+			}
+			return l.text
+		})
 	}
 	return r
 }
@@ -73,27 +78,12 @@ func (r *redaction) add(i int, spans ...span) {
 	}
 }
 
-// replace replaces the secrets.
-func (r *redaction) replace(o *Rules, x *recording.Interaction) {
-	w := &walker{o: o}
-	w.visit = func(l leaf) string {
-		if spans := r.spans[w.seen-1]; spans != nil {
-			return replaced(l.text, spans)
-		}
-		return l.text
-	}
-	w.request(&x.Request)
-	w.response(&x.Response)
-}
-
-func (o *Rules) leaves(x *recording.Interaction) (list []leaf) {
-	list = make([]leaf, 0, 64)
-	w := &walker{o: o, visit: func(l leaf) string {
+func (o *Rules) leaves(x *recording.Interaction) []leaf {
+	list := make([]leaf, 0, 64)
+	o.walk(x, func(_ int, l leaf) string {
 		list = append(list, l)
 		return l.text
-	}}
-	w.request(&x.Request)
-	w.response(&x.Response)
+	})
 	return list
 }
 

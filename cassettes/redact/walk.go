@@ -113,13 +113,19 @@ func (p *place) field() string {
 // walker calls visit for the texts of requests and responses, in a fixed order, and
 // replaces them by the results. It does not change other bytes.
 type walker struct {
-	visit func(leaf) string
-	o     *Rules // determines secret places
+	visit func(i int, l leaf) string // i counts from 0
+	o     *Rules                     // determines secret places
 
 	part  side
 	event int32
 	seen  int // texts so far
 	nodes slab.Slab[node]
+}
+
+func (o *Rules) walk(x *recording.Interaction, visit func(i int, l leaf) string) {
+	w := walker{o: o, visit: visit}
+	w.request(&x.Request)
+	w.response(&x.Response)
 }
 
 func (w *walker) request(r *recording.Request) {
@@ -155,7 +161,7 @@ func (w *walker) leaf(p place, text string, secret bool) string {
 	}
 	p.part, p.event, p.secret = w.part, w.event, secret
 	w.seen++
-	return w.visit(leaf{p, text})
+	return w.visit(w.seen-1, leaf{p, text})
 }
 
 func (w *walker) node(n node) *node {
