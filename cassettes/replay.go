@@ -1,6 +1,7 @@
 package cassettes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -127,9 +128,7 @@ var errBodyClosed = errors.New("http: read on closed response body")
 func (p *playback) Read(dst []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.begin(); err == io.EOF { //nolint:errorlint // as next gives it
-		return 0, p.end()
-	} else if err != nil {
+	if err := p.begin(); err != nil {
 		return 0, err
 	}
 	n := copy(dst, p.left[:p.unread])
@@ -137,28 +136,13 @@ func (p *playback) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
-func (p *playback) begin() error {
-	switch {
-	case p.ctx.Err() != nil:
+// begin waits for the next chunk if no byte is left of the current one. Its error at the end
+// is that of the recording, or io.EOF.
+func (p *playback) begin() (err error) {
+	if p.ctx.Err() != nil || p.unread > 0 {
 		return context.Cause(p.ctx)
-	case p.unread > 0:
-		return nil
 	}
-	next, err := p.next()
-	if err != nil {
-		return err
-	}
-	due := p.due + next.After
-	if err := p.opts.pause(p.ctx, p.begun, due); err != nil {
-		return err
-	}
-	p.due, p.unread = due, next.Len
-	return nil
-}
-
-// next returns the next chunk and sets left to its bytes. It returns io.EOF after the last
-// one.
-func (p *playback) next() (next recording.Chunk, err error) {
+	var next recording.Chunk
 	switch {
 	case p.events != nil:
 		next.After, p.left, err = p.events.Next()
@@ -170,7 +154,12 @@ func (p *playback) next() (next recording.Chunk, err error) {
 	default:
 		err = io.EOF
 	}
-	return next, err
+	if err == io.EOF { //nolint:errorlint // as EventStream returns it
+		return p.end()
+	}
+	p.due += next.After
+	p.unread = next.Len
+	return cmp.Or(err, p.opts.pause(p.ctx, p.begun, p.due))
 }
 
 func (p *playback) end() error {

@@ -130,23 +130,21 @@ func (t *Index) lastUsed(key uint64) int {
 
 // Unused returns the titles of the unused interactions.
 func (t *Index) Unused() (titles []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, used := range t.used {
-		if !used {
-			titles = append(titles, strings.Clone(t.file.Title(i)))
-		}
+	for _, n := range t.numbers(false) {
+		titles = append(titles, strings.Clone(t.file.Title(n-1)))
 	}
 	return titles
 }
 
 // Used returns the numbers of the used interactions.
-func (t *Index) Used() []int {
+func (t *Index) Used() []int { return t.numbers(true) }
+
+func (t *Index) numbers(used bool) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list := []int{}
-	for i, used := range t.used {
-		if used {
+	for i, is := range t.used {
+		if is == used {
 			list = append(list, i+1)
 		}
 	}
