@@ -257,14 +257,19 @@ func (in *input) quick(read readElement) bool {
 			in.skip(n)
 			return true
 		}
-		length := len(in.buf)
-		if short {
-			in.fill(2*length + 1)
-		}
-		if len(in.buf) == length {
+		if !short || !in.double() {
 			return false
 		}
 	}
+}
+
+// double reads until buf has twice its length, if the limit allows, and reports whether it grew.
+func (in *input) double() bool {
+	length := len(in.buf)
+	if in.fill(min(2*length+1, in.maxValue())); len(in.buf) == length {
+		in.fill(length + 1)
+	}
+	return len(in.buf) > length
 }
 
 // value consumes the value at the next byte (see next) and returns its text, or its
@@ -273,17 +278,14 @@ func (in *input) value() (string, error) {
 	if c := in.next(); c != '{' && c != '[' && c != '"' {
 		return in.literal()
 	}
-	var v valueScanner
-	for i := 0; ; {
-		var done bool
-		if i, done = v.scan(in.buf, i); done {
-			return in.take(i), nil
+	for {
+		if n := valueLength(in.buf); n > 0 {
+			return in.take(n), nil
 		}
-		if in.err != nil {
+		if !in.double() {
 			err := in.endError()
 			return in.take(len(in.buf)), err
 		}
-		in.more()
 	}
 }
 
@@ -296,76 +298,27 @@ func (in *input) literal() (string, error) {
 	return in.take(n), in.readError()
 }
 
-// valueScanner finds the end of a value that begins with a bracket or a quote.
-type valueScanner struct {
-	depth  int
-	quoted bool
-}
-
-// scan continues at b[i]. It returns the index after the value, or done false and the index
-// at which to continue with a longer b.
-func (v *valueScanner) scan(b []byte, i int) (end int, done bool) {
-	for {
-		if v.quoted {
-			if i, done = endOfString(b, i); !done {
-				return i, false
-			}
-			v.quoted = false
-			if v.depth == 0 {
-				return i, true
-			}
-		}
-		for i < len(b) && !isBracket[b[i]] {
+// valueLength returns the length of the value that b begins with, by its brackets and quotes; 0 if
+// b ends within it.
+func valueLength(b []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
 			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+		case c == '}', c == ']':
+			depth--
 		}
-		if i == len(b) {
-			return i, false
-		}
-		switch b[i] {
-		case '"':
-			v.quoted = true
-		case '{', '[':
-			v.depth++
-		default:
-			v.depth--
-		}
-		i++
-		if v.depth == 0 && !v.quoted {
-			return i, true
+		if depth == 0 && !quoted {
+			return i + 1
 		}
 	}
-}
-
-// isBracket has the bytes that matter to a scan outside of strings.
-var isBracket = func() (t [256]bool) {
-	for _, c := range []byte(`"{}[]`) {
-		t[c] = true
-	}
-	return t
-}()
-
-// endOfString returns the index after the quote that ends a string, from an index within it;
-// or, if b ends before, done false and the index at which to continue.
-func endOfString(b []byte, i int) (end int, done bool) {
-	from := i
-	for {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			// A backslash at the end may escape the next byte.
-			return len(b) - backslashes(b[from:])%2, false
-		}
-		i += n + 1
-		if backslashes(b[from:i-1])%2 == 0 {
-			return i, true
-		}
-	}
-}
-
-func backslashes(b []byte) (n int) {
-	for n < len(b) && b[len(b)-1-n] == '\\' {
-		n++
-	}
-	return n
+	return 0
 }
 
 // Read reads what is not consumed.

@@ -132,15 +132,13 @@ func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, e
 		e.text = tree.QuoteNonFinite(e.text)
 	}
 	d := jsonio.NewDecIn(&w.mem, e.text)
-	read(&d)
-	switch invalid := d.Err() != nil; {
-	case e.whole:
+	if read(&d); e.whole {
 		return d.Offset(), false, w.place(d.End(), e)
-	case invalid:
-		return 0, d.Short(), nil
-	default:
-		return d.Offset(), false, nil
 	}
+	if n = d.Offset(); d.Err() != nil {
+		n = 0
+	}
+	return n, d.Short(), nil
 }
 
 // run reads an element that is a run.
