@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -150,7 +151,7 @@ func (c coder) unknown(s jsonio.Scope, u *Unknown) {
 		}
 		for name := range d.Members() {
 			value := d.Raw()
-			if !inEnvelope(name) {
+			if !slices.Contains(envelope, name) {
 				c.Name(name)
 				c.Dst = jsonio.AppendRaw(c.Dst, []byte(value))
 			}
@@ -158,12 +159,9 @@ func (c coder) unknown(s jsonio.Scope, u *Unknown) {
 	}
 }
 
-func inEnvelope(name string) bool {
-	switch name {
-	case "seq", "run", "run_b64", "step", "attempt", "purpose", "purpose_b64", "at", "kind":
-		return true
-	}
-	return false
+// envelope are the members of every event.
+var envelope = []string{
+	"seq", "run", "run_b64", "step", "attempt", "purpose", "purpose_b64", "at", "kind",
 }
 
 // kind returns the kind of the body; empty for none.

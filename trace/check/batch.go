@@ -77,14 +77,6 @@ func (b *batch) find(id string) (i int, ok bool) {
 	return 0, false
 }
 
-// discard removes the calls of a response that middleware replaces.
-func (r *run) discard() {
-	for _, c := range r.batch.calls {
-		r.answer.list.Discard(idtable.Hash(c.id))
-	}
-	r.batch.calls = r.batch.calls[:0]
-}
-
 // register adds a call to the batch and checks its id (INV-04). The pointer is valid until the
 // next call is added.
 func (r *run) register(id, name, args string) *call {
@@ -227,7 +219,7 @@ func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 
 // mayStart reports the first reason why a tool must not start.
 func (r *run) mayStart(c *call, b *trace.ToolStart) {
-	reason := r.tools.reject(b.Name)
+	client, known := r.tools.client[b.Name]
 	switch {
 	case r.canceled:
 		r.report(invCancellation, "the call %q starts after the run was canceled", b.ToolCallID)
@@ -237,8 +229,10 @@ func (r *run) mayStart(c *call, b *trace.ToolStart) {
 		r.report(invAtMostOnce, "the call %q starts after it was skipped", b.ToolCallID)
 	case c.state != callPlanned:
 		r.report(invAtMostOnce, "the call %q starts a second time", b.ToolCallID)
-	case reason != "":
-		r.report(invAtMostOnce, "the call %q is executed, but the tool %q %s", b.ToolCallID, b.Name, reason)
+	case client:
+		r.report(invAtMostOnce, "the call %q is executed, but the tool %q is a client-side tool", b.ToolCallID, b.Name)
+	case !known && r.tools.client != nil:
+		r.report(invAtMostOnce, "the call %q is executed, but the tool %q is not a tool of the run", b.ToolCallID, b.Name)
 	case r.control.forced == forceRequested:
 		r.report(invContinuation, "the call %q starts after the forced final response", b.ToolCallID)
 	case c.name != "" && c.name != b.Name:

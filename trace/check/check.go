@@ -124,8 +124,12 @@ func (c *Checker) Add(ev trace.Event) {
 		c.last = r
 	}
 	switch {
+	case r.trust != complete && r.begun && begins(&ev): // another run with this name
+		c.checkedPartly(r, PartialRun{Place: r.gap})
+		c.end(r)
+		r = c.open(ev.Run)
+		c.last = r
 	case r.trust != complete:
-		r = c.restart(r, &ev)
 	case ev.Seq == r.top+1 && r.hole == 0:
 	case r.lacks(&ev):
 		c.checkedPartly(r, PartialRun{Event: r.hole})
@@ -160,8 +164,13 @@ func (c *Checker) find(ev trace.Event) *run {
 }
 
 func (c *Checker) open(name string) *run {
-	r := newRun(c, strings.Clone(name))
-	c.runs[r.run] = r
+	name = strings.Clone(name)
+	r := &run{sink: sink{run: name, event: NoEvent, sound: true, found: &c.found}, checker: c, top: -1}
+	r.declared = newDeclared(nil)
+	r.answer.list = newList()
+	r.answer.list.recent = &r.batch
+	r.step.n = trace.NoStep
+	c.runs[name] = r
 	c.order = append(c.order, r)
 	return r
 }
@@ -312,12 +321,5 @@ func (s *sink) violation(i invariant, format string, args ...any) Violation {
 func (s *sink) reportLater(i invariant, format string, args ...any) {
 	if !slices.ContainsFunc(s.deferred, func(v Violation) bool { return v.Invariant == catalogue[i-1].ID }) {
 		s.deferred = append(s.deferred, s.violation(i, format, args...))
-	}
-}
-
-// release reports the deferred violations of a sound run.
-func (s *sink) release() {
-	if s.sound {
-		*s.found = append(*s.found, s.deferred...)
 	}
 }

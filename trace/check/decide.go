@@ -296,16 +296,6 @@ func (r *run) holds(tokens int64) string {
 	return ""
 }
 
-// mustStop returns a condition that holds although the run continues after its last step,
-// which ran tools. The conditions of a resumed run are unknown. Tokens count up to the
-// response of the step, because other model calls may follow the evaluation.
-func (r *run) mustStop() string {
-	if !r.step.ran || r.resumed || r.control.stop != "" || r.control.forced != forceNone {
-		return ""
-	}
-	return r.holds(r.step.tokens)
-}
-
 func (r *run) condition(b *trace.Decision) {
 	s := &r.step
 	s.stops++

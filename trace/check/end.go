@@ -19,7 +19,9 @@ func (r *run) end(ev *trace.Event, b *trace.RunEnd) {
 	r.complete(b)
 	r.usage(b)
 	r.counts(b)
-	r.release()
+	if r.sound {
+		*r.found = append(*r.found, r.deferred...)
+	}
 }
 
 // closed reports what is still open.

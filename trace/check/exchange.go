@@ -5,6 +5,7 @@ import (
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
+	"github.com/looptape/looptape/trace/check/internal/idtable"
 )
 
 type exchange struct {
@@ -214,7 +215,10 @@ func (r *run) respond(ev *trace.Event, b *trace.ModelResponse) {
 	}
 	if substitute && c.awaited {
 		c.awaited = false
-		r.discard()
+		for _, call := range r.batch.calls {
+			r.answer.list.Discard(idtable.Hash(call.id))
+		}
+		r.batch.calls = r.batch.calls[:0]
 	}
 	r.mustHaveDecided()
 	r.begin(b.Message.Parts)

@@ -74,18 +74,6 @@ func begins(ev *trace.Event) bool {
 	return starts && ev.Seq == 0
 }
 
-// restart returns the run of an event that has the name of r, which is not complete: r, or a
-// new run if the event begins one.
-func (c *Checker) restart(r *run, ev *trace.Event) *run {
-	if !r.begun || !begins(ev) {
-		return r
-	}
-	c.checkedPartly(r, PartialRun{Place: r.gap})
-	c.end(r)
-	c.last = c.open(ev.Run)
-	return c.last
-}
-
 // accept takes the next event of a run that is not complete. It reports whether the event can
 // be checked.
 func (c *Checker) accept(r *run, ev *trace.Event) bool {

@@ -128,27 +128,6 @@ func (t *tools) declare(i trace.ToolInfo) {
 	t.client[strings.Clone(i.Name)] = i.Client
 }
 
-// reject returns why a tool must not run; empty if it may.
-func (t *tools) reject(name string) string {
-	client, ok := t.client[name]
-	switch {
-	case client:
-		return "is a client-side tool"
-	case !ok && t.client != nil:
-		return "is not a tool of the run"
-	}
-	return ""
-}
-
-func newRun(c *Checker, name string) *run {
-	r := &run{sink: sink{run: name, event: NoEvent, sound: true, found: &c.found}, checker: c, top: -1}
-	r.declared = newDeclared(nil)
-	r.answer.list = newList()
-	r.answer.list.recent = &r.batch
-	r.step.n = trace.NoStep
-	return r
-}
-
 // numbered checks the number of the next event. A run whose events all have the number 0 is
 // not numbered.
 func (r *run) numbered(seq int) {
@@ -256,8 +235,13 @@ func (r *run) exchange(p trace.Purpose) *exchange {
 
 func (r *run) stepStart(ev *trace.Event) {
 	r.mustHaveDecided()
-	condition := r.mustStop()
-	switch c := &r.control; {
+	c, condition := &r.control, ""
+	if r.step.ran && !r.resumed && c.stop == "" && c.forced == forceNone {
+		// Tokens count up to the response of the step: other model calls may follow the evaluation.
+		// The conditions of a resumed run are unknown.
+		condition = r.holds(r.step.tokens)
+	}
+	switch {
 	case r.canceled:
 		r.report(invCancellation, "step %d begins after the run was canceled", ev.Step)
 	case r.step.begun >= r.declared.steps && c.forced != forceDecided:

@@ -86,7 +86,14 @@ func (q *Request) adapt(response llm.Message, before, next []llm.Message) llm.Me
 	}
 	echo := next[0].Calls()
 	response.Parts = slices.Clone(response.Parts)
-	renamed := areRenamed(response.Calls(), echo)
+	ids := map[string]bool{}
+	for _, c := range response.Calls() {
+		ids[c.ID] = true
+	}
+	// Some clients generate the ids of calls.
+	renamed := slices.EqualFunc(response.Calls(), echo, func(a, b llm.ToolCall) bool {
+		return a.Name == b.Name && !ids[b.ID]
+	})
 	seen := map[string]bool{}
 	for _, m := range before {
 		for _, c := range m.Calls() {
@@ -138,16 +145,6 @@ func (q *Request) adaptCall(c, echo llm.ToolCall, newID bool) llm.ToolCall {
 		c.Opaque = nil
 	}
 	return c
-}
-
-// areRenamed reports whether an echo has the same calls, all with other ids. Some clients
-// generate the ids of calls.
-func areRenamed(calls, echo []llm.ToolCall) bool {
-	ids := map[string]bool{}
-	for _, c := range calls {
-		ids[c.ID] = true
-	}
-	return slices.EqualFunc(calls, echo, func(a, b llm.ToolCall) bool { return a.Name == b.Name && !ids[b.ID] })
 }
 
 // adaptExecuted returns a provider-executed call with the arguments of its echo if they are

@@ -135,24 +135,23 @@ func (t *spanTrace) conversations() (joined []*spanCall) {
 	return joined
 }
 
-// continued returns the index of the conversation that the call continues, or -1. It looks
-// at the newest conversations.
+// continued returns the index of the conversation that the call continues, or -1. It looks at the
+// newest conversations. It compares roles, texts and the numbers of calls: a recorder may write a
+// call in another form when it repeats the call.
 func (c *spanCall) continued(joined []*spanCall) int {
 	const open = 100 // conversations at the same time
 	for n := len(joined) - 1; n >= max(0, len(joined)-open); n-- {
-		if before := joined[n].input; len(before) > 0 && hasPrefix(c.input, before) {
+		before := joined[n].input
+		if len(before) == 0 || len(c.input) < len(before) {
+			continue
+		}
+		if slices.EqualFunc(c.input[:len(before)], before, func(a, b llm.Message) bool {
+			return a.Role == b.Role && a.Text() == b.Text() && len(a.Calls()) == len(b.Calls())
+		}) {
 			return n
 		}
 	}
 	return -1
-}
-
-// hasPrefix compares roles, texts and the numbers of calls. A recorder may write a call in
-// another form when it repeats the call.
-func hasPrefix(messages, prefix []llm.Message) bool {
-	return len(messages) >= len(prefix) && slices.EqualFunc(messages[:len(prefix)], prefix, func(a, b llm.Message) bool {
-		return a.Role == b.Role && a.Text() == b.Text() && len(a.Calls()) == len(b.Calls())
-	})
 }
 
 // read sets the messages and scores of a call; false if the span has no messages. The
@@ -184,12 +183,10 @@ func (c *spanCall) read() bool {
 
 // isMessages reports whether an attribute has messages or a part of one.
 func isMessages(name string) bool {
-	switch name {
-	case inputMessages, outputMessages, systemInstructions, vertexRequest, vertexResponse:
-		return true
-	}
 	indexed := strings.HasPrefix(name, "gen_ai.prompt.") || strings.HasPrefix(name, "gen_ai.completion.")
-	return indexed && !strings.HasSuffix(name, ".finish_reason")
+	return indexed && !strings.HasSuffix(name, ".finish_reason") || slices.Contains([]string{
+		inputMessages, outputMessages, systemInstructions, vertexRequest, vertexResponse,
+	}, name)
 }
 
 // attributesOf returns the attributes in a list.

@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/llm"
@@ -45,7 +46,7 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 		case tree.IsNull(raw):
 		case name == "thought":
 			thought = tree.IsTrue(raw)
-		case isGeminiKind(name) && value == nil:
+		case slices.Contains(geminiKinds, name) && value == nil:
 			kind, value = name, raw
 		default:
 			rest.Add(key, raw)
@@ -69,13 +70,10 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 	return Unknown("gemini."+kind, string(part))
 }
 
-// isGeminiKind reports whether a member with this name holds the value of a part.
-func isGeminiKind(name string) bool {
-	switch name {
-	case "text", "function_call", "function_response", "inline_data", "file_data", "executable_code", "code_execution_result":
-		return true
-	}
-	return false
+// geminiKinds are the members that hold the value of a part.
+var geminiKinds = []string{
+	"text", "function_call", "function_response", "inline_data", "file_data",
+	"executable_code", "code_execution_result",
 }
 
 // FunctionCall reads a FunctionCall. It generates a missing id.

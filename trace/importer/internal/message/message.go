@@ -3,7 +3,9 @@
 package message
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -97,7 +99,10 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 		switch {
 		case d.Null(): // equal to absent, for every member
 		case key == "role":
-			f.role = knownRole(d.String())
+			f.role = d.String()
+			if i := slices.Index(knownRoles, f.role); i >= 0 {
+				f.role = knownRoles[i]
+			}
 		case key == "content":
 			f.content = r.content(d)
 		case key == "name":
@@ -113,7 +118,11 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 		case key == "audio":
 			f.audio = d.Raw()
 		case key == "tool_calls":
-			f.calls = r.toolCalls(d)
+			r.calls = r.calls[:0]
+			for range d.Elements() {
+				r.calls = append(r.calls, toolCall(d))
+			}
+			f.calls = r.calls
 		case key == "parts" && isUI(d):
 			f.uiParts = d.Raw()
 		case key == "toolInvocations" && d.Peek() == '[':
@@ -143,16 +152,8 @@ func singleID(d *jsonio.Dec, rest *tree.Object) string {
 	return tree.Scalar(tree.Element(json.RawMessage(raw), "0"))
 }
 
-// knownRole returns a constant for a usual role, so that the role does not keep the buffer
-// of the file in memory.
-func knownRole(role string) string {
-	for _, r := range [...]string{"system", "user", "assistant", "tool", "function", "developer"} {
-		if r == role {
-			return r
-		}
-	}
-	return role
-}
+// knownRoles are constants, so that usual roles do not keep the buffer of the file in memory.
+var knownRoles = []string{"system", "user", "assistant", "tool", "function", "developer"}
 
 // parts returns the parts of a message in order. An empty text stays only if it is alone.
 func (r *Reader) parts(f fields) []llm.Part {
@@ -215,7 +216,10 @@ func (r *Reader) result(f fields) llm.Message {
 		return llm.Message{Role: llm.RoleTool, Parts: f.content, Opaque: f.rest.JSON()}
 	}
 	res := llm.ToolResult{ID: f.callID, Name: f.name, Content: f.content, IsError: f.failure != ""}
-	if text := failureText(json.RawMessage(f.failure)); text != "" && isEmpty(f.content) {
+	failure := json.RawMessage(f.failure) // a string, or an object
+	text, _ := tree.Text(failure)
+	text = cmp.Or(text, tree.Scalar(failure, "message"))
+	if text != "" && isEmpty(f.content) {
 		res.Content = []llm.Part{llm.Text{Text: text}}
 	}
 	if f.role == "function" {
@@ -225,29 +229,12 @@ func (r *Reader) result(f fields) llm.Message {
 	return llm.Message{Role: llm.RoleTool, Parts: append(r.alloc(1), res), Opaque: f.rest.JSON()}
 }
 
-func failureText(failure json.RawMessage) string {
-	if text, ok := tree.Text(failure); ok {
-		return text
-	}
-	return tree.Scalar(failure, "message")
-}
-
 // isResults reports whether all parts are results, as the AI SDK writes them.
 func isResults(parts []llm.Part) bool {
-	for _, p := range parts {
-		if _, ok := p.(llm.ToolResult); !ok {
-			return false
-		}
-	}
-	return len(parts) > 0
-}
-
-func (r *Reader) toolCalls(d *jsonio.Dec) []llm.Part {
-	r.calls = r.calls[:0]
-	for range d.Elements() {
-		r.calls = append(r.calls, toolCall(d))
-	}
-	return r.calls
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p llm.Part) bool {
+		_, ok := p.(llm.ToolResult)
+		return !ok
+	})
 }
 
 func toolCall(d *jsonio.Dec) llm.ToolCall {
