@@ -134,7 +134,7 @@ func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	p := llm.Media{}
 	from := d.Offset()
 	p.Opaque = rest.read(d,
-		"source", func() { src = readSource(d) },
+		"source", codec.NotNull(func() { src = readSource(d) }),
 		"title", func() {
 			if kind == blockDocument {
 				p.Name = d.String()

@@ -97,13 +97,13 @@ func readMessages(d *jsonio.Dec) (messages []llm.Message) {
 func readMessage(d *jsonio.Dec) (m llm.Message) {
 	var rest opaqueReader
 	m.Opaque = rest.read(d,
-		"role", func() {
+		"role", codec.NotNull(func() {
 			switch m.Role = llm.Role(d.String()); m.Role {
 			case llm.RoleUser, llm.RoleAssistant, llm.RoleSystem:
 			default:
 				d.Fail("unknown role: want user or assistant, got " + string(m.Role))
 			}
-		},
+		}),
 		"content", func() { m.Parts = readContent(d, false) })
 	return m
 }

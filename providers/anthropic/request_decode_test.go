@@ -107,6 +107,8 @@ func TestDecodeRequestErrors(t *testing.T) {
 		{`{"model":5}`, "the request body: expected a string at model (byte 10)"},
 		{`{"messages":{}}`, "the request body: expected an array at messages (byte 13)"},
 		{`{"messages":[{"role":"tool"}]}`, "the request body: unknown role: want user or assistant, got tool at messages[0].role (byte 28)"},
+		{`{"messages":[{"role":null}]}`, "the request body: expected a string at messages[0].role (byte 22)"},
+		{`{"messages":[{"role":"user","content":[{"type":"image","source":null}]}]}`, "the request body: expected an object at messages[0].content[0].source (byte 65)"},
 		{`{"messages":[5]}`, "the request body: expected an object at messages[0] (byte 14)"},
 		{`{"messages":[{"role":"user","content":[5]}]}`, "the request body: expected an object at messages[0].content[0] (byte 40)"},
 		{`{"messages":[{"role":"user","content":[{"type":"text","text":5}]}]}`, "the request body: expected a string at messages[0].content[0].text (byte 62)"},

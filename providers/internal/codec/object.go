@@ -18,8 +18,8 @@ type Object struct {
 }
 
 // Read reads an object. Fields alternate between the name of a member and its target: a pointer,
-// a func() that reads the value, or nil, which skips it. Null, and a value that is skipped,
-// leave the target unchanged. Rest reads each other member; nil skips them. Read is fastest if
+// a func() that reads the value, a [NotNull], or nil, which skips it. Null, and a value that is
+// skipped, leave the target unchanged. Rest reads each other member; nil skips them. Read is fastest if
 // the members come in the order of the fields.
 func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
 	if !o.Strict && !o.Required && d.Peek() != '{' {
@@ -51,6 +51,9 @@ func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
 	}
 }
 
+// NotNull reads a value that may not be null: it gets the null, too, and reports the error.
+type NotNull func()
+
 // NonZero is a number of tokens that a 0 leaves unchanged.
 type NonZero int64
 
@@ -77,6 +80,10 @@ func find(fields []any, key string) int {
 }
 
 func (o Object) store(d *jsonio.Dec, to any) {
+	if read, is := to.(NotNull); is {
+		read()
+		return
+	}
 	if d.Null() {
 		return
 	}

@@ -137,11 +137,11 @@ func (r *reader) tool() (t llm.Tool, function, complete bool) {
 	complete = true
 	other := func(string) { complete = r.Raw() == "null" && complete }
 	codec.ReadStrict(&r.Dec, other,
-		"type", func() { complete = r.String() == "function" && complete },
-		"function", func() {
+		"type", codec.NotNull(func() { complete = r.String() == "function" && complete }),
+		"function", codec.NotNull(func() {
 			function = true
 			codec.ReadStrict(&r.Dec, other, "name", &t.Name, "description", &t.Description, "parameters", &t.Parameters, "strict", &t.Strict)
-		})
+		}))
 	return t, function, complete && function
 }
 
@@ -407,7 +407,7 @@ func (r *reader) textElement(kind string) llm.Part {
 	codec.ReadStrict(&r.Dec,
 		func(key string) { rest.Add(&r.Dec, messageNames.Stored(key)) },
 		"type", nil,
-		kind, &t.Text)
+		kind, codec.NotNull(func() { t.Text = r.String() }))
 	t.Opaque = rest.Object()
 	return t
 }
