@@ -71,6 +71,13 @@ func (w *caseRun) report(law Property, format string, args ...any) {
 	}
 }
 
+// compare reports a response that differs.
+func (w *caseRun) compare(law Property, want, got, format string, args ...any) {
+	if diff := differ(want, got); diff != "" {
+		w.report(law, format+"; %s", append(args, diff)...)
+	}
+}
+
 // failed reports whether the case has a violation.
 func (w *caseRun) failed() bool {
 	w.mu.Lock()

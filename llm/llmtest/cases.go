@@ -120,9 +120,7 @@ func chunkCases(s *Suite) []*testcase {
 				case first == nil:
 					first = a
 				}
-				if diff := differ(first.String(), a.String()); diff != "" {
-					w.report(Chunking, "the response in chunks of %d bytes differs from that in a single chunk; %s", size, diff)
-				}
+				w.compare(Chunking, first.String(), a.String(), "the response in chunks of %d bytes differs from that in a single chunk", size)
 			}
 		}},
 		{property: ResponseModes, name: "streaming and non-streaming", script: map[string]Response{modelA: what.script(4), modelB: content{}.script(0)}, do: func(w *caseRun) {
@@ -131,9 +129,7 @@ func chunkCases(s *Suite) []*testcase {
 				if streamed == nil || buffered == nil {
 					return
 				}
-				if diff := differ(streamed.String(), buffered.String()); diff != "" {
-					w.report(ResponseModes, "the non-streaming response differs from the streaming one; %s", diff)
-				}
+				w.compare(ResponseModes, streamed.String(), buffered.String(), "the non-streaming response differs from the streaming one")
 			}
 		}},
 	}
@@ -146,21 +142,24 @@ func (w *caseRun) nonStreaming(model string) *llm.Request {
 	return req
 }
 
+// bothModes returns a request for a streaming and one for a non-streaming response.
+func (w *caseRun) bothModes() []*llm.Request {
+	return []*llm.Request{w.request(modelA), w.nonStreaming(modelA)}
+}
+
 // earlyStopCases stop at every event.
 func earlyStopCases(s *Suite) []*testcase {
-	play := func(request func(*caseRun, string) *llm.Request) func(w *caseRun) {
+	play := func(request func(*caseRun) *llm.Request) func(w *caseRun) {
 		return func(w *caseRun) {
-			first := w.complete(request(w, modelA))
+			first := w.complete(request(w))
 			if first == nil {
 				return
 			}
 			for n := range len(first.events) {
-				w.stream(context.Background(), request(w, modelA), func(heard int) bool { return heard <= n })
+				w.stream(context.Background(), request(w), func(heard int) bool { return heard <= n })
 				w.checkLeaks(fmt.Sprintf(" after an early stop at event %d", n))
-				if again := w.complete(request(w, modelA)); again != nil {
-					if diff := differ(first.String(), again.String()); diff != "" {
-						w.report(EarlyStop, "after an early stop at event %d, the next response differs; %s", n, diff)
-					}
+				if again := w.complete(request(w)); again != nil {
+					w.compare(EarlyStop, first.String(), again.String(), "after an early stop at event %d, the next response differs", n)
 				}
 				if w.failed() {
 					return
@@ -170,13 +169,10 @@ func earlyStopCases(s *Suite) []*testcase {
 	}
 	script := map[string]Response{modelA: rich(s).script(16)}
 	return []*testcase{
-		{property: EarlyStop, name: "streaming", script: script, do: play((*caseRun).streaming)},
-		{property: EarlyStop, name: "non-streaming", script: script, do: play((*caseRun).nonStreaming)},
+		{property: EarlyStop, name: "streaming", script: script, do: play(func(w *caseRun) *llm.Request { return w.request(modelA) })},
+		{property: EarlyStop, name: "non-streaming", script: script, do: play(func(w *caseRun) *llm.Request { return w.nonStreaming(modelA) })},
 	}
 }
-
-// streaming returns a request for a streaming response.
-func (w *caseRun) streaming(model string) *llm.Request { return w.request(model) }
 
 // requestCases check what the model does with a request.
 func requestCases() []*testcase {
@@ -205,9 +201,7 @@ func reuseRequest(w *caseRun) {
 		req.Messages[i] = question
 	}
 	if again := w.complete(req); again != nil {
-		if diff := differ(other.String(), again.String()); diff != "" {
-			w.report(Immutable, "a changed request gets the old response; %s", diff)
-		}
+		w.compare(Immutable, other.String(), again.String(), "a changed request gets the old response")
 	}
 }
 
@@ -223,11 +217,8 @@ func repeatCases() []*testcase {
 		{property: Repeat, name: "the same request", script: script, do: func(w *caseRun) {
 			req := w.request(names[0])
 			first, second := w.complete(req), w.complete(req)
-			if first == nil || second == nil {
-				return
-			}
-			if diff := differ(first.String(), second.String()); diff != "" {
-				w.report(Repeat, "the second response to the same request differs; %s", diff)
+			if first != nil && second != nil {
+				w.compare(Repeat, first.String(), second.String(), "the second response to the same request differs")
 			}
 		}},
 		{property: Concurrency, name: "many responses", script: script, do: func(w *caseRun) { w.streamConcurrently(names) }},
@@ -260,9 +251,7 @@ func (w *caseRun) streamConcurrently(names []string) {
 				time.Sleep(time.Second) //nolint:forbidigo // virtual: it is a bubble's
 				return true
 			})
-			if diff := differ(alone[i], a.String()); diff != "" {
-				w.report(Concurrency, "the concurrent response of %s differs; %s", names[i], diff)
-			}
+			w.compare(Concurrency, alone[i], a.String(), "the concurrent response of %s differs", names[i])
 		})
 	}
 	all.Wait()
@@ -308,10 +297,10 @@ func (w *caseRun) checkCanceled(a *result, want error) {
 }
 
 func cancelBefore(w *caseRun) {
-	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+	for _, req := range w.bothModes() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		a := w.stream(ctx, request(modelA), nil)
+		a := w.stream(ctx, req, nil)
 		w.checkCanceled(a, context.Canceled)
 		if len(a.events) > 0 {
 			w.report(Cancel, "an event comes after the end of the context: %s", formatEvent(a.events[0]))
@@ -335,11 +324,10 @@ func cancelAtEachEvent(w *caseRun) {
 			return true
 		})
 		cancel()
-		switch {
-		case a.err != nil:
+		if a.err != nil {
 			w.checkCanceled(a, context.Canceled)
-		case a.String() != first.String():
-			w.report(Cancel, "canceled at event %d, the response is incomplete without an error; %s", at, differ(first.String(), a.String()))
+		} else {
+			w.compare(Cancel, first.String(), a.String(), "canceled at event %d, the response is incomplete without an error", at)
 		}
 	}
 }
@@ -353,27 +341,25 @@ func cancelAfterEnd(w *caseRun) {
 	}
 	w.checkLeaks(" after the context of a complete response ended")
 	if again := w.complete(w.request(modelA)); again != nil {
-		if diff := differ(first.String(), again.String()); diff != "" {
-			w.report(Cancel, "after the context of a response ended, the next response differs; %s", diff)
-		}
+		w.compare(Cancel, first.String(), again.String(), "after the context of a response ended, the next response differs")
 	}
 }
 
 // cancelInStall cancels after the last event.
 func cancelInStall(w *caseRun) {
-	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+	for _, req := range w.bothModes() {
 		ctx, cancel := context.WithCancel(context.Background())
 		soon := time.AfterFunc(time.Minute, cancel) //nolint:forbidigo // virtual: it is a bubble's
-		w.checkCanceled(w.stream(ctx, request(modelA), nil), context.Canceled)
+		w.checkCanceled(w.stream(ctx, req, nil), context.Canceled)
 		soon.Stop()
 		cancel()
 	}
 }
 
 func deadlineInStall(w *caseRun) {
-	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
+	for _, req := range w.bothModes() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:forbidigo // virtual: it is a bubble's
-		w.checkCanceled(w.stream(ctx, request(modelA), nil), context.DeadlineExceeded)
+		w.checkCanceled(w.stream(ctx, req, nil), context.DeadlineExceeded)
 		cancel()
 	}
 }

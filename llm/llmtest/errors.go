@@ -56,8 +56,8 @@ func (w *caseRun) apiError(a *result) *llm.APIError {
 
 // rejected checks a response that fails before its first event.
 func rejected(w *caseRun, want Response) {
-	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
-		a := w.stream(context.Background(), request(modelA), nil)
+	for _, req := range w.bothModes() {
+		a := w.stream(context.Background(), req, nil)
 		e := w.apiError(a)
 		if e == nil {
 			return
@@ -88,8 +88,7 @@ func (w *caseRun) checkError(got, want *llm.APIError) {
 // interrupted checks a response that fails after some events. A stream has sent these.
 func interrupted(w *caseRun, want Response) {
 	said := (&result{events: want.Events}).response().Text()
-	for _, request := range []func(string) *llm.Request{w.streaming, w.nonStreaming} {
-		req := request(modelA)
+	for _, req := range w.bothModes() {
 		a := w.stream(context.Background(), req, nil)
 		e := w.apiError(a)
 		if e == nil {

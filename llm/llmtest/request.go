@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,20 +42,18 @@ func requestContentCases() (all []*testcase) {
 	for _, choice := range []llm.ToolChoice{{Mode: llm.ChooseRequired}, {Mode: llm.ChooseNone}, {Mode: llm.ChooseTool, Name: weather.Name}} {
 		add("tool choice "+choice.String(), func(r *llm.Request) { r.ToolChoice = choice }, func(r *llm.Request) string { return r.ToolChoice.String() })
 	}
-	settings := func(name string, set llm.Settings, pick func(s llm.Settings) llm.Settings, needs ...Feature) {
-		add(name, func(r *llm.Request) { r.Settings = set }, func(r *llm.Request) string { return string(pick(r.Settings).AppendJSON(nil)) }, needs...)
+	settings := func(name string, set llm.Settings, needs ...Feature) {
+		add(name, func(r *llm.Request) { r.Settings = set }, func(r *llm.Request) string { return formatSettings(r.Settings, set) }, needs...)
 	}
-	settings("the token limit", llm.Settings{MaxTokens: 321}, func(s llm.Settings) llm.Settings { return llm.Settings{MaxTokens: s.MaxTokens} })
-	settings("the temperature", llm.Settings{Temperature: new(0.25)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
-	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)}, func(s llm.Settings) llm.Settings { return llm.Settings{Temperature: s.Temperature} })
-	settings("top p", llm.Settings{TopP: new(0.75)}, func(s llm.Settings) llm.Settings { return llm.Settings{TopP: s.TopP} })
-	settings("a seed", llm.Settings{Seed: new(int64(0))}, func(s llm.Settings) llm.Settings { return llm.Settings{Seed: s.Seed} }, Seed)
-	settings("stop sequences", llm.Settings{StopSequences: []string{"END", "###"}}, func(s llm.Settings) llm.Settings { return llm.Settings{StopSequences: s.StopSequences} }, StopSequences)
-	settings("one call per response", llm.Settings{ParallelToolCalls: new(false)}, func(s llm.Settings) llm.Settings { return llm.Settings{ParallelToolCalls: s.ParallelToolCalls} }, SingleCalls)
-	settings("reasoning effort", llm.Settings{ReasoningEffort: "low"}, func(s llm.Settings) llm.Settings { return llm.Settings{ReasoningEffort: s.ReasoningEffort} }, ReasoningEffort)
-	settings("an output schema", llm.Settings{OutputSchema: weather.Parameters}, func(s llm.Settings) llm.Settings {
-		return llm.Settings{OutputSchema: json.RawMessage(jsonval.Canonical(string(s.OutputSchema)))}
-	})
+	settings("the token limit", llm.Settings{MaxTokens: 321})
+	settings("the temperature", llm.Settings{Temperature: new(0.25)})
+	settings("a temperature of zero", llm.Settings{Temperature: new(0.0)})
+	settings("top p", llm.Settings{TopP: new(0.75)})
+	settings("a seed", llm.Settings{Seed: new(int64(0))}, Seed)
+	settings("stop sequences", llm.Settings{StopSequences: []string{"END", "###"}}, StopSequences)
+	settings("one call per response", llm.Settings{ParallelToolCalls: new(false)}, SingleCalls)
+	settings("reasoning effort", llm.Settings{ReasoningEffort: "low"}, ReasoningEffort)
+	settings("an output schema", llm.Settings{OutputSchema: weather.Parameters})
 	return all
 }
 
@@ -75,6 +74,16 @@ func (w *caseRun) checkRequest(set func(r *llm.Request), show func(r *llm.Reques
 func conversation(r llm.ToolResult) []llm.Message {
 	r.ID, r.Name = oneCall.ID, oneCall.Name
 	return []llm.Message{llm.User("What is the weather?"), llm.Assistant(oneCall), llm.ToolResults(r)}
+}
+
+// formatSettings formats the members of s that are also in another one.
+func formatSettings(s, in llm.Settings) string {
+	var all, wanted map[string]json.RawMessage
+	_ = json.Unmarshal(s.AppendJSON(nil), &all)
+	_ = json.Unmarshal(in.AppendJSON(nil), &wanted)
+	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return wanted[key] == nil })
+	text, _ := json.Marshal(all)
+	return jsonval.Canonical(string(text))
 }
 
 func formatMode(r *llm.Request) string { return fmt.Sprintf("%q", r.ResponseMode) }
@@ -111,26 +120,19 @@ func echoCases(s *Suite) (all []*testcase) {
 	if s.OpaqueReasoning != nil {
 		signed.parts = slices.Insert(signed.parts, 0, s.reasoned())
 	}
-	for _, c := range []struct {
-		name     string
-		what     content
-		delivery llm.ResponseMode
-	}{
-		{"calls and results", content{parts: twoCalls}, llm.Streaming},
-		{"calls and results, non-streaming", content{parts: twoCalls}, llm.NonStreaming},
-		{"opaque data", signed, llm.Streaming},
-		{"opaque data, non-streaming", signed, llm.NonStreaming},
-	} {
-		all = append(all, &testcase{property: Echo, name: c.name, needsRequests: true, script: map[string]Response{modelA: c.what.script(7), modelB: content{parts: []llm.Part{someText}}.script(0)}, do: func(w *caseRun) {
-			w.checkEcho(c.delivery)
-		}})
+	add := func(name string, what content) {
+		script := map[string]Response{modelA: what.script(7), modelB: content{parts: []llm.Part{someText}}.script(0)}
+		all = append(all,
+			&testcase{property: Echo, name: name, needsRequests: true, script: script, do: func(w *caseRun) { w.checkEcho(w.request(modelA)) }},
+			&testcase{property: Echo, name: name + ", non-streaming", needsRequests: true, script: script, do: func(w *caseRun) { w.checkEcho(w.nonStreaming(modelA)) }},
+		)
 	}
+	add("calls and results", content{parts: twoCalls})
+	add("opaque data", signed)
 	return all
 }
 
-func (w *caseRun) checkEcho(delivery llm.ResponseMode) {
-	req := w.request(modelA)
-	req.ResponseMode = delivery
+func (w *caseRun) checkEcho(req *llm.Request) {
 	a := w.complete(req)
 	if a == nil {
 		return
@@ -144,9 +146,7 @@ func (w *caseRun) checkEcho(delivery llm.ResponseMode) {
 	if !w.succeeds(Echo, next) {
 		return
 	}
-	if diff := differ(history(next.Messages), history(w.lastRequest().Messages)); diff != "" {
-		w.report(Echo, "the history was changed; %s", diff)
-	}
+	w.compare(Echo, history(next.Messages), history(w.lastRequest().Messages), "the history was changed")
 }
 
 // succeeds reports a request that fails as a violation of the property.
@@ -160,11 +160,8 @@ func (w *caseRun) succeeds(law Property, req *llm.Request) bool {
 
 // lastRequest returns the last recorded request.
 func (w *caseRun) lastRequest() *llm.Request {
-	asked := w.subject.Requests()
-	if len(asked) == 0 {
-		return &llm.Request{}
-	}
-	return asked[len(asked)-1]
+	all := append([]*llm.Request{{}}, w.subject.Requests()...)
+	return all[len(all)-1]
 }
 
 // history formats messages for comparison, with opaque data. Consecutive messages of one
