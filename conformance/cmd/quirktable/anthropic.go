@@ -11,7 +11,7 @@ import (
 )
 
 func anthropicMessages(ctx context.Context, c testCase, url string) (string, error) {
-	client := anthropic.NewClient(option.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.Anthropic, "")), option.WithAPIKey(key),
+	client := anthropic.NewClient(option.WithBaseURL(baseURL(url, wire.Anthropic)), option.WithAPIKey(key),
 		option.WithMaxRetries(retries), option.WithHTTPClient(newHTTP()))
 	params := anthropic.MessageNewParams{
 		Model: "claude-opus-4-5", MaxTokens: 1024,

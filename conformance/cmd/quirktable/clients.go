@@ -117,6 +117,8 @@ func startNPM(root string, c node.Client) (runFunc, func() error) {
 // key is the credential of all loops.
 const key = "looptape"
 
+func baseURL(url, provider string) string { return wire.ServerInfo{URL: url}.BaseURL(provider, "") }
+
 // environment returns the variables with the URLs of the providers.
 func environment(url string) map[string]string {
 	env := map[string]string{}
@@ -170,7 +172,7 @@ func runLooptape(ctx context.Context, c testCase, url string) (result, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	agent, err := loop.New(&protocol.Client{
-		Protocol: a.protocol, BaseURL: wire.ServerInfo{URL: url}.BaseURL(a.provider, "") + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
+		Protocol: a.protocol, BaseURL: baseURL(url, a.provider) + a.below, Authorize: a.authorize, HTTP: &http.Client{Transport: transport},
 	}, &cfg)
 	if err != nil {
 		return result{}, err

@@ -118,34 +118,27 @@ func totals(all []client, found map[cellKey]string) string {
 func tables(all []client, list []row, found map[cellKey]string) string {
 	var b strings.Builder
 	for _, t := range titles {
+		own := slices.DeleteFunc(slices.Clone(all), func(p client) bool { return !slices.Contains(p.protocols, t.protocol) })
+		header := []string{"quirk", "content on the wire"}
+		for _, p := range own {
+			header = append(header, p.name)
+		}
 		var lines [][]string
 		for _, r := range list {
-			if slices.Contains(r.form.Protocols, t.protocol) {
-				lines = append(lines, line(all, r, t.protocol, found))
+			if !slices.Contains(r.form.Protocols, t.protocol) {
+				continue
 			}
-		}
-		if lines == nil {
-			continue
-		}
-		header := []string{"quirk", "content on the wire"}
-		for _, p := range all {
-			if slices.Contains(p.protocols, t.protocol) {
-				header = append(header, p.name)
+			cells := []string{r.name, r.form.Description}
+			for _, p := range own {
+				cells = append(cells, cell(found, p.name, r, t.protocol))
 			}
+			lines = append(lines, cells)
 		}
-		fmt.Fprintf(&b, "## %s\n\n%s\n", t.title, markdown(header, lines))
+		if lines != nil {
+			fmt.Fprintf(&b, "## %s\n\n%s\n", t.title, markdown(header, lines))
+		}
 	}
 	return b.String()
-}
-
-func line(all []client, r row, protocol string, found map[cellKey]string) []string {
-	cells := []string{r.name, r.form.Description}
-	for _, p := range all {
-		if slices.Contains(p.protocols, protocol) {
-			cells = append(cells, cell(found, p.name, r, protocol))
-		}
-	}
-	return cells
 }
 
 func cell(found map[cellKey]string, client string, r row, protocol string) string {

@@ -39,7 +39,7 @@ func einoTool(t tool) einoloop.Tool {
 func einoModel(ctx context.Context, protocol, url string) (model.ToolCallingChatModel, error) {
 	switch protocol {
 	case "anthropic-messages":
-		base := wire.ServerInfo{URL: url}.BaseURL(wire.Anthropic, "")
+		base := baseURL(url, wire.Anthropic)
 		return claude.NewChatModel(ctx, &claude.Config{APIKey: key, BaseURL: &base, Model: "claude-opus-4-5", MaxTokens: 1024, HTTPClient: newHTTP()})
 	case "gemini":
 		client, err := newGenAI(ctx, url)
@@ -48,5 +48,5 @@ func einoModel(ctx context.Context, protocol, url string) (model.ToolCallingChat
 		}
 		return einogemini.NewChatModel(ctx, &einogemini.Config{Client: client, Model: "gemini-2.5-flash"})
 	}
-	return einoopenai.NewChatModel(ctx, &einoopenai.ChatModelConfig{APIKey: key, BaseURL: wire.ServerInfo{URL: url}.BaseURL(wire.OpenAI, ""), Model: "gpt-4.1", HTTPClient: newHTTP()})
+	return einoopenai.NewChatModel(ctx, &einoopenai.ChatModelConfig{APIKey: key, BaseURL: baseURL(url, wire.OpenAI), Model: "gpt-4.1", HTTPClient: newHTTP()})
 }

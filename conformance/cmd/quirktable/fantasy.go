@@ -40,16 +40,17 @@ func fantasyAgent(ctx context.Context, c testCase, url string) (string, error) {
 func fantasyProvider(protocol, url string) (p fantasy.Provider, model string, err error) {
 	switch protocol {
 	case "anthropic-messages":
-		p, err = anthropic.New(anthropic.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.Anthropic, "")), anthropic.WithAPIKey(key), anthropic.WithHTTPClient(newHTTP()))
+		p, err = anthropic.New(anthropic.WithBaseURL(baseURL(url, wire.Anthropic)), anthropic.WithAPIKey(key), anthropic.WithHTTPClient(newHTTP()))
 		return p, "claude-opus-4-5", err
 	case "gemini":
-		p, err = google.New(google.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.Gemini, "")), google.WithGeminiAPIKey(key), google.WithHTTPClient(newHTTP()))
+		p, err = google.New(google.WithBaseURL(baseURL(url, wire.Gemini)), google.WithGeminiAPIKey(key), google.WithHTTPClient(newHTTP()))
 		return p, "gemini-2.5-flash", err
-	case "openai-responses":
-		p, err = openai.New(openai.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.OpenAI, "")), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP()), openai.WithUseResponsesAPI())
-		return p, "gpt-4.1", err
 	}
-	p, err = openai.New(openai.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.OpenAI, "")), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP()))
+	options := []openai.Option{openai.WithBaseURL(baseURL(url, wire.OpenAI)), openai.WithAPIKey(key), openai.WithHTTPClient(newHTTP())}
+	if protocol == "openai-responses" {
+		options = append(options, openai.WithUseResponsesAPI())
+	}
+	p, err = openai.New(options...)
 	return p, "gpt-4.1", err
 }
 

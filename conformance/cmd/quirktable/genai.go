@@ -13,7 +13,7 @@ import (
 func newGenAI(ctx context.Context, url string) (*genai.Client, error) {
 	return genai.NewClient(ctx, &genai.ClientConfig{
 		APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: newHTTP(),
-		HTTPOptions: genai.HTTPOptions{BaseURL: wire.ServerInfo{URL: url}.BaseURL(wire.Gemini, "")},
+		HTTPOptions: genai.HTTPOptions{BaseURL: baseURL(url, wire.Gemini)},
 	})
 }
 

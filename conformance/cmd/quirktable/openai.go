@@ -14,7 +14,7 @@ import (
 )
 
 func newOpenAI(url string) openai.Client {
-	return openai.NewClient(option.WithBaseURL(wire.ServerInfo{URL: url}.BaseURL(wire.OpenAI, "")), option.WithAPIKey(key),
+	return openai.NewClient(option.WithBaseURL(baseURL(url, wire.OpenAI)), option.WithAPIKey(key),
 		option.WithMaxRetries(retries), option.WithHTTPClient(newHTTP()))
 }
 
