@@ -38,8 +38,18 @@ var streamQuirks = []Form{
 		r.Chunk = 1
 		return true
 	}),
-	every.inStream("QT-05", "", "the connection is reset in the middle of a stream", resetsLate),
-	every.inReply("QT-05", "first", "the connection of the first attempt is reset before any readable part of the response", resetsFirst),
+	every.inStream("QT-05", "", "the connection is reset in the middle of a stream", func(r *reply.Reply) bool {
+		n := len(r.Frames) / 2
+		r.Frames, r.End = r.Frames[:n], reply.Reset
+		return n > 0
+	}),
+	every.inReply("QT-05", "first", "the connection of the first attempt is reset before any readable part of the response", func(r *reply.Reply) bool {
+		if r.Key.Attempt > 1 {
+			return false
+		}
+		r.Frames, r.Body, r.End = nil, r.Body[:len(r.Body)/2], reply.Reset
+		return true
+	}),
 }
 
 var statusQuirks = []Form{
@@ -58,7 +68,10 @@ var statusQuirks = []Form{
 	every.inReply("QT-07", "413", "each attempt gets a 413", eachAttempt(413)),
 	every.inReply("QT-07", "429", "each attempt gets a 429 with X-Should-Retry: false", eachAttempt(429, "X-Should-Retry", "false")),
 	every.inReply("QT-07", "500", "each attempt gets a 500 with X-Should-Retry: false", eachAttempt(500, "X-Should-Retry", "false")),
-	every.inReply("QT-07", "key", "each attempt gets a 401 that repeats a part of the key", quoteKey),
+	every.inReply("QT-07", "key", "each attempt gets a 401 that repeats a part of the key", func(r *reply.Reply) bool {
+		r.Fail(&llm.APIError{Status: http.StatusUnauthorized, Message: "Incorrect API key provided: " + r.MaskedKey + ". You can find your API key in your account."})
+		return true
+	}),
 }
 
 // unreachable is what a proxy returns if it cannot reach a server.
@@ -72,7 +85,13 @@ var bodyQuirks = []Form{
 	every.inReply("QT-08", "empty", "each attempt gets a 200 without a body", replaceBody(200, "application/json", "")),
 	every.inReply("QT-08", "text", "each attempt gets a 200 with text that is not JSON", replaceBody(200, "text/plain", unreachable)),
 	every.inReply("QT-08", "error", "each attempt gets a 200 with an error in JSON", replaceBody(200, "application/json", `{"error":"Input validation error","error_type":"validation"}`)),
-	every.inStream("QT-08", "answer", "the request asks for a stream and gets a non-streaming response", nonStreaming),
+	every.inStream("QT-08", "answer", "the request asks for a stream and gets a non-streaming response", func(r *reply.Reply) bool {
+		asked, whole := *r.Request, *r.Response
+		asked.ResponseMode = llm.NonStreaming
+		whole.Request, whole.Array = &asked, false
+		*r = *whole.Render()
+		return true
+	}),
 }
 
 var argumentQuirks = []Form{
@@ -85,11 +104,20 @@ var argumentQuirks = []Form{
 }
 
 var stallQuirks = []Form{
-	every.inReply("QT-10", "headers", "nothing comes after the headers", stallAtStart),
+	every.inReply("QT-10", "headers", "nothing comes after the headers", func(r *reply.Reply) bool {
+		r.Frames, r.Body, r.End = nil, nil, reply.Hang
+		return true
+	}),
 	every.inStream("QT-10", "events", "nothing comes after half of the events", stallHalfway("")),
 	every.inStream("QT-10", "comments", "nothing but comments comes after half of the events", stallHalfway(": ping\n\n")),
 	messages.inStream("QT-10", "pings", "nothing but pings comes after half of the events", stallHalfway("event: ping\ndata: {\"type\": \"ping\"}\n\n")),
-	marked.inStream("QT-11", "", "the connection stays open after the event that ends the stream", neverCloses),
+	marked.inStream("QT-11", "", "the connection stays open after the event that ends the stream", func(r *reply.Reply) bool {
+		if len(r.Frames) == 0 || r.End != reply.EndBody {
+			return false
+		}
+		r.End = reply.Hang
+		return true
+	}),
 }
 
 func styled(f func(*reply.Style)) edit {
@@ -127,20 +155,6 @@ func padded(size int) edit {
 	}
 }
 
-func resetsLate(r *reply.Reply) bool {
-	n := len(r.Frames) / 2
-	r.Frames, r.End = r.Frames[:n], reply.Reset
-	return n > 0
-}
-
-func resetsFirst(r *reply.Reply) bool {
-	if r.Key.Attempt > 1 {
-		return false
-	}
-	r.Frames, r.Body, r.End = nil, r.Body[:len(r.Body)/2], reply.Reset
-	return true
-}
-
 // eachAttempt replaces the response by an error with headers, as name and value.
 func eachAttempt(status int, headers ...string) edit {
 	text := http.StatusText(status)
@@ -164,26 +178,12 @@ func onFirstAttempt(f edit) edit {
 	return func(r *reply.Reply) bool { return r.Key.Attempt == 1 && f(r) }
 }
 
-func quoteKey(r *reply.Reply) bool {
-	r.Fail(&llm.APIError{Status: http.StatusUnauthorized, Message: "Incorrect API key provided: " + r.MaskedKey + ". You can find your API key in your account."})
-	return true
-}
-
 func replaceBody(status int, contentType, body string) edit {
 	return func(r *reply.Reply) bool {
 		r.SetJSON(status, []byte(body))
 		r.Header.Set("Content-Type", contentType)
 		return true
 	}
-}
-
-// nonStreaming replaces a stream by a non-streaming response.
-func nonStreaming(r *reply.Reply) bool {
-	asked, whole := *r.Request, *r.Response
-	asked.ResponseMode = llm.NonStreaming
-	whole.Request, whole.Array = &asked, false
-	*r = *whole.Render()
-	return true
 }
 
 // setArguments replaces the arguments of the first call. Long ones come in a single
@@ -202,22 +202,9 @@ func nestedArguments(n int) string {
 	return fmt.Sprintf(`{"city":%s%s}`, strings.Repeat("[", n), strings.Repeat("]", n))
 }
 
-func stallAtStart(r *reply.Reply) bool {
-	r.Frames, r.Body, r.End = nil, nil, reply.Hang
-	return true
-}
-
 func stallHalfway(drip string) edit {
 	return func(r *reply.Reply) bool {
 		r.Frames, r.End, r.Repeat = r.Frames[:len(r.Frames)/2], reply.Hang, []byte(drip)
 		return true
 	}
-}
-
-func neverCloses(r *reply.Reply) bool {
-	if len(r.Frames) == 0 || r.End != reply.EndBody {
-		return false
-	}
-	r.End = reply.Hang
-	return true
 }

@@ -192,7 +192,16 @@ var chatArgumentQuirks = []Form{
 		})
 		return afterArguments(func(string) string { return "2" })(r)
 	}),
-	chat.inScript("QO-15", "", `the arguments of a call without any are "" and not {}`, emptyArgs),
+	chat.inScript("QO-15", "", `the arguments of a call without any are "" and not {}`, func(t *fake.Response) (changed bool) {
+		calls := scriptedCalls(t)
+		for i := range calls {
+			if calls[i].Arguments == "{}" {
+				calls[i].Arguments, changed = "", true
+			}
+		}
+		t.Calls = calls
+		return changed
+	}),
 	chat.inReply("QO-16", "", "the arguments are an object, not a string", func(r *reply.Reply) bool {
 		all := callArguments(r)
 		return eachDelta(r, func(call, n int, delta string) string {
@@ -275,15 +284,4 @@ func repeatArguments(r *reply.Reply) bool {
 		}
 	}
 	return insert(r, list) || repeated
-}
-
-func emptyArgs(t *fake.Response) (changed bool) {
-	calls := scriptedCalls(t)
-	for i := range calls {
-		if calls[i].Arguments == "{}" {
-			calls[i].Arguments, changed = "", true
-		}
-	}
-	t.Calls = calls
-	return changed
 }

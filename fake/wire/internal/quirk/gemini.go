@@ -21,13 +21,29 @@ var geminiQuirks = []Form{
 	gemini.inResponse("QG-03", "id", "the calls have ids that are the provider's own", namesCalls(callID)),
 	gemini.inReply("QG-04", "", "the first call of a response is signed, others are not", signsCall),
 	gemini.inReply("QG-04", "text", "the text of a response is signed", signsText),
-	gemini.inReply("QG-05", "", "the request is rejected as if it had other function responses than calls (SG-01)", refusesResponses),
+	gemini.inReply("QG-05", "", "the request is rejected as if it had other function responses than calls (SG-01)", func(r *reply.Reply) bool {
+		at, _ := lastCalls(r.Response)
+		if at >= 0 {
+			r.Fail(&llm.APIError{Status: http.StatusBadRequest, Message: reply.UnequalResponses})
+		}
+		return at >= 0
+	}),
 	gemini.inScript("QG-06", "", "the model made a malformed call, and there is no content", malformed("MALFORMED_FUNCTION_CALL", malformedMessage, clearContent)),
 	gemini.inScript("QG-06", "text", "the model made a malformed call after text", malformed("MALFORMED_FUNCTION_CALL", malformedMessage, func(t *fake.Response) { t.Calls = nil })),
 	gemini.inScript("QG-07", "", "the candidate has no content", clearAll).and(contentIs("")),
 	gemini.inScript("QG-07", "noparts", "the candidate has content without parts", clearAll).and(contentIs(`{"role":"model"}`)),
 	gemini.inScript("QG-08", "", "the candidate has no parts in its content", clearAll).and(contentIs(`{"parts":[],"role":"model"}`)),
-	gemini.inReply("QG-08", "blocked", "there is no candidate: the prompt was blocked", blocksPrompt),
+	gemini.inReply("QG-08", "blocked", "there is no candidate: the prompt was blocked", func(r *reply.Reply) bool {
+		r.Frames = r.Frames[:min(1, len(r.Frames))]
+		return r.Edit(func(text string) string {
+			if !gjson.Get(text, candidatePath).Exists() {
+				return text
+			}
+			text = reply.Put(reply.Drop(text, "candidates"), "promptFeedback", `{"blockReason":"PROHIBITED_CONTENT"}`)
+			input := gjson.Get(text, "usageMetadata.promptTokenCount").Raw
+			return reply.Put(text, "usageMetadata", `{"promptTokenCount":`+input+`,"totalTokenCount":`+input+`}`)
+		})
+	}),
 	gemini.inStream("QG-09", "", "the usage counts up from chunk to chunk, and the last chunk omits the output", growingCounts),
 	gemini.inStream("QG-10", "", "the arguments of calls come in chunks, each at its path", partialArguments),
 	gemini.inReply("QG-10", "noargs", "calls without arguments omit functionCall.args", edited(omitArguments)),
@@ -154,14 +170,6 @@ func sign(r *reply.Reply, text, path string) string {
 	return reply.Put(text, path+".thoughtSignature", `"`+signature+`"`)
 }
 
-func refusesResponses(r *reply.Reply) bool {
-	at, _ := lastCalls(r.Response)
-	if at >= 0 {
-		r.Fail(&llm.APIError{Status: http.StatusBadRequest, Message: reply.UnequalResponses})
-	}
-	return at >= 0
-}
-
 // malformed ends a response with calls for this reason; leave removes content.
 func malformed(word, message string, leave func(t *fake.Response)) func(t *fake.Response) bool {
 	return func(t *fake.Response) bool {
@@ -190,18 +198,6 @@ func contentIs(content string) edit {
 			return reply.Drop(text, contentPath)
 		}
 		return reply.Put(text, contentPath, content)
-	})
-}
-
-func blocksPrompt(r *reply.Reply) bool {
-	r.Frames = r.Frames[:min(1, len(r.Frames))]
-	return r.Edit(func(text string) string {
-		if !gjson.Get(text, candidatePath).Exists() {
-			return text
-		}
-		text = reply.Put(reply.Drop(text, "candidates"), "promptFeedback", `{"blockReason":"PROHIBITED_CONTENT"}`)
-		input := gjson.Get(text, "usageMetadata.promptTokenCount").Raw
-		return reply.Put(text, "usageMetadata", `{"promptTokenCount":`+input+`,"totalTokenCount":`+input+`}`)
 	})
 }
 
@@ -250,11 +246,11 @@ func partialArguments(r *reply.Reply) bool {
 		path, ok := findPart(string(f.Data), isCall)
 		args := f.At(path + ".functionCall.args")
 		if !ok || !args.IsObject() {
-			return []reply.Frame{f}
+			return nil
 		}
 		deltas := scalars("$", args)
 		if deltas == nil {
-			return []reply.Frame{f}
+			return nil
 		}
 		last := f
 		f.Drop(reasonPath) // the last chunk has it

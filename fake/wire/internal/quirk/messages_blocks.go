@@ -66,20 +66,6 @@ func setInput(r *reply.Reply, index int, input string) {
 	}
 }
 
-func hasDeltas(r *reply.Reply) bool {
-	return slices.ContainsFunc(toolUses(r), func(call int) bool { return inputDeltas(r, call) > 0 })
-}
-
-func staleInputs(r *reply.Reply) (changed bool) {
-	for _, c := range toolUses(r) {
-		if inputDeltas(r, c) > 0 {
-			setInput(r, c, `{"stale":true}`)
-			changed = true
-		}
-	}
-	return changed
-}
-
 func wholeInputs(r *reply.Reply) (changed bool) {
 	for _, c := range toolUses(r) {
 		var input strings.Builder
@@ -117,44 +103,6 @@ func noInput(r *reply.Reply, call int) {
 	}
 }
 
-func unknownDeltas(r *reply.Reply) bool {
-	return r.Spread(func(f reply.Frame) []reply.Frame {
-		if f.Name != "content_block_delta" {
-			return []reply.Frame{f}
-		}
-		more := f
-		more.Put("delta", `{"type":"hologram_delta","hue":3}`)
-		return []reply.Frame{f, more}
-	})
-}
-
-func emptyDeltas(r *reply.Reply) bool {
-	return r.Spread(func(f reply.Frame) []reply.Frame {
-		if f.At(partialJSON).Str == "" {
-			return []reply.Frame{f}
-		}
-		empty := f
-		empty.Put(partialJSON, `""`)
-		return []reply.Frame{empty, f}
-	})
-}
-
-func lostOpening(r *reply.Reply) bool {
-	for i := range r.Frames {
-		f := &r.Frames[i]
-		if rest, ok := strings.CutPrefix(f.At(partialJSON).Str, `{"`); ok {
-			f.Put(partialJSON, reply.Quote(rest))
-			return true
-		}
-	}
-	return false
-}
-
-func neverStopped(r *reply.Reply) bool {
-	calls := toolUses(r)
-	return len(calls) > 0 && r.Omit(func(f reply.Frame) bool { return isEvent(f, "content_block_stop", calls[len(calls)-1]) })
-}
-
 func calledByCode(r *reply.Reply) bool {
 	caller := `{"type":"code_execution_20250825","tool_id":"srvtoolu_` + r.Key.ID() + `"}`
 	return r.Edit(func(text string) string {
@@ -185,7 +133,7 @@ func cites(r *reply.Reply) bool {
 			if isEvent(f, "content_block_stop", i) {
 				return []reply.Frame{reply.NewFrame("content_block_delta", delta), f}
 			}
-			return []reply.Frame{f}
+			return nil
 		})
 	}
 	return false
@@ -242,10 +190,6 @@ func (b addedBlock) frames(index int) []reply.Frame {
 	return append(out, reply.NewFrame("content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index)))
 }
 
-func unknownBlock(r *reply.Reply) bool {
-	return insertBlock(r, max(0, len(blocks(r))-1), addedBlock{start: `{"type":"hologram","hue":[1,2.50]}`})
-}
-
 func signedThought(n int) addedBlock {
 	thinking, signature := reply.Quote(fmt.Sprintf("Thought %d.", n)), reply.Quote(fmt.Sprintf("EqQBCkYIBxgC%dKkA=", n))
 	return addedBlock{
@@ -261,19 +205,6 @@ func redactedThought(n int) addedBlock {
 
 func thinksFirst(thought func(n int) addedBlock) edit {
 	return func(r *reply.Reply) bool { return insertBlock(r, 0, thought(1)) }
-}
-
-func thinksBetween(r *reply.Reply) bool {
-	calls := toolUses(r)
-	if len(calls) < 2 {
-		return false
-	}
-	for n, c := range slices.Backward(calls) {
-		if n > 0 {
-			insertBlock(r, c, signedThought(n+1))
-		}
-	}
-	return insertBlock(r, 0, signedThought(1))
 }
 
 func ranItself(did func(id string) []addedBlock) edit {

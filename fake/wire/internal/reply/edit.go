@@ -69,12 +69,17 @@ func (r *Reply) Omit(f func(Frame) bool) bool {
 	return len(r.Frames) < n
 }
 
-// Spread replaces each frame by several. It reports whether their number grew.
+// Spread replaces each frame by the result of f, or keeps it if that is nil. It reports
+// whether their number grew.
 func (r *Reply) Spread(f func(Frame) []Frame) bool {
 	n := len(r.Frames)
 	var out []Frame
 	for _, x := range r.Frames {
-		out = append(out, f(x)...)
+		more := f(x)
+		if more == nil {
+			more = []Frame{x}
+		}
+		out = append(out, more...)
 	}
 	r.Frames = out
 	return len(out) > n
