@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -33,10 +35,8 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	defer cancel(nil)
 	out := &bounded{max: p.MaxOutput, full: cancel}
 	stderr := &tail{}
-	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // the user specifies the program
-	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = p.Dir, p.Env, strings.NewReader(string(p.In)), out, stderr
-	c.WaitDelay = grace
-	Group(c)
+	c := p.command(ctx)
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(string(p.In)), out, stderr
 	c.Cancel = func() error { return Signal(c, syscall.SIGKILL) }
 	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("the program cannot be started: %w", err)
@@ -56,6 +56,14 @@ func (p *Program) Run(ctx context.Context) ([]byte, error) {
 	return nil, stderr.wrap(err)
 }
 
+// command returns a command in its own process group.
+func (p *Program) command(ctx context.Context) *exec.Cmd {
+	c := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // the user specifies the program
+	c.Dir, c.Env, c.WaitDelay = p.Dir, p.Env, grace
+	Group(c)
+	return c
+}
+
 // bounded stores output up to a limit.
 type bounded struct {
 	text []byte
@@ -73,14 +81,22 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail stores the end of the output.
+// tail stores the end of the output, and copies all output to another writer.
 type tail struct {
+	copyTo io.Writer // may be nil; its errors are ignored
+
+	mu   sync.Mutex
 	text []byte
 	cut  bool
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	const most = 1 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.copyTo != nil {
+		_, _ = t.copyTo.Write(p)
+	}
 	t.text = append(t.text, p...)
 	if more := len(t.text) - most; more > 0 {
 		t.text, t.cut = append(t.text[:0], t.text[more:]...), true
@@ -90,6 +106,8 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // wrap appends the output to an error.
 func (t *tail) wrap(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
 	if text == "" {
 		return err

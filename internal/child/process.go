@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 )
 
@@ -23,7 +22,7 @@ type Process struct {
 	quit    context.CancelFunc // ends what reads it
 	exited  chan struct{}      // closed when the program has ended
 	failure error              // how it ended; good once exited is closed
-	stderr  sharedTail
+	stderr  tail
 }
 
 // line is a line of output, or the error after the last one.
@@ -46,12 +45,11 @@ func (p *Program) Start(stderr io.Writer) (*Process, error) {
 	}
 	in, childIn = childIn, in // the child reads from this pipe
 	ctx, quit := context.WithCancel(context.Background())
-	t := &Process{maxLine: p.MaxOutput, in: in, out: out, lines: make(chan line), quit: quit, exited: make(chan struct{})}
-	t.stderr.copyTo = stderr
-	t.cmd = exec.CommandContext(ctx, p.Args[0], p.Args[1:]...) //nolint:gosec // the user specifies the program
-	t.cmd.Dir, t.cmd.Env, t.cmd.WaitDelay = p.Dir, p.Env, grace
+	t := &Process{
+		cmd: p.command(ctx), maxLine: p.MaxOutput, in: in, out: out,
+		lines: make(chan line), quit: quit, exited: make(chan struct{}), stderr: tail{copyTo: stderr},
+	}
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = childIn, childOut, &t.stderr
-	Group(t.cmd)
 	err = t.cmd.Start()
 	_, _ = childIn.Close(), childOut.Close() // the program has them now
 	if err != nil {
@@ -71,14 +69,11 @@ func (p *Program) Start(stderr io.Writer) (*Process, error) {
 // read sends the output lines until the program or ctx ends.
 func (p *Process) read(ctx context.Context) {
 	r := bufio.NewReader(p.out)
-	for {
-		l := p.line(r)
+	for l := (line{}); l.err == nil; {
+		l = p.line(r)
 		select {
 		case p.lines <- l:
 		case <-ctx.Done():
-			return
-		}
-		if l.err != nil {
 			return
 		}
 	}
@@ -185,28 +180,4 @@ func (p *Process) Kill(why error) error {
 		return nil
 	}
 	return p.stderr.wrap(why)
-}
-
-// sharedTail is a tail for concurrent use that also copies to another writer.
-type sharedTail struct {
-	copyTo io.Writer // may be nil
-
-	mu   sync.Mutex
-	tail tail
-}
-
-// Write implements [io.Writer]. It ignores errors of the other writer.
-func (w *sharedTail) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.copyTo != nil {
-		_, _ = w.copyTo.Write(p)
-	}
-	return w.tail.Write(p)
-}
-
-func (w *sharedTail) wrap(err error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.tail.wrap(err)
 }

@@ -174,4 +174,3 @@ func AppendNamed(dst []byte, name, v string) []byte {
 	dst = append(AppendString(dst, name+b64Suffix), `:"`...)
 	return append(base64.StdEncoding.AppendEncode(dst, []byte(v)), '"')
 }
-
