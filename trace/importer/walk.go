@@ -270,24 +270,33 @@ func (w *walker) object(in *input, path string, names []string) *Error {
 	if in.next() != '{' {
 		return w.unreadable(in, path, "expected an object")
 	}
+	at := func(int) string { return path }
+	return w.items(in, at, "object", func(int) *Error {
+		key, err := w.key(in, path)
+		if err != nil {
+			return err
+		}
+		return w.member(in, key, joinPath(path, key), names)
+	})
+}
+
+// items reads the items of the next array or object, each with its comma, until the consumer wants
+// no more. At returns the path of an item.
+func (w *walker) items(in *input, at func(n int) string, kind string, read func(n int) *Error) *Error {
 	in.skip(1)
 	for n := 0; !w.stopped; n++ {
 		c := in.next()
-		if c == '}' {
+		if c == ']' && kind == "array" || c == '}' && kind == "object" {
 			in.skip(1)
 			return nil
 		}
 		if n > 0 {
 			if c != ',' {
-				return w.unreadable(in, path, "expected a comma or the end of the object")
+				return w.unreadable(in, at(n), "expected a comma or the end of the "+kind)
 			}
 			in.skip(1)
 		}
-		key, err := w.key(in, path)
-		if err == nil {
-			err = w.member(in, key, joinPath(path, key), names)
-		}
-		if err != nil {
+		if err := read(n); err != nil {
 			return err
 		}
 	}
@@ -349,35 +358,22 @@ func (w *walker) valid(e element) (raw json.RawMessage) {
 // array reads the elements of the next array, at a path, until the consumer wants no more. After
 // an error the rest cannot be read.
 func (w *walker) array(in *input, path string, read readElement) *Error {
-	in.skip(1)
-	for n := 0; !w.stopped; n++ {
-		c := in.next()
-		if c == ']' {
-			in.skip(1)
-			return nil
-		}
-		at := func() string { return path + "[" + strconv.Itoa(n) + "]" }
-		if n > 0 {
-			if c != ',' {
-				return w.unreadable(in, at(), "expected a comma or the end of the array")
-			}
-			in.skip(1)
-			c = in.next()
-		}
-		if !isValue(c) {
-			return w.unreadable(in, at(), "expected a value")
+	at := func(n int) string { return path + "[" + strconv.Itoa(n) + "]" }
+	return w.items(in, at, "array", func(n int) *Error {
+		if !isValue(in.next()) {
+			return w.unreadable(in, at(n), "expected a value")
 		}
 		if in.quick(read) {
-			continue
+			return nil
 		}
 		line := in.line
 		text, err := in.value()
 		if err != nil {
-			return w.errorAt(line, at(), err)
+			return w.errorAt(line, at(n), err)
 		}
-		read(element{text, line, at(), true})
-	}
-	return nil
+		read(element{text, line, at(n), true})
+		return nil
+	})
 }
 
 // isValue reports whether a byte that next returned may begin a value.
