@@ -90,7 +90,7 @@ func (c coder) part(v *Part) {
 	}
 }
 
-func (c coder) finish(s jsonio.Scope, v *Finish) {
+func (c coder) finish(s scope, v *Finish) {
 	for c.Next(&s, nil) {
 		c.Word("reason", (*string)(&v.Reason))
 		c.OptionalText("raw", &v.Raw)
@@ -101,7 +101,7 @@ func (c coder) finish(s jsonio.Scope, v *Finish) {
 	}
 }
 
-func (c coder) media(s jsonio.Scope, v *Media) {
+func (c coder) media(s scope, v *Media) {
 	for c.Next(&s, nil) {
 		c.Text("media_type", &v.MediaType)
 		c.OptionalText("name", &v.Name)
@@ -113,7 +113,7 @@ func (c coder) media(s jsonio.Scope, v *Media) {
 	}
 }
 
-func (c coder) message(s jsonio.Scope, v *Message) {
+func (c coder) message(s scope, v *Message) {
 	found := !c.Decoding || s.Absent()
 	for c.Next(&s, nil) {
 		c.Word("role", (*string)(&v.Role))
@@ -125,7 +125,7 @@ func (c coder) message(s jsonio.Scope, v *Message) {
 	}
 }
 
-func (c coder) partDone(s jsonio.Scope, v *PartDone) {
+func (c coder) partDone(s scope, v *PartDone) {
 	found := !c.Decoding || s.Absent()
 	for c.Next(&s, nil) {
 		if c.Take("part") {
@@ -138,23 +138,21 @@ func (c coder) partDone(s jsonio.Scope, v *PartDone) {
 	}
 }
 
-func (c coder) reasoning(s jsonio.Scope, v *Reasoning) {
+func (c coder) reasoning(s scope, v *Reasoning) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.Raw("opaque", &v.Opaque)
 	}
 }
 
-func (c coder) reasoningDelta(s jsonio.Scope, v *ReasoningDelta) {
+func (c coder) reasoningDelta(s scope, v *ReasoningDelta) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.Raw("opaque", &v.Opaque)
 	}
 }
 
-var v1Request = jsonio.Renames{"delivery": "response_mode"}
-
-func (c coder) request(s jsonio.Scope, v *Request) {
+func (c coder) request(s scope, v *Request) {
 	for c.Next(&s, v1Request) {
 		c.Text("model", &v.Model)
 		c.OptionalText("system", &v.System)
@@ -167,9 +165,7 @@ func (c coder) request(s jsonio.Scope, v *Request) {
 	}
 }
 
-var v1Settings = jsonio.Renames{"stop": "stop_sequences", "parallel_calls": "parallel_tool_calls", "reasoning": "reasoning_effort"}
-
-func (c coder) settings(s jsonio.Scope, v *Settings) {
+func (c coder) settings(s scope, v *Settings) {
 	for c.Next(&s, v1Settings) {
 		c.OptionalInt("max_tokens", &v.MaxTokens)
 		c.FloatPointer("temperature", &v.Temperature)
@@ -182,7 +178,7 @@ func (c coder) settings(s jsonio.Scope, v *Settings) {
 	}
 }
 
-func (c coder) text(s jsonio.Scope, v *Text) {
+func (c coder) text(s scope, v *Text) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.OptionalBool("refusal", &v.Refusal)
@@ -190,7 +186,7 @@ func (c coder) text(s jsonio.Scope, v *Text) {
 	}
 }
 
-func (c coder) textDelta(s jsonio.Scope, v *TextDelta) {
+func (c coder) textDelta(s scope, v *TextDelta) {
 	for c.Next(&s, nil) {
 		c.Text("text", &v.Text)
 		c.OptionalBool("refusal", &v.Refusal)
@@ -198,7 +194,7 @@ func (c coder) textDelta(s jsonio.Scope, v *TextDelta) {
 	}
 }
 
-func (c coder) tool(s jsonio.Scope, v *Tool) {
+func (c coder) tool(s scope, v *Tool) {
 	for c.Next(&s, nil) {
 		c.Text("name", &v.Name)
 		c.OptionalText("description", &v.Description)
@@ -207,9 +203,7 @@ func (c coder) tool(s jsonio.Scope, v *Tool) {
 	}
 }
 
-var v1ToolCall = jsonio.Renames{"args": "arguments", "minted": "id_generated"}
-
-func (c coder) toolCall(s jsonio.Scope, v *ToolCall) {
+func (c coder) toolCall(s scope, v *ToolCall) {
 	for c.Next(&s, v1ToolCall) {
 		c.Text("id", &v.ID)
 		c.Text("name", &v.Name)
@@ -221,9 +215,7 @@ func (c coder) toolCall(s jsonio.Scope, v *ToolCall) {
 	}
 }
 
-var v1ToolCallDelta = jsonio.Renames{"args": "arguments"}
-
-func (c coder) toolCallDelta(s jsonio.Scope, v *ToolCallDelta) {
+func (c coder) toolCallDelta(s scope, v *ToolCallDelta) {
 	for c.Next(&s, v1ToolCallDelta) {
 		c.OptionalInt("index", &v.Index)
 		c.OptionalText("id", &v.ID)
@@ -231,9 +223,7 @@ func (c coder) toolCallDelta(s jsonio.Scope, v *ToolCallDelta) {
 	}
 }
 
-var v1ToolCallEnd = jsonio.Renames{"args": "arguments"}
-
-func (c coder) toolCallEnd(s jsonio.Scope, v *ToolCallEnd) {
+func (c coder) toolCallEnd(s scope, v *ToolCallEnd) {
 	for c.Next(&s, v1ToolCallEnd) {
 		c.OptionalInt("index", &v.Index)
 		c.OptionalText("id", &v.ID)
@@ -242,7 +232,7 @@ func (c coder) toolCallEnd(s jsonio.Scope, v *ToolCallEnd) {
 	}
 }
 
-func (c coder) toolCallStart(s jsonio.Scope, v *ToolCallStart) {
+func (c coder) toolCallStart(s scope, v *ToolCallStart) {
 	for c.Next(&s, nil) {
 		c.OptionalInt("index", &v.Index)
 		c.OptionalText("id", &v.ID)
@@ -251,9 +241,7 @@ func (c coder) toolCallStart(s jsonio.Scope, v *ToolCallStart) {
 	}
 }
 
-var v1ToolResult = jsonio.Renames{"id": "tool_call_id"}
-
-func (c coder) toolResult(s jsonio.Scope, v *ToolResult) {
+func (c coder) toolResult(s scope, v *ToolResult) {
 	for c.Next(&s, v1ToolResult) {
 		c.Text("tool_call_id", &v.ID)
 		c.OptionalText("name", &v.Name)
@@ -263,9 +251,7 @@ func (c coder) toolResult(s jsonio.Scope, v *ToolResult) {
 	}
 }
 
-var v1Usage = jsonio.Renames{"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens", "cache_write": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens"}
-
-func (c coder) usage(s jsonio.Scope, v *Usage) {
+func (c coder) usage(s scope, v *Usage) {
 	for c.Next(&s, v1Usage) {
 		c.Int64("input_tokens", &v.InputTokens)
 		c.Int64("output_tokens", &v.OutputTokens)
@@ -275,9 +261,20 @@ func (c coder) usage(s jsonio.Scope, v *Usage) {
 	}
 }
 
-func (c coder) warning(s jsonio.Scope, v *Warning) {
+func (c coder) warning(s scope, v *Warning) {
 	for c.Next(&s, nil) {
 		c.Text("code", &v.Code)
 		c.Text("message", &v.Message)
 	}
 }
+
+// The names of members in version 1.
+var (
+	v1Request       = jsonio.Renames{"delivery": "response_mode"}
+	v1Settings      = jsonio.Renames{"stop": "stop_sequences", "parallel_calls": "parallel_tool_calls", "reasoning": "reasoning_effort"}
+	v1ToolCall      = jsonio.Renames{"args": "arguments", "minted": "id_generated"}
+	v1ToolCallDelta = jsonio.Renames{"args": "arguments"}
+	v1ToolCallEnd   = jsonio.Renames{"args": "arguments"}
+	v1ToolResult    = jsonio.Renames{"id": "tool_call_id"}
+	v1Usage         = jsonio.Renames{"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens", "cache_write": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens"}
+)

@@ -13,27 +13,27 @@ import (
 
 // The codecs of the types that events of package trace contain.
 var _ = jsonio.Register(
-	jsonio.Codec[Message](func(c *jsonio.Coder, s jsonio.Scope, v Message) Message {
+	jsonio.Codec[Message](func(c *jsonio.Coder, s scope, v Message) Message {
 		coder{c}.message(s, &v)
 		return v
 	}),
-	jsonio.Codec[[]Part](func(c *jsonio.Coder, _ jsonio.Scope, v []Part) []Part {
+	jsonio.Codec[[]Part](func(c *jsonio.Coder, _ scope, v []Part) []Part {
 		coder{c}.list(&v)
 		return v
 	}),
-	jsonio.Codec[ToolResult](func(c *jsonio.Coder, s jsonio.Scope, v ToolResult) ToolResult {
+	jsonio.Codec[ToolResult](func(c *jsonio.Coder, s scope, v ToolResult) ToolResult {
 		coder{c}.toolResult(s, &v)
 		return v
 	}),
-	jsonio.Codec[Tool](func(c *jsonio.Coder, s jsonio.Scope, v Tool) Tool {
+	jsonio.Codec[Tool](func(c *jsonio.Coder, s scope, v Tool) Tool {
 		coder{c}.tool(s, &v)
 		return v
 	}),
-	jsonio.Codec[Settings](func(c *jsonio.Coder, s jsonio.Scope, v Settings) Settings {
+	jsonio.Codec[Settings](func(c *jsonio.Coder, s scope, v Settings) Settings {
 		coder{c}.settings(s, &v)
 		return v
 	}),
-	jsonio.Codec[Usage](func(c *jsonio.Coder, s jsonio.Scope, v Usage) Usage {
+	jsonio.Codec[Usage](func(c *jsonio.Coder, s scope, v Usage) Usage {
 		coder{c}.usage(s, &v)
 		return v
 	}),
@@ -46,6 +46,8 @@ var _ = jsonio.Register(
 
 // coder codes the JSON forms. Its other methods are generated from the types.
 type coder struct{ *jsonio.Coder }
+
+type scope = jsonio.Scope
 
 // maxDepth is the maximum depth of tool results in tool results. No tool returns nested results;
 // the limit bounds the time for malicious input.
@@ -218,14 +220,14 @@ func (c coder) list(v *[]Part) {
 }
 
 // decoded decodes the members of a value of type T.
-func decoded[T any](c coder, s jsonio.Scope, members func(coder, jsonio.Scope, *T)) T {
+func decoded[T any](c coder, s scope, members func(coder, scope, *T)) T {
 	var v T
 	members(c, s, &v)
 	return v
 }
 
 // object returns the decoder of an object.
-func object[T any](members func(coder, jsonio.Scope, *T)) func(coder, *T) {
+func object[T any](members func(coder, scope, *T)) func(coder, *T) {
 	return func(c coder, v *T) { members(c, c.Element(), v) }
 }
 

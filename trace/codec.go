@@ -15,6 +15,8 @@ import (
 // coder codes events. Its other methods are generated from the types.
 type coder struct{ *jsonio.Coder }
 
+type scope = jsonio.Scope
+
 // The codecs of package llm.
 var (
 	codeMessage  = jsonio.CodecOf[llm.Message]()
@@ -25,14 +27,14 @@ var (
 	codeResult   = jsonio.CodecOf[llm.ToolResult]()
 )
 
-func (c coder) message(s jsonio.Scope, v *llm.Message)   { *v = codeMessage(c.Coder, s, *v) }
-func (c coder) tool(s jsonio.Scope, v *llm.Tool)         { *v = codeTool(c.Coder, s, *v) }
-func (c coder) settings(s jsonio.Scope, v *llm.Settings) { *v = codeSettings(c.Coder, s, *v) }
-func (c coder) usage(s jsonio.Scope, v *llm.Usage)       { *v = codeUsage(c.Coder, s, *v) }
+func (c coder) message(s scope, v *llm.Message)   { *v = codeMessage(c.Coder, s, *v) }
+func (c coder) tool(s scope, v *llm.Tool)         { *v = codeTool(c.Coder, s, *v) }
+func (c coder) settings(s scope, v *llm.Settings) { *v = codeSettings(c.Coder, s, *v) }
+func (c coder) usage(s scope, v *llm.Usage)       { *v = codeUsage(c.Coder, s, *v) }
 
 func (c coder) parts(key string, v *[]llm.Part) {
 	if c.Take(key) {
-		*v = codeParts(c.Coder, jsonio.Scope{}, *v)
+		*v = codeParts(c.Coder, scope{}, *v)
 	}
 }
 
@@ -139,7 +141,7 @@ func isBare(v string) bool {
 }
 
 // unknown encodes the members of Raw that are not members of the envelope, and ends the event.
-func (c coder) unknown(s jsonio.Scope, u *Unknown) {
+func (c coder) unknown(s scope, u *Unknown) {
 	d := jsonio.NewDec(string(u.Raw))
 	for c.Next(&s, nil) {
 		if u.Raw == nil {
@@ -278,7 +280,7 @@ func (x *decoder) other(name string) bool {
 
 // body decodes the body of an event of the given kind. A line of unknown version with a kind of
 // version 1 has version 1.
-func (x *decoder) decode(s jsonio.Scope, kind Kind) Body {
+func (x *decoder) decode(s scope, kind Kind) Body {
 	if now, ok := v1Kinds[kind]; ok && x.Dec.Version < 2 {
 		kind, x.Dec.Version = now, 1
 	}
@@ -304,7 +306,7 @@ func (x *decoder) decode(s jsonio.Scope, kind Kind) Body {
 }
 
 // code codes the members of a body of type T.
-func code[T Body](c coder, s jsonio.Scope, v *Body, members func(coder, jsonio.Scope, *T)) {
+func code[T Body](c coder, s scope, v *Body, members func(coder, scope, *T)) {
 	b, _ := (*v).(T)
 	if members(c, s, &b); c.Decoding {
 		*v = b

@@ -8,7 +8,7 @@ import (
 )
 
 // body codes the members of a body. It reports whether the kind is known.
-func (c coder) body(s jsonio.Scope, kind Kind, v *Body) bool {
+func (c coder) body(s scope, kind Kind, v *Body) bool {
 	switch kind {
 	case KindRunStart:
 		code(c, s, v, coder.runStart)
@@ -65,32 +65,26 @@ var kinds = [...]Kind{
 	KindRunStart, KindStepStart, KindModelConfig, KindModelRequest, KindModelDelta, KindModelResponse, KindModelError, KindModelRetry, KindDecision, KindToolArguments, KindToolStart, KindToolEnd, KindToolSkip, KindAbandoned, KindStepEnd, KindHistoryRewrite, KindCanceled, KindSuspended, KindResumed, KindWarning, KindCustom, KindRunEnd,
 }
 
-var v1Abandoned = jsonio.Renames{"call": "tool_call_id"}
-
-func (c coder) abandoned(s jsonio.Scope, v *Abandoned) {
+func (c coder) abandoned(s scope, v *Abandoned) {
 	for c.Next(&s, v1Abandoned) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 	}
 }
 
-var v1Canceled = jsonio.Renames{"cause": "reason"}
-
-func (c coder) canceled(s jsonio.Scope, v *Canceled) {
+func (c coder) canceled(s scope, v *Canceled) {
 	for c.Next(&s, v1Canceled) {
 		c.OptionalWord("reason", &v.Reason)
 	}
 }
 
-func (c coder) custom(s jsonio.Scope, v *Custom) {
+func (c coder) custom(s scope, v *Custom) {
 	for c.Next(&s, nil) {
 		c.OptionalText("name", &v.Name)
 		c.Raw("data", &v.Data)
 	}
 }
 
-var v1Decision = jsonio.Renames{"cause": "reason", "calls": "tool_calls"}
-
-func (c coder) decision(s jsonio.Scope, v *Decision) {
+func (c coder) decision(s scope, v *Decision) {
 	for c.Next(&s, v1Decision) {
 		c.OptionalWord("action", (*string)(&v.Action))
 		c.OptionalWord("reason", (*string)(&v.Reason))
@@ -100,7 +94,7 @@ func (c coder) decision(s jsonio.Scope, v *Decision) {
 	}
 }
 
-func (c coder) error(s jsonio.Scope, v *Error) {
+func (c coder) error(s scope, v *Error) {
 	for c.Next(&s, nil) {
 		c.Word("type", &v.Type)
 		c.Text("message", &v.Message)
@@ -122,7 +116,7 @@ func (c coder) event(v *Event) {
 	c.OptionalInt64("at", (*int64)(&v.At))
 }
 
-func (c coder) header(s jsonio.Scope, v *Header) {
+func (c coder) header(s scope, v *Header) {
 	for c.Next(&s, nil) {
 		c.Text("format", &v.Format)
 		c.Int("version", &v.Version)
@@ -132,16 +126,14 @@ func (c coder) header(s jsonio.Scope, v *Header) {
 	}
 }
 
-var v1HistoryRewrite = jsonio.Renames{"cause": "reason"}
-
-func (c coder) historyRewrite(s jsonio.Scope, v *HistoryRewrite) {
+func (c coder) historyRewrite(s scope, v *HistoryRewrite) {
 	for c.Next(&s, v1HistoryRewrite) {
 		c.OptionalWord("reason", &v.Reason)
 		c.OptionalText("by", &v.By)
 	}
 }
 
-func (c coder) modelConfig(s jsonio.Scope, v *ModelConfig) {
+func (c coder) modelConfig(s scope, v *ModelConfig) {
 	for c.Next(&s, nil) {
 		c.OptionalText("model", &v.Model)
 		c.OptionalText("system", &v.System)
@@ -152,9 +144,7 @@ func (c coder) modelConfig(s jsonio.Scope, v *ModelConfig) {
 	}
 }
 
-var v1ModelDelta = jsonio.Renames{"what": "type", "call": "tool_call_id"}
-
-func (c coder) modelDelta(s jsonio.Scope, v *ModelDelta) {
+func (c coder) modelDelta(s scope, v *ModelDelta) {
 	for c.Next(&s, v1ModelDelta) {
 		c.OptionalWord("type", &v.Type)
 		c.OptionalText("tool_call_id", &v.ToolCallID)
@@ -163,9 +153,7 @@ func (c coder) modelDelta(s jsonio.Scope, v *ModelDelta) {
 	}
 }
 
-var v1ModelError = jsonio.Renames{"received": "partial_content"}
-
-func (c coder) modelError(s jsonio.Scope, v *ModelError) {
+func (c coder) modelError(s scope, v *ModelError) {
 	for c.Next(&s, v1ModelError) {
 		c.error(c.Object("error"), &v.Error)
 		c.OptionalBool("partial", &v.Partial)
@@ -178,18 +166,14 @@ func (c coder) modelError(s jsonio.Scope, v *ModelError) {
 	}
 }
 
-var v1ModelRequest = jsonio.Renames{"kept": "prefix_messages", "new": "new_messages"}
-
-func (c coder) modelRequest(s jsonio.Scope, v *ModelRequest) {
+func (c coder) modelRequest(s scope, v *ModelRequest) {
 	for c.Next(&s, v1ModelRequest) {
 		c.OptionalInt("prefix_messages", &v.PrefixMessages)
 		jsonio.OptionalList(c.Coder, "new_messages", &v.NewMessages, c.message)
 	}
 }
 
-var v1ModelResponse = jsonio.Renames{"finish": "finish_reason", "raw_finish": "raw_finish_reason"}
-
-func (c coder) modelResponse(s jsonio.Scope, v *ModelResponse) {
+func (c coder) modelResponse(s scope, v *ModelResponse) {
 	for c.Next(&s, v1ModelResponse) {
 		c.message(c.Object("message"), &v.Message)
 		c.OptionalWord("finish_reason", (*string)(&v.FinishReason))
@@ -203,33 +187,27 @@ func (c coder) modelResponse(s jsonio.Scope, v *ModelResponse) {
 	}
 }
 
-var v1ModelRetry = jsonio.Renames{"cause": "reason"}
-
-func (c coder) modelRetry(s jsonio.Scope, v *ModelRetry) {
+func (c coder) modelRetry(s scope, v *ModelRetry) {
 	for c.Next(&s, v1ModelRetry) {
 		c.OptionalInt64("wait_ns", (*int64)(&v.Wait))
 		c.OptionalWord("reason", &v.Reason)
 	}
 }
 
-var v1Parent = jsonio.Renames{"call": "tool_call_id"}
-
-func (c coder) parent(s jsonio.Scope, v *Parent) {
+func (c coder) parent(s scope, v *Parent) {
 	for c.Next(&s, v1Parent) {
 		c.Text("run", &v.Run)
 		c.Text("tool_call_id", &v.ToolCallID)
 	}
 }
 
-func (c coder) resumed(s jsonio.Scope, v *Resumed) {
+func (c coder) resumed(s scope, v *Resumed) {
 	for c.Next(&s, nil) {
 		c.OptionalText("of", &v.Of)
 	}
 }
 
-var v1RunEnd = jsonio.Renames{"stop": "stop_reason", "finish": "finish_reason", "calls": "model_calls", "appended": "appended_messages"}
-
-func (c coder) runEnd(s jsonio.Scope, v *RunEnd) {
+func (c coder) runEnd(s scope, v *RunEnd) {
 	for c.Next(&s, v1RunEnd) {
 		c.OptionalWord("stop_reason", (*string)(&v.StopReason))
 		c.OptionalWord("finish_reason", (*string)(&v.FinishReason))
@@ -250,7 +228,7 @@ func (c coder) runEnd(s jsonio.Scope, v *RunEnd) {
 	}
 }
 
-func (c coder) runStart(s jsonio.Scope, v *RunStart) {
+func (c coder) runStart(s scope, v *RunStart) {
 	for c.Next(&s, nil) {
 		if c.Coming("parent", v.Parent != nil) {
 			if c.Decoding {
@@ -265,26 +243,24 @@ func (c coder) runStart(s jsonio.Scope, v *RunStart) {
 	}
 }
 
-func (c coder) stepEnd(s jsonio.Scope, v *StepEnd) {
+func (c coder) stepEnd(s scope, v *StepEnd) {
 	for c.Next(&s, nil) {
 	}
 }
 
-func (c coder) stepStart(s jsonio.Scope, v *StepStart) {
+func (c coder) stepStart(s scope, v *StepStart) {
 	for c.Next(&s, nil) {
 	}
 }
 
-func (c coder) suspended(s jsonio.Scope, v *Suspended) {
+func (c coder) suspended(s scope, v *Suspended) {
 	for c.Next(&s, nil) {
 		c.OptionalTexts("pending", &v.Pending)
 		c.OptionalText("digest", &v.Digest)
 	}
 }
 
-var v1ToolArguments = jsonio.Renames{"call": "tool_call_id", "args": "arguments", "cause": "reason"}
-
-func (c coder) toolArguments(s jsonio.Scope, v *ToolArguments) {
+func (c coder) toolArguments(s scope, v *ToolArguments) {
 	for c.Next(&s, v1ToolArguments) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("arguments", &v.Arguments)
@@ -292,9 +268,7 @@ func (c coder) toolArguments(s jsonio.Scope, v *ToolArguments) {
 	}
 }
 
-var v1ToolEnd = jsonio.Renames{"call": "tool_call_id"}
-
-func (c coder) toolEnd(s jsonio.Scope, v *ToolEnd) {
+func (c coder) toolEnd(s scope, v *ToolEnd) {
 	for c.Next(&s, v1ToolEnd) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalWord("outcome", (*string)(&v.Outcome))
@@ -302,16 +276,14 @@ func (c coder) toolEnd(s jsonio.Scope, v *ToolEnd) {
 	}
 }
 
-func (c coder) toolInfo(s jsonio.Scope, v *ToolInfo) {
+func (c coder) toolInfo(s scope, v *ToolInfo) {
 	for c.Next(&s, nil) {
 		c.Text("name", &v.Name)
 		c.OptionalBool("client", &v.Client)
 	}
 }
 
-var v1ToolSkip = jsonio.Renames{"call": "tool_call_id", "cause": "reason"}
-
-func (c coder) toolSkip(s jsonio.Scope, v *ToolSkip) {
+func (c coder) toolSkip(s scope, v *ToolSkip) {
 	for c.Next(&s, v1ToolSkip) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("name", &v.Name)
@@ -320,9 +292,7 @@ func (c coder) toolSkip(s jsonio.Scope, v *ToolSkip) {
 	}
 }
 
-var v1ToolStart = jsonio.Renames{"call": "tool_call_id", "args": "arguments"}
-
-func (c coder) toolStart(s jsonio.Scope, v *ToolStart) {
+func (c coder) toolStart(s scope, v *ToolStart) {
 	for c.Next(&s, v1ToolStart) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 		c.OptionalText("name", &v.Name)
@@ -330,12 +300,30 @@ func (c coder) toolStart(s jsonio.Scope, v *ToolStart) {
 	}
 }
 
-var v1Warning = jsonio.Renames{"call": "tool_call_id"}
-
-func (c coder) warning(s jsonio.Scope, v *Warning) {
+func (c coder) warning(s scope, v *Warning) {
 	for c.Next(&s, v1Warning) {
 		c.OptionalText("code", &v.Code)
 		c.OptionalText("message", &v.Message)
 		c.OptionalText("tool_call_id", &v.ToolCallID)
 	}
 }
+
+// The names of members in version 1.
+var (
+	v1Abandoned      = jsonio.Renames{"call": "tool_call_id"}
+	v1Canceled       = jsonio.Renames{"cause": "reason"}
+	v1Decision       = jsonio.Renames{"cause": "reason", "calls": "tool_calls"}
+	v1HistoryRewrite = jsonio.Renames{"cause": "reason"}
+	v1ModelDelta     = jsonio.Renames{"what": "type", "call": "tool_call_id"}
+	v1ModelError     = jsonio.Renames{"received": "partial_content"}
+	v1ModelRequest   = jsonio.Renames{"kept": "prefix_messages", "new": "new_messages"}
+	v1ModelResponse  = jsonio.Renames{"finish": "finish_reason", "raw_finish": "raw_finish_reason"}
+	v1ModelRetry     = jsonio.Renames{"cause": "reason"}
+	v1Parent         = jsonio.Renames{"call": "tool_call_id"}
+	v1RunEnd         = jsonio.Renames{"stop": "stop_reason", "finish": "finish_reason", "calls": "model_calls", "appended": "appended_messages"}
+	v1ToolArguments  = jsonio.Renames{"call": "tool_call_id", "args": "arguments", "cause": "reason"}
+	v1ToolEnd        = jsonio.Renames{"call": "tool_call_id"}
+	v1ToolSkip       = jsonio.Renames{"call": "tool_call_id", "cause": "reason"}
+	v1ToolStart      = jsonio.Renames{"call": "tool_call_id", "args": "arguments"}
+	v1Warning        = jsonio.Renames{"call": "tool_call_id"}
+)

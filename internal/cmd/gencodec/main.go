@@ -76,6 +76,8 @@ type generator struct {
 	values map[string]string   // of string constants
 	enums  map[string][]string // the values of the constants of a named type
 	root   *schema             // has the definitions
+
+	renames []string // the declarations of the names in version 1
 }
 
 type structType struct {
@@ -258,6 +260,7 @@ func (g *generator) code(own string) []byte {
 			g.visit(s)
 		}
 	}
+	g.printf("// The names of members in version 1.\nvar (\n%s\n)", strings.Join(g.renames, "\n"))
 	imports := `"github.com/looptape/looptape/internal/jsonio"`
 	if own != "llm" {
 		imports += "\n" + `"github.com/looptape/looptape/llm"`
@@ -276,9 +279,8 @@ func (g *generator) visit(s *structType) {
 		g.printf("}\n")
 		return
 	}
-	renames := "nil"
+	renames, required := "nil", ""
 	var list []string
-	required := ""
 	for _, f := range s.fields {
 		if was := f.tag.Get("v1"); was != "" {
 			list = append(list, fmt.Sprintf("%q: %q", was, f.name))
@@ -287,9 +289,9 @@ func (g *generator) visit(s *structType) {
 	}
 	if list != nil {
 		renames = "v1" + s.name
-		g.printf("var %s = jsonio.Renames{%s}\n", renames, strings.Join(list, ", "))
+		g.renames = append(g.renames, renames+" = jsonio.Renames{"+strings.Join(list, ", ")+"}")
 	}
-	g.printf("func (c coder) %s(s jsonio.Scope, v *%s) {", method(s.name), s.name)
+	g.printf("func (c coder) %s(s scope, v *%s) {", method(s.name), s.name)
 	if required != "" {
 		g.printf("found := !c.Decoding || s.Absent()")
 	}
@@ -392,7 +394,7 @@ func (g *generator) union(name string, of []string) {
 // bodies writes the methods that code the bodies of events.
 func (g *generator) bodies(of []string) {
 	g.printf("// body codes the members of a body. It reports whether the kind is known.")
-	g.printf("func (c coder) body(s jsonio.Scope, kind Kind, v *Body) bool {\nswitch kind {")
+	g.printf("func (c coder) body(s scope, kind Kind, v *Body) bool {\nswitch kind {")
 	kinds := make([]string, 0, len(of))
 	for _, one := range of {
 		g.printf("case %s:\ncode(c, s, v, coder.%s)", g.kinds[one], method(one))
