@@ -56,7 +56,7 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	case llm.Finish:
 		e.finish = ev
 	case llm.Unknown:
-		e.event(ev.Kind, "", func(w *writer) { w.Dst = codec.AppendValue(w.Dst, ev.Raw) })
+		e.event(ev.Kind, "%", json.RawMessage(codec.AppendValue(nil, ev.Raw)))
 	case llm.Warning:
 	}
 	return e.failure
@@ -68,26 +68,33 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	e.begin(nil)
 	e.closeText()
 	e.ping()
-	e.event(eventEnding, `{"type":"message_delta","delta":{`, func(w *writer) {
-		w.ending(e.finish)
-		w.Add("}")
-		w.usage(usageOf(e.meta, e.usage), true)
-		w.Dst = codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyKept))
-		w.Add("}")
-	})
-	e.event(eventStop, `{"type":"message_stop"}`, nil)
+	w := e.newEvent(`{"type":"message_delta","delta":{`)
+	w.ending(e.finish)
+	w.Add("}")
+	w.usage(usageOf(e.meta, e.usage), true)
+	w.Dst = codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyKept))
+	w.Add("}")
+	e.send(eventEnding, &w)
+	e.event(eventStop, `{"type":"message_stop"}`)
 	return e.failure
 }
 
-// event writes an event; head is the beginning of its data, and data writes the rest.
-func (e *encoder) event(name, head string, data func(w *writer)) {
-	w := writer{codec.Writer{Dst: append(e.buf[:0], head...)}}
-	if data != nil {
-		data(&w)
-	}
+// newEvent begins the data of an event; see [codec.Writer.Add].
+func (e *encoder) newEvent(format string, values ...any) writer {
+	w := writer{codec.Writer{Dst: e.buf[:0]}}
+	w.Add(format, values...)
+	return w
+}
+
+func (e *encoder) send(name string, w *writer) {
 	e.buf = w.Dst
 	e.fail(w.Err)
 	e.write(name, e.buf)
+}
+
+func (e *encoder) event(name, format string, values ...any) {
+	w := e.newEvent(format, values...)
+	e.send(name, &w)
 }
 
 // begin writes message_start before the first event, with the usage if that comes first.
@@ -101,49 +108,40 @@ func (e *encoder) begin(ev llm.Event) {
 	if u.InputTokens > 0 && u.OutputTokens == 0 {
 		u.OutputTokens = 1 // as counted after the first word
 	}
-	e.event(eventStart, `{"type":"message_start","message":{`, func(w *writer) {
-		w.responseHead(e.meta)
-		w.Add(`],"stop_reason":null,"stop_sequence":null`)
-		w.usage(u, false)
-		w.Add("}}")
-	})
+	w := e.newEvent(`{"type":"message_start","message":{`)
+	w.responseHead(e.meta)
+	w.Add(`],"stop_reason":null,"stop_sequence":null`)
+	w.usage(u, false)
+	w.Add("}}")
+	e.send(eventStart, &w)
 }
 
 // ping writes the ping that the provider sends after the first block begins.
 func (e *encoder) ping() {
 	if !e.pinged {
 		e.pinged = true
-		e.event(eventPing, `{"type": "ping"}`, nil)
+		e.event(eventPing, `{"type": "ping"}`)
 	}
 }
 
 // start begins a block and returns its index.
 func (e *encoder) start(block func(w *writer)) int {
 	e.closeText()
-	e.event(eventBlockStart, `{"type":"content_block_start"`, func(w *writer) {
-		w.Add(`,"index":%,"content_block":`, int64(e.blocks))
-		block(w)
-		w.Add("}")
-	})
+	w := e.newEvent(`{"type":"content_block_start","index":%,"content_block":`, int64(e.blocks))
+	block(&w)
+	w.Add("}")
+	e.send(eventBlockStart, &w)
 	e.ping()
 	e.blocks++
 	return e.blocks - 1
 }
 
-func (e *encoder) delta(block int, kind, key string, value json.RawMessage) {
-	e.event(eventDelta, `{"type":"content_block_delta"`, func(w *writer) {
-		w.Add(`,"index":%,"delta":{"type":%`, int64(block), kind)
-		w.Value(key, value)
-		w.Add("}}")
-	})
-}
-
 func (e *encoder) textDelta(block int, kind, key, text string) {
-	e.delta(block, kind, key, json.RawMessage(codec.Quote(text)))
+	e.event(eventDelta, `{"type":"content_block_delta","index":%,"delta":{"type":%,%:%}}`, int64(block), kind, key, text)
 }
 
 func (e *encoder) stop(block int) {
-	e.event(eventBlockStop, `{"type":"content_block_stop"`, func(w *writer) { w.Add(`,"index":%}`, int64(block)) })
+	e.event(eventBlockStop, `{"type":"content_block_stop","index":%}`, int64(block))
 }
 
 func (e *encoder) closeText() {
@@ -180,7 +178,8 @@ func (e *encoder) text(ev llm.TextDelta) {
 	}
 	if ev.Opaque != nil {
 		for raw := range codec.EachElement(codec.Get(ev.Opaque, "citations")) {
-			e.delta(e.openAt, "citations_delta", "citation", json.RawMessage(raw))
+			citation := json.RawMessage(codec.AppendValue(nil, raw))
+			e.event(eventDelta, `{"type":"content_block_delta","index":%,"delta":{"type":"citations_delta","citation":%}}`, int64(e.openAt), citation)
 		}
 		e.closeText()
 	}
