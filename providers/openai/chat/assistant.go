@@ -35,26 +35,23 @@ func (w *writer) assistant(m *llm.Message) {
 // content writes the content, and reports whether there are tool calls too. OpenAI accepts null
 // as content only with tool calls (SO-07).
 func (w *writer) content(parts []llm.Part) (calls bool) {
-	var texts, refusals, others int
 	var text, refusal string
+	plain := true // no array is necessary
 	for i, p := range parts {
 		w.Part = i + 1
 		switch p := p.(type) {
 		case llm.Text:
 			switch {
 			case p.Text == "":
-			case p.Opaque != nil:
-				others++
-			case p.Refusal:
-				refusals, refusal = refusals+1, p.Text
-			default:
-				// As plain members, the refusal would come after this text.
-				texts, text, others = texts+1, p.Text, others+refusals
+			case p.Refusal && p.Opaque == nil:
+				plain = plain && refusal == ""
+				refusal = p.Text
+			default: // as a plain member, a refusal would come after this text
+				plain = plain && text+refusal == "" && p.Opaque == nil
+				text = p.Text
 			}
 		case llm.Reasoning:
-			if w.field(p.Opaque) == contentField {
-				others++
-			}
+			plain = plain && w.field(p.Opaque) != contentField
 		case llm.Unknown:
 			if codec.Omits(protocolName, llm.RoleAssistant, p) {
 				continue
@@ -62,7 +59,7 @@ func (w *writer) content(parts []llm.Part) (calls bool) {
 			if err := codec.CheckUnknown(protocolName, p); err != nil {
 				w.Fail("%w", err)
 			}
-			others++
+			plain = false
 		case llm.ToolCall:
 			if p.ProviderExecuted && w.Req == nil {
 				w.Fail("a Chat Completions assistant message cannot contain %s", kind(p))
@@ -75,16 +72,16 @@ func (w *writer) content(parts []llm.Part) (calls bool) {
 	}
 	w.Part = 0
 	switch {
-	case others > 0 || texts > 1 || refusals > 1:
+	case !plain:
 		w.contentArray(parts)
 		return calls
-	case texts > 0 || !calls && w.Req != nil:
+	case text != "" || !calls && w.Req != nil:
 		w.Text("content", text)
 	default:
 		w.Raw("content", "null")
 	}
 	switch {
-	case refusals > 0:
+	case refusal != "":
 		w.Text("refusal", refusal)
 	case w.Req == nil:
 		w.Raw("refusal", "null")

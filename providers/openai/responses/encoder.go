@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -66,10 +67,10 @@ func (e *encoder) Event(ev llm.Event, write func(name string, data []byte)) erro
 	switch ev := ev.(type) {
 	case llm.TextDelta:
 		if ev.Text != "" || ev.Opaque != nil {
-			e.text(outItem{kind: kindMessage, refusal: ev.Refusal}, "msg_", ev.Text, ev.Opaque)
+			e.text(outItem{kind: kindMessage, refusal: ev.Refusal}, ev.Text, ev.Opaque)
 		}
 	case llm.ReasoningDelta:
-		e.text(outItem{kind: kindReasoning}, "rs_", ev.Text, ev.Opaque)
+		e.text(outItem{kind: kindReasoning}, ev.Text, ev.Opaque)
 	case llm.ToolCallStart:
 		e.call(ev)
 	case llm.ToolCallDelta:
@@ -135,10 +136,13 @@ func (e *encoder) start() {
 	e.responseEvent(kindInProgress, statusInProgress)
 }
 
-func (e *encoder) begin(it *outItem, prefix string) *outItem {
+var idPrefixes = map[string]string{kindMessage: "msg_", kindReasoning: "rs_", kindCall: "fc_", kindCustomCall: "ctc_"}
+
+func (e *encoder) begin(it *outItem) *outItem {
 	e.closeTexts()
 	it.place = len(e.items)
 	if it.id = codec.GetString(it.opaque, "id"); it.id == "" {
+		prefix := cmp.Or(idPrefixes[it.kind], it.kind+"_")
 		it.id = prefix + strings.TrimPrefix(e.meta.ID, "resp_") + "_" + strconv.Itoa(it.place)
 	}
 	e.items = append(e.items, it)

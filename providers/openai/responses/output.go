@@ -15,14 +15,14 @@ import (
 
 // text writes text of a message or reasoning. It begins the item next, unless such an item is
 // open. Opaque data ends the item.
-func (e *encoder) text(next outItem, prefix, text string, opaque json.RawMessage) {
-	var it *outItem
-	if n := len(e.items); n > 0 && !e.items[n-1].Closed && e.items[n-1].kind == next.kind {
+func (e *encoder) text(next outItem, text string, opaque json.RawMessage) {
+	it := &next
+	if n := len(e.items); n > 0 {
 		it = e.items[n-1]
 	}
-	if it == nil || it.refusal != next.refusal {
+	if it.Closed || it.kind != next.kind || it.refusal != next.refusal || it == &next {
 		next.opaque = opaque
-		it = e.begin(&next, prefix)
+		it = e.begin(&next)
 	}
 	if !it.hasText && (text != "" || it.kind == kindMessage) {
 		it.hasText = true
@@ -113,11 +113,10 @@ func (e *encoder) call(ev llm.ToolCallStart) *outItem {
 	}
 	it := &outItem{Call: codec.Call{Index: ev.Index, ID: ev.ID, Name: ev.Name}, kind: kindCall, opaque: ev.Opaque}
 	e.calls = append(e.calls, it)
-	prefix := "fc_"
 	if codec.GetString(ev.Opaque, "type") == kindCustomCall {
-		it.kind, prefix = kindCustomCall, "ctc_"
+		it.kind = kindCustomCall
 	}
-	return e.begin(it, prefix)
+	return e.begin(it)
 }
 
 func (e *encoder) endCall(it *outItem, ev llm.ToolCallEnd) {
@@ -136,11 +135,11 @@ func (e *encoder) part(p llm.Part) error {
 	switch p := p.(type) {
 	case llm.Text:
 		e.closeTexts()
-		e.text(outItem{kind: kindMessage, refusal: p.Refusal}, "msg_", p.Text, p.Opaque)
+		e.text(outItem{kind: kindMessage, refusal: p.Refusal}, p.Text, p.Opaque)
 		e.closeTexts()
 	case llm.Reasoning:
 		e.closeTexts()
-		e.text(outItem{kind: kindReasoning}, "rs_", p.Text, p.Opaque)
+		e.text(outItem{kind: kindReasoning}, p.Text, p.Opaque)
 		e.closeTexts()
 	case llm.ToolCall:
 		if p.ProviderExecuted {
@@ -168,9 +167,8 @@ func (e *encoder) part(p llm.Part) error {
 
 func (e *encoder) wholeItem(raw json.RawMessage) {
 	e.closeTexts()
-	kind := codec.GetString(raw, "type")
-	it := &outItem{kind: kind, opaque: raw, final: codec.AppendValue(nil, raw)}
-	e.begin(it, kind+"_")
+	it := &outItem{kind: codec.GetString(raw, "type"), opaque: raw, final: codec.AppendValue(nil, raw)}
+	e.begin(it)
 	it.Closed = true
 	e.item("response.output_item.done", it, it.final)
 }
@@ -182,13 +180,13 @@ func hostedItem(c *llm.ToolCall) json.RawMessage {
 		return c.Opaque
 	}
 	var w codec.Writer
-	if kind := c.Name + "_call"; c.Name == "mcp" || !slices.Contains(hostedCalls, kind) {
+	kind := c.Name + "_call"
+	if c.Name == "mcp" || !slices.Contains(hostedCalls, kind) {
 		w.Add(`{"type":"mcp_call","id":%,"name":%,"arguments":%`, c.ID, c.Name, c.Arguments)
 		w.Add(`,"server_label":"server","status":"completed"}`)
 		return w.Dst
-	} else {
-		w.Add(`{"type":%,"id":%,"status":"completed"`, kind, c.ID)
 	}
+	w.Add(`{"type":%,"id":%,"status":"completed"`, kind, c.ID)
 	if jsonio.IsObject(c.Arguments) {
 		w.Value("action", []byte(c.Arguments))
 	}
