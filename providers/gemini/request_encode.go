@@ -61,31 +61,23 @@ func (w *writer) settings(s *llm.Settings) (own codec.Members) {
 		}
 		own.AddRaw(key, string(raw))
 	}
-	integer := func(name, key string, n int64) {
-		if n != int64(int32(n)) {
-			w.Fail("settings.%s: %d exceeds the 32 bits that Gemini reads", name, n)
+	integer := func(name, key string, n *int64) {
+		if n != nil && *n != int64(int32(*n)) {
+			w.Fail("settings.%s: %d exceeds the 32 bits that Gemini reads", name, *n)
 		}
 		value(key, n)
 	}
 	if s.MaxTokens != 0 {
-		integer("max_tokens", "maxOutputTokens", int64(s.MaxTokens))
+		integer("max_tokens", "maxOutputTokens", new(int64(s.MaxTokens)))
 	}
-	if s.Temperature != nil {
-		value("temperature", *s.Temperature)
+	value("temperature", s.Temperature)
+	value("topP", s.TopP)
+	integer("seed", "seed", s.Seed)
+	var stops codec.Elements
+	for _, stop := range s.StopSequences {
+		stops.Add(codec.Quote(stop))
 	}
-	if s.TopP != nil {
-		value("topP", *s.TopP)
-	}
-	if s.Seed != nil {
-		integer("seed", "seed", *s.Seed)
-	}
-	if len(s.StopSequences) > 0 {
-		var list codec.Elements
-		for _, stop := range s.StopSequences {
-			list.Add(codec.Quote(stop))
-		}
-		own.AddRaw("stopSequences", string(list.Array()))
-	}
+	own.AddRaw("stopSequences", string(stops.Array()))
 	if s.ParallelToolCalls != nil && !*s.ParallelToolCalls {
 		w.Fail("settings.parallel_tool_calls: Gemini cannot limit a step to one call: set nil")
 	}

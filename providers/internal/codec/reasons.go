@@ -112,19 +112,11 @@ func (n MemberNames) Stored(key string) string {
 	return n.Prefix + key
 }
 
-// Wire returns the name of a member in the protocol, and whether the member belongs to the
-// protocol.
-func (n MemberNames) Wire(key string) (name string, ok bool) {
-	if name, ok = strings.CutPrefix(key, n.Prefix); ok {
-		return name, true
-	}
-	return key, slices.Contains(n.Known, key)
-}
-
 // Append appends the opaque members of the protocol to the open object, except own.
 func (n MemberNames) Append(dst []byte, opaque json.RawMessage, own ...string) []byte {
 	for key, raw := range EachMember(opaque) {
-		if name, ok := n.Wire(key); ok && !slices.Contains(own, name) {
+		name, marked := strings.CutPrefix(key, n.Prefix)
+		if (marked || slices.Contains(n.Known, key)) && !slices.Contains(own, name) {
 			dst = AppendRaw(dst, name, raw)
 		}
 	}

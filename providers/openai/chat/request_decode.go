@@ -242,7 +242,7 @@ func (r *reader) messageMember(m *wireMessage, key string) {
 		m.details = r.Raw()
 	case key == "name":
 		m.opaque.Add(&r.Dec, key)
-		m.name = codec.GetString(slices.Clone(m.opaque).Object(), key)
+		m.name = codec.GetString(m.opaque.Object(), key)
 	default:
 		m.opaque.Add(&r.Dec, messageNames.Stored(key))
 	}
@@ -254,25 +254,26 @@ func (r *reader) add(m *wireMessage) {
 	if id := r.openFunction(); id != "" && m.role == "function" {
 		m.role, m.id = "tool", id
 	}
+	out := llm.Message{Role: llm.Role(m.role), Parts: m.content}
 	switch m.role {
 	case "":
 		r.Fail("expected a message with a role before here")
 	case "assistant":
 		m.callFunction(last + 1)
-		parts := slices.Concat(m.reasoningParts(), m.content)
+		out.Parts = slices.Concat(m.reasoningParts(), m.content)
 		if m.refusal != "" {
-			parts = append(parts, llm.Text{Text: m.refusal, Refusal: true})
+			out.Parts = append(out.Parts, llm.Text{Text: m.refusal, Refusal: true})
 		}
-		parts = append(parts, m.calls...)
-		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: parts, Opaque: m.opaque.Object()})
+		out.Parts = append(out.Parts, m.calls...)
 	case "tool":
 		result := llm.ToolResult{ID: m.id, Name: r.calledName(m.id, m.name), Content: m.content, Opaque: m.opaque.Object()}
 		if last >= 0 && req.Messages[last].Role == llm.RoleTool {
 			req.Messages[last].Parts = append(req.Messages[last].Parts, result)
 			return
 		}
-		req.Messages = append(req.Messages, llm.ToolResults(result))
+		out, m.opaque = llm.ToolResults(result), nil
 	case "system", "developer":
+		out.Role = llm.RoleSystem
 		own := m.role == r.chat.systemRole()
 		text, only := onlyText(m.content)
 		if last < 0 && own && only && text != "" && m.opaque == nil && req.System == "" {
@@ -282,10 +283,9 @@ func (r *reader) add(m *wireMessage) {
 		if !own {
 			m.opaque.AddString("role", m.role)
 		}
-		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleSystem, Parts: m.content, Opaque: m.opaque.Object()})
-	default:
-		req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.role), Parts: m.content, Opaque: m.opaque.Object()})
 	}
+	out.Opaque = m.opaque.Object()
+	req.Messages = append(req.Messages, out)
 }
 
 // functionCall is the member of a message before tool_calls existed. A message with the role
