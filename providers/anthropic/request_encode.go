@@ -46,18 +46,14 @@ func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 
 func (w *writer) body() {
 	req, s := w.Req, &w.Req.Settings
-	if w.Has("model") {
-		w.OptionalText("model", req.Model)
-	}
+	w.TextMember("model", req.Model)
 	if s.MaxTokens < 0 {
 		w.Fail("settings.max_tokens: %d is below 0", s.MaxTokens)
 	}
-	if w.Has("max_tokens") {
-		w.Int("max_tokens", int64(cmp.Or(s.MaxTokens, DefaultMaxTokens)))
-	}
+	w.Member("max_tokens", strconv.Itoa(cmp.Or(s.MaxTokens, DefaultMaxTokens)))
 	prompt, from := codec.SystemPrompt(req)
-	if strings.TrimSpace(prompt) != "" && w.Has("system") {
-		w.Text("system", prompt)
+	if strings.TrimSpace(prompt) != "" {
+		w.TextMember("system", prompt)
 	}
 	if w.Has("messages") {
 		w.messages(from)
@@ -77,11 +73,9 @@ func (w *writer) body() {
 	if (s.ReasoningEffort != "" || s.OutputSchema != nil) && w.Has("output_config") {
 		w.outputConfig(s)
 	}
-	if w.Has(keyContainer) {
-		w.OptionalText(keyContainer, container(req.Messages))
-	}
-	if req.ResponseMode == llm.Streaming && w.Has("stream") {
-		w.Raw("stream", "true")
+	w.TextMember(keyContainer, container(req.Messages))
+	if req.ResponseMode == llm.Streaming {
+		w.Member("stream", "true")
 	}
 	for _, name := range slices.Sorted(maps.Keys(req.Extra)) {
 		if raw := req.Extra[name]; len(raw) > 0 && !sane(raw) {

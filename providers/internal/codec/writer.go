@@ -142,6 +142,21 @@ func (w *Writer) Has(key string) bool {
 	return !replaced
 }
 
+// Member writes JSON as a member of the body, unless Extra has the member.
+func (w *Writer) Member(key, raw string) {
+	if w.Has(key) {
+		w.Raw(key, raw)
+	}
+}
+
+// TextMember writes a string as a member of the body, unless it is empty or Extra has the
+// member.
+func (w *Writer) TextMember(key, value string) {
+	if w.Has(key) {
+		w.OptionalText(key, value)
+	}
+}
+
 // Strings writes an array of strings, unless it is empty or Extra has the member.
 func (w *Writer) Strings(key string, list []string) {
 	if len(list) == 0 || !w.Has(key) {

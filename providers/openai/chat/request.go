@@ -40,9 +40,7 @@ type writer struct {
 
 func (w *writer) request() {
 	s := &w.Req.Settings
-	if w.Has("model") {
-		w.OptionalText("model", w.Req.Model)
-	}
+	w.TextMember("model", w.Req.Model)
 	w.messages()
 	w.tools()
 	if s.MaxTokens != 0 && w.Has("max_tokens") && w.Has("max_completion_tokens") {
@@ -50,13 +48,11 @@ func (w *writer) request() {
 	}
 	w.Float("temperature", s.Temperature)
 	w.Float("top_p", s.TopP)
-	if s.Seed != nil && w.Has("seed") {
-		w.Int("seed", *s.Seed)
+	if s.Seed != nil {
+		w.Member("seed", strconv.FormatInt(*s.Seed, 10))
 	}
 	w.Strings("stop", s.StopSequences)
-	if w.Has("reasoning_effort") {
-		w.OptionalText("reasoning_effort", s.ReasoningEffort)
-	}
+	w.TextMember("reasoning_effort", s.ReasoningEffort)
 	w.output(s.OutputSchema)
 	w.Extra()
 	w.Add("}")
@@ -82,15 +78,12 @@ func (w *writer) tools() {
 	if w.Has("parallel_tool_calls") {
 		w.Bool("parallel_tool_calls", w.Req.Settings.ParallelToolCalls)
 	}
-	if !w.Has("tool_choice") {
-		return
-	}
 	switch choice.Mode {
 	case llm.ChooseAuto: // the default
 	case llm.ChooseRequired, llm.ChooseNone:
-		w.Text("tool_choice", string(choice.Mode))
+		w.TextMember("tool_choice", string(choice.Mode))
 	case llm.ChooseTool:
-		w.Add(`,"tool_choice":{"type":"function","function":{"name":%}}`, choice.Name)
+		w.Member("tool_choice", `{"type":"function","function":{"name":`+codec.Quote(choice.Name)+`}}`)
 	}
 }
 
@@ -122,14 +115,9 @@ func (w *writer) output(schema json.RawMessage) {
 		}
 		w.Raw("response_format", format(schema))
 	}
-	if w.Req.ResponseMode != llm.Streaming {
-		return
-	}
-	if w.Has("stream") {
-		w.Raw("stream", "true")
-	}
-	if w.Has("stream_options") {
-		w.Raw("stream_options", usageInStream)
+	if w.Req.ResponseMode == llm.Streaming {
+		w.Member("stream", "true")
+		w.Member("stream_options", usageInStream)
 	}
 }
 
