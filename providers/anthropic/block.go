@@ -126,8 +126,7 @@ type source struct {
 	more                       bool // it has members that are not known here
 }
 
-// readMedia reads an image or document. It returns Unknown if llm.Media cannot represent the
-// source.
+// readMedia reads an image or document, as Unknown if llm.Media cannot represent the source.
 func readMedia(d *jsonio.Dec, kind string) llm.Part {
 	rest := opaqueReader{known: mediaMembers}
 	var src source

@@ -161,8 +161,7 @@ func (w *writer) tool(i int, t llm.Tool) {
 	w.Add("}")
 }
 
-// schema writes the schema of a tool. The API accepts only objects, without anyOf and the like
-// at the top (SA-10).
+// schema writes a schema, an object without anyOf and the like at the top (SA-10).
 func (w *writer) schema(what string, t llm.Tool) {
 	const key, object = "input_schema", `{"type":"object"`
 	if t.Parameters == nil {

@@ -150,8 +150,7 @@ func (w *writer) result(p llm.ToolResult) {
 	w.end(p.Opaque, resultMembers...)
 }
 
-// inResult writes a part of a result. An error result contains only text, so a text replaces
-// media.
+// inResult writes a part of a result. In an error result, a text replaces media.
 func (w *writer) inResult(part llm.Part, isError bool) {
 	switch p := part.(type) {
 	case llm.Text:

@@ -139,8 +139,7 @@ type ending struct {
 	own, more   codec.MemberSet
 }
 
-// read reads a member of a response or of the delta of message_delta. With keep it keeps
-// unknown members.
+// read reads a member of a response or message_delta. With keep it keeps unknown members.
 func (e *ending) read(d *jsonio.Dec, key string, keep bool) {
 	switch key {
 	case "stop_reason":
@@ -211,8 +210,7 @@ func (c *counts) usage() llm.Usage {
 	}
 }
 
-// usage writes the usage of a response and of message_start, or the cumulative usage of
-// message_delta.
+// usage writes the usage of a response or message_start, or that of message_delta.
 func (w *writer) usage(u llm.Usage, delta bool) {
 	created, read := u.CacheCreationInputTokens, u.CacheReadInputTokens
 	w.Add(`,"usage":{"input_tokens":%,"cache_creation_input_tokens":%`, u.InputTokens-read-created, created)

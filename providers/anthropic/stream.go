@@ -51,8 +51,7 @@ type event struct {
 	message string // the type of the message
 }
 
-// delta is the delta of content_block_delta. Its type determines which member counts, because
-// some servers always write all.
+// delta is a content_block_delta. Only the member of its type counts: some servers write all.
 type delta struct {
 	kind                             string
 	text, thinking, signature, input string
@@ -215,8 +214,7 @@ type openBlock struct {
 	deltas []string    // its deltas
 }
 
-// separator is empty opaque data. It ends a part, so that two blocks of one type stay two
-// parts.
+// separator is empty opaque data, which keeps two blocks of one type apart.
 var separator = json.RawMessage("{}")
 
 func (a *assembler) start(index int64, part llm.Part) {

@@ -211,8 +211,7 @@ func unbase64(s string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// maxArguments limits the depth of a call's arguments. Gemini reads 100 levels of JSON, including
-// those around the arguments.
+// maxArguments limits the depth of a call's arguments. Gemini reads 100 levels in all.
 const maxArguments = 90
 
 // skipValidator replaces the signature of a call that Gemini did not make ("Thought
@@ -354,12 +353,12 @@ func textOf(response, name string) (text string, isError bool) {
 			return valueText(m.Raw), true
 		}
 	}
-	return compact(response), false
+	return codec.CompactText(response), false
 }
 
 func valueText(raw string) string {
 	if raw[0] != '"' {
-		return compact(raw)
+		return codec.CompactText(raw)
 	}
 	d := jsonio.NewDec(raw)
 	return d.String()

@@ -70,8 +70,7 @@ func (e *encoder) add(ev llm.Event, p llm.Part) error {
 	return e.part(p)
 }
 
-// call handles an event of a call. The end of the last open call releases the held events. It
-// drops events without a call.
+// call handles an event of a call. The end of the last open call releases the held events.
 func (e *encoder) call(ev llm.Event) error {
 	start, isStart := ev.(llm.ToolCallStart)
 	if !isStart && e.open == 0 {
@@ -177,7 +176,7 @@ func (w *writer) output(p llm.Part) {
 	switch {
 	case c.Arguments == "":
 	case jsonio.Valid([]byte(c.Arguments)) && c.Arguments[0] != '"':
-		w.Raw("args", compact(c.Arguments))
+		w.Raw("args", codec.CompactText(c.Arguments))
 	default:
 		w.Raw("willContinue", "true")
 	}

@@ -86,8 +86,7 @@ func readError(d *jsonio.Dec) *llm.APIError {
 // temporary are the statuses of google.rpc.Code that a later request may not get.
 var temporary = []string{"UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED"}
 
-// readDetails reads the details, which are google.rpc messages in any order. It reports whether
-// they name a daily quota.
+// readDetails reads google.rpc messages and reports whether they name a daily quota.
 func readDetails(d *jsonio.Dec, e *llm.APIError, reason *string) (daily bool) {
 	for range codec.Items(d) {
 		lenient.Read(d, nil,
@@ -144,8 +143,7 @@ func violated(message string) (field string, ok bool) {
 	return field, ok
 }
 
-// statusWords are the google.rpc.Code names of HTTP statuses. The first one of a status is
-// written.
+// statusWords are the google.rpc.Code names of HTTP statuses. The first of a status is written.
 var statusWords = []struct {
 	status int
 	word   string

@@ -110,8 +110,7 @@ func leads(name string) bool {
 
 const noName = "unnamed"
 
-// callName returns the name of a call for a request. Models call unknown functions by names
-// that Gemini rejects.
+// callName returns the name of a call for a request. Models invent names that Gemini rejects.
 func callName(name string) string {
 	name = wireName(name)
 	switch {

@@ -100,7 +100,7 @@ func (c *call) read(d *jsonio.Dec, keep bool) {
 				c.args = d.String()
 				return
 			}
-			c.args = compact(d.Raw())
+			c.args = codec.CompactText(d.Raw())
 		},
 		"id", &c.id,
 		"willContinue", func() {
@@ -176,7 +176,7 @@ func (p *part) content() llm.Part {
 		return p.executed()
 	case "":
 		if p.other {
-			return llm.Unknown{Kind: kindPart, Raw: json.RawMessage(`{"type":"` + kindPart + `","part":` + compact(p.raw) + `}`)}
+			return llm.Unknown{Kind: kindPart, Raw: json.RawMessage(`{"type":"` + kindPart + `","part":` + codec.CompactText(p.raw) + `}`)}
 		}
 	}
 	opaque := p.opaque(nil)
@@ -199,7 +199,7 @@ func (p *part) toolResult() llm.ToolResult {
 	}
 	// Keep the response only if the codec would write it differently.
 	rest := r.rest
-	if response(&out, "") != compact(r.response) {
+	if response(&out, "") != codec.CompactText(r.response) {
 		rest.AddRaw("response", read)
 	}
 	out.Opaque = p.opaque(rest)
@@ -210,16 +210,15 @@ func (p *part) toolResult() llm.ToolResult {
 func (p *part) executed() llm.ToolCall {
 	value := codec.MembersOf(p.value)
 	c := llm.ToolCall{
-		ID: memberText(value, "id"), Name: "code_execution", Arguments: compact(p.value), ProviderExecuted: true, Opaque: json.RawMessage(compact(p.raw)),
+		ID: memberText(value, "id"), Name: "code_execution", Arguments: codec.CompactText(p.value), ProviderExecuted: true, Opaque: json.RawMessage(codec.CompactText(p.raw)),
 	}
 	if p.data == keyToolCall {
-		c.Name, c.Arguments = memberText(value, "toolType"), compact(cmp.Or(value.Find("args"), "{}"))
+		c.Name, c.Arguments = memberText(value, "toolType"), codec.CompactText(cmp.Or(value.Find("args"), "{}"))
 	}
 	return c
 }
 
-// memberText returns a member that is a string, or any other value as JSON. It is empty if the
-// member is missing.
+// memberText returns a string, or another value as JSON, or "" for a missing member.
 func memberText(members codec.Members, key string) string {
 	return valueText(cmp.Or(members.Find(key), `""`))
 }
@@ -254,8 +253,7 @@ var (
 	strict  = codec.Object{Strict: true, Name: camel}
 )
 
-// readObject reads an object and returns its other members. A null is no member, as in the JSON
-// form of protocol buffers.
+// readObject reads an object and returns its other members, except null.
 func readObject(d *jsonio.Dec, fields ...any) (rest codec.Members) {
 	readInto(d, &rest, fields...)
 	return rest
@@ -277,8 +275,7 @@ func eachElement(d *jsonio.Dec, f func()) {
 	}
 }
 
-// camel returns the name of a member in lower camel case. Google accepts both this form and
-// the one with underscores.
+// camel returns the name of a member without underscores. Google accepts both forms.
 func camel(key string) string {
 	if !strings.Contains(key, "_") {
 		return key
@@ -290,13 +287,6 @@ func camel(key string) string {
 		}
 	}
 	return strings.Join(words, "")
-}
-
-func compact(raw string) string {
-	if !strings.ContainsAny(raw, " \n\r\t") {
-		return raw
-	}
-	return string(codec.Compact(raw))
 }
 
 // Members of a part that are opaque data under their own names.

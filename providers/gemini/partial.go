@@ -74,8 +74,7 @@ func (c *decoder) end(args string, end llm.ToolCallEnd) {
 	c.open = nil
 }
 
-// truncate ends the open call although it is incomplete. Its arguments lack the last brace, so
-// that they are invalid.
+// truncate ends the incomplete open call. Its arguments lack the last brace to be invalid.
 func (c *decoder) truncate() {
 	if c.open == nil {
 		return

@@ -173,8 +173,7 @@ func unsigned(opaque json.RawMessage) json.RawMessage {
 	return opaque
 }
 
-// ids generates the ids that the loop would generate for calls without one, and assigns them to
-// results.
+// ids generates the ids of calls without one as the loop would, and assigns them to results.
 type ids struct {
 	used      map[string]bool
 	generated int
@@ -364,7 +363,7 @@ func schema(d *jsonio.Dec, w *codec.Writer) {
 		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
 			w.Raw(key, strings.Trim(d.Raw(), `"`)) // 64 bits may come as a string
 		default:
-			w.Raw(key, compact(d.Raw()))
+			w.Raw(key, codec.CompactText(d.Raw()))
 		}
 	}, "type", &kind, "nullable", &nullable)
 	kind = strings.ToLower(kind)

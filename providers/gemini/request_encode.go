@@ -114,8 +114,7 @@ func isBudget(effort string) bool {
 	return d.End() == nil && string(jsonio.AppendInt(nil, n)) == effort
 }
 
-// overlay writes an object of own members, joined with the object in Extra. The member deep is
-// joined too.
+// overlay writes own members joined with the object in Extra. The member deep is joined too.
 func (w *writer) overlay(key string, own codec.Members, deep string) {
 	raw := w.Req.Extra[key]
 	if raw != nil && !jsonio.IsObject(string(raw)) {

@@ -151,8 +151,7 @@ func (c *decoder) feedback(d *jsonio.Dec) {
 	}
 }
 
-// candidates reads the first candidate. It skips others, which come in the array or in chunks
-// of their own.
+// candidates reads the first candidate. Others come in the array or in chunks of their own.
 func (c *decoder) candidates(d *jsonio.Dec) {
 	for n := range d.Elements() {
 		if n > 0 {

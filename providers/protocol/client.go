@@ -126,7 +126,11 @@ func (a *exchange) read(ctx context.Context, contentType string, body io.Reader)
 	if beginsStream(peeked) {
 		return a.stream(ctx, peeked)
 	}
-	return a.nonStreaming(peeked)
+	data, err := readAll(peeked) // some servers send one for a streaming request
+	if err != nil {
+		return err
+	}
+	return a.client.Protocol.DecodeResponse(data, a.emit)
 }
 
 func (a *exchange) request(ctx context.Context, req *llm.Request) (*http.Request, error) {
@@ -214,15 +218,6 @@ func (a *exchange) drain(body io.Reader) {
 	late := time.AfterFunc(linger, a.hangUp) //nolint:forbidigo // the response does not depend on it
 	defer late.Stop()
 	_, _ = io.CopyN(io.Discard, body, maxRest) // the response is complete
-}
-
-// nonStreaming reads a non-streaming response. Some servers send one for a streaming request.
-func (a *exchange) nonStreaming(body io.Reader) error {
-	data, err := readAll(body)
-	if err != nil {
-		return err
-	}
-	return a.client.Protocol.DecodeResponse(data, a.emit)
 }
 
 // readAll reads a body without its byte order mark.

@@ -66,8 +66,7 @@ func beginsStream(body *bufio.Reader) bool {
 	}
 }
 
-// isField reports whether text begins with a field or comment of a stream, and whether longer
-// text may.
+// isField reports whether text, or longer text, begins with a field or comment of a stream.
 func isField(text string) (is, may bool) {
 	for _, field := range [...]string{":", "data:", "event:", "id:", "retry:"} {
 		is = is || strings.HasPrefix(text, field)

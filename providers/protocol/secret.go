@@ -47,8 +47,7 @@ func added(header http.Header, query string, req *http.Request) (secrets []strin
 	return secrets
 }
 
-// searchTerms returns the representations of secrets that are long enough to search for, the
-// longest first.
+// searchTerms returns the representations that are long enough to search for, the longest first.
 func searchTerms(secrets []string) (out []string) {
 	for _, secret := range secrets {
 		for _, s := range representations(secret) {

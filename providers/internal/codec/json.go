@@ -124,6 +124,14 @@ func Depth[T JSON](raw T) int {
 // Compact returns a JSON value without white space.
 func Compact[T JSON](raw T) json.RawMessage { return jsonio.AppendRaw(nil, []byte(raw)) }
 
+// CompactText is Compact for a string, which it returns unchanged if it has no white space.
+func CompactText(raw string) string {
+	if strings.ContainsAny(raw, " \n\r\t") {
+		return string(Compact(raw))
+	}
+	return raw
+}
+
 // AppendComma appends the comma before the next member or element of an open object or array.
 func AppendComma(dst []byte) []byte {
 	if last := dst[len(dst)-1]; last == '{' || last == '[' {
@@ -152,8 +160,7 @@ func AppendRaw[T JSON](dst []byte, key string, raw T) []byte {
 	return AppendValue(AppendKey(dst, key), raw)
 }
 
-// AppendValue appends a JSON value without white space and repairs lone surrogates (quirk
-// QT-09).
+// AppendValue appends JSON without white space and repairs lone surrogates (quirk QT-09).
 func AppendValue[T JSON](dst []byte, raw T) []byte {
 	from := len(dst)
 	dst = jsonio.AppendRaw(dst, []byte(raw))
@@ -254,8 +261,7 @@ func RepairSurrogates(b []byte) {
 	}
 }
 
-// surrogate reports whether b begins with the escape of a surrogate, and whether that is
-// the first half of a pair.
+// surrogate reports whether b begins with the escape of a surrogate, and whether of a high one.
 func surrogate(b []byte) (high, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' || b[2]|0x20 != 'd' || !isHex(b[3]) || !isHex(b[4]) || !isHex(b[5]) {
 		return false, false

@@ -28,9 +28,7 @@ func (m *Members) Add(d *jsonio.Dec, key string) { m.AddRaw(key, d.Raw()) }
 
 // AddRaw adds a member without white space. It ignores null and "".
 func (m *Members) AddRaw(key, raw string) {
-	if strings.ContainsAny(raw, " \n\r\t") {
-		raw = string(Compact(raw))
-	}
+	raw = CompactText(raw)
 	if raw != "null" && raw != "" {
 		*m = append(*m, Member{key, raw})
 	}
@@ -151,8 +149,7 @@ func (s *MemberSet) value(key string) *memberValue {
 // Set replaces the value of a member.
 func (s *MemberSet) Set(key, raw string) { s.value(key).raw = raw }
 
-// Extend appends a string to the string of the same name. Of other values the first one
-// that is not null counts.
+// Extend appends to the string of the same name. Of other values the first except null counts.
 func (s *MemberSet) Extend(key, raw string) {
 	v := s.value(key)
 	switch unset := v.raw == "" || v.raw == "null"; {

@@ -27,8 +27,7 @@ func (r FinishReasons) Reason(raw string) llm.FinishReason {
 	return llm.FinishUnknown
 }
 
-// Raw returns the raw finish reason of a reason: raw if it matches. It is empty if there is
-// none.
+// Raw returns the raw finish reason of a reason: raw if it matches, or "" if there is none.
 func (r FinishReasons) Raw(reason llm.FinishReason, raw string) string {
 	if raw != "" && r.Reason(raw) == reason {
 		return raw

@@ -126,8 +126,7 @@ func (w *Writer) Base64(key, prefix string, data []byte) {
 	w.Dst = append(base64.StdEncoding.AppendEncode(w.Dst[:len(w.Dst)-1], data), '"')
 }
 
-// Unknown writes a part of an unknown kind unchanged. It fails if the part belongs to another
-// protocol.
+// Unknown writes a part of an unknown kind. It fails if the part belongs to another protocol.
 func (w *Writer) Unknown(protocol string, p llm.Unknown) {
 	if err := CheckUnknown(protocol, p); err != nil {
 		w.Fail("%w", err)
@@ -149,8 +148,7 @@ func (w *Writer) Member(key, raw string) {
 	}
 }
 
-// TextMember writes a string as a member of the body, unless it is empty or Extra has the
-// member.
+// TextMember writes a string to the body, unless it is empty or Extra has the member.
 func (w *Writer) TextMember(key, value string) {
 	if w.Has(key) {
 		w.OptionalText(key, value)

@@ -14,8 +14,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// decoder reads a stream of chunks. All calls end with the stream, because the protocol does
-// not end single calls.
+// decoder reads a stream of chunks. All calls end with the stream.
 type decoder struct {
 	emit      func(llm.Event) // of the Event or End that is running
 	mem       jsonio.Arena
@@ -25,8 +24,12 @@ type decoder struct {
 	hasText   bool   // the content has text
 	kept      keptMembers
 	reasoning reasoningReader
-	calls     callList
-	delta     delta // of the current choice
+	calls     []callInfo
+	started   int // how many calls are announced: the first ones
+	// callAt is the position of the last call with an index and an id. An empty id means any
+	// id, and -1 means any index.
+	callAt map[callKey]int
+	delta  delta // of the current choice
 }
 
 // Event implements [protocol.Decoder].
@@ -181,14 +184,6 @@ var finishReasons = codec.FinishReasons{
 	{"sensitive", llm.FinishContentFilter},
 }
 
-type callList struct {
-	list    []callInfo
-	started int // how many are announced: the first ones
-	// at is the position of the last call with an index and an id. An empty id means any id,
-	// and -1 means any index.
-	at map[callKey]int
-}
-
 type callKey struct {
 	index int
 	id    string
@@ -204,37 +199,36 @@ type callInfo struct {
 	late   bool // opaque is not announced
 }
 
-func (c *callList) mark(n int) {
-	if c.at == nil {
-		c.at = map[callKey]int{}
+func (d *decoder) mark(n int) {
+	if d.callAt == nil {
+		d.callAt = map[callKey]int{}
 	}
-	of := &c.list[n]
-	c.at[callKey{of.index, of.id}], c.at[callKey{-1, of.id}] = n, n
+	of := &d.calls[n]
+	d.callAt[callKey{of.index, of.id}], d.callAt[callKey{-1, of.id}] = n, n
 }
 
-// call handles the delta of a call. The decoder emits the start of a call when its id or name
-// is known.
+// call handles the delta of a call. A call starts when its id or name is known.
 func (d *decoder) call(e *callDelta) {
 	n := d.find(e)
 	if n < 0 {
 		if e.id == "" && e.name == "" && e.args == "" {
 			return
 		}
-		n = len(d.calls.list)
+		n = len(d.calls)
 		d.endReasoning()
 		d.reasonForCall()
-		d.calls.list = append(d.calls.list, callInfo{index: e.index})
-		d.calls.mark(n)
+		d.calls = append(d.calls, callInfo{index: e.index})
+		d.mark(n)
 	}
-	c := &d.calls.list[n]
+	c := &d.calls[n]
 	if e.opaque != nil {
 		c.opaque, c.late = e.opaque, true
 	}
 	if c.id == "" && e.id != "" {
 		c.id = e.id
-		d.calls.mark(n)
+		d.mark(n)
 	}
-	switch started := n < d.calls.started; {
+	switch started := n < d.started; {
 	case !started && (e.id != "" || e.name != ""):
 		d.startUntil(n)
 		d.start(e.name)
@@ -244,7 +238,7 @@ func (d *decoder) call(e *callDelta) {
 	}
 	switch {
 	case e.args == "":
-	case n < d.calls.started:
+	case n < d.started:
 		d.emit(llm.ToolCallDelta{Index: n + 1, Arguments: e.args})
 	default:
 		c.held = append(c.held, e.args...)
@@ -261,14 +255,14 @@ func (d *decoder) find(e *callDelta) int {
 	if d.reasoning.nonStreaming {
 		return -1
 	}
-	if n, known := d.calls.at[callKey{e.index, e.id}]; known && e.id != "" {
+	if n, known := d.callAt[callKey{e.index, e.id}]; known && e.id != "" {
 		return n
 	}
-	n, some := d.calls.at[callKey{index: e.index}]
+	n, some := d.callAt[callKey{index: e.index}]
 	if !some {
 		return -1
 	}
-	switch c := &d.calls.list[n]; {
+	switch c := &d.calls[n]; {
 	case e.id == "" && e.index >= 0:
 		return n
 	case e.id != "" && c.id != "", c.named && e.name != "":
@@ -279,26 +273,26 @@ func (d *decoder) find(e *callDelta) int {
 
 // startUntil emits the missing starts of the first n calls, so that all stay in order.
 func (d *decoder) startUntil(n int) {
-	for d.calls.started < n {
+	for d.started < n {
 		d.start("")
 	}
 }
 
 func (d *decoder) start(name string) {
-	c := &d.calls.list[d.calls.started]
-	d.calls.started++
+	c := &d.calls[d.started]
+	d.started++
 	c.named, c.late = name != "", false
-	d.emit(llm.ToolCallStart{Index: d.calls.started, ID: c.id, Name: name, Opaque: c.opaque})
+	d.emit(llm.ToolCallStart{Index: d.started, ID: c.id, Name: name, Opaque: c.opaque})
 	if c.held != nil {
-		d.emit(llm.ToolCallDelta{Index: d.calls.started, Arguments: string(c.held)})
+		d.emit(llm.ToolCallDelta{Index: d.started, Arguments: string(c.held)})
 	}
 }
 
 func (d *decoder) endCalls() {
-	d.startUntil(len(d.calls.list))
-	for i := range d.calls.list {
+	d.startUntil(len(d.calls))
+	for i := range d.calls {
 		ev := llm.ToolCallEnd{Index: i + 1}
-		if c := &d.calls.list[i]; c.late {
+		if c := &d.calls[i]; c.late {
 			ev.Opaque = c.opaque
 		}
 		d.emit(ev)
@@ -357,8 +351,7 @@ func (c *delta) addCall(d *jsonio.Dec, index int, read func(*callDelta, *jsonio.
 	read(&c.calls[len(c.calls)-1], d)
 }
 
-// readReasoning uses the first member with text. Some servers send the same text in two
-// members.
+// readReasoning uses the first member with text. Some servers repeat the text in another one.
 func (c *delta) readReasoning(d *jsonio.Dec, field string) {
 	if d.Peek() != '"' {
 		d.Skip()
@@ -382,8 +375,7 @@ func (c *delta) readContent(d *jsonio.Dec) {
 	}
 }
 
-// readPart reads an element of a content array; read reads its text. It returns false for other
-// types.
+// readPart reads an element of a content; read reads its text. It returns false for other types.
 func readPart(d *jsonio.Dec, read func(*jsonio.Dec) string) (p contentPart, ok bool) {
 	text := func() { p.text = cmp.Or(p.text, read(d)) }
 	codec.Read(d, nil, "type", &p.kind, "text", text, "thinking", text, "refusal", text)

@@ -239,8 +239,7 @@ func (e *encoder) newCall(of codec.Call, opaque json.RawMessage) *sentCall {
 	return c
 }
 
-// endCall writes the remaining arguments and the opaque data of a call. The protocol does not
-// end single calls.
+// endCall writes the remaining arguments and the opaque data of a call.
 func (e *encoder) endCall(ev llm.ToolCallEnd) error {
 	c := codec.FindCall(e.calls, ev.Index, ev.ID, false)
 	if c == nil {

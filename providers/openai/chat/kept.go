@@ -25,8 +25,7 @@ const (
 	keyResponse = "response"
 )
 
-// notKept lists the members of a response and its choices that describe the service (quirks
-// QO-19, QO-24).
+// notKept are members of a response that describe the service (quirks QO-19, QO-24).
 var notKept = []string{
 	"content_filter_offsets", "content_filter_results", "created", "latency_checkpoint", "native_finish_reason", "obfuscation",
 	"prompt_filter_results", "provider", "service_tier", "system_fingerprint", "timings", "x_groq",

@@ -16,8 +16,7 @@ const anyImage = "image/*"
 // unnamedFile replaces a missing file name, which OpenAI requires.
 const unnamedFile = "file"
 
-// media writes an image, audio or a file as an element of a content. Only images may be at a
-// URL.
+// media writes an image, audio or a file. Only images may be at a URL.
 func (w *writer) media(p llm.Media) {
 	data := "data:" + p.MediaType + ";base64,"
 	switch image := strings.HasPrefix(p.MediaType, "image/"); {

@@ -51,8 +51,7 @@ func (d *decoder) endReasoning() {
 	}
 }
 
-// reasonForCall emits an empty reasoning member, because requests with a call must contain it
-// (SO-19).
+// reasonForCall emits an empty reasoning member, which requests with a call need (SO-19).
 func (d *decoder) reasonForCall() {
 	r := &d.reasoning
 	if r.empty == "reasoning_content" && !r.emitted {
@@ -69,8 +68,7 @@ func (r *reasoningReader) opaque() json.RawMessage {
 	return opaqueReasoning(r.field, string(details.Array()))
 }
 
-// addDetails reads an array of details, or nothing. It returns their text and whether there
-// are any.
+// addDetails reads an array of details, or nothing. It reports whether there are any.
 func (r *reasoningReader) addDetails(d *jsonio.Dec) (text string, some bool) {
 	if d.Peek() == 0 {
 		return "", false
@@ -122,8 +120,7 @@ func (c *detail) continues(next codec.Members) bool {
 		c.members.Find("index") == next.Find("index") && (id == nextID || id == "" || nextID == "")
 }
 
-// add joins a further delta. Of other members the last value counts: the signature is empty
-// until it arrives.
+// add joins a further delta. Of other members the last value that is not empty counts.
 func (c *detail) add(next codec.Members, text string) {
 	c.raw = ""
 	c.text = append(c.text, text...)

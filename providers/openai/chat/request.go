@@ -58,8 +58,7 @@ func (w *writer) request() {
 	w.Add("}")
 }
 
-// tools writes the tools and their options. OpenAI rejects the options without tools (SO-12,
-// SO-18).
+// tools writes the tools and their options, which OpenAI rejects without tools (SO-12, SO-18).
 func (w *writer) tools() {
 	if len(w.Req.Tools) > 0 && w.Has("tools") {
 		w.Raw("tools", "[")
@@ -123,16 +122,14 @@ func (w *writer) output(schema json.RawMessage) {
 
 const usageInStream = `{"include_usage":true}`
 
-// format returns the response format of a schema, with the name that OpenAI requires. It is
-// strict if the schema allows it.
+// format returns the response format of a schema, which is strict if the schema allows it.
 func format(schema json.RawMessage) string {
 	strict := strconv.FormatBool(api.FollowsStrict(schema))
 	inner := `{"name":"answer","strict":` + strict + `,"schema":` + string(codec.Compact(schema)) + `}`
 	return `{"type":"json_schema","json_schema":` + inner + `}`
 }
 
-// messages writes the conversation. A tool message with several results becomes several
-// messages.
+// messages writes the conversation, with a tool message for each result.
 func (w *writer) messages() {
 	if !w.Has("messages") {
 		return
@@ -176,8 +173,7 @@ func (w *writer) message(m *llm.Message) {
 	w.end(m.Opaque)
 }
 
-// assistantMessage writes an assistant message, unless it is empty or contains only parts of
-// another provider.
+// assistantMessage writes an assistant message, unless it is empty for this protocol.
 func (w *writer) assistantMessage(m *llm.Message) {
 	before := len(w.Dst)
 	w.Next("{")
@@ -197,8 +193,7 @@ func (w *writer) end(opaque json.RawMessage, own ...string) {
 	w.Add("}")
 }
 
-// results writes a message for each result. The last one gets the opaque data of the tool
-// message, unless it has its own.
+// results writes a message for each result. The last one may have the message's opaque data.
 func (w *writer) results(m *llm.Message) {
 	for i, p := range m.Parts {
 		if codec.Omits(protocolName, m.Role, p) {

@@ -341,8 +341,7 @@ func (m *wireMessage) reasoningParts() (parts []llm.Part) {
 	return parts
 }
 
-// opaqueReasoning returns the Opaque of reasoning in a member, with a JSON array of details.
-// Each may be empty.
+// opaqueReasoning returns the Opaque of reasoning. Field and details, as JSON, may be empty.
 func opaqueReasoning(field, details string) json.RawMessage {
 	var out codec.Members
 	if field != "" {

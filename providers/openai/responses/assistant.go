@@ -83,8 +83,7 @@ func isHosted(opaque json.RawMessage) bool {
 	return strings.HasSuffix(codec.GetString(opaque, "type"), "_call")
 }
 
-// isOmitted reports whether a text is empty and has no item, or one that the request contains
-// already (SR-04).
+// isOmitted reports whether a text is empty and has no item, or a repeated one (SR-04).
 func (w *writer) isOmitted(t *llm.Text) bool {
 	id := knownID(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])
@@ -123,8 +122,7 @@ func (w *writer) texts(parts []llm.Part) (n int) {
 	return n
 }
 
-// reasoning writes a reasoning item unchanged. It omits items of another provider and repeated
-// ones (SR-04).
+// reasoning writes a reasoning item, unless it is another provider's or repeated (SR-04).
 func (w *writer) reasoning(r *llm.Reasoning) {
 	id := knownID(r.Opaque, reasoningID)
 	if codec.Get(r.Opaque, "summary") == nil && codec.Get(r.Opaque, "encrypted_content") == nil && id == "" || w.seen[id] {
@@ -175,8 +173,7 @@ func (w *writer) endItem(opaque json.RawMessage) {
 	w.Dst = append(itemNames.Append(w.Dst, opaque, itemMembers...), '}')
 }
 
-// requestName returns the name of a call for a request. Models invent names such as
-// multi_tool_use.parallel.
+// requestName returns the name of a call. Models invent names such as multi_tool_use.parallel.
 func requestName(name string) string {
 	return cmp.Or(codec.CleanName(strings.ToValidUTF8(name, "_")), "unnamed_tool")
 }

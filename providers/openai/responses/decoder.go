@@ -113,8 +113,7 @@ func kindAtFront(data []byte) string {
 	return ""
 }
 
-// isTransient reports whether the decoder keeps only the delta of an event, or what event
-// clones.
+// isTransient reports whether the decoder keeps only the delta of an event or clones.
 func isTransient(kind string) bool {
 	return strings.HasSuffix(kind, ".delta") || kind == kindCreated || kind == kindInProgress
 }

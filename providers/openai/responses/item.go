@@ -44,8 +44,7 @@ const (
 	statusFailed     = "failed"
 )
 
-// readItem reads an item. It leaves content, summary and output unread, because the type may be
-// the last member.
+// readItem reads an item except content, summary and output, because the type may come last.
 func readItem(d *jsonio.Dec) (it item) {
 	from := d.Offset()
 	args := func() { it.args = cmp.Or(codec.Text(d), it.args) }

@@ -173,8 +173,7 @@ func (e *encoder) wholeItem(raw json.RawMessage) {
 	e.item("response.output_item.done", it, it.final)
 }
 
-// hostedItem returns the item of a call that the provider ran: its opaque data, or one made
-// from the call.
+// hostedItem returns the item of a call that the provider ran.
 func hostedItem(c *llm.ToolCall) json.RawMessage {
 	if codec.GetString(c.Opaque, "type") != "" {
 		return c.Opaque

@@ -16,8 +16,7 @@ import (
 // schemaName is the name of the output schema, which the protocol requires.
 const schemaName = "answer"
 
-// wantsEncrypted is the include that requests reasoning in encrypted form, because the provider
-// stores nothing.
+// wantsEncrypted requests reasoning in encrypted form, because the provider stores nothing.
 const wantsEncrypted = `["reasoning.encrypted_content"]`
 
 // EncodeRequest implements [protocol.Protocol].
@@ -59,8 +58,7 @@ func (w *writer) put(key, value string) {
 	w.Value(key, []byte(value))
 }
 
-// join writes a member that is an object. The members of the object in Extra replace its
-// members, down to depth.
+// join writes an object. The members of the object in Extra replace its members, down to depth.
 func (w *writer) join(key, value string, depth int) {
 	raw, ok := w.Req.Extra[key]
 	if ok && jsonio.IsObject(jsonio.View(raw)) {
@@ -267,8 +265,7 @@ func (w *writer) userMessage(m *llm.Message) {
 	w.Add("}")
 }
 
-// itemID writes the id of an item, if it has the prefix of its kind (SR-05) and is not in the
-// request yet (SR-04, SR-06).
+// itemID writes an id with this prefix (SR-05) unless the request has it (SR-04, SR-06).
 func (w *writer) itemID(opaque json.RawMessage, prefix string) {
 	if id := knownID(opaque, prefix); id != "" && !w.seen[id] {
 		w.seen[id] = true
@@ -284,8 +281,7 @@ const (
 	customID    = "ct"
 )
 
-// knownID returns the id of an item if it has the prefix. OpenAI rejects the ids of
-// OpenAI-compatible servers.
+// knownID returns the id of an item if it has the prefix. OpenAI rejects the ids of others.
 func knownID(opaque json.RawMessage, prefix string) string {
 	if id := codec.GetString(opaque, "id"); strings.HasPrefix(id, prefix) {
 		return id

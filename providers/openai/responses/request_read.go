@@ -250,8 +250,7 @@ func (it *item) parts(content jsonio.Dec) (parts []llm.Part) {
 	return parts
 }
 
-// assistantParts returns the parts of an assistant message. Each text has the opaque data of
-// the item and its own.
+// assistantParts returns the parts of an assistant message. Texts have its opaque data too.
 func (it *item) assistantParts() (parts []llm.Part) {
 	if it.content.Peek() == '"' {
 		parts = it.parts(it.content)

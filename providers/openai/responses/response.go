@@ -62,8 +62,7 @@ type response struct {
 // response, limited by [codec.MaxKept] and [codec.MemberSet].
 const keyResponse = "responses_answer"
 
-// notKept are members of a response that describe the service, or repeat the request or the
-// content.
+// notKept are members that describe the service, or repeat the request or the content.
 var notKept = []string{
 	"access_programs", "background", "billing", "completed_at", "content_filters", "created_at", "moderation", "object",
 	"output_text", "prompt_cache_diagnostics", "tool_usage",
@@ -135,8 +134,7 @@ func (s *decoder) emitItem(it *item) error {
 	return it.err
 }
 
-// emitIncomplete emits a call that the provider did not end (quirk QR-03), like a stream
-// without its end.
+// emitIncomplete emits a call that the provider did not end (quirk QR-03).
 func (s *decoder) emitIncomplete(it *item) {
 	s.calls++
 	c := it.call()

@@ -77,6 +77,5 @@ func newDec(body []byte) (jsonio.Dec, error) {
 
 var itemNames = codec.MemberNames{Prefix: "responses:", Known: []string{"action", "content", "encrypted_content", "id", "namespace", "phase", "summary"}}
 
-// contentNames are the known opaque members of content parts. Text of the assistant has them in
-// addition to those of its item.
+// contentNames are the known opaque members of content parts.
 var contentNames = codec.MemberNames{Prefix: "responses_content:", Known: []string{"annotations", "detail", "file_id", "logprobs"}}

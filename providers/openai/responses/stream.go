@@ -17,8 +17,7 @@ func (s *decoder) at(index int64) *openItem {
 	return nil
 }
 
-// open returns the open item of this kind at an index, or begins one, because some servers omit
-// output_item.added.
+// open returns the open item at an index, or begins one: some servers omit output_item.added.
 func (s *decoder) open(index int64, kind string) *openItem {
 	if it := s.at(index); it != nil && it.kind == kind {
 		return it
@@ -26,8 +25,7 @@ func (s *decoder) open(index int64, kind string) *openItem {
 	return s.begin(openItem{index: index, kind: kind})
 }
 
-// begin begins an item. It closes the open one at its index (quirk QR-09) and the open message
-// or reasoning.
+// begin begins an item. It closes the one at its index (quirk QR-09) and the open text.
 func (s *decoder) begin(next openItem) *openItem {
 	if it := s.at(next.index); it != nil {
 		s.close(it)
@@ -192,8 +190,7 @@ func (s *decoder) end(it *openItem, final *item) error {
 	return final.err
 }
 
-// doneText ends a message whose text arrived in deltas. The last text gets the opaque data of
-// its content part.
+// doneText ends a message whose text came in deltas. The last text gets its opaque data.
 func (s *decoder) doneText(it *openItem, final *item) {
 	it.opaque = final.opaque
 	if final.content.Peek() != '"' {
@@ -204,8 +201,7 @@ func (s *decoder) doneText(it *openItem, final *item) {
 	s.endText(it)
 }
 
-// endItems ends the open items when the response is complete. It emits the items of output that
-// the stream did not contain.
+// endItems ends the open items, and emits the items of output that the stream did not contain.
 func (s *decoder) endItems(output []item) error {
 	streamed := s.streamed()
 	for i := range output {
@@ -322,8 +318,7 @@ func (s *decoder) argumentsDelta(ev *event, kind string) {
 	it.call.emitted = len(it.call.deltas)
 }
 
-// advance emits the rest of complete arguments, if they begin with the deltas so far (quirk
-// QR-06).
+// advance emits the rest of complete arguments that begin with the deltas (quirk QR-06).
 func (s *decoder) advance(it *openItem, final string) {
 	c := &it.call
 	if isComplete(final, it.kind) && strings.HasPrefix(final, string(c.deltas)) {
@@ -358,8 +353,7 @@ func (s *decoder) endCall(it *openItem) {
 	}
 }
 
-// finalArguments returns the arguments that count. If none are complete, these are the deltas,
-// or else any others.
+// finalArguments returns the arguments that count: complete ones, or the deltas, or any others.
 func (c *callState) finalArguments(kind string) string {
 	joined := string(c.deltas)
 	for _, args := range []string{c.terminal, c.itemDone, c.ownDone, joined} {

@@ -133,8 +133,7 @@ func (t *ErrorInfo) metadata(d *jsonio.Dec) {
 	})
 }
 
-// APIError returns the error. If the status is missing or means success, the status in the body
-// counts.
+// APIError returns the error. The status in the body counts if status is no error.
 func (t ErrorInfo) APIError(status int) *llm.APIError {
 	if status < http.StatusBadRequest && t.status != 0 {
 		status = t.status

@@ -10,8 +10,7 @@ import (
 	"github.com/looptape/looptape/providers/internal/codec"
 )
 
-// Parameters adds what OpenAI requires of each tool schema (SO-11): the type object and
-// properties.
+// Parameters adds the type object and properties, which OpenAI requires of a schema (SO-11).
 func Parameters(schema json.RawMessage) json.RawMessage {
 	var typed, listed, object bool
 	for key, raw := range codec.EachMember(schema) {
@@ -45,8 +44,7 @@ func FollowsStrict(schema json.RawMessage) bool {
 	return strictSchema(&d, true)
 }
 
-// strictSchema reads a schema and reports whether it follows the rules. If not, the position of
-// d is undefined.
+// strictSchema reports whether a schema follows the rules. If not, it may not read all of it.
 func strictSchema(d *jsonio.Dec, top bool) bool {
 	if d.Peek() != '{' {
 		return false
