@@ -60,11 +60,6 @@ func (c coder) body(s scope, kind Kind, v *Body) bool {
 	return true
 }
 
-// kinds are the known kinds.
-var kinds = [...]Kind{
-	KindRunStart, KindStepStart, KindModelConfig, KindModelRequest, KindModelDelta, KindModelResponse, KindModelError, KindModelRetry, KindDecision, KindToolArguments, KindToolStart, KindToolEnd, KindToolSkip, KindAbandoned, KindStepEnd, KindHistoryRewrite, KindCanceled, KindSuspended, KindResumed, KindWarning, KindCustom, KindRunEnd,
-}
-
 func (c coder) abandoned(s scope, v *Abandoned) {
 	for c.Next(&s, v1Abandoned) {
 		c.OptionalText("tool_call_id", &v.ToolCallID)

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +48,7 @@ func (f *formatter) event(ev *Event) {
 	from := len(f.dst)
 	kind := ev.kind()
 	_, unknown := ev.Body.(Unknown)
-	if isWord(string(kind)) && unknown != slices.Contains(kinds[:], kind) {
+	if isWord(string(kind)) && unknown != isKnown(kind) {
 		f.dst = append(f.dst, f.name(string(kind))...)
 	} else {
 		f.quoted(string(kind))
@@ -66,6 +65,12 @@ func (f *formatter) event(ev *Event) {
 		f.dst = f.dst[:len(f.dst)-1]
 	}
 	f.dst = append(f.dst, '\n')
+}
+
+// isKnown reports whether the codec has the kind.
+func isKnown(kind Kind) bool {
+	c := coder{&jsonio.Coder{}}
+	return c.body(c.Element(), kind, new(Body))
 }
 
 // pad fills what was written since from to a width, with a space at least.

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,11 +110,7 @@ func newDeclared(o trace.Options) declared {
 }
 
 func off(v string) bool {
-	switch v {
-	case "", "off", "none", "no", "false", "0":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "off", "none", "no", "false", "0"}, v)
 }
 
 type tools struct {

@@ -391,15 +391,12 @@ func (g *generator) union(name string, of []string) {
 	g.printf("default:\n*v = Unknown{Kind: kind, Raw: c.Rest(s)}\n}\n}\n")
 }
 
-// bodies writes the methods that code the bodies of events.
+// bodies writes the method that codes the bodies of events.
 func (g *generator) bodies(of []string) {
 	g.printf("// body codes the members of a body. It reports whether the kind is known.")
 	g.printf("func (c coder) body(s scope, kind Kind, v *Body) bool {\nswitch kind {")
-	kinds := make([]string, 0, len(of))
 	for _, one := range of {
 		g.printf("case %s:\ncode(c, s, v, coder.%s)", g.kinds[one], method(one))
-		kinds = append(kinds, g.kinds[one])
 	}
 	g.printf("default:\nreturn false\n}\nreturn true\n}\n")
-	g.printf("// kinds are the known kinds.\nvar kinds = [...]Kind{\n%s,\n}\n", strings.Join(kinds, ", "))
 }
