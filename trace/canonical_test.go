@@ -237,7 +237,7 @@ func TestProject(t *testing.T) {
 		trace.ModelError{Error: trace.Error{Code: "c"}, PartialContent: all, Usage: u},
 		trace.ToolArguments{ToolCallID: "toolu_3", Arguments: "{}"}, trace.ToolStart{ToolCallID: "toolu_4"}, trace.ToolEnd{ToolCallID: "toolu_5", Result: llm.ToolResult{ID: "toolu_5", Opaque: opaque}},
 		trace.ToolSkip{ToolCallID: "toolu_6", Result: llm.ToolResult{ID: "toolu_6", Opaque: opaque}}, trace.Abandoned{ToolCallID: "toolu_7"}, trace.Warning{Code: "w", ToolCallID: "toolu_8"}, trace.Warning{Code: "v"},
-		trace.Suspended{Pending: []string{"toolu_9", "toolu_1"}},
+		trace.Suspended{Pending: []string{"toolu_9", "toolu_1"}, Digest: "d"},
 		trace.RunEnd{FinishReason: llm.FinishToolCalls, Pending: []string{"toolu_10"}, AppendedMessages: []llm.Message{message(all)}},
 	)
 	evs = append(evs, in("y", trace.RunStart{Parent: &trace.Parent{Run: "x", ToolCallID: "toolu_4"}}, trace.ToolStart{ToolCallID: "toolu_4"})...)

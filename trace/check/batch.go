@@ -181,7 +181,6 @@ func (r *run) resume(b trace.Resumed) {
 	}
 }
 
-// resolve takes other arguments for a call.
 func (r *run) resolve(ev *trace.Event, b trace.ToolArguments) {
 	c := r.adopt(b.ToolCallID, "", b.Arguments)
 	if c == nil || c.state != callPlanned {
@@ -275,7 +274,6 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	r.countResult(c.name, b.Outcome != trace.OutcomeOK || b.Result.IsError, b.Outcome == trace.OutcomeCanceled)
 }
 
-// toolSkip checks a call that gets a result and is not run.
 func (r *run) toolSkip(ev *trace.Event, b *trace.ToolSkip) {
 	r.mustHaveDecided()
 	r.tools.recorded = true
@@ -386,7 +384,6 @@ func sameContent(a, b llm.Part) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// abandon takes a running tool that the loop does not wait for.
 func (r *run) abandon(b trace.Abandoned) {
 	c := r.call(b.ToolCallID, callRunning)
 	if c == nil {

@@ -175,7 +175,6 @@ func (c *Checker) open(name string) *run {
 	return r
 }
 
-// end releases the state of a run.
 func (c *Checker) end(r *run) {
 	c.last = nil
 	c.ended[r.run] = r.trust == incomplete

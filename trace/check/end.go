@@ -24,7 +24,6 @@ func (r *run) end(ev *trace.Event, b *trace.RunEnd) {
 	}
 }
 
-// closed reports what is still open.
 func (r *run) closed() {
 	if r.answer.requested {
 		r.report(invFraming, "the run ends before its model call")
@@ -94,7 +93,6 @@ func (r *run) lost(pending names) (id string, found bool) {
 	return "", false
 }
 
-// usage compares the run's usage with that of its model calls.
 func (r *run) usage(b *trace.RunEnd) {
 	differs := func(reported, used llm.Usage, purpose string) bool {
 		if reported != used {

@@ -34,7 +34,6 @@ type fault struct {
 	terminal string // why it must not be retried; empty if it may be
 }
 
-// request checks whether a request may be made, and its messages.
 func (r *run) request(ev *trace.Event, b trace.ModelRequest) {
 	x := r.exchange(ev.Purpose)
 	answer := x == &r.answer
@@ -226,7 +225,6 @@ func (r *run) respond(ev *trace.Event, b *trace.ModelResponse) {
 	r.keep(b.Message)
 }
 
-// fail takes a failed attempt.
 func (r *run) fail(ev *trace.Event, b *trace.ModelError) {
 	x := r.exchange(ev.Purpose)
 	began := x.began

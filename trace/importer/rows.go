@@ -116,7 +116,6 @@ func (w *walker) row(d *jsonio.Dec, run *format.Run) {
 	}
 }
 
-// fill sets a run from the values of a row in its Meta.
 func (w *walker) fill(run *format.Run) error {
 	r, row := w.rows, run.Meta
 	run.SetName()

@@ -13,7 +13,6 @@ import (
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
-// walker reads a recording once.
 type walker struct {
 	*Source
 	yield     func(Run, error) bool
@@ -26,7 +25,6 @@ type walker struct {
 	stopped   bool                           // the consumer wants no more runs
 }
 
-// give yields a run and an error. It reports whether the consumer wants more.
 func (w *walker) give(r Run, err error) bool {
 	w.stopped = w.stopped || !w.yield(r, err)
 	return !w.stopped
@@ -141,7 +139,6 @@ func (w *walker) decode(e element, read func(*jsonio.Dec)) (n int, short bool, e
 	return n, d.Short(), nil
 }
 
-// run reads an element that is a run.
 func (w *walker) run(e element) (n int, short bool) {
 	run := w.begin(e.line)
 	n, short, err := w.decode(e, func(d *jsonio.Dec) { w.read(d, &run) })

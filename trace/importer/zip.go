@@ -204,7 +204,6 @@ func checkDisjoint(files []*zip.File, size int64) error {
 	return nil
 }
 
-// entries gives the samples of a ZIP, each as a run.
 func (w *walker) entries() {
 	w.head = map[string]json.RawMessage{}
 	for _, f := range w.zip.heads {
