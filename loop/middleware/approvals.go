@@ -151,8 +151,7 @@ func (w *approvalWaiter) close(ctx context.Context, p *pendingApproval) error {
 	return nil
 }
 
-// apply returns the effect of the decisions. If one of them suspends the run, it keeps all
-// others for the next run.
+// apply returns the effect of the decisions. If one suspends the run, the others are kept.
 func (w *approvalWaiter) apply(all []*pendingApproval) (decisions []loop.CallDecision, d loop.Decision) {
 	for _, p := range all {
 		if p.decision.Decision == Suspend {

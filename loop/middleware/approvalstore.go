@@ -172,8 +172,7 @@ func (s *ApprovalStore) put(e approvalEntry) {
 	s.entries = append(s.entries, e)
 }
 
-// add makes a request pending. It replaces a request of the same call from a suspended run. An
-// earlier decision applies if both requests are equal.
+// add makes a request pending. An earlier decision about an equal request applies.
 func (s *ApprovalStore) add(req ApprovalRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

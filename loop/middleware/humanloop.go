@@ -66,8 +66,8 @@ type humanEvent struct {
 	Decision ApprovalDecision `json:"decision"`
 }
 
-// review returns the effect of a decision. The returned decision is empty if the decision is
-// missing or invalid. The runaway guard does not count a denied call as a failure of its tool.
+// review returns the decision, empty if missing or invalid, and its effect. The runaway guard
+// does not count a denied call.
 func review(p loop.PlannedCall, allowed []ApprovalDecision, a Approval, err error) (ApprovalDecision, []loop.CallDecision) {
 	switch {
 	case err != nil:

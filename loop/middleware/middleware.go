@@ -162,8 +162,7 @@ func emitJSON(s *loop.StepInfo, name string, v any) error {
 	return s.Emit(name, bytes.TrimSuffix(line, []byte("\n")))
 }
 
-// substitute returns a decision with the result of a call that is not run. The result of a
-// denied call is an error.
+// substitute sets the result of a call that is not run: an error for a denied call.
 func substitute(p loop.PlannedCall, reason, text string) []loop.CallDecision {
 	out := loop.TextOutput(text)
 	out.IsError = reason == ReasonDenied

@@ -93,8 +93,7 @@ func (o *Output) Read(text string, to any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// unfenced returns the trimmed text between the first and the last code fence, or the whole
-// trimmed text without fences.
+// unfenced returns the trimmed text between the first and the last code fence, if any.
 func unfenced(text string) string {
 	text = strings.TrimSpace(text)
 	open, end := strings.Index(text, fence), strings.LastIndex(text, fence)

@@ -61,9 +61,8 @@ func Permissions(policy PermissionPolicy, approvals *Approvals) loop.Middleware 
 	}}
 }
 
-// callGate checks calls before they are run. It skips the calls of a step that already have a
-// result, and blocks them: if later middleware removes the result, the call is not run.
-// Earlier middleware may keep the function that runs a call and use it at any time.
+// callGate blocks the calls of a step that already have a result: if later middleware removes
+// it, they are not run. The function that runs a call may be used at any time.
 type callGate struct {
 	mu        sync.Mutex
 	unchecked map[string]bool

@@ -194,8 +194,8 @@ func summaryLength(messages []llm.Message) int {
 
 func isSummary(m llm.Message) bool { return isUser(m) && strings.HasPrefix(m.Text(), summaryHead) }
 
-// transcript formats messages for a model that does not take part in the conversation. It
-// truncates texts except that of an earlier summary.
+// transcript formats messages as text. It truncates all texts except that of an earlier
+// summary.
 func transcript(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

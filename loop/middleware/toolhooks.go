@@ -164,8 +164,7 @@ func (t *toolHooks) rejected(ctx context.Context, s *loop.StepInfo, p loop.Plann
 	return fallback, err
 }
 
-// failed reports a failure and replaces the output with the fallback of a hook. The caller has
-// locked t.
+// failed reports a failure and applies the fallback of a hook. The caller has locked t.
 func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) error {
 	if t.Failed == nil {
 		return nil
@@ -211,8 +210,7 @@ func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// keep stores the error of a hook until all calls of the step have results. The caller has
-// locked t.
+// keep stores the error of a hook for the end of the step. The caller has locked t.
 func (t *toolHooks) keep(call loop.Call, err error) {
 	if err != nil {
 		t.fatal = append(t.fatal, fatal{call.Index, err})
@@ -228,8 +226,7 @@ func contained(ctx context.Context, next loop.ToolFunc, call loop.Call) (out loo
 	return next(ctx, call)
 }
 
-// after ends the run if a hook requested that. It also runs before steps, because pending
-// calls of the input are run outside of steps.
+// after ends the run if a hook requested that, also before steps because of pending calls.
 func (t *toolHooks) after(s *loop.StepInfo) (d loop.Decision, err error) {
 	t.mu.Lock()
 	fallbacks := t.fallbacks

@@ -175,8 +175,7 @@ func (b *builder) options() {
 	}
 }
 
-// declared adds an option of a trace under its name in a scenario. It reports whether a
-// scenario knows it.
+// declared adds an option of a trace if a scenario knows it.
 func (b *builder) declared(o trace.Option) bool {
 	table := loop.Options()
 	i := slices.IndexFunc(table, func(x loop.Option) bool { return x.Declared == o.Name })
@@ -430,8 +429,8 @@ func (b *builder) file(expected []trace.Event) ([]byte, error) {
 	return txtar.Format(&a), nil
 }
 
-// verify runs the script and returns the trace to expect, if one was recorded. If the
-// trace differs or the script fails, verify reports it, unless an omission explains it.
+// verify runs the script and returns the trace to expect, if one was recorded. It reports a
+// difference or a failure.
 func (b *builder) verify(recorded []trace.Event) []trace.Event {
 	o, err := Run(context.Background(), &b.script, nil)
 	if err != nil {

@@ -38,8 +38,7 @@ func asReceived(c llm.ToolCall) llm.ToolCall {
 	return c
 }
 
-// setContent sets the fields of the response if the parts are one reasoning, one text and
-// calls, in this order. It reports whether they are.
+// setContent sets the fields for one reasoning, one text and calls, if the parts are these.
 func setContent(parts []llm.Part, t *fake.Response) bool {
 	stage := 0
 	for _, p := range parts {

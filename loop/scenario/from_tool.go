@@ -18,8 +18,7 @@ type toolCall struct {
 	at   time.Duration // of its start, and then of its end
 }
 
-// toolStarted adds an empty behavior for a call. Calls may end in another order, but a
-// script counts them in the order in which they start.
+// toolStarted adds an empty behavior: a script counts calls in the order of their starts.
 func (b *builder) toolStarted(e trace.ToolStart, at time.Duration) {
 	t := b.tool(e.Name)
 	b.running[e.ToolCallID] = toolCall{e.Name, len(t.Calls), at}
@@ -45,8 +44,8 @@ func (b *builder) toolEnded(e trace.ToolEnd, at time.Duration) {
 	b.ended = append(b.ended, in)
 }
 
-// canceled handles the end of the run's context. The event may be late, after the end of a
-// tool: a tool that ended at the same time has ignored the context.
+// canceled handles the end of the run's context. A tool that ended at the same time ignored
+// it.
 func (b *builder) canceled(at time.Duration) {
 	b.contextEnded = true
 	for _, in := range b.ended {
@@ -56,8 +55,7 @@ func (b *builder) canceled(at time.Duration) {
 	}
 }
 
-// abandonedFor is the time for which an abandoned tool continues. A trace does not contain
-// it.
+// abandonedFor is how long an abandoned tool continues, which no trace contains.
 const abandonedFor = time.Hour
 
 // abandon makes a call ignore the end of its context.

@@ -117,8 +117,8 @@ func instructions(text string) func(*middleware.Vars) string {
 	}
 }
 
-// middleware assigns the tools to the agents before the first step of a run. The tools are
-// not known before a run. It precedes the middleware of the handoff.
+// middleware assigns the tools, which are known only in a run, to the agents before the first
+// step.
 func (a *agents) middleware() loop.Middleware {
 	return loop.Middleware{Name: "handoff", New: func(loop.RunInfo) loop.Hooks {
 		return loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (c loop.StepChange, _ error) {

@@ -46,8 +46,7 @@ func middlewareKinds() []middlewareKind {
 	}
 }
 
-// setMiddleware appends the middleware of the script. Middleware of the preset with the
-// same name is replaced.
+// setMiddleware appends middleware, or replaces that of the preset with the same name.
 func setMiddleware(r *reader, v fake.Value) error {
 	presets := r.cfg.Middleware
 	return items(v, func(item fake.Value) error {

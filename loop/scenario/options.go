@@ -24,8 +24,7 @@ type reader struct {
 	renames map[fake.Pos][2]string // see fake.Script.Renames
 }
 
-// version1 maps the names within the options middleware and stop_when to the different
-// names of version 1. The table of package loop has the names of the options.
+// version1 maps names within middleware and stop_when to those of version 1.
 var version1 = map[string]string{"truncate_results": "cut_results", "max_retries": "re_asks", "handoffs": "to", "keep_messages": "keep"}
 
 // name returns a name in the version of the script.
@@ -252,8 +251,7 @@ func (r *reader) fields(v fake.Value, set map[string]func(fake.Value) error) err
 	return nil
 }
 
-// single returns the name and the value of an item of a list: a word, or a map with one
-// member.
+// single returns the name and the value of an item: a word, or a map with one member.
 func single(v fake.Value) (name string, arg fake.Value, err error) {
 	switch {
 	case v.Kind == fake.Text:

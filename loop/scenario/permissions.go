@@ -11,8 +11,7 @@ import (
 	"github.com/looptape/looptape/loop/middleware"
 )
 
-// permissions denies the calls of some tools and makes a scripted decision about those of
-// others. It allows all other calls.
+// permissions denies some tools, makes scripted decisions about others, and allows the rest.
 func permissions(_ *reader, arg fake.Value) (m loop.Middleware, err error) {
 	rules, decisions := map[string]middleware.Permission{}, map[string]middleware.ApprovalDecision{}
 	for _, f := range arg.Fields {

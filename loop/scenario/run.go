@@ -201,8 +201,7 @@ func (x *execution) run(ctx context.Context, agent *loop.Agent) (*Result, error)
 	return o, x.scriptError(o)
 }
 
-// onGoroutine calls f on another goroutine, because a tool of the script may end the
-// goroutine of the run. It returns the value with which f panics.
+// onGoroutine calls f on another goroutine, which a tool may end, and returns its panic.
 func onGoroutine(f func()) (panicked any) {
 	done := make(chan struct{})
 	go func() {

@@ -6,15 +6,13 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// isV1 reports whether a trace section has the text form of version 1, in which
-// the kind of an event takes 15 columns.
+// isV1 reports whether a trace has the text form of version 1: kinds take 15 columns.
 func isV1(text string) bool {
 	const start = "run.start      "
 	return len(text) > len(start) && strings.HasPrefix(text, start) && text[len(start)] != ' '
 }
 
-// currentParts renames in the lines of a parts section, each of them JSON, what
-// had other names in version 1: members of calls and of their results.
+// currentParts renames the members of calls and results in JSON lines of version 1.
 func currentParts(lines string) string {
 	var out []byte
 	for line := range strings.Lines(lines) {

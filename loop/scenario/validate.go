@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/loop"
 )
 
-// validate returns the configuration of a script, and the errors that prevent any run, joined:
-// no models, invalid tools, invalid options. start is the position of the script.
+// validate returns the configuration of a script that begins at start, or all errors that
+// prevent a run.
 func validate(s *fake.Script, start fake.Pos) (loop.Config, error) {
 	var errs []error
 	if len(s.Models) == 0 {
@@ -27,8 +27,7 @@ func validate(s *fake.Script, start fake.Pos) (loop.Config, error) {
 	return cfg, errors.Join(append(errs, err)...)
 }
 
-// validateTool makes a tool as Run does, first without and then with its schema, to find
-// the position of the error.
+// validateTool makes a tool without and with its schema, to find the position of the error.
 func validateTool(s *fake.Script, t fake.Tool) error {
 	_, err := loop.RawTool(t.Name, "", nil, nil)
 	pos := t.Pos
@@ -42,8 +41,7 @@ func validateTool(s *fake.Script, t fake.Tool) error {
 	return nil
 }
 
-// shortError returns an error of the loop without the package names and the Go types of a
-// schema's members; nil stays nil.
+// shortError removes package names and Go types from an error of the loop; nil stays nil.
 func shortError(err error) error {
 	if err == nil {
 		return nil

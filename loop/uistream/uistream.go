@@ -261,8 +261,8 @@ func (s *stream) output(r llm.ToolResult, provider bool) {
 	s.put(p)
 }
 
-// skipped converts a call that got a result without being run. It sends an input error if the
-// call is invalid, otherwise its input and its result.
+// skipped converts a call that was not run: an input error if it is invalid, otherwise its
+// input and result.
 func (s *stream) skipped(b trace.ToolSkip) {
 	var args string
 	if c := s.find(b.ToolCallID); c != nil {

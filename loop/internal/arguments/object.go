@@ -14,8 +14,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// maxDepth is the nesting limit of arguments. Providers refuse far less, and
-// deeper arguments are an attack or a mistake (quirk QT-09).
+// maxDepth is the nesting limit of arguments, far above that of providers (quirk QT-09).
 const maxDepth = 1000
 
 // Error reports why arguments are not a usable JSON object.

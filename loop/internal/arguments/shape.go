@@ -11,9 +11,8 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// shape is a plain schema, such as Go types give. It accepts arguments in one pass
-// over their text, without decoding. It may reject arguments that the schema
-// allows, but never accepts others.
+// shape is a plain schema, such as Go types give, that accepts arguments in one pass over
+// their text. It may reject allowed arguments, but never accepts others.
 type shape struct {
 	kinds    []string          // the JSON types that it allows
 	members  map[string]*shape // of an object; nil accepts anything
@@ -25,8 +24,7 @@ type shape struct {
 // maxRequired is the largest number of required members of a shape.
 const maxRequired = 8
 
-// newShape returns the shape of a schema, or nil if the schema has keywords that a
-// shape does not support.
+// newShape returns the shape of a schema, or nil if it has other keywords.
 func newShape(s *jsonschema.Schema) *shape {
 	plain := &jsonschema.Schema{
 		Schema: s.Schema, Title: s.Title, Description: s.Description, Type: s.Type, Types: s.Types, Properties: s.Properties,

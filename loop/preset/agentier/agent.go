@@ -93,8 +93,7 @@ func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more f
 	return last.Complete, last.Err
 }
 
-// parts yields the parts of a run with its own options. If more is not nil, it changes
-// the configuration.
+// parts yields the parts of a run with its own options. more may be nil.
 func (a *Agent) parts(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) iter.Seq[Part] {
 	agent, err := a.loop.With(func(c *loop.Config) {
 		opts.set(c)

@@ -19,8 +19,7 @@ func Retries(maxRetries int) loop.Retry {
 	return loop.Retry{Max: maxRetries, Base: time.Second, On: temporary}
 }
 
-// temporary reports whether an error may pass. It uses the report of the client if
-// there is one, and otherwise accepts network failures.
+// temporary reports whether an error may pass: the client decides, or it is a network failure.
 func temporary(err error) bool {
 	_, reported := errors.AsType[*llm.APIError](err)
 	_, network := errors.AsType[net.Error](err)

@@ -177,9 +177,8 @@ func (r *run) onStep(step loop.Step) {
 	}
 }
 
-// resumed appends the messages that a run has added before its first step to the history:
-// the results of pending calls, and the input. The report has them as a separate first
-// step.
+// resumed appends the messages of a run from before its first step to the history. The report
+// has the results of pending calls as a separate first step.
 func (r *run) resumed(added []llm.Message) {
 	if r.resumes == nil || len(added) == 0 {
 		return

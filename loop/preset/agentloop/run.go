@@ -96,10 +96,9 @@ func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 	return r.start(ctx, delivery)
 }
 
-// takePending appends the input to the history. Providers reject calls without results, so
-// these come first. Calls that wait for a decision run again before the input, or are
-// dropped with their response. All other calls get a result with the message that their
-// run ended.
+// takePending appends the input to the history. Calls without results come first: they run
+// again if they wait for a decision, unless they are dropped, and all others get an error
+// result.
 func (r *run) takePending() error {
 	response, open := r.history.Open()
 	waits := slices.ContainsFunc(open, func(c llm.ToolCall) bool { return r.approvals.Has(c.ID) })
@@ -179,8 +178,7 @@ func (r *run) release(report *Report) {
 	r.current = nil
 }
 
-// ended calls look, which executes the kernel's run, and finishes the run. It does so
-// even if look panics or ends its goroutine.
+// ended finishes the run after look, which executes it, even if look panics or exits.
 func (r *run) ended(ctx context.Context, look func()) (response *Response, err error) {
 	defer func() {
 		res, failure := r.kernel.Wait()
@@ -190,8 +188,7 @@ func (r *run) ended(ctx context.Context, look func()) (response *Response, err e
 	return nil, nil
 }
 
-// finish ends the run. It stores the report, lets the next run begin and emits
-// onRunComplete.
+// finish stores the report, lets the next run begin and emits onRunComplete.
 func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Response, error) {
 	now := r.clock.Now()
 	out, rep := &r.response, r.report
@@ -225,8 +222,7 @@ func (r *run) finish(ctx context.Context, res *loop.Result, err error) (*Respons
 	return out, err
 }
 
-// callModel calls the model. Its context contains the conversation id and ends when the agent
-// is stopped or the signal of the run is done.
+// callModel calls the model with the conversation id, until the agent or the signal stops it.
 func (r *run) callModel(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, conversationKey{}, r.ID()))

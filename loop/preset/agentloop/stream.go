@@ -118,8 +118,7 @@ func (p *projection) begin() []StreamEvent {
 	return []StreamEvent{{Type: "step_start", Step: p.steps - 1}}
 }
 
-// decided returns events for the calls of a step that will run. A guardrail that triggers
-// before its step leaves a step that has only begun.
+// decided announces the calls of a step. A guardrail may trigger before its step begins.
 func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 	switch d.Reason {
 	case trace.ReasonToolCalls:
@@ -134,8 +133,8 @@ func (p *projection) decided(ev trace.Event, d trace.Decision) []StreamEvent {
 	return nil
 }
 
-// calls returns events for the calls of the step's response. Calls of an earlier run
-// belong to no response of this run; each has its event when it runs.
+// calls announces the calls of the step's response. Those of an earlier run follow when they
+// run.
 func (p *projection) calls(step int) (parts []StreamEvent) {
 	if p.last == nil {
 		return nil
@@ -155,8 +154,7 @@ func (p *projection) start(step int, id, name, args string) []StreamEvent {
 	return []StreamEvent{{Type: "tool_call_start", Step: step, CallID: id, ToolName: name, Arguments: object(args)}}
 }
 
-// object returns the arguments of a call, or an empty object if they are not a JSON
-// object.
+// object returns the arguments of a call if they are an object, otherwise {}.
 func object(args string) json.RawMessage {
 	if !jsonio.IsObject(args) {
 		args = "{}"
@@ -176,8 +174,7 @@ func (p *projection) response(b trace.RunEnd, err error) *Response {
 	return r
 }
 
-// reasonOf returns the reference loop's reason for the end of a run. A stop reason
-// without a counterpart means that the run was stopped.
+// reasonOf returns the reference loop's reason; one without a counterpart means stopped.
 func reasonOf(stop trace.Reason, err error) trace.Reason {
 	switch {
 	case err != nil:

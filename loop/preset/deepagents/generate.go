@@ -82,8 +82,7 @@ func (r *run) result(res *loop.Result, err error) (*Result, error) {
 	return out, err
 }
 
-// lastResponse returns the last message of an assistant. At the step limit, results follow
-// it.
+// lastResponse returns the last message of an assistant, which results may follow.
 func lastResponse(messages []llm.Message) []llm.Message {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == llm.RoleAssistant {

@@ -87,8 +87,7 @@ func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
 	})
 }
 
-// projection is the state of the conversion: the response of the step until a decision follows,
-// its calls, and the results that wait for earlier ones.
+// projection has the response until a decision follows, its calls, and waiting results.
 type projection struct {
 	response *trace.ModelResponse
 	usage    llm.Usage // usage of the step
@@ -141,8 +140,8 @@ func (d *projection) parts(ev trace.Event, err error) []Part {
 	return nil
 }
 
-// decided ends the response once. Until then middleware may change the decision. It
-// returns the calls, except for a response that was required to have none.
+// decided ends the response once, because middleware may change a decision, and returns its
+// calls, unless it was required to have none.
 func (d *projection) decided(step int, reason trace.Reason) []Part {
 	if d.response == nil {
 		return nil

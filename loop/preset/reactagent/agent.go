@@ -153,8 +153,7 @@ type threadRun struct {
 // logName is the name of the logging middleware. Each run has its own.
 const logName = "message_log"
 
-// begin creates the run that answers the input. The input follows the messages of the
-// thread. The new messages are logged and stored.
+// begin creates a run whose input follows the thread. It logs and stores the new messages.
 func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (r *threadRun, err error) {
 	if len(input) == 0 {
 		return nil, errNothing
@@ -183,8 +182,7 @@ func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (
 	return r, err
 }
 
-// keepThread returns middleware that sets conversation when the run ends. It contains summaries
-// in place of the messages that they replace.
+// keepThread sets conversation when the run ends, with summaries in place of messages.
 func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 	return loop.Middleware{Name: "thread", New: func(loop.RunInfo) loop.Hooks {
 		var last *loop.StepInfo

@@ -32,8 +32,7 @@ func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Event] {
 	return dialect.Parts(events, func() func(trace.Event, error) []Event { return (&projection{waiting: map[string][]Event{}}).events })
 }
 
-// projection contains the calls of the last response and the events that wait for earlier
-// calls.
+// projection contains the last response's calls and the events that wait for earlier ones.
 type projection struct {
 	calls   []llm.ToolCall
 	next    int
@@ -91,8 +90,7 @@ func (p *projection) begin(call string, events ...Event) (now []Event) {
 	return now
 }
 
-// late returns the events of a call that still wait when its tool has returned. They wait
-// if an earlier call is client-side and never begins.
+// late returns the events of a call that wait for a client-side call, which never begins.
 func (p *projection) late(call string) []Event {
 	events, ok := p.waiting[call]
 	if ok {

@@ -18,8 +18,7 @@ var groups = []struct {
 	{"shell", []string{"shell"}},
 }
 
-// generalPurpose returns one middleware per group. Its tools are only names: a call
-// returns an error with the message that the tool is not built yet.
+// generalPurpose returns one middleware per group, whose tools only return an error.
 func generalPurpose() []loop.Middleware {
 	list := make([]loop.Middleware, len(groups))
 	for i, g := range groups {

@@ -49,8 +49,7 @@ func (m *Memory) Save(ctx context.Context, thread string, messages []llm.Message
 	return nil
 }
 
-// memoryError is deferred in the methods of a Memory. It adds the operation to the error or the
-// panic of a function.
+// memoryError adds the operation to an error or a panic of a deferring method.
 func memoryError(operation, thread string, err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("the memory panicked: %v", v)
