@@ -50,11 +50,10 @@ func (w *caseRun) checkUnchanged() {
 			w.report("INV-06", "the messages of Input.Step call %d were changed later:\n%s", i, cmp.Diff(string(h.json), string(is)))
 		}
 	}
-	all := w.input[:cap(w.input)]
 	if is := jsonOf(w.input); !bytes.Equal(w.before, is) {
 		w.report("INV-06", "the input messages were changed:\n%s", cmp.Diff(string(w.before), string(is)))
 	}
-	for _, m := range all[len(w.input):] {
+	for _, m := range w.input[len(w.input):cap(w.input)] {
 		if m.Role != "" || m.Parts != nil {
 			w.report("INV-06", "the loop appended to the array of the caller: %s", m.AppendJSON(nil))
 		}

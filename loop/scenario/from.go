@@ -97,7 +97,6 @@ func FromMessages(name string, messages []llm.Message) ([]byte, error) {
 	}
 	b.option("max_steps", numberValue(strconv.Itoa(max(answers, 1))))
 	b.option("max_consecutive_tool_errors", numberValue("0"))
-	b.flush()
 	return b.file(nil)
 }
 
@@ -113,7 +112,7 @@ func (b *builder) reportUnanswered(messages []llm.Message) {
 	for _, m := range messages {
 		for _, c := range m.Calls() {
 			if results[c.ID]--; results[c.ID] < 0 {
-				b.omit(fmt.Sprintf("the result of the call %s of the tool %s, which the messages do not contain", c.ID, c.Name))
+				b.omit("the result of the call %s of the tool %s, which the messages do not contain", c.ID, c.Name)
 			}
 		}
 	}
@@ -123,8 +122,6 @@ type builder struct {
 	script       fake.Script
 	start        trace.RunStart
 	virtual      bool
-	order        []string // of the names of the tools
-	tools        map[string]*fake.Tool
 	responses    []fake.Response
 	attempts     []fake.Response // the failed attempts of the next response
 	requestedAt  time.Duration
@@ -139,12 +136,11 @@ type builder struct {
 }
 
 func newBuilder(start trace.RunStart) *builder {
-	return &builder{
-		start: start, virtual: start.Clock == trace.ClockVirtual, tools: map[string]*fake.Tool{}, running: map[string]toolCall{},
-	}
+	return &builder{start: start, virtual: start.Clock == trace.ClockVirtual, running: map[string]toolCall{}}
 }
 
-func (b *builder) omit(what string) {
+func (b *builder) omit(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
 	if !slices.Contains(b.omitted, what) {
 		b.omitted = append(b.omitted, what)
 	}
@@ -160,7 +156,7 @@ func boolValue(s string) fake.Value { return fake.Value{Kind: fake.Bool, Text: s
 func (b *builder) options() {
 	for _, o := range b.start.Options {
 		if !b.declared(o) {
-			b.omit("the option " + o.Name)
+			b.omit("the option %s", o.Name)
 		}
 	}
 	b.option("max_consecutive_tool_errors", numberValue("0")) // a trace declares it if it is enabled
@@ -230,7 +226,7 @@ func (b *builder) stopWhen(declared string) {
 		case (name == "step_count" || name == "total_tokens") && err == nil:
 			v.Kind = fake.Number
 		default: // a trace does not contain the price of a cost or a custom condition
-			b.omit("the stop condition " + item)
+			b.omit("the stop condition %s", item)
 			continue
 		}
 		list.Items = append(list.Items, fake.Value{Kind: fake.Map, Fields: []fake.Option{{Name: name, Value: v}}})
@@ -248,18 +244,17 @@ func (b *builder) option(name string, v fake.Value) {
 }
 
 func (b *builder) tool(name string) *fake.Tool {
-	t := b.tools[name]
-	if t == nil {
-		t = &fake.Tool{Name: name}
-		b.tools[name] = t
-		b.order = append(b.order, name)
+	i := slices.IndexFunc(b.script.Tools, func(t fake.Tool) bool { return t.Name == name })
+	if i < 0 {
+		i = len(b.script.Tools)
+		b.script.Tools = append(b.script.Tools, fake.Tool{Name: name})
 	}
-	return t
+	return &b.script.Tools[i]
 }
 
 func (b *builder) event(ev trace.Event) {
 	if ev.Purpose != trace.PurposeAnswer {
-		b.omit("the model calls for the purpose " + string(ev.Purpose))
+		b.omit("the model calls for the purpose %s", ev.Purpose)
 		return
 	}
 	switch e := ev.Body.(type) {
@@ -289,20 +284,20 @@ func (b *builder) event(ev trace.Event) {
 	case trace.ToolEnd:
 		b.toolEnded(e, ev.At)
 	case trace.HistoryRewrite:
-		b.omit("the rewrite by " + e.By)
+		b.omit("the rewrite by %s", e.By)
 	case trace.Decision:
 		if _, declared := b.start.Options.Lookup("stop_when"); e.By != "" || e.Reason == trace.ReasonStopCondition && !declared {
-			b.omit(fmt.Sprintf("the decision to %s (%s)", e.Action, cmp.Or(e.By, string(e.Reason))))
+			b.omit("the decision to %s (%s)", e.Action, cmp.Or(e.By, string(e.Reason)))
 		}
 	case trace.Custom:
-		b.omit("the event " + e.Name)
+		b.omit("the event %s", e.Name)
 	case trace.Canceled:
 		b.canceled(ev.At)
 		if e.Reason == string(trace.ReasonCancel) {
-			b.script.Cancel = &fake.Cancel{At: ev.At, Before: ev.At == 0}
 			if ev.At == 0 && b.hasRequest {
-				b.script.Cancel = nil
 				b.omit("the cancellation, whose time is unknown")
+			} else {
+				b.script.Cancel = &fake.Cancel{At: ev.At, Before: ev.At == 0}
 			}
 		}
 	default:
@@ -364,7 +359,7 @@ func (b *builder) warning(w trace.Warning) {
 		}
 	case llm.WarnNoCalls, loop.WarnNoName: // follow from the response
 	case llm.WarnRepeatedArguments, llm.WarnNoCallStart:
-		b.omit("the chunks of the arguments (" + w.Code + ")")
+		b.omit("the chunks of the arguments (%s)", w.Code)
 	default:
 		t.Warnings = append(t.Warnings, llm.Warning{Code: w.Code, Message: w.Message})
 	}
@@ -409,9 +404,6 @@ func nameOf(r llm.ToolResult, messages []llm.Message) string {
 
 // file returns the scenario file; expected may be nil.
 func (b *builder) file(expected []trace.Event) ([]byte, error) {
-	for _, name := range b.order {
-		b.script.Tools = append(b.script.Tools, *b.tools[name])
-	}
 	b.script.Models = []fake.ModelScript{{Name: cmp.Or(b.modelName, "main"), Responses: b.responses}}
 	expected = b.verify(expected)
 	yaml, err := b.script.YAML()
@@ -435,12 +427,12 @@ func (b *builder) verify(recorded []trace.Event) []trace.Event {
 	o, err := Run(context.Background(), &b.script, nil)
 	if err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		b.omitCause("an error: " + strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
+		b.omitCause("an error: %s", strings.TrimSuffix(strings.TrimPrefix(line, ": "), " (-want +got):"))
 		return recorded
 	}
 	if recorded == nil {
 		if len(o.Unused) > 0 {
-			b.omit("the cause of unused responses: " + o.Unused[0])
+			b.omit("the cause of unused responses: %s", o.Unused[0])
 		}
 		return nil
 	}
@@ -457,14 +449,14 @@ func (b *builder) verify(recorded []trace.Event) []trace.Event {
 	for same < min(len(want), len(is)) && want[same] == is[same] {
 		same++
 	}
-	b.omitCause(fmt.Sprintf("a difference from line %d of the trace", 1+strings.Count(want[:same], "\n")))
+	b.omitCause("a difference from line %d of the trace", 1+strings.Count(want[:same], "\n"))
 	return recorded
 }
 
 // omitCause reports a failure of the script, unless an omission explains it.
-func (b *builder) omitCause(what string) {
+func (b *builder) omitCause(format string, args ...any) {
 	if b.omitted == nil {
-		b.omit("the cause of " + what)
+		b.omit("the cause of "+format, args...)
 	}
 }
 

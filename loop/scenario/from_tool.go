@@ -88,7 +88,7 @@ func (b *builder) behavior(name string, outcome trace.Outcome, r llm.ToolResult)
 	}
 	for _, p := range r.Content {
 		if _, ok := p.(llm.Text); !ok {
-			b.omit("media in the results of the tool " + name)
+			b.omit("media in the results of the tool %s", name)
 		}
 	}
 	return x

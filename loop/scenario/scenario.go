@@ -58,27 +58,25 @@ func Parse(name string, src []byte) (*File, error) {
 	}
 	f.archive, f.Comment = *a, string(a.Comment)
 	line := 1 + bytes.Count(a.Comment, []byte("\n"))
+	seen := map[string]bool{}
 	for _, part := range a.Files {
 		line++ // the marker
+		if seen[part.Name] {
+			return nil, fmt.Errorf("%s:%d: duplicate section %s", name, line-1, part.Name)
+		}
+		seen[part.Name] = true
 		data := string(part.Data)
-		var twice bool
 		switch part.Name {
 		case scriptSection:
-			twice = f.Script != nil
 			if err := f.parseScript(line, part.Data); err != nil {
 				return nil, err
 			}
 		case traceSection:
-			twice = f.HasTrace
 			f.Trace, f.HasTrace = data, true
 		case partsSection:
-			twice = f.HasParts
 			f.Parts, f.HasParts = data, true
 		default:
 			return nil, fmt.Errorf("%s:%d: unknown section %q: want %s, %s or %s", name, line-1, part.Name, scriptSection, traceSection, partsSection)
-		}
-		if twice {
-			return nil, fmt.Errorf("%s:%d: duplicate section %s", name, line-1, part.Name)
 		}
 		line += strings.Count(data, "\n")
 	}

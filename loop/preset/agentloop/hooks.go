@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/looptape/looptape/llm"
@@ -208,11 +209,9 @@ func (r *run) stepReport(step loop.Step) StepReport {
 		n, res := r.note(c.ID), step.Results[i]
 		call := ToolCallReport{
 			CallID: c.ID, ToolName: c.Name, Arguments: object(c.Arguments), ResultSizeBytes: sizeOf(res.Content),
-			LatencyMs: dialect.Milliseconds(n.latency), Skipped: n.skipped, Metrics: n.metrics,
+			LatencyMs: dialect.Milliseconds(n.latency), Skipped: n.skipped, Metrics: map[string]middleware.Metric{}, // not null
 		}
-		if call.Metrics == nil {
-			call.Metrics = map[string]middleware.Metric{}
-		}
+		maps.Copy(call.Metrics, n.metrics)
 		if res.IsError {
 			call.Error = new(cmp.Or(n.err, errors.New(res.Text())).Error())
 		}

@@ -64,8 +64,10 @@ type run struct {
 	steps []loop.Step
 }
 
+type endHook = func(context.Context, middleware.Ended) ([]llm.Message, error)
+
 // start configures a run and starts it. vars, opts and hook may be nil.
-func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, hook func(context.Context, middleware.Ended) ([]llm.Message, error)) (*run, error) {
+func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, hook endHook) (*run, error) {
 	fail := func(err error) (*run, error) { return nil, fmt.Errorf("deepagents: %w", err) }
 	switch {
 	case agent == nil:
@@ -98,7 +100,7 @@ func start(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 	return r, nil
 }
 
-func (r *run) middleware(hook func(context.Context, middleware.Ended) ([]llm.Message, error)) ([]loop.Middleware, error) {
+func (r *run) middleware(hook endHook) ([]loop.Middleware, error) {
 	root := handoffAgent(r.root, map[*Agent]*middleware.HandoffAgent{})
 	handoff, err := middleware.Handoff(root, r.scope)
 	if err != nil {

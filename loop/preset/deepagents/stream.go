@@ -6,7 +6,6 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/loop/uistream"
@@ -47,7 +46,7 @@ func Execute(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.
 // of the root. The stream has one start and one finish, whichever agent responds. It can
 // be read once. in contains the messages; the other arguments are those of [Generate].
 func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Vars, opts *Options, ui uistream.Options) (iter.Seq[uistream.Part], error) {
-	var hook func(context.Context, middleware.Ended) ([]llm.Message, error)
+	var hook endHook
 	if agent != nil {
 		hook = agent.PrepareEnd
 	}

@@ -83,35 +83,30 @@ type stack struct {
 
 func newStack(model llm.Model, cfg *DeepConfig) (s *stack, err error) {
 	s = &stack{todos: []loop.Middleware{middleware.Todos()}}
-	add := func(to *[]loop.Middleware, p loop.Middleware, failed error) {
-		*to, err = []loop.Middleware{p}, cmp.Or(err, failed)
+	add := func(to *[]loop.Middleware) func(loop.Middleware, error) {
+		return func(m loop.Middleware, failed error) { *to, err = []loop.Middleware{m}, cmp.Or(err, failed) }
 	}
 	if !cfg.NoFilesystem {
 		b := cfg.Backend
 		if b == nil {
 			b = &files.Memory{}
 		}
-		p, err := middleware.Files(func(loop.RunInfo) files.Backend { return b })
-		add(&s.files, p, err)
+		add(&s.files)(middleware.Files(func(loop.RunInfo) files.Backend { return b }))
 	}
 	if cfg.AskUser != nil {
-		p, err := middleware.AskUser(cfg.AskUser)
-		add(&s.askUser, p, err)
+		add(&s.askUser)(middleware.AskUser(cfg.AskUser))
 	}
 	if cfg.Approve != nil {
-		p, err := middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn)
-		add(&s.human, p, err)
+		add(&s.human)(middleware.HumanInTheLoop(cfg.Approve, cfg.InterruptOn))
 	}
 	if !cfg.NoSummary {
 		c := cfg.Summary
 		c.Window = cmp.Or(c.Window, window(model, cfg.ContextWindow))
 		s.summarizer = &c
-		p, err := c.Middleware()
-		add(&s.summary, p, err)
+		add(&s.summary)(c.Middleware())
 	}
 	if err == nil {
-		p, err := s.tasks(model, cfg)
-		add(&s.subagents, p, err)
+		add(&s.subagents)(s.tasks(model, cfg))
 	}
 	return s, err
 }
