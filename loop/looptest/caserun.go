@@ -99,7 +99,13 @@ func (w *caseRun) run(loop Loop) {
 		w.report("INV-26", "the run does not end; %s", reason)
 		return
 	}
-	w.checkLeaks()
+	if n := w.running(); n > 0 {
+		w.report("INV-16", "the run returned while %d of its tools were running", n)
+	}
+	synctest.Wait()
+	if who := bubble.Since(w.goroutines); len(who) > 0 {
+		w.report("INV-16", "the run returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
+	}
 	w.checkRun()
 	w.transcript = w.summary()
 }
@@ -122,17 +128,6 @@ func (w *caseRun) running() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.inFlight
-}
-
-// checkLeaks reports what still runs after the run.
-func (w *caseRun) checkLeaks() {
-	if n := w.running(); n > 0 {
-		w.report("INV-16", "the run returned while %d of its tools were running", n)
-	}
-	synctest.Wait()
-	if who := bubble.Since(w.goroutines); len(who) > 0 {
-		w.report("INV-16", "the run returned, but %d of its goroutines have not ended: %s", len(who), strings.Join(who, ", "))
-	}
 }
 
 // Stream is the model: the script, and a stall after its last event if the case has one.

@@ -49,9 +49,7 @@ func newShape(s *jsonschema.Schema) *shape {
 			return nil
 		}
 	}
-	if len(s.Properties) > 0 {
-		sh.members = make(map[string]*shape, len(s.Properties))
-	}
+	sh.members = make(map[string]*shape, len(s.Properties))
 	for name, p := range s.Properties {
 		if sh.members[name] = newShape(p); sh.members[name] == nil {
 			return nil

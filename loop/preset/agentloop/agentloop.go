@@ -94,16 +94,6 @@ type Settings struct {
 	Cache json.RawMessage
 }
 
-func (s Settings) over(base Settings) Settings {
-	s.MaxTokens = cmp.Or(s.MaxTokens, base.MaxTokens)
-	s.Temperature = cmp.Or(s.Temperature, base.Temperature)
-	s.Thinking = cmp.Or(s.Thinking, base.Thinking)
-	if s.Cache == nil {
-		s.Cache = base.Cache
-	}
-	return s
-}
-
 // Errors of an agent. Use errors.Is to test for them.
 var (
 	// ErrRunning means that a run was started while another run was active.

@@ -32,7 +32,14 @@ func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 			BeforeStep: func(ctx context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 				return r.beforeStep(ctx, s, cache)
 			},
-			WrapModel:  r.wrapModel,
+			WrapModel: func(next loop.ModelFunc) loop.ModelFunc {
+				return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
+					began := r.clock.Now()
+					response, err := next(ctx, call)
+					r.latency = r.clock.Now().Sub(began)
+					return response, err
+				}
+			},
 			AfterModel: r.afterModel,
 			End: func(_ context.Context, res *loop.Result) error {
 				r.resumed(res.Messages)
@@ -40,7 +47,20 @@ func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 			},
 		}
 	}}
-	list := []loop.Middleware{own, middleware.ToolHooks{Start: r.toolStart, Done: r.toolDone, Failed: r.toolFailed}.Middleware()}
+	tools := middleware.ToolHooks{
+		Start: func(ctx context.Context, t *middleware.ToolStarting) error {
+			err := r.emitStep(ctx, OnToolCallStart, t.Step, t)
+			r.note(t.Call.ID).skipped = t.Skip
+			return err
+		},
+		Done: func(ctx context.Context, d middleware.ToolDone) error {
+			n := r.note(d.Call.ID)
+			n.latency, n.metrics = d.Latency, d.Metrics
+			return r.emitStep(ctx, OnToolCallComplete, d.Call.Step, d)
+		},
+		Failed: r.toolFailed,
+	}
+	list := []loop.Middleware{own, tools.Middleware()}
 	if rails := r.guardrails(middleware.GuardOutput); rails != nil {
 		list = append(list, middleware.Guardrails(rails, r.triggered))
 	}
@@ -137,15 +157,6 @@ func (r *run) offer(s *loop.StepInfo) loop.StepChange {
 	return c
 }
 
-func (r *run) wrapModel(next loop.ModelFunc) loop.ModelFunc {
-	return func(ctx context.Context, call loop.ModelCall) (*llm.Response, error) {
-		began := r.clock.Now()
-		response, err := next(ctx, call)
-		r.latency = r.clock.Now().Sub(began)
-		return response, err
-	}
-}
-
 // afterModel appends the response to the history and emits onStepComplete.
 func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
 	model := cmp.Or(response.Model, s.Request.Model)
@@ -219,18 +230,6 @@ func (r *run) stepReport(step loop.Step) StepReport {
 		rep.ToolTotalMs += call.LatencyMs
 	}
 	return rep
-}
-
-func (r *run) toolStart(ctx context.Context, t *middleware.ToolStarting) error {
-	err := r.emitStep(ctx, OnToolCallStart, t.Step, t)
-	r.note(t.Call.ID).skipped = t.Skip
-	return err
-}
-
-func (r *run) toolDone(ctx context.Context, d middleware.ToolDone) error {
-	n := r.note(d.Call.ID)
-	n.latency, n.metrics = d.Latency, d.Metrics
-	return r.emitStep(ctx, OnToolCallComplete, d.Call.Step, d)
 }
 
 func (r *run) toolFailed(ctx context.Context, f *middleware.ToolFailed) error {

@@ -2,6 +2,7 @@ package agentloop
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop/middleware"
@@ -105,13 +106,8 @@ func finishReason(reported llm.FinishReason, calls int) llm.FinishReason {
 }
 
 func sizeOf(content []llm.Part) int {
-	n := 0
-	for _, p := range content {
-		t, ok := p.(llm.Text)
-		if !ok {
-			return len(llm.AppendParts(nil, content))
-		}
-		n += len(t.Text)
+	if slices.ContainsFunc(content, func(p llm.Part) bool { _, ok := p.(llm.Text); return !ok }) {
+		return len(llm.AppendParts(nil, content))
 	}
-	return n
+	return len(llm.Message{Parts: content}.Text())
 }

@@ -137,9 +137,15 @@ func (r *run) start(ctx context.Context, delivery llm.ResponseMode) error {
 	r.known = len(in.Messages)
 	cfg := r.kernelConfig(tools)
 	cfg.ResponseMode, cfg.OnStep = delivery, r.onStep
-	settings := r.opts.over(r.cfg.Settings)
-	cfg.Settings = llm.Settings{MaxTokens: settings.MaxTokens, Temperature: settings.Temperature, ReasoningEffort: settings.Thinking}
-	cfg.Middleware = r.middleware(settings.Cache)
+	own := r.cfg.Settings
+	cfg.Settings = llm.Settings{
+		MaxTokens: cmp.Or(r.opts.MaxTokens, own.MaxTokens), Temperature: cmp.Or(r.opts.Temperature, own.Temperature),
+		ReasoningEffort: cmp.Or(r.opts.Thinking, own.Thinking),
+	}
+	if r.opts.Cache != nil {
+		own.Cache = r.opts.Cache
+	}
+	cfg.Middleware = r.middleware(own.Cache)
 	agent, err := loop.New(llm.ModelFunc(r.callModel), cfg)
 	if err != nil {
 		return err

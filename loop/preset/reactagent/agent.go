@@ -119,8 +119,6 @@ func (a *Agent) Run(ctx context.Context, input []llm.Message, thread string, onE
 	return last.Type == "completed"
 }
 
-var errNothing = errors.New("reactagent: the input has no messages: add one")
-
 // Events runs the agent as [Agent.Run] does and returns the events as a sequence. If the
 // caller stops the iteration, the run is canceled and nothing is stored.
 func (a *Agent) Events(ctx context.Context, input []llm.Message, thread string) iter.Seq[Event] {
@@ -156,7 +154,7 @@ const logName = "message_log"
 // begin creates a run whose input follows the thread. It logs and stores the new messages.
 func (a *Agent) begin(ctx context.Context, input []llm.Message, thread string) (r *threadRun, err error) {
 	if len(input) == 0 {
-		return nil, errNothing
+		return nil, errors.New("reactagent: the input has no messages: add one")
 	}
 	r = &threadRun{agent: a.agent, in: loop.Continue(nil, input...), save: func(context.Context) error { return nil }}
 	var before []llm.Message
