@@ -12,24 +12,23 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-func responseCodec() yamlfile.Codec[Response] {
-	codecs := yamlfile.Codecs{
-		"repeat":        yamlfile.RepeatCodec,
-		"calls":         yamlfile.ListOf("calls", callCodec()),
-		"events":        yamlfile.ListOf("events", eventCodec),
-		"expect":        yamlfile.PointerTo(expectCodec()),
-		"warnings":      yamlfile.ListOf("warnings", warningCodec()),
-		"usage":         usageCodec(),
-		"finish_reason": finishCodec,
-		"error":         yamlfile.PointerTo(failureCodec()),
-	}
-	attempt := yamlfile.Object("attempt", "an attempt", attemptFields+`
-		expect             The expected request.`, codecs, checkResponse)
-	codecs["attempts"] = yamlfile.ListOf("attempts", attempt)
-	return yamlfile.Object("response", "a response", `
+var responseCodec = yamlfile.Object("response", "a response", `
 		repeat             The number of responses like this one; {n} in text, reasoning and calls is replaced by the number of the response, from 1.
 		expect             The expected request.
-		attempts           The responses to the first, second … attempt.`+attemptFields, codecs, checkResponse)
+		attempts           The responses to the first, second … attempt.`+attemptFields, checkResponse, attemptCodecs, yamlfile.Codecs{
+	"repeat": yamlfile.RepeatCodec,
+	"attempts": yamlfile.ListOf("attempts", yamlfile.Object("attempt", "an attempt", attemptFields+`
+		expect             The expected request.`, checkResponse, attemptCodecs)),
+})
+
+var attemptCodecs = yamlfile.Codecs{
+	"calls":         yamlfile.ListOf("calls", callCodec),
+	"events":        yamlfile.ListOf("events", eventCodec),
+	"expect":        yamlfile.PointerTo(expectCodec),
+	"warnings":      yamlfile.ListOf("warnings", warningCodec),
+	"usage":         usageCodec,
+	"finish_reason": finishCodec,
+	"error":         yamlfile.PointerTo(failureCodec),
 }
 
 // attemptFields are the fields of a response and of an attempt.
@@ -73,8 +72,7 @@ func checkResponse(r *yamlfile.Reader, n *yaml.Node, t *Response) {
 	}
 }
 
-func callCodec() yamlfile.Codec[Call] {
-	return yamlfile.Object("call", "a call", `
+var callCodec = yamlfile.Object("call", "a call", `
 		id                 The id of the call; may be missing.
 		name               The tool's name.
 		arguments(_b64)    The arguments: a string, or a map.
@@ -84,13 +82,11 @@ func callCodec() yamlfile.Codec[Call] {
 		single_chunk       Sends the call in a single chunk.
 		omit_end           Omits the end of the call.
 		provider_executed  Whether the provider ran the tool.
-		opaque             Opaque provider data of the call.`,
-		argumentsCodecs, func(r *yamlfile.Reader, n *yaml.Node, c *Call) {
-			if c.Chunks != nil {
-				yamlfile.Exclude(r, n, "chunks", "arguments", "arguments_b64")
-			}
-		})
-}
+		opaque             Opaque provider data of the call.`, func(r *yamlfile.Reader, n *yaml.Node, c *Call) {
+	if c.Chunks != nil {
+		yamlfile.Exclude(r, n, "chunks", "arguments", "arguments_b64")
+	}
+}, argumentsCodecs)
 
 var argumentsCodecs = yamlfile.Codecs{"arguments": yamlfile.ArgumentsCodec}
 
@@ -99,23 +95,18 @@ var finishCodec = yamlfile.OneOf("finish reason", llm.FinishStop, llm.FinishTool
 
 var roleCodec = yamlfile.OneOf("role", llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool)
 
-func warningCodec() yamlfile.Codec[llm.Warning] {
-	return yamlfile.Object[llm.Warning]("warning", "a warning", `
+var warningCodec = yamlfile.Object[llm.Warning]("warning", "a warning", `
 		code     The code.
-		message  The anomaly.`, nil, nil)
-}
+		message  The anomaly.`, nil)
 
-func usageCodec() yamlfile.Codec[llm.Usage] {
-	return yamlfile.Object[llm.Usage]("usage", "a usage", `
+var usageCodec = yamlfile.Object[llm.Usage]("usage", "a usage", `
 		input_tokens                 All input tokens.
 		output_tokens                All output tokens.
 		cache_read_input_tokens      Input tokens read from a cache.
 		cache_creation_input_tokens  Input tokens written to a cache.
-		reasoning_output_tokens      Output tokens for reasoning.`, nil, nil)
-}
+		reasoning_output_tokens      Output tokens for reasoning.`, nil)
 
-func failureCodec() yamlfile.Codec[Failure] {
-	return yamlfile.Object[Failure]("error", "an error", `
+var failureCodec = yamlfile.Object[Failure]("error", "an error", `
 		status       The HTTP status.
 		code         The error code of the provider.
 		message      The error message of the provider.
@@ -123,17 +114,11 @@ func failureCodec() yamlfile.Codec[Failure] {
 		retry_after  The delay that the provider requests.
 		retryable    Whether the loop may retry; by default, the status decides.
 		connection   How the connection is interrupted.
-		after        The number of events before the error; by default all.`, yamlfile.Codecs{
-		"connection": yamlfile.OneOf("interruption of the connection", ConnectionReset, ConnectionClosed),
-	}, nil)
-}
+		after        The number of events before the error; by default all.`, nil, yamlfile.Codecs{
+	"connection": yamlfile.OneOf("interruption of the connection", ConnectionReset, ConnectionClosed),
+})
 
-func expectCodec() yamlfile.Codec[Expect] {
-	result := yamlfile.Object[ExpectResult]("expect_result", "an expected result", `
-		id        The id of the call.
-		text      A string in the text of the result.
-		is_error  Whether the result is an error; not compared if the protocol has no error flag (OpenAI).`, nil, nil)
-	return yamlfile.Object[Expect]("expect", "an expectation", `
+var expectCodec = yamlfile.Object[Expect]("expect", "an expectation", `
 		messages     The number of messages.
 		role         The role of the last message.
 		text         Strings in the text of the last message.
@@ -141,13 +126,15 @@ func expectCodec() yamlfile.Codec[Expect] {
 		system       Strings in the system prompt.
 		tools        The names of the tools, in order.
 		tool_choice  auto, required, none or tool:NAME.
-		request      A part of the request as JSON.`, yamlfile.Codecs{
-		"role":    roleCodec,
-		"results": yamlfile.ListOf("results", result),
-		"tools":   yamlfile.ListOf("names", yamlfile.TextCodec),
-		"request": membersCodec("request"),
-	}, nil)
-}
+		request      A part of the request as JSON.`, nil, yamlfile.Codecs{
+	"role": roleCodec,
+	"results": yamlfile.ListOf("results", yamlfile.Object[ExpectResult]("expect_result", "an expected result", `
+		id           The id of the call.
+		text         A string in the text of the result.
+		is_error     Whether the result is an error; not compared if the protocol has no error flag (OpenAI).`, nil)),
+	"tools":   yamlfile.ListOf("names", yamlfile.TextCodec),
+	"request": membersCodec("request"),
+})
 
 // scenario is the form of a [Script] in a file.
 type scenario struct {
@@ -157,8 +144,7 @@ type scenario struct {
 
 type consumer struct{ StopAfter int }
 
-func scriptCodec() yamlfile.Codec[scenario] {
-	return yamlfile.Object("scenario", "the scenario", `
+var scriptCodec = yamlfile.Object("scenario", "the scenario", `
 		version   The version of the format.
 		name      The name of the scenario.
 		doc       The purpose of the scenario.
@@ -170,19 +156,18 @@ func scriptCodec() yamlfile.Codec[scenario] {
 		history   The messages before the input.
 		input     The user message, or a list of messages.
 		cancel    When the run is canceled.
-		consumer  How the consumer reads the events.`, yamlfile.Codecs{
-		"version": versionCodec,
-		"loop":    optionsCodec,
-		"tools":   yamlfile.ByName("tools by name", toolCodec()),
-		"models":  yamlfile.ByName("models by name", modelCodec()),
-		"gates":   yamlfile.ListOf("gates", yamlfile.TextCodec),
-		"history": yamlfile.ListOf("messages", messageCodec()),
-		"input":   inputCodec(),
-		"cancel":  yamlfile.PointerTo(cancelCodec()),
-		"consumer": yamlfile.Object[consumer]("consumer", "consumer", `
-			stop_after  Stops the iteration after this number of events.`, nil, nil),
-	}, checkScript)
-}
+		consumer  How the consumer reads the events.`, checkScript, yamlfile.Codecs{
+	"version": versionCodec,
+	"loop":    optionsCodec,
+	"tools":   yamlfile.ByName("tools by name", toolCodec),
+	"models":  yamlfile.ByName("models by name", modelCodec),
+	"gates":   yamlfile.ListOf("gates", yamlfile.TextCodec),
+	"history": messagesCodec,
+	"input":   inputCodec,
+	"cancel":  yamlfile.PointerTo(cancelCodec()),
+	"consumer": yamlfile.Object[consumer]("consumer", "consumer", `
+		stop_after  Stops the iteration after this number of events.`, nil),
+})
 
 // versionCodec is for the only required key.
 var versionCodec = yamlfile.Codec[int]{
@@ -260,23 +245,22 @@ func suggestion(what, name string, known []string) string {
 	return fmt.Sprintf("%swant one of %q", suggest.Hint(name, known), known)
 }
 
-func modelCodec() yamlfile.Codec[ModelScript] {
-	responses := yamlfile.ListOf("responses", responseCodec())
-	return yamlfile.Codec[ModelScript]{
-		Read: func(r *yamlfile.Reader, n *yaml.Node) ModelScript {
-			return ModelScript{Responses: responses.Read(r, n)}
-		},
-		Write:  func(l ModelScript) *yaml.Node { return responses.Write(l.Responses) },
-		Schema: responses.Schema,
-	}
+var modelCodec = yamlfile.Codec[ModelScript]{
+	Read: func(r *yamlfile.Reader, n *yaml.Node) ModelScript {
+		return ModelScript{Responses: responsesCodec.Read(r, n)}
+	},
+	Write:  func(l ModelScript) *yaml.Node { return responsesCodec.Write(l.Responses) },
+	Schema: responsesCodec.Schema,
 }
+
+var responsesCodec = yamlfile.ListOf("responses", responseCodec)
 
 func cancelCodec() yamlfile.Codec[Cancel] {
 	out := yamlfile.Object("cancel", "cancel", `
 		before        Before the run starts.
 		at            The virtual time after the start.
 		in_tool       At the first call of this tool.
-		after_events  After this number of events.`, nil, func(r *yamlfile.Reader, n *yaml.Node, _ *Cancel) {
+		after_events  After this number of events.`, func(r *yamlfile.Reader, n *yaml.Node, _ *Cancel) {
 		if len(n.Content) != 2 {
 			r.Errorf(n, "cancel needs exactly one of before, at, in_tool, after_events")
 		}
@@ -293,31 +277,29 @@ func cancelCodec() yamlfile.Codec[Cancel] {
 	return out
 }
 
-func toolCodec() yamlfile.Codec[Tool] {
-	behavior := yamlfile.Object("behavior", "a behavior", behaviorFields, nil, checkBehavior[Behavior])
-	withArguments := yamlfile.Object("arguments_case", "a case", `
-		arguments(_b64)  The arguments: a string, or a map.`+behaviorFields, argumentsCodecs, checkBehavior[Behavior])
-	return yamlfile.Object("tool", "a tool", `
+var toolCodec = yamlfile.Object("tool", "a tool", `
 		description      The description for the model.
 		parameters       The JSON Schema of the arguments.
 		client           Whether the tool is client-side: the caller of the loop returns its results.`+behaviorFields+`
 		calls            The behavior of the first, second … call.
-		by_arguments     The behavior of calls with certain arguments.`, yamlfile.Codecs{
-		"parameters":   parametersCodec,
-		"calls":        yamlfile.ListOf("behaviors", behavior),
-		"by_arguments": yamlfile.ListOf("cases", withArguments),
-	}, func(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
-		if p := yamlfile.Child(n, "parameters"); p != nil {
-			t.ParametersPos = pos(p)
-		}
-		checkBehavior(r, n, t)
-		if t.Client {
-			yamlfile.Exclude(r, n, "client", append(yamlfile.KeysOf[Behavior](behaviorFields), "calls", "by_arguments")...)
-		}
-		if t.Calls != nil {
-			yamlfile.Exclude(r, n, "calls", "by_arguments")
-		}
-	})
+		by_arguments     The behavior of calls with certain arguments.`, checkTool, yamlfile.Codecs{
+	"parameters": parametersCodec,
+	"calls":      yamlfile.ListOf("behaviors", yamlfile.Object("behavior", "a behavior", behaviorFields, checkBehavior[Behavior])),
+	"by_arguments": yamlfile.ListOf("cases", yamlfile.Object("arguments_case", "a case", `
+		arguments(_b64)  The arguments: a string, or a map.`+behaviorFields, checkBehavior[Behavior], argumentsCodecs)),
+})
+
+func checkTool(r *yamlfile.Reader, n *yaml.Node, t *Tool) {
+	if p := yamlfile.Child(n, "parameters"); p != nil {
+		t.ParametersPos = pos(p)
+	}
+	checkBehavior(r, n, t)
+	if t.Client {
+		yamlfile.Exclude(r, n, "client", append(yamlfile.KeysOf[Behavior](behaviorFields), "calls", "by_arguments")...)
+	}
+	if t.Calls != nil {
+		yamlfile.Exclude(r, n, "calls", "by_arguments")
+	}
 }
 
 var parametersCodec = yamlfile.Codec[json.RawMessage]{

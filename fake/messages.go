@@ -25,43 +25,36 @@ type resultForm struct {
 	IsError        bool
 }
 
-func messageFormCodec() yamlfile.Codec[messageForm] {
-	call := yamlfile.Object[llm.ToolCall]("message_call", "a call", `
+var messageFormCodec = yamlfile.Object[messageForm]("message", "a message", `
+		user        The text of a user message.
+		system      The text of a system message.
+		assistant   The text of an assistant message; it may also have calls.
+		calls       The calls of an assistant message.
+		results     The results of a tool message.
+		role        The role of a message with parts.
+		parts       The parts, each an object with a type.
+		opaque      Opaque provider data.`, nil, yamlfile.Codecs{
+	"calls": yamlfile.ListOf("calls", yamlfile.Object[llm.ToolCall]("message_call", "a call", `
 		id               The id of the call.
 		name             The name of the tool.
-		arguments(_b64)  The arguments: a string, or a map.`, argumentsCodecs, nil)
-	result := yamlfile.Object[resultForm]("message_result", "a result", `
+		arguments(_b64)  The arguments: a string, or a map.`, nil, argumentsCodecs)),
+	"results": yamlfile.ListOf("results", yamlfile.Object[resultForm]("message_result", "a result", `
 		id          The id of the call.
 		name        The name of the tool.
 		is_error    Whether the result is an error.
-		text(_b64)  The text of the result.`, nil, nil)
-	return yamlfile.Object[messageForm]("message", "a message", `
-		user       The text of a user message.
-		system     The text of a system message.
-		assistant  The text of an assistant message; it may also have calls.
-		calls      The calls of an assistant message.
-		results    The results of a tool message.
-		role       The role of a message with parts.
-		parts      The parts, each an object with a type.
-		opaque     Opaque provider data.`, yamlfile.Codecs{
-		"calls":   yamlfile.ListOf("calls", call),
-		"results": yamlfile.ListOf("results", result),
-		"role":    roleCodec,
-		"parts":   membersCodec("parts"),
-	}, nil)
-}
+		text(_b64)  The text of the result.`, nil)),
+	"role":  roleCodec,
+	"parts": membersCodec("parts"),
+})
 
-func messageCodec() yamlfile.Codec[llm.Message] {
-	form := messageFormCodec()
-	return yamlfile.Codec[llm.Message]{
-		Read: func(r *yamlfile.Reader, n *yaml.Node) llm.Message {
-			m := form.Read(r, n)
-			return m.message(r, n)
-		},
-		Write:  func(m llm.Message) *yaml.Node { return form.Write(formOf(m)) },
-		Schema: form.Schema,
-	}
-}
+var messagesCodec = yamlfile.ListOf("messages", yamlfile.Codec[llm.Message]{
+	Read: func(r *yamlfile.Reader, n *yaml.Node) llm.Message {
+		m := messageFormCodec.Read(r, n)
+		return m.message(r, n)
+	},
+	Write:  func(m llm.Message) *yaml.Node { return messageFormCodec.Write(formOf(m)) },
+	Schema: messageFormCodec.Schema,
+})
 
 func (m *messageForm) message(r *yamlfile.Reader, n *yaml.Node) llm.Message {
 	forms := 0
@@ -132,25 +125,22 @@ func formOf(m llm.Message) messageForm {
 }
 
 // inputCodec is a list of messages, or the text of a user message.
-func inputCodec() yamlfile.Codec[[]llm.Message] {
-	messages := yamlfile.ListOf("messages", messageCodec())
-	return yamlfile.Codec[[]llm.Message]{
-		Read: func(r *yamlfile.Reader, n *yaml.Node) []llm.Message {
-			if n.Kind == yaml.ScalarNode {
-				return []llm.Message{llm.User(yamlfile.TextCodec.Read(r, n))}
+var inputCodec = yamlfile.Codec[[]llm.Message]{
+	Read: func(r *yamlfile.Reader, n *yaml.Node) []llm.Message {
+		if n.Kind == yaml.ScalarNode {
+			return []llm.Message{llm.User(yamlfile.TextCodec.Read(r, n))}
+		}
+		return messagesCodec.Read(r, n)
+	},
+	Write: func(v []llm.Message) *yaml.Node {
+		if len(v) == 1 {
+			if f := formOf(v[0]); f.User != nil {
+				return yamlfile.StringNode(*f.User)
 			}
-			return messages.Read(r, n)
-		},
-		Write: func(v []llm.Message) *yaml.Node {
-			if len(v) == 1 {
-				if f := formOf(v[0]); f.User != nil {
-					return yamlfile.StringNode(*f.User)
-				}
-			}
-			return messages.Write(v)
-		},
-		Schema: func(d yamlfile.Defs) yamlfile.Schema {
-			return yamlfile.Schema{"anyOf": []any{yamlfile.Schema{"type": "string"}, messages.Schema(d)}}
-		},
-	}
+		}
+		return messagesCodec.Write(v)
+	},
+	Schema: func(d yamlfile.Defs) yamlfile.Schema {
+		return yamlfile.Schema{"anyOf": []any{yamlfile.Schema{"type": "string"}, messagesCodec.Schema(d)}}
+	},
 }

@@ -112,7 +112,7 @@ func ParseScript(name string, src []byte) (*Script, error) {
 			r.Old = version1
 		}
 		if len(r.Errs) == 0 {
-			form := scriptCodec().Read(r, root)
+			form := scriptCodec.Read(r, root)
 			*s = form.Script
 			s.StopAfter = form.Consumer.StopAfter
 		}
@@ -140,7 +140,7 @@ func (s *Script) YAML() ([]byte, error) {
 	}
 	form := scenario{*s, consumer{s.StopAfter}}
 	form.Version = 2
-	n := scriptCodec().Write(form)
+	n := scriptCodec.Write(form)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
@@ -169,7 +169,7 @@ func versionOf(n *yaml.Node) int {
 // published one is schema/scenario-v2.schema.json.
 func buildSchema() ([]byte, error) {
 	d := yamlfile.Defs{}
-	scriptCodec().Schema(d)
+	scriptCodec.Schema(d)
 	root := maps.Clone(d["scenario"])
 	delete(d, "scenario")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"

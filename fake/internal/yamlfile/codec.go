@@ -1,10 +1,12 @@
 package yamlfile
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -46,7 +48,7 @@ type member struct {
 }
 
 // members returns the fields of a T that a table names. See [Object].
-func members[T any](table string, codecs Codecs) (all []member) {
+func members[T any](table string, codecs ...Codecs) (all []member) {
 	t := reflect.TypeFor[T]()
 	for line := range strings.Lines(strings.TrimSpace(table)) {
 		key, doc, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -57,8 +59,9 @@ func members[T any](table string, codecs Codecs) (all []member) {
 			panic("yamlfile: " + t.String() + " has no field " + key)
 		}
 		m := member{key: key, doc: strings.TrimSpace(doc), index: f.Index}
-		if m.pointers = codecs[key]; m.pointers == nil {
-			m.pointers = usual[f.Type]
+		m.pointers = usual[f.Type]
+		for _, c := range codecs {
+			m.pointers = cmp.Or(c[key], m.pointers)
 		}
 		if !split {
 			all = append(all, m)
@@ -78,7 +81,7 @@ func (m *member) omits(v reflect.Value) bool {
 
 // KeysOf returns the keys of the table of an [Object].
 func KeysOf[T any](table string) (keys []string) {
-	for _, m := range members[T](table, nil) {
+	for _, m := range members[T](table) {
 		keys = append(keys, m.key)
 	}
 	return keys
@@ -88,19 +91,20 @@ func KeysOf[T any](table string) (keys []string) {
 // description. The field is the one with this name, without regard to case and
 // underscores. After a key, (_b64) adds a second one for strings that are not UTF-8. The
 // writer omits zero values. check, if not nil, gets the value after reading.
-func Object[T any](name, of, table string, codecs Codecs, check func(r *Reader, n *yaml.Node, v *T)) Codec[T] {
-	all, keys := members[T](table, codecs), KeysOf[T](table)
+func Object[T any](name, of, table string, check func(r *Reader, n *yaml.Node, v *T), codecs ...Codecs) Codec[T] {
+	fields := sync.OnceValue(func() []member { return members[T](table, codecs...) })
+	keys := sync.OnceValue(func() []string { return KeysOf[T](table) })
 	return Codec[T]{
 		Read: func(r *Reader, n *yaml.Node) (v T) {
 			names, values := r.Pairs(n, of)
-			known := r.Keys(keys)
+			known, all := r.Keys(keys()), fields()
 			for i, k := range names {
 				at := slices.Index(known, k.Value)
 				if at < 0 {
 					r.Unknown(k, "key in "+of, known)
 					continue
 				}
-				r.Rename(k, keys[at])
+				r.Rename(k, all[at].key)
 				to := reflect.ValueOf(&v).Elem().FieldByIndex(all[at].index)
 				all[at].read(r, values[i], to.Addr().Interface())
 			}
@@ -111,7 +115,7 @@ func Object[T any](name, of, table string, codecs Codecs, check func(r *Reader, 
 		},
 		Write: func(v T) *yaml.Node {
 			out := &yaml.Node{Kind: yaml.MappingNode}
-			for _, m := range all {
+			for _, m := range fields() {
 				from := reflect.ValueOf(&v).Elem().FieldByIndex(m.index)
 				if !m.omits(from) {
 					out.Content = append(out.Content, StringNode(m.key), m.write(from.Addr().Interface()))
@@ -121,7 +125,7 @@ func Object[T any](name, of, table string, codecs Codecs, check func(r *Reader, 
 		},
 		Schema: func(d Defs) Schema {
 			props := Schema{}
-			for _, m := range all {
+			for _, m := range fields() {
 				props[m.key] = maps.Clone(m.schema(d))
 				props[m.key].(Schema)["description"] = m.doc
 			}
