@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/looptape/looptape/fake/wire/internal/reply"
 )
 
 // strictChat checks a request by the rules of Chat Completions (SO-01 to SO-20).
@@ -35,7 +33,7 @@ func chatFields(body object, model string) *Error {
 	case body.get("tools").empty():
 		return emptyArray("", "tools")
 	case isReasoning(model) && body.get("max_tokens").isSet():
-		return reject("SO-13", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.").at("max_tokens", "unsupported_parameter")
+		return reject("SO-13", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
 	}
 	return cmp.Or(onlyWithTools("SO-12", body, "parallel_tool_calls"), onlyWithTools("SO-18", body, "tool_choice"))
 }
@@ -200,7 +198,7 @@ func mistralCounts(history []object, model string) *Error {
 			open--
 		}
 		if open != 0 {
-			return reject("SO-20", "Not the same number of function calls and responses").at("", "3230")
+			return reject("SO-20", "Not the same number of function calls and responses")
 		}
 	}
 	return nil
@@ -220,7 +218,7 @@ func deepSeekReasoning(history []object, model string) *Error {
 	}
 	for i, m := range history[from:] {
 		if m.get("tool_calls").isSet() && !m.get("reasoning_content").isSet() {
-			return reject("SO-19", "Missing `reasoning_content` field in the assistant message at message index %d.", from+i).at("", reply.InvalidRequest)
+			return reject("SO-19", "Missing `reasoning_content` field in the assistant message at message index %d.", from+i)
 		}
 	}
 	return nil

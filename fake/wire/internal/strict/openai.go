@@ -17,7 +17,7 @@ func unknownOpenAI(in Request, model string) *Error {
 	if !in.unknownModel(model) {
 		return nil
 	}
-	return reject("SO-16", "The model `%s` does not exist or you do not have access to it.", model).at("", "model_not_found")
+	return reject("SO-16", "The model `%s` does not exist or you do not have access to it.", model)
 }
 
 func emptyArray(id, param string) *Error {
@@ -78,7 +78,7 @@ func onlyWithTools(id string, body object, key string) *Error {
 	if body.get("tools").isSet() || !body.get(key).isSet() {
 		return nil
 	}
-	return reject(id, "Invalid value for '%s': '%s' is only allowed when 'tools' are specified.", key, key).at(key, "")
+	return reject(id, "Invalid value for '%s': '%s' is only allowed when 'tools' are specified.", key, key)
 }
 
 func checkFunction(id, param, name string, schema value, strict bool) *Error {

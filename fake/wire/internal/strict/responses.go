@@ -181,7 +181,7 @@ func (p *scripted) strict(body object, items []object) *Error {
 	previous := body.get("previous_response_id")
 	before, known := p.answer(previous.string())
 	if previous.isSet() && !known {
-		return reject("SR-11", "Previous response with id '%s' not found.", previous.string()).at("previous_response_id", "previous_response_not_found")
+		return reject("SR-11", "Previous response with id '%s' not found.", previous.string())
 	}
 	unstored := body.get("store") == "false"
 	resolved := make([]object, len(items))
@@ -224,7 +224,7 @@ func (p *scripted) checkStored(it, resolved object, unstored bool) *Error {
 	if unstored {
 		message += " Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
 	}
-	return reject("SR-10", "%s", message).at("input", "")
+	return reject("SR-10", "%s", message)
 }
 
 func checkDuplicates(before, items []object) *Error {
@@ -235,7 +235,7 @@ func checkDuplicates(before, items []object) *Error {
 	return first(items, func(_ int, it object) *Error {
 		id := it.text("id")
 		if id != "" && seen[id] {
-			return reject("SR-04", "Duplicate item found with id %s. Remove duplicate items from your input and try again.", id).at("input", "")
+			return reject("SR-04", "Duplicate item found with id %s. Remove duplicate items from your input and try again.", id)
 		}
 		seen[id] = true
 		return nil
@@ -256,7 +256,7 @@ func (p *scripted) checkEncrypted(items []object) *Error {
 		if len(text) > 8 {
 			text = text[:4] + "..." + text[len(text)-4:]
 		}
-		return reject("SR-09", "The encrypted content %s could not be verified.", text).at("", "invalid_encrypted_content")
+		return reject("SR-09", "The encrypted content %s could not be verified.", text)
 	})
 }
 
@@ -285,7 +285,7 @@ func (p *scripted) checkReasoning(items []object) *Error {
 		switch kindOfItem(it) {
 		case "reasoning":
 			if i+1 == len(items) || !follows(items[i+1]) {
-				return reject("SR-07", "Item '%s' of type 'reasoning' was provided without its required following item.", id).at("input", "")
+				return reject("SR-07", "Item '%s' of type 'reasoning' was provided without its required following item.", id)
 			}
 			seen[p.withoutAttempt(id)] = true
 		case "function_call":
@@ -298,7 +298,7 @@ func (p *scripted) checkReasoning(items []object) *Error {
 					continue
 				}
 				if led := r.text("id"); !seen[p.withoutAttempt(led)] {
-					return reject("SR-08", "Item '%s' of type 'function_call' was provided without its required 'reasoning' item: '%s'.", id, led).at("input", "")
+					return reject("SR-08", "Item '%s' of type 'function_call' was provided without its required 'reasoning' item: '%s'.", id, led)
 				}
 				break
 			}
@@ -337,9 +337,9 @@ func answered(before, items []object) *Error {
 		case "function_call_output", "custom_tool_call_output":
 			switch {
 			case !called[id]:
-				return reject("SR-02", "No tool call found for function call output with call_id %s.", id).at("input", "")
+				return reject("SR-02", "No tool call found for function call output with call_id %s.", id)
 			case done[id]:
-				return reject("SR-03", "Duplicate function_call_output for call_id '%s'. Each function_call must have exactly one matching function_call_output", id).at("input", "")
+				return reject("SR-03", "Duplicate function_call_output for call_id '%s'. Each function_call must have exactly one matching function_call_output", id)
 			}
 			done[id] = true
 		}
@@ -350,6 +350,6 @@ func answered(before, items []object) *Error {
 		if done[id] || kind != "function_call" && kind != "custom_tool_call" {
 			return nil
 		}
-		return reject("SR-01", "No tool output found for function call %s.", id).at("input", "")
+		return reject("SR-01", "No tool output found for function call %s.", id)
 	}))
 }

@@ -77,14 +77,16 @@ type Error struct {
 
 // reject returns the error of a rule, or one with status 400 if id is empty.
 func reject(id, format string, args ...any) *Error {
-	r := Rule{Status: http.StatusBadRequest}
+	e := &Error{ID: id, Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
 	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id }); i >= 0 {
-		r = rules[i]
+		r := rules[i]
+		e.Status, e.Type, e.Param, e.Code = r.Status, r.Type, r.Param, r.Code
 	}
-	return &Error{ID: id, Status: r.Status, Type: r.Type, Message: fmt.Sprintf(format, args...)}
+	return e
 }
 
-// at sets the position in the request, and the code.
+// at sets the position in the request, and the code. An error of a rule needs it only if
+// the position has an index.
 func (e *Error) at(param, code string) *Error {
 	e.Param, e.Code = param, code
 	return e
@@ -124,11 +126,11 @@ func (in Request) Unauthorized() *Error {
 	case in.Provider == reply.Anthropic:
 		return reject("SA-21", "invalid x-api-key")
 	case in.Provider == reply.Gemini:
-		return reject("SG-17", "API key not valid. Please pass a valid API key.").at("", "API_KEY_INVALID")
+		return reject("SG-17", "API key not valid. Please pass a valid API key.")
 	case in.Key == "":
-		return reject("SO-17", "You didn't provide an API key.").at("", "invalid_api_key")
+		return reject("SO-17", "You didn't provide an API key.")
 	}
-	return reject("SO-17", "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys.").at("", "invalid_api_key")
+	return reject("SO-17", "Incorrect API key provided: ****. You can find your API key at https://platform.openai.com/account/api-keys.")
 }
 
 // unknownModel reports whether the server does not have the model.
