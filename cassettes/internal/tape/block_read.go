@@ -32,9 +32,8 @@ func (b *block) check(err error) {
 
 // read reads an interaction. The bodies do not share memory with the file.
 func (b *block) read(x *recording.Interaction) error {
-	t, err := readTitle(b.next())
+	_, _, err := readTitle(b.next(), x)
 	b.check(err)
-	x.Session, x.Request.Method, x.Request.URL, x.Response.Wait = t.session, t.method, t.url, t.wait
 	x.Request.Header, x.Request.Trailer = b.header('>')
 	sent := b.lines('>')
 	got := b.response(&x.Response, (*block).lines)
@@ -161,35 +160,29 @@ func (b *block) header(mark byte) (header, trailer http.Header) {
 	}
 }
 
-type title struct {
-	number               int
-	session, method, url string
-	status               string
-	wait                 time.Duration
-}
-
-func readTitle(line []byte) (t title, err error) {
+// readTitle reads the first line of an interaction. The status may be a termination.
+func readTitle(line []byte, x *recording.Interaction) (number int, status string, err error) {
 	words := strings.Split(string(line), " ")
 	if len(words) > 2 && strings.HasPrefix(words[2], "@") {
-		if t.session, err = url.QueryUnescape(words[2][1:]); err != nil {
-			return t, fmt.Errorf("the session %q is not written as in a query: %w", words[2], err)
+		if x.Session, err = url.QueryUnescape(words[2][1:]); err != nil {
+			return 0, "", fmt.Errorf("the session %q is not written as in a query: %w", words[2], err)
 		}
 		words = slices.Delete(words, 2, 3)
 	}
 	if len(words) != 7 || words[0] != "===" || words[4] != "->" {
-		return t, fmt.Errorf("%q is not the title of an interaction, such as %q", shortened(line), "=== 1 POST https://example.com/ -> 200 12ms")
+		return 0, "", fmt.Errorf("%q is not the title of an interaction, such as %q", shortened(line), "=== 1 POST https://example.com/ -> 200 12ms")
 	}
-	if t.number, err = strconv.Atoi(words[1]); err != nil {
-		return t, fmt.Errorf("invalid number %q of an interaction", words[1])
+	if number, err = strconv.Atoi(words[1]); err != nil {
+		return 0, "", fmt.Errorf("invalid number %q of an interaction", words[1])
 	}
-	if t.wait, err = time.ParseDuration(words[6]); err != nil || t.wait < 0 {
-		return t, fmt.Errorf("%q is not a time such as 12ms or 1.5s", words[6])
+	if x.Response.Wait, err = time.ParseDuration(words[6]); err != nil || x.Response.Wait < 0 {
+		return 0, "", fmt.Errorf("%q is not a time such as 12ms or 1.5s", words[6])
 	}
-	if t.method, err = url.QueryUnescape(words[2]); err != nil {
-		return t, fmt.Errorf("the method %q is not written as in a query: %w", words[2], err)
+	if x.Request.Method, err = url.QueryUnescape(words[2]); err != nil {
+		return 0, "", fmt.Errorf("the method %q is not written as in a query: %w", words[2], err)
 	}
-	t.url, t.status = words[3], words[5]
-	return t, nil
+	x.Request.URL = words[3]
+	return number, words[5], nil
 }
 
 func readStatus(line []byte, r *recording.Response) error {

@@ -62,21 +62,21 @@ func gone(first, last int) string {
 // it and the number last. It returns its number, or last if the interaction was moved.
 func (f *File) changes(i int, x *recording.Interaction, last int) (number int, out []string) {
 	line := f.title(i)
-	m, _ := readFooter(lastLine(f.lines(i))) // read before
-	t, _ := readTitle(line)                  // read before
+	m, _ := readFooter(lastLine(f.lines(i)))                       // read before
+	number, before, _ := readTitle(line, &recording.Interaction{}) // the same
 	add := func(format string, args ...any) {
 		out = append(out, strings.TrimPrefix(string(line), "=== ")+": "+fmt.Sprintf(format, args...))
 	}
 	switch {
-	case t.number <= last:
+	case number <= last:
 		add("it was moved here, or added")
-		t.number = last
-	case t.number > last+1:
-		out = append(out, gone(last+1, t.number-1))
+		number = last
+	case number > last+1:
+		out = append(out, gone(last+1, number-1))
 	}
 	switch status := strconv.Itoa(x.Response.Status); {
-	case x.Response.Status != 0 && status != t.status:
-		add("the status, now %s, %s before; a header may be changed, too", status, t.status)
+	case x.Response.Status != 0 && status != before:
+		add("the status, now %s, %s before; a header may be changed, too", status, before)
 	case f.metadataEdited(i):
 		add("the title, a header or the termination")
 	}
@@ -89,5 +89,5 @@ func (f *File) changes(i int, x *recording.Interaction, last int) (number int, o
 			add("the body of the %s, now %d bytes, %d before", part.name, len(part.body), part.was.length)
 		}
 	}
-	return t.number, out
+	return number, out
 }

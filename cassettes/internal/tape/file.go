@@ -323,11 +323,11 @@ func (f *File) Answer(i int) (*recording.Response, *EventStream, error) {
 
 // Wait returns the delay of a response.
 func (f *File) Wait(i int) (time.Duration, error) {
-	t, err := readTitle(f.title(i))
-	if err != nil {
+	var x recording.Interaction
+	if _, _, err := readTitle(f.title(i), &x); err != nil {
 		return 0, f.formatError(i, 1, err)
 	}
-	return t.wait, nil
+	return x.Response.Wait, nil
 }
 
 func (f *File) lines(i int) []byte { return f.text[f.entries[i].from:f.entries[i].to] }
@@ -416,9 +416,10 @@ func (f *File) RequestBody(i int) []byte {
 // Outline returns the method, the URL and the body length of a request without reading the
 // body.
 func (f *File) Outline(i int) (method, url string, length int) {
-	title, _ := readTitle(f.title(i))
+	var x recording.Interaction
+	_, _, _ = readTitle(f.title(i), &x) // an error is reported when it is read
 	marks, _ := readFooter(lastLine(f.lines(i)))
-	return title.method, title.url, marks.sent.length
+	return x.Request.Method, x.Request.URL, marks.sent.length
 }
 
 // Path returns the path of the cassette, or else its name in errors.

@@ -179,8 +179,8 @@ func (j *Journal) Close(h recording.Metadata) error {
 
 func hasResponse(text []byte) bool {
 	title, _, _ := bytes.Cut(text, []byte("\n"))
-	t, err := readTitle(title)
-	return err == nil && t.status != string(recording.Failed) && t.status != string(recording.Canceled)
+	_, status, err := readTitle(title, &recording.Interaction{})
+	return err == nil && status != string(recording.Failed) && status != string(recording.Canceled)
 }
 
 // hasResponses reports whether the file has responses or cannot be read.
@@ -286,12 +286,12 @@ func parseJournal(name string, text []byte) (*File, error) {
 	for at < len(text) {
 		inside, n, whole := readFrame(text[at:])
 		first, _, _ := bytes.Cut(inside, []byte("\n"))
-		t, err := readTitle(first)
+		number, _, err := readTitle(first, &recording.Interaction{})
 		if !whole || err != nil {
 			break
 		}
 		at += n
-		frames = append(frames, frameOf(t.number, inside, from, int64(at-len(inside))))
+		frames = append(frames, frameOf(number, inside, from, int64(at-len(inside))))
 	}
 	broken := &recording.IncompleteError{File: name, Complete: len(frames), TrailingBytes: len(text) - at}
 	var cassette bytes.Buffer
