@@ -116,18 +116,6 @@ func (t *Index) first(key uint64, next []int32) (first int32, recorded bool) {
 	return first, true
 }
 
-// lastUsed returns the last used interaction of a key, or -1.
-func (t *Index) lastUsed(key uint64) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, k := range slices.Backward(t.keys) {
-		if t.used[i] && key != 0 && (k.Exact == key || k.Bare == key) {
-			return i
-		}
-	}
-	return -1
-}
-
 // Unused returns the titles of the unused interactions.
 func (t *Index) Unused() (titles []string) {
 	for _, n := range t.numbers(false) {

@@ -13,8 +13,8 @@ import (
 func (t *Index) Nearest(session string, r *recording.Request) *recording.NearestMatch {
 	k := t.matcher.key(session, r)
 	for _, key := range []uint64{k.Exact, k.Bare} {
-		if i := t.lastUsed(key); i >= 0 {
-			return t.nearestAt(i, key)
+		if n := t.recorded(key); n.Used > 0 {
+			return n
 		}
 	}
 	now := t.matcher.content(r)
@@ -36,7 +36,8 @@ func (t *Index) Nearest(session string, r *recording.Request) *recording.Nearest
 		return nil
 	}
 	x, _ := t.file.Interaction(best) // read above
-	nearest := t.nearestAt(best, t.keys[best].Exact)
+	nearest := t.recorded(t.keys[best].Exact)
+	nearest.Number = best + 1
 	found := t.matcher.between(x, session, r)
 	nearest.Differences, nearest.Message = found, found.message(t.matcher.content(&x.Request), now)
 	return nearest
@@ -45,17 +46,19 @@ func (t *Index) Nearest(session string, r *recording.Request) *recording.Nearest
 // sameSession is the bonus for the same session; equal bodies count 1.
 const sameSession = 0.1
 
-func (t *Index) nearestAt(i int, key uint64) *recording.NearestMatch {
+// recorded counts the interactions with a key. Number is that of the last used one.
+func (t *Index) recorded(key uint64) *recording.NearestMatch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := &recording.NearestMatch{Number: i + 1}
-	for j, k := range t.keys {
-		if k.Exact != key && k.Bare != key {
+	n := &recording.NearestMatch{}
+	for i, k := range t.keys {
+		if key == 0 || k.Exact != key && k.Bare != key {
 			continue
 		}
 		n.Recorded++
-		if t.used[j] {
+		if t.used[i] {
 			n.Used++
+			n.Number = i + 1
 		}
 	}
 	return n
