@@ -1,12 +1,19 @@
 package convert
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/match"
@@ -144,4 +151,179 @@ func filled(h http.Header) http.Header {
 		return nil
 	}
 	return h
+}
+
+// Rewrite returns the file with the same number of other interactions and changes nothing
+// else. It returns an error if the format cannot be written or if the file contains data
+// that [Parse] does not read. The error lists these data.
+func (r *Recording) Rewrite(list []*recording.Interaction) ([]byte, error) {
+	if r.Format == "" {
+		return nil, errors.New("unsupported output format")
+	}
+	now, _, err := Write(r.Format, r.Metadata, list)
+	if err != nil || r.Format == Cassette {
+		return now, err
+	}
+	was, _, err := Write(r.Format, r.Metadata, r.Interactions)
+	if err != nil {
+		return nil, err
+	}
+	if r.Format == HAR {
+		return now, r.checkLossless(json.Unmarshal, was, true)
+	}
+	if err := r.checkLossless(yaml.Unmarshal, was, false); err != nil {
+		return nil, err
+	}
+	return r.patched(was, now, list)
+}
+
+// maxPlaces limits the listed places.
+const maxPlaces = 5
+
+// checkLossless returns an error if the file has data that the rewritten file lacks and, if all is
+// true, the reverse.
+func (r *Recording) checkLossless(unmarshal func([]byte, any) error, rewritten []byte, all bool) error {
+	var src, written any
+	if err := errors.Join(unmarshal(r.src, &src), unmarshal(rewritten, &written)); err != nil {
+		return err
+	}
+	places := map[string]bool{}
+	missing(places, "", src, written)
+	if all {
+		missing(places, "", written, src)
+	}
+	list := slices.Sorted(maps.Keys(places))
+	if n := len(list) - maxPlaces; n > 0 {
+		list = append(list[:maxPlaces], fmt.Sprintf("and %d more", n))
+	}
+	if len(list) > 0 {
+		return fmt.Errorf("writing it as %s would change %s", r.Format, strings.Join(list, ", "))
+	}
+	return nil
+}
+
+// missing adds the places of different or missing values; * means each element.
+func missing(places map[string]bool, path string, was, now any) {
+	switch was := was.(type) {
+	case map[string]any:
+		for name, value := range was {
+			missing(places, strings.TrimPrefix(path+"/"+name, "/"), value, member(now, name))
+		}
+		return
+	case []any:
+		if now, _ := now.([]any); len(now) == len(was) {
+			for i := range was {
+				missing(places, path+"/*", was[i], now[i])
+			}
+			return
+		}
+	}
+	if !isNothing(was) && !reflect.DeepEqual(alone(was), alone(now)) {
+		places[path] = true
+	}
+}
+
+// member ignores case, as header names do.
+func member(object any, name string) any {
+	members, _ := object.(map[string]any)
+	if value, ok := members[name]; ok {
+		return value
+	}
+	for key, value := range members {
+		if strings.EqualFold(key, name) {
+			return value
+		}
+	}
+	return nil
+}
+
+func alone(value any) any {
+	if list, ok := value.([]any); ok && len(list) == 1 {
+		return list[0]
+	}
+	return value
+}
+
+// isNothing reports whether a value is equivalent to none.
+func isNothing(value any) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
+}
+
+// patched returns the YAML file with the changes between two written recordings.
+func (r *Recording) patched(wasText, nowText []byte, list []*recording.Interaction) ([]byte, error) {
+	var src yaml.Node
+	var was, now any
+	if err := errors.Join(yaml.Unmarshal(r.src, &src), yaml.Unmarshal(wasText, &was), yaml.Unmarshal(nowText, &now)); err != nil {
+		return nil, err
+	}
+	if err := patch(src.Content[0], was, now); err != nil {
+		return nil, err
+	}
+	out, err := r.laidOut(&src)
+	if err != nil {
+		return nil, err
+	}
+	back, err := Parse("what was written", out)
+	if err != nil {
+		return nil, err
+	}
+	var l ledger
+	for i, x := range list {
+		if what := l.compare(facts(x), facts(back.Interactions[i]), i+1); what != "" {
+			return nil, fmt.Errorf("the %s of interaction %d cannot be changed in its %s", what, i+1, r.Format)
+		}
+	}
+	if l != nil {
+		return nil, fmt.Errorf("%s of interaction %d cannot be changed in its %s", l[0].What, l[0].Of[0], r.Format)
+	}
+	return out, nil
+}
+
+func (r *Recording) laidOut(doc *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	if bytes.HasPrefix(r.src, []byte("---\n")) {
+		out.WriteString("---\n")
+	}
+	enc := yaml.NewEncoder(&out)
+	if !bytes.Contains(r.src, []byte("interactions:\n    - ")) {
+		enc.SetIndent(2)
+	}
+	if bytes.Contains(r.src, []byte("interactions:\n- ")) {
+		enc.CompactSeqIndent()
+	}
+	if err := enc.Encode(doc); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), enc.Close()
+}
+
+func patch(n *yaml.Node, was, now any) error {
+	if reflect.DeepEqual(was, now) {
+		return nil
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i < len(n.Content); i += 2 {
+			name := n.Content[i].Value
+			if err := patch(n.Content[i+1], member(was, name), member(now, name)); err != nil {
+				return err
+			}
+		}
+	case yaml.SequenceNode:
+		before, _ := was.([]any)
+		after, _ := now.([]any)
+		for i := range min(len(n.Content), len(before), len(after)) {
+			if err := patch(n.Content[i], before[i], after[i]); err != nil {
+				return err
+			}
+		}
+	case yaml.ScalarNode:
+		if s, ok := alone(now).(string); ok {
+			return n.Encode(text(s))
+		}
+		return n.Encode(now)
+	default: // an alias can represent unchanged values
+	}
+	return nil
 }
