@@ -24,8 +24,7 @@ type MissError struct {
 	Incomplete error
 }
 
-// maxLines limits the lines for differences.
-const maxLines = 20
+const maxLines = 20 // for differences
 
 func (e *MissError) Error() string {
 	var b strings.Builder
@@ -81,8 +80,7 @@ func usedTimes(n int) string {
 }
 
 const (
-	// maxWhere and maxValue limit the columns of a table.
-	maxWhere = 24
+	maxWhere = 24 // characters in a column
 	maxValue = 18
 )
 

@@ -148,7 +148,6 @@ func (r *reader) add(x *recording.Interaction, err error) error {
 	return nil
 }
 
-// lineAt returns the line of a position in the file.
 func (r *reader) lineAt(at int) int {
 	return 1 + bytes.Count(r.src[:min(at, len(r.src))], []byte("\n"))
 }

@@ -177,8 +177,7 @@ func (r *Recording) Rewrite(list []*recording.Interaction) ([]byte, error) {
 	return r.patched(was, now, list)
 }
 
-// maxPlaces limits the listed places.
-const maxPlaces = 5
+const maxPlaces = 5 // in an error
 
 // checkLossless returns an error if the file has data that the rewritten file lacks and, if all is
 // true, the reverse.

@@ -188,8 +188,7 @@ func closing(text, opening string) int {
 	return len(text)
 }
 
-// maxEncodings limits repeated percent encoding.
-const maxEncodings = 3
+const maxEncodings = 3 // of repeated percent encoding
 
 // namedParts returns the values that names in text mark as secret, also within percent
 // encoding, such as a URL in a query.

@@ -150,8 +150,7 @@ func (s *secrets) occurrences(text string, cut bool) (spans []span) {
 	return spans
 }
 
-// maxURL limits the length of a URL before a secret.
-const maxURL = 4096
+const maxURL = 4096 // length of a URL before a secret
 
 // placeholderIn returns the placeholder in the form for its context, which may be a URL.
 func placeholderIn(before, mark string) string {

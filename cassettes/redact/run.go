@@ -9,7 +9,6 @@ import (
 	"github.com/looptape/looptape/cassettes/recording"
 )
 
-// redaction is a redaction in progress.
 type redaction struct {
 	leaves []leaf
 	end    int            // number of leaves up to the end of the response, or 0

@@ -271,12 +271,9 @@ func isIDWord(word string) bool {
 }
 
 const (
-	// minShape is the length of the shortest shape.
-	minShape = 15
-	// minRandom is the minimum length of a word that can be recognized as random.
-	minRandom = 32
-	// maxRandom is the maximum length of a secret. Longer words are media.
-	maxRandom = 512
+	minShape  = 15  // length of the shortest shape
+	minRandom = 32  // minimum length of a word that can be recognized as random
+	maxRandom = 512 // maximum length of a secret; longer words are media
 	// minEntropy is the minimum entropy per character, in bits: 32 characters out of 62
 	// have 4.6, out of 36 still 4.3.
 	minEntropy = 3.9

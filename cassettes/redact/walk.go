@@ -310,8 +310,7 @@ func (w *walker) string(f *node, text string) string {
 	return w.text(place{kind: kindBody, name: f.child(), at: f}, text)
 }
 
-// minNumber is the minimum length of a secret number. Flags and counts are shorter.
-const minNumber = 4
+const minNumber = 4 // length of a secret number; flags and counts are shorter
 
 func (w *walker) number(f *node, text string) string {
 	p := place{kind: kindNumber, name: f.child(), at: f}

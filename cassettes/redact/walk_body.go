@@ -55,8 +55,7 @@ func (w *walker) events(body []byte) string {
 	return out.whole()
 }
 
-// byteOrder may precede the first event.
-const byteOrder = "\uFEFF"
+const byteOrder = "\uFEFF" // may precede the first event
 
 // eventText visits the data of an event as one text, and its other lines.
 func (w *walker) eventText(event []byte) string {

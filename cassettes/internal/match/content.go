@@ -118,8 +118,7 @@ func pairs(path string, a, b *tree, f func(path string, a, b *tree)) {
 // indexPair is a pair of indexes in two arrays; -1 means that there is no element.
 type indexPair struct{ was, now int }
 
-// maxCells limits the number of compared pairs.
-const maxCells = 1 << 16
+const maxCells = 1 << 16 // compared pairs
 
 // minCommon is the minimum fraction of equal elements, as a divisor. Fewer are equal by
 // chance.

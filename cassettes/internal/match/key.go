@@ -26,8 +26,7 @@ type Matcher struct {
 	Custom bool
 }
 
-// matchVersion increases if the same requests get other keys.
-const matchVersion = "2"
+const matchVersion = "2" // increases if the same requests get other keys
 
 // Name identifies the matching rules. It is empty if they contain functions.
 func (m Matcher) Name() string {

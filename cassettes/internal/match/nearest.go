@@ -219,10 +219,8 @@ func (d *differences) lines(was, now []string) {
 }
 
 const (
-	// maxShown is the maximum number of characters of a value.
-	maxShown = 60
-	// contextChars is the number of them before the first difference.
-	contextChars = 20
+	maxShown     = 60 // characters of a value
+	contextChars = 20 // of them before the first difference
 )
 
 // shorten shortens two values to the part around their first difference.

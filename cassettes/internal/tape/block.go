@@ -39,7 +39,6 @@ import (
 
 const headerReserve = 1 << 10
 
-// appendInteraction appends an interaction with its number and keys.
 func appendInteraction(dst []byte, n int, x *recording.Interaction, key string) []byte {
 	bodies := len(x.Request.Body) + len(x.Response.Body)
 	dst = slices.Grow(dst, bodies+bodies/16+headerReserve) // the lines may be longer

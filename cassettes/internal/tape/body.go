@@ -123,8 +123,7 @@ func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, chunks 
 	return dst, chunks, nil
 }
 
-// batch is the number of bytes that restores checks at a time.
-const batch = 64 << 10
+const batch = 64 << 10 // bytes that restores checks at a time
 
 // restores reports whether lines encode body, without a copy of the whole body.
 func (f form) restores(mark byte, lines, body []byte) bool {
@@ -197,8 +196,7 @@ func appendLines(dst []byte, mark byte, body []byte) []byte {
 	return dst
 }
 
-// base64Line is the number of bytes in a line of base64.
-const base64Line = 57
+const base64Line = 57 // bytes in a line
 
 func appendBase64(dst []byte, mark byte, body []byte) []byte {
 	lines := len(body)/base64Line + 1
@@ -212,10 +210,8 @@ func appendBase64(dst []byte, mark byte, body []byte) []byte {
 }
 
 const (
-	// maxWidth is the maximum length of a value on one line.
-	maxWidth = 90
-	// maxDepth is the depth at which every value is on one line.
-	maxDepth = 32
+	maxWidth = 90 // of a value on one line
+	maxDepth = 32 // at which every value is on one line
 )
 
 // appendJSON formats JSON in lines. It does not change strings, numbers or their order.

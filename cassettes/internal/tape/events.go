@@ -135,7 +135,6 @@ func cutDelay(line []byte) (ms int64, text []byte, found bool) {
 	return ms, text, found && i > 1 && ms < limit
 }
 
-// append appends the text of the event.
 func (e event) append(dst []byte, newline string) []byte {
 	line, rest, found := bytes.Cut(e.text, []byte(linefeed))
 	for dst = append(dst, line...); found; dst = append(dst, line...) {

@@ -20,8 +20,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// version is the format version that writers use. Readers accept older versions.
-const version = 2
+const version = 2 // of new files; readers accept older versions
 
 // The lines around the interactions:
 //
@@ -201,7 +200,6 @@ func (f *File) metadataEdited(i int) bool {
 	return err == nil && m.metadata != "" && m.metadata != fmt.Sprintf("%08x", metadataSum(text))
 }
 
-// find finds n interactions.
 func (f *File) find(n int) error {
 	f.entries, f.keys = make([]entry, 0, n), make([]Keys, 0, n)
 	text := f.text

@@ -33,8 +33,7 @@ const framePrefix = "=== frame "
 // JournalSuffix ends the name of a journal.
 const JournalSuffix = ".journal"
 
-// newSuffix ends the name of the cassette that Close writes, until it replaces the old one.
-const newSuffix = ".new"
+const newSuffix = ".new" // of the cassette that Close writes, until it replaces the old one
 
 // JournalPath returns the path of the journal of a cassette. It follows symbolic links.
 func JournalPath(path string) string { return target(path) + JournalSuffix }

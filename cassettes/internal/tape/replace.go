@@ -85,8 +85,7 @@ func temporary(name string, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// maxLinks limits a chain of symbolic links.
-const maxLinks = 40
+const maxLinks = 40 // in a chain of symbolic links
 
 // target follows symbolic links. The target need not exist.
 func target(path string) string {
@@ -118,7 +117,6 @@ func existingFolder(folder string) string {
 	}
 }
 
-// syncFolders syncs a folder and its parents up to upTo.
 func syncFolders(folder, upTo string) error {
 	for {
 		if err := syncFolder(folder); err != nil || folder == upTo {
