@@ -3,6 +3,8 @@ package redact
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/looptape/looptape/cassettes/recording"
 )
 
 func randomText(rnd *rand.Rand, alphabet string, n int) string {
@@ -81,6 +83,19 @@ func TestHarmless(t *testing.T) {
 	} {
 		if hits := findShapes("see " + text + " there"); hits != nil {
 			t.Errorf("%q: %+v", text, hits)
+		}
+	}
+}
+
+// A random value after a name that also has harmless values is secret unless NotSecret has the
+// name.
+func TestRedactedNotSecret(t *testing.T) {
+	const body = `{"token":"q7Xz92LmPa8Kd31R"}`
+	for _, names := range [][]string{nil, {"to-ken"}} {
+		o := Rules{NotSecret: names}
+		x := o.Redacted(&recording.Interaction{Request: recording.Request{Body: []byte(body)}})
+		if got, want := string(x.Request.Body) == body, names != nil; got != want {
+			t.Errorf("NotSecret %q: got %s", names, x.Request.Body)
 		}
 	}
 }
