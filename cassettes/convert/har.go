@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -132,10 +133,11 @@ func (r *reader) jsonError(err error, at int) error {
 }
 
 func (e *harEntry) interaction(polly bool) (*recording.Interaction, error) {
+	proto := strings.ToUpper(e.Response.Proto)
 	x := &recording.Interaction{
 		Request: recording.Request{Method: e.Request.Method, URL: e.Request.URL, Header: harHeader(e.Request.Headers)},
 		Response: recording.Response{
-			Status: e.Response.Status, Reason: e.Response.Reason, Proto: harProto(e.Response.Proto), Header: unframed(harHeader(e.Response.Headers)),
+			Status: e.Response.Status, Reason: e.Response.Reason, Proto: cmp.Or(harProtos[proto], proto), Header: unframed(harHeader(e.Response.Headers)),
 			Wait: time.Duration(math.Round((e.Time - max(e.Timings.Receive, 0)) * float64(time.Millisecond))),
 		},
 	}
@@ -231,15 +233,8 @@ func harHeader(fields []harField) http.Header {
 	return h.header()
 }
 
-func harProto(word string) string {
-	switch word = strings.ToUpper(word); word {
-	case "H2", "HTTP/2":
-		return "HTTP/2.0"
-	case "H3", "HTTP/3":
-		return "HTTP/3.0"
-	}
-	return word
-}
+// harProtos are other names of protocols.
+var harProtos = map[string]string{"H2": "HTTP/2.0", "HTTP/2": "HTTP/2.0", "H3": "HTTP/3.0", "HTTP/3": "HTTP/3.0"}
 
 func writeHAR(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {
 	name, version, _ := strings.Cut(h.Recorder, " ")

@@ -40,10 +40,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum returns the CRC-32 (Castagnoli) of b.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// The forms to try, in this order.
+// The forms to try, in this order, before formBase64.
 var (
-	eventForms = []form{formEvents, formEventsCRLF, formText, formBase64}
-	otherForms = []form{formJSON, formJSONLine, formSpaced, formText, formBase64}
+	eventForms = []form{formEvents, formEventsCRLF, formText}
+	otherForms = []form{formJSON, formJSONLine, formSpaced, formText}
 )
 
 // appendBody appends a body with this line prefix (> or <) and returns its form.
@@ -53,19 +53,16 @@ func appendBody(dst []byte, mark byte, body []byte, events bool, chunks []record
 		forms = eventForms
 	}
 	for _, f := range forms {
-		out, ok := f.append(dst, mark, body, chunks)
-		if ok && (f == formBase64 || f.restores(mark, out[len(dst):], body)) {
+		if out, ok := f.append(dst, mark, body, chunks); ok && f.restores(mark, out[len(dst):], body) {
 			return out, f
 		}
 	}
-	panic("unreachable: base64 restores all bodies")
+	return appendBase64(dst, mark, body), formBase64
 }
 
 // append appends a body. It returns false if the form cannot represent the body.
 func (f form) append(dst []byte, mark byte, body []byte, chunks []recording.Chunk) (out []byte, ok bool) {
 	switch {
-	case f == formBase64:
-		return appendBase64(dst, mark, body), true
 	case !IsText(body):
 		return dst, false
 	case f.isEvents():
@@ -83,7 +80,7 @@ func (f form) append(dst []byte, mark byte, body []byte, chunks []recording.Chun
 
 // restore appends the body to dst. For events it also returns the chunks.
 func (f form) restore(dst []byte, mark byte, lines []byte) (body []byte, chunks []recording.Chunk, err error) {
-	if !slices.Contains(eventForms, f) && !slices.Contains(otherForms, f) {
+	if f != formBase64 && !slices.Contains(eventForms, f) && !slices.Contains(otherForms, f) {
 		return dst, nil, fmt.Errorf("the form %q of the body is not known", string(f))
 	}
 	if f.isEvents() {
