@@ -19,10 +19,7 @@ import (
 )
 
 // adkModel is the double of a model.LLM.
-type adkModel struct {
-	responses []*model.LLMResponse
-	next      int
-}
+type adkModel struct{ script[*model.LLMResponse] }
 
 // Name implements model.LLM.
 func (m *adkModel) Name() string { return "bench" }
@@ -32,8 +29,7 @@ func (m *adkModel) Name() string { return "bench" }
 // As the client of Gemini does, a streaming response has partial text before the complete
 // response. Calls are not divided.
 func (m *adkModel) GenerateContent(_ context.Context, _ *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
-	response := m.responses[m.next]
-	m.next++
+	response := m.take()
 	return func(yield func(*model.LLMResponse, error) bool) {
 		if text := response.Content.Parts[0].Text; stream && text != "" {
 			for _, delta := range work.Halves(text) {
@@ -52,9 +48,8 @@ func newADK(w *work.Work, o Options) (Run, func() error, error) {
 	m := &adkModel{}
 	usage := &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: work.Input, CandidatesTokenCount: work.Output}
 	add := func(parts ...*genai.Part) {
-		m.responses = append(m.responses, &model.LLMResponse{
-			Content: &genai.Content{Role: genai.RoleModel, Parts: parts}, UsageMetadata: usage, FinishReason: genai.FinishReasonStop,
-		})
+		content := &genai.Content{Role: genai.RoleModel, Parts: parts}
+		m.add(&model.LLMResponse{Content: content, UsageMetadata: usage, FinishReason: genai.FinishReasonStop})
 	}
 	for _, calls := range w.Steps {
 		var parts []*genai.Part

@@ -16,22 +16,16 @@ import (
 )
 
 // einoModel is the double of a model.ToolCallingChatModel.
-type einoModel struct {
-	responses []*schema.Message
-	next      int
-}
+type einoModel struct{ script[*schema.Message] }
 
 // Generate implements model.ToolCallingChatModel.
 func (m *einoModel) Generate(context.Context, []*schema.Message, ...model.Option) (*schema.Message, error) {
-	response := m.responses[m.next]
-	m.next++
-	return response, nil
+	return m.take(), nil
 }
 
 // Stream implements model.ToolCallingChatModel.
 func (m *einoModel) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	response := m.responses[m.next]
-	m.next++
+	response := m.take()
 	var chunks []*schema.Message
 	for i, c := range response.ToolCalls {
 		args := work.Halves(c.Function.Arguments)
@@ -63,9 +57,9 @@ func newEino(w *work.Work, o Options) (Run, func() error, error) {
 		}
 		response := schema.AssistantMessage("", list)
 		response.ResponseMeta = meta
-		m.responses = append(m.responses, response)
+		m.add(response)
 	}
-	m.responses = append(m.responses, schema.AssistantMessage(work.Final, nil))
+	m.add(schema.AssistantMessage(work.Final, nil))
 	t, err := newEinoTool(o)
 	if err != nil {
 		return nil, nil, err

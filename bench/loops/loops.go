@@ -8,6 +8,7 @@ package loops
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/looptape/looptape/bench/work"
 )
@@ -66,6 +67,20 @@ func All() []Loop {
 	}
 }
 
+// script is a list of responses of a double.
+type script[T any] struct {
+	responses []T
+	next      int
+}
+
+func (s *script[T]) add(response T) { s.responses = append(s.responses, response) }
+
+// take returns the next response.
+func (s *script[T]) take() T {
+	s.next++
+	return s.responses[s.next-1]
+}
+
 // called reports a call to OnCall.
 func (o *Options) called(day int) {
 	if o.OnCall != nil {
@@ -73,9 +88,15 @@ func (o *Options) called(day int) {
 	}
 }
 
-// rawCalled reports a call with raw arguments, which are decoded only for OnCall.
+// rawCalled reports a call with raw arguments, which are decoded only for OnCall. The day is -1 if
+// it is missing.
 func (o *Options) rawCalled(args string) {
-	if o.OnCall != nil {
-		o.OnCall(dayOf(args))
+	if o.OnCall == nil {
+		return
 	}
+	a := work.Arguments{Day: -1}
+	if json.Unmarshal([]byte(args), &a) != nil {
+		a.Day = -1
+	}
+	o.OnCall(a.Day)
 }

@@ -16,10 +16,7 @@ import (
 )
 
 // looptapeModel returns the scripted responses in order.
-type looptapeModel struct {
-	responses [][]llm.Event
-	next      int
-}
+type looptapeModel struct{ script[[]llm.Event] }
 
 func newLooptapeModel(w *work.Work, stream bool) *looptapeModel {
 	usage := llm.Usage{InputTokens: work.Input, OutputTokens: work.Output}
@@ -35,17 +32,16 @@ func newLooptapeModel(w *work.Work, stream bool) *looptapeModel {
 			events = append(events, llm.ToolCallStart{Index: i + 1, ID: c.ID, Name: work.Tool},
 				llm.ToolCallDelta{Index: i + 1, Arguments: args[0]}, llm.ToolCallDelta{Index: i + 1, Arguments: args[1]}, llm.ToolCallEnd{Index: i + 1})
 		}
-		m.responses = append(m.responses, append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
+		m.add(append(events, usage, llm.Finish{Reason: llm.FinishToolCalls}))
 	}
 	final := work.Halves(work.Final)
-	m.responses = append(m.responses, []llm.Event{llm.TextDelta{Text: final[0]}, llm.TextDelta{Text: final[1]}, usage, llm.Finish{Reason: llm.FinishStop}})
+	m.add([]llm.Event{llm.TextDelta{Text: final[0]}, llm.TextDelta{Text: final[1]}, usage, llm.Finish{Reason: llm.FinishStop}})
 	return m
 }
 
 // Stream implements llm.Model.
 func (m *looptapeModel) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
-	events := m.responses[m.next]
-	m.next++
+	events := m.take()
 	return func(yield func(llm.Event, error) bool) {
 		for _, ev := range events {
 			if !yield(ev, nil) {
