@@ -112,10 +112,10 @@ func (g *gateFlags) settle(c *cobra.Command, set *runSet) error {
 // gate compares a result with the baseline and returns the exit status.
 func gate(w *cli.World, r *evals.Result, g *gateFlags, format string) error {
 	base, err := readBaseline(g.baseline)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: create the baseline with --update", err)
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: create the baseline with --update", err)
+	case err != nil:
 		return err
 	}
 	v, err := g.Evaluate(base, r)
@@ -196,7 +196,10 @@ func printGate(w *cli.World, v *evals.GateResult) (line string) {
 		if len(v.Metrics) > 1 {
 			holm = tabular.Probability(m.Holm)
 		}
-		means = append(means, []string{name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference), tabular.Probability(m.P), holm, tabular.Count(m.Missing)})
+		means = append(means, []string{
+			name, tabular.Value(m.Base), tabular.Value(m.New), tabular.Signed(m.Difference),
+			tabular.Probability(m.P), holm, tabular.Count(m.Missing),
+		})
 	}
 	const caseWidth = 60
 	for _, f := range v.Findings {

@@ -194,12 +194,13 @@ func (v *cassetteServer) env(url string, names []string) []string {
 
 // end reports what failed and returns the status.
 func (v *cassetteServer) end(requests []error, closed, failed error) error {
-	for _, err := range append(requests, closed) {
-		if err != nil {
-			v.w.PrintError(err)
-		}
+	if closed != nil {
+		requests = append(requests, closed)
 	}
-	if len(requests) > 0 || closed != nil {
+	for _, err := range requests {
+		v.w.PrintError(err)
+	}
+	if len(requests) > 0 {
 		return cli.Failed
 	}
 	exit, ok := errors.AsType[*exec.ExitError](failed)

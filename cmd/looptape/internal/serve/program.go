@@ -33,15 +33,15 @@ func (c *command) addrFlag() {
 
 // need checks that there are n arguments before a program, if there is one; want describes them.
 func (c *command) need(args []string, n int, want string) error {
-	got, path := len(args), c.CommandPath()
-	if dash := c.ArgsLenAtDash(); dash >= 0 {
-		if got == dash {
-			return fmt.Errorf("%s: missing program after --; see %s --help", path, path)
-		}
+	got, dash := len(args), c.ArgsLenAtDash()
+	switch path := c.CommandPath(); {
+	case got == dash:
+		return fmt.Errorf("%s: missing program after --; see %s --help", path, path)
+	case dash >= 0:
 		got = dash
 	}
 	if got != n {
-		return fmt.Errorf("%s takes %s, got %d: put the program after --; see %s --help", path, want, got, path)
+		return cli.UsageError(c.Command, "takes %s, got %d: put the program after --", want, got)
 	}
 	return nil
 }

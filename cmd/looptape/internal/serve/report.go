@@ -17,7 +17,8 @@ func (v *server) printReport(r *wire.Report) {
 		v.w.JSON(r)
 		return
 	}
-	for _, t := range []serveTable{unmatchedRequests(r), violatedInvariants(r), rejectedRequests(r), shownQuirks(r)} {
+	tables := []serveTable{unmatchedRequests(r), violatedInvariants(r), rejectedRequests(r), shownQuirks(r)}
+	for _, t := range tables {
 		v.w.Table(t.header, t.rows)
 	}
 	for _, response := range r.Unused {
