@@ -9,8 +9,7 @@ type parts struct {
 	n     int               // headers so far
 	names map[string]string // new names of the runs of this part, by the names in the file
 	taken map[string]bool   // new names of the runs of earlier parts
-	// last is the last requested name in the file, and called its new name.
-	last, called string
+	last  string            // the last requested name in the file
 	// known is true if the part has a run, and first if the part is the first.
 	known, first bool
 }
@@ -31,9 +30,6 @@ func (p *parts) begin() {
 // call returns the new name of a run of this part: the original name or, if an earlier part used it,
 // a name with the number of the part.
 func (p *parts) call(run string) string {
-	if run == p.last && p.known {
-		return p.called
-	}
 	called, ok := p.names[run]
 	if !ok {
 		called = run
@@ -43,7 +39,7 @@ func (p *parts) call(run string) string {
 		p.names[run] = called
 		p.taken[called] = p.taken[called] || called != run // also for this part's runs
 	}
-	p.last, p.called, p.known = run, called, true
+	p.last, p.known = run, true
 	return called
 }
 

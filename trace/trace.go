@@ -9,6 +9,7 @@ package trace
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -452,11 +453,6 @@ func (o Options) Lookup(name string) (value string, ok bool) {
 
 // With returns the options with one added, or changed.
 func (o Options) With(name, value string) Options {
-	out := make(Options, 0, len(o)+1)
-	for _, x := range o {
-		if x.Name != name {
-			out = append(out, x)
-		}
-	}
-	return append(out, Option{name, value})
+	others := slices.DeleteFunc(slices.Clone(o), func(x Option) bool { return x.Name == name })
+	return append(others, Option{name, value})
 }
