@@ -126,18 +126,18 @@ func (v *GateResult) drops(metric string) []finding {
 
 func (s *junitSuite) add(class, name string, found []finding) {
 	c := junitCase{Class: class, Name: name}
-	if len(found) > 0 {
-		f := &junitFailure{Type: found[0].Kind, Message: found[0].Message}
-		for i := range found {
-			f.Text += found[i].line() + "\n"
-		}
-		if found[0].Kind == KindError {
-			c.Error = f
-			s.Errors++
-		} else {
-			c.Failure = f
-			s.Failures++
-		}
+	var text string
+	for _, f := range found {
+		text += f.line() + "\n"
+	}
+	switch {
+	case len(found) == 0:
+	case found[0].Kind == KindError:
+		c.Error = &junitFailure{found[0].Kind, found[0].Message, text}
+		s.Errors++
+	default:
+		c.Failure = &junitFailure{found[0].Kind, found[0].Message, text}
+		s.Failures++
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, c)

@@ -108,7 +108,7 @@ func (r *suiteReader) top() setters {
 			}
 			r.version = version
 		},
-		"runs": r.list(r.below(func(name string) { r.s.Runs = append(r.s.Runs, name) })),
+		"runs": r.list(r.below(func(v fake.Value) { r.s.Runs = append(r.s.Runs, v.Text) })),
 		"rows": func(v fake.Value) { r.object(v, "rows", r.rows()) },
 		"names": func(v fake.Value) {
 			r.names, r.s.Names = v.Pos, &importer.Mapping{}
@@ -116,7 +116,7 @@ func (r *suiteReader) top() setters {
 			r.object(v, "names", setters{"case": r.pointer(&m.Case), "epoch": r.pointer(&m.Epoch), "cluster": r.pointer(&m.Cluster)})
 		},
 		"scorers":  r.list(r.scorer),
-		"baseline": r.below(func(name string) { r.s.Baseline = name }),
+		"baseline": r.below(func(v fake.Value) { r.s.Baseline = v.Text }),
 		"gate":     func(v fake.Value) { r.gate = v.Pos; r.object(v, "gate", r.gateKeys()) },
 	}
 }
@@ -168,8 +168,8 @@ func (r *suiteReader) scorer(v fake.Value) {
 		kind = v.Text
 	} else {
 		r.object(v, "a scorer", setters{
-			"kind":     r.text(func(text string) { kind = text }),
-			"metric":   r.text(func(text string) { metric = text }),
+			"kind":     r.text(func(v fake.Value) { kind = v.Text }),
+			"metric":   r.text(func(v fake.Value) { metric = v.Text }),
 			"settings": func(v fake.Value) { settings, at = oneLine(jsonValue(v)), v.Pos },
 		})
 	}
@@ -230,13 +230,13 @@ func (r *suiteReader) object(v fake.Value, of string, known setters) {
 }
 
 // text reads a string that is not empty.
-func (r *suiteReader) text(set func(string)) func(fake.Value) {
+func (r *suiteReader) text(set func(fake.Value)) func(fake.Value) {
 	return func(v fake.Value) {
 		if v.Kind != fake.Text || v.Text == "" {
 			r.errorf(v.Pos, "expected a string, found %v: quote it if it is a string", v.Kind)
 			return
 		}
-		set(v.Text)
+		set(v)
 	}
 }
 
@@ -253,33 +253,29 @@ func (r *suiteReader) list(item func(fake.Value)) func(fake.Value) {
 }
 
 func (r *suiteReader) texts(to *[]string) func(fake.Value) {
-	return r.list(r.text(func(text string) { *to = append(*to, text) }))
+	return r.list(r.text(func(v fake.Value) { *to = append(*to, v.Text) }))
 }
 
 // below reads the name or the pattern of files in the folder of the suite.
-func (r *suiteReader) below(set func(string)) func(fake.Value) {
-	return func(v fake.Value) {
-		r.text(func(name string) {
-			if _, err := path.Match(name, ""); err != nil || !fs.ValidPath(name) {
-				r.errorf(v.Pos, "%q: want a name or pattern of files in the folder of the suite, such as runs/*.jsonl", name)
-			}
-			set(name)
-		})(v)
-	}
+func (r *suiteReader) below(set func(fake.Value)) func(fake.Value) {
+	return r.text(func(v fake.Value) {
+		if _, err := path.Match(v.Text, ""); err != nil || !fs.ValidPath(v.Text) {
+			r.errorf(v.Pos, "%q: want a name or pattern of files in the folder of the suite, such as runs/*.jsonl", v.Text)
+		}
+		set(v)
+	})
 }
 
 // isPointer matches a JSON pointer (RFC 6901) other than "".
 var isPointer = regexp.MustCompile(`^/([^~]|~[01])*$`)
 
 func (r *suiteReader) pointer(to *string) func(fake.Value) {
-	return func(v fake.Value) {
-		r.text(func(text string) {
-			if !isPointer.MatchString(text) {
-				r.errorf(v.Pos, "%q: want a JSON pointer such as /question, with ~1 for / and ~0 for ~ in a name", text)
-			}
-			*to = text
-		})(v)
-	}
+	return r.text(func(v fake.Value) {
+		if !isPointer.MatchString(v.Text) {
+			r.errorf(v.Pos, "%q: want a JSON pointer such as /question, with ~1 for / and ~0 for ~ in a name", v.Text)
+		}
+		*to = v.Text
+	})
 }
 
 func (r *suiteReader) number(to *float64) func(fake.Value) {

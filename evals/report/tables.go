@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -166,20 +167,25 @@ func (r *Report) listed(o Outcome, l Lists) Table {
 // resources returns the table of the resource usage. It is empty if only steps are known.
 func resources(f *evals.Summary) Table {
 	var rows [][]string
-	if stepsAlone(f.Resources) {
-		return Table{}
-	}
-	for name := range new(evals.Row).Resources() {
-		if a, ok := f.Resources[name]; ok {
-			rows = append(rows, []string{resourceWords(name), strconv.Itoa(a.N), amount(name, a.Sum), amount(name, a.Mean)})
-		}
+	for name, a := range inOrder(f.Resources) {
+		rows = append(rows, []string{resourceWords(name), strconv.Itoa(a.N), amount(name, a.Sum), amount(name, a.Mean)})
 	}
 	return filled([]string{"resource", "runs", "sum", "mean"}, rows)
 }
 
-func stepsAlone[T any](by map[string]T) bool {
-	_, steps := by["steps"]
-	return steps && len(by) == 1
+// inOrder yields the resources in the order of reports, or nothing if only steps are known.
+func inOrder[T any](by map[string]T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		_, steps := by["steps"]
+		if steps && len(by) == 1 {
+			return
+		}
+		for name := range new(evals.Row).Resources() {
+			if v, ok := by[name]; ok && !yield(name, v) {
+				return
+			}
+		}
+	}
 }
 
 func resourceWords(name string) string {
@@ -208,14 +214,9 @@ func amount(name string, x float64) string {
 // known.
 func changedResources(c *evals.Comparison) Table {
 	var rows [][]string
-	if stepsAlone(c.Resources) {
-		return Table{}
-	}
-	for name := range new(evals.Row).Resources() {
-		if s, ok := c.Resources[name]; ok {
-			row := []string{resourceWords(name), strconv.Itoa(s.Pairs)}
-			rows = append(rows, append(row, change(name, s.Base, s.New, s.Difference, s.CI95)...))
-		}
+	for name, s := range inOrder(c.Resources) {
+		row := []string{resourceWords(name), strconv.Itoa(s.Pairs)}
+		rows = append(rows, append(row, change(name, s.Base, s.New, s.Difference, s.CI95)...))
 	}
 	return filled([]string{"resource", "pairs", "base", "new", "difference", "95 %"}, rows)
 }
