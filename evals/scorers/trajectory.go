@@ -25,6 +25,8 @@ type expectedCalls struct {
 	Ignore map[string][]string `json:"ignore,omitempty"`
 	// Defaults are values of omitted arguments, by tool and name.
 	Defaults map[string]map[string]json.RawMessage `json:"defaults,omitempty"`
+
+	ignored map[string][]jsonval.Pointer // Ignore, parsed
 }
 
 type expectedCall struct {
@@ -41,38 +43,30 @@ const (
 	matchName   argumentMatch = "ignore" // only the name counts
 )
 
-// matcher is expectedCalls with parsed pointers.
-type matcher struct {
-	expectedCalls
-	ignore map[string][]jsonval.Pointer
-}
-
-func (s expectedCalls) matcher() (*matcher, error) {
+// check checks the settings and parses Ignore.
+func (s *expectedCalls) check() error {
 	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
-		return nil, fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
+		return fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
 	}
-	m := &matcher{s, map[string][]jsonval.Pointer{}}
+	s.ignored = map[string][]jsonval.Pointer{}
 	for tool, texts := range s.Ignore {
 		if slices.Contains(texts, "") {
-			return nil, fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; omit arguments in expected", tool)
+			return fmt.Errorf("ignore of the tool %q: the JSON pointer \"\" is all arguments; omit arguments in expected", tool)
 		}
 		var err error
-		if m.ignore[tool], err = parsePointers(texts); err != nil {
-			return nil, err
+		if s.ignored[tool], err = parsePointers(texts); err != nil {
+			return err
 		}
 	}
 	for tool, args := range s.Defaults {
 		for name, raw := range args {
 			if _, err := parse(raw); err != nil {
-				return nil, fmt.Errorf("the default of %q of the tool %q: %w", name, tool, err)
+				return fmt.Errorf("the default of %q of the tool %q: %w", name, tool, err)
 			}
 		}
 	}
-	if s.Expected == nil {
-		return m, nil
-	}
-	_, err := m.wanted(importer.Expected{})
-	return m, err
+	_, err := s.parseAll(s.Expected)
+	return err
 }
 
 // parsedCall is a call with its arguments read.
@@ -82,18 +76,9 @@ type parsedCall struct {
 	args map[string]any // nil if they are not an object
 }
 
-func (m *matcher) wanted(recorded importer.Expected) (calls []parsedCall, err error) {
-	list := m.Expected
-	if list == nil && recorded.Calls == nil {
-		return nil, errors.New("expected calls missing in the recording: set expected")
-	}
-	if list == nil {
-		for _, c := range recorded.Calls {
-			list = append(list, expectedCall{c.Name, c.Arguments})
-		}
-	}
+func (s *expectedCalls) parseAll(list []expectedCall) (calls []parsedCall, err error) {
 	for _, w := range list {
-		c := m.parse(w.Name, w.Arguments)
+		c := s.parse(w.Name, w.Arguments)
 		if c.any = w.Arguments == nil; c.args == nil && !c.any {
 			return nil, fmt.Errorf("the expected arguments of %q are not a JSON object: %s", w.Name, quote(string(w.Arguments)))
 		}
@@ -102,49 +87,62 @@ func (m *matcher) wanted(recorded importer.Expected) (calls []parsedCall, err er
 	return calls, nil
 }
 
+// wanted returns the expected calls.
+func (s *expectedCalls) wanted(run *importer.Run) ([]parsedCall, error) {
+	list := s.Expected
+	if list == nil && run.Expected.Calls == nil {
+		return nil, errors.New("expected calls missing in the recording: set expected")
+	}
+	if list == nil {
+		for _, c := range run.Expected.Calls {
+			list = append(list, expectedCall{c.Name, c.Arguments})
+		}
+	}
+	return s.parseAll(list)
+}
+
 // parse reads the arguments of a call, with defaults and without ignored members.
-func (m *matcher) parse(name string, args json.RawMessage) parsedCall {
+func (s *expectedCalls) parse(name string, args json.RawMessage) parsedCall {
 	v, _ := parse(args) // invalid arguments become nil
 	object, ok := v.(map[string]any)
 	if !ok {
 		return parsedCall{name: name}
 	}
-	for arg, raw := range m.Defaults[name] {
+	for arg, raw := range s.Defaults[name] {
 		if _, given := object[arg]; !given {
-			object[arg], _ = parse(raw) // matcher has checked it
+			object[arg], _ = parse(raw) // check has checked it
 		}
 	}
-	without(without(object, m.ignore["*"]), m.ignore[name]) // which keeps the object
+	without(without(object, s.ignored["*"]), s.ignored[name]) // which keeps the object
 	return parsedCall{name: name, args: object}
 }
 
 // byCalls returns the scoreFunc of a function that scores the expected calls and those that a run
 // made, with the weights of their pairs.
 func (s expectedCalls) byCalls(partial bool, score func(weights [][]float64, want, got []parsedCall) (float64, string, error)) (scoreFunc, error) {
-	m, err := s.matcher()
-	if err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	return single(func(run *importer.Run) (float64, string, error) {
-		want, err := m.wanted(run.Expected)
+		want, err := s.wanted(run)
 		if err != nil {
 			return 0, "", err
 		}
 		var got []parsedCall
 		for _, c := range facts.Read(run).Calls {
-			got = append(got, m.parse(c.Name, c.Arguments()))
+			got = append(got, s.parse(c.Name, c.Arguments()))
 		}
-		return score(m.weights(want, got, partial), want, got)
+		return score(s.weights(want, got, partial), want, got)
 	}), nil
 }
 
 // share is the part of a call's arguments that is as wanted: 1 for all of them, 0 for
 // another tool.
-func (m *matcher) share(want, got parsedCall) float64 {
+func (s *expectedCalls) share(want, got parsedCall) float64 {
 	switch {
 	case want.name != got.name:
 		return 0
-	case want.any || m.Arguments == matchName:
+	case want.any || s.Arguments == matchName:
 		return 1
 	case got.args == nil:
 		return 0
@@ -156,7 +154,7 @@ func (m *matcher) share(want, got parsedCall) float64 {
 		}
 	}
 	for name := range got.args {
-		if _, wanted := want.args[name]; !wanted && m.Arguments == matchEqual {
+		if _, wanted := want.args[name]; !wanted && s.Arguments == matchEqual {
 			names++
 		}
 	}
@@ -168,12 +166,12 @@ func (m *matcher) share(want, got parsedCall) float64 {
 
 // weights are the shares of all pairs: a row for each call wanted, a column for each made.
 // Only whole ones count if partial is false.
-func (m *matcher) weights(want, got []parsedCall, partial bool) [][]float64 {
+func (s *expectedCalls) weights(want, got []parsedCall, partial bool) [][]float64 {
 	rows := make([][]float64, len(want))
 	for i, w := range want {
 		rows[i] = make([]float64, len(got))
 		for j, g := range got {
-			if share := m.share(w, g); partial || share == 1 {
+			if share := s.share(w, g); partial || share == 1 {
 				rows[i][j] = share
 			}
 		}
