@@ -201,7 +201,7 @@ func pair(base, other *Result, of valueOf) (b, o, difference *stats.Sample, err 
 // measure computes the difference and its uncertainty.
 func (c *Change) measure(base, other, difference *stats.Sample, seed uint64) {
 	c.Pairs = difference.Len()
-	c.Base, c.New, c.Difference = known(base.Mean(), nil), known(other.Mean(), nil), known(difference.Mean(), nil)
+	c.Base, c.New, c.Difference = new(base.Mean()), new(other.Mean()), new(difference.Mean())
 	c.SE = pairErrors{Paired: known(se(difference.Cluster()))}
 	b, _ := base.Cluster() // without clusters, neither is valid
 	o, _ := other.Cluster()

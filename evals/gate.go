@@ -181,11 +181,10 @@ func (j *evaluation) declineProbability(metric string, c *Change) *float64 {
 	if p == nil {
 		return nil
 	}
-	one := 1.0
 	if j.decline(metric, *c.Difference) > 0 {
-		one = *p / 2
+		return new(*p / 2)
 	}
-	return &one
+	return new(1.0)
 }
 
 // drop records a significant drop that is large enough.

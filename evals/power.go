@@ -106,8 +106,7 @@ func (n *PowerReport) sizes(cases *stats.Sample, square float64, test stats.Test
 		s.Detectable = &find
 	}
 	if needed, err := stats.CasesNeeded(n.Difference, variance, test); err == nil {
-		all := (needed*s.Cases + clusters - 1) / clusters
-		s.Needed = &all
+		s.Needed = new((needed*s.Cases + clusters - 1) / clusters)
 	}
 	return s
 }

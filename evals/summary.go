@@ -61,7 +61,10 @@ type bounds struct {
 // Summary computes the statistics of a result. Randomness starts from the seed: equal results and
 // seeds give equal statistics. Summary returns an error for a case in two clusters.
 func (r *Result) Summary(seed uint64) (*Summary, error) {
-	f := &Summary{Runs: len(r.Rows), Metrics: map[string]Metric{}, Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.resources()}
+	f := &Summary{
+		Runs: len(r.Rows), Metrics: map[string]Metric{},
+		Unreadable: append([]Unreadable{}, r.Unreadable...), Resources: r.resources(),
+	}
 	for _, runs := range r.Cases() {
 		f.Cases++
 		f.Epochs = max(f.Epochs, len(runs))
@@ -97,7 +100,7 @@ func (r *Result) sample(metric string) (s *stats.Sample, m Metric, err error) {
 }
 
 func (m *Metric) compute(s *stats.Sample, seed uint64) {
-	m.Mean = known(s.Mean(), nil)
+	m.Mean = new(s.Mean())
 	m.SE = standardErrors{known(se(s.Naive())), known(se(s.ClusterCR0())), known(se(s.Cluster()))}
 	m.CI95 = bounds{
 		T:             known(ends(t(s.Cluster()))),
