@@ -148,6 +148,8 @@ func TestExpectedReplies(t *testing.T) {
 	wantPrefix(t, "no last reply", scoreText(t, "exact", "", run), "error: expected answer missing")
 	run.Expected.Answers = []string{"no"}
 	wantPrefix(t, "both", scoreText(t, "exact", "", run), "0 ")
+	run.Expected.Replies = []string{"bye"}
+	wantPrefix(t, "answers before replies", scoreText(t, "exact", "", run), "0 ")
 }
 
 // A recording without a model response has no answer to score.
