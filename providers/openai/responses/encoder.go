@@ -50,7 +50,7 @@ type encoder struct {
 }
 
 type outItem struct {
-	codec.Call // Args are the text of a message or reasoning, or the arguments of a call
+	codec.Call // Call.Args is the text of a message or reasoning, or the arguments of a call
 	place      int
 	kind       string
 	id         string
