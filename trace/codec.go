@@ -27,14 +27,21 @@ var (
 	codeResult   = jsonio.CodecOf[llm.ToolResult]()
 )
 
-func (c coder) message(s scope, v *llm.Message)   { *v = codeMessage(c.Coder, s, *v) }
-func (c coder) tool(s scope, v *llm.Tool)         { *v = codeTool(c.Coder, s, *v) }
-func (c coder) settings(s scope, v *llm.Settings) { *v = codeSettings(c.Coder, s, *v) }
-func (c coder) usage(s scope, v *llm.Usage)       { *v = codeUsage(c.Coder, s, *v) }
+func (c coder) message(s scope, v *llm.Message)   { codeValue(c, s, v, codeMessage) }
+func (c coder) tool(s scope, v *llm.Tool)         { codeValue(c, s, v, codeTool) }
+func (c coder) settings(s scope, v *llm.Settings) { codeValue(c, s, v, codeSettings) }
+func (c coder) usage(s scope, v *llm.Usage)       { codeValue(c, s, v, codeUsage) }
+
+// codeValue codes *v. It does not write what it encodes: several goroutines may encode an event.
+func codeValue[T any](c coder, s scope, v *T, code jsonio.Codec[T]) {
+	if x := code(c.Coder, s, *v); c.Decoding {
+		*v = x
+	}
+}
 
 func (c coder) parts(key string, v *[]llm.Part) {
 	if c.Take(key) {
-		*v = codeParts(c.Coder, scope{}, *v)
+		codeValue(c, scope{}, v, codeParts)
 	}
 }
 

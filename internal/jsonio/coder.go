@@ -285,8 +285,9 @@ func (c *Coder) OptionalWord(key string, v *string) {
 // Int codes an integer.
 func (c *Coder) Int(key string, v *int) {
 	n := int64(*v)
-	c.Int64(key, &n)
-	*v = int(n)
+	if c.Int64(key, &n); c.Decoding {
+		*v = int(n)
+	}
 }
 
 // OptionalInt is Int for a member that is absent if the integer is 0.
