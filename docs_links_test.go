@@ -99,3 +99,25 @@ func TestDocNames(t *testing.T) {
 		t.Error("found no Go name in the documents")
 	}
 }
+
+// statisticName is an exported name in a cell of the tables of docs/statistics.md.
+var statisticName = regexp.MustCompile("`((?:Row\\.)?[A-Z][A-Za-z0-9]+)`")
+
+func TestDocStatistics(t *testing.T) {
+	names := declaredIn(t, os.DirFS("."), "evals/stats")
+	checked := 0
+	for line := range strings.Lines(read(t, "docs/statistics.md")) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		for _, m := range statisticName.FindAllStringSubmatch(line, -1) {
+			checked++
+			if !names[m[1]] {
+				t.Errorf("docs/statistics.md names %s, which package stats does not have", m[1])
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("checked %d names in the tables", checked)
+	}
+}
