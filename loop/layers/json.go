@@ -9,34 +9,30 @@ import (
 
 // layerJSON is the JSON form of a layer. Content is a string if the layer is one plain text,
 // otherwise the list of its parts.
-type layerJSON struct {
-	Name        string          `json:"name"`
-	Content     json.RawMessage `json:"content"`
-	Priority    int             `json:"priority"`
-	Tags        []string        `json:"tags"`
-	Owner       string          `json:"owner"`
-	MergeParent bool            `json:"mergeParent,omitempty"`
-	Metadata    map[string]any  `json:"metadata,omitempty"`
+type layerJSON[T any] struct {
+	Name        string         `json:"name"`
+	Content     T              `json:"content"`
+	Priority    int            `json:"priority"`
+	Tags        []string       `json:"tags"`
+	Owner       string         `json:"owner"`
+	MergeParent bool           `json:"mergeParent,omitempty"`
+	Metadata    map[string]any `json:"metadata,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (l Layer) MarshalJSON() ([]byte, error) {
-	out := layerJSON{l.Name, llm.AppendParts(nil, l.Content), l.Priority, l.Tags, l.Owner, l.MergeParent, l.Metadata}
+	content := any(json.RawMessage(llm.AppendParts(nil, l.Content)))
 	if len(l.Content) == 1 {
 		if t, plain := l.Content[0].(llm.Text); plain && !t.Refusal && t.Opaque == nil {
-			text, err := json.Marshal(t.Text)
-			if err != nil {
-				return nil, err
-			}
-			out.Content = text
+			content = t.Text
 		}
 	}
-	return json.Marshal(out)
+	return json.Marshal(layerJSON[any]{l.Name, content, l.Priority, l.Tags, l.Owner, l.MergeParent, l.Metadata})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Layer) UnmarshalJSON(b []byte) error {
-	var in layerJSON
+	var in layerJSON[json.RawMessage]
 	if err := json.Unmarshal(b, &in); err != nil {
 		return fmt.Errorf("layers: reading a layer: %w", err)
 	}

@@ -152,7 +152,7 @@ func (r *reader) setScalar(o *loop.Option, v fake.Value) (err error) {
 	case "number":
 		_, err = number(v)
 	case "duration":
-		_, err = duration(v)
+		err = duration(v)
 	case "string":
 		err = kind(v, fake.Text)
 	case "":
@@ -206,12 +206,11 @@ func integer(v fake.Value, minimum int) (int, error) {
 	return n, nil
 }
 
-func duration(v fake.Value) (time.Duration, error) {
-	d, err := time.ParseDuration(v.Text)
-	if err != nil || v.Kind != fake.Text || d <= 0 {
-		return 0, fmt.Errorf("expected a duration above 0, such as 1.5s")
+func duration(v fake.Value) error {
+	if d, err := time.ParseDuration(v.Text); err != nil || v.Kind != fake.Text || d <= 0 {
+		return errors.New("expected a duration above 0, such as 1.5s")
 	}
-	return d, nil
+	return nil
 }
 
 // number returns a number that is not below 0.

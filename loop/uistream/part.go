@@ -36,7 +36,9 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	var members []any
 	switch p.Type {
 	case "start":
-		members = []any{"messageId,omitzero", p.MessageID}
+		members = []any{"messageId,omitzero", p.MessageID, "messageMetadata,omitzero", p.Metadata}
+	case "message-metadata":
+		members = []any{"messageMetadata,omitzero", p.Metadata}
 	case "text-start", "text-end", "reasoning-start", "reasoning-end":
 		members = []any{"id", p.ID}
 	case "text-delta", "reasoning-delta":
@@ -58,11 +60,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	case "file":
 		members = []any{"url", p.URL, "mediaType", p.MediaType}
 	case "finish":
-		members = []any{"finishReason,omitzero", p.FinishReason}
-	}
-	switch p.Type {
-	case "start", "message-metadata", "finish":
-		members = append(members, "messageMetadata,omitzero", p.Metadata)
+		members = []any{"finishReason,omitzero", p.FinishReason, "messageMetadata,omitzero", p.Metadata}
 	}
 	members = append(members, "providerExecuted,omitzero", p.ProviderExecuted)
 	return dialect.Object(append([]any{"type", p.Type}, members...)...)

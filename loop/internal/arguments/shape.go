@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-// shape is a plain schema, such as Go types give, that accepts arguments while it reads
-// their text once. It may reject allowed arguments, but never accepts others.
+// shape is a plain schema, such as Go types give. It checks arguments without decoding them.
+// It may reject allowed arguments, but never accepts others.
 type shape struct {
 	kinds    []string          // the JSON types that it allows
 	members  map[string]*shape // of an object; nil accepts anything

@@ -96,7 +96,7 @@ func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more f
 // parts yields the parts of a run with its own options. more may be nil.
 func (a *Agent) parts(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) iter.Seq[Part] {
 	agent, err := a.loop.With(func(c *loop.Config) {
-		opts.set(c)
+		cmp.Or(opts, &RunOptions{}).set(c)
 		if more != nil {
 			more(c)
 		}
@@ -108,18 +108,9 @@ func (a *Agent) parts(ctx context.Context, in loop.Input, opts *RunOptions, more
 }
 
 func (o *RunOptions) set(c *loop.Config) {
-	if o == nil {
-		return
-	}
-	if o.MaxIterations != 0 {
-		c.MaxSteps = o.MaxIterations
-	}
-	if o.MaxTokens != 0 {
-		c.TokenBudget = max(o.MaxTokens, 0)
-	}
-	if o.Timeout != 0 {
-		c.Deadline = max(o.Timeout, 0)
-	}
+	c.MaxSteps = cmp.Or(o.MaxIterations, c.MaxSteps)
+	c.TokenBudget = max(cmp.Or(o.MaxTokens, c.TokenBudget), 0)
+	c.Deadline = max(cmp.Or(o.Timeout, c.Deadline), 0)
 	if o.OnToken != nil {
 		c.ResponseMode = llm.Streaming
 	}
