@@ -154,9 +154,9 @@ func onceEach(w *caseRun) {
 		ran[e]++
 	}
 	for i, n := range []int{1, 1, 0, 1} {
-		e := entry{"a", fmt.Sprintf(`{"n":%d}`, i+1)}
-		if ran[e] != n {
-			w.report("INV-08", "the tool %s was run %d times with %s, want %d", e.name, ran[e], e.args, n)
+		args := fmt.Sprintf(`{"n":%d}`, i+1)
+		if got := ran[entry{"a", args}]; got != n {
+			w.report("INV-08", "the tool a was run %d times with %s, want %d", got, args, n)
 		}
 	}
 }

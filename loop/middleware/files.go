@@ -70,9 +70,9 @@ func (a *fileArguments) run(b files.Backend, tool string) (string, error) {
 		return fmt.Sprintf("wrote %d bytes to %q", len(a.Content), a.Path), b.Write(a.Path, a.Content)
 	case "edit_file":
 		n := 0
-		err := b.Edit(a.Path, func(text string) (out string, err error) {
-			out, n, err = a.replace(text)
-			return out, err
+		err := b.Edit(a.Path, func(text string) (string, error) {
+			n = strings.Count(text, a.Old)
+			return a.replace(text, n)
 		})
 		return fmt.Sprintf("replaced %d in %q", n, a.Path), err
 	}
@@ -112,20 +112,20 @@ func (a *fileArguments) lines(text string) (string, error) {
 	}
 }
 
-func (a *fileArguments) replace(text string) (out string, n int, err error) {
-	n = strings.Count(text, a.Old)
+// replace replaces n occurrences.
+func (a *fileArguments) replace(text string, n int) (string, error) {
 	switch {
 	case a.Old == "":
-		return "", 0, errors.New("old_string is empty; write_file replaces the whole text")
+		return "", errors.New("old_string is empty; write_file replaces the whole text")
 	case a.Old == a.New:
-		return "", 0, errors.New("old_string and new_string are the same, so nothing would change")
+		return "", errors.New("old_string and new_string are the same, so nothing would change")
 	case n == 0:
-		return "", 0, errors.New("old_string does not occur in it; read the file for its exact text")
+		return "", errors.New("old_string does not occur in it; read the file for its exact text")
 	case n > 1 && !a.ReplaceAll:
-		return "", 0, fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
+		return "", fmt.Errorf("old_string occurs %d times in it; take more of the text around it, or set replace_all", n)
 	}
 	if int64(len(text))+int64(n)*int64(len(a.New)-len(a.Old)) > files.MaxFile { // check the length before the text is built
-		return "", 0, files.ErrTooLarge
+		return "", files.ErrTooLarge
 	}
-	return strings.ReplaceAll(text, a.Old, a.New), n, nil
+	return strings.ReplaceAll(text, a.Old, a.New), nil
 }

@@ -22,9 +22,9 @@ type Vars struct {
 
 	// The following fields are set in a view of other variables.
 	parent *Vars
-	own    map[string]bool // names in values; all other names are in parent
-	call   bool            // true for the view of a call, which collects its writes
-	index  int             // of the call
+	own    []string // names in values; all other names are in parent
+	call   bool     // true for the view of a call, which collects its writes
+	index  int      // of the call
 	writes []write
 }
 
@@ -40,11 +40,7 @@ func NewVars(values map[string]any) *Vars { return &Vars{values: maps.Clone(valu
 // Isolate returns variables that share all values of v except those with these names, which
 // they store themselves. Use it for a nested run with its own active agent.
 func (v *Vars) Isolate(names ...string) *Vars {
-	own := map[string]bool{}
-	for _, name := range names {
-		own[name] = true
-	}
-	return &Vars{parent: v, own: own}
+	return &Vars{parent: v, own: names}
 }
 
 // Values returns a copy of the values by name.
@@ -55,7 +51,9 @@ func (v *Vars) Values() map[string]any {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	maps.DeleteFunc(values, func(name string, _ any) bool { return v.own[name] })
+	for _, name := range v.own {
+		delete(values, name)
+	}
 	maps.Copy(values, v.values)
 	for _, w := range v.writes {
 		values[w.name] = w.f(values[w.name])
@@ -66,7 +64,7 @@ func (v *Vars) Values() map[string]any {
 func (v *Vars) load(name string) (x any, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.parent == nil || v.own[name] {
+	if v.parent == nil || slices.Contains(v.own, name) {
 		x, ok = v.values[name]
 		return x, ok
 	}
@@ -80,7 +78,7 @@ func (v *Vars) load(name string) (x any, ok bool) {
 }
 
 func (v *Vars) update(name string, f func(old any) any) {
-	if v.parent != nil && !v.call && !v.own[name] {
+	if v.parent != nil && !v.call && !slices.Contains(v.own, name) {
 		v.parent.update(name, f)
 		return
 	}

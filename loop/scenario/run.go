@@ -233,9 +233,10 @@ func (x *execution) consume(run *loop.Run, cancelAfter int) {
 func (x *execution) report(err error) (isDeadlock bool) {
 	if e, ok := errors.AsType[*fake.ScriptError](err); ok {
 		x.errs = append(x.errs, e)
-	} else if e, ok := errors.AsType[*fake.DeadlockError](err); ok {
-		x.deadlock, isDeadlock = e, true
+		return false
 	}
+	e, isDeadlock := errors.AsType[*fake.DeadlockError](err)
+	x.deadlock = cmp.Or(e, x.deadlock)
 	return isDeadlock
 }
 
