@@ -63,9 +63,4 @@ func (l listener) Close() error {
 	return nil
 }
 
-func (l listener) Addr() net.Addr { return address{} }
-
-type address struct{}
-
-func (address) Network() string { return "pipe" }
-func (address) String() string  { return "fake.invalid" }
+func (listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake.invalid", Net: "pipe"} }

@@ -25,7 +25,7 @@ func strictMessages(in Request, body object) *Error {
 	return cmp.Or(
 		in.noVersion(body),
 		unknownClaude(in, model),
-		unknownMessagesSetting(body),
+		unknownSetting(body, messagesSettings, "%s: Extra inputs are not permitted"),
 		messagesFields(body),
 		messagesTools(body.get("tools")),
 		in.messagesValues(body),

@@ -1,9 +1,9 @@
 package strict
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/fake/wire/internal/reply"
@@ -166,22 +166,24 @@ var generationSettings = strings.Fields(`
 	responseFormat responseJsonSchema _responseJsonSchema responseLogprobs responseMimeType responseModalities
 	responseSchema routingConfig seed speechConfig stopSequences temperature thinkingConfig topK topP translationConfig`)
 
-func unknownSetting(body object, known []string) (name string, ok bool) {
-	i := slices.IndexFunc(body, func(m member) bool { return !hasName(known, m.key) })
-	if i < 0 {
-		return "", false
-	}
-	return body[i].key, true
+// unknownSetting returns an error with the first member of an unknown name. The message
+// takes the name.
+func unknownSetting(body object, known []string, message string) *Error {
+	return first(body, func(_ int, m member) *Error {
+		if hasName(known, m.key) {
+			return nil
+		}
+		return reject("", message, m.key)
+	})
 }
 
 // unknownChatSetting rejects members that OpenAI's own models do not have. OpenAI-
 // compatible servers accept more.
 func unknownChatSetting(body object, model string) *Error {
-	name, ok := unknownSetting(body, chatSettings)
-	if !ok || !isOpenAIs(model) {
+	if !isOpenAIs(model) {
 		return nil
 	}
-	return reject("", "Unrecognized request argument supplied: %s", name)
+	return unknownSetting(body, chatSettings, "Unrecognized request argument supplied: %s")
 }
 
 // isOpenAIs reports whether OpenAI serves the model itself.
@@ -190,32 +192,23 @@ func isOpenAIs(model string) bool {
 }
 
 func unknownResponsesSetting(body object) *Error {
-	name, ok := unknownSetting(body, responsesSettings)
-	if !ok {
-		return nil
-	}
-	return reject("", "Unknown parameter: '%s'.", name).at(name, "unknown_parameter")
-}
-
-func unknownMessagesSetting(body object) *Error {
-	name, ok := unknownSetting(body, messagesSettings)
-	if !ok {
-		return nil
-	}
-	return reject("", "%s: Extra inputs are not permitted", name)
+	return first(body, func(_ int, m member) *Error {
+		if hasName(responsesSettings, m.key) {
+			return nil
+		}
+		return reject("", "Unknown parameter: '%s'.", m.key).at(m.key, "unknown_parameter")
+	})
 }
 
 func unknownGenerateSetting(body object) *Error {
-	if name, ok := unknownSetting(body, generateSettings); ok {
-		return reject("", "Invalid JSON payload received. Unknown name \"%s\": Cannot find field.", name)
-	}
-	if name, ok := unknownSetting(body.either("generationConfig").object(), generationSettings); ok {
-		return unknownName("", name, "generation_config", "Cannot find field.")
-	}
-	return asArray(body.get("contents")).first(func(i int, c value) *Error {
-		if name, ok := unknownSetting(c.object(), []string{"role", "parts"}); ok {
-			return unknownName("", name, fmt.Sprintf("contents[%d]", i), "Cannot find field.")
-		}
-		return nil
-	})
+	const unknown = "Invalid JSON payload received. Unknown name \"%s\""
+	config := body.either("generationConfig").object()
+	return cmp.Or(
+		unknownSetting(body, generateSettings, unknown+": Cannot find field."),
+		unknownSetting(config, generationSettings, unknown+" at 'generation_config': Cannot find field."),
+		asArray(body.get("contents")).first(func(i int, c value) *Error {
+			at := fmt.Sprintf(" at 'contents[%d]': Cannot find field.", i)
+			return unknownSetting(c.object(), []string{"role", "parts"}, unknown+at)
+		}),
+	)
 }
