@@ -272,7 +272,7 @@ func (r *requestReader) calling() codec.Members {
 			case modeNone:
 				choice.Mode = llm.ChooseNone
 			default:
-				rest.AddRaw("mode", codec.Quote(mode))
+				rest.AddString("mode", mode)
 			}
 		},
 		keyAllowed, func() {

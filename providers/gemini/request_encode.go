@@ -43,9 +43,7 @@ func (w *writer) body() {
 		w.contents(first)
 	}
 	if prompt != "" && w.Has("systemInstruction") {
-		w.Raw("systemInstruction", `{"parts":[{`)
-		w.Text("text", prompt)
-		w.Add("}]}")
+		w.Raw("systemInstruction", `{"parts":[{"text":`+codec.Quote(prompt)+`}]}`)
 	}
 	w.tools()
 	w.toolConfig()
@@ -183,14 +181,12 @@ func (w *writer) function(i int, t *llm.Tool, more codec.Members) {
 	}
 	own := codec.Members{{Key: "name", Raw: codec.Quote(name)}}
 	if t.Description != "" {
-		own.AddRaw("description", codec.Quote(t.Description))
+		own.AddString("description", t.Description)
 	}
-	if t.Parameters != nil {
-		if !jsonio.IsObject(string(t.Parameters)) {
-			w.Fail("tools[%d]: the parameters are not a JSON object", i)
-		}
-		own.AddRaw(keyParameters, string(t.Parameters))
+	if t.Parameters != nil && !jsonio.IsObject(jsonio.View(t.Parameters)) {
+		w.Fail("tools[%d]: the parameters are not a JSON object", i)
 	}
+	own.AddRaw(keyParameters, string(t.Parameters))
 	w.Next("{")
 	w.joined(own, more, "")
 	w.Add("}")
@@ -204,7 +200,7 @@ func (m *more) take(name string) codec.Members {
 	for i, f := range m.functions {
 		if f.Find("name") == codec.Quote(name) {
 			m.functions = slices.Delete(m.functions, i, i+1)
-			return slices.DeleteFunc(f, func(m codec.Member) bool { return m.Key == "name" })
+			return f.Without("name")
 		}
 	}
 	return nil
@@ -218,7 +214,7 @@ func (w *writer) extraTools() (out more) {
 	d := jsonio.NewDec(string(raw))
 	eachElement(&d, func() {
 		other := readObject(&d, keyFunctions, func() {
-			eachElement(&d, func() { out.functions = append(out.functions, codec.MembersOf(json.RawMessage(d.Raw()))) })
+			eachElement(&d, func() { out.functions = append(out.functions, codec.MembersOf(d.Raw())) })
 		})
 		if other != nil {
 			out.others = append(out.others, other)
@@ -250,9 +246,7 @@ var modes = map[llm.ToolMode]string{
 
 func (w *writer) toolConfig() {
 	var own codec.Members
-	if calling := w.calling(); calling != "" {
-		own = codec.Members{{Key: keyCalling, Raw: calling}}
-	}
+	own.AddRaw(keyCalling, w.calling())
 	w.overlay(keyToolConfig, own, keyCalling)
 }
 
