@@ -113,7 +113,7 @@ func (p *apiPackage) symbols(t *testing.T) *doc.Package {
 }
 
 // names counts the exported names as go doc -short lists them: a group of constants or
-// variables is one name, and a method is none.
+// variables counts as one name, and methods do not count.
 func (p *apiPackage) names(t *testing.T) int {
 	t.Helper()
 	d := p.symbols(t)
@@ -248,7 +248,7 @@ func internalImports(file *ast.File) map[string]bool {
 func usedTypes(node ast.Node, internal map[string]bool, aliases map[string]string) (used []string) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.Field: // the names of fields and parameters are no types
+		case *ast.Field: // the names of fields and parameters are not types
 			used = append(used, usedTypes(n.Type, internal, aliases)...)
 			return false
 		case *ast.SelectorExpr:
@@ -292,7 +292,7 @@ func visible(s *ast.TypeSpec) (nodes []ast.Node) {
 	return nodes
 }
 
-// receiverName returns the name of the type of which a function is a method.
+// receiverName returns the receiver type of a method.
 func receiverName(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""

@@ -352,7 +352,7 @@ func TestDocFields(t *testing.T) {
 		for _, s := range types {
 			for i := range s.NumField() {
 				if name := s.Field(i).Name; !strings.Contains(text, "`"+name+"`") {
-					t.Errorf("%s does not tell of %s.%s", page, s, name)
+					t.Errorf("%s does not mention %s.%s", page, s, name)
 				}
 			}
 		}

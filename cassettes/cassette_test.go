@@ -147,7 +147,7 @@ func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: from, ContentLength: -1, Request: r}, nil
 }
 
-// A stream is passed on while it is recorded. A replay has the recorded delays and the
+// A stream is forwarded while it is recorded. A replay has the recorded delays and the
 // recorded truncation.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

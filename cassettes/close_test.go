@@ -70,7 +70,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 	for name, c := range map[string]struct {
 		method string
 		server slowly
-		want   []recording.Response // one of which it is
+		want   []recording.Response // the recorded response is one of these
 	}{
 		"it has ended":         {"GET", slowly{before, 0}, []recording.Response{whole(read(answered(before)))}},
 		"its end comes later":  {"GET", slowly{before, after}, []recording.Response{read(answered(before))}},

@@ -97,7 +97,7 @@ func TestForTestFails(t *testing.T) {
 func says(t *testing.T, w *watched, want string) {
 	t.Helper()
 	if got := w.said.String(); w.failed != (want != "") || !strings.Contains(got, want) {
-		t.Errorf("failed: %t, and it tells\n%s\nwant\n%s", w.failed, got, want)
+		t.Errorf("failed: %t, got the message\n%s\nwant\n%s", w.failed, got, want)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestForTestEndsEarly(t *testing.T) {
 	says(t, watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.skipped = true }), "")
 	w := watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.Fatal("too warm") })
 	if got := w.said.String(); got != "too warm\n" {
-		t.Errorf("it tells %s", got)
+		t.Errorf("got the message %s", got)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestForTestIncomplete(t *testing.T) {
 	w := watchTest(t, nil, func(_ *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") })
 	says(t, w, "")
 	if want := "TestOther/a.tape.journal: the recording was not closed"; !strings.Contains(w.said.String(), want) {
-		t.Errorf("it does not tell %s:\n%s", want, &w.said)
+		t.Errorf("no %s in the message:\n%s", want, &w.said)
 	}
 	if err := c.Abandon(); err != nil {
 		t.Error(err)

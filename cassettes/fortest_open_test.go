@@ -34,12 +34,12 @@ func TestForTest(t *testing.T) {
 		t.Run(c.told, func(t *testing.T) {
 			tape := cassettes.ForTest(named{t, "TestForTest/weather_in_Bern"}, &cassettes.Options{Transport: c.to})
 			if got := send(t, tape, "POST", "http://example.com/", "a"); got.text != strings.Repeat("a", 50) {
-				t.Errorf("told %q: got %q", c.told, got.text)
+				t.Errorf("option %q: got %q", c.told, got.text)
 			}
 		})
 		f, err := cassettes.ReadFile(path)
 		if err != nil || f.Len() != 1 {
-			t.Fatalf("told %q: %v", c.told, err)
+			t.Fatalf("option %q: %v", c.told, err)
 		}
 	}
 	text, err := os.ReadFile("report")

@@ -26,7 +26,7 @@ func TestModeOf(t *testing.T) {
 		{Replay, "record", false, Replay},
 	} {
 		if got, err := modeOf(c.asked, c.told, c.ci); got != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("asked %q, told %q, in CI %t: %q, %v, want %q", c.asked, c.told, c.ci, got, err, c.want)
+			t.Errorf("variable %q, option %q, in CI %t: got %q, %v, want %q", c.asked, c.told, c.ci, got, err, c.want)
 		}
 	}
 }

@@ -25,14 +25,14 @@ func TestCloseWithoutResponse(t *testing.T) {
 	}
 	silent := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{{Response: recording.Response{Termination: recording.Failed}}})
 	for name, c := range map[string]struct {
-		before []byte // nil is no file
+		before []byte // nil means no file
 		asks   string // the method, or nothing
 		want   error
 	}{
-		"nothing over answers":       {good, "", cassettes.ErrNoResponse},
-		"a failure over answers":     {good, "FAIL", cassettes.ErrNoResponse},
-		"none yet over answers":      {good, "WAIT", cassettes.ErrNoResponse},
-		"an answer over answers":     {good, "GET", nil},
+		"nothing over responses":     {good, "", cassettes.ErrNoResponse},
+		"a failure over responses":   {good, "FAIL", cassettes.ErrNoResponse},
+		"none yet over responses":    {good, "WAIT", cassettes.ErrNoResponse},
+		"a response over responses":  {good, "GET", nil},
 		"nothing over a broken file": {good[:100], "", cassettes.ErrNoResponse},
 		"nothing over failures":      {silent, "", nil},
 		"a failure over failures":    {silent, "FAIL", nil},
@@ -107,14 +107,14 @@ func TestOpenKeepsIncomplete(t *testing.T) {
 		text []byte
 		says string // nothing if it can go
 	}{
-		"an interaction":  {whole, ": the recording was not closed; complete interactions: 1,"},
-		"and a part":      {append(bytes.Clone(whole), "=== frame 9 1"...), ": the recording was not closed; complete interactions: 1,"},
-		"a damaged head":  {bytes.Replace(whole, []byte("recorded"), []byte("RECORDED"), 1), ":1: the cassette was changed after it was written: the head"},
-		"a part of one":   {whole[:len(whole)-1], ""},
-		"the head":        {head, ""},
-		"a part of it":    {head[:20], ""},
-		"nothing":         {nil, ""},
-		"what is no head": {[]byte("x"), ""},
+		"an interaction":   {whole, ": the recording was not closed; complete interactions: 1,"},
+		"and a part":       {append(bytes.Clone(whole), "=== frame 9 1"...), ": the recording was not closed; complete interactions: 1,"},
+		"a damaged head":   {bytes.Replace(whole, []byte("recorded"), []byte("RECORDED"), 1), ":1: the cassette was changed after it was written: the head"},
+		"a part of one":    {whole[:len(whole)-1], ""},
+		"the head":         {head, ""},
+		"a part of it":     {head[:20], ""},
+		"nothing":          {nil, ""},
+		"invalid metadata": {[]byte("x"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(cassettes.JournalPath(path), left.text, 0o600); err != nil {
@@ -150,7 +150,7 @@ func TestKilledInClose(t *testing.T) {
 		c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 		send(t, c, "POST", "http://example.com/", "1")
 		if names, err := filepath.Glob(path + "*"); len(names) != 1 || err != nil {
-			t.Errorf("beside the journal there are %v, %v", names, err)
+			t.Errorf("files next to the journal: %v, %v", names, err)
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ const http2Env = "LOOPTAPE_RECORD_HTTP2"
 // kills is the number of killed recordings; the flag -kills sets it.
 var kills = flag.Int("kills", 20, "how often a recording is killed")
 
-// echo answers with the body, many times.
+// echo responds with the body, many times.
 type echo struct{}
 
 func (echo) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -112,7 +112,7 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what it told before it was killed
+		for lines.Scan() { // its output before it was killed
 			told++
 		}
 		_ = cmd.Wait() // it was killed
@@ -121,12 +121,12 @@ func TestKilled(t *testing.T) {
 		}
 		c, err := cassettes.Open(path, &cassettes.Options{AllowUnused: true})
 		if err != nil {
-			t.Fatalf("killed after %d answers: %v", told, err)
+			t.Fatalf("killed after %d responses: %v", told, err)
 		}
 		for n := 1; n <= told; n++ {
 			want := fmt.Sprintf("number %d\n", n)
 			if got := send(t, c, "POST", "https://example.com/", want).text; got != strings.Repeat(want, 50) {
-				t.Fatalf("killed after %d answers: number %d is %q", told, n, got)
+				t.Fatalf("killed after %d responses: number %d is %q", told, n, got)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestUncompressed(t *testing.T) {
 				t.Errorf("%s, accepting %q (-want +got):\n%s", mode, accepts, diff)
 			}
 			if is := resp.Header.Get("Content-Encoding") == "gzip"; is != (accepts == "gzip") {
-				t.Errorf("%s, accepting %q: the header says that it is packed: %t", mode, accepts, is)
+				t.Errorf("%s, accepting %q: compressed by the header: %t", mode, accepts, is)
 			}
 		}
 		if bodies[0] != bodies[1] || (bodies[0] == text) != (accepts != "gzip") {

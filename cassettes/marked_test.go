@@ -61,7 +61,7 @@ func asked(t *testing.T, path string, o Options, url, header, body string) error
 
 // A value that only the response names as a secret is found if the request contains it, and
 // nothing else is found.
-func TestNamedByAnswer(t *testing.T) {
+func TestNamedByResponse(t *testing.T) {
 	call := `{"choices":[{"message":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"login","arguments":"{\"password\":\"hunter22\"}"}}]}}]}`
 	for name, c := range map[string]struct {
 		url, sent, replayed string // replayed is sent if it is empty
@@ -70,7 +70,7 @@ func TestNamedByAnswer(t *testing.T) {
 		miss                bool
 	}{
 		"in a prompt":          {sent: `{"say":"My password is hunter22, log in."}`, answer: scripted{body: call}},
-		"spelled otherwise":    {sent: `{"say":"My password is hunter22, log in.","a":1}`, replayed: `{ "a":1, "say":"My password is hunter22, log in." }`, answer: scripted{body: call}},
+		"in another form":      {sent: `{"say":"My password is hunter22, log in.","a":1}`, replayed: `{ "a":1, "say":"My password is hunter22, log in." }`, answer: scripted{body: call}},
 		"another one":          {sent: `{"say":"My password is hunter22, log in."}`, replayed: `{"say":"My password is hunter23, log in."}`, answer: scripted{body: call}, miss: true},
 		"a longer one":         {sent: `{"say":"My password is hunter22, log in."}`, replayed: `{"say":"My password is hunter223, log in."}`, answer: scripted{body: call}, miss: true},
 		"another prompt":       {sent: `{"say":"My password is hunter22, log in."}`, replayed: `{"say":"My password is hunter22, log out."}`, answer: scripted{body: call}, miss: true},
@@ -146,7 +146,7 @@ func TestUsedOtherMatching(t *testing.T) {
 	}
 	_, err = c.find("", r)
 	if miss, ok := errors.AsType[*MissError](err); !ok || miss.NearestMatch.Number != 241 || miss.NearestMatch.Recorded != 1 || miss.NearestMatch.Used != 1 {
-		t.Errorf("got %v, want one that tells of interaction 241, used once", err)
+		t.Errorf("got %v, want an error that names interaction 241, used once", err)
 	}
 }
 

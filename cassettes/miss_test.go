@@ -60,7 +60,7 @@ func tapeOf(t *testing.T, o cassettes.Options, list []question) (path string) {
 	return path
 }
 
-// chat returns a request with these messages of the user and the assistant in turn.
+// chat returns a request with these messages, alternately of the user and the assistant.
 func chat(more string, messages ...string) string {
 	var list []string
 	for i, m := range messages {
@@ -125,7 +125,7 @@ func TestMissGoldens(t *testing.T) {
 			}
 			miss, ok := errors.AsType[*cassettes.MissError](c.asked[last].ask(t, play))
 			if !ok {
-				t.Fatal("there is no miss")
+				t.Fatal("got no miss")
 			}
 			got := strings.ReplaceAll(miss.Error(), path, "testdata/cassettes/TestWeather.tape") + "\n"
 			for line := range strings.Lines(got) {
@@ -150,7 +150,7 @@ func TestMiss(t *testing.T) {
 	}
 	miss, ok := errors.AsType[*cassettes.MissError](question{session: "x", body: `{"b":[1,3]}`}.ask(t, play))
 	if !ok {
-		t.Fatal("there is no miss")
+		t.Fatal("got no miss")
 	}
 	want := &cassettes.MissError{File: path, Session: "x", Request: question{body: `{"b":[1,3]}`}.request(), NearestMatch: &recording.NearestMatch{
 		Number: 2, Recorded: 2, Used: 1,

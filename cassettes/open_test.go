@@ -152,7 +152,7 @@ func TestOlderCassette(t *testing.T) {
 	c = open(t, path, cassettes.Options{})
 	send(t, c, "POST", "http://example.com/", "2")
 	if err := c.Incomplete(); err == nil {
-		t.Error("it is not said that the recording is not closed")
+		t.Error("no message that the recording is not closed")
 	}
 	if err := errors.Join(c.Close(), next.Abandon()); err != nil {
 		t.Error(err)
@@ -163,7 +163,7 @@ func TestPassthrough(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.tape")
 	to := answering(func(r *http.Request) (*http.Response, error) {
 		if session := r.Header.Values(cassettes.SessionHeader); session != nil {
-			t.Errorf("the network is told of the session %q", session)
+			t.Errorf("the network request contains the session %q", session)
 		}
 		return echo{}.RoundTrip(r)
 	})

@@ -46,7 +46,7 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 				_, scanned := fmt.Sscan(answer, &was)
 				if err != nil || scanned != nil || session(was) != session(n) || was/sessions/same != n/sessions/same {
 					wrong.Add(1)
-					t.Errorf("request %d got the answer %q: %v", n, answer, err)
+					t.Errorf("request %d got the response %q: %v", n, answer, err)
 					return
 				}
 				got[was].Add(1)
@@ -57,10 +57,10 @@ func TestSimilarRequestsInParallel(t *testing.T) {
 	for n := range got {
 		if times := got[n].Load(); times != 1 {
 			wrong.Add(1)
-			t.Errorf("answer %d was given %d times", n, times)
+			t.Errorf("response %d was sent %d times", n, times)
 		}
 	}
-	t.Logf("%d wrong answers to %d requests", wrong.Load(), len(list))
+	t.Logf("%d wrong responses to %d requests", wrong.Load(), len(list))
 	if err := play.Close(); err != nil {
 		t.Error(err)
 	}

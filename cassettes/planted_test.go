@@ -37,7 +37,7 @@ type plant struct {
 
 type exchange struct {
 	url, header, body string
-	// Of the answer.
+	// Of the response.
 	status    int
 	gotHeader string
 	gotBody   string
@@ -94,7 +94,7 @@ func deflated(s string) string {
 	return packed(func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }, s)
 }
 
-// deltas returns events that contain a text in parts of n bytes. The form contains the place
+// deltas returns events that contain a string in parts of n bytes. The form contains the place
 // of the part, as a JSON string or plain, and may contain the place of its number.
 func deltas(form, s string, n int) string {
 	out := ""
@@ -230,7 +230,7 @@ var plants = []plant{
 	{"split in lines, the first one empty", func(s string) exchange {
 		return exchange{header: bearer(s), gotHeader: "Content-Type: application/x-ndjson\n", gotBody: "\r\n" + deltas(`{"message":{"content":"TEXT"},"done":false}`+"\r\n", s, 6)}
 	}},
-	{"split behind a byte order mark", func(s string) exchange {
+	{"split after a byte order mark", func(s string) exchange {
 		return exchange{header: bearer(s), gotHeader: eventsType, gotBody: "\uFEFF" + deltas("data: {\"t\":\"TEXT\"}\n\n", s, 5)}
 	}},
 	{"split by mixed newlines", func(s string) exchange {
@@ -282,7 +282,7 @@ func headerOf(lines string) http.Header {
 	return h
 }
 
-// RoundTrip answers as the exchange says, and holds that the request came as it was.
+// RoundTrip returns the response of the exchange and checks that the request is unchanged.
 func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -479,7 +479,7 @@ func collect(at map[string]string, path string, v any) {
 	}
 }
 
-// grep searches a text for a secret: unchanged, percent-encoded and in base64.
+// grep searches a string for a secret: unchanged, percent-encoded and in base64.
 func grep(t *testing.T, where, secret, text string) {
 	t.Helper()
 	views := []string{text}

@@ -61,7 +61,7 @@ func TestProxy(t *testing.T) {
 			}
 		}
 		if got := r.Header.Get("Accept-Encoding"); got != "gzip" {
-			t.Errorf("it is asked for %q", got)
+			t.Errorf("the server got a request for %q", got)
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprintf(w, "data: %s %s\n\n", r.Method, r.URL)
@@ -101,10 +101,10 @@ func TestProxy(t *testing.T) {
 		t.Errorf("replayed (-want +got):\n%s", diff)
 	}
 	if !strings.HasPrefix(got[3], `400 {"error":{"code":400,"message":"`) || !strings.Contains(got[3], `"type":"looptape_miss"`) {
-		t.Errorf("the answer to a miss is %s", got[3])
+		t.Errorf("the response to a miss is %s", got[3])
 	}
 	if !strings.Contains(got[4], `unknown server \"other\": want one of some`) {
-		t.Errorf("the answer of another server is %s", got[4])
+		t.Errorf("the response of another server is %s", got[4])
 	}
 	failed := p.Failures()
 	if len(failed) != 2 {
@@ -122,7 +122,7 @@ func TestProxyUpstreams(t *testing.T) {
 	for _, bad := range []map[string]string{{"": "https://example.com"}, {"a": "example.com"}, {"a/b": "https://example.com"}, {"a b": "https://example.com"}, {"session": "https://example.com"}, {"a": "http://%"}} {
 		c := open(t, filepath.Join(t.TempDir(), "u.tape"), cassettes.Options{Mode: cassettes.Passthrough, Upstreams: bad})
 		if _, err := cassettes.NewProxy(c, nil); err == nil {
-			t.Errorf("%v is taken", bad)
+			t.Errorf("%v is accepted", bad)
 		}
 	}
 }

@@ -18,6 +18,6 @@ func TestRecordToFolder(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if list, err := os.ReadDir(dir); len(list) != 1 || err != nil {
-		t.Errorf("beside it are %v, %v", list, err)
+		t.Errorf("files next to it: %v, %v", list, err)
 	}
 }

@@ -41,16 +41,16 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 		atOnce  bool // on disk when the body is read
 		trailer string
 	}{
-		"a known length":        {"GET", http.Response{StatusCode: 200, ContentLength: 5, Header: http.Header{"Content-Length": {"5"}}}, "hello", true, ""},
-		"no length":             {"GET", http.Response{StatusCode: 200, ContentLength: -1}, "hello", false, ""},
-		"a length that is none": {"GET", http.Response{StatusCode: 200, ContentLength: -1, Header: http.Header{"Content-Length": {"5"}}}, "hello", false, ""},
-		"more to come":          {"GET", http.Response{StatusCode: 200, ContentLength: 6, Header: http.Header{"Content-Length": {"6"}}}, "hello", false, ""},
-		"a trailer":             {"GET", http.Response{StatusCode: 200, ContentLength: 5, Header: http.Header{"Content-Length": {"5"}}, Trailer: http.Header{"X-Sum": nil}}, "hello", false, "7"},
-		"nothing, of a length":  {"GET", http.Response{StatusCode: 200, Header: http.Header{"Content-Length": {"0"}}}, "", true, ""},
-		"nothing":               {"GET", http.Response{StatusCode: 200}, "", false, ""},
-		"no content":            {"GET", http.Response{StatusCode: 204, ContentLength: -1}, "", true, ""},
-		"not modified":          {"GET", http.Response{StatusCode: 304, ContentLength: -1}, "", true, ""},
-		"a header alone":        {"HEAD", http.Response{StatusCode: 200, ContentLength: 5, Header: http.Header{"Content-Length": {"5"}}}, "", true, ""},
+		"a known length":       {"GET", http.Response{StatusCode: 200, ContentLength: 5, Header: http.Header{"Content-Length": {"5"}}}, "hello", true, ""},
+		"no length":            {"GET", http.Response{StatusCode: 200, ContentLength: -1}, "hello", false, ""},
+		"an invalid length":    {"GET", http.Response{StatusCode: 200, ContentLength: -1, Header: http.Header{"Content-Length": {"5"}}}, "hello", false, ""},
+		"more to come":         {"GET", http.Response{StatusCode: 200, ContentLength: 6, Header: http.Header{"Content-Length": {"6"}}}, "hello", false, ""},
+		"a trailer":            {"GET", http.Response{StatusCode: 200, ContentLength: 5, Header: http.Header{"Content-Length": {"5"}}, Trailer: http.Header{"X-Sum": nil}}, "hello", false, "7"},
+		"nothing, of a length": {"GET", http.Response{StatusCode: 200, Header: http.Header{"Content-Length": {"0"}}}, "", true, ""},
+		"nothing":              {"GET", http.Response{StatusCode: 200}, "", false, ""},
+		"no content":           {"GET", http.Response{StatusCode: 204, ContentLength: -1}, "", true, ""},
+		"not modified":         {"GET", http.Response{StatusCode: 304, ContentLength: -1}, "", true, ""},
+		"a header alone":       {"HEAD", http.Response{StatusCode: 200, ContentLength: 5, Header: http.Header{"Content-Length": {"5"}}}, "", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, end := filepath.Join(t.TempDir(), "r.tape"), make(chan struct{})
@@ -78,7 +78,7 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 				resp.Trailer.Set("X-Sum", c.trailer)
 			}
 			if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) > 0 {
-				t.Errorf("behind the body: %q, %v", rest, err)
+				t.Errorf("after the body: %q, %v", rest, err)
 			}
 			if err := errors.Join(resp.Body.Close(), rec.Close()); err != nil {
 				t.Fatal(err)
@@ -99,7 +99,7 @@ func TestOnDiskBeforeEnd(t *testing.T) {
 func TestCloseBeforeEnd(t *testing.T) {
 	ending := func(text string) func(*io.PipeWriter) {
 		return func(w *io.PipeWriter) {
-			_, _ = io.WriteString(w, text)    // the reader may have gone
+			_, _ = io.WriteString(w, text)    // the reader may have closed it
 			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // of a bubble
 			_ = w.Close()
 		}

@@ -30,7 +30,7 @@ func TestMark(t *testing.T) {
 			t.Errorf("the mark of %q is %s, want %s", secret, got, want)
 		}
 		if !match.HasPlaceholder(got) || !match.HasPlaceholder(url.PathEscape(got)+"a") || !match.HasPlaceholder("a"+url.QueryEscape(got)) || match.HasPlaceholder(got[1:]) {
-			t.Errorf("%s is not told to be a mark", got)
+			t.Errorf("%s is not reported as a placeholder", got)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestRedacted(t *testing.T) {
 		{name: "cookies", header: "Cookie: a=" + secret + "; b=" + secret + ";c; d=", headerOut: "Cookie: a=MARK; b=MARK;" + redact.Placeholder("c") + "; d="},
 		{name: "set-cookie", header: "Set-Cookie: a=" + secret + "; Path=/; Expires=x", headerOut: "Set-Cookie: a=MARK; Path=/; Expires=x"},
 		{name: "set-cookie in lines", header: "Set-Cookie: a=k1; Path=/\nb=k2 \r\nk3\n\nc=; Secure\nd=k4=", headerOut: "Set-Cookie: a=" + redact.Placeholder("k1") + "; Path=/\nb=" + redact.Placeholder("k2") + " \r\n" + redact.Placeholder("k3") + "\n\nc=; Secure\nd=" + redact.Placeholder("k4=")},
-		{name: "set-cookie behind commas", header: "Set-Cookie: a=k1; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=k2, \tc=k3; Max-Age=1, d=\"k4\"", headerOut: "Set-Cookie: a=" + redact.Placeholder("k1") + "; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=" + redact.Placeholder("k2") + ", \tc=" + redact.Placeholder("k3") + "; Max-Age=1, d=" + redact.Placeholder(`"k4"`)},
+		{name: "set-cookie after commas", header: "Set-Cookie: a=k1; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=k2, \tc=k3; Max-Age=1, d=\"k4\"", headerOut: "Set-Cookie: a=" + redact.Placeholder("k1") + "; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/,b=" + redact.Placeholder("k2") + ", \tc=" + redact.Placeholder("k3") + "; Max-Age=1, d=" + redact.Placeholder(`"k4"`)},
 		{name: "set-cookie with commas", header: "Set-Cookie: a=k1,b=k2, k3; Path=/, k4", headerOut: "Set-Cookie: a=" + redact.Placeholder("k1,b=k2, k3") + "; Path=/, k4"},
 		{name: "limits", header: "X-Ratelimit-Remaining-Tokens: 12345678", headerOut: "X-Ratelimit-Remaining-Tokens: 12345678"},
 		{name: "tokens", header: "X-Csrf-Token: " + secret, headerOut: "X-Csrf-Token: MARK"},

@@ -123,7 +123,7 @@ func TestLinks(t *testing.T) {
 		}
 		send(t, open(t, file, cassettes.Options{}), "POST", "http://example.com/", name)
 		if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			t.Errorf("%s is no link any more: %v", name, err)
+			t.Errorf("%s is not a link any more: %v", name, err)
 		}
 	}
 	if diff := cmp.Diff([]string{"a.tape"}, names(t, filepath.Dir(file))); diff != "" {

@@ -77,7 +77,7 @@ func TestUpdateChecksums(t *testing.T) {
 		})
 	}
 	if _, _, err := cassettes.UpdateChecksums("r.tape", []byte(strings.Replace(text, "--- >", "--- ?", 1))); err == nil || !strings.HasPrefix(err.Error(), "r.tape:12: ") {
-		t.Errorf("a line that is none of a cassette: %v", err)
+		t.Errorf("a line that is not part of a cassette: %v", err)
 	}
 }
 

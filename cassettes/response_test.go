@@ -15,7 +15,7 @@ func TestFraming(t *testing.T) {
 		Length   int64
 		Encoding []string
 	}
-	body, told := []byte("hello"), http.Header{"Content-Length": {"7"}} // as of an answer to HEAD, or one that is cut
+	body, told := []byte("hello"), http.Header{"Content-Length": {"7"}} // as of a response to HEAD, or a truncated one
 	for name, c := range map[string]struct {
 		response recording.Response
 		want     framing

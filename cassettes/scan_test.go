@@ -62,8 +62,8 @@ func TestFindSecretsPlaces(t *testing.T) {
 		{name: "not gzip", header: "Content-Encoding: gzip", body: "x", want: []string{"body: its encoding, gzip, cannot be undone to look into it: the body is in another one"}},
 		{name: "not deflate", header: "Content-Encoding: Deflate", body: "x", want: []string{"body: its encoding, deflate, cannot be undone to look into it: the body is in another one"}},
 		{name: "two encodings", header: "Content-Encoding: gzip, BR", body: "x", want: []string{"body: its encoding, gzip, br, cannot be undone to look into it: have it sent in gzip or deflate or identity"}},
-		{name: "behind gzip", header: "Content-Encoding: gzip", body: gzipped("x") + "y", want: []string{"body: its encoding, gzip, cannot be undone to look into it: trailing data"}},
-		{name: "behind deflate", header: "Content-Encoding: deflate", body: deflated("x") + "y", want: []string{"body: its encoding, deflate, cannot be undone to look into it: trailing data"}},
+		{name: "after gzip", header: "Content-Encoding: gzip", body: gzipped("x") + "y", want: []string{"body: its encoding, gzip, cannot be undone to look into it: trailing data"}},
+		{name: "after deflate", header: "Content-Encoding: deflate", body: deflated("x") + "y", want: []string{"body: its encoding, deflate, cannot be undone to look into it: trailing data"}},
 		{name: "identity", header: "Content-Encoding: identity", body: "x"},
 		{name: "a bomb", header: "Content-Encoding: x-gzip", body: bomb(), want: []string{"body: its encoding, x-gzip, cannot be undone to look into it: it has more than 32 MiB"}},
 	} {
@@ -128,6 +128,6 @@ Name secret fields in Options.Secret (--secret), and other fields in Options.Not
 		t.Errorf("the journal is left: %v", err)
 	}
 	if _, err := (&http.Client{Transport: c}).Get(endpoint); err == nil { //nolint:bodyclose,noctx // it is closed
-		t.Error("a closed cassette answers")
+		t.Error("a closed cassette returns a response")
 	}
 }

@@ -77,7 +77,7 @@ func TestScrubbedKeeps(t *testing.T) {
 	x := exchange{url: endpoint, header: jsonType, body: `{"a":"` + word + `","signature":"x sk-` + word + `"}`}.recordedAs()
 	clean, taken := (&Options{}).Scrubbed(x)
 	if diff := cmp.Diff(x, clean, empty); diff != "" || taken != nil {
-		t.Errorf("taken out: %v (-want +got):\n%s", taken, diff)
+		t.Errorf("redacted: %v (-want +got):\n%s", taken, diff)
 	}
 }
 
@@ -94,13 +94,13 @@ func TestScrubbedMetadata(t *testing.T) {
 		t.Errorf("the head (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff("[head, by: a secret head, URL a: a secret head, URL b: a secret]", fmt.Sprint(taken)); diff != "" {
-		t.Errorf("taken out (-want +got):\n%s", diff)
+		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 	if was.Upstreams["a"] == clean.Upstreams["a"] {
 		t.Error("the head that was given changed")
 	}
 	if again, more := o.ScrubbedMetadata(clean); more != nil || !cmp.Equal(again, clean) {
-		t.Errorf("scrubbed twice, %v was taken out: %v", more, again)
+		t.Errorf("the second scrub redacted %v: %v", more, again)
 	}
 }
 
@@ -113,14 +113,14 @@ func scrubs(t *testing.T, x *recording.Interaction, secret string) []redact.Susp
 		grep(t, "what is scrubbed", secret, text)
 	}
 	if len(taken) == 0 {
-		t.Error("it is not told that something was taken out")
+		t.Error("the redaction is not reported")
 	}
 	for _, s := range o.FindSecrets(clean) {
 		t.Errorf("left: %v", s)
 	}
 	again, more := o.Scrubbed(clean)
 	if diff := cmp.Diff(clean, again, empty); diff != "" || more != nil {
-		t.Errorf("scrubbed twice, %v was taken out (-once +twice):\n%s", more, diff)
+		t.Errorf("the second scrub redacted %v (-once +twice):\n%s", more, diff)
 	}
 	return taken
 }

@@ -17,22 +17,22 @@ import (
 // sequences are successive exchanges with a secret that the client sends, or that a response
 // contains.
 var sequences = map[string]struct {
-	answered bool // it is in an answer first
+	answered bool // it is in a response first
 	make     func(s string) []exchange
 }{
 	"key of a header in a later body": {false, func(s string) []exchange {
 		return []exchange{{header: "Api-Key: " + s + "\n"}, {header: jsonType, body: `{"role":"tool","content":"env: ` + s + `"}`}}
 	}},
-	"key of a header in later answers": {false, func(s string) []exchange {
+	"key of a header in later responses": {false, func(s string) []exchange {
 		return []exchange{{header: bearer(s)}, {gotBody: "it is " + inBytes(s)}, {gotHeader: eventsType, gotBody: deltas("data: {\"t\":\"TEXT\"}\n\n", s, 5)}}
 	}},
 	"key of a body": {false, func(s string) []exchange {
 		return []exchange{{header: jsonType, body: `{"password":"` + s + `"}`}, {url: endpoint + "/" + s}}
 	}},
-	"token of an answer": {true, func(s string) []exchange {
+	"token of a response": {true, func(s string) []exchange {
 		return []exchange{{gotHeader: jsonType, gotBody: `{"access_token":"` + s + `"}`}, {url: endpoint + "/session/" + url.PathEscape(s)}, {header: jsonType, body: `{"a":"` + s + `"}`}}
 	}},
-	"cookie of an answer": {true, func(s string) []exchange {
+	"cookie of a response": {true, func(s string) []exchange {
 		return []exchange{{gotHeader: "Set-Cookie: sid=" + s + "; Path=/\n"}, {header: "Cookie: sid=" + s + "\n" + jsonType, body: `{}`}, {header: jsonType, body: `{"sid":"` + s + `"}`}}
 	}},
 }

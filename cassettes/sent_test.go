@@ -39,7 +39,7 @@ func TestSentAgain(t *testing.T) {
 		live := x.Request
 		live.Body = []byte(body)
 		if got, want := f.tape.Keys()[i].Sent == (match.Matcher{}).Keys(x.Session, &live).Sent, body == plain; got != want {
-			t.Errorf("interaction %d has the key of what was sent: %t, want %t", i, got, want)
+			t.Errorf("interaction %d has the key of the sent request: %t, want %t", i, got, want)
 		}
 	}
 	c, err = Open(path, nil)

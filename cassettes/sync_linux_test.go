@@ -84,7 +84,7 @@ func TestRecordSyncs(t *testing.T) {
 			return
 		}
 		if _, err := io.ReadAll(resp.Body); !errors.Is(err, syscall.EIO) {
-			t.Errorf("the answer ends, and it is not synced: %v", err)
+			t.Errorf("the response ended before the sync: %v", err)
 		}
 		_ = resp.Body.Close() // it has failed
 	})

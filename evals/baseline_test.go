@@ -26,7 +26,7 @@ const baselineText = `{
 }
 `
 
-// scored is the result of which the text above is the baseline.
+// scored is the result for the baseline above.
 func scored(t *testing.T) *evals.Result {
 	t.Helper()
 	r := rowsOf(t, "a <m>=1", "a <m>=0.5", "b <m>=1 n=7", "b <m>=0", "c <m>=!no o=!no")

@@ -37,7 +37,7 @@ func traceRun(t testing.TB) []byte {
 	return events
 }
 
-// traces reads as a trace of n runs, of which no more than one is in memory.
+// traces is a reader of a trace of n runs, with one run at a time in memory.
 type traces struct {
 	run  []byte
 	n, i int

@@ -45,7 +45,7 @@ func TestByName(t *testing.T) {
 	})
 }
 
-// What is no object of such values is no ByName.
+// A value that is not an object of such values is not a ByName.
 func TestByNameErrors(t *testing.T) {
 	var b evals.ByName[int]
 	if err := json.Unmarshal([]byte(`{"a":"1"}`), &b); err == nil {

@@ -37,7 +37,7 @@ func TestCompareByHand(t *testing.T) {
 	}, got)
 }
 
-// The other way round everything has the other sign.
+// With the sets exchanged every value has the opposite sign.
 func TestCompareSwapped(t *testing.T) {
 	got := compared(t, "d/0=1 c/0=1 b/0=1 a/0=0 came/0=1", "a/0=1 b/0=0 c/0=0 d/0=1")["metrics"].(object)["score"].(object)
 	near(t, object{"difference": -0.25, "ci95": list{-1.773482, 1.273482}, "regressed": list{"b", "c"}, "fixed": list{"a"}},

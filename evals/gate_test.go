@@ -105,12 +105,12 @@ func TestGate(t *testing.T) {
 			"drop m  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625", "drop n  :0 the mean of 5 cases went from 1.0000 to 0.0000, p = 0.0625"}},
 		"one of two metrics": {gate: evals.Gate{Metrics: []string{"m"}}, base: each5("m=1 n=1"), now: each5("m=0 n=0"), want: []string{dropped}},
 
-		"missing case":                  {base: one, now: one[1:], want: []string{"missing  a :0 the case has no run"}},
-		"missing score":                 {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score, first run-5"}},
-		"missing score nobody looks at": {gate: evals.Gate{Metrics: []string{"n"}}, base: each5("m=1 n=1"), now: append(each5("n=1")[1:], "a n=1")},
-		"missing scores of some runs":   {base: []string{"a m=1", "a m=0", "a m=0"}, now: []string{"a m=1", "a", "a"}, want: []string{"missing m a f:2 2 of 3 runs of the case have no score, first run-2"}},
-		"missing score made up for":     {base: []string{"a m=1", "a"}, now: []string{"a", "a m=1"}},
-		"fewer runs":                    {base: []string{"a m=1", "a m=1"}, now: []string{"a m=1"}},
+		"missing case":                 {base: one, now: one[1:], want: []string{"missing  a :0 the case has no run"}},
+		"missing score":                {base: one, now: append(one[1:5:5], "a n=1"), want: []string{"missing m a f:5 1 of 1 runs of the case have no score, first run-5"}},
+		"missing score without a gate": {gate: evals.Gate{Metrics: []string{"n"}}, base: each5("m=1 n=1"), now: append(each5("n=1")[1:], "a n=1")},
+		"missing scores of some runs":  {base: []string{"a m=1", "a m=0", "a m=0"}, now: []string{"a m=1", "a", "a"}, want: []string{"missing m a f:2 2 of 3 runs of the case have no score, first run-2"}},
+		"missing score made up for":    {base: []string{"a m=1", "a"}, now: []string{"a", "a m=1"}},
+		"fewer runs":                   {base: []string{"a m=1", "a m=1"}, now: []string{"a m=1"}},
 		"fewer runs, one without score": {base: []string{"a m=1", "a m=1", "a m=1"}, now: []string{"a m=1", "a m=!no_end", "a"}, want: []string{
 			"missing m a f:3 1 of 3 runs of the case have no score, first run-3", "scorer_error m a f:2 no_end"}},
 		"never had a score": {base: []string{"a", "b m=1"}, now: []string{"a", "b m=1"}},
@@ -124,18 +124,18 @@ func TestGate(t *testing.T) {
 		"must pass in each run": {base: []string{"a m=1"}, now: []string{"a m=1", "a m=0", "a m=0"}, marked: []string{"a"}, want: []string{"must_pass m a f:2 the run run-2 failed"}},
 		"must pass by success only": {gate: evals.Gate{Lower: []string{"less"}}, marked: []string{"a"},
 			base: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}, now: []string{"a m=1 n=0.5 less=0", "b m=1 n=1 less=0"}},
-		"must pass, and nothing says it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 the run run-1 has no score that shows whether it passed"}},
-		"must pass, and another says it": {base: []string{"a m=1", "b m=1"}, now: []string{"a", "b m=1"}, marked: []string{"a"}, want: []string{
+		"must pass, and nothing sets it": {base: []string{"a m=0.5"}, now: []string{"a m=0.5"}, marked: []string{"a"}, want: []string{"must_pass  a f:1 the run run-1 has no score that shows whether it passed"}},
+		"must pass, and another sets it": {base: []string{"a m=1", "b m=1"}, now: []string{"a", "b m=1"}, marked: []string{"a"}, want: []string{
 			"must_pass  a f:1 the run run-1 has no score that shows whether it passed", "missing m a f:1 1 of 1 runs of the case have no score, first run-1"}},
-		"must pass, and one run does not say it": {gate: evals.Gate{MustPass: []string{"a"}}, base: []string{"b m=1"}, now: []string{"a m=1", "a", "b m=1"}, want: []string{
+		"must pass, and one run does not set it": {gate: evals.Gate{MustPass: []string{"a"}}, base: []string{"b m=1"}, now: []string{"a m=1", "a", "b m=1"}, want: []string{
 			"must_pass  a f:2 the run run-2 has no score that shows whether it passed"}},
-		"must pass, said by another metric": {base: []string{"a m=1", "a n=1"}, now: []string{"a m=1", "a n=1"}, marked: []string{"a"}},
-		"must pass, missing":                {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 the case has no run"}},
-		"must pass, unknown":                {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 the case has no run"}},
+		"must pass, set by another metric": {base: []string{"a m=1", "a n=1"}, now: []string{"a m=1", "a n=1"}, marked: []string{"a"}},
+		"must pass, missing":               {base: one, now: one[1:], marked: []string{"a"}, want: []string{"missing  a :0 the case has no run"}},
+		"must pass, unknown":               {gate: evals.Gate{MustPass: []string{"z"}}, base: one, now: one, want: []string{"missing  z :0 the case has no run"}},
 
 		"invariant": {base: each5("invariants=1"), now: append(each5("invariants=1")[1:], "a invariants=1", "a invariants=0", "a invariants=0"),
 			want: []string{"invariant invariants a f:6 the run run-6 violates an invariant"}},
-		"invariant nobody looks at": {gate: evals.Gate{Metrics: []string{"m"}}, base: []string{"a m=1 invariants=1"}, now: []string{"a m=1 invariants=0"}},
+		"invariant without a gate": {gate: evals.Gate{Metrics: []string{"m"}}, base: []string{"a m=1 invariants=1"}, now: []string{"a m=1 invariants=0"}},
 		"scorer error": {base: one, now: append(one[1:5:5], "a m=1", "a m=!no_end", "a m=!no_start", "new m=!new"),
 			want: []string{"scorer_error m a f:6 no_end", "scorer_error m new f:8 new"}},
 		"no score but an error": {base: one, now: append(one[1:5:5], "a m=!no_end"), want: []string{"scorer_error m a f:5 no_end"}},
@@ -198,7 +198,7 @@ func TestGateErrors(t *testing.T) {
 	fails(t, err, "none of 1 and 1 cases is in both sets")
 }
 
-// A gate never fails the runs of its own baseline, and says the same each time.
+// A gate never fails the runs of its own baseline and returns the same result each time.
 func TestGateHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {

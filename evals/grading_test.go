@@ -14,8 +14,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// What graders said is kept with the row, whether it came to a score or not; what they took
-// is counted apart from what the run took.
+// The responses of graders are kept with the row, with or without a score; their usage
+// is counted separately from that of the run.
 func TestGradings(t *testing.T) {
 	grader := evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score {
 		return []evals.Score{
@@ -47,7 +47,7 @@ func TestGradings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(llm.Usage{InputTokens: 62, OutputTokens: 12, ReasoningOutputTokens: 2}, f.Graders); diff != "" {
-		t.Errorf("what the graders took (-want +got):\n%s", diff)
+		t.Errorf("usage of the graders (-want +got):\n%s", diff)
 	}
 	again, err := evals.ReadResult("part", strings.NewReader(written(t, r)))
 	if err != nil {

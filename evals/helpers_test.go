@@ -23,9 +23,9 @@ func file(name, text string) evals.Input {
 	return evals.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-// runs is a file of runs, a word each: case, epoch and score, as in "a/0=1". Without an
-// epoch, as in "a=1", the recording does not say it; what follows a score in "a=1:hello"
-// is said in the run.
+// runs is a file of runs, one word per run: case, epoch and score, as in "a/0=1". Without an
+// epoch, as in "a=1", the recording does not contain it; the text after a score in "a=1:hello"
+// is the text of the run.
 func runs(words string) string {
 	var text strings.Builder
 	for word := range strings.FieldsSeq(words) {
@@ -63,7 +63,7 @@ func written(t tb, r *evals.Result) string {
 	return b.String()
 }
 
-// fails holds an error against all the parts that it should have.
+// fails checks that an error contains all of these parts.
 func fails(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {

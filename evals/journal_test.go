@@ -60,7 +60,7 @@ func again(name, text string) evals.Input {
 	return in
 }
 
-// counted scores as the recordings say, and counts how many runs it has scored.
+// counted returns the recorded scores and counts the runs that it has scored.
 func counted(n *atomic.Int64) []evals.Scoring {
 	return []evals.Scoring{{Name: "recorded", Scorer: evals.ScorerFunc(func(ctx context.Context, run *importer.Run) []evals.Score {
 		n.Add(1)
@@ -99,7 +99,7 @@ func TestJournalKilledAnywhere(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		left := &disk{text: slices.Clone(whole.text[:rapid.IntRange(0, len(whole.text)).Draw(rt, "left")])}
-		if head := bytes.IndexByte(whole.text, '\n') + 1; len(left.text) > head { // what else may come of a disk
+		if head := bytes.IndexByte(whole.text, '\n') + 1; len(left.text) > head { // other bytes that a disk may contain
 			switch rapid.SampledFrom([]string{"nothing", "zeros", "a bit"}).Draw(rt, "broken") {
 			case "zeros":
 				left.text = append(left.text, "\x00\x00\x00\n\x00"...)
@@ -119,7 +119,7 @@ func TestJournalKilledAnywhere(t *testing.T) {
 	})
 }
 
-// sorted are the lines of a text, in their order.
+// sorted returns the lines of a text in sorted order.
 func sorted(text []byte) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	slices.SortFunc(lines, bytes.Compare)
@@ -163,7 +163,7 @@ func TestJournalKnows(t *testing.T) {
 	}
 }
 
-// Other scorers, an input of which something cannot be read or scored, and standard input are scored
+// Other scorers, an input with unreadable or unscored runs, and standard input are scored
 // each time.
 func TestJournalDoesNotKeep(t *testing.T) {
 	d := &disk{}
@@ -238,7 +238,7 @@ func TestJournalErrors(t *testing.T) {
 	}
 }
 
-// bad is a file of which something fails.
+// bad is a file with a failing part.
 type bad struct {
 	*disk
 

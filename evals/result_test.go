@@ -19,9 +19,9 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// TestMergeEqualsWhole checks that merging any division of the runs in any order, with or without
+// TestMergeEqualsTogether checks that merging any division of the runs in any order, with or without
 // score files, gives the bytes of the result of all runs.
-func TestMergeEqualsWhole(t *testing.T) {
+func TestMergeEqualsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inputs := files(t)
 		whole := score(t, inputs...)
@@ -91,7 +91,7 @@ func TestEpochsGoByContent(t *testing.T) {
 	for i := range words[1:] {
 		cut := score(t, file("z", lines(words[:i+1])), file("y", lines(words[i+1:])))
 		if diff := cmp.Diff(want, statistics(cut)); diff != "" {
-			t.Errorf("cut behind run %d (-whole +cut):\n%s", i+1, diff)
+			t.Errorf("cut after run %d (-whole +cut):\n%s", i+1, diff)
 		}
 	}
 }
@@ -145,8 +145,8 @@ func TestMergeOtherScorers(t *testing.T) {
 	fails(t, err, `with the scorers ["x"] and ["x" "y"]`)
 }
 
-// The same comes out whoever scores first.
-func TestAtOnce(t *testing.T) {
+// The result does not depend on which run is scored first.
+func TestScoreConcurrently(t *testing.T) {
 	var inputs []evals.Input
 	for i := range 40 {
 		inputs = append(inputs, file(fmt.Sprintf("%02d", i), runs(fmt.Sprintf("a=1:%d b/%d=0", i, i))+"7\n"))
@@ -158,7 +158,7 @@ func TestAtOnce(t *testing.T) {
 		got := written(t, score(t, inputs...))
 		runtime.GOMAXPROCS(before)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("with %d at once (-want +got):\n%s", n, diff)
+			t.Errorf("with %d concurrent runs (-want +got):\n%s", n, diff)
 		}
 	}
 }
@@ -262,6 +262,6 @@ func TestSkippedInputs(t *testing.T) {
 		t.Errorf("got %d runs and %v, want 1 and those of broken and empty", len(r.Rows), r.Unreadable)
 	}
 	if again := score(t, inputs...); written(t, r) != written(t, again) {
-		t.Error("what is passed over shows in the result")
+		t.Error("the result contains skipped runs")
 	}
 }

@@ -128,8 +128,8 @@ func TestTraceRows(t *testing.T) {
 	}
 }
 
-// Each run that is read is seen with its row, one that a call started before its caller; a
-// run of which a part is lost is not.
+// Each run that is read is passed on with its row, a nested run before its caller; an
+// incomplete run is not.
 func TestSeen(t *testing.T) {
 	child := trace.RunStart{Parent: &trace.Parent{Run: "top", ToolCallID: "c"}}
 	text := traced(t, "child", child, trace.RunEnd{}) + traced(t, "top", trace.RunStart{}, trace.RunEnd{}) + traced(t, "cut", trace.RunStart{}, trace.StepStart{}, trace.RunEnd{})
@@ -147,7 +147,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// A run of which a line is lost is not scored, and told; so is the line.
+// A run with a missing line is not scored, and the run and the line are reported.
 func TestLostLine(t *testing.T) {
 	whole := traced(t, "a", trace.RunStart{}, trace.StepStart{}, trace.RunEnd{})
 	r := score(t, file("f", strings.Replace(whole, `{"seq":1`, `{"seq"-1`, 1)))
@@ -160,7 +160,7 @@ func TestLostLine(t *testing.T) {
 	}
 }
 
-// What scorers say of a run is kept by metric; what is no number is an error.
+// The results of scorers for a run are stored by metric; a value that is not a number is an error.
 func TestScorers(t *testing.T) {
 	says := func(scores ...evals.Score) evals.Scorer {
 		return evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score { return scores })
@@ -190,7 +190,7 @@ func TestScorers(t *testing.T) {
 	}
 }
 
-// Rows of any shape are read as their mapping says, which the result names, since its
+// Rows of any shape are read by their mapping, which the result contains, because its
 // scores depend on it.
 func TestRowsOfAnyShape(t *testing.T) {
 	csv := file("f.csv", "q,n,doc,ok,text,right,said\nx,3,d,yes,Is it?,yes,no\n")

@@ -75,7 +75,7 @@ func TestRunFails(t *testing.T) {
 				lines[i] = lines[i][:min(len(lines[i]), len(c.want))]
 			}
 			if diff := cmp.Diff(c.want, strings.Join(lines, "\n")); diff != "" {
-				t.Errorf("what is told (-want +got):\n%s", diff)
+				t.Errorf("reported (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func TestScoreFileCompressed(t *testing.T) {
 	}
 }
 
-// piped is a pipe of the operating system, of which nobody can say where it is.
+// piped is a pipe of the operating system, which has no path.
 func piped(t *testing.T, text []byte) io.ReadCloser {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -118,9 +118,9 @@ func TestPartBroken(t *testing.T) {
 		"words":                 {"hello\n", "part:1: not a score file"},
 		"a newer version":       {strings.Replace(partText, `"version":2`, `"version":3`, 1), "part:1: version 3: this version of looptape reads 1 to 2"},
 		"no version":            {strings.Replace(partText, `"version":2`, `"version":0`, 1), "part:1: version 0"},
-		"a run is gone":         {lines[0] + lines[1] + lines[3], "part: got 1 of 2 runs and 1 of 1 unreadable records"},
+		"a run is removed":      {lines[0] + lines[1] + lines[3], "part: got 1 of 2 runs and 1 of 1 unreadable records"},
 		"a run too many":        {lines[0] + lines[1] + lines[1] + lines[2] + lines[3], "part: got 3 of 2 runs"},
-		"an error is gone":      {lines[0] + lines[1] + lines[2], "part: got 2 of 2 runs and 0 of 1 unreadable records"},
+		"an error is removed":   {lines[0] + lines[1] + lines[2], "part: got 2 of 2 runs and 0 of 1 unreadable records"},
 		"a line is cut":         {partText[:len(lines[0])+20], "part:2: unexpected end of JSON input"},
 		"an empty line":         {lines[0] + "\n" + lines[1], "part:2: unexpected end"},
 		"a line without end":    {lines[0] + strings.Repeat(" ", 64<<20), "part:2: bufio.Scanner: token too long"},

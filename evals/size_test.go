@@ -75,7 +75,7 @@ func TestLargeRunsAreAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := most.Load(); got != want {
-				t.Errorf("%d runs of %d bytes at once, want %d", got, size, want)
+				t.Errorf("%d concurrent runs of %d bytes, want %d", got, size, want)
 			}
 		})
 	}

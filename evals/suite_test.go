@@ -80,8 +80,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// Recordings are named as a suite says: also those that carry other names. What says nothing
-// there is no run that was read; what a run started needs no name.
+// Recordings are named as in the suite, also those with other names in the file. A run without
+// a name is an error; a nested run needs no name.
 func TestSuiteNames(t *testing.T) {
 	s, err := evals.ParseSuite("eval.yaml", []byte("suite: 2\nruns: [a]\nnames: {case: /info/task, epoch: /info/try, cluster: /on}\n"), nil)
 	if err != nil {
@@ -125,7 +125,7 @@ func nested(t *testing.T) string {
 	return inner + outer
 }
 
-// What a suite does not say has its usual value.
+// Settings that a suite omits have their default value.
 func TestSuiteLeast(t *testing.T) {
 	got, err := evals.ParseSuite("eval.yaml", []byte("suite: 2\nruns: [a]\n"), nil)
 	if err != nil {
@@ -186,7 +186,7 @@ func TestSuiteErrors(t *testing.T) {
 	fails(t, err, "s:2:1:", "s:3:1:")
 }
 
-// The published schema takes the suite above, and knows the keys that are read.
+// The published schema accepts the suite above and contains all keys.
 func TestSuiteSchema(t *testing.T) {
 	text, err := os.ReadFile("schema/suite-v2.schema.json")
 	if err != nil {

@@ -55,7 +55,7 @@ func TestClockStart(t *testing.T) {
 	start := time.Date(2024, 5, 6, 7, 8, 9, 10, time.UTC)
 	c := &fake.Clock{Start: start}
 	if !c.Virtual() {
-		t.Error("it says that it is not virtual")
+		t.Error("the clock is not virtual")
 	}
 	if err := c.Sleep(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestEndedContext(t *testing.T) {
 			t.Errorf("%s: got %v, want the cause", name, err)
 		}
 	}
-	d.check(t) // and nobody else ran
+	d.check(t) // and no other task ran
 	drain(t, c)
 }
 
@@ -214,7 +214,7 @@ func TestTimeoutWithoutCause(t *testing.T) {
 	ctx, cancel := c.WithTimeout(t.Context(), 0, nil)
 	defer cancel()
 	if ctx.Err() != nil {
-		t.Errorf("at once: got %v", ctx.Err())
+		t.Errorf("without a wait: got %v", ctx.Err())
 	}
 	if err := c.Until(ctx); err != context.DeadlineExceeded {
 		t.Errorf("got %v", err)
@@ -332,7 +332,7 @@ func TestSignalStuck(t *testing.T) {
 		}()
 		wait()
 	}()
-	notify() // nobody waits any more, so this one is kept
+	notify() // no task waits any more, so this one is kept
 	wait()
 }
 

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The generators draw anything that a script can say.
+// The generators draw anything that a script can contain.
 
 func drawText(r *rapid.T, label string) string {
 	return rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{

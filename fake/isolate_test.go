@@ -59,10 +59,10 @@ func TestIsolateConversations(t *testing.T) {
 		{[]llm.Message{u("A"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // on to the end
 		{[]llm.Message{u("A"), look, result("a", "cleared"), note, result("b", "n")}, "3.1"},     // an old result was taken out
 		{[]llm.Message{u("A"), note, result("b", "n")}, "3.1"},                                   // a window: the first message and the last response
-		{[]llm.Message{u("A"), look, result("a", "x"), look, result("a", "x")}, "3.1"},           // what an answer says that was given before is no way back
+		{[]llm.Message{u("A"), look, result("a", "x"), look, result("a", "x")}, "3.1"},           // the text of an earlier response does not identify a conversation
 		{[]llm.Message{u("A"), u("a summary")}, "4"},                                             // all messages except the first were replaced
 		{[]llm.Message{u("C"), look, result("a", "x"), note, result("b", "n")}, "3.1"},           // the head was replaced
-		{[]llm.Message{u("D"), look, result("a", "x"), said(llm.Text{Text: "?"}), u("")}, "3.1"}, // an answer that is not the script's counts too
+		{[]llm.Message{u("D"), look, result("a", "x"), said(llm.Text{Text: "?"}), u("")}, "3.1"}, // a response that is not from the script counts, too
 		{[]llm.Message{u("E"), said(llm.Text{Text: "an example"}), u("now you")}, "1.1"},         // none is the script's
 		{[]llm.Message{said(llm.Text{Text: ""}), u("E")}, "1.1"},
 	} {
@@ -74,7 +74,7 @@ func TestIsolateConversations(t *testing.T) {
 			continue
 		}
 		if got != c.want {
-			t.Errorf("request %d: turn and try are %s, want %s", i, got, c.want)
+			t.Errorf("request %d: response and attempt are %s, want %s", i, got, c.want)
 		}
 	}
 	if diff := cmp.Diff([]string(nil), m.Unused()); diff != "" {
@@ -87,7 +87,7 @@ func TestIsolateAttempts(t *testing.T) {
 	m := fake.NewModel(fake.Response{Attempts: []fake.Response{{Text: "one"}, {Text: " two "}}}, fake.Response{Text: "end"})
 	m.IsolateConversations = true
 	if got := turnOf(t, m, llm.User("x"), llm.Assistant(llm.Text{Text: "two"}), llm.User("y")); got != "2.1" {
-		t.Errorf("turn and try are %s", got)
+		t.Errorf("response and attempt are %s", got)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestIsolateConcurrent(t *testing.T) {
 					history = append(history, llm.ToolResults(llm.ToolResult{ID: c.ID, Content: []llm.Part{llm.Text{Text: "ok"}}}))
 				}
 				if last := turn.Text() == "Done."; last != (step == 2) {
-					t.Errorf("conversation %d, step %d says %q", i, step, turn.Text())
+					t.Errorf("conversation %d, step %d: got %q", i, step, turn.Text())
 				}
 			}
 		})

@@ -35,7 +35,7 @@ func check(t *testing.T, what string, want, got any) {
 
 func said(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
 
-func TestTurnByConversation(t *testing.T) {
+func TestResponseByConversation(t *testing.T) {
 	m := fake.NewModel(fake.Response{Text: "0"}, fake.Response{Text: "1"}, fake.Response{Text: "2"}, fake.Response{Text: "3"})
 	u, u2 := llm.User("u"), llm.User("u2")
 	check(t, "first", "0", ask(t, m, "", u))

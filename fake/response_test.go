@@ -18,7 +18,7 @@ import (
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-func TestStreamedEvents(t *testing.T) {
+func TestStreamingEvents(t *testing.T) {
 	usage := llm.Usage{InputTokens: 3, OutputTokens: 4}
 	stop := llm.Finish{Reason: llm.FinishStop}
 	calls := llm.Finish{Reason: llm.FinishToolCalls}
@@ -66,7 +66,7 @@ func TestStreamedEvents(t *testing.T) {
 		{"characters stay whole", fake.Response{Text: "aäöb€", ChunkSize: 2}, []llm.Event{
 			llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "ä"}, llm.TextDelta{Text: "ö"}, llm.TextDelta{Text: "b"}, llm.TextDelta{Text: "€"}, stop,
 		}},
-		{"call in pieces", fake.Response{ChunkSize: 1, Calls: []fake.Call{{Name: "f", Arguments: "{}", Opaque: raw("1"), OmitEnd: true}, {Chunks: []string{"{", ""}}}}, []llm.Event{
+		{"call in chunks", fake.Response{ChunkSize: 1, Calls: []fake.Call{{Name: "f", Arguments: "{}", Opaque: raw("1"), OmitEnd: true}, {Chunks: []string{"{", ""}}}}, []llm.Event{
 			llm.ToolCallStart{Index: 1, Name: "f", Opaque: raw("1")}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallDelta{Index: 1, Arguments: "}"},
 			llm.ToolCallStart{Index: 2}, llm.ToolCallDelta{Index: 2, Arguments: "{"}, llm.ToolCallDelta{Index: 2}, llm.ToolCallEnd{Index: 2}, calls,
 		}},
@@ -88,7 +88,7 @@ func TestStreamedEvents(t *testing.T) {
 	}
 }
 
-func TestBufferedEvents(t *testing.T) {
+func TestNonStreamingEvents(t *testing.T) {
 	turn := fake.Response{ChunkSize: 1, Events: []llm.Event{
 		llm.Usage{InputTokens: 1},
 		llm.TextDelta{Text: "a"}, llm.TextDelta{Text: "b"},
@@ -121,7 +121,7 @@ func TestResponseModesAgree(t *testing.T) {
 			x.Parts = append([]llm.Part{}, x.Parts...)
 		}
 		if diff := cmp.Diff(streamed, buffered); diff != "" {
-			r.Errorf("buffered (-streamed +buffered):\n%s", diff)
+			r.Errorf("non-streaming (-streaming +non-streaming):\n%s", diff)
 		}
 		if turn.Error == nil || turn.Error.After == 0 {
 			if diff := cmp.Diff(streamed, cut); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// Results within results are read and written wherever their type stands, to a
-// depth of 100, and what else is nested to any depth.
+// Results within results are read and written wherever their type occurs, to a
+// depth of 100, and other nested values to any depth.
 func TestDeepParts(t *testing.T) {
 	const tooDeep = "llm: tool results are nested in each other more than 100 deep at content[0].content[0]."
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func TestMissingCalls(t *testing.T) {
 		"nothing at all":      {[]llm.Event{finish(llm.FinishToolCalls)}, []string{llm.WarnNoCalls}},
 		"the provider's call": {[]llm.Event{llm.PartDone{Part: llm.ToolCall{ID: "a", ProviderExecuted: true}}, finish(llm.FinishToolCalls)}, []string{llm.WarnNoCalls}},
 		"a call":              {[]llm.Event{llm.ToolCallStart{ID: "a"}, llm.ToolCallEnd{ID: "a"}, finish(llm.FinishToolCalls)}, nil},
-		"a whole call":        {[]llm.Event{llm.PartDone{Part: llm.ToolCall{ID: "a"}}, finish(llm.FinishToolCalls)}, nil},
+		"a complete call":     {[]llm.Event{llm.PartDone{Part: llm.ToolCall{ID: "a"}}, finish(llm.FinishToolCalls)}, nil},
 		"a call after it":     {[]llm.Event{finish(llm.FinishToolCalls), llm.PartDone{Part: llm.ToolCall{ID: "a"}}}, nil},
 		"another reason":      {[]llm.Event{finish(llm.FinishStop)}, nil},
 		"another at last":     {[]llm.Event{finish(llm.FinishToolCalls), finish(llm.FinishStop)}, nil},

@@ -53,7 +53,7 @@ func FuzzAccumulator(f *testing.F) {
 		}
 		turn := acc.Response()
 		if len(turn.Calls()) < starts {
-			t.Fatalf("%d calls of %d whole ones", len(turn.Calls()), starts)
+			t.Fatalf("%d calls of %d complete ones", len(turn.Calls()), starts)
 		}
 		m := turn.Message()
 		written := m.AppendJSON(nil)

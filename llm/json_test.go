@@ -169,7 +169,7 @@ func bothWays[T any](t *testing.T, gen *rapid.Generator[T], write func(*T) []byt
 	})
 }
 
-// reorder writes an object with its members turned round.
+// reorder writes an object with its members in reverse order.
 func reorder(to *bytes.Buffer, raw json.RawMessage) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	token, err := d.Token()
@@ -248,7 +248,7 @@ func TestJSONForms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, ok := c.v.(json.Marshaler)
 			if !ok {
-				t.Fatalf("%T is no json.Marshaler", c.v)
+				t.Fatalf("%T does not implement json.Marshaler", c.v)
 			}
 			got, err := m.MarshalJSON()
 			if err != nil {

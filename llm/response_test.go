@@ -62,7 +62,7 @@ func TestAccumulatorParts(t *testing.T) {
 		{"calls by index", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(1, "", `{"a"`), delta(2, "", `{"b"`), delta(1, "", `:1}`), delta(2, "", `:2}`), end(2, ""), end(1, "")},
 			[]llm.Part{call("x", "f", `{"a":1}`), call("y", "g", `{"b":2}`)}, nil},
 		{"calls by id", []llm.Event{start(0, "x", "f"), start(0, "y", "g"), delta(0, "x", "1"), delta(0, "y", "2"), end(0, "y"), end(0, "x")}, []llm.Part{call("x", "f", "1"), call("y", "g", "2")}, nil},
-		{"by id where the index is no call's", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(9, "x", "1"), delta(9, "y", "2"), end(9, "y"), delta(9, "y", "3"), end(2, ""), end(1, "")},
+		{"by id where the index is unknown", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(9, "x", "1"), delta(9, "y", "2"), end(9, "y"), delta(9, "y", "3"), end(2, ""), end(1, "")},
 			[]llm.Part{call("x", "f", "13"), call("y", "g", "2")}, []llm.Warning{noCall}},
 		{"by index rather than by id", []llm.Event{start(1, "x", "f"), start(2, "y", "g"), delta(1, "y", "1"), end(1, "y"), end(2, "x")}, []llm.Part{call("x", "f", "1"), call("y", "g", "")}, nil},
 		{"by neither: arguments go to the last one opened, an end to the first unfinished", []llm.Event{start(0, "x", "f"), start(0, "y", "g"), start(0, "z", "h"), delta(0, "", "3"), end(0, ""), delta(0, "", "4"), end(0, ""), end(0, "")},
@@ -108,19 +108,19 @@ func TestAccumulatorArguments(t *testing.T) {
 		merged bool
 	}{
 		{"none", nil, "", false},
-		{"empty pieces", []string{"", ""}, "", false},
+		{"empty deltas", []string{"", ""}, "", false},
 		{"valid", []string{`{"a":`, ``, `1}`}, `{"a":1}`, false},
 		{"in one piece", []string{`{"a":1}`}, `{"a":1}`, false},
-		{"with odd spacing", []string{` { "a" : 1 } `}, ` { "a" : 1 } `, false},
+		{"with unusual spacing", []string{` { "a" : 1 } `}, ` { "a" : 1 } `, false},
 		{"not JSON", []string{`{"a":`, `oops`}, `{"a":oops`, false},
 		{"not UTF-8", []string{"{\"a\":\"\xff\"}"}, "{\"a\":\"\xff\"}", false},
 		{"not JSON, with one closing bracket", []string{`{a:1}`}, `{a:1}`, false},
 		{"space alone", []string{"  "}, "  ", false},
 		{"no JSON at all", []string{"hello"}, "hello", false},
-		{"cumulative pieces (QO-12)", []string{`{"a`, `{"a":1`, `{"a":1}`}, `{"a":1}`, true},
+		{"cumulative deltas (QO-12)", []string{`{"a`, `{"a":1`, `{"a":1}`}, `{"a":1}`, true},
 		{"cumulative, the last one twice", []string{`{"a":`, `{"a":1}`, `{"a":1}`}, `{"a":1}`, true},
 		{"cumulative, but never JSON", []string{`{"a`, `{"a":`}, `{"a{"a":`, false},
-		{"cumulative, but for one piece", []string{`{"a`, `{"b":1`, `{"b":1}`}, `{"a{"b":1{"b":1}`, false},
+		{"cumulative, except one delta", []string{`{"a`, `{"b":1`, `{"b":1}`}, `{"a{"b":1{"b":1}`, false},
 		{"cumulative, shrinking", []string{`{"a":1}`, `{"a":`, `{"a":1}`}, `{"a":1}{"a":{"a":1}`, false},
 		{"a value again (QO-13)", []string{`{"a":1}{"a":1}`}, `{"a":1}`, true},
 		{"a value again, spelt otherwise", []string{`{"a":1,"b":2}`, ` {"b":2, "a":1}`}, `{"a":1,"b":2}`, true},
@@ -178,7 +178,7 @@ func TestAccumulatorFinish(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(&c.want, turn(c.events...)); diff != "" {
-				t.Errorf("turn (-want +got):\n%s", diff)
+				t.Errorf("response (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -231,14 +231,14 @@ func TestAccumulatorReset(t *testing.T) {
 	}
 	second := acc.Response()
 	if diff := cmp.Diff(want, first); diff != "" {
-		t.Errorf("the first turn, later (-want +got):\n%s", diff)
+		t.Errorf("the first response, later (-want +got):\n%s", diff)
 	}
 	want = &llm.Response{
 		Parts:        []llm.Part{llm.Reasoning{Text: "b"}, llm.ToolCall{ID: "m-y", Name: "g", IDGenerated: true, ProviderID: "y"}},
 		FinishReason: llm.FinishUnknown, Warnings: []llm.Warning{{Code: "v"}, {Code: llm.WarnNoFinish, Message: "the answer ended without a finish reason"}},
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
-		t.Errorf("the second turn (-want +got):\n%s", diff)
+		t.Errorf("the second response (-want +got):\n%s", diff)
 	}
 }
 
@@ -334,6 +334,6 @@ func TestAPIError(t *testing.T) {
 		}
 	}
 	if err := fmt.Errorf("x: %w", &llm.APIError{Err: broken}); !errors.Is(err, broken) {
-		t.Error("what lies beneath is not found")
+		t.Error("the wrapped value is not found")
 	}
 }

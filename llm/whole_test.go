@@ -9,9 +9,9 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestWholeCall compares a call that arrives as one event with the same call that arrives as
+// TestCompleteCall compares a call that arrives as one event with the same call that arrives as
 // deltas.
-func TestWholeCall(t *testing.T) {
+func TestCompleteCall(t *testing.T) {
 	same := func(id string) (string, bool) { return id, false }
 	opaque := json.RawMessage(`{"s":1}`)
 	for name, c := range map[string]struct {
@@ -40,7 +40,7 @@ func TestWholeCall(t *testing.T) {
 			acc.Reset()
 			acc.Add(llm.TextDelta{Text: "next"})
 			if diff := cmp.Diff([]llm.Part{llm.Text{Text: "next"}}, acc.Response().Parts); diff != "" {
-				t.Errorf("parts of the next turn (-want +got):\n%s", diff)
+				t.Errorf("parts of the next response (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -38,10 +38,10 @@ func counter(t *testing.T, got *[]string) loop.Tool {
 	return x
 }
 
-// batchCase is what a policy does to the calls of a step, and what comes of it.
+// batchCase describes what middleware does to the calls of a step, and the result.
 type batchCase struct {
 	name   string
-	spec   string // of the one call
+	spec   string // of the first call
 	finish llm.FinishReason
 	do     func(c *loop.PlannedCall)
 	args   string // what the tool gets; empty if it is not run
@@ -92,15 +92,15 @@ func TestBeforeToolsRemovesOutputs(t *testing.T) {
 		{"half of it", `count{"n":`, "", away(), "", "truncated", "before its arguments were complete"},
 		{"no such tool", "nope" + whole, "", away(), "", "unknown_tool", "there is no tool"},
 		{"cut off", "count" + whole, llm.FinishLength, away(), "", "truncated", "at its length limit"},
-		{"cut off, once more the same", "count" + whole, llm.FinishLength, away(whole), "", "truncated", "at its length limit"},
-		{"cut off, made whole", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
-		{"cut off, not made whole", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "truncated", "before its arguments were complete"},
+		{"truncated, then the same again", "count" + whole, llm.FinishLength, away(whole), "", "truncated", "at its length limit"},
+		{"truncated, completed", `count{"n":`, llm.FinishLength, away(whole), whole, "edit", "counted"},
+		{"truncated, not completed", `count{"n":`, llm.FinishLength, away(`{"n":1`), "", "truncated", "before its arguments were complete"},
 		{"truncated, with no arguments", `echo{"n":`, llm.FinishLength, away("{}"), "", "edit", "{}"},
 		{"repaired", `count{"n":"x"}`, "", away(whole), whole, "edit", "counted"},
 		{"repaired, with a default", `count{"n":"x"}`, "", away(`{"n":3}`), `{"m":7,"n":3}`, "defaults", "counted"},
 		{"invalid again", `count{"n":"x"}`, "", away(`{"n":"y"}`), "", "invalid_arguments", "invalid arguments"},
 		{"with no arguments", "count" + whole, "", away("{}"), "", "invalid_arguments", "invalid arguments"},
-		{"defaults taken away", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
+		{"defaults removed", `count{"n":1}`, "", away(`{"n":1}`), `{"m":7,"n":1}`, "defaults", "counted"},
 		{"no such tool, repaired", `nope{"n":"x"}`, "", away(whole), "", "unknown_tool", "there is no tool"},
 	} {
 		c.run(t)
@@ -196,11 +196,11 @@ func TestBeforeToolsCallsChangedLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{`{"n":1,"m":1}`, `{"n":2,"m":2}`}, got); diff != "" {
-				t.Errorf("%s, %d at once: arguments (-want +got):\n%s", name, width, diff)
+				t.Errorf("%s, concurrency %d: arguments (-want +got):\n%s", name, width, diff)
 			}
 			for i, r := range res.Steps[0].Results {
 				if c := res.Steps[0].Calls[i]; r.ID != c.ID || r.Name != "count" || r.Text() != "counted" {
-					t.Errorf("%s, %d at once: the call %+v has the result %+v", name, width, c, r)
+					t.Errorf("%s, concurrency %d: the call %+v has the result %+v", name, width, c, r)
 				}
 			}
 		}
@@ -251,7 +251,7 @@ func TestBeforeToolsNotCalledWithClientCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(asked, " "); got != c.want {
-			t.Errorf("%s: asked about %q, want %q", name, got, c.want)
+			t.Errorf("%s: requested approval of %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// scripted answers with responses that were made before.
+// scripted returns prepared responses.
 type scripted struct {
 	responses [][]llm.Event
 	next      int
@@ -30,7 +30,7 @@ func (m *scripted) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, er
 	}
 }
 
-// script returns n steps with k calls each, then a text. If it is split, the arguments of each
+// script returns n steps with k calls each, then a final text. If it is split, the arguments of each
 // call arrive in three deltas.
 func script(n, k int, pieces bool) *scripted {
 	usage := llm.Usage{InputTokens: 100, OutputTokens: 20}
@@ -102,7 +102,7 @@ func measureStep(b *testing.B, model *scripted, tool loop.Tool, sink func() trac
 		in.Sink = sink()
 		res, err := agent.Run(b.Context(), in)
 		if err != nil || res.Text != "done" || res.ToolSteps != n {
-			b.Fatalf("the run gave %q after %d rounds, %v; want done after %d", res.Text, res.ToolSteps, err, n)
+			b.Fatalf("the run returned %q after %d steps, %v; want done after %d", res.Text, res.ToolSteps, err, n)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")

@@ -19,7 +19,7 @@ import (
 // enters no tool, not even a started one, and calls no model.
 func TestCancelAtEachEventStartsNothing(t *testing.T) {
 	type ending struct {
-		foreign bool // the run's context is no child of the one that ends
+		foreign bool // the run's context is not a child of the one that ends
 		leaves  bool
 	}
 	for how, e := range map[string]ending{"cancels": {}, "cancels a context far off": {foreign: true}, "leaves": {leaves: true}} {
@@ -59,7 +59,7 @@ func TestCancelAtEachEventStartsNothing(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff([]string(nil), late); diff != "" {
-					t.Errorf("%s: what began afterwards (-want +got):\n%s", name, diff)
+					t.Errorf("%s: started afterwards (-want +got):\n%s", name, diff)
 				}
 				if !ended {
 					break
@@ -79,7 +79,7 @@ func noted(note func(string)) llm.Model {
 	})
 }
 
-// watched returns a configuration whose tools record that they are entered. It has events
+// watched returns a configuration whose tools record their calls. It has events
 // between the start of a step and its model call, and between a call and its tool.
 func watched(t *testing.T, foreign bool, note func(string)) loop.Config {
 	t.Helper()

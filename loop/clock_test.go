@@ -62,7 +62,7 @@ func TestSystemClockSignal(t *testing.T) {
 		notify()
 		synctest.Wait()
 		if waited != 5 {
-			t.Errorf("after two notes at once: waited %d times, want 5", waited)
+			t.Errorf("after two concurrent notes: waited %d times, want 5", waited)
 		}
 		cancel()
 		notify()

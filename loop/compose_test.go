@@ -22,8 +22,8 @@ type feature struct {
 	name string
 	// row is the row of the option matrix; of a row one value is on at a time.
 	row string
-	// responses are what the model says for the feature to act. Tools and ids of calls are
-	// made for each place of the script.
+	// responses are the model responses that trigger the feature. Tools and ids of calls are
+	// generated for each place in the script.
 	responses []fake.Response
 	// on switches the feature on; its responses begin at step at.
 	on func(c *loop.Config, at int)
@@ -108,10 +108,10 @@ func features() []feature {
 		}}}, nil)
 	}
 	return []feature{
-		{"cap at the bottom", "cap", one, func(c *loop.Config, at int) { c.MaxSteps = at + 1 }, ended(trace.ReasonMaxSteps), true},
-		{"cap at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.CheckLimitBeforeStep = at+1, true }, ended(trace.ReasonMaxSteps), true},
-		{"cap with a last answer", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitForceFinal }, decidedOn(trace.ForceFinal, trace.ReasonMaxSteps), true},
-		{"cap as an error", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitError }, ended(trace.ReasonMaxSteps), true},
+		{"step limit at the bottom", "cap", one, func(c *loop.Config, at int) { c.MaxSteps = at + 1 }, ended(trace.ReasonMaxSteps), true},
+		{"step limit at the top", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.CheckLimitBeforeStep = at+1, true }, ended(trace.ReasonMaxSteps), true},
+		{"step limit with a final answer", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitForceFinal }, decidedOn(trace.ForceFinal, trace.ReasonMaxSteps), true},
+		{"step limit as an error", "cap", one, func(c *loop.Config, at int) { c.MaxSteps, c.OnStepLimit = at+1, loop.StepLimitError }, ended(trace.ReasonMaxSteps), true},
 		{"stop condition", "stop_when", []fake.Response{calls("finish")}, func(c *loop.Config, _ int) { c.StopWhen = []loop.StopCondition{loop.HasToolCall("finish")} }, ended(trace.ReasonStopCondition), true},
 		{"token budget", "token_budget", []fake.Response{{Calls: calls("ok").Calls, Usage: llm.Usage{InputTokens: 1000}}}, func(c *loop.Config, _ int) { c.TokenBudget = 1000 }, ended(trace.ReasonBudget), true},
 		{"deadline", "deadline", naps, func(c *loop.Config, _ int) { c.Deadline = 30 * time.Minute }, ended(trace.ReasonDeadline), true},
@@ -135,7 +135,7 @@ func features() []feature {
 				}
 				return false
 			}), false},
-		{"turn behind its hooks", "assistant_append", one, func(c *loop.Config, _ int) {
+		{"response after its hooks", "assistant_append", one, func(c *loop.Config, _ int) {
 			c.AppendAfterHooks = true
 			c.Middleware = append(c.Middleware, named("looks", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {
 				if list := s.History(); list[len(list)-1].Role == llm.RoleAssistant {
@@ -154,13 +154,13 @@ func features() []feature {
 			sentTo(func(m llm.Message) bool { return failed(m) && !m.Parts[0].(llm.ToolResult).IsError }), false},
 		{"empty arguments", "bad_args", []fake.Response{calls(`ok{"x`)}, func(c *loop.Config, _ int) { c.BadArguments = loop.BadArgumentsEmpty },
 			emitted(func(b trace.ToolArguments) bool { return b.Reason == "empty_object" }), false},
-		{"arguments passed on", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, func(c *loop.Config, _ int) { c.BadArguments = loop.BadArgumentsPass },
+		{"arguments unchanged", "bad_args", []fake.Response{calls(`strict{"x":"y"}`)}, func(c *loop.Config, _ int) { c.BadArguments = loop.BadArgumentsPass },
 			emitted(func(b trace.ToolStart) bool { return b.Arguments == `{"x":"y"}` }), false},
 		{"unknown tools end the run", "unknown_tool", []fake.Response{calls("ghost")}, func(c *loop.Config, _ int) { c.BreakOnUnknownTool = true }, ended(trace.ReasonClientTools), true},
-		{"the rest beside a client tool", "client_tools", []fake.Response{calls("client", "rest")}, func(c *loop.Config, _ int) { c.ClientCalls = loop.ClientRest },
+		{"the other calls next to a client tool", "client_tools", []fake.Response{calls("client", "rest")}, func(c *loop.Config, _ int) { c.ClientCalls = loop.ClientRest },
 			emitted(func(b trace.ToolStart) bool { return strings.HasPrefix(b.Name, "rest") }), true},
 		{"runaway guard", "same_tool_error_stop", []fake.Response{calls("bad"), calls("bad"), calls("bad")}, func(c *loop.Config, _ int) { c.MaxConsecutiveToolErrors, c.ResetByAbsence = 3, true }, ended(trace.ReasonRunawayGuard), true},
-		{"duplicate rounds", "duplicate_round", []fake.Response{calls("same"), calls("same")}, func(c *loop.Config, _ int) { c.DuplicateStep = loop.DuplicateSkip }, skippedFor("duplicate"), false},
+		{"duplicate steps", "duplicate_round", []fake.Response{calls("same"), calls("same")}, func(c *loop.Config, _ int) { c.DuplicateStep = loop.DuplicateSkip }, skippedFor("duplicate"), false},
 		{"last answer after duplicates", "duplicate_round", []fake.Response{calls("same"), calls("same")}, func(c *loop.Config, _ int) {
 			c.DuplicateStep, c.MaxDuplicateSteps = loop.DuplicateSkip, 1
 		}, decidedOn(trace.ForceFinal, trace.ReasonMiddleware), true},
@@ -251,7 +251,7 @@ func features() []feature {
 		}, emitted(func(b trace.Decision) bool { return b.Action == trace.Stop && b.By == "answer_tool" }), true},
 		{"leaked calls", "leaked", []fake.Response{{Text: "<tool_call>", FinishReason: llm.FinishPause}}, with(middleware.LeakedCalls()),
 			emitted(func(b trace.Warning) bool { return b.Code == middleware.WarnLeakedCall }), false},
-		{"more behind the end", "end_hook", []fake.Response{{Text: `"not yet"`}}, with(named("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+		{"more after the end", "end_hook", []fake.Response{{Text: `"not yet"`}}, with(named("end", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
 			if response.Text() != `"not yet"` {
 				return loop.Decision{}, nil
 			}
@@ -283,7 +283,7 @@ func features() []feature {
 		{"list of tasks", "todos", []fake.Response{calls(`write_todos{"todos":["look"]}`)}, func(c *loop.Config, _ int) {
 			c.Middleware = append(c.Middleware, middleware.Todos())
 		}, customs(middleware.EventTodos), false},
-		{"answers in one piece", "delivery", one, func(c *loop.Config, _ int) { c.ResponseMode = llm.NonStreaming }, declared("delivery", "buffered"), false},
+		{"non-streaming responses", "delivery", one, func(c *loop.Config, _ int) { c.ResponseMode = llm.NonStreaming }, declared("delivery", "buffered"), false},
 	}
 }
 
@@ -333,7 +333,7 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 				id++
 				c.ID = fmt.Sprintf("id%d", id)
 				if c.Arguments == "{}" && c.Name != "same" {
-					c.Arguments = fmt.Sprintf(`{"n":%d}`, id) // or rounds are duplicates
+					c.Arguments = fmt.Sprintf(`{"n":%d}`, id) // or steps are duplicates
 				}
 				if c.Name == "write_todos" { // its policy brings it
 					continue
@@ -365,7 +365,7 @@ func compose(t *testing.T, list ...feature) []trace.Event {
 	return mem.Events()
 }
 
-// steps returns the number of steps of a feature. A failed model call is no step.
+// steps returns the number of steps of a feature. A failed model call does not count.
 func steps(f feature) (n int) {
 	for _, t := range f.responses {
 		if t.Error == nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// nilError is an error whose text cannot be asked for while it is nil.
+// nilError is an error whose Error method panics while it is nil.
 type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-// badError panics whatever is asked of it.
+// badError panics in each of its methods.
 type badError struct{ why []string }
 
 func (e badError) Error() string   { return e.why[7] }
@@ -117,12 +117,12 @@ func TestInvalidMiddleware(t *testing.T) {
 		}})
 	}
 	for name, p := range map[string]loop.Middleware{
-		"a call twice":   batch(func(calls []loop.PlannedCall) { calls[1] = calls[0] }, loop.CallDecision{Index: 1}, loop.CallDecision{Index: 1}),
-		"calls left out": batch(func(calls []loop.PlannedCall) { clear(calls) }),
-		"another id":     batch(func(calls []loop.PlannedCall) { calls[0].Call.ID = "evil" }),
-		"another tool":   batch(func(calls []loop.PlannedCall) { calls[0].Call.Name = "nope" }),
-		"another index":  batch(func(calls []loop.PlannedCall) { calls[0].Index = 7 }),
-		"the turn changed": named("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
+		"a call twice":  batch(func(calls []loop.PlannedCall) { calls[1] = calls[0] }, loop.CallDecision{Index: 1}, loop.CallDecision{Index: 1}),
+		"calls omitted": batch(func(calls []loop.PlannedCall) { clear(calls) }),
+		"another id":    batch(func(calls []loop.PlannedCall) { calls[0].Call.ID = "evil" }),
+		"another tool":  batch(func(calls []loop.PlannedCall) { calls[0].Call.Name = "nope" }),
+		"another index": batch(func(calls []loop.PlannedCall) { calls[0].Index = 7 }),
+		"the response changed": named("p", loop.Hooks{AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (loop.Decision, error) {
 			response.Parts[0] = llm.Text{Text: "changed"}
 			return loop.Decision{}, nil
 		}}),
@@ -250,7 +250,7 @@ func TestStartContextEndsWithRun(t *testing.T) {
 	}})
 	mustRun(t, model(text("x")), loop.Config{Middleware: []loop.Middleware{p}})
 	if kept.Err() == nil {
-		t.Error("the context goes on")
+		t.Error("the context is not canceled")
 	}
 }
 

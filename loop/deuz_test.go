@@ -70,7 +70,7 @@ func testDeuzTwins(t *testing.T) {
 	for _, path := range scenarioFiles(t) {
 		f := parse(t, path)
 		if f.Script.StopAfter > 0 || f.Script.Cancel != nil && f.Script.Cancel.AfterEvents > 0 {
-			continue // counted in events, of which a buffered run has others
+			continue // counted in events, whose number differs in a non-streaming run
 		}
 		want := play(t, f.Script, nil)
 		for name, opts := range map[string]*scenario.Options{
@@ -118,7 +118,7 @@ func testDeuzPredicateInput(t *testing.T) {
 	}
 	mustRun(t, model(calls("a#1"), calls("b#2"), text("x")), deuz.Fill(loop.Config{MaxSteps: 9, Tools: []loop.Tool{echo("a"), echo("b")}, StopWhen: []loop.StopCondition{{Stop: spy}}}))
 	if diff := cmp.Diff([]string{"1 steps, count 1, last a={}", "2 steps, count 2, last b={}"}, seen); diff != "" {
-		t.Errorf("what the predicate saw (-want +got):\n%s", diff)
+		t.Errorf("arguments of the predicate (-want +got):\n%s", diff)
 	}
 }
 
@@ -151,7 +151,7 @@ func testDeuzConcurrency(t *testing.T) {
 		}
 		mustRun(t, &fake.Model{Clock: clock, Responses: []fake.Response{calls(many...)}}, deuz.Fill(loop.Config{Clock: clock, Concurrency: limit, Tools: []loop.Tool{slow}}))
 		if got := tools.Peak(); got != want {
-			t.Errorf("cap %d: got %d at once, want %d", limit, got, want)
+			t.Errorf("limit %d: got %d concurrent tools, want %d", limit, got, want)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func testDeuzText(t *testing.T) {
 	}
 	res, _ = mustRun(t, model(x, text("y")), deuz.Fill(loop.Config{Tools: []loop.Tool{echo("a")}}))
 	if res.Text != "x" {
-		t.Errorf("after a cap: got %q, want the last step's text", res.Text)
+		t.Errorf("at the step limit: got %q, want the last step's text", res.Text)
 	}
 }
 
@@ -224,7 +224,7 @@ func testDeuzResults(t *testing.T) {
 	for i, r := range res.Steps[0].Results {
 		c := res.Steps[0].Calls[i]
 		if r.ID != c.ID || r.Name != c.Name || r.IsError != (c.Name == "bad") {
-			t.Errorf("beside %+v stands %+v", c, r)
+			t.Errorf("the result of %+v is %+v", c, r)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func testDeuzChain(t *testing.T) {
 	}
 	last, next := m.RecordedRequests()[1].Request.Messages, m.RecordedRequests()[2].Request.Messages
 	if diff := cmp.Diff(last, next[:len(last)]); diff != "" || len(next) != len(last)+2 {
-		t.Errorf("the second run does not go on from the first's last request (-want +got):\n%s", diff)
+		t.Errorf("the second run does not continue from the first's last request (-want +got):\n%s", diff)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestMiddlewareEvents(t *testing.T) {
 		checkInvariants(t, "told", events)
 		e.tell("afterwards")
 		if diff := cmp.Diff([]string{"tool", "tool", "afterwards"}, e.refused); diff != "" {
-			t.Errorf("%d at once: refused (-want +got):\n%s", width, diff)
+			t.Errorf("concurrency %d: rejected (-want +got):\n%s", width, diff)
 		}
 		var got, warned []string
 		for _, c := range of[trace.Custom](events) {
@@ -92,7 +92,7 @@ func TestMiddlewareEvents(t *testing.T) {
 		}
 		want := []string{"before", "call", "called", "turn", "batch", "after", "before", "call", "called", "turn", "end"}
 		if diff := cmp.Diff([][]string{want, want}, [][]string{got, warned}); diff != "" {
-			t.Errorf("%d at once: events and warnings (-want +got):\n%s", width, diff)
+			t.Errorf("concurrency %d: events and warnings (-want +got):\n%s", width, diff)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestCanceledBeforeEntry(t *testing.T) {
 		}
 		before := entered
 		if err := clock.Drain(); err != nil || entered != before || entered != c.entered || wraps != c.wraps || refused != wraps-entered {
-			t.Errorf("%s: the tool was entered %d times, then %d; %d wraps, of which %d were refused; %v", name, before, entered, wraps, refused, err)
+			t.Errorf("%s: the tool was called %d times, then %d; %d wraps, %d of them rejected; %v", name, before, entered, wraps, refused, err)
 		}
 		checkInvariants(t, name, events)
 		if diff := cmp.Diff(c.want, resultTexts(res.Messages)); diff != "" {
@@ -185,7 +185,7 @@ func TestStepInfoChangedWhileToolsRun(t *testing.T) {
 		})
 		checkInvariants(t, "changed", events)
 		if diff := cmp.Diff([]int{0, 0}, told); diff != "" {
-			t.Errorf("%d at once: steps that the tools are told (-want +got):\n%s", width, diff)
+			t.Errorf("concurrency %d: steps in the tools' contexts (-want +got):\n%s", width, diff)
 		}
 	}
 }

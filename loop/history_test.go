@@ -120,17 +120,17 @@ func TestHistoriesAccepted(t *testing.T) {
 	own := llm.ToolCall{ID: "s", Name: "search", Arguments: "{}", ProviderExecuted: true}
 	yes := json.RawMessage(`{"x":1}`)
 	for name, messages := range map[string][]llm.Message{
-		"nothing":                 {},
-		"one message per result":  {user, called("c1", "c2"), told("c1"), told("c2"), user},
-		"run by the provider":     {user, llm.Assistant(own, llm.Text{Text: "found"}), user},
-		"and answered by it":      {user, llm.Assistant(own, told("s").Parts[0]), user},
-		"its id in several turns": {user, llm.Assistant(own), user, llm.Assistant(own)},
-		"an assistant last":       {user, llm.Assistant(llm.Text{Text: "and"})},
-		"opaque data alone":       {user, llm.Assistant(llm.Text{Opaque: yes}), llm.Assistant(llm.Reasoning{Opaque: yes})},
-		"a system message":        {parts(llm.RoleSystem, llm.Text{Text: "Be kind."}), user},
-		"an empty question":       {parts(llm.RoleUser)},
-		"anything a user sends":   {parts(llm.RoleUser, llm.Text{Opaque: yes}, llm.Media{URL: "x", Opaque: yes}, llm.Unknown{Kind: "x", Raw: yes})},
-		"opaque data with a turn": {{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "x"}}, Opaque: yes}},
+		"nothing":                     {},
+		"one message per result":      {user, called("c1", "c2"), told("c1"), told("c2"), user},
+		"run by the provider":         {user, llm.Assistant(own, llm.Text{Text: "found"}), user},
+		"and answered by it":          {user, llm.Assistant(own, told("s").Parts[0]), user},
+		"its id in several responses": {user, llm.Assistant(own), user, llm.Assistant(own)},
+		"an assistant last":           {user, llm.Assistant(llm.Text{Text: "and"})},
+		"opaque data alone":           {user, llm.Assistant(llm.Text{Opaque: yes}), llm.Assistant(llm.Reasoning{Opaque: yes})},
+		"a system message":            {parts(llm.RoleSystem, llm.Text{Text: "Be kind."}), user},
+		"an empty prompt":             {parts(llm.RoleUser)},
+		"anything a user sends":       {parts(llm.RoleUser, llm.Text{Opaque: yes}, llm.Media{URL: "x", Opaque: yes}, llm.Unknown{Kind: "x", Raw: yes})},
+		"opaque data with a response": {{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "x"}}, Opaque: yes}},
 	} {
 		m := model(text("x"))
 		var mem trace.Memory
@@ -165,14 +165,14 @@ func TestHistoriesRepaired(t *testing.T) {
 		{"an id in a later turn", []llm.Message{user, called("c1"), told("c1=1"), called("c1"), told("c1=2"), user},
 			[]llm.Message{user, called("c1"), told("c1=1"), renamed("loop_call_1", "c1"), told("loop_call_1=2"), user},
 			[]string{`Input.Messages[3].Parts[0]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
-		{"an id twice in a turn", []llm.Message{called("c1", "c1", "c2"), told("c1=1", "c1=2", "c2=3")},
+		{"an id twice in a response", []llm.Message{called("c1", "c1", "c2"), told("c1=1", "c1=2", "c2=3")},
 			[]llm.Message{llm.Assistant(called("c1").Parts[0], renamed("loop_call_1", "c1").Parts[0], called("c2").Parts[0]), told("c1=1", "loop_call_1=2", "c2=3")},
 			[]string{`Input.Messages[0].Parts[1]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
 		{"no ids", []llm.Message{called("", ""), told("=1", "=2")},
 			[]llm.Message{renamed("loop_call_1", "", renamed("loop_call_2", "").Parts[0]), told("loop_call_1=1", "loop_call_2=2")},
 			[]string{`Input.Messages[0].Parts[0]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_1`,
 				`Input.Messages[0].Parts[1]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_2`}},
-		{"an id that is taken further on", []llm.Message{called(""), told("=1"), called("loop_call_1"), told("loop_call_1=2")},
+		{"an id that is used later", []llm.Message{called(""), told("=1"), called("loop_call_1"), told("loop_call_1=2")},
 			[]llm.Message{renamed("loop_call_2", ""), told("loop_call_2=1"), called("loop_call_1"), told("loop_call_1=2")},
 			[]string{`Input.Messages[0].Parts[0]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_2`}},
 		{"an id that was minted before", []llm.Message{called("c1"), told("c1"), renamed("c1", "c0"), told("c1=2")},
@@ -326,7 +326,7 @@ func TestRecordedHistories(t *testing.T) {
 		}
 	}
 	if runs != 200 || repaired != 49 {
-		t.Errorf("%d runs, of which %d were repaired; want 200 and 49", runs, repaired)
+		t.Errorf("%d runs, %d of them repaired; want 200 and 49", runs, repaired)
 	}
 }
 

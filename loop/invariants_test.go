@@ -20,8 +20,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// negatives says where the tests are in which an invariant is broken and
-// reported as itself only, by how it is seen, and how an entry begins there.
+// negatives contains the tests that break an invariant and check that only it is
+// reported, by evidence, and the beginning of an entry there.
 var negatives = map[string][2]string{
 	check.EvidenceMessages: {"../trace/check/broken*_test.go", `{"ID", "`},
 	check.EvidenceTrace:    {"../trace/check/broken*_test.go", `{"ID", "`},

@@ -204,10 +204,10 @@ func TestAfterModel(t *testing.T) {
 	m := model(text("yes"), text("sure"))
 	res, events = mustRun(t, m, loop.Config{Middleware: []loop.Middleware{more}})
 	if got := m.RecordedRequests()[1].Request.Messages; len(got) != 3 || got[2].Text() != "really?" || res.Text != "sure" {
-		t.Errorf("go on: got %+v", got)
+		t.Errorf("continue: got %+v", got)
 	}
 	if d := of[trace.Decision](events); d[0] != (trace.Decision{Action: trace.Continue, Reason: trace.ReasonEndHook, By: "more"}) {
-		t.Errorf("go on: decided %+v", d)
+		t.Errorf("continue: decided %+v", d)
 	}
 	// The step limit also applies to a response after which middleware continues.
 	always := named("always", loop.Hooks{AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) {
@@ -215,10 +215,10 @@ func TestAfterModel(t *testing.T) {
 	}})
 	res, events = mustRun(t, model(text("1"), text("2"), text("3"), text("4")), loop.Config{Middleware: []loop.Middleware{always}, MaxSteps: 3})
 	if res.ModelCalls != 3 || res.StopReason != trace.ReasonMaxSteps {
-		t.Errorf("cap: got %d calls, stop %q", res.ModelCalls, res.StopReason)
+		t.Errorf("step limit: got %d calls, stop reason %q", res.ModelCalls, res.StopReason)
 	}
 	if d := of[trace.Decision](events); d[0].Reason != trace.ReasonHandoff {
-		t.Errorf("cap: decided %+v", d)
+		t.Errorf("step limit: decided %+v", d)
 	}
 }
 
@@ -328,20 +328,20 @@ func TestWrapModelIsContained(t *testing.T) {
 	_, _, err := ran(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(nil)}})
 	var p *loop.MiddlewareError
 	if !errors.As(err, &p) || !strings.Contains(err.Error(), "neither a response nor an error") {
-		t.Errorf("neither turn nor error: got %v", err)
+		t.Errorf("neither response nor error: got %v", err)
 	}
 	made := &llm.Response{FinishReason: llm.FinishStop, Parts: []llm.Part{
 		llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c1", Name: "s", ProviderExecuted: true},
 	}}
 	res, events := mustRun(t, model(), loop.Config{Middleware: []loop.Middleware{wrap(made)}, Tools: []loop.Tool{echo("a")}, MaxSteps: 1})
 	if got := res.Steps[0].Calls; len(got) != 2 || got[0].ID != "c1" || got[1].ID != "loop_call_1" || got[1].ProviderID != "c1" || !got[1].IDGenerated {
-		t.Errorf("a made-up turn: %+v", got)
+		t.Errorf("a substitute response: %+v", got)
 	}
 	if n := len(of[trace.ModelResponse](events)); n != 1 || res.ModelCalls != 0 {
-		t.Errorf("a made-up turn: %d turns in the trace, %d calls", n, res.ModelCalls)
+		t.Errorf("a substitute response: %d responses in the trace, %d calls", n, res.ModelCalls)
 	}
 	if made.Parts[1].(llm.ToolCall).ID != "c1" {
-		t.Error("the policy's own turn was changed")
+		t.Error("the response of the middleware was changed")
 	}
 }
 
@@ -538,22 +538,22 @@ func TestStepLimits(t *testing.T) {
 		m := model(calls("a#1"), calls("a#2"), third, text("done"))
 		res, events, err := ran(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, MaxSteps: c.max, CheckLimitBeforeStep: c.at, OnStepLimit: c.on, ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}})
 		if !errors.Is(err, c.err) || res.ModelCalls != c.calls || res.ToolSteps != c.rounds || res.StopReason != c.stop || res.Text != c.text {
-			t.Errorf("%+v: got %d calls, %d rounds, stop %q, text %q, error %v", c, res.ModelCalls, res.ToolSteps, res.StopReason, res.Text, err)
+			t.Errorf("%+v: got %d calls, %d steps, stop reason %q, text %q, error %v", c, res.ModelCalls, res.ToolSteps, res.StopReason, res.Text, err)
 		}
 		if c.on != loop.StepLimitForceFinal {
 			continue
 		}
 		last := m.RecordedRequests()[len(m.RecordedRequests())-1].Request
 		if last.Tools != nil || last.ToolChoice != (llm.ToolChoice{}) {
-			t.Errorf("%+v: the forced answer was asked with tools", c)
+			t.Errorf("%+v: the forced request has tools", c)
 		}
 		end := of[trace.RunEnd](events)[0]
 		if res.Pending != nil || end.Pending != nil || len(res.Steps[len(res.Steps)-1].Calls) != 0 {
-			t.Errorf("%+v: the forced answer's calls are left over: %+v", c, res)
+			t.Errorf("%+v: the calls of the forced response are pending: %+v", c, res)
 		}
 		for i, msg := range res.Messages {
 			if i == len(res.Messages)-1 && len(msg.Calls()) != 0 {
-				t.Errorf("%+v: the forced answer's calls are in the history", c)
+				t.Errorf("%+v: the calls of the forced response are in the history", c)
 			}
 		}
 		forced := 0
@@ -639,7 +639,7 @@ func TestRunawayGuard(t *testing.T) {
 		checkInvariants(t, c.name, events)
 		tripped := c.want < len(c.steps) || res.StopReason == trace.ReasonRunawayGuard
 		if res.ToolSteps != c.want || tripped != (res.StopReason == trace.ReasonRunawayGuard) {
-			t.Errorf("%s: got %d rounds, stop %q (%s); want %d", c.name, res.ToolSteps, res.StopReason, res.Note, c.want)
+			t.Errorf("%s: got %d steps, stop reason %q (%s); want %d", c.name, res.ToolSteps, res.StopReason, res.Note, c.want)
 		}
 		if res.StopReason == trace.ReasonRunawayGuard && !strings.HasPrefix(res.Note, "a failed in") {
 			t.Errorf("%s: note %q", c.name, res.Note)
@@ -675,19 +675,19 @@ func TestDuplicateStep(t *testing.T) {
 	res, events := mustRun(t, same, loop.Config{Tools: []loop.Tool{echo("a"), echo("b")}, DuplicateStep: loop.DuplicateSkip})
 	got := resultTexts(res.Messages)
 	if !strings.HasPrefix(got[1], "not run: ") || res.Steps[1].Results[0].IsError {
-		t.Errorf("the second round: %q", got[1])
+		t.Errorf("the second step: %q", got[1])
 	}
 	if s := of[trace.ToolSkip](events); len(s) != 1 || s[0].Reason != "duplicate" {
 		t.Errorf("skips: %+v", s)
 	}
 	res, _ = mustRun(t, model(calls("nope#1"), calls("nope#2"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, DuplicateStep: loop.DuplicateSkip})
 	if got := resultTexts(res.Messages)[1]; !strings.HasPrefix(got, "there is no tool") {
-		t.Errorf("a call that has its answer keeps it: %q", got)
+		t.Errorf("a call with a result keeps it: %q", got)
 	}
 }
 
-// Rounds are compared as what they call, however often, in whatever order: less or
-// more of the same is another round.
+// Steps are compared by their calls with their number, in any order: fewer or
+// more equal calls are another step.
 func TestDuplicateStepIgnoresOrder(t *testing.T) {
 	responses := []fake.Response{
 		calls(`a#1{"n":1}`, `a#2{"n":2}`, "b#3"), calls("b#4", `a#5{"n":2}`, `a#6{"n":1}`), calls(`a#7{"n":1}`, "b#8"), calls("b#9", "b#10", `a#11{"n":1}`), text("done"),
@@ -1020,7 +1020,7 @@ func TestOmitErrorFlag(t *testing.T) {
 		checkInvariants(t, "plain errors", mem.Events())
 		told := res.Messages[1].Parts[0].(llm.ToolResult)
 		if err != nil || res.StopReason != trace.ReasonRunawayGuard || !res.Steps[0].Results[0].IsError || told.IsError == plain || told.Text() != "boom" {
-			t.Errorf("%v: got %+v, %v; the model is told %+v", plain, res, err, told)
+			t.Errorf("%v: got %+v, %v; the model gets %+v", plain, res, err, told)
 		}
 	}
 }

@@ -60,9 +60,9 @@ func drawTurn(t *rapid.T) fake.Response {
 		response.ReasoningOpaque = []byte(`{"signature":"s"}`)
 	}
 	switch fail := (fake.Failure{Status: rapid.SampledFrom([]int{400, 429, 503}).Draw(t, "status"), RetryAfter: 700 * time.Millisecond}); rapid.IntRange(0, 7).Draw(t, "fault") {
-	case 0: // in the middle of the answer
+	case 0: // in the middle of the response
 		response.Error = &fail
-	case 1: // before it, and the next try answers
+	case 1: // before it, and the next attempt succeeds
 		return fake.Response{Attempts: []fake.Response{{Error: &fail, Usage: response.Usage}, response, {Text: "once more"}, {Text: "and again"}}}
 	}
 	return response
@@ -106,7 +106,7 @@ func drawConfig(t *rapid.T) func(*loop.Config) {
 	c.OmitErrorFlag = rapid.Bool().Draw(t, "plain errors")
 	c.DuplicateStep = rapid.SampledFrom([]loop.DuplicateStep{loop.DuplicateRun, loop.DuplicateSkip}).Draw(t, "duplicates")
 	if c.DuplicateStep == loop.DuplicateSkip {
-		c.MaxDuplicateSteps = rapid.IntRange(0, 2).Draw(t, "duplicate rounds")
+		c.MaxDuplicateSteps = rapid.IntRange(0, 2).Draw(t, "duplicate steps")
 	}
 	c.Continuations = rapid.IntRange(-1, 2).Draw(t, "continuations")
 	if rapid.Bool().Draw(t, "stop") {

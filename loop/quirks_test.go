@@ -19,9 +19,9 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// quirk is a row of the list of what real providers send, and what shows the
+// quirk is a row of the list of provider quirks, and the tests of the
 // loop's part of it: scenarios in testdata/quirks, whose traces TestGoldens
-// pins, or a test. What no loop can see has the reason in wire.
+// compares, or a test. If no loop can see the quirk, wire has the reason.
 type quirk struct {
 	id    string
 	shown []shown
@@ -33,7 +33,7 @@ type quirk struct {
 // rewritten without a look does not take them along.
 type shown struct {
 	scenario string
-	ran      string // the calls whose tools were entered, in order
+	ran      string // the calls whose tools were called, in order
 	failed   string // the calls that got an error result, in order
 	requests int    // model calls; 0 means one more than the steps with tool calls
 	refused  bool   // the history is, before any model call
@@ -194,7 +194,7 @@ func TestQuirks(t *testing.T) {
 		t.Run(q.id, func(t *testing.T) {
 			repeatable(t)
 			if len(q.shown) == 0 && q.test == nil && q.wire == "" {
-				t.Fatal("nothing shows this quirk, and nothing says why")
+				t.Fatal("no test shows this quirk, and no reason is given")
 			}
 			for _, s := range q.shown {
 				s.hold(t, play(t, pinned(t, quirkPath(s.scenario)).Script, nil))
@@ -409,7 +409,7 @@ func testDeepArguments(t *testing.T) {
 		}
 		got := resultTexts(res.Messages)
 		if len(got) != 1 || !strings.Contains(got[0], c.want) || len(got[0]) > 300 {
-			t.Errorf("%d deep: results %.300q, want one that says in short that they are %s", c.deep, got, c.want)
+			t.Errorf("%d deep: results %.300q, want a short one that contains %s", c.deep, got, c.want)
 		}
 	}
 }
@@ -432,7 +432,7 @@ func TestQuirksNonStreaming(t *testing.T) {
 		s := parse(t, path).Script
 		streamed, buffered := facts(t, s, nil), facts(t, s, deliver(llm.NonStreaming))
 		if diff := cmp.Diff(streamed, buffered); diff != "" {
-			t.Errorf("(-streamed +buffered):\n%s", diff)
+			t.Errorf("(-streaming +non-streaming):\n%s", diff)
 		}
 	})
 }
@@ -452,7 +452,7 @@ func facts(t *testing.T, s *fake.Script, opts *scenario.Options) []string {
 func TestQuirksInChunks(t *testing.T) {
 	each(t, quirkFiles(t), func(t *testing.T, path string) {
 		if id(path) == "QT-05" {
-			t.Skip("this one breaks off after a number of events, which pieces change")
+			t.Skip("this run stops after a number of events, which depends on the chunks")
 		}
 		f := parse(t, path)
 		if diff := f.Compare(play(t, f.Script, &scenario.Options{Chunk: 1})); diff != "" {

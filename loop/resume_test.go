@@ -102,7 +102,7 @@ func TestResumeStops(t *testing.T) {
 	}
 }
 
-// The error of a run that cannot be resumed says what to do.
+// The error of a run that cannot be resumed names the action to take.
 func TestResumeErrors(t *testing.T) {
 	call := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}
 	asked := llm.Assistant(call)

@@ -54,10 +54,10 @@ func TestCachedResponseInConversation(t *testing.T) {
 		history []llm.Message
 		first   *llm.Response
 	}{
-		"an answer behind calls": {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, cached},
-		"an answer behind text":  {[]llm.Message{llm.User("q"), said}, cached},
-		"a call behind text":     {[]llm.Message{llm.User("q"), said}, call},
-		"a call behind calls":    {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, call},
+		"a response after calls": {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, cached},
+		"a response after text":  {[]llm.Message{llm.User("q"), said}, cached},
+		"a call after text":      {[]llm.Message{llm.User("q"), said}, call},
+		"a call after calls":     {[]llm.Message{llm.User("q"), called("c1"), told("c1"), said}, call},
 	} {
 		cache := around("cache", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
 			if call.Step == 0 {

@@ -162,7 +162,7 @@ func TestDeltasOfCompleteParts(t *testing.T) {
 	}
 }
 
-// countingClock counts who asks it for the time.
+// countingClock counts the calls of its methods.
 type countingClock struct {
 	loop.SystemClock
 	asked *int
@@ -179,7 +179,7 @@ func TestRunWithoutConsumer(t *testing.T) {
 	for _, deltas := range []bool{false, true} {
 		a := newAgent(t, model(calls("a", "a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Clock: countingClock{asked: &asked}, Deltas: deltas})
 		if _, err := a.Run(t.Context(), loop.Prompt("go")); err != nil || asked != 0 {
-			t.Errorf("deltas=%v: asked %d times, %v", deltas, asked, err)
+			t.Errorf("deltas=%v: %d calls, %v", deltas, asked, err)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestErrorIsReportedOnce(t *testing.T) {
 		t.Errorf("Wait: got %+v, %v", res, err)
 	}
 	if len(res.Messages) != 2 || res.Text != "" {
-		t.Errorf("the half turn is in the result: %+v", res)
+		t.Errorf("the partial response is in the result: %+v", res)
 	}
 }
 
@@ -340,7 +340,7 @@ func TestCancelInTool(t *testing.T) {
 	var mem trace.Memory
 	res, err := newAgent(t, m, loop.Config{Tools: []loop.Tool{stop, echo("b")}, Concurrency: 1, Sink: &mem}).Run(ctx, loop.Prompt("go"))
 	if !errors.Is(err, context.Canceled) || !told || res.StopReason != trace.ReasonCancel || res.ModelCalls != 1 {
-		t.Errorf("got %v (told: %v), %+v", err, told, res)
+		t.Errorf("got %v (reported: %v), %+v", err, told, res)
 	}
 	want := "run.start step.start model.config model.request model.response decision tool.start tool.end cancelled tool.skip decision step.end run.end"
 	if got := kinds(mem.Events()); got != want {
@@ -586,7 +586,7 @@ func TestReturnedValuesNeverChange(t *testing.T) {
 	_ = append(res.Messages, llm.User("more"))
 	_ = append(steps[0].Messages, llm.User("more"))
 	if res.Messages[2].Role != llm.RoleAssistant || !slices.Equal(lens, []int{2, 2, 1}) {
-		t.Errorf("an append to what was handed out changed it: %+v", res.Messages)
+		t.Errorf("an append to a returned slice changed it: %+v", res.Messages)
 	}
 }
 
@@ -655,10 +655,10 @@ func TestModelContinuesAfterStop(t *testing.T) {
 		return func(yield func(llm.Event, error) bool) {
 			yield(llm.TextDelta{Text: "before"}, nil)
 			if yield(nil, boom) {
-				t.Error("asked for more after an error")
+				t.Error("continued after an error")
 			}
 			if yield(llm.TextDelta{Text: "after"}, nil) || yield(nil, errors.New("another")) {
-				t.Error("asked for more after an error")
+				t.Error("continued after an error")
 			}
 		}
 	})

@@ -128,7 +128,7 @@ func TestCallModelNotAllowed(t *testing.T) {
 	p := named("p", loop.Hooks{
 		BeforeStep: func(_ context.Context, now *loop.StepInfo) (loop.StepChange, error) {
 			s = now
-			try("for the answer", loop.ModelCall{Request: &llm.Request{}})
+			try("for the response", loop.ModelCall{Request: &llm.Request{}})
 			try("of nothing", loop.ModelCall{Purpose: trace.PurposeGrade})
 			return loop.StepChange{}, nil
 		},
@@ -151,8 +151,8 @@ func TestCallModelNotAllowed(t *testing.T) {
 		}
 	}
 	for where, want := range map[string]string{
-		"for the answer": "loop: StepInfo.CallModel: no Purpose: set one, such as trace.PurposeSummary",
-		"of nothing":     "loop: StepInfo.CallModel: no Request: set one",
+		"for the response": "loop: StepInfo.CallModel: no Purpose: set one, such as trace.PurposeSummary",
+		"of nothing":       "loop: StepInfo.CallModel: no Request: set one",
 	} {
 		if fmt.Sprint(got[where]) != want {
 			t.Errorf("%s: got %v", where, got[where])
@@ -160,7 +160,7 @@ func TestCallModelNotAllowed(t *testing.T) {
 	}
 }
 
-// Another model may answer a step, or a call of a wrap.
+// Another model may run a step, or a call of a wrap.
 func TestOtherModel(t *testing.T) {
 	other, third := model(text("other")), model(text("third"))
 	p := named("p", loop.Hooks{
@@ -176,7 +176,7 @@ func TestOtherModel(t *testing.T) {
 					judge := call
 					judge.Model, judge.Purpose = third, trace.PurposeGrade
 					if response, err := next(ctx, judge); err != nil || response.Text() != "third" {
-						return nil, fmt.Errorf("the third said %+v, %w", response, err)
+						return nil, fmt.Errorf("the third returned %+v, %w", response, err)
 					}
 				}
 				return next(ctx, call)
@@ -290,7 +290,7 @@ func TestStop(t *testing.T) {
 	for name, want := range map[string]struct {
 		stop  trace.Reason
 		calls int
-	}{"before": {trace.ReasonStopped, 0}, "in a tool": {trace.ReasonStopped, 1}, "in the last step": {trace.ReasonEndTurn, 2}, "at the cap": {trace.ReasonMaxSteps, 1}} {
+	}{"before": {trace.ReasonStopped, 0}, "in a tool": {trace.ReasonStopped, 1}, "in the last step": {trace.ReasonEndTurn, 2}, "at the step limit": {trace.ReasonMaxSteps, 1}} {
 		var run *loop.Run
 		cfg := loop.Config{Tools: []loop.Tool{tool("a", func(context.Context) (string, error) {
 			if name != "in the last step" {
@@ -298,7 +298,7 @@ func TestStop(t *testing.T) {
 			}
 			return "A", nil
 		})}}
-		if name == "at the cap" {
+		if name == "at the step limit" {
 			cfg.MaxSteps = 1
 		}
 		cfg.Middleware = []loop.Middleware{named("p", loop.Hooks{AfterModel: func(_ context.Context, s *loop.StepInfo, _ *llm.Response) (loop.Decision, error) {

@@ -107,7 +107,7 @@ func silent(word error) llm.Model {
 	})
 }
 
-// In real time, and whatever the model says of its end.
+// In real time, and whatever the model reports at its end.
 func TestStallInRealTime(t *testing.T) {
 	for name, m := range map[string]llm.Model{"with a word": silent(context.Canceled), "without a word": silent(nil)} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestNewTool(t *testing.T) {
 	}
 	res, events := mustRun(t, model(calls(`weather{"city":"Rome","days":2}`, `weather{"city":7}`, `weather{"days":1}`), text("done")), loop.Config{Tools: []loop.Tool{w}})
 	if diff := cmp.Diff([]place{{"Rome", 2}}, got); diff != "" {
-		t.Errorf("what the function got (-want +got):\n%s", diff)
+		t.Errorf("arguments of the function (-want +got):\n%s", diff)
 	}
 	if call.ID != "c1" || call.Name != "weather" || call.Arguments != `{"city":"Rome","days":2}` || call.Step != 0 || call.Index != 0 {
 		t.Errorf("CallOf: got %+v", call)
@@ -46,7 +46,7 @@ func TestNewTool(t *testing.T) {
 	want := llm.Tool{Name: "weather", Description: "Tells the weather.", Parameters: json.RawMessage(
 		`{"type":"object","properties":{"city":{"type":"string","description":"where"},"days":{"type":"integer"}},"required":["city"],"additionalProperties":false}`)}
 	if diff := cmp.Diff(want, setup); diff != "" {
-		t.Errorf("what the model is told (-want +got):\n%s", diff)
+		t.Errorf("the result for the model (-want +got):\n%s", diff)
 	}
 }
 

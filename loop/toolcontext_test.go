@@ -63,12 +63,12 @@ func TestNamesOfNestedRuns(t *testing.T) {
 			"other/c7": {Run: "other", ToolCallID: "c7"}, "r1/c4": {Run: "r1", ToolCallID: "c4"}, "r1/c4/c1": {Run: "r1/c4", ToolCallID: "c1"},
 		}
 		if diff := cmp.Diff(want, parents); diff != "" {
-			t.Errorf("%d at once: runs and parents (-want +got):\n%s", width, diff)
+			t.Errorf("concurrency %d: runs and parents (-want +got):\n%s", width, diff)
 		}
 	}
 }
 
-// Where nobody looks at the outer run, the inner one is as any other.
+// Without a reader of the outer run, the inner one is like any other.
 func TestNamesBelowUnrecordedRun(t *testing.T) {
 	mem := &trace.Memory{}
 	inner := newAgent(t, inTurn(text("a")), loop.Config{Sink: mem})
@@ -81,7 +81,7 @@ func TestNamesBelowUnrecordedRun(t *testing.T) {
 	}
 }
 
-// In a run that a tool starts, CallFromContext knows nothing of the tool's call.
+// In a nested run, CallFromContext does not return the call of the outer run.
 func TestCallFromContextInNestedRun(t *testing.T) {
 	type none struct{}
 	seen := map[string]string{}

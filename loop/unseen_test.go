@@ -16,7 +16,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// A run whose calls run at once comes to the same whether somebody looks on or not.
+// A run with concurrent calls gives the same result with and without a reader of its events.
 func TestRunUnobserved(t *testing.T) {
 	for name, c := range map[string]struct {
 		response fake.Response
@@ -57,8 +57,8 @@ func TestRunUnobserved(t *testing.T) {
 	}
 }
 
-// Nobody has to look on for the limit to hold, or for a place to be taken as soon as
-// it is free.
+// The concurrency limit holds, and a free slot is used immediately, also without a
+// reader of the events.
 func TestConcurrencyUnobserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -87,7 +87,7 @@ func TestConcurrencyUnobserved(t *testing.T) {
 	})
 }
 
-// Tools that do not stop are abandoned, whether somebody looks on or not.
+// Tools that do not stop are abandoned, with and without a reader of the events.
 func TestGraceUnobserved(t *testing.T) {
 	for _, looks := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -25,8 +25,8 @@ func (l *leave) now() {
 	}
 }
 
-// unwound starts a run on a goroutine of its own, which does not come back, and
-// returns what others see of it: the result and a trace that holds.
+// unwound starts a run on its own goroutine, which does not return, and
+// returns what remains of it: the result and a valid trace.
 func unwound(t *testing.T, name string, m llm.Model, cfg loop.Config, use func(*loop.Run)) (*loop.Result, []trace.Event, error) {
 	t.Helper()
 	var events []trace.Event
@@ -134,8 +134,8 @@ func TestGoexitInWrap(t *testing.T) {
 	}
 }
 
-// Whatever else ends the run's goroutine, the trace is complete, and who waits
-// gets an error.
+// Whatever else ends the goroutine of the run, the trace is complete, and a waiting
+// caller gets an error.
 func TestGoexitAnywhere(t *testing.T) {
 	ends := map[string]string{ // what the trace ends with
 		"a policy's making": "run.start decision run.end",

@@ -102,7 +102,7 @@ func TestWrapRetries(t *testing.T) {
 	begun := fake.Response{Text: "I", Error: &fake.Failure{Status: 503}}
 	bad := fake.Response{Error: &fake.Failure{Status: 400, Message: "no"}}
 	answer := []string{"1/.1 request 1+2", "1/.1 turn"}
-	// These end with the answer.
+	// These end with the response.
 	over := func(responses ...fake.Response) []fake.Response { return append(responses, text("done")) }
 	for _, c := range []struct {
 		name     string
@@ -129,10 +129,10 @@ func TestWrapRetries(t *testing.T) {
 		{"more than Retry.Max", again, over(busy(0), busy(0)), loop.Retry{Max: 1, Base: time.Second},
 			[]string{"0/.1 request 0+1", "0/.1 error", "0/.1 retry 1s fake: status 503: busy", "0/.2 request 1+0", "0/.2 error",
 				"0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"}, []string{}},
-		{"two answers, the second taken", twice, []fake.Response{calls("a#x"), calls("a")}, loop.Retry{},
+		{"two responses, the second used", twice, []fake.Response{calls("a#x"), calls("a")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn", "0/.0 turn"},
 			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn", "1/.0 turn"}},
-		{"two answers, the first taken", first, []fake.Response{calls("a"), calls("a#x")}, loop.Retry{},
+		{"two responses, the first used", first, []fake.Response{calls("a"), calls("a#x")}, loop.Retry{},
 			[]string{"0/.1 request 0+1", "0/.1 turn", "0/repair.1 request 0+1", "0/repair.1 turn"},
 			[]string{"1/.1 request 1+2", "1/.1 turn", "1/repair.1 request 1+2", "1/repair.1 turn"}},
 		{"a judge twice", judged, []fake.Response{text("no"), text("no"), calls("a")}, loop.Retry{},
@@ -418,7 +418,7 @@ func TestWrapChangesResponse(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 		if n := len(of[trace.ModelResponse](mem.Events())); n != c.responses || c.more != nil && !c.more(res.Steps[0]) {
-			t.Errorf("%s: %d turns in the trace, want %d; %+v", c.name, n, c.responses, res.Steps[0])
+			t.Errorf("%s: %d responses in the trace, want %d; %+v", c.name, n, c.responses, res.Steps[0])
 		}
 	}
 }
@@ -490,13 +490,13 @@ func TestMessagesBeforeRequestAreRecorded(t *testing.T) {
 		want        string // the texts of the messages that the trace shows, in order
 		err         error
 	}{
-		"an answer from a cache":           {[]loop.Middleware{instead(cached, nil)}, "go, c1, result c1, cached", nil},
-		"calls from a cache":               {[]loop.Middleware{instead(more, nil)}, "go, c1, result c1, x, result x, loop_call_1, result loop_call_1, done", nil},
-		"a failure":                        {[]loop.Middleware{instead(nil, boom)}, "go, c1, result c1", boom},
-		"a rewrite, then a failure":        {[]loop.Middleware{rewrite, instead(nil, boom)}, "go, c1, result c1", boom},
-		"a rewrite, then a cached answer":  {[]loop.Middleware{rewrite, instead(cached, nil)}, "go, c1, result c1, cached", nil},
-		"a rewrite, then a stop":           {[]loop.Middleware{rewrite, stop}, "go, again, loop_call_1, result loop_call_1", nil},
-		"two rewrites without any request": {[]loop.Middleware{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
+		"a response from a cache":           {[]loop.Middleware{instead(cached, nil)}, "go, c1, result c1, cached", nil},
+		"calls from a cache":                {[]loop.Middleware{instead(more, nil)}, "go, c1, result c1, x, result x, loop_call_1, result loop_call_1, done", nil},
+		"a failure":                         {[]loop.Middleware{instead(nil, boom)}, "go, c1, result c1", boom},
+		"a rewrite, then a failure":         {[]loop.Middleware{rewrite, instead(nil, boom)}, "go, c1, result c1", boom},
+		"a rewrite, then a cached response": {[]loop.Middleware{rewrite, instead(cached, nil)}, "go, c1, result c1, cached", nil},
+		"a rewrite, then a stop":            {[]loop.Middleware{rewrite, stop}, "go, again, loop_call_1, result loop_call_1", nil},
+		"two rewrites without any request":  {[]loop.Middleware{rewrite, instead(more, nil), stop}, "go, c1, result c1, x, result x", nil},
 	} {
 		var mem trace.Memory
 		_, err := runChecked(t, name, inTurn(calls("a"), calls("a#c1"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: c.middlewares, Sink: &mem})

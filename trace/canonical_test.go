@@ -74,7 +74,7 @@ func TestCanonicalBatches(t *testing.T) {
 		trace.Warning{Code: "none"}, start("c"), start("b"),
 		trace.StepEnd{}, start("d"), start("c"),
 	)
-	// A turn for another purpose orders nothing; one of the next step does.
+	// A response for another purpose does not affect the order; one of the next step does.
 	judge := trace.Event{Run: "x", Purpose: trace.PurposeGrade, Body: turn("d", "c", "b")}
 	evs = append(evs, judge, trace.Event{Run: "x", Body: end("d")}, trace.Event{Run: "x", Body: end("b")},
 		trace.Event{Run: "x", Step: 1, Body: end("a")},

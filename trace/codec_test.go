@@ -34,7 +34,7 @@ func TestEventLine(t *testing.T) {
 			`{"seq":0,"run":"r","step":1,"kind":"run.end","usage_by":{"a":{"input_tokens":0,"output_tokens":2,"reasoning_output_tokens":1},"b":{"input_tokens":1,"output_tokens":0}}}`},
 		{"a newer kind, its envelope aside", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "tool.progress", Raw: json.RawMessage(`{"seq":9, "done" : 0.50, "kind":"x","s":"\u0041"}`)}},
 			`{"seq":0,"run":"r","step":2,"kind":"tool.progress","done":0.50,"s":"\u0041"}`},
-		{"a newer kind that is no object", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "x", Raw: json.RawMessage(`[1]`)}},
+		{"a newer kind that is not an object", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "x", Raw: json.RawMessage(`[1]`)}},
 			`{"seq":0,"run":"r","step":2,"kind":"x","raw":[1]}`},
 		{"a newer kind that is not JSON", trace.Event{Step: 2, Run: "r", Body: trace.Unknown{Name: "x", Raw: json.RawMessage(`{`)}},
 			`{"seq":0,"run":"r","step":2,"kind":"x","raw":{"$not_json_b64":"ew=="}}`},
@@ -97,7 +97,7 @@ func TestEventUnmarshalJSON(t *testing.T) {
 		{"a wrong type", `{"kind":"tool.start","tool_call_id":5}`, trace.Event{}, `trace: expected a string at tool_call_id (byte 37)`},
 		{"an option that is a list", `{"kind":"run.start","options":{"a":[1]}}`, trace.Event{}, `trace: an option is a word, a number, true, false or null at options.a (byte 36)`},
 		{"a result that is text", `{"kind":"tool.end","result":{"type":"text","text":"x"}}`, trace.Event{}, `trace: expected a part of type "tool_result" at result (byte 55)`},
-		{"a choice that is none", `{"kind":"model.config","tool_choice":"x"}`, trace.Event{}, `trace: tool_choice is none of auto, required, none and tool:NAME at tool_choice (byte 41)`},
+		{"an invalid choice", `{"kind":"model.config","tool_choice":"x"}`, trace.Event{}, `trace: tool_choice is none of auto, required, none and tool:NAME at tool_choice (byte 41)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := unmarshal([]byte(c.line))

@@ -209,7 +209,7 @@ func TestHashMismatch(t *testing.T) {
 			t.Errorf("got %q, want line 4 alone", broken)
 		}
 	})
-	t.Run("no hash is no finding", func(t *testing.T) {
+	t.Run("a missing hash is not a finding", func(t *testing.T) {
 		_, rest, _ := strings.Cut(lines[3], `,"hash":"`)
 		_, broken := read(t, strings.Replace(edited(3, `,"hash":"`+rest[:17], ""), "two", "2", 1))
 		if len(broken) != 1 || !strings.HasPrefix(broken[0], "line 5: run r") {
@@ -231,7 +231,7 @@ func TestHeader(t *testing.T) {
 		{"a list", `[{"role":"user"}]` + "\n", trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace"},
 		{"not UTF-8", "\xff\n", trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace"},
 		{"a newer version", `{"format":"looptape-trace","version":3,"declares":[]}`, trace.Header{}, "trace: the file has version 3 of the format, and this program reads up to 2: use a newer looptape"},
-		{"a newer version of somebody", `{"format":"looptape-trace","version":7,"writer":"w 7"}`, trace.Header{}, "trace: the file has version 7 of the format, written by w 7, and this program reads up to 2: use a newer looptape"},
+		{"a newer version of another tool", `{"format":"looptape-trace","version":7,"writer":"w 7"}`, trace.Header{}, "trace: the file has version 7 of the format, written by w 7, and this program reads up to 2: use a newer looptape"},
 		{"no version", `{"format":"looptape-trace"}`, trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace: its version is missing"},
 		{"cut off", `{"format":"looptape-trace","version":2`, trace.Header{}, "trace: not a trace: the first line is no header with the format looptape-trace: the text ends too early at version (byte 39)"},
 	} {
@@ -272,14 +272,14 @@ func TestBrokenLines(t *testing.T) {
 	}
 }
 
-func TestCutOff(t *testing.T) {
+func TestTruncatedLine(t *testing.T) {
 	full := string(write(t, trace.Header{}, sample(1)))
 	last := strings.LastIndex(full[:len(full)-1], "\n") + 1
 	whole, _ := read(t, full)
 	for cut := last + 1; cut < len(full)-1; cut++ {
 		evs, broken := read(t, full[:cut])
 		if len(evs) != len(whole)-1 || len(broken) != 1 || !strings.Contains(broken[0], ": the file ends within the line, which is truncated: ") {
-			t.Fatalf("cut at %d of %d: got %d events and %q, want %d and a line that was cut off", cut, len(full), len(evs), broken, len(whole)-1)
+			t.Fatalf("cut at %d of %d: got %d events and %q, want %d and a truncated line", cut, len(full), len(evs), broken, len(whole)-1)
 		}
 	}
 	if evs, broken := read(t, full[:len(full)-1]); len(evs) != len(whole) || broken != nil {
@@ -334,7 +334,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-func TestEventsGoOn(t *testing.T) {
+func TestEventsContinue(t *testing.T) {
 	r, err := trace.NewReader(bytes.NewReader(write(t, trace.Header{}, sample(1))))
 	if err != nil {
 		t.Fatal(err)
@@ -422,7 +422,7 @@ func TestWriterBuffers(t *testing.T) {
 	}
 }
 
-// What is buffered is written once it is as much as 32 KiB, and not before.
+// Buffered bytes are written once they reach 32 KiB, and not before.
 func TestWriterFlushesAt(t *testing.T) {
 	const full = 32 << 10
 	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: "x"}}
@@ -441,7 +441,7 @@ func TestWriterFlushesAt(t *testing.T) {
 }
 
 // A Writer allocates its whole buffer at the start. Events allocate no more memory.
-func TestWriterRoom(t *testing.T) {
+func TestWriterBuffer(t *testing.T) {
 	ev := trace.Event{Run: "r", Body: trace.Canceled{Reason: strings.Repeat("x", 1000)}}
 	allocations := func(events int) float64 {
 		return testing.AllocsPerRun(10, func() {
@@ -454,7 +454,7 @@ func TestWriterRoom(t *testing.T) {
 		})
 	}
 	if none, some := allocations(0), allocations(100); some != none {
-		t.Errorf("a writer makes %v allocations, and %v with 100 events, want as many", none, some)
+		t.Errorf("a writer makes %v allocations, and %v with 100 events, want the same number", none, some)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// equal compares what the forms of a trace keep: an empty list is none.
+// equal compares what the forms of a trace keep: an empty list equals nil.
 var equal = cmp.Options{cmpopts.EquateEmpty()}
 
 func unmarshal(line []byte) (ev trace.Event, err error) {
@@ -38,7 +38,7 @@ func text() *rapid.Generator[string] {
 	)
 }
 
-// name is a text that a form keeps as the name of a member.
+// name is a string that a form keeps as the name of a member.
 func name() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom([]string{"a", "max_steps", "INV-04", "", "x_b64", "b c", "clock", "tools", "1", "{", "judge", "summary"}), rapid.StringN(0, 6, 20))
 }

@@ -44,7 +44,7 @@ func TestParts(t *testing.T) {
 		{"one part", traceOf(t, "w", "a", "b"), []string{"a w", "b w"}},
 		{"two parts", traceOf(t, "w", "a", "b") + traceOf(t, "v", "b", "c"), []string{"a w", "b w", "b#2 v", "c v"}},
 		{"three parts", traceOf(t, "w", "a") + traceOf(t, "v", "a") + traceOf(t, "u", "b", "a"), []string{"a w", "a#2 v", "b u", "a#3 u"}},
-		{"the new name is taken", traceOf(t, "w", "a", "a#2") + traceOf(t, "v", "a", "a#2", "a#3"), []string{"a w", "a#2 w", "a#3 v", "a#2#2 v", "a#3#2 v"}},
+		{"the new name is used already", traceOf(t, "w", "a", "a#2") + traceOf(t, "v", "a", "a#2", "a#3"), []string{"a w", "a#2 w", "a#3 v", "a#2#2 v", "a#3#2 v"}},
 		{"no name", traceOf(t, "w", "", "b") + traceOf(t, "v", "", "b"), []string{" w", "b w", "#2 v", "b#2 v"}},
 		{"a part without events", traceOf(t, "w", "a") + header + "\n" + traceOf(t, "v", "a"), []string{"a w", "a#3 v"}},
 		{"a part of a newer version", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":3}` + "\n" + traceOf(t, "v", "b"), []string{
@@ -53,16 +53,16 @@ func TestParts(t *testing.T) {
 		{"a header without a version", traceOf(t, "w", "a") + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
 			"a w", `line 5: the event has no "kind" at format (byte 11)`, "b v",
 		}},
-		{"behind a line that is cut off", cutTrace + traceOf(t, "v", "a"), []string{
+		{"after a truncated line", cutTrace + traceOf(t, "v", "a"), []string{
 			"a w", "line 4: a trace ends within the line, and another begins there: expected a number at seq (byte 8)", "a#2 v",
 		}},
-		{"behind a line without its line feed", strings.TrimSuffix(traceOf(t, "w", "a"), "\n") + traceOf(t, "v", "a"), []string{
+		{"after a line without a line feed", strings.TrimSuffix(traceOf(t, "w", "a"), "\n") + traceOf(t, "v", "a"), []string{
 			"a w", "line 4: a trace ends within the line, and another begins there: something follows the JSON value (byte 46)", "a#2 v",
 		}},
-		{"of a newer version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace","version":3}` + "\n" + traceOf(t, "v", "b"), []string{
+		{"of a newer version, after a truncated line", cutTrace + `{"format":"looptape-trace","version":3}` + "\n" + traceOf(t, "v", "b"), []string{
 			"a w", "trace: reading line 4: trace: the file has version 3 of the format, and this program reads up to 2: use a newer looptape",
 		}},
-		{"without a version, behind a line that is cut off", cutTrace + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
+		{"without a version, after a truncated line", cutTrace + `{"format":"looptape-trace"}` + "\n" + traceOf(t, "v", "b"), []string{
 			"a w", "line 4: expected a number at seq (byte 8)", "b v",
 		}},
 		{"something like it within a broken event", traceOf(t, "w", "a") + `{"seq":"x","data":{"format":"looptape-trace","version":2}}` + "\n" + traceOf(t, "v", "a"), []string{
@@ -71,7 +71,7 @@ func TestParts(t *testing.T) {
 		{"a header that declares a format", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":2,"writer":"v","declares":{"format":"looptape-trace"}}` + "\n" + traceOf(t, "u", "a"), []string{
 			"a w", "a#3 u",
 		}},
-		{"a header that is cut off", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":2` + "\n", []string{"a w", `line 5: the event has no "kind" at format (byte 11)`}},
+		{"a truncated header", traceOf(t, "w", "a") + `{"format":"looptape-trace","version":2` + "\n", []string{"a w", `line 5: the event has no "kind" at format (byte 11)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := trace.NewReader(strings.NewReader(c.file))

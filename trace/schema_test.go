@@ -127,8 +127,8 @@ func lines(t *testing.T) (header []byte, evs [][]byte) {
 	return all[0], all[1:]
 }
 
-// Every field that a body has is written and read, so that a new one which the
-// codec does not know fails here.
+// Every field of a body is written and read, so a new one that the
+// codec does not handle fails here.
 func TestEveryFieldBothWays(t *testing.T) {
 	kinds := map[trace.Kind]bool{}
 	for _, ev := range full() {

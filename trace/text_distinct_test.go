@@ -37,7 +37,7 @@ func TestFormatTextDistinguishesTraces(t *testing.T) {
 	})
 }
 
-// Traces that differ in one place are the ones that a text form confuses.
+// Traces that differ in one place, which a text form could confuse.
 func TestFormatTextDistinguishesMutations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := events().Draw(t, "events")

@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// every is a trace with an event of every kind and most of what they can hold,
-// for a person to read in the golden file.
+// every is a trace with an event of every kind and most of their members,
+// for review in the golden file.
 func every() []trace.Event {
 	opaque := json.RawMessage(`{"signature":"c2ln"}`)
 	var evs []trace.Event

@@ -81,7 +81,7 @@ func TestMemoryGrowth(t *testing.T) {
 }
 
 // A Memory allocates a block when it is full, and joins its blocks once.
-func TestMemoryRoom(t *testing.T) {
+func TestMemoryCapacity(t *testing.T) {
 	events := sample(40)
 	allocations := func(writes, reads int) float64 {
 		return testing.AllocsPerRun(5, func() {
@@ -100,9 +100,9 @@ func TestMemoryRoom(t *testing.T) {
 		want float64
 	}{
 		{"a first event", allocations(1, 0), 1},
-		{"what a first piece holds", allocations(16, 0), 1},
-		{"reading one piece", allocations(16, 9), 1},
-		{"reading several pieces", allocations(300, 1) - allocations(300, 0), 1},
+		{"content of a first chunk", allocations(16, 0), 1},
+		{"reading one chunk", allocations(16, 9), 1},
+		{"reading several chunks", allocations(300, 1) - allocations(300, 0), 1},
 		{"reading them again", allocations(300, 9) - allocations(300, 0), 1},
 	} {
 		if c.got != c.want {

@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/trace"
 )
 
-// recorded is what testdata/v1.jsonl holds: every kind, every member and every
+// recorded is the content of testdata/v1.jsonl: every kind, every member and every
 // word of the format.
 func recorded() []trace.Event {
 	evs := append(every(), full()...)

@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 			x.Response.Body = []byte("x")
 		})},
 		"headers of one name": {vcrOf("    headers: {b: [x], B: [y]}\n", ""), answer(func(x *recording.Interaction) { x.Request.Header["B"] = []string{"y", "x"} })},
-		"a header that is no list": {vcrpyOf("    headers: {a: 1}\n", "    body: {string: x}\n"), answer(func(x *recording.Interaction) {
+		"a header that is not a list": {vcrpyOf("    headers: {a: 1}\n", "    body: {string: x}\n"), answer(func(x *recording.Interaction) {
 			body("x")(x)
 			x.Request.Header.Set("A", "1")
 		})},
@@ -159,7 +159,7 @@ func TestRead(t *testing.T) {
 			body(`["1f"]`)(x)
 			x.Response.Header.Set("Content-Encoding", "identity")
 		})},
-		"HAR, no answer": {strings.Replace(harOf("", "", `, "_error": "net::ERR_FAILED"`), "200", "0", 1), har(func(x *recording.Interaction) {
+		"HAR, no response": {strings.Replace(harOf("", "", `, "_error": "net::ERR_FAILED"`), "200", "0", 1), har(func(x *recording.Interaction) {
 			x.Response = recording.Response{Termination: recording.Failed, Failure: "net::ERR_FAILED"}
 		})},
 		"HAR, cut": {harOf("", "", `, "_error": "net::ERR_FAILED", "content": {"text": "x"}`), har(func(x *recording.Interaction) {

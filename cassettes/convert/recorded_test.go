@@ -86,7 +86,7 @@ func data(t *testing.T, folder string) string {
 	}
 	dir := filepath.Join(shared, "data", filepath.FromSlash(folder))
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the recordings are not beside the repository; set LOOPTAPE_SHARED to where they are: ", err)
+		t.Skip("no folder shared next to the repository; set LOOPTAPE_SHARED to its path: ", err)
 	}
 	return dir
 }

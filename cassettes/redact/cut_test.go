@@ -107,7 +107,7 @@ func TestTruncatedSecrets(t *testing.T) {
 	}
 	x := &recording.Interaction{Request: recording.Request{Header: http.Header{"X-Api-Key": {"2345678]a1"}}, Body: []byte("2345678]")}, Response: recording.Response{Body: []byte("[12345678]")}}
 	if got := (&Rules{}).Redacted(x); string(got.Request.Body) != "2345678]" {
-		t.Errorf("with an answer that ends with the same the request is %s", got.Request.Body)
+		t.Errorf("with a response that ends with the same the request is %s", got.Request.Body)
 	}
 	clean, _ := (&Rules{}).ScrubbedMetadata(recording.Metadata{Recorder: "zk1-Aa0B", Upstreams: map[string]string{"a": "https://" + secret + "@x/"}})
 	if clean.Recorder != "zk1-Aa0B" {

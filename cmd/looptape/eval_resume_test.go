@@ -23,7 +23,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
-// resumed is a folder with files to score, of which the last cannot be read to its end
+// resumed is a folder with files to score, the last of which cannot be read to its end
 // until it receives the signal to continue.
 type resumed struct {
 	*testing.T
@@ -124,7 +124,7 @@ func TestEvalScoreKilled(t *testing.T) {
 	r.replaceLast()
 	words := r.score("-o", "part.jsonl", "--resume")
 	if want := fmt.Sprintf("looptape: part.jsonl.resume: continuing after %d files\n", kept); words != want {
-		t.Errorf("it says %q, want %q", words, want)
+		t.Errorf("got the message %q, want %q", words, want)
 	}
 	r.score("-o", "whole.jsonl")
 	if diff := cmp.Diff(string(r.read("whole.jsonl")), string(r.read("part.jsonl"))); diff != "" {
@@ -172,13 +172,13 @@ func TestEvalScoreInterrupted(t *testing.T) {
 			t.Errorf("exit status %d, want %d", got, cli.Usage)
 		}
 		if !regexp.MustCompile(c.want).MatchString(said.String()) {
-			t.Errorf("it says %q, want %s", said, c.want)
+			t.Errorf("got the message %q, want %s", said, c.want)
 		}
 	}
 	printed(t, append(args, "-o", part, "--resume")...)
 }
 
-// Two processes cannot score the same, nor is a file overwritten that is no journal.
+// Two processes cannot score the same input, and a file that is not a journal is not overwritten.
 func TestEvalScoreResumeRefuses(t *testing.T) {
 	r := newResumed(t)
 	cmd, _ := r.start(0)
@@ -193,7 +193,7 @@ func TestEvalScoreResumeRefuses(t *testing.T) {
 		other := exec.CommandContext(t.Context(), r.looptape, append([]string{"eval", "score", "00.jsonl"}, strings.Fields(args)...)...)
 		other.Dir, other.Stderr = r.dir, &said
 		if err := other.Run(); other.ProcessState.ExitCode() != int(cli.Usage) || !strings.HasPrefix(said.String(), want) {
-			t.Errorf("%s: %v, and it says %q, want %q", args, err, &said, want)
+			t.Errorf("%s: %v, got the message %q, want %q", args, err, &said, want)
 		}
 		if got := string(r.read("mine.jsonl.resume")); got != "my notes" {
 			t.Errorf("the notes are %q now", got)

@@ -141,7 +141,7 @@ func TestEvalOutputFails(t *testing.T) {
 	}
 }
 
-// Parquet, which is no text, is not shown on a terminal.
+// Parquet, which is binary, is not written to a terminal.
 func TestEvalParquetAtTerminal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.jsonl")
 	if err := os.WriteFile(file, []byte(`{"case":"a","score":1,"messages":[]}`), 0o600); err != nil {

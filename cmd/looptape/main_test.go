@@ -44,7 +44,7 @@ func TestHelpFits(t *testing.T) {
 	var fits func(c *cobra.Command)
 	fits = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() && sub.Name() != "completion" { // whose words are cobra's
+			if sub.IsAvailableCommand() && sub.Name() != "completion" { // the words are cobra's
 				fits(sub)
 			}
 		}
@@ -55,7 +55,7 @@ func TestHelpFits(t *testing.T) {
 	wide(t, printed(t, "demo"))
 }
 
-// printed is what a command line prints that holds.
+// printed is the output of a command line that succeeds.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	w, out, err := clitest.Terminal(map[string]string{"NO_COLOR": "1"})
@@ -101,7 +101,7 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// replaceIn is the script command `replace OLD NEW FILE`: the one OLD in a file becomes
+// replaceIn is the script command `replace OLD NEW FILE`: the only OLD in a file becomes
 // NEW.
 func replaceIn(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
@@ -144,7 +144,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("the pipe is broken") }
 
-// Results that cannot be written are an error, whatever they say.
+// Results that cannot be written are an error, whatever the results are.
 func TestOutputFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.json")
 	if err := os.WriteFile(file, []byte(`[{"role":"tool","tool_call_id":"a","content":"x"}]`), 0o600); err != nil {

@@ -15,7 +15,7 @@ import (
 // readyThen is what a program writes; it stops the command once the output shows that the
 // program is ready.
 type readyThen struct {
-	said bytes.Buffer // with a name: its ReadFrom would be used in place of Write
+	said bytes.Buffer // with a name: otherwise its ReadFrom would be used, not Write
 	stop context.CancelFunc
 }
 
@@ -56,7 +56,7 @@ func TestServeStopsProgram(t *testing.T) {
 				t.Errorf("exit status %d, want %d; %s", got, c.status, words)
 			}
 			if !strings.Contains(out.said.String(), c.says) || !strings.Contains(words.String(), c.words) || c.words == "" && strings.Contains(words.String(), "ended") {
-				t.Errorf("the program says %q, the command %q", out.said.String(), words)
+				t.Errorf("the program printed %q, the command %q", out.said.String(), words)
 			}
 		})
 	}

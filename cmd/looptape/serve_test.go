@@ -28,9 +28,9 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
-// agent is a program with an agent loop in it, of which the environment says where
-// its provider is: agent PROTOCOL [careless|once], where a careless one drops the
-// results of tools, and once asks once.
+// agent is a program with an agent loop. The environment has the address of its
+// provider. Usage: agent PROTOCOL [careless|once], where careless drops the
+// results of tools and once makes one request.
 func agent() {
 	if err := runAgent(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
@@ -118,7 +118,7 @@ func TestServeUntilStopped(t *testing.T) {
 	c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: h.BaseURLs[wire.OpenAI], HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Authorize: openai.Key("k")}
 	turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}}))
 	if err != nil || len(turn.Calls()) != 1 {
-		t.Errorf("the answer is %v, %v", turn, err)
+		t.Errorf("the response is %v, %v", turn, err)
 	}
 	close(stop)
 	last, err := lines.ReadBytes('\n')
@@ -165,14 +165,14 @@ func TestServeErrors(t *testing.T) {
 				t.Errorf("exit status %d, want %d", got, cli.Usage)
 			}
 			if words.Len() == 0 {
-				t.Error("nothing is said of it")
+				t.Error("it is not reported")
 			}
 		})
 	}
 }
 
-// A program that ignores the signal to stop is killed; what
-// it said is passed on.
+// A program that ignores the signal to stop is killed; its
+// output is forwarded.
 func TestServeProgram(t *testing.T) {
 	w, out, words := clitest.Terminal(map[string]string{"NO_PROXY": "example.org"})
 	w.Environ = func() []string { return []string{"PATH=" + os.Getenv("PATH")} }

@@ -33,7 +33,7 @@ func TestPlanted(t *testing.T) {
 			p.press("]")
 			clean(bad)
 			if got := eval[int](p, fmt.Sprintf(`[...document.querySelectorAll("#panel .text")].filter((e) => e.textContent.includes(%s)).length`, quoted(bad))); got < 2 {
-				t.Errorf("%s stands in %d texts of the run", bad, got)
+				t.Errorf("%s is in %d texts of the run", bad, got)
 			}
 		}
 		p.press("c")

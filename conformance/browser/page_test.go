@@ -148,7 +148,7 @@ func TestRead(t *testing.T) {
 	same(t, "result", "Result\nError: nothing is free", eval[string](p, `document.querySelectorAll(".side")[1].innerText.replace(/\n+/g, "\n")`))
 	sides := eval[[]float64](p, `[...document.querySelectorAll(".side")].flatMap((e) => [e.getBoundingClientRect().top, e.getBoundingClientRect().left])`)
 	if sides[0] != sides[2] || sides[1] >= sides[3] {
-		t.Errorf("a call and its result stand at %v, want them side by side", sides)
+		t.Errorf("a call and its result are at %v, want them side by side", sides)
 	}
 	p.click(".entry.system summary")
 	p.wait(`document.querySelector(".entry.system").innerText.includes("very very kind.")`)
@@ -158,7 +158,7 @@ func TestRead(t *testing.T) {
 }
 
 // Two runs are shown next to each other with their differences.
-func TestBeside(t *testing.T) {
+func TestSideBySide(t *testing.T) {
 	p := show(t, plain(t), 1280, "#case=book&run=0&beside=2")
 	same(t, "equal", "Equal in both: 2 entries", eval[string](p, `document.querySelector(".equal summary").textContent`))
 	same(t, "divergence", "The runs diverge here", eval[string](p, `document.querySelector(".divergence").textContent`))

@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestAnthropicFull sends what the SDK can say.
+// TestAnthropicFull sends everything that the SDK supports.
 func TestAnthropicFull(t *testing.T) {
 	cached := anthropic.CacheControlEphemeralParam{TTL: "1h"}
 	tool := anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{

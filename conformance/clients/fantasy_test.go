@@ -38,7 +38,7 @@ func TestFantasy(t *testing.T) {
 			geminiScript.flawed(t, google("gemini-3-pro-preview").run, stream, "SG-04", "INV-22")
 		})
 	}
-	// It sends arguments back as a JSON string within JSON and, if they were streamed, no reasoning.
+	// It sends arguments back as a JSON string within JSON and, after a stream, no reasoning.
 	t.Run("openai-responses/streaming", func(t *testing.T) { responsesScript.flawed(t, responses.run, true, "", "INV-22") })
 	t.Run("openai-responses/non-streaming", func(t *testing.T) { responsesScript.flawed(t, responses.run, false, "", "INV-05") })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// What the full requests of all SDKs hold.
+// The content of the full requests of all SDKs.
 var (
 	png     = []byte("\x89PNG\r\n\x1a\n no more of it")
 	pdf     = []byte("%PDF-1.7 no more of it")
@@ -25,8 +25,8 @@ var (
 
 const imageURL = "https://images.example/sky.png"
 
-// full has a client send one request with all that it can say, and holds what our
-// codec reads of it. Of what llm has no field for, extra are the names.
+// full has a client send one request with everything that it supports, and checks what our
+// codec reads of it. The names without a field in llm are in extra.
 func full(t *testing.T, want *llm.Request, extra []string, send func(t *testing.T, l *lab)) {
 	t.Helper()
 	l := open(t, fake.Response{Text: "Fine."})
@@ -40,6 +40,6 @@ func full(t *testing.T, want *llm.Request, extra []string, send func(t *testing.
 		t.Errorf("what our codec read (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(extra, names); diff != "" {
-		t.Errorf("what goes beside it (-want +got):\n%s", diff)
+		t.Errorf("other members (-want +got):\n%s", diff)
 	}
 }

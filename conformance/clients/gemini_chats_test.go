@@ -13,11 +13,11 @@ import (
 // TestGeminiChats runs the scenario with the chat of the SDK, which keeps the history.
 func TestGeminiChats(t *testing.T) { geminiScript.once(t, playGeminiChats, false) }
 
-// TestGeminiChatsStreamed runs the scenario with the chat of the SDK and streaming responses. The chat
+// TestGeminiChatsStreaming runs the scenario with the chat of the SDK and streaming responses. The chat
 // makes a message of each chunk, which separates the calls of a response. The server rejects the next
 // request, as Google does (googleapis/go-genai#692). If the SDK is fixed, add streaming to
 // TestGeminiChats.
-func TestGeminiChatsStreamed(t *testing.T) {
+func TestGeminiChatsStreaming(t *testing.T) {
 	l := open(t, geminiScript.signs.turns()...)
 	chat, err := newGemini(t, l.base(wire.Gemini)).Chats.Create(t.Context(), "gemini-3-pro-preview", geminiConfig, nil)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestGeminiChatsStreamed(t *testing.T) {
 	told, ok := errors.AsType[genai.APIError](err)
 	refusals := l.wire.Report().RejectedRequests
 	if !ok || told.Code != http.StatusBadRequest || told.Status != "INVALID_ARGUMENT" || len(refusals) != 1 || refusals[0].ID != "SG-02" {
-		t.Errorf("the SDK says %v, the server has refused %+v, want SG-02", err, refusals)
+		t.Errorf("the SDK returned %v, the server rejected %+v, want SG-02", err, refusals)
 	}
 }
 

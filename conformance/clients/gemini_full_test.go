@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestGeminiFull sends what the SDK can say.
+// TestGeminiFull sends everything that the SDK supports.
 func TestGeminiFull(t *testing.T) {
 	contents := []*genai.Content{
 		{Role: "user", Parts: []*genai.Part{

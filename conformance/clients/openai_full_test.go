@@ -17,7 +17,7 @@ func dataURL(kind string, data []byte) string {
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-// TestOpenAIChatFull sends what the SDK can say by Chat Completions.
+// TestOpenAIChatFull sends everything that the SDK supports by Chat Completions.
 func TestOpenAIChatFull(t *testing.T) {
 	params := openai.ChatCompletionNewParams{
 		Model: "gpt-5",
@@ -88,7 +88,7 @@ func TestOpenAIChatFull(t *testing.T) {
 	})
 }
 
-// TestOpenAIResponsesFull sends what the SDK can say by Responses.
+// TestOpenAIResponsesFull sends everything that the SDK supports by Responses.
 func TestOpenAIResponsesFull(t *testing.T) {
 	params := responses.ResponseNewParams{
 		Model: "gpt-5", Instructions: param.NewOpt(system), Store: param.NewOpt(false),

@@ -198,7 +198,7 @@ func signed(opaque json.RawMessage) (out json.RawMessage) {
 type script struct {
 	provider string
 	signs    signs
-	finish   []string // why the answers end, in the provider's words
+	finish   []string // why the responses end, in the provider's words
 }
 
 // with returns the script with other signatures.

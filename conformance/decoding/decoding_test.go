@@ -80,7 +80,7 @@ func (c contender) readers(t testing.TB, turn fake.Response) (ours, sdk func() e
 	sdk = func() error {
 		pieces, err := read()
 		if err == nil && pieces < len(turn.Chunks) {
-			err = fmt.Errorf("%d pieces were read", pieces)
+			err = fmt.Errorf("got %d chunks", pieces)
 		}
 		return err
 	}

@@ -59,7 +59,7 @@ func TestOf(t *testing.T) {
 			t.Fatalf("%s: %v, %v", c.protocol, errA, errB)
 		}
 		if diff := cmp.Diff(a, b); (diff == "") != c.alike {
-			t.Errorf("%s: %s and %s: alike is %v, want %v\n%s", c.protocol, c.a, c.b, !c.alike, c.alike, diff)
+			t.Errorf("%s: %s and %s: equal is %v, want %v\n%s", c.protocol, c.a, c.b, !c.alike, c.alike, diff)
 		}
 		if c.alike && (len(neededA) == 0 || len(neededB) > 0) {
 			t.Errorf("%s: %s and %s needed the rules %q and %q", c.protocol, c.a, c.b, neededA, neededB)

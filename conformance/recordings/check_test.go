@@ -76,7 +76,7 @@ func (f *found) file(t *testing.T, path, name string) {
 	var r watch.Recording
 	for x, err := range src.Exchanges() {
 		if err != nil || x.Request == nil {
-			t.Fatalf("%s: interaction %d, %s, is no request to a model; %v", name, x.Number, x.Title, err)
+			t.Fatalf("%s: interaction %d, %s, is not a model request; %v", name, x.Number, x.Title, err)
 		}
 		violations, err := r.Add(watch.Interaction{Number: x.Number, Session: x.Session, Protocol: x.Protocol, Request: x.Request, Response: x.Response})
 		if err != nil {

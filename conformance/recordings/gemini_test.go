@@ -29,7 +29,7 @@ func readGemini(t *testing.T, docs []any) (s said) {
 		CacheReadInputTokens: counts["cachedContentTokenCount"], ReasoningOutputTokens: counts["thoughtsTokenCount"],
 	}
 	if total := s.Usage.InputTokens + s.Usage.OutputTokens; total != counts["totalTokenCount"] {
-		t.Errorf("the counts are %d in all, the provider says %d", total, counts["totalTokenCount"])
+		t.Errorf("the counts sum to %d, the provider reports %d", total, counts["totalTokenCount"])
 	}
 	s.Finish = map[string]string{"STOP": "stop", "MAX_TOKENS": "length"}[s.Word]
 	return s

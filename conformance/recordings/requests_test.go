@@ -48,12 +48,12 @@ func TestRequests(t *testing.T) {
 					t.Errorf("(-recorded +written again):\n%s", diff)
 				}
 			})
-			t.Logf("%d requests with an answer in their history", turns)
+			t.Logf("%d requests with a response in their history", turns)
 			for _, r := range slices.Sorted(maps.Keys(needed)) {
 				t.Logf("%4d bodies: %s", needed[r], r)
 			}
 			if turns != s.turns {
-				t.Errorf("%d requests have an answer in their history, want %d", turns, s.turns)
+				t.Errorf("%d requests have a response in their history, want %d", turns, s.turns)
 			}
 		})
 	}

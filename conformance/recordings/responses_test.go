@@ -29,7 +29,7 @@ func readResponses(t *testing.T, docs []any) said {
 	}
 	s.Signed = deltas.Signed
 	if s.Text != deltas.Text || joined(s.Reasoning) != joined(deltas.Reasoning) {
-		t.Errorf("the deltas say %q and %q, the response %q and %q", deltas.Text, deltas.Reasoning, s.Text, s.Reasoning)
+		t.Errorf("the deltas have %q and %q, the response %q and %q", deltas.Text, deltas.Reasoning, s.Text, s.Reasoning)
 	}
 	return s
 }

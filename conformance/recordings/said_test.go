@@ -54,7 +54,7 @@ func (s said) hold(t *testing.T, turn *llm.Response, err error) {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff(s, heard(t, turn, s.Calls)); diff != "" {
-		t.Errorf("(-in the bytes +in the turn):\n%s", diff)
+		t.Errorf("(-bytes +response):\n%s", diff)
 	}
 	if len(turn.Warnings) > 0 {
 		t.Errorf("warnings: %v", turn.Warnings)

@@ -43,7 +43,7 @@ type counts struct {
 	Streams   int            // of the responses
 	Frames    int            // of the streams: in Bedrock's frames
 	Calls     int            // in the responses
-	Signed    int            // signatures and encrypted data in the answers
+	Signed    int            // signatures and encrypted data in the responses
 }
 
 func (f *counts) add(protocol string, x exchange, s said) {

@@ -63,7 +63,7 @@ func TestStreams(t *testing.T) {
 			all := heard(t, turn, known.Calls)
 			is := said{Word: all.Word, Text: hex.EncodeToString(sum[:]), Calls: all.Calls}
 			if diff := gocmp.Diff(known, is); diff != "" {
-				t.Errorf("(-golden.jsonl +in the turn):\n%s", diff)
+				t.Errorf("(-golden.jsonl +response):\n%s", diff)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestForeignStreams(t *testing.T) {
 					want, turn, err := listen(t, name, stream)
 					if why := broken[filepath.Base(path)]; why != "" {
 						if err == nil || !strings.Contains(err.Error(), why) {
-							t.Errorf("the error is %v, want one that says %s", err, why)
+							t.Errorf("the error is %v, want one that contains %s", err, why)
 						}
 						continue
 					}

@@ -49,7 +49,7 @@ func TestStrict(t *testing.T) {
 				unanswered[report.RejectedRequests[0].ID]++
 			})
 			if diff := gocmp.Diff(s.unanswered, unanswered); diff != "" {
-				t.Errorf("requests that lack a result, by what they are refused for (-want +got):\n%s", diff)
+				t.Errorf("requests without a result, by the reason for the rejection (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ func read(t interface{ Fatal(args ...any) }, file []byte) (columns []parquet.Col
 	for _, field := range f.Schema().Fields() {
 		kind := map[reader.Kind]parquet.Kind{reader.ByteArray: parquet.Text, reader.Int64: parquet.Whole, reader.Double: parquet.Real}[field.Type().Kind()]
 		if logical := field.Type().LogicalType(); (kind == parquet.Text) != (logical != nil && logical.String() == "STRING") {
-			t.Fatal("the column ", field.Name(), " is not told to be a text, or told to be one")
+			t.Fatal("the column ", field.Name(), " is not declared as a string, or is declared as one")
 		}
 		columns = append(columns, parquet.Column{Name: field.Name(), Kind: kind})
 	}

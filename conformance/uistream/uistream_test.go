@@ -165,7 +165,7 @@ func TestEnds(t *testing.T) {
 		"fails": {func(w http.ResponseWriter, r *http.Request) {
 			_ = uistream.Write(w, uistream.Parts(fails(r.Context()).Events(), uistream.Options{ErrorText: said}))
 		}, []string{"start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "error", "finish"}, []string{"loop: step 0: fake: status 500: boom"}},
-		"fails, and does not say how": {func(w http.ResponseWriter, r *http.Request) {
+		"fails without a message": {func(w http.ResponseWriter, r *http.Request) {
 			_ = uistream.Write(w, uistream.Parts(fails(r.Context()).Events(), uistream.Options{FinishReason: true}))
 		}, []string{"start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "error", "finish"}, []string{"An error occurred."}},
 		"is cancelled": {func(w http.ResponseWriter, r *http.Request) {
@@ -183,7 +183,7 @@ func TestEnds(t *testing.T) {
 			}
 			_ = uistream.Write(w, parts)
 		}, []string{"start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "abort"}, []string{}},
-		"is cut off": {func(w http.ResponseWriter, r *http.Request) {
+		"is truncated": {func(w http.ResponseWriter, r *http.Request) {
 			events := func(yield func(trace.Event, error) bool) {
 				for ev, err := range fails(r.Context()).Events() {
 					if _, over := ev.Body.(trace.ModelError); over || !yield(ev, err) {

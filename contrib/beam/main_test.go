@@ -46,7 +46,7 @@ func tidily(m *testing.M) int {
 // meeting is the filesystem of the scheme together.
 var meeting togetherFS
 
-// togetherFS is a filesystem whose files can only be opened by several readers at once.
+// togetherFS is a filesystem whose files can only be opened by several readers concurrently.
 type togetherFS struct {
 	filesystem.Interface // which nothing else is asked of
 

@@ -84,7 +84,7 @@ func TestPartDamaged(t *testing.T) {
 	}
 }
 
-// Nothing comes of parts that are not all there, or too many.
+// Missing or duplicate parts give no result.
 func TestPartLost(t *testing.T) {
 	file := part{-1, []*evals.Result{{}}}
 	for text, p := range map[string]part{", 1 are missing:": join(due("a"), join(due("b"), file)), ", -1 are missing:": join(due("a"), join(file, file))} {

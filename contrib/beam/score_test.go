@@ -44,8 +44,8 @@ func scored(t *testing.T, suite evalbeam.Suite, files []string) (string, error) 
 	return string(text), nil
 }
 
-// expected is what scoring all files at once writes, and what merging the parts of each
-// file writes, which is the same.
+// expected is the result of scoring all files together. It checks that merging the score files
+// of each file gives the same.
 func expected(t *testing.T, o *evals.Options, files []string) string {
 	t.Helper()
 	var inputs []evals.Input
@@ -62,7 +62,7 @@ func expected(t *testing.T, o *evals.Options, files []string) string {
 	}
 	whole := written(t)(evals.ScoreFiles(t.Context(), inputs, o))
 	if diff := cmp.Diff(whole, written(t)(evals.Merge(parts...))); diff != "" {
-		t.Fatalf("parts that are merged (-whole +merged):\n%s", diff)
+		t.Fatalf("merged score files (-whole +merged):\n%s", diff)
 	}
 	return whole
 }
@@ -98,7 +98,7 @@ func folder(t *testing.T, texts map[string]string) (files []string) {
 	return files
 }
 
-// answers is a file of four runs of each of two cases, half of them right.
+// answers is a file with four runs of each of two cases, half of them right.
 func answers(i int) string {
 	var text strings.Builder
 	for n := range 8 {
@@ -134,7 +134,7 @@ func recordings(t *testing.T) []string {
 	return append(files, filepath.Join(filepath.Dir(files[0]), "missing.jsonl"))
 }
 
-// What comes out of the pipeline is what comes of all files at once, in whatever order.
+// The result of the pipeline equals that of all files together, in any order.
 func TestScore(t *testing.T) {
 	files := recordings(t)
 	want := expected(t, nil, files)
@@ -206,7 +206,7 @@ func TestScoreNothing(t *testing.T) {
 	}
 }
 
-// What scoring all files at once refuses fails the pipeline with the same words.
+// An error of scoring all files together fails the pipeline with the same message.
 func TestScoreFails(t *testing.T) {
 	files := folder(t, map[string]string{"a.jsonl": answers(1), "b.jsonl": answers(1), "c.jsonl": strings.Repeat(answers(1), 2)})
 	for name, c := range map[string]struct {
@@ -268,7 +268,7 @@ func TestScoreTogether(t *testing.T) {
 	}
 }
 
-// named reads as a text with a name in it.
+// named is a reader of a text with a name.
 func named(text, name string) io.Reader {
 	return strings.NewReader(strings.ReplaceAll(text, "NAME", name))
 }
@@ -282,7 +282,7 @@ func TestScoreTauAirline(t *testing.T) {
 	file := filepath.Join(shared, "data", "tau-airline", "gpt-4o-airline.json.gz")
 	data, err := os.ReadFile(file)
 	if err != nil {
-		t.Skip("the data set is not beside the repository; set LOOPTAPE_SHARED to where it is: ", err)
+		t.Skip("no data set next to the repository; set LOOPTAPE_SHARED to its path: ", err)
 	}
 	packed, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

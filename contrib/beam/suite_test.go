@@ -54,7 +54,7 @@ func TestOpenRemote(t *testing.T) {
 	}
 }
 
-// What is no suite is taken for recordings, as it is named.
+// A file that is not a suite is read as recordings, by its name.
 func TestOpenRecordings(t *testing.T) {
 	files := folder(t, map[string]string{"a.jsonl": answers(1), "b.yaml": eval})
 	dir := filepath.Dir(files[0])

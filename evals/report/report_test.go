@@ -56,18 +56,18 @@ func TestOutcomes(t *testing.T) {
 		want report.Outcome
 		runs []evals.Row
 	}{
-		"passed":                   {report.Passed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 1})}},
-		"failed":                   {report.Failed, []evals.Row{row("c", 0, scores{"m": 0}), row("c", 1, scores{"m": 0})}},
-		"runs that differ":         {report.Mixed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})}},
-		"a run without a score":    {report.Mixed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{})}},
-		"no score":                 {report.NotScored, []evals.Row{row("c", 0, scores{})}},
-		"an error":                 {report.NotScored, []evals.Row{row("c", 0, scores{"m": 1}, "n")}},
-		"an error beside a 0":      {report.Failed, []evals.Row{row("c", 0, scores{"m": 0}, "n")}},
-		"one of two":               {report.Failed, []evals.Row{row("c", 0, scores{"m": 1, "n": 0})}},
-		"both":                     {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "n": 1})}},
-		"a graded metric beside":   {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "graded": 0})}},
-		"a graded metric alone":    {report.NotScored, []evals.Row{row("c", 0, scores{"graded": 1})}},
-		"one of which less is bad": {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "low": 0})}},
+		"passed":                                {report.Passed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 1})}},
+		"failed":                                {report.Failed, []evals.Row{row("c", 0, scores{"m": 0}), row("c", 1, scores{"m": 0})}},
+		"runs that differ":                      {report.Mixed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})}},
+		"a run without a score":                 {report.Mixed, []evals.Row{row("c", 0, scores{"m": 1}), row("c", 1, scores{})}},
+		"no score":                              {report.NotScored, []evals.Row{row("c", 0, scores{})}},
+		"an error":                              {report.NotScored, []evals.Row{row("c", 0, scores{"m": 1}, "n")}},
+		"an error next to a 0":                  {report.Failed, []evals.Row{row("c", 0, scores{"m": 0}, "n")}},
+		"one of two":                            {report.Failed, []evals.Row{row("c", 0, scores{"m": 1, "n": 0})}},
+		"both":                                  {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "n": 1})}},
+		"an additional graded metric":           {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "graded": 0})}},
+		"a graded metric alone":                 {report.NotScored, []evals.Row{row("c", 0, scores{"graded": 1})}},
+		"a metric whose lower values are worse": {report.Passed, []evals.Row{row("c", 0, scores{"m": 1, "low": 0})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The other case shows which metrics are graded, from either side.
@@ -169,7 +169,7 @@ func TestCSVBothWays(t *testing.T) {
 	})
 }
 
-// unix is a text as a reader of CSV gives it.
+// unix returns a text as a reader of CSV returns it.
 func unix(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // TestReportErrors checks that a report needs no options and returns the errors of statistics.
@@ -185,8 +185,8 @@ func TestReportErrors(t *testing.T) {
 	}
 }
 
-// What a case says is short, and of the run that did worst.
-func TestSays(t *testing.T) {
+// The text of a case is short, and that of its worst run.
+func TestDescription(t *testing.T) {
 	good, bad := row("c", 0, scores{"m": 1}), row("c", 1, scores{"m": 0})
 	good.Explanations, bad.Explanations = byName(map[string]string{"m": "all is well"}), byName(map[string]string{"m": "it is not"})
 	wrong := row("c", 2, scores{}, "m")
@@ -208,7 +208,7 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// Steps alone are not told.
+// A change of the steps alone is not reported.
 func TestSpentSteps(t *testing.T) {
 	r := row("a", 0, scores{"m": 1})
 	r.Steps = 1

@@ -37,8 +37,8 @@ func says(turns ...string) *fake.Model {
 }
 
 // errands is a conversation of two stages: in the first the model calls a, then b and a
-// again, and answers; in the second it sends text, calls c, and the user message follows
-// immediately; then it answers.
+// again, and responds with text; in the second it sends text, calls c, and the user message
+// follows immediately; then it responds with text.
 const errands = `{"id":"e","messages":[
 {"role":"system","content":"Be kind."},
 {"role":"user","content":"Run my errands."},
@@ -76,17 +76,17 @@ func TestModel(t *testing.T) {
 		options *rerun.ModelOptions
 		want    string
 	}{
-		"the same":        {says(a, "b{} "+a, first, "A moment.", `c{"why":"so"}`, "All done."), nil, "6 turns, 0 reworded"},
-		"other words":     {says(a, "b{} "+a, "Ready.", `c{"why":"so"}`, "Fine."), nil, "5 turns, 2 reworded"},
-		"another order":   {says("b{} "+a+" "+a, first, `c{"why":"so"}`, " All done.\n"), nil, "4 turns, 0 reworded"},
-		"another call":    {says(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
-		"other arguments": {says(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of a {"n":2} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
-		"too often":       {says("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: the call of b {} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}`},
-		"too early":       {says(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of c {"why":"so"} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
-		"one more":        {says("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: the call of a {"m":[2],"n":1.0} is not recorded here, or not that often: was "Done.", is a {"m":[2],"n":1.0}`},
-		"an answer":       {says(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called b before: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
-		"a second answer": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: the response has no calls; the recorded run called c {"why":"so"} before: was c {"why":"so"}, is "Another."`},
-		"no more":         {says(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: session "", response 2, attempt 1: no response left: the script has 1 response (-want +got):`},
+		"the same":          {says(a, "b{} "+a, first, "A moment.", `c{"why":"so"}`, "All done."), nil, "6 turns, 0 reworded"},
+		"other words":       {says(a, "b{} "+a, "Ready.", `c{"why":"so"}`, "Fine."), nil, "5 turns, 2 reworded"},
+		"another order":     {says("b{} "+a+" "+a, first, `c{"why":"so"}`, " All done.\n"), nil, "4 turns, 0 reworded"},
+		"another call":      {says(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
+		"other arguments":   {says(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of a {"n":2} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
+		"too often":         {says("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: the call of b {} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}`},
+		"too early":         {says(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of c {"why":"so"} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
+		"one more":          {says("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: the call of a {"m":[2],"n":1.0} is not recorded here, or not that often: was "Done.", is a {"m":[2],"n":1.0}`},
+		"an answer":         {says(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called b before: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
+		"a second response": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: the response has no calls; the recorded run called c {"why":"so"} before: was c {"why":"so"}, is "Another."`},
+		"no more":           {says(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: session "", response 2, attempt 1: no response left: the script has 1 response (-want +got):`},
 		"going on": {
 			says(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{ContinueOnUnknown: true},
 			"4 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
@@ -136,7 +136,7 @@ func TestModelTrace(t *testing.T) {
 	}
 }
 
-// A recording that ends with calls, or with one that nobody answered, has its end there.
+// A recording that ends with calls, or with a call without a result, ends there.
 func TestModelEndsWithCalls(t *testing.T) {
 	const messages = `{"messages":[{"role":"user","content":"Go."},{"role":"assistant","content":"Well,","tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"}}]}%s]}`
 	for name, results := range map[string]string{"answered": `,{"role":"tool","tool_call_id":"1","content":"one"},{"role":"user","content":"Thanks."}`, "not answered": ""} {
@@ -148,8 +148,8 @@ func TestModelEndsWithCalls(t *testing.T) {
 	}
 }
 
-// conversation is one in which calls of a tool a and answers come in the order of a
-// text: a is a call, - an answer, and u the user.
+// conversation is a conversation with calls of a tool a and texts in the order of a
+// string: a is a call, - a text, and u a user message.
 func conversation(t *testing.T, text string) *importer.Run {
 	t.Helper()
 	messages := []string{`{"role":"user","content":"go"}`}
@@ -166,8 +166,8 @@ func conversation(t *testing.T, text string) *importer.Run {
 	return &runs(t, `{"messages":[`+strings.Join(messages, ",")+`]}`)[0]
 }
 
-// An answer before the last call of a stage is allowed as often as it was given then.
-func TestModelAnswersEarly(t *testing.T) {
+// Text before the last call of a stage is allowed as often as it was recorded.
+func TestModelRespondsEarly(t *testing.T) {
 	for _, c := range []struct {
 		recorded, model string
 		want            string
@@ -193,7 +193,7 @@ func TestModelAnswersEarly(t *testing.T) {
 			}
 		}
 		if want := strings.Count(c.recorded, "au"); said != want {
-			t.Errorf("%s: users spoke %d times behind results, want %d", c.recorded, said, want)
+			t.Errorf("%s: got %d user messages after results, want %d", c.recorded, said, want)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// A case that is named by what the user said keeps its name when another prompt is given.
+// A case that is named by its user message keeps its name with another prompt.
 func TestWriteCase(t *testing.T) {
 	run := conversation(t, "a-")
 	out := must(rerun.Model(t.Context(), run, says("a{}", "-"), &rerun.ModelOptions{Prompt: "Quick!"}))
@@ -252,11 +252,11 @@ func must[T any](v T, err error) T {
 func TestModelErrors(t *testing.T) {
 	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
 	if _, err := rerun.Model(t.Context(), &silent, says(), nil); err == nil || !strings.Contains(err.Error(), "has no model response") {
-		t.Errorf("of a run without a turn: got the error %v", err)
+		t.Errorf("a run without a response: got the error %v", err)
 	}
 	run := runs(t, oneLine(errands))[0]
 	if _, err := rerun.Model(t.Context(), &run, says(), &rerun.ModelOptions{Compare: rerun.Options{Ignore: map[string][]string{"*": {"x"}}}}); err == nil {
-		t.Error("what is no pointer is taken")
+		t.Error("an invalid pointer is accepted")
 	}
 	if _, err := rerun.Model(t.Context(), &run, nil, nil); err == nil || !strings.Contains(err.Error(), "New needs a model") {
 		t.Errorf("without a model: got the error %v", err)

@@ -26,7 +26,7 @@ func calls(t *testing.T, n int) *importer.Run {
 	return &runs(t, text+"]}")[0]
 }
 
-// ofProgram is what comes of a program for the tool t in a run with two calls.
+// ofProgram is the result of a program for the tool t in a run with two calls.
 func ofProgram(t *testing.T, p rerun.Program) ([]string, error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -70,7 +70,7 @@ func TestProgram(t *testing.T) {
 				got[i] = got[i][:min(len(got[i]), len(c.want[i]))]
 			}
 			want := c.want
-			if len(want) == 1 && len(got) == 2 { // one that failed is not asked again
+			if len(want) == 1 && len(got) == 2 { // a failed program gets no further calls
 				if !strings.Contains(got[1], "failed") {
 					t.Errorf("after a failure: %s", got[1])
 				}
@@ -80,7 +80,7 @@ func TestProgram(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 			if text := fmt.Sprint(err); (err != nil) != (c.err != "") || !strings.HasSuffix(text, c.err) && err != nil {
-				t.Errorf("got the error %v, want one that ends with %q", err, c.err)
+				t.Errorf("got the error %v, want the suffix %q", err, c.err)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestProgramCalls(t *testing.T) {
 {"run":"run-1","case":"c","epoch":-1,"step":1,"index":0,"tool":"t","arguments":{"n":"<1>"}}
 `
 	if diff := cmp.Diff(one+one, string(got)); diff != "" {
-		t.Errorf("what the program got (-want +got):\n%s", diff)
+		t.Errorf("input of the program (-want +got):\n%s", diff)
 	}
 }
 

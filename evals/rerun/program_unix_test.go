@@ -21,7 +21,7 @@ func TestProgramIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error)
-	go func() { // which ends when nobody has the pipe open any more
+	go func() { // which ends when no process has the pipe open any more
 		f, err := os.Open(name)
 		if err == nil {
 			_, err = io.Copy(io.Discard, f)

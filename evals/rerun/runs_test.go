@@ -80,13 +80,13 @@ func TestRuns(t *testing.T) {
 	}
 	for _, err := range rerun.Runs(t.Context(), []evals.Input{missing, missing}, &evals.Options{}) {
 		if err != nil {
-			break // and no more is asked for
+			break // and there are no more requests
 		}
 	}
 }
 
-// Of a recording of HTTP the last request of each conversation is a run, with the model
-// and the tools that were asked for.
+// In an HTTP recording the last request of each conversation is a run, with the model
+// and the tools of the request.
 func TestRunsOfHTTP(t *testing.T) {
 	const user, call = `{"role":"user","content":"How warm is it?"}`, `"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":%q}}]`
 	const tools = `,"tools":[{"type":"function","function":{"name":"weather","description":"Tells.","parameters":{"type":"object"}}}]`

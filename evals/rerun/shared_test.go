@@ -26,7 +26,7 @@ func TestAirline(t *testing.T) {
 		}
 	}
 	if f == nil {
-		t.Skip("the recorded runs tau-airline are not here: no folder shared beside the repository, and LOOPTAPE_SHARED is not set")
+		t.Skip("no recorded runs tau-airline: there is no folder shared next to the repository, and LOOPTAPE_SHARED is not set")
 	}
 	t.Cleanup(func() { _ = f.Close() }) // it is only read
 	src, err := importer.Open("airline", f)
@@ -54,7 +54,7 @@ func TestAirline(t *testing.T) {
 		got["turns"] += path.Steps
 	}
 	if diff := cmp.Diff(map[string]int{"runs": 200, "calls same": 1164, "turns": 2454}, got); diff != "" {
-		t.Errorf("what came of the runs (-want +got):\n%s", diff)
+		t.Errorf("results of the runs (-want +got):\n%s", diff)
 	}
 }
 

@@ -56,7 +56,7 @@ const chat = `{"case":"shop","epoch":2,"messages":[
 
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
 
-// tool is a tool that answers by its arguments.
+// tool is a tool whose result depends on its arguments.
 func tool(name string, answer func(args string) (loop.Output, error)) loop.Tool {
 	return loop.Tool{Name: name, Run: func(_ context.Context, c loop.Call) (loop.Output, error) { return answer(c.Arguments) }}
 }
@@ -175,24 +175,24 @@ func TestToolsTrace(t *testing.T) {
 	}
 	for _, c := range again.Calls {
 		if c.Differs() {
-			t.Errorf("parts from what it was made of: %+v", c)
+			t.Errorf("differs from its source: %+v", c)
 		}
 	}
 }
 
-// What recordings have that a loop of today would not say.
-func TestToolsOddRecordings(t *testing.T) {
+// Recordings contain forms that a current loop does not write.
+func TestToolsUnusualRecordings(t *testing.T) {
 	now := tool("now", func(args string) (loop.Output, error) { return loop.TextOutput("noon" + args), nil })
 	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"now","arguments":"{}"}}]}`
 	for name, c := range map[string]struct {
 		messages string
 		want     []string
 	}{
-		"the user speaks behind a result": {
+		"a user message after a result": {
 			`{"role":"user","content":"a"},` + call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"user","content":"b"},` + call + `,{"role":"tool","tool_call_id":"a","content":"x"}`,
 			[]string{"0.0 a now same", `1.0 a now differs was "x", is "noon{}"`},
 		},
-		"two turns in a row": {
+		"two consecutive responses": {
 			`{"role":"user","content":"a"},{"role":"assistant","content":"well"},` + call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"user","content":"bye"}`,
 			[]string{"1.0 a now same"},
 		},
@@ -208,7 +208,7 @@ func TestToolsOddRecordings(t *testing.T) {
 			call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"user","content":"a"},{"role":"assistant","content":"done"}`,
 			[]string{"0.0 a now same"},
 		},
-		"an id twice in a turn": {
+		"an id twice in a response": {
 			`{"role":"user","content":"a"},` + strings.Replace(call, `}]}`, `},{"id":"a","type":"function","function":{"name":"now","arguments":"{}"}}]}`, 1) +
 				`,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"tool","tool_call_id":"a","content":"x"}`,
 			[]string{"0.0 a now same", `0.1 a now differs was "x", is "noon{}"`},
@@ -217,7 +217,7 @@ func TestToolsOddRecordings(t *testing.T) {
 			`{"role":"tool","content":"lost"},{"role":"user","content":"a"},` + call + `,{"role":"tool","tool_call_id":"z","content":"noon{}"},{"role":"tool","tool_call_id":"y","content":"more"}`,
 			[]string{"0.0 a now same"},
 		},
-		"arguments that are none": {
+		"invalid arguments": {
 			`{"role":"user","content":"a"},` + strings.Replace(call, `"{}"`, `"{"`, 1) + `,{"role":"tool","tool_call_id":"a","content":"bad"}`,
 			[]string{`0.0 a now differs was "bad", is "the call was cut off before its arguments were complete`},
 		},
@@ -246,14 +246,14 @@ func TestToolsOddRecordings(t *testing.T) {
 func TestToolsErrors(t *testing.T) {
 	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
 	if _, err := rerun.Tools(t.Context(), &silent, nil); err == nil || err.Error() != `rerun: the run "run-1": the recording has no model response` {
-		t.Errorf("of a run without a turn: got the error %v", err)
+		t.Errorf("a run without a response: got the error %v", err)
 	}
 	run := runs(t, oneLine(chat))[0]
 	if _, err := rerun.Tools(t.Context(), &run, &rerun.Options{Ignore: map[string][]string{"now": {"x"}}}); err == nil || !strings.Contains(err.Error(), `the tool "now": the JSON pointer "x": missing / at the beginning`) {
-		t.Errorf("of what is no pointer: got the error %v", err)
+		t.Errorf("an invalid pointer: got the error %v", err)
 	}
 	if err := (&rerun.Options{Ignore: map[string][]string{"*": {"x"}}}).Check(); err == nil {
-		t.Error("what is no pointer is taken")
+		t.Error("an invalid pointer is accepted")
 	}
 	if _, err := rerun.Tools(t.Context(), &run, nil, loop.Tool{Name: "no such name"}); err == nil || !strings.Contains(err.Error(), `the tool name "no such name" is not one`) {
 		t.Errorf("of a name that no loop takes: got the error %v", err)

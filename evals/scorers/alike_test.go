@@ -70,7 +70,7 @@ var settingsOf = map[string][]string{
 // byHash returns a grade that depends on the whole prompt and on nothing else.
 func byHash(question string) string {
 	_, a, _ := strings.Cut(question, "BEGIN answer A ")
-	if _, b, pair := strings.Cut(a, "BEGIN answer B "); pair { // the codes of the answers
+	if _, b, pair := strings.Cut(a, "BEGIN answer B "); pair { // the codes of the texts
 		return "Grade: " + map[int]string{-1: "A", 0: "tie", 1: "B"}[strings.Compare(a[:16], b[:16])]
 	}
 	n := 0
@@ -113,8 +113,8 @@ type tb interface {
 }
 
 // The scores of runs depend neither on the order of files nor on how many are scored at
-// once. Programs, which take long to start, are left to TestProgramsAtOnce.
-func TestScoresAlike(t *testing.T) {
+// once. Programs, which take long to start, are left to TestProgramsConcurrent.
+func TestScoresRepeatable(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSpace(sampleRuns)+"\n", "\n")
 	texts := append(lines[:len(lines)-1], sampleTrace(t))
 	want := scoredFiles(t, texts, nil)
@@ -155,7 +155,7 @@ func scoredFiles(t tb, texts []string, order []int) string {
 	return out.String()
 }
 
-// No scorer changes a run, and each says the same of it again.
+// No scorer changes a run, and each returns the same result twice.
 func TestRunsStay(t *testing.T) {
 	shell(t, "") // which is needed
 	all := allScorers(t)
@@ -168,7 +168,7 @@ func TestRunsStay(t *testing.T) {
 					t.Fatalf("%s changes the run %s (-before +after):\n%s", s.Name, run.Name, diff)
 				}
 				if diff := cmp.Diff(first, describeScores(s.Scorer.Score(t.Context(), run))); diff != "" {
-					t.Errorf("%s says another thing of the run %s (-first +then):\n%s", s.Name, run.Name, diff)
+					t.Errorf("%s returns another score for the run %s (-first +then):\n%s", s.Name, run.Name, diff)
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func TestBFCL(t *testing.T) {
 		{`{"type":"array","items":{"type":"string"}}`, `[["a"],["b"]]`, `["b"]`, "1 "},
 		{`{"type":"array","items":{"type":"integer"}}`, `[[1,2]]`, `[1,2]`, "1 "},
 		{`{"type":"array","items":{"type":"integer"}}`, `[[1,2]]`, `[1,2.5]`, "0 "},
-		{`{"type":"array","items":{"type":"float"}}`, `[[1.0]]`, `[1]`, "0 "}, // whole numbers within are none
+		{`{"type":"array","items":{"type":"float"}}`, `[[1.0]]`, `[1]`, "0 "}, // integers are not floats inside
 		{`{"type":"array","items":{"type":"array"}}`, `[[[1,{"a":"B"}]]]`, `[[1.0,{"a":"B"}]]`, "1 "},
 		{`{"type":"array","items":{"type":"array"}}`, `[[[1,{"a":"B"}]]]`, `[[1.0,{"a":"b"}]]`, "0 "},
 		{`{"type":"array","items":{"type":"array"}}`, `[[[1,{"a":"B"}]]]`, `[[1.0,{"c":"B"}]]`, "0 "},
@@ -117,7 +117,7 @@ func TestBFCLCalls(t *testing.T) {
 	wantPrefix(t, "of another case", scoreText(t, "bfcl", cases, run), "0 ")
 }
 
-// The answers that BFCL accepts score 1, and what is changed in them 0.
+// The answers that BFCL accepts score 1, and changed ones 0.
 func TestBFCLData(t *testing.T) {
 	dir := filepath.Join(sharedDir(t), "data", "bfcl")
 	cases := 0
@@ -156,7 +156,7 @@ func brokenCalls(t *testing.T, part llm.Part) map[string]llm.Part {
 	t.Helper()
 	call, ok := part.(llm.ToolCall)
 	if !ok {
-		t.Fatalf("a %T is no call", part)
+		t.Fatalf("a %T is not a call", part)
 	}
 	with := func(change func(args map[string]any)) llm.Part {
 		var args map[string]any

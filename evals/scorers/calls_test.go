@@ -110,8 +110,8 @@ func TestTrajectorySettings(t *testing.T) {
 	} {
 		wantPrefix(t, c.settings+" "+c.want+" and "+c.calls, scoreText(t, "trajectory", c.settings, expectCalls(callsOf(c.calls), c.want)), c.score)
 	}
-	wantPrefix(t, "nothing said", scoreText(t, "trajectory", ``, callsOf("a")), "error: expected calls missing")
-	wantPrefix(t, "nothing said", scoreText(t, "call_match", ``, callsOf("a")), "error: expected calls missing")
+	wantPrefix(t, "no text", scoreText(t, "trajectory", ``, callsOf("a")), "error: expected calls missing")
+	wantPrefix(t, "no text", scoreText(t, "call_match", ``, callsOf("a")), "error: expected calls missing")
 }
 
 func TestCallMatch(t *testing.T) {
@@ -158,8 +158,8 @@ func TestArgSchema(t *testing.T) {
 	wantPrefix(t, "no schema", scoreText(t, "arg_schema", ``, traced), `error: the schema of the tool "a"`)
 }
 
-// Sets of ADK and of agentevals say which calls should be made: a run that makes them
-// scores 1 by each order, and one that leaves the first out by none but subset.
+// Sets of ADK and of agentevals contain the expected calls: a run that makes them
+// scores 1 by each order, and one that omits the first scores 1 only by subset.
 func TestSetsOfADK(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"adk-eval/*/*.test.json", "adk-eval/*/test_files/*.test.json", "agentevals/eval_set*.json", "agentevals/evalset*.json", "agentevals/examples/*/eval_set.json"} {
@@ -227,7 +227,7 @@ func sharedDir(t *testing.T) string {
 		dir = filepath.Join("..", "..", "..", "shared")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
-		t.Skip("no folder ../shared with data beside this repository; set LOOPTAPE_SHARED to where it is")
+		t.Skip("no folder shared next to the repository; set LOOPTAPE_SHARED to its path")
 	}
 	return dir
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// FuzzParse takes anything for the settings of a scorer: it is refused, or makes a scorer
-// that does not crash, changes no run, and says the same again.
+// FuzzParse parses anything as the settings of a scorer: it is rejected, or makes a scorer
+// that does not crash, changes no run, and returns the same result again.
 func FuzzParse(f *testing.F) {
 	for kind, all := range settingsOf {
 		for _, settings := range all {
@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%s changes a run (-before +after):\n%s", kind, diff)
 			}
 			if again := describeScores(s.Score(t.Context(), run)); again != said || !strings.HasPrefix(said, "m") {
-				t.Errorf("%s says %q and then %q", kind, said, again)
+				t.Errorf("%s returned %q and then %q", kind, said, again)
 			}
 		}
 	})
@@ -57,7 +57,7 @@ func FuzzBFCL(f *testing.F) {
 	})
 }
 
-// number holds that a score is an error or between two numbers.
+// number checks that a score is an error or between two numbers.
 func checkNumber(t *testing.T, said string, least, most float64) {
 	t.Helper()
 	if strings.HasPrefix(said, "error: ") {
@@ -66,7 +66,7 @@ func checkNumber(t *testing.T, said string, least, most float64) {
 	text, _, _ := strings.Cut(said, " ")
 	var v float64
 	if err := json.Unmarshal([]byte(text), &v); err != nil || !(v >= least && v <= most) {
-		t.Errorf("the score says %q, want a number from %v to %v", said, least, most)
+		t.Errorf("the score is %q, want a number from %v to %v", said, least, most)
 	}
 }
 
@@ -96,7 +96,7 @@ func FuzzChoice(f *testing.F) {
 	})
 }
 
-// FuzzGrade reads anything that a grader may answer: a score is one of those asked for.
+// FuzzGrade reads anything that a grader may send: a score is one of the allowed grades.
 func FuzzGrade(f *testing.F) {
 	for _, seed := range []string{`{"grade":4}`, "Grade: 4", "```json\n{\"grade\": \"5\"}\n```", `{"grade":1e999}`, "**grade**: 0x2", `{"grade":1,"Grade":2}`, "grade: NaN", "Grade: 1\nGrade: 2"} {
 		f.Add(seed)

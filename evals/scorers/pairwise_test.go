@@ -62,14 +62,14 @@ func TestPairwiseQuestion(t *testing.T) {
 		}
 		want += "\n\n" + `Which answer is better by the criteria? Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, first the reason in a sentence or two, then the grade, "A", "B" or "tie".`
 		if diff := cmp.Diff(want, j.asked[i].Messages[0].Text()); diff != "" {
-			t.Errorf("question %d (-want +got):\n%s", i, diff)
+			t.Errorf("prompt %d (-want +got):\n%s", i, diff)
 		}
 	}
 	j = &fakeGrader{answers: []string{"grade: tie"}}
 	s.Grader.LLM, s.Conversation = j, true
 	wantPrefix(t, "conversations", describeScores(gradeRun(t, s, sideRun("a", 0, "new"))), "m 0.5")
 	if text := j.asked[0].Messages[0].Text(); !strings.Contains(text, "\nuser: Well?\n\nassistant: old\nEND conversation A") || !strings.Contains(text, "Which conversation is better") || strings.Contains(text, "BEGIN question") {
-		t.Errorf("got the question %s", text)
+		t.Errorf("got the prompt %s", text)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// shell are settings of a program that is a script, whose $1 … are more arguments.
+// shell returns the settings of a program that is a script, with more arguments as $1 ….
 func shell(t *testing.T, script string, metrics ...string) programSettings {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
@@ -30,7 +30,7 @@ func shell(t *testing.T, script string, metrics ...string) programSettings {
 	return programSettings{Command: []string{"sh", "-c", script}, Metrics: metrics}
 }
 
-// programSays is what a program says of a run: a line a score.
+// programSays returns the scores of a program for a run, one per line.
 func programText(t *testing.T, s programSettings, run *importer.Run) string {
 	t.Helper()
 	scorer, err := newScorer("m", s)
@@ -177,7 +177,7 @@ func resolveSchema(t *testing.T, name string) *jsonschema.Resolved {
 	return r
 }
 
-// What a program reads is as the published schema says, of a list of messages as of a
+// The input of a program matches the published schema, for a list of messages and for a
 // trace.
 func TestProgramDocument(t *testing.T) {
 	list := messagesRun(map[string]string{"reward": "1"},
@@ -218,13 +218,13 @@ func TestProgramDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.Validate(v); err != nil {
-			t.Errorf("%s is not as the schema says: %v", name, err)
+			t.Errorf("%s does not match the schema: %v", name, err)
 		}
 	}
 }
 
-// The schema of answers takes what is taken.
-func TestAnswerSchema(t *testing.T) {
+// The schema of the output accepts what the scorer accepts.
+func TestOutputSchema(t *testing.T) {
 	schema := resolveSchema(t, "answer-v1")
 	for text, want := range map[string]bool{
 		`{"score":1}`: true, `{"score":null,"explanation":"x"}`: true, `{"scores":{"a":1,"b":null},"explanations":{"a":"x"}}`: true, `{"error":"x"}`: true,
@@ -240,8 +240,8 @@ func TestAnswerSchema(t *testing.T) {
 	}
 }
 
-// Programs run at once, and each answers of its own run.
-func TestProgramsAtOnce(t *testing.T) {
+// Programs run concurrently, and each scores its own run.
+func TestProgramsConcurrent(t *testing.T) {
 	scorer, err := newScorer("m", shell(t, `sed -E 's/.*"answer":"([0-9]+)".*/{"score":\1}/'`))
 	if err != nil {
 		t.Fatal(err)

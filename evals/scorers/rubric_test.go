@@ -23,7 +23,7 @@ type fakeGrader struct {
 	mu      sync.Mutex
 	answers []string
 	asked   []llm.Request
-	of      func(question string) string // in place of answers
+	of      func(question string) string // instead of responses
 }
 
 func (j *fakeGrader) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -50,7 +50,7 @@ func (j *fakeGrader) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.E
 	}
 }
 
-// graded is what a scorer of these settings says of a run.
+// graded returns the result of a scorer with these settings for a run.
 func gradeRun(t *testing.T, s settings, run *importer.Run) []evals.Score {
 	t.Helper()
 	scorer, err := newScorer("m", s)
@@ -102,7 +102,7 @@ func TestRubricGrades(t *testing.T) {
 	}
 }
 
-// Each of several answers has to be read; their mean or majority counts, and all are kept.
+// Each of several responses must be valid; their mean or majority counts, and all are kept.
 func TestRubricSamples(t *testing.T) {
 	for _, c := range []struct {
 		grades   string
@@ -171,7 +171,7 @@ END expected answer 85a39ab345d672ff
 
 Answer with one JSON object and nothing else: {"reason": "…", "grade": …}, first the reason in a sentence or two, then the grade, a number from 1 to 5.`
 	if diff := cmp.Diff(want, text); diff != "" {
-		t.Errorf("the question (-want +got):\n%s", diff)
+		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 	wantPrefix(t, "the system prompt", req.System, "You grade what an AI system did. ")
 	req.System, req.Messages = "", nil
@@ -225,7 +225,7 @@ func TestRubricShows(t *testing.T) {
 	wantPrefix(t, "several expected", askedRequest(t, rubricSettings{Prompt: "{expected} {answer} {format}"}, answerRun("x", "a", "b")), "BEGIN expected answer ab1f09d7014882b9\na\nor\nb\nEND")
 }
 
-// Equal runs are asked about once, and get the same grade whoever comes first.
+// Equal runs cause one request and get the same grade, in any order.
 func TestRubricAsksOnce(t *testing.T) {
 	j := &fakeGrader{answers: []string{`{"grade":"pass"}`, `{"grade":"fail"}`}}
 	scorer, err := newScorer("m", rubricSettings{Grader: Grader{LLM: j}, Criteria: "x", Samples: 2})
@@ -242,11 +242,11 @@ func TestRubricAsksOnce(t *testing.T) {
 		wantPrefix(t, "each", text, "m 0.5 pass, fail")
 	}
 	if len(j.asked) != 2 {
-		t.Errorf("asked %d times, want 2", len(j.asked))
+		t.Errorf("got %d requests, want 2", len(j.asked))
 	}
 }
 
-// What settings name is opened by the one who knows how.
+// The opener of the registry opens what the settings name.
 func TestGraderOpens(t *testing.T) {
 	const settings = `{"criteria":"x","grader":{"cassette":"c","provider":"p","base_url":"u","model":"m"}}`
 	var got Grader
@@ -260,7 +260,7 @@ func TestGraderOpens(t *testing.T) {
 	}
 	wantPrefix(t, "opened", describeScores(s.Score(t.Context(), answerRun("x"))), "rubric 1 pass")
 	if diff := cmp.Diff(Grader{Cassette: "c", Provider: "p", BaseURL: "u", Model: "m"}, got); diff != "" {
-		t.Errorf("what was asked for (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	m.Grader = func(*Grader) (llm.Model, error) { return nil, errors.New("no such file") }
 	for _, kind := range []string{"rubric", "pairwise"} {

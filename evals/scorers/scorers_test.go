@@ -12,12 +12,12 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// answers is a run that answered a question, and should have given one of the others.
+// answers is a run with a final answer and several expected answers.
 func answerRun(text string, want ...string) *importer.Run {
 	return &importer.Run{Messages: []llm.Message{llm.User("Well?"), llm.Assistant(llm.Text{Text: text})}, Expected: importer.Expected{Answers: want}}
 }
 
-// says is what a scorer says of a run: its value and explanation, or its error.
+// says returns the result of a scorer for a run: its value and explanation, or its error.
 func scoreText(t *testing.T, kind, settings string, run *importer.Run) string {
 	t.Helper()
 	s, err := Parse(kind, "", json.RawMessage(settings))
@@ -34,7 +34,7 @@ func scoreText(t *testing.T, kind, settings string, run *importer.Run) string {
 	return fmt.Sprint(scores[0].Value, " ", scores[0].Explanation)
 }
 
-// begin holds what scorers say against how it should begin.
+// begin checks the beginning of the results of scorers.
 func wantPrefix(t *testing.T, name, got, want string) {
 	t.Helper()
 	if !strings.HasPrefix(got, want) {
@@ -122,7 +122,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Kinds have names of their own and say what they do.
+// Kinds have unique names and a description.
 func TestKinds(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Kinds() {

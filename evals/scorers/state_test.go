@@ -47,8 +47,8 @@ func TestStatePlaces(t *testing.T) {
 	}
 }
 
-// diffSays is what state_diff says of a change from one state to another; more are
-// settings of it.
+// diffSays returns the result of state_diff for a change from one state to another; more are
+// its settings.
 func diffText(t *testing.T, before, after, more string) string {
 	t.Helper()
 	run := messagesRun(map[string]string{"before": before, "after": after, "goal": `{"a":[1,3],"b":{"c":"x"}}`,
@@ -151,11 +151,11 @@ func TestStateDiffGoal(t *testing.T) {
 		whole := scoreText(t, "state_diff", `{"before":{"at":"/b"},"after":{"at":"/a"},"expected":[{"op":"replace","path":"","value":`+after+`}]}`, run)
 		goal := scoreText(t, "state_diff", `{"before":{"at":"/b"},"after":{"at":"/a"},"goal":{"at":"/a"}}`, run)
 		if whole != goal || goal[0] != '1' {
-			r.Errorf("the whole state says %q, the goal %q", whole, goal)
+			r.Errorf("the whole state returned %q, the goal %q", whole, goal)
 		}
 		same := scoreText(t, "state", `{"at":"/a","expected_at":"/o"}`, run)
 		if got := scoreText(t, "state_diff", `{"before":{"at":"/b"},"after":{"at":"/a"},"goal":{"at":"/o"}}`, run); got[0] != same[0] {
-			r.Errorf("the state says %q, what was changed %q", same, got)
+			r.Errorf("the state returned %q, the changes %q", same, got)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// TestAdjustPublished is the example of Benjamini & Hochberg (1995): fifteen p-values,
-// of which Bonferroni and Holm find the first three at level .05, and their own
+// TestAdjustPublished is the example of Benjamini & Hochberg (1995): fifteen p-values.
+// Bonferroni and Holm reject the first three at level .05, and their own
 // procedure the first four.
 func TestAdjustPublished(t *testing.T) {
 	p := []float64{.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240, .4262, .5719, .6528, .7590, 1}
@@ -57,8 +57,8 @@ func TestAdjustByHand(t *testing.T) {
 	near(t, "Holm beyond 1", must(stats.Holm([]float64{0.6, 0.7}))(t), []float64{1.0, 1.0}, 0)
 }
 
-// TestAdjustIsTheProcedure holds that what is adjusted to a level or below is what the
-// step-wise procedures, as they were published, reject at that level.
+// TestAdjustIsTheProcedure checks that the adjusted values at or below a level are those that
+// the published step-wise procedures reject at that level.
 func TestAdjustIsTheProcedure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.01, 0.02, 1})), 1, 9).Draw(t, "p")

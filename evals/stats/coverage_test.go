@@ -13,7 +13,7 @@ import (
 
 var simulations = flag.Int("simulations", 1000, "how many samples TestCoverage draws for each interval")
 
-// TestCoverage draws samples of which the truth is known: a 95 % interval must hold it
+// TestCoverage draws samples with a known true value: a 95 % interval must contain it
 // in 93 to 97 of 100.
 func TestCoverage(t *testing.T) {
 	for _, c := range []struct {

@@ -60,7 +60,7 @@ func near(t tb, what string, got, want any, tolerance float64) {
 	}
 }
 
-// fails holds an error against all the parts that it should have.
+// fails checks that an error contains all of these parts.
 func fails(t tb, what string, err error, parts ...string) {
 	t.Helper()
 	if err == nil {

@@ -17,8 +17,8 @@ func TestMcNemarPublished(t *testing.T) {
 	near(t, "exact and mid-p", []float64{exact, mid}, []float64{0.0703, 0.0391}, 5e-5)
 }
 
-// TestMcNemarTries compares with all ways in which up to 12 pairs can lie.
-func TestMcNemarTries(t *testing.T) {
+// TestMcNemarEnumerated compares with all ways in which up to 12 pairs can lie.
+func TestMcNemarEnumerated(t *testing.T) {
 	for n := range 13 {
 		for c := range n + 1 {
 			less, equal := 0, 0 // ways with fewer on the side with fewer, and with the same number

@@ -44,8 +44,8 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// TestEqualValues holds that values without any difference have no error at all, also
-// where they are not exact in binary.
+// TestEqualValues checks that equal values have no error at all, also
+// if they are not exact in binary.
 func TestEqualValues(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		values := make([]float64, n)
@@ -108,8 +108,8 @@ func TestTRefuses(t *testing.T) {
 	}
 }
 
-// TestClusterOfRows holds that clusters of one row change nothing, and that a row that
-// is there k times changes no clustered error but makes the naive one too small.
+// TestClusterOfRows checks that clusters of one row change nothing, and that repeating a row
+// k times changes no clustered error but makes the naive one too small.
 func TestClusterOfRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(value(), 2, 20).Draw(t, "values")
@@ -126,7 +126,7 @@ func TestClusterOfRows(t *testing.T) {
 	})
 }
 
-// TestShiftAndScale holds that other units give the same values in those units.
+// TestShiftAndScale checks that other units give the same values in those units.
 func TestShiftAndScale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := rows(t, rapid.Float64Range(-100, 100))

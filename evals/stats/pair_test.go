@@ -48,8 +48,8 @@ func TestPairRefuses(t *testing.T) {
 	fails(t, "clusters", err, `case "a" is in the cluster "a" of the base and in "x" of the other sample`)
 }
 
-// TestPairTurned holds that a pair the other way round is the same with another sign,
-// and that a sample paired with itself differs by nothing.
+// TestPairTurned checks that an exchanged pair is the same with the opposite sign,
+// and that a sample paired with itself has no difference.
 func TestPairTurned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := must(stats.New(rows(t, value())))(t)

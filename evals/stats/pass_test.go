@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/evals/stats"
 )
 
-// runs returns the values of n runs of which c succeed, the successes last.
+// runs returns the values of n runs. The last c succeed.
 func runs(n, c int) []float64 {
 	list := make([]float64, n)
 	for i := range c {
@@ -20,8 +20,8 @@ func runs(n, c int) []float64 {
 	return list
 }
 
-// TestPassTries compares with all subsets of k of up to 7 runs.
-func TestPassTries(t *testing.T) {
+// TestPassEnumerated compares with all subsets of k of up to 7 runs.
+func TestPassEnumerated(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for c := range n + 1 {
 			for k := 1; k <= n; k++ {

@@ -73,7 +73,7 @@ func TestPowerIsFound(t *testing.T) {
 	near(t, "power", float64(found)/tries, plan.Power, 0.02) // three standard errors
 }
 
-// TestPowerInverse holds that the difference that n cases find needs n cases, and that
+// TestPowerInverse checks that the difference that n cases detect needs n cases, and that
 // a larger one needs no more.
 func TestPowerInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -30,7 +30,7 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// TestWilsonInverts holds the ends against what defines them: the rates p from which
+// TestWilsonInverts compares the ends with their definition: the rates p from which
 // p̂ is z standard errors away.
 func TestWilsonInverts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,7 +42,7 @@ func TestWilsonInverts(t *testing.T) {
 		rate := float64(c) / float64(n)
 		for _, end := range []float64{i.Low, i.High} {
 			if end < 0 || end > 1 {
-				t.Errorf("%v is no interval of a rate", i)
+				t.Errorf("%v is not an interval of a rate", i)
 			}
 			near(t, "squared distance", (rate-end)*(rate-end), z*z*end*(1-end)/float64(n), 1e-9)
 		}

@@ -69,8 +69,8 @@ func TestBootstrapOfManyClusters(t *testing.T) {
 	near(t, "interval", must(sample(t, alike...).Bootstrap(0.95, r))(t), want, 0.003)
 }
 
-// TestBootstrapResamples holds how few resamples may be: one beyond each end, of one
-// more than there are.
+// TestBootstrapResamples checks the minimum number of resamples: one beyond each end.
+// One less is an error.
 func TestBootstrapResamples(t *testing.T) {
 	s := singles(t, 0, 1)
 	for level, least := range map[float64]int{0.95: 39, 0.9: 19, 0.99: 199, 0.98: 99, 0.5: 3, 0.7: 6} {
@@ -82,8 +82,8 @@ func TestBootstrapResamples(t *testing.T) {
 	}
 }
 
-// TestSeed holds that a seed gives the same bits whenever and wherever it is used, and
-// that another gives others. The numbers were not computed again: they show that no
+// TestSeed checks that a seed gives the same bits at any time and on any machine, and
+// that another gives others. The numbers were not computed independently: they show that no
 // version of Go or of this package draws differently.
 func TestSeed(t *testing.T) {
 	values := make([]float64, 40)

@@ -29,7 +29,7 @@ func shared(t *testing.T, path ...string) *os.File {
 			return f
 		}
 	}
-	t.Skipf("the recorded results %s are not here: no folder shared beside the repository, and LOOPTAPE_SHARED is not set", filepath.Join(path...))
+	t.Skipf("no recorded results %s: there is no folder shared next to the repository, and LOOPTAPE_SHARED is not set", filepath.Join(path...))
 	return nil
 }
 

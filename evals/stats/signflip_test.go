@@ -28,8 +28,8 @@ func TestDarwin(t *testing.T) {
 	near(t, "drawn", got.P, want.P, 0.004) // three of its standard errors
 }
 
-// TestSignFlipTries compares with signs tried one by one, the sum of a case each.
-func TestSignFlipTries(t *testing.T) {
+// TestSignFlipEnumerated compares with signs tried one by one, the sum of a case each.
+func TestSignFlipEnumerated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cases := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(-4, 4), 1, 3), 1, 8).Draw(t, "cases")
 		values := make([][]float64, len(cases))
@@ -76,7 +76,7 @@ func TestSignFlipDrawn(t *testing.T) {
 	}
 	got = must(singles(t, values...).SignFlip(stats.Resampling{Resamples: 99}))(t)
 	if diff := cmp.Diff(stats.Permutation{P: 1}, got); diff != "" {
-		t.Errorf("as many this way as that (-want +got):\n%s", diff)
+		t.Errorf("the same number of both signs (-want +got):\n%s", diff)
 	}
 }
 

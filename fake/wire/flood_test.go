@@ -125,7 +125,7 @@ func TestFloodBodies(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 				if h.taken > c.most || !h.closed || len(err.Error()) > 1000 {
-					t.Errorf("%d bytes were taken, %d at most may be; closed: %t; the error has %d bytes", h.taken, c.most, h.closed, len(err.Error()))
+					t.Errorf("%d bytes were read, want at most %d; closed: %t; the error has %d bytes", h.taken, c.most, h.closed, len(err.Error()))
 				}
 			})
 		}
@@ -156,10 +156,10 @@ func TestFloodDefaults(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 				if h.taken <= protocol.DefaultMaxEvent || h.taken > protocol.DefaultMaxEvent+16<<10 || !h.closed {
-					t.Errorf("%d bytes were taken; closed: %t", h.taken, h.closed)
+					t.Errorf("%d bytes were read; closed: %t", h.taken, h.closed)
 				}
 				if most > 2*protocol.DefaultMaxEvent {
-					t.Errorf("%d bytes were held", most)
+					t.Errorf("%d bytes were buffered", most)
 				}
 			})
 		}

@@ -57,7 +57,7 @@ func TestForeignHistories(t *testing.T) {
 				if asked, err := to.proto.EncodeRequest(req); err == nil && from.name != to.name {
 					for _, mark := range private[from.name] {
 						if strings.Contains(string(asked.Body), mark) {
-							t.Errorf("%s is in what is sent: %s", mark, asked.Body)
+							t.Errorf("%s is in the request: %s", mark, asked.Body)
 						}
 					}
 				}
@@ -73,7 +73,7 @@ func TestForeignHistories(t *testing.T) {
 	}
 }
 
-// novelties are parts of a kind that llm does not know, one per protocol.
+// novelties are parts of a kind that llm does not define, one per protocol.
 var novelties = map[string]llm.Unknown{
 	"openai-chat":        {Kind: "reference", Raw: raw(`{"type":"reference","reference_ids":[7]}`)},
 	"openai-responses":   {Kind: "mcp_list_tools", Raw: raw(`{"type":"mcp_list_tools","id":"mcpl_7","tools":[]}`)},

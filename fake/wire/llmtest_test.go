@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 			got = append(got, v.Case)
 		}
 		if diff := cmp.Diff(want[k.name], got); diff != "" {
-			t.Errorf("%s: what it cannot say (-want +got):\n%s", k.name, diff)
+			t.Errorf("%s: unsupported (-want +got):\n%s", k.name, diff)
 		}
 	}
 }

@@ -136,6 +136,6 @@ func TestAllowOrigin(t *testing.T) {
 		}
 	}
 	if r := s.Report(); len(r.UnmatchedRequests) != 1 {
-		t.Errorf("the strays are %+v", r.UnmatchedRequests)
+		t.Errorf("the unmatched requests are %+v", r.UnmatchedRequests)
 	}
 }

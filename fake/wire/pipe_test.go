@@ -70,7 +70,7 @@ func TestPipeClose(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-hung; err == nil {
-			t.Error("an answer that never ends came to an end")
+			t.Error("a response without an end ended")
 		}
 		go func() {
 			_, err := ask(c, request(llm.Streaming, llm.User("hi")))
@@ -79,10 +79,10 @@ func TestPipeClose(t *testing.T) {
 		synctest.Wait()
 		stop()
 		if err := <-hung; err == nil {
-			t.Error("an answer that never ends came to an end")
+			t.Error("a response without an end ended")
 		}
 		if _, err := ask(c, request(llm.Streaming, llm.User("hi"))); err == nil {
-			t.Error("a closed pipe answers")
+			t.Error("a closed pipe returns a response")
 		}
 	})
 }

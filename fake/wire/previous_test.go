@@ -35,12 +35,12 @@ func TestPreviousResponsesIsolated(t *testing.T) {
 						c.say(t, s, session, says[who][len(c.heard)])
 						asked := model.Requests()
 						if diff := cmp.Diff(says[who][:len(c.heard)], userTexts(asked[len(asked)-1])); diff != "" {
-							t.Errorf("what %c said (-want +got):\n%s", who, diff)
+							t.Errorf("responses of %c (-want +got):\n%s", who, diff)
 						}
 					}
 					for who, c := range clients {
 						if diff := cmp.Diff([]string{"one", "two", "three"}, c.heard); diff != "" {
-							t.Errorf("what %c heard (-want +got):\n%s", who, diff)
+							t.Errorf("requests of %c (-want +got):\n%s", who, diff)
 						}
 					}
 					if r := s.Done(); !r.OK() {
@@ -64,11 +64,11 @@ func TestResponseIDs(t *testing.T) {
 	}
 	here := ids("/lane/a", "hi")
 	if again := ids("/lane/a", "hi"); again != here {
-		t.Errorf("the answers are %q and, at a second time, %q", here, again)
+		t.Errorf("the responses are %q and, the second time, %q", here, again)
 	}
 	for _, other := range [][2]string{ids("/lane/b", "hi"), ids("/lane/a", "ho")} {
 		if other[0] == here[0] || other[1] == here[1] {
-			t.Errorf("the answers are %q, and those of another conversation %q", here, other)
+			t.Errorf("the responses are %q, and those of another conversation %q", here, other)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestParseQuirk(t *testing.T) {
 		"QO-01:odd@1": `QO-01 has no form "odd"`,
 	} {
 		if _, err := wire.ParseQuirk(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: the error is %v, and has to say %q", s, err, want)
+			t.Errorf("%q: the error is %v, want one that contains %q", s, err, want)
 		}
 	}
 	if got := (wire.Quirk{}).String(); got != "" {
@@ -41,7 +41,7 @@ func TestQuirks(t *testing.T) {
 	for _, q := range wire.Quirks() {
 		name := q.ID + ":" + q.Form
 		if seen[name] || q.Description == "" || len(q.Protocols) == 0 {
-			t.Errorf("%s is not whole, or stands twice: %+v", name, q)
+			t.Errorf("%s is incomplete or a duplicate: %+v", name, q)
 		}
 		seen[name] = true
 	}

@@ -88,12 +88,12 @@ func status(want int) fact {
 	})
 }
 
-// hasError checks that the error of the run contains a text.
+// hasError checks that the error of the run contains a string.
 func hasError(text string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
 		if o.Err == nil || !strings.Contains(o.Err.Error(), text) {
-			t.Errorf("the run failed with %v, want an error that says %q", o.Err, text)
+			t.Errorf("the run failed with %v, want an error that contains %q", o.Err, text)
 		}
 	}
 }

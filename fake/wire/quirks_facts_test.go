@@ -108,7 +108,7 @@ func sends(n int, texts ...string) fact {
 	return func(t *testing.T, o *played) {
 		t.Helper()
 		if len(o.exchanges) < n {
-			t.Errorf("there is no request %d", n)
+			t.Errorf("request %d is missing", n)
 			return
 		}
 		for _, text := range texts {

@@ -22,13 +22,13 @@ import (
 type shown struct {
 	quirk    string // as ParseQuirk reads it
 	scenario string // "" is calls
-	// stalls says that a response with the quirk does not end.
+	// stalls reports that a response with the quirk does not end.
 	stalls bool
 
-	// same says that the trace is, projected, that of the run without the quirk;
+	// same reports that the projected trace equals that of the run without the quirk;
 	// the facts below are then not needed.
 	same     bool
-	ran      string // the calls whose tools were entered, in order
+	ran      string // the calls whose tools were called, in order
 	failed   string // the calls that got an error result, in order
 	requests int    // model calls; 0 means one more than there are steps with tool calls
 	stop     trace.Reason

@@ -111,7 +111,7 @@ func TestQuirkCombinations(t *testing.T) {
 	}
 }
 
-// A quirk is not said to be shown where there is nothing that it could change.
+// A quirk that could change nothing is not reported as shown.
 func TestQuirksWithoutEffect(t *testing.T) {
 	for _, c := range []struct{ scenario, before, quirks string }{
 		{"calls", "", "QO-01@3 QO-02:absent@1 QO-02:empty@1 QO-03:length@3 QO-03:tool_calls@3 QO-03:whole@3 QO-15@1 QO-29:reasoning@1 QO-31@1"},

@@ -11,7 +11,7 @@ import (
 )
 
 // Any forms can be shown together, in each protocol and response mode, for one response or
-// for all: no handler panics, the loop ends, and what every run must hold is held.
+// for all: no handler panics, the loop ends, and every run is valid.
 func TestQuirkSets(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -31,7 +31,7 @@ func TestQuirkSets(t *testing.T) {
 		}
 		for i, x := range o.exchanges {
 			if resets := slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "QT-05") }); x.err != nil && !resets {
-				rt.Errorf("answer %d broke off: %v", i+1, x.err)
+				rt.Errorf("response %d was interrupted: %v", i+1, x.err)
 			}
 		}
 		if rt.Failed() {

@@ -125,7 +125,7 @@ func (x exchanged) cuts(t *testing.T, title string) {
 			n++
 		})
 		if !same || n != len(want) || !errors.Is(err, wantErr) || stray != wantStray {
-			t.Fatalf("%s, cut at byte %d, after %q: %d events, stray %q, %v; without the cut %d, %q, %v", title, cut, x.body[max(0, cut-20):cut], n, stray, err, len(want), wantStray, wantErr)
+			t.Fatalf("%s, cut at byte %d, after %q: %d events, unmatched %q, %v; without the cut %d, %q, %v", title, cut, x.body[max(0, cut-20):cut], n, stray, err, len(want), wantStray, wantErr)
 		}
 	}
 }

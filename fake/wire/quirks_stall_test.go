@@ -20,7 +20,7 @@ import (
 const stallDeadline = 40 * time.Second
 
 // playInBubble plays a scenario whose responses need not end, in a bubble of its own time.
-// It returns once the server has ended them: in a bubble nobody is left after.
+// It returns once the server has ended them, so no goroutine is left in the bubble.
 func playInBubble(t *testing.T, script *fake.Script, protocol string, responseMode llm.ResponseMode, quirks ...wire.Quirk) (o *played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

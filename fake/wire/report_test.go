@@ -97,7 +97,7 @@ func TestRejectedRequestRetriedTwice(t *testing.T) {
 	right.Authorize = openai.Key("right")
 	for _, c := range []*protocol.Client{client, client, client, &right, &right, client} {
 		if _, err := ask(c, request(llm.Streaming, llm.User("hi"))); err == nil {
-			t.Error("there is an answer")
+			t.Error("got a response, want none")
 		}
 	}
 	var got []int
@@ -130,7 +130,7 @@ func TestReportUnknownModel(t *testing.T) {
 	for _, k := range protocols {
 		s, clients := pipe(t, wire.Config{Model: fake.NewModel(fake.Response{Text: "one"}), Models: []string{"another"}}, "")
 		if _, err := ask(clients[k.name], request(llm.Streaming, llm.User("hi"))); err == nil {
-			t.Errorf("%s: there is an answer", k.name)
+			t.Errorf("%s: got a response, want none", k.name)
 		}
 		if r := s.Report(); len(r.RejectedRequests) != 1 || len(r.Violations) > 0 {
 			t.Errorf("%s: the report is %+v", k.name, r)
@@ -216,10 +216,10 @@ func TestReportSessions(t *testing.T) {
 	}
 	want := []string{"m", "", "b", "b", "INV-07 m", "INV-01 m", "INV-24 ", "INV-07 b", "INV-01 b", "INV-24 b"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("lanes (-want +got):\n%s", diff)
+		t.Errorf("sessions (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"b", "m"}, r.Sessions); diff != "" {
-		t.Errorf("all lanes (-want +got):\n%s", diff)
+		t.Errorf("all sessions (-want +got):\n%s", diff)
 	}
 }
 

@@ -23,9 +23,9 @@ var wireDifferences = []struct{ why, protocols, scenarios string }{
 	{"end each call, or say nothing of it", everywhere, "AL-37"},
 	{"an error's words, which are in the trace, are the provider's", everywhere,
 		"DZ-32 DZ-50 AG-31 AG-32 AG-33 AG-34 AG-34-fixed AG-35 AG-35-timeout AL-29 DA-49-error RA-35"},
-	{"how long a model takes is no part of what is sent", everywhere, "AG-10 AG-10-own AG-12 AG-45 AL-28"},
+	{"the response does not contain its delay", everywhere, "AG-10 AG-10-own AG-12 AG-45 AL-28"},
 	{"asks models of several lanes, and this client has one", everywhere, "DA-24 DA-25 DA-25-malformed DA-27 DA-28 DA-29 DA-30 DA-30-again"},
-	{"is cancelled within an answer, which comes whole when it is buffered", everywhere, "DA-43"},
+	{"is canceled within a response, which is complete in the non-streaming form", everywhere, "DA-43"},
 }
 
 const everywhere = "openai-chat openai-responses anthropic-messages gemini"

@@ -218,12 +218,12 @@ func TestKeysOfFailedRequests(t *testing.T) {
 			written := &notebook{}
 			authorize := func(r *http.Request) error { return carry(k.key, r) }
 			for where, c := range map[string]protocol.Client{
-				"a transport that tells all": {BaseURL: "http://fake.invalid", HTTP: &http.Client{Transport: talkative{}}},
-				"a malformed URL":            {BaseURL: "http://" + planted + ":%zz"},
-				"a password in the URL":      {BaseURL: password, HTTP: &http.Client{Transport: talkative{}}},
-				"no scheme":                  {BaseURL: "://" + planted},
-				"an unknown scheme":          {BaseURL: "gopher://fake.invalid"},
-				"no port":                    {BaseURL: "http://127.0.0.1:0"},
+				"a transport that reports everything": {BaseURL: "http://fake.invalid", HTTP: &http.Client{Transport: talkative{}}},
+				"a malformed URL":                     {BaseURL: "http://" + planted + ":%zz"},
+				"a password in the URL":               {BaseURL: password, HTTP: &http.Client{Transport: talkative{}}},
+				"no scheme":                           {BaseURL: "://" + planted},
+				"an unknown scheme":                   {BaseURL: "gopher://fake.invalid"},
+				"no port":                             {BaseURL: "http://127.0.0.1:0"},
 			} {
 				c.Protocol, c.Authorize = k.proto, authorize
 				_, err := ask(&c, request(llm.Streaming, llm.User("hi")))
@@ -244,7 +244,7 @@ func TestKeysOfFailedRequests(t *testing.T) {
 	}
 }
 
-// talkative fails with an error that contains all it knows.
+// talkative fails with an error that contains all its data.
 type talkative struct{}
 
 func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {

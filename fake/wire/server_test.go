@@ -122,12 +122,12 @@ func TestSessions(t *testing.T) {
 			c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: wire.ServerInfo{URL: h.URL}.BaseURL(wire.OpenAI, fmt.Sprint("lane", i)), HTTP: h.Client(), Authorize: openai.Key("secret-key")}
 			first, err := ask(c, request(llm.Streaming, llm.User("hi")))
 			if err != nil || first.Text() != "one" {
-				t.Errorf("lane %d: %v, %v", i, first, err)
+				t.Errorf("session %d: %v, %v", i, first, err)
 				return
 			}
 			second, err := ask(c, request(llm.Streaming, llm.User("hi"), first.Message(), llm.User("more")))
 			if err != nil || second.Text() != "two" {
-				t.Errorf("lane %d: %v, %v", i, second, err)
+				t.Errorf("session %d: %v, %v", i, second, err)
 			}
 			ids[i] = first.ResponseID
 		})
@@ -136,7 +136,7 @@ func TestSessions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, id := range ids {
 		if seen[id] {
-			t.Errorf("two lanes have an answer called %s", id)
+			t.Errorf("two sessions have a response with the id %s", id)
 		}
 		seen[id] = true
 	}

@@ -92,7 +92,7 @@ func TestUnmatchedRequests(t *testing.T) {
 	}
 	r := s.Report()
 	if diff := cmp.Diff(want, r.UnmatchedRequests); diff != "" || r.Requests != 0 || len(r.RejectedRequests)+len(r.Violations) > 0 || r.OK() {
-		t.Errorf("the report is %+v; strays (-want +got):\n%s", r, diff)
+		t.Errorf("the report is %+v; unmatched requests (-want +got):\n%s", r, diff)
 	}
 	text, err := json.Marshal(r)
 	if err != nil || strings.Contains(string(text), "some-key") {

@@ -16,8 +16,8 @@ import (
 	"github.com/looptape/looptape/fake/wire"
 )
 
-// What the server itself says in the session main: the names of its first response, of
-// the same when it is asked for again and in another session, and of the third one.
+// Values that the server generated in the session main: the ids of its first response, of
+// the repeated first response, of one in another session, and of the third one.
 const (
 	thirdAnswer = "00020001a82cfc9b00000000"
 	firstAnswer = "00000001855b969100000000"
@@ -59,29 +59,29 @@ func responsesPastRows() []strictRow {
 	mine := talk(itemUser, think("rs_mine", "gAAAAABmine"), call("fc_mine", "call_1"), itemOutput)
 	gone := " Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
 	return []strictRow{
-		{id: "SR-01", name: "of the answer before", script: thoughtful(), wrong: responsesBody(itemOutput, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "No tool output found for function call call_2."},
-		{id: "SR-02", name: "beside the answer before", script: opaque(), wrong: responsesBody(itemOutput+","+two+","+strings.Replace(itemOutput, "_1", "_3", 1), previous("resp_mine")), right: responsesBody(itemOutput+","+two, previous("resp_mine"))},
-		{id: "SR-04", name: "of the answer before", script: thoughtful(), wrong: responsesBody(think(rs, made)+","+itemSaid+","+itemOutput+","+two, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Duplicate item found with id " + rs + ". Remove duplicate items from your input and try again."},
+		{id: "SR-01", name: "of the previous response", script: thoughtful(), wrong: responsesBody(itemOutput, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "No tool output found for function call call_2."},
+		{id: "SR-02", name: "with the previous response", script: opaque(), wrong: responsesBody(itemOutput+","+two+","+strings.Replace(itemOutput, "_1", "_3", 1), previous("resp_mine")), right: responsesBody(itemOutput+","+two, previous("resp_mine"))},
+		{id: "SR-04", name: "of the previous response", script: thoughtful(), wrong: responsesBody(think(rs, made)+","+itemSaid+","+itemOutput+","+two, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Duplicate item found with id " + rs + ". Remove duplicate items from your input and try again."},
 		{id: "SR-08", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: right, said: "Item '" + fc + "' of type 'function_call' was provided without its required 'reasoning' item: '" + rs + "'."},
 		{id: "SR-08", name: "behind it", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), think(rs, made), call(fc2, "call_2"), itemOutput, two), right: right},
 		{id: "SR-08", name: "of a script", script: opaque(), wrong: talk(itemUser, call("fc_mine", "call_1"), itemOutput), right: mine, said: "Item 'fc_mine' of type 'function_call' was provided without its required 'reasoning' item: 'rs_mine'."},
 		{id: "SR-08", name: "without ids", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: talk(itemUser, itemCall, itemOutput)},
 		{id: "SR-09", script: thoughtful(), wrong: talk(itemUser, think(rs, made[:len(made)-1]), call(fc, "call_1"), itemOutput), right: right, said: "The encrypted content gAAA..." + made[len(made)-5:len(made)-1] + " could not be verified."},
 		{id: "SR-09", name: "of another id", script: thoughtful(), wrong: talk(itemUser, think(rs, madeContent("rs_"+firstAnswer+"_1")), call(fc, "call_1"), itemOutput), right: right},
-		{id: "SR-09", name: "of another lane", script: thoughtful(), wrong: talk(itemUser, think("rs_1", madeContent("rs_"+otherAnswer+"_0")), itemSaid), right: talk(itemUser, think("rs_1", made), itemSaid)},
+		{id: "SR-09", name: "of another session", script: thoughtful(), wrong: talk(itemUser, think("rs_1", madeContent("rs_"+otherAnswer+"_0")), itemSaid), right: talk(itemUser, think("rs_1", made), itemSaid)},
 		{id: "SR-09", name: "altered without id", script: thoughtful(), wrong: talk(itemUser, strings.Replace(think("", made[:30]), `"id":"",`, "", 1), itemSaid), right: talk(itemUser, strings.Replace(think("", made), `"id":"",`, "", 1), itemSaid)},
 		{id: "SR-09", name: "of a script", script: opaque(), wrong: talk(itemUser, think("rs_mine", "gAAAAABm"), call("fc_mine", "call_1"), itemOutput), right: mine, said: "The encrypted content gAAAAABm could not be verified."},
 		{id: "SR-10", wrong: responsesBody(itemUser+","+reference("rs_1")+","+itemSaid, `"store":false`), right: talk(itemUser, itemSaid), said: "Item with id 'rs_1' not found." + gone},
 		{id: "SR-10", name: "reasoning", wrong: responsesBody(itemUser+`,{"type":"reasoning","id":"rs_1","summary":[]},`+itemSaid, `"store":false`), right: responsesBody(itemUser+`,{"type":"reasoning","id":"rs_1","summary":[]},`+itemSaid, `"store":true`), said: "Item with id 'rs_1' not found." + gone},
 		{id: "SR-10", name: "reasoning with its content", wrong: responsesBody(itemUser+`,{"type":"reasoning","id":"rs_1","summary":[]},`+itemSaid, `"store":false`), right: responsesBody(itemUser+","+itemThink+`,{"type":"reasoning","summary":[]},`+itemSaid, `"store":false`)},
 		{id: "SR-10", name: "an unknown one", script: thoughtful(), wrong: talk(itemUser, reference("rs_1"), itemSaid), right: talk(itemUser, reference(rs), reference(fc), itemOutput)},
-		{id: "SR-10", name: "of a turn that is not there", script: thoughtful(), wrong: talk(itemUser, reference("msg_"+firstAnswer+"_9"), itemSaid), right: talk(itemUser, reference("msg_"+firstAnswer+"_1"))},
+		{id: "SR-10", name: "of a missing response", script: thoughtful(), wrong: talk(itemUser, reference("msg_"+firstAnswer+"_9"), itemSaid), right: talk(itemUser, reference("msg_"+firstAnswer+"_1"))},
 		{id: "SR-11", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_1")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Previous response with id 'resp_1' not found."},
-		{id: "SR-11", name: "behind the script", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+thirdAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
+		{id: "SR-11", name: "after the script", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+thirdAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of an attempt that is not there", script: []fake.Response{{Attempts: []fake.Response{{Text: "the first turn"}}}}, wrong: responsesBody(itemUser, previous("resp_"+secondTry)), right: responsesBody(itemUser, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "without its conversation", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+firstAnswer[:16])), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
 		{id: "SR-11", name: "of a conversation that cannot be", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+firstAnswer[:23]+"x")), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer))},
-		{id: "SR-11", name: "of another lane", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+otherAnswer)), right: responsesBody(itemUser, `"previous_response_id":null`)},
+		{id: "SR-11", name: "of another session", script: thoughtful(), wrong: responsesBody(itemUser, previous("resp_"+otherAnswer)), right: responsesBody(itemUser, `"previous_response_id":null`)},
 	}
 }
 
@@ -193,7 +193,7 @@ func TestStrictUnknownKeys(t *testing.T) {
 		name := placeName("main", at[0], at[1])
 		w := post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser, `"previous_response_id":"resp_`+name+`"`))
 		if w.Code != http.StatusBadRequest {
-			t.Errorf("%v as the answer before: %d %s", at, w.Code, w.Body)
+			t.Errorf("%v as the previous response: %d %s", at, w.Code, w.Body)
 		}
 		w = post(t, s, "/lane/main/openai/v1/responses", responsesBody(itemUser+`,{"type":"item_reference","id":"rs_`+name+`_0"}`))
 		if w.Code != http.StatusNotFound {

@@ -85,7 +85,7 @@ func TestStrictAcceptsRecordedRequests(t *testing.T) {
 	t.Parallel()
 	dirs := recordings(t)
 	if len(dirs) == 0 {
-		t.Skip("no recordings: there is no folder shared above this package, LOOPTAPE_SHARED is not set, and charm.land/fantasy@v0.3.0 is not in the module cache")
+		t.Skip("no recordings: no folder shared above this package, LOOPTAPE_SHARED is not set, and charm.land/fantasy@v0.3.0 is not in the module cache")
 	}
 	for dir, want := range dirs {
 		took := 0

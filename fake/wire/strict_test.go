@@ -96,7 +96,7 @@ func TestStrict(t *testing.T) {
 		t.Run(row.id+strings.TrimSuffix("/"+row.name, "/"), func(t *testing.T) {
 			rule, ok := rules[row.id]
 			if !ok {
-				t.Fatalf("there is no rule %s", row.id)
+				t.Fatalf("unknown rule %s", row.id)
 			}
 			script := row.script
 			if script == nil {
@@ -218,11 +218,11 @@ func TestStrictRows(t *testing.T) {
 	goldie.New(t, goldie.WithFixtureDir("testdata"), goldie.WithNameSuffix(".tsv"), goldie.WithDiffEngine(goldie.ColoredDiff)).Assert(t, "rules", ruleLines())
 	src, err := os.ReadFile(filepath.Join(shared(), "quirks.md"))
 	if err != nil {
-		t.Skip("the list of what is refused is not here: no folder shared above this package, and LOOPTAPE_SHARED is not set")
+		t.Skip("no list of rejected requests: no folder shared above this package, and LOOPTAPE_SHARED is not set")
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\| (S[ORAG]-\d\d) \|`).FindAllStringSubmatch(string(src), -1) {
 		if !slices.Contains(rules, m[1]) {
-			t.Errorf("there is no rule %s", m[1])
+			t.Errorf("unknown rule %s", m[1])
 		}
 	}
 }

@@ -60,11 +60,11 @@ func interrupted(t *testing.T, protocol string, behind []llm.Message, leaves boo
 	}
 	history = append(history, first.Message(), llm.ToolResults(llm.ToolResult{ID: "call_1", Name: "weather", Content: []llm.Part{llm.Text{Text: "rain"}}}))
 	if _, err := llm.Collect(client.Stream(ctx, request(llm.Streaming, history...))); (err != nil) != leaves {
-		t.Fatalf("the second answer: %v", err)
+		t.Fatalf("the second response: %v", err)
 	}
 	last, err := ask(client, request(llm.Streaming, append(history, behind...)...))
 	if err != nil || last.Text() != "as you like" {
-		t.Fatalf("the last answer is %q, %v", last.Text(), err)
+		t.Fatalf("the last response is %q, %v", last.Text(), err)
 	}
 	return s.Done()
 }

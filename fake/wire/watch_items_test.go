@@ -56,7 +56,7 @@ func TestWatchItems(t *testing.T) {
 					case err != nil:
 						t.Fatal(err)
 					case len(turn.Calls()) != c.answers[i]:
-						t.Errorf("answer %d has the calls %v, want %d", i+1, turn.Calls(), c.answers[i])
+						t.Errorf("response %d has the calls %v, want %d", i+1, turn.Calls(), c.answers[i])
 					}
 				}
 				if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" {
@@ -93,7 +93,7 @@ func TestWatchOrder(t *testing.T) {
 				results.Parts = append(results.Parts, llm.ToolResult{ID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "rain"}}})
 			}
 			if turn, err = ask(clients[proto], request(llm.NonStreaming, append(history, echo, results)...)); err != nil || turn.Text() != "Done." {
-				t.Errorf("the second answer is %v, %v", turn, err)
+				t.Errorf("the second response is %v, %v", turn, err)
 			}
 			var got []string
 			for _, v := range s.Report().Violations {

@@ -35,19 +35,19 @@ func TestWatchRewritten(t *testing.T) {
 		accept  bool // INV-05
 		answers []string
 	}{
-		"appended":                  {turns: texts, asks: []list{{u("A")}, {u("A"), text("one"), u("B")}, {u("A"), text("one"), u("B"), text("two"), u("C")}}, answers: []string{"one", "two", "three"}},
-		"the head changed":          {turns: texts, asks: []list{{u("A")}, {u("A"), text("one"), u("B")}, {u("Z"), text("one"), u("B"), text("two"), u("C")}}, want: []string{"3 INV-05"}, answers: []string{"one", "two", "three"}},
-		"a window":                  {turns: texts, asks: []list{{u("A")}, {u("A"), text("one"), u("B")}, {u("B"), text("two"), u("C")}}, want: []string{"3 INV-05"}, answers: []string{"one", "two", "three"}},
-		"an old result":             {turns: calls, asks: []list{long[:1], long[:3], {long[0], long[1], result("c1", "cleared"), long[3], long[4]}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
-		"an old result, accepted":   {turns: calls, accept: true, asks: []list{long[:1], long[:3], {long[0], long[1], result("c1", "cleared"), long[3], long[4]}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
-		"a summary, accepted":       {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("A"), u("c1 and c2 were x and y")}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
-		"a summary alone, accepted": {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("c1 and c2 were x and y"), call("c9", "weather"), result("c9", "z")}}, answers: []string{"", "", ""}},
-		"another that begins alike": {turns: texts, asks: []list{{u("A")}, {u("A"), text("an example of mine"), u("B")}}, answers: []string{"one", "two"}},
-		"wrong twice":               {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
-		"ids of its own":            {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, answers: []string{"", ""}},
-		"a word behind the results": {turns: calls, asks: []list{long[:1], append(long[:3:3], u("No, stop."))}, answers: []string{"", ""}},
-		"ids of another's":          {turns: calls, asks: []list{long[:1], long[:3], {u("B")}, {u("B"), call("c2", "weather"), result("c2", "x")}}, answers: []string{"", "", "", ""}},
-		"another tool":              {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "note"), result("mine", "x")}}, answers: []string{"", ""}},
+		"appended":                        {turns: texts, asks: []list{{u("A")}, {u("A"), text("one"), u("B")}, {u("A"), text("one"), u("B"), text("two"), u("C")}}, answers: []string{"one", "two", "three"}},
+		"the head changed":                {turns: texts, asks: []list{{u("A")}, {u("A"), text("one"), u("B")}, {u("Z"), text("one"), u("B"), text("two"), u("C")}}, want: []string{"3 INV-05"}, answers: []string{"one", "two", "three"}},
+		"a window":                        {turns: texts, asks: []list{{u("A")}, {u("A"), text("one"), u("B")}, {u("B"), text("two"), u("C")}}, want: []string{"3 INV-05"}, answers: []string{"one", "two", "three"}},
+		"an old result":                   {turns: calls, asks: []list{long[:1], long[:3], {long[0], long[1], result("c1", "cleared"), long[3], long[4]}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
+		"an old result, accepted":         {turns: calls, accept: true, asks: []list{long[:1], long[:3], {long[0], long[1], result("c1", "cleared"), long[3], long[4]}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
+		"a summary, accepted":             {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("A"), u("c1 and c2 were x and y")}}, want: []string{"3 INV-05"}, answers: []string{"", "", "done"}},
+		"a summary alone, accepted":       {turns: calls, accept: true, asks: []list{long[:1], long[:3], {u("c1 and c2 were x and y"), call("c9", "weather"), result("c9", "z")}}, answers: []string{"", "", ""}},
+		"another with the same beginning": {turns: texts, asks: []list{{u("A")}, {u("A"), text("an example of mine"), u("B")}}, answers: []string{"one", "two"}},
+		"wrong twice":                     {turns: calls, asks: []list{long[:1], {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}, {u("A"), llm.Assistant(llm.Text{Text: "hm"}, llm.ToolCall{ID: "c1", Name: "weather", Arguments: "{}"}), long[2]}}, want: []string{"2 INV-05"}, answers: []string{"", "", ""}},
+		"ids of its own":                  {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "weather"), result("mine", "x")}}, answers: []string{"", ""}},
+		"a word after the results":        {turns: calls, asks: []list{long[:1], append(long[:3:3], u("No, stop."))}, answers: []string{"", ""}},
+		"ids of another's":                {turns: calls, asks: []list{long[:1], long[:3], {u("B")}, {u("B"), call("c2", "weather"), result("c2", "x")}}, answers: []string{"", "", "", ""}},
+		"another tool":                    {turns: calls, asks: []list{long[:1], {u("A"), call("mine", "note"), result("mine", "x")}}, answers: []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := wire.Config{Model: fake.NewModel(c.turns...)}
@@ -62,7 +62,7 @@ func TestWatchRewritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := turn.Text(); got != c.answers[i] {
-					t.Errorf("answer %d is %q, want %q", i+1, got, c.answers[i])
+					t.Errorf("response %d is %q, want %q", i+1, got, c.answers[i])
 				}
 			}
 			if diff := cmp.Diff(c.want, broke(s.Report())); diff != "" {
@@ -140,13 +140,13 @@ func TestWatchProviderCallTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	echo := first.Message()
-	for _, id := range []string{"srvtoolu_1", "srvtoolu_2"} { // the server wants them, and the script cannot say them
+	for _, id := range []string{"srvtoolu_1", "srvtoolu_2"} { // the server requires them, and the script cannot express them
 		echo.Parts = append(echo.Parts, llm.Unknown{Kind: "web_search_tool_result", Raw: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"` + id + `","content":[]}`)})
 	}
 	if _, err := ask(clients["anthropic-messages"], request(llm.NonStreaming, llm.User("hi"), echo, llm.User("well?"))); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.Report(); len(r.Violations) > 0 || len(echo.Parts) != 5 {
-		t.Errorf("the answer is %+v, the report %+v", echo, r)
+		t.Errorf("the response is %+v, the report %+v", echo, r)
 	}
 }

@@ -44,7 +44,7 @@ func TestWatchOpaque(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(decoded(t, c.received), decoded(t, string(first.Opaque))); diff != "" {
-					t.Fatalf("what is told (-want +got):\n%s", diff)
+					t.Fatalf("reported (-want +got):\n%s", diff)
 				}
 				turn := first.Message()
 				if turn.Opaque = nil; c.back != "" {

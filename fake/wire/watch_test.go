@@ -81,14 +81,14 @@ func TestWatch(t *testing.T) {
 				mark(&history[4])
 			}
 			if third, err := ask(client, request(llm.Streaming, history...)); err != nil || third.Text() != "Bye." {
-				t.Errorf("the third answer is %v, %v", third, err)
+				t.Errorf("the third response is %v, %v", third, err)
 			}
 			r := s.Report()
 			if diff := cmp.Diff(c.want, broke(r)); diff != "" {
 				t.Errorf("violations (-want +got):\n%s\n%+v", diff, r.Violations)
 			}
 			if r.OK() != (c.want == nil) {
-				t.Errorf("held is %t", r.OK())
+				t.Errorf("OK is %t", r.OK())
 			}
 		})
 	}

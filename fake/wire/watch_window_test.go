@@ -53,7 +53,7 @@ func TestWatchWindow(t *testing.T) {
 					}
 				}
 				if said != "Done." {
-					t.Errorf("the last answer is %q", said)
+					t.Errorf("the last response is %q", said)
 				}
 				report := s.Done()
 				want := []string{"2 INV-05", "3 INV-05", "4 INV-05"}[c.head:]

@@ -41,6 +41,6 @@ func TestSinceListsStartedGoroutines(t *testing.T) {
 
 func TestRunReportsGoroutinesThatCannotEnd(t *testing.T) {
 	if bubble.Run(t, func(*testing.T) { start(make(chan int)) }) {
-		t.Error("a goroutine is left, but the bubble is said to have ended")
+		t.Error("the bubble is reported as ended while a goroutine runs")
 	}
 }

@@ -74,8 +74,8 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// pipe is a named pipe, and what returns all that is written to it once nobody holds it
-// any more, after it called ready with the first of it.
+// pipe returns a named pipe and a function that returns all data written to it once no process has it
+// open, after it called ready with the first data.
 func pipe(t *testing.T, ready func()) (name string, all func() string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "pipe")

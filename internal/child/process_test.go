@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/internal/child"
 )
 
-// exchange sends two lines to a program and ends it. It returns the answers and errors.
+// exchange sends two lines to a program and ends it. It returns the output lines and errors.
 func exchange(ctx context.Context, t *testing.T, script string) string {
 	t.Helper()
 	var words strings.Builder

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Texts that share an arena stay as they were read, whoever reads on: decoders
-// of other texts, and copies of a decoder.
+// Strings that share an arena stay unchanged while others are read: by decoders
+// of other texts, and by copies of a decoder.
 func TestArenaKeepsTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mem := Arena{BlockSize: rapid.IntRange(0, 64).Draw(t, "block size")}
@@ -151,12 +151,12 @@ func TestValidUTF8(t *testing.T) {
 	for n := range 100 {
 		b := []byte(strings.Repeat("a", n))
 		if !ValidUTF8(b) {
-			t.Fatalf("%d times a is said not to be UTF-8", n)
+			t.Fatalf("%d times a is reported as invalid UTF-8", n)
 		}
 		for i := range b {
 			b[i] = 0xff
 			if ValidUTF8(b) {
-				t.Fatalf("0xff at %d of %d is said to be UTF-8", i, n)
+				t.Fatalf("0xff at %d of %d is accepted as UTF-8", i, n)
 			}
 			b[i] = 'a'
 		}

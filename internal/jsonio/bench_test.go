@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkString reads a text as tools return it: JSON in a string.
+// BenchmarkString reads a string as tools return it: JSON in a string.
 func BenchmarkString(b *testing.B) {
 	text := string(AppendString(nil, strings.Repeat(`{"sku":"1008292230","name":"Desk Lamp","price":"153.23"},`, 8)))
 	b.Run("jsonio", func(b *testing.B) {

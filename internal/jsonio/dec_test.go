@@ -207,7 +207,7 @@ func TestAppendRaw(t *testing.T) {
 	}
 }
 
-// FuzzDec holds the decoder against encoding/json: it accepts the same texts
+// FuzzDec compares the decoder with encoding/json: it accepts the same texts
 // (of those in UTF-8), and reads the same strings.
 func FuzzDec(f *testing.F) {
 	for _, s := range []string{`{"a":[1,-2.5e+3,"x\u00e9\ud83d\ude00\n"],"b":null,"c":true}`, `"\ud83d"`, `[`, `01`, `{"a":1,}`, ` 1 `, "\"\x01\"", `"\u00zz"`} {

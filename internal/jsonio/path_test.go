@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A path in a message is as long as somebody reads, and ends between characters.
+// A path in a message has a limited length and ends between characters.
 func TestLongPaths(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"as long as may be", `{"` + strings.Repeat("k", 100) + `":`, strings.Repeat("k", 100)},

@@ -44,7 +44,7 @@ func TestStringAgreesWithEncodingJSON(t *testing.T) {
 		d := NewDec(text)
 		got := d.String()
 		if err := d.End(); (err == nil) != (wantErr == nil) {
-			t.Fatalf("%q: got error %v, encoding/json says %v", text, err, wantErr)
+			t.Fatalf("%q: got error %v, encoding/json returned %v", text, err, wantErr)
 		}
 		if wantErr == nil && got != want {
 			t.Fatalf("%q: got %q, want %q", text, got, want)

@@ -29,7 +29,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := lockfile.Lock(second); err != nil {
-		t.Errorf("a file that was closed cannot be taken: %v", err)
+		t.Errorf("a closed file cannot be locked: %v", err)
 	}
 	if err := second.Close(); err != nil {
 		t.Fatal(err)

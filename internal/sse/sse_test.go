@@ -128,7 +128,7 @@ func TestReaderLimit(t *testing.T) {
 			t.Errorf("%q for ever: %d events, %v after %d bytes", line, len(events), err, from.read)
 		}
 		if !strings.Contains(err.Error(), "10000 bytes") {
-			t.Errorf("the error %q does not say the limit", err)
+			t.Errorf("the error %q does not contain the limit", err)
 		}
 	}
 	just := "data: " + strings.Repeat("x", 93)
@@ -138,7 +138,7 @@ func TestReaderLimit(t *testing.T) {
 			t.Errorf("%d bytes with a limit of %d: %v, want %v", len(just)+2, limit+1, err, want)
 		}
 	}
-	// Many events, each within the limit, are no matter.
+	// Many events, each within the limit, are valid.
 	if got, err := all(strings.NewReader(strings.Repeat(just+"\n\n", 1000)), 110); len(got) != 1000 || !errors.Is(err, io.EOF) {
 		t.Errorf("%d events, %v", len(got), err)
 	}
@@ -174,7 +174,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// FuzzReader holds the reader against the standard's own steps, done on the whole
+// FuzzReader compares the reader with the steps of the standard, applied to the whole
 // text.
 func FuzzReader(f *testing.F) {
 	f.Add("data: a\r\n\r\n", 3)

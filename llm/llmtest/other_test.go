@@ -28,7 +28,7 @@ type other struct {
 	last  string                            // with the fault "mixes"
 }
 
-// asking is a question, told from others that say the same.
+// asking is a request, distinguished from others with the same content.
 type asking struct {
 	req   *llm.Request
 	model string
@@ -90,7 +90,7 @@ func (m *other) refuses(req *llm.Request) error {
 		return errors.New("there is no bound of the tokens")
 	}
 	if _, ok := m.script[req.Model]; !ok {
-		return fmt.Errorf("there is no model %q", req.Model)
+		return fmt.Errorf("unknown model %q", req.Model)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func spoil(fault string, parts []llm.Part) []llm.Part {
 	return parts
 }
 
-// find returns the answer to a request.
+// find returns the response to a request.
 func (m *other) find(req *llm.Request) llmtest.Response {
 	m.mu.Lock()
 	m.last = req.Model
@@ -172,7 +172,7 @@ func (m *other) find(req *llm.Request) llmtest.Response {
 	return a
 }
 
-// call is one answer of it.
+// call is one response of it.
 type call struct {
 	*other
 	ctx    context.Context
@@ -238,7 +238,7 @@ func (c *call) stall() {
 	c.fail(c.ctx.Err())
 }
 
-// fail ends the answer with an error.
+// fail ends the response with an error.
 func (c *call) fail(err error) {
 	var e *llm.APIError
 	if errors.As(err, &e) {
@@ -279,7 +279,7 @@ func (c *call) garbleError(e llm.APIError) error {
 	return &e
 }
 
-// garble spoils what is said.
+// garble changes the text.
 func (c *call) garble(events []llm.Event, buffered bool) []llm.Event {
 	events = slices.Clone(events)
 	c.mu.Lock()
@@ -330,7 +330,7 @@ func (c *call) garbleEvent(ev llm.Event) llm.Event {
 		if c.fault == "no private data" {
 			ev.Opaque = nil
 		}
-		if c.fault == "item ids" && ev.Opaque != nil { // which is no fault
+		if c.fault == "item ids" && ev.Opaque != nil { // which is not a fault
 			ev.Opaque = append([]byte(`{"item":"1",`), ev.Opaque[1:]...)
 		}
 		return ev

@@ -17,7 +17,7 @@ import (
 
 func mkdirAll(dir string) error { return os.MkdirAll(dir, 0o777) }
 
-// walled returns a Disk, its directory, and a directory outside of it that holds a secret.
+// walled returns a Disk, its directory, and a directory outside of it with a secret.
 func walled(t *testing.T) (d *files.Disk, root, outside string) {
 	t.Helper()
 	top := t.TempDir()
@@ -28,7 +28,7 @@ func walled(t *testing.T) (d *files.Disk, root, outside string) {
 	return disk(t, root), root, outside
 }
 
-// everything tries all operations with a path. It returns the text that was read.
+// everything performs all operations with a path. It returns the text that was read.
 func everything(d *files.Disk, p string) (seen string) {
 	text, _ := d.Read(p)
 	seen += text

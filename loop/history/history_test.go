@@ -133,7 +133,7 @@ func TestAL74SpliceRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"1:1/m1", "2:2/m2", "3:3/m3"}, texts(removed)); diff != "" {
-		t.Errorf("taken out (-want +got):\n%s", diff)
+		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"0:0/m0", "1:summary/", "2:4/m4"}, texts(h.Entries())); diff != "" || h.Len() != 3 {
 		t.Errorf("left (-want +got):\n%s", diff)
@@ -145,7 +145,7 @@ func TestAL74SpliceRange(t *testing.T) {
 		t.Errorf("the messages are %+v", got)
 	}
 	if messages[1].Text() != "1" || entries[4].Index != 4 || len(messages) != 5 {
-		t.Error("what was handed out has changed")
+		t.Error("a returned value has changed")
 	}
 	h = five()
 	for _, r := range [][2]int{{-1, 2}, {0, 6}, {2, 2}, {3, 2}} {
@@ -156,7 +156,7 @@ func TestAL74SpliceRange(t *testing.T) {
 		}
 	}
 	if removed, err := h.SpliceRange(0, 5, llm.User("all")); err != nil || len(removed) != 5 || h.Len() != 1 {
-		t.Errorf("the whole of it: took out %d, %v", len(removed), err)
+		t.Errorf("all messages: removed %d, %v", len(removed), err)
 	}
 	if n := h.Splices(); n != 1 { // failed splices do not count
 		t.Errorf("got %d splices", n)
@@ -210,7 +210,7 @@ func TestAL76Fork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, h.Export()); diff != "" || told != 0 {
-		t.Errorf("the fork changed what it was made from, or told of it (%d) (-before +after):\n%s", told, diff)
+		t.Errorf("the fork changed its parent, or notified its subscribers (%d) (-before +after):\n%s", told, diff)
 	}
 	if fork.System() != "another role" || fork.Len() != 4 || fork.Metadata()["k"] != "w" {
 		t.Errorf("the fork: system %q, %d messages, metadata %v", fork.System(), fork.Len(), fork.Metadata())
@@ -253,14 +253,14 @@ func TestOpen(t *testing.T) {
 		list []llm.Message
 		want string
 	}{
-		"nothing":           {nil, "-1"},
-		"a text":            {[]llm.Message{llm.User("u"), llm.Assistant(llm.Text{Text: "x"})}, "-1"},
-		"none answered":     {[]llm.Message{llm.User("u"), call("1", "2")}, "1 1 2"},
-		"all answered":      {[]llm.Message{call("1", "2"), result("1", "2")}, "-1"},
-		"one by one":        {[]llm.Message{call("1", "2"), result("2"), result("1")}, "-1"},
-		"some answered":     {[]llm.Message{llm.User("u"), call("1", "2", "3"), result("2")}, "1 1 3"},
-		"something behind":  {[]llm.Message{call("1"), llm.User("u")}, "-1"},
-		"results of nobody": {[]llm.Message{result("1")}, "-1"},
+		"nothing":                {nil, "-1"},
+		"a text":                 {[]llm.Message{llm.User("u"), llm.Assistant(llm.Text{Text: "x"})}, "-1"},
+		"none answered":          {[]llm.Message{llm.User("u"), call("1", "2")}, "1 1 2"},
+		"all answered":           {[]llm.Message{call("1", "2"), result("1", "2")}, "-1"},
+		"one by one":             {[]llm.Message{call("1", "2"), result("2"), result("1")}, "-1"},
+		"some answered":          {[]llm.Message{llm.User("u"), call("1", "2", "3"), result("2")}, "1 1 3"},
+		"data after it":          {[]llm.Message{call("1"), llm.User("u")}, "-1"},
+		"results without a call": {[]llm.Message{result("1")}, "-1"},
 	} {
 		h := history.New("x")
 		for _, m := range c.list {
@@ -318,7 +318,7 @@ func TestAL77ExportImport(t *testing.T) {
 	}
 	old.Registry = []layers.Layer{layers.System("new", "")}
 	if h, err := history.Import(old); err != nil || h.System() != "new" {
-		t.Errorf("both forms at once: system %q, %v", h.System(), err)
+		t.Errorf("both forms: system %q, %v", h.System(), err)
 	}
 	foreign := `{"id":"x","entries":[{"message":{"role":"user","content":"hi"}}]}`
 	if err := json.Unmarshal([]byte(foreign), new(history.Snapshot)); err == nil || !strings.Contains(err.Error(), `a message has no "parts"`) {

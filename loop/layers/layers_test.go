@@ -180,7 +180,7 @@ func TestAL83Parents(t *testing.T) {
 		"parent: removed p in parent", "child: removed p in parent", "parent: set p in parent",
 	}
 	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("what was told (-want +got):\n%s", diff)
+		t.Errorf("notifications (-want +got):\n%s", diff)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestAL84Cycles(t *testing.T) {
 		t.Errorf("the parents: %v", got)
 	}
 	if told != 1 { // a rejected parent changes nothing, and a has no parent any more
-		t.Errorf("told %d times, want once", told)
+		t.Errorf("notified %d times, want once", told)
 	}
 	set(t, c, system("x", "X", 1))
 	if got := a.Flat(layers.View{}); got != "" {
@@ -271,7 +271,7 @@ func TestFork(t *testing.T) {
 	fork.Subscribe(func(layers.Change) { seen++ })
 	set(t, parent, system("p", "Q", 1))
 	if told != 1 || seen != 1 {
-		t.Errorf("told %d and %d times, want once each", told, seen)
+		t.Errorf("notified %d and %d times, want once each", told, seen)
 	}
 	if got := r.Flat(layers.View{}) + "|" + fork.Flat(layers.View{}); got != "Q\n\nA|Q\n\nforked" {
 		t.Errorf("got %q", got)
@@ -337,7 +337,7 @@ func TestRegistryIsAList(t *testing.T) {
 			switch {
 			case rapid.Bool().Draw(t, "remove"):
 				if r.Remove(l.Name) != (i >= 0) {
-					t.Fatalf("Remove(%q) does not tell whether it was there", l.Name)
+					t.Fatalf("Remove(%q) does not report whether it was present", l.Name)
 				}
 				if i >= 0 {
 					model = slices.Delete(model, i, i+1)
@@ -388,7 +388,7 @@ func TestForksAreReleased(t *testing.T) {
 	}()
 	runtime.GC()
 	if gone.Value() != nil || told != 1 {
-		t.Errorf("the fork is kept: %t; told %d times, want once", gone.Value() != nil, told)
+		t.Errorf("the fork is kept: %t; notified %d times, want once", gone.Value() != nil, told)
 	}
 	if err := below.SetParent(parent); err != nil {
 		t.Fatal(err)
@@ -399,7 +399,7 @@ func TestForksAreReleased(t *testing.T) {
 	}
 	set(t, parent, system("p", "R", 1))
 	if told != 3 {
-		t.Errorf("told %d times, want of the other parent and of the change, once each", told)
+		t.Errorf("notified %d times, want once for the other parent and once for the change", told)
 	}
 	runtime.KeepAlive(parent)
 }

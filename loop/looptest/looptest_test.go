@@ -79,7 +79,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// hint is what the catalogue says of an invariant.
+// hint is the text of the catalogue about an invariant.
 func hint(id string) string {
 	for _, info := range check.Catalogue() {
 		if info.ID == id {

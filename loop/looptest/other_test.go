@@ -137,7 +137,7 @@ func (c *conversation) ask() (*llm.Response, error) {
 	return turn, err
 }
 
-// take puts a turn into the history and returns its calls.
+// take appends a response to the history and returns its calls.
 func (c *conversation) take(turn *llm.Response) []llm.ToolCall {
 	m := turn.Message()
 	m.Parts = slices.Clone(m.Parts)
@@ -174,7 +174,7 @@ func (c *conversation) mint() string {
 	return fmt.Sprintf("minted_%d", c.minted)
 }
 
-// answer runs the calls and puts their results into the history.
+// answer runs the calls and appends their results to the history.
 func (c *conversation) answer(calls []llm.ToolCall) error {
 	results, order := c.runAll(calls)
 	if c.fault == "no wait" && c.ctx.Err() != nil {
@@ -208,8 +208,8 @@ func (c *conversation) answer(calls []llm.ToolCall) error {
 	return nil
 }
 
-// runAll runs calls, three at a time, and returns their results and the order in
-// which they stand.
+// runAll runs calls, three concurrently, and returns their results and their
+// order.
 func (c *conversation) runAll(calls []llm.ToolCall) ([]llm.ToolResult, []int) {
 	var order []int
 	results := make([]llm.ToolResult, len(calls))

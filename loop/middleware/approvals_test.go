@@ -178,7 +178,7 @@ func TestSuspend(t *testing.T) {
 	a.Store.Resolve("c-slow", middleware.Approval{Decision: middleware.Approve})
 	p = gated(t, clock, askAll(a), asks("c-", "a", "slow"), done())
 	if p.res.Text != "done" || asked != 0 || len(a.Store.Pending()) != 0 {
-		t.Errorf("the next run: %q, asked %d times, pending %v", p.res.Text, asked, a.Store.Pending())
+		t.Errorf("the next run: %q, %d approval requests, pending %v", p.res.Text, asked, a.Store.Pending())
 	}
 }
 

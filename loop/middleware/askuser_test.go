@@ -53,7 +53,7 @@ func TestAskUser(t *testing.T) {
 		{Text: "What?", Kind: "multi_select", Options: []string{"a", "b", "c"}},
 	}
 	if diff := cmp.Diff(wantSeen, seen[0]); diff != "" || len(seen) != 3 {
-		t.Errorf("asked %d times, the first (-want +got):\n%s", len(seen), diff)
+		t.Errorf("%d requests, the first (-want +got):\n%s", len(seen), diff)
 	}
 	for _, ev := range o.events {
 		if _, ok := ev.Body.(trace.ToolEnd); ok && ev.Step == 0 && ev.At != time.Minute {

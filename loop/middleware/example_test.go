@@ -152,7 +152,7 @@ func ExampleGuardrails() {
 	// a call uses /etc 1
 }
 
-// The loop requests a new answer until it matches the Go type.
+// The loop requests a new final answer until it matches the Go type.
 func ExampleOutputOf() {
 	type report struct {
 		Removed int `json:"removed"`

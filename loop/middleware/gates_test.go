@@ -175,7 +175,7 @@ func TestGuardrailsInvalid(t *testing.T) {
 		fine := guard("fine", middleware.GuardInput, &log, middleware.GuardrailResult{Pass: true})
 		p := gated(t, fake.NewClock(), []loop.Middleware{middleware.Guardrails([]middleware.Guardrail{fine, g, fine}, nil)}, done())
 		if p.err == nil || !strings.Contains(p.err.Error(), want) || len(p.model.RecordedRequests()) != 0 || log != nil {
-			t.Errorf("got %v, want %s; %d requests, asked %v", p.err, want, len(p.model.RecordedRequests()), log)
+			t.Errorf("got %v, want %s; %d requests, approvals %v", p.err, want, len(p.model.RecordedRequests()), log)
 		}
 	}
 }

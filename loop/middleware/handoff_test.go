@@ -94,12 +94,12 @@ func TestHandoff(t *testing.T) {
 		want   []string
 		events []string
 	}{
-		"DA-15 nobody":            {"", []fake.Response{turn("t_root"), {Text: "x"}}, []string{root, "I am root1: t_root >b"}, nil},
+		"DA-15 no name":           {"", []fake.Response{turn("t_root"), {Text: "x"}}, []string{root, "I am root1: t_root >b"}, nil},
 		"DA-15 from the start":    {"c", []fake.Response{{Text: "x"}}, []string{c}, nil},
 		"DA-16":                   {"", []fake.Response{turn("transfer_to_b"), {Text: "x"}}, []string{root, b}, []string{`1 {"from":"root","to":"b"}`}},
 		"DA-17 not in the middle": {"", []fake.Response{turn("transfer_to_b", "t_root"), turn("t_root", "t_b"), {Text: "x"}}, []string{root, "I am b1: t_b >c >root", "I am b2: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
 		"DA-18 the last counts":   {"b", []fake.Response{turn("transfer_to_root", "transfer_to_c"), {Text: "x"}}, []string{b, c}, []string{`1 {"from":"b","to":"c"}`}},
-		"DA-19 nobody's name":     {"ghost", []fake.Response{turn("transfer_to_b"), turn("t_b"), {Text: "x"}}, []string{root, b, "I am b1: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
+		"DA-19 unknown name":      {"ghost", []fake.Response{turn("transfer_to_b"), turn("t_b"), {Text: "x"}}, []string{root, b, "I am b1: t_b >c >root"}, []string{`1 {"from":"root","to":"b"}`}},
 		"DA-22 deeper":            {"", []fake.Response{turn("transfer_to_b"), turn("transfer_to_c"), {Text: "x"}}, []string{root, b, c}, []string{`1 {"from":"root","to":"b"}`, `2 {"from":"b","to":"c"}`}},
 		"DA-23 back":              {"b", []fake.Response{turn("transfer_to_root"), {Text: "x"}}, []string{b, root}, []string{`1 {"from":"b","to":"root"}`}},
 	} {
@@ -231,7 +231,7 @@ func TestHandoffErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := middleware.Handoff(member(longest+"x"), &middleware.Vars{}); err == nil {
-		t.Error("a name that is too long for a tool was taken")
+		t.Error("a name that is too long for a tool was accepted")
 	}
 	if _, err := loop.New(fake.NewModel(), &loop.Config{Tools: []loop.Tool{{Name: "transfer_to_" + longest}}}); err != nil {
 		t.Error(err)
@@ -316,7 +316,7 @@ func TestPrepareEnd(t *testing.T) {
 			t.Errorf("%s: got %q, %q, %v", name, res.Text, res.StopReason, err)
 		}
 		if diff := cmp.Diff(x.asked, asked); diff != "" {
-			t.Errorf("%s: asked (-want +got):\n%s", name, diff)
+			t.Errorf("%s: requests (-want +got):\n%s", name, diff)
 		}
 	}
 }

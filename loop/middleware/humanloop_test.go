@@ -76,13 +76,13 @@ func TestHumanInTheLoop(t *testing.T) {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	if len(asked) != 10 {
-		t.Errorf("asked %d times", len(asked))
+		t.Errorf("got %d requests", len(asked))
 	}
 	first := middleware.ApprovalRequest{
 		Run: "r1", Call: asked[0].Call, Arguments: `{"n":1}`, ApprovalRule: all,
 	}
 	if diff := cmp.Diff(first, asked[0]); diff != "" || asked[0].Call.ID != "loop_call_1" || asked[0].Call.Name != "a" {
-		t.Errorf("asked first (-want +got):\n%s", diff)
+		t.Errorf("the first request (-want +got):\n%s", diff)
 	}
 	var skips []string
 	for _, s := range of[trace.ToolSkip](o.events) {
@@ -117,7 +117,7 @@ func TestHumanRules(t *testing.T) {
 			got = append(got, r.Call.Name)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" || len(of[trace.ToolEnd](o.events)) != 2 {
-			t.Errorf("%v: asked about (-want +got):\n%s", c.on, diff)
+			t.Errorf("%v: requests (-want +got):\n%s", c.on, diff)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestHumanInTheLoopCanceled(t *testing.T) {
 	}
 	o := play(ctx, t, loop.Config{Tools: []loop.Tool{tool}, Middleware: []loop.Middleware{p}}, loop.Prompt("go"), call("1", "2"))
 	if !errors.Is(o.err, context.Canceled) || n != 1 || len(of[trace.ToolStart](o.events)) != 0 || len(o.custom(middleware.EventHumanDecision)) != 0 {
-		t.Errorf("got %v, asked %d times", o.err, n)
+		t.Errorf("got %v, %d requests", o.err, n)
 	}
 }
 

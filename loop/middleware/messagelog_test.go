@@ -75,7 +75,7 @@ func TestLogMessages(t *testing.T) {
 	cfg.MaxSteps = 1
 	play(t.Context(), t, cfg, loop.Prompt("go"), call("1"), text("forced"))
 	if diff := cmp.Diff([]string{"user go", "assistant a", "tool A", "assistant forced"}, short(got)); diff != "" {
-		t.Errorf("logged of a forced answer (-want +got):\n%s", diff)
+		t.Errorf("log of a forced final answer (-want +got):\n%s", diff)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestKeepLast(t *testing.T) {
 	}
 	// Above four messages, the first user message and the newest call with its result remain.
 	if diff := cmp.Diff([]string{"u", "uat", "uat", "uat", "uat"}, got); diff != "" {
-		t.Errorf("what was sent, by roles (-want +got):\n%s", diff)
+		t.Errorf("roles of the request (-want +got):\n%s", diff)
 	}
 	n := 0
 	for _, ev := range events {
@@ -122,7 +122,7 @@ func TestLeakedCalls(t *testing.T) {
 	_, _, events := run(t, middleware.LeakedCalls(), withCall, fake.Response{Text: "done"})
 	for _, ev := range events {
 		if w, ok := ev.Body.(trace.Warning); ok {
-			t.Errorf("warned beside a real call: %+v", w)
+			t.Errorf("warning in addition to a real call: %+v", w)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestOutputRead(t *testing.T) {
 	}
 	const big = `{"n":99999999999999999999}` // an integer that overflows the Go type
 	if _, err := outputOf[count](t).Read(big, nil); err == nil {
-		t.Error("Read takes what the Go type cannot hold")
+		t.Error("Read accepts a value that does not fit the Go type")
 	}
 	o, err := middleware.NewOutput([]byte(`{"properties":{"n":{"type":"integer"}}}`))
 	if raw, err2 := o.Read(big, nil); err != nil || err2 != nil || string(raw) != big {
@@ -95,11 +95,11 @@ func TestNewOutput(t *testing.T) {
 		t.Errorf("a type without a schema: got error %v", err)
 	}
 	if _, err := middleware.NewOutput([]byte(`{"type":"array","items":{"type":"integer"}}`)); err != nil {
-		t.Errorf("an answer need not be an object: %v", err)
+		t.Errorf("a final answer need not be an object: %v", err)
 	}
 }
 
-// ends runs an agent whose answers must be counts, and returns how the run ended.
+// ends runs an agent whose final answers must be counts, and returns how the run ended.
 func ends(t *testing.T, cfg loop.Config, maxRetries int, turns ...fake.Response) (*loop.Result, *fake.Model, error) {
 	t.Helper()
 	m := fake.NewModel(turns...)
@@ -125,17 +125,17 @@ func TestOutputMiddleware(t *testing.T) {
 		fails      string // the text in the error
 		calls      int
 	}{
-		"at once":                              {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
-		"after tools":                          {turns: []fake.Response{talk, good}, stop: trace.ReasonEndTurn, calls: 2},
-		"after a paused turn":                  {turns: []fake.Response{paused, good}, stop: trace.ReasonEndTurn, calls: 2},
-		"not asked again":                      {turns: []fake.Response{bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 1},
-		"asked again":                          {maxRetries: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
-		"asked again in vain":                  {maxRetries: 2, turns: []fake.Response{bad, bad, {Text: "never"}}, stop: middleware.ReasonOutput, fails: "never", calls: 3},
-		"asked again, with tools between":      {maxRetries: 1, turns: []fake.Response{bad, call("1"), {Text: "again"}}, stop: middleware.ReasonOutput, fails: "again", calls: 3},
-		"the cap comes first":                  {cfg: loop.Config{MaxSteps: 1}, maxRetries: 1, turns: []fake.Response{bad}, stop: trace.ReasonMaxSteps, calls: 1},
-		"a forced answer":                      {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, maxRetries: 1, turns: []fake.Response{talk, good}, stop: trace.ReasonForced, calls: 2},
-		"a bad forced answer":                  {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, maxRetries: 1, turns: []fake.Response{talk, bad}, stop: trace.ReasonForced, fails: "nope", calls: 2},
-		"a bad forced answer, not asked again": {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, turns: []fake.Response{talk, bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 2},
+		"at once":                            {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
+		"after tools":                        {turns: []fake.Response{talk, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"after a paused response":            {turns: []fake.Response{paused, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"not asked again":                    {turns: []fake.Response{bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 1},
+		"asked again":                        {maxRetries: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"retried without success":            {maxRetries: 2, turns: []fake.Response{bad, bad, {Text: "never"}}, stop: middleware.ReasonOutput, fails: "never", calls: 3},
+		"retried, with tools between":        {maxRetries: 1, turns: []fake.Response{bad, call("1"), {Text: "again"}}, stop: middleware.ReasonOutput, fails: "again", calls: 3},
+		"the limit comes first":              {cfg: loop.Config{MaxSteps: 1}, maxRetries: 1, turns: []fake.Response{bad}, stop: trace.ReasonMaxSteps, calls: 1},
+		"a forced response":                  {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, maxRetries: 1, turns: []fake.Response{talk, good}, stop: trace.ReasonForced, calls: 2},
+		"a bad forced response":              {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, maxRetries: 1, turns: []fake.Response{talk, bad}, stop: trace.ReasonForced, fails: "nope", calls: 2},
+		"a bad forced response, not retried": {cfg: loop.Config{MaxSteps: 1, OnStepLimit: loop.StepLimitForceFinal}, turns: []fake.Response{talk, bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 2},
 	} {
 		res, m, err := ends(t, c.cfg, c.maxRetries, c.turns...)
 		text := ""
@@ -164,6 +164,6 @@ func TestOutputRequests(t *testing.T) {
 	want := "Your last answer cannot be taken: invalid character 'o' in literal null (expecting 'u'). " +
 		"Answer again, with JSON alone that follows this schema: " + schema
 	if diff := cmp.Diff(want, last[len(last)-1].Text()); diff != "" || last[len(last)-1].Role != llm.RoleUser || last[len(last)-2].Text() != "nope" {
-		t.Errorf("what is asked again (-want +got):\n%s", diff)
+		t.Errorf("the retry request (-want +got):\n%s", diff)
 	}
 }

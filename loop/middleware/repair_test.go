@@ -66,22 +66,22 @@ func TestRepair(t *testing.T) {
 		failed   bool
 		asked    int
 	}{
-		"invalid":               {badCall("weather", `{"city":7}`), []fake.Response{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
-		"malformed":             {badCall("weather", `{city}`), []fake.Response{says("Here:\n```json\n{\"city\":\"Bern\",\"days\":1}\n```")}, `{"city":"Bern","days":1}`, false, 1},
-		"not whole":             {badCall("weather", `{"city":"Bern"`), []fake.Response{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
-		"without a schema":      {badCall("a", `[]`), []fake.Response{says(`{}`)}, `A`, false, 1},
-		"right":                 {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
-		"no such tool":          {badCall("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
-		"cut off at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
-		"still invalid":         {badCall("weather", `[1]`), []fake.Response{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
-		"nothing said":          {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
-		"the other fails":       {badCall("weather", `[1]`), []fake.Response{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"invalid":                 {badCall("weather", `{"city":7}`), []fake.Response{says(` {"city":"Bern","days":1} `)}, `{"city":"Bern","days":1}`, false, 1},
+		"malformed":               {badCall("weather", `{city}`), []fake.Response{says("Here:\n```json\n{\"city\":\"Bern\",\"days\":1}\n```")}, `{"city":"Bern","days":1}`, false, 1},
+		"incomplete":              {badCall("weather", `{"city":"Bern"`), []fake.Response{says(`{"city":"Bern"}`)}, `{"city":"Bern","days":3}`, false, 1},
+		"without a schema":        {badCall("a", `[]`), []fake.Response{says(`{}`)}, `A`, false, 1},
+		"right":                   {badCall("weather", `{"city":"Bern"}`), nil, `{"city":"Bern","days":3}`, false, 0},
+		"no such tool":            {badCall("ghost", `{"city":7}`), nil, `there is no tool "ghost"; the tools are weather, a`, true, 0},
+		"truncated at its length": {long, nil, `the answer was cut off at its length limit within this call, which was not run; make it again, shorter`, true, 0},
+		"still invalid":           {badCall("weather", `[1]`), []fake.Response{says(`{"city":8}`)}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"no text":                 {badCall("weather", `[1]`), []fake.Response{{}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
+		"the other fails":         {badCall("weather", `[1]`), []fake.Response{{Error: &fake.Failure{Status: 500, Message: "boom"}}}, `the arguments are JSON, but not an object; the call was not run`, true, 1},
 	} {
 		repairer := fake.NewModel(c.repairer...)
 		res, events := repairs(t, c.first, repairer)
 		got := res.Steps[0].Results[0]
 		if got.ID != "c1" || got.IsError != c.failed || got.Text() != c.result || len(repairer.RecordedRequests()) != c.asked || res.Text != "done" {
-			t.Errorf("%s: got %+v after %d questions", name, got, len(repairer.RecordedRequests()))
+			t.Errorf("%s: got %+v after %d requests", name, got, len(repairer.RecordedRequests()))
 		}
 		if sent := res.Messages[0].Calls()[0]; sent.Arguments != c.first.Calls[0].Arguments {
 			t.Errorf("%s: the model's message has %q", name, sent.Arguments)
@@ -129,7 +129,7 @@ func TestRepairRequest(t *testing.T) {
 	want := "A model called the tool \"weather\" with these arguments, which it does not take:\n" + `"{\"city\":"` + "\n" +
 		"The arguments have to follow this JSON Schema:\n" + cities + "\nAnswer with the arguments as the model meant them, mended, and with nothing else."
 	if diff := cmp.Diff(want, req.Messages[0].Text()); diff != "" || len(req.Messages) != 1 {
-		t.Errorf("the question (-want +got):\n%s", diff)
+		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 	if string(req.Settings.OutputSchema) != cities || req.Model != "small" || len(req.Tools) != 0 {
 		t.Errorf("the request is %+v", req)
@@ -144,7 +144,7 @@ func TestRepairRequest(t *testing.T) {
 		}
 	}
 	if asked != 1 {
-		t.Errorf("the trace shows %d questions", asked)
+		t.Errorf("the trace shows %d requests", asked)
 	}
 }
 
@@ -184,10 +184,10 @@ func TestRepairStepModel(t *testing.T) {
 			models = append(models, r.Model)
 		}
 		if got := strings.Join(models, " "); got != want {
-			t.Errorf("asked %q, want %q", got, want)
+			t.Errorf("request %q, want %q", got, want)
 		}
 		if got, want := m.requests[1].Messages[0].Text(), fmt.Sprint("weather", len(cities), `{"city":7}`); got != want {
-			t.Errorf("asked %q, want %q", got, want)
+			t.Errorf("request %q, want %q", got, want)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func TestRepairAndGates(t *testing.T) {
 			c.asked++ // for the call of the next step
 		}
 		if asked != c.asked {
-			t.Errorf("%s: asked %d times, want %d", c.name, asked, c.asked)
+			t.Errorf("%s: got %d requests, want %d", c.name, asked, c.asked)
 		}
 	}
 }

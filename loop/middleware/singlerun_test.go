@@ -67,7 +67,7 @@ func TestSingleRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res, err := next.Run(t.Context(), loop.Prompt("again")); err != nil || res.Text != "y" {
-				t.Errorf("the run behind it: got %+v, %v", res, err)
+				t.Errorf("the run after it: got %+v, %v", res, err)
 			}
 		})
 	}

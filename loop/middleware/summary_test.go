@@ -74,7 +74,7 @@ func kept(t *testing.T, z middleware.Summarizer, messages []llm.Message) []llm.M
 		out = c.Messages[2:]
 	}
 	if (out[0].Role == llm.RoleUser) != (len(out) == len(c.Messages)-2) {
-		t.Errorf("behind the summary stands %v", short(c.Messages[1:]))
+		t.Errorf("after the summary is %v", short(c.Messages[1:]))
 	}
 	if diff := cmp.Diff(short(messages), short(slices.Concat(c.Replaced, out))); diff != "" {
 		t.Errorf("replaced and kept (-before +after):\n%s", diff)
@@ -92,23 +92,23 @@ func TestSummarizerKeptMessages(t *testing.T) {
 		messages []llm.Message
 		want     int
 	}{
-		"six of many":                  {[]llm.Message{u, a, u, a, u, a, u, a, u, a}, 6},
-		"from the next user":           {[]llm.Message{u, a, u, a, u, a, a, u, a, a}, 6},
-		"an odd one before the user":   {[]llm.Message{u, a, a, u, a, a, u, a, a}, 6},
-		"not more than a quarter":      {[]llm.Message{u, a, u, a, u, wide}, 2},
-		"a quarter and no more":        {[]llm.Message{u, a, u, a, a, wide}, 2},
-		"the last alone is too long":   {[]llm.Message{u, a, u, says(llm.RoleAssistant, 101)}, 1},
-		"few":                          {[]llm.Message{u, a, u, a}, 2},
-		"the last user":                {[]llm.Message{u, a, u}, 1},
-		"one exchange":                 {[]llm.Message{u, a}, 0},
-		"one message":                  {[]llm.Message{u}, 0},
-		"none":                         {nil, 0},
-		"one user and rounds":          {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), round("4", 2)), 6},
-		"an odd number behind a round": {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), []llm.Message{a}), 5},
-		"a round that is too long":     {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 200)), 2},
-		"after a summary":              {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a}, 0},
-		"after a summary without ack":  {slices.Concat([]llm.Message{llm.User(summaryHead + "old")}, round("2", 2)), 0},
-		"a summary and more":           {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a, u, a, u, a, u, a}, 6},
+		"six of many":                       {[]llm.Message{u, a, u, a, u, a, u, a, u, a}, 6},
+		"from the next user":                {[]llm.Message{u, a, u, a, u, a, a, u, a, a}, 6},
+		"an incomplete one before the user": {[]llm.Message{u, a, a, u, a, a, u, a, a}, 6},
+		"not more than a quarter":           {[]llm.Message{u, a, u, a, u, wide}, 2},
+		"a quarter and no more":             {[]llm.Message{u, a, u, a, a, wide}, 2},
+		"the last alone is too long":        {[]llm.Message{u, a, u, says(llm.RoleAssistant, 101)}, 1},
+		"few":                               {[]llm.Message{u, a, u, a}, 2},
+		"the last user":                     {[]llm.Message{u, a, u}, 1},
+		"one exchange":                      {[]llm.Message{u, a}, 0},
+		"one message":                       {[]llm.Message{u}, 0},
+		"none":                              {nil, 0},
+		"one user message and steps":        {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), round("4", 2)), 6},
+		"an odd number after a step":        {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), []llm.Message{a}), 5},
+		"a step that is too long":           {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 200)), 2},
+		"after a summary":                   {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a}, 0},
+		"after a summary without ack":       {slices.Concat([]llm.Message{llm.User(summaryHead + "old")}, round("2", 2)), 0},
+		"a summary and more":                {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a, u, a, u, a, u, a}, 6},
 	} {
 		if got := kept(t, z, c.messages); len(got) != c.want {
 			t.Errorf("%s: kept %d messages, want %d", name, len(got), c.want)
@@ -166,7 +166,7 @@ func TestSummarize(t *testing.T) {
 	}
 	ask, next := requests[1].Request, requests[2].Request
 	if ask.Model != "m" || len(ask.Tools) != 0 || len(ask.Messages) != 1 || !strings.HasPrefix(ask.System, "You sum up") {
-		t.Errorf("asked for the summary: %+v", ask)
+		t.Errorf("the summary request: %+v", ask)
 	}
 	wantAsked := "user: " + strings.Repeat("abc ", 80) + "\nassistant: " + strings.Repeat("abc ", 80) + "\nuser: and now?\n"
 	if diff := cmp.Diff(wantAsked, ask.Messages[0].Text()); diff != "" {
@@ -229,9 +229,9 @@ func TestSummarizerRecounts(t *testing.T) {
 		sizes       func(n int) int
 		summaries   bool
 	}{
-		"kept short":           {2, 8, func(int) int { return 50 }, false},
-		"as many, but longer":  {4, 6, func(n int) int { return 10 + 10*n }, true},
-		"as many, of one size": {4, 6, func(int) int { return 50 }, false},
+		"kept short":                   {2, 8, func(int) int { return 50 }, false},
+		"the same number, but longer":  {4, 6, func(n int) int { return 10 + 10*n }, true},
+		"the same number, of one size": {4, 6, func(int) int { return 50 }, false},
 	} {
 		n := 0
 		big := loop.Tool{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {

@@ -90,7 +90,7 @@ func TestAL42AL43SkipAndOverride(t *testing.T) {
 			same(t, "calls", []string{"tool.skip 0   a a " + c.want, "tool.skip 0   ghost ghost " + c.want}, p.calls())
 			same(t, "callbacks", []string{"start a 0/0", "start ghost 0/1"}, log)
 			if len(asked) != 0 {
-				t.Errorf("the policy was asked: %q", asked)
+				t.Errorf("the approval policy was called: %q", asked)
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestAL48Fallback(t *testing.T) {
 }
 
 // A substitute output without an error is not a failure.
-func TestToolHooksSubstituteIsNoFailure(t *testing.T) {
+func TestToolHooksSubstituteIsSuccess(t *testing.T) {
 	var log []string
 	out := loop.TextOutput("cached")
 	cache := loop.Middleware{Name: "cache", New: func(loop.RunInfo) loop.Hooks {

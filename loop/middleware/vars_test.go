@@ -130,7 +130,7 @@ func TestVariablesOfTheLastStep(t *testing.T) {
 			t.Errorf("%d steps: events (-want +got):\n%s", steps, diff)
 		}
 		if _, ok := word.Get(vars); ok {
-			t.Error("a value of another type was taken for a text")
+			t.Error("a value of another type was accepted as a string")
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestVariablesOfNestedRuns(t *testing.T) {
 		got = append(got, r.Text())
 	}
 	if diff := cmp.Diff("xc1-c1 xc1-c2", strings.Join(got, " ")); diff != "" {
-		t.Errorf("what the tools read (-want +got):\n%s", diff)
+		t.Errorf("values in the tools (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]any{"name": "xc1-c1c1-c2"}, vars.Values()); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)

@@ -36,7 +36,7 @@ func TestWrap(t *testing.T) {
 		err    string
 	}{
 		"nothing changed": {kind("", nil), "done", "A", ""},
-		"the model's answer is changed": {kind("model_call", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+		"the response is changed": {kind("model_call", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
 			err := next(ctx)
 			if len(a.Response.Calls()) == 0 {
 				changed := *a.Response
@@ -103,6 +103,6 @@ func TestWrapContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]any{"tool_call"}, seen); diff != "" {
-		t.Errorf("what the tool's context has (-want +got):\n%s", diff)
+		t.Errorf("values in the tool's context (-want +got):\n%s", diff)
 	}
 }

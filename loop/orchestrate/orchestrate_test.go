@@ -90,7 +90,7 @@ func TestAL94Delegate(t *testing.T) {
 	partly.Append(llm.Assistant(llm.ToolCall{ID: "1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "2", Name: "a", Arguments: "{}"}), history.Meta{})
 	partly.Append(llm.ToolResults(llm.ToolResult{ID: "1", Name: "a"}), history.Meta{})
 	if _, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(says("r")), loop.Config{}), partly, "do it"); err != nil || fork.Len() != 4 {
-		t.Errorf("from a turn of which a part is answered: %v, the fork has %d messages", err, fork.Len())
+		t.Errorf("from a response with some of its results: %v, the fork has %d messages", err, fork.Len())
 	}
 	h := parent(t)
 	res, fork, err := orchestrate.Delegate(t.Context(), agent(t, fake.NewModel(fails()), loop.Config{}), h, "do it")
@@ -122,7 +122,7 @@ func TestAL94DelegateInTool(t *testing.T) {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	if got := m.Requests()[0].Messages; len(got) != 3 || got[2].Text() != "do it" || h.Len() != 3 {
-		t.Errorf("the child was asked with %d messages", len(got))
+		t.Errorf("the request of the child has %d messages", len(got))
 	}
 	if !slices.ContainsFunc(mem, func(ev trace.Event) bool { return ev.Run == "r1/c1" }) {
 		t.Error("the child's run is not recorded under its call")

@@ -100,7 +100,7 @@ func TestPartsOtherOptions(t *testing.T) {
 			},
 		},
 		{
-			name: "a policy's own question", cfg: loop.Config{Middleware: []loop.Middleware{asks}}, turns: []fake.Response{{Text: "x"}},
+			name: "a model call of middleware", cfg: loop.Config{Middleware: []loop.Middleware{asks}}, turns: []fake.Response{{Text: "x"}},
 			want: map[string][]string{
 				"deuz":       {"step-start", "text-delta", "step-finish", "finish"},
 				"agentier":   {"onComplete"},

@@ -76,7 +76,7 @@ var shared = []script{
 	{"a failing tool", []fake.Response{call("bad{}"), {Text: "x"}}, []string{"error_flag", "error_text"}},
 	{"a tool that fails on and on", turns(8, "bad{%d}"), []string{"error_flag", "error_text", "same_tool_error_stop"}},
 	{"no end", turns(40, "ok{%d}"), []string{"max_steps", "cap_at", "on_cap"}},
-	{"a round again", []fake.Response{call("ok{1}"), call("ok{1}"), {Text: "x"}}, []string{"duplicate_round"}},
+	{"a duplicate step", []fake.Response{call("ok{1}"), call("ok{1}"), {Text: "x"}}, []string{"duplicate_round"}},
 	{"broken arguments", []fake.Response{{Calls: []fake.Call{{ID: "c1", Name: "ok", Arguments: `{"n":`}}}, {Text: "x"}}, []string{"bad_args", "error_flag", "error_text"}},
 	{"no such tool", []fake.Response{call("ghost{}"), {Text: "x"}}, []string{"unknown_tool", "error_flag", "error_text"}},
 	{"a tool that hangs", []fake.Response{call("hang{}"), {Text: "x"}}, []string{"tool_timeout", "deadline", "error_flag", "error_text", "grace"}},
@@ -226,11 +226,11 @@ func TestStepLimitExample(t *testing.T) {
 			res, err := a.Run(t.Context(), loop.Prompt("go"))
 			got := end{res.ModelCalls, res.ToolSteps, res.Text}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(end{})); diff != "" || err != nil {
-				t.Errorf("%s, a cap of %d: %v (-want +got):\n%s", name, c.limit, err, diff)
+				t.Errorf("%s, a step limit of %d: %v (-want +got):\n%s", name, c.limit, err, diff)
 			}
 			for i, r := range m.RecordedRequests() {
 				if forced := i >= max(c.limit, 0) && name == "reactagent"; forced != (len(r.Request.Tools) == 0) {
-					t.Errorf("%s, a cap of %d: request %d offers %d tools", name, c.limit, i, len(r.Request.Tools))
+					t.Errorf("%s, a step limit of %d: request %d has %d tools", name, c.limit, i, len(r.Request.Tools))
 				}
 			}
 		}
@@ -238,7 +238,7 @@ func TestStepLimitExample(t *testing.T) {
 }
 
 // DZ-01: without tools, deuz has one response. With each other preset, a call without
-// tools is a call of an unknown tool (AL-44, DA-26, RA-23), and the run has an answer.
+// tools is a call of an unknown tool (AL-44, DA-26, RA-23), and the run has a final answer.
 func TestNoTools(t *testing.T) {
 	for _, name := range preset.Names() {
 		cfg, err := preset.Apply(name, loop.Config{MaxSteps: 5})

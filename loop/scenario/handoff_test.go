@@ -72,7 +72,7 @@ input: go
 	}
 }
 
-// A policy that the preset has is the one of the script where that names it.
+// Middleware of the script replaces the same middleware of the preset.
 func TestPresetMiddlewareReplaced(t *testing.T) {
 	for policies, want := range map[string]int{"[]": 1, "[repair: {model: main}]": 1, "[leaked_calls, leaked_calls]": 3} {
 		f, err := scenario.Parse("f", []byte("version: 1\nloop: {preset: deepagents, policies: "+policies+"}\nmodels: {main: [{text: hi}]}\ninput: go\n"))

@@ -302,7 +302,7 @@ func TestCompareAndWith(t *testing.T) {
 	}
 }
 
-// What comes out goes where it is expected, in whatever order the sections stand.
+// Output is written to its section, in any order of the sections.
 func TestWithKeepsOrder(t *testing.T) {
 	for _, c := range []struct {
 		order string
@@ -352,8 +352,8 @@ func TestCompare(t *testing.T) {
 		{"nothing", end, end, ""},
 		{"a line", turn, "other\n", "from line 5 (-want +got):\n  " + setup + "  " + request + "- other\n+ " + turn},
 		{"the last line", end, "other\n", "from line 10 (-want +got):\n  decision        0   end: end_turn\n  step.end        0\n- other\n+ " + end},
-		{"one that comes again", warning + warning, warning, "from line 7 (-want +got):\n  " + turn + "  " + warning + "+ " + warning},
-		{"one that comes no more", warning + warning, warning + warning + warning, "from line 8 (-want +got):\n  " + warning + "  " + warning + "- " + warning},
+		{"one that repeats", warning + warning, warning, "from line 7 (-want +got):\n  " + turn + "  " + warning + "+ " + warning},
+		{"one that does not repeat", warning + warning, warning + warning + warning, "from line 8 (-want +got):\n  " + warning + "  " + warning + "- " + warning},
 		{"an end", end, end + end, "from line 11 (-want +got):\n  step.end        0\n  " + end + "- " + end},
 		{"all", o.Trace(), "", "from line 1 (-want +got):\n+ " + strings.ReplaceAll(strings.TrimSuffix(o.Trace(), "\n"), "\n", "\n+ ") + "\n"},
 	} {
@@ -410,7 +410,7 @@ func TestFromMessages(t *testing.T) {
 		t.Errorf("got %+v\n%s", o.Run, made)
 	}
 	if _, err := scenario.FromMessages("empty", []llm.Message{llm.User("hello")}); err == nil {
-		t.Error("no answer to repeat: got no error")
+		t.Error("no response to repeat: got no error")
 	}
 	if _, err := scenario.FromTrace(nil); err == nil {
 		t.Error("an empty trace: got no error")
@@ -449,7 +449,7 @@ func TestFromMessagesUnplayable(t *testing.T) {
 			lacks("the result of the call c1 of the tool a, which the messages do not contain")},
 		"a tool without a name": {[]llm.Message{llm.Assistant(call("c1", "")), llm.ToolResults(result("c1")), done},
 			lacks(`the cause of an error: the tool name "" is not one that providers take: letters, digits, _ and -, 64 characters at most`)},
-		"an answer behind the last": {[]llm.Message{done, done},
+		"a response after the last": {[]llm.Message{done, done},
 			lacks(`the cause of unused responses: session "main": response 2`)},
 	} {
 		made, err := scenario.FromMessages(name, append([]llm.Message{llm.User("go")}, c.messages...))
@@ -463,13 +463,13 @@ func TestFromMessagesUnplayable(t *testing.T) {
 	}
 }
 
-// Turns are written as a script says them where it can, else part by part.
+// Responses are written in the short form of a script if possible, otherwise part by part.
 func TestFromMessagesResponses(t *testing.T) {
 	call, other := llm.ToolCall{ID: "c1", Name: "a", Arguments: "{}"}, llm.ToolCall{ID: "c2", Name: "a", Arguments: "{}"}
 	for _, c := range []struct {
 		name   string
 		parts  []llm.Part
-		finish llm.FinishReason // nobody told it
+		finish llm.FinishReason // the expected one
 		want   string
 	}{
 		{"nothing", nil, llm.FinishStop, "    - {}\n"},
@@ -507,12 +507,12 @@ func TestFromMessagesResponses(t *testing.T) {
         - {type: part, part: {type: text, text: hi}}
         - {type: part, part: {type: text, text: ho}}
 `},
-		{"reasoning behind a text", []llm.Part{llm.Text{Text: "hi"}, llm.Reasoning{Text: "hm"}}, llm.FinishStop, `
+		{"reasoning after a text", []llm.Part{llm.Text{Text: "hi"}, llm.Reasoning{Text: "hm"}}, llm.FinishStop, `
     - events:
         - {type: part, part: {type: text, text: hi}}
         - {type: part, part: {type: reasoning, text: hm}}
 `},
-		{"a text behind a call", []llm.Part{call, llm.Text{Text: "hi"}}, llm.FinishToolCalls, `
+		{"a text after a call", []llm.Part{call, llm.Text{Text: "hi"}}, llm.FinishToolCalls, `
     - events:
         - {type: part, part: {type: tool_call, id: c1, name: a, arguments: '{}'}}
         - {type: part, part: {type: text, text: hi}}
@@ -540,7 +540,7 @@ func TestFromMessagesResponses(t *testing.T) {
 		}
 		for _, ev := range o.Events {
 			if turn, ok := ev.Body.(trace.ModelResponse); ok && (!cmp.Equal(said, turn.Message, cmpopts.EquateEmpty()) || turn.FinishReason != c.finish) {
-				t.Errorf("%s: said again as %+v", c.name, turn)
+				t.Errorf("%s: written again as %+v", c.name, turn)
 			}
 		}
 	}

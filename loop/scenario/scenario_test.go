@@ -98,11 +98,11 @@ func TestFromTrace(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(lossy, lost); diff != "" {
-		t.Errorf("what is not taken over (-want +got):\n%s", diff)
+		t.Errorf("omitted (-want +got):\n%s", diff)
 	}
 }
 
-// played is what comes of a scenario file.
+// played is the result of a scenario file.
 func played(t *testing.T, path string) *scenario.Result {
 	t.Helper()
 	src, err := os.ReadFile(path)

@@ -112,6 +112,6 @@ func TestWriteFails(t *testing.T) {
 	}
 	none := func(yield func(uistream.Part) bool) { yield(uistream.Part{Type: "start", Metadata: []byte("{")}) }
 	if err := uistream.Write(httptest.NewRecorder(), none); err == nil || !strings.HasPrefix(err.Error(), "uistream: a part of the type start: ") {
-		t.Errorf("a part that is none: got %v", err)
+		t.Errorf("an invalid part: got %v", err)
 	}
 }

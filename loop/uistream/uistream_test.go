@@ -124,7 +124,7 @@ func TestParts(t *testing.T) {
 				finishStep, finish,
 			},
 		},
-		"what policies made of answers": {
+		"responses that middleware changed": {
 			run(natural, nil, trace.StepStart{}, delta(trace.DeltaText, "ba"), delta(trace.DeltaText, "d"), answer(llm.Text{Text: "bad"}), answer(llm.Text{Text: "good"}), trace.StepEnd{},
 				trace.StepStart{}, delta(trace.DeltaText, "same"), answer(llm.Text{Text: "same"}), answer(llm.Text{Text: "same"}), answer(), trace.StepEnd{}),
 			uistream.Options{},
@@ -163,7 +163,7 @@ func TestParts(t *testing.T) {
 			uistream.Options{FinishReason: true},
 			[]string{start, startStep, `{"type":"tool-input-available","toolCallId":"c1","toolName":"a","input":{}}`, finishStep, `{"type":"finish","finishReason":"other"}`},
 		},
-		"calls that nobody answers": {
+		"calls without results": {
 			run(natural, nil, trace.StepStart{}, answer(call("c1", `{}`)), trace.Decision{Action: trace.End, Reason: trace.ReasonForced}, trace.StepEnd{}, trace.StepStart{}, trace.StepEnd{}),
 			uistream.Options{},
 			[]string{start, startStep, `{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":{},"errorText":"the call was not run"}`, finishStep, startStep, finishStep, finish},

@@ -69,9 +69,9 @@ func TestCassettes(t *testing.T) {
 	if err := filepath.WalkDir(dir, walk); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d requests, %d streams, %d answers in one piece", requests, streams, answers)
+	t.Logf("%d requests, %d streams, %d non-streaming responses", requests, streams, answers)
 	if requests < 60 || streams < 25 || answers < 30 {
-		t.Errorf("too few: %d requests, %d streams, %d answers in one piece", requests, streams, answers)
+		t.Errorf("too few: %d requests, %d streams, %d non-streaming responses", requests, streams, answers)
 	}
 }
 
@@ -104,7 +104,7 @@ func sameRequest(t *testing.T, body string) {
 	}
 }
 
-// plainSystem makes a system prompt of one plain block a text.
+// plainSystem makes a system prompt with one plain block per text.
 func plainSystem(body map[string]any) {
 	blocks, ok := body["system"].([]any)
 	if !ok || len(blocks) != 1 {

@@ -14,7 +14,7 @@ import (
 
 var answer = protocol.ResponseMeta{ID: "msg_1", Model: "claude-sonnet-4-20250514", Created: 1, Input: 100}
 
-// script is an answer with each kind of block, as a scenario plays it.
+// script is a response with each kind of block, in the form of a scenario.
 var script = []llm.Event{
 	llm.ReasoningDelta{Text: "Let me"}, llm.ReasoningDelta{Text: " think.", Opaque: raw(`{"signature":"EqQB"}`)},
 	llm.ReasoningDelta{Opaque: raw(`{"type":"redacted_thinking","data":"EmwK"}`)},
@@ -98,7 +98,7 @@ func TestEncoderEvents(t *testing.T) {
 			}
 			for _, s := range c.has {
 				if !strings.Contains(wire, s) {
-					t.Errorf("there is no %s in\n%s", s, wire)
+					t.Errorf("no %s in\n%s", s, wire)
 				}
 			}
 			for _, s := range c.hasNot {
@@ -137,8 +137,8 @@ func TestEncoderErrors(t *testing.T) {
 	}
 }
 
-// TestEncodeAnswerInput checks the arguments in a non-streaming response.
-func TestEncodeAnswerInput(t *testing.T) {
+// TestEncodeResponseInput checks the arguments in a non-streaming response.
+func TestEncodeResponseInput(t *testing.T) {
 	deep := strings.Repeat(`[`, 501) + strings.Repeat(`]`, 501)
 	for args, want := range map[string]string{
 		"": `{}`, " \t": `{}`, "\r\n{\"a\": 1} ": `{"a": 1}`, `"s"`: `"\"s\""`, `{"a":`: `"{\"a\":"`, deep: `"` + deep + `"`, deep[1:1001]: deep[1:1001], "7": "7",

@@ -11,21 +11,21 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// TestAnswerMembers checks that members without a field in llm are kept and written again,
+// TestResponseMembers checks that members without a field in llm are kept and written again,
 // and that requests contain only the container.
-func TestAnswerMembers(t *testing.T) {
+func TestResponseMembers(t *testing.T) {
 	const known, kept = `"container":{"id":"c"},"stop_sequence":"END"`, `"context_management":{"applied_edits":[1]},"novel":2`
 	want := raw(`{` + known + `,"anthropic_answer":{` + kept + `}}`)
 	buffered, err := decodeBuffered(head + `{"type":"text","text":"hi"}],` + known + `,"stop_reason":"stop_sequence","older":null,"padding":"` + strings.Repeat("x", 32<<10) + `",` + kept + `}`)
 	if diff := cmp.Diff(want, buffered.Opaque); diff != "" || err != nil {
-		t.Errorf("buffered: error %v (-want +got):\n%s", err, diff)
+		t.Errorf("non-streaming: error %v (-want +got):\n%s", err, diff)
 	}
 	streamed, err := decode(strings.NewReader(stream(
 		`{"type":"message_start","message":{"type":"message","role":"assistant","container":{"id":"older"},"stop_sequence":null,"context_management":{"applied_edits":[]}}}`,
 		textStart, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi","p":"abc"},"p":"abc"}`, stop0,
 		`{"type":"message_delta","delta":{"stop_reason":"stop_sequence",`+known+`,"novel":2},"context_management":{"applied_edits":[1]},"older":null}`, msgStop)))
 	if diff := cmp.Diff(want, streamed.Opaque); diff != "" || err != nil {
-		t.Errorf("streamed: error %v (-want +got):\n%s", err, diff)
+		t.Errorf("streaming: error %v (-want +got):\n%s", err, diff)
 	}
 
 	body, err := anthropic.Messages{}.EncodeResponse(nil, protocol.ResponseMeta{}, buffered)

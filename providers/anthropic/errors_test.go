@@ -45,9 +45,9 @@ func testErrors(t *testing.T) {
 		{"a text under error", 404, `{"error":"no such page","error_type":"gone"}`, llm.APIError{Code: "gone", Message: "no such page"}},
 		{"a message alone", 403, `{"message":"denied","other":[1]}`, llm.APIError{Message: "denied"}},
 		{"an error that is null", 400, `{"error":null}`, llm.APIError{Message: `{"error":null}`}},
-		{"JSON that is no error", 400, `{"a":1}`, llm.APIError{Message: `{"a":1}`}},
+		{"JSON that is not an error", 400, `{"a":1}`, llm.APIError{Message: `{"a":1}`}},
 		{"an array", 400, `[1]`, llm.APIError{Message: `[1]`}},
-		{"rubbish behind it", 400, `{"error":{"message":"x"}} y`, llm.APIError{Message: `{"error":{"message":"x"}} y`}},
+		{"data after it", 400, `{"error":{"message":"x"}} y`, llm.APIError{Message: `{"error":{"message":"x"}} y`}},
 		{"not UTF-8", 400, "{\"message\":\"\xff\"}", llm.APIError{Message: "{\"message\":\"\xff\"}"}},
 		{"200, of a type that may pass", 200, `{"error":{"type":"overloaded_error","message":"x","more":1}}`, llm.APIError{Code: "overloaded_error", Message: "x", Retryable: true}},
 		{"200, a time-out", 200, `{"error":{"type":"timeout_error","message":"x"}}`, llm.APIError{Code: "timeout_error", Message: "x", Retryable: true}},
@@ -65,7 +65,7 @@ func testErrors(t *testing.T) {
 	}
 }
 
-// testNoAnswer shows what comes of bodies that are no answer, with status 200.
+// testNoAnswer decodes bodies that are not a response, with status 200.
 func testNoAnswer(t *testing.T) {
 	for _, c := range []struct {
 		body string
@@ -90,7 +90,7 @@ func testNoAnswer(t *testing.T) {
 		}
 	}
 	if _, err := decodeBuffered(`{"type":"message","error":null,"content":[]}`); err != nil {
-		t.Errorf("an answer whose error is null: %v", err)
+		t.Errorf("a response whose error is null: %v", err)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestEncodeForeign writes what the other protocols leave in a history, and shows
-// that nothing of it goes to Anthropic that it does not know.
+// TestEncodeForeign encodes the data of other protocols in a history, and checks
+// that nothing unknown to Anthropic is sent.
 func TestEncodeForeign(t *testing.T) {
 	hosted := func(opaque string) llm.ToolCall {
 		return llm.ToolCall{ID: "a", Name: "web_search", ProviderExecuted: true, Opaque: raw(opaque)}

@@ -39,8 +39,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzAnswer reads any body, and what it reads is written and read the same.
-func FuzzAnswer(f *testing.F) {
+// FuzzResponse reads any body, and what it reads is written and read the same.
+func FuzzResponse(f *testing.F) {
 	for _, q := range quirks {
 		f.Add([]byte(q.buffered))
 	}
@@ -68,14 +68,14 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// sameAgain writes and reads a turn: once to bring it in the form of the wire, and
-// again to see that it stays so.
+// sameAgain encodes and decodes a response: once to bring it in the form of the wire, and
+// again to check that it stays the same.
 func sameAgain(t *testing.T, turn *llm.Response) {
 	t.Helper()
 	for _, p := range turn.Parts {
 		switch p.(type) {
 		case llm.Media, llm.ToolResult:
-			return // no answer holds them
+			return // no response contains them
 		}
 	}
 	first := written(t, turn)
@@ -100,7 +100,7 @@ func sameAgain(t *testing.T, turn *llm.Response) {
 	}
 	streamed, err := decode(strings.NewReader(wire))
 	if err != nil || streamed.Text() != first.Text() || len(streamed.Calls()) != len(first.Calls()) {
-		t.Fatalf("error %v, streamed:\n%s", err, cmp.Diff(first, streamed))
+		t.Fatalf("error %v, streaming:\n%s", err, cmp.Diff(first, streamed))
 	}
 }
 

@@ -25,7 +25,7 @@ type quirk struct {
 	want     llm.Response
 	warnings string
 	err      func(error) bool
-	test     func(*testing.T) // where bytes of an answer cannot show it
+	test     func(*testing.T) // if the bytes of a response cannot show it
 }
 
 const (
@@ -49,7 +49,7 @@ func says(text string) string {
 	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + text + `}}`
 }
 
-// turn is an answer that ended with tool_use, unless the raw reason is another.
+// turn is a response that ended with tool_use, unless the raw reason is another.
 func turn(parts ...llm.Part) llm.Response {
 	return llm.Response{
 		Parts: parts, FinishReason: llm.FinishToolCalls, RawFinishReason: "tool_use", ResponseID: "msg_1", Model: "m",
@@ -318,7 +318,7 @@ func TestCuts(t *testing.T) {
 		same := func(how string, from io.Reader) {
 			got, err := decode(from)
 			if !reflect.DeepEqual(want, got) || (err == nil) != (wantErr == nil) {
-				t.Errorf("%s, %s: error %v, turn (-whole +cut):\n%s", q.id, how, err, cmp.Diff(want, got))
+				t.Errorf("%s, %s: error %v, response (-whole +cut):\n%s", q.id, how, err, cmp.Diff(want, got))
 			}
 		}
 		same("byte by byte", iotest.OneByteReader(strings.NewReader(q.wire)))
@@ -336,7 +336,7 @@ func testReset(t *testing.T) {
 	}
 }
 
-// testPings shows that pings say nothing, so that they do not count as progress.
+// testPings checks that pings give no event, so that they do not count as progress.
 func testPings(t *testing.T) {
 	got, err := decode(strings.NewReader(strings.Repeat(stream(`{"type":"ping"}`), 100)))
 	if !errors.Is(err, protocol.ErrTruncated) || len(got.Parts) > 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// facts are what an answer holds, as encoding/json finds it in the raw bytes.
+// facts are the content of a response, as encoding/json reads it from the raw bytes.
 type facts struct {
 	Text, Thinking string
 	Signatures     []string
@@ -133,7 +133,7 @@ func readEvents(t *testing.T, data [][]byte) (f facts) {
 	return f
 }
 
-// factsOf are the facts of a turn.
+// factsOf returns the facts of a response.
 func factsOf(turn *llm.Response, usage map[string]int64) (f facts) {
 	f.Text = turn.Text()
 	f.Thinking, _ = turn.Reasoning()
@@ -273,7 +273,7 @@ func TestRecordedStreams(t *testing.T) {
 func TestRecordedChunks(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(shared(t, "wire"), "anthropic-messages", "vercel-ai", "*.txt"))
 	if len(files) == 0 {
-		t.Fatal("there are no chunks")
+		t.Fatal("got no chunks")
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestRecordedChunks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A file may hold several answers.
+			// A file may contain several responses.
 			for _, answer := range bytes.SplitAfter(bytes.TrimSpace(body), []byte(`{"type":"message_stop"}`)) {
 				if len(answer) == 0 {
 					continue

@@ -71,7 +71,7 @@ func TestEncodeRequest(t *testing.T) {
 		{"a choice of tools that Extra has", &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"x"}]`)}},
 			`{` + hi + `,"tool_choice":{"type":"any"},"tools":[{"type":"x"}]}`},
 
-		{"texts without a word, beside others", userSays(llm.Text{}, llm.Text{Text: "hi"}, llm.Text{Text: " "}), said(`{"type":"text","text":"hi"}`)},
+		{"blank texts next to others", userSays(llm.Text{}, llm.Text{Text: "hi"}, llm.Text{Text: " "}), said(`{"type":"text","text":"hi"}`)},
 		{"texts without a word, alone", assistantSays(llm.Text{Text: "\n"}, call("t", "f", "{}")), replied(`{"type":"tool_use","id":"t","name":"f","input":{}}`)},
 		{"an answer with nothing in it", assistantSays(llm.Text{Text: "\n"}, llm.Reasoning{Text: "hm"}, llm.Reasoning{Opaque: raw(`{"thoughtSignature":"x"}`)}), `{` + hi + `}`},
 		{"results of nothing", answers(), `{` + hi + `}`},
@@ -114,8 +114,8 @@ func said3(blocks string) string {
 	return `{"max_tokens":4096,"messages":[` + userHi + `,{"role":"user","content":[` + blocks + `]}]}`
 }
 
-// TestEncodeRequestErrors shows what Anthropic Messages cannot say, and where it
-// stood.
+// TestEncodeRequestErrors checks the errors for data that Anthropic Messages cannot represent, and
+// their position.
 func TestEncodeRequestErrors(t *testing.T) {
 	deep := raw(strings.Repeat(`{"a":`, 500) + `{}` + strings.Repeat(`}`, 500))
 	for _, c := range []struct {
@@ -146,7 +146,7 @@ func TestEncodeRequestErrors(t *testing.T) {
 		{"choice", &llm.Request{Messages: hello(), Tools: []llm.Tool{{Name: "f"}}, ToolChoice: llm.ToolChoice{Mode: "some"}}, `tool_choice: Anthropic Messages has no mode "some"`},
 		{"role", &llm.Request{Messages: hello(llm.Message{Role: "bot"})}, `messages[1]: Anthropic Messages has no role "bot"`},
 		{"first role", &llm.Request{Messages: []llm.Message{llm.Assistant(llm.Text{Text: "x"}), llm.User("y")}}, `messages[0]: the first message must have the role user, not "assistant"`},
-		{"an empty question", &llm.Request{Messages: hello(llm.User(" "))}, "messages[1]: empty user message: add content"},
+		{"an empty prompt", &llm.Request{Messages: hello(llm.User(" "))}, "messages[1]: empty user message: add content"},
 		{"reasoning of the user", userSays(llm.Text{Text: "x"}, llm.Reasoning{Opaque: raw(`{"signature":"x"}`)}), `messages[0].parts[1]: only an assistant message contains reasoning, not one with the role "user"`},
 		{"a call of the user", userSays(call("a", "f", "{}")), `messages[0].parts[0]: only an assistant message contains calls, not one with the role "user"`},
 		{"an image of the assistant", assistantSays(llm.Media{MediaType: "image/png", URL: "u"}), "messages[1].parts[0]: an assistant message contains no image/png in Anthropic Messages"},
@@ -161,7 +161,7 @@ func TestEncodeRequestErrors(t *testing.T) {
 		{"a data URL", userSays(llm.Media{MediaType: "image/png", URL: "data:image/png;base64,AQ=="}), "messages[0].parts[0]: Anthropic Messages does not accept data URLs: put the bytes of the image/png into Data"},
 		{"audio", userSays(llm.Media{MediaType: "audio/wav", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages accepts images, PDF and plain text, not audio/wav"},
 		{"plain text at a URL", userSays(llm.Media{MediaType: "text/plain", URL: "u"}), "messages[0].parts[0]: Anthropic Messages accepts images, PDF and plain text, not text/plain at a URL"},
-		{"plain text that is none", userSays(llm.Media{MediaType: "text/plain", Data: []byte{0xff}}), "messages[0].parts[0]: the text of a document is not UTF-8"},
+		{"invalid plain text", userSays(llm.Media{MediaType: "text/plain", Data: []byte{0xff}}), "messages[0].parts[0]: the text of a document is not UTF-8"},
 		{"a bitmap", userSays(llm.Media{MediaType: "image/bmp", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not image/bmp"},
 		{"a call in a result", answers(llm.ToolResult{ID: "a", Content: []llm.Part{call("b", "f", "")}}), "messages[1].parts[0].content[0]: a tool result contains only text, images, documents and llm.Unknown blocks, not llm.ToolCall"},
 		{"the first of two", &llm.Request{Messages: hello(llm.Message{Role: "bot"}), Settings: llm.Settings{MaxTokens: -1}}, "settings.max_tokens: -1 is below 0"},

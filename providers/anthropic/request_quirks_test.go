@@ -8,7 +8,7 @@ import (
 	"github.com/looptape/looptape/providers/anthropic"
 )
 
-// testContinued shows that a paused answer goes back as it came, with its container.
+// testContinued checks that a paused response goes back unchanged, with its container.
 func testContinued(t *testing.T) {
 	got := encodeRequest(t, &llm.Request{Model: "m", Messages: []llm.Message{
 		llm.User("Look for x."),
@@ -30,7 +30,7 @@ func testUnanswered(t *testing.T) {
 	}
 }
 
-// testArguments shows what is echoed of arguments that are no JSON object (SA-20).
+// testArguments checks what is sent back for arguments that are not a JSON object (SA-20).
 func testArguments(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{``, `{}`},

@@ -158,8 +158,8 @@ func anyResult(t *rapid.T, c llm.ToolCall) llm.ToolResult {
 	return r
 }
 
-// TestAnswerRoundTrip writes answers in both forms, and reads them again.
-func TestAnswerRoundTrip(t *testing.T) {
+// TestResponseRoundTrip encodes responses in both forms and decodes them again.
+func TestResponseRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyTurn(t)
 		a := protocol.ResponseMeta{ID: want.ResponseID, Model: want.Model, Input: want.Usage.InputTokens}
@@ -182,7 +182,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	})
 }
 
-// anyTurn is an answer in the form that a decoder gives.
+// anyTurn is a response in the form that a decoder returns.
 func anyTurn(t *rapid.T) *llm.Response {
 	turn := &llm.Response{ResponseID: rapid.String().Draw(t, "id"), Model: "claude", Usage: llm.Usage{InputTokens: 100, OutputTokens: 7}}
 	switch rapid.IntRange(0, 2).Draw(t, "usage") {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An object in the place of an array is read as the array of it alone.
+// An object instead of an array is read as an array of that object.
 func TestDecodeRequestWithoutBrackets(t *testing.T) {
 	const body = `{"contents":[{"parts":[{"text":"a"}]}],"system_instruction":{"parts":[{"text":"b"}]},"tools":[{"functionDeclarations":[{"name":"f"}]}]}`
 	want, err := codec.DecodeRequest("/models/m:generateContent", []byte(body))

@@ -71,7 +71,7 @@ func TestEncoderChunks(t *testing.T) {
 				chunk(`{"text":"b","thought":true,"thoughtSignature":"s"}`, usage("5", `,"cachedContentTokenCount":2,"candidatesTokenCount":4,"totalTokenCount":12`)+`,"thoughtsTokenCount":3}`) +
 				ended(usage("5", `,"cachedContentTokenCount":2,"candidatesTokenCount":4,"totalTokenCount":12`)+`,"thoughtsTokenCount":3}`),
 		},
-		"a call in pieces": {
+		"a call in deltas": {
 			[]llm.Event{start(1, "i", "2a"), delta(1, `{"x": `), delta(1, `1}`), llm.ToolCallEnd{Index: 1, Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.TextDelta{Text: "z"}, finish},
 			chunk(`{"functionCall":{"id":"i","name":"_2a","args":{"x":1}},"thoughtSignature":"s"}`, four) + chunk(`{"text":"z"}`, four) + ended(four),
 		},
@@ -91,7 +91,7 @@ func TestEncoderChunks(t *testing.T) {
 			[]llm.Event{start(1, "i", "a"), delta(1, `{"x":1`), finish},
 			chunk(`{"functionCall":{"id":"i","name":"a","willContinue":true}}`, four) + ended(four),
 		},
-		"arguments that are no object": {
+		"arguments that are not an object": {
 			[]llm.Event{llm.PartDone{Part: call("", "a", "[ 1 ]")}, llm.PartDone{Part: call("", "b", `"x"`)}, llm.PartDone{Part: call("", "c", `{"s":"\ud83d"}`)}},
 			chunk(`{"functionCall":{"name":"a","args":[1]}}`, four) + chunk(`{"functionCall":{"name":"b","willContinue":true}}`, four) + chunk(`{"functionCall":{"name":"c","args":{"s":"\ud83d"}}}`, four),
 		},
@@ -135,7 +135,7 @@ func TestEncoderErrors(t *testing.T) {
 	}
 }
 
-func TestEncodeAnswer(t *testing.T) {
+func TestEncodeResponse(t *testing.T) {
 	turn := &llm.Response{
 		Parts: []llm.Part{
 			llm.Reasoning{Text: "hm"}, text("a"), text(""),
@@ -161,7 +161,7 @@ func TestEncodeAnswer(t *testing.T) {
 	}
 	got, err = codec.EncodeResponse(nil, protocol.ResponseMeta{}, &llm.Response{})
 	if want := `{"candidates":[{"finishReason":"OTHER","index":0}],"usageMetadata":{"promptTokenCount":0,"totalTokenCount":0,"promptTokensDetails":[{"modality":"TEXT","tokenCount":0}]}}`; string(got) != want || err != nil {
-		t.Errorf("an empty turn: %s, %v", got, err)
+		t.Errorf("an empty response: %s, %v", got, err)
 	}
 }
 

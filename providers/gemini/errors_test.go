@@ -25,7 +25,7 @@ func TestDecodeError(t *testing.T) {
 		"a success":                {200, `{"error":{"code":503,"status":"UNAVAILABLE"}}`, llm.APIError{Status: 503, Code: "UNAVAILABLE", Message: "Service Unavailable", Retryable: true}},
 		"a status and no number":   {200, `{"error":{"message":"m","status":"DEADLINE_EXCEEDED"}}`, llm.APIError{Code: "DEADLINE_EXCEEDED", Message: "m", Retryable: true}},
 		"another, and no number":   {200, `{"error":{"message":"m","status":"NOT_FOUND"}}`, llm.APIError{Code: "NOT_FOUND", Message: "m"}},
-		"a number beside":          {200, `{"error":{"code":400,"message":"m","status":"UNAVAILABLE"}}`, llm.APIError{Status: 400, Code: "UNAVAILABLE", Message: "m"}},
+		"a number next to it":      {200, `{"error":{"code":400,"message":"m","status":"UNAVAILABLE"}}`, llm.APIError{Status: 400, Code: "UNAVAILABLE", Message: "m"}},
 		"a code that is a word":    {200, `{"error":{"code":"busy","message":"m","new":1}}`, llm.APIError{Code: "busy", Message: "m"}},
 		"members of other types":   {418, `{"error":{"code":true,"message":1,"status":2,"details":3}}`, llm.APIError{Status: 418, Message: "I'm a teapot"}},
 		"an error that is a text":  {200, `{"error":"no","error_type":"bad","more":1}`, llm.APIError{Code: "bad", Message: "no"}},
@@ -86,7 +86,7 @@ func TestEncodeError(t *testing.T) {
 	}
 }
 
-// Over HTTP: what is asked for, and no key in what comes of it.
+// Over HTTP: the request, and an error without the key.
 func TestClient(t *testing.T) {
 	const key = "AIzaSyPlantedKey"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

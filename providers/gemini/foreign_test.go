@@ -8,8 +8,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// TestContentsForeign writes what the other protocols leave in a history, and shows
-// that nothing of it goes to Gemini that it does not know.
+// TestContentsForeign encodes the data of other protocols in a history, and checks
+// that nothing unknown to Gemini is sent.
 func TestContentsForeign(t *testing.T) {
 	hosted := func(data string) llm.ToolCall {
 		return llm.ToolCall{ID: "a", Name: "web_search", ProviderExecuted: true, Opaque: opaque(data)}
@@ -55,9 +55,9 @@ func TestSystemMessagesFirst(t *testing.T) {
 		messages []llm.Message
 		want     string
 	}{
-		"behind the prompt": {"A", []llm.Message{system("B"), system(""), system("C")}, `,"systemInstruction":{"parts":[{"text":"A\n\nB\n\nC"}]}`},
-		"alone":             {"", []llm.Message{system("B")}, `,"systemInstruction":{"parts":[{"text":"B"}]}`},
-		"of nothing":        {"", []llm.Message{system("")}, ``},
+		"after the prompt": {"A", []llm.Message{system("B"), system(""), system("C")}, `,"systemInstruction":{"parts":[{"text":"A\n\nB\n\nC"}]}`},
+		"alone":            {"", []llm.Message{system("B")}, `,"systemInstruction":{"parts":[{"text":"B"}]}`},
+		"of nothing":       {"", []llm.Message{system("")}, ``},
 	} {
 		got, err := codec.EncodeRequest(&llm.Request{Model: "m", System: c.prompt, Messages: append(c.messages, llm.User("hi"))})
 		if err != nil {

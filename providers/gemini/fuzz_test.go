@@ -37,7 +37,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		back, err := codec.DecodeRequest(one.Path, one.Body)
 		if err != nil {
-			t.Fatalf("what was written is not read: %v\n%s", err, one.Body)
+			t.Fatalf("the written value cannot be read: %v\n%s", err, one.Body)
 		}
 		two, err := codec.EncodeRequest(back)
 		if err != nil || !bytes.Equal(one.Body, two.Body) || one.Path != two.Path {
@@ -46,7 +46,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-func FuzzAnswer(f *testing.F) {
+func FuzzResponse(f *testing.F) {
 	for _, q := range quirks {
 		f.Add([]byte(q.body))
 	}
@@ -60,7 +60,7 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		if _, err := whole(again); err != nil {
-			t.Fatalf("what was written is not read: %v\n%s", err, again)
+			t.Fatalf("the written value cannot be read: %v\n%s", err, again)
 		}
 	})
 }
@@ -88,10 +88,10 @@ func FuzzStream(f *testing.F) {
 		}
 		two, all, err := stream(bytes.NewReader([]byte(again)))
 		if err != nil {
-			t.Fatalf("what was written is not read: %v\n%s", err, again)
+			t.Fatalf("the written value cannot be read: %v\n%s", err, again)
 		}
-		// What could not be said the first time (arguments that are not JSON) is
-		// settled now.
+		// Data that could not be represented the first time (arguments that are not JSON)
+		// is settled now.
 		third, err := write(answerOf(two), all)
 		if err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func read(from io.Reader, emit func(llm.Event)) error {
 	}
 }
 
-// whole reads a buffered body.
+// whole reads a non-streaming body.
 func whole(body []byte) (*llm.Response, error) {
 	var acc llm.Accumulator
 	err := codec.DecodeResponse(body, func(ev llm.Event) { acc.Add(ev) })
@@ -65,7 +65,7 @@ func whole(body []byte) (*llm.Response, error) {
 }
 
 // cuts reads the body cut at each place and one byte at a time, and compares the
-// turns with the one of the whole.
+// responses with that of the complete body.
 func cuts(t *testing.T, body string) {
 	t.Helper()
 	want, _, wantErr := stream(bytes.NewReader([]byte(body)))

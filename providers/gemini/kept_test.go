@@ -11,9 +11,9 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// TestAnswerMembers checks that members without a field in llm are kept and written again,
+// TestResponseMembers checks that members without a field in llm are kept and written again,
 // and that no request contains them.
-func TestAnswerMembers(t *testing.T) {
+func TestResponseMembers(t *testing.T) {
 	const (
 		grounded = `"groundingMetadata":{"webSearchQueries":["q"]},"citationMetadata":{"citationSources":[{"uri":"u"}]}`
 		dated    = `"createTime":"2000-01-01T01:00:00Z"`
@@ -25,7 +25,7 @@ func TestAnswerMembers(t *testing.T) {
 		"with the finish": chunks(`{"candidates":[{` + text + `,"finishReason":"STOP","older":null,"padding":"` + strings.Repeat("x", 32<<10) + `",` + grounded + `}],` + dated + `}`),
 		"in any chunk": chunks(`{"candidates":[{`+text+`,"grounding_metadata":{}}]}`, `{"candidates":[{"index":1,"content":{},"safetyRatings":[]}]}`,
 			`{"candidates":[{"finishReason":"STOP",`+grounded+`}],`+dated+`}`),
-		"behind the finish": chunks(`{"candidates":[{`+text+`,"finishReason":"STOP"}]}`, `{"candidates":[{`+grounded+`}]}`, `{`+dated+`}`),
+		"after the finish": chunks(`{"candidates":[{`+text+`,"finishReason":"STOP"}]}`, `{"candidates":[{`+grounded+`}]}`, `{`+dated+`}`),
 	} {
 		turn, _, err := stream(strings.NewReader(body))
 		if diff := cmp.Diff(want, turn.Opaque); diff != "" || err != nil || turn.FinishReason != llm.FinishStop || turn.Text() != "hi" {
@@ -55,7 +55,7 @@ func TestAnswerMembers(t *testing.T) {
 	}
 	err = enc.End(write)
 	if diff := cmp.Diff(`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},`+strings.Replace(tail, `"index":0,`, `"index":0,"finishMessage":"m",`, 1), last); diff != "" || err != nil {
-		t.Errorf("streamed: %v (-want +got):\n%s", err, diff)
+		t.Errorf("streaming: %v (-want +got):\n%s", err, diff)
 	}
 
 	if got := contents(t, "m", turn.Message()); got != `[{"parts":[{"text":"hi"}],"role":"model"}]` {

@@ -55,7 +55,7 @@ func appendString(dst []byte, s string, end byte) json.RawMessage {
 	return append(append(dst, raw...), end)
 }
 
-// said draws a part that a model says, calls aside.
+// said draws a part of a model, except calls.
 var said = rapid.Custom(func(t *rapid.T) llm.Part {
 	switch rapid.IntRange(0, 4).Draw(t, "part") {
 	case 0:
@@ -70,7 +70,7 @@ var said = rapid.Custom(func(t *rapid.T) llm.Part {
 	return images.Draw(t, "media")
 })
 
-// conversations draws messages; model says which, as far as it matters.
+// conversations draws messages for this model.
 func conversation(t *rapid.T) []llm.Message {
 	messages := []llm.Message{llm.User("hi")}
 	used := map[string]bool{}
@@ -182,7 +182,7 @@ func turn(t *rapid.T) *llm.Response {
 	return out
 }
 
-func TestAnswersComeBack(t *testing.T) {
+func TestResponsesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := turn(t)
 		body, err := codec.EncodeResponse(nil, answerOf(want), want)
@@ -191,7 +191,7 @@ func TestAnswersComeBack(t *testing.T) {
 		}
 		got, err := whole(body)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("buffered: %v (-want +got):\n%s\n%s", err, diff, body)
+			t.Fatalf("non-streaming: %v (-want +got):\n%s\n%s", err, diff, body)
 		}
 		streamed, err := write(answerOf(want), drawEvents(t, want))
 		if err != nil {
@@ -199,7 +199,7 @@ func TestAnswersComeBack(t *testing.T) {
 		}
 		got, _, err = stream(strings.NewReader(streamed))
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("streamed: %v (-want +got):\n%s\n%s", err, diff, streamed)
+			t.Fatalf("streaming: %v (-want +got):\n%s\n%s", err, diff, streamed)
 		}
 	})
 }

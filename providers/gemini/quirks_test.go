@@ -28,7 +28,7 @@ func chunks(data ...string) string {
 	return b.String()
 }
 
-// say is a chunk of these parts; more follows the content.
+// say is a chunk of these parts; the members in more come after the content.
 func say(parts, more string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}` + more + `,"index":0}]}`
 }
@@ -247,7 +247,7 @@ func TestQuirks(t *testing.T) {
 func (q *quirk) hold(t *testing.T, got *llm.Response, err error) {
 	t.Helper()
 	if diff := cmp.Diff(q.turn, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(llm.Warning{}, "Message")); diff != "" {
-		t.Errorf("the turn (-want +got):\n%s", diff)
+		t.Errorf("the response (-want +got):\n%s", diff)
 	}
 	want, isAPI := errors.AsType[*llm.APIError](q.err)
 	switch {
@@ -256,14 +256,14 @@ func (q *quirk) hold(t *testing.T, got *llm.Response, err error) {
 			t.Errorf("the error (-want +got):\n%s", diff)
 		}
 	case q.err == errAny && err == nil:
-		t.Error("there is no error")
+		t.Error("got no error")
 	case q.err != errAny && !errors.Is(err, q.err):
 		t.Errorf("the error is %v, want %v", err, q.err)
 	}
 }
 
 // Each quirk of Gemini and of any provider has a row.
-func TestQuirksTableIsWhole(t *testing.T) {
+func TestQuirksTableIsComplete(t *testing.T) {
 	var ids []string
 	for _, q := range quirks {
 		ids = append(ids, q.id)
@@ -343,10 +343,10 @@ func testBodies(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := whole([]byte(answer[:40])); !errors.Is(err, protocol.ErrTruncated) {
-		t.Errorf("half an answer: %v", err)
+		t.Errorf("half a response: %v", err)
 	}
 	if _, err := whole([]byte(answer + "x")); err == nil || errors.Is(err, protocol.ErrTruncated) {
-		t.Errorf("rubbish behind an answer: %v", err)
+		t.Errorf("data after a response: %v", err)
 	}
 	e := codec.DecodeError(520, nil, []byte("<html>520</html>"))
 	if diff := cmp.Diff(&llm.APIError{Status: 520, Message: "<html>520</html>", Retryable: true}, e); diff != "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// heard is what an answer says, as this file reads it for itself.
+// heard is the content of a response, as this file decodes it.
 type heard struct {
 	Text, Reasoning, Finish, ID, Model string
 	Calls                              []heardCall
@@ -37,7 +37,7 @@ type heardCall struct {
 	Signature string
 }
 
-// rawAnswer is an answer or a chunk of one.
+// rawAnswer is a response or one of its chunks.
 type rawAnswer struct {
 	Candidates []struct {
 		Content struct {
@@ -93,7 +93,7 @@ func hear(t *testing.T, chunks ...[]byte) heard {
 	return h
 }
 
-// hold compares a turn with what was heard.
+// hold compares a response with heard.
 func (h heard) hold(t *testing.T, got *llm.Response) {
 	t.Helper()
 	is := heard{Text: got.Text(), Finish: got.RawFinishReason, ID: got.ResponseID, Model: got.Model, Usage: h.Usage}
@@ -212,7 +212,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-func TestRecordedPieces(t *testing.T) {
+func TestRecordedChunks(t *testing.T) {
 	dir := shared(t, "data/wire/gemini/vercel-ai")
 	for name, want := range map[string][]string{
 		"google__google-reasoning-gemini3.chunks.txt":          nil,
@@ -449,8 +449,8 @@ func httprr(t *testing.T, data []byte) (out []exchange) {
 	return out
 }
 
-// What our encoders write of a recorded answer says the same.
-func TestRecordedAnswersAgain(t *testing.T) {
+// The encoded form of a recorded response has the same content.
+func TestRecordedResponsesAgain(t *testing.T) {
 	dir := shared(t, "data/wire/gemini")
 	files, _ := filepath.Glob(filepath.Join(dir, "*.sse"))
 	if len(files) == 0 {

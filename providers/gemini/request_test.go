@@ -266,7 +266,7 @@ func TestRequestContents(t *testing.T) {
 		"an empty text with a signature": {"m", []llm.Message{llm.Assistant(llm.Text{Opaque: opaque(`{"thoughtSignature":"x"}`)}, llm.Reasoning{Opaque: opaque(`{"thoughtSignature":"y","thought":true}`)})},
 			`[{"parts":[{"text":"","thoughtSignature":"x"},{"text":"","thought":true,"thoughtSignature":"y"}],"role":"model"}]`},
 		"media in a result":         {"gemini-3-flash", []llm.Message{asked, llm.ToolResults(result)}, `[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":"xy"},"parts":[{"inlineData":{"mimeType":"image/png","data":"Bw=="}}]}}],"role":"user"}]`},
-		"media behind a result":     {"gemini-2.5-pro", []llm.Message{asked, llm.ToolResults(result)}, `[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":"xy"}}},{"inlineData":{"mimeType":"image/png","data":"Bw=="}}],"role":"user"}]`},
+		"media after a result":      {"gemini-2.5-pro", []llm.Message{asked, llm.ToolResults(result)}, `[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":"xy"}}},{"inlineData":{"mimeType":"image/png","data":"Bw=="}}],"role":"user"}]`},
 		"a result without its call": {"m", []llm.Message{llm.ToolResults(llm.ToolResult{ID: "9"})}, `[{"parts":[{"functionResponse":{"id":"9","name":"unnamed","response":{"result":""}}}],"role":"user"}]`},
 		"a result under the name of its call": {"m", []llm.Message{asked, llm.ToolResults(llm.ToolResult{ID: "1", Name: "other"})},
 			`[` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":""}}}],"role":"user"}]`},
@@ -274,16 +274,16 @@ func TestRequestContents(t *testing.T) {
 			`[{"parts":[{"functionCall":{"id":"1","name":"z","args":{}}}],"role":"model"},` + askedWire + `,{"parts":[{"functionResponse":{"id":"1","name":"a","response":{"result":""}}}],"role":"user"}]`},
 		"messages stay as they are": {"m", []llm.Message{llm.User("a"), llm.User("b"), llm.Assistant(text("c")), llm.Assistant(text("d"))},
 			`[{"parts":[{"text":"a"}],"role":"user"},{"parts":[{"text":"b"}],"role":"user"},{"parts":[{"text":"c"}],"role":"model"},{"parts":[{"text":"d"}],"role":"model"}]`},
-		"names that are none": {"m", []llm.Message{llm.Assistant(call("", "", "{}"), call("", "a b/é", "{}"), call("", "-x", "{}"), call("", strings.Repeat("x", 65), "{}"), call("", "functions.f:0", "{}"))},
+		"invalid names": {"m", []llm.Message{llm.Assistant(call("", "", "{}"), call("", "a b/é", "{}"), call("", "-x", "{}"), call("", strings.Repeat("x", 65), "{}"), call("", "functions.f:0", "{}"))},
 			`[{"parts":[{"functionCall":{"name":"unnamed","args":{}}},{"functionCall":{"name":"a_b___","args":{}}},{"functionCall":{"name":"_-x","args":{}}},{"functionCall":{"name":"` + strings.Repeat("x", 64) + `","args":{}}},{"functionCall":{"name":"functions.f:0","args":{}}}],"role":"model"}]`},
 		"URLs that hold the content": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
 			llm.Media{URL: "data:image/png;base64,Bw=="}, llm.Media{MediaType: "image/webp", URL: "data:image/png;base64,Bw"}, llm.Media{URL: "data:,a%20b"},
 			llm.Media{URL: "data:;base64,_-8="}, llm.Media{URL: "data:image/png;base64,*"}, llm.Media{URL: "data:image/png;base64,"}, llm.Media{URL: "data:"}, llm.Media{URL: "data:,%"}, llm.Media{URL: "date:,a"},
 		}}}, `[{"parts":[{"inlineData":{"mimeType":"image/png","data":"Bw=="}},{"inlineData":{"mimeType":"image/webp","data":"Bw=="}},{"inlineData":{"mimeType":"text/plain","data":"YSBi"}},` +
 			`{"inlineData":{"mimeType":"text/plain","data":"/+8="}},{"fileData":{"fileUri":"data:image/png;base64,*"}},{"fileData":{"fileUri":"data:image/png;base64,"}},{"fileData":{"fileUri":"data:"}},{"fileData":{"fileUri":"data:,%"}},{"fileData":{"fileUri":"date:,a"}}],"role":"user"}]`},
-		"what no JSON can hold": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "\xffa", Opaque: opaque(`{"partMetadata":{"x":"\udc00"},"gemini":{"new":"\ud800"},"cache_control":{}}`)}}, Opaque: opaque(`{"gemini":{"more":1},"container":"c"}`)}},
+		"values that JSON cannot represent": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "\xffa", Opaque: opaque(`{"partMetadata":{"x":"\udc00"},"gemini":{"new":"\ud800"},"cache_control":{}}`)}}, Opaque: opaque(`{"gemini":{"more":1},"container":"c"}`)}},
 			`[{"parts":[{"text":"` + "\ufffd" + `a","partMetadata":{"x":"\ufffd"},"new":"\ufffd"}],"role":"user","more":1}]`},
-		"opaque data that is none": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Opaque: opaque(`"x"`)}, llm.Text{Text: "b", Opaque: opaque(`{`)}}}}, `[{"parts":[{"text":"a"},{"text":"b"}],"role":"user"}]`},
+		"invalid opaque data": {"m", []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "a", Opaque: opaque(`"x"`)}, llm.Text{Text: "b", Opaque: opaque(`{`)}}}}, `[{"parts":[{"text":"a"},{"text":"b"}],"role":"user"}]`},
 	} {
 		if got := contents(t, c.model, c.messages...); got != c.want {
 			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got))
@@ -421,7 +421,7 @@ func TestMediaOfResults(t *testing.T) {
 	}
 }
 
-// What this package does not know of the settings stays in Extra.
+// Settings that this package does not define stay in Extra.
 func TestDecodeRequestExtra(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"systemInstruction":{"parts":[{"text":"a"}],"role":"user"}}`:                                     ``,

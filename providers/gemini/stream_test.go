@@ -46,7 +46,7 @@ func TestDecoderEvents(t *testing.T) {
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP", Opaque: opaque(`{"gemini_answer":{"candidate":{"new":{},"safetyRatings":[]},"response":{"new":[1]}}}`)},
 			},
 		},
-		"parts that are whole": {
+		"complete parts": {
 			chunks(say(`{"inlineData":{"mime_type":"image/png","data":"Bw"},"thought":true},{"fileData":{"mimeType":"a/b","fileUri":"u"}},{"executableCode":{"id":"e","language":"PYTHON"}},{"toolCall":{}},{"functionResponse":{"name":"f"}}`, stop)),
 			[]llm.Event{
 				llm.PartDone{Part: llm.Media{MediaType: "image/png", Data: []byte{7}, Opaque: opaque(`{"thought":true}`)}}, llm.PartDone{Part: llm.Media{MediaType: "a/b", URL: "u"}},
@@ -56,7 +56,7 @@ func TestDecoderEvents(t *testing.T) {
 				llm.Finish{Reason: llm.FinishStop, Raw: "STOP"},
 			},
 		},
-		"a text beside a call": {
+		"a text next to a call": {
 			chunks(say(`{"functionCall":{"name":"f"},"text":""},{"text":"","functionCall":{"name":"g"}}`, stop)),
 			[]llm.Event{llm.PartDone{Part: call("", "f", "{}")}, llm.PartDone{Part: call("", "g", "{}")}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},
 		},
@@ -64,7 +64,7 @@ func TestDecoderEvents(t *testing.T) {
 			chunks(say(`{"text":"a"},{"functionCall":{"name":"f","willContinue":true}}`, stop), say(`{"functionCall":{}}`, stop), say(`{"text":"b"}`, `,"finishReason":"MAX_TOKENS"`)),
 			[]llm.Event{llm.TextDelta{Text: "a"}, start(1, "", "f"), delta(1, "{}"), end(1), llm.TextDelta{Text: "b"}, llm.Finish{Reason: llm.FinishLength, Raw: "MAX_TOKENS"}},
 		},
-		"signatures and usage behind the finish": {
+		"signatures and usage after the finish": {
 			chunks(say(`{"text":"a"}`, stop), say(`{"text":"","thoughtSignature":"s"}`, ""), `{"usageMetadata":{"promptTokenCount":3},"new":1}`),
 			[]llm.Event{
 				llm.TextDelta{Text: "a"}, llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.Usage{InputTokens: 3},
@@ -75,7 +75,7 @@ func TestDecoderEvents(t *testing.T) {
 			chunks(say(`{"thoughtSignature":"s"},{"thought":true,"thoughtSignature":"t"},{"text":"","thought":true}`, stop)),
 			[]llm.Event{llm.TextDelta{Opaque: opaque(`{"thoughtSignature":"s"}`)}, llm.ReasoningDelta{Opaque: opaque(`{"thoughtSignature":"t"}`)}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},
 		},
-		"bytes that are no text": {
+		"bytes that are not UTF-8": {
 			"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\xffb\"}]},\"finishReason\":\"STOP\"}]}\n\n",
 			[]llm.Event{llm.TextDelta{Text: "a\ufffdb"}, llm.Finish{Reason: llm.FinishStop, Raw: "STOP"}},
 		},
@@ -101,10 +101,10 @@ func TestDecoderErrors(t *testing.T) {
 		"a part of a type":         {chunks(hello, say("1", "")), "a chunk of the response: expected an object at candidates[0].content.parts[0] (byte 37)", "a"},
 		"a call of a type":         {chunks(hello, say(`{"functionCall":1}`, "")), "a chunk of the response: expected an object at candidates[0].content.parts[0].functionCall (byte 53)", "a"},
 		"usage of a type":          {chunks(hello, `{"usageMetadata":1}`), "a chunk of the response: expected an object at usageMetadata (byte 18)", "a"},
-		"rubbish behind":           {chunks(hello, hello+"x"), "an event of the stream: something follows the JSON value (byte 79)", "aa"},
+		"data after it":            {chunks(hello, hello+"x"), "an event of the stream: something follows the JSON value (byte 79)", "aa"},
 		"cut within":               {chunks(hello, hello[:50]), "a chunk of the response: expected a member's name in double quotes at candidates[0].content.parts (byte 51)", "a"},
-		"text behind a finish":     {chunks(say(`{"text":"a"}`, stop), hello), protocol.ErrTruncated.Error(), "aa"},
-		"a call behind a finish":   {chunks(say(`{"text":"a"}`, stop), say(`{"functionCall":{"name":"f"}}`, "")), protocol.ErrTruncated.Error(), "a"},
+		"text after a finish":      {chunks(say(`{"text":"a"}`, stop), hello), protocol.ErrTruncated.Error(), "aa"},
+		"a call after a finish":    {chunks(say(`{"text":"a"}`, stop), say(`{"functionCall":{"name":"f"}}`, "")), protocol.ErrTruncated.Error(), "a"},
 		"a finish of no reason":    {chunks(say(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`)), protocol.ErrTruncated.Error(), "a"},
 		"no finish":                {chunks(hello), protocol.ErrTruncated.Error(), "a"},
 		"nothing":                  {"", protocol.ErrTruncated.Error(), ""},
@@ -168,7 +168,7 @@ func TestPartialArguments(t *testing.T) {
 		"only a root":           {num("$", "1"), "{"},
 		"no root":               {num("a", "1"), "{"},
 		"an empty name":         {num("$.", "1"), "{"},
-		"a name that is none":   {num("$..a", "1"), "{"},
+		"an invalid name":       {num("$..a", "1"), "{"},
 		"an open index":         {num("$.a[0", "1"), "{"},
 		"a bad index":           {num("$.a[x]", "1"), "{"},
 		"a negative index":      {num("$.a[-1]", "1"), "{"},
@@ -219,18 +219,18 @@ func TestPartialCalls(t *testing.T) {
 		parts []string
 		want  *llm.Response
 	}{
-		"no end":                 {[]string{begin, one}, cut(call("", "f", `{"a":1`))},
-		"another begins":         {[]string{begin, one, begin, last}, cut(call("", "f", `{"a":1`), call("", "f", `{"b":2}`))},
-		"a whole one comes":      {[]string{begin, `{"functionCall":{"name":"g","args":{}}}`}, cut(call("", "f", `{`), call("", "g", `{}`))},
-		"a text comes":           {[]string{begin, `{"text":"t"}`, last}, stopped(call("", "f", `{"b":2}`), text("t"))},
-		"the last piece ends":    {[]string{begin, one, last}, stopped(call("", "f", `{"a":1,"b":2}`))},
-		"whole arguments":        {[]string{begin, one, `{"functionCall":{"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
-		"whole ones, repaired":   {[]string{begin, `{"functionCall":{"partialArgs":[{"jsonPath":"x","numberValue":1}],"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
-		"a signature at the end": {[]string{begin, `{"functionCall":{},"thoughtSignature":"s"}`}, stopped(llm.ToolCall{Name: "f", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})},
-		"no name":                {[]string{one, last}, stopped(call("", "", `{"a":1,"b":2}`))},
-		"no name, whole":         {[]string{`{"functionCall":{"args":{"a":1}}}`}, stopped(call("", "", `{"a":1}`))},
-		"an end of nothing":      {[]string{`{"functionCall":{}}`}, warned(stopped(), llm.WarnNoCallStart)},
-		"two at once":            {[]string{begin + "," + last, begin + "," + `{"functionCall":{}}`}, stopped(call("", "f", `{"b":2}`), call("", "f", `{}`))},
+		"no end":                  {[]string{begin, one}, cut(call("", "f", `{"a":1`))},
+		"another begins":          {[]string{begin, one, begin, last}, cut(call("", "f", `{"a":1`), call("", "f", `{"b":2}`))},
+		"a complete one comes":    {[]string{begin, `{"functionCall":{"name":"g","args":{}}}`}, cut(call("", "f", `{`), call("", "g", `{}`))},
+		"a text comes":            {[]string{begin, `{"text":"t"}`, last}, stopped(call("", "f", `{"b":2}`), text("t"))},
+		"the last chunk ends":     {[]string{begin, one, last}, stopped(call("", "f", `{"a":1,"b":2}`))},
+		"whole arguments":         {[]string{begin, one, `{"functionCall":{"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
+		"complete ones, repaired": {[]string{begin, `{"functionCall":{"partialArgs":[{"jsonPath":"x","numberValue":1}],"args":{"z":1}}}`}, stopped(call("", "f", `{"z":1}`))},
+		"a signature at the end":  {[]string{begin, `{"functionCall":{},"thoughtSignature":"s"}`}, stopped(llm.ToolCall{Name: "f", Arguments: "{}", Opaque: opaque(`{"thoughtSignature":"s"}`)})},
+		"no name":                 {[]string{one, last}, stopped(call("", "", `{"a":1,"b":2}`))},
+		"no name, whole":          {[]string{`{"functionCall":{"args":{"a":1}}}`}, stopped(call("", "", `{"a":1}`))},
+		"an end of nothing":       {[]string{`{"functionCall":{}}`}, warned(stopped(), llm.WarnNoCallStart)},
+		"two at once":             {[]string{begin + "," + last, begin + "," + `{"functionCall":{}}`}, stopped(call("", "f", `{"b":2}`), call("", "f", `{}`))},
 	} {
 		var wire []string
 		for _, p := range c.parts {

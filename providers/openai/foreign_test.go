@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// foreignTurns are turns of other providers, and of the other protocol of this one.
+// foreignTurns are responses of other providers, and of the other protocol of this one.
 var foreignTurns = map[string]llm.Message{
 	"anthropic": llm.Assistant(
 		llm.Reasoning{Text: "T", Opaque: raw(`{"signature":"S"}`)},
@@ -69,7 +69,7 @@ func said(t *testing.T, p protocol.Protocol, key string, messages ...llm.Message
 }
 
 // What is another provider's alone is not sent.
-func TestForeignTurns(t *testing.T) {
+func TestForeignMessages(t *testing.T) {
 	const call = `{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}`
 	const text, item = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`, `{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"}`
 	for origin, turn := range foreignTurns {
@@ -95,8 +95,8 @@ func TestForeignTurns(t *testing.T) {
 	}
 }
 
-// A turn of which nothing is left is not sent, as an empty one is not.
-func TestEmptyTurns(t *testing.T) {
+// A message with nothing left is not sent, like an empty one.
+func TestEmptyMessages(t *testing.T) {
 	search := foreignTurns["anthropic"].Parts[:4]
 	for name, turn := range map[string]llm.Message{
 		"nothing": llm.Assistant(), "an empty text": llm.Assistant(llm.Text{}), "a search": llm.Assistant(search...),

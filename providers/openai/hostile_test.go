@@ -75,7 +75,7 @@ func memory(f func()) float64 {
 }
 
 // Many deltas are joined at a cost that grows with their number.
-func TestChatManyPieces(t *testing.T) {
+func TestChatManyDeltas(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"arguments before the name": {`"tool_calls":[`, `{"index":0,"function":{"arguments":"a%d"}}`},
 		"thinking":                  {`"content":[{"type":"thinking","thinking":[`, `{"type":"text","text":"a%d"}`},
@@ -89,7 +89,7 @@ func TestChatManyPieces(t *testing.T) {
 		}
 		used(1)
 		if few, more := used(n), used(4*n); more > 6*few {
-			t.Errorf("%s: %d pieces take %.0f bytes, and four times as many %.0f", name, n, few, more)
+			t.Errorf("%s: %d deltas allocate %.0f bytes, and four times that number %.0f", name, n, few, more)
 		}
 	}
 }

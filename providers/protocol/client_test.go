@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// plain is a protocol of bare texts: an event is a text, "bye" the end, and an
+// plain is a protocol of plain text: an event is a text, "bye" the end, and an
 // event or a body that begins with "error " an error.
 type plain struct{ protocol.Protocol }
 
@@ -158,7 +158,7 @@ func TestClientSharesNoHeader(t *testing.T) {
 	}
 }
 
-func TestClientBufferedAnswer(t *testing.T) {
+func TestClientNonStreaming(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "whole") })
 	if got, err := ask(c); got != "whole" || err != nil {
 		t.Errorf("got %q, %v", got, err)
@@ -222,7 +222,7 @@ func TestClientErrors(t *testing.T) {
 			text:   "so far",
 			status: 200, is: protocol.ErrTooLarge,
 		},
-		"too long an answer": {
+		"too long a response": {
 			serve:  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 5001)) },
 			status: 200, is: protocol.ErrTooLarge,
 		},
@@ -245,7 +245,7 @@ func TestClientErrors(t *testing.T) {
 	}
 }
 
-// The terminal mark ends the answer, though the connection stays open.
+// The end marker ends the response, although the connection stays open.
 func TestClientEndsAtTheMark(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		stream(w, "so far", "bye", "error late")
@@ -266,7 +266,7 @@ func TestClientReadsToTheEnd(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}
 		})}}
 		if got, err := ask(c); got != "so farbye" || err != nil || body.ended != want || !body.closed {
-			t.Errorf("%d bytes behind the mark: got %q, %v; to the end: %t, want %t; closed: %t", len(text), got, err, body.ended, want, body.closed)
+			t.Errorf("%d bytes after the end marker: got %q, %v; to the end: %t, want %t; closed: %t", len(text), got, err, body.ended, want, body.closed)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestClientShouldRetry(t *testing.T) {
 
 // An error that comes bare, outside any event, is read, also in an array; other words are
 // none.
-func TestClientStrayError(t *testing.T) {
+func TestClientBareError(t *testing.T) {
 	for bare, want := range map[string]string{
 		"{\n  \"error\": 7\n}":        "{\n  \"error\": 7\n}",
 		"[{\n  \"error\": 7\n}\n]":    "[{\n  \"error\": 7\n}\n]",
@@ -345,7 +345,7 @@ func TestClientErrorWithMark(t *testing.T) {
 	}
 }
 
-// Just as much as the bounds allow is no error.
+// A response of exactly the maximum size is valid.
 func TestClientBounds(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 5000)) })
 	c.MaxResponse = 5000
@@ -469,7 +469,7 @@ func TestClientLeft(t *testing.T) {
 }
 
 func TestClientCannotAsk(t *testing.T) {
-	c := client(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+	c := client(t, func(http.ResponseWriter, *http.Request) { t.Error("the server got a request") })
 	no := errors.New("no key")
 	const noURL = "plain: invalid base URL: use one such as https://api.example.com/v1"
 	for _, c := range []struct {
@@ -547,7 +547,7 @@ func TestClientKeepsSecrets(t *testing.T) {
 	}
 }
 
-// broken fails and says of which URL.
+// broken fails and names the URL.
 type broken struct{}
 
 func (broken) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -55,7 +55,7 @@ func TestClientKeepsBasicAuth(t *testing.T) {
 	}
 }
 
-// A key is not shown, however the answer quotes it.
+// An error never contains the key, even if the response quotes it.
 func TestClientKeepsQuotedKeys(t *testing.T) {
 	const key = `open/sesame<&>"1234"`
 	for _, shown := range []string{

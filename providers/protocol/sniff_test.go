@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// A stream is known by how it begins, whatever its Content-Type says.
+// A stream is recognized by its first bytes, whatever its Content-Type is.
 func TestClientStreamOfAnotherType(t *testing.T) {
 	const events = "data: one\n\ndata: bye\n\n"
 	blank := strings.Repeat("\n", 5000)

@@ -59,7 +59,7 @@ var brokenRules = []brokenRun{
 		*s = *begin("r1", declared).round(c1, good("c1")).done().round(d, good("c1")).done().round(d, good("c1")).done()
 		s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	}},
-	{"INV-04", "plain", "an id twice in a turn", func(_ *testing.T, s *script) {
+	{"INV-04", "plain", "an id twice in a response", func(_ *testing.T, s *script) {
 		d := call("c1", "g")
 		*s = *begin("r1", declared).ask().turn(c1, d)
 		s.starts(c1).starts(d).ends(good("c1")).ends(good("c1")).results(good("c1"), good("c1")).done()
@@ -78,7 +78,7 @@ var brokenRules = []brokenRun{
 	{"INV-05", "plain", "more kept than there was", func(t *testing.T, s *script) {
 		change(t, s, 1, func(b *trace.ModelRequest) { b.PrefixMessages++ })
 	}},
-	{"INV-05", "a policy answers in a conversation", "the answer is changed", func(t *testing.T, s *script) {
+	{"INV-05", "middleware substitutes a response in a conversation", "the answer is changed", func(t *testing.T, s *script) {
 		request(t, s, 0, func(m []llm.Message) { m[5] = llm.Assistant(text("otherwise")) })
 	}},
 	{"INV-05", "usage by purpose", "more kept than a judge was sent", func(t *testing.T, s *script) {
@@ -207,15 +207,15 @@ var brokenRules = []brokenRun{
 		change(t, s, 0, func(b *trace.RunEnd) { b.StopReason = trace.ReasonEndTurn })
 	}},
 	{"INV-11", "cap", "an end without a decision", func(t *testing.T, s *script) { s.remove(t, trace.KindDecision, 1) }},
-	{"INV-11", "cap at the top with a forced answer", "with tools", func(t *testing.T, s *script) {
+	{"INV-11", "step limit at the top with a forced response", "with tools", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ModelConfig) { b.Tools = []llm.Tool{{Name: "f"}} })
 	}},
-	{"INV-11", "cap at the top with a forced answer", "and another", func(_ *testing.T, s *script) {
+	{"INV-11", "step limit at the top with a forced response", "and another", func(_ *testing.T, s *script) {
 		s.events = s.events[:len(s.events)-3]
 		s.decide(trace.Stop, trace.ReasonForced, 0).request(1).reply(llm.Assistant(text("b")))
 		s.decide(trace.Stop, trace.ReasonForced, 0).done().end(trace.ReasonForced)
 	}},
-	{"INV-11", "a forced answer that calls again", "and a tool runs", func(t *testing.T, s *script) {
+	{"INV-11", "a forced response with calls", "and a tool runs", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 2)
 		s.insert(i+1, trace.ToolStart{ToolCallID: "c2", Name: "g", Arguments: c2.Arguments}).insert(i+2, trace.ToolEnd{ToolCallID: "c2", Outcome: trace.OutcomeOK, Result: good("c2")})
 	}},
@@ -229,14 +229,14 @@ var brokenRules = []brokenRun{
 	{"INV-11", "suspended", "for no cause", func(t *testing.T, s *script) {
 		*s = *begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.Suspend, trace.ReasonEndTurn, 0).done().end(trace.ReasonEndTurn)
 	}},
-	{"INV-11", "a stop at the cap of a turn to continue", "before the cap", func(t *testing.T, s *script) {
+	{"INV-11", "a stop at the step limit at a paused response", "before the cap", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunStart) { b.Options[0].Value = "2" })
 	}},
-	{"INV-11", "a turn that was continued too often", "with calls", func(t *testing.T, s *script) {
+	{"INV-11", "a response that was continued too often", "with calls", func(t *testing.T, s *script) {
 		*s = *begin("r1", declared).ask().reply(llm.Assistant(c1)).decide(trace.Stop, trace.ReasonContinuedResponse, 0).done()
 		s.end(trace.ReasonContinuedResponse, "c1")
 	}},
-	{"INV-11", "a forced answer that another call stands in for", "and it is asked for again", func(_ *testing.T, s *script) {
+	{"INV-11", "a forced response that another call replaces", "and it is asked for again", func(_ *testing.T, s *script) {
 		s.insert(len(s.events)-2, trace.ModelRequest{PrefixMessages: 1, NewMessages: s.history[1:]})
 		s.insert(len(s.events)-2, trace.ModelResponse{Message: llm.Assistant(text("b"))})
 		s.insert(len(s.events)-2, trace.Decision{Action: trace.Stop, Reason: trace.ReasonForced})
@@ -325,7 +325,7 @@ var brokenRules = []brokenRun{
 	{"INV-19", "budget of one more", "spent", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunStart) { b.Options[0].Value = "15" })
 	}},
-	{"INV-19", "budget", "a forced answer", func(t *testing.T, s *script) {
+	{"INV-19", "budget", "a forced response", func(t *testing.T, s *script) {
 		*s = *begin("r1", trace.Options{{Name: "token_budget", Value: "15"}}).round(c1, good("c1")).done()
 		s.decide(trace.ForceFinal, trace.ReasonBudget, 0).ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	}},
@@ -379,7 +379,7 @@ var brokenRules = []brokenRun{
 		s.remove(t, trace.KindModelRetry, 1)
 		s.events[s.index(t, trace.KindModelRequest, 2)].Attempt = 1
 	}},
-	{"INV-21", "another call stands in for one that failed", "but is asked for as the answer", func(t *testing.T, s *script) {
+	{"INV-21", "another call replaces a failed one", "but is asked for as the answer", func(t *testing.T, s *script) {
 		*s = *begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api"}}).request(1)
 		s.turn(text("a")).done().end(trace.ReasonEndTurn)
 	}},

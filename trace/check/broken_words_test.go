@@ -15,15 +15,15 @@ var brokenWords = []brokenRun{
 	{"INV-11", "plain", "goes on for the cap", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.Decision) { b.Reason, b.ToolCalls = trace.ReasonMaxSteps, 0 })
 	}},
-	{"INV-11", "cap at the top with a forced answer", "ordered twice", func(t *testing.T, s *script) {
+	{"INV-11", "step limit at the top with a forced response", "ordered twice", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 1)
 		s.insert(i, s.events[i].Body)
 	}},
-	{"INV-11", "cap at the top with a forced answer", "ordered again behind it", func(t *testing.T, s *script) {
+	{"INV-11", "step limit at the top with a forced response", "ordered again behind it", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 2)
 		s.insert(i+1, trace.Decision{Action: trace.ForceFinal, Reason: trace.ReasonMaxSteps}).insert(i+2, s.events[i].Body)
 	}},
-	{"INV-11", "cap at the top with a forced answer", "ordered while a call runs", func(t *testing.T, s *script) {
+	{"INV-11", "step limit at the top with a forced response", "ordered while a call runs", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 1)
 		order := s.events[i].Body
 		s.remove(t, trace.KindDecision, 1).insert(s.index(t, trace.KindToolEnd, 0), order)

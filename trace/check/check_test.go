@@ -36,7 +36,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestEveryInvariantIsBroken holds the tables of this package's tests against
+// TestEveryInvariantIsBroken compares the tables of this package's tests with
 // the catalogue.
 func TestEveryInvariantIsBroken(t *testing.T) {
 	seen := map[string]bool{}
@@ -138,7 +138,7 @@ func TestPlaceOfAViolation(t *testing.T) {
 	}
 }
 
-// TestWords checks what some messages say of amounts and places.
+// TestWords checks the amounts and positions in some messages.
 func TestWords(t *testing.T) {
 	for _, x := range []struct {
 		clean, want string
@@ -189,7 +189,7 @@ func TestRunsAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// TestForeignRuns checks what is not said of a run that declares nothing.
+// TestForeignRuns checks what is not reported for a run that declares nothing.
 func TestForeignRuns(t *testing.T) {
 	for _, id := range []string{"INV-15", "INV-19", "INV-20", "INV-25"} {
 		for _, b := range broken {

@@ -16,18 +16,18 @@ var cleanStops = map[string]func() *script{
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1"))
 		return s.decide(trace.Stop, trace.ReasonMaxSteps, 0).done().end(trace.ReasonMaxSteps)
 	},
-	"cap of nothing makes one call": func() *script {
+	"a step limit of 0 makes one call": func() *script {
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "0"}}).round(c1, good("c1"))
 		return s.decide(trace.Stop, trace.ReasonMaxSteps, 0).done().end(trace.ReasonMaxSteps)
 	},
-	"cap at the top with a forced answer": func() *script {
+	"step limit at the top with a forced response": func() *script {
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
 		s.decide(trace.ForceFinal, trace.ReasonMaxSteps, 0)
 		s.step++
 		s.add(trace.StepStart{}).add(trace.ModelConfig{}).request(1).reply(llm.Assistant(text("so")))
 		return s.decide(trace.Stop, trace.ReasonForced, 0).done().end(trace.ReasonForced)
 	},
-	"a forced answer that calls again": func() *script {
+	"a forced response with calls": func() *script {
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
 		s.decide(trace.ForceFinal, trace.ReasonMaxSteps, 0)
 		s.step++
@@ -71,7 +71,7 @@ var cleanStops = map[string]func() *script{
 		s := begin("r1", o).round(c1, bad("c1")).done().round(c2, good("c2")).done().round(c3, bad("c3")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"guard does not count what was refused": func() *script {
+	"guard does not count rejected calls": func() *script {
 		s := begin("r1", declared).ask().turn(c1).skips(c1, "denied").results(bad("c1")).done()
 		s.ask().turn(c3).skips(c3, "duplicate").results(bad("c3")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
@@ -115,7 +115,7 @@ var cleanStops = map[string]func() *script{
 		s := stopping("step_count:3,has_tool_call:h,total_tokens:31,never").round(c1, good("c1")).done().round(c2, good("c2")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"stop conditions that cannot be judged": func() *script {
+	"stop conditions that cannot be checked": func() *script {
 		s := stopping("custom,cost:0.5,step_count:x,total_tokens:,has_tool_call:h").round(c1, good("c1"))
 		return s.decide(trace.Stop, trace.ReasonStopCondition, 0).done().end(trace.ReasonStopCondition)
 	},
@@ -140,7 +140,7 @@ var cleanStops = map[string]func() *script{
 		s := stopping("total_tokens:30").round(c1, good("c1")).done().round(c2, good("c2"))
 		return s.decide(trace.Stop, trace.ReasonStopCondition, 0).done().end(trace.ReasonStopCondition)
 	},
-	"a number of tokens that a judge has spent": func() *script {
+	"a number of tokens that a grader has used": func() *script {
 		s := stopping("total_tokens:16").round(c1, good("c1"))
 		s.purpose(trace.PurposeGrade, trace.ModelRequest{NewMessages: []llm.Message{llm.User("good?")}})
 		s.purpose(trace.PurposeGrade, trace.ModelResponse{Message: llm.Assistant(text("yes")), Usage: llm.Usage{InputTokens: 1}})
@@ -149,17 +149,17 @@ var cleanStops = map[string]func() *script{
 		e.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: s.used, trace.PurposeGrade: {InputTokens: 1}}
 		return s.add(e)
 	},
-	"a cap where a stop condition holds": func() *script {
+	"a step limit where a stop condition is true": func() *script {
 		s := stopping("step_count:1").round(c1, good("c1")).decide(trace.ForceFinal, trace.ReasonMaxSteps, 0).done()
 		s.step++
 		s.add(trace.StepStart{}).add(trace.ModelConfig{}).request(1).reply(llm.Assistant(text("so")))
 		return s.decide(trace.Stop, trace.ReasonForced, 0).done().end(trace.ReasonForced)
 	},
-	"stop conditions of a run that goes on from another": func() *script {
+	"stop conditions of a run that continues another": func() *script {
 		s := stopping("step_count:2").add(trace.Resumed{Of: "elsewhere"}).round(c1, good("c1"))
 		return s.decide(trace.Stop, trace.ReasonStopCondition, 0).done().end(trace.ReasonStopCondition)
 	},
-	"stop conditions of a run that went on from another": func() *script {
+	"stop conditions of a run that continued another": func() *script {
 		s := stopping("step_count:1").add(trace.Resumed{Of: "elsewhere"}).round(c1, good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
@@ -169,11 +169,11 @@ var cleanStops = map[string]func() *script{
 		s := begin("r1", o).round(c2, good("c2")).done().round(c1, bad("c1")).done().round(c3, bad("c3"))
 		return s.decide(trace.Stop, trace.ReasonRunawayGuard, 0).done().end(trace.ReasonRunawayGuard)
 	},
-	"a stop at the cap of a turn to continue": func() *script {
+	"a stop at the step limit at a paused response": func() *script {
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).ask().reply(llm.Assistant(text("a")))
 		return s.decide(trace.Stop, trace.ReasonMaxSteps, 0).done().end(trace.ReasonMaxSteps)
 	},
-	"a forced answer that another call stands in for": func() *script {
+	"a forced response that another call replaces": func() *script {
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).round(c1, good("c1")).done()
 		s.decide(trace.ForceFinal, trace.ReasonMaxSteps, 0)
 		s.step++
@@ -182,7 +182,7 @@ var cleanStops = map[string]func() *script{
 		s.instead(text("so")).decide(trace.End, trace.ReasonForced, 0).done()
 		return s.end(trace.ReasonForced)
 	},
-	"a guard against repeated rounds": func() *script {
+	"a guard against duplicate steps": func() *script {
 		s := begin("r1", with(trace.Option{Name: "duplicate_round", Value: "stop"})).round(c1, good("c1"))
 		return s.decide(trace.Stop, trace.ReasonRunawayGuard, 0).done().end(trace.ReasonRunawayGuard)
 	},
@@ -196,7 +196,7 @@ var cleanStops = map[string]func() *script{
 		s.ends(good("c2")).results(good("c1"), good("c2"))
 		return s.decide(trace.Stop, trace.ReasonCancel, 0).done().end(trace.ReasonCancel)
 	},
-	"a cancel of an answer that takes its time": func() *script {
+	"a cancel of a slow response": func() *script {
 		s := begin("r1", declared).ask()
 		s.at++
 		s.add(trace.Canceled{})

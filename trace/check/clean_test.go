@@ -72,7 +72,7 @@ var cleanRuns = map[string]func() *script{
 		s := begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api", Status: 400}})
 		return s.decide(trace.Stop, trace.ReasonError, 0).done().add(trace.RunEnd{StopReason: trace.ReasonError, Error: &trace.Error{Type: "api"}})
 	},
-	"continued turn and end hook": func() *script {
+	"continued response and end hook": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.Continue, trace.ReasonContinuedResponse, 0).done()
 		s.ask().reply(llm.Assistant(text("b"))).decide(trace.Continue, trace.ReasonEndHook, 0).done()
 		s.history = append(s.history, llm.User("more"))
@@ -144,7 +144,7 @@ var cleanRuns = map[string]func() *script{
 		s.round(c1, good("c1"))
 		return s.decide(trace.Stop, trace.ReasonMaxSteps, 0).done().end(trace.ReasonMaxSteps)
 	},
-	"an error that is no tool's": func() *script {
+	"an error not from a tool": func() *script {
 		s := begin("r1", declared).round(c1, good("c1")).decide(trace.Stop, trace.ReasonError, 0).done()
 		e := s.runEnd(trace.ReasonError)
 		e.Error = &trace.Error{Type: "panic"}
@@ -156,17 +156,17 @@ var cleanRuns = map[string]func() *script{
 		e.Error = &trace.Error{Type: "api"}
 		return s.add(e)
 	},
-	"a turn that was continued too often": func() *script {
+	"a response that was continued too often": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(text("a")))
 		return s.decide(trace.Stop, trace.ReasonContinuedResponse, 0).done().end(trace.ReasonContinuedResponse)
 	},
-	"a call of a turn that gave way to another is answered": func() *script {
+	"a call of a replaced response has a result": func() *script {
 		s := begin("r1", declared).ask().turn(c1).starts(c1).ends(good("c1")).results(good("c1")).done()
 		s.history = append(s.history, llm.Assistant(c2), llm.ToolResults(good("c2")))
 		s.add(trace.HistoryRewrite{Reason: "middleware"})
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers itself": func() *script {
+	"middleware substitutes the response": func() *script {
 		s := begin("r1", declared)
 		s.step = 0
 		m := llm.Assistant(text("a"))
@@ -174,7 +174,7 @@ var cleanRuns = map[string]func() *script{
 		s.add(trace.StepStart{}).add(trace.ModelResponse{Message: m}).decide(trace.End, trace.ReasonEndTurn, 0)
 		return s.done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers in a conversation": func() *script {
+	"middleware substitutes a response in a conversation": func() *script {
 		s := inConversation().instead(text("as before")).decide(trace.Continue, trace.ReasonContinuedResponse, 0).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
@@ -182,23 +182,23 @@ var cleanRuns = map[string]func() *script{
 		s := inConversation().instead(c1).decide(trace.Continue, trace.ReasonToolCalls, 1).starts(c1).ends(good("c1")).results(good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers in a conversation, and says more": func() *script {
+	"middleware substitutes a response in a conversation, and adds text": func() *script {
 		s := inConversation().instead(text("as before")).decide(trace.Continue, trace.ReasonEndHook, 0).done()
 		s.history = append(s.history, llm.Assistant(text("or rather")), llm.User("go on"))
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers, says more, and answers again": func() *script {
+	"middleware substitutes a response, adds text, and substitutes again": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(text("a"))).decide(trace.Continue, trace.ReasonEndHook, 0).done()
 		s.history = append(s.history, llm.Assistant(text("or rather")), llm.User("go on"))
 		s.step++
 		s.add(trace.StepStart{}).instead(text("as before")).decide(trace.Continue, trace.ReasonContinuedResponse, 0).done()
 		return s.ask().turn(text("b")).done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers a conversation": func() *script {
+	"middleware answers a conversation": func() *script {
 		s := inConversation()
 		return s.instead(text("as before")).decide(trace.End, trace.ReasonEndTurn, 0).done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers two steps": func() *script {
+	"middleware substitutes two responses": func() *script {
 		s := begin("r1", declared).round(c1, good("c1")).done()
 		for _, m := range []llm.Message{llm.Assistant(), llm.Assistant(text("x"), c2)} {
 			s.step++
@@ -212,25 +212,25 @@ var cleanRuns = map[string]func() *script{
 		}
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"a policy changes the turn": func() *script {
+	"middleware changes the response": func() *script {
 		s := begin("r1", declared).ask().reply(llm.Assistant(c1, c2))
 		s.history[1] = llm.Assistant(c2)
 		s.add(trace.ModelResponse{Message: s.history[1]}).decide(trace.Continue, trace.ReasonToolCalls, 1)
 		s.starts(c2).ends(good("c2")).results(good("c2")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"another call stands in for one that failed": func() *script {
+	"another call replaces a failed one": func() *script {
 		s := begin("r1", declared).ask().attempt(1, trace.ModelError{Error: trace.Error{Type: "api", Status: 400}})
 		s.purpose(trace.PurposeRepair, trace.ModelRequest{NewMessages: []llm.Message{llm.User("repair")}})
 		s.purpose(trace.PurposeRepair, trace.ModelResponse{Message: llm.Assistant(c1)})
 		s.instead(c1).decide(trace.Continue, trace.ReasonToolCalls, 1).starts(c1).ends(good("c1")).results(good("c1")).done()
 		return s.ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"a policy answers a call": func() *script {
+	"middleware answers a call": func() *script {
 		s := begin("r1", declared).ask().turn(c1).add(trace.ToolSkip{ToolCallID: "c1", Name: "f", Reason: "answered", Result: good("c1")})
 		return s.results(good("c1")).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"pieces of a judge's answer": func() *script {
+	"deltas of a grader's response": func() *script {
 		s := begin("r1", declared).ask().turn(text("a")).done()
 		s.step = trace.NoStep
 		s.purpose(trace.PurposeGrade, trace.ModelRequest{NewMessages: []llm.Message{llm.User("good?")}})
@@ -248,7 +248,7 @@ var cleanRuns = map[string]func() *script{
 		e.UsageBy = map[trace.Purpose]llm.Usage{trace.PurposeAnswer: perTurn, trace.PurposeGrade: {InputTokens: 2}}
 		return s.add(e)
 	},
-	"a run that goes on for a while after its last tool": func() *script {
+	"a run that continues for a while after its last tool": func() *script {
 		s := begin("r1", declared).round(c1, good("c1"))
 		s.at++
 		return s.decide(trace.Stop, trace.ReasonMiddleware, 0).done().end(trace.ReasonMiddleware)
@@ -295,7 +295,7 @@ var cleanRuns = map[string]func() *script{
 	},
 }
 
-// inConversation begins the first step of a run whose input has turns already.
+// inConversation begins the first step of a run whose input already has messages.
 func inConversation() *script {
 	s := begin("r1", declared)
 	s.history = append(s.history, llm.Assistant(call("h1", "f")), llm.ToolResults(good("h1")), llm.Assistant(text("so")), llm.User("and?"))

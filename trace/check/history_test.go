@@ -38,13 +38,13 @@ func TestRewrites(t *testing.T) {
 		{"a call is there twice", []llm.Message{user, asks, both}, 2, []llm.Message{both, asks, both}, []string{`INV-04: the id "c1"`, `INV-04: the id "c2"`}},
 		{"results come again", []llm.Message{user, asks, both}, 2, []llm.Message{both}, nil},
 		{"results stay", []llm.Message{user, asks, both}, 3, []llm.Message{user}, nil},
-		{"results are left out", []llm.Message{user, asks, both}, 2, []llm.Message{user}, []string{
+		{"results are omitted", []llm.Message{user, asks, both}, 2, []llm.Message{user}, []string{
 			"INV-01: the call number 1 of message 1 has no result, and", "INV-01: the call number 2 of message 1 has no result, and",
 		}},
-		{"one result is left out", []llm.Message{user, asks, both}, 2, []llm.Message{llm.ToolResults(good("c2"))}, []string{
+		{"one result is omitted", []llm.Message{user, asks, both}, 2, []llm.Message{llm.ToolResults(good("c2"))}, []string{
 			"INV-01: the request was sent without a result of the call number 1 of message 1",
 		}},
-		{"a result of the first turn is left out", []llm.Message{user, llm.Assistant(c3), llm.ToolResults(good("c3")), asks, both}, 4, []llm.Message{llm.ToolResults(good("c1"))}, []string{
+		{"a result of the first response is omitted", []llm.Message{user, llm.Assistant(c3), llm.ToolResults(good("c3")), asks, both}, 4, []llm.Message{llm.ToolResults(good("c1"))}, []string{
 			"INV-01: the request was sent without a result of the call number 2 of message 3",
 		}},
 		{"it had no results before, which is said once", []llm.Message{user, user, asks}, 3, []llm.Message{user}, []string{
@@ -75,7 +75,7 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-// TestListWords checks what is said of calls and results in a list.
+// TestListWords checks the messages about calls and results in a list.
 func TestListWords(t *testing.T) {
 	for want, list := range map[string][]llm.Message{
 		`the call "c1" has more than one result`:                                  {llm.Assistant(c1), llm.ToolResults(good("c1"), good("c1"))},
@@ -92,8 +92,8 @@ func TestListWords(t *testing.T) {
 	}
 }
 
-// TestPendingOfTheHistory checks which calls that no turn of the run made may be
-// left pending: those that a message has.
+// TestPendingOfTheHistory checks which calls that the run did not make may be
+// left pending: those in a message.
 func TestPendingOfTheHistory(t *testing.T) {
 	s := begin("r1", nil)
 	wantNone(t, s.add(trace.RunEnd{Pending: []string{"c1"}, AppendedMessages: []llm.Message{llm.Assistant(c1)}}).check())
@@ -104,9 +104,9 @@ func TestPendingOfTheHistory(t *testing.T) {
 	wantOne(t, s.check(), "INV-07")
 }
 
-// TestResumedTurns checks that the turns of a run that resumes another are held
-// against its messages like any other's.
-func TestResumedTurns(t *testing.T) {
+// TestResumedResponses checks that the responses of a run that resumes another are compared
+// with its messages like those of any other run.
+func TestResumedResponses(t *testing.T) {
 	first := clean["suspended"]()
 	s := begin("r2", declared)
 	s.add(trace.Resumed{Of: "r1"}).starts(c2).ends(good("c2"))
@@ -148,9 +148,9 @@ func TestFirstIDAgain(t *testing.T) {
 	wantOne(t, s.check(), "INV-04")
 }
 
-// TestToolsBeforeTheFirstTurn checks that the calls of the history are none that
-// the run may have to do with before its first turn.
-func TestToolsBeforeTheFirstTurn(t *testing.T) {
+// TestToolsBeforeTheFirstResponse checks that a run may not run the calls of its
+// history before its first response.
+func TestToolsBeforeTheFirstResponse(t *testing.T) {
 	for _, b := range []trace.Body{
 		trace.ToolStart{ToolCallID: "c1", Name: "f", Arguments: c1.Arguments}, trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: good("c1")},
 		trace.ToolSkip{ToolCallID: "c1"}, trace.ToolArguments{ToolCallID: "c1"}, trace.Abandoned{ToolCallID: "c1"},

@@ -44,9 +44,9 @@ func reversed(ids []string) []string {
 	return out
 }
 
-// large are runs that have much of one thing, in an order that is none.
+// large are runs that have much of one thing, in arbitrary order.
 var large = map[string]func(n int) []trace.Event{
-	"pieces of calls of one id": func(n int) []trace.Event {
+	"deltas of calls with one id": func(n int) []trace.Event {
 		s := begin("r1", nil).ask()
 		for _, what := range []string{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 			for range n / 3 {
@@ -55,7 +55,7 @@ var large = map[string]func(n int) []trace.Event{
 		}
 		return s.reply(llm.Assistant(text("a"))).events
 	},
-	"pieces of many calls": func(n int) []trace.Event {
+	"deltas of many calls": func(n int) []trace.Event {
 		s := begin("r1", nil).ask()
 		for _, id := range ids(n, false) {
 			s.add(trace.ModelDelta{Type: trace.DeltaCall, ToolCallID: id})
@@ -107,7 +107,7 @@ var large = map[string]func(n int) []trace.Event{
 		s.history = append(s.history, resultsOf(ids(n, false)))
 		return s.done().ask().events
 	},
-	"calls without results behind a cut": func(n int) []trace.Event {
+	"calls without results after a cut": func(n int) []trace.Event {
 		return rewritten([]llm.Message{llm.User("go"), callsOf(ids(n, false)), resultsOf(ids(n, false))}, 2, llm.User("so?")).events
 	},
 	"pending calls": func(n int) []trace.Event {
@@ -138,7 +138,7 @@ var large = map[string]func(n int) []trace.Event{
 		}
 		return s.events
 	},
-	"answers for many purposes, whose pieces are left out": func(n int) []trace.Event {
+	"responses for many purposes, without their deltas": func(n int) []trace.Event {
 		s := begin("r1", nil)
 		for _, id := range ids(n, false) {
 			s.purpose(trace.Purpose(id), trace.ModelRequest{NewMessages: []llm.Message{llm.User("go")}})

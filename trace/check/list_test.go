@@ -24,7 +24,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"nothing", nil, []string{"INV-24 -1"}},
 		{"a call without a name", []llm.Message{llm.Assistant(call("c1", "")), llm.ToolResults(good("c1"))}, []string{"INV-24 0"}},
-		{"a call without a name at the end, which nobody sent", []llm.Message{llm.User("a"), llm.Assistant(call("c1", ""))}, nil},
+		{"a call without a name at the end, which was not sent", []llm.Message{llm.User("a"), llm.Assistant(call("c1", ""))}, nil},
 		{"with an id that is not new", []llm.Message{llm.Assistant(c1), llm.ToolResults(good("c1")), llm.Assistant(call("c1", ""))}, []string{"INV-04 2"}},
 		{"a result without an id", []llm.Message{llm.Assistant(c1), llm.ToolResults(good("")), llm.User("a")}, []string{"INV-01 1"}},
 		{"a result without an id among others", []llm.Message{llm.Assistant(c1, c2, c3), llm.ToolResults(good("c1"), good(""), good("c3")), llm.User("a")}, []string{"INV-01 1"}},
@@ -36,7 +36,7 @@ func TestMessages(t *testing.T) {
 		{"ends on a result", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.ToolResults(good("c1"))}, nil},
 		{"ends on calls", []llm.Message{llm.User("a"), llm.Assistant(c1, c2)}, nil},
 		{"ends between results", []llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.ToolResults(good("c1"))}, nil},
-		{"goes on from calls", []llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.User("b")}, []string{"INV-01 1", "INV-01 1"}},
+		{"continues from calls", []llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.User("b")}, []string{"INV-01 1", "INV-01 1"}},
 		{"a turn follows calls", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.Assistant(c2)}, []string{"INV-01 1"}},
 		{"late", []llm.Message{llm.Assistant(c1, c2), llm.ToolResults(good("c1")), llm.User("b"), llm.ToolResults(good("c2"))}, []string{"INV-02 3"}},
 		{"late twice", []llm.Message{llm.Assistant(c1), llm.User("b"), llm.ToolResults(good("c1")), llm.ToolResults(good("c1"))}, []string{"INV-02 2", "INV-01 3"}},
@@ -57,8 +57,8 @@ func TestMessages(t *testing.T) {
 		{"no role", []llm.Message{{}}, []string{"INV-24 0"}},
 		{"empty turn", []llm.Message{llm.Assistant(), llm.User("a")}, []string{"INV-24 0"}},
 		{"empty text", []llm.Message{llm.User("a"), llm.Assistant(text(""), text("")), llm.User("b"), llm.ToolResults()}, []string{"INV-24 1", "INV-24 3"}},
-		{"empty turn at the end, which nobody sent", []llm.Message{llm.User("a"), llm.Assistant()}, nil},
-		{"empty turn behind a call, which was sent", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.Assistant()}, []string{"INV-01 1"}},
+		{"empty response at the end, which was not sent", []llm.Message{llm.User("a"), llm.Assistant()}, nil},
+		{"empty response after a call, which was sent", []llm.Message{llm.User("a"), llm.Assistant(c1), llm.Assistant()}, []string{"INV-01 1"}},
 		{"two of them", []llm.Message{llm.User("a"), llm.Assistant(), llm.Assistant()}, []string{"INV-24 1"}},
 		{"empty text with a signature", []llm.Message{llm.Assistant(llm.Text{Opaque: secret})}, nil},
 		{"nothing but opaque data of the message", []llm.Message{{Role: llm.RoleAssistant, Opaque: secret}, llm.User("a")}, nil},
@@ -159,7 +159,7 @@ func (m openAIMessage) message() llm.Message {
 }
 
 // shared returns a path in the folder of shared test data, and skips the test
-// where there is none.
+// without that folder.
 func shared(t *testing.T, path string) string {
 	t.Helper()
 	if dir := os.Getenv("LOOPTAPE_SHARED"); dir != "" {
@@ -175,7 +175,7 @@ func shared(t *testing.T, path string) string {
 			return p
 		}
 		if dir == filepath.Dir(dir) {
-			t.Skip("there is no ../shared with the recorded runs; LOOPTAPE_SHARED can name it")
+			t.Skip("no ../shared with the recorded runs; LOOPTAPE_SHARED can name it")
 		}
 	}
 }

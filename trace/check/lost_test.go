@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// lose checks events of which some are lost: those for which whose returns ok,
-// with the run that it names. The place is the event's, counted from 1.
+// lose checks events without some of them: those for which the function whose returns ok,
+// with the run that it names. The position is that of the event, counted from 1.
 func lose(events []trace.Event, whose func(i int) (run string, ok bool)) (*check.Checker, []check.Violation) {
 	c := check.New(nil)
 	for i, ev := range events {
@@ -35,8 +35,8 @@ func cuts(c *check.Checker) []string {
 	return out
 }
 
-// TestEachEventIsLost takes each event in turn from each clean run: nothing is
-// found in it for that, whether or not it is known whose the event was.
+// TestEachEventIsLost removes one event at a time from each clean run: that alone
+// causes no violation, whether or not its run is known.
 func TestEachEventIsLost(t *testing.T) {
 	for name, make := range clean {
 		events := make().events
@@ -57,8 +57,8 @@ func TestEachEventIsLost(t *testing.T) {
 // mayBeDeltas are the events whose numbers may be those of a response's deltas, by
 // the clean run.
 var mayBeDeltas = map[string]trace.Kind{
-	"pieces of a judge's answer": trace.KindModelDelta, "cancel within a model call": trace.KindCanceled,
-	"a cancel of an answer that takes its time": trace.KindCanceled,
+	"deltas of a grader's response": trace.KindModelDelta, "cancel within a model call": trace.KindCanceled,
+	"a cancel of a slow response": trace.KindCanceled,
 }
 
 // TestEachEventIsMissing does the same without a report that an event is missing: its number
@@ -125,7 +125,7 @@ func TestMissingDeltasAreAccepted(t *testing.T) {
 
 // During a model call of a grader, numbers of its deltas may be missing before other events;
 // after its response, they may not.
-func TestPiecesWhileOthersGoOn(t *testing.T) {
+func TestDeltasWhileOthersContinue(t *testing.T) {
 	const asked, started, answered, ended = 5, 6, 7, 8 // the events' places
 	for at, want := range map[int]int{asked: 1, started: 0, answered: 0, ended: 1} {
 		s := begin("r1", declared).ask().turn(c1)
@@ -141,7 +141,7 @@ func TestPiecesWhileOthersGoOn(t *testing.T) {
 			c.Add(ev)
 		}
 		if vs := c.Done(); len(vs) > 0 || len(c.PartialRuns()) != want {
-			t.Errorf("numbers left out before %s: %q, cuts %v, want %d", s.events[at].Body.Kind(), brief(vs), c.PartialRuns(), want)
+			t.Errorf("numbers omitted before %s: %q, cuts %v, want %d", s.events[at].Body.Kind(), brief(vs), c.PartialRuns(), want)
 		}
 	}
 }
@@ -169,13 +169,13 @@ func TestFoundAroundALostEvent(t *testing.T) {
 		run        string
 		want, cuts []string
 	}{
-		"nobody knows whose":           {[]int{at}, "", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"of an unknown call":           {[]int{at}, "", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
 		"of the run":                   {[]int{at}, "r1", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
-		"of a run that nobody knows":   {[]int{at}, "x", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
+		"of an unknown run":            {[]int{at}, "x", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
 		"two":                          {[]int{at, at + 2}, "", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
 		"two of the run":               {[]int{at, at + 2}, "r1", []string{"INV-09 r1", "INV-09 b", "INV-13 d"}, []string{fmt.Sprint("r1 ", at+1)}},
 		"of a run that is not there":   {[]int{at}, "b", []string{"INV-09 r1", "INV-13 d"}, []string{fmt.Sprint("b ", at+1), "r1 0"}},
-		"the last, nobody knows whose": {[]int{len(events) - 1}, "", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
+		"the last, of an unknown call": {[]int{len(events) - 1}, "", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
 		"the last":                     {[]int{len(events) - 1}, "d", []string{"INV-09 r1", "INV-09 b"}, []string{fmt.Sprint("d ", len(events))}},
 		"before all":                   {[]int{0}, "", []string{"INV-09 b", "INV-13 d"}, []string{"r1 1"}},
 	} {
@@ -197,8 +197,8 @@ func TestFoundAroundALostEvent(t *testing.T) {
 	}
 }
 
-// A run that was cut stays so up to its end, and nothing is said of what comes
-// after it; its calls that were pending are not known to the run that resumes it.
+// A partially checked run stays so up to its end, and nothing is reported about what comes
+// after it; the run that resumes it does not have its pending calls.
 func TestCutRunEnds(t *testing.T) {
 	s := clean["suspended"]()
 	c := check.New(nil)
@@ -216,7 +216,7 @@ func TestCutRunEnds(t *testing.T) {
 	for _, ev := range r.events {
 		c.Add(ev)
 	}
-	c.ReportMissing("", 100) // by nobody: all have ended
+	c.ReportMissing("", 100) // of no run: all have ended
 	wantNone(t, c.Done())
 	if diff := cmp.Diff([]string{"r1 4"}, cuts(c)); diff != "" {
 		t.Errorf("cuts (-want +got):\n%s", diff)
@@ -227,8 +227,8 @@ func TestCutRunEnds(t *testing.T) {
 	}
 }
 
-// A run that begins after an event was lost has lost nothing if it begins with
-// its run.start; one without may have lost it, whatever its numbers say.
+// A run that begins after a lost event is complete if it begins with its run.start;
+// without it the run may have lost the event, whatever its numbers are.
 func TestRunsAfterALostEvent(t *testing.T) {
 	for _, x := range []struct {
 		drop int
@@ -247,7 +247,7 @@ func TestRunsAfterALostEvent(t *testing.T) {
 			t.Errorf("cuts (-want +got):\n%s", diff)
 		}
 	}
-	// A run.start that comes again is none that begins the run.
+	// A second run.start does not begin the run.
 	c, s := check.New(nil), plain()
 	c.Add(s.events[0])
 	c.ReportMissing("", 2)
@@ -278,7 +278,7 @@ func TestRunsThatBeginAgain(t *testing.T) {
 		"at the end of another":     {whole(), func(c *check.Checker) { c.ReportMissing("r2", 31) }, []string{"INV-09", "INV-09"}, []string{}},
 		"an event is missing":       {append(whole()[:3:3], whole()[4:9]...), func(*check.Checker) {}, []string{"INV-09"}, []string{"r1 0"}},
 		"nothing is lost, in a run": {plain().events[:9], func(*check.Checker) {}, []string{"INV-14"}, []string{}},
-		"nothing is lost, behind":   {plain().events, func(*check.Checker) {}, []string{"INV-13"}, []string{}},
+		"nothing is lost, after":    {plain().events, func(*check.Checker) {}, []string{"INV-13"}, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := check.New(nil)
@@ -307,7 +307,7 @@ func TestRunsThatBeginAgain(t *testing.T) {
 	}
 }
 
-// TestTraceOfRunsThatLackEvents checks that nobody takes such a run for a clean one.
+// TestTraceOfRunsThatLackEvents checks that such a run is not reported as clean.
 func TestTraceOfRunsThatLackEvents(t *testing.T) {
 	s := plain()
 	s.events = slices.Delete(s.events, 20, 21)

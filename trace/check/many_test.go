@@ -13,8 +13,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-// TestManyCalls checks that of many calls in a turn the same is said as of few:
-// numbers around those from which on they are found by an index.
+// TestManyCalls checks that many calls in a response give the same messages as few:
+// numbers around those from which they are found by an index.
 func TestManyCalls(t *testing.T) {
 	for _, n := range []int{31, 32, 33, 34, 70} {
 		for _, x := range manyCalls {
@@ -162,7 +162,7 @@ var manyCalls = []struct {
 		s.history = append(s.history, resultsOf(ids(n, true)))
 		return s.done().ask().reply(llm.Assistant(text("a"))).done().end(trace.ReasonEndTurn)
 	}, always("INV-04", "INV-14")},
-	{"calls of two ids, another is told", func(n int) *script {
+	{"calls of two ids, another is reported", func(n int) *script {
 		m := callsOf(append(ids(n-1, false), "0"))
 		s := begin("r1", nil).ask().reply(m).add(trace.ToolStart{ToolCallID: "x", Name: "f", Arguments: "{}"})
 		s.history = append(s.history, resultsOf(append(ids(n-1, false), "0")))
@@ -172,12 +172,12 @@ var manyCalls = []struct {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.ReasonClientTools, 0).done()
 		return s.end(trace.ReasonClientTools, reversed(ids(n, false))...)
 	}, always()},
-	{"pending calls but for one, which is left out", func(n int) *script {
+	{"pending calls, one of them omitted", func(n int) *script {
 		s := begin("r1", nil).ask().reply(callsOf(ids(n, false))).decide(trace.Stop, trace.ReasonClientTools, 0).done()
 		s.history[1] = callsOf(ids(n, false)[1:])
 		return s.end(trace.ReasonClientTools, ids(n, false)[1:]...)
 	}, always("INV-07")},
-	{"pieces of all", func(n int) *script {
+	{"deltas of all", func(n int) *script {
 		return deltasOf(n, false, func(add func(string, string)) {
 			for _, what := range []string{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for _, id := range ids(n, false) {
@@ -186,7 +186,7 @@ var manyCalls = []struct {
 			}
 		})
 	}, always()},
-	{"pieces of one after its end", func(n int) *script {
+	{"deltas of one after its end", func(n int) *script {
 		return deltasOf(n, false, func(add func(string, string)) {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
@@ -195,7 +195,7 @@ var manyCalls = []struct {
 			add(trace.DeltaArguments, "0")
 		})
 	}, always("INV-14")},
-	{"pieces of none", func(n int) *script {
+	{"deltas of none", func(n int) *script {
 		return deltasOf(n, false, func(add func(string, string)) {
 			for _, id := range ids(n, false) {
 				add(trace.DeltaCall, id)
@@ -210,7 +210,7 @@ var manyCalls = []struct {
 			}
 		})
 	}, always("INV-14")},
-	{"pieces of calls of one id", func(n int) *script {
+	{"deltas of calls with one id", func(n int) *script {
 		return deltasOf(n, true, func(add func(string, string)) {
 			for _, what := range []string{trace.DeltaCall, trace.DeltaArguments, trace.DeltaCallEnd} {
 				for range n {
@@ -219,7 +219,7 @@ var manyCalls = []struct {
 			}
 		})
 	}, always("INV-04")},
-	{"pieces of calls of one id, an end too many", func(n int) *script {
+	{"deltas of calls with one id, an end too many", func(n int) *script {
 		return deltasOf(n, true, func(add func(string, string)) {
 			for range n {
 				add(trace.DeltaCall, "")
@@ -229,13 +229,13 @@ var manyCalls = []struct {
 		})
 	}, always("INV-14", "INV-04")},
 	{"tools that fail once", func(n int) *script { return failing(n, ids(n, false), []string{"x"}) }, always()},
-	{"tools of which one fails twice", func(n int) *script { return failing(n, ids(n, false), []string{"31"}) }, func(n int) []string {
+	{"tools, one of which fails twice", func(n int) *script { return failing(n, ids(n, false), []string{"31"}) }, func(n int) []string {
 		if n < 32 {
-			return []string{} // there is no such tool
+			return []string{} // unknown tool
 		}
 		return []string{"INV-20"}
 	}},
-	{"tools of which the first fails twice", func(n int) *script { return failing(n, ids(n, false), []string{"0"}) }, always("INV-20")},
+	{"tools, the first of which fails twice", func(n int) *script { return failing(n, ids(n, false), []string{"0"}) }, always("INV-20")},
 	{"a tool fails where others have not", func(n int) *script { return failing(n, []string{"x"}, []string{"x"}) }, always("INV-20")},
 	{"calls that the provider ran", func(n int) *script {
 		m := llm.Assistant()

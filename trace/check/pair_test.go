@@ -161,7 +161,7 @@ func TestPairShowsTheDifference(t *testing.T) {
 	}
 }
 
-func TestPairSaysWhere(t *testing.T) {
+func TestPairNamesEvent(t *testing.T) {
 	s := plain()
 	change(t, s, 1, func(b *trace.Decision) { b.ToolCalls = 7 })
 	vs := check.Pair(plain().events, s.events, check.Repeat)

@@ -166,8 +166,8 @@ func TestAnyInterleaving(t *testing.T) {
 	})
 }
 
-// TestOneChange takes one event from a clean run, doubles it, or swaps it with
-// the next: whatever that breaks is said in words, and never twice in the same.
+// TestOneChange removes one event of a clean run, duplicates it, or swaps it with
+// the next: each violation has a message, and none is reported twice.
 func TestOneChange(t *testing.T) {
 	for name, make := range clean {
 		for i := range make().events {
@@ -182,7 +182,7 @@ func TestOneChange(t *testing.T) {
 				for _, v := range s.check() {
 					line := v.String()
 					if seen[line] {
-						t.Errorf("%s, event %d (%s): said twice: %s", name, i, make().events[i].Body.Kind(), line)
+						t.Errorf("%s, event %d (%s): reported twice: %s", name, i, make().events[i].Body.Kind(), line)
 					}
 					seen[line] = true
 				}

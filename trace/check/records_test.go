@@ -49,7 +49,7 @@ var brokenRecords = []brokenRun{
 	{"INV-01", "cap", "a result is told otherwise at the end", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages[1] = llm.ToolResults(said("c1", "x")) })
 	}},
-	{"INV-01", "a policy answers a call", "the answer is told otherwise", func(t *testing.T, s *script) {
+	{"INV-01", "middleware answers a call", "the answer is told otherwise", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(said("c1", "x")) })
 	}},
 	// INV-23: an error is the result of its own call and of no other.
@@ -62,7 +62,7 @@ var brokenRecords = []brokenRun{
 	{"INV-23", "cap", "an error of a tool that returned is told as none", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ToolEnd) { b.Result.IsError = true })
 	}},
-	// INV-01: a call of the turn has a result, and a result has its call.
+	// INV-01: a call of the response has a result, and a result has its call.
 	{"INV-01", "plain", "a call is left out, and its result", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) {
 			m[0].Parts = slices.Delete(m[0].Parts, 3, 4)
@@ -112,13 +112,13 @@ var brokenRecords = []brokenRun{
 		request(t, s, 1, func(m []llm.Message) { m[0].Parts[1] = text("thought") })
 		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(text("undone"))} })
 	}},
-	{"INV-05", "a policy answers two steps", "other words of the last", func(t *testing.T, s *script) {
+	{"INV-05", "middleware substitutes two responses", "other words of the last", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[2].Parts[0] = text("y") })
 	}},
-	{"INV-05", "a policy changes the turn", "other words of it", func(t *testing.T, s *script) {
+	{"INV-05", "middleware changes the response", "other words of it", func(t *testing.T, s *script) {
 		change(t, s, 1, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text("y"), c2) })
 	}},
-	{"INV-01", "a policy answers two steps", "another result of the last", func(t *testing.T, s *script) {
+	{"INV-01", "middleware substitutes two responses", "another result of the last", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[3] = llm.ToolResults(said("c2", "y")) })
 	}},
 	{"INV-05", "plain", "words for none", func(t *testing.T, s *script) {
@@ -215,7 +215,7 @@ func said(id, words string) llm.ToolResult {
 	return llm.ToolResult{ID: id, Name: "f", Content: []llm.Part{text(words)}}
 }
 
-// TestRecordsThatMayDiffer checks what is no disagreement.
+// TestRecordsThatMayDiffer checks differences that are not violations.
 func TestRecordsThatMayDiffer(t *testing.T) {
 	for _, x := range []struct {
 		clean, what string
@@ -316,7 +316,7 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 		{"client tools", "a pending call's turn is not appended", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = nil })
 		}},
-		{"a policy changes the turn", "an empty one", func(t *testing.T, s *script) {
+		{"middleware changes the response", "an empty one", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.ModelResponse) { b.Message = llm.Assistant() })
 		}},
 		{"cancel", "a count of what was not recorded", func(t *testing.T, s *script) {
@@ -325,7 +325,7 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 		{"model failure", "a count of what was not recorded", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.Steps, b.ModelCalls = 7, 7 })
 		}},
-		{"a policy answers itself", "counts of nothing", func(t *testing.T, s *script) {
+		{"middleware substitutes the response", "counts of nothing", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.ModelCalls = 0 })
 		}},
 	} {
@@ -381,7 +381,7 @@ func TestFaintFindings(t *testing.T) {
 // ids, and that its results may have these.
 func TestRepairedIDs(t *testing.T) {
 	for name, made := range map[string][]llm.Part{
-		"empty": {call("", "f"), c2}, "twice in a turn": {c1, call("c1", "g")}, "of a turn before": {c3, c2},
+		"empty": {call("", "f"), c2}, "twice in a response": {c1, call("c1", "g")}, "of an earlier response": {c3, c2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := bare("r1").ask().reply(llm.Assistant(c3)).results(good("c3")).done().ask().reply(llm.Assistant(made...))
@@ -400,9 +400,9 @@ func TestRepairedIDs(t *testing.T) {
 	}
 }
 
-// TestOneIDTwiceInAnAnswer checks that two calls with one id in one response violate only
+// TestOneIDTwiceInAResponse checks that two calls with one id in one response violate only
 // INV-04, whatever their deltas.
-func TestOneIDTwiceInAnAnswer(t *testing.T) {
+func TestOneIDTwiceInAResponse(t *testing.T) {
 	one := func(what string) trace.ModelDelta { return trace.ModelDelta{Type: what, ToolCallID: "c1"} }
 	begins, args, ends := one(trace.DeltaCall), one(trace.DeltaArguments), one(trace.DeltaCallEnd)
 	for name, x := range map[string]struct {
@@ -417,7 +417,7 @@ func TestOneIDTwiceInAnAnswer(t *testing.T) {
 		"begun three times ago": {[]trace.ModelDelta{begins, begins, begins}, 3, []string{"INV-04 6"}},
 		"one call begun twice":  {[]trace.ModelDelta{begins, ends, begins}, 1, []string{"INV-14 5"}},
 		"no call begun twice":   {[]trace.ModelDelta{begins, begins}, 0, []string{"INV-14 4"}},
-		"a piece too many":      {[]trace.ModelDelta{begins, ends, begins, ends, args}, 2, []string{"INV-14 7", "INV-04 8"}},
+		"a delta too many":      {[]trace.ModelDelta{begins, ends, begins, ends, args}, 2, []string{"INV-14 7", "INV-04 8"}},
 		"an end too many":       {[]trace.ModelDelta{begins, ends, begins, ends, ends}, 2, []string{"INV-14 7", "INV-04 8"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -446,8 +446,8 @@ func TestOneIDTwiceInAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOneIDTwiceInAFailedAnswer is the same for a truncated response.
-func TestOneIDTwiceInAFailedAnswer(t *testing.T) {
+// TestOneIDTwiceInAFailedResponse is the same for a truncated response.
+func TestOneIDTwiceInAFailedResponse(t *testing.T) {
 	for calls, want := range []string{"INV-14", "INV-14", ""} {
 		s := begin("r1", nil).ask()
 		for range 2 {

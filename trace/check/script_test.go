@@ -81,7 +81,7 @@ func (s *script) request(attempt int) *script {
 
 var perTurn = llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 2, ReasoningOutputTokens: 1}
 
-// turn answers with these parts, and decides by the calls.
+// turn records a response with these parts, and decides by the calls.
 func (s *script) turn(parts ...llm.Part) *script {
 	m := llm.Assistant(parts...)
 	s.reply(m)
@@ -97,7 +97,7 @@ func (s *script) reply(m llm.Message) *script {
 	return s.attempt(s.try, trace.ModelResponse{Message: m, FinishReason: llm.FinishStop, Usage: perTurn})
 }
 
-// instead is a turn that a policy gives in place of a model call or its answer.
+// instead is a response that middleware returns instead of a model call or its response.
 func (s *script) instead(parts ...llm.Part) *script {
 	m := llm.Assistant(parts...)
 	s.history = append(s.history, m)
@@ -144,7 +144,7 @@ func (s *script) results(rs ...llm.ToolResult) *script {
 
 func (s *script) done() *script { return s.add(trace.StepEnd{}) }
 
-// round is a whole step of one call.
+// round is a complete step with one call.
 func (s *script) round(c llm.ToolCall, r llm.ToolResult) *script {
 	return s.ask().turn(c).starts(c).ends(r).results(r)
 }

@@ -31,7 +31,7 @@ func aboutRun(t *testing.T, name, data string) importer.Run {
 		run.Events = nil
 		return run
 	}
-	t.Fatal("there is no run")
+	t.Fatal("got no run")
 	return importer.Run{}
 }
 

@@ -41,22 +41,22 @@ func TestADK(t *testing.T) {
 			"adk-set",
 			[]string{`a case="a" epoch=-1 replies=["yo" ""] calls=[1:f{} ]`},
 		},
-		"a list of turns": {
+		"a list of responses": {
 			`[{"query":"hi","expected_tool_use":[],"reference":"yo"},{"query":"go","expected_tool_use":[{"tool_name":"f","tool_input":{"x":1}}]}]`,
 			"adk-set",
 			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[1:f{"x":1} ]`},
 		},
-		"a list of turns without calls": {
+		"a list of responses without calls": {
 			`[{"query":"hi","expected_tool_use":[],"reference":"yo"}]`,
 			"adk-set",
 			[]string{`run-1 case="" epoch=-1 want=["yo"] replies=["yo"] calls=[]`},
 		},
-		"a list of turns that begins with calls": {
+		"a list of responses that begins with calls": {
 			`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"},{"query":"hi","expected_tool_use":[]}]`,
 			"adk-set",
 			[]string{`run-1 case="" epoch=-1 replies=["yo" ""] calls=[0:f ]`},
 		},
-		"lists of turns": {
+		"lists of responses": {
 			`[{"name":"a","data":[{"query":"hi","reference":"yo"}],"initial_session":{}}]`,
 			"adk-set",
 			[]string{`a case="a" epoch=-1 want=["yo"] replies=["yo"]`},
@@ -100,12 +100,12 @@ func TestADK(t *testing.T) {
 	}
 	for _, in := range []string{`{"app_name":"a","x":[]}`, `{"events":[]}`, `[{"query":"hi"}]`, `[{"data":[]}]`} {
 		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
-			t.Errorf("%s is taken for %s", in, src.Format.Name)
+			t.Errorf("%s is read as %s", in, src.Format.Name)
 		}
 	}
 }
 
-// ADK writes results as a text of JSON that holds JSON.
+// ADK writes results as a JSON string that contains JSON.
 func TestADKWrapped(t *testing.T) {
 	for in, want := range map[string]string{
 		` "{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"` + "\n": `a case="a" epoch=-1`,
@@ -142,7 +142,7 @@ func TestADKMessages(t *testing.T) {
 	}
 }
 
-// What is said of a result's calls is part of its messages.
+// The data about the calls of a result is part of its messages.
 func TestADKResultMessages(t *testing.T) {
 	in := `{"evalSetResultId":"r","evalCaseResults":[{"evalId":"a","evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `,"intermediateData":{"toolUses":[{"name":"f","args":{}}],"toolResponses":[{"name":"f","response":{}}]},` + agentSays + `}}]}]}`
 	want := []string{

@@ -22,7 +22,7 @@ type entry struct {
 	name, text string
 	method     uint16
 	flags      uint16
-	raw        bool // the text is compressed already, or said to be
+	raw        bool // the text is compressed already, or declared as compressed
 }
 
 func zipOf(t testing.TB, entries ...entry) []byte {
@@ -70,11 +70,11 @@ func TestArchive(t *testing.T) {
 				t.Fatal(err)
 			}
 			for way, r := range map[string]io.Reader{
-				"a file":            bytes.NewReader(file),
-				"a piece of a file": standing,
-				"a stream":          iotest.OneByteReader(bytes.NewReader(file)),
-				"gzipped":           zipped(t, string(file)),
-				"in zstd":           bytes.NewReader(zstandard(t, string(file))),
+				"a file":           bytes.NewReader(file),
+				"a part of a file": standing,
+				"a stream":         iotest.OneByteReader(bytes.NewReader(file)),
+				"gzipped":          zipped(t, string(file)),
+				"in zstd":          bytes.NewReader(zstandard(t, string(file))),
 			} {
 				format, got := read(t, r)
 				if diff := cmp.Diff([]string{"sample-2/epoch-1@1 assistant:yo", "sample-1/epoch-1@1 user:hi"}, got); diff != "" || format != "inspect" {
@@ -124,7 +124,7 @@ func TestArchiveBroken(t *testing.T) {
 	}{
 		"a message":                {zipOf(t, entry{name: "samples/1.json", text: "{\"id\":1,\n\"messages\":[{}]}"}, sampleTwo), []string{"! file:2: samples/1.json: messages[0]: the message has no role", two}},
 		"a sample":                 {zipOf(t, entry{name: "samples/1.json", text: "7"}, sampleTwo), []string{"! file:1: samples/1.json: expected an object", two}},
-		"an entry cut off":         {zipOf(t, entry{name: "samples/1.json", text: `{"id":1`}, sampleTwo), []string{"! file:1: samples/1.json: id: the text ends too early", two}},
+		"a truncated entry":        {zipOf(t, entry{name: "samples/1.json", text: `{"id":1`}, sampleTwo), []string{"! file:1: samples/1.json: id: the text ends too early", two}},
 		"a header":                 {zipOf(t, entry{name: "header.json", text: `{"x":}`}, sampleTwo), []string{"! file:1: header.json: x: expected a value", two}},
 		"a sum":                    {flipped, []string{"! file: samples/1_epoch_1.json: zip: checksum error", two}},
 		"no samples":               {zipOf(t, logHeader), []string{"! file: the ZIP has no entry samples/*.json, and so no runs"}},
@@ -136,7 +136,7 @@ func TestArchiveBroken(t *testing.T) {
 		"one name twice":           {zipOf(t, entry{name: sampleTwo.name, text: "{"}, sampleTwo), []string{two}},
 		"encrypted":                {zipOf(t, entry{name: sampleOne.name, flags: 1, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: the entry is encrypted", two}},
 		"an unknown method":        {zipOf(t, entry{name: sampleOne.name, method: 12, raw: true}, sampleTwo), []string{"! file: samples/1_epoch_1.json: unknown compression method 12: want stored, deflate (8) or zstd (93)", two}},
-		"not what it says":         {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
+		"wrong type":               {zipOf(t, entry{name: sampleOne.name, method: zip.Deflate, raw: true, text: "\xff\xff"}, sampleTwo), []string{"! file: samples/1_epoch_1.json: flate: corrupt input before offset 1", two}},
 		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: the limit of 32 MiB for a sample is exceeded", two}},
 		"two long ones":            {zipOf(t, longSample(1), longSample(2)), []string{"sample-1@1", "sample-2@1"}},
 		"a long directory":         {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
@@ -145,7 +145,7 @@ func TestArchiveBroken(t *testing.T) {
 		"an entry without end":     {moved(whole, 20, 1<<30), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP is longer than the rest of the ZIP`}},
 		"an entry a byte too long": {moved(whole, 20, left+1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP is longer than the rest of the ZIP`}},
 		"an entry up to the end":   {moved(whole, 20, left), []string{"sample-1/epoch-1@1 user:hi", "! file: samples/2_epoch_1.json: zip: not a valid zip file"}},
-		"an entry that is none":    {moved(whole, 42, 1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP cannot be read: zip: not a valid zip file`}},
+		"an invalid entry":         {moved(whole, 42, 1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP cannot be read: zip: not a valid zip file`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := read(t, bytes.NewReader(c.file))
@@ -156,7 +156,7 @@ func TestArchiveBroken(t *testing.T) {
 	}
 }
 
-// longSample is a sample of which two are more than may be held.
+// longSample is a sample of such a length that two exceed the limit.
 func longSample(id int) entry {
 	return entry{name: fmt.Sprintf("samples/%d.json", id), text: fmt.Sprintf(`{"id":%d%s}`, id, strings.Repeat(" ", 20<<20)), method: zstd.ZipMethodWinZip}
 }
@@ -191,8 +191,8 @@ func (w *wrapped) Seek(offset int64, whence int) (int64, error) {
 	return w.Reader.Seek(offset, whence)
 }
 
-// A file is read where it stands, and what only looks like one is held.
-func TestArchiveStands(t *testing.T) {
+// A file is read in place, and one that only looks like an archive is buffered.
+func TestArchiveInPlace(t *testing.T) {
 	long := zipOf(t, entry{name: "summaries.json", text: strings.Repeat("x", 1<<20)}, sampleTwo)
 	for name, r := range map[string]io.Reader{
 		"a file": &wrapped{Reader: bytes.NewReader(long), left: 512 << 10},

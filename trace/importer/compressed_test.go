@@ -43,13 +43,13 @@ func TestZstandard(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"whole":              {string(whole), runs},
-		"behind other data":  {skipped + string(whole), runs},
-		"two frames":         {string(whole) + string(whole), append(runs, "run-3@3 user:hi", "run-4@4 assistant:yo")},
-		"cut off":            {string(whole[:len(whole)-4]), []string{"! file: unexpected EOF"}},
-		"broken at once":     {string(whole[:5]), []string{"! file: unexpected EOF"}},
-		"no whole mark":      {string(whole[:3]), []string{"! file: " + importer.ErrFormat.Error()}},
-		"a window of 256 MB": {"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", []string{"! file: window size exceeded"}},
+		"whole":                   {string(whole), runs},
+		"after other data":        {skipped + string(whole), runs},
+		"two frames":              {string(whole) + string(whole), append(runs, "run-3@3 user:hi", "run-4@4 assistant:yo")},
+		"cut off":                 {string(whole[:len(whole)-4]), []string{"! file: unexpected EOF"}},
+		"broken immediately":      {string(whole[:5]), []string{"! file: unexpected EOF"}},
+		"no complete placeholder": {string(whole[:3]), []string{"! file: " + importer.ErrFormat.Error()}},
+		"a window of 256 MB":      {"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", []string{"! file: window size exceeded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := read(t, iotest.OneByteReader(strings.NewReader(c.in)))
@@ -60,8 +60,8 @@ func TestZstandard(t *testing.T) {
 	}
 }
 
-// A small file that holds an endless text takes no endless memory, and what came before
-// it is read. The same text in a file that is not compressed would be read.
+// A small file that contains an endless text takes limited memory, and the records before
+// it are read. The same text in an uncompressed file would be read.
 func TestBomb(t *testing.T) {
 	// Not parallel: the memory that other tests take would count.
 	mebibyte := strings.Repeat("a", 1<<20)
@@ -88,7 +88,7 @@ func TestBomb(t *testing.T) {
 				t.Errorf("runs (-want +got):\n%.2000s", diff)
 			}
 			if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 256 {
-				t.Errorf("%d MiB were taken", mib)
+				t.Errorf("%d MiB were allocated", mib)
 			}
 		})
 	}
@@ -123,8 +123,8 @@ func TestLongValue(t *testing.T) {
 	}
 }
 
-// A small file that holds an endless run takes no endless memory either: what came of it
-// is given, or at least named.
+// A small file that contains an endless run takes limited memory, too: its data so far
+// is returned, or at least reported.
 func TestRunBomb(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("a", 1<<10)

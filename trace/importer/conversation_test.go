@@ -77,7 +77,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// Of what is no recording of HTTP each run is one, and nothing more is read than is wanted.
+// In a file other than an HTTP recording each run is one, and no more than requested is read.
 func TestConversationsOfOthers(t *testing.T) {
 	const list = `{"messages":[{"role":"user","content":"hi"}]}` + "\n"
 	if diff := cmp.Diff([]string{"run-1: user; 0/0/0 ", "run-2: user; 0/0/0 "}, talked(t, []byte(list+list))); diff != "" {
@@ -92,13 +92,13 @@ func TestConversationsOfOthers(t *testing.T) {
 	}
 	for run, err := range src.Conversations() {
 		if !run.Partial || err == nil {
-			t.Errorf("got %s, %v, want a run whose answer is broken", run.Name, err)
+			t.Errorf("got %s, %v, want a run with an invalid response", run.Name, err)
 		}
 		break
 	}
 }
 
-// The 350 cassettes of 14 endpoints hold 354 conversations, of which 7 end in an event
+// The 350 cassettes of 14 endpoints contain 354 conversations. 7 of them end in an event
 // stream of AWS, which no protocol here reads.
 func TestConversationsOfCassettes(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(sharedDir(t), "data", "fantasy-cassettes", "*", "*", "*.yaml"))

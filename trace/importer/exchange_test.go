@@ -171,8 +171,8 @@ func TestExchangesOfJournal(t *testing.T) {
 	}
 }
 
-// A question may be cut or packed, and what only looks like one is none.
-func TestExchangesOdd(t *testing.T) {
+// A request may be truncated or compressed, and a body without messages gives none.
+func TestExchangesUnusual(t *testing.T) {
 	const question, answer = `{"messages":[{"role":"user","content":"hi"}]}`, `{"id":"1","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`
 	const to = "1 POST https://api.openai.com/v1/chat/completions openai-chat"
 	packed := over("POST", chatURL, pack(t, question), pack(t, answer))
@@ -221,7 +221,7 @@ func TestExchangesOfJSON(t *testing.T) {
 	}
 }
 
-// A run of a recording of HTTP is a request with its answer.
+// A run of an HTTP recording is a request with its response.
 func TestExchangesAsRuns(t *testing.T) {
 	list := []*recording.Interaction{
 		over("GET", "https://example.com/", "", ""),
@@ -255,11 +255,11 @@ func TestExchangesMeta(t *testing.T) {
 	}
 	want := []map[string]json.RawMessage{{"model": json.RawMessage(`"m"`), "tools": json.RawMessage(`[{"name":"f","parameters":{"type":"object"}}]`)}, {"model": json.RawMessage(`""`)}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("beside the messages (-want +got):\n%s", diff)
+		t.Errorf("other events (-want +got):\n%s", diff)
 	}
 }
 
-// What looks like a recording of HTTP and is none is named by its line.
+// A file that only looks like an HTTP recording is reported with its line.
 func TestExchangesErrors(t *testing.T) {
 	for src, want := range map[string]string{
 		"looptape-cassette 1\nrecorded soon\n": `file:2: "soon" is not a time such as 2026-01-02T15:04:05Z`,

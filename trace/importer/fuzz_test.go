@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// FuzzMessages reads any input: it must not crash, must name what it could not read, and must
-// find the same in chunks and at once.
+// FuzzMessages reads any input: it must not crash, must report what it cannot read, and must
+// find the same with any sizes of reads.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		"[" + hi + "," + yo + "]", hi + "\n" + yo, "[[" + hi + "]]", `{"messages":[` + hi + `]}` + "\n" + `{"messages":[`,
@@ -63,13 +63,13 @@ func readInChunks(t *testing.T, b []byte) {
 		}
 		for key, value := range run.Meta {
 			if !json.Valid(value) {
-				t.Errorf("%q: %q of what is said of the run is no JSON: %s", b, key, value)
+				t.Errorf("%q: %q in the metadata of the run is not JSON: %s", b, key, value)
 			}
 		}
 	}
 }
 
-// writeAndRead holds that a message that was imported survives a trace.
+// writeAndRead checks that an imported message survives a trace.
 func writeAndRead(t *testing.T, m llm.Message) {
 	t.Helper()
 	text := m.AppendJSON(nil)

@@ -63,7 +63,7 @@ func TestDeep(t *testing.T) {
 				t.Errorf("%d runs and %d errors, want %d runs and an error", sound, broken, c.sound)
 			}
 			if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 100 {
-				t.Errorf("%d MiB were taken", mib)
+				t.Errorf("%d MiB were allocated", mib)
 			}
 		})
 	}

@@ -57,36 +57,36 @@ func TestFormats(t *testing.T) {
 		format string
 		want   []string
 	}{
-		"one list":               {"[" + hi + "," + yo + "]", "messages", []string{"run-1@1 user:hi assistant:yo"}},
-		"one list over lines":    {"\n[\n" + hi + " ,\n" + yo + "\n]\n", "messages", []string{"run-1@2 user:hi assistant:yo"}},
-		"an empty list":          {"[]", "messages", []string{"run-1@1"}},
-		"a list a line":          {"[" + hi + "]\n\n[" + yo + "]", "messages", []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
-		"a list of lists":        {"[[" + hi + "],\n[" + yo + "]]", "messages", []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
-		"one object":             {`{"messages":[` + hi + `]}`, "messages", []string{"run-1@1 user:hi"}},
-		"one object over lines":  {"{\n\"messages\":\n[" + hi + "]\n}", "messages", []string{"run-1@1 user:hi"}},
-		"an object a line":       {`{"id":"a","messages":[` + hi + "]}\r\n" + `{"messages":[` + yo + "],\"id\":7}\r\n", "messages", []string{"a@1 user:hi", "7@2 assistant:yo"}},
-		"objects over lines":     {"{\n\"messages\":[" + hi + "]}\n{\n\"messages\":[" + yo + "]}", "messages", []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
-		"a list of objects":      {"[{\"messages\":[" + hi + "]},\n{\"messages\":[" + yo + "]}]", "messages", []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
-		"an id that is no name":  {`{"id":{},"messages":[` + hi + `]}`, "messages", []string{"run-1@1 user:hi"}},
-		"messages a line":        {"\n" + hi + "\n\n" + yo + "\n", "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
-		"one message":            {hi, "message-lines", []string{"run-1@1 user:hi"}},
-		"tau-bench":              {`[{"task_id":3,"trial":1,"traj":[` + hi + `]},` + "\n" + `{"task_id":"x","info":{},"traj":[]}]`, "tau-bench", []string{"task-3/trial-1@1 user:hi", "task-x@2"}},
-		"tau-bench a line":       {`{"traj":[` + hi + `],"task_id":3,"trial":0}` + "\n" + `{"task_id":3,"trial":1,"traj":[` + yo + `]}`, "tau-bench", []string{"task-3/trial-0@1 user:hi", "task-3/trial-1@2 assistant:yo"}},
-		"a byte order mark":      {"\xef\xbb\xbf[" + hi + "]", "messages", []string{"run-1@1 user:hi"}},
-		"brackets within texts":  {`[{"role":"user","content":"]}\\\"["},` + yo + "]", "messages", []string{`run-1@1 user:]}\"[ assistant:yo`}},
-		"members before a role":  {`[{"content":[],"x":[{}],"role":"user"}]`, "messages", []string{"run-1@1 user:"}},
-		"numbers that are none":  {hi + "\n" + `{"role":"assistant","content":"yo","logprob":NaN}`, "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
-		"UTF-16":                 {"\xff\xfe[\x00]\x00", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
-		"UTF-16, the other way":  {"\xfe\xff\x00[\x00]", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
-		"a mark of UTF-16 alone": {"\xff\xfe[", "", []string{"! file: " + importer.ErrFormat.Error()}},
-		"a mark, and no UTF-16":  {"\xff\xfe[]", "", []string{"! file: " + importer.ErrFormat.Error()}},
-		"nothing":                {"", "", []string{"! file: " + importer.ErrEmpty.Error()}},
-		"space":                  {" \n", "", []string{"! file: " + importer.ErrEmpty.Error()}},
-		"words":                  {"hello", "", []string{"! file: " + importer.ErrFormat.Error()}},
-		"a number":               {"7", "", []string{"! file: " + importer.ErrFormat.Error()}},
-		"numbers":                {"[1,2]", "", []string{"! file: " + importer.ErrFormat.Error()}},
-		"another object":         {`{"model":"m","format":"other"}`, "", []string{"! file: " + importer.ErrFormat.Error()}},
-		"an array that never is": {"[", "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"one list":                 {"[" + hi + "," + yo + "]", "messages", []string{"run-1@1 user:hi assistant:yo"}},
+		"one list over lines":      {"\n[\n" + hi + " ,\n" + yo + "\n]\n", "messages", []string{"run-1@2 user:hi assistant:yo"}},
+		"an empty list":            {"[]", "messages", []string{"run-1@1"}},
+		"a list a line":            {"[" + hi + "]\n\n[" + yo + "]", "messages", []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
+		"a list of lists":          {"[[" + hi + "],\n[" + yo + "]]", "messages", []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
+		"one object":               {`{"messages":[` + hi + `]}`, "messages", []string{"run-1@1 user:hi"}},
+		"one object over lines":    {"{\n\"messages\":\n[" + hi + "]\n}", "messages", []string{"run-1@1 user:hi"}},
+		"an object a line":         {`{"id":"a","messages":[` + hi + "]}\r\n" + `{"messages":[` + yo + "],\"id\":7}\r\n", "messages", []string{"a@1 user:hi", "7@2 assistant:yo"}},
+		"objects over lines":       {"{\n\"messages\":[" + hi + "]}\n{\n\"messages\":[" + yo + "]}", "messages", []string{"run-1@1 user:hi", "run-2@3 assistant:yo"}},
+		"a list of objects":        {"[{\"messages\":[" + hi + "]},\n{\"messages\":[" + yo + "]}]", "messages", []string{"run-1@1 user:hi", "run-2@2 assistant:yo"}},
+		"an id that is not a name": {`{"id":{},"messages":[` + hi + `]}`, "messages", []string{"run-1@1 user:hi"}},
+		"messages a line":          {"\n" + hi + "\n\n" + yo + "\n", "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
+		"one message":              {hi, "message-lines", []string{"run-1@1 user:hi"}},
+		"tau-bench":                {`[{"task_id":3,"trial":1,"traj":[` + hi + `]},` + "\n" + `{"task_id":"x","info":{},"traj":[]}]`, "tau-bench", []string{"task-3/trial-1@1 user:hi", "task-x@2"}},
+		"tau-bench a line":         {`{"traj":[` + hi + `],"task_id":3,"trial":0}` + "\n" + `{"task_id":3,"trial":1,"traj":[` + yo + `]}`, "tau-bench", []string{"task-3/trial-0@1 user:hi", "task-3/trial-1@2 assistant:yo"}},
+		"a byte order mark":        {"\xef\xbb\xbf[" + hi + "]", "messages", []string{"run-1@1 user:hi"}},
+		"brackets within texts":    {`[{"role":"user","content":"]}\\\"["},` + yo + "]", "messages", []string{`run-1@1 user:]}\"[ assistant:yo`}},
+		"members before a role":    {`[{"content":[],"x":[{}],"role":"user"}]`, "messages", []string{"run-1@1 user:"}},
+		"numbers that are none":    {hi + "\n" + `{"role":"assistant","content":"yo","logprob":NaN}`, "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
+		"UTF-16":                   {"\xff\xfe[\x00]\x00", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
+		"UTF-16, the other way":    {"\xfe\xff\x00[\x00]", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
+		"a mark of UTF-16 alone":   {"\xff\xfe[", "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"a mark, and no UTF-16":    {"\xff\xfe[]", "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"nothing":                  {"", "", []string{"! file: " + importer.ErrEmpty.Error()}},
+		"space":                    {" \n", "", []string{"! file: " + importer.ErrEmpty.Error()}},
+		"words":                    {"hello", "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"a number":                 {"7", "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"numbers":                  {"[1,2]", "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"another object":           {`{"model":"m","format":"other"}`, "", []string{"! file: " + importer.ErrFormat.Error()}},
+		"an array that never is":   {"[", "", []string{"! file: " + importer.ErrFormat.Error()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			format, got := read(t, strings.NewReader(c.in))
@@ -141,11 +141,11 @@ func TestBroken(t *testing.T) {
 			"[" + hi + ",\n{\"content\":\"x\"},\n" + yo + "]",
 			[]string{"run-1@1 user:hi …! file:2: [1]: the message has no role"},
 		},
-		"a message that is none": {
+		"an invalid message": {
 			"[" + hi + ",\n 7]",
 			[]string{"run-1@1 user:hi …! file:2: [1]: expected an object"},
 		},
-		"a content that is none": {
+		"an invalid content": {
 			"[" + hi + ",\n{\"role\":\"user\",\n\"content\":7}]",
 			[]string{"run-1@1 user:hi …! file:3: [1].content: the content is neither a string nor a list of parts"},
 		},
@@ -191,7 +191,7 @@ func TestBroken(t *testing.T) {
 			"{\n\"messages\":[" + hi + ",",
 			[]string{"run-1@1 user:hi …! file:1: the file ends within a value"},
 		},
-		"an object that is cut off in a number": {
+		"an object that is truncated in a number": {
 			`{"messages":[` + hi + `],"x":7`,
 			[]string{"run-1@1 user:hi …! file:1: the file ends within a value"},
 		},
@@ -199,7 +199,7 @@ func TestBroken(t *testing.T) {
 			`{"prompt":"p","answer":}` + "\n" + `{"prompt":"p","answer":"a"}` + "\n",
 			[]string{"! file:1: answer: expected a value", "run-2@2 user:p assistant:a"},
 		},
-		"rows with a number that is none": {
+		"rows with an invalid number": {
 			`{"score":NaN,"prompt":"p","answer":}` + "\n" + `{"score":NaN,"prompt":"p","answer":"a"}` + "\n",
 			[]string{"! file:1: answer: expected a value", "run-2@2 user:p assistant:a"},
 		},
@@ -225,13 +225,13 @@ func TestReaderFails(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"at once":         {"", []string{"! file: the disk is on fire"}},
-		"in a list":       {"[" + hi + ",", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
-		"between lines":   {"[" + hi + "]\n[" + yo + "]\n", []string{"run-1@1 user:hi", "run-2@2 assistant:yo", "! file:3: reading stopped: the disk is on fire"}},
-		"behind messages": {hi + "\n" + yo + "\n", []string{"run-1@1 user:hi assistant:yo …! file:3: reading stopped: the disk is on fire"}},
-		"in a message":    {hi + "\n{", []string{"run-1@1 user:hi …! file:2: reading stopped: the disk is on fire"}},
-		"in a word":       {"[" + hi + ",tru", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
-		"behind a list":   {"[\n" + hi + "]\n", []string{"run-1@1 user:hi", "! file:3: reading stopped: the disk is on fire"}},
+		"at once":        {"", []string{"! file: the disk is on fire"}},
+		"in a list":      {"[" + hi + ",", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
+		"between lines":  {"[" + hi + "]\n[" + yo + "]\n", []string{"run-1@1 user:hi", "run-2@2 assistant:yo", "! file:3: reading stopped: the disk is on fire"}},
+		"after messages": {hi + "\n" + yo + "\n", []string{"run-1@1 user:hi assistant:yo …! file:3: reading stopped: the disk is on fire"}},
+		"in a message":   {hi + "\n{", []string{"run-1@1 user:hi …! file:2: reading stopped: the disk is on fire"}},
+		"in a word":      {"[" + hi + ",tru", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
+		"after a list":   {"[\n" + hi + "]\n", []string{"run-1@1 user:hi", "! file:3: reading stopped: the disk is on fire"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := io.MultiReader(strings.NewReader(c.in), iotest.ErrReader(fault))
@@ -293,8 +293,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A file that is far larger than what Open looks at, in one line and in many,
-// with values that are far larger than what is read at once.
+// A file that is far larger than what Open examines, in one line and in many,
+// with values that are far larger than one read.
 func TestLarge(t *testing.T) {
 	text := strings.Repeat("0123456789\\\"", 40_000)
 	result := `{"task_id":1,"traj":[{"role":"user","content":"` + text + `"}]}`
@@ -345,7 +345,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// A NUL byte is no end of a file: what it spoils is named.
+// A NUL byte does not end a file: what it invalidates is reported.
 func TestNUL(t *testing.T) {
 	for _, src := range []string{
 		"{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\n\x00{\"messages\":[]}\n",
@@ -360,7 +360,7 @@ func TestNUL(t *testing.T) {
 			}
 		}
 		if !broken {
-			t.Errorf("%q: nothing is said of what cannot be read", src)
+			t.Errorf("%q: the unreadable record is not reported", src)
 		}
 	}
 }

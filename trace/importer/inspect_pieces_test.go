@@ -34,7 +34,7 @@ func chunkedSample(others ...entry) []entry {
 	return append(pieces, others...)
 }
 
-func TestInspectPieces(t *testing.T) {
+func TestInspectChunks(t *testing.T) {
 	in := zipOf(t, chunkedSample(sampleTwo, logHeader)...)
 	want := []string{`sample-a/1/epoch-2 case="a/1" epoch=2 want=["yo"] answer="yo" m=1`, `sample-2/epoch-1 case="2" epoch=1`}
 	if diff := cmp.Diff(want, readData(t, bytes.NewReader(in))); diff != "" {
@@ -73,7 +73,7 @@ func TestInspectPieces(t *testing.T) {
 	}
 }
 
-func TestInspectPiecesBroken(t *testing.T) {
+func TestInspectChunksBroken(t *testing.T) {
 	t.Parallel()
 	const folder = "samples/a/1_epoch_2/"
 	piece := func(name, text string) entry { return entry{name: folder + name, text: text} }
@@ -129,7 +129,7 @@ func TestInspectPiecesBroken(t *testing.T) {
 		}
 		for run, err := range src.Runs() {
 			if want := fmt.Sprintf("message_refs[%d]: the sample refers to more than %d messages", 1<<19, 1<<20); err == nil || !strings.HasSuffix(err.Error(), want) || len(run.Messages) != 1<<20 || !run.Partial {
-				t.Errorf("%d messages, error %v, want one that ends with %q", len(run.Messages), err, want)
+				t.Errorf("%d messages, error %v, want the suffix %q", len(run.Messages), err, want)
 			}
 		}
 	})
@@ -148,6 +148,6 @@ func TestInspectPicture(t *testing.T) {
 		t.Errorf("got %.100q, want %.100q", got, want)
 	}
 	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 50 {
-		t.Errorf("%d MiB were taken", mib)
+		t.Errorf("%d MiB were allocated", mib)
 	}
 }

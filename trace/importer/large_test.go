@@ -16,8 +16,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// What is read of a file longer than what is read at once is all there, and
-// stays as it was, however the file comes.
+// A file longer than one read is read completely, and its
+// values stay unchanged, whatever the sizes of reads.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("\"é\"\n", 20_000)
@@ -91,7 +91,7 @@ func listOf(t testing.TB, texts []string) string {
 
 // A file that is broken anywhere gives the same runs and the same errors in any
 // chunks.
-func TestBrokenInPieces(t *testing.T) {
+func TestBrokenInChunks(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{
 		"[", "]", "{", "}", ",", "\n", " ", ":", "7", "tru", `"`, `\`, `\u00`,
 		hi, yo, "[" + hi + "," + yo + "]", `{"messages":[` + hi + "]}", `{"traj":[` + yo + `],"task_id":3}`,
@@ -112,11 +112,11 @@ func TestBrokenInPieces(t *testing.T) {
 		}
 		want := outcome(bytes.NewReader([]byte(file)))
 		if diff := cmp.Diff(want, outcome(iotest.OneByteReader(strings.NewReader(file)))); diff != "" {
-			t.Fatalf("%q (-at once +byte by byte):\n%s", file, diff)
+			t.Fatalf("%q (-one read +byte by byte):\n%s", file, diff)
 		}
 		broken := outcome(io.MultiReader(strings.NewReader(file), iotest.ErrReader(errors.New("gone"))))
 		if len(broken) == 0 {
-			t.Fatalf("%q: a reader's error is not told", file)
+			t.Fatalf("%q: a reader's error is not reported", file)
 		}
 	})
 }

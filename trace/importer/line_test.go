@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A line that is longer than what is read at once costs, if it is broken, no
-// more than itself, and what follows it keeps its line.
+// An invalid line that is longer than one read costs no more than itself,
+// and the lines after it keep their numbers.
 func TestLongLines(t *testing.T) {
 	long := `{"role":"user","content":"` + strings.Repeat("x", 200_000) + `"}`
 	first, last := "["+hi+"]\n", "\n["+yo+"]\n"

@@ -38,7 +38,7 @@ func TestRowsDetected(t *testing.T) {
 	}
 	for _, in := range []string{`{"prompt":"p"}`, `{"answer":"p","expected":"x"}`, "prompt\nx", "expected,answer\nx,y", "\"prompt,answer\nx,y", "# prompt, answer"} {
 		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
-			t.Errorf("%q is taken for %s", in, src.Format.Name)
+			t.Errorf("%q is read as %s", in, src.Format.Name)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func FuzzRows(f *testing.F) {
 		whole := allTold(importer.OpenRows("file", bytes.NewReader(b), &m))
 		pieces := allTold(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), &m))
 		if diff := cmp.Diff(whole, pieces); diff != "" {
-			t.Errorf("%q: read byte by byte it is other (-whole +pieces):\n%s", b, diff)
+			t.Errorf("%q: read byte by byte it differs (-whole +bytes):\n%s", b, diff)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestSpent(t *testing.T) {
 	}
 	run := importer.Run{Meta: map[string]json.RawMessage{"cost": json.RawMessage("NaN"), "total_time": json.RawMessage("Infinity")}}
 	if diff := cmp.Diff(importer.Resources{}, run.Resources()); diff != "" {
-		t.Errorf("spent, as Python writes what is no number (-want +got):\n%s", diff)
+		t.Errorf("resources, as Python writes NaN (-want +got):\n%s", diff)
 	}
 	run = importer.Run{Events: []trace.Event{
 		{Body: trace.RunStart{}, At: time.Second},

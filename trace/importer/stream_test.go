@@ -9,7 +9,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// repeated is a text, another one many times, and a third.
+// repeated returns one text, another one many times, and a third.
 func repeated(before, unit string, times int, after string) io.Reader {
 	readers := []io.Reader{strings.NewReader(before)}
 	for range times {

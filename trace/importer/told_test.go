@@ -78,7 +78,7 @@ func ownJSON(t testing.TB, r io.Reader) (lines []string) {
 	return lines
 }
 
-func TestTauBenchWants(t *testing.T) {
+func TestTauBenchExpected(t *testing.T) {
 	in := `[{"task_id":1,"info":{"task":{"actions":[{"name":"f","kwargs":{"x":1}},{"name":"g"}]}},"traj":[]},{"task_id":2,"info":{"task":{"actions":[]}},"traj":[]},{"task_id":3,"info":{"task":{"actions":null}},"traj":[]}]`
 	want := []string{`task-1 case="1" epoch=-1 calls=[-1:f{"x":1} -1:g ]`, `task-2 case="2" epoch=-1 calls=[]`, `task-3 case="3" epoch=-1`}
 	if diff := cmp.Diff(want, readData(t, strings.NewReader(in))); diff != "" {

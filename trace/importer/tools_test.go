@@ -79,7 +79,7 @@ func TestTools(t *testing.T) {
 	}
 	for _, in := range []string{`{"trajectory":[]}`, `{"steps":[]}`, `{"results":{}}`, `{"success":true}`, `[{"eval_cases":[]}]`, `[{"eval_case_results":[]}]`} {
 		if src, err := importer.Open("file", strings.NewReader(in)); err == nil {
-			t.Errorf("%s is taken for %s", in, src.Format.Name)
+			t.Errorf("%s is read as %s", in, src.Format.Name)
 		}
 	}
 }

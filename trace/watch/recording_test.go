@@ -37,7 +37,7 @@ func marked(text string) llm.Message {
 	return llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: text, Opaque: raw(`{"cache_control":{"type":"ephemeral"}}`)}}}
 }
 
-// asked is a request with its answer, which may have no parts.
+// asked is a request with its response, which may have no parts.
 type asked struct {
 	messages []llm.Message
 	said     []llm.Part
@@ -92,7 +92,7 @@ func TestRecording(t *testing.T) {
 			{messages: lost, said: says("fine").Parts},
 			{messages: then(lost, says("fine"), llm.User("and?")), said: says("so").Parts},
 		}, []string{sent}, 1},
-		"no answer is known":   {[]asked{{messages: hi}, {messages: lost}, {messages: lost}, {messages: then(lost, says("fine"), llm.User("and?"))}}, []string{sent}, 1},
+		"no expected answer":   {[]asked{{messages: hi}, {messages: lost}, {messages: lost}, {messages: then(lost, says("fine"), llm.User("and?"))}}, []string{sent}, 1},
 		"in the first request": {[]asked{{messages: then(hi, llm.Assistant(call("a")))}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "a"`}, 1},
 		"an id again": {[]asked{
 			{messages: hi, said: both}, {messages: two, said: []llm.Part{call("b")}}, {messages: then(two, llm.Assistant(call("b")), result("b"))},
@@ -158,7 +158,7 @@ func TestRecordingItems(t *testing.T) {
 	}
 }
 
-// What a request only refers to is looked up in the answers before.
+// References of a request are resolved in the earlier responses.
 func TestRecordingRefers(t *testing.T) {
 	hi := []llm.Message{llm.User("hi")}
 	item := func(id string) llm.Part {
@@ -174,9 +174,9 @@ func TestRecordingRefers(t *testing.T) {
 		next asked
 		want []string
 	}{
-		"the answer before":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_1"`)}, nil},
+		"the previous response": {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_1"`)}, nil},
 		"with another result":   {asked{messages: []llm.Message{result("b")}, extra: after(`"resp_1"`)}, []string{`INV-01 interaction-1 2 a result is for the call "b", which no assistant message before it has (in interaction 2)`, `INV-01 interaction-1 1 the request was sent without a result of the call "a" (in interaction 2)`}},
-		"an unknown answer":     {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`continues the response "resp_2", which is not in the recording`}},
+		"an unknown response":   {asked{messages: []llm.Message{result("a")}, extra: after(`"resp_2"`)}, []string{`continues the response "resp_2", which is not in the recording`}},
 		"null":                  {asked{messages: hi, extra: after("null")}, nil},
 		"an item":               {asked{messages: then(hi, llm.Assistant(item("fc_1")), result("a"))}, nil},
 		"an unknown item":       {asked{messages: then(hi, llm.Assistant(item("fc_2")), result("a"))}, []string{`refers to the item "fc_2", which is not in the recording`}},
@@ -218,7 +218,7 @@ func TestRecordingOwed(t *testing.T) {
 		"no signature":               {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"text":"hm","signature":"s"}]}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
 		"other data":                 {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"e"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
 		"no id of a detail":          {p: chat.Protocol{}, said: []llm.Part{reason(`{"reasoning_details":[{"id":"r"},{"data":"d"}]}`), call("a")}, echo: []llm.Part{reason(`{"reasoning_details":[{"data":"d"}]}`), call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
-		"an item nobody has":         {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}},
+		"an unknown item id":         {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}},
 		"an item that is kept":       {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1"}`), call("a")}, echo: []llm.Part{call("a")}, extra: kept, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
 		"encrypted":                  {p: responses.Protocol{}, said: []llm.Part{reason(`{"id":"rs_1","encrypted_content":"g"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},
 		"thinking":                   {p: anthropic.Messages{}, said: []llm.Part{reason(`{"signature":"s"}`), call("a")}, echo: []llm.Part{call("a")}, want: lost + "the part reasoning changed, moved or missing (in interaction 2)"},

@@ -15,7 +15,7 @@ import (
 // counts are the counts in a folder of recordings of HTTP.
 type counts struct {
 	Files, Exchanges, Answered int
-	None                       int // files that are no such recordings
+	None                       int // files that are not such recordings
 	Checked, Runs, Found       int
 }
 
@@ -85,7 +85,7 @@ func sharedDir(t *testing.T) string {
 		dir = filepath.Join("..", "..", "..", "shared")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
-		t.Skip("there are no recordings: ", err)
+		t.Skip("no recordings: ", err)
 	}
 	return dir
 }

@@ -67,7 +67,7 @@ func TestAlignAll(t *testing.T) {
 		was, now, same := 0, 0, 0
 		for _, p := range align(a, b) {
 			if p.was >= 0 && p.was != was || p.now >= 0 && p.now != now || p.was < 0 && p.now < 0 {
-				t.Fatalf("%v stands behind %d and %d", p, was, now)
+				t.Fatalf("%v comes after %d and %d", p, was, now)
 			}
 			if p.was >= 0 {
 				was++

@@ -44,7 +44,7 @@ func FuzzMatch(f *testing.F) {
 		}
 		one, other := m.content(&was.Request), m.content(&now.Request)
 		if like := one.similarity(other); like != other.similarity(one) || !(like >= 0 && like <= 1) || one.similarity(one) != 1 {
-			t.Fatalf("alike by %v and %v, to itself %v", like, other.similarity(one), one.similarity(one))
+			t.Fatalf("similarity %v and %v, with itself %v", like, other.similarity(one), one.similarity(one))
 		}
 		if message := found.message(one, other); strings.Contains(message, "\n") {
 			t.Fatalf("the message has several lines: %s", message)

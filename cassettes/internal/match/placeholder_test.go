@@ -19,17 +19,17 @@ func TestEqualExceptPlaceholders(t *testing.T) {
 		Placeholder(one) + "[redacted":       one + "[redacted",
 	} {
 		if !equalExceptPlaceholders(was, now) {
-			t.Errorf("%q is not taken for %q", now, was)
+			t.Errorf("%q does not match %q", now, was)
 		}
 		for _, other := range []string{now + "x", "x" + now, strings.ToUpper(now) + "X"} {
 			if equalExceptPlaceholders(was, other) {
-				t.Errorf("%q is taken for %q", other, was)
+				t.Errorf("%q matches %q", other, was)
 			}
 		}
 	}
 	for was, now := range map[string]string{Placeholder("short"): "short", Placeholder(one): "", EscapedPlaceholder(Placeholder(one)): one} {
 		if equalExceptPlaceholders(was, now) {
-			t.Errorf("%q is taken for %q", now, was)
+			t.Errorf("%q matches %q", now, was)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func drawJSON(t *rapid.T, depth int) string {
 	kind := rapid.SampledFrom(kinds).Draw(t, "value")
 	switch kind {
 	case "words":
-		text, _ := json.Marshal(rapid.OneOf(plain, rapid.String()).Draw(t, "words")) // JSON can say all text
+		text, _ := json.Marshal(rapid.OneOf(plain, rapid.String()).Draw(t, "words")) // JSON can represent every string
 		return string(text)
 	case "number":
 		return strconv.Itoa(rapid.Int().Draw(t, "number"))

@@ -119,7 +119,7 @@ func TestFileBothWays(t *testing.T) {
 				t.Fatalf("%v\n%s", err, text)
 			}
 			if diff := cmp.Diff(&x.Response, answer, empty); diff != "" {
-				t.Fatalf("the answer of interaction %d (-want +got):\n%s\n%s", i, diff, text)
+				t.Fatalf("the response of interaction %d (-want +got):\n%s\n%s", i, diff, text)
 			}
 			if f.keys[i] != keysOf(i) {
 				t.Fatalf("the keys of interaction %d are %v", i, f.keys[i])

@@ -48,12 +48,12 @@ func FuzzParse(f *testing.F) {
 		}
 		file, err = Parse("x", sealed)
 		if err != nil {
-			t.Fatalf("sealed: %v\n%s", err, sealed)
+			t.Fatalf("checksums updated: %v\n%s", err, sealed)
 		}
 		readAll(t, file)
 		again, changed, err := UpdateChecksums("x", sealed, encodeAny)
 		if err != nil || changed != nil || !bytes.Equal(again, sealed) {
-			t.Fatalf("sealed twice: %v, %q\n%s\n%s", err, changed, sealed, again)
+			t.Fatalf("checksums updated twice: %v, %q\n%s\n%s", err, changed, sealed, again)
 		}
 	})
 }

@@ -31,7 +31,7 @@ type tb interface {
 
 const room = 1 << 20
 
-// scored are the runs of a file by its text, and what they say.
+// scored returns the runs of a file and their texts.
 func scored(t tb, name, text string, size int) (*evals.Result, *page.Runs) {
 	t.Helper()
 	said := page.NewRuns(size)
@@ -108,7 +108,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// The same runs are the same bytes, in whatever order they stand.
+// The same runs give the same bytes, in any order.
 func TestStable(t *testing.T) {
 	p := pageOf(t, runs, base, room)
 	first := written(t, p)
@@ -146,12 +146,12 @@ func TestNotes(t *testing.T) {
 	p := pageOf(t, runs, base, room)
 	p.Runs, p.Base = nil, nil
 	if got := p.Notes(); len(got) != 1 || !strings.HasPrefix(got[0], "the transcripts of 5 of 5 runs are missing") {
-		t.Errorf("nothing is known of what the runs said: got %q", got)
+		t.Errorf("without the texts of the runs: got %q", got)
 	}
 }
 
-// What runs say cannot leave the place where data stands, and comes back from there as it
-// was.
+// The texts of runs cannot leave the data element, and they are read back from it
+// unchanged.
 func TestForeignText(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{
 		"</script>", "<script>alert(1)</script>", "<!--", "-->", "<![CDATA[", "</style>", "<img src=x onerror=alert(1)>", "&lt;", "\u2028", "\u2029", "\"", "'", "\\", "`", "{{data}}",
@@ -241,7 +241,7 @@ func TestWriteFails(t *testing.T) {
 	size := len(written(t, p))
 	for _, left := range []int{0, size / 2, size - 1} {
 		if err := p.Write(&failing{left}); err != io.ErrShortWrite {
-			t.Errorf("with room for %d bytes: %v", left, err)
+			t.Errorf("with %d bytes: %v", left, err)
 		}
 	}
 	if err := p.Write(&failing{size}); err != nil {

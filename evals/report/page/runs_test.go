@@ -18,7 +18,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// spoken is a row and its run, with a text of this number of bytes.
+// spoken returns a row and its run, with a text of this number of bytes.
 type spoken struct {
 	row evals.Row
 	run importer.Run
@@ -42,7 +42,7 @@ func names(r *Runs) []string {
 }
 
 // The runs that are kept are those that failed, then the others, up to the first that does
-// not fit, whatever the order and however many come at once.
+// not fit, whatever the order and however many are scored concurrently.
 func TestKept(t *testing.T) {
 	prompts := []string{strings.Repeat("p", 300), strings.Repeat("q", 500), "short"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,7 +61,7 @@ func TestKept(t *testing.T) {
 		}
 		group.Wait()
 		if diff := cmp.Diff(fitting(all, limit), names(r)); diff != "" {
-			t.Fatalf("kept with room for %d (-want +got):\n%s", limit, diff)
+			t.Fatalf("kept within %d bytes (-want +got):\n%s", limit, diff)
 		}
 		if r.isFull() != (len(names(r)) < len(all)) {
 			t.Fatalf("full is %v", r.isFull())
@@ -163,7 +163,7 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-// What many runs that calls started say is bounded, too.
+// The texts of many nested runs are limited, too.
 func TestStartedTooMuch(t *testing.T) {
 	run := traced("r1", trace.ModelResponse{Message: llm.Assistant(call("c", "look", ""))})
 	whole := read(run)
@@ -171,15 +171,15 @@ func TestStartedTooMuch(t *testing.T) {
 		whole.attach(startedRun{"c", read(traced("r2", trace.ModelRequest{NewMessages: []llm.Message{llm.User(strings.Repeat("x", maxText))}}))})
 	}
 	if n := len(whole.Entries[0].Runs); n != maxRun/maxText || whole.Left != 1 || whole.size != maxRun || whole.cut {
-		t.Errorf("%d runs in %d bytes, %d left out, cut is %v", n, whole.size, whole.Left, whole.cut)
+		t.Errorf("%d runs in %d bytes, %d omitted, cut is %v", n, whole.size, whole.Left, whole.cut)
 	}
 	whole = read(run)
 	if whole.attach(startedRun{"c", read(traced("r2", trace.ModelRequest{NewMessages: []llm.Message{llm.User(strings.Repeat("x", maxText+1))}}))}); !whole.cut {
-		t.Error("a text of a run that was started is cut, and its parent does not say so")
+		t.Error("a text of a nested run is truncated, and its parent does not report it")
 	}
 }
 
-// A long system prompt stands once for all runs.
+// A long system prompt is stored once for all runs.
 func TestShared(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	r := NewRuns(1 << 20)

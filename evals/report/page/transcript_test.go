@@ -115,7 +115,7 @@ func TestWanted(t *testing.T) {
 				t.Errorf("expected (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.answer, got.Answer); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
+				t.Errorf("final answer (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -135,14 +135,14 @@ func TestLongTexts(t *testing.T) {
 		messages = append(messages, llm.User(strings.Repeat("y", maxText)))
 	}
 	if got := read(&importer.Run{Messages: messages}); got.cut || got.Left != 0 || len(got.Entries) != len(messages) {
-		t.Errorf("a run that fits: cut is %v, %d entries, %d left out", got.cut, len(got.Entries), got.Left)
+		t.Errorf("a run that fits: cut is %v, %d entries, %d omitted", got.cut, len(got.Entries), got.Left)
 	}
 	messages[0] = llm.Assistant(call("1", "look", "{}"))
 	messages = append(messages, llm.User("all of this"+strings.Repeat("z", maxText)), llm.ToolResults(answers("1", "late")), llm.User("no more"), llm.Assistant())
 	full := read(&importer.Run{Messages: messages})
 	last := full.Entries[len(full.Entries)-1]
 	if full.size != maxRun || full.Left != 2 || last.Cut != len("all of this{}") || !full.cut {
-		t.Errorf("a run that does not fit: %d bytes, %d left out, the last is cut by %d", full.size, full.Left, last.Cut)
+		t.Errorf("a run that does not fit: %d bytes, %d omitted, the last is cut by %d", full.size, full.Left, last.Cut)
 	}
 	if first := full.Entries[0]; !first.Answered || first.Result != "" || first.Cut != len("late") {
 		t.Errorf("its call: %+v", first)
@@ -179,7 +179,7 @@ func TestEvents(t *testing.T) {
 			[]trace.Body{request(0, llm.User("hello"), llm.Assistant(llm.Text{Text: "hi"})), turn(llm.FinishStop, llm.Text{Text: "so"})},
 			[]entry{user, {Kind: kindAssistant, Text: "hi"}, {Kind: kindAssistant, Step: 1, Finish: llm.FinishStop, Text: "so"}},
 		},
-		"a result that a request alone tells": {
+		"a result only in a request": {
 			[]trace.Body{request(0, llm.User("hello")), turn(llm.FinishToolCalls, asked), request(2, llm.ToolResults(answers("1", "found")))},
 			[]entry{user, answered},
 		},

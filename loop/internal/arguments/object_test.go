@@ -116,6 +116,6 @@ func TestPrepareNestedDefaults(t *testing.T) {
 		}
 	}
 	if got, _, err := s.Prepare(`{"at":5}`); err == nil {
-		t.Errorf("an object's place taken by a number: got %s and no error", got)
+		t.Errorf("a number in place of an object: got %s and no error", got)
 	}
 }

@@ -80,7 +80,7 @@ func TestPoolKeepsLimit(t *testing.T) {
 			for left := len(all); left > 0; left-- {
 				synctest.Wait()
 				if got, want := len(here), min(left, limit); got != want {
-					t.Fatalf("round %d, with %d left, %d functions run concurrently, want %d", round, left, got, want)
+					t.Fatalf("batch %d, with %d left, %d functions run concurrently, want %d", round, left, got, want)
 				}
 				<-here
 				gate <- struct{}{}

@@ -166,7 +166,7 @@ func TestCallbacks(t *testing.T) {
 }
 
 // AG-29, AG-31: a model failure is passed to the callback and then returned with its
-// cause. There is no result. A tool failure is not passed to the callback.
+// cause, without a result. A tool failure is not passed to the callback.
 func TestModelError(t *testing.T) {
 	var log []string
 	bad := loop.Tool{Name: "bad", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.Output{}, errors.New("no") }}
@@ -211,7 +211,7 @@ func TestParts(t *testing.T) {
 		got = append(got, p.Type)
 	}
 	if diff := cmp.Diff([]string{"onToolCall", "onToolResult", "onToken", "onComplete"}, got); diff != "" || log != nil {
-		t.Errorf("parts (-want +got):\n%s\ntold: %q", diff, log)
+		t.Errorf("parts (-want +got):\n%s\ncallbacks: %q", diff, log)
 	}
 	asked := len(m.RecordedRequests())
 	for p := range a.Parts(t.Context(), loop.Prompt("again"), nil) {

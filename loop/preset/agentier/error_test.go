@@ -31,11 +31,11 @@ func TestCodes(t *testing.T) {
 		code  string
 		cause error
 	}{
-		"the model fails":          {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
-		"the model stalls":         {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
-		"the model says cancelled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
-		"all retries fail":         {cfg: loop.Config{Retry: agentier.Retries(1)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
-		"the time is over":         {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
+		"the model fails":             {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
+		"the model stalls":            {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
+		"the model reports cancelled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
+		"all retries fail":            {cfg: loop.Config{Retry: agentier.Retries(1)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
+		"the time is over":            {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
 		"a policy fails": {cfg: loop.Config{Middleware: []loop.Middleware{middleware.Wrap("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
 			cause: errMine},
 		"cancelled": {turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled,
@@ -147,7 +147,7 @@ func TestRunFor(t *testing.T) {
 	}
 	a, _ := newAgent(t, loop.Config{MaxSteps: 1}, say("never")...)
 	if got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil); got != nil || res == nil || err != nil {
-		t.Errorf("a limit before the answer: got %v, %+v, %v", got, res, err)
+		t.Errorf("a limit before the final answer: got %v, %+v, %v", got, res, err)
 	}
 	if _, _, err := agentier.RunFor[chan int](t.Context(), a, loop.Prompt("go"), 0, nil); err == nil || !strings.Contains(err.Error(), "the output schema") {
 		t.Errorf("a type without a schema: got %v", err)

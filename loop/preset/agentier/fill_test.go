@@ -102,7 +102,7 @@ func TestUnlimitedConcurrency(t *testing.T) {
 		t.Fatal(err)
 	}
 	if mustRun(t, a, nil); tools.Peak() != 12 {
-		t.Errorf("got %d at once, want 12", tools.Peak())
+		t.Errorf("got %d concurrent tools, want 12", tools.Peak())
 	}
 }
 

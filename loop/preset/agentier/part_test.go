@@ -127,7 +127,7 @@ func TestPartsOfATrace(t *testing.T) {
 		break
 	}
 	if n != 1 {
-		t.Errorf("who left was given %d parts", n)
+		t.Errorf("got %d parts after the iteration stopped", n)
 	}
 }
 
@@ -148,6 +148,6 @@ func TestFailuresOfATrace(t *testing.T) {
 	}
 	again := lines(t, at(0, 0, trace.Decision{Action: trace.Continue, Reason: "output"}), end)
 	if diff := cmp.Diff([]string{`{"callback":"onError","message":"boom"}`}, again); diff != "" {
-		t.Errorf("asked again, then another failure (-want +got):\n%s", diff)
+		t.Errorf("a retry, then another failure (-want +got):\n%s", diff)
 	}
 }

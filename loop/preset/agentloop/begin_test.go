@@ -51,7 +51,7 @@ func TestAL01AL02Construction(t *testing.T) {
 	}
 	blind := []middleware.Guardrail{{Name: "blind", Kind: "Output"}}
 	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Guardrails: blind}); err == nil || err.Error() != `agentloop: middleware: the guardrail "blind" has the Kind "Output": want GuardInput or GuardOutput` {
-		t.Errorf("a guardrail that would never be asked: %v", err)
+		t.Errorf("a guardrail that never runs: %v", err)
 	}
 	if _, err := agentloop.New(t.Context(), fake.NewModel(), &agentloop.Config{Tools: []loop.Tool{text("not a name", "")}}); err == nil {
 		t.Error("a tool whose name no provider takes: got no error")
@@ -350,7 +350,7 @@ func TestAL16AL17AL18AL54EachStep(t *testing.T) {
 		t.Error("a tool that no provider takes was added")
 	}
 	if _, ok := agentloop.ConversationID(t.Context()); ok {
-		t.Error("a context of nobody has a conversation")
+		t.Error("a context without a run has a conversation")
 	}
 }
 

@@ -235,7 +235,7 @@ func TestAL26StopBefore(t *testing.T) {
 		return nil
 	}
 	if res := w.run("go"); res.Reason != agentloop.Stopped || res.Err != nil || len(w.last().Steps) != 0 {
-		t.Errorf("stopped before the model was asked: %q, %v", res.Reason, res.Err)
+		t.Errorf("stopped before the model call: %q, %v", res.Reason, res.Err)
 	}
 	w.hook = nil
 	if res := w.run("go"); res.Reason != agentloop.Done {
@@ -389,6 +389,6 @@ func TestAL57GuardrailFails(t *testing.T) {
 	}
 	w = newWorld(t, fake.Response{Text: "let me see", Calls: []fake.Call{{Name: "a", Arguments: "{}"}}}, fake.Response{Error: &fake.Failure{Status: 500}}).agent(agentloop.Config{Guardrails: looks(1)})
 	if res := w.run("go"); res.Reason != agentloop.Failed || res.Text() != "let me see" {
-		t.Errorf("a model that fails behind an answer that was looked at: %q %q", res.Reason, res.Text())
+		t.Errorf("a model that fails after a checked response: %q %q", res.Reason, res.Text())
 	}
 }

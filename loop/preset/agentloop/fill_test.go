@@ -28,10 +28,10 @@ func TestFill(t *testing.T) {
 		}
 		c.in.BadArguments = loop.BadArgumentsPass
 		if got := agentloop.Fill(c.in); got.BadArguments != loop.BadArgumentsPass {
-			t.Errorf("%s: bad arguments are not passed on but %q", name, got.BadArguments)
+			t.Errorf("%s: bad arguments are not passed to the tool but %q", name, got.BadArguments)
 		}
 		if got.MaxSteps != c.steps || got.Concurrency != c.width || got.MaxConsecutiveToolErrors != c.stops || got.ToolTimeout != c.timeout {
-			t.Errorf("%s: got %d steps, %d at once, %d errors, %v", name, got.MaxSteps, got.Concurrency, got.MaxConsecutiveToolErrors, got.ToolTimeout)
+			t.Errorf("%s: got %d steps, %d concurrent tools, %d errors, %v", name, got.MaxSteps, got.Concurrency, got.MaxConsecutiveToolErrors, got.ToolTimeout)
 		}
 	}
 }
@@ -47,5 +47,5 @@ func TestSinkHasDeltas(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("there is no delta among %d events", len(w.trace))
+	t.Errorf("no delta in %d events", len(w.trace))
 }

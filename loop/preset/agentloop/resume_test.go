@@ -135,7 +135,7 @@ func TestAL67AL69Resume(t *testing.T) {
 		}
 		res := next.run("and then")
 		if res.Text() != "went on" || res.Reason != agentloop.Done || next.last().ModelCalls != 1 || next.last().StepCount != 1 {
-			t.Errorf("the run that goes on: %q %q, %d model calls", res.Reason, res.Text(), next.last().ModelCalls)
+			t.Errorf("the continued run: %q %q, %d model calls", res.Reason, res.Text(), next.last().ModelCalls)
 		}
 		same(t, "the history", "user/1 assistant/2 tool/2 user/1 assistant/1", next.roles())
 		results := next.History().Messages()[2].Parts
@@ -148,7 +148,7 @@ func TestAL67AL69Resume(t *testing.T) {
 			"onStepStart 0", `onStepComplete 0 "went on" stop`, "onRunComplete done",
 		}, next.log)
 		if n := len(next.model.Requests()[0].Messages); n != 4 {
-			t.Errorf("the model was asked with %d messages, want 4", n)
+			t.Errorf("the request has %d messages, want 4", n)
 		}
 	}
 }
@@ -317,7 +317,7 @@ func TestSnapshotPendingArguments(t *testing.T) {
 	}
 	w.run("on")
 	if got := w.History().Messages()[2].Parts[0].(llm.ToolResult); got.Text() != "nobody was there to approve it" {
-		t.Errorf("the call that nobody has decided about: %q", got.Text())
+		t.Errorf("the call without a decision: %q", got.Text())
 	}
 }
 

@@ -174,7 +174,7 @@ func TestAL27Twins(t *testing.T) {
 			return string(b)
 		}
 		if diff := cmp.Diff(twin(false), twin(true)); diff != "" {
-			rt.Fatalf("buffered and streamed (-buffered +streamed):\n%s", diff)
+			rt.Fatalf("both response modes (-non-streaming +streaming):\n%s", diff)
 		}
 	})
 }

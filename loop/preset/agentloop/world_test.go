@@ -159,7 +159,7 @@ func (w *world) last() *agentloop.Report {
 	w.t.Helper()
 	all := w.Reports()
 	if len(all) == 0 {
-		w.t.Fatal("there is no report")
+		w.t.Fatal("got no report")
 	}
 	return all[len(all)-1]
 }

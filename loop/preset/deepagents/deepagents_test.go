@@ -66,7 +66,7 @@ func TestRepairBeforePermissions(t *testing.T) {
 		t.Errorf("the tool ran: %v, %v", ran, err)
 	}
 	if diff := cmp.Diff([]string{`{"path":"/"}`}, asked); diff != "" {
-		t.Errorf("asked about (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
@@ -86,14 +86,14 @@ func TestExecuteStreamsDA01(t *testing.T) {
 	})
 	s, err := deepagents.Execute(t.Context(), &deepagents.Agent{Name: "root", Model: m}, loop.Prompt("go"), nil, nil)
 	if err != nil || said != "" {
-		t.Fatalf("%v; the model has said %q before anybody reads", err, said)
+		t.Fatalf("%v; the model has sent %q before the first read", err, said)
 	}
 	var got []string
 	for piece := range s.Text() {
 		got = append(got, piece+"/"+said)
 	}
 	if diff := cmp.Diff([]string{"a/a", "b/ab"}, got); diff != "" {
-		t.Errorf("pieces, and what was said then (-want +got):\n%s", diff)
+		t.Errorf("deltas and the final text (-want +got):\n%s", diff)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestPrepareStepDA14(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"0 steps, 1 messages", "1 steps, 3 messages", "2 steps, 5 messages"}, got); diff != "" {
-		t.Errorf("what was prepared (-want +got):\n%s", diff)
+		t.Errorf("prepared steps (-want +got):\n%s", diff)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestOutputModeDA35DA36(t *testing.T) {
 	}
 	broken := fake.NewModel(fake.Response{Error: &fake.Failure{Status: 400}})
 	if res, err := deepagents.Generate(t.Context(), agent("root", broken), history, nil, &deepagents.Options{LastMessage: true}); err == nil || res.Messages != nil {
-		t.Errorf("without an answer: got %+v, %v", res, err)
+		t.Errorf("without a final answer: got %+v, %v", res, err)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestResultDA38(t *testing.T) {
 }
 
 // DA-41: the run parses only its final answer by the schema. The error for an invalid
-// answer contains its text.
+// final answer contains its text.
 func TestOutputDA41(t *testing.T) {
 	type plan struct {
 		Plan []string `json:"plan"`
@@ -329,7 +329,7 @@ func TestOutputDA41(t *testing.T) {
 	}
 	a.Model = fake.NewModel(first)
 	if res, err = deepagents.Generate(t.Context(), a, loop.Prompt("go"), nil, &deepagents.Options{Loop: loop.Config{MaxSteps: 1}}); err != nil || res.Output != nil {
-		t.Errorf("at the cap: got %s, %v", res.Output, err)
+		t.Errorf("at the step limit: got %s, %v", res.Output, err)
 	}
 }
 
@@ -412,7 +412,7 @@ func TestAsToolHandsOverDA50(t *testing.T) {
 	}
 }
 
-// DA-50: an answer that a guardrail rejects is not the result of the tool.
+// DA-50: a final answer that a guardrail rejects is not the result of the tool.
 func TestAsToolGuardedDA50(t *testing.T) {
 	found := middleware.Guardrail{Name: "g", Kind: middleware.GuardOutput, Check: func(context.Context, middleware.GuardrailCheck) (middleware.GuardrailResult, error) {
 		return middleware.GuardrailResult{Tripwire: true, Reason: "not for others"}, nil
@@ -443,7 +443,7 @@ func (late) Done() <-chan struct{} {
 
 func (late) Err() error { return context.DeadlineExceeded }
 
-// DA-50: an agent is a tool. It has its own run and its own limit. Its answer is the
+// DA-50: an agent is a tool. It has its own run and its own limit. Its final answer is the
 // result of the call, and its failure is an error result.
 func TestAsToolDA50(t *testing.T) {
 	var mem trace.Memory
@@ -481,7 +481,7 @@ func TestAsToolDA50(t *testing.T) {
 		t.Errorf("results: %+v", results)
 	}
 	if got := inner.RecordedRequests()[0].Request; got.Messages[0].Text() != "cats" || got.System != "I am searcher of Ada" {
-		t.Errorf("the inner run was asked %+v", got)
+		t.Errorf("the request of the inner run is %+v", got)
 	}
 	if got, _ := user.Get(vars); got != "Ada"+strings.Repeat("!", 20) {
 		t.Errorf("the inner run has left %q", got)

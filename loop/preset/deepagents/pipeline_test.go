@@ -117,7 +117,7 @@ func TestPipelineDA48(t *testing.T) {
 			continue
 		}
 		if asked := fmt.Sprint(writer.RecordedRequests()[0].Request.Messages[0].Text()); asked != "Results: a found, b found, c found" {
-			t.Errorf("the writer was asked %q", asked)
+			t.Errorf("the request of the writer is %q", asked)
 		}
 	}
 }

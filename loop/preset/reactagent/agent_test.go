@@ -22,7 +22,7 @@ import (
 )
 
 // RA-01: options that are not set have the defaults of the reference documentation.
-// RA-47: there is no budget, no deadline and no retry.
+// RA-47: the budget, the deadline and retries are disabled.
 func TestDefaults(t *testing.T) {
 	b := newBench(t, text("done"))
 	a := b.agent(reactagent.Config{})
@@ -73,7 +73,7 @@ func TestDisabledTools(t *testing.T) {
 	}
 	want := []string{"user: go", "assistant: bdc", `tool: {"error":"there is no tool \"b\"; the tools are a, c, e"}`, `tool: {"error":"there is no tool \"d\"; the tools are a, c, e"}`, "tool: c"}
 	if diff := cmp.Diff(want, b.asked(1)); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if len(own) != 2 || own[1].Name != "b" {
 		t.Errorf("the caller's tools are %v now", own)
@@ -222,7 +222,7 @@ func TestInput(t *testing.T) {
 		t.Error("the run failed")
 	}
 	if diff := cmp.Diff([]string{"user: first", "assistant: one", "user: second", "user: third"}, b.asked(1)); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	var events []reactagent.Event
 	if a.Run(t.Context(), nil, "t", func(e reactagent.Event) { events = append(events, e) }) {
@@ -496,7 +496,7 @@ func TestCompact(t *testing.T) {
 	}
 	req := b.model.RecordedRequests()[10].Request
 	if req.Model != "m" || len(req.Tools) != 0 || !strings.HasPrefix(req.System, "You sum up") || !strings.HasPrefix(req.Messages[0].Text(), "user: question 0\nassistant: answer 0\n") {
-		t.Errorf("asked for it: %+v", req)
+		t.Errorf("the request for it: %+v", req)
 	}
 	b.run(a, "t", "and?")
 	want := []string{
@@ -504,7 +504,7 @@ func TestCompact(t *testing.T) {
 		"user: question 7", "assistant: answer 7", "user: question 8", "assistant: answer 8", "user: question 9", "assistant: answer 9", "user: and?",
 	}
 	if diff := cmp.Diff(want, b.asked(11)); diff != "" {
-		t.Errorf("the thread goes on (-want +got):\n%s", diff)
+		t.Errorf("the conversation continues (-want +got):\n%s", diff)
 	}
 	short := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c"), llm.Assistant(llm.Text{Text: "d"})}
 	if err := memory.Save(t.Context(), "short", short); err != nil {
@@ -575,7 +575,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 	done, err := a.Compact(t.Context(), "t")
 	req := writer.RecordedRequests()[0].Request
 	if err != nil || done.Summary != "short" || req.Model != "small" || req.System != "sum up" || req.ToolChoice != (llm.ToolChoice{}) || len(req.Tools) != 0 || len(b.model.RecordedRequests()) != 0 {
-		t.Errorf("got %+v, %v, asked with %+v", done, err, req)
+		t.Errorf("got %+v, %v, request %+v", done, err, req)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/loop/preset/reactagent"
 )
 
-// rounds returns a model that makes n calls, one per response, and then answers.
+// rounds returns a model that makes n calls, one per response, and then sends text.
 func rounds(n int) llm.Model {
 	var turns [][]llm.Event
 	usage := llm.Usage{InputTokens: 100, OutputTokens: 20}

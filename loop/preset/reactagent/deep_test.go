@@ -38,7 +38,7 @@ func TestStack(t *testing.T) {
 	}{
 		"all of it":       {func(*reactagent.DeepConfig) {}, "todos files subagents GROUPS mine too ask_user human_in_the_loop summarize"},
 		"summaries first": {func(c *reactagent.DeepConfig) { c.SummaryFirst = true }, "summarize todos files subagents GROUPS mine too ask_user human_in_the_loop"},
-		"nobody to ask":   {func(c *reactagent.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
+		"no user to ask":  {func(c *reactagent.DeepConfig) { c.AskUser = nil }, "todos files subagents GROUPS mine too human_in_the_loop summarize"},
 		"no approval":     {func(c *reactagent.DeepConfig) { c.Approve = nil }, "todos files subagents GROUPS mine too ask_user summarize"},
 		"no summaries":    {func(c *reactagent.DeepConfig) { c.NoSummary = true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
 		"none, and first": {func(c *reactagent.DeepConfig) { c.NoSummary, c.SummaryFirst = true, true }, "todos files subagents GROUPS mine too ask_user human_in_the_loop"},
@@ -78,7 +78,7 @@ func TestDeepDefaults(t *testing.T) {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 	if n, _ := of[trace.RunStart](b.all)[0].Options.Lookup("max_steps"); n != "24" {
-		t.Errorf("the cap is %s", n)
+		t.Errorf("the step limit is %s", n)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestTask(t *testing.T) {
 		t.Errorf("the sub-agent is offered (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]llm.Message{llm.User("look at a")}, req.Messages); diff != "" || req.System != "you read" || req.Model != "small" {
-		t.Errorf("it is asked as %q with %q (-want +got):\n%s", req.Model, req.System, diff)
+		t.Errorf("the request has the system prompt %q and %q (-want +got):\n%s", req.Model, req.System, diff)
 	}
 	if got := short(sub.RecordedRequests()[1].Request.Messages); got[3] != "tool: text" || !strings.Contains(got[4], "there is no tool") {
 		t.Errorf("it sees %q", got)
@@ -220,7 +220,7 @@ func TestTask(t *testing.T) {
 		if s.Parent != nil {
 			below = append(below, s.Parent.Run+" "+s.Parent.ToolCallID)
 			if n, _ := s.Options.Lookup("max_steps"); n != "24" {
-				t.Errorf("its cap is %s", n)
+				t.Errorf("its step limit is %s", n)
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func TestGeneralPurposeAgent(t *testing.T) {
 	b.run(a, "", "go")
 	req := b.model.RecordedRequests()[1].Request
 	if req.Model != "big" || req.System != "be brief" || req.Messages[0].Text() != "do it" || len(req.Messages) != 1 {
-		t.Errorf("the sub-agent is asked %+v", req)
+		t.Errorf("the request of the sub-agent is %+v", req)
 	}
 	if diff := cmp.Diff([][]string{{"a", "write_todos", "task"}, {"a"}}, [][]string{b.offered(0), b.offered(1)}); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
@@ -249,7 +249,7 @@ func TestGeneralPurposeAgent(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if n, _ := of[trace.RunStart](b.all)[1].Options.Lookup("max_steps"); n != "24" {
-		t.Errorf("its cap is %s", n)
+		t.Errorf("its step limit is %s", n)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestApproval(t *testing.T) {
 		}})
 		b.run(a, "", "go")
 		if fmt.Sprint(asked) != c.want {
-			t.Errorf("asked about %v, want %s", asked, c.want)
+			t.Errorf("requested approval of %v, want %s", asked, c.want)
 		}
 	}
 }

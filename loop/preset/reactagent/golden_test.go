@@ -17,7 +17,7 @@ import (
 )
 
 // RA-05, RA-09, RA-54: the trace shows the complete stack: a plan, a task for a sub-agent
-// that reads a file of the agent, and a person who approves all calls except one. The run
+// that reads a file of the agent, and a user who approves all calls except one. The run
 // of the sub-agent is below its call.
 func TestDeepTrace(t *testing.T) {
 	clock := fake.NewClock()

@@ -63,7 +63,7 @@ func TestForeignParts(t *testing.T) {
 			own := strings.Contains(c.want, mark)
 			for role, want := range map[llm.Role]bool{llm.RoleAssistant: !own, llm.RoleTool: !own, llm.RoleUser: false, llm.RoleSystem: false} {
 				if got := codec.Omits(name, role, p); got != want {
-					t.Errorf("%s is left out of a message of the %s to %s: %t, want %t", p.Raw, role, name, got, want)
+					t.Errorf("%s is omitted from a message of the %s to %s: %t, want %t", p.Raw, role, name, got, want)
 				}
 			}
 			var want string
@@ -85,13 +85,13 @@ func or(err error) string {
 	return err.Error()
 }
 
-// What is not an object is an error everywhere, and parts that llm knows are not the
-// rule's.
-func TestForeignPartsOdd(t *testing.T) {
+// A value that is not an object is an error everywhere, and the rule does not apply to parts
+// that llm defines.
+func TestForeignPartsInvalid(t *testing.T) {
 	for _, raw := range []string{``, `null`, `[]`, `1`, `{`} {
 		p := llm.Unknown{Kind: "reference", Raw: json.RawMessage(raw)}
 		if codec.Omits("gemini", llm.RoleAssistant, p) {
-			t.Errorf("%s is left out", raw)
+			t.Errorf("%s is omitted", raw)
 		}
 		const want = `the part of the kind "reference" is not a JSON object: use the whole object`
 		if got := or(codec.CheckUnknown("openai-chat", p)); got != want {
@@ -99,6 +99,6 @@ func TestForeignPartsOdd(t *testing.T) {
 		}
 	}
 	if codec.Omits("gemini", llm.RoleAssistant, llm.Text{Text: "a"}) {
-		t.Error("a text is left out")
+		t.Error("a text part is omitted")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 )
 
-// chatSent are bodies as clients send them. Written again they mean the same, but
-// for what again says.
+// chatSent are bodies as clients send them. Written again they mean the same, except
+// for the differences in again.
 var chatSent = []struct {
 	name, body, again string
 	want              llm.Request
@@ -58,7 +58,7 @@ var chatSent = []struct {
 		want: llm.Request{ResponseMode: llm.NonStreaming, Settings: llm.Settings{MaxTokens: 8}, Extra: map[string]json.RawMessage{"max_tokens": json.RawMessage(`7`), "max_completion_tokens": json.RawMessage(`8`)}},
 	},
 	{
-		name: "tools that are no functions",
+		name: "tools that are not functions",
 		body: `{"messages":[],"tool_choice":{"type":"custom","custom":{"name":"sh"}},"tools":[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sh"}}]}`,
 		want: llm.Request{ResponseMode: llm.NonStreaming, Tools: chatTools("f"), Extra: map[string]json.RawMessage{
 			"tools":       json.RawMessage(`[{"type":"function","function":{"name":"f"}},{"type":"custom","custom":{"name":"sh"}}]`),
@@ -71,7 +71,7 @@ var chatSent = []struct {
 		want: llm.Request{ResponseMode: llm.NonStreaming, Tools: chatTools("f"), Extra: map[string]json.RawMessage{"tools": json.RawMessage(`[{"type":"function","function":{"name":"f","x":1}}]`)}},
 	},
 	{
-		name: "tools with more beside them",
+		name: "tools with other members",
 		body: `{"messages":[],"tools":[{"type":"function","function":{"name":"f"},"cache_control":{}},{"type":"function","function":{"name":"g"}}]}`,
 		want: llm.Request{ResponseMode: llm.NonStreaming, Tools: chatTools("f", "g"), Extra: map[string]json.RawMessage{"tools": json.RawMessage(`[{"type":"function","function":{"name":"f"},"cache_control":{}},{"type":"function","function":{"name":"g"}}]`)}},
 	},
@@ -97,7 +97,7 @@ var chatSent = []struct {
 		want: llm.Request{ResponseMode: llm.NonStreaming, Settings: llm.Settings{OutputSchema: json.RawMessage(`{"type":"object"}`)}, Extra: map[string]json.RawMessage{"response_format": json.RawMessage(`{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}}`)}},
 	},
 	{
-		name:  "what no one knows",
+		name:  "unknown values",
 		body:  `{"messages":[],"n":2,"store":null,"metadata":{"a": "b"},"usage":{"include":true}}`,
 		again: `{"messages":[],"metadata":{"a":"b"},"n":2,"usage":{"include":true}}`,
 		want:  llm.Request{ResponseMode: llm.NonStreaming, Extra: map[string]json.RawMessage{"n": json.RawMessage(`2`), "metadata": json.RawMessage(`{"a":"b"}`), "usage": json.RawMessage(`{"include":true}`)}},
@@ -114,7 +114,7 @@ var chatSent = []struct {
 		want: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleSystem}, {Role: llm.RoleSystem, Parts: chatParts(chatText("t")), Opaque: chatOpaque(`{"role":"developer"}`)}}},
 	},
 	{
-		name: "media that Media cannot say",
+		name: "media that Media cannot represent",
 		body: `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"data:image/png;base64,YQ==","filename":"a"}},{"type":"file","file":{"file_data":"YQ==","filename":"a"}},{"type":"input_audio","input_audio":{"data":"YQ==","format":"ogg"}},` +
 			`{"type":"input_audio","input_audio":{"data":"?","format":"wav"}},{"type":"image_url","image_url":"u"},{"type":"video_url","video_url":{"url":"u"}},{"type":"file","file":{"file_data":"data:;base64,YQ==","filename":"a"}},{"type":"file","file":{"file_data":"data:audio/x;base64,YQ==","filename":"a"}},{"x":1}]}]}`,
 		want: llm.Request{ResponseMode: llm.NonStreaming, Messages: chatUser(

@@ -31,8 +31,8 @@ func chatEvents(t *testing.T, data ...string) (events []llm.Event) {
 
 func chatReason(opaque string) llm.Event { return llm.ReasoningDelta{Opaque: chatOpaque(opaque)} }
 
-// TestChatEvents shows what is emitted when: text and arguments at once, reasoning's
-// opaque data at its end, the ends of calls and the finish last.
+// TestChatEvents checks when each event is emitted: text and arguments immediately, opaque
+// data of reasoning at its end, the ends of calls and the finish last.
 func TestChatEvents(t *testing.T) {
 	unknown := []llm.Event{llm.Warning{Code: llm.WarnNoFinish, Message: "the response ended without a finish reason"}, llm.Finish{Reason: llm.FinishUnknown}}
 	stop := llm.Finish{Reason: llm.FinishStop, ResponseID: "c1", Model: "m"}
@@ -66,7 +66,7 @@ func TestChatEvents(t *testing.T) {
 			[]llm.Event{chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
-			"a custom call of no name beside a call", []string{chatCalls(`{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}}`), chatSays("", "stop")},
+			"a custom call without a name next to a call", []string{chatCalls(`{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}}`), chatSays("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "c", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
@@ -125,7 +125,7 @@ func TestChatEvents(t *testing.T) {
 			[]llm.Event{llm.ReasoningDelta{Text: "a"}, llm.ReasoningDelta{Text: "b"}, chatReason(`{"reasoning_details":[{"type":"reasoning.text","text":"ab","id":"r"}]}`), stop},
 		},
 		{
-			"details after calls, none of which is empty", []string{
+			"details after calls, none empty", []string{
 				chatCalls(chatCall1), chatSays(`"reasoning_details":[]`), chatSays(`"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]`), chatSays("", "stop"),
 			},
 			[]llm.Event{
@@ -153,7 +153,7 @@ func TestChatEvents(t *testing.T) {
 			},
 		},
 		{
-			"a call that nobody names, before one that is", []string{
+			"a call without a name before one with a name", []string{
 				chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop"),
 			},
 			[]llm.Event{
@@ -162,7 +162,7 @@ func TestChatEvents(t *testing.T) {
 			},
 		},
 		{
-			"a call that nobody ever names", []string{chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop")},
+			"a call without a name", []string{chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
@@ -228,14 +228,14 @@ func TestChatEvents(t *testing.T) {
 	}
 }
 
-// TestChatWholeDetails checks that a non-streaming response has separate details.
-func TestChatWholeDetails(t *testing.T) {
+// TestChatCompleteDetails checks that a non-streaming response has separate details.
+func TestChatCompleteDetails(t *testing.T) {
 	const details = `[{"type":"reasoning.text","text":"a","index":0},{"type":"reasoning.text","text":"b","index":0}]`
 	turn, err := chatAnswer(chatWhole(`"content":"c","reasoning_details":`+details, `"stop"`))
 	chatWant{parts: chatParts(llm.Reasoning{Text: "ab", Opaque: chatOpaque(`{"reasoning_details":` + details + `}`)}, chatText("c")), finish: llm.FinishStop}.hold(t, "details", turn, err)
 }
 
-// TestChatDataIsCopied holds that a decoder keeps nothing of the data it was given.
+// TestChatDataIsCopied checks that a decoder keeps no reference to its input.
 func TestChatDataIsCopied(t *testing.T) {
 	dec := chat.Protocol{}.NewDecoder()
 	data := []byte(chatSays(`"content":"Hello"`, "stop"))

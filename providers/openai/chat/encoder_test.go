@@ -161,7 +161,7 @@ func TestChatCannotStream(t *testing.T) {
 	}
 }
 
-func TestChatAnswersWritten(t *testing.T) {
+func TestChatResponsesWritten(t *testing.T) {
 	const usage = `"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default","system_fingerprint":null}`
 	for _, c := range []struct {
 		name string

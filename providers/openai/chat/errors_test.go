@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 )
 
-// TestChatErrors has the forms of errors, of which quirks QT-06 and QT-07 are
-// some.
+// TestChatErrors has the forms of errors, including those of the quirks QT-06 and
+// QT-07.
 func TestChatErrors(t *testing.T) {
 	for _, c := range []struct {
 		status int

@@ -41,8 +41,8 @@ func FuzzChatRequest(f *testing.F) {
 // chatOtherMembers are members in addition to the text.
 const chatOtherMembers = `"content":null,"audio":{"id":"a","data":"AA","transcript":"hi","expires_at":7},"annotations":[{"type":"file"}],"images":[{"index":0}],"extra_content":{},"novel":[1]`
 
-// FuzzChatAnswer reads an answer and writes it; from then on it stays the same.
-func FuzzChatAnswer(f *testing.F) {
+// FuzzChatResponse decodes a response and encodes it; from then on it stays the same.
+func FuzzChatResponse(f *testing.F) {
 	for _, q := range chatQuirks {
 		for _, body := range q.bodies {
 			f.Add([]byte(body))
@@ -78,8 +78,8 @@ func chatAgain(t *testing.T, turn *llm.Response) string {
 	return string(body)
 }
 
-// FuzzChatStream reads a stream and plays its events; what is read then is the same
-// turn.
+// FuzzChatStream decodes a stream and plays its events; decoding those gives the same
+// response.
 func FuzzChatStream(f *testing.F) {
 	for _, q := range chatQuirks {
 		for _, wire := range q.wires {

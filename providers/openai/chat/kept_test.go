@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 )
 
-// chatTold is what is kept of the answers below.
+// chatTold contains what is kept of the responses below.
 const chatTold = `{` +
 	`"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],` +
 	`"extra_content":{"google":{"thought_signature":"c2ln"}},` +
@@ -20,9 +20,9 @@ const chatTold = `{` +
 	`"logprobs":{"content":[{"token":"a"},{"token":"a"}],"refusal":[{"token":"b"}]},` +
 	`"chat_answer":{"message":{"list":[1,2],"novel":{"x":1},"word":"last"},"choice":{"matched_stop":2},"response":{"citations":["u"]}}}`
 
-// TestChatAnswerMembers checks that members without a field in llm are kept: the same for a
+// TestChatResponseMembers checks that members without a field in llm are kept: the same for a
 // stream and a non-streaming response.
-func TestChatAnswerMembers(t *testing.T) {
+func TestChatResponseMembers(t *testing.T) {
 	padding := `"padding":"` + strings.Repeat("x", 32<<10) + `"`
 	whole := `{"id":"c1","object":"chat.completion","created":1,"model":"m","citations":["u"],"service_tier":"flex","system_fingerprint":"fp",` + padding + `,
 		"choices":[{"index":1,"message":{"novel":2},"logprobs":{"content":[0]}},{"index":0,"finish_reason":"stop","native_finish_reason":"STOP","matched_stop":2,` + padding + `,
@@ -50,8 +50,8 @@ func TestChatAnswerMembers(t *testing.T) {
 	chatSameTurn(t, "streamed", want, got, err)
 }
 
-// TestChatAnswerMembersAgain shows that what was kept is written again in an answer.
-func TestChatAnswerMembersAgain(t *testing.T) {
+// TestChatResponseMembersAgain checks that kept members are written again in a response.
+func TestChatResponseMembersAgain(t *testing.T) {
 	want := &llm.Response{
 		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Opaque: chatOpaque(chatTold),
 	}
@@ -67,7 +67,7 @@ func TestChatAnswerMembersAgain(t *testing.T) {
 }
 
 // A member that is not known is kept up to a length.
-func TestChatAnswerMembersBounded(t *testing.T) {
+func TestChatResponseMembersBounded(t *testing.T) {
 	const most = 32 << 10
 	for size, want := range map[int]bool{most: true, most + 1: false} {
 		got, err := chatAnswer(chatWhole(`"novel":"`+strings.Repeat("x", size-2)+`"`, `"stop"`))
@@ -91,17 +91,17 @@ func TestChatSendsBack(t *testing.T) {
 	}
 }
 
-// The words of a sound are the text of an answer whose content has none.
+// The transcript of audio is the text of a response without other content.
 func TestChatTranscripts(t *testing.T) {
 	for content, want := range map[string]string{`null`: "spoken", `""`: "spoken", `"written"`: "written", `[{"type":"text","text":"written"}]`: "written"} {
 		message := `"audio":{"transcript":"spoken"},"content":` + content
 		got, err := chatAnswer(chatWhole(message, `"stop"`))
 		if err != nil || got.Text() != want {
-			t.Errorf("buffered %s: got %q, %v", content, got.Text(), err)
+			t.Errorf("non-streaming %s: got %q, %v", content, got.Text(), err)
 		}
 		got, err = chatTurn(strings.NewReader(chatStream(chatSays(`"content":`+content), chatSays(`"audio":{"transcript":"spoken"}`), chatSays("", "stop"))))
 		if err != nil || got.Text() != want {
-			t.Errorf("streamed %s: got %q, %v", content, got.Text(), err)
+			t.Errorf("streaming %s: got %q, %v", content, got.Text(), err)
 		}
 	}
 }

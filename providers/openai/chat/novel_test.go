@@ -11,7 +11,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/responses"
 )
 
-// Elements of content of kinds that nobody knows yet go back to where they came from.
+// Content elements of unknown kinds go back to the protocol that they came from.
 func TestChatNovelKinds(t *testing.T) {
 	for _, element := range []string{`{"type":"novel","x":1}`, `{"type":"novel","novel":1}`, `{}`, `{"x":1}`, `{"type":"input_image","x":1}`, `{"type":"document"}`} {
 		body := `{"messages":[{"role":"user","content":[` + element + `]},{"role":"assistant","content":[{"type":"text","text":"a"},` + element + `]}]}`

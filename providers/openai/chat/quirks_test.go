@@ -72,7 +72,7 @@ func (want chatWant) hold(t *testing.T, name string, turn *llm.Response, err err
 	}
 	if err != nil {
 		got.err = err.Error()
-		want.finish, want.warnings = got.finish, got.warnings // of a turn that is no turn
+		want.finish, want.warnings = got.finish, got.warnings // not compared after an error
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(chatWant{})); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -353,7 +353,7 @@ var chatQuirks = []struct {
 		id: "QO-29",
 		wires: []string{
 			chatStream(chatSays(`"role":"assistant","content":null,"reasoning_content":""`), chatSays(`"content":null,"reasoning_content":"I need "`), chatSays(`"reasoning_content":"it.","content":""`), chatSays(`"content":"One moment.","reasoning_content":null`), chatCalls(chatCall1), chatSays("", "tool_calls")),
-			// The same text in two fields at once.
+			// The same text in two fields.
 			chatStream(chatSays(`"reasoning_content":"I need it.","reasoning":"I need it."`), chatSays(`"content":"One moment."`), chatCalls(chatCall1), chatSays("", "tool_calls")),
 		},
 		bodies: []string{chatWhole(`"content":"One moment.","reasoning_content":"I need it.","tool_calls":[`+chatCall1+`]`, `"tool_calls"`)},
@@ -403,7 +403,7 @@ var chatQuirks = []struct {
 		want:  chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"s":"\u00e9é😀\\n"}`)), finish: llm.FinishToolCalls},
 	},
 	{
-		id: "QT-08", // as a stream; bodies are in TestChatNotAnAnswer
+		id: "QT-08", // as a stream; bodies are in TestChatNotAResponse
 		wires: []string{
 			chatStream(chatSays(`"content":"Hi"`), `{"error":"Input is too long","error_type":"validation"}`),
 		},
@@ -515,7 +515,7 @@ func TestChatAzure(t *testing.T) {
 	}
 }
 
-func TestChatNotAnAnswer(t *testing.T) {
+func TestChatNotAResponse(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                  "the response is empty",
 		" \n":               "the response is empty",
@@ -540,6 +540,6 @@ func TestChatNotAnAnswer(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	if _, err := chatTurn(bytes.NewReader([]byte("data: oh no\n\n"))); err == nil {
-		t.Error("an event that is no JSON is no error")
+		t.Error("an event that is not JSON gives no error")
 	}
 }

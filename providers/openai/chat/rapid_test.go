@@ -84,7 +84,7 @@ func chatDrawConversation(r *rapid.T) (messages []llm.Message) {
 		}
 		m := chatDrawAssistant(r, fmt.Sprint("call_", i, "_"))
 		if m.Parts == nil && m.Opaque == nil {
-			continue // an empty turn is not sent
+			continue // an empty response is not sent
 		}
 		messages = append(messages, m)
 		var results []llm.ToolResult
@@ -137,7 +137,7 @@ func TestChatRequestsComeBack(t *testing.T) {
 	})
 }
 
-// chatDrawAnswer draws a turn with one reasoning, one text, one refusal at most.
+// chatDrawAnswer draws a response with at most one reasoning, one text and one refusal.
 func chatDrawAnswer(r *rapid.T) *llm.Response {
 	t := &llm.Response{ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Usage: llm.Usage{InputTokens: 7, OutputTokens: 5, CacheReadInputTokens: 3, ReasoningOutputTokens: 2}}
 	if rapid.Bool().Draw(r, "reasons") {
@@ -160,7 +160,7 @@ func chatDrawAnswer(r *rapid.T) *llm.Response {
 	return t
 }
 
-// chatPlayed returns events of a response, its texts in deltas and its calls by turns.
+// chatPlayed returns events of a response, its texts in deltas and its calls interleaved.
 func chatPlayed(r *rapid.T, t *llm.Response) (events []llm.Event) {
 	var starts, pieces, ends []llm.Event
 	for _, p := range t.Parts {
@@ -197,7 +197,7 @@ func chatPieces(r *rapid.T, text string) []string {
 	return []string{text[:at], text[at:]}
 }
 
-func TestChatAnswersComeBack(t *testing.T) {
+func TestChatResponsesComeBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		want := chatDrawAnswer(r)
 		body, err := chat.Protocol{}.EncodeResponse(nil, chatAnswered, want)

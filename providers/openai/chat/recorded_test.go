@@ -39,11 +39,11 @@ func chatShared(t testing.TB) string {
 		}
 		dir = up
 	}
-	t.Skip("there are no recordings: no folder shared/data here or above, and LOOPTAPE_SHARED is not set")
+	t.Skip("no recordings: no folder shared/data here or above, and LOOPTAPE_SHARED is not set")
 	return ""
 }
 
-// chatFacts are what an answer holds, found without the codec.
+// chatFacts are the content of a response, read without the codec.
 type chatFacts struct {
 	Text, Reasoning, Finish string
 	Calls                   []chatFactCall
@@ -52,7 +52,7 @@ type chatFacts struct {
 
 type chatFactCall struct{ ID, Name, Args string }
 
-// chatRaw is a chunk or an answer as encoding/json reads it.
+// chatRaw is a chunk or a response as encoding/json reads it.
 type chatRaw struct {
 	Choices []struct {
 		Delta, Message *chatRawMessage
@@ -84,7 +84,7 @@ type chatRawMessage struct {
 	} `json:"tool_calls"`
 }
 
-// add takes a chunk, or a whole answer.
+// add takes a chunk, or a complete response.
 func (f *chatFacts) add(t *testing.T, data string, whole bool) {
 	t.Helper()
 	var raw chatRaw
@@ -100,10 +100,10 @@ func (f *chatFacts) add(t *testing.T, data string, whole bool) {
 		for i, call := range m.Calls {
 			at := slices.IndexFunc(f.Calls, func(c chatFactCall) bool { return call.ID == "" || c.ID == call.ID })
 			if call.ID == "" {
-				at = len(f.Calls) - 1 // no recording has calls by turns
+				at = len(f.Calls) - 1 // no recording has interleaved calls
 			}
 			if whole && i != len(f.Calls) {
-				t.Fatal("calls of an answer out of order")
+				t.Fatal("calls of a response out of order")
 			}
 			if at < 0 {
 				f.Calls = append(f.Calls, chatFactCall{ID: call.ID})
@@ -121,7 +121,7 @@ func (f *chatFacts) add(t *testing.T, data string, whole bool) {
 	}
 }
 
-// hold compares the facts with a turn.
+// hold compares the facts with a response.
 func (f *chatFacts) hold(t *testing.T, turn *llm.Response, err error) {
 	t.Helper()
 	if err != nil {
@@ -274,7 +274,7 @@ func TestChatCassettes(t *testing.T) {
 		return nil
 	})
 	if err != nil || answers != 145 || streams != 152 {
-		t.Errorf("%d answers and %d streams, want 145 and 152; %v", answers, streams, err)
+		t.Errorf("%d responses and %d streams, want 145 and 152; %v", answers, streams, err)
 	}
 }
 

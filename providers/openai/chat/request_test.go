@@ -42,7 +42,7 @@ func chatTools(names ...string) (tools []llm.Tool) {
 }
 
 // chatBodies are requests and their bodies, which are read back as the requests
-// where back says nothing else.
+// except for the differences in back.
 var chatBodies = []struct {
 	name string
 	chat chat.Protocol
@@ -94,7 +94,7 @@ var chatBodies = []struct {
 			`{"type":"function","function":{"name":"g","strict":false}}],"parallel_tool_calls":true,"tool_choice":{"type":"function","function":{"name":"g"}}}`,
 	},
 	{
-		name: "schemas that lack what OpenAI wants (SO-11)",
+		name: "schemas without required members (SO-11)",
 		req: llm.Request{ResponseMode: llm.NonStreaming, Tools: []llm.Tool{
 			{Name: "a", Parameters: json.RawMessage(`{ }`)}, {Name: "b", Parameters: json.RawMessage(`{"type":"object"}`)},
 			{Name: "c", Parameters: json.RawMessage(`{"properties":{}}`)}, {Name: "d", Parameters: json.RawMessage(`{"type":"string"}`)}, {Name: "e", Parameters: json.RawMessage(`true`)},
@@ -116,7 +116,7 @@ var chatBodies = []struct {
 		back: &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("Hi")}},
 	},
 	{
-		name: "a round of calls",
+		name: "a step with calls",
 		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.User("Hi"),
 			llm.Assistant(chatText("Let me see."), chatCallOf("call_1", "f", `{"a":1}`), llm.ToolCall{ID: "call_2", Name: "g", Arguments: "", Opaque: chatOpaque(`{"extra_content":{"google":{"thought_signature":"s"}}}`)}),
@@ -160,7 +160,7 @@ var chatBodies = []struct {
 			`{"role":"assistant","content":null,"reasoning_content":"","tool_calls":[{"id":"3","type":"function","function":{"name":"f","arguments":"{}"}}]}]}`,
 	},
 	{
-		name: "reasoning in pieces, and that of others",
+		name: "reasoning in deltas, and that of others",
 		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			llm.Assistant(llm.Reasoning{Text: "a", Opaque: chatOpaque(`{"field":"reasoning","reasoning_details":[1]}`)}, chatText("t"), llm.Reasoning{Text: "b", Opaque: chatOpaque(`{"field":"reasoning","reasoning_details":[2]}`)}),
 			llm.Assistant(llm.Reasoning{Text: "x"}, llm.Reasoning{Text: "y", Opaque: chatOpaque(`{"signature":"s"}`)}, llm.Reasoning{Text: "z", Opaque: chatOpaque(`{"field":"other"}`)}, chatText("t")),
@@ -198,7 +198,7 @@ var chatBodies = []struct {
 		)},
 	},
 	{
-		name: "empty texts are left out, opaque members of others too",
+		name: "empty texts are omitted, opaque members of others too",
 		req: llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{
 			{Role: llm.RoleUser, Parts: chatParts(chatText(""), chatText("a"), chatText(""))},
 			{Role: llm.RoleUser, Parts: chatParts(chatText("")), Opaque: chatOpaque(`{"name":"bob","container":"c","role":"x","content":1}`)},
@@ -241,7 +241,7 @@ var chatBodies = []struct {
 		}},
 	},
 	{
-		name: "long ids for those who give them",
+		name: "long ids for providers that send them",
 		chat: chat.Protocol{LongIDs: true},
 		req:  llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.ToolResults(llm.ToolResult{ID: strings.Repeat("i", 41)})}},
 		want: `{"messages":[{"role":"tool","tool_call_id":"` + strings.Repeat("i", 41) + `","content":""}]}`,
@@ -252,7 +252,7 @@ var chatBodies = []struct {
 		want: `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"custom","custom":{"name":"sh","input":"ls -l"}}]}]}`,
 	},
 	{
-		name: "lone surrogates and bytes that are no text (QT-09)",
+		name: "lone surrogates and bytes that are not UTF-8 (QT-09)",
 		req: llm.Request{
 			ResponseMode: llm.NonStreaming,
 			Messages:     []llm.Message{llm.User("a\xffb"), llm.Assistant(chatCallOf("1", "f", `{"a":"\ud83d","b":"\ud83d\ude00","c":"\\ud83d"`+"\xff"))},
@@ -318,7 +318,7 @@ func TestChatBodies(t *testing.T) {
 	}
 }
 
-// TestChatStrict has schemas of answers, and whether they are sent as strict.
+// TestChatStrict has output schemas, and whether they are sent as strict.
 func TestChatStrict(t *testing.T) {
 	const object, closed = `"type":"object"`, `"additionalProperties":false`
 	for schema, want := range map[string]bool{
@@ -382,7 +382,7 @@ func TestChatSurrogates(t *testing.T) {
 	}
 }
 
-func TestChatCannotSay(t *testing.T) {
+func TestChatUnsupported(t *testing.T) {
 	user := func(p llm.Part) *llm.Request { return &llm.Request{Messages: chatUser(chatText("a"), p)} }
 	assistant := func(p llm.Part) *llm.Request {
 		return &llm.Request{Messages: []llm.Message{llm.User("Hi"), llm.Assistant(chatText("a"), p)}}
@@ -422,7 +422,7 @@ func TestChatCannotSay(t *testing.T) {
 	}
 }
 
-// TestChatKeepsTheKey holds that no error has the key, though the provider quotes
+// TestChatKeepsTheKey checks that no error contains the key, although the provider quotes
 // it.
 func TestChatKeepsTheKey(t *testing.T) {
 	const key = "sk-verysecretkey1234567890"
@@ -436,7 +436,7 @@ func TestChatKeepsTheKey(t *testing.T) {
 				Protocol: chat.Protocol{}, BaseURL: openai.BaseURL, Authorize: openai.Key(key),
 				HTTP: &http.Client{Transport: answering(func(req *http.Request) *http.Response {
 					if req.Header.Get("Authorization") != "Bearer "+key || req.URL.String() != "https://api.openai.com/v1/chat/completions" {
-						t.Errorf("asked %s with %v", req.URL, req.Header)
+						t.Errorf("requested %s with %v", req.URL, req.Header)
 					}
 					return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
 				})},
@@ -465,7 +465,7 @@ func TestChatKey(t *testing.T) {
 		t.Errorf("got %v and %v", req.Header, err)
 	}
 	if err := openai.Key("")(req); err == nil {
-		t.Error("no key is no error")
+		t.Error("got no error for the missing key")
 	}
 }
 

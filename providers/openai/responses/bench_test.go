@@ -13,7 +13,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/responses"
 )
 
-// BenchmarkResponsesDecodeStream decodes a stream into a turn.
+// BenchmarkResponsesDecodeStream decodes a stream into a response.
 func BenchmarkResponsesDecodeStream(b *testing.B) {
 	wires := map[string]string{"text": longText(b)}
 	text, err := os.ReadFile(filepath.Join("testdata", "stream.txt"))

@@ -17,7 +17,7 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-// serve answers each request with these bytes.
+// serve responds to each request with these bytes.
 func serve(status int, contentType, body string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -41,7 +41,7 @@ func ExampleProtocol() {
 	// Output: Hello! stop <nil>
 }
 
-// The same turn comes over HTTP in both forms, and no error has the key.
+// The same response comes over HTTP in both forms, and no error contains the key.
 func TestResponsesOverHTTP(t *testing.T) {
 	const key = "sk-planted-0123456789"
 	ask := func(status int, contentType, body string) (*llm.Response, error) {

@@ -26,7 +26,7 @@ func encodeAnswer(t rapidOrTest, turn *llm.Response) string {
 		t.Fatal(err)
 	}
 	if body[0] != 'x' || !jsonio.Valid(body[1:]) {
-		t.Fatalf("the answer is not appended JSON: %s", body)
+		t.Fatalf("the response is not appended JSON: %s", body)
 	}
 	return string(body[1:])
 }
@@ -85,7 +85,7 @@ func turnEvents(turn *llm.Response, n int) (events []llm.Event) {
 	return append(events, turn.Usage, llm.Finish{Reason: turn.FinishReason, Raw: turn.RawFinishReason, Opaque: turn.Opaque})
 }
 
-// holdEncoded checks that a turn is the same when it was encoded and decoded, streamed and not.
+// holdEncoded checks that a response is the same after encoding and decoding, in both response modes.
 func holdEncoded(t *testing.T, turn *llm.Response) {
 	t.Helper()
 	want := *turn
@@ -95,7 +95,7 @@ func holdEncoded(t *testing.T, turn *llm.Response) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&want, got); diff != "" {
-		t.Errorf("buffered (-want +got):\n%s", diff)
+		t.Errorf("non-streaming (-want +got):\n%s", diff)
 	}
 	for _, n := range []int{1, 1000} {
 		got, err := readStream(strings.NewReader(writeStream(t, answer, turnEvents(turn, n)...)))
@@ -103,12 +103,12 @@ func holdEncoded(t *testing.T, turn *llm.Response) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(&want, got); diff != "" {
-			t.Errorf("in pieces of %d (-want +got):\n%s", n, diff)
+			t.Errorf("in chunks of %d (-want +got):\n%s", n, diff)
 		}
 	}
 }
 
-// drawTurn draws a turn as this protocol can give it.
+// drawTurn draws a response that this protocol can represent.
 func drawTurn(t *rapid.T) *llm.Response {
 	turn := &llm.Response{ResponseID: answer.ID, Model: answer.Model, FinishReason: llm.FinishStop, RawFinishReason: "completed"}
 	turn.Opaque = rapid.SampledFrom([]json.RawMessage{nil, raw(responsesTold)}).Draw(t, "opaque")
@@ -148,7 +148,7 @@ func drawTurn(t *rapid.T) *llm.Response {
 	return turn
 }
 
-func TestResponsesAnswerBothWays(t *testing.T) {
+func TestResponsesBothWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawTurn(t)
 		got, err := readAnswer(encodeAnswer(t, want))
@@ -156,7 +156,7 @@ func TestResponsesAnswerBothWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("buffered (-want +got):\n%s", diff)
+			t.Fatalf("non-streaming (-want +got):\n%s", diff)
 		}
 		var b strings.Builder
 		enc := responses.Protocol{}.NewEncoder(answer)
@@ -179,12 +179,12 @@ func TestResponsesAnswerBothWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("streamed (-want +got):\n%s\n%s", diff, b.String())
+			t.Fatalf("streaming (-want +got):\n%s\n%s", diff, b.String())
 		}
 	})
 }
 
-// What the provider itself would write, item ids made from the answer's.
+// What the provider itself would write, with item ids derived from the response id.
 func TestResponsesGoldens(t *testing.T) {
 	events := []llm.Event{
 		llm.ReasoningDelta{Text: "Hm"}, llm.ReasoningDelta{Text: "m."},
@@ -208,8 +208,8 @@ func TestResponsesGoldens(t *testing.T) {
 	g.Assert(t, "failed", []byte(writeStream(t, answer, llm.TextDelta{Text: "Hel"}, llm.Finish{Reason: llm.FinishError, Message: "Sorry."})))
 }
 
-// However the events of calls name their call, the stream gives the turn that they
-// give by themselves.
+// However the events of calls identify their call, the stream gives the response that
+// they contain.
 func TestResponsesEncoderFindsCalls(t *testing.T) {
 	for name, events := range map[string][]llm.Event{
 		"by index":                  {start(1, "a", "f"), start(2, "b", "g"), piece(1, "", "{"), piece(2, "", "1"), piece(1, "", "}"), end(2, ""), end(1, "")},
@@ -252,7 +252,7 @@ func piece(i int, id, args string) llm.Event {
 }
 func end(i int, id string) llm.Event { return llm.ToolCallEnd{Index: i, ID: id} }
 
-// bare returns the parts of a turn without opaque data, in texts.
+// bare returns the parts of a response without opaque data, as strings.
 func bare(turn *llm.Response) (out []string) {
 	for _, p := range turn.Parts {
 		switch q := p.(type) {

@@ -52,8 +52,8 @@ func FuzzResponsesRequest(f *testing.F) {
 	})
 }
 
-// What is read as an answer is the same when it was written and read again.
-func FuzzResponsesAnswer(f *testing.F) {
+// A decoded response is the same after encoding and decoding.
+func FuzzResponsesResponse(f *testing.F) {
 	for _, q := range responsesQuirks {
 		if q.body != "" {
 			f.Add([]byte(q.body))

@@ -75,11 +75,11 @@ func TestResponsesPlaces(t *testing.T) {
 	wire := stream(created, begun, textDelta(0, "a"), piece, second, `{"type":"response.output_item.done","item":`+item+`}`, completed)
 	got, err := readAnswer(`{"status":"completed","output":[` + item + `]}`)
 	if diff := cmp.Diff(want, got.Parts); diff != "" || err != nil {
-		t.Errorf("buffered: %v (-want +got):\n%s", err, diff)
+		t.Errorf("non-streaming: %v (-want +got):\n%s", err, diff)
 	}
 	got, err = readStream(strings.NewReader(wire))
 	if diff := cmp.Diff(want, got.Parts); diff != "" || err != nil {
-		t.Errorf("streamed: %v (-want +got):\n%s", err, diff)
+		t.Errorf("streaming: %v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff("["+item+"]", said(t, "input", llm.Assistant(want...))); diff != "" {
 		t.Errorf("sent back (-want +got):\n%s", diff)
@@ -125,7 +125,7 @@ func TestResponsesNovelKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]llm.Part{novel(`"id":"nov_1"`)}, turn.Parts); diff != "" {
-		t.Errorf("an answer (-want +got):\n%s", diff)
+		t.Errorf("a response (-want +got):\n%s", diff)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Streams of servers that leave events or members out.
-func TestResponsesOddStreams(t *testing.T) {
+func TestResponsesUnusualStreams(t *testing.T) {
 	message := `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello","annotations":[7]}]}`
 	hello := llm.Text{Text: "Hello", Opaque: raw(`{"id":"msg_1","annotations":[7]}`)}
 	thoughtAdded := `{"type":"response.output_item.added","output_index":0,"item":{"id":"rs_1","type":"reasoning","encrypted_content":"gA"}}`
@@ -110,7 +110,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 	}
 }
 
-func TestResponsesBrokenAnswers(t *testing.T) {
+func TestResponsesBrokenResponses(t *testing.T) {
 	for body, want := range map[string]string{
 		``:               "the response is empty",
 		`{"output":[1]}`: "openai-responses: the response: expected an object at output[0]",
@@ -138,8 +138,8 @@ func TestResponsesBrokenAnswers(t *testing.T) {
 	}
 }
 
-// Whole parts that come one after another stay apart, as they do in a turn.
-func TestResponsesWholeParts(t *testing.T) {
+// Adjacent complete parts stay separate, as in a response.
+func TestResponsesCompleteParts(t *testing.T) {
 	parts := []llm.Part{llm.Text{Text: "a"}, llm.Text{Text: "b"}, llm.Reasoning{Text: "c"}, llm.Reasoning{Text: "d"}, llm.ToolCall{ID: "ig_1", Name: "image_generation", ProviderExecuted: true}}
 	var events []llm.Event
 	for _, p := range parts {

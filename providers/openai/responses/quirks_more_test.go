@@ -34,7 +34,7 @@ func testReasoningEcho(t *testing.T) {
 }
 
 // The error of a rejected request contains the provider's message.
-func testRefusalTold(t *testing.T) {
+func testRefusalReported(t *testing.T) {
 	body := `{"error":{"message":"No tool output found for function call call_1.","type":"invalid_request_error","param":"input","code":null}}`
 	got := responses.Protocol{}.DecodeError(400, nil, []byte(body))
 	want := &llm.APIError{Status: 400, Code: "invalid_request_error", Message: "No tool output found for function call call_1."}
@@ -65,7 +65,7 @@ func testStatusFinal(t *testing.T) {
 	}
 }
 
-// Events that say nothing make no event: they are no progress.
+// Events without content give no event: they are not progress.
 func testPings(t *testing.T) {
 	dec := responses.Protocol{}.NewDecoder()
 	for _, data := range []string{`{"type":"ping"}`, `{"type":"keepalive","sequence_number":3}`, `{"type":"response.queued"}`, `{}`} {
@@ -76,9 +76,9 @@ func testPings(t *testing.T) {
 	}
 }
 
-// The answer ends at its mark, not at the end of the connection.
+// The response ends at its end marker, not at the end of the connection.
 func testNothingAwaited(t *testing.T) {
-	never := readFunc(func([]byte) (int, error) { t.Error("something is read behind the mark"); return 0, io.EOF })
+	never := readFunc(func([]byte) (int, error) { t.Error("data after the end marker is read"); return 0, io.EOF })
 	turn, err := readStream(io.MultiReader(bytes.NewReader([]byte(plainHello)), never))
 	if err != nil {
 		t.Fatal(err)

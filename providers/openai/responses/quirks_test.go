@@ -32,7 +32,7 @@ func completedWith(items string) string {
 	return strings.Replace(completed, `"output":[]`, `"output":[`+items+`]`, 1)
 }
 
-// responsesQuirk is what the wire carries and what has to come of it.
+// responsesQuirk is the wire data and the expected result.
 type responsesQuirk struct {
 	id       string // of the row, and after a space what of it
 	wire     string // a stream
@@ -41,7 +41,7 @@ type responsesQuirk struct {
 	finish   llm.FinishReason // "" is stop
 	raw      string           // "" is completed
 	warnings string
-	usage    llm.Usage // none means as completed says
+	usage    llm.Usage // nil means as in completed
 	err      *llm.APIError
 	broken   error
 	test     func(t *testing.T) // or what a request shows
@@ -241,7 +241,7 @@ var responsesQuirks = []responsesQuirk{
 		want:   []llm.Part{call("call_1", whole, fcOpaque)},
 		finish: llm.FinishToolCalls,
 	},
-	{id: "QR-07", test: testRefusalTold},
+	{id: "QR-07", test: testRefusalReported},
 	{
 		id:   "QR-08 an error and then failed",
 		wire: stream(created, added(0, fc1), delta(0, whole), itemDone(0, fc1, whole), `{"type":"error","sequence_number":2,"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You exceeded your current quota.","param":null}}`, `{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":{"code":"insufficient_quota","message":"again"}}}`),
@@ -474,7 +474,7 @@ func (q *responsesQuirk) hold(t *testing.T, turn *llm.Response, err error) {
 	}
 	got := llm.Response{FinishReason: turn.FinishReason, RawFinishReason: turn.RawFinishReason, ResponseID: turn.ResponseID, Model: turn.Model, Usage: turn.Usage}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("turn (-want +got):\n%s", diff)
+		t.Errorf("response (-want +got):\n%s", diff)
 	}
 	if got := codes(turn.Warnings); got != q.warnings {
 		t.Errorf("got warnings %q, want %q", got, q.warnings)
@@ -497,8 +497,8 @@ func TestResponsesQuirksAreComplete(t *testing.T) {
 	}
 }
 
-// The turn is the same however the bytes are cut (INV-10): byte by byte, and in two at
-// each place. What is decoded follows from the events alone, so for most places it is
+// The response is the same however the bytes are cut (INV-10): byte by byte, and in two at
+// each place. The result depends only on the events, so for most places it is
 // enough that these are the same.
 func TestResponsesAnyCut(t *testing.T) {
 	for _, q := range responsesQuirks {

@@ -19,7 +19,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/responses"
 )
 
-// facts are what a recorded answer holds.
+// facts are the content of a recorded response.
 type facts struct {
 	Text, Reasoning string
 	Calls           []string // id name arguments
@@ -74,7 +74,7 @@ func (r *wireResponse) facts() (f facts) {
 }
 
 // rawFacts reads a recorded body by encoding/json alone: the last event of a stream,
-// its deltas joined, or the answer.
+// its joined deltas, or the response.
 func rawFacts(t *testing.T, body string) facts {
 	t.Helper()
 	if !strings.Contains(body, "data: ") {
@@ -113,7 +113,7 @@ func rawFacts(t *testing.T, body string) facts {
 	return f
 }
 
-// turnFacts are what a turn says.
+// turnFacts returns the facts of a response.
 func turnFacts(turn *llm.Response) (f facts) {
 	for _, p := range turn.Parts {
 		kind, opaque := "", json.RawMessage(nil)
@@ -143,7 +143,7 @@ func turnFacts(turn *llm.Response) (f facts) {
 	return f
 }
 
-// holdRecorded checks that a recorded answer gives what it holds, and that its
+// holdRecorded checks that a recorded response gives its own content, and that its
 // encoded form does again.
 func holdRecorded(t *testing.T, body string) *llm.Response {
 	t.Helper()
@@ -258,8 +258,8 @@ func TestResponsesForeignStreams(t *testing.T) {
 	if _, err := read(t, "openai__openai-error"); err == nil || !strings.Contains(err.Error(), "insufficient_quota") {
 		t.Errorf("openai-error: got %v", err)
 	}
-	if _, err := read(t, "openai__parallel-tool-call-wrapper"); err == nil { // its first line is no JSON
-		t.Error("a line that is no JSON was read")
+	if _, err := read(t, "openai__parallel-tool-call-wrapper"); err == nil { // its first line is not JSON
+		t.Error("a line that is not JSON was read")
 	}
 }
 

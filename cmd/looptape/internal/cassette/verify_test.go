@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
-// What is exactly as old as it may be is not stale; what does not say how old it is, or
-// says what cannot be, is.
+// A recording of exactly the maximum age is not stale; one without a time, or with an
+// impossible one, is.
 func TestVerifyStale(t *testing.T) {
 	recorded := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -24,17 +24,17 @@ func TestVerifyStale(t *testing.T) {
 		age  time.Duration
 		want []finding
 	}{
-		"young":     {recording.Metadata{Recorded: recorded, Recorder: "me"}, 90 * day, nil},
-		"old":       {recording.Metadata{Recorded: recorded, Recorder: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
-		"by nobody": {recording.Metadata{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
-		"no time":   {recording.Metadata{}, 91 * day, []finding{{Kind: kindStale, Message: "the recording has no date"}}},
-		"tomorrow":  {recording.Metadata{Recorded: recorded}, -day, nil},
-		"next year": {recording.Metadata{Recorded: recorded, Recorder: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which is in the future"}}},
+		"young":          {recording.Metadata{Recorded: recorded, Recorder: "me"}, 90 * day, nil},
+		"old":            {recording.Metadata{Recorded: recorded, Recorder: "me"}, 90*day + 1, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, 90 days ago"}}},
+		"by no recorder": {recording.Metadata{Recorded: recorded}, 91 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02, 91 days ago"}}},
+		"no time":        {recording.Metadata{}, 91 * day, []finding{{Kind: kindStale, Message: "the recording has no date"}}},
+		"tomorrow":       {recording.Metadata{Recorded: recorded}, -day, nil},
+		"next year":      {recording.Metadata{Recorded: recorded, Recorder: "me"}, -365 * day, []finding{{Kind: kindStale, Message: "recorded 2026-01-02 by me, which is in the future"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tape")
 			text := cassettes.Encode(c.head, nil, nil)
-			if c.head.Recorded.IsZero() { // what says no time is of another recorder
+			if c.head.Recorded.IsZero() { // a recording of another recorder, without a time
 				text = []byte("version: 2\ninteractions: []\n")
 			}
 			if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -110,7 +110,7 @@ func TestCassetteBusy(t *testing.T) {
 		}
 		w, out, errs := clitest.Terminal(nil)
 		if status := cli.Execute(New(w), append(c.args, file), w); status != cli.OK {
-			t.Errorf("%v: exit status %d when nobody records it: %s%s", c.args, status, out, errs)
+			t.Errorf("%v: exit status %d without a recorder: %s%s", c.args, status, out, errs)
 		}
 	}
 }

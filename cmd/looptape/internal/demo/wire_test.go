@@ -25,8 +25,8 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
-// The cassette of the demo and its traces are what the adapters and the fake provider
-// say: go test ./cmd/looptape/internal/demo -run TestDemoAdapters -update records them again.
+// The cassette of the demo and its traces come from the adapters and the fake provider:
+// go test ./cmd/looptape/internal/demo -run TestDemoAdapters -update records them again.
 func TestDemoAdapters(t *testing.T) {
 	src, err := demoFiles.ReadFile(wireScenario)
 	if err != nil {
@@ -126,7 +126,7 @@ func TestDemoTapeHolds(t *testing.T) {
 	n := 0
 	for x, err := range src.Exchanges() {
 		if err != nil || x.Response == nil {
-			t.Fatalf("interaction %d has no answer: %v", x.Number, err)
+			t.Fatalf("interaction %d has no response: %v", x.Number, err)
 		}
 		found, err := r.Add(watch.Interaction{Number: x.Number, Session: x.Protocol.Name(), Protocol: x.Protocol, Request: x.Request, Response: x.Response})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli/clitest"
 )
 
-// Files that are read at once have one bar, which goes away with the last of them.
+// Files that are read concurrently have one bar, which ends with the last of them.
 func TestProgressOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {

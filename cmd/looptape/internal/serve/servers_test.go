@@ -58,7 +58,7 @@ func TestGuess(t *testing.T) {
 		v := cassetteServer{file: "x.tape", opts: cassettes.Options{Upstreams: map[string]string{}}}
 		err = v.guess(f, c.needed)
 		if text := fmt.Sprint(err); (err != nil) != (c.err != "") || !strings.HasSuffix(text, c.err) && err != nil {
-			t.Errorf("%v: got the error %v, want one that ends with %q", c.urls, err, c.err)
+			t.Errorf("%v: got the error %v, want the suffix %q", c.urls, err, c.err)
 		}
 		if diff := cmp.Diff(c.want, v.opts.Upstreams); diff != "" {
 			t.Errorf("%v: servers (-want +got):\n%s", c.urls, diff)
@@ -79,7 +79,7 @@ func TestOpenJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = resp.Body.Close() // nobody reads it
+		_ = resp.Body.Close() // the output is not read
 		return c
 	}
 	if err := record("old").Close(); err != nil {
