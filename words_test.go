@@ -18,8 +18,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// wordPatterns lists the replaced terms, one pattern per line.
-const wordPatterns = "testdata/words/patterns.tsv"
+// wordPatterns lists the replaced terms, one pattern per line, and testPatterns more of them for
+// test data and tests.
+const (
+	wordPatterns = "testdata/words/patterns.tsv"
+	testPatterns = "testdata/words/tests.tsv"
+)
 
 // word is a replaced term: the row of the glossary, the term to use instead and what to look for.
 // A row that stays as it is has no pattern but the reason.
@@ -29,13 +33,13 @@ type word struct {
 	match        string // what findWord found
 }
 
-func readWords(t *testing.T) []word {
+func readWords(t *testing.T, from string) []word {
 	t.Helper()
 	var list []word
-	for n, line := range strings.Split(strings.TrimSuffix(read(t, wordPatterns), "\n"), "\n") {
+	for n, line := range strings.Split(strings.TrimSuffix(read(t, from), "\n"), "\n") {
 		f := strings.Split(line, "\t")
 		if len(f) != 3 {
-			t.Fatalf("%s:%d: got %d columns, want 3: %q", wordPatterns, n+1, len(f), line)
+			t.Fatalf("%s:%d: got %d columns, want 3: %q", from, n+1, len(f), line)
 		}
 		if n == 0 {
 			continue
@@ -47,7 +51,7 @@ func readWords(t *testing.T) []word {
 		}
 		pattern, err := regexp.Compile("(?im)" + f[2])
 		if err != nil {
-			t.Fatalf("%s:%d: %v", wordPatterns, n+1, err)
+			t.Fatalf("%s:%d: %v", from, n+1, err)
 		}
 		w.pattern = pattern
 		list = append(list, w)
@@ -82,10 +86,12 @@ var wordFrozen = strings.NewReplacer(
 	"I have read the summary and go on from there", "",
 )
 
-// TestWords rejects replaced terms in the documents, in JSON Schemas, in Go comments and in the
-// texts that the code prints or returns as errors. WORDS=dir limits it to files below dir.
+// TestWords rejects replaced terms in the documents, in JSON Schemas, in Go comments, in the
+// texts that the code prints or returns as errors, in the comments of test data, and in the names
+// and failure messages of tests. WORDS=dir limits it to files below dir.
 func TestWords(t *testing.T) {
-	words := readWords(t)
+	words := readWords(t, wordPatterns)
+	inTests := slices.Concat(words, readWords(t, testPatterns))
 	files := sources(t)
 	pending := strings.Fields(read(t, "testdata/words/pending.txt"))
 	found := map[string]int{}
@@ -94,23 +100,31 @@ func TestWords(t *testing.T) {
 		if slices.Contains(pending, filepath.ToSlash(filepath.Dir(name))) && os.Getenv("WORDS") == "" {
 			continue // still to be edited
 		}
+		ext := filepath.Ext(name)
+		commented := ext == ".txtar" || ext == ".yaml"
 		exempt := slices.ContainsFunc(wordExempt, func(p string) bool { return strings.HasPrefix(name, p) || strings.Contains(name, "/testdata/") })
-		if exempt || !strings.HasPrefix(name, os.Getenv("WORDS")) {
+		if exempt && !commented || !strings.HasPrefix(name, os.Getenv("WORDS")) {
 			continue
 		}
 		checked++
 		src := read(t, name)
 		var lines []textLine
-		switch filepath.Ext(name) {
+		switch ext {
 		case ".go":
 			lines = goText(t, name, src)
 		case ".json":
 			lines = schemaText(src)
+		case ".txtar", ".yaml":
+			lines = commentText(src)
 		default:
 			lines = markdownText(src)
 		}
+		rules := words
+		if commented || strings.HasSuffix(name, "_test.go") {
+			rules = inTests
+		}
 		for _, l := range lines {
-			if w := findWord(words, wordFrozen.Replace(l.text)); w.match != "" {
+			if w := findWord(rules, wordFrozen.Replace(l.text)); w.match != "" {
 				t.Errorf("%s:%d: %q: use %s (glossary: %s)", name, l.line, w.match, w.instead, w.row)
 				found[filepath.Dir(name)]++
 			}
@@ -179,7 +193,7 @@ const glossaryRows = "testdata/words/glossary.txt"
 // guide if that is present.
 func TestWordsCoverGlossary(t *testing.T) {
 	var covered []string
-	for _, w := range readWords(t) {
+	for _, w := range readWords(t, wordPatterns) {
 		if !slices.Contains(covered, w.row) {
 			covered = append(covered, w.row)
 		}
@@ -211,7 +225,7 @@ func TestWordsCoverGlossary(t *testing.T) {
 // TestWordsFind checks that the patterns find terms in prose and in the identifiers of comments,
 // and that they accept API names and code.
 func TestWordsFind(t *testing.T) {
-	words := readWords(t)
+	words := readWords(t, wordPatterns)
 	for text, want := range map[string]string{
 		"each lane has a name":                       "lane",
 		"see WithLane for the name":                  "lane",
@@ -298,8 +312,36 @@ func schemaText(src string) (out []textLine) {
 	return out
 }
 
-// goText returns the comments of a file and, outside of tests, its string literals of
-// several words.
+// commentText returns the comment at the beginning of an archive, and the lines of an archive or a
+// YAML file that are comments.
+func commentText(src string) (out []textLine) {
+	comment, _, archive := strings.Cut("\n"+src, "\n-- ")
+	header := 0
+	if archive {
+		header = strings.Count(comment, "\n")
+	}
+	for n, line := range strings.Split(src, "\n") {
+		if text, ok := strings.CutPrefix(line, "# "); ok || n < header && !scriptLine.MatchString(line) {
+			text = rowID.ReplaceAllString(text, "")
+			out = append(out, textLine{n + 1, codeSpan.ReplaceAllString(text, "`x`")})
+		}
+	}
+	return out
+}
+
+// rowID matches the name of a scenario, scriptLine a command of a script, and testName the name of
+// a test.
+var (
+	rowID      = regexp.MustCompile(`^[A-Z]+-[\w-]+: `)
+	testName   = regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)`)
+	scriptLine = regexp.MustCompile(`^(!|\[|\t|(cd|chmod|cmp|cp|exec|exists|grep|looptape-beam|mkdir|replace|rm|status|stderr|stdin|stdout|symlink|unix2dos|unquote)\b)`)
+)
+
+// failures are the methods of a test that report a text.
+var failures = []string{"Error", "Errorf", "Fatal", "Fatalf", "Log", "Logf", "Skip", "Skipf"}
+
+// goText returns the comments of a file and its string literals of several words; of a test, the
+// names of its functions and its failure messages instead of all literals.
 func goText(t *testing.T, name, src string) []textLine {
 	t.Helper()
 	files := token.NewFileSet()
@@ -311,12 +353,39 @@ func goText(t *testing.T, name, src string) []textLine {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			start := files.Position(c.Pos()).Line
+			if strings.HasPrefix(c.Text, "//nolint:") {
+				continue
+			}
 			for n, line := range strings.Split(c.Text, "\n") {
 				out = append(out, textLine{start + n, line})
 			}
 		}
 	}
+	literal := func(n ast.Node) {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return
+		}
+		if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(strings.TrimSpace(text), " ") {
+			out = append(out, textLine{files.Position(n.Pos()).Line, text})
+		}
+	}
 	if strings.HasSuffix(name, "_test.go") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if testName.MatchString(n.Name.Name) {
+					out = append(out, textLine{files.Position(n.Pos()).Line, n.Name.Name})
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(failures, f.Sel.Name) {
+					for _, arg := range n.Args {
+						literal(arg)
+					}
+				}
+			}
+			return true
+		})
 		return out
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -326,19 +395,15 @@ func goText(t *testing.T, name, src string) []textLine {
 		case *ast.Field:
 			n.Tag = nil
 		case *ast.BasicLit:
-			if n.Kind != token.STRING {
-				return true
-			}
-			if text, err := strconv.Unquote(n.Value); err == nil && strings.Contains(strings.TrimSpace(text), " ") {
-				out = append(out, textLine{files.Position(n.Pos()).Line, text})
-			}
+			literal(n)
 		}
 		return true
 	})
 	return out
 }
 
-// sources lists the Go files, documents and JSON Schemas of the checkout.
+// sources lists the Go files, documents and JSON Schemas of the checkout, and the archives and YAML
+// files of test data, except the frozen ones.
 func sources(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -348,7 +413,8 @@ func sources(t *testing.T) []string {
 			return err
 		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
 			return fs.SkipDir
-		case !d.IsDir() && (strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".schema.json")):
+		case !d.IsDir() && (strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".schema.json")),
+			strings.Contains(name, "testdata/") && !strings.HasPrefix(name, "testdata/compat/") && (strings.HasSuffix(name, ".txtar") || strings.HasSuffix(name, ".yaml")):
 			list = append(list, filepath.ToSlash(name))
 		}
 		return nil

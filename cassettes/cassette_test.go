@@ -192,7 +192,7 @@ func TestStreams(t *testing.T) {
 			play := open(t, path, cassettes.Options{DelayFactor: c.pace})
 			got, end := read(play, t.Context())
 			if diff := cmp.Diff(c.want, got); diff != "" || !errors.Is(end, io.ErrUnexpectedEOF) {
-				t.Errorf("pace %g (-want +got):\n%s%v", c.pace, diff, end)
+				t.Errorf("delay factor %g (-want +got):\n%s%v", c.pace, diff, end)
 			}
 			if err := play.Close(); err != nil {
 				t.Error(err)
@@ -245,7 +245,7 @@ func TestDelayOfSlowClient(t *testing.T) {
 			{0.5, 400 * time.Millisecond, []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second}},
 		} {
 			if diff := cmp.Diff(c.want, play(open(t, path, cassettes.Options{DelayFactor: c.pace}), c.work)); diff != "" {
-				t.Errorf("pace %g, %v of work (-want +got):\n%s", c.pace, c.work, diff)
+				t.Errorf("delay factor %g, %v of work (-want +got):\n%s", c.pace, c.work, diff)
 			}
 		}
 	})

@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A request takes the recording with the same secret. If there is none, it takes any unused
+// A request takes the recording with the same secret. Without one, it takes any unused
 // one.
 func TestFindSecrets(t *testing.T) {
 	o := &Options{AllowUnused: true}

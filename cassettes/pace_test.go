@@ -92,7 +92,7 @@ func TestDelayFactor(t *testing.T) {
 			got := watch(t.Context(), t, open(t, path, cassettes.Options{DelayFactor: c.pace}), nil)
 			want := []moment{{c.header, "header"}, {c.one, "data: 1\n\n"}, {c.two, "data: 2\n\n"}, {c.two, "EOF"}}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("pace %g (-want +got):\n%s", c.pace, diff)
+				t.Errorf("delay factor %g (-want +got):\n%s", c.pace, diff)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestCanceledBefore(t *testing.T) {
 			stop(gone)
 			got := watch(ctx, t, open(t, path, cassettes.Options{DelayFactor: pace}), nil)
 			if diff := cmp.Diff([]moment{{0, gone.Error()}}, got); diff != "" {
-				t.Errorf("pace %g (-want +got):\n%s", pace, diff)
+				t.Errorf("delay factor %g (-want +got):\n%s", pace, diff)
 			}
 		})
 	}

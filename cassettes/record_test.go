@@ -199,7 +199,7 @@ func TestCloseWhileReading(t *testing.T) {
 }
 
 // A request whose body does not end fails at its deadline.
-func TestStuckBody(t *testing.T) {
+func TestEndlessBody(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	for _, mode := range []cassettes.Mode{cassettes.Record, cassettes.Replay} {
 		synctest.Test(t, func(t *testing.T) {

@@ -77,7 +77,7 @@ func TestFindSecretsPlaces(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("suspects (-want +got):\n%s", diff)
+				t.Errorf("suspected secrets (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -114,7 +114,7 @@ func BenchmarkReadResult(b *testing.B) {
 	}
 }
 
-func BenchmarkFigures(b *testing.B) {
+func BenchmarkSummary(b *testing.B) {
 	r := reread(b, score(b, file("part", manyRows(b))))
 	b.ReportAllocs()
 	for b.Loop() {

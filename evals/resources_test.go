@@ -36,7 +36,7 @@ func resourceSets() (base, other *evals.Result) {
 	return base, other
 }
 
-func TestSpentByHand(t *testing.T) {
+func TestResourcesByHand(t *testing.T) {
 	base, _ := resourceSets()
 	base.Rows[4].Cost, base.Rows[4].Latency = 0.5, 3
 	f, err := base.Summary(0)

@@ -256,7 +256,7 @@ func TestSkippedInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"words", "more"}, passed); diff != "" {
-		t.Errorf("passed over (-want +got):\n%s", diff)
+		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	if len(r.Rows) != 1 || len(r.Unreadable) != 2 {
 		t.Errorf("got %d runs and %v, want 1 and those of broken and empty", len(r.Rows), r.Unreadable)

@@ -128,7 +128,7 @@ func TestTraceRows(t *testing.T) {
 	}
 }
 
-// Each run that is read is passed on with its row, a nested run before its caller; an
+// Seen gets each run that is read with its row, a nested run before its caller; an
 // incomplete run is not.
 func TestSeen(t *testing.T) {
 	child := trace.RunStart{Parent: &trace.Parent{Run: "top", ToolCallID: "c"}}

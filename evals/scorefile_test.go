@@ -25,7 +25,7 @@ const partText = `{"format":"looptape-eval","version":2,"scorers":["recorded"],"
 `
 
 // The file is what it was, and reads back as it is, also through other tools.
-func TestPartFile(t *testing.T) {
+func TestScoreFile(t *testing.T) {
 	r, err := evals.ScoreFiles(t.Context(), []evals.Input{file("f", runs(`a/0=1 b/2="<high>"`)+"{\"messages\":[7]}\n")}, &evals.Options{
 		Scorers: []evals.Scoring{{Name: "recorded", Scorer: evals.ScorerFunc(func(ctx context.Context, run *importer.Run) []evals.Score {
 			scores := evals.Recorded(ctx, run)

@@ -48,7 +48,7 @@ func near(t *testing.T, want, got object) {
 // in 4 is a textbook's, the other is that of 4·(3.1824/12.7062)² trials. Of two runs of a
 // case both succeed in one case and not in the other, so pass^2 has the error ½; of two
 // at least one succeeds in both.
-func TestFiguresByHand(t *testing.T) {
+func TestSummaryByHand(t *testing.T) {
 	f, err := score(t, file("f", runs("a/0=1 a/1=1 b/0=1 b/1=0"))).Summary(0)
 	near(t, object{
 		"runs": 4., "cases": 2., "epochs": 2., "unreadable": list{},

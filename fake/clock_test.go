@@ -228,7 +228,7 @@ func TestTimeoutWithoutCause(t *testing.T) {
 	}
 }
 
-func TestTimeoutCancelled(t *testing.T) {
+func TestTimeoutCanceled(t *testing.T) {
 	c := fake.NewClock()
 	d := newDiary(c)
 	ctx, cancel := c.WithTimeout(t.Context(), time.Second, errCause)
@@ -320,7 +320,7 @@ func TestSignalCounts(t *testing.T) {
 	d.check(t, "0s two", "0s task 0", "0s task 1", "1ns task 2")
 }
 
-func TestSignalStuck(t *testing.T) {
+func TestSignalDeadlock(t *testing.T) {
 	c := fake.NewClock()
 	wait, notify := c.Signal()
 	func() {
@@ -382,7 +382,7 @@ func TestDeadlock(t *testing.T) {
 	d.check(t, "5ns slept: <nil>", "5ns gate: true")
 }
 
-func TestDrainStuck(t *testing.T) {
+func TestDrainDeadlock(t *testing.T) {
 	c := fake.NewClock()
 	wait, notify := c.Signal()
 	c.Go(wait)

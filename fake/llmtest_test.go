@@ -14,7 +14,7 @@ func TestContract(t *testing.T) {
 		New: func(_ testing.TB, s map[string]llmtest.Response) llmtest.Subject {
 			m := &fake.Model{Sessions: map[string][]fake.Response{}}
 			for name, a := range s {
-				// Events that are not nil count, even if there are none, and other fields do not.
+				// Events that are not nil are all events, and other fields do not count.
 				m.Sessions[name] = []fake.Response{{Events: append([]llm.Event{}, a.Events...), Error: fake.FailureOf(a.Err)}}
 			}
 			return llmtest.Subject{Model: m, Requests: m.Requests}

@@ -92,7 +92,7 @@ func TestModelSessions(t *testing.T) {
 	check(t, "x", "any", ask(t, m, "x", u))
 	turn, err := llm.Collect(m.Stream(fake.WithSession(t.Context(), "a"), &llm.Request{Model: "x", Messages: []llm.Message{u}}))
 	if err != nil || turn.Text() != "a0" {
-		t.Errorf("WithLane: got %q, %v", turn.Text(), err)
+		t.Errorf("WithSession: got %q, %v", turn.Text(), err)
 	}
 	check(t, "unused", []string{`session "a": response 2`, `session "c": all responses`}, m.Unused())
 	check(t, "a again", "1", ask(t, m, "a", u, u))
@@ -326,7 +326,7 @@ func TestStallAndCancel(t *testing.T) {
 	}
 }
 
-func TestCancelledBeforeAndDuring(t *testing.T) {
+func TestCanceledBeforeAndDuring(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	m := fake.NewModel(fake.Response{Text: "a"})
@@ -340,7 +340,7 @@ func TestCancelledBeforeAndDuring(t *testing.T) {
 	check(t, "before", true, err == errCause)
 }
 
-func TestLeavingEarly(t *testing.T) {
+func TestIterationStopped(t *testing.T) {
 	m := fake.NewModel(fake.Response{Chunks: []string{"a", "b"}, Err: io.EOF})
 	n := 0
 	for _, err := range m.Stream(t.Context(), &llm.Request{}) {

@@ -26,7 +26,7 @@ func run(ctx context.Context, ts *fake.Tools, name, args string) (out string) {
 	return llm.ToolResult{Content: content}.Text()
 }
 
-func TestBehaviours(t *testing.T) {
+func TestBehaviors(t *testing.T) {
 	ts := &fake.Tools{List: []fake.Tool{
 		{Name: "zero"},
 		{Name: "returns", Behavior: fake.Behavior{Returns: raw(`{"a":1}`), Text: "not this"}},
@@ -138,7 +138,7 @@ func TestZeroBehavior(t *testing.T) {
 			out = run(t.Context(), ts, "t", "")
 		}()
 		if got := <-done; strings.Contains(got, "no call left") {
-			t.Errorf("behaviour %d: got %s", i, got)
+			t.Errorf("behavior %d: got %s", i, got)
 		}
 	}
 }

@@ -67,8 +67,8 @@ func sentTo(is func(m llm.Message) bool) func([]trace.Event) bool {
 	return emitted(func(b trace.ModelRequest) bool { return slices.ContainsFunc(b.NewMessages, is) })
 }
 
-// atOnce returns the maximum number of tools that ran concurrently.
-func atOnce(events []trace.Event) (most int) {
+// concurrent returns the maximum number of tools that ran concurrently.
+func concurrent(events []trace.Event) (most int) {
 	running := 0
 	for _, ev := range events {
 		switch ev.Body.(type) {
@@ -123,9 +123,9 @@ func features() []feature {
 		{"tool timeout", "tool_timeout", []fake.Response{calls("hang")}, func(c *loop.Config, _ int) { c.ToolTimeout = time.Minute },
 			emitted(func(b trace.ToolEnd) bool { return b.Outcome == trace.OutcomeTimeout }), false},
 		{"one tool at a time", "concurrency", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = 1 },
-			func(events []trace.Event) bool { return atOnce(events) == 1 }, false},
+			func(events []trace.Event) bool { return concurrent(events) == 1 }, false},
 		{"any number of tools", "concurrency", []fake.Response{calls("ok", "ok", "ok", "ok", "ok", "ok", "ok")}, func(c *loop.Config, _ int) { c.Concurrency = loop.Unlimited },
-			func(events []trace.Event) bool { return atOnce(events) == 7 }, false},
+			func(events []trace.Event) bool { return concurrent(events) == 7 }, false},
 		{"one message a result", "tool_message", []fake.Response{calls("ok", "ok")}, func(c *loop.Config, _ int) { c.OneMessagePerResult = true },
 			emitted(func(b trace.ModelRequest) bool {
 				for i := 1; i < len(b.NewMessages); i++ {

@@ -38,7 +38,7 @@ func TestInvariantsHaveScenarios(t *testing.T) {
 		}
 		where := negatives[inv.Evidence]
 		if !strings.Contains(sources(t, where[0]), strings.ReplaceAll(where[1], "ID", inv.ID)) {
-			t.Errorf("%s (%s) is seen by %s and has no negative case in %s", inv.ID, inv.Name, inv.Evidence, where[0])
+			t.Errorf("%s (%s) has the evidence %s and no negative case in %s", inv.ID, inv.Name, inv.Evidence, where[0])
 		}
 		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.id == inv.ID }) {
 			t.Errorf("%s (%s) has no mutant: add one to the table in mutants_test.go", inv.ID, inv.Name)

@@ -384,7 +384,7 @@ func TestCancelWithCauseOfCaller(t *testing.T) {
 		}
 		for _, e := range of[trace.Canceled](mem.Events()) {
 			if e.Reason != string(c.stop) {
-				t.Errorf("%v: cancelled for %q", c.cancel, e.Reason)
+				t.Errorf("%v: canceled for %q", c.cancel, e.Reason)
 			}
 		}
 	}

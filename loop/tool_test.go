@@ -36,7 +36,7 @@ func TestNewTool(t *testing.T) {
 		t.Errorf("arguments of the function (-want +got):\n%s", diff)
 	}
 	if call.ID != "c1" || call.Name != "weather" || call.Arguments != `{"city":"Rome","days":2}` || call.Step != 0 || call.Index != 0 {
-		t.Errorf("CallOf: got %+v", call)
+		t.Errorf("CallFromContext: got %+v", call)
 	}
 	texts := resultTexts(res.Messages)
 	if texts[0] != `{"sky":"<clear> & blue"}` || !strings.Contains(texts[1], "invalid arguments") || !strings.Contains(texts[2], "city") {
@@ -133,7 +133,7 @@ func TestToolErrors(t *testing.T) {
 		t.Error("a client tool with a list as schema: got no error")
 	}
 	if _, ok := loop.CallFromContext(t.Context()); ok {
-		t.Error("CallOf outside of a tool: got a call")
+		t.Error("CallFromContext outside of a tool: got a call")
 	}
 }
 

@@ -573,7 +573,7 @@ func TestStepInfoIsCopied(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]int{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, steps); diff != "" {
-		t.Errorf("steps of a policy's events (-want +got):\n%s", diff)
+		t.Errorf("steps of the events of middleware (-want +got):\n%s", diff)
 	}
 	none := named("empties", loop.Hooks{BeforeStep: func(_ context.Context, s *loop.StepInfo) (loop.StepChange, error) {
 		s.Request.System, s.Request.Messages = "spoilt", []llm.Message{llm.User("spoilt")}

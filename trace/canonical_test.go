@@ -187,7 +187,7 @@ func TestFormsAreIdempotent(t *testing.T) {
 
 // The order in which parallel tools finish does not show, nor how parallel runs
 // mix.
-func TestCanonicalForgetsTheOrder(t *testing.T) {
+func TestCanonicalDiscardsTheOrder(t *testing.T) {
 	evs := sample(3)
 	mixed := append([]trace.Event(nil), evs...)
 	for i := range mixed {

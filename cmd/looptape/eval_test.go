@@ -60,7 +60,7 @@ func TestEvalTauAirline(t *testing.T) {
 		"pass^k":              "[0.4200 0.2733 0.2200 0.2000]",
 		"pass@k":              "[0.4200 0.5667 0.6600 0.7200]",
 	}, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
+		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestEvalGSM8K(t *testing.T) {
 		"paired, unpaired": "0.01468 0.01894",
 		"discordant":       "{76 360} 76 360",
 	}, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
+		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
 }
 

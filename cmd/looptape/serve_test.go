@@ -113,7 +113,7 @@ func TestServeUntilStopped(t *testing.T) {
 	var h wire.ServerInfo
 	first, err := lines.ReadBytes('\n')
 	if err != nil || json.Unmarshal(first, &h) != nil {
-		t.Fatalf("the hello is %s, %v; %s", first, err, words)
+		t.Fatalf("the server info is %s, %v; %s", first, err, words)
 	}
 	c := &protocol.Client{Protocol: chat.Protocol{}, BaseURL: h.BaseURLs[wire.OpenAI], HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Authorize: openai.Key("k")}
 	turn, err := llm.Collect(c.Stream(t.Context(), &llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}}))

@@ -155,7 +155,7 @@ func TestScore(t *testing.T) {
 }
 
 // Parts are taken as they are, of files and of the pipeline.
-func TestScoreParts(t *testing.T) {
+func TestScoreFiles(t *testing.T) {
 	files := recordings(t)
 	want := expected(t, nil, files)
 	part, err := scored(t, evalbeam.Suite{}, files[5:])

@@ -209,7 +209,7 @@ func TestDescription(t *testing.T) {
 }
 
 // A change of the steps alone is not reported.
-func TestSpentSteps(t *testing.T) {
+func TestResourceSteps(t *testing.T) {
 	r := row("a", 0, scores{"m": 1})
 	r.Steps = 1
 	if got := report.SummaryTables(reported(t, whole(t, r), nil).Summary)[1].Rows; got != nil {

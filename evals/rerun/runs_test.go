@@ -56,7 +56,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"README"}, passed); diff != "" {
-		t.Errorf("passed over (-want +got):\n%s", diff)
+		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	rows := read(t.Context(), &evals.Options{Rows: &importer.Mapping{Case: "/c", Prompt: "/q"}}, input("rows", `{"c":"x","q":"y"}`+"\n"))
 	if diff := cmp.Diff([]string{"rows run-1 1 x"}, rows); diff != "" {

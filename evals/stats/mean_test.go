@@ -152,7 +152,7 @@ func TestShiftAndScale(t *testing.T) {
 		got := statistics(given)
 		for i := range got {
 			if math.Abs(got[i]-want[i]) > 1e-9*(1+scale) {
-				t.Errorf("figure %d (-want +got):\n%s", i, cmp.Diff(want, got))
+				t.Errorf("value %d (-want +got):\n%s", i, cmp.Diff(want, got))
 			}
 		}
 	})

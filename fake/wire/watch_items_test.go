@@ -32,7 +32,7 @@ func TestWatchItems(t *testing.T) {
 	both := list{u("A"), call("c1"), result("c1"), call("c2"), result("c2")}
 	for name, c := range map[string]struct {
 		asks    []list
-		protos  []string // Responses if there are none
+		protos  []string // nil means Responses
 		want    []string
 		answers []int // the number of calls of each, or -1 for a refusal
 	}{

@@ -145,7 +145,7 @@ func TestReaderLimit(t *testing.T) {
 }
 
 // Lines that are not fields are kept, so that a caller can inspect them.
-func TestStray(t *testing.T) {
+func TestUnexpectedLines(t *testing.T) {
 	r := sse.NewReader(strings.NewReader("data: a\n: comment\nretry: 1\n{\n\"error\": {}\n}\n\nid: 1\n"), 1000)
 	for range 2 {
 		_, _ = r.Next()

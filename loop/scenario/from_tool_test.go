@@ -106,7 +106,7 @@ func TestFromTraceTools(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			made, _ := repeated(t, record(t, c.src).Events)
 			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), behaviors(made)); diff != "" {
-				t.Errorf("behaviours (-want +got):\n%s", diff)
+				t.Errorf("behaviors (-want +got):\n%s", diff)
 			}
 		})
 	}

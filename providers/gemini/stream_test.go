@@ -267,7 +267,7 @@ func TestNames(t *testing.T) {
 func quote(s string) string { return string(appendString(nil, s, ' ')) }
 
 // The decoder ignores a truncated part, also one of an unknown kind.
-func TestPartBreaksOff(t *testing.T) {
+func TestPartInterrupted(t *testing.T) {
 	for _, part := range []string{`{"": "\`, `{"new": {"a": "\u00`, `{"text": "half`, `{"functionCall": {"name": "f`, `{"executableCode": "\`} {
 		for _, body := range []string{`{"candidates":[{"content":{"parts":[` + part, `{"candidates":[{"content":{"parts":[{"text":"ok"},` + part} {
 			if one, _, err := stream(strings.NewReader("data:" + body + "\n\n")); err == nil {

@@ -354,7 +354,7 @@ func TestClientBounds(t *testing.T) {
 	}
 }
 
-func TestClientCancelled(t *testing.T) {
+func TestClientCanceled(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		stream(w, "so far")
 		_ = http.NewResponseController(w).Flush()
@@ -379,7 +379,7 @@ func TestClientCancelled(t *testing.T) {
 }
 
 // The client emits nothing after the request is canceled, not even the end.
-func TestClientCancelledAhead(t *testing.T) {
+func TestClientCanceledAhead(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) { stream(w, "one", "two", "bye") })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -396,7 +396,7 @@ func TestClientCancelledAhead(t *testing.T) {
 }
 
 // The same applies to the body of an error response; the error contains what arrived.
-func TestClientCancelledInRefusal(t *testing.T) {
+func TestClientCanceledInRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {

@@ -199,7 +199,7 @@ func TestFoundAroundALostEvent(t *testing.T) {
 
 // A partially checked run stays so up to its end, and nothing is reported about what comes
 // after it; the run that resumes it does not have its pending calls.
-func TestCutRunEnds(t *testing.T) {
+func TestPartialRunEnds(t *testing.T) {
 	s := clean["suspended"]()
 	c := check.New(nil)
 	for i, ev := range s.events {

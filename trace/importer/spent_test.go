@@ -12,7 +12,7 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-func TestSpent(t *testing.T) {
+func TestResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		meta string
 		want importer.Resources
@@ -33,7 +33,7 @@ func TestSpent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := importer.Run{Meta: members(t, c.meta)}
 			if diff := cmp.Diff(c.want, run.Resources()); diff != "" {
-				t.Errorf("spent (-want +got):\n%s", diff)
+				t.Errorf("resources (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func TestSpent(t *testing.T) {
 	}}
 	want := importer.Resources{Usage: llm.Usage{InputTokens: 7, OutputTokens: 5, CacheReadInputTokens: 1}, Latency: 4 * time.Second}
 	if diff := cmp.Diff(want, run.Resources()); diff != "" {
-		t.Errorf("spent by a trace (-want +got):\n%s", diff)
+		t.Errorf("resources of a trace (-want +got):\n%s", diff)
 	}
 }
 

@@ -261,7 +261,7 @@ func TestMoreMiddleware(t *testing.T) {
 	}}}})
 	w.run("go")
 	if got := w.model.Requests(); seen != "role" || len(got[0].Tools) != 1 || len(got[1].Tools) != 1 {
-		t.Errorf("a policy saw the system prompt %q; %d and %d tools were offered", seen, len(got[0].Tools), len(got[1].Tools))
+		t.Errorf("middleware saw the system prompt %q; the requests have %d and %d tools", seen, len(got[0].Tools), len(got[1].Tools))
 	}
 }
 

@@ -296,7 +296,7 @@ func TestPartsUnusualRuns(t *testing.T) {
 		}
 		for p := range deepagents.Parts(over) {
 			if p.Type != want {
-				t.Errorf("cancelled for %s: got %s", cause, p.Type)
+				t.Errorf("canceled for %s: got %s", cause, p.Type)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func testStatusFinal(t *testing.T) {
 		}
 	}
 	if e := (responses.Protocol{}).DecodeError(429, nil, []byte(`{"error":{"message":"Pay.","code":"insufficient_quota"}}`)); e.Retryable {
-		t.Errorf("a spent quota may not be tried again: %+v", e)
+		t.Errorf("an exhausted quota is not retryable: %+v", e)
 	}
 	if e := (responses.Protocol{}).DecodeError(520, nil, []byte("<html>down</html>")); e.Message != "<html>down</html>" {
 		t.Errorf("a page of a proxy: %+v", e)
