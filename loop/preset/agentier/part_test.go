@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +129,22 @@ func TestPartsOfATrace(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("got %d parts after the iteration stopped", n)
+	}
+}
+
+// The schema of the answer is that of its requests, not of the repair of a call.
+func TestPartsSchemaOfRepair(t *testing.T) {
+	repair := at(0, 0, trace.ModelConfig{Settings: llm.Settings{OutputSchema: json.RawMessage(`{"type":"string"}`)}})
+	repair.Purpose = trace.PurposeRepair
+	got := lines(t,
+		at(0, trace.NoStep, trace.RunStart{}),
+		at(0, 0, trace.ModelConfig{Settings: llm.Settings{OutputSchema: json.RawMessage(`{"type":"object"}`)}}),
+		repair,
+		at(0, 0, trace.ModelResponse{Message: llm.Assistant(llm.Text{Text: `{"n":1}`})}),
+		at(0, trace.NoStep, trace.RunEnd{StopReason: trace.ReasonEndTurn}),
+	)
+	if len(got) != 1 || !strings.Contains(got[0], `"output":{"n":1}`) {
+		t.Errorf("the output is not the value of the schema: %s", got)
 	}
 }
 
