@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ type inFlight struct {
 	ended bool
 	err   error // of the journal
 	begun time.Time
-	body  bytes.Buffer // of the response
+	body  bodyBuffer // of the response
 	came  []arrival
 	live  *http.Response
 }
@@ -132,14 +133,9 @@ func wantedBody(r *http.Request) ([]byte, error) {
 }
 
 func wholeBody(r *http.Request) ([]byte, error) {
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), maxReserved)) + bytes.MinRead)
-	_, err := body.ReadFrom(r.Body)
-	return body.Bytes(), and(err, r.Body.Close())
+	body, err := io.ReadAll(r.Body)
+	return body, and(err, r.Body.Close())
 }
-
-// maxReserved limits the memory that is reserved for a body before it arrives.
-const maxReserved = 1 << 20
 
 // requestOf returns the request in its recorded form. It shares the header with r if
 // possible.
@@ -200,7 +196,7 @@ func (rec *inFlight) complete() bool {
 	case rec.x.Request.Method == http.MethodHead, r.Status == http.StatusNoContent, r.Status == http.StatusNotModified:
 		return true
 	}
-	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.Len())
+	return !r.Chunked && r.Header.Get("Content-Length") == strconv.Itoa(rec.body.size)
 }
 
 func (rec *inFlight) take(part []byte) {
@@ -209,8 +205,8 @@ func (rec *inFlight) take(part []byte) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	rec.body.Write(part)
-	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.Len()})
+	rec.body.add(part)
+	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
 }
 
 func (rec *inFlight) over() bool {
@@ -218,6 +214,25 @@ func (rec *inFlight) over() bool {
 	defer rec.mu.Unlock()
 	return rec.ended
 }
+
+// bodyBuffer is a body that arrives in parts. It does not copy earlier parts when it grows.
+type bodyBuffer struct {
+	full [][]byte
+	last []byte // may have free capacity
+	size int
+}
+
+func (b *bodyBuffer) add(part []byte) {
+	if cap(b.last)-len(b.last) < len(part) {
+		b.full = append(b.full, b.last)
+		b.last = make([]byte, 0, max(len(part), min(b.size, 1<<20)))
+	}
+	b.last = append(b.last, part...)
+	b.size += len(part)
+}
+
+// whole returns the body so far in one slice.
+func (b *bodyBuffer) whole() []byte { return slices.Concat(append(b.full, b.last)...) }
 
 // end writes the interaction once. Later calls return the same error.
 func (rec *inFlight) end(how recording.Termination, because error) error {
@@ -238,7 +253,7 @@ func (rec *inFlight) end(how recording.Termination, because error) error {
 	case how == "": // before the end of the body, the transport may be writing the trailer
 		r.Trailer = rec.live.Trailer.Clone()
 	}
-	r.Body = rec.body.Bytes()
+	r.Body = rec.body.whole()
 	r.Chunks = chunksOf(r, rec.came)
 	rec.err = rec.keep()
 	return rec.err
