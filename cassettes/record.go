@@ -133,8 +133,13 @@ func wantedBody(r *http.Request) ([]byte, error) {
 }
 
 func wholeBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(r.Body)
-	return body, and(err, r.Body.Close())
+	size := int64(32 << 10)
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength+1)
+	}
+	var body bodyBuffer
+	_, err := io.CopyBuffer(&body, r.Body, make([]byte, size))
+	return body.whole(), and(err, r.Body.Close())
 }
 
 // requestOf returns the request in its recorded form. It shares the header with r if
@@ -205,7 +210,7 @@ func (rec *inFlight) take(part []byte) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	rec.body.add(part)
+	_, _ = rec.body.Write(part)
 	rec.came = append(rec.came, arrival{rec.c.opts.now().Sub(rec.begun), rec.body.size})
 }
 
@@ -222,17 +227,26 @@ type bodyBuffer struct {
 	size int
 }
 
-func (b *bodyBuffer) add(part []byte) {
+// Write implements [io.Writer]. Its error is nil.
+func (b *bodyBuffer) Write(part []byte) (int, error) {
 	if cap(b.last)-len(b.last) < len(part) {
-		b.full = append(b.full, b.last)
+		if b.last != nil {
+			b.full = append(b.full, b.last)
+		}
 		b.last = make([]byte, 0, max(len(part), min(b.size, 1<<20)))
 	}
 	b.last = append(b.last, part...)
 	b.size += len(part)
+	return len(part), nil
 }
 
 // whole returns the body so far in one slice.
-func (b *bodyBuffer) whole() []byte { return slices.Concat(append(b.full, b.last)...) }
+func (b *bodyBuffer) whole() []byte {
+	if b.full == nil {
+		return b.last
+	}
+	return slices.Concat(append(b.full, b.last)...)
+}
 
 // end writes the interaction once. Later calls return the same error.
 func (rec *inFlight) end(how recording.Termination, because error) error {
