@@ -28,9 +28,8 @@ func (m *Members) Add(d *jsonio.Dec, key string) { m.AddRaw(key, d.Raw()) }
 
 // AddRaw adds a member without white space. It ignores null and "".
 func (m *Members) AddRaw(key, raw string) {
-	raw = CompactText(raw)
 	if raw != "null" && raw != "" {
-		*m = append(*m, Member{key, raw})
+		*m = append(*m, Member{key, CompactText(raw)})
 	}
 }
 

@@ -73,7 +73,7 @@ func (k *keptMembers) addResponse(key, raw string) {
 }
 
 func addKept(to *codec.Members, d *jsonio.Dec, key string) {
-	if raw := d.Raw(); !slices.Contains(notKept, key) {
+	if raw := d.Raw(); raw != "null" && !slices.Contains(notKept, key) {
 		to.AddRaw(key, raw)
 	}
 }
