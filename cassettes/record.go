@@ -133,12 +133,14 @@ func wantedBody(r *http.Request) ([]byte, error) {
 }
 
 func wholeBody(r *http.Request) ([]byte, error) {
-	size := int64(32 << 10)
-	if r.ContentLength >= 0 {
-		size = min(size, r.ContentLength+1)
+	if 0 < r.ContentLength && r.ContentLength <= maxReserved {
+		var body bytes.Buffer
+		body.Grow(int(r.ContentLength) + bytes.MinRead)
+		_, err := body.ReadFrom(r.Body)
+		return body.Bytes(), and(err, r.Body.Close())
 	}
 	var body bodyBuffer
-	_, err := io.CopyBuffer(&body, r.Body, make([]byte, size))
+	_, err := io.Copy(&body, r.Body)
 	return body.whole(), and(err, r.Body.Close())
 }
 
@@ -220,6 +222,9 @@ func (rec *inFlight) over() bool {
 	return rec.ended
 }
 
+// maxReserved limits the memory that is reserved for a body before it arrives.
+const maxReserved = 1 << 20
+
 // bodyBuffer is a body that arrives in parts. It does not copy earlier parts when it grows.
 type bodyBuffer struct {
 	full [][]byte
@@ -233,7 +238,7 @@ func (b *bodyBuffer) Write(part []byte) (int, error) {
 		if b.last != nil {
 			b.full = append(b.full, b.last)
 		}
-		b.last = make([]byte, 0, max(len(part), min(b.size, 1<<20)))
+		b.last = make([]byte, 0, max(len(part), min(b.size, maxReserved)))
 	}
 	b.last = append(b.last, part...)
 	b.size += len(part)
