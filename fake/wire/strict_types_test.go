@@ -48,7 +48,7 @@ func TestStrictTypes(t *testing.T) {
 		lines = append(lines, strings.TrimSuffix(place+": "+strings.Join(list, " "), " ")+"\n")
 	}
 	slices.Sort(lines)
-	goldie.New(t, goldie.WithFixtureDir("testdata"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ColoredDiff)).Assert(t, "types", []byte(strings.Join(lines, "")))
+	goldie.New(t, goldie.WithFixtureDir("testdata"), goldie.WithNameSuffix(".txt"), goldie.WithDiffEngine(goldie.ClassicDiff)).Assert(t, "types", []byte(strings.Join(lines, "")))
 }
 
 // walkJSON calls visit for each member of the objects in a JSON text, with its place and a
