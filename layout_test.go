@@ -137,6 +137,7 @@ var table = []packageRule{
 	},
 	{
 		name: "trace/check/internal/idtable", does: "a table of call ids in little memory",
+		modules: []string{"github.com/cespare/xxhash/v2"},
 	},
 	{
 		name: "trace/importer", does: "recordings of other tools and of HTTP become runs; the table of formats",

@@ -113,15 +113,15 @@ type Content struct {
 
 // ContentOf returns the content of parts.
 func ContentOf(parts []llm.Part) (c Content) {
-	var text, reasoning joined
+	var text, reasoning []string
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
 			if !p.Refusal {
-				text.add(p.Text)
+				text = append(text, p.Text)
 			}
 		case llm.Reasoning:
-			reasoning.add(p.Text)
+			reasoning = append(reasoning, p.Text)
 		case llm.ToolCall:
 			if p.ProviderExecuted {
 				c.others++
@@ -133,7 +133,7 @@ func ContentOf(parts []llm.Part) (c Content) {
 		case llm.Unknown: // opaque data
 		}
 	}
-	c.Text, c.Reasoning = text.trimmed(), reasoning.trimmed()
+	c.Text, c.Reasoning = strings.TrimSpace(strings.Join(text, "")), strings.TrimSpace(strings.Join(reasoning, ""))
 	return c
 }
 
@@ -148,29 +148,6 @@ func (c Content) Change(is Content, parts, echo []llm.Part) string {
 		return "other media or provider-executed calls"
 	}
 	return ""
-}
-
-type joined struct {
-	first string
-	all   []byte // nil until there are more
-}
-
-func (j *joined) add(s string) {
-	switch {
-	case j.all != nil:
-		j.all = append(j.all, s...)
-	case j.first == "":
-		j.first = s
-	default:
-		j.all = append([]byte(j.first), s...)
-	}
-}
-
-func (j *joined) trimmed() string {
-	if j.all != nil {
-		return string(bytes.TrimSpace(j.all))
-	}
-	return strings.TrimSpace(j.first)
 }
 
 func encodeOthers(parts []llm.Part) (out []byte) {

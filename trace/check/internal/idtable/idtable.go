@@ -1,10 +1,7 @@
 // Package idtable maps the ids of tool calls to what is known about them, by hashes.
 package idtable
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "github.com/cespare/xxhash/v2"
 
 // Table finds the place of a call by the hash of its id. It is a hash table with open
 // addressing: every call is looked up, and a map takes three times as long.
@@ -73,24 +70,6 @@ func (t *Table) Discard(hash uint64) {
 	}
 }
 
-// Hash hashes an id, eight bytes at a time. Ids that differ in one such word never have the
-// same hash. Ids are kept as hashes because strings would keep the lines of a trace in memory.
-func Hash(id string) uint64 {
-	h := uint64(len(id))
-	for len(id) >= 8 {
-		h = mix(h, binary.LittleEndian.Uint64([]byte(id[:8])))
-		id = id[8:]
-	}
-	var x uint64
-	for i := range len(id) {
-		x |= uint64(id[i]) << (8 * i)
-	}
-	return mix(h, x)
-}
-
-// mix adds a word to a hash. Each of its steps is invertible.
-func mix(h, word uint64) uint64 {
-	const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
-	h = (h ^ word) * odd
-	return h ^ bits.RotateLeft64(h, 23) ^ bits.RotateLeft64(h, 47)
-}
+// Hash hashes an id. Ids are kept as hashes because strings would keep the lines of a trace in
+// memory.
+func Hash(id string) uint64 { return xxhash.Sum64String(id) }
