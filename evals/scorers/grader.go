@@ -52,15 +52,14 @@ func (g Grader) asker() (*asker, error) {
 	if g.LLM == nil {
 		return nil, errors.New("missing grading model: set Grader.LLM")
 	}
-	return &asker{of: g, asked: map[[sha256.Size]byte]func() (evals.Grading, error){}}, nil
+	return &asker{of: g}, nil
 }
 
 // asker sends each prompt a fixed number of times and only once for all runs, so that equal runs
 // get equal grades.
 type asker struct {
 	of    Grader
-	mu    sync.Mutex
-	asked map[[sha256.Size]byte]func() (evals.Grading, error) // by prompt
+	asked sync.Map // the functions that return the gradings, by digest of the prompt
 }
 
 // graderSystem is the system prompt of each grader. A change makes recorded cassettes invalid.
@@ -71,15 +70,9 @@ var graderSystem string
 // ask sends a prompt several times in sequence. With an error it returns the responses before the
 // error and their usage.
 func (a *asker) ask(ctx context.Context, question string, times int) (evals.Grading, error) {
-	key := sha256.Sum256([]byte(question))
-	a.mu.Lock()
-	once := a.asked[key]
-	if once == nil {
-		once = sync.OnceValues(func() (evals.Grading, error) { return a.send(ctx, question, times) })
-		a.asked[key] = once
-	}
-	a.mu.Unlock()
-	return once()
+	send := sync.OnceValues(func() (evals.Grading, error) { return a.send(ctx, question, times) })
+	once, _ := a.asked.LoadOrStore(sha256.Sum256([]byte(question)), send)
+	return once.(func() (evals.Grading, error))()
 }
 
 func (a *asker) send(ctx context.Context, question string, times int) (g evals.Grading, err error) {

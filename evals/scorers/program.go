@@ -51,6 +51,9 @@ func (s programSettings) scorer() (scoreFunc, error) {
 	if names := slices.Sorted(slices.Values(s.Metrics)); slices.Contains(names, "") || len(slices.Compact(names)) < len(s.Metrics) {
 		return nil, fmt.Errorf("metrics %q: want unique names", s.Metrics)
 	}
+	if len(s.Metrics) == 0 {
+		s.Metrics = []string{""} // the name of the scorer
+	}
 	seconds := cmp.Or(s.Timeout, usual)
 	over := fmt.Errorf("the program took more than %v seconds, the setting timeout", seconds)
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -97,7 +100,7 @@ func (s programSettings) locate(m *Maker) (settings, error) { //nolint:unparam /
 
 // check validates a reply. It converts a single score to a score with the name of the scorer.
 func (s programSettings) check(r *reply) error {
-	named := len(s.Metrics) > 0
+	named := s.Metrics[0] != ""
 	switch {
 	case r.Error != "":
 		return errors.New("the program reported: " + r.Error)
@@ -109,24 +112,16 @@ func (s programSettings) check(r *reply) error {
 		r.Scores, r.Explanations = map[string]json.RawMessage{"": r.Score}, map[string]string{"": r.Explanation}
 	}
 	for name := range r.Scores {
-		if !slices.Contains(s.names(), name) {
+		if !slices.Contains(s.Metrics, name) {
 			return fmt.Errorf("invalid output of the program: the score %q is not in the setting metrics", name)
 		}
 	}
 	return nil
 }
 
-// names returns the names of the scores; "" means that of the scorer.
-func (s programSettings) names() []string {
-	if len(s.Metrics) == 0 {
-		return []string{""}
-	}
-	return s.Metrics
-}
-
 // scores returns the scores in the reply, without those that are omitted or null.
 func (s programSettings) scores(r *reply, failed error) (all []evals.Score) {
-	for _, name := range s.names() {
+	for _, name := range s.Metrics {
 		score := evals.Score{Metric: name, Err: failed}
 		if failed == nil {
 			raw := r.Scores[name]

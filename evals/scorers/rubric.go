@@ -61,6 +61,9 @@ func (s rubricSettings) scorer() (scoreFunc, error) {
 	if err := s.checkGrades(); err != nil {
 		return nil, err
 	}
+	if len(s.Labels) == 0 {
+		s.Labels = map[string]float64{"pass": 1, "fail": 0}
+	}
 	a, err := s.Grader.asker()
 	if err != nil {
 		return nil, err
@@ -92,13 +95,6 @@ func (s rubricSettings) checkGrades() error {
 		}
 	}
 	return nil
-}
-
-func (s rubricSettings) labels() map[string]float64 {
-	if len(s.Labels) == 0 {
-		return map[string]float64{"pass": 1, "fail": 0}
-	}
-	return s.Labels
 }
 
 var rubricPlace = regexp.MustCompile(`\{(?:criteria|question|answer|conversation|expected|format)\}`)
@@ -158,7 +154,7 @@ func (s rubricSettings) grades() string {
 	if s.Scale != nil {
 		return fmt.Sprintf("a number from %v to %v", s.Scale[0], s.Scale[1])
 	}
-	labels := slices.Sorted(maps.Keys(s.labels()))
+	labels := slices.Sorted(maps.Keys(s.Labels))
 	for i, label := range labels {
 		labels[i] = strconv.Quote(label)
 	}
@@ -213,7 +209,7 @@ func (s rubricSettings) value(text string) (float64, error) {
 		}
 		return v, nil
 	}
-	v, ok := s.labels()[text]
+	v, ok := s.Labels[text]
 	if !ok {
 		return 0, fmt.Errorf("unknown grade %s: want %s", quote(text), s.grades())
 	}

@@ -18,8 +18,9 @@ import (
 type expectedCalls struct {
 	// Expected are the calls; nil means those of the recording, and an empty list means no calls.
 	Expected []expectedCall `json:"expected,omitempty"`
-	// Arguments selects how arguments are compared.
-	Arguments argumentMatch `json:"arguments,omitempty"`
+	// Arguments selects how arguments are compared: empty means that all are equal, subset that the
+	// expected ones are equal and others are ignored, and ignore that only the name counts.
+	Arguments string `json:"arguments,omitempty"`
 	// Ignore are JSON pointers into the arguments, by tool, to what is not compared; the
 	// tool * is every tool, and a name * in a pointer all members or elements.
 	Ignore map[string][]string `json:"ignore,omitempty"`
@@ -35,18 +36,10 @@ type expectedCall struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-type argumentMatch string
-
-const (
-	matchEqual  argumentMatch = ""       // all arguments are equal
-	matchSubset argumentMatch = "subset" // the expected ones are equal; others are ignored
-	matchName   argumentMatch = "ignore" // only the name counts
-)
-
 // check checks the settings and parses Ignore.
 func (s *expectedCalls) check() error {
-	if !slices.Contains([]argumentMatch{matchEqual, matchSubset, matchName}, s.Arguments) {
-		return fmt.Errorf("arguments %q: want %q, %q or none", s.Arguments, matchSubset, matchName)
+	if !slices.Contains([]string{"", "subset", "ignore"}, s.Arguments) {
+		return fmt.Errorf(`arguments %q: want "subset", "ignore" or none`, s.Arguments)
 	}
 	s.ignored = map[string][]jsonval.Pointer{}
 	for tool, texts := range s.Ignore {
@@ -142,7 +135,7 @@ func (s *expectedCalls) share(want, got parsedCall) float64 {
 	switch {
 	case want.name != got.name:
 		return 0
-	case want.any || s.Arguments == matchName:
+	case want.any || s.Arguments == "ignore":
 		return 1
 	case got.args == nil:
 		return 0
@@ -154,7 +147,7 @@ func (s *expectedCalls) share(want, got parsedCall) float64 {
 		}
 	}
 	for name := range got.args {
-		if _, wanted := want.args[name]; !wanted && s.Arguments == matchEqual {
+		if _, wanted := want.args[name]; !wanted && s.Arguments == "" {
 			names++
 		}
 	}
@@ -203,108 +196,100 @@ func describeCalls(calls []parsedCall) string {
 // trajectorySettings scores 1 if the calls of a run are the expected ones, in the required order.
 type trajectorySettings struct {
 	expectedCalls
-	Order callOrder `json:"order,omitempty"`
+	// Order is a name of callOrders.
+	Order string `json:"order,omitempty"`
 }
 
-// callOrder is the required order of calls. A call matches one expected call at most.
-type callOrder string
+// callOrder is a required order of calls. A call matches one expected call at most.
+type callOrder struct {
+	ordered bool // the calls are in the order of the expected ones
+	all     bool // each expected call is made
+	only    bool // each call is expected
+}
 
-// The orders. ADK's EXACT, IN_ORDER and ANY_ORDER (TrajectoryEvaluator of google/adk-python)
-// are exact, in_order and any_order. Of the modes of trajectory matching in LangChain's agentevals
-// strict is exact, except that it also compares texts; unordered, superset and subset are those
-// here.
-const (
-	orderExact     callOrder = ""          // the same calls in the same order
-	orderInOrder   callOrder = "in_order"  // the expected calls in order, with others between
-	orderAnyOrder  callOrder = "any_order" // the expected calls and possibly others
-	orderSuperset  callOrder = "superset"  // the same as any_order
-	orderSubset    callOrder = "subset"    // only expected calls, possibly not all
-	orderUnordered callOrder = "unordered" // the expected calls and no others
-)
+// callOrders are the orders by name. ADK's EXACT, IN_ORDER and ANY_ORDER (TrajectoryEvaluator of
+// google/adk-python) are exact, in_order and any_order. Of the modes of trajectory matching in
+// LangChain's agentevals strict is exact, except that it also compares texts; unordered, superset
+// and subset are those here.
+var callOrders = map[string]callOrder{
+	"":          {ordered: true, all: true, only: true},
+	"exact":     {ordered: true, all: true, only: true},
+	"in_order":  {ordered: true, all: true},
+	"any_order": {all: true},
+	"superset":  {all: true},
+	"subset":    {only: true},
+	"unordered": {all: true, only: true},
+}
 
 func (s trajectorySettings) scorer() (scoreFunc, error) {
-	orders := []callOrder{"exact", orderExact, orderInOrder, orderAnyOrder, orderSuperset, orderSubset, orderUnordered}
-	if !slices.Contains(orders, s.Order) {
+	o, ok := callOrders[s.Order]
+	if !ok {
 		return nil, fmt.Errorf("order %q: want exact, in_order, any_order, superset, subset or unordered", s.Order)
 	}
 	return s.byCalls(false, func(weights [][]float64, want, got []parsedCall) (float64, string, error) {
-		ok, err := s.Order.holds(weights, len(got))
+		pairs, err := match(weights, len(got), o.ordered)
 		switch {
 		case err != nil:
 			return 0, "", err
-		case !ok:
+		case o.all && pairs < float64(len(want)), o.only && pairs < float64(len(got)):
 			return fail("want %s; got %s", describeCalls(want), describeCalls(got))
 		}
 		return 1, describeCalls(got), nil
 	})
 }
 
-// holds reports whether the calls (columns) are the expected ones (rows).
-func (o callOrder) holds(weights [][]float64, got int) (bool, error) {
-	want := len(weights)
-	switch o {
-	case orderInOrder:
-		return common(weights, got) == float64(want), nil
-	case orderAnyOrder, orderSuperset, orderSubset, orderUnordered:
-		pairs, err := assign(weights)
-		all, only := pairs == float64(want), pairs == float64(got)
-		return (all || o == orderSubset) && (only || o == orderAnyOrder || o == orderSuperset), err
-	default:
-		return want == got && common(weights, got) == float64(want), nil
-	}
-}
-
-// callMatchSettings scores the share of expected calls.
+// callMatchSettings scores the share of expected calls: 1 without expected and actual calls.
 type callMatchSettings struct {
 	expectedCalls
-	Measure measure `json:"measure,omitempty"`
+	// Measure is f1 (the default), the harmonic mean of the others; precision, the expected share of
+	// the calls; or recall, the share of the expected calls that was made.
+	Measure string `json:"measure,omitempty"`
 	// Ordered uses the longest common subsequence; else the best assignment in any order.
 	Ordered bool `json:"ordered,omitempty"`
 	// Partial counts a call of the right tool by the share of matching arguments.
 	Partial bool `json:"partial,omitempty"`
 }
 
-// measure is F1, precision or recall. Each is 1 without expected and actual calls, and otherwise 0
-// if its divisor is 0.
-type measure string
-
-const (
-	measureF1        measure = ""          // the harmonic mean of the others
-	measurePrecision measure = "precision" // the expected share of the calls
-	measureRecall    measure = "recall"    // the share of the expected calls that was made
-)
-
 func (s callMatchSettings) scorer() (scoreFunc, error) {
-	if !slices.Contains([]measure{"f1", measureF1, measurePrecision, measureRecall}, s.Measure) {
+	if _, ok := s.divisor(0, 0); !ok {
 		return nil, fmt.Errorf("measure %q: want f1, precision or recall", s.Measure)
 	}
-	return s.byCalls(s.Partial, func(weights [][]float64, want, got []parsedCall) (right float64, _ string, err error) {
-		if s.Ordered {
-			right = common(weights, len(got))
-		} else if right, err = assign(weights); err != nil {
+	return s.byCalls(s.Partial, func(weights [][]float64, want, got []parsedCall) (float64, string, error) {
+		right, err := match(weights, len(got), s.Ordered)
+		if err != nil {
 			return 0, "", err
 		}
 		text := fmt.Sprintf("%s right of %d calls, %d expected", trim(right), len(got), len(want))
-		return s.Measure.of(right, len(got), len(want)), text, nil
+		over, _ := s.divisor(float64(len(got)), float64(len(want)))
+		switch {
+		case len(got)+len(want) == 0:
+			return 1, text, nil
+		case over == 0:
+			return 0, text, nil
+		}
+		return right / over, text, nil
 	})
 }
 
-func (m measure) of(right float64, got, want int) float64 {
-	over := float64(got+want) / 2
-	switch m {
-	case measurePrecision:
-		over = float64(got)
-	case measureRecall:
-		over = float64(want)
-	default: // 2PR/(P+R) is right over the mean of both
+// divisor returns the number of calls of which the right ones are a share.
+func (s callMatchSettings) divisor(got, want float64) (over float64, ok bool) {
+	switch s.Measure {
+	case "", "f1": // 2PR/(P+R) is right over the mean of both
+		return (got + want) / 2, true
+	case "precision":
+		return got, true
+	case "recall":
+		return want, true
 	}
-	switch {
-	case got+want == 0:
-		return 1
-	case over == 0:
-		return 0
+	return 0, false
+}
+
+// match returns the largest sum of weights of pairs, in the same order if ordered.
+func match(weights [][]float64, columns int, ordered bool) (float64, error) {
+	if ordered {
+		return common(weights, columns), nil
 	}
-	return right / over
+	return assign(weights)
 }
 
 // trim formats a number with at most two decimals.
