@@ -388,10 +388,12 @@ var table = []packageRule{
 	},
 	{
 		name: "evals/scorers", does: "scores of a run, by settings",
-		large:    "Each kind of scorer is next to its settings, and most kinds share the readers of calls and values.",
 		not:      "statistics",
 		packages: evaluationPackages,
 		modules:  evaluationModules,
+	},
+	{
+		name: "evals/scorers/internal/assign", does: "pairs of expected calls and those of a run",
 	},
 	{
 		name: "evals/report", does: "results as tables, Markdown, JSON, CSV and Parquet",

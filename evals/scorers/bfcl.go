@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/looptape/looptape/evals/facts"
+	"github.com/looptape/looptape/evals/scorers/internal/assign"
 	"github.com/looptape/looptape/trace/importer"
 )
 
@@ -73,7 +74,7 @@ func (s bfclSettings) scorer() (scoreFunc, error) {
 			return fail("want %d calls, got %d", len(answers), len(calls))
 		}
 		weights, wrong := bfclWeights(answers, calls)
-		pairs, err := assign(weights)
+		pairs, err := assign.Pairs(weights, len(calls), false)
 		if err != nil || pairs < float64(len(calls)) {
 			return 0, wrong, err
 		}
@@ -210,16 +211,6 @@ func typeOf(v any) string {
 	}
 }
 
-// typeOfAny returns the type of the first value other than "".
-func typeOfAny(values []any) string {
-	for _, v := range values {
-		if v != "" {
-			return typeOf(v)
-		}
-	}
-	return ""
-}
-
 // accepts reports whether a value is one of the accepted values of a parameter.
 func (p *bfclParameter) accepts(value any, accepted []any) bool {
 	want, inner := pyTypes[p.Type], ""
@@ -250,7 +241,10 @@ func (p *bfclParameter) accepts(value any, accepted []any) bool {
 // typed reports whether a value has the required type, or that of the accepted values, which BFCL
 // calls a variable.
 func typed(value any, accepted []any, want, inner string) (ok, variable bool) {
-	other := typeOfAny(accepted)
+	other := ""
+	if i := slices.IndexFunc(accepted, func(v any) bool { return v != "" }); i >= 0 {
+		other = typeOf(accepted[i])
+	}
 	if typeOf(value) != want {
 		return other == typeOf(value), true
 	}

@@ -142,7 +142,12 @@ func (s argSchemaSettings) scorer() (scoreFunc, error) {
 				continue
 			}
 			checked++
-			if err := validate(c.Arguments(), schema); err != nil {
+			var args any
+			err := json.Unmarshal(c.Arguments(), &args)
+			if err == nil {
+				err = schema.Validate(args)
+			}
+			if err != nil {
 				wrong = append(wrong, fmt.Sprintf("%s: %v", c.Name, err))
 			}
 		}
@@ -174,12 +179,4 @@ func resolve(tool string, raw json.RawMessage) (resolved *jsonschema.Resolved, e
 		return nil, fmt.Errorf("the schema of the tool %q: %w", tool, err)
 	}
 	return resolved, nil
-}
-
-func validate(args json.RawMessage, schema *jsonschema.Resolved) error {
-	var v any
-	if err := json.Unmarshal(args, &v); err != nil {
-		return err
-	}
-	return schema.Validate(v)
 }

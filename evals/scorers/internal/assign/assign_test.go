@@ -1,4 +1,4 @@
-package scorers
+package assign
 
 import (
 	"fmt"
@@ -44,11 +44,11 @@ func TestAssign(t *testing.T) {
 		for i := range weights {
 			weights[i] = rapid.SliceOfN(quarters, cols, cols).Draw(t, "row")
 		}
-		if got, err := assign(weights); err != nil || got != brute(weights, make([]bool, cols)) {
-			t.Errorf("assign(%v) = %v, %v; want %v", weights, got, err, brute(weights, make([]bool, cols)))
+		if got, err := Pairs(weights, cols, false); err != nil || got != brute(weights, make([]bool, cols)) {
+			t.Errorf("Pairs(%v) = %v, %v; want %v", weights, got, err, brute(weights, make([]bool, cols)))
 		}
-		if got, want := common(weights, cols), subsequence(weights, 0); got != want {
-			t.Errorf("common(%v) = %v, want %v", weights, got, want)
+		if got, err := Pairs(weights, cols, true); err != nil || got != subsequence(weights, 0) {
+			t.Errorf("Pairs(%v) in order = %v, %v; want %v", weights, got, err, subsequence(weights, 0))
 		}
 	})
 }
@@ -65,16 +65,16 @@ func TestAssignBound(t *testing.T) {
 		}
 		return rows
 	}
-	if got, err := assign(square(100, 1)); err != nil || got != 100 {
+	if got, err := Pairs(square(100, 1), 100, false); err != nil || got != 100 {
 		t.Errorf("of 100 calls: got %v, %v", got, err)
 	}
-	_, err := assign(square(465, 1))
+	_, err := Pairs(square(465, 1), 465, false)
 	if want := "465 calls that may be 465 of those made are too many to find the best assignment"; fmt.Sprint(err) != want {
 		t.Errorf("of 465 calls: got %v, want %q", err, want)
 	}
 	sparse := square(600, 0)
 	sparse[3][599], sparse[4][599], sparse[4][7] = 1, 1, 0.5
-	if got, err := assign(sparse); err != nil || got != 1.5 {
+	if got, err := Pairs(sparse, 600, false); err != nil || got != 1.5 {
 		t.Errorf("of 3 pairs: got %v, %v, want 1.5", got, err)
 	}
 }
