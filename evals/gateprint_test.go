@@ -99,6 +99,18 @@ func TestGateJUnit(t *testing.T) {
 	followsSchema(t, got)
 }
 
+// The drop of a metric has no case. It is not reported for the case with an empty name either.
+func TestGateJUnitEmptyCase(t *testing.T) {
+	base, now := baseline(t, rowsOf(t, each5("m=1")...)), rowsOf(t, each5("m=0")...)
+	got := text(t, evaluate(t, &evals.Gate{MustPass: []string{""}}, base, now).JUnit)
+	const want = `  <testcase classname="case" name="" time="0">
+    <failure type="missing" message="the case has no run">missing: the case has no run&#xA;</failure>
+`
+	if !strings.Contains(got, want) {
+		t.Errorf("got %s, want it to contain %s", got, want)
+	}
+}
+
 // followsSchema checks XML against the common part of the schemas of the JUnit plugin of Jenkins and
 // of Maven Surefire: the allowed elements and their attributes.
 func followsSchema(t *testing.T, text string) {

@@ -96,6 +96,17 @@ func TestEpochsGoByContent(t *testing.T) {
 	}
 }
 
+// Runs without an epoch are after those of their case that have one.
+func TestRowsWithoutEpochLast(t *testing.T) {
+	var got []int
+	for _, row := range score(t, file("f", runs("a=1 a/1=1 a/0=1 b/0=1"))).Rows {
+		got = append(got, row.Epoch)
+	}
+	if diff := cmp.Diff([]int{0, 1, importer.NoEpoch, 0}, got); diff != "" {
+		t.Errorf("epochs (-want +got):\n%s", diff)
+	}
+}
+
 // A run that is given twice is never counted twice: the error names both places.
 func TestTwice(t *testing.T) {
 	inputResult := func(name string, words string) evals.Input {
