@@ -367,6 +367,21 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// In the parts of version 1, an object that does not begin with its type is data of a tool: its
+// members keep their names.
+func TestCompareVersion1Data(t *testing.T) {
+	const arguments = `{"n":1,"type":"tool_result","id":"x"}`
+	o := record(t, "loop: {preset: deuz}\ntools: {f: {text: ok}}\nmodels: {main: [{calls: [{id: c, name: f, args: '"+arguments+"'}]}, {text: done}]}")
+	parts := o.Parts()
+	if !strings.Contains(parts, `"input":`+arguments) {
+		t.Fatalf("no part has the arguments:\n%s", parts)
+	}
+	f := scenario.File{Trace: trace.FormatTextV1(trace.Canonical(o.Events)), HasTrace: true, Parts: parts, HasParts: true}
+	if diff := f.Compare(o); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What the script did not foresee is an error of the scenario, not of the run.
 func TestScriptErrors(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
