@@ -149,6 +149,20 @@ func TestRewriteAlias(t *testing.T) {
 	}
 }
 
+// Rewrite rejects a change of a status that is a YAML alias.
+func TestRewriteAliasOfStatus(t *testing.T) {
+	rec, err := convert.Parse("x", []byte("version: 1\ninteractions:\n- request: {url: 'http://a.example/', method: GET}\n  response: {code: &a 204}\n- request: {url: 'http://b.example/', method: GET}\n  response: {code: *a}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := *rec.Interactions[1]
+	x.Response.Status = 404
+	const want = "the status of interaction 2 cannot be changed in its go-vcr1"
+	if text, err := rec.Rewrite([]*recording.Interaction{rec.Interactions[0], &x}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s\n%s", err, want, text)
+	}
+}
+
 // Parse reads the complete interactions of a journal and reports that it is incomplete.
 func TestParseJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tape")
