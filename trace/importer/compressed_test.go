@@ -123,6 +123,31 @@ func TestLongValue(t *testing.T) {
 	}
 }
 
+// A value below the limit is read, and so is what follows it, even if twice what is in memory
+// exceeds the limit.
+func TestValuesBelowLimit(t *testing.T) {
+	t.Parallel()
+	want := []int{5 << 20, 28 << 20, 28 << 20}
+	var lists []string
+	for _, length := range want {
+		lists = append(lists, `[{"role":"user","content":"`+strings.Repeat("a", length)+`"}]`)
+	}
+	src, err := importer.Open("file", bytes.NewReader(zstandard(t, "[", strings.Join(lists, ","), "]")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for run, err := range src.Runs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, len(run.Messages[0].Text()))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lengths of the texts (-want +got):\n%s", diff)
+	}
+}
+
 // A small file that contains an endless run takes limited memory, too: its data so far
 // is returned, or at least reported.
 func TestRunBomb(t *testing.T) {
