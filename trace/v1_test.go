@@ -85,17 +85,20 @@ func TestEventUnmarshalJSONVersion1(t *testing.T) {
 	}
 }
 
-// In a file of version 2, names and words of version 1 mean nothing.
+// In a file of version 2, kinds, names and words of version 1 mean nothing.
 func TestReaderVersion2(t *testing.T) {
 	const event = `{"run":"r","step":0,"kind":"decision","action":"go_on","cause":"calls","reason":"none","calls":2}` + "\n" +
-		`{"run":"r","step":0,"kind":"tool.end","tool_call_id":"c","call":"d","result":{"type":"tool_result","tool_call_id":"c","id":"d","content":[]}}` + "\n"
+		`{"run":"r","step":0,"kind":"tool.end","tool_call_id":"c","call":"d","result":{"type":"tool_result","tool_call_id":"c","id":"d","content":[]}}` + "\n" +
+		`{"run":"r","step":0,"kind":"rewrite","reason":"x"}` + "\n"
 	decision := trace.Decision{Action: "go_on", Reason: "none"}
 	end := trace.ToolEnd{ToolCallID: "c", Result: llm.ToolResult{ID: "c"}}
 	evs, _ := read(t, header+event+`{"format":"looptape-trace","version":1}`+"\n"+event)
 	want := []trace.Event{
 		{Run: "r", Body: decision}, {Run: "r", Body: end},
+		{Run: "r", Body: trace.Unknown{Name: "rewrite", Raw: []byte(`{"reason":"x"}`)}},
 		{Run: "r#2", Body: trace.Decision{Action: trace.Continue, Reason: trace.ReasonEndTurn, ToolCalls: 2}},
 		{Run: "r#2", Body: trace.ToolEnd{ToolCallID: "d", Result: llm.ToolResult{ID: "d"}}},
+		{Run: "r#2", Body: trace.HistoryRewrite{Reason: "x"}},
 	}
 	if diff := cmp.Diff(want, evs, equal); diff != "" {
 		t.Errorf("events of a file of two versions (-want +got):\n%s", diff)
