@@ -61,10 +61,10 @@ func TestForTestFails(t *testing.T) {
 	nothing := func(*watched, *cassettes.Cassette) {}
 	record := cassettes.Options{Transport: echo{}}
 	for name, c := range map[string]struct {
-		told, ci string
-		opts     cassettes.Options
-		test     func(*watched, *cassettes.Cassette)
-		says     string // nothing if it does not fail
+		option, ci  string
+		opts        cassettes.Options
+		test        func(*watched, *cassettes.Cassette)
+		wantMessage string // nothing if it does not fail
 	}{
 		"all is used":          {"", "", cassettes.Options{}, askBoth, ""},
 		"one is not":           {"", "", cassettes.Options{}, func(w *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") }, "TestOther/a.tape: 1 of the recorded interactions were not used:\n  2 POST http://example.com/"},
@@ -81,10 +81,10 @@ func TestForTestFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := taped(t)
 			before, _ := os.ReadFile(path) // it is there, or the replays fail
-			t.Setenv(cassettes.Env, c.told)
+			t.Setenv(cassettes.Env, c.option)
 			t.Setenv("CI", c.ci)
-			says(t, watchTest(t, &c.opts, c.test), c.says)
-			records := c.says == "" && strings.HasPrefix(c.told, "record")
+			wantMessage(t, watchTest(t, &c.opts, c.test), c.wantMessage)
+			records := c.wantMessage == "" && strings.HasPrefix(c.option, "record")
 			if after, _ := os.ReadFile(path); string(after) != string(before) && !records {
 				t.Errorf("the cassette is another one:\n%s", after)
 			}
@@ -92,9 +92,9 @@ func TestForTestFails(t *testing.T) {
 	}
 }
 
-// says fails unless a test has failed with this message or, for an empty message, has not
+// wantMessage fails unless a test has failed with this message or, for an empty message, has not
 // failed.
-func says(t *testing.T, w *watched, want string) {
+func wantMessage(t *testing.T, w *watched, want string) {
 	t.Helper()
 	if got := w.said.String(); w.failed != (want != "") || !strings.Contains(got, want) {
 		t.Errorf("failed: %t, got the message\n%s\nwant\n%s", w.failed, got, want)
@@ -108,7 +108,7 @@ func taped(t *testing.T) (path string) {
 	t.Setenv(cassettes.ReportEnv, "")
 	t.Setenv("CI", "")
 	t.Setenv(cassettes.Env, "record")
-	says(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
+	wantMessage(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
 	t.Setenv(cassettes.Env, "")
 	return filepath.Join("testdata", "cassettes", "TestOther/a.tape")
 }
@@ -129,19 +129,19 @@ func TestForTestRecordCommand(t *testing.T) {
 			_, err = c.RoundTrip(req) //nolint:bodyclose // there is none
 			w.Fatal(err)
 		}
-		says(t, watchTest(t, &opts, miss), "To record again: "+again+"\n")
-		says(t, watchTest(t, &opts, func(*watched, *cassettes.Cassette) {}), "\nTo record again: "+again+"\n")
+		wantMessage(t, watchTest(t, &opts, miss), "To record again: "+again+"\n")
+		wantMessage(t, watchTest(t, &opts, func(*watched, *cassettes.Cassette) {}), "\nTo record again: "+again+"\n")
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		says(t, watchTest(t, &opts, askBoth), "To record it: "+again+"\n")
+		wantMessage(t, watchTest(t, &opts, askBoth), "To record it: "+again+"\n")
 	}
 }
 
 // A failed or skipped test does not report unused interactions.
 func TestForTestEndsEarly(t *testing.T) {
 	taped(t)
-	says(t, watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.skipped = true }), "")
+	wantMessage(t, watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.skipped = true }), "")
 	w := watchTest(t, nil, func(w *watched, _ *cassettes.Cassette) { w.Fatal("too warm") })
 	if got := w.said.String(); got != "too warm\n" {
 		t.Errorf("got the message %s", got)
@@ -168,7 +168,7 @@ func TestForTestFlag(t *testing.T) {
 			asked = true
 			return echo{}.RoundTrip(r)
 		})
-		says(t, watchTest(t, &cassettes.Options{Transport: network}, askBoth), "")
+		wantMessage(t, watchTest(t, &cassettes.Options{Transport: network}, askBoth), "")
 		if asked != c.records {
 			t.Errorf("the flag is %q, the variable %q: it records: %t", c.flag, c.env, asked)
 		}
@@ -182,7 +182,7 @@ func TestForTestIncomplete(t *testing.T) {
 	c := open(t, path, cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
 	send(t, c, "POST", "http://example.com/", "1")
 	w := watchTest(t, nil, func(_ *watched, c *cassettes.Cassette) { send(t, c, "POST", "http://example.com/", "1") })
-	says(t, w, "")
+	wantMessage(t, w, "")
 	if want := "TestOther/a.tape.journal: the recording was not closed"; !strings.Contains(w.said.String(), want) {
 		t.Errorf("no %s in the message:\n%s", want, &w.said)
 	}
@@ -195,7 +195,7 @@ func TestForTestIncomplete(t *testing.T) {
 func TestForTestReports(t *testing.T) {
 	taped(t)
 	t.Setenv(cassettes.ReportEnv, filepath.Join("none", "report"))
-	says(t, watchTest(t, nil, askBoth), "no such file")
+	wantMessage(t, watchTest(t, nil, askBoth), "no such file")
 	t.Setenv(cassettes.Env, "record")
-	says(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
+	wantMessage(t, watchTest(t, &cassettes.Options{Transport: echo{}}, askBoth), "")
 }

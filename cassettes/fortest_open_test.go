@@ -27,19 +27,19 @@ func TestForTest(t *testing.T) {
 	t.Setenv(cassettes.ReportEnv, "report")
 	path := filepath.Join("testdata", "cassettes", "TestForTest", "weather_in_Bern.tape")
 	for _, c := range []struct {
-		told string
-		to   http.RoundTripper
+		option string
+		to     http.RoundTripper
 	}{{"record", echo{}}, {"replay", nil}, {"", nil}} {
-		t.Setenv(cassettes.Env, c.told)
-		t.Run(c.told, func(t *testing.T) {
+		t.Setenv(cassettes.Env, c.option)
+		t.Run(c.option, func(t *testing.T) {
 			tape := cassettes.ForTest(named{t, "TestForTest/weather_in_Bern"}, &cassettes.Options{Transport: c.to})
 			if got := send(t, tape, "POST", "http://example.com/", "a"); got.text != strings.Repeat("a", 50) {
-				t.Errorf("option %q: got %q", c.told, got.text)
+				t.Errorf("option %q: got %q", c.option, got.text)
 			}
 		})
 		f, err := cassettes.ReadFile(path)
 		if err != nil || f.Len() != 1 {
-			t.Fatalf("option %q: %v", c.told, err)
+			t.Fatalf("option %q: %v", c.option, err)
 		}
 	}
 	text, err := os.ReadFile("report")

@@ -7,10 +7,10 @@ import (
 
 func TestModeOf(t *testing.T) {
 	for _, c := range []struct {
-		asked Mode
-		told  string
-		ci    bool
-		want  Mode
+		asked  Mode
+		option string
+		ci     bool
+		want   Mode
 	}{
 		{"", "", false, Replay},
 		{"", "", true, Replay},
@@ -25,8 +25,8 @@ func TestModeOf(t *testing.T) {
 		{Record, "!", true, Record},
 		{Replay, "record", false, Replay},
 	} {
-		if got, err := modeOf(c.asked, c.told, c.ci); got != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("variable %q, option %q, in CI %t: got %q, %v, want %q", c.asked, c.told, c.ci, got, err, c.want)
+		if got, err := modeOf(c.asked, c.option, c.ci); got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("variable %q, option %q, in CI %t: got %q, %v, want %q", c.asked, c.option, c.ci, got, err, c.want)
 		}
 	}
 }

@@ -104,8 +104,8 @@ func TestOpenKeepsIncomplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, left := range map[string]struct {
-		text []byte
-		says string // nothing if it can go
+		text    []byte
+		message string // nothing if it can go
 	}{
 		"an interaction":   {whole, ": the recording was not closed; complete interactions: 1,"},
 		"and a part":       {append(bytes.Clone(whole), "=== frame 9 1"...), ": the recording was not closed; complete interactions: 1,"},
@@ -121,8 +121,8 @@ func TestOpenKeepsIncomplete(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := cassettes.Open(path, &cassettes.Options{Mode: cassettes.Record, Transport: echo{}})
-			if left.says != "" {
-				if want := cassettes.JournalPath(path) + left.says; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+cassettes.JournalPath(path)+" -o FILE") {
+			if left.message != "" {
+				if want := cassettes.JournalPath(path) + left.message; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "looptape cassette convert "+cassettes.JournalPath(path)+" -o FILE") {
 					t.Errorf("got %v, want %q", err, want)
 				}
 				holds(t, cassettes.JournalPath(path), string(left.text))

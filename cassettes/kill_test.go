@@ -101,10 +101,10 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		told := 0
+		received := 0
 		lines := bufio.NewScanner(out)
-		for told < i%7 && lines.Scan() {
-			told++
+		for received < i%7 && lines.Scan() {
+			received++
 		}
 		for range i * 7919 % 100000 { // another moment each time
 			_ = i
@@ -113,20 +113,20 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for lines.Scan() { // its output before it was killed
-			told++
+			received++
 		}
 		_ = cmd.Wait() // it was killed
-		if told == 0 {
+		if received == 0 {
 			continue
 		}
 		c, err := cassettes.Open(path, &cassettes.Options{AllowUnused: true})
 		if err != nil {
-			t.Fatalf("killed after %d responses: %v", told, err)
+			t.Fatalf("killed after %d responses: %v", received, err)
 		}
-		for n := 1; n <= told; n++ {
+		for n := 1; n <= received; n++ {
 			want := fmt.Sprintf("number %d\n", n)
 			if got := send(t, c, "POST", "https://example.com/", want).text; got != strings.Repeat(want, 50) {
-				t.Fatalf("killed after %d responses: number %d is %q", told, n, got)
+				t.Fatalf("killed after %d responses: number %d is %q", received, n, got)
 			}
 		}
 	}

@@ -187,7 +187,7 @@ func TestNoBody(t *testing.T) {
 
 // The error of a proxy prevents retries in the clients of all providers.
 func TestProxyErrorPreventsRetry(t *testing.T) {
-	type told struct {
+	type errorBody struct {
 		Error struct {
 			Code                  int
 			Message, Type, Status string
@@ -196,11 +196,11 @@ func TestProxyErrorPreventsRetry(t *testing.T) {
 	path := recorded(t, cassettes.Options{}, "1")
 	dead := cassettes.Options{Mode: cassettes.Passthrough, Transport: answering(func(*http.Request) (*http.Response, error) { return nil, errors.New("the line is dead") })}
 	for name, c := range map[string]struct {
-		path   string
-		opts   cassettes.Options
-		status int
-		kind   string
-		says   string
+		path    string
+		opts    cassettes.Options
+		status  int
+		kind    string
+		message string
 	}{
 		"a miss":       {"/some/x", cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "there is no recording of"},
 		"no network":   {"/some/x", dead, 502, "looptape_error", "the line is dead"},
@@ -210,11 +210,11 @@ func TestProxyErrorPreventsRetry(t *testing.T) {
 		c.opts.Upstreams = map[string]string{"some": "http://example.com"}
 		w, p := httptest.NewRecorder(), proxy(t, open(t, path, c.opts))
 		p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", c.path, strings.NewReader("2")))
-		var got told
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !strings.Contains(got.Error.Message, c.says) {
+		var got errorBody
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !strings.Contains(got.Error.Message, c.message) {
 			t.Errorf("%s: %v: %s", name, err, w.Body)
 		}
-		var want told
+		var want errorBody
 		want.Error.Code, want.Error.Type, want.Error.Status, want.Error.Message = c.status, c.kind, "FAILED_PRECONDITION", got.Error.Message
 		if diff := cmp.Diff(want, got); diff != "" || w.Code != c.status {
 			t.Errorf("%s: %d (-want +got):\n%s", name, w.Code, diff)

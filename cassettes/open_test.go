@@ -58,10 +58,10 @@ func TestOpenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		path string
-		mode cassettes.Mode
-		is   error
-		says string
+		path    string
+		mode    cassettes.Mode
+		is      error
+		message string
 	}{
 		"missing":  {filepath.Join(dir, "no.tape"), "", fs.ErrNotExist, "no.tape"},
 		"a mode":   {file("a", ""), "play", nil, `cassettes: unknown mode "play": want replay, record or passthrough`},
@@ -76,8 +76,8 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := cassettes.Open(c.path, &cassettes.Options{Mode: c.mode})
-			if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %v and %q", err, c.is, c.says)
+			if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("got %v, want %v and %q", err, c.is, c.message)
 			}
 		})
 	}

@@ -103,9 +103,9 @@ func TestDelayCanceled(t *testing.T) {
 	path := paced(t)
 	gone := errors.New("the user is gone")
 	for _, c := range []struct {
-		name string
-		at   time.Duration
-		says string
+		name    string
+		at      time.Duration
+		message string
 		// leave leaves at the time.
 		leave func(context.Context, time.Duration) (context.Context, func(io.Closer))
 	}{
@@ -127,7 +127,7 @@ func TestDelayCanceled(t *testing.T) {
 						want = append(want, m)
 					}
 				}
-				want = append(want, moment{c.at, c.says})
+				want = append(want, moment{c.at, c.message})
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -163,8 +163,8 @@ func TestReadNoFurther(t *testing.T) {
 	path := paced(t)
 	gone := errors.New("the user is gone")
 	for name, c := range map[string]struct {
-		leave func(stop context.CancelCauseFunc, body io.Closer)
-		says  string
+		leave   func(stop context.CancelCauseFunc, body io.Closer)
+		message string
 	}{
 		"closed":    {func(_ context.CancelCauseFunc, body io.Closer) { _ = body.Close() }, "http: read on closed response body"},
 		"cancelled": {func(stop context.CancelCauseFunc, _ io.Closer) { stop(gone) }, gone.Error()},
@@ -185,8 +185,8 @@ func TestReadNoFurther(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.leave(stop, resp.Body)
-			if n, err := resp.Body.Read(buf); n != 0 || err == nil || err.Error() != c.says {
-				t.Errorf("%s after %d bytes: %d more, and %v, want %s", name, size, n, err, c.says)
+			if n, err := resp.Body.Read(buf); n != 0 || err == nil || err.Error() != c.message {
+				t.Errorf("%s after %d bytes: %d more, and %v, want %s", name, size, n, err, c.message)
 			}
 			if err := resp.Body.Close(); err != nil {
 				t.Error(err)

@@ -15,15 +15,15 @@ func TestFraming(t *testing.T) {
 		Length   int64
 		Encoding []string
 	}
-	body, told := []byte("hello"), http.Header{"Content-Length": {"7"}} // as of a response to HEAD, or a truncated one
+	body, declared := []byte("hello"), http.Header{"Content-Length": {"7"}} // as of a response to HEAD, or a truncated one
 	for name, c := range map[string]struct {
 		response recording.Response
 		want     framing
 	}{
-		"told":            {recording.Response{Proto: "HTTP/1.1", Header: told, Body: body}, framing{7, nil}},
-		"not told":        {recording.Response{Proto: "HTTP/1.1", Header: http.Header{}, Body: body}, framing{5, nil}},
+		"declared":        {recording.Response{Proto: "HTTP/1.1", Header: declared, Body: body}, framing{7, nil}},
+		"not declared":    {recording.Response{Proto: "HTTP/1.1", Header: http.Header{}, Body: body}, framing{5, nil}},
 		"no number":       {recording.Response{Proto: "HTTP/1.1", Header: http.Header{"Content-Length": {"x"}}, Body: body}, framing{5, nil}},
-		"chunked":         {recording.Response{Proto: "HTTP/1.1", Header: told, Body: body, Chunked: true}, framing{-1, []string{"chunked"}}},
+		"chunked":         {recording.Response{Proto: "HTTP/1.1", Header: declared, Body: body, Chunked: true}, framing{-1, []string{"chunked"}}},
 		"a later version": {recording.Response{Proto: "HTTP/2.0", Body: body, Chunked: true}, framing{-1, nil}},
 		"unpacked":        {recording.Response{Proto: "HTTP/1.1", Body: body, Chunked: true, Uncompressed: true}, framing{-1, nil}},
 	} {

@@ -88,7 +88,7 @@ func TestCompareUndefinedValues(t *testing.T) {
 			"discordant": nil, "regressed": list{}, "fixed": list{},
 			"missing": none, "errors": none,
 		}},
-		"all alike": {"a/0=1 b/0=1", "a/0=1 b/0=1", object{
+		"all equal": {"a/0=1 b/0=1", "a/0=1 b/0=1", object{
 			"pairs": 2., "base": 1., "new": 1., "difference": 0.,
 			"se": object{"paired": 0., "unpaired": nil}, "ci95": list{0., 0.},
 			"p":          object{"mcnemar_exact": 1., "permutation": 1., "holm": 1.},

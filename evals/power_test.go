@@ -33,7 +33,7 @@ func TestNeeds(t *testing.T) {
 		"one set":         {ends, nil, 0.4, "nil", "199 of 2"},
 		"of no variance":  {zero, nil, 0.4, "nil", "nil"},
 		"one that varies": {zero, ends, -0.2 * math.Sqrt2, "199 of 2", "199 of 2"},
-		"alike":           {ends, ends, 0.4, "nil", "199 of 2"},
+		"equal":           {ends, ends, 0.4, "nil", "199 of 2"},
 		"turned":          {ends, turned, 0.4, "395 of 2", "199 of 2"},
 		"in clusters":     {valued(2, 0, 0, 0, 0), valued(2, 1, 1, -1, -1), 0.2 * math.Sqrt2, "398 of 4", "398 of 4"},
 		"of three":        {valued(3, 0, 0, 0, 0), valued(3, 1, 1, 1, -3), 1000, "4 of 4", "4 of 4"},

@@ -162,13 +162,13 @@ func TestLostLine(t *testing.T) {
 
 // The results of scorers for a run are stored by metric; a value that is not a number is an error.
 func TestScorers(t *testing.T) {
-	says := func(scores ...evals.Score) evals.Scorer {
+	scores := func(scores ...evals.Score) evals.Scorer {
 		return evals.ScorerFunc(func(context.Context, *importer.Run) []evals.Score { return scores })
 	}
 	r, err := evals.ScoreFiles(context.Background(), []evals.Input{file("f", runs("a/0=1"))}, &evals.Options{Scorers: []evals.Scoring{
-		{Name: "x", Scorer: says(evals.Score{Metric: "one", Value: 1, Explanation: "as expected: \xff"}, evals.Score{Metric: "broken", Value: 1, Err: errors.New("no answer")})},
-		{Name: "y", Scorer: says(evals.Score{Metric: "nan", Value: math.NaN()}, evals.Score{Metric: "inf", Value: math.Inf(-1)}, evals.Score{Metric: "most", Value: 1e100})},
-		{Name: "z", Scorer: says(evals.Score{Metric: "twice", Value: 1, Explanation: "gone"}, evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1})},
+		{Name: "x", Scorer: scores(evals.Score{Metric: "one", Value: 1, Explanation: "as expected: \xff"}, evals.Score{Metric: "broken", Value: 1, Err: errors.New("no answer")})},
+		{Name: "y", Scorer: scores(evals.Score{Metric: "nan", Value: math.NaN()}, evals.Score{Metric: "inf", Value: math.Inf(-1)}, evals.Score{Metric: "most", Value: 1e100})},
+		{Name: "z", Scorer: scores(evals.Score{Metric: "twice", Value: 1, Explanation: "gone"}, evals.Score{Metric: "twice", Value: 1}, evals.Score{Metric: "twice", Value: 1})},
 		{Name: "w"},
 	}})
 	if err != nil {

@@ -83,9 +83,9 @@ func TestAccumulatorParts(t *testing.T) {
 			[]llm.Part{llm.ToolCall{ID: "x", Opaque: opaque1}, llm.ToolCall{ID: "y", Opaque: opaque2}}, nil},
 		{"opaque data that comes with the name", []llm.Event{llm.ToolCallStart{Index: 1, ID: "x", Opaque: opaque1}, llm.ToolCallStart{Index: 1, Name: "f", Opaque: opaque2}, end(1, ""), llm.ToolCallStart{Index: 1, ID: "y", Opaque: opaque1}, start(1, "", "g"), end(1, "")},
 			[]llm.Part{llm.ToolCall{ID: "x", Name: "f", Opaque: opaque2}, llm.ToolCall{ID: "y", Name: "g", Opaque: opaque1}}, nil},
-		{"an end that tells the arguments", []llm.Event{start(1, "x", "f"), delta(1, "", `{"a"`), delta(1, "", `1}`), start(2, "y", "g"), delta(2, "", "2"), start(3, "z", "h"), llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 2}, llm.ToolCallEnd{Index: 3, Arguments: "3"}},
+		{"an end with the arguments", []llm.Event{start(1, "x", "f"), delta(1, "", `{"a"`), delta(1, "", `1}`), start(2, "y", "g"), delta(2, "", "2"), start(3, "z", "h"), llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 2}, llm.ToolCallEnd{Index: 3, Arguments: "3"}},
 			[]llm.Part{call("x", "f", `{"a":1}`), call("y", "g", "2"), call("z", "h", "3")}, nil},
-		{"an end that tells arguments which are not JSON", []llm.Event{start(1, "x", "f"), delta(1, "", "{"), delta(1, "", `{}`), llm.ToolCallEnd{Index: 1, Arguments: "oops"}}, []llm.Part{call("x", "f", "oops")}, nil},
+		{"an end with arguments that are not JSON", []llm.Event{start(1, "x", "f"), delta(1, "", "{"), delta(1, "", `{}`), llm.ToolCallEnd{Index: 1, Arguments: "oops"}}, []llm.Part{call("x", "f", "oops")}, nil},
 		{"the adapter's warnings", []llm.Event{llm.Warning{Code: "a", Message: "b"}}, nil, []llm.Warning{{Code: "a", Message: "b"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

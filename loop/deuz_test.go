@@ -74,10 +74,10 @@ func testDeuzTwins(t *testing.T) {
 		}
 		want := play(t, f.Script, nil)
 		for name, opts := range map[string]*scenario.Options{
-			"buffered": {Adjust: func(c *loop.Config) { c.ResponseMode = llm.NonStreaming }},
-			"streamed": {Adjust: func(c *loop.Config) { c.ResponseMode = llm.Streaming }},
-			"chunks":   {Chunk: 1},
-			"seed":     {Seed: 7},
+			"non-streaming": {Adjust: func(c *loop.Config) { c.ResponseMode = llm.NonStreaming }},
+			"streamed":      {Adjust: func(c *loop.Config) { c.ResponseMode = llm.Streaming }},
+			"chunks":        {Chunk: 1},
+			"seed":          {Seed: 7},
 		} {
 			got, err := scenario.Run(t.Context(), f.Script, opts)
 			if err != nil {

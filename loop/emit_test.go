@@ -78,7 +78,7 @@ func TestMiddlewareEvents(t *testing.T) {
 		_, events := mustRun(t, model(calls("a", "a"), text("done")), loop.Config{
 			Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{named("p", e.hooks())}, Concurrency: width, Clock: fake.NewClock(),
 		})
-		checkInvariants(t, "told", events)
+		checkInvariants(t, "reported", events)
 		e.tell("afterwards")
 		if diff := cmp.Diff([]string{"tool", "tool", "afterwards"}, e.refused); diff != "" {
 			t.Errorf("concurrency %d: rejected (-want +got):\n%s", width, diff)

@@ -127,7 +127,7 @@ func TestNextNotAwaited(t *testing.T) {
 	if err != nil || res.Text != "mine" {
 		t.Errorf("got %+v, %v", res, err)
 	}
-	checkInvariants(t, "left behind", mem.Events())
+	checkInvariants(t, "abandoned", mem.Events())
 	want := "run.start step.start model.config model.request model.response model.response decision step.end run.end"
 	if diff := cmp.Diff(want, kinds(mem.Events())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -55,10 +55,10 @@ func TestHistoryErrors(t *testing.T) {
 		want     string
 	}{
 		{"unanswered at the end", []llm.Message{user, called("c1")}, 1, -1, `the call "c1" has no result`},
-		{"unanswered before another turn", []llm.Message{user, called("c1", "c2"), told("c1"), user}, 1, -1, `the call "c2" has no result`},
+		{"unanswered before another message", []llm.Message{user, called("c1", "c2"), told("c1"), user}, 1, -1, `the call "c2" has no result`},
 		{"a result of nothing", []llm.Message{user, told("c1")}, 1, 0, `the result "c1" has no unanswered call`},
 		{"twice", []llm.Message{user, called("c1"), told("c1", "c1")}, 2, 1, "has no unanswered call"},
-		{"of the turn before", []llm.Message{user, called("c1"), told("c1"), called("c2"), told("c1")}, 4, 0, "has no unanswered call"},
+		{"of an earlier step", []llm.Message{user, called("c1"), told("c1"), called("c2"), told("c1")}, 4, 0, "has no unanswered call"},
 		{"a user's call", []llm.Message{parts(llm.RoleUser, llm.Text{Text: "x"}, called("c1").Parts[0])}, 0, 1, "only an assistant message has calls"},
 		{"a user's reasoning", []llm.Message{parts(llm.RoleUser, llm.Reasoning{Text: "x"})}, 0, 0, "only an assistant message has reasoning"},
 		{"a user's result", []llm.Message{user, called("c1"), parts(llm.RoleUser, told("c1").Parts...)}, 1, -1, "has no result directly after it"},
@@ -162,7 +162,7 @@ func TestHistoriesRepaired(t *testing.T) {
 		want     []llm.Message
 		warnings []string
 	}{
-		{"an id in a later turn", []llm.Message{user, called("c1"), told("c1=1"), called("c1"), told("c1=2"), user},
+		{"an id in a later step", []llm.Message{user, called("c1"), told("c1=1"), called("c1"), told("c1=2"), user},
 			[]llm.Message{user, called("c1"), told("c1=1"), renamed("loop_call_1", "c1"), told("loop_call_1=2"), user},
 			[]string{`Input.Messages[3].Parts[0]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
 		{"an id twice in a response", []llm.Message{called("c1", "c1", "c2"), told("c1=1", "c1=2", "c2=3")},
@@ -175,7 +175,7 @@ func TestHistoriesRepaired(t *testing.T) {
 		{"an id that is used later", []llm.Message{called(""), told("=1"), called("loop_call_1"), told("loop_call_1=2")},
 			[]llm.Message{renamed("loop_call_2", ""), told("loop_call_2=1"), called("loop_call_1"), told("loop_call_1=2")},
 			[]string{`Input.Messages[0].Parts[0]: the call id "" is empty or belongs to an earlier call: replaced by loop_call_2`}},
-		{"an id that was minted before", []llm.Message{called("c1"), told("c1"), renamed("c1", "c0"), told("c1=2")},
+		{"an id that was generated before", []llm.Message{called("c1"), told("c1"), renamed("c1", "c0"), told("c1=2")},
 			[]llm.Message{called("c1"), told("c1"), renamed("loop_call_1", "c0"), told("loop_call_1=2")},
 			[]string{`Input.Messages[2].Parts[0]: the call id "c1" is empty or belongs to an earlier call: replaced by loop_call_1`}},
 		{"another order", []llm.Message{user, called("c1", "c2", "c3"), told("c3=3", "c1=1", "c2=2"), user},

@@ -75,8 +75,8 @@ func TestCanonicalBatches(t *testing.T) {
 		trace.StepEnd{}, start("d"), start("c"),
 	)
 	// A response for another purpose does not affect the order; one of the next step does.
-	judge := trace.Event{Run: "x", Purpose: trace.PurposeGrade, Body: turn("d", "c", "b")}
-	evs = append(evs, judge, trace.Event{Run: "x", Body: end("d")}, trace.Event{Run: "x", Body: end("b")},
+	grade := trace.Event{Run: "x", Purpose: trace.PurposeGrade, Body: turn("d", "c", "b")}
+	evs = append(evs, grade, trace.Event{Run: "x", Body: end("d")}, trace.Event{Run: "x", Body: end("b")},
 		trace.Event{Run: "x", Step: 1, Body: end("a")},
 		trace.Event{Run: "x", Step: 1, Body: other}, trace.Event{Run: "x", Step: 1, Body: end("a")}, trace.Event{Run: "x", Step: 1, Body: end("b")})
 	want := `r1 0 run.start

@@ -373,7 +373,7 @@ func TestWriterErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Write(ev); err != nil {
-		t.Fatalf("a buffered write: %v", err)
+		t.Fatalf("write to the buffer: %v", err)
 	}
 	if err := w.Flush(); !errors.Is(err, errDisk) {
 		t.Errorf("Flush: %v, want the disk's error", err)

@@ -21,7 +21,7 @@ func TestTextLine(t *testing.T) {
 		return trace.ToolEnd{ToolCallID: "c1", Outcome: trace.OutcomeOK, Result: r}
 	}
 	news := func(m ...llm.Message) trace.ModelRequest { return trace.ModelRequest{NewMessages: m} }
-	says := func(parts ...llm.Part) trace.ModelResponse {
+	response := func(parts ...llm.Part) trace.ModelResponse {
 		return trace.ModelResponse{Message: llm.Assistant(parts...)}
 	}
 	for _, c := range []struct {
@@ -45,14 +45,14 @@ func TestTextLine(t *testing.T) {
 			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{a, a}}, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{Text: "a"}}},
 		)},
 		{"text", trace.ModelDelta{Type: trace.DeltaText}},
-		{`text "a"; reasoning "a"`, says(a, llm.Reasoning{Text: "a"})},
+		{`text "a"; reasoning "a"`, response(a, llm.Reasoning{Text: "a"})},
 		{`text "a"; finish_reason=stop`, trace.ModelResponse{Message: llm.Assistant(a), FinishReason: llm.FinishStop}},
 		{"finish_reason=stop usage=90/109", trace.ModelResponse{Message: llm.Assistant(), FinishReason: llm.FinishStop, Usage: llm.Usage{InputTokens: 90, OutputTokens: 109}}},
 		{"role=user usage=0/0(cache_read_input_tokens=1)", trace.ModelResponse{Message: llm.Message{Role: llm.RoleUser}, Usage: llm.Usage{CacheReadInputTokens: 1}}},
 		{"usage=0/0(cache_creation_input_tokens=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{CacheCreationInputTokens: 1}}},
 		{"usage=-1/0(reasoning_output_tokens=1)", trace.ModelResponse{Message: llm.Assistant(), Usage: llm.Usage{InputTokens: -1, ReasoningOutputTokens: 1}}},
-		{`media m; media m data=b64""; media m size=-1`, says(llm.Media{MediaType: "m"}, llm.Media{MediaType: "m", Data: []byte{}}, llm.Media{MediaType: "m", Size: -1})},
-		{`"call" "a"; c1 "a" name=n; c1 (); c1 (text "a"; text "a") error`, says(
+		{`media m; media m data=b64""; media m size=-1`, response(llm.Media{MediaType: "m"}, llm.Media{MediaType: "m", Data: []byte{}}, llm.Media{MediaType: "m", Size: -1})},
+		{`"call" "a"; c1 "a" name=n; c1 (); c1 (text "a"; text "a") error`, response(
 			llm.ToolResult{ID: "call", Content: []llm.Part{a}}, llm.ToolResult{ID: "c1", Name: "n", Content: []llm.Part{a}},
 			llm.ToolResult{ID: "c1"}, llm.ToolResult{ID: "c1", Content: []llm.Part{a, a}, IsError: true},
 		)},

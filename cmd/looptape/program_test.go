@@ -36,7 +36,7 @@ func TestServeStopsProgram(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		status cli.Status
-		says   string // by the program
+		prints string // by the program
 		words  string // by the command
 	}{
 		"in order":     {`trap "echo told; exit 0" TERM; ` + waits, cli.OK, "told", ""},
@@ -55,7 +55,7 @@ func TestServeStopsProgram(t *testing.T) {
 			if got := execute([]string{"serve", weatherFile(t), "--", "sh", "-c", c.script}, w); got != c.status {
 				t.Errorf("exit status %d, want %d; %s", got, c.status, words)
 			}
-			if !strings.Contains(out.said.String(), c.says) || !strings.Contains(words.String(), c.words) || c.words == "" && strings.Contains(words.String(), "ended") {
+			if !strings.Contains(out.said.String(), c.prints) || !strings.Contains(words.String(), c.words) || c.words == "" && strings.Contains(words.String(), "ended") {
 				t.Errorf("the program printed %q, the command %q", out.said.String(), words)
 			}
 		})

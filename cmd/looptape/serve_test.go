@@ -103,13 +103,13 @@ func TestServeUntilStopped(t *testing.T) {
 		}()
 		return ctx, cancel
 	}
-	hello, out := io.Pipe()
+	info, out := io.Pipe()
 	w.Out = out
 	report := filepath.Join(t.TempDir(), "report.json")
 	ended := make(chan cli.Status, 1)
 	args := []string{"serve", weatherFile(t), "--format", "json", "--report", report, "--quirk", "QO-22", "--suppress", "INV-07=one request is enough"}
 	go func() { ended <- execute(args, w) }()
-	lines := bufio.NewReader(hello)
+	lines := bufio.NewReader(info)
 	var h wire.ServerInfo
 	first, err := lines.ReadBytes('\n')
 	if err != nil || json.Unmarshal(first, &h) != nil {

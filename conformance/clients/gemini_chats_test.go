@@ -27,9 +27,9 @@ func TestGeminiChatsStreaming(t *testing.T) {
 	for _, got := range chat.SendStream(t.Context(), answer(t, &s, said)...) {
 		err = got
 	}
-	told, ok := errors.AsType[genai.APIError](err)
+	apiErr, ok := errors.AsType[genai.APIError](err)
 	refusals := l.wire.Report().RejectedRequests
-	if !ok || told.Code != http.StatusBadRequest || told.Status != "INVALID_ARGUMENT" || len(refusals) != 1 || refusals[0].ID != "SG-02" {
+	if !ok || apiErr.Code != http.StatusBadRequest || apiErr.Status != "INVALID_ARGUMENT" || len(refusals) != 1 || refusals[0].ID != "SG-02" {
 		t.Errorf("the SDK returned %v, the server rejected %+v, want SG-02", err, refusals)
 	}
 }

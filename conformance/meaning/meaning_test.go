@@ -13,7 +13,7 @@ func TestOf(t *testing.T) {
 	const chat, responses, anthropic, gemini = "openai-chat", "openai-responses", "anthropic-messages", "gemini"
 	for _, c := range []struct {
 		protocol, a, b string
-		alike          bool
+		equal          bool
 	}{
 		{chat, `{"tool_choice":"auto","stream":false}`, `{}`, true},
 		{chat, `{"tool_choice":"none"}`, `{}`, false},
@@ -58,10 +58,10 @@ func TestOf(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatalf("%s: %v, %v", c.protocol, errA, errB)
 		}
-		if diff := cmp.Diff(a, b); (diff == "") != c.alike {
-			t.Errorf("%s: %s and %s: equal is %v, want %v\n%s", c.protocol, c.a, c.b, !c.alike, c.alike, diff)
+		if diff := cmp.Diff(a, b); (diff == "") != c.equal {
+			t.Errorf("%s: %s and %s: equal is %v, want %v\n%s", c.protocol, c.a, c.b, !c.equal, c.equal, diff)
 		}
-		if c.alike && (len(neededA) == 0 || len(neededB) > 0) {
+		if c.equal && (len(neededA) == 0 || len(neededB) > 0) {
 			t.Errorf("%s: %s and %s needed the rules %q and %q", c.protocol, c.a, c.b, neededA, neededB)
 		}
 	}

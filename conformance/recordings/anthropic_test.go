@@ -68,8 +68,8 @@ func (p block) of(b any) (s said) {
 }
 
 // count updates the reported counts and keeps the others.
-func count(counts map[string]int64, told any) {
-	for name, n := range told.(map[string]any) {
+func count(counts map[string]int64, usage any) {
+	for name, n := range usage.(map[string]any) {
 		if n != nil {
 			counts[name] = number(n)
 		}

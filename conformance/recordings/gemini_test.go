@@ -11,8 +11,8 @@ func readGemini(t *testing.T, docs []any) (s said) {
 	counts := map[string]int64{}
 	for _, doc := range docs {
 		s.ID, s.Model = text(doc, "responseId"), text(doc, "modelVersion")
-		if told := at(doc, "usageMetadata"); told != nil {
-			count(counts, told)
+		if usage := at(doc, "usageMetadata"); usage != nil {
+			count(counts, usage)
 		}
 		s.Word += text(doc, "candidates", 0, "finishReason")
 		for _, p := range list(doc, "candidates", 0, "content", "parts") {

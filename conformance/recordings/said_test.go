@@ -62,7 +62,7 @@ func (s said) hold(t *testing.T, turn *llm.Response, err error) {
 }
 
 // heard returns the content of a response. Arguments are values if those of the other side are.
-func heard(t *testing.T, turn *llm.Response, alike []call) said {
+func heard(t *testing.T, turn *llm.Response, like []call) said {
 	t.Helper()
 	s := said{
 		ID: turn.ResponseID, Model: turn.Model, Text: turn.Text(),
@@ -82,8 +82,8 @@ func heard(t *testing.T, turn *llm.Response, alike []call) said {
 				continue
 			}
 			c := call{p.ID, p.Name, p.Arguments}
-			if i := len(s.Calls); i < len(alike) {
-				if _, text := alike[i].Args.(string); !text {
+			if i := len(s.Calls); i < len(like) {
+				if _, text := like[i].Args.(string); !text {
 					c.Args = parse(t, []byte(p.Arguments))
 				}
 			}

@@ -19,8 +19,8 @@ import (
 	"github.com/looptape/looptape/trace/importer"
 )
 
-// says returns a model with these responses: each a text, or calls as NAME{JSON} separated by spaces.
-func says(turns ...string) *fake.Model {
+// replies returns a model with these responses: each a text, or calls as NAME{JSON} separated by spaces.
+func replies(turns ...string) *fake.Model {
 	m := fake.NewModel()
 	for i, text := range turns {
 		t := fake.Response{Text: text}
@@ -76,19 +76,19 @@ func TestModel(t *testing.T) {
 		options *rerun.ModelOptions
 		want    string
 	}{
-		"the same":          {says(a, "b{} "+a, first, "A moment.", `c{"why":"so"}`, "All done."), nil, "6 turns, 0 reworded"},
-		"other words":       {says(a, "b{} "+a, "Ready.", `c{"why":"so"}`, "Fine."), nil, "5 turns, 2 reworded"},
-		"another order":     {says("b{} "+a+" "+a, first, `c{"why":"so"}`, " All done.\n"), nil, "4 turns, 0 reworded"},
-		"another call":      {says(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
-		"other arguments":   {says(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of a {"n":2} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
-		"too often":         {says("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: the call of b {} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}`},
-		"too early":         {says(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of c {"why":"so"} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
-		"one more":          {says("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: the call of a {"m":[2],"n":1.0} is not recorded here, or not that often: was "Done.", is a {"m":[2],"n":1.0}`},
-		"an answer":         {says(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called b before: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
-		"a second response": {says("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: the response has no calls; the recorded run called c {"why":"so"} before: was c {"why":"so"}, is "Another."`},
-		"no more":           {says(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: session "", response 2, attempt 1: no response left: the script has 1 response (-want +got):`},
+		"the same":          {replies(a, "b{} "+a, first, "A moment.", `c{"why":"so"}`, "All done."), nil, "6 turns, 0 reworded"},
+		"other words":       {replies(a, "b{} "+a, "Ready.", `c{"why":"so"}`, "Fine."), nil, "5 turns, 2 reworded"},
+		"another order":     {replies("b{} "+a+" "+a, first, `c{"why":"so"}`, " All done.\n"), nil, "4 turns, 0 reworded"},
+		"another call":      {replies(a, "d{}"), nil, "2 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}"},
+		"other arguments":   {replies(`b{} a{"n":2}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of a {"n":2} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}; a {"n":2}`},
+		"too often":         {replies("b{}", "b{}"), nil, `2 turns, 0 reworded; left at 1 for 0: the call of b {} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is b {}`},
+		"too early":         {replies(`c{"why":"so"}`), nil, `1 turns, 0 reworded; left at 0 for 0: the call of c {"why":"so"} is not recorded here, or not that often: was a {"n": 1, "m": [2.0]}, is c {"why":"so"}`},
+		"one more":          {replies("b{} "+a+" "+a, a), nil, `2 turns, 0 reworded; left at 1 for 2: the call of a {"m":[2],"n":1.0} is not recorded here, or not that often: was "Done.", is a {"m":[2],"n":1.0}`},
+		"an answer":         {replies(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called b before: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
+		"a second response": {replies("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: the response has no calls; the recorded run called c {"why":"so"} before: was c {"why":"so"}, is "Another."`},
+		"no more":           {replies(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: session "", response 2, attempt 1: no response left: the script has 1 response (-want +got):`},
 		"going on": {
-			says(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{ContinueOnUnknown: true},
+			replies(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{ContinueOnUnknown: true},
 			"4 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
 		},
 		"for ever": {
@@ -96,7 +96,7 @@ func TestModel(t *testing.T) {
 			"22 turns, 0 reworded; left at 0 for 0: the call of d {} is not recorded here, or not that often: was a {\"n\": 1, \"m\": [2.0]}, is d {}",
 		},
 		"arguments that do not count": {
-			says(a, "b{} "+a, first, `c{"why":"no"}`, "All done."),
+			replies(a, "b{} "+a, first, `c{"why":"no"}`, "All done."),
 			&rerun.ModelOptions{Compare: rerun.Options{Ignore: map[string][]string{"c": {"/why"}}}}, "5 turns, 0 reworded",
 		},
 	} {
@@ -116,7 +116,7 @@ func TestModel(t *testing.T) {
 // What the model gets on its way, with other prompts and tools, in the trace.
 func TestModelTrace(t *testing.T) {
 	run := runs(t, oneLine(errands))[0]
-	out, err := rerun.Model(t.Context(), &run, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]} x{}`, "d{}", "Ready.", "never said"), &rerun.ModelOptions{
+	out, err := rerun.Model(t.Context(), &run, replies(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]} x{}`, "d{}", "Ready.", "never said"), &rerun.ModelOptions{
 		Name: "m", System: "Be brief. {recorded} {recorded}", Prompt: "Quick: {recorded}", ContinueOnUnknown: true,
 		Tools: []llm.Tool{{Name: "a", Description: "Does a.", Parameters: []byte(`{"type":"object","required":["z"]}`)}},
 	})
@@ -125,12 +125,12 @@ func TestModelTrace(t *testing.T) {
 	}
 	goldie.New(t).Assert(t, "left", []byte(trace.FormatText(out.Events)))
 
-	out, err = rerun.Model(t.Context(), &run, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]}`, "Ready.", `c{"why":"so"}`, "Well."), nil)
+	out, err = rerun.Model(t.Context(), &run, replies(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]}`, "Ready.", `c{"why":"so"}`, "Well."), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	goldie.New(t).Assert(t, "kept", []byte(trace.FormatText(out.Events)))
-	again, err := rerun.Model(t.Context(), &importer.Run{Name: "again", Events: out.Events}, says(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]}`, "Ready.", `c{"why":"so"}`, "Other."), nil)
+	again, err := rerun.Model(t.Context(), &importer.Run{Name: "again", Events: out.Events}, replies(`b{} a{"n":1,"m":[2]} a{"n":1,"m":[2]}`, "Ready.", `c{"why":"so"}`, "Other."), nil)
 	if err != nil || went(again) != "4 turns, 1 reworded" {
 		t.Errorf("the rerun of the rerun: %v, %v", went(again), err)
 	}
@@ -141,7 +141,7 @@ func TestModelEndsWithCalls(t *testing.T) {
 	const messages = `{"messages":[{"role":"user","content":"Go."},{"role":"assistant","content":"Well,","tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"}}]}%s]}`
 	for name, results := range map[string]string{"answered": `,{"role":"tool","tool_call_id":"1","content":"one"},{"role":"user","content":"Thanks."}`, "not answered": ""} {
 		run := runs(t, fmt.Sprintf(messages, results))[0]
-		out, err := rerun.Model(t.Context(), &run, says("a{}", "never said"), nil)
+		out, err := rerun.Model(t.Context(), &run, replies("a{}", "never said"), nil)
 		if err != nil || went(out) != "1 turns, 0 reworded" {
 			t.Errorf("%s: %s, %v", name, went(out), err)
 		}
@@ -182,7 +182,7 @@ func TestModelRespondsEarly(t *testing.T) {
 		for _, r := range c.model {
 			turns = append(turns, strings.Replace(string(r), "a", "a{}", 1))
 		}
-		out, err := rerun.Model(t.Context(), conversation(t, c.recorded), says(turns...), nil)
+		out, err := rerun.Model(t.Context(), conversation(t, c.recorded), replies(turns...), nil)
 		if err != nil || went(out) != c.want {
 			t.Errorf("%s as %s: got %s and %v, want %s", c.model, c.recorded, went(out), err, c.want)
 		}
@@ -203,7 +203,7 @@ func TestReports(t *testing.T) {
 	at := &rerun.Recorded{File: "f", Run: *conversation(t, "a-")}
 	m := rerun.NewModelReport()
 	for _, turns := range [][]string{{"a{}", "-"}, {"b{}"}, {"a{}"}} {
-		m.Add(at, must(rerun.Model(t.Context(), &at.Run, says(turns...), nil)), nil)
+		m.Add(at, must(rerun.Model(t.Context(), &at.Run, replies(turns...), nil)), nil)
 	}
 	m.Add(at, nil, errors.New("no"))
 	var paths []string
@@ -231,7 +231,7 @@ func TestReports(t *testing.T) {
 // A case that is named by its user message keeps its name with another prompt.
 func TestWriteCase(t *testing.T) {
 	run := conversation(t, "a-")
-	out := must(rerun.Model(t.Context(), run, says("a{}", "-"), &rerun.ModelOptions{Prompt: "Quick!"}))
+	out := must(rerun.Model(t.Context(), run, replies("a{}", "-"), &rerun.ModelOptions{Prompt: "Quick!"}))
 	var file strings.Builder
 	sink := trace.NewWriter(&file, trace.Header{})
 	if err := errors.Join((&rerun.Recorded{Run: *run}).Write(sink, 1, out.Events), sink.Close()); err != nil {
@@ -251,18 +251,18 @@ func must[T any](v T, err error) T {
 
 func TestModelErrors(t *testing.T) {
 	silent := runs(t, `{"messages":[{"role":"user","content":"a"}]}`)[0]
-	if _, err := rerun.Model(t.Context(), &silent, says(), nil); err == nil || !strings.Contains(err.Error(), "has no model response") {
+	if _, err := rerun.Model(t.Context(), &silent, replies(), nil); err == nil || !strings.Contains(err.Error(), "has no model response") {
 		t.Errorf("a run without a response: got the error %v", err)
 	}
 	run := runs(t, oneLine(errands))[0]
-	if _, err := rerun.Model(t.Context(), &run, says(), &rerun.ModelOptions{Compare: rerun.Options{Ignore: map[string][]string{"*": {"x"}}}}); err == nil {
+	if _, err := rerun.Model(t.Context(), &run, replies(), &rerun.ModelOptions{Compare: rerun.Options{Ignore: map[string][]string{"*": {"x"}}}}); err == nil {
 		t.Error("an invalid pointer is accepted")
 	}
 	if _, err := rerun.Model(t.Context(), &run, nil, nil); err == nil || !strings.Contains(err.Error(), "New needs a model") {
 		t.Errorf("without a model: got the error %v", err)
 	}
 	run.Messages[1].Parts = []llm.Part{llm.ToolResult{ID: "x"}}
-	if _, err := rerun.Model(t.Context(), &run, says("x"), nil); err == nil || !strings.Contains(err.Error(), "put it into a tool message") {
+	if _, err := rerun.Model(t.Context(), &run, replies("x"), nil); err == nil || !strings.Contains(err.Error(), "put it into a tool message") {
 		t.Errorf("of a history that cannot be sent: got the error %v", err)
 	}
 	run = runs(t, oneLine(errands))[0]
@@ -304,7 +304,7 @@ func TestModelProperty(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := rerun.Model(t.Context(), &run, says(turns...), nil)
+			out, err := rerun.Model(t.Context(), &run, replies(turns...), nil)
 			if err != nil || went(out) != fmt.Sprintf("%d turns, 0 reworded", len(turns)) {
 				t.Fatalf("%v: %s of %q", err, went(out), turns)
 			}

@@ -114,7 +114,7 @@ func TestRunsOfHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := rerun.Model(t.Context(), &run.Run, says(`weather{"in":"Bern"}`, "22 degrees."), nil)
+		out, err := rerun.Model(t.Context(), &run.Run, replies(`weather{"in":"Bern"}`, "22 degrees."), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

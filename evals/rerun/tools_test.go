@@ -271,25 +271,25 @@ func TestToolsOfTrace(t *testing.T) {
 	ask := func(step, kept int, messages ...llm.Message) trace.Event {
 		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelRequest{PrefixMessages: kept, NewMessages: messages}}
 	}
-	says := func(step int, finish llm.FinishReason, parts ...llm.Part) trace.Event {
+	replies := func(step int, finish llm.FinishReason, parts ...llm.Part) trace.Event {
 		return trace.Event{Step: step, Attempt: 1, Body: trace.ModelResponse{Message: llm.Assistant(parts...), FinishReason: finish}}
 	}
 	ended := func(step int, id, text string, failed bool) trace.Event {
 		return trace.Event{Step: step, Body: trace.ToolEnd{ToolCallID: id, Result: llm.ToolResult{ID: id, Name: "now", Content: []llm.Part{llm.Text{Text: text}}, IsError: failed}}}
 	}
-	judge := says(0, llm.FinishStop, llm.Text{Text: "no turn of the run"})
-	judge.Purpose = trace.PurposeGrade
+	grade := replies(0, llm.FinishStop, llm.Text{Text: "no turn of the run"})
+	grade.Purpose = trace.PurposeGrade
 	events := []trace.Event{
 		{Step: trace.NoStep, Body: trace.RunStart{Options: trace.Options{{Name: "max_steps", Value: "2"}}}},
 		{Body: trace.ModelConfig{Model: "m", System: "s", Tools: []llm.Tool{{Name: "now", Parameters: []byte(`{"type":"array"}`)}, {Name: "now"}}}},
-		ask(0, 0, llm.User("old"), llm.Assistant(llm.Text{Text: "history"}), llm.User("go")), judge,
+		ask(0, 0, llm.User("old"), llm.Assistant(llm.Text{Text: "history"}), llm.User("go")), grade,
 		{Attempt: 1, Body: trace.ModelError{}}, ask(0, 3),
-		says(0, llm.FinishMalformedCall, llm.ToolCall{ID: "a", Name: "now", Arguments: "{}"}),
+		replies(0, llm.FinishMalformedCall, llm.ToolCall{ID: "a", Name: "now", Arguments: "{}"}),
 		ended(0, "a", "noon", true),
 		ask(1, 1, llm.User("a summary of all")), // of a history that was rewritten
-		says(1, llm.FinishStop, llm.Text{Text: "so it is"}),
+		replies(1, llm.FinishStop, llm.Text{Text: "so it is"}),
 		ask(2, 2, llm.Assistant(llm.Text{Text: "so it is"}), llm.User("again")),
-		says(2, llm.FinishToolCalls, llm.ToolCall{ID: "b", Name: "now", Arguments: "{}"}),
+		replies(2, llm.FinishToolCalls, llm.ToolCall{ID: "b", Name: "now", Arguments: "{}"}),
 		{Step: 2, Body: trace.ToolSkip{ToolCallID: "b", Result: llm.ToolResult{ID: "b", Content: []llm.Part{llm.Media{URL: "x"}}}}},
 		{Step: trace.NoStep, Body: trace.RunEnd{}},
 	}

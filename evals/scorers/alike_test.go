@@ -92,7 +92,7 @@ func allScorers(t tb) (all []evals.Scoring) {
 	}
 	for _, k := range Kinds() {
 		if len(settingsOf[k.Name]) == 0 {
-			t.Fatal("add settings of " + k.Name + ", so that it is held to be alike")
+			t.Fatal("add settings of " + k.Name + " to the cases of this test")
 		}
 		for i, settings := range settingsOf[k.Name] {
 			name := k.Name + string(rune('0'+i))

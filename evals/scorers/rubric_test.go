@@ -198,11 +198,11 @@ func TestRubricShows(t *testing.T) {
 	history := []llm.Message{llm.User("Well?")}
 	list := &importer.Run{Messages: append(history, llm.Assistant(llm.Reasoning{Text: "hm"}, llm.Media{MediaType: "image/png"}, call), gone, llm.Assistant(llm.Text{Text: "Gone."}))}
 	other := trace.Event{Purpose: trace.PurposeSummary, Body: trace.ModelRequest{NewMessages: []llm.Message{llm.User("Sum up.")}}}
-	told := traceRun(
+	traced := traceRun(
 		trace.ModelRequest{NewMessages: history}, trace.ModelResponse{Message: list.Messages[1]},
 		trace.ModelRequest{PrefixMessages: 1, NewMessages: list.Messages[1:3]}, trace.ModelResponse{Message: list.Messages[3]})
-	told.Events = append(told.Events, other)
-	for name, run := range map[string]*importer.Run{"a list": list, "a trace": told} {
+	traced.Events = append(traced.Events, other)
+	for name, run := range map[string]*importer.Run{"a list": list, "a trace": traced} {
 		got := askedRequest(t, rubricSettings{Criteria: "x", Conversation: true}, run)
 		want := "user: Well?\n\nassistant: (image/png)\n\nassistant calls look: {\"at\":1}\n\nresult of look: gone\n\nassistant: Gone.\n"
 		if !strings.Contains(got, want) || strings.Contains(got, "BEGIN question") || strings.Contains(got, "Sum up") {

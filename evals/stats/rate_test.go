@@ -85,7 +85,7 @@ func TestClusterWilson(t *testing.T) {
 	z := 1.959964
 	mid, half := 0.25+z*z/2/n, z*math.Sqrt(0.25*0.75/n+z*z/4/n/n)
 	want := stats.Interval{Low: (mid - half) / (1 + z*z/n), High: (mid + half) / (1 + z*z/n)}
-	near(t, "runs that are all alike", must(sample(t, equal...).ClusterWilson(0.95))(t), want, 1e-6)
+	near(t, "equal runs", must(sample(t, equal...).ClusterWilson(0.95))(t), want, 1e-6)
 
 	s := singles(t, single...)
 	near(t, "each row a cluster", must(s.ClusterWilson(0.95))(t), must(s.Wilson(0.95))(t), 1e-12)

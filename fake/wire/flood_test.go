@@ -159,7 +159,7 @@ func TestFloodDefaults(t *testing.T) {
 					t.Errorf("%d bytes were read; closed: %t", h.taken, h.closed)
 				}
 				if most > 2*protocol.DefaultMaxEvent {
-					t.Errorf("%d bytes were buffered", most)
+					t.Errorf("%d bytes are in memory", most)
 				}
 			})
 		}

@@ -63,7 +63,7 @@ func responsesPastRows() []strictRow {
 		{id: "SR-02", name: "with the previous response", script: opaque(), wrong: responsesBody(itemOutput+","+two+","+strings.Replace(itemOutput, "_1", "_3", 1), previous("resp_mine")), right: responsesBody(itemOutput+","+two, previous("resp_mine"))},
 		{id: "SR-04", name: "of the previous response", script: thoughtful(), wrong: responsesBody(think(rs, made)+","+itemSaid+","+itemOutput+","+two, previous("resp_"+firstAnswer)), right: responsesBody(itemOutput+","+two, previous("resp_"+firstAnswer)), said: "Duplicate item found with id " + rs + ". Remove duplicate items from your input and try again."},
 		{id: "SR-08", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: right, said: "Item '" + fc + "' of type 'function_call' was provided without its required 'reasoning' item: '" + rs + "'."},
-		{id: "SR-08", name: "behind it", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), think(rs, made), call(fc2, "call_2"), itemOutput, two), right: right},
+		{id: "SR-08", name: "after it", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), think(rs, made), call(fc2, "call_2"), itemOutput, two), right: right},
 		{id: "SR-08", name: "of a script", script: opaque(), wrong: talk(itemUser, call("fc_mine", "call_1"), itemOutput), right: mine, said: "Item 'fc_mine' of type 'function_call' was provided without its required 'reasoning' item: 'rs_mine'."},
 		{id: "SR-08", name: "without ids", script: thoughtful(), wrong: talk(itemUser, call(fc, "call_1"), itemOutput), right: talk(itemUser, itemCall, itemOutput)},
 		{id: "SR-09", script: thoughtful(), wrong: talk(itemUser, think(rs, made[:len(made)-1]), call(fc, "call_1"), itemOutput), right: right, said: "The encrypted content gAAA..." + made[len(made)-5:len(made)-1] + " could not be verified."},
@@ -158,7 +158,7 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 		before  string
 		want    int
 	}{
-		"no lane":     {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
+		"no session":  {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
 		"no calls":    {"", thoughtful(), "resp_" + placeName("gpt-b", 0, 1), http.StatusBadRequest},
 		"ids of ours": {"", opaque(), "resp_mine", http.StatusOK},
 		"a lane":      {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},

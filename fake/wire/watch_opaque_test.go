@@ -35,7 +35,7 @@ func TestWatchOpaque(t *testing.T) {
 		{"anthropic-messages", `{"container":{"id":"c"}}`, ``, lost},
 		{"gemini", `{"gemini_answer":{"candidate":{"x":1},"response":{"y":2}}}`, ``, nil},
 	} {
-		for name, responseMode := range map[string]llm.ResponseMode{"streamed": llm.Streaming, "buffered": llm.NonStreaming} {
+		for name, responseMode := range map[string]llm.ResponseMode{"streaming": llm.Streaming, "non-streaming": llm.NonStreaming} {
 			t.Run(c.kind+" "+name+" "+c.received+c.back, func(t *testing.T) {
 				received := fake.Response{Events: []llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.FinishStop, Opaque: raw(c.received)}}}
 				s, clients := pipe(t, wire.Config{Model: fake.NewModel(received, fake.Response{Text: "Bye."})}, "")

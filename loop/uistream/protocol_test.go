@@ -31,7 +31,7 @@ func (r *reader) expect(ok bool, p uistream.Part, what string) {
 
 func (r *reader) read(p uistream.Part) {
 	r.n++
-	r.expect(r.ends == 0, p, "behind the end")
+	r.expect(r.ends == 0, p, "after the end")
 	r.expect((p.Type == "start") == (r.n == 1), p, "start is first, and there alone")
 	state := r.calls[p.ToolCallID]
 	switch p.Type {

@@ -270,7 +270,7 @@ func TestQuirks(t *testing.T) {
 			}
 			if q.buffered != "" {
 				got, err := decodeBuffered(q.buffered)
-				q.hold(t, "buffered", got, err)
+				q.hold(t, "non-streaming", got, err)
 			}
 			if q.test != nil {
 				q.test(t)

@@ -14,11 +14,11 @@ import (
 
 func hello(more ...llm.Message) []llm.Message { return append([]llm.Message{llm.User("hi")}, more...) }
 
-func userSays(parts ...llm.Part) *llm.Request {
+func userText(parts ...llm.Part) *llm.Request {
 	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{{Role: llm.RoleUser, Parts: parts}}}
 }
 
-func assistantSays(parts ...llm.Part) *llm.Request {
+func assistantText(parts ...llm.Part) *llm.Request {
 	return &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(llm.Assistant(parts...))}
 }
 
@@ -71,24 +71,24 @@ func TestEncodeRequest(t *testing.T) {
 		{"a choice of tools that Extra has", &llm.Request{ResponseMode: llm.NonStreaming, Messages: hello(), ToolChoice: llm.ToolChoice{Mode: llm.ChooseRequired}, Extra: map[string]json.RawMessage{"tools": raw(`[{"type":"x"}]`)}},
 			`{` + hi + `,"tool_choice":{"type":"any"},"tools":[{"type":"x"}]}`},
 
-		{"blank texts next to others", userSays(llm.Text{}, llm.Text{Text: "hi"}, llm.Text{Text: " "}), said(`{"type":"text","text":"hi"}`)},
-		{"texts without a word, alone", assistantSays(llm.Text{Text: "\n"}, call("t", "f", "{}")), replied(`{"type":"tool_use","id":"t","name":"f","input":{}}`)},
-		{"an answer with nothing in it", assistantSays(llm.Text{Text: "\n"}, llm.Reasoning{Text: "hm"}, llm.Reasoning{Opaque: raw(`{"thoughtSignature":"x"}`)}), `{` + hi + `}`},
+		{"blank texts next to others", userText(llm.Text{}, llm.Text{Text: "hi"}, llm.Text{Text: " "}), said(`{"type":"text","text":"hi"}`)},
+		{"texts without a word, alone", assistantText(llm.Text{Text: "\n"}, call("t", "f", "{}")), replied(`{"type":"tool_use","id":"t","name":"f","input":{}}`)},
+		{"an answer with nothing in it", assistantText(llm.Text{Text: "\n"}, llm.Reasoning{Text: "hm"}, llm.Reasoning{Opaque: raw(`{"thoughtSignature":"x"}`)}), `{` + hi + `}`},
 		{"results of nothing", answers(), `{` + hi + `}`},
 		{"an empty answer first", &llm.Request{ResponseMode: llm.NonStreaming, Messages: append([]llm.Message{llm.Assistant()}, hello()...)}, `{` + hi + `}`},
-		{"text that is not UTF-8", userSays(llm.Text{Text: "a\xffb"}), said("{\"type\":\"text\",\"text\":\"a\ufffdb\"}")},
-		{"opaque data", userSays(llm.Text{Text: "hi", Opaque: raw(`{"type":"x","text":"y","cache_control":{"type":"ephemeral"},"b":1,"anthropic":{"a":"\ud83d"}}`)}), said(`{"type":"text","text":"hi","cache_control":{"type":"ephemeral"},"a":"\ufffd"}`)},
-		{"opaque data of others", assistantSays(llm.Text{Text: "hi", Opaque: raw(`{"thoughtSignature":"x"}`)}, llm.Text{Text: "hi", Opaque: raw(`[1]`)}, llm.Text{Text: "hi", Opaque: raw(`{`)}), replied(`{"type":"text","text":"hi"},{"type":"text","text":"hi"},{"type":"text","text":"hi"}`)},
-		{"a refusal", assistantSays(llm.Text{Text: "no", Refusal: true}), replied(`{"type":"text","text":"no"}`)},
-		{"a signature that is empty", assistantSays(llm.Reasoning{Text: "a", Opaque: raw(`{"signature":"","anthropic":{"x":1}}`)}), replied(`{"type":"thinking","thinking":"a","signature":"","x":1}`)},
-		{"names of calls", assistantSays(call("a", "", "{}"), call("b", "x.y:é", "{}"), call("c", name128+"n", "{}"), call("d", name128, "{}")),
+		{"text that is not UTF-8", userText(llm.Text{Text: "a\xffb"}), said("{\"type\":\"text\",\"text\":\"a\ufffdb\"}")},
+		{"opaque data", userText(llm.Text{Text: "hi", Opaque: raw(`{"type":"x","text":"y","cache_control":{"type":"ephemeral"},"b":1,"anthropic":{"a":"\ud83d"}}`)}), said(`{"type":"text","text":"hi","cache_control":{"type":"ephemeral"},"a":"\ufffd"}`)},
+		{"opaque data of others", assistantText(llm.Text{Text: "hi", Opaque: raw(`{"thoughtSignature":"x"}`)}, llm.Text{Text: "hi", Opaque: raw(`[1]`)}, llm.Text{Text: "hi", Opaque: raw(`{`)}), replied(`{"type":"text","text":"hi"},{"type":"text","text":"hi"},{"type":"text","text":"hi"}`)},
+		{"a refusal", assistantText(llm.Text{Text: "no", Refusal: true}), replied(`{"type":"text","text":"no"}`)},
+		{"a signature that is empty", assistantText(llm.Reasoning{Text: "a", Opaque: raw(`{"signature":"","anthropic":{"x":1}}`)}), replied(`{"type":"thinking","thinking":"a","signature":"","x":1}`)},
+		{"names of calls", assistantText(call("a", "", "{}"), call("b", "x.y:é", "{}"), call("c", name128+"n", "{}"), call("d", name128, "{}")),
 			replied(`{"type":"tool_use","id":"a","name":"unnamed","input":{}},{"type":"tool_use","id":"b","name":"x_y___","input":{}},{"type":"tool_use","id":"c","name":"` + name128 + `","input":{}},{"type":"tool_use","id":"d","name":"` + name128 + `","input":{}}`)},
-		{"a call whose id the loop made", assistantSays(llm.ToolCall{ID: "loop_1", ProviderID: "x", IDGenerated: true, Name: "f"}), replied(`{"type":"tool_use","id":"loop_1","name":"f","input":{}}`)},
-		{"an opaque type of an ordinary call", assistantSays(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"type":"function_call"}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
+		{"a call whose id the loop made", assistantText(llm.ToolCall{ID: "loop_1", ProviderID: "x", IDGenerated: true, Name: "f"}), replied(`{"type":"tool_use","id":"loop_1","name":"f","input":{}}`)},
+		{"an opaque type of an ordinary call", assistantText(llm.ToolCall{ID: "a", Name: "f", Opaque: raw(`{"type":"function_call"}`)}), replied(`{"type":"tool_use","id":"a","name":"f","input":{}}`)},
 		{"results", answers(llm.ToolResult{ID: "a"}, llm.ToolResult{ID: "b", IsError: true, Content: []llm.Part{llm.Text{Text: " "}}}, llm.ToolResult{ID: "c", Content: []llm.Part{llm.Text{}, llm.Text{Text: "x"}, llm.Unknown{Raw: raw(` {"type": "y"}`)}}}),
 			said3(`{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"The tool failed without a message."}],"is_error":true},` +
 				`{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"},{"type":"y"}]}`)},
-		{"media", userSays(llm.Media{MediaType: "image/gif", Data: []byte{1}}, llm.Media{MediaType: "image/jpeg", Data: []byte{}, Name: "n"}, llm.Media{MediaType: "image/webp", URL: "u", Data: []byte{2}}, llm.Media{MediaType: "image/tiff", URL: "u"}),
+		{"media", userText(llm.Media{MediaType: "image/gif", Data: []byte{1}}, llm.Media{MediaType: "image/jpeg", Data: []byte{}, Name: "n"}, llm.Media{MediaType: "image/webp", URL: "u", Data: []byte{2}}, llm.Media{MediaType: "image/tiff", URL: "u"}),
 			said(`{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"AQ=="}},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":""}},` +
 				`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"Ag=="}},{"type":"image","source":{"type":"url","url":"u"}}`)},
 		{"a container by its id", &llm.Request{ResponseMode: llm.NonStreaming, Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleAssistant, Opaque: raw(`{"container":"c1"}`)}, {Role: llm.RoleAssistant, Opaque: raw(`{"container":{"id":7}}`)}}},
@@ -147,22 +147,22 @@ func TestEncodeRequestErrors(t *testing.T) {
 		{"role", &llm.Request{Messages: hello(llm.Message{Role: "bot"})}, `messages[1]: Anthropic Messages has no role "bot"`},
 		{"first role", &llm.Request{Messages: []llm.Message{llm.Assistant(llm.Text{Text: "x"}), llm.User("y")}}, `messages[0]: the first message must have the role user, not "assistant"`},
 		{"an empty prompt", &llm.Request{Messages: hello(llm.User(" "))}, "messages[1]: empty user message: add content"},
-		{"reasoning of the user", userSays(llm.Text{Text: "x"}, llm.Reasoning{Opaque: raw(`{"signature":"x"}`)}), `messages[0].parts[1]: only an assistant message contains reasoning, not one with the role "user"`},
-		{"a call of the user", userSays(call("a", "f", "{}")), `messages[0].parts[0]: only an assistant message contains calls, not one with the role "user"`},
-		{"an image of the assistant", assistantSays(llm.Media{MediaType: "image/png", URL: "u"}), "messages[1].parts[0]: an assistant message contains no image/png in Anthropic Messages"},
-		{"a result of the assistant", assistantSays(llm.ToolResult{ID: "a"}), "messages[1].parts[0]: an assistant message contains no tool result: use llm.Unknown for a result of the provider"},
-		{"a call without an id", assistantSays(call("", "f", "{}")), "messages[1].parts[0]: missing call id: set ToolCall.ID"},
+		{"reasoning of the user", userText(llm.Text{Text: "x"}, llm.Reasoning{Opaque: raw(`{"signature":"x"}`)}), `messages[0].parts[1]: only an assistant message contains reasoning, not one with the role "user"`},
+		{"a call of the user", userText(call("a", "f", "{}")), `messages[0].parts[0]: only an assistant message contains calls, not one with the role "user"`},
+		{"an image of the assistant", assistantText(llm.Media{MediaType: "image/png", URL: "u"}), "messages[1].parts[0]: an assistant message contains no image/png in Anthropic Messages"},
+		{"a result of the assistant", assistantText(llm.ToolResult{ID: "a"}), "messages[1].parts[0]: an assistant message contains no tool result: use llm.Unknown for a result of the provider"},
+		{"a call without an id", assistantText(call("", "f", "{}")), "messages[1].parts[0]: missing call id: set ToolCall.ID"},
 		{"a result without an id", answers(llm.ToolResult{}), "messages[1].parts[0]: missing call id: set ToolCall.ID"},
-		{"unknown", userSays(llm.Unknown{Kind: "x", Raw: raw(`[]`)}), `messages[0].parts[0]: the part of the kind "x" is not a JSON object: use the whole object`},
-		{"unknown", userSays(llm.Unknown{Kind: "x"}), `messages[0].parts[0]: the part of the kind "x" is not a JSON object: use the whole object`},
-		{"unknown", userSays(llm.Unknown{Kind: "x", Raw: raw(`{"x":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`)}), `messages[0].parts[0]: the block of type "x" nests more than 500 deep, or is not UTF-8`},
-		{"of Gemini", userSays(llm.Unknown{Kind: "gemini_part", Raw: raw(`{"part":{}}`)}), `messages[0].parts[0]: the part of the kind "gemini_part" belongs to another protocol and is unknown to anthropic-messages: remove it from the message`},
-		{"media elsewhere", userSays(llm.Media{MediaType: "image/png", Digest: "sha256:00"}), `messages[0].parts[0]: image/png has neither data nor a URL (digest "sha256:00"): load the content`},
-		{"a data URL", userSays(llm.Media{MediaType: "image/png", URL: "data:image/png;base64,AQ=="}), "messages[0].parts[0]: Anthropic Messages does not accept data URLs: put the bytes of the image/png into Data"},
-		{"audio", userSays(llm.Media{MediaType: "audio/wav", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages accepts images, PDF and plain text, not audio/wav"},
-		{"plain text at a URL", userSays(llm.Media{MediaType: "text/plain", URL: "u"}), "messages[0].parts[0]: Anthropic Messages accepts images, PDF and plain text, not text/plain at a URL"},
-		{"invalid plain text", userSays(llm.Media{MediaType: "text/plain", Data: []byte{0xff}}), "messages[0].parts[0]: the text of a document is not UTF-8"},
-		{"a bitmap", userSays(llm.Media{MediaType: "image/bmp", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not image/bmp"},
+		{"unknown", userText(llm.Unknown{Kind: "x", Raw: raw(`[]`)}), `messages[0].parts[0]: the part of the kind "x" is not a JSON object: use the whole object`},
+		{"unknown", userText(llm.Unknown{Kind: "x"}), `messages[0].parts[0]: the part of the kind "x" is not a JSON object: use the whole object`},
+		{"unknown", userText(llm.Unknown{Kind: "x", Raw: raw(`{"x":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`)}), `messages[0].parts[0]: the block of type "x" nests more than 500 deep, or is not UTF-8`},
+		{"of Gemini", userText(llm.Unknown{Kind: "gemini_part", Raw: raw(`{"part":{}}`)}), `messages[0].parts[0]: the part of the kind "gemini_part" belongs to another protocol and is unknown to anthropic-messages: remove it from the message`},
+		{"media elsewhere", userText(llm.Media{MediaType: "image/png", Digest: "sha256:00"}), `messages[0].parts[0]: image/png has neither data nor a URL (digest "sha256:00"): load the content`},
+		{"a data URL", userText(llm.Media{MediaType: "image/png", URL: "data:image/png;base64,AQ=="}), "messages[0].parts[0]: Anthropic Messages does not accept data URLs: put the bytes of the image/png into Data"},
+		{"audio", userText(llm.Media{MediaType: "audio/wav", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages accepts images, PDF and plain text, not audio/wav"},
+		{"plain text at a URL", userText(llm.Media{MediaType: "text/plain", URL: "u"}), "messages[0].parts[0]: Anthropic Messages accepts images, PDF and plain text, not text/plain at a URL"},
+		{"invalid plain text", userText(llm.Media{MediaType: "text/plain", Data: []byte{0xff}}), "messages[0].parts[0]: the text of a document is not UTF-8"},
+		{"a bitmap", userText(llm.Media{MediaType: "image/bmp", Data: []byte{1}}), "messages[0].parts[0]: Anthropic Messages accepts image/jpeg, image/png, image/gif and image/webp, not image/bmp"},
 		{"a call in a result", answers(llm.ToolResult{ID: "a", Content: []llm.Part{call("b", "f", "")}}), "messages[1].parts[0].content[0]: a tool result contains only text, images, documents and llm.Unknown blocks, not llm.ToolCall"},
 		{"the first of two", &llm.Request{Messages: hello(llm.Message{Role: "bot"}), Settings: llm.Settings{MaxTokens: -1}}, "settings.max_tokens: -1 is below 0"},
 	} {

@@ -50,8 +50,8 @@ type plainDecoder struct{ ended bool }
 
 func (d *plainDecoder) Event(_ string, data []byte, emit func(llm.Event)) (done bool, err error) {
 	text := string(data)
-	if told, is := strings.CutPrefix(text, "error "); is {
-		return false, &llm.APIError{Message: told, Code: "told"}
+	if message, is := strings.CutPrefix(text, "error "); is {
+		return false, &llm.APIError{Message: message, Code: "told"}
 	}
 	d.ended = text == "bye"
 	emit(llm.TextDelta{Text: text})

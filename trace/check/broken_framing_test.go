@@ -60,20 +60,20 @@ var brokenFraming = []brokenRun{
 		s.events[1].Step, s.step = 0, 0
 		s.turn(text("a")).done().end(trace.ReasonEndTurn)
 	}},
-	{"INV-14", "plain", "a turn is told twice", func(t *testing.T, s *script) {
+	{"INV-14", "plain", "a response is reported twice", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindModelResponse, 0)
 		b := s.events[i].Body.(trace.ModelResponse)
 		b.Usage = llm.Usage{}
 		s.insert(i+1, b)
 	}},
-	{"INV-14", "plain", "a turn is told twice, with its tokens", func(t *testing.T, s *script) {
+	{"INV-14", "plain", "a response is reported twice, with its tokens", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindModelResponse, 0)
 		s.insert(i+1, s.events[i].Body)
 	}},
-	{"INV-14", "plain", "a turn is told again after the results", func(t *testing.T, s *script) {
+	{"INV-14", "plain", "a response is reported again after the results", func(t *testing.T, s *script) {
 		s.insert(s.index(t, trace.KindStepEnd, 0), s.events[s.index(t, trace.KindModelResponse, 0)].Body)
 	}},
-	{"INV-14", "usage by purpose", "a judge's turn is told twice", func(t *testing.T, s *script) {
+	{"INV-14", "usage by purpose", "a grader's response is reported twice", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindModelResponse, 1)
 		s.insert(i+1, s.events[i].Body)
 	}},

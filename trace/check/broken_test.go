@@ -81,7 +81,7 @@ var brokenRules = []brokenRun{
 	{"INV-05", "middleware substitutes a response in a conversation", "the answer is changed", func(t *testing.T, s *script) {
 		request(t, s, 0, func(m []llm.Message) { m[5] = llm.Assistant(text("otherwise")) })
 	}},
-	{"INV-05", "usage by purpose", "more kept than a judge was sent", func(t *testing.T, s *script) {
+	{"INV-05", "usage by purpose", "more kept than a grader was sent", func(t *testing.T, s *script) {
 		change(t, s, 2, func(b *trace.ModelRequest) { b.PrefixMessages = 2 })
 	}},
 	{"INV-07", "cancel", "a call without a result", func(t *testing.T, s *script) {
@@ -319,7 +319,7 @@ var brokenRules = []brokenRun{
 	{"INV-18", "usage by purpose", "of the answer", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy[trace.PurposeAnswer] = llm.Usage{InputTokens: 1} })
 	}},
-	{"INV-18", "usage by purpose", "not told apart", func(t *testing.T, s *script) {
+	{"INV-18", "usage by purpose", "not distinguished", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.UsageBy = nil })
 	}},
 	{"INV-19", "budget of one more", "spent", func(t *testing.T, s *script) {
@@ -419,10 +419,10 @@ var brokenRules = []brokenRun{
 	{"INV-23", "plain", "the result is not marked", func(t *testing.T, s *script) {
 		change(t, s, 3, func(b *trace.ToolEnd) { b.Result.IsError = false })
 	}},
-	{"INV-23", "plain", "the model is not told", func(t *testing.T, s *script) {
+	{"INV-23", "plain", "the model gets no error", func(t *testing.T, s *script) {
 		request(t, s, 2, func(m []llm.Message) { m[1] = llm.ToolResults(good("c4")) })
 	}},
-	{"INV-23", "plain", "the model is told another error", func(t *testing.T, s *script) {
+	{"INV-23", "plain", "the model gets another error", func(t *testing.T, s *script) {
 		request(t, s, 2, func(m []llm.Message) {
 			m[1] = llm.ToolResults(llm.ToolResult{ID: "c4", IsError: true, Content: []llm.Part{text("x")}})
 		})

@@ -19,7 +19,7 @@ var brokenWords = []brokenRun{
 		i := s.index(t, trace.KindDecision, 1)
 		s.insert(i, s.events[i].Body)
 	}},
-	{"INV-11", "step limit at the top with a forced response", "ordered again behind it", func(t *testing.T, s *script) {
+	{"INV-11", "step limit at the top with a forced response", "ordered again after it", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindDecision, 2)
 		s.insert(i+1, trace.Decision{Action: trace.ForceFinal, Reason: trace.ReasonMaxSteps}).insert(i+2, s.events[i].Body)
 	}},
@@ -68,7 +68,7 @@ var cleanWords = map[string]func() *script{
 		s.history[1] = llm.Assistant(call("c1", "unnamed"))
 		return s.results(no).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 	},
-	"attempts and steps that are not told": func() *script {
+	"attempts and steps that are not reported": func() *script {
 		s := plain()
 		for i := range s.events {
 			switch s.events[i].Body.(type) {
@@ -81,7 +81,7 @@ var cleanWords = map[string]func() *script{
 		}
 		return s
 	},
-	"a first attempt that is not told": func() *script {
+	"a first attempt that is not reported": func() *script {
 		s := begin("r1", declared)
 		s.step = 0
 		s.add(trace.StepStart{}).request(0)

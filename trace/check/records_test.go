@@ -16,50 +16,50 @@ import (
 // response and its echo, a count and the counted events, a number and its place.
 var brokenRecords = []brokenRun{
 	// INV-01: a call has one result, which is its own.
-	{"INV-01", "plain", "a result is told otherwise", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "another result is recorded", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), said("c2", "x"), good("c3")) })
 	}},
-	{"INV-01", "plain", "a result is told as nothing", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "a result is recorded as nothing", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), llm.ToolResult{ID: "c2"}, good("c3")) })
 	}},
-	{"INV-01", "plain", "a result is told as a refusal", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "a result is recorded as a refusal", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) {
 			m[1].Parts[0] = llm.ToolResult{ID: "c1", Content: []llm.Part{llm.Text{Text: "ok c1", Refusal: true}}}
 		})
 	}},
-	{"INV-01", "plain", "a result is told with a signature", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "a result is recorded with a signature", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) {
 			m[1].Parts[0] = llm.ToolResult{ID: "c1", Content: []llm.Part{llm.Text{Text: "ok c1", Opaque: secret}}}
 		})
 	}},
-	{"INV-01", "plain", "a result is told with an empty signature", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "a result is recorded with an empty signature", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) {
 			m[1].Parts[0] = llm.ToolResult{ID: "c1", Content: []llm.Part{llm.Unknown{Kind: "x", Raw: secret}}}
 		})
 	}},
-	{"INV-01", "plain", "a result with a signature is told without", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "a result with a signature is recorded without", func(t *testing.T, s *script) {
 		change(t, s, 1, func(b *trace.ToolEnd) { b.Result.Content = []llm.Part{llm.Text{Text: "ok c1", Opaque: secret}} })
 	}},
-	{"INV-01", "plain", "a picture is told as another", func(t *testing.T, s *script) {
+	{"INV-01", "plain", "a picture is recorded as another", func(t *testing.T, s *script) {
 		change(t, s, 1, func(b *trace.ToolEnd) { b.Result.Content = []llm.Part{llm.Media{URL: "a"}} })
 		request(t, s, 1, func(m []llm.Message) {
 			m[1].Parts[0] = llm.ToolResult{ID: "c1", Content: []llm.Part{llm.Media{URL: "b"}}}
 		})
 	}},
-	{"INV-01", "cap", "a result is told otherwise at the end", func(t *testing.T, s *script) {
+	{"INV-01", "cap", "another result is recorded at the end", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages[1] = llm.ToolResults(said("c1", "x")) })
 	}},
-	{"INV-01", "middleware answers a call", "the answer is told otherwise", func(t *testing.T, s *script) {
+	{"INV-01", "middleware answers a call", "another output is recorded", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(said("c1", "x")) })
 	}},
 	// INV-23: an error is the result of its own call and of no other.
-	{"INV-23", "plain", "a result is told as an error", func(t *testing.T, s *script) {
+	{"INV-23", "plain", "a result is recorded as an error", func(t *testing.T, s *script) {
 		request(t, s, 1, func(m []llm.Message) { m[1] = llm.ToolResults(good("c1"), bad("c2"), good("c3")) })
 	}},
-	{"INV-23", "cap", "a result is told as an error at the end", func(t *testing.T, s *script) {
+	{"INV-23", "cap", "a result is recorded as an error at the end", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages[1] = llm.ToolResults(bad("c1")) })
 	}},
-	{"INV-23", "cap", "an error of a tool that returned is told as none", func(t *testing.T, s *script) {
+	{"INV-23", "cap", "an error of a tool that returned is recorded as no error", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.ToolEnd) { b.Result.IsError = true })
 	}},
 	// INV-01: a call of the response has a result, and a result has its call.
@@ -126,7 +126,7 @@ var brokenRecords = []brokenRun{
 			b.Message = llm.Assistant(text(" "), llm.Text{Text: "no", Refusal: true})
 		})
 	}},
-	{"INV-05", "cap", "words beside a call that had none", func(t *testing.T, s *script) {
+	{"INV-05", "cap", "text in addition to a call without text", func(t *testing.T, s *script) {
 		change(t, s, 0, func(b *trace.RunEnd) {
 			b.AppendedMessages = []llm.Message{llm.Assistant(text("x"), c1), b.AppendedMessages[1]}
 		})
@@ -240,7 +240,7 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 		{"plain", "the words in pieces", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(text("do"), text("ne"))} })
 		}},
-		{"plain", "space for none, beside a refusal", func(t *testing.T, s *script) {
+		{"plain", "white space for no text, in addition to a refusal", func(t *testing.T, s *script) {
 			refusal := llm.Text{Text: "no", Refusal: true}
 			change(t, s, 2, func(b *trace.ModelResponse) { b.Message = llm.Assistant(text(" "), refusal) })
 			change(t, s, 0, func(b *trace.RunEnd) { b.AppendedMessages = []llm.Message{llm.Assistant(refusal)} })
@@ -297,7 +297,7 @@ func TestRecordsThatMayDiffer(t *testing.T) {
 			s.insert(s.index(t, trace.KindRunEnd, 0), trace.HistoryRewrite{Reason: "middleware"})
 			s.number(0)
 		}},
-		{"failures without a flag", "an error is told by its text alone", func(t *testing.T, s *script) {
+		{"failures without a flag", "an error is recorded by its text alone", func(t *testing.T, s *script) {
 			change(t, s, 0, func(b *trace.ToolEnd) { b.Result.IsError = true })
 		}},
 		{"plain", "a picture", func(t *testing.T, s *script) {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	userSays  = `"user_content":{"role":"user","parts":[{"text":"hi","function_call":null}]}`
-	agentSays = `"final_response":{"role":"model","parts":[{"text":"yo"}]}`
+	userContent  = `"user_content":{"role":"user","parts":[{"text":"hi","function_call":null}]}`
+	agentContent = `"final_response":{"role":"model","parts":[{"text":"yo"}]}`
 )
 
 func TestADK(t *testing.T) {
@@ -21,8 +21,8 @@ func TestADK(t *testing.T) {
 		want   []string
 	}{
 		"a set": {
-			`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[{"id":null,"name":"f","args":{"x":1}},{"name":"g"}],"tool_responses":[]},` + agentSays + `},{` + userSays + `}]},
-{"eval_id":"b","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[]},` + agentSays + `}]},
+			`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userContent + `,"intermediate_data":{"tool_uses":[{"id":null,"name":"f","args":{"x":1}},{"name":"g"}],"tool_responses":[]},` + agentContent + `},{` + userContent + `}]},
+{"eval_id":"b","conversation":[{` + userContent + `,"intermediate_data":{"tool_uses":[]},` + agentContent + `}]},
 {"eval_id":"c","conversation":null,"conversation_scenario":{}}]}`,
 			"adk-set",
 			[]string{
@@ -36,8 +36,8 @@ func TestADK(t *testing.T) {
 			[]string{`a case="a" epoch=-1 want=["yo"] replies=["yo"] calls=[0:f{} ]`},
 		},
 		"a set of agentevals": {
-			`{"eval_set_id":"s","eval_cases":[{"case_id":"a","conversation":[{` + userSays + `,"agent_content":{"role":"model","parts":[{"text":"yo"}]}},` +
-				`{` + userSays + `,"agent_content":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},"intermediate_data":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]}}]}]}`,
+			`{"eval_set_id":"s","eval_cases":[{"case_id":"a","conversation":[{` + userContent + `,"agent_content":{"role":"model","parts":[{"text":"yo"}]}},` +
+				`{` + userContent + `,"agent_content":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},"intermediate_data":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]}}]}]}`,
 			"adk-set",
 			[]string{`a case="a" epoch=-1 replies=["yo" ""] calls=[1:f{} ]`},
 		},
@@ -63,7 +63,7 @@ func TestADK(t *testing.T) {
 		},
 		"results": {
 			`{"eval_set_result_id":"r","eval_case_results":[{"eval_id":"a","final_eval_status":1,"overall_eval_metric_results":[{"metric_name":"m","score":0.5},{"metric_name":"n","score":null}],` +
-				`"eval_metric_result_per_invocation":[{"actual_invocation":{` + userSays + `,` + agentSays + `},"expected_invocation":{` + userSays + `,"final_response":{"role":"model","parts":[{"text":"oy"}]}}}]},` + "\n{",
+				`"eval_metric_result_per_invocation":[{"actual_invocation":{` + userContent + `,` + agentContent + `},"expected_invocation":{` + userContent + `,"final_response":{"role":"model","parts":[{"text":"oy"}]}}}]},` + "\n{",
 			"adk-result",
 			[]string{`a case="a" epoch=-1 want=["oy"] answer="yo" replies=["oy"] m=0.5`, "! file:2: eval_case_results[1]: the file ends within a value"},
 		},
@@ -93,7 +93,7 @@ func TestADK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format.Name != c.format {
+			if diff := cmp.Diff(c.want, describeRuns(src, nil)); diff != "" || src.Format.Name != c.format {
 				t.Errorf("format %s, runs (-want +got):\n%s", src.Format.Name, diff)
 			}
 		})
@@ -144,7 +144,7 @@ func TestADKMessages(t *testing.T) {
 
 // The data about the calls of a result is part of its messages.
 func TestADKResultMessages(t *testing.T) {
-	in := `{"evalSetResultId":"r","evalCaseResults":[{"evalId":"a","evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `,"intermediateData":{"toolUses":[{"name":"f","args":{}}],"toolResponses":[{"name":"f","response":{}}]},` + agentSays + `}}]}]}`
+	in := `{"evalSetResultId":"r","evalCaseResults":[{"evalId":"a","evalMetricResultPerInvocation":[{"actualInvocation":{` + userContent + `,"intermediateData":{"toolUses":[{"name":"f","args":{}}],"toolResponses":[{"name":"f","response":{}}]},` + agentContent + `}}]}]}`
 	want := []string{
 		`{"role":"user","parts":[{"type":"text","text":"hi"}]}`,
 		`{"role":"assistant","parts":[{"type":"tool_call","id":"function_call_1","name":"f","arguments":"{}","id_generated":true}]}`,
@@ -158,10 +158,10 @@ func TestADKResultMessages(t *testing.T) {
 
 func FuzzADK(f *testing.F) {
 	for _, seed := range []string{
-		`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userSays + `,"intermediate_data":{"tool_uses":[{"name":"f","args":{"x":1}}]},` + agentSays + `}]}]}`,
+		`{"eval_set_id":"s","eval_cases":[{"eval_id":"a","conversation":[{` + userContent + `,"intermediate_data":{"tool_uses":[{"name":"f","args":{"x":1}}]},` + agentContent + `}]}]}`,
 		`{"id":"s1","appName":"a","events":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f"}},{"inlineData":{"data":"AA=="}}]}},{"content":{"parts":[{"functionResponse":{"name":"f","response":{}}}]}}]}`,
 		`[{"query":"hi","expected_tool_use":[{"tool_name":"f"}],"reference":"yo"}]`, `"{\"eval_case_results\":[{\"eval_id\":\"a\"}]}"`,
-		`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userSays + `}}]}]}`,
+		`{"evalCaseResults":[{"evalId":"a","overallEvalMetricResults":[{"metricName":"m","score":1}],"evalMetricResultPerInvocation":[{"actualInvocation":{` + userContent + `}}]}]}`,
 	} {
 		f.Add([]byte(seed))
 	}

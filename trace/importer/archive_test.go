@@ -234,7 +234,7 @@ func TestArchiveLeave(t *testing.T) {
 	}
 	n := 0
 	for run, err := range src.Runs() {
-		t.Log(told(run, err))
+		t.Log(describeRun(run, err))
 		n++
 		break
 	}

@@ -30,7 +30,7 @@ func TestRowsDetected(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format.Name != "rows" {
+				if diff := cmp.Diff(c.want, describeRuns(src, nil)); diff != "" || src.Format.Name != "rows" {
 					t.Errorf("%s: format %s, runs (-want +got):\n%s", way, src.Format.Name, diff)
 				}
 			}
@@ -121,7 +121,7 @@ func TestOpenRows(t *testing.T) {
 		"nothing":                     {" \n", importer.Mapping{}, []string{"! file: " + importer.ErrEmpty.Error()}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := allTold(importer.OpenRows("file", strings.NewReader(c.in), &c.m))
+			got := describeRuns(importer.OpenRows("file", strings.NewReader(c.in), &c.m))
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("runs (-want +got):\n%s", diff)
 			}
@@ -155,7 +155,7 @@ func TestRowsLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		for run, err := range src.Runs() {
-			t.Log(told(run, err))
+			t.Log(describeRun(run, err))
 			break
 		}
 	}
@@ -171,8 +171,8 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		readInChunks(t, b)
 		m := importer.Mapping{Case: "/a/b/0", Epoch: "/a", Scores: map[string]string{"s": "/score", "x": "/a~1b"}}
-		whole := allTold(importer.OpenRows("file", bytes.NewReader(b), &m))
-		pieces := allTold(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), &m))
+		whole := describeRuns(importer.OpenRows("file", bytes.NewReader(b), &m))
+		pieces := describeRuns(importer.OpenRows("file", iotest.OneByteReader(bytes.NewReader(b)), &m))
 		if diff := cmp.Diff(whole, pieces); diff != "" {
 			t.Errorf("%q: read byte by byte it differs (-whole +bytes):\n%s", b, diff)
 		}

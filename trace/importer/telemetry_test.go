@@ -65,7 +65,7 @@ func TestTelemetryRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format.Name != "otel" {
+			if diff := cmp.Diff(c.want, describeRuns(src, nil)); diff != "" || src.Format.Name != "otel" {
 				t.Errorf("format %s, runs (-want +got):\n%s", src.Format.Name, diff)
 			}
 		})
@@ -195,7 +195,7 @@ func TestTelemetryLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		for run, err := range src.Runs() {
-			t.Log(told(run, err))
+			t.Log(describeRun(run, err))
 			break
 		}
 	}

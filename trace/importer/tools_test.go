@@ -55,24 +55,24 @@ func TestTools(t *testing.T) {
 				`test-4 case="4" epoch=-1`,
 			},
 		},
-		"promptfoo, without an id": {`{"results":{"version":2,"results":[{"vars":{"q":"x"},"score":1}]}}`, "promptfoo", []string{`run-1 case="x" epoch=-1 score=1`}},
-		"promptfoo, in lines":      {promptfooResult + "\n{\n" + promptfooError + "\n", "promptfoo", []string{`test-2/prompt-1 case="hi" epoch=-1 want=["yo"] answer="yo" success=1 score=0.5 namedScores/tone=0.25`, "! file:2: the line ends within a value", `test-3 case="{\"a\":\"x\",\"b\":2}" epoch=-1 success: the test ended with an error: too late score: the test ended with an error: too late`}},
-		"promptfoo, broken":        {`{"evalId":"e","results":{"prompts":[],"results":[7,{"vars":{"q":"x"}},{"vars":},[]]}}`, "promptfoo", []string{"! file:1: results.results[0]: expected an object", `run-2 case="x" epoch=-1`, "! file:1: results.results[2].vars: expected a value", "! file:1: results.results[3]: expected an object"}},
-		"promptfoo, no results":    {`{"evalId":"e","results":{"prompts":[]}}`, "promptfoo", []string{"! file:1: the array of runs at results.results is missing"}},
-		"the AI SDK":               {`{"id":"a","text":"yo","steps":[{"text":"yo","toolCalls":[],"finishReason":"stop"}],"score":1}`, "ai-sdk", []string{`a case="a" epoch=-1 answer="yo" score=1`}},
-		"the AI SDK, version 5":    {`[{"steps":[{"content":[{"type":"text","text":"yo"}],"finishReason":"stop"}]}]`, "ai-sdk", []string{`run-1 case="" epoch=-1 answer="yo"`}},
-		"the AI SDK, broken":       {`[{"steps":[],"finishReason":"stop"},[1]]`, "ai-sdk", []string{`run-1 case="" epoch=-1`, "! file:1: [1]: expected an object"}},
-		"the AI SDK, one step":     {`{"text":"yo","toolCalls":[],"finishReason":"stop","task_id":"a","trial":1}`, "ai-sdk", []string{`task-a/trial-1 case="a" epoch=1 answer="yo"`}},
-		"no calls":                 {`{"text":"yo","finishReason":"stop"}`, "ai-sdk", []string{`run-1 case="" epoch=-1 answer="yo"`}},
-		"rows that tell how":       {`{"prompt":"p","answer":"yo","text":"yo","finishReason":"stop"}`, "rows", []string{`run-1 case="" epoch=-1 answer="yo"`}},
-		"the AI SDK, no steps":     {`{"steps":[],"finishReason":"stop"}`, "ai-sdk", []string{`run-1 case="" epoch=-1`}},
+		"promptfoo, without an id":  {`{"results":{"version":2,"results":[{"vars":{"q":"x"},"score":1}]}}`, "promptfoo", []string{`run-1 case="x" epoch=-1 score=1`}},
+		"promptfoo, in lines":       {promptfooResult + "\n{\n" + promptfooError + "\n", "promptfoo", []string{`test-2/prompt-1 case="hi" epoch=-1 want=["yo"] answer="yo" success=1 score=0.5 namedScores/tone=0.25`, "! file:2: the line ends within a value", `test-3 case="{\"a\":\"x\",\"b\":2}" epoch=-1 success: the test ended with an error: too late score: the test ended with an error: too late`}},
+		"promptfoo, broken":         {`{"evalId":"e","results":{"prompts":[],"results":[7,{"vars":{"q":"x"}},{"vars":},[]]}}`, "promptfoo", []string{"! file:1: results.results[0]: expected an object", `run-2 case="x" epoch=-1`, "! file:1: results.results[2].vars: expected a value", "! file:1: results.results[3]: expected an object"}},
+		"promptfoo, no results":     {`{"evalId":"e","results":{"prompts":[]}}`, "promptfoo", []string{"! file:1: the array of runs at results.results is missing"}},
+		"the AI SDK":                {`{"id":"a","text":"yo","steps":[{"text":"yo","toolCalls":[],"finishReason":"stop"}],"score":1}`, "ai-sdk", []string{`a case="a" epoch=-1 answer="yo" score=1`}},
+		"the AI SDK, version 5":     {`[{"steps":[{"content":[{"type":"text","text":"yo"}],"finishReason":"stop"}]}]`, "ai-sdk", []string{`run-1 case="" epoch=-1 answer="yo"`}},
+		"the AI SDK, broken":        {`[{"steps":[],"finishReason":"stop"},[1]]`, "ai-sdk", []string{`run-1 case="" epoch=-1`, "! file:1: [1]: expected an object"}},
+		"the AI SDK, one step":      {`{"text":"yo","toolCalls":[],"finishReason":"stop","task_id":"a","trial":1}`, "ai-sdk", []string{`task-a/trial-1 case="a" epoch=1 answer="yo"`}},
+		"no calls":                  {`{"text":"yo","finishReason":"stop"}`, "ai-sdk", []string{`run-1 case="" epoch=-1 answer="yo"`}},
+		"rows with a finish reason": {`{"prompt":"p","answer":"yo","text":"yo","finishReason":"stop"}`, "rows", []string{`run-1 case="" epoch=-1 answer="yo"`}},
+		"the AI SDK, no steps":      {`{"steps":[],"finishReason":"stop"}`, "ai-sdk", []string{`run-1 case="" epoch=-1`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := importer.Open("file", strings.NewReader(c.in))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, allTold(src, nil)); diff != "" || src.Format.Name != c.format {
+			if diff := cmp.Diff(c.want, describeRuns(src, nil)); diff != "" || src.Format.Name != c.format {
 				t.Errorf("format %s, runs (-want +got):\n%s", src.Format.Name, diff)
 			}
 		})

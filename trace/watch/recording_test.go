@@ -30,7 +30,7 @@ func result(ids ...string) llm.Message {
 	return m
 }
 
-func says(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
+func assistant(text string) llm.Message { return llm.Assistant(llm.Text{Text: text}) }
 
 // marked is a message of the user with a mark for caching.
 func marked(text string) llm.Message {
@@ -39,17 +39,17 @@ func marked(text string) llm.Message {
 
 // asked is a request with its response, which may have no parts.
 type asked struct {
-	messages []llm.Message
-	said     []llm.Part
-	lane, id string
-	extra    map[string]json.RawMessage
+	messages    []llm.Message
+	said        []llm.Part
+	session, id string
+	extra       map[string]json.RawMessage
 }
 
 // recorded returns what is found in a recording, and how many runs it has.
 func recorded(p protocol.Protocol, list ...asked) (found []string, runs int) {
 	var r watch.Recording
 	for i, a := range list {
-		x := watch.Interaction{Number: i + 1, Session: a.lane, Protocol: p, Request: &llm.Request{Model: "m", Messages: a.messages, Extra: a.extra}}
+		x := watch.Interaction{Number: i + 1, Session: a.session, Protocol: p, Request: &llm.Request{Model: "m", Messages: a.messages, Extra: a.extra}}
 		if a.said != nil {
 			x.Response = &llm.Response{Parts: a.said, ResponseID: a.id}
 		}
@@ -89,10 +89,10 @@ func TestRecording(t *testing.T) {
 		}, nil, 1},
 		"a result is lost": {[]asked{
 			{messages: hi, said: both},
-			{messages: lost, said: says("fine").Parts},
-			{messages: then(lost, says("fine"), llm.User("and?")), said: says("so").Parts},
+			{messages: lost, said: assistant("fine").Parts},
+			{messages: then(lost, assistant("fine"), llm.User("and?")), said: assistant("so").Parts},
 		}, []string{sent}, 1},
-		"no expected answer":   {[]asked{{messages: hi}, {messages: lost}, {messages: lost}, {messages: then(lost, says("fine"), llm.User("and?"))}}, []string{sent}, 1},
+		"no expected answer":   {[]asked{{messages: hi}, {messages: lost}, {messages: lost}, {messages: then(lost, assistant("fine"), llm.User("and?"))}}, []string{sent}, 1},
 		"in the first request": {[]asked{{messages: then(hi, llm.Assistant(call("a")))}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "a"`}, 1},
 		"an id again": {[]asked{
 			{messages: hi, said: both}, {messages: two, said: []llm.Part{call("b")}}, {messages: then(two, llm.Assistant(call("b")), result("b"))},
@@ -101,16 +101,16 @@ func TestRecording(t *testing.T) {
 			{messages: hi, said: []llm.Part{call("a")}}, {messages: two},
 		}, []string{"INV-01 interaction-1 1 the response is sent back with 2 calls, but the model made 1 (in interaction 2)"}, 1},
 		"a history that was rewritten": {[]asked{
-			{messages: hi, said: says("hello").Parts}, {messages: then(hi, says("goodbye"), llm.User("so?"))}, {messages: []llm.Message{llm.User("in short: hi")}},
+			{messages: hi, said: assistant("hello").Parts}, {messages: then(hi, assistant("goodbye"), llm.User("so?"))}, {messages: []llm.Message{llm.User("in short: hi")}},
 		}, nil, 2},
 		"no messages":       {[]asked{{}}, []string{"INV-24 interaction-1 -1 the list of messages is empty; no provider accepts it"}, 1},
 		"two conversations": {[]asked{{messages: hi}, {messages: []llm.Message{llm.User("ho")}}, {messages: two}}, nil, 2},
-		"two lanes":         {[]asked{{messages: hi, lane: "a"}, {messages: hi, lane: "b"}, {messages: lost, lane: "b"}}, []string{strings.Replace(strings.Replace(sent, "interaction-1", "interaction-2", 1), "interaction 2", "interaction 3", 1)}, 2},
+		"two sessions":      {[]asked{{messages: hi, session: "a"}, {messages: hi, session: "b"}, {messages: lost, session: "b"}}, []string{strings.Replace(strings.Replace(sent, "interaction-1", "interaction-2", 1), "interaction 2", "interaction 3", 1)}, 2},
 		"a beginning that comes later": {[]asked{
-			{messages: two}, {messages: hi}, {messages: then(two, says("so"), llm.User("and?"), llm.Assistant(call("z")))},
+			{messages: two}, {messages: hi}, {messages: then(two, assistant("so"), llm.User("and?"), llm.Assistant(call("z")))},
 		}, []string{`INV-01 interaction-1 5 the request was sent without a result of the call "z" (in interaction 3)`}, 2},
 		"marks for caching": {[]asked{
-			{messages: []llm.Message{marked("hi")}}, {messages: then(hi, says("hello"), marked("and?"))},
+			{messages: []llm.Message{marked("hi")}}, {messages: then(hi, assistant("hello"), marked("and?"))},
 		}, nil, 1},
 		"branches": {[]asked{
 			{messages: hi, said: both}, {messages: lost}, {messages: two}, {messages: then(hi, llm.Assistant(both...), result("b"))},
@@ -129,7 +129,7 @@ func TestRecording(t *testing.T) {
 // output, and the calls are of one response all the same.
 func TestRecordingItems(t *testing.T) {
 	hi := []llm.Message{llm.User("hi")}
-	says := func(ids ...string) (parts []llm.Part) {
+	assistant := func(ids ...string) (parts []llm.Part) {
 		for _, id := range ids {
 			parts = append(parts, call(id))
 		}
@@ -141,13 +141,13 @@ func TestRecordingItems(t *testing.T) {
 		want []string
 	}{
 		"a call, its output": {[]asked{
-			{messages: hi, said: says("a", "b")}, {messages: apart, said: says("c", "d")},
+			{messages: hi, said: assistant("a", "b")}, {messages: apart, said: assistant("c", "d")},
 			{messages: then(apart, llm.Assistant(call("c")), result("c"), llm.Assistant(call("d")), result("d"))},
 		}, nil},
-		"of another try":       {[]asked{{messages: hi, said: says("a", "b")}, {messages: hi, said: says("c")}, {messages: apart}}, nil},
-		"one after another":    {[]asked{{messages: hi, said: says("a")}, {messages: apart[:3], said: says("b")}, {messages: apart}}, nil},
-		"the last without one": {[]asked{{messages: hi, said: says("a", "b")}, {messages: apart[:4]}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "b" (in interaction 2)`}},
-		"an output first":      {[]asked{{messages: hi, said: says("a", "b")}, {messages: then(hi, result("a"), apart[1], apart[2])}}, []string{`INV-01 interaction-1 1 a result is for the call "a", which no assistant message before it has (in interaction 2)`}},
+		"of another try":       {[]asked{{messages: hi, said: assistant("a", "b")}, {messages: hi, said: assistant("c")}, {messages: apart}}, nil},
+		"one after another":    {[]asked{{messages: hi, said: assistant("a")}, {messages: apart[:3], said: assistant("b")}, {messages: apart}}, nil},
+		"the last without one": {[]asked{{messages: hi, said: assistant("a", "b")}, {messages: apart[:4]}}, []string{`INV-01 interaction-1 1 the request was sent without a result of the call "b" (in interaction 2)`}},
+		"an output first":      {[]asked{{messages: hi, said: assistant("a", "b")}, {messages: then(hi, result("a"), apart[1], apart[2])}}, []string{`INV-01 interaction-1 1 a result is for the call "a", which no assistant message before it has (in interaction 2)`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, _ := recorded(responses.Protocol{}, c.list...)

@@ -23,13 +23,13 @@ func TestKeysEquivalent(t *testing.T) {
 	pairs := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		for range 50 {
-			a, laneA := &recording.Request{Method: "GET", URL: "http://a.b/", Header: http.Header{}}, ""
+			a, sessionA := &recording.Request{Method: "GET", URL: "http://a.b/", Header: http.Header{}}, ""
 			change := rapid.SampledFrom(redraws()).Draw(t, "change")
-			change(t, a, &laneA)
-			b, laneB := &recording.Request{Method: a.Method, URL: a.URL, Header: a.Header.Clone(), Body: a.Body}, laneA
-			change(t, b, &laneB)
-			want := laneA == laneB && meanSame(a, b)
-			if got := (Matcher{}).key(laneA, a).Exact == (Matcher{}).key(laneB, b).Exact; got != want {
+			change(t, a, &sessionA)
+			b, sessionB := &recording.Request{Method: a.Method, URL: a.URL, Header: a.Header.Clone(), Body: a.Body}, sessionA
+			change(t, b, &sessionB)
+			want := sessionA == sessionB && meanSame(a, b)
+			if got := (Matcher{}).key(sessionA, a).Exact == (Matcher{}).key(sessionB, b).Exact; got != want {
 				t.Fatalf("one key: %t, the same meaning: %t\n%q %q %q %q\n%q %q %q %q", got, want, a.Method, a.URL, a.Header, a.Body, b.Method, b.URL, b.Header, b.Body)
 			}
 			pairs[want]++

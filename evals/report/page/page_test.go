@@ -29,7 +29,7 @@ type tb interface {
 	Fatal(args ...any)
 }
 
-const room = 1 << 20
+const maxBytes = 1 << 20
 
 // scored returns the runs of a file and their texts.
 func scored(t tb, name, text string, size int) (*evals.Result, *page.Runs) {
@@ -88,11 +88,11 @@ var embedded = regexp.MustCompile(`<script type="application/json" id="([^"]+)">
 // TestData holds the data of pages, a line an element and what it holds, indented.
 func TestData(t *testing.T) {
 	for name, p := range map[string]*page.Page{
-		"one":     pageOf(t, runs, "", room),
-		"two":     pageOf(t, runs, base, room),
+		"one":     pageOf(t, runs, "", maxBytes),
+		"two":     pageOf(t, runs, base, maxBytes),
 		"no room": pageOf(t, runs, "", 200), // for more than those that did not succeed
-		"empty":   pageOf(t, "[]", "", room),
-		"nothing": pageOf(t, "", "", room),
+		"empty":   pageOf(t, "[]", "", maxBytes),
+		"nothing": pageOf(t, "", "", maxBytes),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -110,7 +110,7 @@ func TestData(t *testing.T) {
 
 // The same runs give the same bytes, in any order.
 func TestStable(t *testing.T) {
-	p := pageOf(t, runs, base, room)
+	p := pageOf(t, runs, base, maxBytes)
 	first := written(t, p)
 	if again := written(t, p); again != first {
 		t.Error("the page differs the second time")
@@ -118,7 +118,7 @@ func TestStable(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSuffix(runs, "\n"), "\n")
 	turned := lines[2] + "\n" + lines[1] + lines[0]
 	place := regexp.MustCompile(`"run":"run-\d","file":"runs.jsonl","line":\d`)
-	moved := written(t, pageOf(t, turned, base, room))
+	moved := written(t, pageOf(t, turned, base, maxBytes))
 	if diff := cmp.Diff(place.ReplaceAllString(first, ""), place.ReplaceAllString(moved, "")); diff != "" {
 		t.Errorf("runs in another order (-want +got):\n%s", diff)
 	}
@@ -133,17 +133,17 @@ func TestNotes(t *testing.T) {
 		page *page.Page
 		want []string
 	}{
-		"all is there":    {pageOf(t, runs, "", room), []string{}},
+		"all is there":    {pageOf(t, runs, "", maxBytes), []string{}},
 		"no room":         {pageOf(t, runs, "", 0), []string{"the page omits the transcripts of 3 of 3 runs: raise --transcripts"}},
 		"no room in both": {pageOf(t, runs, base, 0), []string{"the page omits the transcripts of 5 of 5 runs: raise --transcripts"}},
-		"a part":          {pageOf(t, part, "", room), []string{"the transcripts of 1 of 1 runs are missing, since score files contain no transcripts: pass the recordings"}},
-		"a long text":     {pageOf(t, long, "", room), []string{"the transcripts of 1 of 1 runs are shortened: see the lines of their recordings"}},
+		"a part":          {pageOf(t, part, "", maxBytes), []string{"the transcripts of 1 of 1 runs are missing, since score files contain no transcripts: pass the recordings"}},
+		"a long text":     {pageOf(t, long, "", maxBytes), []string{"the transcripts of 1 of 1 runs are shortened: see the lines of their recordings"}},
 	} {
 		if diff := cmp.Diff(c.want, c.page.Notes()); diff != "" {
 			t.Errorf("%s: notes (-want +got):\n%s", name, diff)
 		}
 	}
-	p := pageOf(t, runs, base, room)
+	p := pageOf(t, runs, base, maxBytes)
 	p.Runs, p.Base = nil, nil
 	if got := p.Notes(); len(got) != 1 || !strings.HasPrefix(got[0], "the transcripts of 5 of 5 runs are missing") {
 		t.Errorf("without the texts of the runs: got %q", got)
@@ -168,7 +168,7 @@ func TestForeignText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := pageOf(t, string(line), "", room)
+		p := pageOf(t, string(line), "", maxBytes)
 		p.Title = name
 		html := written(t, p)
 		const elements = 3 // data, code and one transcript
@@ -204,7 +204,7 @@ func TestForeignText(t *testing.T) {
 
 // The policy of the page names what it brings, and forbids all else.
 func TestPolicy(t *testing.T) {
-	html := written(t, pageOf(t, runs, "", room))
+	html := written(t, pageOf(t, runs, "", maxBytes))
 	sum := func(before, after string) string {
 		_, rest, _ := strings.Cut(html, before)
 		text, _, _ := strings.Cut(rest, after)
@@ -220,7 +220,7 @@ func TestPolicy(t *testing.T) {
 
 // Nothing on the page asks for anything from elsewhere.
 func TestNoReferences(t *testing.T) {
-	html := written(t, pageOf(t, runs, base, room))
+	html := written(t, pageOf(t, runs, base, maxBytes))
 	if found := regexp.MustCompile(`(?i)https?:|src\s*=|(?:href|srcset|action)\s*=\s*"[^d]|//[^ ]|url\(|@import|\b(?:fetch|import|Worker|open)\(["'h]|XMLHttpRequest|WebSocket|EventSource|sendBeacon|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function`).FindAllString(html, -1); found != nil {
 		t.Errorf("the page has %q", found)
 	}
@@ -237,7 +237,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriteFails(t *testing.T) {
-	p := pageOf(t, runs, base, room)
+	p := pageOf(t, runs, base, maxBytes)
 	size := len(written(t, p))
 	for _, left := range []int{0, size / 2, size - 1} {
 		if err := p.Write(&failing{left}); err != io.ErrShortWrite {

@@ -24,7 +24,7 @@ type spoken struct {
 	run importer.Run
 }
 
-func speaks(i, size int, score float64, prompt string) spoken {
+func spokenRun(i, size int, score float64, prompt string) spoken {
 	return spoken{
 		evals.Row{Case: fmt.Sprint("case ", i/2), Epoch: i % 2, File: "f", Line: i, Run: fmt.Sprint("run-", i), Scores: byName(map[string]float64{"m": score})},
 		importer.Run{Messages: []llm.Message{system(prompt), llm.User(strings.Repeat("x", size))}},
@@ -48,7 +48,7 @@ func TestKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := []spoken{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "runs") {
-			all = append(all, speaks(i, rapid.IntRange(0, 600).Draw(t, "size"), float64(rapid.IntRange(0, 1).Draw(t, "score")), rapid.SampledFrom(prompts).Draw(t, "prompt")))
+			all = append(all, spokenRun(i, rapid.IntRange(0, 600).Draw(t, "size"), float64(rapid.IntRange(0, 1).Draw(t, "score")), rapid.SampledFrom(prompts).Draw(t, "prompt")))
 		}
 		limit := rapid.IntRange(0, 5000).Draw(t, "limit")
 		r := NewRuns(limit)
@@ -184,7 +184,7 @@ func TestShared(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	r := NewRuns(1 << 20)
 	for i, prompt := range []string{long, long, long[1:]} {
-		s := speaks(i, 1, 1, prompt)
+		s := spokenRun(i, 1, 1, prompt)
 		r.Add(&s.row, &s.run)
 	}
 	if got := slices.Collect(maps.Values(r.shared)); !slices.Equal(got, []string{long}) {

@@ -64,7 +64,7 @@ func TestMessages(t *testing.T) {
 			[]llm.Message{llm.Assistant(call("1", "look", "{}")), llm.ToolResults(answers("2", "found"))},
 			[]entry{{Kind: kindCall, Step: 1, Name: "look", ID: "1", Text: "{}"}, {Kind: kindResult, Name: "look", ID: "2", Answered: true, Result: "found"}},
 		},
-		"a tool that speaks without a call": {
+		"a tool message without a call": {
 			[]llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "found"}}}},
 			[]entry{{Kind: kindResult, Answered: true, Result: "found"}},
 		},

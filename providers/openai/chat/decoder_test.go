@@ -46,46 +46,46 @@ func TestChatEvents(t *testing.T) {
 		{
 			"another choice", []string{
 				`{"id":"c1","model":"m","choices":[{"delta":{"content":"no"},"finish_reason":"length","index":1},{"index":0,"delta":{"content":"yes"}},{"index":2,"delta":{"content":"no","tool_calls":[` + chatCall1 + `]}}]}`,
-				chatSays("", "stop"),
+				chatDelta("", "stop"),
 			},
 			[]llm.Event{llm.TextDelta{Text: "yes"}, stop},
 		},
 		{
-			"reasoning between texts", []string{chatSays(`"reasoning":"a","content":"b"`), chatSays(`"content":"c","reasoning":"d"`), chatSays("", "stop")},
+			"reasoning between texts", []string{chatDelta(`"reasoning":"a","content":"b"`), chatDelta(`"content":"c","reasoning":"d"`), chatDelta("", "stop")},
 			[]llm.Event{
 				llm.ReasoningDelta{Text: "a"}, chatReason(`{"field":"reasoning"}`), llm.TextDelta{Text: "b"},
 				llm.ReasoningDelta{Text: "d"}, chatReason(`{"field":"reasoning"}`), llm.TextDelta{Text: "c"}, stop,
 			},
 		},
 		{
-			"another field", []string{chatSays(`"reasoning":"a"`), chatSays(`"reasoning_content":"b"`), chatSays("", "stop")},
+			"another field", []string{chatDelta(`"reasoning":"a"`), chatDelta(`"reasoning_content":"b"`), chatDelta("", "stop")},
 			[]llm.Event{llm.ReasoningDelta{Text: "a"}, chatReason(`{"field":"reasoning"}`), llm.ReasoningDelta{Text: "b"}, chatReason(`{"field":"reasoning_content"}`), stop},
 		},
 		{
-			"an empty field of reasoning goes back with a call", []string{chatSays(`"reasoning_content":""`), chatCalls(chatCall1), chatSays("", "stop")},
+			"an empty field of reasoning goes back with a call", []string{chatDelta(`"reasoning_content":""`), chatCalls(chatCall1), chatDelta("", "stop")},
 			[]llm.Event{chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
-			"a custom call without a name next to a call", []string{chatCalls(`{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}}`), chatSays("", "stop")},
+			"a custom call without a name next to a call", []string{chatCalls(`{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}}`), chatDelta("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "c", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
-			"but not without, nor another one, nor twice", []string{chatSays(`"reasoning_content":""`), chatSays(`"content":"a"`), chatSays("", "stop")},
+			"but not without, nor another one, nor twice", []string{chatDelta(`"reasoning_content":""`), chatDelta(`"content":"a"`), chatDelta("", "stop")},
 			[]llm.Event{llm.TextDelta{Text: "a"}, stop},
 		},
 		{
-			"nor another one", []string{chatSays(`"reasoning":""`), chatCalls(chatCall1), chatSays("", "stop")},
+			"nor another one", []string{chatDelta(`"reasoning":""`), chatCalls(chatCall1), chatDelta("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
-			"nor one that had text", []string{chatSays(`"reasoning_content":"a"`), chatSays(`"reasoning_content":""`), chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "stop")},
+			"nor one that had text", []string{chatDelta(`"reasoning_content":"a"`), chatDelta(`"reasoning_content":""`), chatCalls(chatCall1), chatCalls(chatCall2), chatDelta("", "stop")},
 			[]llm.Event{
 				llm.ReasoningDelta{Text: "a"}, chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"},
 				llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
-			"an empty field once", []string{chatSays(`"reasoning_content":""`), chatCalls(chatCall1 + "," + chatCall2), chatSays("", "stop")},
+			"an empty field once", []string{chatDelta(`"reasoning_content":""`), chatCalls(chatCall1 + "," + chatCall2), chatDelta("", "stop")},
 			[]llm.Event{
 				chatReason(`{"field":"reasoning_content"}`), llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"},
 				llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: `{"a":1}`}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
@@ -93,11 +93,11 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"details are joined by type and index", []string{
-				chatSays(`"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"","format":null,"index":0}]`),
-				chatSays(`"reasoning":"\"b","reasoning_details":[{"type":"reasoning.text","text":"\"b","signature":null,"format":"x","index":0}]`),
-				chatSays(`"reasoning":"","reasoning_details":[{"type":"reasoning.text","text":"","signature":"s","index":0,"new":1}]`),
-				chatSays(`"reasoning":"","reasoning_details":[{"type":"reasoning.text","text":"","signature":"","index":0}]`),
-				chatSays("", "stop"),
+				chatDelta(`"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","signature":"","format":null,"index":0}]`),
+				chatDelta(`"reasoning":"\"b","reasoning_details":[{"type":"reasoning.text","text":"\"b","signature":null,"format":"x","index":0}]`),
+				chatDelta(`"reasoning":"","reasoning_details":[{"type":"reasoning.text","text":"","signature":"s","index":0,"new":1}]`),
+				chatDelta(`"reasoning":"","reasoning_details":[{"type":"reasoning.text","text":"","signature":"","index":0}]`),
+				chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ReasoningDelta{Text: "a"}, llm.ReasoningDelta{Text: `"b`},
@@ -106,10 +106,10 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"details that are apart", []string{
-				chatSays(`"reasoning_details":[{"type":"reasoning.summary","summary":"a","id":"r1","index":0},{"type":"reasoning.summary","summary":"b","id":"r2","index":0}]`),
-				chatSays(`"reasoning_details":[{"type":"reasoning.summary","summary":"c","index":0},{"type":"reasoning.summary","summary":"d","id":"r2","index":1},7]`),
-				chatSays(`"reasoning_details":[{"type":"reasoning.text","text":"e","index":1},{"type":"reasoning.encrypted","data":"x","index":1},{"type":"reasoning.encrypted","data": "y","index":1}]`),
-				chatSays("", "stop"),
+				chatDelta(`"reasoning_details":[{"type":"reasoning.summary","summary":"a","id":"r1","index":0},{"type":"reasoning.summary","summary":"b","id":"r2","index":0}]`),
+				chatDelta(`"reasoning_details":[{"type":"reasoning.summary","summary":"c","index":0},{"type":"reasoning.summary","summary":"d","id":"r2","index":1},7]`),
+				chatDelta(`"reasoning_details":[{"type":"reasoning.text","text":"e","index":1},{"type":"reasoning.encrypted","data":"x","index":1},{"type":"reasoning.encrypted","data": "y","index":1}]`),
+				chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ReasoningDelta{Text: "ab"}, llm.ReasoningDelta{Text: "cd"}, llm.ReasoningDelta{Text: "e"},
@@ -120,13 +120,13 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"an id that comes later joins", []string{
-				chatSays(`"reasoning_details":[{"type":"reasoning.text","text":"a"}]`), chatSays(`"reasoning_details":[{"type":"reasoning.text","text":"b","id":"r"}]`), chatSays("", "stop"),
+				chatDelta(`"reasoning_details":[{"type":"reasoning.text","text":"a"}]`), chatDelta(`"reasoning_details":[{"type":"reasoning.text","text":"b","id":"r"}]`), chatDelta("", "stop"),
 			},
 			[]llm.Event{llm.ReasoningDelta{Text: "a"}, llm.ReasoningDelta{Text: "b"}, chatReason(`{"reasoning_details":[{"type":"reasoning.text","text":"ab","id":"r"}]}`), stop},
 		},
 		{
 			"details after calls, none empty", []string{
-				chatCalls(chatCall1), chatSays(`"reasoning_details":[]`), chatSays(`"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]`), chatSays("", "stop"),
+				chatCalls(chatCall1), chatDelta(`"reasoning_details":[]`), chatDelta(`"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]`), chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1, ID: "call_1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, chatReason(`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x","id":"call_1"}]}`), llm.ToolCallEnd{Index: 1}, stop,
@@ -134,7 +134,7 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"each part has its own details", []string{
-				chatSays(`"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a"}]`), chatSays(`"content":"b"`), chatSays(`"reasoning":"c","reasoning_details":[{"type":"reasoning.text","text":"c"}]`), chatSays("", "stop"),
+				chatDelta(`"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a"}]`), chatDelta(`"content":"b"`), chatDelta(`"reasoning":"c","reasoning_details":[{"type":"reasoning.text","text":"c"}]`), chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ReasoningDelta{Text: "a"}, chatReason(`{"field":"reasoning","reasoning_details":[{"type":"reasoning.text","text":"a"}]}`), llm.TextDelta{Text: "b"},
@@ -144,7 +144,7 @@ func TestChatEvents(t *testing.T) {
 		{
 			"opaque members of calls", []string{
 				chatCalls(`{"index":0,"id":"1","function":{"name":"f"},"extra_content":{"a":1},"x":null}`), chatCalls(`{"index":1,"id":"2","function":{"name":"g"}}`),
-				chatCalls(`{"index":1,"y":"z"}`), chatCalls(`{"index":2,"id":"3","type":"custom","custom":{"name":"sh","input":"ls"}}`), chatSays("", "stop"),
+				chatCalls(`{"index":1,"y":"z"}`), chatCalls(`{"index":2,"id":"3","type":"custom","custom":{"name":"sh","input":"ls"}}`), chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1, ID: "1", Name: "f", Opaque: chatOpaque(`{"extra_content":{"a":1}}`)}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"},
@@ -154,7 +154,7 @@ func TestChatEvents(t *testing.T) {
 		},
 		{
 			"a call without a name before one with a name", []string{
-				chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop"),
+				chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallStart{Index: 2, ID: "call_2", Name: "g"}, llm.ToolCallDelta{Index: 2, Arguments: `{"a":1}`},
@@ -162,41 +162,41 @@ func TestChatEvents(t *testing.T) {
 			},
 		},
 		{
-			"a call without a name", []string{chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatSays("", "stop")},
+			"a call without a name", []string{chatCalls(`{"index":0,"function":{"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatDelta("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
 			"an id that comes after the name, and then another", []string{
-				chatCalls(`{"index":0,"function":{"name":"f"}}`), chatCalls(`{"index":0,"id":"1","function":{"arguments":"{}"}}`), chatCalls(`{"index":0,"id":"2","function":{"name":"g"}}`), chatSays("", "stop"),
+				chatCalls(`{"index":0,"function":{"name":"f"}}`), chatCalls(`{"index":0,"id":"1","function":{"arguments":"{}"}}`), chatCalls(`{"index":0,"id":"2","function":{"name":"g"}}`), chatDelta("", "stop"),
 			},
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{}"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
-			"an id after a call without one, each with its name", []string{chatCalls(`{"index":0,"function":{"name":"f"}}`), chatCalls(`{"index":0,"id":"2","function":{"name":"g"}}`), chatSays("", "stop")},
+			"an id after a call without one, each with its name", []string{chatCalls(`{"index":0,"function":{"name":"f"}}`), chatCalls(`{"index":0,"id":"2","function":{"name":"g"}}`), chatDelta("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop},
 		},
 		{
-			"a name without index and id for the call that has none", []string{chatCalls(`{"id":"1"}`), chatCalls(`{"function":{"name":"f"}}`), chatSays("", "stop")},
+			"a name without index and id for the call that has none", []string{chatCalls(`{"id":"1"}`), chatCalls(`{"function":{"name":"f"}}`), chatDelta("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "1"}, llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
-			"all indexes of one digit", []string{chatCalls(`{"index":9,"id":"1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"index":8,"id":"2","function":{"name":"g"}}`), chatCalls(`{"index":9,"function":{"arguments":"}"}}`), chatSays("", "stop")},
+			"all indexes of one digit", []string{chatCalls(`{"index":9,"id":"1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"index":8,"id":"2","function":{"name":"g"}}`), chatCalls(`{"index":9,"function":{"arguments":"}"}}`), chatDelta("", "stop")},
 			[]llm.Event{
 				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallStart{Index: 2, ID: "2", Name: "g"}, llm.ToolCallDelta{Index: 1, Arguments: "}"}, llm.ToolCallEnd{Index: 1}, llm.ToolCallEnd{Index: 2}, stop,
 			},
 		},
 		{
-			"a refusal among the elements of a content", []string{chatSays(`"content":[{"type":"refusal","refusal":"no"},{"type":"text","text":"a"}]`), chatSays("", "stop")},
+			"a refusal among the elements of a content", []string{chatDelta(`"content":[{"type":"refusal","refusal":"no"},{"type":"text","text":"a"}]`), chatDelta("", "stop")},
 			[]llm.Event{llm.TextDelta{Text: "no", Refusal: true}, llm.TextDelta{Text: "a"}, stop},
 		},
 		{
-			"a function call as it was before there were several", []string{chatSays(`"function_call":{"name":"f","arguments":"{"}`), chatSays(`"function_call":{"arguments":"}"}`, "stop")},
+			"a function call as it was before there were several", []string{chatDelta(`"function_call":{"name":"f","arguments":"{"}`), chatDelta(`"function_call":{"arguments":"}"}`, "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "{"}, llm.ToolCallDelta{Index: 1, Arguments: "}"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 		{
-			"a spoken answer", []string{chatSays(`"audio":{"id":"audio_1","transcript":"Hel"}`), chatSays(`"audio":{"transcript":"lo","data":"AA"}`), chatSays("", "stop")},
+			"a spoken answer", []string{chatDelta(`"audio":{"id":"audio_1","transcript":"Hel"}`), chatDelta(`"audio":{"transcript":"lo","data":"AA"}`), chatDelta("", "stop")},
 			[]llm.Event{llm.TextDelta{Text: "Hel"}, llm.TextDelta{Text: "lo"}, llm.Finish{Reason: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(`{"audio":{"data":"AA","id":"audio_1","transcript":"Hello"}}`)}},
 		},
 		{
@@ -218,7 +218,7 @@ func TestChatEvents(t *testing.T) {
 			}, unknown...),
 		},
 		{
-			"text that is not UTF-8, in arguments", []string{chatCalls("{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"\xff\"}}"), chatSays("", "stop")},
+			"text that is not UTF-8, in arguments", []string{chatCalls("{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"\xff\"}}"), chatDelta("", "stop")},
 			[]llm.Event{llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: "\xff"}, llm.ToolCallEnd{Index: 1}, stop},
 		},
 	} {
@@ -238,7 +238,7 @@ func TestChatCompleteDetails(t *testing.T) {
 // TestChatDataIsCopied checks that a decoder keeps no reference to its input.
 func TestChatDataIsCopied(t *testing.T) {
 	dec := chat.Protocol{}.NewDecoder()
-	data := []byte(chatSays(`"content":"Hello"`, "stop"))
+	data := []byte(chatDelta(`"content":"Hello"`, "stop"))
 	var got llm.Event
 	if _, err := dec.Event("", data, func(ev llm.Event) { got = ev }); err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestChatStreamsWritten(t *testing.T) {
 			},
 		},
 		{
-			"ends that tell the arguments", []llm.Event{
+			"ends with the arguments", []llm.Event{
 				llm.ToolCallStart{Index: 1, ID: "1", Name: "f"}, llm.ToolCallDelta{Index: 1, Arguments: `{"a"`}, llm.ToolCallEnd{Index: 1, Arguments: `{"a":1}`}, llm.ToolCallStart{Index: 2, ID: "2", Name: "f"}, llm.ToolCallEnd{Index: 2, Arguments: `{}`}, llm.ToolCallStart{Index: 3, ID: "3", Name: "f"}, llm.ToolCallDelta{Index: 3, Arguments: `{}`}, llm.ToolCallEnd{Index: 3, Arguments: `{}`},
 			},
 			[]string{

@@ -106,7 +106,7 @@ func TestChatFinishReasons(t *testing.T) {
 		"insufficient_system_resource":  {err: "no response insufficient_system_resource: the provider aborted the response"},
 	} {
 		want.parts = chatParts(chatText("Hi"))
-		turn, err := chatTurn(strings.NewReader(chatStream(chatSays(`"content":"Hi"`, word))))
+		turn, err := chatTurn(strings.NewReader(chatStream(chatDelta(`"content":"Hi"`, word))))
 		want.hold(t, word, turn, err)
 		turn, err = chatAnswer(chatWhole(`"content":"Hi"`, `"`+word+`"`))
 		want.hold(t, word, turn, err)

@@ -88,7 +88,7 @@ func FuzzChatStream(f *testing.F) {
 			}
 		}
 	}
-	f.Add([]byte(chatStream(chatSays(chatOtherMembers), chatSays(chatOtherMembers, "stop"))))
+	f.Add([]byte(chatStream(chatDelta(chatOtherMembers), chatDelta(chatOtherMembers, "stop"))))
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		_, events, err := chatListen(string(wire))
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/looptape/looptape/providers/openai/chat"
 )
 
-// chatTold contains what is kept of the responses below.
-const chatTold = `{` +
+// chatKeptMembers contains what is kept of the responses below.
+const chatKeptMembers = `{` +
 	`"annotations":[{"type":"url_citation","url_citation":{"url":"u"}},{"type":"file","file":{"hash":"h"}}],` +
 	`"extra_content":{"google":{"thought_signature":"c2ln"}},` +
 	`"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"},"index":0},{"type":"image_url","index":1}],` +
@@ -42,10 +42,10 @@ func TestChatResponseMembers(t *testing.T) {
 		chunk(``, `"finish_reason":"stop","matched_stop":2,`, `"audio":{"id":null},"word":null`),
 	)
 	want := &llm.Response{
-		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(chatTold),
+		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: "c1", Model: "m", Opaque: chatOpaque(chatKeptMembers),
 	}
 	got, err := chatAnswer(whole)
-	chatSameTurn(t, "buffered", want, got, err)
+	chatSameTurn(t, "non-streaming", want, got, err)
 	got, err = chatTurn(strings.NewReader(streamed))
 	chatSameTurn(t, "streamed", want, got, err)
 }
@@ -53,7 +53,7 @@ func TestChatResponseMembers(t *testing.T) {
 // TestChatResponseMembersAgain checks that kept members are written again in a response.
 func TestChatResponseMembersAgain(t *testing.T) {
 	want := &llm.Response{
-		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Opaque: chatOpaque(chatTold),
+		Parts: chatParts(chatText(`Hel"lo`)), FinishReason: llm.FinishStop, ResponseID: chatAnswered.ID, Model: chatAnswered.Model, Opaque: chatOpaque(chatKeptMembers),
 	}
 	body, err := chat.Protocol{}.EncodeResponse(nil, chatAnswered, want)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestChatResponseMembersBounded(t *testing.T) {
 // TestChatSendsBack shows what of it goes back: what servers take.
 func TestChatSendsBack(t *testing.T) {
 	for opaque, want := range map[string]string{
-		chatTold: `,"extra_content":{"google":{"thought_signature":"c2ln"}},"audio":{"id":"audio_1"},"annotations":[{"type":"file","file":{"hash":"h"}}]`,
+		chatKeptMembers: `,"extra_content":{"google":{"thought_signature":"c2ln"}},"audio":{"id":"audio_1"},"annotations":[{"type":"file","file":{"hash":"h"}}]`,
 		`{"audio":{"data":"AA"},"annotations":[{"type":"url_citation"},7],"images":[1],"logprobs":{}}`: ``,
 		`{"audio":1,"annotations":{"type":"file"},"chat:annotations":[],"chat_answer":{"x":1}}`:        `,"annotations":[]`,
 	} {
@@ -99,7 +99,7 @@ func TestChatTranscripts(t *testing.T) {
 		if err != nil || got.Text() != want {
 			t.Errorf("non-streaming %s: got %q, %v", content, got.Text(), err)
 		}
-		got, err = chatTurn(strings.NewReader(chatStream(chatSays(`"content":`+content), chatSays(`"audio":{"transcript":"spoken"}`), chatSays("", "stop"))))
+		got, err = chatTurn(strings.NewReader(chatStream(chatDelta(`"content":`+content), chatDelta(`"audio":{"transcript":"spoken"}`), chatDelta("", "stop"))))
 		if err != nil || got.Text() != want {
 			t.Errorf("streaming %s: got %q, %v", content, got.Text(), err)
 		}
@@ -116,7 +116,7 @@ func TestChatLargeDetails(t *testing.T) {
 		}
 		detail := `{"type":"reasoning.text","text":"a"` + more + `}`
 		told := ""
-		for _, ev := range chatEvents(t, chatSays(`"reasoning_details":[`+detail+`,`+detail+`]`)) {
+		for _, ev := range chatEvents(t, chatDelta(`"reasoning_details":[`+detail+`,`+detail+`]`)) {
 			if r, ok := ev.(llm.ReasoningDelta); ok {
 				told += string(r.Opaque)
 			}

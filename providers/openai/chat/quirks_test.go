@@ -91,8 +91,8 @@ func chatCut(data ...string) string {
 	return string(out)
 }
 
-// chatSays is a chunk with a delta's members; a second one is the finish reason.
-func chatSays(members string, finish ...string) string {
+// chatDelta is a chunk with a delta's members; a second one is the finish reason.
+func chatDelta(members string, finish ...string) string {
 	reason := "null"
 	if len(finish) > 0 {
 		reason = `"` + finish[0] + `"`
@@ -101,7 +101,7 @@ func chatSays(members string, finish ...string) string {
 }
 
 func chatCalls(calls string, finish ...string) string {
-	return chatSays(`"tool_calls":[`+calls+`]`, finish...)
+	return chatDelta(`"tool_calls":[`+calls+`]`, finish...)
 }
 
 // chatWhole is a non-streaming response.
@@ -137,20 +137,20 @@ var chatQuirks = []struct {
 }{
 	{
 		id:     "QO-01",
-		wires:  []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "stop"))},
+		wires:  []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatDelta("", "stop"))},
 		bodies: []string{chatWhole(`"content":null,"tool_calls":[`+chatCall1+","+chatCall2+"]", `"stop"`)},
 		want:   chatWant{parts: chatBoth, finish: llm.FinishStop},
 	},
 	{
 		id:     "QO-02",
-		wires:  []string{chatStream(chatSays(`"content":"Hi"`), chatSays(`"tool_calls":[]`, "tool_calls")), chatStream(chatSays(`"content":"Hi"`), chatSays("", "tool_calls"))},
+		wires:  []string{chatStream(chatDelta(`"content":"Hi"`), chatDelta(`"tool_calls":[]`, "tool_calls")), chatStream(chatDelta(`"content":"Hi"`), chatDelta("", "tool_calls"))},
 		bodies: []string{chatWhole(`"content":"Hi"`, `"tool_calls"`), chatWhole(`"content":"Hi","tool_calls":[]`, `"tool_calls"`), chatWhole(`"content":"Hi","tool_calls":null`, `"tool_calls"`)},
 		want:   chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishToolCalls, warnings: llm.WarnNoCalls},
 	},
 	{
 		id: "QO-03",
 		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"path\""}}`),
-			chatCalls(`{"index":1,"function":{"arguments":":\"a"}}`), chatSays("", "length"))},
+			chatCalls(`{"index":1,"function":{"arguments":":\"a"}}`), chatDelta("", "length"))},
 		bodies: []string{chatWhole(`"content":null,"tool_calls":[`+chatCall1+`,{"id":"call_2","type":"function","function":{"name":"g","arguments":"{\"path\":\"a"}}]`, `"length"`)},
 		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "{}"), chatCallOf("call_2", "g", `{"path":"a`)), finish: llm.FinishLength},
 	},
@@ -158,26 +158,26 @@ var chatQuirks = []struct {
 		id: "QO-04",
 		wires: []string{
 			chatStream(chatCalls(`{"id":"call_1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`),
-				chatCalls(`{"function":{"arguments":":1}"}}`), chatCalls(`{"id":"call_1","function":{"arguments":"}"}}`), chatSays("", "tool_calls")),
+				chatCalls(`{"function":{"arguments":":1}"}}`), chatCalls(`{"id":"call_1","function":{"arguments":"}"}}`), chatDelta("", "tool_calls")),
 			// Neither index nor id: whole calls, one after another.
-			strings.ReplaceAll(chatStream(chatCalls(chatCall1), chatCalls(`{"index":null,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls")), `"index":0,"id":"call_1"`, `"id":"call_1"`),
+			strings.ReplaceAll(chatStream(chatCalls(chatCall1), chatCalls(`{"index":null,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`), chatDelta("", "tool_calls")), `"index":0,"id":"call_1"`, `"id":"call_1"`),
 		},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-05",
 		wires: []string{
-			chatStream(chatCalls(chatCall1), chatCalls(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), chatCalls(`{"index":0,"function":{"arguments":"1}"}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":"}}`), chatCalls(`{"index":0,"function":{"arguments":"1}"}}`), chatDelta("", "tool_calls")),
 			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{"}}`), chatCalls(`{"index":0,"id":"call_2","function":{"name":"g","arguments":"{\"a\":1}"}}`),
-				chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"}"}}`), chatSays("", "tool_calls")),
+				chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"}"}}`), chatDelta("", "tool_calls")),
 		},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-06",
 		wires: []string{
-			chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, `"index":1`, `"index":2`, 1)), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"index":0}`), chatCalls(strings.Replace(chatCall1, `"index":0`, `"index":1`, 1)), chatCalls(strings.Replace(chatCall2, `"index":1`, `"index":2`, 1)), chatSays("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, `"index":1`, `"index":2`, 1)), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0}`), chatCalls(strings.Replace(chatCall1, `"index":0`, `"index":1`, 1)), chatCalls(strings.Replace(chatCall2, `"index":1`, `"index":2`, 1)), chatDelta("", "tool_calls")),
 		},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
@@ -185,20 +185,20 @@ var chatQuirks = []struct {
 		id: "QO-07",
 		wires: []string{
 			chatStream(chatCalls(`{"index":0,"id":"","function":{"name":"f","arguments":"{}"}}`), chatCalls(`{"index":1,"function":{"name":"g","arguments":""}}`),
-				chatCalls(`{"index":1,"id":null,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls")),
+				chatCalls(`{"index":1,"id":null,"function":{"arguments":"{\"a\":1}"}}`), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}`), chatDelta("", "tool_calls")),
 		},
 		bodies: []string{chatWhole(`"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"{\"a\":1}"}}]`, `"tool_calls"`)},
 		want:   chatWant{parts: chatParts(chatCallOf("", "f", "{}"), chatCallOf("", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id:    "QO-08", // the run generates another id for the later one
-		wires: []string{chatStream(chatCalls(strings.Replace(chatCall1, "call_1", "functions.f:0", 1)), chatSays("", "tool_calls"))},
+		wires: []string{chatStream(chatCalls(strings.Replace(chatCall1, "call_1", "functions.f:0", 1)), chatDelta("", "tool_calls"))},
 		want:  chatWant{parts: chatParts(chatCallOf("functions.f:0", "f", "{}")), finish: llm.FinishToolCalls},
 	},
 	{
 		id:    "QO-09",
-		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, "call_2", "call_1", 1)), chatSays("", "tool_calls"))},
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(strings.Replace(chatCall2, "call_2", "call_1", 1)), chatDelta("", "tool_calls"))},
 		bodies: []string{
 			chatWhole(`"tool_calls":[`+chatCall1+`,`+strings.Replace(chatCall2, "call_2", "call_1", 1)+`]`, `"tool_calls"`),
 			chatWhole(`"tool_calls":[{"id":"call_1","function":{"name":"f","arguments":"{}"}},{"id":"call_1","function":{"name":"g","arguments":"{\"a\":1}"}}]`, `"tool_calls"`),
@@ -208,9 +208,9 @@ var chatQuirks = []struct {
 	{
 		id: "QO-10",
 		wires: []string{
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":null,"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"name":"f","arguments":"}"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"index":0,"function":{"name":"","arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatCalls(`{"index":0,"id":"call_1","function":{"name":"f"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"{}"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"name":"f","arguments":""}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":null,"arguments":"{"}}`), chatCalls(`{"index":0,"function":{"name":"f","arguments":"}"}}`), chatCalls(chatCall2), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"function":{"name":"","arguments":"{"}}`), chatCalls(`{"index":0,"function":{"arguments":"}"}}`), chatCalls(`{"index":0,"id":"call_1","function":{"name":"f"}}`), chatCalls(chatCall2), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"{}"}}`), chatCalls(chatCall2), chatCalls(`{"index":0,"function":{"name":"f","arguments":""}}`), chatDelta("", "tool_calls")),
 		},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
@@ -222,20 +222,20 @@ var chatQuirks = []struct {
 	{
 		id: "QO-12",
 		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a"}}`), chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1"}}`),
-			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls"))},
+			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatDelta("", "tool_calls"))},
 		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArguments},
 	},
 	{
 		id: "QO-13",
 		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"a\""}}`), chatCalls(`{"index":0,"function":{"arguments":":1}"}}`),
-			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatSays("", "tool_calls"))},
+			chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`), chatDelta("", "tool_calls"))},
 		want: chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"a":1}`)), finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArguments},
 	},
 	{
 		id: "QO-14",
 		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}}`), chatCalls(`{"index":0,"function":{"arguments":"{\"a\":1}"}}`),
 			chatCalls(`{"index":1,"id":"call_2","function":{"name":"f","arguments":"{\"b\":2}"}}`), chatCalls(`{"index":1,"function":{"arguments":" \n"}}`),
-			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"1"}}`), chatCalls(`{"index":2,"function":{"arguments":"2"}}`), chatSays("", "tool_calls"))},
+			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"1"}}`), chatCalls(`{"index":2,"function":{"arguments":"2"}}`), chatDelta("", "tool_calls"))},
 		want: chatWant{
 			parts:  chatParts(chatCallOf("call_1", "f", `{"a":1}`), chatCallOf("call_2", "f", "{\"b\":2} \n"), chatCallOf("call_3", "f", "12")),
 			finish: llm.FinishToolCalls, warnings: llm.WarnRepeatedArguments,
@@ -244,16 +244,16 @@ var chatQuirks = []struct {
 	{
 		id: "QO-15",
 		wires: []string{
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":""}}`), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f"}}`), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":null}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":""}}`), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f"}}`), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":null}}`), chatDelta("", "tool_calls")),
 		},
 		bodies: []string{chatWhole(`"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":""}}]`, `"tool_calls"`)},
 		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", "")), finish: llm.FinishToolCalls},
 	},
 	{
 		id:     "QO-16",
-		wires:  []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}`), chatSays("", "tool_calls"))},
+		wires:  []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}`), chatDelta("", "tool_calls"))},
 		bodies: []string{chatWhole(`"tool_calls":[{"id":"call_1","function":{"name":"f","arguments":{"q":"x"}}}]`, `"tool_calls"`)},
 		want:   chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"q":"x"}`)), finish: llm.FinishToolCalls},
 	},
@@ -269,7 +269,7 @@ var chatQuirks = []struct {
 	{
 		id: "QO-18",
 		wires: []string{
-			chatStream(chatSays(`"content":"Hi"`), chatSays("", "stop"), `{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`),
+			chatStream(chatDelta(`"content":"Hi"`), chatDelta("", "stop"), `{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":5}}}`),
 			chatStream(`{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":30,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":4}}}`,
 				`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":5}}}`, `{"choices":[],"usage":null}`),
 		},
@@ -279,39 +279,39 @@ var chatQuirks = []struct {
 	{
 		id: "QO-19", // see TestChatAzure for the id
 		wires: []string{chatStream(`{"id":"","model":"","object":"","choices":[],"prompt_filter_results":[{"prompt_index":0,"content_filter_results":{}}]}`,
-			chatSays(`"content":"Hi"`), `{"id":"","model":"","object":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":{},"content_filter_offsets":{"check_offset":1}}]}`, chatSays("", "stop"))},
+			chatDelta(`"content":"Hi"`), `{"id":"","model":"","object":"","choices":[{"index":0,"finish_reason":null,"content_filter_results":{},"content_filter_offsets":{"check_offset":1}}]}`, chatDelta("", "stop"))},
 		want: chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop},
 	},
 	{
 		id: "QO-20",
 		wires: []string{
-			chatStream(chatSays(`"content":"I will look."`), chatCalls(chatCall1), `{"id":"c1","error":{"code":502,"message":"Provider returned error"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`),
-			chatStream(chatSays(`"content":"I will look."`), chatCalls(chatCall1), `{"choices":[],"error":{"code":"502","message":"Provider returned error"}}`),
-			chatStream(chatSays(`"content":"I will look."`), chatCalls(chatCall1), `{"object":"error","message":"Provider returned error","code":502}`),
+			chatStream(chatDelta(`"content":"I will look."`), chatCalls(chatCall1), `{"id":"c1","error":{"code":502,"message":"Provider returned error"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`),
+			chatStream(chatDelta(`"content":"I will look."`), chatCalls(chatCall1), `{"choices":[],"error":{"code":"502","message":"Provider returned error"}}`),
+			chatStream(chatDelta(`"content":"I will look."`), chatCalls(chatCall1), `{"object":"error","message":"Provider returned error","code":502}`),
 		},
 		want: chatWant{parts: chatParts(chatText("I will look."), chatCallOf("call_1", "f", "{}")), err: "status 502 502: Provider returned error"},
 	},
 	{
 		id:    "QO-21",
-		wires: []string{chatCut(chatSays(`"content":"Hi"`), chatCalls(chatCall1))},
+		wires: []string{chatCut(chatDelta(`"content":"Hi"`), chatCalls(chatCall1))},
 		want:  chatWant{parts: chatParts(chatText("Hi"), chatCallOf("call_1", "f", "{}")), err: protocol.ErrTruncated.Error()},
 	},
 	{
 		id:    "QO-22",
-		wires: []string{chatCut(chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "tool_calls"))},
+		wires: []string{chatCut(chatCalls(chatCall1), chatCalls(chatCall2), chatDelta("", "tool_calls"))},
 		want:  chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id:     "QO-23", // the warning is a policy's
-		wires:  []string{chatStream(chatSays(`"content":"<tool_call>{\"name\""`), chatSays(`"content":":\"f\"}</tool_call>"`), chatSays("", "stop"))},
+		wires:  []string{chatStream(chatDelta(`"content":"<tool_call>{\"name\""`), chatDelta(`"content":":\"f\"}</tool_call>"`), chatDelta("", "stop"))},
 		bodies: []string{chatWhole(`"content":"<tool_call>{\"name\":\"f\"}</tool_call>"`, `"stop"`)},
 		want:   chatWant{parts: chatParts(chatText(`<tool_call>{"name":"f"}</tool_call>`)), finish: llm.FinishStop},
 	},
 	{
 		id: "QO-24",
 		wires: []string{
-			chatStream(chatSays(`"role":"assistant","content":null,"refusal":null,"x_groq":{"id":"r"},"audio":null,"function_call":null`),
-				`{"choices":[{"index":0,"delta":{"refusal":"I can't"},"logprobs":{"content":[]},"native_finish_reason":null}],"obfuscation":"aa","provider":"p","timings":{"n":1.5},"latency_checkpoint":{}}`, chatSays(`"refusal":" do that."`), chatSays("", "stop")),
+			chatStream(chatDelta(`"role":"assistant","content":null,"refusal":null,"x_groq":{"id":"r"},"audio":null,"function_call":null`),
+				`{"choices":[{"index":0,"delta":{"refusal":"I can't"},"logprobs":{"content":[]},"native_finish_reason":null}],"obfuscation":"aa","provider":"p","timings":{"n":1.5},"latency_checkpoint":{}}`, chatDelta(`"refusal":" do that."`), chatDelta("", "stop")),
 		},
 		bodies: []string{chatWhole(`"content":null,"refusal":"I can't do that.","annotations":[]`, `"stop"`)},
 		want:   chatWant{parts: chatParts(llm.Text{Text: "I can't do that.", Refusal: true}), finish: llm.FinishStop},
@@ -324,24 +324,24 @@ var chatQuirks = []struct {
 	},
 	{
 		id: "QO-26",
-		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays(`"content":""`, "tool_calls"),
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatDelta(`"content":""`, "tool_calls"),
 			`{"id":"c1","choices":[{"index":0,"delta":{"content":"","role":"assistant"},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42}}`)},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls, usage: llm.Usage{InputTokens: 30, OutputTokens: 12}},
 	},
 	{
 		id: "QO-27",
 		wires: []string{
-			chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), chatCalls(`{"index":1,"id":"","function":{"name":"","arguments":":1}"}}`), chatSays("", "tool_calls")),
-			chatStream(chatCalls(chatCall1), chatCalls(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), chatCalls(`{"id":"","function":{"name":"","arguments":":1}"}}`), chatSays("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"index":1,"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), chatCalls(`{"index":1,"id":"","function":{"name":"","arguments":":1}"}}`), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(chatCall1), chatCalls(`{"id":"call_2","function":{"name":"g","arguments":"{\"a\""}}`), chatCalls(`{"id":"","function":{"name":"","arguments":":1}"}}`), chatDelta("", "tool_calls")),
 		},
 		want: chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QO-28",
 		wires: []string{
-			chatStream(chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, "}]}]`),
-				chatSays(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"the "},{"type":"text","text":"list."}],"closed":true},{"type":"text","text":"Here "},{"type":"reference","text":"no","reference_ids":[1]},7]`),
-				chatSays(`"content":"it is."`), chatSays("", "stop")),
+			chatStream(chatDelta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, "}]}]`),
+				chatDelta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"the "},{"type":"text","text":"list."}],"closed":true},{"type":"text","text":"Here "},{"type":"reference","text":"no","reference_ids":[1]},7]`),
+				chatDelta(`"content":"it is."`), chatDelta("", "stop")),
 		},
 		bodies: []string{chatWhole(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"First, the list."}]},{"type":"text","text":"Here it is."}]`, `"stop"`)},
 		want: chatWant{
@@ -352,9 +352,9 @@ var chatQuirks = []struct {
 	{
 		id: "QO-29",
 		wires: []string{
-			chatStream(chatSays(`"role":"assistant","content":null,"reasoning_content":""`), chatSays(`"content":null,"reasoning_content":"I need "`), chatSays(`"reasoning_content":"it.","content":""`), chatSays(`"content":"One moment.","reasoning_content":null`), chatCalls(chatCall1), chatSays("", "tool_calls")),
+			chatStream(chatDelta(`"role":"assistant","content":null,"reasoning_content":""`), chatDelta(`"content":null,"reasoning_content":"I need "`), chatDelta(`"reasoning_content":"it.","content":""`), chatDelta(`"content":"One moment.","reasoning_content":null`), chatCalls(chatCall1), chatDelta("", "tool_calls")),
 			// The same text in two fields.
-			chatStream(chatSays(`"reasoning_content":"I need it.","reasoning":"I need it."`), chatSays(`"content":"One moment."`), chatCalls(chatCall1), chatSays("", "tool_calls")),
+			chatStream(chatDelta(`"reasoning_content":"I need it.","reasoning":"I need it."`), chatDelta(`"content":"One moment."`), chatCalls(chatCall1), chatDelta("", "tool_calls")),
 		},
 		bodies: []string{chatWhole(`"content":"One moment.","reasoning_content":"I need it.","tool_calls":[`+chatCall1+`]`, `"tool_calls"`)},
 		want: chatWant{
@@ -365,54 +365,54 @@ var chatQuirks = []struct {
 	{
 		id: "QO-30", // the loop's echo has a placeholder
 		wires: []string{
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
-			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"{\"x\""}}`), chatCalls(`{"index":0,"function":{"arguments":":1}"}}`), chatCalls(chatCall2), chatSays("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}}`), chatCalls(chatCall2), chatDelta("", "tool_calls")),
+			chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"arguments":"{\"x\""}}`), chatCalls(`{"index":0,"function":{"arguments":":1}"}}`), chatCalls(chatCall2), chatDelta("", "tool_calls")),
 		},
 		bodies: []string{chatWhole(`"tool_calls":[{"id":"call_1","function":{"name":"","arguments":"{\"x\":1}"}},`+chatCall2+`]`, `"tool_calls"`)},
 		want:   chatWant{parts: chatParts(chatCallOf("call_1", "", `{"x":1}`), chatCallOf("call_2", "g", `{"a":1}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id:    "QO-31", // what was asked does not change what came
-		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatSays("", "tool_calls"))},
+		wires: []string{chatStream(chatCalls(chatCall1), chatCalls(chatCall2), chatDelta("", "tool_calls"))},
 		want:  chatWant{parts: chatBoth, finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QT-01",
 		wires: []string{
-			strings.ReplaceAll(chatStream(chatSays("\"content\":\"a\u2028b\u0085c\""), chatSays("", "stop")), "\n", "\r\n"),
-			strings.ReplaceAll(chatStream(chatSays("\"content\":\"a\u2028b\u0085c\""), chatSays("", "stop")), "\n", "\r"),
+			strings.ReplaceAll(chatStream(chatDelta("\"content\":\"a\u2028b\u0085c\""), chatDelta("", "stop")), "\n", "\r\n"),
+			strings.ReplaceAll(chatStream(chatDelta("\"content\":\"a\u2028b\u0085c\""), chatDelta("", "stop")), "\n", "\r"),
 		},
 		want: chatWant{parts: chatParts(chatText("a\u2028b\u0085c")), finish: llm.FinishStop},
 	},
 	{
 		id: "QT-02",
 		wires: []string{
-			"\ufeff: OPENROUTER PROCESSING\n\nretry: 3\nid: 7\ndata:" + chatSays(`"content":"Hi"`) + "\n\n: x\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{},\ndata: \"finish_reason\":\"stop\"}]}\n\n: OPENROUTER PROCESSING\n\ndata:[DONE]\n\n",
-			"event: message\ndata: " + chatSays(`"content":"Hi"`, "stop") + "\n\ndata:\n\ndata:  [DONE] \n\n",
+			"\ufeff: OPENROUTER PROCESSING\n\nretry: 3\nid: 7\ndata:" + chatDelta(`"content":"Hi"`) + "\n\n: x\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{},\ndata: \"finish_reason\":\"stop\"}]}\n\n: OPENROUTER PROCESSING\n\ndata:[DONE]\n\n",
+			"event: message\ndata: " + chatDelta(`"content":"Hi"`, "stop") + "\n\ndata:\n\ndata:  [DONE] \n\n",
 		},
 		want: chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop},
 	},
 	{
 		id:    "QT-03",
-		wires: []string{chatStream(chatSays(`"content":"`+strings.Repeat("x", 100<<10)+`"`), chatSays("", "stop"))},
+		wires: []string{chatStream(chatDelta(`"content":"`+strings.Repeat("x", 100<<10)+`"`), chatDelta("", "stop"))},
 		want:  chatWant{parts: chatParts(chatText(strings.Repeat("x", 100<<10))), finish: llm.FinishStop},
 	},
 	{
 		id:    "QT-04", // TestChatAnyCut cuts all of these
-		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"s\":\"\\u00e9é\ud83d\ude00\\\\n\"}"}}`), chatSays("", "tool_calls"))},
+		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{\"s\":\"\\u00e9é\ud83d\ude00\\\\n\"}"}}`), chatDelta("", "tool_calls"))},
 		want:  chatWant{parts: chatParts(chatCallOf("call_1", "f", `{"s":"\u00e9é😀\\n"}`)), finish: llm.FinishToolCalls},
 	},
 	{
 		id: "QT-08", // as a stream; bodies are in TestChatNotAResponse
 		wires: []string{
-			chatStream(chatSays(`"content":"Hi"`), `{"error":"Input is too long","error_type":"validation"}`),
+			chatStream(chatDelta(`"content":"Hi"`), `{"error":"Input is too long","error_type":"validation"}`),
 		},
 		want: chatWant{parts: chatParts(chatText("Hi")), err: "no response validation: Input is too long"},
 	},
 	{
 		id: "QT-09",
 		wires: []string{chatStream(chatCalls(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"not JSON"}}`), chatCalls(`{"index":1,"id":"call_2","function":{"name":"f","arguments":[1]}}`),
-			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"} x"}}`), chatCalls(`{"index":3,"id":"call_4","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}`), chatSays("", "tool_calls"))},
+			chatCalls(`{"index":2,"id":"call_3","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"} x"}}`), chatCalls(`{"index":3,"id":"call_4","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}`), chatDelta("", "tool_calls"))},
 		want: chatWant{
 			parts:  chatParts(chatCallOf("call_1", "f", "not JSON"), chatCallOf("call_2", "f", "[1]"), chatCallOf("call_3", "f", `{"a":"\ud83d"} x`), chatCallOf("call_4", "f", "{\"a\":\"\ufffd\"}")),
 			finish: llm.FinishToolCalls,
@@ -420,7 +420,7 @@ var chatQuirks = []struct {
 	},
 	{
 		id:    "QT-11",
-		wires: []string{chatStream(chatSays(`"content":"Hi"`), chatSays("", "stop")) + "data: not read any more\n\n"},
+		wires: []string{chatStream(chatDelta(`"content":"Hi"`), chatDelta("", "stop")) + "data: not read any more\n\n"},
 		want:  chatWant{parts: chatParts(chatText("Hi")), finish: llm.FinishStop},
 	},
 }
@@ -500,7 +500,7 @@ func cutPositions(wire string) (at []int) {
 // call has ended.
 func TestChatReset(t *testing.T) {
 	reset := errors.New("connection reset")
-	wire := chatCut(chatCalls(chatCall1), chatSays("", "tool_calls"))
+	wire := chatCut(chatCalls(chatCall1), chatDelta("", "tool_calls"))
 	turn, err := chatTurn(io.MultiReader(strings.NewReader(wire), iotest.ErrReader(reset)))
 	if !errors.Is(err, reset) || !slices.ContainsFunc(turn.Warnings, func(w llm.Warning) bool { return w.Code == llm.WarnNoCallEnd }) {
 		t.Errorf("got %v and %+v", err, turn.Warnings)
@@ -508,7 +508,7 @@ func TestChatReset(t *testing.T) {
 }
 
 func TestChatAzure(t *testing.T) {
-	wire := chatStream(`{"id":"","model":"","choices":[]}`, chatSays(`"content":"Hi"`, "stop"), `{"id":"other","model":"other","choices":[]}`)
+	wire := chatStream(`{"id":"","model":"","choices":[]}`, chatDelta(`"content":"Hi"`, "stop"), `{"id":"other","model":"other","choices":[]}`)
 	turn, err := chatTurn(strings.NewReader(wire))
 	if err != nil || turn.ResponseID != "c1" || turn.Model != "m" {
 		t.Errorf("got %q, %q and %v", turn.ResponseID, turn.Model, err)

@@ -111,7 +111,7 @@ func holdEncoded(t *testing.T, turn *llm.Response) {
 // drawTurn draws a response that this protocol can represent.
 func drawTurn(t *rapid.T) *llm.Response {
 	turn := &llm.Response{ResponseID: answer.ID, Model: answer.Model, FinishReason: llm.FinishStop, RawFinishReason: "completed"}
-	turn.Opaque = rapid.SampledFrom([]json.RawMessage{nil, raw(responsesTold)}).Draw(t, "opaque")
+	turn.Opaque = rapid.SampledFrom([]json.RawMessage{nil, raw(responsesKept)}).Draw(t, "opaque")
 	text := rapid.SampledFrom([]string{"", "a", "Hello, wörld.\n", `"\` + "\u2028", strings.Repeat("x", 40)})
 	quote := func(s string) string { return string(jsonio.AppendString(nil, s)) }
 	for i := range rapid.IntRange(0, 5).Draw(t, "parts") {

@@ -10,8 +10,8 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// responsesTold is what is kept of the responses below.
-const responsesTold = `{"responses_answer":{"citations":["u"],"novel":{"x":1}}}`
+// responsesKept is what is kept of the responses below.
+const responsesKept = `{"responses_answer":{"citations":["u"],"novel":{"x":1}}}`
 
 // responsesMembers are members of a response that are kept, in another order and once
 // too often, and those that are not: what the API documents, nothing, what is too long.
@@ -26,13 +26,13 @@ func TestResponsesMembers(t *testing.T) {
 		"incomplete": {FinishReason: llm.FinishLength, RawFinishReason: "max_output_tokens"},
 	} {
 		t.Run(status, func(t *testing.T) {
-			want.ResponseID, want.Model, want.Opaque = answer.ID, answer.Model, raw(responsesTold)
+			want.ResponseID, want.Model, want.Opaque = answer.ID, answer.Model, raw(responsesKept)
 			body := fmt.Sprintf(`{"id":"resp_1","model":"gpt-5","status":%q,"incomplete_details":{"reason":"max_output_tokens"},"output":[],%s}`, status, responsesMembers)
 			if status == "completed" {
 				body = strings.Replace(body, `{"reason":"max_output_tokens"}`, "null", 1)
 			}
 			got, err := readAnswer(body)
-			sameResponse(t, "buffered", &want, got, err)
+			sameResponse(t, "non-streaming", &want, got, err)
 			began := strings.Replace(created, `"object":`, `"begun":1,"object":`, 1)
 			got, err = readStream(strings.NewReader(stream(began, `{"type":"response.`+status+`","novel":3,"response":`+body+`}`)))
 			sameResponse(t, "streamed", &want, got, err)
@@ -54,7 +54,7 @@ func TestResponsesMembersBounded(t *testing.T) {
 
 // What was kept of a response is not sent back.
 func TestResponsesMembersStay(t *testing.T) {
-	turn := llm.Message{Role: llm.RoleAssistant, Parts: helloParts, Opaque: raw(responsesTold)}
+	turn := llm.Message{Role: llm.RoleAssistant, Parts: helloParts, Opaque: raw(responsesKept)}
 	without := llm.Assistant(helloParts...)
 	if got, want := said(t, "input", turn), said(t, "input", without); got != want {
 		t.Errorf("got %s, want %s", got, want)

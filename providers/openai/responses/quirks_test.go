@@ -106,7 +106,7 @@ var responsesQuirks = []responsesQuirk{
 		finish: llm.FinishToolCalls,
 	},
 	{
-		id:     "QR-01 buffered",
+		id:     "QR-01 non-streaming",
 		body:   `{"id":"resp_1","status":"completed","model":"gpt-5-2025-08-07","output":[` + item1(whole) + `],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":3}}}`,
 		want:   []llm.Part{call("call_1", whole, fcOpaque)},
 		finish: llm.FinishToolCalls,
@@ -134,7 +134,7 @@ var responsesQuirks = []responsesQuirk{
 		finish: llm.FinishToolCalls,
 	},
 	{
-		id:   "QR-02 buffered, and echoed in place",
+		id:   "QR-02 non-streaming, and echoed in place",
 		test: testReasoningEcho,
 	},
 	{
@@ -151,20 +151,20 @@ var responsesQuirks = []responsesQuirk{
 		finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd,
 	},
 	{
-		id:     "QR-03 buffered",
+		id:     "QR-03 non-streaming",
 		body:   `{"id":"resp_1","model":"gpt-5-2025-08-07","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + item1(cut) + `],"usage":{"input_tokens":10,"output_tokens":7}}`,
 		want:   []llm.Part{call("call_1", cut, fcOpaque)},
 		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{InputTokens: 10, OutputTokens: 7},
 	},
 	{
-		id:     "QR-03 buffered, and the item says so",
+		id:     "QR-03 non-streaming, with the status in the item",
 		body:   `{"id":"resp_1","model":"gpt-5-2025-08-07","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[` + unended(item1(whole)) + `,` + unended(strings.ReplaceAll(item1(cut), "_1", "_2")) + `],"usage":{"input_tokens":10,"output_tokens":7}}`,
 		want:   []llm.Part{call("call_1", whole, fcOpaque), call("call_2", cut, `{"id":"fc_2"}`)},
 		finish: llm.FinishLength, raw: "max_output_tokens", usage: llm.Usage{InputTokens: 10, OutputTokens: 7},
 		warnings: llm.WarnNoCallEnd + " " + llm.WarnNoCallEnd,
 	},
 	{
-		id:     "QR-03 the end of the item says so",
+		id:     "QR-03 the end of the item has the status",
 		wire:   stream(created, added(0, fc1), delta(0, cut), argsDone(0, cut), unended(itemDone(0, fc1, cut)), completed),
 		want:   []llm.Part{call("call_1", cut, fcOpaque)},
 		finish: llm.FinishToolCalls, warnings: llm.WarnNoCallEnd,
@@ -249,7 +249,7 @@ var responsesQuirks = []responsesQuirk{
 		want: []llm.Part{call("call_1", whole, fcOpaque)},
 	},
 	{
-		id:   "QR-08 an error beside its type",
+		id:   "QR-08 an error in addition to its type",
 		wire: stream(created, messageAdded, textDelta(0, "Hel"), `{"type":"error","code":"rate_limit_exceeded","message":"Slow down.","param":null,"sequence_number":4}`),
 		err:  &llm.APIError{Code: "rate_limit_exceeded", Message: "Slow down.", Retryable: true},
 		want: []llm.Part{llm.Text{Text: "Hel"}},
@@ -271,7 +271,7 @@ var responsesQuirks = []responsesQuirk{
 		err:  &llm.APIError{Message: "the response failed without a message"},
 	},
 	{
-		id:   "QR-08 buffered",
+		id:   "QR-08 non-streaming",
 		body: `{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"Sorry."},"output":[]}`,
 		err:  &llm.APIError{Code: "server_error", Message: "Sorry.", Retryable: true},
 	},

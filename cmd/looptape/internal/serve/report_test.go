@@ -31,7 +31,7 @@ func TestServeReport(t *testing.T) {
 		more  = `{"role":"user","content":"Thank you very much for that, and how will it be in the next days?"}`
 		again = call + "," + hi
 	)
-	for name, lanes := range map[string][]string{"one_lane": {""}, "two_lanes": {"", "/lane/second"}} {
+	for name, prefixes := range map[string][]string{"one_lane": {""}, "two_lanes": {"", "/lane/second"}} {
 		t.Run(name, func(t *testing.T) {
 			s := wire.New(wire.Config{
 				Suppress: map[string]string{"INV-24": "it tries what is hot"},
@@ -40,11 +40,11 @@ func TestServeReport(t *testing.T) {
 					{Name: "helper", Responses: []fake.Response{{Text: "one"}}},
 				}},
 			})
-			for _, lane := range lanes {
+			for _, prefix := range prefixes {
 				for _, messages := range []string{hi, hi + "," + again, hi + "," + again, hi + "," + call + "," + done + "," + more, hi + "," + call + "," + done + "," + more} {
-					send(t, s, lane+chat, `{"model":"gpt-5","messages":[`+messages+`]}`)
+					send(t, s, prefix+chat, `{"model":"gpt-5","messages":[`+messages+`]}`)
 				}
-				send(t, s, lane+chat, `{"model":"gpt-5","temperature":7,"messages":[`+hi+`]}`)
+				send(t, s, prefix+chat, `{"model":"gpt-5","temperature":7,"messages":[`+hi+`]}`)
 			}
 			send(t, s, "/v1/chat/completions", hi)
 			send(t, s, "/v1/chat/completions", hi)

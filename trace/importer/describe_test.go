@@ -15,20 +15,20 @@ import (
 func readData(t testing.TB, r io.Reader) (items []string) {
 	t.Helper()
 	src, err := importer.Open("file", r)
-	return allTold(src, err)
+	return describeRuns(src, err)
 }
 
-func allTold(src *importer.Source, err error) (items []string) {
+func describeRuns(src *importer.Source, err error) (items []string) {
 	if err != nil {
 		return []string{"! " + err.Error()}
 	}
 	for run, err := range src.Runs() {
-		items = append(items, told(run, err))
+		items = append(items, describeRun(run, err))
 	}
 	return items
 }
 
-func told(run importer.Run, err error) string {
+func describeRun(run importer.Run, err error) string {
 	if err != nil {
 		return "! " + err.Error()
 	}
