@@ -71,6 +71,26 @@ func TestTextGolden(t *testing.T) {
 	goldie.New(t).Assert(t, "every-v1", []byte(trace.FormatTextV1(every())))
 }
 
+// Each version has its own names for settings. Settings without values are omitted.
+func TestTextSettings(t *testing.T) {
+	for _, c := range []struct {
+		settings   llm.Settings
+		want, inV1 string
+	}{
+		{llm.Settings{}, "model.config    r:1 model=m\n", "model.setup    r:1 model=m\n"},
+		{
+			llm.Settings{StopSequences: []string{"x"}, ParallelToolCalls: new(false), ReasoningEffort: "low"},
+			`model.config    r:1 model=m settings={"stop_sequences":["x"],"parallel_tool_calls":false,"reasoning_effort":"low"}` + "\n",
+			`model.setup    r:1 model=m settings={"stop":["x"],"parallel_calls":false,"reasoning":"low"}` + "\n",
+		},
+	} {
+		events := []trace.Event{{Run: "r", Step: 1, Attempt: 1, Body: trace.ModelConfig{Model: "m", Settings: c.settings}}}
+		if diff := cmp.Diff(c.want+c.inV1, trace.FormatText(events)+trace.FormatTextV1(events)); diff != "" {
+			t.Errorf("text of both versions (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // A change of one event is a change of one line.
 func TestTextLines(t *testing.T) {
 	evs := every()
