@@ -333,7 +333,7 @@ func (c *OpenCall) cumulative(args string) (string, bool) {
 		}
 		prev, from = delta, to
 	}
-	return prev, len(c.ends) > 1 && isJSON(prev)
+	return prev, isJSON(prev)
 }
 
 // isJSON reports whether text is one JSON value in valid UTF-8.

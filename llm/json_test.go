@@ -261,6 +261,19 @@ func TestJSONForms(t *testing.T) {
 	}
 }
 
+func TestAppendParts(t *testing.T) {
+	const a, b = `{"type":"text","text":"a"}`, `{"type":"reasoning","text":"b"}`
+	for want, parts := range map[string][]llm.Part{
+		"[]":                    nil,
+		"[" + a + "]":           {llm.Text{Text: "a"}},
+		"[" + a + "," + b + "]": {llm.Text{Text: "a"}, llm.Reasoning{Text: "b"}},
+	} {
+		if diff := cmp.Diff(want, string(llm.AppendParts(nil, parts))); diff != "" {
+			t.Errorf("JSON (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`[]`, "llm: expected an object (byte 1)"},

@@ -114,6 +114,7 @@ func TestAccumulatorArguments(t *testing.T) {
 		{"with unusual spacing", []string{` { "a" : 1 } `}, ` { "a" : 1 } `, false},
 		{"not JSON", []string{`{"a":`, `oops`}, `{"a":oops`, false},
 		{"not UTF-8", []string{"{\"a\":\"\xff\"}"}, "{\"a\":\"\xff\"}", false},
+		{"not UTF-8, in two deltas", []string{"[\"", "\xff\"]"}, "[\"\xff\"]", false},
 		{"not JSON, with one closing bracket", []string{`{a:1}`}, `{a:1}`, false},
 		{"space alone", []string{"  "}, "  ", false},
 		{"no JSON at all", []string{"hello"}, "hello", false},
