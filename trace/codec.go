@@ -323,12 +323,11 @@ func code[T Body](c coder, s scope, v *Body, members func(coder, scope, *T)) {
 // invalidAt returns the offset of the first byte that is not UTF-8.
 func invalidAt(b []byte) int {
 	i := 0
-	for i < len(b) {
+	for {
 		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			break
+		if r == utf8.RuneError && n <= 1 {
+			return i
 		}
 		i += n
 	}
-	return i
 }
