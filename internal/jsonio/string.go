@@ -3,7 +3,9 @@ package jsonio
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"iter"
 	"math/bits"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -249,6 +251,25 @@ func unescapeRune(s string) (r rune, size int) {
 		}
 	}
 	return utf8.RuneError, 6
+}
+
+// LoneSurrogates yields the offsets of the escapes of surrogates without their other half in
+// JSON. Each is six bytes long. JSON readers reject them or interpret them differently.
+func LoneSurrogates(text string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at := 0; at < len(text); {
+			next := strings.IndexByte(text[at:], '\\')
+			if next < 0 {
+				return
+			}
+			at += next
+			r, size := unescapeRune(text[at:])
+			if r == utf8.RuneError && text[at+2]|0x20 == 'd' && !yield(at) {
+				return
+			}
+			at += max(size, 2)
+		}
+	}
 }
 
 // hex4 reads the \uXXXX that s begins with.

@@ -2,7 +2,6 @@ package match
 
 import (
 	"encoding/binary"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,10 +119,6 @@ func (s *canonicalizer) order(list []writtenMember) {
 	}
 }
 
-// surrogatePattern matches an escaped surrogate without its other half. The longer alternatives prevent
-// a match inside a pair.
-var surrogatePattern = regexp.MustCompile(`\\\\|\\u[dD][89aAbB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..`)
-
 // appendCanonicalString appends the canonical form of a string. The decoder reads all lone
 // surrogates as the same character; written, the encoded string, distinguishes them.
 func appendCanonicalString(dst []byte, text, written string) []byte {
@@ -141,12 +136,10 @@ func appendCanonicalString(dst []byte, text, written string) []byte {
 		dst = append(dst, part[1:len(part)-1]...)
 	}
 	dst = append(dst, '"')
-	for _, m := range surrogatePattern.FindAllStringIndex(written, -1) {
-		if m[1]-m[0] == len(`\ud800`) {
-			plain(m[0])
-			dst = append(dst, strings.ToLower(written[m[0]:m[1]])...)
-			at = m[1]
-		}
+	for from := range jsonio.LoneSurrogates(written) {
+		plain(from)
+		at = from + len(`\ud800`)
+		dst = append(dst, strings.ToLower(written[from:at])...)
 	}
 	plain(len(written))
 	return append(dst, '"')

@@ -238,38 +238,12 @@ func (e Elements) Array() json.RawMessage {
 	return json.RawMessage(append(e, ']'))
 }
 
-// RepairSurrogates overwrites each escape of a lone surrogate in JSON with \ufffd. JSON
-// readers reject lone surrogates or interpret them differently.
+// RepairSurrogates overwrites each escape of a lone surrogate in JSON with \ufffd.
 func RepairSurrogates(b []byte) {
-	for {
-		next := bytes.IndexByte(b, '\\')
-		if next < 0 {
-			return
-		}
-		b = b[next:]
-		high, ok := surrogate(b)
-		size := min(2, len(b))
-		if ok {
-			size = 6
-			if low, isPair := surrogate(b[6:]); high && isPair && !low {
-				size = 12
-			} else {
-				copy(b, `\ufffd`)
-			}
-		}
-		b = b[size:]
+	for at := range jsonio.LoneSurrogates(jsonio.View(b)) {
+		copy(b[at:], `\ufffd`)
 	}
 }
-
-// surrogate reports whether b begins with the escape of a surrogate, and whether of a high one.
-func surrogate(b []byte) (high, ok bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' || b[2]|0x20 != 'd' || !isHex(b[3]) || !isHex(b[4]) || !isHex(b[5]) {
-		return false, false
-	}
-	return b[3] < 'C' || b[3] > 'F' && b[3] < 'c', b[3] >= '8'
-}
-
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 // CleanName replaces each byte that no provider accepts in the name of a tool with "_".
 func CleanName(name string) string {

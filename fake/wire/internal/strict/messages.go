@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/providers/protocol"
@@ -67,45 +65,13 @@ func messagesFields(body object) *Error {
 
 // loneSurrogate rejects an escape of half a surrogate pair (SA-20).
 func loneSurrogate(body string) *Error {
-	for i := 0; ; {
-		next := strings.IndexByte(body[i:], '\\')
-		if next < 0 {
-			return nil
-		}
-		i += next
-		n, whole := escapeAt(body[i:])
-		i += n
-		if !whole {
-			line := 1 + strings.Count(body[:i], "\n")
-			column := i - strings.LastIndexByte(body[:i], '\n')
-			return reject("SA-20", "The request body is not valid JSON: no low surrogate in string: line %d column %d (char %d)", line, column, i)
-		}
+	for at := range jsonio.LoneSurrogates(body) {
+		end := at + len(`\ud800`)
+		line := 1 + strings.Count(body[:end], "\n")
+		column := end - strings.LastIndexByte(body[:end], '\n')
+		return reject("SA-20", "The request body is not valid JSON: no low surrogate in string: line %d column %d (char %d)", line, column, end)
 	}
-}
-
-// escapeAt returns the length of the escape at the start of s, and whether it is a
-// complete character.
-func escapeAt(s string) (n int, whole bool) {
-	r, unicode := unit(s)
-	switch {
-	case !unicode:
-		return 2, true
-	case !utf16.IsSurrogate(r):
-		return 6, true
-	}
-	if low, _ := unit(s[6:]); utf16.DecodeRune(r, low) != utf8.RuneError {
-		return 12, true
-	}
-	return 6, false
-}
-
-// unit returns the code unit of an escape with four digits.
-func unit(s string) (r rune, ok bool) {
-	if !strings.HasPrefix(s, `\u`) {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s[2:6], 16, 32)
-	return rune(n), err == nil
+	return nil
 }
 
 func messagesTools(tools value) *Error {
