@@ -230,9 +230,6 @@ func (s *Server) addUnmatched(x UnmatchedRequest) {
 		s.report.UnmatchedRequests[i].Times++
 		return
 	}
-	if s.unmatched == nil {
-		s.unmatched = map[string]int{}
-	}
 	s.unmatched[key] = len(s.report.UnmatchedRequests)
 	s.report.UnmatchedRequests = append(s.report.UnmatchedRequests, x)
 }

@@ -82,14 +82,9 @@ func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report
-	r.Version = reportVersion
 	r.RejectedRequests = append([]RejectedRequest{}, r.RejectedRequests...)
 	r.Violations = append([]Violation{}, r.Violations...)
-	r.Shown = map[string]int{}
-	for _, q := range s.cfg.Quirks {
-		r.Shown[q.String()] = 0
-	}
-	maps.Copy(r.Shown, s.report.Shown)
+	r.Shown = maps.Clone(r.Shown)
 	r.count()
 	r.UnmatchedRequests = append([]UnmatchedRequest{}, r.UnmatchedRequests...)
 	r.Sessions = append([]string{}, s.watch.Sessions()...)
@@ -129,13 +124,9 @@ func (s *Server) countQuirks(shown []bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, yes := range shown {
-		if !yes {
-			continue
+		if yes {
+			s.report.Shown[s.cfg.Quirks[i].String()]++
 		}
-		if s.report.Shown == nil {
-			s.report.Shown = map[string]int{}
-		}
-		s.report.Shown[s.cfg.Quirks[i].String()]++
 	}
 }
 
@@ -207,9 +198,6 @@ func (x *exchange) firstRejection(e *strict.Error) int {
 	defer s.mu.Unlock()
 	if first := s.rejected[same]; first > 0 {
 		return first
-	}
-	if s.rejected == nil {
-		s.rejected = map[rejection]int{}
 	}
 	s.rejected[same] = x.number
 	return 0

@@ -69,9 +69,12 @@ func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, watch: watch.Monitor{Rewrites: cfg.Suppress["INV-05"] != ""},
 		strict: strict.Config{Script: cfg.Model, Key: cfg.Key, Models: cfg.Models},
+		report: Report{Version: reportVersion, Shown: map[string]int{}}, rejected: map[rejection]int{},
+		unmatched: map[string]int{}, inputs: inputs{values: map[string]string{}},
 	}
 	for _, q := range cfg.Quirks {
 		s.quirks = append(s.quirks, quirk.Find(quirk.Info(q)))
+		s.report.Shown[q.String()] = 0
 	}
 	s.strict.Render = func(p *reply.Response) *reply.Reply {
 		r, _ := quirk.Render(p, s.quirks)
@@ -274,9 +277,6 @@ func (x *exchange) keepInput(responseID, input string) {
 	x.server.mu.Lock()
 	defer x.server.mu.Unlock()
 	in, key := &x.server.inputs, x.session+" "+responseID
-	if in.values == nil {
-		in.values = map[string]string{}
-	}
 	if _, known := in.values[key]; !known {
 		in.order = append(in.order, key)
 	}

@@ -193,13 +193,12 @@ var chatArgumentQuirks = []Form{
 		return afterArguments(func(string) string { return "2" })(r)
 	}),
 	chat.inScript("QO-15", "", `the arguments of a call without any are "" and not {}`, func(t *fake.Response) (changed bool) {
-		calls := scriptedCalls(t)
-		for i := range calls {
-			if calls[i].Arguments == "{}" {
-				calls[i].Arguments, changed = "", true
+		t.Calls = scriptedCalls(t)
+		eachCall(t, func(_ int, c *fake.Call) {
+			if c.Arguments == "{}" {
+				c.Arguments, changed = "", true
 			}
-		}
-		t.Calls = calls
+		})
 		return changed
 	}),
 	chat.inReply("QO-16", "", "the arguments are an object, not a string", func(r *reply.Reply) bool {

@@ -144,12 +144,10 @@ func ownID(p *reply.Response, prefix string, n int) string {
 }
 
 func ownIDs(p *reply.Response, t *fake.Response) bool {
-	calls := scriptedCalls(t)
-	for i := range calls {
-		calls[i].Opaque = json.RawMessage(reply.Put("{}", "id", reply.Quote(ownID(p, "fc", i))))
-	}
-	t.Calls = calls
-	return len(calls) > 0
+	t.Calls = scriptedCalls(t)
+	return eachCall(t, func(i int, c *fake.Call) {
+		c.Opaque = json.RawMessage(reply.Put("{}", "id", reply.Quote(ownID(p, "fc", i))))
+	})
 }
 
 // thinkBeforeCalls inserts a reasoning item before each call, and writes the response as

@@ -184,10 +184,7 @@ func mistralCounts(history []object, model string) *Error {
 		return nil
 	}
 	for i, m := range history {
-		open := 0
-		for range m.get("tool_calls").elements() {
-			open++
-		}
+		open := len(objects(m.get("tool_calls")))
 		if open == 0 {
 			continue
 		}
@@ -229,7 +226,8 @@ func chatValues(body object, model string) *Error {
 		return reject("", "you must provide a model parameter")
 	}
 	choice := body.get("tool_choice").get("function").text("name")
-	if choice != "" && !hasFunction(body.get("tools"), choice) {
+	isChoice := func(t object) bool { return t.get("function").text("name") == choice }
+	if choice != "" && !slices.ContainsFunc(objects(body.get("tools")), isChoice) {
 		return reject("", "Tool choice '%s' not found in 'tools' parameter.", choice).at("tool_choice", "")
 	}
 	if !isOpenAIs(model) {
@@ -248,15 +246,6 @@ func chatValues(body object, model string) *Error {
 		checkFormat(format, format.get("json_schema"), chatFormat),
 		chatParts(objects(body.get("messages"))),
 	)
-}
-
-func hasFunction(tools value, name string) bool {
-	for _, t := range tools.elements() {
-		if t.get("function").text("name") == name {
-			return true
-		}
-	}
-	return false
 }
 
 func chatParts(history []object) *Error {

@@ -260,12 +260,7 @@ func messagesChoice(body object) *Error {
 }
 
 func hasTool(tools value, name string) bool {
-	for _, t := range tools.elements() {
-		if t.text("name") == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(objects(tools), func(t object) bool { return t.text("name") == name })
 }
 
 // userBlocks are the blocks of users. Blocks of the assistant are not checked, because

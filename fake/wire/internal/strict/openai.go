@@ -36,6 +36,15 @@ func tooLong(id, param, text string, limit int) *Error {
 	return reject(id, "Invalid '%s': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", param, limit, n).at(param, "string_above_max_length")
 }
 
+func unknownParameter(id, path string, o object, known []string) *Error {
+	return first(o, func(_ int, m member) *Error {
+		if slices.Contains(known, m.key) {
+			return nil
+		}
+		return reject(id, "Unknown parameter: '%s%s'.", path, m.key).at(path+m.key, "unknown_parameter")
+	})
+}
+
 const maxNameLength = 64
 
 func checkName(id, param, name string) *Error {
@@ -98,20 +107,16 @@ func schemaProblem(schema value, strict bool) string {
 	top := schema.object()
 	switch kind := top.get("type"); {
 	case kind.string() != "object":
-		return fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kindOf(kind))
+		if !kind.isSet() {
+			kind = `"None"`
+		}
+		return fmt.Sprintf(`schema must be a JSON Schema of 'type: "object"', got 'type: %s'.`, kind)
 	case strict:
 		return strictProblem(schema, nil)
 	case !top.get("properties").isSet():
 		return "In context=(), object schema missing properties."
 	}
 	return ""
-}
-
-func kindOf(kind value) string {
-	if !kind.isSet() {
-		return `"None"`
-	}
-	return string(kind)
 }
 
 // maxDepth limits how deep schemas are checked.

@@ -16,7 +16,7 @@ func strictResponses(in Request, body object) *Error {
 	items := objects(body.get("input"))
 	e := cmp.Or(
 		unknownOpenAI(in, model),
-		unknownResponsesSetting(body),
+		unknownParameter("", "", body, responsesSettings),
 		responsesTools(body.get("tools")),
 		responsesItems(items),
 		responsesValues(body),
@@ -47,15 +47,21 @@ func responsesTools(tools value) *Error {
 
 func responsesItems(items []object) *Error {
 	return first(items, func(i int, it object) *Error {
-		path := fmt.Sprintf("input[%d].", i)
-		return cmp.Or(
-			checkItemID(path+"id", it),
-			unknownMember(path, it),
-			incompleteItem(path, it),
-			tooLong("SR-15", path+"call_id", it.text("call_id"), 64),
-			checkCallName(path+"name", it),
-			checkContent(path, it),
-		)
+		path, kind := fmt.Sprintf("input[%d].", i), kindOfItem(it)
+		e := checkItemID(path+"id", it)
+		if known := itemMembers[kind]; e == nil && known != nil {
+			e = unknownParameter("SR-17", path, it, known)
+		}
+		e = cmp.Or(e, incompleteItem(path, it), tooLong("SR-15", path+"call_id", it.text("call_id"), 64))
+		if e == nil && kind == "function_call" {
+			e = checkCalledName("", path+"name", it.text("name"))
+		}
+		if e != nil || it.text("role") != "assistant" {
+			return e
+		}
+		return it.get("content").first(func(i int, part value) *Error {
+			return checkWord("SR-12", fmt.Sprintf("%scontent[%d]", path, i), part.text("type"), "output_text", "refusal")
+		})
 	})
 }
 
@@ -91,35 +97,6 @@ var itemMembers = map[string][]string{
 	"function_call":        {"type", "id", "call_id", "name", "namespace", "arguments", "status"},
 	"function_call_output": {"type", "id", "call_id", "output", "status"},
 	"item_reference":       {"type", "id"},
-}
-
-func unknownMember(path string, it object) *Error {
-	known, ok := itemMembers[kindOfItem(it)]
-	if !ok {
-		return nil
-	}
-	for _, m := range it {
-		if !slices.Contains(known, m.key) {
-			return reject("SR-17", "Unknown parameter: '%s%s'.", path, m.key).at(path+m.key, "unknown_parameter")
-		}
-	}
-	return nil
-}
-
-func checkCallName(param string, it object) *Error {
-	if kindOfItem(it) != "function_call" {
-		return nil
-	}
-	return checkCalledName("", param, it.text("name"))
-}
-
-func checkContent(path string, it object) *Error {
-	if it.text("role") != "assistant" {
-		return nil
-	}
-	return it.get("content").first(func(i int, part value) *Error {
-		return checkWord("SR-12", fmt.Sprintf("%scontent[%d]", path, i), part.text("type"), "output_text", "refusal")
-	})
 }
 
 func responsesValues(body object) *Error {

@@ -191,15 +191,6 @@ func isOpenAIs(model string) bool {
 	return !strings.HasPrefix(model, "gpt-oss") && hasPrefix(model, "gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-")
 }
 
-func unknownResponsesSetting(body object) *Error {
-	return first(body, func(_ int, m member) *Error {
-		if hasName(responsesSettings, m.key) {
-			return nil
-		}
-		return reject("", "Unknown parameter: '%s'.", m.key).at(m.key, "unknown_parameter")
-	})
-}
-
 func unknownGenerateSetting(body object) *Error {
 	const unknown = "Invalid JSON payload received. Unknown name \"%s\""
 	config := body.either("generationConfig").object()
