@@ -47,7 +47,9 @@ type format struct {
 }
 
 var formats = []format{
-	{Format: Cassette, write: writeCassette},
+	{Format: Cassette, write: func(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {
+		return cassettes.Encode(h, nil, list), nil
+	}},
 	{GoVCR1, 1, "go-vcr", readGoVCR1, writeGoVCR(1)},
 	{GoVCR2, 2, "go-vcr", readGoVCR2, writeGoVCR(2)},
 	{Format: HAR, write: writeHAR},

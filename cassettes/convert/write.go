@@ -15,7 +15,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/looptape/looptape/cassettes"
 	"github.com/looptape/looptape/cassettes/internal/match"
 	"github.com/looptape/looptape/cassettes/internal/tape"
 	"github.com/looptape/looptape/cassettes/recording"
@@ -54,10 +53,6 @@ func Write(f Format, h recording.Metadata, list []*recording.Interaction) (text 
 	}
 	l.compare(headFacts(h), headFacts(back.Metadata))
 	return text, l, nil
-}
-
-func writeCassette(h recording.Metadata, list []*recording.Interaction) ([]byte, error) {
-	return cassettes.Encode(h, nil, list), nil
 }
 
 type ledger []Loss

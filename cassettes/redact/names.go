@@ -160,10 +160,11 @@ func userinfo(text string) (parts []part) {
 
 // Names of random values that are not secrets, in lower case without - and _.
 var (
-	// Signatures and encrypted reasoning.
-	opaqueThoughts = []string{"signature", "thoughtsignature", "encryptedcontent", "encryptedindex", "redactedthinking"}
-	// Media and other data.
-	opaqueMedia = []string{"data", "b64json", "partialimageb64", "imageurl", "url", "uri", "fileuri", "filedata", "blob", "embedding"}
+	// Signatures, encrypted reasoning, media and other data.
+	opaqueData = []string{
+		"signature", "thoughtsignature", "encryptedcontent", "encryptedindex", "redactedthinking",
+		"data", "b64json", "partialimageb64", "imageurl", "url", "uri", "fileuri", "filedata", "blob", "embedding",
+	}
 	// Fingerprints, cursors and padding.
 	opaqueIDs = []string{
 		"systemfingerprint", "etag", "hash", "digest", "sha256", "checksum", "nonce", "obfuscation", "p", "cfray", "traceparent", "tracestate", "reportto", "nel",
@@ -178,12 +179,8 @@ func (o *Rules) isOpaque(p *place) bool {
 		field = p.field()
 	}
 	name := plainName(field)
-	for _, list := range [][]string{opaqueThoughts, opaqueMedia, opaqueIDs} {
-		if slices.Contains(list, name) {
-			return true
-		}
-	}
-	return idName.MatchString(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
+	return slices.Contains(opaqueData, name) || slices.Contains(opaqueIDs, name) ||
+		idName.MatchString(field) || hasName(o.NotSecret, name) || leadsTo(o.NotSecret, p)
 }
 
 // idName matches the name of an id: id, item_id, responseId, X-Request-Id.

@@ -119,19 +119,16 @@ func (s *scan) add(p *place, what, text string) {
 	s.found = append(s.found, SuspectedSecret{Request: s.request, Part: p.part.String(), Place: s.masked(p.String()), What: what, Begins: text[:min(len(text), 4)], Length: len(text)})
 }
 
-// masked masks suspected secrets after their first characters.
-func masked(text string) string {
+const elsewhere = "a secret that is named in another place"
+
+// masked replaces known secrets, and masks suspected ones after their first characters.
+func (s *scan) masked(text string) string {
+	text = replaced(text, s.known.occurrences(text, false))
 	var spans []span
 	for _, h := range findShapes(text) {
 		spans = append(spans, span{min(h.from+4, h.to), h.to, "…"})
 	}
 	return replaced(text, spans)
-}
-
-const elsewhere = "a secret that is named in another place"
-
-func (s *scan) masked(text string) string {
-	return masked(replaced(text, s.known.occurrences(text, false)))
 }
 
 func (s *scan) plain(part side, h http.Header, body []byte) []byte {

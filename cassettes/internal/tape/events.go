@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes/recording"
+	"github.com/looptape/looptape/internal/jsonio"
 )
 
 const (
@@ -114,25 +115,13 @@ type event struct {
 
 func readEvent(line []byte) (event, error) {
 	text, cut := bytes.CutPrefix(line, []byte(partial))
-	ms, text, found := cutDelay(text)
-	if !found {
+	text, found := bytes.CutPrefix(text, []byte("+"))
+	wait, text, ends := bytes.Cut(text, []byte("ms "))
+	ms, err := strconv.ParseUint(jsonio.View(wait), 10, 31)
+	if !found || !ends || err != nil {
 		return event{}, fmt.Errorf("the line %q of an event does not begin with a time such as +12ms", shortened(line))
 	}
 	return event{time.Duration(ms) * time.Millisecond, text, !cut}, nil
-}
-
-// cutDelay removes a delay such as "+12ms " from the beginning of a line.
-func cutDelay(line []byte) (ms int64, text []byte, found bool) {
-	const limit = 1 << 31 // milliseconds
-	if len(line) == 0 || line[0] != '+' {
-		return 0, nil, false
-	}
-	i := 1
-	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && ms < limit; i++ {
-		ms = 10*ms + int64(line[i]-'0')
-	}
-	text, found = bytes.CutPrefix(line[i:], []byte("ms "))
-	return ms, text, found && i > 1 && ms < limit
 }
 
 func (e event) append(dst []byte, newline string) []byte {
