@@ -125,7 +125,7 @@ func (w *writer) messages(from int) {
 
 func container(messages []llm.Message) string {
 	for _, m := range slices.Backward(messages) {
-		id := cmp.Or(codec.GetString(m.Opaque, keyContainer), codec.GetString(codec.Get(m.Opaque, keyContainer), "id"))
+		id := cmp.Or(codec.GetString(m.Opaque, keyContainer), codec.GetString(m.Opaque, keyContainer, "id"))
 		if id != "" {
 			return id
 		}

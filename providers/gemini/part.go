@@ -343,7 +343,3 @@ func (k *keptMembers) opaque() json.RawMessage {
 	out.AddObject(keyKept, inner)
 	return out.Object()
 }
-
-func keptOf(opaque json.RawMessage, key string) json.RawMessage {
-	return codec.Get(codec.Get(opaque, keyKept), key)
-}

@@ -199,19 +199,22 @@ func EachElement[T JSON](array T) iter.Seq[string] {
 	}
 }
 
-// Get returns a member of an object, or nil.
-func Get[T JSON](object T, key string) (value json.RawMessage) {
-	for k, raw := range EachMember(object) {
-		if k == key {
+// Get returns the value at a path of names, or nil.
+func Get[T JSON](object T, path ...string) (value json.RawMessage) {
+	for key, raw := range EachMember(object) {
+		if key == path[0] {
 			value = json.RawMessage(raw)
 		}
+	}
+	if len(path) > 1 {
+		return Get(value, path[1:]...)
 	}
 	return value
 }
 
-// GetString returns a member of an object if it is a string, or "".
-func GetString[T JSON](object T, key string) string {
-	raw := Get(object, key)
+// GetString returns the value at a path if it is a string, or "".
+func GetString[T JSON](object T, path ...string) string {
+	raw := Get(object, path...)
 	if raw == nil {
 		return ""
 	}

@@ -113,7 +113,7 @@ func (e *encoder) send(f llm.Finish) {
 	e.w.Add("}")
 	e.w.ending(f)
 	e.w.Add("}]")
-	e.w.Dst = append(codec.AppendMembers(e.w.Dst, keptOf(f.Opaque, keyResponse)), '}')
+	e.w.Dst = append(codec.AppendMembers(e.w.Dst, codec.Get(f.Opaque, keyKept, keyResponse)), '}')
 	e.write("", e.w.Dst)
 }
 
@@ -268,7 +268,7 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	if w.Err != nil {
 		return nil, w.Err
 	}
-	return append(codec.AppendMembers(w.Dst, keptOf(t.Opaque, keyResponse)), '}'), nil
+	return append(codec.AppendMembers(w.Dst, codec.Get(t.Opaque, keyKept, keyResponse)), '}'), nil
 }
 
 func (w *writer) head(a protocol.ResponseMeta, object string) {

@@ -78,10 +78,6 @@ func addKept(to *codec.Members, d *jsonio.Dec, key string) {
 	}
 }
 
-func keptOf(opaque json.RawMessage, object string) json.RawMessage {
-	return codec.Get(codec.Get(opaque, keyKept), object)
-}
-
 // opaque writes the opaque members of an assistant message, except own: in a response all, in a
 // request those that servers accept.
 //
@@ -96,11 +92,11 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 				w.Value(key, raw)
 			}
 		}
-		w.Dst = codec.AppendMembers(w.Dst, keptOf(opaque, keyMessage))
+		w.Dst = codec.AppendMembers(w.Dst, codec.Get(opaque, keyKept, keyMessage))
 		return
 	}
 	w.own(opaque, append(own, keyAudio)...)
-	if id := codec.Get(codec.Get(opaque, keyAudio), "id"); id != nil {
+	if id := codec.Get(opaque, keyAudio, "id"); id != nil {
 		w.Raw(keyAudio, `{"id":`+string(id)+`}`)
 	}
 	var files codec.Elements
@@ -117,7 +113,7 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 func (w *writer) ending(f llm.Finish) {
 	w.Value(keyLogprobs, codec.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)
-	w.Dst = codec.AppendMembers(w.Dst, keptOf(f.Opaque, keyChoice))
+	w.Dst = codec.AppendMembers(w.Dst, codec.Get(f.Opaque, keyKept, keyChoice))
 }
 
 var messageNames = codec.MemberNames{Prefix: "chat:", Known: []string{"audio", "cache_control", "extra_content", "name", "prefix"}}

@@ -105,7 +105,7 @@ func (r *reader) stop() {
 // format reads the response format. Extra keeps it if this codec would write it differently.
 func (r *reader) format() {
 	raw := r.Raw()
-	schema := codec.Get(codec.Get(raw, "json_schema"), "schema")
+	schema := codec.Get(raw, "json_schema", "schema")
 	if schema != nil {
 		r.req.Settings.OutputSchema = codec.Compact(schema)
 		if jsonval.Canonical(format(schema)) == jsonval.Canonical(raw) {
@@ -165,7 +165,7 @@ func (r *reader) settle() {
 		}
 	}
 	if r.choice != "" {
-		name := codec.GetString(codec.Get(r.choice, "function"), "name")
+		name := codec.GetString(r.choice, "function", "name")
 		choice, ok := api.ToolChoice(r.choice, name)
 		if ok && tools {
 			r.req.ToolChoice = choice
