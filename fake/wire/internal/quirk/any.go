@@ -1,7 +1,6 @@
 package quirk
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,7 +97,7 @@ var argumentQuirks = []Form{
 	marked.inScript("QT-09", "text", "the arguments of the first call are not JSON", setArguments("city: Bern")),
 	marked.inScript("QT-09", "rubbish", "the arguments of the first call have other text after the object", setArguments(`{"city":"Bern"} please`)),
 	every.inScript("QT-09", "scalar", "the arguments of the first call are a number", setArguments("7")),
-	every.inScript("QT-09", "deep", "the arguments of the first call nest almost ten thousand deep", setArguments(nestedArguments(9_990))),
+	every.inScript("QT-09", "deep", "the arguments of the first call nest almost ten thousand deep", setArguments(`{"city":`+strings.Repeat("[", 9_990)+strings.Repeat("]", 9_990)+"}")),
 	every.inScript("QT-09", "twice", "the arguments of the first call have a member twice", setArguments(`{"city":"Bern","city":"Rome"}`)),
 	every.inScript("QT-09", "surrogate", "the arguments of the first call have half of a surrogate pair", setArguments(`{"city":"\ud83d"}`)),
 }
@@ -196,10 +195,6 @@ func setArguments(args string) func(t *fake.Response) bool {
 			}
 		})
 	}
-}
-
-func nestedArguments(n int) string {
-	return fmt.Sprintf(`{"city":%s%s}`, strings.Repeat("[", n), strings.Repeat("]", n))
 }
 
 func stallHalfway(drip string) edit {

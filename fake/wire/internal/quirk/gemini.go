@@ -18,7 +18,7 @@ var geminiQuirks = []Form{
 	gemini.inReply("QG-01", "", "the finish reason STOP comes with a call", stopsAtCall),
 	gemini.inReply("QG-02", "", "an empty text comes after the last call", emptyAfterCall),
 	gemini.inResponse("QG-03", "", "the calls have no ids", namesCalls(func(int, int) string { return "" })),
-	gemini.inResponse("QG-03", "id", "the calls have ids that are the provider's own", namesCalls(callID)),
+	gemini.inResponse("QG-03", "id", "the calls have ids that are the provider's own", namesCalls(func(response, call int) string { return fmt.Sprintf("8h%d%dvsf", response+1, call+1) })),
 	gemini.inReply("QG-04", "", "the first call of a response is signed, others are not", signsCall),
 	gemini.inReply("QG-04", "text", "the text of a response is signed", signsText),
 	gemini.inReply("QG-05", "", "the request is rejected as if it had other function responses than calls (SG-01)", func(r *reply.Reply) bool {
@@ -128,8 +128,6 @@ func namesCalls(f func(response, call int) string) scriptEdit {
 		return eachCall(t, func(i int, c *fake.Call) { c.ID = f(p.Key.Response, i) })
 	}
 }
-
-func callID(response, call int) string { return fmt.Sprintf("8h%d%dvsf", response+1, call+1) }
 
 // signsCall signs the first call.
 func signsCall(r *reply.Reply) bool {

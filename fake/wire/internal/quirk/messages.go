@@ -124,8 +124,8 @@ var messagesQuirks = []Form{
 		calls := toolUses(r)
 		return len(calls) > 0 && r.Omit(func(f reply.Frame) bool { return isEvent(f, "content_block_stop", calls[len(calls)-1]) })
 	}),
-	messages.inReply("QA-12", "", "the response begins with a thought that is signed", thinksFirst(signedThought)),
-	messages.inReply("QA-12", "redacted", "the response begins with a thought that is redacted", thinksFirst(redactedThought)),
+	messages.inReply("QA-12", "", "the response begins with a thought that is signed", thinksFirst(signedThought(1))),
+	messages.inReply("QA-12", "redacted", "the response begins with a thought that is redacted", thinksFirst(addedBlock{start: `{"type":"redacted_thinking","data":"EmwKAhgBEgy1"}`})),
 	messages.inReply("QA-12", "interleaved", "a thought that is signed begins the response, and another is between each two calls", func(r *reply.Reply) bool {
 		calls := toolUses(r)
 		if len(calls) < 2 {

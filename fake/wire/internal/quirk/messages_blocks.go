@@ -3,7 +3,6 @@ package quirk
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -199,12 +198,8 @@ func signedThought(n int) addedBlock {
 	}
 }
 
-func redactedThought(n int) addedBlock {
-	return addedBlock{start: `{"type":"redacted_thinking","data":"EmwKAhgBEgy` + strconv.Itoa(n) + `"}`}
-}
-
-func thinksFirst(thought func(n int) addedBlock) edit {
-	return func(r *reply.Reply) bool { return insertBlock(r, 0, thought(1)) }
+func thinksFirst(thought addedBlock) edit {
+	return func(r *reply.Reply) bool { return insertBlock(r, 0, thought) }
 }
 
 func ranItself(did func(id string) []addedBlock) edit {

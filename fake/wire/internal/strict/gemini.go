@@ -54,11 +54,6 @@ func snake(key string) string {
 	return b.String()
 }
 
-// matchesName reports whether name is key or its snake_case form.
-func matchesName(name, key string) bool {
-	return name == key || strings.Contains(name, "_") && name == snake(key)
-}
-
 // hasName reports whether name is one of the keys, or its snake_case form.
 func hasName(keys []string, name string) bool {
 	return slices.Contains(keys, name) ||
@@ -71,7 +66,7 @@ func (o object) either(key string) value {
 		return v
 	}
 	for _, m := range slices.Backward(o) {
-		if matchesName(m.key, key) {
+		if hasName([]string{key}, m.key) {
 			return m.value
 		}
 	}
