@@ -16,7 +16,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/looptape/looptape/internal/jsonio"
-	"github.com/looptape/looptape/internal/jsonval"
 )
 
 var errOldVCRPy = errors.New("unsupported format of vcrpy before version 1: migrate it with python -m vcr.migration FILE")
@@ -121,12 +120,14 @@ func (r *reader) json(src []byte) error {
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return err
 	}
-	plain, err := jsonval.Line(doc)
-	if err != nil {
+	var plain bytes.Buffer
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
 		return err
 	}
 	defer func() { r.line, r.Lines, r.Format = 0, nil, "" }() // the file has other lines, and would be written as YAML
-	return r.yaml(plain)
+	return r.yaml(plain.Bytes())
 }
 
 func writeYAML(doc any, indent int) ([]byte, error) {

@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
@@ -100,16 +101,10 @@ const (
 )
 
 func thinking(effort string) string {
-	if isBudget(effort) {
+	if n, err := strconv.ParseInt(effort, 10, 64); err == nil && strconv.FormatInt(n, 10) == effort {
 		return `{"thinkingBudget":` + effort + `}`
 	}
 	return string(append(codec.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
-}
-
-func isBudget(effort string) bool {
-	d := jsonio.NewDec(effort)
-	n := d.Int()
-	return d.End() == nil && string(jsonio.AppendInt(nil, n)) == effort
 }
 
 // overlay writes own members joined with the object in Extra. The member deep is joined too.

@@ -241,12 +241,12 @@ func (a *exchange) statusError(ctx context.Context, resp *http.Response, body io
 }
 
 func (a *exchange) complete(resp *http.Response, e *llm.APIError) *llm.APIError {
-	out := *e
+	out, h := *e, resp.Header
 	out.Provider = a.client.Protocol.Name()
 	out.Status = cmp.Or(out.Status, resp.StatusCode)
-	out.RetryAfter = cmp.Or(out.RetryAfter, retryAfter(resp.Header))
-	out.RequestID = cmp.Or(out.RequestID, requestID(resp.Header))
-	switch resp.Header.Get("X-Should-Retry") { // of OpenAI and Anthropic
+	out.RetryAfter = cmp.Or(out.RetryAfter, retryAfter(h))
+	out.RequestID = cmp.Or(out.RequestID, h.Get("X-Request-Id"), h.Get("Request-Id"), h.Get("X-Amzn-Requestid"), h.Get("Apim-Request-Id"))
+	switch h.Get("X-Should-Retry") { // of OpenAI and Anthropic
 	case "true":
 		out.Retryable = true
 	case "false":

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bufio"
-	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,10 +36,6 @@ func limitDelay(d float64) time.Duration {
 		return time.Duration(min(d, float64(maxDelay)))
 	}
 	return 0
-}
-
-func requestID(h http.Header) string {
-	return cmp.Or(h.Get("X-Request-Id"), h.Get("Request-Id"), h.Get("X-Amzn-Requestid"), h.Get("Apim-Request-Id"))
 }
 
 // byteOrderMark may precede a body.

@@ -164,18 +164,14 @@ func (w *writer) call(c *llm.ToolCall) {
 	w.Next(`{"type":%`, kind)
 	w.itemID(c.Opaque, prefix)
 	w.Text("call_id", w.callID(c.ID))
-	w.Text("name", requestName(c.Name))
+	// Models invent names such as multi_tool_use.parallel.
+	w.Text("name", cmp.Or(codec.CleanName(strings.ToValidUTF8(c.Name, "_")), "unnamed_tool"))
 	w.Text(args, c.Arguments)
 	w.endItem(c.Opaque)
 }
 
 func (w *writer) endItem(opaque json.RawMessage) {
 	w.Dst = append(itemNames.Append(w.Dst, opaque, itemMembers...), '}')
-}
-
-// requestName returns the name of a call. Models invent names such as multi_tool_use.parallel.
-func requestName(name string) string {
-	return cmp.Or(codec.CleanName(strings.ToValidUTF8(name, "_")), "unnamed_tool")
 }
 
 func (w *writer) hosted(opaque json.RawMessage) {

@@ -45,9 +45,10 @@ func (v value) elements() iter.Seq2[int, value] {
 			return
 		}
 		d := jsonio.NewDec(string(v))
-		d.Array()
-		for i, more := 0, true; d.More(&more) && yield(i, value(d.Raw())); i++ {
-			continue
+		for i := range d.Elements() {
+			if !yield(i, value(d.Raw())) {
+				return
+			}
 		}
 	}
 }
@@ -63,18 +64,14 @@ func (v value) object() (o object) {
 		return nil
 	}
 	d := jsonio.NewDec(string(v))
-	d.Object()
-	for first := true; ; {
-		key, ok := d.Key(&first)
-		if !ok {
-			return o
-		}
+	for key := range d.Members() {
 		if o == nil {
 			const usual = 8 // members, usually at most
 			o = make(object, 0, usual)
 		}
 		o = append(o, member{key, value(d.Raw())})
 	}
+	return o
 }
 
 func (v value) get(key string) value   { return v.object().get(key) }
