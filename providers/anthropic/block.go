@@ -243,7 +243,7 @@ func (w *writer) end(opaque json.RawMessage, known ...string) {
 	for _, m := range members(opaque) {
 		switch {
 		case m.Key == keyOther:
-			w.Dst = codec.AppendMembers(w.Dst, m.Raw)
+			w.Members(json.RawMessage(m.Raw))
 		case slices.Contains(known, m.Key):
 			w.Value(m.Key, []byte(m.Raw))
 		}

@@ -72,7 +72,7 @@ func (e *encoder) End(write func(name string, data []byte)) error {
 	w.ending(e.finish)
 	w.Add("}")
 	w.usage(usageOf(e.meta, e.usage), true)
-	w.Dst = codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyKept))
+	w.Members(codec.Get(e.finish.Opaque, keyKept))
 	w.Add("}")
 	e.send(eventEnding, &w)
 	e.event(eventStop, `{"type":"message_stop"}`)

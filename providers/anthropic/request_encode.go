@@ -180,7 +180,8 @@ func (w *writer) schema(what string, t llm.Tool) {
 	schema := json.RawMessage(string(w.Dst[from+len(`,"input_schema":`):]))
 	w.Dst = w.Dst[:from]
 	w.Raw(key, object)
-	w.Dst = append(codec.AppendMembers(w.Dst, schema), '}')
+	w.Members(schema)
+	w.Add("}")
 }
 
 var choices = map[llm.ToolMode]string{

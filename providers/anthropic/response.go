@@ -52,7 +52,7 @@ func (Messages) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Respo
 	w.Add("]")
 	w.ending(llm.Finish{Reason: t.FinishReason, Raw: t.RawFinishReason, Message: t.FinishMessage, Opaque: t.Opaque})
 	w.usage(usageOf(a, t.Usage), false)
-	w.Dst = codec.AppendMembers(w.Dst, codec.Get(t.Opaque, keyKept))
+	w.Members(codec.Get(t.Opaque, keyKept))
 	return append(w.Dst, '}'), w.Err
 }
 

@@ -200,13 +200,13 @@ func appendChunk(dst []byte, a protocol.ResponseMeta, content string, finish *ll
 		}
 		w.Int("index", 0)
 		w.OptionalText("finishMessage", end.Message)
-		w.Dst = codec.AppendMembers(w.Dst, codec.Get(end.Opaque, keyKept, keyCandidate))
+		w.Members(codec.Get(end.Opaque, keyKept, keyCandidate))
 		w.Add("}]")
 	}
 	w.usage(u)
 	w.OptionalText("modelVersion", a.Model)
 	w.OptionalText("responseId", a.ID)
-	w.Dst = codec.AppendMembers(w.Dst, codec.Get(end.Opaque, keyKept, keyResponseMembers))
+	w.Members(codec.Get(end.Opaque, keyKept, keyResponseMembers))
 	return append(w.Dst, '}')
 }
 

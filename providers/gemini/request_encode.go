@@ -104,7 +104,7 @@ func thinking(effort string) string {
 	if n, err := strconv.ParseInt(effort, 10, 64); err == nil && strconv.FormatInt(n, 10) == effort {
 		return `{"thinkingBudget":` + effort + `}`
 	}
-	return string(append(codec.AppendString([]byte{'{'}, "thinkingLevel", effort), '}'))
+	return `{"thinkingLevel":` + codec.Quote(effort) + `}`
 }
 
 // overlay writes own members joined with the object in Extra. The member deep is joined too.

@@ -145,16 +145,6 @@ func AppendKey(dst []byte, key string) []byte {
 	return append(jsonio.AppendString(AppendComma(dst), key), ':')
 }
 
-// AppendString appends a member that is a string to an open object.
-func AppendString(dst []byte, key, value string) []byte {
-	return jsonio.AppendString(AppendKey(dst, key), value)
-}
-
-// AppendInt appends a member that is an integer to an open object.
-func AppendInt(dst []byte, key string, n int64) []byte {
-	return jsonio.AppendInt(AppendKey(dst, key), n)
-}
-
 // AppendRaw appends a member of any type to an open object. It repairs lone surrogates.
 func AppendRaw[T JSON](dst []byte, key string, raw T) []byte {
 	return AppendValue(AppendKey(dst, key), raw)

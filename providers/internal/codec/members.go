@@ -85,16 +85,6 @@ func (m Members) Object() json.RawMessage {
 	return append(dst, '}')
 }
 
-// AppendMembers appends the members of an object to an open object, except those named.
-func AppendMembers[T JSON](dst []byte, object T, except ...string) []byte {
-	for key, raw := range EachMember(object) {
-		if !slices.Contains(except, key) {
-			dst = AppendRaw(dst, key, raw)
-		}
-	}
-	return dst
-}
-
 // Quote returns a string as JSON.
 func Quote(s string) string { return string(jsonio.AppendString(nil, s)) }
 

@@ -83,7 +83,7 @@ func (w *Writer) Add(format string, values ...any) {
 func (w *Writer) Key(key string) { w.Dst = AppendKey(w.Dst, key) }
 
 // Text writes a string.
-func (w *Writer) Text(key, value string) { w.Dst = AppendString(w.Dst, key, value) }
+func (w *Writer) Text(key, value string) { w.Dst = jsonio.AppendString(AppendKey(w.Dst, key), value) }
 
 // OptionalText writes a string unless it is empty.
 func (w *Writer) OptionalText(key, value string) {
@@ -102,7 +102,7 @@ func (w *Writer) TextOrNull(key, value string) {
 }
 
 // Int writes an integer.
-func (w *Writer) Int(key string, n int64) { w.Dst = AppendInt(w.Dst, key, n) }
+func (w *Writer) Int(key string, n int64) { w.Dst = jsonio.AppendInt(AppendKey(w.Dst, key), n) }
 
 // Bool writes a value if there is one.
 func (w *Writer) Bool(key string, value *bool) {
@@ -119,6 +119,11 @@ func (w *Writer) Raw(key, text string) {
 
 // Value writes JSON without white space and repairs lone surrogates.
 func (w *Writer) Value(key string, raw []byte) { w.Dst = AppendRaw(w.Dst, key, raw) }
+
+// Members writes the members of an object, except those named.
+func (w *Writer) Members(object json.RawMessage, except ...string) {
+	w.Dst = MemberNames{}.Append(w.Dst, object, except...)
+}
 
 // Base64 writes bytes as a string that begins with prefix.
 func (w *Writer) Base64(key, prefix string, data []byte) {

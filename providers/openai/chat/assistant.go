@@ -174,7 +174,8 @@ func (w *writer) call(c llm.ToolCall) {
 	w.Raw(kind, "{")
 	w.Text("name", w.callName(c.Name))
 	w.Text(args, w.arguments(c.Arguments))
-	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(c.Opaque, kind), "name", args), '}')
+	w.Members(codec.Get(c.Opaque, kind), "name", args)
+	w.Add("}")
 	w.own(c.Opaque, "id", "type", kind, "index")
 	w.Add("}")
 }

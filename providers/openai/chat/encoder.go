@@ -113,7 +113,8 @@ func (e *encoder) send(f llm.Finish) {
 	e.w.Add("}")
 	e.w.ending(f)
 	e.w.Add("}]")
-	e.w.Dst = append(codec.AppendMembers(e.w.Dst, codec.Get(f.Opaque, keyKept, keyResponse)), '}')
+	e.w.Members(codec.Get(f.Opaque, keyKept, keyResponse))
+	e.w.Add("}")
 	e.write("", e.w.Dst)
 }
 
@@ -268,7 +269,8 @@ func (c Protocol) EncodeResponse(dst []byte, a protocol.ResponseMeta, t *llm.Res
 	if w.Err != nil {
 		return nil, w.Err
 	}
-	return append(codec.AppendMembers(w.Dst, codec.Get(t.Opaque, keyKept, keyResponse)), '}'), nil
+	w.Members(codec.Get(t.Opaque, keyKept, keyResponse))
+	return append(w.Dst, '}'), nil
 }
 
 func (w *writer) head(a protocol.ResponseMeta, object string) {

@@ -92,7 +92,7 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 				w.Value(key, raw)
 			}
 		}
-		w.Dst = codec.AppendMembers(w.Dst, codec.Get(opaque, keyKept, keyMessage))
+		w.Members(codec.Get(opaque, keyKept, keyMessage))
 		return
 	}
 	w.own(opaque, append(own, keyAudio)...)
@@ -113,7 +113,7 @@ func (w *writer) opaque(opaque json.RawMessage, own ...string) {
 func (w *writer) ending(f llm.Finish) {
 	w.Value(keyLogprobs, codec.Get(f.Opaque, keyLogprobs))
 	w.finish(f.Reason, f.Raw)
-	w.Dst = codec.AppendMembers(w.Dst, codec.Get(f.Opaque, keyKept, keyChoice))
+	w.Members(codec.Get(f.Opaque, keyKept, keyChoice))
 }
 
 var messageNames = codec.MemberNames{Prefix: "chat:", Known: []string{"audio", "cache_control", "extra_content", "name", "prefix"}}

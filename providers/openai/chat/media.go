@@ -56,7 +56,8 @@ func (w *writer) element(kind string, opaque json.RawMessage, inner func(), own 
 	w.Next(`{"type":%`, kind)
 	w.Raw(kind, "{")
 	inner()
-	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(opaque, kind), own...), '}')
+	w.Members(codec.Get(opaque, kind), own...)
+	w.Add("}")
 	w.own(opaque, "type", kind)
 	w.Add("}")
 }

@@ -215,7 +215,8 @@ func (e *encoder) response(w *codec.Writer, status string) {
 		writeUsage(w, e.usage)
 	}
 	w.Add(`,"user":null,"metadata":{}`)
-	w.Dst = append(codec.AppendMembers(w.Dst, codec.Get(e.finish.Opaque, keyResponse)), '}')
+	w.Members(codec.Get(e.finish.Opaque, keyResponse))
+	w.Add("}")
 }
 
 func (e *encoder) reason() string {

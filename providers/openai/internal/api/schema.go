@@ -23,14 +23,14 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	out := jsonio.AppendRaw(nil, schema)
-	out = out[:len(out)-1]
+	w := codec.Writer{Dst: out[:len(out)-1]}
 	if !typed {
-		out = codec.AppendString(out, "type", "object")
+		w.Text("type", "object")
 	}
 	if !listed {
-		out = append(codec.AppendKey(out, "properties"), "{}"...)
+		w.Raw("properties", "{}")
 	}
-	return append(out, '}')
+	return append(w.Dst, '}')
 }
 
 // FollowsStrict reports whether a schema follows the rules for strict: true of the guide
