@@ -140,7 +140,11 @@ func (d *demonstration) check() ([]*demoRun, error) {
 			if err != nil {
 				return nil, err
 			}
-			runs = append(runs, newDemoRun(run))
+			found := violations(run.Events)
+			if run.Events == nil {
+				found = check.Messages(run.Name, run.Messages)
+			}
+			runs = append(runs, &demoRun{run, found})
 		}
 	}
 	d.w.Printf("Checking %d recorded runs against the %d of %d invariants that a\nrecording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
@@ -164,13 +168,6 @@ func shown() int {
 		}
 	}
 	return n
-}
-
-func newDemoRun(run importer.Run) *demoRun {
-	if run.Events == nil {
-		return &demoRun{run, check.Messages(run.Name, run.Messages)}
-	}
-	return &demoRun{run, violations(run.Events)}
 }
 
 func violations(events []trace.Event) []check.Violation {

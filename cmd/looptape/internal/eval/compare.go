@@ -75,7 +75,12 @@ func (s *setFlags) score(w *cli.World, c *cobra.Command, args []string) ([]*eval
 		if err != nil {
 			return nil, err
 		}
-		if sets[i], err = score(c.Context(), w, []string{name}, rows); err != nil {
+		set, err := setOf(w, []string{name}, rows, false)
+		if err != nil {
+			return nil, err
+		}
+		set.Brief = true // for statistics only
+		if sets[i], err = scoreSet(c.Context(), w, set); err != nil {
 			return nil, err
 		}
 	}

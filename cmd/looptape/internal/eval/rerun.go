@@ -93,14 +93,14 @@ type rerunner struct {
 }
 
 // rerunning reruns each run and collects the report.
-type rerunning interface {
+type rerunning struct {
 	// run reruns a run. It returns the line of the report and the events of the rerun.
-	run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event)
-	unread(err error)
+	run    func(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event)
+	unread func(err error)
 	// end returns the result after all runs.
-	end() (rerunResult, error)
+	end func() (rerunResult, error)
 	// tables prints the result and returns the last line.
-	tables() (line string)
+	tables func() (line string)
 }
 
 // rerunResult is the result of all reruns.
@@ -174,7 +174,7 @@ func (v *rerunner) put(line any, sink *trace.Writer, run *rerun.Recorded, number
 }
 
 // how returns the kind of rerun that the flags select.
-func (v *rerunner) how() (rerunning, error) {
+func (v *rerunner) how() (*rerunning, error) {
 	if err := v.ignored(); err != nil {
 		return nil, err
 	}
@@ -197,34 +197,28 @@ func (v *rerunner) how() (rerunning, error) {
 }
 
 // live reruns tools.
-func (v *rerunner) live() (rerunning, error) {
+func (v *rerunner) live() (*rerunning, error) {
 	programs, err := v.started()
-	return &liveTools{v, programs, rerun.NewToolsReport()}, err
+	r := rerun.NewToolsReport()
+	return &rerunning{
+		run: func(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
+			out, err := programs.Rerun(ctx, &run.Run, &v.compare)
+			if out != nil {
+				events = out.Events
+			}
+			return r.Add(run, out, err), events
+		},
+		unread: r.Unread,
+		end:    func() (rerunResult, error) { return v.called(r) },
+		tables: func() string { return printTools(v.w, r) },
+	}, err
 }
 
-// liveTools is a rerunning of tools.
-type liveTools struct {
-	*rerunner
-
-	programs *rerun.Programs
-	report   *rerun.ToolsReport
-}
-
-func (l *liveTools) run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
-	out, err := l.programs.Rerun(ctx, &run.Run, &l.compare)
-	if out != nil {
-		events = out.Events
-	}
-	return l.report.Add(run, out, err), events
-}
-
-func (l *liveTools) unread(err error) { l.report.Unread(err) }
-
-// end returns an error for a tool that no run calls: its name may be wrong.
-func (l *liveTools) end() (rerunResult, error) {
-	r := l.report
+// called returns the result of the reruns. It returns an error for a tool that no run calls: its
+// name may be wrong.
+func (v *rerunner) called(r *rerun.ToolsReport) (rerunResult, error) {
 	names := slices.Sorted(maps.Keys(r.Tools))
-	for _, text := range l.rerunner.programs {
+	for _, text := range v.programs {
 		name, _, _ := strings.Cut(text, "=")
 		if !slices.Contains(names, name) && len(r.Runs) > 0 {
 			return rerunResult{}, fmt.Errorf("--tool %q: no run calls this tool; called tools: %s", name, strings.Join(names, ", "))

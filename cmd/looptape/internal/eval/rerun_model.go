@@ -17,7 +17,7 @@ import (
 )
 
 // other returns a rerun with another model or prompt.
-func (v *rerunner) other() (rerunning, error) {
+func (v *rerunner) other() (*rerunning, error) {
 	o := rerun.ModelOptions{Compare: v.compare, Name: v.client.Model, ContinueOnUnknown: v.unknown == "error"}
 	for _, from := range []struct {
 		name string
@@ -43,39 +43,56 @@ func (v *rerunner) other() (rerunning, error) {
 			return nil, fmt.Errorf("--tool-defs %s: %w", v.definitions, err)
 		}
 	}
-	m := &otherModel{v.w, o, nil, rerun.NewModelReport()}
-	if tape, ok := strings.CutPrefix(v.model, "cassette:"); ok {
-		v.client.Cassette = tape
-		return m, v.taped(m)
-	}
-	if v.recording || v.client.Provider != "" || v.client.BaseURL != "" {
-		return nil, errors.New("--record, --provider and --base-url need a cassette: set --model cassette:FILE")
-	}
-	return m, v.scripted(m)
+	model, err := v.opened()
+	r := rerun.NewModelReport()
+	return &rerunning{
+		run: func(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
+			o, m := o, llm.Model(nil)
+			ctx, m, o.Clock = model(ctx, run)
+			out, err := rerun.Model(ctx, &run.Run, m, &o)
+			if out != nil {
+				events = out.Events
+			}
+			return r.Add(run, out, err), events
+		},
+		unread: r.Unread,
+		end:    func() (rerunResult, error) { return rerunResult{r, r.Unreadable, len(r.Runs), r.Diverged()}, nil },
+		tables: func() string { return printModel(v.w, r) },
+	}, err
 }
 
-// taped uses a cassette as the model.
-func (v *rerunner) taped(m *otherModel) error {
-	model, err := v.models.open(&v.client)
-	m.model = func(ctx context.Context, _ *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
-		return ctx, model, nil
+// modelFunc returns the model of a run, its clock, which may be nil, and its context.
+type modelFunc func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock)
+
+// opened returns the model of the flags.
+func (v *rerunner) opened() (modelFunc, error) {
+	tape, ok := strings.CutPrefix(v.model, "cassette:")
+	switch {
+	case ok:
+		v.client.Cassette = tape
+		model, err := v.models.open(&v.client)
+		return func(ctx context.Context, _ *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
+			return ctx, model, nil
+		}, err
+	case v.recording || v.client.Provider != "" || v.client.BaseURL != "":
+		return nil, errors.New("--record, --provider and --base-url need a cassette: set --model cassette:FILE")
 	}
-	return err
+	return v.scripted()
 }
 
 // scripted uses a scenario as the model. The session of a run has the name of its case or of
 // the run; otherwise it is the first.
-func (v *rerunner) scripted(m *otherModel) error {
+func (v *rerunner) scripted() (modelFunc, error) {
 	src, err := v.w.ReadAll(v.model)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, err := scenario.Parse(v.model, src)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sessions := f.Script.Models
-	m.model = func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
+	return func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock) {
 		clock := fake.NewClock()
 		clock.OpenInOrder(f.Script.Gates...)
 		session := sessions[0].Name
@@ -85,8 +102,7 @@ func (v *rerunner) scripted(m *otherModel) error {
 			}
 		}
 		return fake.WithSession(ctx, session), f.Script.NewModel(clock), clock
-	}
-	return nil
+	}, nil
 }
 
 // recordCommand returns the command that records the cassette, with all flags that change requests.
@@ -101,31 +117,4 @@ func (v *rerunner) recordCommand(names []string) string {
 		}
 	}
 	return cli.ShellLine(append(words, names...)...)
-}
-
-// otherModel is a rerunning of a model.
-type otherModel struct {
-	w       *cli.World
-	options rerun.ModelOptions
-	// model returns the model of a run and its clock, which may be nil.
-	model  func(ctx context.Context, run *rerun.Recorded) (context.Context, llm.Model, loop.Clock)
-	report *rerun.ModelReport
-}
-
-func (m *otherModel) run(ctx context.Context, run *rerun.Recorded) (line any, events []trace.Event) {
-	o := m.options
-	var model llm.Model
-	ctx, model, o.Clock = m.model(ctx, run)
-	out, err := rerun.Model(ctx, &run.Run, model, &o)
-	if out != nil {
-		events = out.Events
-	}
-	return m.report.Add(run, out, err), events
-}
-
-func (m *otherModel) unread(err error) { m.report.Unread(err) }
-
-func (m *otherModel) end() (rerunResult, error) {
-	r := m.report
-	return rerunResult{r, r.Unreadable, len(r.Runs), r.Diverged()}, nil
 }

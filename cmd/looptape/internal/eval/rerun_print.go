@@ -12,8 +12,8 @@ import (
 	"github.com/looptape/looptape/internal/tabular"
 )
 
-func (l *liveTools) tables() (line string) {
-	w, r := l.w, l.report
+// printTools prints the reruns with tools and returns the last line.
+func printTools(w *cli.World, r *rerun.ToolsReport) (line string) {
 	var rows [][]string
 	for _, l := range r.Runs {
 		if l.Error != "" {
@@ -57,14 +57,14 @@ func mostOf(rows [][]string) [][]string {
 	return append(rows[:most], more)
 }
 
-func (m *otherModel) tables() (line string) {
-	r := m.report
+// printModel prints the reruns with a model and returns the last line.
+func printModel(w *cli.World, r *rerun.ModelReport) (line string) {
 	var rows [][]string
 	reworded := 0
 	for _, l := range r.Runs {
 		reworded += l.Reworded
 		if l.Error != "" {
-			m.w.PrintError(errors.New(l.Run + ": " + l.Error))
+			w.PrintError(errors.New(l.Run + ": " + l.Error))
 		}
 		if l.Divergence != nil {
 			rows = append(rows,
@@ -73,6 +73,6 @@ func (m *otherModel) tables() (line string) {
 				[]string{"", "", "", strconv.Itoa(l.Divergence.Step), "new", l.Divergence.Now.String()})
 		}
 	}
-	printFilled(m.w, []string{"case", "epoch", "run", "step", "status", "response"}, mostOf(rows))
+	printFilled(w, []string{"case", "epoch", "run", "step", "status", "response"}, mostOf(rows))
 	return fmt.Sprintf("%s: %d followed the recording, %d diverged, %d failed; %d reworded, %s", cli.Count(len(r.Runs), "run"), r.Paths[rerun.PathSame], r.Paths[rerun.PathDiverged], r.Paths[rerun.PathFailed], reworded, countUnreadable(r.Unreadable))
 }

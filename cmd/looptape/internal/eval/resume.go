@@ -64,7 +64,7 @@ func scoreTo(w *cli.World, c *cobra.Command, set *runSet, name string, resume bo
 	stopped := errors.Is(err, context.Canceled)
 	switch {
 	case stopped && resume:
-		err = going.stopped(c)
+		err = fmt.Errorf("scoring stopped; the scores of %s are kept. Continue with:\n  %s", cli.Count(going.Kept(), "file"), commandLine(c))
 	case stopped:
 		err = errors.New("scoring stopped without a result: use --resume and -o to be able to continue")
 	}
@@ -80,11 +80,6 @@ func (r *resuming) close(done bool) error {
 		return err
 	}
 	return os.Remove(r.file.Name())
-}
-
-// stopped returns the error of interrupted scoring, with the command that continues it.
-func (r *resuming) stopped(c *cobra.Command) error {
-	return fmt.Errorf("scoring stopped; the scores of %s are kept. Continue with:\n  %s", cli.Count(r.Kept(), "file"), commandLine(c))
 }
 
 // commandLine returns the command quoted for a shell.

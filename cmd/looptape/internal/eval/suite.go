@@ -27,17 +27,6 @@ type runSet struct {
 	graders graders
 }
 
-// score scores the runs of files and folders (rows if there is a mapping) or of a suite,
-// for statistics only.
-func score(ctx context.Context, w *cli.World, names []string, rows *importer.Mapping) (*evals.Result, error) {
-	set, err := setOf(w, names, rows, false)
-	if err != nil {
-		return nil, err
-	}
-	set.Brief = true
-	return scoreSet(ctx, w, set)
-}
-
 // setOf returns the set of runs of a suite or of files. With record, graders send requests.
 func setOf(w *cli.World, names []string, rows *importer.Mapping, record bool) (*runSet, error) {
 	set := &runSet{Options: evals.Options{Rows: rows}, names: names, graders: graders{w: w, record: record}}

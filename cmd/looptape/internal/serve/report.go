@@ -17,45 +17,36 @@ func (v *server) printReport(r *wire.Report) {
 		v.w.JSON(r)
 		return
 	}
-	tables := []serveTable{unmatchedRequests(r), violatedInvariants(r), rejectedRequests(r), shownQuirks(r)}
-	for _, t := range tables {
-		v.w.Table(t.header, t.rows)
-	}
+	v.w.Table([]string{"unmatched request", "times", "served paths"}, unmatchedRequests(r))
+	v.w.Table(bySession(r, []string{"request", "session", "invariant", "violation"}, violatedInvariants(r)))
+	v.w.Table(bySession(r, []string{"request", "session", "protocol", "rule", "status", "error"}, rejectedRequests(r)))
+	v.w.Table([]string{"quirk", "responses"}, shownQuirks(r))
 	for _, response := range r.Unused {
 		v.w.Printf("never requested: %s\n", response)
 	}
 	v.w.ResultLine(summaryLine(r), r.OK())
 }
 
-// serveTable is a part of the report.
-type serveTable struct {
-	header []string
-	rows   [][]string
-}
-
-func unmatchedRequests(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"unmatched request", "times", "served paths"}}
+func unmatchedRequests(r *wire.Report) (rows [][]string) {
 	for _, x := range r.UnmatchedRequests {
-		t.rows = append(t.rows, []string{x.Method + " " + x.Path, strconv.Itoa(x.Times), x.Served})
+		rows = append(rows, []string{x.Method + " " + x.Path, strconv.Itoa(x.Times), x.Served})
 	}
-	return t
+	return rows
 }
 
-func violatedInvariants(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"request", "session", "invariant", "violation"}}
+func violatedInvariants(r *wire.Report) (rows [][]string) {
 	for _, x := range r.Violations {
 		what := x.Message
 		if x.Suppressed != "" {
 			what += " (accepted: " + x.Suppressed + ")"
 		}
-		t.rows = append(t.rows, []string{strconv.Itoa(x.Request), x.Session, x.Invariant, what})
+		rows = append(rows, []string{strconv.Itoa(x.Request), x.Session, x.Invariant, what})
 	}
-	return t.bySession(r)
+	return rows
 }
 
 // rejectedRequests has a row for each line of an error message.
-func rejectedRequests(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"request", "session", "protocol", "rule", "status", "error"}}
+func rejectedRequests(r *wire.Report) (rows [][]string) {
 	for _, x := range r.RejectedRequests {
 		why := x.Message
 		if x.RetryOf > 0 {
@@ -63,31 +54,29 @@ func rejectedRequests(r *wire.Report) serveTable {
 		}
 		row := []string{strconv.Itoa(x.Request), x.Session, x.Protocol, x.ID, strconv.Itoa(x.Status)}
 		for line := range strings.SplitSeq(why, "\n") {
-			t.rows = append(t.rows, append(row, line))
+			rows = append(rows, append(row, line))
 			row = make([]string, len(row))
 		}
 	}
-	return t.bySession(r)
+	return rows
 }
 
 // bySession removes the session column if there was only one session.
-func (t serveTable) bySession(r *wire.Report) serveTable {
+func bySession(r *wire.Report, header []string, rows [][]string) ([]string, [][]string) {
 	if len(r.Sessions) > 1 {
-		return t
+		return header, rows
 	}
-	for i, row := range t.rows {
-		t.rows[i] = slices.Delete(row, 1, 2)
+	for i, row := range rows {
+		rows[i] = slices.Delete(row, 1, 2)
 	}
-	t.header = slices.Delete(t.header, 1, 2)
-	return t
+	return slices.Delete(header, 1, 2), rows
 }
 
-func shownQuirks(r *wire.Report) serveTable {
-	t := serveTable{header: []string{"quirk", "responses"}}
+func shownQuirks(r *wire.Report) (rows [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Shown)) {
-		t.rows = append(t.rows, []string{name, strconv.Itoa(r.Shown[name])})
+		rows = append(rows, []string{name, strconv.Itoa(r.Shown[name])})
 	}
-	return t
+	return rows
 }
 
 // summaryLine is the report in one line.
