@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
 	"github.com/looptape/looptape/trace/importer/internal/format"
@@ -101,11 +101,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	if c.Turn == NoTurn {
 		form.Turn = nil
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(form)
-	return out.Bytes(), err
+	return jsonval.Line(form)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -72,11 +72,6 @@ func (w *walker) values() {
 		}
 		done()
 	}
-	w.ended()
-}
-
-// ended yields the error that ended the input, if any.
-func (w *walker) ended() {
 	if err := w.in.readError(); err != nil && !w.stopped {
 		w.fail(w.in.line, err)
 	}

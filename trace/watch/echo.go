@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // message, and their results in the next. The items of Responses are not messages: a client
 // may send each call with its output after it.
 func (w *Monitor) conversation(q *Request) *Conversation {
-	c, p := &Conversation{request: q}, newPrefix()
+	c, p := &Conversation{request: q}, &prefix{Hash64: fnv.New64a()}
 	list := q.Request.Messages
 	if q.Protocol.Name() != responses {
 		c.add(p, list)

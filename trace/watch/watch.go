@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -280,8 +279,6 @@ type prefix struct {
 	hash.Hash64
 	text []byte
 }
-
-func newPrefix() *prefix { return &prefix{Hash64: fnv.New64a()} }
 
 func (p *prefix) add(m llm.Message) uint64 {
 	isReasoning := func(p llm.Part) bool {
