@@ -39,16 +39,16 @@ func (u Unreadable) compare(o Unreadable) int {
 }
 
 // Unread converts an error of a recording. It keeps the line and the path of an
-// [*importer.Error].
+// [*importer.Error]; an empty file means its file.
 func Unread(file string, err error) Unreadable {
-	u := Unreadable{File: cloneText(file), Error: err.Error()}
+	u := Unreadable{File: file, Error: err.Error()}
 	if e, ok := errors.AsType[*importer.Error](err); ok {
-		u.Line, u.Error = e.Line, e.Err.Error()
+		u.File, u.Line, u.Error = cmp.Or(file, e.File), e.Line, e.Err.Error()
 		if e.Path != "" {
 			u.Error = e.Path + ": " + u.Error
 		}
 	}
-	u.Error = cloneText(u.Error)
+	u.File, u.Error = cloneText(u.File), cloneText(u.Error)
 	return u
 }
 

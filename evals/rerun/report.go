@@ -10,7 +10,6 @@ import (
 
 	"github.com/looptape/looptape/evals"
 	"github.com/looptape/looptape/trace"
-	"github.com/looptape/looptape/trace/importer"
 )
 
 type where struct {
@@ -23,14 +22,6 @@ type where struct {
 
 func whereOf(r *Recorded) where {
 	return where{r.Name, evals.CaseOf(&r.Run), r.Epoch, r.File, r.Line}
-}
-
-func unread(err error) evals.Unreadable {
-	file := ""
-	if e, ok := errors.AsType[*importer.Error](err); ok {
-		file = e.File
-	}
-	return evals.Unread(file, err)
 }
 
 type modelLine struct {
@@ -81,7 +72,7 @@ func (r *ModelReport) Add(run *Recorded, out *ModelRerun, err error) any {
 func (r *ModelReport) Diverged() bool { return r.Paths[PathSame] < len(r.Runs) }
 
 // Unread adds an error of [Runs].
-func (r *ModelReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }
+func (r *ModelReport) Unread(err error) { r.Unreadable = append(r.Unreadable, evals.Unread("", err)) }
 
 type counts struct {
 	Same       int `json:"same"`
@@ -210,7 +201,7 @@ func (r *ToolsReport) Differs() bool {
 }
 
 // Unread adds an error of [Runs].
-func (r *ToolsReport) Unread(err error) { r.Unreadable = append(r.Unreadable, unread(err)) }
+func (r *ToolsReport) Unread(err error) { r.Unreadable = append(r.Unreadable, evals.Unread("", err)) }
 
 // Write writes the events of a rerun of run to a trace, with the case, the epoch, the cluster and the
 // expectations of run (see importer.CaseEvent), but without its scores. A sink takes the reruns of one

@@ -153,9 +153,9 @@ func updateBaseline(w *cli.World, r *evals.Result, g *gateFlags) error {
 		return err
 	}
 	if summaryStatus(f) != nil {
-		printSummaryTables(w, f)
+		status := printSummary(w, f, "table")
 		w.Warn("%s: the baseline is not written because the result is incomplete", g.baseline)
-		return summaryStatus(f)
+		return status
 	}
 	old, err := readBaseline(g.baseline)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

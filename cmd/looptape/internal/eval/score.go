@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -79,17 +80,10 @@ func printResult(w *cli.World, r *evals.Result, format string, seed uint64) erro
 	if err != nil {
 		return err
 	}
-	switch format {
-	case "json":
-		w.JSON(f)
-	case "jsonl":
-		if err := r.Write(w.Out); err != nil {
-			return err
-		}
-	default:
-		printSummaryTables(w, f)
+	if format == "jsonl" {
+		return cmp.Or(r.Write(w.Out), summaryStatus(f))
 	}
-	return summaryStatus(f)
+	return printSummary(w, f, format)
 }
 
 func summaryStatus(f *evals.Summary) error {
@@ -100,16 +94,20 @@ func summaryStatus(f *evals.Summary) error {
 	return scoredStatus(failed, f.Unreadable, len(f.Metrics))
 }
 
-// printSummaryTables prints the statistics as tables.
-func printSummaryTables(w *cli.World, f *evals.Summary) {
-	cli.PrintErrors(w, f.Unreadable)
+// printSummary prints the statistics and returns the exit status.
+func printSummary(w *cli.World, f *evals.Summary, format string) error {
+	return cli.Report(w, format, f, f.Unreadable, func() string { return printSummaryTables(w, f) }, summaryStatus(f))
+}
+
+// printSummaryTables prints the statistics as tables and returns the last line.
+func printSummaryTables(w *cli.World, f *evals.Summary) (line string) {
 	if f.Runs > 0 && len(f.Metrics) == 0 {
 		w.Warn("no run has a score, such as a reward next to its messages: select scores with --score, or use a suite file with scorers")
 	}
 	printTables(w, evalreport.SummaryTables(f))
-	line := fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), countUnreadable(f.Unreadable))
+	line = fmt.Sprintf("%s of %s, up to %s: %s", cli.Count(f.Runs, "run"), cli.Count(f.Cases, "case"), cli.Count(f.Epochs, "epoch"), countUnreadable(f.Unreadable))
 	if n := f.Graders.Total(); n > 0 {
 		line += fmt.Sprintf("; %d grader tokens", n)
 	}
-	w.ResultLine(line, summaryStatus(f) == nil)
+	return line
 }

@@ -185,15 +185,11 @@ func (r *report) unread(name string, err error) {
 // print prints the report and returns the exit status.
 func (r *report) print(w *cli.World, format string) error {
 	status := cli.Result(len(r.Violations) > 0, len(r.Unreadable) > 0)
-	switch format {
-	case "json":
-		w.JSON(r)
-	case "jsonl":
+	if format == "jsonl" {
 		r.printLines(w)
-	default:
-		w.ResultLine(r.printTable(w), status == nil)
+		return status
 	}
-	return status
+	return cli.Report(w, format, r, r.Unreadable, func() string { return r.printTables(w) }, status)
 }
 
 // printLines prints one violation per line and then a summary line. The first member's
@@ -217,10 +213,8 @@ func lines[T any](w *cli.World, name string, list ...T) {
 	}
 }
 
-// printTable prints tables for people, and unreadable records on standard error. It returns the
-// last line.
-func (r *report) printTable(w *cli.World) (line string) {
-	cli.PrintErrors(w, r.Unreadable)
+// printTables prints tables for people and returns the last line.
+func (r *report) printTables(w *cli.World) (line string) {
 	rows := make([][]string, 0, len(r.Violations)+len(r.Suppressed))
 	for _, v := range r.Violations {
 		rows = append(rows, []string{v.Invariant, v.Run, place(v.Event), v.Message})
