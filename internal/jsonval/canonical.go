@@ -5,9 +5,7 @@ package jsonval
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -27,7 +25,9 @@ func Canonical(text string) string {
 	case c.dec.End() != nil || string(c.dst) == text:
 		return text
 	case c.deep:
-		return string(canonicalTree(text))
+		v, _ := Decode([]byte(text))
+		sorted, _ := json.Marshal(v) // v was JSON
+		return Canonical(string(sorted))
 	}
 	return string(c.dst)
 }
@@ -119,44 +119,4 @@ func (c *canon) sort(body int, members []span) {
 		}
 		c.dst = append(c.dst, from[m.from-body:m.to-body]...)
 	}
-}
-
-// canonicalTree returns the canonical form of valid JSON of any depth.
-func canonicalTree(text string) []byte {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var v any
-	_ = dec.Decode(&v)
-	return appendCanonical(nil, v)
-}
-
-func appendCanonical(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case map[string]any:
-		dst = append(dst, '{')
-		for i, k := range slices.Sorted(maps.Keys(v)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(jsonio.AppendString(dst, k), ':')
-			dst = appendCanonical(dst, v[k])
-		}
-		return append(dst, '}')
-	case []any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendCanonical(dst, e)
-		}
-		return append(dst, ']')
-	case string:
-		return jsonio.AppendString(dst, v)
-	case json.Number:
-		return append(dst, v...)
-	case bool:
-		return strconv.AppendBool(dst, v)
-	}
-	return append(dst, "null"...)
 }
