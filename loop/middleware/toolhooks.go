@@ -107,12 +107,8 @@ type toolHooks struct {
 
 	mu        sync.Mutex // held during a hook of a tool
 	fallbacks []loop.Call
-	fatal     []fatal
-}
-
-type fatal struct {
-	index int // of the call
-	err   error
+	fatal     error // of the first call with an error that ends the run
+	index     int   // of that call
 }
 
 // before runs before a call of a step, and before all calls are run.
@@ -171,7 +167,7 @@ func (t *toolHooks) failed(ctx context.Context, f *ToolFailed) error {
 	}
 	err := t.Failed(ctx, f)
 	if f.Stop {
-		t.fatal = append(t.fatal, fatal{f.Call.Index, f.Err})
+		t.keep(f.Call, f.Err)
 	}
 	if f.Fallback != nil {
 		t.fallbacks = append(t.fallbacks, f.Call)
@@ -210,10 +206,10 @@ func (t *toolHooks) wrap(next loop.ToolFunc) loop.ToolFunc {
 	}
 }
 
-// keep stores the error of a hook for the end of the step. The caller has locked t.
+// keep stores an error for the end of the step. The caller has locked t.
 func (t *toolHooks) keep(call loop.Call, err error) {
-	if err != nil {
-		t.fatal = append(t.fatal, fatal{call.Index, err})
+	if err != nil && (t.fatal == nil || call.Index < t.index) {
+		t.fatal, t.index = err, call.Index
 	}
 }
 
@@ -244,14 +240,10 @@ func (t *toolHooks) after(s *loop.StepInfo) (d loop.Decision, err error) {
 	return d, nil
 }
 
-// first removes the errors that end the run and returns that of the first call.
-func (t *toolHooks) first() error {
+// first removes and returns the error that ends the run.
+func (t *toolHooks) first() (err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.fatal) == 0 {
-		return nil
-	}
-	first := slices.MinFunc(t.fatal, func(a, b fatal) int { return cmp.Compare(a.index, b.index) })
-	t.fatal = nil
-	return first.err
+	err, t.fatal = t.fatal, nil
+	return err
 }

@@ -67,18 +67,13 @@ func valueNode(d *jsonio.Dec) *yaml.Node {
 	switch d.Peek() {
 	case '{':
 		out := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-		d.Object()
-		for first := true; ; {
-			key, ok := d.Key(&first)
-			if !ok {
-				return out
-			}
+		for key := range d.Members() {
 			out.Content = append(out.Content, StringNode(key), valueNode(d))
 		}
+		return out
 	case '[':
 		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		d.Array()
-		for first := true; d.More(&first); {
+		for range d.Elements() {
 			out.Content = append(out.Content, valueNode(d))
 		}
 		return out
