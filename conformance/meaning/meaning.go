@@ -64,15 +64,46 @@ func same(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// each calls do for each object in a list, and reports whether a call returned true.
-func each(list any, do func(Object) bool) (done bool) {
-	items, _ := list.([]any)
-	for _, item := range items {
-		if o, ok := item.(Object); ok && do(o) {
-			done = true
+// each calls do for each object at a path of members in a value, and reports whether a call returned
+// true. Lists stand for their elements.
+func each(v any, path []string, do func(Object) bool) (done bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			done = each(item, path, do) || done
 		}
+	case Object:
+		if len(path) == 0 {
+			return do(v)
+		}
+		return each(v[path[0]], path[1:], do)
 	}
 	return done
+}
+
+// at returns a rule for each object at a path, whose members are separated by spaces.
+func at(path string, do func(Object) bool) func(body Object) bool {
+	return func(body Object) bool { return each(body, strings.Fields(path), do) }
+}
+
+// dropAt is [drop] for each object at a path.
+func dropAt(path, key string, values ...any) func(body Object) bool {
+	return at(path, func(o Object) bool { return drop(o, key, values...) })
+}
+
+// plainAt is [plain] for each object at a path.
+func plainAt(path, key, kind string) func(body Object) bool {
+	return at(path, func(o Object) bool { return plain(o, key, kind) })
+}
+
+// all applies several rules as one.
+func all(rules ...func(body Object) bool) func(body Object) bool {
+	return func(body Object) (done bool) {
+		for _, apply := range rules {
+			done = apply(body) || done
+		}
+		return done
+	}
 }
 
 // plain replaces a list that has only one text by this text.
@@ -90,20 +121,11 @@ func plain(in Object, key, kind string) bool {
 	return true
 }
 
-func object(in Object, key string) Object {
-	o, _ := in[key].(Object)
-	return o
-}
-
 var anthropic = []rule{
-	{"a free choice is the default", func(body Object) bool { return drop(body, "tool_choice", Object{"type": "auto"}) }},
-	{"a list of one text is the text", func(body Object) bool { return plain(body, "system", "text") }},
-	{"a result without an error is the default", func(body Object) bool {
-		return eachBlock(body, func(b Object) bool { return drop(b, "is_error", false) })
-	}},
-	{"a call that the model made itself is the default", func(body Object) bool {
-		return eachBlock(body, func(b Object) bool { return drop(b, "caller", Object{"type": "direct"}) })
-	}},
+	{"a free choice is the default", dropAt("", "tool_choice", Object{"type": "auto"})},
+	{"a list of one text is the text", plainAt("", "system", "text")},
+	{"a result without an error is the default", dropAt("messages content", "is_error", false)},
+	{"a call that the model made itself is the default", dropAt("messages content", "caller", Object{"type": "direct"})},
 	{"turns of one role in a row are one", join},
 }
 
@@ -130,63 +152,43 @@ func join(body Object) (done bool) {
 	return done
 }
 
-func eachBlock(body Object, do func(Object) bool) bool {
-	return each(body["messages"], func(m Object) bool { return each(m["content"], do) })
-}
-
 var gemini = []rule{
-	{"the mode AUTO is the default", func(body Object) bool {
-		return drop(body, "toolConfig", Object{"functionCallingConfig": Object{"mode": "AUTO"}})
-	}},
-	{"an empty configuration is none", func(body Object) bool { return drop(body, "generationConfig", Object{}) }},
-	{"the system's instruction has no role", func(body Object) bool {
-		return drop(object(body, "systemInstruction"), "role", "user", "system")
-	}},
-	{"empty arguments and responses may be omitted", func(body Object) bool {
-		return eachPart(body, func(part Object) bool {
-			return fill(object(part, "functionCall"), "args") || fill(object(part, "functionResponse"), "response")
-		})
-	}},
-	{"an empty text with a signature is the signature alone", func(body Object) bool {
-		return eachPart(body, func(part Object) bool {
-			return len(part) == 2 && part["thoughtSignature"] != nil && drop(part, "text", "")
-		})
-	}},
-	{"a schema may be one of Gemini's own form", func(body Object) bool {
-		config := object(body, "generationConfig")
-		done := jsonSchema(config, "responseSchema", "responseJsonSchema")
-		each(body["tools"], func(tool Object) bool {
-			return each(tool["functionDeclarations"], func(f Object) bool {
-				done = jsonSchema(f, "parameters", "parametersJsonSchema") || done
-				return done
-			})
-		})
-		return done
-	}},
+	{"the mode AUTO is the default", dropAt("", "toolConfig", Object{"functionCallingConfig": Object{"mode": "AUTO"}})},
+	{"an empty configuration is none", dropAt("", "generationConfig", Object{})},
+	{"the system's instruction has no role", dropAt("systemInstruction", "role", "user", "system")},
+	{"empty arguments and responses may be omitted", all(
+		fillAt("contents parts functionCall", "args"), fillAt("contents parts functionResponse", "response"),
+	)},
+	{"an empty text with a signature is the signature alone", at("contents parts", func(part Object) bool {
+		return len(part) == 2 && part["thoughtSignature"] != nil && drop(part, "text", "")
+	})},
+	{"a schema may be one of Gemini's own form", all(
+		jsonSchemaAt("generationConfig", "responseSchema", "responseJsonSchema"),
+		jsonSchemaAt("tools functionDeclarations", "parameters", "parametersJsonSchema"),
+	)},
 }
 
-func eachPart(body Object, do func(Object) bool) bool {
-	return each(body["contents"], func(content Object) bool { return each(content["parts"], do) })
+// fillAt adds a missing object as an empty one.
+func fillAt(path, key string) func(body Object) bool {
+	return at(path, func(in Object) bool {
+		missing := in[key] == nil
+		if missing {
+			in[key] = Object{}
+		}
+		return missing
+	})
 }
 
-// fill adds a missing object as an empty one.
-func fill(in Object, key string) bool {
-	if in == nil || in[key] != nil {
-		return false
-	}
-	in[key] = Object{}
-	return true
-}
-
-// jsonSchema converts a schema in Gemini's form to JSON Schema, under the other member name.
-func jsonSchema(in Object, from, to string) bool {
-	schema, ok := in[from]
-	if !ok {
-		return false
-	}
-	delete(in, from)
-	in[to] = lower(schema)
-	return true
+// jsonSchemaAt converts a schema in Gemini's form to JSON Schema, under the other member name.
+func jsonSchemaAt(path, from, to string) func(body Object) bool {
+	return at(path, func(in Object) bool {
+		schema, ok := in[from]
+		if ok {
+			delete(in, from)
+			in[to] = lower(schema)
+		}
+		return ok
+	})
 }
 
 // lower converts the names of types to those of JSON Schema, with null as a type.
@@ -214,25 +216,19 @@ func lower(v any) any {
 }
 
 var chat = []rule{
-	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
-	{"a non-streaming response is the default", func(body Object) bool { return drop(body, "stream", false) }},
-	{"a list of one text is the text", func(body Object) bool {
-		return each(body["messages"], func(m Object) bool { return plain(m, "content", "text") })
-	}},
-	{"with calls or a refusal, missing, null and empty content are equal", func(body Object) bool {
-		return each(body["messages"], func(m Object) bool {
-			return (m["tool_calls"] != nil || m["refusal"] != nil) && drop(m, "content", nil, "")
+	{"the choice auto is the default", dropAt("", "tool_choice", "auto")},
+	{"a non-streaming response is the default", dropAt("", "stream", false)},
+	{"a list of one text is the text", plainAt("messages", "content", "text")},
+	{"with calls or a refusal, missing, null and empty content are equal", at("messages", func(m Object) bool {
+		return (m["tool_calls"] != nil || m["refusal"] != nil) && drop(m, "content", nil, "")
+	})},
+	{"the index of an echoed call is its position", at("messages", func(m Object) bool {
+		n := -1
+		return each(m["tool_calls"], nil, func(call Object) bool {
+			n++
+			return drop(call, "index", n)
 		})
-	}},
-	{"the index of an echoed call is its position", func(body Object) bool {
-		return each(body["messages"], func(m Object) bool {
-			n := -1
-			return each(m["tool_calls"], func(call Object) bool {
-				n++
-				return drop(call, "index", n)
-			})
-		})
-	}},
+	})},
 	{"one stop sequence is a list of one", func(body Object) bool {
 		one, is := body["stop"].(string)
 		if is {
@@ -243,7 +239,7 @@ var chat = []rule{
 }
 
 var responses = []rule{
-	{"the choice auto is the default", func(body Object) bool { return drop(body, "tool_choice", "auto") }},
+	{"the choice auto is the default", dropAt("", "tool_choice", "auto")},
 	{"an input that is a text is a message of the user", func(body Object) bool {
 		text, is := body["input"].(string)
 		if is {
@@ -251,27 +247,14 @@ var responses = []rule{
 		}
 		return is
 	}},
-	{"a message is the default among the items", func(body Object) bool {
-		return each(body["input"], func(item Object) bool { return drop(item, "type", "message") })
-	}},
-	{"a format that is not strict is the default", func(body Object) bool {
-		return drop(object(object(body, "text"), "format"), "strict", false)
-	}},
-	{"an item that is completed is the default", func(body Object) bool {
-		return each(body["input"], func(item Object) bool { return drop(item, "status", "completed") })
-	}},
-	{"an empty list says nothing", func(body Object) bool {
-		return each(body["input"], func(item Object) bool {
-			reasoning := item["type"] == "reasoning" && drop(item, "content", []any{})
-			return each(item["content"], func(piece Object) bool {
-				annotations, logprobs := drop(piece, "annotations", []any{}), drop(piece, "logprobs", []any{})
-				return annotations || logprobs
-			}) || reasoning
-		})
-	}},
-	{"a list of one text is the text", func(body Object) bool {
-		return each(body["input"], func(item Object) bool {
-			return plain(item, "content", "input_text") || plain(item, "content", "output_text")
-		})
-	}},
+	{"a message is the default among the items", dropAt("input", "type", "message")},
+	{"a format that is not strict is the default", dropAt("text format", "strict", false)},
+	{"an item that is completed is the default", dropAt("input", "status", "completed")},
+	{"an empty list says nothing", all(
+		at("input", func(item Object) bool { return item["type"] == "reasoning" && drop(item, "content", []any{}) }),
+		dropAt("input content", "annotations", []any{}), dropAt("input content", "logprobs", []any{}),
+	)},
+	{"a list of one text is the text", all(
+		plainAt("input", "content", "input_text"), plainAt("input", "content", "output_text"),
+	)},
 }
