@@ -133,7 +133,7 @@ const streamTimeout = 3 * time.Hour
 func (w *caseRun) stream(ctx context.Context, req *llm.Request, listen func(n int) bool) *result {
 	a := &result{}
 	done := make(chan struct{})
-	before := newSnapshot(req)
+	before := jsonOf(req)
 	go func() {
 		defer close(done)
 		defer func() { a.panicValue = recover() }()
@@ -148,7 +148,7 @@ func (w *caseRun) stream(ctx context.Context, req *llm.Request, listen func(n in
 	if a.panicValue != nil {
 		w.report(NoPanic, "the model panicked: %v", a.panicValue)
 	}
-	if wrong := before.changed(req); wrong != "" {
+	if wrong := changed(req, before); wrong != "" {
 		w.report(Immutable, "%s", wrong)
 	}
 	complete := a.err == nil && !a.stopped && ctx.Err() == nil && a.panicValue == nil
@@ -237,23 +237,20 @@ func (w *caseRun) prepare(req *llm.Request) {
 	}
 }
 
-// snapshot is the JSON of a request.
-type snapshot struct{ json []byte }
-
-func newSnapshot(req *llm.Request) snapshot {
+func jsonOf(req *llm.Request) []byte {
 	if req == nil {
-		return snapshot{}
+		return nil
 	}
-	return snapshot{req.AppendJSON(nil)}
+	return req.AppendJSON(nil)
 }
 
-// changed describes changes of the request since, or of its arrays after its slices.
-func (s snapshot) changed(req *llm.Request) string {
+// changed describes changes of a request that had this JSON, or of its arrays after its slices.
+func changed(req *llm.Request, before []byte) string {
 	if req == nil {
 		return ""
 	}
-	if is := req.AppendJSON(nil); !bytes.Equal(s.json, is) {
-		return fmt.Sprintf("the request was changed:\n- %s\n+ %s", s.json, is)
+	if is := req.AppendJSON(nil); !bytes.Equal(before, is) {
+		return fmt.Sprintf("the request was changed:\n- %s\n+ %s", before, is)
 	}
 	for _, m := range req.Messages[len(req.Messages):cap(req.Messages)] {
 		if m.Role != "" || m.Parts != nil {

@@ -116,11 +116,8 @@ func (z Summarizer) Compact(ctx context.Context, messages []llm.Message, callMod
 	}
 	first := z.firstKept(messages)
 	if first <= summaryLength(messages) {
-		first = 0
-		for i, m := range messages {
-			if isUser(m) {
-				first = i
-			}
+		for first = len(messages) - 1; first > 0 && !isUser(messages[first]); {
+			first--
 		}
 	}
 	return z.summarize(ctx, messages, first, callModel)

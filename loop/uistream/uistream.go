@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/llm"
@@ -191,10 +192,7 @@ func (s *stream) response(m llm.Message) {
 	}
 	for _, p := range m.Parts {
 		if c, ok := p.(llm.ToolCall); ok && !c.ProviderExecuted {
-			if s.find(c.ID) == nil { // no deltas have started it
-				s.calls = append(s.calls, call{id: c.ID, name: c.Name})
-			}
-			s.find(c.ID).arguments = c.Arguments
+			s.call(c.ID, c.Name).arguments = c.Arguments
 		} else if !s.complete {
 			s.part(p)
 		}
@@ -232,24 +230,19 @@ func (s *stream) wholeBlock(what, text string) {
 	}
 }
 
-func (s *stream) find(id string) *call {
-	for i := range s.calls {
-		if s.calls[i].id == id {
-			return &s.calls[i]
-		}
+// call returns the call with this id. It adds a call that the step does not have: no deltas have
+// started it, the provider executed it, or it is of an earlier run.
+func (s *stream) call(id, name string) *call {
+	i := slices.IndexFunc(s.calls, func(c call) bool { return c.id == id })
+	if i < 0 {
+		i = len(s.calls)
+		s.calls = append(s.calls, call{id: id, name: name})
 	}
-	return nil
-}
-
-// inputSent records that the input of a call was sent.
-func (s *stream) inputSent(id string) {
-	if c := s.find(id); c != nil {
-		c.inputSent = true
-	}
+	return &s.calls[i]
 }
 
 func (s *stream) available(id, name, args string, provider bool) {
-	s.inputSent(id)
+	s.call(id, name).inputSent = true
 	s.put(Part{Type: "tool-input-available", ToolCallID: id, ToolName: name, Input: dialect.Value(args, "{}"), ProviderExecuted: provider})
 }
 
@@ -264,10 +257,7 @@ func (s *stream) output(r llm.ToolResult, provider bool) {
 // skipped converts a call that was not run: an input error if it is invalid, otherwise its
 // input and result.
 func (s *stream) skipped(b trace.ToolSkip) {
-	var args string
-	if c := s.find(b.ToolCallID); c != nil {
-		args = c.arguments
-	}
+	args := s.call(b.ToolCallID, b.Name).arguments
 	switch b.Reason {
 	case trace.SkipUnknownTool, trace.SkipMalformedArguments, trace.SkipInvalidArguments, trace.SkipTruncated:
 		s.inputError(b.ToolCallID, b.Name, args, b.Result.Text())
@@ -278,7 +268,7 @@ func (s *stream) skipped(b trace.ToolSkip) {
 }
 
 func (s *stream) inputError(id, name, args, text string) {
-	s.inputSent(id)
+	s.call(id, name).inputSent = true
 	s.put(Part{Type: "tool-input-error", ToolCallID: id, ToolName: name, Input: dialect.Value(args, `""`), ErrorText: text})
 }
 

@@ -61,16 +61,14 @@ func Swarm(ctx context.Context, agent *Agent, in loop.Input, vars *middleware.Va
 func (s *Stream) drive(yield func(trace.Event, error) bool) (first bool) {
 	s.once.Do(func() {
 		first = true
-		for ev, err := range s.r.loop.Events() {
+		store := func(ev trace.Event, err error) bool {
 			s.events = append(s.events, result{ev, err})
-			if yield != nil && !yield(ev, err) {
-				break
-			}
+			return yield == nil || yield(ev, err)
 		}
+		s.r.loop.Events()(store)
 		if s.events[len(s.events)-1].ev.Body.Kind() != trace.KindRunEnd {
-			for ev, err := range s.r.loop.Events() { // read the end after the reader has stopped
-				s.events = append(s.events, result{ev, err})
-			}
+			yield = nil
+			s.r.loop.Events()(store) // read the end after the reader has stopped
 		}
 		s.res, s.err = s.r.result(s.r.loop.Wait())
 	})
