@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -162,9 +163,9 @@ func (ts *Tools) nextBehavior(name, args string) (Behavior, error) {
 }
 
 // isZero reports whether all fields but Arguments are zero.
-func (b *Behavior) isZero() bool {
-	return b.Returns == nil && b.Text == "" && b.Error == "" && b.Panic == "" && !b.Exit &&
-		b.Delay == 0 && b.Gate == "" && !b.Stall && !b.IgnoresCancel
+func (b Behavior) isZero() bool {
+	b.Arguments = ""
+	return reflect.ValueOf(b).IsZero()
 }
 
 // addEvent logs an event and adds n to the number of running calls.
