@@ -1,69 +1,41 @@
 package fake
 
-import (
-	"maps"
-	"slices"
+import "reflect"
 
-	"github.com/looptape/looptape/llm"
-)
+// clone returns a deep copy of a value without unexported fields.
+func clone[T any](v T) T { return deepCopy(reflect.ValueOf(&v).Elem()).Interface().(T) }
 
-// cloneRequest returns a deep copy.
-func cloneRequest(r *llm.Request) *llm.Request {
-	out := *r
-	out.Messages = slices.Clone(r.Messages)
-	for i, m := range out.Messages {
-		out.Messages[i].Parts = cloneParts(m.Parts)
-		out.Messages[i].Opaque = slices.Clone(m.Opaque)
+func deepCopy(v reflect.Value) reflect.Value {
+	if v.IsZero() {
+		return v
 	}
-	out.Tools = slices.Clone(r.Tools)
-	for i, t := range out.Tools {
-		out.Tools[i].Parameters = slices.Clone(t.Parameters)
-		out.Tools[i].Strict = clonePointer(t.Strict)
-	}
-	out.Settings.Temperature = clonePointer(r.Settings.Temperature)
-	out.Settings.TopP = clonePointer(r.Settings.TopP)
-	out.Settings.Seed = clonePointer(r.Settings.Seed)
-	out.Settings.StopSequences = slices.Clone(r.Settings.StopSequences)
-	out.Settings.ParallelToolCalls = clonePointer(r.Settings.ParallelToolCalls)
-	out.Settings.OutputSchema = slices.Clone(r.Settings.OutputSchema)
-	out.Extra = maps.Clone(r.Extra)
-	for k, v := range out.Extra {
-		out.Extra[k] = slices.Clone(v)
-	}
-	return &out
-}
-
-func cloneParts(parts []llm.Part) []llm.Part {
-	out := slices.Clone(parts)
-	for i, p := range out {
-		switch p := p.(type) {
-		case llm.Text:
-			p.Opaque = slices.Clone(p.Opaque)
-			out[i] = p
-		case llm.Reasoning:
-			p.Opaque = slices.Clone(p.Opaque)
-			out[i] = p
-		case llm.Media:
-			p.Data, p.Opaque = slices.Clone(p.Data), slices.Clone(p.Opaque)
-			out[i] = p
-		case llm.ToolCall:
-			p.Opaque = slices.Clone(p.Opaque)
-			out[i] = p
-		case llm.ToolResult:
-			p.Content, p.Opaque = cloneParts(p.Content), slices.Clone(p.Opaque)
-			out[i] = p
-		case llm.Unknown:
-			p.Raw = slices.Clone(p.Raw)
-			out[i] = p
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Pointer:
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(deepCopy(v.Elem()))
+	case reflect.Interface:
+		out.Set(deepCopy(v.Elem()))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			out.Field(i).Set(deepCopy(v.Field(i)))
 		}
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		reflect.Copy(out, v)
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			break // copied
+		}
+		for i := range v.Len() {
+			out.Index(i).Set(deepCopy(v.Index(i)))
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(key, deepCopy(value))
+		}
+	default:
 	}
 	return out
-}
-
-func clonePointer[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
 }

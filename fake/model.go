@@ -107,7 +107,7 @@ func (m *Model) Respond(ctx context.Context, req *llm.Request, errorFlags bool) 
 	at := l.find(req.Messages, m.IsolateConversations)
 	place := Recorded{Session: name, Response: at.index, Attempt: at.attempts}
 	if !m.DiscardRequests {
-		place.Request, place.Original = cloneRequest(req), req
+		place.Request, place.Original = clone(req), req
 		m.requests = append(m.requests, place)
 	}
 	fail := func(problem, diff string) error {
