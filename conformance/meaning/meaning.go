@@ -65,7 +65,7 @@ func same(a, b any) bool {
 }
 
 // each calls do for each object at a path of members in a value, and reports whether a call returned
-// true. Lists stand for their elements.
+// true. A list on the path continues with each of its elements.
 func each(v any, path []string, do func(Object) bool) (done bool) {
 	switch v := v.(type) {
 	case []any:

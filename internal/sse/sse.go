@@ -32,7 +32,7 @@ type Reader struct {
 	limit int
 	err   error // ErrTooLong, once it was returned
 
-	room    int // the maximum length of the next line
+	maxLine int // the maximum length of the next line
 	scanned int // the next line has no end up to here
 	begun   bool
 	afterCR bool // a line feed now belongs to the line before
@@ -69,7 +69,7 @@ func NewReader(from io.Reader, limit int) *Reader {
 func (r *Reader) Next() (Event, error) {
 	r.data, r.name, r.some = r.data[:0], "", false
 	for size := 0; ; {
-		r.room = r.limit - size
+		r.maxLine = r.limit - size
 		if r.err != nil || !r.lines.Scan() {
 			if err := cmp.Or(r.err, r.lines.Err()); err != nil || !r.some {
 				return Event{}, cmp.Or(err, io.EOF)
@@ -129,7 +129,7 @@ func (r *Reader) field(line []byte) {
 // send errors in such lines.
 func (r *Reader) OtherLines() []byte { return r.other }
 
-// line is a [bufio.SplitFunc] for lines without their line ends, of at most room bytes. The end of
+// line is a [bufio.SplitFunc] for lines without their line ends, of at most maxLine bytes. The end of
 // the stream also ends a line.
 func (r *Reader) line(data []byte, atEnd bool) (advance int, line []byte, err error) {
 	rest := data
@@ -149,7 +149,7 @@ func (r *Reader) line(data []byte, atEnd bool) (advance int, line []byte, err er
 	}
 	r.scanned = len(rest)
 	switch {
-	case r.scanned > r.room:
+	case r.scanned > r.maxLine:
 		return 0, nil, r.tooLong()
 	case atEnd && r.scanned > 0:
 		r.scanned = 0
