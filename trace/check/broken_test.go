@@ -190,6 +190,11 @@ var brokenRules = []brokenRun{
 		s.insert(s.index(t, trace.KindStepEnd, 2), trace.Decision{Action: trace.Stop, Reason: trace.ReasonMiddleware})
 		change(t, s, 0, func(b *trace.RunEnd) { b.StopReason = trace.ReasonMiddleware })
 	}},
+	{"INV-11", "plain", "goes on without calls and without a middleware", func(t *testing.T, s *script) {
+		change(t, s, 2, func(b *trace.Decision) { b.Action, b.Reason = trace.Continue, trace.ReasonMiddleware })
+		s.insert(s.index(t, trace.KindStepEnd, 2), trace.Decision{Action: trace.Stop, Reason: trace.ReasonMiddleware})
+		change(t, s, 0, func(b *trace.RunEnd) { b.StopReason = trace.ReasonMiddleware })
+	}},
 	{"INV-11", "plain", "a step after the end", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).ask().turn(text("a")).done().ask().turn(text("b")).done().end(trace.ReasonEndTurn)
 	}},
