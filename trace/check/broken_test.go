@@ -350,6 +350,14 @@ var brokenRules = []brokenRun{
 		s.decide(trace.Stop, trace.ReasonRunawayGuard, 0).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
 		s.events[len(s.events)-1].Body = s.runEnd(trace.ReasonEndTurn)
 	}},
+	{"INV-20", "guard", "asked after its own stop", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).round(c1, bad("c1")).done().round(c3, bad("c3"))
+		s.decide(trace.Stop, trace.ReasonRunawayGuard, 0).request(1).turn(text("a")).done().end(trace.ReasonEndTurn)
+	}},
+	{"INV-11", "guard", "asked after the stop of a guard that is not declared", func(_ *testing.T, s *script) {
+		*s = *begin("r1", nil).round(c1, bad("c1")).done().round(c3, bad("c3"))
+		s.decide(trace.Stop, trace.ReasonRunawayGuard, 0).request(1).turn(text("a")).done().end(trace.ReasonEndTurn)
+	}},
 	{"INV-20", "guard", "too early", func(_ *testing.T, s *script) {
 		*s = *begin("r1", declared).round(c1, bad("c1")).decide(trace.Stop, trace.ReasonRunawayGuard, 0).done().end(trace.ReasonRunawayGuard)
 	}},
