@@ -217,14 +217,8 @@ func (l *list) result(s *sink, id string) {
 		}
 	}
 	s.report(invPairing, "a result is for the call %q, which no assistant message before it has", id)
-	if !known && id == "" {
-		// Only the id is wrong if the result is for the next waiting call.
-		for i := l.next; i < len(l.open); i++ {
-			if c := &l.open[i]; !c.done {
-				c.done, l.placed[c.at].answered, l.next = true, int32(l.n), i+1
-				return
-			}
-		}
+	if !known && id == "" && l.next < len(l.open) && !l.open[l.next].done {
+		l.resolve(s, l.next, id) // only the id is wrong if the result is for the next waiting call
 	}
 }
 
