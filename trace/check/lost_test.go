@@ -146,6 +146,27 @@ func TestDeltasWhileOthersContinue(t *testing.T) {
 	}
 }
 
+// Numbers that are missing before a request of the answer are not those of its deltas: after the
+// response of the grader, none is missing.
+func TestDeltasOfTheOtherCall(t *testing.T) {
+	s := begin("r1", declared).ask().turn(c1)
+	s.purpose(trace.PurposeGrade, trace.ModelRequest{NewMessages: []llm.Message{llm.User("good?")}})
+	gap := len(s.events)
+	s.starts(c1).ends(good("c1")).results(good("c1")).done().ask()
+	s.purpose(trace.PurposeGrade, trace.ModelResponse{Message: llm.Assistant(text("yes"))})
+	s.attempt(1, trace.ModelDelta{Type: trace.DeltaText, Text: "a"}).turn(text("a")).done().end(trace.ReasonEndTurn)
+	for i := gap; i < len(s.events); i++ {
+		s.events[i].Seq += 3
+	}
+	c := check.New(nil)
+	for _, ev := range s.events {
+		c.Add(ev)
+	}
+	if vs := c.Done(); len(vs) > 0 || len(c.PartialRuns()) > 0 {
+		t.Errorf("%q, cuts %v", brief(vs), c.PartialRuns())
+	}
+}
+
 // What was found before the event was lost stays, and what comes after in the
 // runs that have lost nothing is found.
 func TestFoundAroundALostEvent(t *testing.T) {
