@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// pipe serves a Server in process, without a port.
+// pipe serves a Server in process, without a port. It is a [net.Listener] that accepts what dial
+// connects.
 type pipe struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -26,7 +27,7 @@ func (s *Server) Pipe() (client *http.Client, stop func()) {
 		DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 64,
 	}}
 	var served sync.WaitGroup
-	served.Go(func() { _ = server.Serve(listener{p}) }) // always ErrServerClosed
+	served.Go(func() { _ = server.Serve(p) }) // always ErrServerClosed
 	return client, func() {
 		client.CloseIdleConnections()
 		_ = server.Close() // a listener's error, and ours has none
@@ -46,21 +47,18 @@ func (p *pipe) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// listener accepts what a pipe dials.
-type listener struct{ p *pipe }
-
-func (l listener) Accept() (net.Conn, error) {
+func (p *pipe) Accept() (net.Conn, error) {
 	select {
-	case c := <-l.p.conns:
+	case c := <-p.conns:
 		return c, nil
-	case <-l.p.closed:
+	case <-p.closed:
 		return nil, net.ErrClosed
 	}
 }
 
-func (l listener) Close() error {
-	l.p.once.Do(func() { close(l.p.closed) })
+func (p *pipe) Close() error {
+	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
-func (listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake.invalid", Net: "pipe"} }
+func (p *pipe) Addr() net.Addr { return &net.UnixAddr{Name: "fake.invalid", Net: "pipe"} }
