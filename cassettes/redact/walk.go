@@ -132,7 +132,7 @@ func (o *Rules) walk(x *recording.Interaction, visit func(i int, l leaf) string)
 
 func (w *walker) request(r *recording.Request) {
 	w.part = sideRequest
-	r.URL = w.leaf(place{kind: kindURL}, r.URL, false)
+	r.URL = w.leaf(place{kind: kindURL}, r.URL)
 	w.header(kindHeader, r.Header)
 	r.Body = w.body(r.Header, r.Body)
 	w.header(kindTrailer, r.Trailer)
@@ -140,11 +140,11 @@ func (w *walker) request(r *recording.Request) {
 
 func (w *walker) response(r *recording.Response) {
 	w.part = sideResponse
-	r.Reason = w.leaf(place{kind: kindReason}, r.Reason, false)
+	r.Reason = w.leaf(place{kind: kindReason}, r.Reason)
 	w.header(kindHeader, r.Header)
 	r.Body = w.body(r.Header, r.Body)
 	w.header(kindTrailer, r.Trailer)
-	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure, false)
+	r.Failure = w.leaf(place{kind: kindFailure}, r.Failure)
 }
 
 func (w *walker) header(k kind, h http.Header) {
@@ -157,11 +157,11 @@ func (w *walker) header(k kind, h http.Header) {
 	}
 }
 
-func (w *walker) leaf(p place, text string, secret bool) string {
+func (w *walker) leaf(p place, text string) string {
 	if text == "" {
 		return ""
 	}
-	p.part, p.event, p.secret = w.part, w.event, secret
+	p.part, p.event = w.part, w.event
 	w.seen++
 	return w.visit(w.seen-1, leaf{p, text})
 }
@@ -174,8 +174,8 @@ func (w *walker) node(n node) *node {
 
 // text visits a text, or the texts in it if it is JSON or JSON in base64.
 func (w *walker) text(p place, text string) string {
-	if w.o.isSecret(&p, text) {
-		return w.leaf(p, text, true)
+	if p.secret = w.o.isSecret(&p, text); p.secret {
+		return w.leaf(p, text)
 	}
 	if isJSON(text, containers) {
 		return w.json(text, &p)
@@ -189,7 +189,7 @@ func (w *walker) text(p place, text string) string {
 			return text
 		}
 	}
-	return w.leaf(p, text, false)
+	return w.leaf(p, text)
 }
 
 const objectInBase64 = "eyJ"
@@ -302,7 +302,7 @@ func (w *walker) string(f *node, text string) string {
 		if len(text) < match.MinSecret && wordLength(text) == len(text) {
 			return text
 		}
-		return w.leaf(place{kind: kindName, at: f}, text, false)
+		return w.leaf(place{kind: kindName, at: f}, text)
 	}
 	if f.key == "name" || f.key == "key" {
 		f.named = text
@@ -314,11 +314,11 @@ const minNumber = 4 // length of a secret number; flags and counts are shorter
 
 func (w *walker) number(f *node, text string) string {
 	p := place{kind: kindNumber, name: f.child(), at: f}
-	secret := len(text) >= minNumber && w.o.isSecret(&p, text)
-	if !secret && (len(text) < match.MinSecret || strings.ContainsAny(text, ".eE")) {
+	p.secret = len(text) >= minNumber && w.o.isSecret(&p, text)
+	if !p.secret && (len(text) < match.MinSecret || strings.ContainsAny(text, ".eE")) {
 		return text
 	}
-	return w.leaf(p, text, secret)
+	return w.leaf(p, text)
 }
 
 func unquoted(quoted string) string {

@@ -72,7 +72,7 @@ func (w *walker) eventText(event []byte) string {
 			l.field = text[:len(text)-len(l.end)-len(l.text)]
 			data = append(data, l.text)
 		} else {
-			now := w.leaf(place{kind: kindLine}, l.text, false)
+			now := w.leaf(place{kind: kindLine}, l.text)
 			changed = changed || now != l.text
 			l.text = now
 		}
@@ -128,10 +128,10 @@ func (w *walker) pair(out *patch, at int, pair string) {
 	field, failed := url.QueryUnescape(name)
 	p := place{kind: kindField, name: field}
 	if err != nil || failed != nil || strings.ContainsAny(pair, " \"\n") && !w.o.isSecret(&p, plain) {
-		out.set(at, pair, w.leaf(place{kind: kindField}, pair, false))
+		out.set(at, pair, w.leaf(place{kind: kindField}, pair))
 		return
 	}
-	if now := w.leaf(place{kind: kindName}, field, false); now != field {
+	if now := w.leaf(place{kind: kindName}, field); now != field {
 		out.put(at, len(name), url.QueryEscape(now))
 	}
 	if now := w.text(p, plain); now != plain {
@@ -147,7 +147,7 @@ func (w *walker) parts(text, boundary string) string {
 			newline = "\r\n"
 		}
 		head, value, _ := strings.Cut(part, newline+newline)
-		out.set(at, head, w.leaf(place{kind: kindBody}, head, false))
+		out.set(at, head, w.leaf(place{kind: kindBody}, head))
 		value = strings.TrimSuffix(value, newline)
 		out.set(at+len(head)+2*len(newline), value, w.text(place{kind: kindField, name: partName(head)}, value))
 		at += len(part) + len(boundary)
