@@ -38,8 +38,6 @@ const (
 	WarnNoMessageStop = "missing_message_stop"
 )
 
-const path = "/v1/messages"
-
 const version = "2023-06-01"
 
 // Messages is the protocol of the Messages API. It is safe for concurrent use.

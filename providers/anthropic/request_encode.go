@@ -38,7 +38,7 @@ func (Messages) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 		return nil, w.Err
 	}
 	return &protocol.Request{
-		Path:   path,
+		Path:   "/v1/messages",
 		Header: http.Header{"Anthropic-Version": {version}},
 		Body:   append(w.Dst, '}'),
 	}, nil

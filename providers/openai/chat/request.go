@@ -12,8 +12,6 @@ import (
 	"github.com/looptape/looptape/providers/protocol"
 )
 
-const path = "/chat/completions"
-
 // EncodeRequest implements [protocol.Protocol].
 //
 // Tool names, descriptions and schemas that the provider may reject are sent unchanged, so that
@@ -30,7 +28,7 @@ func (c Protocol) EncodeRequest(req *llm.Request) (*protocol.Request, error) {
 		return nil, w.Err
 	}
 	codec.RepairSurrogates(w.Dst)
-	return &protocol.Request{Path: path, Body: w.Dst}, nil
+	return &protocol.Request{Path: "/chat/completions", Body: w.Dst}, nil
 }
 
 type writer struct {

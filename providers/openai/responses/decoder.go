@@ -260,7 +260,7 @@ func (s *decoder) terminal(ev *event) (bool, error) {
 func (s *decoder) End(emit func(llm.Event)) error {
 	s.emit = emit
 	if !s.ended {
-		return fmt.Errorf("%w: %w", protocol.ErrTruncated, errNoTerminal)
+		return fmt.Errorf("%w: missing response.completed", protocol.ErrTruncated)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -169,5 +168,3 @@ func (s *decoder) finish(r *response) {
 	}
 	s.emit(f)
 }
-
-var errNoTerminal = errors.New("missing response.completed")
