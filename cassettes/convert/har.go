@@ -191,13 +191,12 @@ func (c *harBody) chunks() (body []byte, err error) {
 	if c.Text == nil || json.Unmarshal([]byte(*c.Text), &list) != nil {
 		return c.body()
 	}
+	decode := hex.DecodeString
+	if c.Encoding == "base64" {
+		decode = base64.StdEncoding.DecodeString
+	}
 	for _, chunk := range list {
-		var b []byte
-		if c.Encoding == "base64" {
-			b, err = base64.StdEncoding.DecodeString(chunk)
-		} else {
-			b, err = hex.DecodeString(chunk)
-		}
+		b, err := decode(chunk)
 		if err != nil {
 			return nil, err
 		}
