@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/loop/scenario"
 )
 
 // Open opens a file, or standard input for "-", and shows its progress.
@@ -43,6 +44,14 @@ func (w *World) ReadAll(name string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(f)
 	return text, errors.Join(err, f.Close())
+}
+
+// ReadScenario reads a scenario file and returns its text as well.
+func (w *World) ReadScenario(name string) (src []byte, f *scenario.File, err error) {
+	if src, err = w.ReadAll(name); err == nil {
+		f, err = scenario.Parse(name, src)
+	}
+	return src, f, err
 }
 
 // Replace replaces a file with the written content.

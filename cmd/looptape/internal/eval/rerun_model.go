@@ -12,7 +12,6 @@ import (
 	"github.com/looptape/looptape/fake"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace"
 )
 
@@ -83,11 +82,7 @@ func (v *rerunner) opened() (modelFunc, error) {
 // scripted uses a scenario as the model. The session of a run has the name of its case or of
 // the run; otherwise it is the first.
 func (v *rerunner) scripted() (modelFunc, error) {
-	src, err := v.w.ReadAll(v.model)
-	if err != nil {
-		return nil, err
-	}
-	f, err := scenario.Parse(v.model, src)
+	_, f, err := v.w.ReadScenario(v.model)
 	if err != nil {
 		return nil, err
 	}

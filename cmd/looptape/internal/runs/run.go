@@ -101,20 +101,13 @@ func (p *player) play(c *cobra.Command, w *cli.World, args []string) error {
 	return cli.Result(failed, unreadable)
 }
 
-func readScenario(w *cli.World, name string) (src []byte, f *scenario.File, err error) {
-	if src, err = w.ReadAll(name); err == nil {
-		f, err = scenario.Parse(name, src)
-	}
-	return src, f, err
-}
-
 func (p *player) one(c *cobra.Command, w *cli.World, name string, sink *trace.Writer, index int) played {
 	out := played{File: name}
 	fail := func(err error) played {
 		out.Error = err.Error()
 		return out
 	}
-	src, f, err := readScenario(w, name)
+	src, f, err := w.ReadScenario(name)
 	if err != nil {
 		out.unreadable = true
 		return fail(err)

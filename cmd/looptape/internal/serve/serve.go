@@ -15,7 +15,6 @@ import (
 	"github.com/looptape/looptape/cmd/looptape/internal/cli"
 	"github.com/looptape/looptape/fake/wire"
 	"github.com/looptape/looptape/loop"
-	"github.com/looptape/looptape/loop/scenario"
 	"github.com/looptape/looptape/trace/check"
 )
 
@@ -107,11 +106,7 @@ func (v *server) start(args []string) error {
 
 // config returns the configuration from the flags and the scenario.
 func (v *server) config(name string) (*wire.Config, error) {
-	src, err := v.w.ReadAll(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := scenario.Parse(name, src)
+	_, f, err := v.w.ReadScenario(name)
 	if err != nil {
 		return nil, err
 	}

@@ -59,9 +59,7 @@ func (s *spanReader) messages(raw json.RawMessage) (messages []llm.Message) {
 			continue
 		}
 		others, results := message.Separate(spanParts(tree.Member(m, "parts")))
-		if results != nil {
-			messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
-		}
+		messages = message.AddStep(messages, llm.RoleTool, results)
 		if others != nil {
 			messages = append(messages, llm.Message{Role: llm.Role(tree.Scalar(m, "role")), Parts: others, Opaque: tree.Without(m, "role", "parts")})
 		}

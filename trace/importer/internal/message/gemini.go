@@ -13,25 +13,19 @@ import (
 // Contents reads a Content of the Gemini API. Results of tools become a message of their
 // own, before the other parts. A result without an id belongs to the next call of its name
 // without an id.
-func (r *Reader) Contents(content json.RawMessage) (messages []llm.Message) {
+func (r *Reader) Contents(content json.RawMessage) []llm.Message {
 	var parts []llm.Part
 	for _, part := range tree.Elements(tree.Field(content, "parts")) {
 		if p := r.geminiPart(part); p != nil {
 			parts = append(parts, p)
 		}
 	}
+	role := llm.RoleUser
+	if text, _ := tree.Text(tree.Field(content, "role")); text == "model" {
+		role = llm.RoleAssistant
+	}
 	others, results := Separate(parts)
-	if results != nil {
-		messages = append(messages, llm.Message{Role: llm.RoleTool, Parts: results})
-	}
-	if others != nil {
-		role := llm.RoleUser
-		if text, _ := tree.Text(tree.Field(content, "role")); text == "model" {
-			role = llm.RoleAssistant
-		}
-		messages = append(messages, llm.Message{Role: role, Parts: others})
-	}
-	return messages
+	return AddStep(AddStep(nil, llm.RoleTool, results), role, others)
 }
 
 // geminiPart reads a part. Its null members are ignored; it is nil if no other is left. A
