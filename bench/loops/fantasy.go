@@ -12,30 +12,28 @@ import (
 )
 
 // fantasyModel is the double of a fantasy.LanguageModel.
-type fantasyModel struct {
-	responses []*fantasy.Response
-	streams   [][]fantasy.StreamPart
-	next      int
+type fantasyModel struct{ script[fantasyResponse] }
+
+// fantasyResponse is a response in both forms.
+type fantasyResponse struct {
+	whole *fantasy.Response
+	parts []fantasy.StreamPart
 }
 
 var errUnused = errors.New("loops: the benchmark does not use this method")
 
 // Generate implements fantasy.LanguageModel.
 func (m *fantasyModel) Generate(context.Context, fantasy.Call) (*fantasy.Response, error) {
-	response := m.responses[m.next]
-	m.next++
-	return response, nil
+	return m.take().whole, nil
 }
 
 // Stream implements fantasy.LanguageModel.
 func (m *fantasyModel) Stream(context.Context, fantasy.Call) (fantasy.StreamResponse, error) {
-	parts := m.streams[m.next]
-	m.next++
-	return slices.Values(parts), nil
+	return slices.Values(m.take().parts), nil
 }
 
-// add adds a response in both forms.
-func (m *fantasyModel) add(r *fantasy.Response) {
+// addResponse adds a response in both forms.
+func (m *fantasyModel) addResponse(r *fantasy.Response) {
 	var parts []fantasy.StreamPart
 	for _, c := range r.Content {
 		switch c := c.(type) {
@@ -54,8 +52,7 @@ func (m *fantasyModel) add(r *fantasy.Response) {
 				fantasy.StreamPart{Type: fantasy.StreamPartTypeTextEnd, ID: "0"})
 		}
 	}
-	m.responses = append(m.responses, r)
-	m.streams = append(m.streams, append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeFinish, Usage: r.Usage, FinishReason: r.FinishReason}))
+	m.add(fantasyResponse{r, append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeFinish, Usage: r.Usage, FinishReason: r.FinishReason})})
 }
 
 // GenerateObject implements fantasy.LanguageModel.
@@ -83,9 +80,9 @@ func newFantasy(w *work.Work, o Options) (Run, func() error, error) {
 		for _, c := range calls {
 			response.Content = append(response.Content, fantasy.ToolCallContent{ToolCallID: c.ID, ToolName: work.Tool, Input: c.Raw})
 		}
-		model.add(response)
+		model.addResponse(response)
 	}
-	model.add(&fantasy.Response{
+	model.addResponse(&fantasy.Response{
 		Content: fantasy.ResponseContent{fantasy.TextContent{Text: work.Final}}, FinishReason: fantasy.FinishReasonStop, Usage: usage,
 	})
 	tool, err := newFantasyTool(o)

@@ -63,6 +63,7 @@ type projection struct {
 }
 
 func (p *projection) parts(ev trace.Event, err error) []Part {
+	p.noteFailure(ev.Body)
 	switch b := ev.Body.(type) {
 	case trace.RunStart:
 		delivery, _ := b.Options.Lookup("delivery")
@@ -79,7 +80,6 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 		p.calls, p.res.Output = b.Message.Calls(), b.Message.Text()
 		p.res.Usage.Iterations = ev.Step + 1
 	case trace.Decision:
-		p.noteFailure(b)
 		if b.Reason == trace.ReasonToolCalls {
 			parts := make([]Part, len(p.calls))
 			for i, c := range p.calls {
@@ -100,8 +100,6 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 		if !b.Result.IsError { // the model reads the result of a failed call and decides
 			return []Part{{Type: "onToolResult", Name: b.Result.Name, Result: b.Result}}
 		}
-	case trace.ModelError, trace.ModelRetry, trace.Canceled:
-		p.noteFailure(b)
 	case trace.RunEnd:
 		return p.end(b, ev.At, err)
 	default:
