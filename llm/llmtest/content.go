@@ -73,11 +73,8 @@ func (s content) response() *llm.Response { return (&result{events: s.script(0).
 // split returns a string in chunks.
 func split(text string, size int) (chunks []string) {
 	for size > 0 && len(text) > size {
-		n := size
-		for n > 0 && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		if n == 0 { // the first character is longer than a chunk
+		n := len(strings.ToValidUTF8(text[:size], "")) // text is UTF-8
+		if n == 0 {                                    // the first character is longer than a chunk
 			_, n = utf8.DecodeRuneInString(text)
 		}
 		chunks, text = append(chunks, text[:n]), text[n:]
