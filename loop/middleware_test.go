@@ -876,6 +876,24 @@ func TestToolTimeout(t *testing.T) {
 	}
 }
 
+// The limit of a tool includes no time of the middleware around it.
+func TestToolTimeoutWithinWraps(t *testing.T) {
+	clock := fake.NewClock()
+	slow := named("slow", loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+		return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+			if err := clock.Sleep(ctx, time.Minute); err != nil {
+				return loop.Output{}, err
+			}
+			return next(ctx, call)
+		}
+	}})
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{calls(`a{"n":1}`), text("x")}}
+	res, _ := mustRun(t, m, loop.Config{Tools: []loop.Tool{echo("a")}, Clock: clock, ToolTimeout: time.Second, Middleware: []loop.Middleware{slow}})
+	if diff := cmp.Diff([]string{`{"n":1}`}, resultTexts(res.Messages)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
 // A tool that does not stop is abandoned after the grace period. The loop ignores what it
 // returns later.
 func TestGrace(t *testing.T) {

@@ -88,6 +88,24 @@ func TestDeclaredOptions(t *testing.T) {
 	}
 }
 
+// Set takes the words of duplicate_step, and a number of steps of 1 or more.
+func TestSetDuplicateStep(t *testing.T) {
+	i := slices.IndexFunc(loop.Options(), func(o loop.Option) bool { return o.Name == "duplicate_step" })
+	before := loop.Config{DuplicateStep: "unchanged"}
+	for value, want := range map[string]loop.Config{
+		"run":                 {DuplicateStep: loop.DuplicateRun},
+		"skip":                {DuplicateStep: loop.DuplicateSkip},
+		"force_final_after 1": {DuplicateStep: loop.DuplicateSkip, MaxDuplicateSteps: 1},
+		"force_final_after 0": before, "force_final_after": before, "run 1": before, "skip 1": before, "other": before,
+	} {
+		got := before
+		err := loop.Options()[i].Set(&got, value)
+		if valid := want.DuplicateStep != before.DuplicateStep; valid != (err == nil) || got.DuplicateStep != want.DuplicateStep || got.MaxDuplicateSteps != want.MaxDuplicateSteps {
+			t.Errorf("%q: got %q with the limit %d, error %v; want %q with %d", value, got.DuplicateStep, got.MaxDuplicateSteps, err, want.DuplicateStep, want.MaxDuplicateSteps)
+		}
+	}
+}
+
 // The events of a run have the documented order.
 func TestEventOrder(t *testing.T) {
 	_, events := mustRun(t, model(calls("a", "nope"), text("done")), loop.Config{Tools: []loop.Tool{echo("a")}})
