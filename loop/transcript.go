@@ -110,7 +110,7 @@ func (t *transcript) appendResponse(response *llm.Response, final bool) {
 }
 
 // appendResults appends the results of a step in the order of its calls, except those
-// of client-side calls.
+// of client-side calls. At least one call is not client-side.
 func (t *transcript) appendResults(plans []*plannedCall, cfg *Config) {
 	parts := t.parts.Take(len(plans))[:0]
 	for _, p := range plans {
@@ -121,7 +121,7 @@ func (t *transcript) appendResults(plans []*plannedCall, cfg *Config) {
 		res.IsError = res.IsError && !cfg.OmitErrorFlag
 		parts = append(parts, res)
 	}
-	if !cfg.OneMessagePerResult && len(parts) > 0 {
+	if !cfg.OneMessagePerResult {
 		t.append(llm.Message{Role: llm.RoleTool, Parts: parts})
 		return
 	}
