@@ -6,266 +6,285 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 )
 
-func (c coder) event(v *Event) {
-	if !c.Decoding {
-		switch x := (*v).(type) {
-		case TextDelta:
-			c.textDelta(c.Typed("text_delta"), &x)
-		case ReasoningDelta:
-			c.reasoningDelta(c.Typed("reasoning_delta"), &x)
-		case ToolCallStart:
-			c.toolCallStart(c.Typed("tool_call_start"), &x)
-		case ToolCallDelta:
-			c.toolCallDelta(c.Typed("tool_call_delta"), &x)
-		case ToolCallEnd:
-			c.toolCallEnd(c.Typed("tool_call_end"), &x)
-		case PartDone:
-			c.partDone(c.Typed("part"), &x)
-		case Usage:
-			c.usage(c.Typed("usage"), &x)
-		case Warning:
-			c.warning(c.Typed("warning"), &x)
-		case Finish:
-			c.finish(c.Typed("finish"), &x)
-		case Unknown:
-			c.Dst = jsonio.AppendRaw(c.Dst, x.Raw)
-		}
-		return
+func appendEvent(dst jsonio.Out, v Event) jsonio.Out {
+	switch v := v.(type) {
+	case TextDelta:
+		return append(encoder.textDelta(append(dst, `{"type":"text_delta"`...), &v), '}')
+	case ReasoningDelta:
+		return append(encoder.reasoningDelta(append(dst, `{"type":"reasoning_delta"`...), &v), '}')
+	case ToolCallStart:
+		return append(encoder.toolCallStart(append(dst, `{"type":"tool_call_start"`...), &v), '}')
+	case ToolCallDelta:
+		return append(encoder.toolCallDelta(append(dst, `{"type":"tool_call_delta"`...), &v), '}')
+	case ToolCallEnd:
+		return append(encoder.toolCallEnd(append(dst, `{"type":"tool_call_end"`...), &v), '}')
+	case PartDone:
+		return append(encoder.partDone(append(dst, `{"type":"part"`...), &v), '}')
+	case Usage:
+		return append(encoder.usage(append(dst, `{"type":"usage"`...), &v), '}')
+	case Warning:
+		return append(encoder.warning(append(dst, `{"type":"warning"`...), &v), '}')
+	case Finish:
+		return append(encoder.finish(append(dst, `{"type":"finish"`...), &v), '}')
+	case Unknown:
+		return jsonio.AppendRaw(dst, v.Raw)
 	}
-	switch kind, s := c.Type(); kind {
+	return dst
+}
+
+func readEvent(c *jsonio.Coder) Event {
+	switch kind, from := c.Type(); kind {
 	case "text_delta":
-		*v = decoded(c, s, coder.textDelta)
+		return decoded(c, coder.textDelta)
 	case "reasoning_delta":
-		*v = decoded(c, s, coder.reasoningDelta)
+		return decoded(c, coder.reasoningDelta)
 	case "tool_call_start":
-		*v = decoded(c, s, coder.toolCallStart)
+		return decoded(c, coder.toolCallStart)
 	case "tool_call_delta":
-		*v = decoded(c, s, coder.toolCallDelta)
+		return decoded(c, coder.toolCallDelta)
 	case "tool_call_end":
-		*v = decoded(c, s, coder.toolCallEnd)
+		return decoded(c, coder.toolCallEnd)
 	case "part":
-		*v = decoded(c, s, coder.partDone)
+		return decoded(c, coder.partDone)
 	case "usage":
-		*v = decoded(c, s, coder.usage)
+		return decoded(c, coder.usage)
 	case "warning":
-		*v = decoded(c, s, coder.warning)
+		return decoded(c, coder.warning)
 	case "finish":
-		*v = decoded(c, s, coder.finish)
+		return decoded(c, coder.finish)
 	default:
-		*v = Unknown{Kind: kind, Raw: c.Rest(s)}
+		return Unknown{Kind: kind, Raw: c.Rest(from)}
 	}
 }
 
-func (c coder) part(v *Part) {
-	if !c.Decoding {
-		switch x := (*v).(type) {
-		case Text:
-			c.text(c.Typed("text"), &x)
-		case Reasoning:
-			c.reasoning(c.Typed("reasoning"), &x)
-		case Media:
-			c.media(c.Typed("media"), &x)
-		case ToolCall:
-			c.toolCall(c.Typed("tool_call"), &x)
-		case ToolResult:
-			c.toolResult(c.Typed("tool_result"), &x)
-		case Unknown:
-			c.Dst = jsonio.AppendRaw(c.Dst, x.Raw)
-		}
-		return
+func appendPart(dst jsonio.Out, v Part) jsonio.Out {
+	switch v := v.(type) {
+	case Text:
+		return append(encoder.text(append(dst, `{"type":"text"`...), &v), '}')
+	case Reasoning:
+		return append(encoder.reasoning(append(dst, `{"type":"reasoning"`...), &v), '}')
+	case Media:
+		return append(encoder.media(append(dst, `{"type":"media"`...), &v), '}')
+	case ToolCall:
+		return append(encoder.toolCall(append(dst, `{"type":"tool_call"`...), &v), '}')
+	case ToolResult:
+		return append(encoder.toolResult(append(dst, `{"type":"tool_result"`...), &v), '}')
+	case Unknown:
+		return jsonio.AppendRaw(dst, v.Raw)
 	}
-	switch kind, s := c.Type(); kind {
+	return dst
+}
+
+func readPart(c *jsonio.Coder) Part {
+	switch kind, from := c.Type(); kind {
 	case "text":
-		*v = decoded(c, s, coder.text)
+		return decoded(c, coder.text)
 	case "reasoning":
-		*v = decoded(c, s, coder.reasoning)
+		return decoded(c, coder.reasoning)
 	case "media":
-		*v = decoded(c, s, coder.media)
+		return decoded(c, coder.media)
 	case "tool_call":
-		*v = decoded(c, s, coder.toolCall)
+		return decoded(c, coder.toolCall)
 	case "tool_result":
-		*v = decoded(c, s, coder.toolResult)
+		return decoded(c, coder.toolResult)
 	default:
-		*v = Unknown{Kind: kind, Raw: c.Rest(s)}
+		return Unknown{Kind: kind, Raw: c.Rest(from)}
 	}
 }
 
-func (c coder) finish(s scope, v *Finish) {
-	for c.Next(&s, nil) {
-		c.Word("reason", (*string)(&v.Reason))
-		c.OptionalText("raw", &v.Raw)
-		c.OptionalText("message", &v.Message)
-		c.OptionalText("response_id", &v.ResponseID)
-		c.OptionalText("model", &v.Model)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) finish(dst jsonio.Out, v *Finish) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Word(dst, "reason", (*string)(&v.Reason))
+		dst = c.OptionalText(dst, "raw", &v.Raw)
+		dst = c.OptionalText(dst, "message", &v.Message)
+		dst = c.OptionalText(dst, "response_id", &v.ResponseID)
+		dst = c.OptionalText(dst, "model", &v.Model)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) media(s scope, v *Media) {
-	for c.Next(&s, nil) {
-		c.Text("media_type", &v.MediaType)
-		c.OptionalText("name", &v.Name)
-		c.Bytes("data", &v.Data)
-		c.OptionalText("url", &v.URL)
-		c.OptionalText("digest", &v.Digest)
-		c.OptionalInt64("size", &v.Size)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) media(dst jsonio.Out, v *Media) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "media_type", &v.MediaType)
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.Bytes(dst, "data", &v.Data)
+		dst = c.OptionalText(dst, "url", &v.URL)
+		dst = c.OptionalText(dst, "digest", &v.Digest)
+		dst = jsonio.OptionalInt(c.Coder, dst, "size", &v.Size)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) message(s scope, v *Message) {
-	found := !c.Decoding || s.Absent()
-	for c.Next(&s, nil) {
-		c.Word("role", (*string)(&v.Role))
-		found = c.parts("parts", &v.Parts) || found
-		c.Raw("opaque", &v.Opaque)
+func (c coder) message(dst jsonio.Out, v *Message) jsonio.Out {
+	found := c.Encoding
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Word(dst, "role", (*string)(&v.Role))
+		found = found || c.Take("parts")
+		dst = c.parts(dst, "parts", &v.Parts)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
 	if !found {
 		c.Dec.Fail("a message has no \"parts\"")
 	}
+	return dst
 }
 
-func (c coder) partDone(s scope, v *PartDone) {
-	found := !c.Decoding || s.Absent()
-	for c.Next(&s, nil) {
-		if c.Take("part") {
-			c.part(&v.Part)
-			found = true
-		}
+func (c coder) partDone(dst jsonio.Out, v *PartDone) jsonio.Out {
+	found := c.Encoding
+	for again := true; again; again = c.Next(nil) {
+		dst = c.partMember(dst, "part", &v.Part)
+		found = found || v.Part != nil
 	}
 	if !found {
 		c.Dec.Fail("an event of type part needs a part")
 	}
+	return dst
 }
 
-func (c coder) reasoning(s scope, v *Reasoning) {
-	for c.Next(&s, nil) {
-		c.Text("text", &v.Text)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) reasoning(dst jsonio.Out, v *Reasoning) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "text", &v.Text)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) reasoningDelta(s scope, v *ReasoningDelta) {
-	for c.Next(&s, nil) {
-		c.Text("text", &v.Text)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) reasoningDelta(dst jsonio.Out, v *ReasoningDelta) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "text", &v.Text)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) request(s scope, v *Request) {
-	for c.Next(&s, v1Request) {
-		c.Text("model", &v.Model)
-		c.OptionalText("system", &v.System)
-		jsonio.List(c.Coder, "messages", &v.Messages, c.message)
-		jsonio.ListOrNil(c.Coder, "tools", &v.Tools, c.tool)
-		c.toolChoice("tool_choice", &v.ToolChoice)
-		c.OptionalWord("response_mode", (*string)(&v.ResponseMode))
-		c.settings(c.Optional("settings"), &v.Settings)
-		c.OptionalRawMap("extra", &v.Extra)
+func (c coder) request(dst jsonio.Out, v *Request) jsonio.Out {
+	for again := true; again; again = c.Next(v1Request) {
+		dst = c.Text(dst, "model", &v.Model)
+		dst = c.OptionalText(dst, "system", &v.System)
+		dst = messageCodec.List(c.Coder, dst, "messages", &v.Messages)
+		dst = toolCodec.ListOrNil(c.Coder, dst, "tools", &v.Tools)
+		dst = c.toolChoice(dst, "tool_choice", &v.ToolChoice)
+		dst = c.OptionalWord(dst, "response_mode", (*string)(&v.ResponseMode))
+		dst = dst.Unless(settingsCodec.Code(c.Coder, dst, "settings", &v.Settings))
+		dst = c.OptionalRawMap(dst, "extra", &v.Extra)
 	}
+	return dst
 }
 
-func (c coder) settings(s scope, v *Settings) {
-	for c.Next(&s, v1Settings) {
-		c.OptionalInt("max_tokens", &v.MaxTokens)
-		c.FloatPointer("temperature", &v.Temperature)
-		c.FloatPointer("top_p", &v.TopP)
-		c.IntPointer("seed", &v.Seed)
-		c.TextsOrNil("stop_sequences", &v.StopSequences)
-		c.BoolPointer("parallel_tool_calls", &v.ParallelToolCalls)
-		c.OptionalText("reasoning_effort", &v.ReasoningEffort)
-		c.Raw("output_schema", &v.OutputSchema)
+func (c coder) settings(dst jsonio.Out, v *Settings) jsonio.Out {
+	for again := true; again; again = c.Next(v1Settings) {
+		dst = jsonio.OptionalInt(c.Coder, dst, "max_tokens", &v.MaxTokens)
+		dst = c.FloatPointer(dst, "temperature", &v.Temperature)
+		dst = c.FloatPointer(dst, "top_p", &v.TopP)
+		dst = c.IntPointer(dst, "seed", &v.Seed)
+		dst = c.TextsOrNil(dst, "stop_sequences", &v.StopSequences)
+		dst = c.BoolPointer(dst, "parallel_tool_calls", &v.ParallelToolCalls)
+		dst = c.OptionalText(dst, "reasoning_effort", &v.ReasoningEffort)
+		dst = c.Raw(dst, "output_schema", &v.OutputSchema)
 	}
+	return dst
 }
 
-func (c coder) text(s scope, v *Text) {
-	for c.Next(&s, nil) {
-		c.Text("text", &v.Text)
-		c.OptionalBool("refusal", &v.Refusal)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) text(dst jsonio.Out, v *Text) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "text", &v.Text)
+		dst = c.OptionalBool(dst, "refusal", &v.Refusal)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) textDelta(s scope, v *TextDelta) {
-	for c.Next(&s, nil) {
-		c.Text("text", &v.Text)
-		c.OptionalBool("refusal", &v.Refusal)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) textDelta(dst jsonio.Out, v *TextDelta) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "text", &v.Text)
+		dst = c.OptionalBool(dst, "refusal", &v.Refusal)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) tool(s scope, v *Tool) {
-	for c.Next(&s, nil) {
-		c.Text("name", &v.Name)
-		c.OptionalText("description", &v.Description)
-		c.Raw("parameters", &v.Parameters)
-		c.BoolPointer("strict", &v.Strict)
+func (c coder) tool(dst jsonio.Out, v *Tool) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "name", &v.Name)
+		dst = c.OptionalText(dst, "description", &v.Description)
+		dst = c.Raw(dst, "parameters", &v.Parameters)
+		dst = c.BoolPointer(dst, "strict", &v.Strict)
 	}
+	return dst
 }
 
-func (c coder) toolCall(s scope, v *ToolCall) {
-	for c.Next(&s, v1ToolCall) {
-		c.Text("id", &v.ID)
-		c.Text("name", &v.Name)
-		c.Text("arguments", &v.Arguments)
-		c.OptionalBool("id_generated", &v.IDGenerated)
-		c.OptionalText("provider_id", &v.ProviderID)
-		c.OptionalBool("provider_executed", &v.ProviderExecuted)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) toolCall(dst jsonio.Out, v *ToolCall) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolCall) {
+		dst = c.Text(dst, "id", &v.ID)
+		dst = c.Text(dst, "name", &v.Name)
+		dst = c.Text(dst, "arguments", &v.Arguments)
+		dst = c.OptionalBool(dst, "id_generated", &v.IDGenerated)
+		dst = c.OptionalText(dst, "provider_id", &v.ProviderID)
+		dst = c.OptionalBool(dst, "provider_executed", &v.ProviderExecuted)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) toolCallDelta(s scope, v *ToolCallDelta) {
-	for c.Next(&s, v1ToolCallDelta) {
-		c.OptionalInt("index", &v.Index)
-		c.OptionalText("id", &v.ID)
-		c.Text("arguments", &v.Arguments)
+func (c coder) toolCallDelta(dst jsonio.Out, v *ToolCallDelta) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolCallDelta) {
+		dst = jsonio.OptionalInt(c.Coder, dst, "index", &v.Index)
+		dst = c.OptionalText(dst, "id", &v.ID)
+		dst = c.Text(dst, "arguments", &v.Arguments)
 	}
+	return dst
 }
 
-func (c coder) toolCallEnd(s scope, v *ToolCallEnd) {
-	for c.Next(&s, v1ToolCallEnd) {
-		c.OptionalInt("index", &v.Index)
-		c.OptionalText("id", &v.ID)
-		c.OptionalText("arguments", &v.Arguments)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) toolCallEnd(dst jsonio.Out, v *ToolCallEnd) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolCallEnd) {
+		dst = jsonio.OptionalInt(c.Coder, dst, "index", &v.Index)
+		dst = c.OptionalText(dst, "id", &v.ID)
+		dst = c.OptionalText(dst, "arguments", &v.Arguments)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) toolCallStart(s scope, v *ToolCallStart) {
-	for c.Next(&s, nil) {
-		c.OptionalInt("index", &v.Index)
-		c.OptionalText("id", &v.ID)
-		c.OptionalText("name", &v.Name)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) toolCallStart(dst jsonio.Out, v *ToolCallStart) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = jsonio.OptionalInt(c.Coder, dst, "index", &v.Index)
+		dst = c.OptionalText(dst, "id", &v.ID)
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) toolResult(s scope, v *ToolResult) {
-	for c.Next(&s, v1ToolResult) {
-		c.Text("tool_call_id", &v.ID)
-		c.OptionalText("name", &v.Name)
-		c.parts("content", &v.Content)
-		c.OptionalBool("is_error", &v.IsError)
-		c.Raw("opaque", &v.Opaque)
+func (c coder) toolResult(dst jsonio.Out, v *ToolResult) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolResult) {
+		dst = c.Text(dst, "tool_call_id", &v.ID)
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.parts(dst, "content", &v.Content)
+		dst = c.OptionalBool(dst, "is_error", &v.IsError)
+		dst = c.Raw(dst, "opaque", &v.Opaque)
 	}
+	return dst
 }
 
-func (c coder) usage(s scope, v *Usage) {
-	for c.Next(&s, v1Usage) {
-		c.Int64("input_tokens", &v.InputTokens)
-		c.Int64("output_tokens", &v.OutputTokens)
-		c.OptionalInt64("cache_read_input_tokens", &v.CacheReadInputTokens)
-		c.OptionalInt64("cache_creation_input_tokens", &v.CacheCreationInputTokens)
-		c.OptionalInt64("reasoning_output_tokens", &v.ReasoningOutputTokens)
+func (c coder) usage(dst jsonio.Out, v *Usage) jsonio.Out {
+	for again := true; again; again = c.Next(v1Usage) {
+		dst = jsonio.Int(c.Coder, dst, "input_tokens", &v.InputTokens)
+		dst = jsonio.Int(c.Coder, dst, "output_tokens", &v.OutputTokens)
+		dst = jsonio.OptionalInt(c.Coder, dst, "cache_read_input_tokens", &v.CacheReadInputTokens)
+		dst = jsonio.OptionalInt(c.Coder, dst, "cache_creation_input_tokens", &v.CacheCreationInputTokens)
+		dst = jsonio.OptionalInt(c.Coder, dst, "reasoning_output_tokens", &v.ReasoningOutputTokens)
 	}
+	return dst
 }
 
-func (c coder) warning(s scope, v *Warning) {
-	for c.Next(&s, nil) {
-		c.Text("code", &v.Code)
-		c.Text("message", &v.Message)
+func (c coder) warning(dst jsonio.Out, v *Warning) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "code", &v.Code)
+		dst = c.Text(dst, "message", &v.Message)
 	}
+	return dst
 }
 
 // The names of members in version 1.

@@ -11,32 +11,18 @@ import (
 
 //go:generate go run ../internal/cmd/gencodec
 
-// The codecs of the types that events of package trace contain.
-var _ = jsonio.Register(
-	jsonio.Codec[Message](func(c *jsonio.Coder, s scope, v Message) Message {
-		coder{c}.message(s, &v)
-		return v
-	}),
-	jsonio.Codec[[]Part](func(c *jsonio.Coder, _ scope, v []Part) []Part {
-		coder{c}.list(&v)
-		return v
-	}),
-	jsonio.Codec[ToolResult](func(c *jsonio.Coder, s scope, v ToolResult) ToolResult {
-		coder{c}.toolResult(s, &v)
-		return v
-	}),
-	jsonio.Codec[Tool](func(c *jsonio.Coder, s scope, v Tool) Tool {
-		coder{c}.tool(s, &v)
-		return v
-	}),
-	jsonio.Codec[Settings](func(c *jsonio.Coder, s scope, v Settings) Settings {
-		coder{c}.settings(s, &v)
-		return v
-	}),
-	jsonio.Codec[Usage](func(c *jsonio.Coder, s scope, v Usage) Usage {
-		coder{c}.usage(s, &v)
-		return v
-	}),
+var (
+	messageCodec  = jsonio.Codec[Message]{Encode: Message.AppendJSON, Decode: readMessage}
+	toolCodec     = jsonio.Codec[Tool]{Encode: Tool.AppendJSON, Decode: readTool}
+	settingsCodec = jsonio.Codec[Settings]{Encode: Settings.AppendJSON, Decode: readSettings}
+
+	// Package trace has the types of these codecs within its events.
+	_ = jsonio.Register(
+		messageCodec, toolCodec, settingsCodec,
+		jsonio.Codec[[]Part]{Decode: readParts},
+		jsonio.Codec[ToolResult]{Encode: appendResult, Decode: readResult},
+		jsonio.Codec[Usage]{Encode: Usage.AppendJSON, Decode: readUsage},
+	)
 )
 
 // The JSON forms. Each AppendJSON writes the only encoding of a value. Members have a fixed
@@ -44,10 +30,10 @@ var _ = jsonio.Register(
 // escapes. A string that is not UTF-8 is written as base64 under its name and "_b64". Decoders
 // accept any order and ignore unknown members.
 
-// coder codes the JSON forms. Its other methods are generated from the types.
+// coder codes the members of the JSON forms. Its other methods are generated from the types.
 type coder struct{ *jsonio.Coder }
 
-type scope = jsonio.Scope
+var encoder = coder{jsonio.Encoder}
 
 // maxDepth is the maximum depth of tool results in tool results. No tool returns nested results;
 // the limit bounds the time for malicious input.
@@ -56,17 +42,18 @@ const (
 	tooDeep  = "tool results are nested in each other more than 100 deep"
 )
 
-func encoder(dst []byte) coder { return coder{&jsonio.Coder{Dst: dst}} }
-
-func (c coder) toolChoice(key string, v *ToolChoice) {
-	if !c.Decoding && *v == (ToolChoice{}) {
-		return
+func (c coder) toolChoice(dst jsonio.Out, key string, v *ToolChoice) jsonio.Out {
+	if c.Encoding && *v != (ToolChoice{}) {
+		text := v.String()
+		return c.Text(dst, key, &text)
 	}
-	text := v.String()
-	c.Text(key, &text)
-	if c.Decoding && text != v.String() && v.UnmarshalText([]byte(text)) != nil {
-		c.Dec.Fail("tool_choice is none of auto, required, none and tool:NAME")
+	if text, ok := c.TakeText(key); ok {
+		if v.UnmarshalText([]byte(text)) != nil {
+			c.Dec.Fail("tool_choice is none of auto, required, none and tool:NAME")
+		}
+		c.Advance()
 	}
+	return dst
 }
 
 // UnmarshalText parses the form that [ToolChoice.String] returns.
@@ -87,38 +74,28 @@ func (c *ToolChoice) UnmarshalText(b []byte) error {
 
 // AppendJSON appends the message's JSON.
 func (m Message) AppendJSON(dst []byte) []byte {
-	c := encoder(dst)
-	c.message(c.Element(), &m)
-	return c.Dst
+	return append(encoder.message(append(dst, '{'), &m), '}')
 }
 
 // AppendJSON appends the usage's JSON: input and output always, the rest where
 // it is not zero.
 func (u Usage) AppendJSON(dst []byte) []byte {
-	c := encoder(dst)
-	c.usage(c.Element(), &u)
-	return c.Dst
+	return append(encoder.usage(append(dst, '{'), &u), '}')
 }
 
 // AppendJSON appends the tool definition's JSON.
 func (t Tool) AppendJSON(dst []byte) []byte {
-	c := encoder(dst)
-	c.tool(c.Element(), &t)
-	return c.Dst
+	return append(encoder.tool(append(dst, '{'), &t), '}')
 }
 
 // AppendJSON appends the request's JSON.
 func (r *Request) AppendJSON(dst []byte) []byte {
-	c := encoder(dst)
-	c.request(c.Element(), r)
-	return c.Dst
+	return append(encoder.request(append(dst, '{'), r), '}')
 }
 
 // AppendJSON appends the JSON of the settings that are not the default.
 func (s Settings) AppendJSON(dst []byte) []byte {
-	c := encoder(dst)
-	c.settings(c.Element(), &s)
-	return c.Dst
+	return append(encoder.settings(append(dst, '{'), &s), '}')
 }
 
 // AppendParts appends a JSON array of parts.
@@ -128,24 +105,16 @@ func AppendParts(dst []byte, parts []Part) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendPart(dst, p)
+		dst = appendPart(dst, p)
 	}
 	return append(dst, ']')
 }
 
 // AppendPart appends a part's JSON, an object with its "type".
-func AppendPart(dst []byte, p Part) []byte {
-	c := encoder(dst)
-	c.part(&p)
-	return c.Dst
-}
+func AppendPart(dst []byte, p Part) []byte { return appendPart(dst, p) }
 
 // AppendEvent appends an event's JSON, an object with its "type".
-func AppendEvent(dst []byte, ev Event) []byte {
-	c := encoder(dst)
-	c.event(&ev)
-	return c.Dst
-}
+func AppendEvent(dst []byte, ev Event) []byte { return appendEvent(dst, ev) }
 
 // MarshalJSON implements json.Marshaler.
 func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil), nil }
@@ -163,13 +132,12 @@ func (r *Request) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil 
 func (s Settings) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
 // unmarshal decodes one JSON text.
-func unmarshal[T any](b []byte, to *T, decode func(coder, *T)) error {
+func unmarshal[T any](b []byte, to *T, decode func(*jsonio.Coder) T) error {
 	if !utf8.Valid(b) {
 		return fmt.Errorf("llm: the JSON text is not UTF-8")
 	}
-	var v T
-	c := coder{&jsonio.Coder{Dec: jsonio.NewDec(string(b)), Decoding: true}}
-	decode(c, &v)
+	c := jsonio.Coder{Dec: jsonio.NewDec(string(b))}
+	v := decode(&c)
 	if err := c.Dec.End(); err != nil {
 		return fmt.Errorf("llm: %w", err)
 	}
@@ -177,30 +145,45 @@ func unmarshal[T any](b []byte, to *T, decode func(coder, *T)) error {
 	return nil
 }
 
-// parts codes a list of parts.
-func (c coder) parts(key string, v *[]Part) (found bool) {
-	if !c.Take(key) {
-		return false
-	}
-	c.list(v)
-	return true
+// unmarshalObject decodes an object whose type is known.
+func unmarshalObject[T any](b []byte, to *T, members func(*jsonio.Coder) T) error {
+	return unmarshal(b, to, func(c *jsonio.Coder) T {
+		c.Begin()
+		return members(c)
+	})
 }
 
-func (c coder) list(v *[]Part) {
-	switch {
-	case !c.Decoding:
-		c.Dst = append(c.Dst, '[')
-		for i := range *v {
-			if i > 0 {
-				c.Dst = append(c.Dst, ',')
-			}
-			c.part(&(*v)[i])
-		}
-		c.Dst = append(c.Dst, ']')
-		return
-	case c.Dec.Null():
-		*v = nil
-		return
+// decoded decodes the members of a value of type T.
+func decoded[T any](c *jsonio.Coder, members func(coder, jsonio.Out, *T) jsonio.Out) T {
+	var v T
+	members(coder{c}, nil, &v)
+	return v
+}
+
+func readMessage(c *jsonio.Coder) Message   { return decoded(c, coder.message) }
+func readUsage(c *jsonio.Coder) Usage       { return decoded(c, coder.usage) }
+func readTool(c *jsonio.Coder) Tool         { return decoded(c, coder.tool) }
+func readRequest(c *jsonio.Coder) Request   { return decoded(c, coder.request) }
+func readSettings(c *jsonio.Coder) Settings { return decoded(c, coder.settings) }
+func readResult(c *jsonio.Coder) ToolResult { return decoded(c, coder.toolResult) }
+
+func appendResult(r ToolResult, dst []byte) []byte { return appendPart(dst, r) }
+
+// parts codes a list of parts.
+func (c coder) parts(dst jsonio.Out, key string, v *[]Part) jsonio.Out {
+	if c.Encoding {
+		return AppendParts(dst.Key(key), *v)
+	}
+	if c.Take(key) {
+		*v = readParts(c.Coder)
+		c.Advance()
+	}
+	return dst
+}
+
+func readParts(c *jsonio.Coder) []Part {
+	if c.Dec.Null() {
+		return nil
 	}
 	if c.Depth++; c.Depth > maxDepth {
 		c.Dec.Fail(tooDeep)
@@ -208,52 +191,49 @@ func (c coder) list(v *[]Part) {
 	var buf [8]Part // most messages have fewer
 	list := buf[:0]
 	for range c.Dec.Elements() {
-		var x Part
-		c.part(&x)
-		list = append(list, x)
+		list = append(list, readPart(c))
 	}
 	c.Depth--
-	*v = nil
-	if len(list) > 0 {
-		*v = slices.Clone(list)
+	if len(list) == 0 {
+		return nil
 	}
+	return slices.Clone(list)
 }
 
-// decoded decodes the members of a value of type T.
-func decoded[T any](c coder, s scope, members func(coder, scope, *T)) T {
-	var v T
-	members(c, s, &v)
-	return v
+func (c coder) partMember(dst jsonio.Out, key string, v *Part) jsonio.Out {
+	if c.Encoding {
+		return appendPart(dst.Key(key), *v)
+	}
+	if c.Take(key) {
+		*v = readPart(c.Coder)
+		c.Advance()
+	}
+	return dst
 }
 
-// object returns the decoder of an object.
-func object[T any](members func(coder, scope, *T)) func(coder, *T) {
-	return func(c coder, v *T) { members(c, c.Element(), v) }
-}
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Message) UnmarshalJSON(b []byte) error { return unmarshalObject(b, m, readMessage) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *Message) UnmarshalJSON(b []byte) error { return unmarshal(b, m, object(coder.message)) }
+func (u *Usage) UnmarshalJSON(b []byte) error { return unmarshalObject(b, u, readUsage) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (u *Usage) UnmarshalJSON(b []byte) error { return unmarshal(b, u, object(coder.usage)) }
+func (t *Tool) UnmarshalJSON(b []byte) error { return unmarshalObject(b, t, readTool) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, t, object(coder.tool)) }
+func (r *Request) UnmarshalJSON(b []byte) error { return unmarshalObject(b, r, readRequest) }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (r *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, r, object(coder.request)) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *Settings) UnmarshalJSON(b []byte) error { return unmarshal(b, s, object(coder.settings)) }
+func (s *Settings) UnmarshalJSON(b []byte) error { return unmarshalObject(b, s, readSettings) }
 
 // UnmarshalPart reads a part written by AppendPart.
 func UnmarshalPart(b []byte) (p Part, err error) {
-	err = unmarshal(b, &p, coder.part)
+	err = unmarshal(b, &p, readPart)
 	return p, err
 }
 
 // UnmarshalEvent reads an event written by AppendEvent.
 func UnmarshalEvent(b []byte) (ev Event, err error) {
-	err = unmarshal(b, &ev, coder.event)
+	err = unmarshal(b, &ev, readEvent)
 	return ev, err
 }

@@ -12,98 +12,156 @@ import (
 
 //go:generate go run ../internal/cmd/gencodec
 
-// coder codes events. Its other methods are generated from the types.
-type coder struct{ *jsonio.Coder }
-
-type scope = jsonio.Scope
-
-// The codecs of package llm.
-var (
-	codeMessage  = jsonio.CodecOf[llm.Message]()
-	codeParts    = jsonio.CodecOf[[]llm.Part]()
-	codeTool     = jsonio.CodecOf[llm.Tool]()
-	codeSettings = jsonio.CodecOf[llm.Settings]()
-	codeUsage    = jsonio.CodecOf[llm.Usage]()
-	codeResult   = jsonio.CodecOf[llm.ToolResult]()
-)
-
-func (c coder) message(s scope, v *llm.Message)   { codeValue(c, s, v, codeMessage) }
-func (c coder) tool(s scope, v *llm.Tool)         { codeValue(c, s, v, codeTool) }
-func (c coder) settings(s scope, v *llm.Settings) { codeValue(c, s, v, codeSettings) }
-func (c coder) usage(s scope, v *llm.Usage)       { codeValue(c, s, v, codeUsage) }
-
-// codeValue codes *v. It does not write what it encodes: several goroutines may encode an event.
-func codeValue[T any](c coder, s scope, v *T, code jsonio.Codec[T]) {
-	if x := code(c.Coder, s, *v); c.Decoding {
-		*v = x
-	}
+// coder codes the members of events. Its other methods are generated from the types.
+type coder struct {
+	*jsonio.Coder
+	// recorded, if set, gets the encoded messages of a request.
+	recorded *[]string
 }
 
-func (c coder) parts(key string, v *[]llm.Part) {
-	if c.Take(key) {
-		codeValue(c, scope{}, v, codeParts)
-	}
+var encoder = coder{Coder: jsonio.Encoder}
+
+// The codecs of the types that are members of events.
+var (
+	messageCodec  = jsonio.CodecOf[llm.Message]()
+	partsCodec    = jsonio.CodecOf[[]llm.Part]()
+	toolCodec     = jsonio.CodecOf[llm.Tool]()
+	settingsCodec = jsonio.CodecOf[llm.Settings]()
+	usageCodec    = jsonio.CodecOf[llm.Usage]()
+	resultCodec   = jsonio.CodecOf[llm.ToolResult]()
+	errorCodec    = jsonio.Codec[Error]{Encode: appendError, Decode: readError}
+	parentCodec   = jsonio.Codec[Parent]{Encode: appendParent, Decode: readParent}
+	toolInfoCodec = jsonio.Codec[ToolInfo]{Encode: appendToolInfo, Decode: readToolInfo}
+)
+
+func readError(c *jsonio.Coder) Error       { return decoded(coder{Coder: c}, coder.error) }
+func readParent(c *jsonio.Coder) Parent     { return decoded(coder{Coder: c}, coder.parent) }
+func readToolInfo(c *jsonio.Coder) ToolInfo { return decoded(coder{Coder: c}, coder.toolInfo) }
+
+func appendError(v Error, dst []byte) []byte {
+	return append(encoder.error(append(dst, '{'), &v), '}')
+}
+
+func appendParent(v Parent, dst []byte) []byte {
+	return append(encoder.parent(append(dst, '{'), &v), '}')
+}
+
+func appendToolInfo(v ToolInfo, dst []byte) []byte {
+	return append(encoder.toolInfo(append(dst, '{'), &v), '}')
+}
+
+// decoded decodes the members of a value of type T.
+func decoded[T any](c coder, members func(coder, jsonio.Out, *T) jsonio.Out) T {
+	var v T
+	members(c, nil, &v)
+	return v
 }
 
 // The methods for types that the generator does not know.
 
-func (c coder) toolChoice(key string, v *llm.ToolChoice) {
-	if !c.Decoding && *v == (llm.ToolChoice{}) {
-		return
-	}
-	text := v.String()
-	c.Text(key, &text)
-	if c.Decoding && text != v.String() && v.UnmarshalText([]byte(text)) != nil {
-		c.Dec.Fail("tool_choice is none of auto, required, none and tool:NAME")
-	}
-}
-
-func (c coder) resultPart(key string, v *llm.ToolResult) {
-	const kind = "tool_result"
-	if !c.Take(key) {
-		return
-	}
-	if !c.Decoding {
-		codeResult(c.Coder, c.Typed(kind), *v)
-		return
-	}
-	found, s := c.Type()
-	if found == kind {
-		*v = codeResult(c.Coder, s, *v)
-		return
-	}
-	c.Rest(s)
-	c.Dec.Fail(`expected a part of type "` + kind + `"`)
-}
-
-func (c coder) usageBy(key string, v *map[Purpose]llm.Usage) {
+// newMessages codes the messages of a request and records them.
+func (c coder) newMessages(dst jsonio.Out, key string, v *[]llm.Message) jsonio.Out {
 	switch {
-	case !c.Decoding && len(*v) == 0 || !c.Take(key):
-	case c.Decoding:
-		*v = map[Purpose]llm.Usage{}
-		for name := range c.Dec.Members() {
-			name = c.Intern(name)
-			var u llm.Usage
-			c.usage(c.Element(), &u)
-			(*v)[Purpose(name)] = u
+	case c.Encoding && len(*v) > 0:
+		dst = dst.Key(key)
+		for i, m := range *v {
+			dst = append(dst, "[,"[min(i, 1)])
+			from := len(dst)
+			if dst = m.AppendJSON(dst); c.recorded != nil {
+				*c.recorded = append(*c.recorded, jsonio.View(dst[from:]))
+			}
 		}
-	default:
-		c.Dst = append(c.Dst, '{')
+		return append(dst, ']')
+	case c.Take(key):
+		*v = nil
+		for range c.Dec.Elements() {
+			from := c.Dec.Offset()
+			c.Begin()
+			*v = append(*v, messageCodec.Decode(c.Coder))
+			*c.recorded = append(*c.recorded, c.Dec.Since(from))
+		}
+		c.Advance()
+	}
+	return dst
+}
+
+func (c coder) parts(dst jsonio.Out, key string, v *[]llm.Part) jsonio.Out {
+	switch {
+	case c.Encoding:
+		return llm.AppendParts(dst.Key(key), *v)
+	case c.Take(key):
+		*v = partsCodec.Decode(c.Coder)
+		c.Advance()
+	}
+	return dst
+}
+
+func (c coder) toolChoice(dst jsonio.Out, key string, v *llm.ToolChoice) jsonio.Out {
+	if c.Encoding && *v != (llm.ToolChoice{}) {
+		text := v.String()
+		return c.Text(dst, key, &text)
+	}
+	if text, ok := c.TakeText(key); ok {
+		if v.UnmarshalText([]byte(text)) != nil {
+			c.Dec.Fail("tool_choice is none of auto, required, none and tool:NAME")
+		}
+		c.Advance()
+	}
+	return dst
+}
+
+func (c coder) resultPart(dst jsonio.Out, key string, v *llm.ToolResult) jsonio.Out {
+	const kind = "tool_result"
+	switch {
+	case c.Encoding:
+		return resultCodec.Encode(*v, dst.Key(key))
+	case c.Take(key):
+		if found, from := c.Type(); found == kind {
+			*v = resultCodec.Decode(c.Coder)
+		} else {
+			c.Rest(from)
+			c.Dec.Fail(`expected a part of type "` + kind + `"`)
+		}
+		c.Advance()
+	}
+	return dst
+}
+
+func (c coder) usageBy(dst jsonio.Out, key string, v *map[Purpose]llm.Usage) jsonio.Out {
+	switch {
+	case c.Encoding && len(*v) > 0:
+		dst = append(dst.Key(key), '{')
 		var buf [8]Purpose
 		for _, p := range jsonio.SortedKeys(buf[:0], *v) {
-			c.Name(string(p))
-			u := (*v)[p]
-			c.usage(c.Element(), &u)
+			dst = (*v)[p].AppendJSON(dst.Name(string(p)))
 		}
-		c.Dst = append(c.Dst, '}')
+		return append(dst, '}')
+	case c.Take(key):
+		*v = map[Purpose]llm.Usage{}
+		for name := range c.Dec.Members() {
+			c.Begin()
+			(*v)[Purpose(c.Intern(name))] = usageCodec.Decode(c.Coder)
+		}
+		c.Advance()
 	}
+	return dst
 }
 
 // options codes an object in the order of the options. It does not quote integers and booleans.
-func (c coder) options(key string, v *Options) {
+func (c coder) options(dst jsonio.Out, key string, v *Options) jsonio.Out {
 	switch {
-	case !c.Decoding && len(*v) == 0 || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && len(*v) > 0:
+		dst = dst.Key(key)
+		for i, o := range *v {
+			dst = append(dst, "{,"[min(i, 1)])
+			if isBare(o.Value) && !strings.HasSuffix(o.Name, base64Suffix) {
+				dst = append(append(jsonio.AppendString(dst, o.Name), ':'), o.Value...)
+				continue
+			}
+			dst = jsonio.AppendNamed(dst, o.Name, o.Value)
+		}
+		return append(dst, '}')
+	case c.Take(key):
 		*v = nil
 		for name := range c.Dec.Members() {
 			o := Option{Name: strings.TrimSuffix(name, base64Suffix)}
@@ -117,17 +175,9 @@ func (c coder) options(key string, v *Options) {
 			}
 			*v = append(*v, o)
 		}
-	default:
-		for i, o := range *v {
-			c.Dst = append(c.Dst, "{,"[min(i, 1)])
-			if isBare(o.Value) && !strings.HasSuffix(o.Name, base64Suffix) {
-				c.Dst = append(append(jsonio.AppendString(c.Dst, o.Name), ':'), o.Value...)
-				continue
-			}
-			c.Dst = jsonio.AppendNamed(c.Dst, o.Name, o.Value)
-		}
-		c.Dst = append(c.Dst, '}')
+		c.Advance()
 	}
+	return dst
 }
 
 const base64Suffix = "_b64"
@@ -147,38 +197,39 @@ func isBare(v string) bool {
 	return digits != "" && digits[0] != '0' && len(digits) <= 18
 }
 
-// unknown encodes the members of Raw that are not members of the envelope, and ends the event.
-func (c coder) unknown(s scope, u *Unknown) {
+// appendUnknown encodes a body of which the codec has no type.
+func appendUnknown(dst jsonio.Out, body Body) jsonio.Out {
+	dst = jsonio.AppendString(dst.Key("kind"), string(kindOf(body)))
+	u, _ := body.(Unknown)
+	return u.append(dst)
+}
+
+// kindOf returns the kind of a body; empty for none.
+func kindOf(body Body) Kind {
+	if body == nil {
+		return ""
+	}
+	return body.Kind()
+}
+
+// append appends the members of Raw that are not members of the envelope.
+func (u Unknown) append(dst jsonio.Out) jsonio.Out {
 	d := jsonio.NewDec(string(u.Raw))
-	for c.Next(&s, nil) {
-		if u.Raw == nil {
-			continue
-		}
-		if !jsonio.Valid(u.Raw) || d.Peek() != '{' {
-			c.Raw("raw", &u.Raw)
-			continue
-		}
-		for name := range d.Members() {
-			value := d.Raw()
-			if !slices.Contains(envelope, name) {
-				c.Name(name)
-				c.Dst = jsonio.AppendRaw(c.Dst, []byte(value))
-			}
+	if !jsonio.Valid(u.Raw) || d.Peek() != '{' {
+		return encoder.Raw(dst, "raw", &u.Raw)
+	}
+	for name := range d.Members() {
+		value := d.Raw()
+		if !slices.Contains(envelope, name) {
+			dst = jsonio.AppendRaw(dst.Name(name), []byte(value))
 		}
 	}
+	return dst
 }
 
 // envelope are the members of every event.
 var envelope = []string{
 	"seq", "run", "run_b64", "step", "attempt", "purpose", "purpose_b64", "at", "kind",
-}
-
-// kind returns the kind of the body; empty for none.
-func (ev *Event) kind() Kind {
-	if ev.Body == nil {
-		return ""
-	}
-	return ev.Body.Kind()
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -202,19 +253,21 @@ func (ev *Event) UnmarshalJSON(line []byte) error {
 // decoder decodes lines.
 type decoder struct {
 	coder
-	state jsonio.Coder
-	mem   jsonio.Arena // of the lines' strings
-	run   string       // of the last line
+	state    jsonio.Coder
+	messages []string     // of a request, encoded
+	mem      jsonio.Arena // of the lines' strings
+	run      string       // of the last line
 	// version is the version of the lines; 0 means unknown.
 	version int
 	ev      Event
+	request bool   // the event is a request
 	hash    string // of a request
 }
 
 func newDecoder() *decoder {
 	x := &decoder{}
-	x.Coder = &x.state
-	x.Decoding, x.Other = true, x.other
+	x.coder = coder{&x.state, &x.messages}
+	x.Other = x.other
 	return x
 }
 
@@ -227,11 +280,11 @@ func (x *decoder) line(line []byte) (Event, error) {
 	text := x.mem.String(line)
 	x.Dec = jsonio.NewDecIn(&x.mem, text)
 	x.Dec.Version = x.version
-	x.ev, x.hash, x.Recorded = Event{Step: NoStep}, "", x.Recorded[:0]
-	s := x.Root()
-	x.event(&x.ev) // in the usual order
+	x.ev, x.hash, x.messages = Event{Step: NoStep}, "", x.messages[:0]
+	x.Begin()
+	x.event(nil, &x.ev) // in the usual order
 	if kind, ok := x.kind(text); ok {
-		x.ev.Body = x.decode(s, kind)
+		x.ev.Body = x.body(kind)
 	}
 	if x.ev.Run == x.run {
 		x.ev.Run = x.run
@@ -248,10 +301,12 @@ func (x *decoder) line(line []byte) (Event, error) {
 	return x.ev, nil
 }
 
-// kind reads the kind of an event if it comes next. Otherwise it searches the line.
+// kind decodes the kind of an event if it comes next. Otherwise it searches the line.
 func (x *decoder) kind(line string) (Kind, bool) {
 	if x.Take("kind") {
-		return Kind(x.Dec.String()), true
+		kind := Kind(x.Dec.String())
+		x.Advance()
+		return kind, true
 	}
 	ahead := jsonio.NewDec(line)
 	for name := range ahead.Members() {
@@ -260,44 +315,42 @@ func (x *decoder) kind(line string) (Kind, bool) {
 		}
 		ahead.Skip()
 	}
-	for name := range x.Dec.MembersAfter(x.First()) {
-		if !x.other(name) {
-			break
-		}
+	for name, ok := x.Member(); ok && x.other(name); {
+		name, ok = x.Member()
 	}
 	x.Dec.Fail(`the event has no "kind"`)
 	return "", false
 }
 
-// other reads a member that the body does not have.
+// other decodes a member that the body does not have.
 func (x *decoder) other(name string) bool {
-	switch name {
-	case "kind":
+	switch {
+	case name == "kind":
 		_ = x.Dec.String()
-	case "hash":
-		if !x.Record {
-			return false
-		}
+	case name == "hash" && x.request:
 		x.hash = x.Dec.String()
+	case slices.Contains(envelope, name):
+		x.event(nil, &x.ev)
+		return true
 	default:
-		return x.Named(name, func() { x.event(&x.ev) })
+		return false
 	}
+	x.Advance()
 	return true
 }
 
 // body decodes the body of an event of the given kind. A line of unknown version with a kind of
 // version 1 has version 1.
-func (x *decoder) decode(s scope, kind Kind) Body {
+func (x *decoder) body(kind Kind) Body {
 	if now, ok := v1Kinds[kind]; ok && x.Dec.Version < 2 {
 		kind, x.Dec.Version = now, 1
 	}
-	x.Record = kind == KindModelRequest
-	var body Body
-	if x.body(s, kind, &body) {
+	x.request = kind == KindModelRequest
+	if body := x.readBody(kind); body != nil {
 		return body
 	}
 	u := Unknown{Name: Kind(strings.Clone(string(kind))), Raw: []byte{'{'}}
-	for name := range x.Dec.MembersAfter(x.First()) {
+	for name, ok := x.Member(); ok; name, ok = x.Member() {
 		if x.other(name) {
 			continue
 		}
@@ -306,18 +359,10 @@ func (x *decoder) decode(s scope, kind Kind) Body {
 		}
 		u.Raw = append(jsonio.AppendString(u.Raw, name), ':')
 		u.Raw = jsonio.AppendRaw(u.Raw, []byte(x.Dec.Raw()))
+		x.Advance()
 	}
 	u.Raw = append(u.Raw, '}')
-	x.End(s)
 	return u
-}
-
-// code codes the members of a body of type T.
-func code[T Body](c coder, s scope, v *Body, members func(coder, scope, *T)) {
-	b, _ := (*v).(T)
-	if members(c, s, &b); c.Decoding {
-		*v = b
-	}
 }
 
 // invalidAt returns the offset of the first byte that is not UTF-8.

@@ -7,300 +7,368 @@ import (
 	"github.com/looptape/looptape/llm"
 )
 
-// body codes the members of a body. It reports whether the kind is known.
-func (c coder) body(s scope, kind Kind, v *Body) bool {
+// appendBody encodes the kind and the members of a body.
+func (c coder) appendBody(dst jsonio.Out, body Body) jsonio.Out {
+	switch v := body.(type) {
+	case RunStart:
+		return c.runStart(append(dst, `,"kind":"run.start"`...), &v)
+	case StepStart:
+		return c.stepStart(append(dst, `,"kind":"step.start"`...), &v)
+	case ModelConfig:
+		return c.modelConfig(append(dst, `,"kind":"model.config"`...), &v)
+	case ModelRequest:
+		return c.modelRequest(append(dst, `,"kind":"model.request"`...), &v)
+	case ModelDelta:
+		return c.modelDelta(append(dst, `,"kind":"model.delta"`...), &v)
+	case ModelResponse:
+		return c.modelResponse(append(dst, `,"kind":"model.response"`...), &v)
+	case ModelError:
+		return c.modelError(append(dst, `,"kind":"model.error"`...), &v)
+	case ModelRetry:
+		return c.modelRetry(append(dst, `,"kind":"model.retry"`...), &v)
+	case Decision:
+		return c.decision(append(dst, `,"kind":"decision"`...), &v)
+	case ToolArguments:
+		return c.toolArguments(append(dst, `,"kind":"tool.arguments"`...), &v)
+	case ToolStart:
+		return c.toolStart(append(dst, `,"kind":"tool.start"`...), &v)
+	case ToolEnd:
+		return c.toolEnd(append(dst, `,"kind":"tool.end"`...), &v)
+	case ToolSkip:
+		return c.toolSkip(append(dst, `,"kind":"tool.skip"`...), &v)
+	case Abandoned:
+		return c.abandoned(append(dst, `,"kind":"abandoned"`...), &v)
+	case StepEnd:
+		return c.stepEnd(append(dst, `,"kind":"step.end"`...), &v)
+	case HistoryRewrite:
+		return c.historyRewrite(append(dst, `,"kind":"history.rewrite"`...), &v)
+	case Canceled:
+		return c.canceled(append(dst, `,"kind":"cancelled"`...), &v)
+	case Suspended:
+		return c.suspended(append(dst, `,"kind":"suspended"`...), &v)
+	case Resumed:
+		return c.resumed(append(dst, `,"kind":"resumed"`...), &v)
+	case Warning:
+		return c.warning(append(dst, `,"kind":"warning"`...), &v)
+	case Custom:
+		return c.custom(append(dst, `,"kind":"custom"`...), &v)
+	case RunEnd:
+		return c.runEnd(append(dst, `,"kind":"run.end"`...), &v)
+	default:
+		return appendUnknown(dst, body)
+	}
+}
+
+// readBody decodes the members of a body. It returns nil if the kind is unknown.
+func (c coder) readBody(kind Kind) Body {
 	switch kind {
 	case KindRunStart:
-		code(c, s, v, coder.runStart)
+		return decoded(c, coder.runStart)
 	case KindStepStart:
-		code(c, s, v, coder.stepStart)
+		return decoded(c, coder.stepStart)
 	case KindModelConfig:
-		code(c, s, v, coder.modelConfig)
+		return decoded(c, coder.modelConfig)
 	case KindModelRequest:
-		code(c, s, v, coder.modelRequest)
+		return decoded(c, coder.modelRequest)
 	case KindModelDelta:
-		code(c, s, v, coder.modelDelta)
+		return decoded(c, coder.modelDelta)
 	case KindModelResponse:
-		code(c, s, v, coder.modelResponse)
+		return decoded(c, coder.modelResponse)
 	case KindModelError:
-		code(c, s, v, coder.modelError)
+		return decoded(c, coder.modelError)
 	case KindModelRetry:
-		code(c, s, v, coder.modelRetry)
+		return decoded(c, coder.modelRetry)
 	case KindDecision:
-		code(c, s, v, coder.decision)
+		return decoded(c, coder.decision)
 	case KindToolArguments:
-		code(c, s, v, coder.toolArguments)
+		return decoded(c, coder.toolArguments)
 	case KindToolStart:
-		code(c, s, v, coder.toolStart)
+		return decoded(c, coder.toolStart)
 	case KindToolEnd:
-		code(c, s, v, coder.toolEnd)
+		return decoded(c, coder.toolEnd)
 	case KindToolSkip:
-		code(c, s, v, coder.toolSkip)
+		return decoded(c, coder.toolSkip)
 	case KindAbandoned:
-		code(c, s, v, coder.abandoned)
+		return decoded(c, coder.abandoned)
 	case KindStepEnd:
-		code(c, s, v, coder.stepEnd)
+		return decoded(c, coder.stepEnd)
 	case KindHistoryRewrite:
-		code(c, s, v, coder.historyRewrite)
+		return decoded(c, coder.historyRewrite)
 	case KindCanceled:
-		code(c, s, v, coder.canceled)
+		return decoded(c, coder.canceled)
 	case KindSuspended:
-		code(c, s, v, coder.suspended)
+		return decoded(c, coder.suspended)
 	case KindResumed:
-		code(c, s, v, coder.resumed)
+		return decoded(c, coder.resumed)
 	case KindWarning:
-		code(c, s, v, coder.warning)
+		return decoded(c, coder.warning)
 	case KindCustom:
-		code(c, s, v, coder.custom)
+		return decoded(c, coder.custom)
 	case KindRunEnd:
-		code(c, s, v, coder.runEnd)
+		return decoded(c, coder.runEnd)
 	default:
-		return false
-	}
-	return true
-}
-
-func (c coder) abandoned(s scope, v *Abandoned) {
-	for c.Next(&s, v1Abandoned) {
-		c.OptionalText("tool_call_id", &v.ToolCallID)
+		return nil
 	}
 }
 
-func (c coder) canceled(s scope, v *Canceled) {
-	for c.Next(&s, v1Canceled) {
-		c.OptionalWord("reason", &v.Reason)
+func (c coder) abandoned(dst jsonio.Out, v *Abandoned) jsonio.Out {
+	for again := true; again; again = c.Next(v1Abandoned) {
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
 	}
+	return dst
 }
 
-func (c coder) custom(s scope, v *Custom) {
-	for c.Next(&s, nil) {
-		c.OptionalText("name", &v.Name)
-		c.Raw("data", &v.Data)
+func (c coder) canceled(dst jsonio.Out, v *Canceled) jsonio.Out {
+	for again := true; again; again = c.Next(v1Canceled) {
+		dst = c.OptionalWord(dst, "reason", &v.Reason)
 	}
+	return dst
 }
 
-func (c coder) decision(s scope, v *Decision) {
-	for c.Next(&s, v1Decision) {
-		c.OptionalWord("action", (*string)(&v.Action))
-		c.OptionalWord("reason", (*string)(&v.Reason))
-		c.OptionalInt("tool_calls", &v.ToolCalls)
-		c.OptionalText("by", &v.By)
-		c.OptionalText("note", &v.Note)
+func (c coder) custom(dst jsonio.Out, v *Custom) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.Raw(dst, "data", &v.Data)
 	}
+	return dst
 }
 
-func (c coder) error(s scope, v *Error) {
-	for c.Next(&s, nil) {
-		c.Word("type", &v.Type)
-		c.Text("message", &v.Message)
-		c.OptionalInt("status", &v.Status)
-		c.OptionalText("code", &v.Code)
-		c.OptionalInt64("retry_after_ns", (*int64)(&v.RetryAfter))
-		c.OptionalBool("retryable", &v.Retryable)
+func (c coder) decision(dst jsonio.Out, v *Decision) jsonio.Out {
+	for again := true; again; again = c.Next(v1Decision) {
+		dst = c.OptionalWord(dst, "action", (*string)(&v.Action))
+		dst = c.OptionalWord(dst, "reason", (*string)(&v.Reason))
+		dst = jsonio.OptionalInt(c.Coder, dst, "tool_calls", &v.ToolCalls)
+		dst = c.OptionalText(dst, "by", &v.By)
+		dst = c.OptionalText(dst, "note", &v.Note)
 	}
+	return dst
 }
 
-func (c coder) event(v *Event) {
-	c.Int("seq", &v.Seq)
-	c.Text("run", &v.Run)
-	if c.Decoding || v.Step != NoStep {
-		c.Int("step", &v.Step)
+func (c coder) error(dst jsonio.Out, v *Error) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Word(dst, "type", &v.Type)
+		dst = c.Text(dst, "message", &v.Message)
+		dst = jsonio.OptionalInt(c.Coder, dst, "status", &v.Status)
+		dst = c.OptionalText(dst, "code", &v.Code)
+		dst = jsonio.OptionalInt(c.Coder, dst, "retry_after_ns", &v.RetryAfter)
+		dst = c.OptionalBool(dst, "retryable", &v.Retryable)
 	}
-	c.OptionalInt("attempt", &v.Attempt)
-	c.OptionalWord("purpose", (*string)(&v.Purpose))
-	c.OptionalInt64("at", (*int64)(&v.At))
+	return dst
 }
 
-func (c coder) header(s scope, v *Header) {
-	for c.Next(&s, nil) {
-		c.Text("format", &v.Format)
-		c.Int("version", &v.Version)
-		c.OptionalText("writer", &v.Writer)
-		c.options("declares", &v.Declares)
-		c.OptionalTextMap("suppress", &v.Suppress)
+func (c coder) event(dst jsonio.Out, v *Event) jsonio.Out {
+	dst = jsonio.Int(c.Coder, dst, "seq", &v.Seq)
+	dst = c.Text(dst, "run", &v.Run)
+	if !c.Encoding || v.Step != NoStep {
+		dst = jsonio.Int(c.Coder, dst, "step", &v.Step)
 	}
+	dst = jsonio.OptionalInt(c.Coder, dst, "attempt", &v.Attempt)
+	dst = c.OptionalWord(dst, "purpose", (*string)(&v.Purpose))
+	dst = jsonio.OptionalInt(c.Coder, dst, "at", &v.At)
+	return dst
 }
 
-func (c coder) historyRewrite(s scope, v *HistoryRewrite) {
-	for c.Next(&s, v1HistoryRewrite) {
-		c.OptionalWord("reason", &v.Reason)
-		c.OptionalText("by", &v.By)
+func (c coder) header(dst jsonio.Out, v *Header) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "format", &v.Format)
+		dst = jsonio.Int(c.Coder, dst, "version", &v.Version)
+		dst = c.OptionalText(dst, "writer", &v.Writer)
+		dst = c.options(dst, "declares", &v.Declares)
+		dst = c.OptionalTextMap(dst, "suppress", &v.Suppress)
 	}
+	return dst
 }
 
-func (c coder) modelConfig(s scope, v *ModelConfig) {
-	for c.Next(&s, nil) {
-		c.OptionalText("model", &v.Model)
-		c.OptionalText("system", &v.System)
-		jsonio.OptionalList(c.Coder, "tools", &v.Tools, c.tool)
-		c.toolChoice("tool_choice", &v.ToolChoice)
-		c.settings(c.Optional("settings"), &v.Settings)
-		c.OptionalRawMap("extra", &v.Extra)
+func (c coder) historyRewrite(dst jsonio.Out, v *HistoryRewrite) jsonio.Out {
+	for again := true; again; again = c.Next(v1HistoryRewrite) {
+		dst = c.OptionalWord(dst, "reason", &v.Reason)
+		dst = c.OptionalText(dst, "by", &v.By)
 	}
+	return dst
 }
 
-func (c coder) modelDelta(s scope, v *ModelDelta) {
-	for c.Next(&s, v1ModelDelta) {
-		c.OptionalWord("type", &v.Type)
-		c.OptionalText("tool_call_id", &v.ToolCallID)
-		c.OptionalText("name", &v.Name)
-		c.OptionalText("text", &v.Text)
+func (c coder) modelConfig(dst jsonio.Out, v *ModelConfig) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.OptionalText(dst, "model", &v.Model)
+		dst = c.OptionalText(dst, "system", &v.System)
+		dst = toolCodec.OptionalList(c.Coder, dst, "tools", &v.Tools)
+		dst = c.toolChoice(dst, "tool_choice", &v.ToolChoice)
+		dst = dst.Unless(settingsCodec.Code(c.Coder, dst, "settings", &v.Settings))
+		dst = c.OptionalRawMap(dst, "extra", &v.Extra)
 	}
+	return dst
 }
 
-func (c coder) modelError(s scope, v *ModelError) {
-	for c.Next(&s, v1ModelError) {
-		c.error(c.Object("error"), &v.Error)
-		c.OptionalBool("partial", &v.Partial)
-		if c.Decoding || len(v.PartialContent) > 0 {
-			c.parts("partial_content", &v.PartialContent)
+func (c coder) modelDelta(dst jsonio.Out, v *ModelDelta) jsonio.Out {
+	for again := true; again; again = c.Next(v1ModelDelta) {
+		dst = c.OptionalWord(dst, "type", &v.Type)
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.OptionalText(dst, "text", &v.Text)
+	}
+	return dst
+}
+
+func (c coder) modelError(dst jsonio.Out, v *ModelError) jsonio.Out {
+	for again := true; again; again = c.Next(v1ModelError) {
+		dst = errorCodec.Code(c.Coder, dst, "error", &v.Error)
+		dst = c.OptionalBool(dst, "partial", &v.Partial)
+		if !c.Encoding || len(v.PartialContent) > 0 {
+			dst = c.parts(dst, "partial_content", &v.PartialContent)
 		}
-		if c.Decoding || v.Usage != (llm.Usage{}) {
-			c.usage(c.Object("usage"), &v.Usage)
-		}
-	}
-}
-
-func (c coder) modelRequest(s scope, v *ModelRequest) {
-	for c.Next(&s, v1ModelRequest) {
-		c.OptionalInt("prefix_messages", &v.PrefixMessages)
-		jsonio.OptionalList(c.Coder, "new_messages", &v.NewMessages, c.message)
-	}
-}
-
-func (c coder) modelResponse(s scope, v *ModelResponse) {
-	for c.Next(&s, v1ModelResponse) {
-		c.message(c.Object("message"), &v.Message)
-		c.OptionalWord("finish_reason", (*string)(&v.FinishReason))
-		c.OptionalText("raw_finish_reason", &v.RawFinishReason)
-		c.OptionalText("finish_message", &v.FinishMessage)
-		c.OptionalText("response_id", &v.ResponseID)
-		c.OptionalText("model", &v.Model)
-		if c.Decoding || v.Usage != (llm.Usage{}) {
-			c.usage(c.Object("usage"), &v.Usage)
+		if !c.Encoding || v.Usage != (llm.Usage{}) {
+			dst = usageCodec.Code(c.Coder, dst, "usage", &v.Usage)
 		}
 	}
+	return dst
 }
 
-func (c coder) modelRetry(s scope, v *ModelRetry) {
-	for c.Next(&s, v1ModelRetry) {
-		c.OptionalInt64("wait_ns", (*int64)(&v.Wait))
-		c.OptionalWord("reason", &v.Reason)
+func (c coder) modelRequest(dst jsonio.Out, v *ModelRequest) jsonio.Out {
+	for again := true; again; again = c.Next(v1ModelRequest) {
+		dst = jsonio.OptionalInt(c.Coder, dst, "prefix_messages", &v.PrefixMessages)
+		dst = c.newMessages(dst, "new_messages", &v.NewMessages)
 	}
+	return dst
 }
 
-func (c coder) parent(s scope, v *Parent) {
-	for c.Next(&s, v1Parent) {
-		c.Text("run", &v.Run)
-		c.Text("tool_call_id", &v.ToolCallID)
-	}
-}
-
-func (c coder) resumed(s scope, v *Resumed) {
-	for c.Next(&s, nil) {
-		c.OptionalText("of", &v.Of)
-	}
-}
-
-func (c coder) runEnd(s scope, v *RunEnd) {
-	for c.Next(&s, v1RunEnd) {
-		c.OptionalWord("stop_reason", (*string)(&v.StopReason))
-		c.OptionalWord("finish_reason", (*string)(&v.FinishReason))
-		c.OptionalInt("steps", &v.Steps)
-		c.OptionalInt("model_calls", &v.ModelCalls)
-		if c.Decoding || v.Usage != (llm.Usage{}) {
-			c.usage(c.Object("usage"), &v.Usage)
-		}
-		c.usageBy("usage_by", &v.UsageBy)
-		c.OptionalTexts("pending", &v.Pending)
-		jsonio.OptionalList(c.Coder, "appended_messages", &v.AppendedMessages, c.message)
-		if c.Coming("error", v.Error != nil) {
-			if c.Decoding {
-				v.Error = new(Error)
-			}
-			c.error(c.Object("error"), v.Error)
+func (c coder) modelResponse(dst jsonio.Out, v *ModelResponse) jsonio.Out {
+	for again := true; again; again = c.Next(v1ModelResponse) {
+		dst = messageCodec.Code(c.Coder, dst, "message", &v.Message)
+		dst = c.OptionalWord(dst, "finish_reason", (*string)(&v.FinishReason))
+		dst = c.OptionalText(dst, "raw_finish_reason", &v.RawFinishReason)
+		dst = c.OptionalText(dst, "finish_message", &v.FinishMessage)
+		dst = c.OptionalText(dst, "response_id", &v.ResponseID)
+		dst = c.OptionalText(dst, "model", &v.Model)
+		if !c.Encoding || v.Usage != (llm.Usage{}) {
+			dst = usageCodec.Code(c.Coder, dst, "usage", &v.Usage)
 		}
 	}
+	return dst
 }
 
-func (c coder) runStart(s scope, v *RunStart) {
-	for c.Next(&s, nil) {
-		if c.Coming("parent", v.Parent != nil) {
-			if c.Decoding {
-				v.Parent = new(Parent)
-			}
-			c.parent(c.Object("parent"), v.Parent)
+func (c coder) modelRetry(dst jsonio.Out, v *ModelRetry) jsonio.Out {
+	for again := true; again; again = c.Next(v1ModelRetry) {
+		dst = jsonio.OptionalInt(c.Coder, dst, "wait_ns", &v.Wait)
+		dst = c.OptionalWord(dst, "reason", &v.Reason)
+	}
+	return dst
+}
+
+func (c coder) parent(dst jsonio.Out, v *Parent) jsonio.Out {
+	for again := true; again; again = c.Next(v1Parent) {
+		dst = c.Text(dst, "run", &v.Run)
+		dst = c.Text(dst, "tool_call_id", &v.ToolCallID)
+	}
+	return dst
+}
+
+func (c coder) resumed(dst jsonio.Out, v *Resumed) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.OptionalText(dst, "of", &v.Of)
+	}
+	return dst
+}
+
+func (c coder) runEnd(dst jsonio.Out, v *RunEnd) jsonio.Out {
+	for again := true; again; again = c.Next(v1RunEnd) {
+		dst = c.OptionalWord(dst, "stop_reason", (*string)(&v.StopReason))
+		dst = c.OptionalWord(dst, "finish_reason", (*string)(&v.FinishReason))
+		dst = jsonio.OptionalInt(c.Coder, dst, "steps", &v.Steps)
+		dst = jsonio.OptionalInt(c.Coder, dst, "model_calls", &v.ModelCalls)
+		if !c.Encoding || v.Usage != (llm.Usage{}) {
+			dst = usageCodec.Code(c.Coder, dst, "usage", &v.Usage)
 		}
-		c.OptionalWord("clock", &v.Clock)
-		c.options("options", &v.Options)
-		jsonio.OptionalList(c.Coder, "tools", &v.Tools, c.toolInfo)
-		c.OptionalTextMap("suppress", &v.Suppress)
+		dst = c.usageBy(dst, "usage_by", &v.UsageBy)
+		dst = c.OptionalTexts(dst, "pending", &v.Pending)
+		dst = messageCodec.OptionalList(c.Coder, dst, "appended_messages", &v.AppendedMessages)
+		dst = errorCodec.Pointer(c.Coder, dst, "error", &v.Error)
 	}
+	return dst
 }
 
-func (c coder) stepEnd(s scope, v *StepEnd) {
-	for c.Next(&s, nil) {
+func (c coder) runStart(dst jsonio.Out, v *RunStart) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = parentCodec.Pointer(c.Coder, dst, "parent", &v.Parent)
+		dst = c.OptionalWord(dst, "clock", &v.Clock)
+		dst = c.options(dst, "options", &v.Options)
+		dst = toolInfoCodec.OptionalList(c.Coder, dst, "tools", &v.Tools)
+		dst = c.OptionalTextMap(dst, "suppress", &v.Suppress)
 	}
+	return dst
 }
 
-func (c coder) stepStart(s scope, v *StepStart) {
-	for c.Next(&s, nil) {
+func (c coder) stepEnd(dst jsonio.Out, v *StepEnd) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
 	}
+	return dst
 }
 
-func (c coder) suspended(s scope, v *Suspended) {
-	for c.Next(&s, nil) {
-		c.OptionalTexts("pending", &v.Pending)
-		c.OptionalText("digest", &v.Digest)
+func (c coder) stepStart(dst jsonio.Out, v *StepStart) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
 	}
+	return dst
 }
 
-func (c coder) toolArguments(s scope, v *ToolArguments) {
-	for c.Next(&s, v1ToolArguments) {
-		c.OptionalText("tool_call_id", &v.ToolCallID)
-		c.OptionalText("arguments", &v.Arguments)
-		c.OptionalWord("reason", &v.Reason)
+func (c coder) suspended(dst jsonio.Out, v *Suspended) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.OptionalTexts(dst, "pending", &v.Pending)
+		dst = c.OptionalText(dst, "digest", &v.Digest)
 	}
+	return dst
 }
 
-func (c coder) toolEnd(s scope, v *ToolEnd) {
-	for c.Next(&s, v1ToolEnd) {
-		c.OptionalText("tool_call_id", &v.ToolCallID)
-		c.OptionalWord("outcome", (*string)(&v.Outcome))
-		c.resultPart("result", &v.Result)
+func (c coder) toolArguments(dst jsonio.Out, v *ToolArguments) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolArguments) {
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
+		dst = c.OptionalText(dst, "arguments", &v.Arguments)
+		dst = c.OptionalWord(dst, "reason", &v.Reason)
 	}
+	return dst
 }
 
-func (c coder) toolInfo(s scope, v *ToolInfo) {
-	for c.Next(&s, nil) {
-		c.Text("name", &v.Name)
-		c.OptionalBool("client", &v.Client)
+func (c coder) toolEnd(dst jsonio.Out, v *ToolEnd) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolEnd) {
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
+		dst = c.OptionalWord(dst, "outcome", (*string)(&v.Outcome))
+		dst = c.resultPart(dst, "result", &v.Result)
 	}
+	return dst
 }
 
-func (c coder) toolSkip(s scope, v *ToolSkip) {
-	for c.Next(&s, v1ToolSkip) {
-		c.OptionalText("tool_call_id", &v.ToolCallID)
-		c.OptionalText("name", &v.Name)
-		c.OptionalWord("reason", &v.Reason)
-		c.resultPart("result", &v.Result)
+func (c coder) toolInfo(dst jsonio.Out, v *ToolInfo) jsonio.Out {
+	for again := true; again; again = c.Next(nil) {
+		dst = c.Text(dst, "name", &v.Name)
+		dst = c.OptionalBool(dst, "client", &v.Client)
 	}
+	return dst
 }
 
-func (c coder) toolStart(s scope, v *ToolStart) {
-	for c.Next(&s, v1ToolStart) {
-		c.OptionalText("tool_call_id", &v.ToolCallID)
-		c.OptionalText("name", &v.Name)
-		c.OptionalText("arguments", &v.Arguments)
+func (c coder) toolSkip(dst jsonio.Out, v *ToolSkip) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolSkip) {
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.OptionalWord(dst, "reason", &v.Reason)
+		dst = c.resultPart(dst, "result", &v.Result)
 	}
+	return dst
 }
 
-func (c coder) warning(s scope, v *Warning) {
-	for c.Next(&s, v1Warning) {
-		c.OptionalText("code", &v.Code)
-		c.OptionalText("message", &v.Message)
-		c.OptionalText("tool_call_id", &v.ToolCallID)
+func (c coder) toolStart(dst jsonio.Out, v *ToolStart) jsonio.Out {
+	for again := true; again; again = c.Next(v1ToolStart) {
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
+		dst = c.OptionalText(dst, "name", &v.Name)
+		dst = c.OptionalText(dst, "arguments", &v.Arguments)
 	}
+	return dst
+}
+
+func (c coder) warning(dst jsonio.Out, v *Warning) jsonio.Out {
+	for again := true; again; again = c.Next(v1Warning) {
+		dst = c.OptionalText(dst, "code", &v.Code)
+		dst = c.OptionalText(dst, "message", &v.Message)
+		dst = c.OptionalText(dst, "tool_call_id", &v.ToolCallID)
+	}
+	return dst
 }
 
 // The names of members in version 1.

@@ -199,7 +199,7 @@ func (r *Reader) verify(ev *Event) error {
 		}
 		return nil
 	}
-	c.Add(r.dec.Recorded)
+	c.Add(r.dec.messages)
 	if got := string(c.AppendHash(nil)); hash != "" && got != hash {
 		return fmt.Errorf("run %s: the conversation has the hash %s but the request has %s: a message was changed after it was written, or a line is missing", ev.Run, got, hash)
 	}
@@ -264,8 +264,9 @@ func readHeader(line []byte) (Header, error) {
 	if !jsonio.ValidUTF8(line) {
 		return h, ErrNotTrace
 	}
-	c := coder{&jsonio.Coder{Dec: jsonio.NewDec(string(line)), Decoding: true}}
-	c.header(c.Element(), &h)
+	c := coder{Coder: &jsonio.Coder{Dec: jsonio.NewDec(string(line))}}
+	c.Begin()
+	c.header(nil, &h)
 	err := c.Dec.End()
 	switch {
 	case h.Format != Format:

@@ -46,7 +46,7 @@ const placeWidth = 4
 
 func (f *formatter) event(ev *Event) {
 	from := len(f.dst)
-	kind := ev.kind()
+	kind := kindOf(ev.Body)
 	_, unknown := ev.Body.(Unknown)
 	if isWord(string(kind)) && unknown != isKnown(kind) {
 		f.dst = append(f.dst, f.name(string(kind))...)
@@ -68,10 +68,7 @@ func (f *formatter) event(ev *Event) {
 }
 
 // isKnown reports whether the codec has the kind.
-func isKnown(kind Kind) bool {
-	c := coder{&jsonio.Coder{}}
-	return c.body(c.Element(), kind, new(Body))
-}
+func isKnown(kind Kind) bool { return newDecoder().readBody(kind) != nil }
 
 // pad fills what was written since from to a width, with a space at least.
 func (f *formatter) pad(from, width int) {

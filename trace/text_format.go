@@ -72,9 +72,7 @@ func (f *formatter) body(body Body) {
 	case RunEnd:
 		f.runEnd(b)
 	case Unknown:
-		c := coder{&jsonio.Coder{}}
-		c.unknown(c.Element(), &b)
-		f.put(json.RawMessage(c.Dst))
+		f.put(json.RawMessage(append(b.append(jsonio.Out(`{`)), '}')))
 	case StepStart, StepEnd:
 	}
 }
@@ -110,15 +108,13 @@ func (f *formatter) runStart(b RunStart) {
 		}
 	}
 	if len(b.Suppress) > 0 {
-		f.put("suppress", member(func(c *jsonio.Coder) { c.OptionalTextMap("", &b.Suppress) }))
+		f.put("suppress", memberValue((*jsonio.Coder).OptionalTextMap, &b.Suppress))
 	}
 }
 
-// member returns the value that code encodes as a member with an empty name.
-func member(code func(*jsonio.Coder)) json.RawMessage {
-	c := jsonio.Coder{Dst: []byte("{")}
-	code(&c)
-	return c.Dst[len(`{"":`):]
+// memberValue returns the value of a member with an empty name.
+func memberValue[T any](code func(*jsonio.Coder, jsonio.Out, string, *T) jsonio.Out, v *T) json.RawMessage {
+	return json.RawMessage(code(jsonio.Encoder, jsonio.Out("{"), "", v)[len(`{"":`):])
 }
 
 func (f *formatter) modelConfig(b ModelConfig) {
@@ -135,7 +131,7 @@ func (f *formatter) modelConfig(b ModelConfig) {
 		f.put("settings", json.RawMessage(s))
 	}
 	if len(b.Extra) > 0 {
-		f.put("extra", member(func(c *jsonio.Coder) { c.OptionalRawMap("", &b.Extra) }))
+		f.put("extra", memberValue((*jsonio.Coder).OptionalRawMap, &b.Extra))
 	}
 	for _, t := range b.Tools {
 		f.put("tool", true, word(t.Name), "description", quoted(t.Description))

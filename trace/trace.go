@@ -197,6 +197,7 @@ type ModelConfig struct {
 // ModelRequest is a request to the model: the first PrefixMessages messages of the previous request
 // with this purpose in this run, then NewMessages.
 //
+//gencodec:codec new_messages newMessages
 //gencodec:member hash ^[0-9a-f]{16}$ The hash of all messages of the request, 16 hexadecimal digits: 0 for no messages; for each message the XXH64 of its bytes in the file, with the previous hash as the seed.
 type ModelRequest struct {
 	// PrefixMessages is how many messages of the previous request the request begins with.

@@ -26,9 +26,7 @@ type Header struct {
 func (h Header) AppendJSON(dst []byte) []byte {
 	h.Format = cmp.Or(h.Format, Format)
 	h.Version = cmp.Or(h.Version, Version)
-	c := coder{&jsonio.Coder{Dst: dst}}
-	c.header(c.Element(), &h)
-	return c.Dst
+	return append(encoder.header(append(dst, '{'), &h), '}')
 }
 
 // AppendJSON appends the event as a JSON object, one line of a trace file without its line feed.
@@ -38,27 +36,12 @@ func (h Header) AppendJSON(dst []byte) []byte {
 // nanoseconds. A string that is not UTF-8 is written as base64 under its name and "_b64". Names
 // of options and of extra members must be UTF-8.
 func (ev *Event) AppendJSON(dst []byte) []byte {
-	state := coders.Get().(*jsonio.Coder)
-	state.Dst = dst
-	coder{state}.line(ev)
-	dst, state.Dst = state.Dst, nil
-	coders.Put(state)
-	return dst
+	return encoder.line(dst, ev)
 }
 
-// coders are unused coders: package llm gets pointers to them, so they are not on the stack.
-var coders = sync.Pool{New: func() any { return new(jsonio.Coder) }}
-
 // line encodes an event.
-func (c coder) line(ev *Event) {
-	s := c.Root()
-	c.event(ev)
-	c.Take("kind")
-	kind := ev.kind()
-	c.Dst = jsonio.AppendString(c.Dst, string(kind))
-	if u, ok := ev.Body.(Unknown); ok || !c.body(s, kind, &ev.Body) {
-		c.unknown(s, &u)
-	}
+func (c coder) line(dst jsonio.Out, ev *Event) jsonio.Out {
+	return append(c.appendBody(c.event(append(dst, '{'), ev), ev.Body), '}')
 }
 
 // Writer is a [Sink] that writes a trace file. It is safe for use by many goroutines and runs. It
@@ -69,11 +52,12 @@ type Writer struct {
 	// first Write.
 	Redact func(Event) Event
 
-	mu     sync.Mutex
-	to     io.Writer
-	coder  jsonio.Coder // its Dst is the buffer
-	chains chain.Chains
-	err    error
+	mu       sync.Mutex
+	to       io.Writer
+	buf      []byte
+	messages []string // of the last request, encoded
+	chains   chain.Chains
+	err      error
 }
 
 // flushAt is how full the buffer gets before it is written.
@@ -81,9 +65,8 @@ const flushAt = 32 << 10
 
 // NewWriter returns a Writer to w whose first line is h.
 func NewWriter(w io.Writer, h Header) *Writer {
-	x := &Writer{to: w, chains: chain.Chains{}}
-	x.coder.Dst = append(h.AppendJSON(make([]byte, 0, 2*flushAt)), '\n')
-	return x
+	first := append(h.AppendJSON(make([]byte, 0, 2*flushAt)), '\n')
+	return &Writer{to: w, buf: first, chains: chain.Chains{}}
 }
 
 // Write writes one event. It keeps nothing of it.
@@ -97,36 +80,31 @@ func (w *Writer) Write(ev Event) error {
 		ev = w.Redact(ev)
 	}
 	w.append(&ev)
-	if len(w.coder.Dst) < flushAt {
+	if len(w.buf) < flushAt {
 		return nil
 	}
 	return w.flush()
 }
 
 func (w *Writer) append(ev *Event) {
-	c := coder{&w.coder}
-	var messages *chain.Chain // of the request, if its hash is known
+	w.messages = w.messages[:0]
+	w.buf = coder{jsonio.Encoder, &w.messages}.line(w.buf, ev)
 	if b, ok := ev.Body.(ModelRequest); ok {
 		if all := w.chains.Of(ev.Run, string(ev.Purpose)); all.Keep(b.PrefixMessages) {
-			messages = all
+			all.Add(w.messages)
+			w.buf = all.AppendHash(append(w.buf[:len(w.buf)-1], `,"hash":"`...))
+			w.buf = append(w.buf, `"}`...)
 		}
 	}
-	c.Record, c.Recorded = messages != nil, c.Recorded[:0]
-	c.line(ev)
-	if messages != nil {
-		messages.Add(c.Recorded)
-		c.Dst = messages.AppendHash(append(c.Dst[:len(c.Dst)-1], `,"hash":"`...))
-		c.Dst = append(c.Dst, `"}`...)
-	}
-	c.Dst = append(c.Dst, '\n')
+	w.buf = append(w.buf, '\n')
 	if _, ok := ev.Body.(RunEnd); ok {
 		delete(w.chains, ev.Run)
 	}
 }
 
 func (w *Writer) flush() error {
-	_, w.err = w.to.Write(w.coder.Dst)
-	w.coder.Dst = w.coder.Dst[:0]
+	_, w.err = w.to.Write(w.buf)
+	w.buf = w.buf[:0]
 	return w.err
 }
 

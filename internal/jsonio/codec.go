@@ -1,8 +1,73 @@
 package jsonio
 
-// Codec encodes v in the object that s has begun and returns it, or decodes the object and
-// returns the value, of which v is the default.
-type Codec[T any] func(c *Coder, s Scope, v T) T
+// Codec codes objects of type T. Decode decodes the members after [Coder.Begin].
+type Codec[T any] struct {
+	Encode func(v T, dst []byte) []byte
+	Decode func(c *Coder) T
+}
+
+// Code codes the object that is the value of a member.
+func (o Codec[T]) Code(c *Coder, dst Out, key string, v *T) Out {
+	switch {
+	case c.Encoding:
+		return o.Encode(*v, dst.Key(key))
+	case c.Take(key):
+		c.Begin()
+		*v = o.Decode(c)
+		c.Advance()
+	}
+	return dst
+}
+
+// Pointer is Code for an object that is absent if the pointer is nil.
+func (o Codec[T]) Pointer(c *Coder, dst Out, key string, v **T) Out {
+	if c.Take(key) {
+		*v = new(T)
+	}
+	if c.Encoding && *v == nil {
+		return dst
+	}
+	return o.Code(c, dst, key, *v)
+}
+
+// List codes an array of objects. An empty array is decoded as nil.
+func (o Codec[T]) List(c *Coder, dst Out, key string, v *[]T) Out {
+	switch {
+	case c.Encoding:
+		dst = append(dst.Key(key), '[')
+		for _, x := range *v {
+			dst = o.Encode(x, dst.comma())
+		}
+		return append(dst, ']')
+	case c.Take(key):
+		*v = nil
+		for range c.Dec.Elements() {
+			c.Begin()
+			*v = append(*v, o.Decode(c))
+		}
+		c.Advance()
+	}
+	return dst
+}
+
+// OptionalList is List for an array that is absent if it is empty.
+func (o Codec[T]) OptionalList(c *Coder, dst Out, key string, v *[]T) Out {
+	if c.Encoding && len(*v) == 0 {
+		return dst
+	}
+	return o.List(c, dst, key, v)
+}
+
+// ListOrNil is List for an array that is absent if it is nil.
+func (o Codec[T]) ListOrNil(c *Coder, dst Out, key string, v *[]T) Out {
+	if c.Encoding && *v == nil || !c.Encoding && c.name != key {
+		return dst
+	}
+	if dst = o.List(c, dst, key, v); *v == nil {
+		*v = []T{}
+	}
+	return dst
+}
 
 // codecs are the values of [Register].
 var codecs []any

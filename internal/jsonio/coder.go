@@ -9,255 +9,192 @@ import (
 	"unicode/utf8"
 )
 
-// Coder encodes or decodes objects. A codec calls the same methods for both directions, one for
-// each member. A decoder first reads the members in the order of the calls, as an encoder writes
-// them. It then repeats the calls for each member that has another position or an earlier name.
-// It skips unknown members.
+// Coder decodes objects, or encodes them if it is [Encoder].
+//
+// A codec calls one method for each member, in the order of an encoder, and repeats the calls as
+// long as [Coder.Next] returns true. An encoder appends each member to dst. A decoder reads the
+// value if its member comes next, and returns dst as it is. One pass suffices for members in this
+// order. Next skips unknown members.
 type Coder struct {
-	Dec      Dec    // the input of a decoder
-	Decoding bool   // false encodes
-	Dst      []byte // the output of an encoder
+	Encoding bool
+	Dec      Dec
 	// Words, if set, keeps copies of the strings that [Coder.Word] decodes, so that equal strings
 	// share memory and the input need not stay in memory.
 	Words map[string]string
-	// Other, if set, reads a member of the [Coder.Root] that the codec does not have. It reports
-	// whether it did.
+	// Other, if set, decodes a member of the outermost object that the codec does not have, and
+	// calls [Coder.Advance]. It reports whether it did.
 	Other func(name string) bool
-	// Record makes [RecordList] append the encoded elements to Recorded.
-	Record   bool
-	Recorded []string
 	// Depth counts lists of parts in lists of parts.
 	Depth int
 
-	object
+	name  string // of the member whose value comes next
+	text  string // name without _b64
+	found bool   // the codec has decoded a member in this pass
+	ended bool   // the object has no further member
 }
 
-// object is the state of the object that is coded.
-type object struct {
-	name    string // of the member that is read by name
-	key     string // its current name, without _b64
-	phase   phase
-	base64  bool // the name ends in _b64
-	found   bool // the codec has the member
-	first   bool // no member has been read
-	root    bool
-	omit    bool // if it has no members
-	keyFrom int  // where the object's own member begins in Dst
-}
+// Encoder encodes objects. It has no state.
+var Encoder = &Coder{Encoding: true, ended: true}
 
-type phase byte
+// Out is the output of an encoder.
+type Out []byte
 
-const (
-	phaseBegun phase = iota
-	phaseInOrder
-	phaseByName
-)
+// Key appends the name of a member.
+func (dst Out) Key(key string) Out { return append(append(append(dst.comma(), '"'), key...), '"', ':') }
 
-// Scope is the state of the enclosing object.
-type Scope struct {
-	object
-	from int  // the object's offset in the input
-	skip bool // the object is not the member that is read
-}
+// Name is Key for any string.
+func (dst Out) Name(name string) Out { return append(AppendString(dst.comma(), name), ':') }
 
-// Absent reports whether the object is not the member that is coded.
-func (s *Scope) Absent() bool { return s.skip }
-
-// Root begins the outermost object.
-func (c *Coder) Root() Scope {
-	s := c.Element()
-	c.root = true
-	return s
-}
-
-// Element begins an object that is not the value of a member.
-func (c *Coder) Element() Scope { return c.begin(true) }
-
-// Object begins the object that is the value of a member.
-func (c *Coder) Object(key string) Scope { return c.begin(c.Take(key)) }
-
-// Optional is Object for a member that is absent if its object has no members.
-func (c *Coder) Optional(key string) Scope {
-	from := len(c.Dst)
-	s := c.Object(key)
-	if !s.skip {
-		c.omit, c.keyFrom = true, from
+// comma appends a comma except before the first element.
+func (dst Out) comma() Out {
+	if c := dst[len(dst)-1]; c != '{' && c != '[' {
+		return append(dst, ',')
 	}
-	return s
+	return dst
 }
 
-func (c *Coder) begin(ok bool) Scope {
-	s := Scope{object: c.object, skip: !ok}
-	switch {
-	case !ok:
-		return s
-	case c.Decoding:
-		c.Dec.Object()
-	default:
-		c.Dst = append(c.Dst, '{')
+// Unless returns dst if the object that with ends with is empty.
+func (dst Out) Unless(with Out) Out {
+	if n := len(with); n > 1 && with[n-2] == '{' {
+		return dst
 	}
-	c.object = object{first: true}
-	return s
+	return with
 }
 
-// Typed begins the encoding of an object with its member type.
-func (c *Coder) Typed(kind string) Scope {
-	s := c.Element()
-	c.Text("type", &kind)
-	return s
+// Begin begins to decode an object.
+func (c *Coder) Begin() {
+	c.Dec.Object()
+	c.next(true)
 }
 
-// Type begins to decode an object and returns the value of its member type, which may have any
-// position. [Coder.Rest] or [Coder.Next] ends the object.
-func (c *Coder) Type() (kind string, s Scope) {
-	s = Scope{object: c.object, from: c.Dec.Offset()}
-	ahead := c.Dec
-	c.object = object{first: true}
-	if c.Dec.Object() && c.Dec.Member("type", &c.first) {
-		return c.Dec.String(), s
+// Type begins an object and returns the value of its member type, which may have any position.
+// From is the offset of the object.
+func (c *Coder) Type() (kind string, from int) {
+	from = c.Dec.Offset()
+	first := true
+	if c.Dec.Object() && c.Dec.Member("type", &first) {
+		kind = c.Dec.String()
+		c.Advance()
+		return kind, from
 	}
+	ahead := Dec{s: c.Dec.s, i: from}
+	c.next(true)
 	for key := range ahead.Members() {
 		if key == "type" {
-			return ahead.String(), s
+			return ahead.String(), from
 		}
 		ahead.Skip()
 	}
-	return "", s
+	return "", from
 }
 
-// Rest skips the members of an object that Type began and returns the whole object.
-func (c *Coder) Rest(s Scope) json.RawMessage {
-	for range c.Dec.MembersAfter(c.first) {
+// Rest skips the rest of an object and returns the whole object.
+func (c *Coder) Rest(from int) json.RawMessage {
+	for !c.ended {
 		c.Dec.Skip()
+		c.Advance()
 	}
-	c.object = s.object
-	return AppendRaw(nil, []byte(c.Dec.Since(s.from)))
+	return AppendRaw(nil, []byte(c.Dec.Since(from)))
 }
 
-// Next reports whether the codec has to code the members (again). When the object has ended, it
-// returns to the enclosing object. V1 contains the names of members in version 1.
-func (c *Coder) Next(s *Scope, v1 Renames) bool {
-	switch {
-	case s.skip:
+// Member returns the name of the member whose value comes next; ok is false at the end of the
+// object.
+func (c *Coder) Member() (name string, ok bool) { return c.name, !c.ended }
+
+// Advance ends a value: it reads the name of the next member.
+func (c *Coder) Advance() { c.next(false) }
+
+func (c *Coder) next(first bool) {
+	name, ok := c.Dec.Key(&first)
+	c.name, c.text, c.found, c.ended = name, name, true, !ok
+	if n := len(name) - len(b64Suffix); n >= 0 && name[n:] == b64Suffix {
+		c.text = name[:n]
+	}
+}
+
+// Next reports whether the codec has to decode the members again. V1 contains the names of members
+// in version 1.
+func (c *Coder) Next(v1 Renames) bool {
+	if c.ended {
 		return false
-	case c.phase == phaseBegun:
-		c.phase = phaseInOrder
-		return true
-	case c.Decoding:
-		return c.nextName(s, v1)
-	case c.omit && c.Dst[len(c.Dst)-1] == '{':
-		c.Dst = c.Dst[:c.keyFrom]
-	default:
-		c.Dst = append(c.Dst, '}')
 	}
-	c.object = s.object
-	return false
+	if !c.found {
+		c.unknown(v1)
+	}
+	c.found = false
+	return !c.ended
 }
 
-func (c *Coder) nextName(s *Scope, v1 Renames) bool {
-	if c.phase == phaseByName && !c.found && (!c.root || c.Other == nil || !c.Other(c.name)) {
+// unknown handles a member that the codec does not have.
+func (c *Coder) unknown(v1 Renames) {
+	if now := v1.Name(&c.Dec, c.name); now != c.name {
+		c.name, c.text = now, strings.TrimSuffix(now, b64Suffix)
+		return
+	}
+	if c.Dec.depth > 1 || c.Other == nil || !c.Other(c.name) {
 		c.Dec.Skip()
+		c.Advance()
 	}
-	name, ok := c.Dec.Key(&c.first)
-	if !ok {
-		c.object = s.object
-		return false
-	}
-	c.phase, c.found, c.name = phaseByName, false, name
-	if v1 != nil {
-		name = v1.Name(&c.Dec, name)
-	}
-	c.key, c.base64 = strings.CutSuffix(name, b64Suffix)
-	return true
 }
 
-// Named calls members to read the value of the member name, outside of [Coder.Next]. It reports
-// whether they did.
-func (c *Coder) Named(name string, members func()) (found bool) {
-	outer := c.object
-	c.phase, c.found, c.name = phaseByName, false, name
-	c.key, c.base64 = strings.CutSuffix(name, b64Suffix)
-	members()
-	found = c.found
-	c.object = outer
-	return found
-}
+// Take reports whether the member comes next in the input. The caller decodes the value and calls
+// [Coder.Advance].
+func (c *Coder) Take(key string) bool { return c.name == key }
 
-// First reports whether no member of the object has been read.
-func (c *Coder) First() bool { return c.first }
-
-// End returns to the enclosing object of a Root whose members were read without [Coder.Next].
-func (c *Coder) End(s Scope) { c.object = s.object }
-
-// Take begins a member. An encoder writes its name; a decoder reports whether it comes next.
-func (c *Coder) Take(key string) bool {
-	switch {
-	case !c.Decoding:
-		if c.Dst[len(c.Dst)-1] != '{' {
-			c.Dst = append(c.Dst, ',')
-		}
-		c.Dst = append(append(append(c.Dst, '"'), key...), '"', ':')
-		return true
-	case c.phase != phaseByName:
-		return c.Dec.Member(key, &c.first)
-	case c.key != key || c.base64:
-		return false
+// TakeText is Take for a string, which may be base64. It returns the string.
+func (c *Coder) TakeText(key string) (value string, ok bool) {
+	if c.text != key {
+		return "", false
 	}
-	c.found = true
-	return true
-}
-
-// Name encodes the name of a member, which may be any string.
-func (c *Coder) Name(name string) {
-	if c.Dst[len(c.Dst)-1] != '{' {
-		c.Dst = append(c.Dst, ',')
-	}
-	c.Dst = append(AppendString(c.Dst, name), ':')
-}
-
-// Coming reports, without reading, whether a member has to be coded: in an encoder if set is true.
-func (c *Coder) Coming(key string, set bool) bool {
-	switch {
-	case !c.Decoding:
-		return set
-	case c.phase != phaseByName:
-		ahead, first := c.Dec, c.first
-		return ahead.Member(key, &first)
-	}
-	return c.key == key && !c.base64
+	return c.Dec.Text(c.name), true
 }
 
 // Text codes a string. One that is not UTF-8 is base64; see [AppendText].
-func (c *Coder) Text(key string, v *string) {
-	switch {
-	case !c.Decoding:
-		if c.Dst[len(c.Dst)-1] != '{' {
-			c.Dst = append(c.Dst, ',')
-		}
-		c.Dst = AppendText(c.Dst, key, *v)
-	case c.phase != phaseByName:
-		if c.Dec.Member(key, &c.first) {
-			*v = c.Dec.String()
-		}
-	case c.key == key:
-		c.found = true
-		*v = c.Dec.Text(c.name)
+func (c *Coder) Text(dst Out, key string, v *string) Out {
+	if c.Encoding || c.text == key {
+		return c.codeText(dst, key, v)
 	}
+	return dst
 }
 
 // OptionalText is Text for a member that is absent if the string is empty.
-func (c *Coder) OptionalText(key string, v *string) {
-	if c.Decoding || *v != "" {
-		c.Text(key, v)
+func (c *Coder) OptionalText(dst Out, key string, v *string) Out {
+	if c.Encoding && *v != "" || c.text == key {
+		return c.codeText(dst, key, v)
 	}
+	return dst
+}
+
+func (c *Coder) codeText(dst Out, key string, v *string) Out {
+	if c.Encoding {
+		return AppendText(dst.comma(), key, *v)
+	}
+	*v = c.Dec.Text(c.name)
+	c.Advance()
+	return dst
 }
 
 // Word is Text for members of which many values are equal.
-func (c *Coder) Word(key string, v *string) {
-	was := *v
-	if c.Text(key, v); c.Decoding && *v != was {
+func (c *Coder) Word(dst Out, key string, v *string) Out {
+	if c.Encoding || c.text == key {
+		return c.codeWord(dst, key, v)
+	}
+	return dst
+}
+
+// OptionalWord is Word for a member that is absent if the string is empty.
+func (c *Coder) OptionalWord(dst Out, key string, v *string) Out {
+	if c.Encoding && *v != "" || c.text == key {
+		return c.codeWord(dst, key, v)
+	}
+	return dst
+}
+
+func (c *Coder) codeWord(dst Out, key string, v *string) Out {
+	if dst = c.codeText(dst, key, v); !c.Encoding {
 		*v = c.Intern(*v)
 	}
+	return dst
 }
 
 // Intern returns the copy of s in Words.
@@ -275,132 +212,138 @@ func (c *Coder) Intern(s string) string {
 	return w
 }
 
-// OptionalWord is Word for a member that is absent if the string is empty.
-func (c *Coder) OptionalWord(key string, v *string) {
-	if c.Decoding || *v != "" {
-		c.Word(key, v)
-	}
-}
-
 // Int codes an integer.
-func (c *Coder) Int(key string, v *int) {
-	n := int64(*v)
-	if c.Int64(key, &n); c.Decoding {
-		*v = int(n)
+func Int[T ~int | ~int64](c *Coder, dst Out, key string, v *T) Out {
+	if c.Encoding || c.name == key {
+		return codeInt(c, dst, key, v)
 	}
+	return dst
 }
 
 // OptionalInt is Int for a member that is absent if the integer is 0.
-func (c *Coder) OptionalInt(key string, v *int) {
-	if c.Decoding || *v != 0 {
-		c.Int(key, v)
+func OptionalInt[T ~int | ~int64](c *Coder, dst Out, key string, v *T) Out {
+	if c.Encoding && *v != 0 || c.name == key {
+		return codeInt(c, dst, key, v)
 	}
+	return dst
 }
 
-// Int64 codes an integer.
-func (c *Coder) Int64(key string, v *int64) {
-	switch {
-	case !c.Take(key):
-	case c.Decoding:
-		*v = c.Dec.Int()
-	default:
-		c.Dst = AppendInt(c.Dst, *v)
+func codeInt[T ~int | ~int64](c *Coder, dst Out, key string, v *T) Out {
+	if c.Encoding {
+		return strconv.AppendInt(dst.Key(key), int64(*v), 10)
 	}
-}
-
-// OptionalInt64 is Int64 for a member that is absent if the integer is 0.
-func (c *Coder) OptionalInt64(key string, v *int64) {
-	if c.Decoding || *v != 0 {
-		c.Int64(key, v)
-	}
+	*v = T(c.Dec.Int())
+	c.Advance()
+	return dst
 }
 
 // OptionalBool codes a boolean that is absent if it is false.
-func (c *Coder) OptionalBool(key string, v *bool) {
+func (c *Coder) OptionalBool(dst Out, key string, v *bool) Out {
 	switch {
-	case !c.Decoding && !*v || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && *v:
+		return append(dst.Key(key), "true"...)
+	case c.Take(key):
 		*v = c.Dec.Bool()
-	default:
-		c.Dst = append(c.Dst, "true"...)
+		c.Advance()
 	}
+	return dst
 }
 
 // BoolPointer codes a boolean that is absent if the pointer is nil.
-func (c *Coder) BoolPointer(key string, v **bool) {
+func (c *Coder) BoolPointer(dst Out, key string, v **bool) Out {
 	switch {
-	case !c.Decoding && *v == nil || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && *v != nil:
+		return strconv.AppendBool(dst.Key(key), **v)
+	case c.Take(key):
 		*v = new(c.Dec.Bool())
-	default:
-		c.Dst = strconv.AppendBool(c.Dst, **v)
+		c.Advance()
 	}
+	return dst
 }
 
 // IntPointer codes an integer that is absent if the pointer is nil.
-func (c *Coder) IntPointer(key string, v **int64) {
+func (c *Coder) IntPointer(dst Out, key string, v **int64) Out {
 	switch {
-	case !c.Decoding && *v == nil || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && *v != nil:
+		return codeInt(c, dst, key, *v)
+	case c.Take(key):
 		*v = new(c.Dec.Int())
-	default:
-		c.Dst = AppendInt(c.Dst, **v)
+		c.Advance()
 	}
+	return dst
 }
 
 // FloatPointer codes a number that is absent if the pointer is nil.
-func (c *Coder) FloatPointer(key string, v **float64) {
+func (c *Coder) FloatPointer(dst Out, key string, v **float64) Out {
 	switch {
-	case !c.Decoding && *v == nil || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && *v != nil:
+		return strconv.AppendFloat(dst.Key(key), **v, 'g', -1, 64)
+	case c.Take(key):
 		*v = new(c.Dec.Float())
-	default:
-		c.Dst = strconv.AppendFloat(c.Dst, **v, 'g', -1, 64)
+		c.Advance()
 	}
+	return dst
 }
 
 // Raw codes a value of any type that is absent if it is nil.
-func (c *Coder) Raw(key string, v *json.RawMessage) {
-	switch {
-	case !c.Decoding && *v == nil || !c.Take(key):
-	case c.Decoding:
-		*v = json.RawMessage(c.Dec.Raw())
-	default:
-		c.Dst = AppendRaw(c.Dst, *v)
+func (c *Coder) Raw(dst Out, key string, v *json.RawMessage) Out {
+	if c.Encoding && *v != nil || c.name == key {
+		return c.codeRaw(dst, key, v)
 	}
+	return dst
+}
+
+func (c *Coder) codeRaw(dst Out, key string, v *json.RawMessage) Out {
+	if c.Encoding {
+		return AppendRaw(dst.Key(key), *v)
+	}
+	*v = json.RawMessage(c.Dec.Raw())
+	c.Advance()
+	return dst
 }
 
 // Bytes codes bytes as base64. They are absent if they are nil.
-func (c *Coder) Bytes(key string, v *[]byte) {
+func (c *Coder) Bytes(dst Out, key string, v *[]byte) Out {
 	switch {
-	case !c.Decoding && *v == nil || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && *v != nil:
+		return append(base64.StdEncoding.AppendEncode(append(dst.Key(key), '"'), *v), '"')
+	case c.Take(key):
 		b, err := base64.StdEncoding.DecodeString(c.Dec.String())
 		if err != nil {
 			c.Dec.Fail("not base64: " + key)
 		}
 		*v = b
-	default:
-		c.Dst = append(base64.StdEncoding.AppendEncode(append(c.Dst, '"'), *v), '"')
+		c.Advance()
 	}
+	return dst
 }
 
 // OptionalTexts codes an array of strings that is absent if it is empty. A string that is not
 // UTF-8 is an object {"_b64":"…"}.
-func (c *Coder) OptionalTexts(key string, v *[]string) {
-	if !c.Decoding && len(*v) == 0 {
-		return
+func (c *Coder) OptionalTexts(dst Out, key string, v *[]string) Out {
+	if c.Encoding && len(*v) == 0 {
+		return dst
 	}
-	if c.TextsOrNil(key, v); c.Decoding && len(*v) == 0 {
+	if dst = c.TextsOrNil(dst, key, v); !c.Encoding && len(*v) == 0 {
 		*v = nil
 	}
+	return dst
 }
 
 // TextsOrNil is OptionalTexts for an array that is absent if it is nil.
-func (c *Coder) TextsOrNil(key string, v *[]string) {
+func (c *Coder) TextsOrNil(dst Out, key string, v *[]string) Out {
 	switch {
-	case !c.Decoding && *v == nil || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && *v != nil:
+		dst = append(dst.Key(key), '[')
+		for _, s := range *v {
+			if dst = dst.comma(); utf8.ValidString(s) {
+				dst = AppendString(dst, s)
+				continue
+			}
+			dst = append(AppendText(append(dst, '{'), "", s), '}')
+		}
+		return append(dst, ']')
+	case c.Take(key):
 		*v = []string{}
 		for range c.Dec.Elements() {
 			if c.Dec.Peek() != '{' {
@@ -411,66 +354,51 @@ func (c *Coder) TextsOrNil(key string, v *[]string) {
 				*v = append(*v, c.Dec.Text(name))
 			}
 		}
-	default:
-		c.Dst = append(c.Dst, '[')
-		for i, s := range *v {
-			c.comma(i)
-			if utf8.ValidString(s) {
-				c.Dst = AppendString(c.Dst, s)
-				continue
-			}
-			c.Dst = append(AppendText(append(c.Dst, '{'), "", s), '}')
-		}
-		c.Dst = append(c.Dst, ']')
+		c.Advance()
 	}
-}
-
-func (c *Coder) comma(i int) {
-	if i > 0 {
-		c.Dst = append(c.Dst, ',')
-	}
+	return dst
 }
 
 // OptionalTextMap codes an object of strings, sorted by name, that is absent if it is empty. A
 // value that is not UTF-8 is base64, as in [AppendText].
-func (c *Coder) OptionalTextMap(key string, v *map[string]string) {
+func (c *Coder) OptionalTextMap(dst Out, key string, v *map[string]string) Out {
 	switch {
-	case !c.Decoding && len(*v) == 0 || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && len(*v) > 0:
+		dst = append(dst.Key(key), '{')
+		var buf [mapBuffer]string
+		for _, name := range SortedKeys(buf[:0], *v) {
+			dst = AppendNamed(dst.comma(), name, (*v)[name])
+		}
+		return append(dst, '}')
+	case c.Take(key):
 		*v = map[string]string{}
 		for name := range c.Dec.Members() {
 			(*v)[strings.TrimSuffix(name, b64Suffix)] = c.Dec.Text(name)
 		}
-	default:
-		c.Dst = append(c.Dst, '{')
-		var buf [mapBuffer]string
-		for i, name := range SortedKeys(buf[:0], *v) {
-			c.comma(i)
-			c.Dst = AppendNamed(c.Dst, name, (*v)[name])
-		}
-		c.Dst = append(c.Dst, '}')
+		c.Advance()
 	}
+	return dst
 }
 
 // OptionalRawMap codes an object of values of any type, sorted by name, that is absent if it is
 // empty.
-func (c *Coder) OptionalRawMap(key string, v *map[string]json.RawMessage) {
+func (c *Coder) OptionalRawMap(dst Out, key string, v *map[string]json.RawMessage) Out {
 	switch {
-	case !c.Decoding && len(*v) == 0 || !c.Take(key):
-	case c.Decoding:
+	case c.Encoding && len(*v) > 0:
+		dst = append(dst.Key(key), '{')
+		var buf [mapBuffer]string
+		for _, name := range SortedKeys(buf[:0], *v) {
+			dst = AppendRaw(dst.Name(name), (*v)[name])
+		}
+		return append(dst, '}')
+	case c.Take(key):
 		*v = map[string]json.RawMessage{}
 		for name := range c.Dec.Members() {
 			(*v)[name] = json.RawMessage(c.Dec.Raw())
 		}
-	default:
-		c.Dst = append(c.Dst, '{')
-		var buf [mapBuffer]string
-		for _, name := range SortedKeys(buf[:0], *v) {
-			c.Name(name)
-			c.Dst = AppendRaw(c.Dst, (*v)[name])
-		}
-		c.Dst = append(c.Dst, '}')
+		c.Advance()
 	}
+	return dst
 }
 
 // mapBuffer is how many keys of a map are sorted without an allocation.
@@ -483,51 +411,4 @@ func SortedKeys[K ~string, V any](buf []K, m map[K]V) []K {
 	}
 	slices.Sort(buf)
 	return buf
-}
-
-// List codes an array of objects. An empty array is decoded as nil.
-func List[T any](c *Coder, key string, v *[]T, item func(Scope, *T)) {
-	switch {
-	case !c.Take(key):
-	case c.Decoding:
-		var list []T
-		for range c.Dec.Elements() {
-			from := c.Dec.Offset()
-			var zero T
-			list = append(list, zero)
-			item(c.Element(), &list[len(list)-1])
-			if c.Record {
-				c.Recorded = append(c.Recorded, c.Dec.Since(from))
-			}
-		}
-		*v = list
-	default:
-		c.Dst = append(c.Dst, '[')
-		for i := range *v {
-			c.comma(i)
-			from := len(c.Dst)
-			item(c.Element(), &(*v)[i])
-			if c.Record {
-				c.Recorded = append(c.Recorded, View(c.Dst[from:]))
-			}
-		}
-		c.Dst = append(c.Dst, ']')
-	}
-}
-
-// OptionalList is List for an array that is absent if it is empty.
-func OptionalList[T any](c *Coder, key string, v *[]T, item func(Scope, *T)) {
-	if c.Decoding || len(*v) > 0 {
-		List(c, key, v, item)
-	}
-}
-
-// ListOrNil is List for an array that is absent if it is nil.
-func ListOrNil[T any](c *Coder, key string, v *[]T, item func(Scope, *T)) {
-	if !c.Coming(key, *v != nil) {
-		return
-	}
-	if List(c, key, v, item); *v == nil {
-		*v = []T{}
-	}
 }

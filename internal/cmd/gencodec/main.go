@@ -17,6 +17,7 @@
 //	//gencodec:members             generate a method for the members without their object
 //	//gencodec:inline              the schema contains the type where it is used
 //	//gencodec:member NAME PATTERN TEXT   a member that the schema has in addition
+//	//gencodec:codec NAME METHOD   the method of the coder that codes a member
 package main
 
 import (
@@ -171,6 +172,7 @@ func (g *generator) newStruct(name string, doc *ast.CommentGroup, t *ast.StructT
 	if doc == nil {
 		doc = &ast.CommentGroup{}
 	}
+	methods := map[string]string{}
 	for _, c := range doc.List {
 		directive, arguments, _ := strings.Cut(strings.TrimPrefix(c.Text, "//gencodec:"), " ")
 		switch {
@@ -181,6 +183,9 @@ func (g *generator) newStruct(name string, doc *ast.CommentGroup, t *ast.StructT
 			s.members = true
 		case directive == "inline":
 			s.inline = true
+		case directive == "codec":
+			member, method, _ := strings.Cut(arguments, " ")
+			methods[member] = method
 		case directive == "member":
 			words := strings.SplitN(arguments, " ", 3)
 			tag := reflect.StructTag(`schema:"pattern=` + words[1] + `"`)
@@ -194,6 +199,9 @@ func (g *generator) newStruct(name string, doc *ast.CommentGroup, t *ast.StructT
 		goName := f.Names[0].Name
 		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
 		name, options, _ := strings.Cut(tag.Get("json"), ",")
+		if method := methods[name]; method != "" {
+			tag += reflect.StructTag(fmt.Sprintf(" codec:%q", method))
+		}
 		s.fields = append(s.fields, field{
 			goName: goName, name: name, typ: g.typeName(f.Type), tag: tag,
 			doc:      describe(goName, cmp.Or(f.Doc, f.Comment)),
@@ -269,14 +277,14 @@ func (g *generator) code(own string) []byte {
 	return fmt.Appendf(nil, file, own, imports, g.out.Bytes())
 }
 
-// visit writes the method that codes a struct.
+// visit writes the method that codes the members of a struct.
 func (g *generator) visit(s *structType) {
+	g.printf("func (c coder) %s(dst jsonio.Out, v *%s) jsonio.Out {", method(s.name), s.name)
 	if s.members {
-		g.printf("func (c coder) %s(v *%s) {", method(s.name), s.name)
 		for i := range s.fields {
 			g.field(&s.fields[i])
 		}
-		g.printf("}\n")
+		g.printf("return dst\n}\n")
 		return
 	}
 	renames, required := "nil", ""
@@ -291,11 +299,10 @@ func (g *generator) visit(s *structType) {
 		renames = "v1" + s.name
 		g.renames = append(g.renames, renames+" = jsonio.Renames{"+strings.Join(list, ", ")+"}")
 	}
-	g.printf("func (c coder) %s(s scope, v *%s) {", method(s.name), s.name)
 	if required != "" {
-		g.printf("found := !c.Decoding || s.Absent()")
+		g.printf("found := c.Encoding")
 	}
-	g.printf("for c.Next(&s, %s) {", renames)
+	g.printf("for again := true; again; again = c.Next(%s) {", renames)
 	for i := range s.fields {
 		g.field(&s.fields[i])
 	}
@@ -303,14 +310,13 @@ func (g *generator) visit(s *structType) {
 	if required != "" {
 		g.printf("if !found {\nc.Dec.Fail(%q)\n}", required)
 	}
-	g.printf("}\n")
+	g.printf("return dst\n}\n")
 }
 
 // simple maps types to methods of jsonio.Coder: for members that are always present, and for
 // members that may be absent.
 var simple = map[string][2]string{
-	"string": {"Text", "OptionalText"}, "int": {"Int", "OptionalInt"},
-	"int64": {"Int64", "OptionalInt64"}, "bool": {"", "OptionalBool"},
+	"string": {"Text", "OptionalText"}, "bool": {"", "OptionalBool"},
 	"*bool": {"", "BoolPointer"}, "*int64": {"", "IntPointer"}, "*float64": {"", "FloatPointer"},
 	"json.RawMessage": {"", "Raw"}, "[]byte": {"", "Bytes"}, "[]string": {"", "OptionalTexts"},
 	"map[string]string":          {"", "OptionalTextMap"},
@@ -325,15 +331,16 @@ func (g *generator) field(f *field) {
 	}
 	codec, elem := f.tag.Get("codec"), strings.TrimLeft(f.typ, "[]*")
 	absent, isUnless := strings.CutPrefix(codec, "unless=")
-	required := f.tag.Get("required") != ""
 	isWord, isUnion, of := codec == "word" || g.words[f.typ], g.unions[elem] != nil, g.types[elem]
-	call := func(method, pointer string) { g.printf("c.%s(%q, %s)", method, f.name, pointer) }
+	call := func(method, pointer string) { g.printf("dst = c.%s(dst, %q, %s)", method, f.name, pointer) }
+	object := func(method string) string {
+		return fmt.Sprintf("%s.%s(c.Coder, dst, %q, &%s)", codecName(elem), method, f.name, at)
+	}
 	switch {
 	case f.name == "-":
 	case isUnless:
-		g.printf("if c.Decoding || %s != %s {", at, absent)
-		call(simple[f.typ][0], "&"+at)
-		g.printf("}")
+		g.printf("if !c.Encoding || %s != %s {", at, absent)
+		g.printf("dst = jsonio.Int(c.Coder, dst, %q, &%s)\n}", f.name, at)
 	case isWord && f.typ == "string":
 		call([...]string{"Word", "OptionalWord"}[optional], "&"+at)
 	case isWord:
@@ -344,59 +351,67 @@ func (g *generator) field(f *field) {
 		call("TextsOrNil", "&"+at)
 	case simple[f.typ][1] != "":
 		call(simple[f.typ][optional], "&"+at)
-	case f.typ == "time.Duration":
-		call("OptionalInt64", "(*int64)(&"+at+")")
+	case f.typ == "int" || f.typ == "int64" || f.typ == "time.Duration":
+		name := [...]string{"Int", "OptionalInt"}[optional]
+		g.printf("dst = jsonio.%s(c.Coder, dst, %q, &%s)", name, f.name, at)
 	case isUnion && f.typ == elem:
-		g.printf("if c.Take(%q) {\nc.%s(&%s)\nfound = true\n}", f.name, method(elem), at)
-	case isUnion && required:
-		g.printf("found = c.%ss(%q, &%s) || found", method(elem), f.name, at)
+		call(method(elem)+"Member", "&"+at)
+		g.printf("found = found || %s != nil", at)
+	case isUnion && f.tag.Get("required") != "":
+		g.printf("found = found || c.Take(%q)", f.name)
+		call(method(elem)+"s", "&"+at)
 	case isUnion && f.optional:
-		g.printf("if c.Decoding || len(%s) > 0 {", at)
+		g.printf("if !c.Encoding || len(%s) > 0 {", at)
 		call(method(elem)+"s", "&"+at)
 		g.printf("}")
 	case isUnion:
 		call(method(elem)+"s", "&"+at)
+	case f.typ[0] == '[' && f.orNil:
+		g.printf("dst = %s", object("ListOrNil"))
 	case f.typ[0] == '[':
-		list := [...]string{"List", "OptionalList"}[optional]
-		if f.orNil {
-			list = "ListOrNil"
-		}
-		g.printf("jsonio.%s(c.Coder, %q, &%s, c.%s)", list, f.name, at, method(elem))
+		g.printf("dst = %s", object([...]string{"List", "OptionalList"}[optional]))
 	case f.typ[0] == '*':
-		g.printf("if c.Coming(%q, %s != nil) {\nif c.Decoding {\n%s = new(%s)\n}", f.name, at, at, elem)
-		g.printf("c.%s(c.Object(%q), %s)\n}", method(elem), f.name, at)
+		g.printf("dst = %s", object("Pointer"))
 	case of == nil || of.fields == nil:
 		call(method(f.typ), "&"+at)
 	case !f.optional:
-		g.printf("c.%s(c.Object(%q), &%s)", method(f.typ), f.name, at)
+		g.printf("dst = %s", object("Code"))
 	case !slices.ContainsFunc(of.fields, func(f field) bool { return !f.optional }):
-		g.printf("c.%s(c.Optional(%q), &%s)", method(f.typ), f.name, at)
+		g.printf("dst = dst.Unless(%s)", object("Code"))
 	default:
-		g.printf("if c.Decoding || %s != (%s{}) {", at, f.typ)
-		g.printf("c.%s(c.Object(%q), &%s)\n}", method(f.typ), f.name, at)
+		g.printf("if !c.Encoding || %s != (%s{}) {\ndst = %s\n}", at, f.typ, object("Code"))
 	}
 }
 
-// union writes the method that codes values of a union whose member type names the type.
+// codecName is the name of the jsonio.Codec for a type.
+func codecName(typ string) string { return method(typ) + "Codec" }
+
+// union writes the functions for values of a union whose member type names the type.
 func (g *generator) union(name string, of []string) {
-	g.printf("func (c coder) %s(v *%s) {\nif !c.Decoding {\nswitch x := (*v).(type) {", method(name), name)
+	g.printf("func append%s(dst jsonio.Out, v %s) jsonio.Out {\nswitch v := v.(type) {", name, name)
 	for _, one := range of {
-		g.printf("case %s:\nc.%s(c.Typed(%q), &x)", one, method(one), g.types[one].kind)
+		g.printf("case %s:\nreturn append(encoder.%s(append(dst, `{\"type\":%q`...), &v), '}')", one, method(one), g.types[one].kind)
 	}
-	g.printf("case Unknown:\nc.Dst = jsonio.AppendRaw(c.Dst, x.Raw)\n}\nreturn\n}")
-	g.printf("switch kind, s := c.Type(); kind {")
+	g.printf("case Unknown:\nreturn jsonio.AppendRaw(dst, v.Raw)\n}\nreturn dst\n}\n")
+	g.printf("func read%s(c *jsonio.Coder) %s {\nswitch kind, from := c.Type(); kind {", name, name)
 	for _, one := range of {
-		g.printf("case %q:\n*v = decoded(c, s, coder.%s)", g.types[one].kind, method(one))
+		g.printf("case %q:\nreturn decoded(c, coder.%s)", g.types[one].kind, method(one))
 	}
-	g.printf("default:\n*v = Unknown{Kind: kind, Raw: c.Rest(s)}\n}\n}\n")
+	g.printf("default:\nreturn Unknown{Kind: kind, Raw: c.Rest(from)}\n}\n}\n")
 }
 
-// bodies writes the method that codes the bodies of events.
+// bodies writes the methods for the bodies of events.
 func (g *generator) bodies(of []string) {
-	g.printf("// body codes the members of a body. It reports whether the kind is known.")
-	g.printf("func (c coder) body(s scope, kind Kind, v *Body) bool {\nswitch kind {")
+	g.printf("// appendBody encodes the kind and the members of a body.")
+	g.printf("func (c coder) appendBody(dst jsonio.Out, body Body) jsonio.Out {\nswitch v := body.(type) {")
 	for _, one := range of {
-		g.printf("case %s:\ncode(c, s, v, coder.%s)", g.kinds[one], method(one))
+		g.printf("case %s:\nreturn c.%s(append(dst, `,\"kind\":%q`...), &v)", one, method(one), g.values[g.kinds[one]])
 	}
-	g.printf("default:\nreturn false\n}\nreturn true\n}\n")
+	g.printf("default:\nreturn appendUnknown(dst, body)\n}\n}\n")
+	g.printf("// readBody decodes the members of a body. It returns nil if the kind is unknown.")
+	g.printf("func (c coder) readBody(kind Kind) Body {\nswitch kind {")
+	for _, one := range of {
+		g.printf("case %s:\nreturn decoded(c, coder.%s)", g.kinds[one], method(one))
+	}
+	g.printf("default:\nreturn nil\n}\n}\n")
 }
