@@ -48,15 +48,16 @@ type Cassette struct {
 // progress, and an [*IncompleteError] if it would overwrite an interrupted one. Convert or
 // remove that first.
 func Open(path string, opts *Options) (*Cassette, error) {
-	c := newCassette(path, opts)
-	var err error
-	switch o := &c.opts; o.Mode {
-	case "", Replay:
+	if opts == nil || opts.Mode == "" || opts.Mode == Replay {
 		f, err := Load(path)
 		if err != nil {
 			return nil, err
 		}
 		return f.Replay(opts)
+	}
+	c := newCassette(path, opts)
+	var err error
+	switch o := &c.opts; o.Mode {
 	case Record:
 		h := recording.Metadata{Recorded: o.now(), Recorder: o.Recorder, Match: o.matching().Name(), Upstreams: o.Upstreams}
 		c.metadata, _ = o.ScrubbedMetadata(h)

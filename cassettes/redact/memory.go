@@ -25,7 +25,8 @@ type Memory struct {
 
 // NewMemory returns an empty Memory for these rules.
 func NewMemory(rules *Rules) *Memory {
-	return &Memory{rules: rules, random: &secrets{}, all: &secrets{}, seen: map[[2]string]bool{}}
+	none := &secrets{}
+	return &Memory{rules: rules, random: none, all: none, seen: map[[2]string]bool{}}
 }
 
 func (m *Memory) known() (random, all *secrets) {
