@@ -304,6 +304,9 @@ func (d *Dec) smallInt() (n int64, ok bool) {
 
 // Float reads a number.
 func (d *Dec) Float() float64 {
+	if n, ok := d.smallInt(); ok {
+		return float64(n)
+	}
 	at := d.i
 	s := d.number()
 	if d.err != nil {
@@ -422,8 +425,9 @@ func (d *Dec) Skip() {
 // ends early leaves the decoder within the object.
 func (d *Dec) Members() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if d.Object() {
-			d.rest(true, yield)
+		d.Object()
+		first := true
+		for key, ok := d.Key(&first); ok && yield(key); key, ok = d.Key(&first) {
 		}
 	}
 }
@@ -431,14 +435,8 @@ func (d *Dec) Members() iter.Seq[string] {
 // MembersAfter is Members for an object that was begun by Object; first is that
 // of the calls of [Dec.Member] since.
 func (d *Dec) MembersAfter(first bool) iter.Seq[string] {
-	return func(yield func(string) bool) { d.rest(first, yield) }
-}
-
-func (d *Dec) rest(first bool, yield func(string) bool) {
-	for {
-		key, ok := d.Key(&first)
-		if !ok || !yield(key) {
-			return
+	return func(yield func(string) bool) {
+		for key, ok := d.Key(&first); ok && yield(key); key, ok = d.Key(&first) {
 		}
 	}
 }

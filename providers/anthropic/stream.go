@@ -133,39 +133,53 @@ func (s *decoder) finish() {
 }
 
 func (s *decoder) read(d *jsonio.Dec, ev *event) {
-	rest := func(key string) {
-		if ev.kind == eventEnding {
-			s.ending.read(d, key, true)
-			return
-		}
-		d.Skip()
-	}
-	codec.ReadObject(d, rest,
-		"type", &ev.kind,
-		"index", &ev.index,
-		"delta", func() { s.readDelta(d, ev) },
-		"content_block", func() {
+	for key := range codec.RequiredFields(d) {
+		switch key {
+		case "type":
+			ev.kind = codec.String(d)
+		case "index":
+			ev.index = codec.Count(d)
+		case "delta":
+			s.readDelta(d, ev)
+		case "content_block":
 			if d.Peek() == '{' {
 				ev.block = readBlock(d)
-				return
 			}
-			d.Skip()
-		},
-		"message", func() { s.readMessage(d, ev) },
-		"usage", func() { s.readUsage(d, ev) },
-		"error", func() { ev.error = d.Raw() != "" })
+		case "message":
+			s.readMessage(d, ev)
+		case "usage":
+			s.readUsage(d, ev)
+		case "error":
+			ev.error = true
+		default:
+			if ev.kind == eventEnding {
+				s.ending.read(d, key, true)
+			}
+		}
+	}
 }
 
 func (s *decoder) readDelta(d *jsonio.Dec, ev *event) {
 	to := &ev.delta
 	from := d.Offset()
-	codec.Read(d, func(key string) { s.ending.read(d, key, ev.kind == eventEnding) },
-		"type", &to.kind,
-		"text", &to.text,
-		"thinking", &to.thinking,
-		"partial_json", &to.input,
-		"signature", &to.signature,
-		"citation", func() { to.citation = d.Raw() })
+	for key := range codec.Fields(d) {
+		switch key {
+		case "type":
+			to.kind = codec.String(d)
+		case "text":
+			to.text = codec.String(d)
+		case "thinking":
+			to.thinking = codec.String(d)
+		case "partial_json":
+			to.input = codec.String(d)
+		case "signature":
+			to.signature = codec.String(d)
+		case "citation":
+			to.citation = d.Raw()
+		default:
+			s.ending.read(d, key, ev.kind == eventEnding)
+		}
+	}
 	to.raw = d.Since(from)
 }
 

@@ -248,26 +248,33 @@ func finishReason(f *llm.Finish) string {
 	return cmp.Or(finishReasons.Raw(reason, raw), "OTHER")
 }
 
-type counts struct{ prompt, tools, cached, candidates, thoughts codec.NonZero }
+type counts struct{ prompt, tools, cached, candidates, thoughts int64 }
 
 // read reads a usageMetadata. Missing counts stay (quirk QG-09).
 func (c *counts) read(d *jsonio.Dec) {
-	codec.Object{Required: true, Name: camel}.Read(d, nil,
-		"promptTokenCount", &c.prompt,
-		"candidatesTokenCount", &c.candidates,
-		"totalTokenCount", nil,
-		"toolUsePromptTokenCount", &c.tools,
-		"cachedContentTokenCount", &c.cached,
-		"thoughtsTokenCount", &c.thoughts)
+	for key := range codec.RequiredFields(d) {
+		switch camel(key) {
+		case "promptTokenCount":
+			c.prompt = cmp.Or(codec.Count(d), c.prompt)
+		case "toolUsePromptTokenCount":
+			c.tools = cmp.Or(codec.Count(d), c.tools)
+		case "cachedContentTokenCount":
+			c.cached = cmp.Or(codec.Count(d), c.cached)
+		case "candidatesTokenCount":
+			c.candidates = cmp.Or(codec.Count(d), c.candidates)
+		case "thoughtsTokenCount":
+			c.thoughts = cmp.Or(codec.Count(d), c.thoughts)
+		}
+	}
 }
 
 // usage converts the counts: results of the provider's tools are input, thoughts are output.
 func (c *counts) usage() llm.Usage {
 	return llm.Usage{
-		InputTokens:           int64(c.prompt + c.tools),
-		OutputTokens:          int64(c.candidates + c.thoughts),
-		CacheReadInputTokens:  int64(c.cached),
-		ReasoningOutputTokens: int64(c.thoughts),
+		InputTokens:           c.prompt + c.tools,
+		OutputTokens:          c.candidates + c.thoughts,
+		CacheReadInputTokens:  c.cached,
+		ReasoningOutputTokens: c.thoughts,
 	}
 }
 

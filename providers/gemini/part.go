@@ -57,66 +57,59 @@ type media struct {
 func (p *part) read(d *jsonio.Dec, keep bool) {
 	*p = part{rest: p.rest[:0], call: call{partial: p.call.partial[:0]}}
 	from := d.Offset()
-	other := func(key string) {
-		if d.Null() {
-			return
-		}
+	for key := range codec.RequiredFields(d) {
 		switch key = camel(key); key {
+		case "text":
+			p.data, p.text = cmp.Or(p.data, key), d.String()
+		case keyThought:
+			p.thought = d.Bool()
+		case keySignature:
+			p.signature = d.Raw()
 		case keyCall:
+			p.data = key
 			p.call.read(d, keep)
 		case keyResponse:
+			p.data = key
 			p.result.read(d)
 		case keyInline, keyFile:
+			p.data = key
 			p.media.read(d)
 		case keyCode, keyToolCall:
-			p.value = d.Raw()
+			p.data, p.value = key, d.Raw()
 		default:
 			p.other = p.other || !slices.Contains(plain, key)
 			p.rest = keepMember(p.rest, keep, key, d.Raw())
-			return
 		}
-		p.data = key
 	}
-	strict.Read(d, other,
-		"text", func() { p.data, p.text = cmp.Or(p.data, "text"), d.String() },
-		keyThought, &p.thought,
-		keySignature, func() { p.signature = d.Raw() })
 	p.raw = d.Since(from)
 }
 
 func keepMember(rest codec.Members, keep bool, key, raw string) codec.Members {
 	if keep {
-		rest.AddRaw(camel(key), raw)
+		rest.AddRaw(key, raw)
 	}
 	return rest
 }
 
 func (c *call) read(d *jsonio.Dec, keep bool) {
-	other := func(key string) { c.rest = keepMember(c.rest, keep, key, d.Raw()) }
-	strict.Read(d, other,
-		"name", func() { c.name = toolName(d.String()) },
-		"args", func() {
-			if d.Peek() == '"' { // as text; not Google does so
-				c.args = d.String()
-				return
-			}
+	for key := range codec.RequiredFields(d) {
+		switch key = camel(key); {
+		case key == "name":
+			c.name = toolName(d.String())
+		case key == "args" && d.Peek() == '"': // as text; not Google does so
+			c.args = d.String()
+		case key == "args":
 			c.args = codec.CompactText(d.Raw())
-		},
-		"id", &c.id,
-		"willContinue", func() {
-			if keep {
-				other("willContinue")
-				return
-			}
+		case key == "id":
+			c.id = d.String()
+		case key == "willContinue" && !keep:
 			c.willContinue = d.Bool()
-		},
-		"partialArgs", func() {
-			if keep {
-				other("partialArgs")
-				return
-			}
+		case key == "partialArgs" && !keep:
 			c.readPartial(d)
-		})
+		default:
+			c.rest = keepMember(c.rest, keep, key, d.Raw())
+		}
+	}
 }
 
 func (r *result) read(d *jsonio.Dec) {

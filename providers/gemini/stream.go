@@ -83,25 +83,28 @@ func (c *decoder) chunk(d *jsonio.Dec) error {
 	c.out, c.ending, c.blocked, c.hasContent = c.out[:0], ending{}, nil, false
 	var failure *llm.APIError
 	kind := ""
-	other := func(key string) {
-		if raw := d.Raw(); raw != "null" {
-			c.kept.response.Set(camel(key), raw)
-		}
-	}
-	codec.Object{Required: true, Name: camel}.Read(d, other,
-		"candidates", func() {
+	for key := range codec.RequiredFields(d) {
+		switch key = camel(key); key {
+		case "candidates":
 			c.known = true
 			c.candidates(d)
-		},
-		"usageMetadata", func() {
+		case "usageMetadata":
 			c.known = true
 			c.counts.read(d)
-		},
-		"modelVersion", &c.model,
-		"responseId", &c.id,
-		"promptFeedback", func() { c.feedback(d) },
-		"error", func() { failure = readError(d) },
-		"errorType", &kind) // in addition to an error that is a string, of Gemini-compatible servers
+		case "modelVersion":
+			c.model = codec.String(d)
+		case "responseId":
+			c.id = codec.String(d)
+		case "promptFeedback":
+			c.feedback(d)
+		case "error":
+			failure = readError(d)
+		case "errorType": // in addition to an error that is a string, of Gemini-compatible servers
+			kind = codec.String(d)
+		default:
+			c.kept.response.Set(key, d.Raw())
+		}
+	}
 	if d.Err() != nil {
 		return fmt.Errorf("a chunk of the response: %w", d.Err())
 	}
@@ -173,26 +176,36 @@ func (c *decoder) candidates(d *jsonio.Dec) {
 }
 
 func (c *decoder) candidate(d *jsonio.Dec) (index int64) {
-	codec.Object{Required: true, Name: camel}.Read(d, func(key string) { c.others.Add(d, camel(key)) },
-		"content", func() { c.content(d) },
-		"finishReason", func() {
+	for key := range codec.RequiredFields(d) {
+		switch key = camel(key); key {
+		case "content":
+			c.content(d)
+		case "finishReason":
 			if c.ending.reason = codec.String(d); c.ending.reason == unspecified {
 				c.ending.reason = ""
 			}
-		},
-		"finishMessage", &c.ending.message,
-		"index", &index)
+		case "finishMessage":
+			c.ending.message = codec.String(d)
+		case "index":
+			index = codec.Count(d)
+		default:
+			c.others.Add(d, key)
+		}
+	}
 	return index
 }
 
 func (c *decoder) content(d *jsonio.Dec) {
-	codec.ReadObject(d, nil, "parts", func() {
+	for key := range codec.RequiredFields(d) {
+		if key != "parts" {
+			continue
+		}
 		for range d.Elements() {
 			if c.part.read(d, false); d.Err() == nil { // ignore parts that are not JSON
 				c.addPart()
 			}
 		}
-	})
+	}
 }
 
 func (c *decoder) addPart() {

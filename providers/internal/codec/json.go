@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -55,11 +54,6 @@ func CountOr(d *jsonio.Dec, otherwise int64) int64 {
 		d.Skip()
 		return otherwise
 	}
-	from := *d
-	if n, err := strconv.ParseInt(d.Raw(), 10, 64); err == nil && n <= maxCount {
-		return n
-	}
-	*d = from // in another form, such as 1e3
 	if n := d.Float(); n <= maxCount {
 		return int64(n)
 	}

@@ -1,11 +1,39 @@
 package codec
 
 import (
-	"cmp"
 	"encoding/json"
+	"iter"
 
 	"github.com/looptape/looptape/internal/jsonio"
 )
+
+// Fields returns the names of the members of an object, except those that are null. It skips each
+// value that the loop does not read, and any value but an object.
+func Fields(d *jsonio.Dec) iter.Seq[string] { return fields(d, false) }
+
+// RequiredFields is [Fields], but a value that is not an object is an error.
+func RequiredFields(d *jsonio.Dec) iter.Seq[string] { return fields(d, true) }
+
+func fields(d *jsonio.Dec, required bool) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !required && d.Peek() != '{' {
+			d.Skip()
+			return
+		}
+		d.Object()
+		first := true
+		for key, ok := d.Key(&first); ok; key, ok = d.Key(&first) {
+			isNull := d.Peek() == 'n'
+			from := d.Offset()
+			if !isNull && !yield(key) {
+				return
+			}
+			if d.Offset() == from {
+				d.Skip()
+			}
+		}
+	}
+}
 
 // Object reads objects. The zero value skips values of an unexpected type.
 type Object struct {
@@ -20,17 +48,14 @@ type Object struct {
 // Read reads an object. Fields alternate between the name of a member and its target: a pointer,
 // a func() that reads the value, a [NotNull], or nil, which skips it. Null, and a value that is
 // skipped, leave the target unchanged. Rest reads each other member; nil skips them. Read is fastest if
-// the members come in the order of the fields.
+// the members come in the order of the fields, and slower than a loop over [Fields].
 func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
 	if !o.Strict && !o.Required && d.Peek() != '{' {
 		d.Skip()
 		return
 	}
-	if !d.Object() {
-		return
-	}
-	next, first := 0, true
-	for key, ok := d.Key(&first); ok; key, ok = d.Key(&first) {
+	next := 0
+	for key := range d.Members() {
 		name := key
 		if o.Name != nil {
 			name = o.Name(key)
@@ -53,9 +78,6 @@ func (o Object) Read(d *jsonio.Dec, rest func(key string), fields ...any) {
 
 // NotNull reads a value that may not be null: it gets the null, too, and reports the error.
 type NotNull func()
-
-// NonZero is a number of tokens that a 0 leaves unchanged.
-type NonZero int64
 
 // Read reads an object and skips values of an unexpected type; see [Object.Read].
 func Read(d *jsonio.Dec, rest func(key string), fields ...any) { Object{}.Read(d, rest, fields...) }
@@ -104,8 +126,6 @@ func (o Object) store(d *jsonio.Dec, to any) {
 			return
 		}
 		*to = CountOr(d, *to)
-	case *NonZero:
-		*to = cmp.Or(NonZero(Count(d)), *to)
 	case *int:
 		*to = int(d.Int())
 	case *bool:

@@ -18,6 +18,7 @@ import (
 type decoder struct {
 	emit      func(llm.Event) // of the Event or End that is running
 	mem       jsonio.Arena
+	dec       jsonio.Dec // of the chunk
 	id, model string
 	done      bool   // [DONE] arrived
 	finish    string // the last finish reason
@@ -67,28 +68,30 @@ func (d *decoder) End(emit func(llm.Event)) error {
 }
 
 func (d *decoder) chunk(text string) error {
-	dec := jsonio.NewDecIn(&d.mem, text)
-	failed := false
-	// Azure's first chunk has an empty id and model (quirk QO-19).
-	first := func(to *string) { *to = cmp.Or(*to, codec.String(&dec)) }
-	codec.ReadObject(&dec, func(key string) { d.kept.addResponse(key, dec.Raw()) },
-		"id", func() { first(&d.id) },
-		"object", func() { failed = codec.String(&dec) == "error" || failed },
-		"model", func() { first(&d.model) },
-		"choices", func() {
-			for range codec.Items(&dec) {
-				d.choice(&dec)
+	d.dec = jsonio.NewDecIn(&d.mem, text)
+	dec, failed := &d.dec, false
+	for key := range codec.RequiredFields(dec) {
+		switch key {
+		case "id": // Azure's first chunk has an empty id and model (quirk QO-19)
+			d.id = cmp.Or(d.id, codec.String(dec))
+		case "model":
+			d.model = cmp.Or(d.model, codec.String(dec))
+		case "object":
+			failed = codec.String(dec) == "error" || failed
+		case "choices":
+			for range codec.Items(dec) {
+				d.choice(dec)
 			}
-		},
-		"usage", func() {
-			if u := api.ReadUsage(&dec); u != (llm.Usage{}) {
+		case "usage":
+			if u := api.ReadUsage(dec); u != (llm.Usage{}) {
 				d.emit(u)
 			}
-		},
-		"error", func() {
+		case "error":
 			failed = true
-			dec.Skip()
-		})
+		default:
+			d.kept.addResponse(key, dec.Raw())
+		}
+	}
 	if err := dec.End(); err != nil {
 		return fmt.Errorf("an event is not a Chat Completions chunk: %w; it begins with %q", err, codec.Beginning([]byte(text)))
 	}
@@ -113,12 +116,18 @@ func (d *decoder) choice(dec *jsonio.Dec) {
 	old := &d.delta
 	d.delta = delta{parts: old.parts[:0], calls: old.calls[:0], message: old.message[:0], choice: old.choice[:0]}
 	index, finish := int64(0), ""
-	read := func() { d.delta.read(dec) }
-	codec.Read(dec, func(key string) { addKept(&d.delta.choice, dec, key) },
-		"index", &index,
-		"delta", read,
-		"message", read,
-		"finish_reason", &finish)
+	for key := range codec.Fields(dec) {
+		switch key {
+		case "index":
+			index = codec.CountOr(dec, index)
+		case "delta", "message":
+			d.delta.read(dec)
+		case "finish_reason":
+			finish = codec.String(dec)
+		default:
+			addKept(&d.delta.choice, dec, key)
+		}
+	}
 	if index != 0 || dec.Err() != nil {
 		return
 	}
@@ -322,24 +331,31 @@ type callDelta struct {
 }
 
 func (c *delta) read(d *jsonio.Dec) {
-	codec.Read(d, func(key string) { addKept(&c.message, d, key) },
-		"role", nil,
-		"content", func() { c.readContent(d) },
-		"refusal", &c.refusal,
-		reasoningContent, func() { c.readReasoning(d, reasoningContent) },
-		reasoningField, func() { c.readReasoning(d, reasoningField) },
-		"reasoning_details", &c.details,
-		"tool_calls", func() {
+	for key := range codec.Fields(d) {
+		switch key {
+		case "role":
+		case "content":
+			c.readContent(d)
+		case "refusal":
+			c.refusal = codec.String(d)
+		case reasoningContent, reasoningField:
+			c.readReasoning(d, key)
+		case "reasoning_details":
+			c.details = *d
+		case "tool_calls":
 			for range codec.Items(d) {
 				c.addCall(d, -1, (*callDelta).read)
 			}
-		},
-		functionCall, func() { c.addCall(d, 0, (*callDelta).readFunction) },
-		keyAudio, func() {
+		case functionCall:
+			c.addCall(d, 0, (*callDelta).readFunction)
+		case keyAudio:
 			raw := d.Raw()
 			c.transcript = codec.GetString(raw, "transcript")
 			c.message.AddRaw(keyAudio, raw)
-		})
+		default:
+			addKept(&c.message, d, key)
+		}
+	}
 }
 
 func (c *delta) addCall(d *jsonio.Dec, index int, read func(*callDelta, *jsonio.Dec)) {
@@ -397,26 +413,33 @@ func joinedText(d *jsonio.Dec) string {
 
 func (c *callDelta) read(d *jsonio.Dec) {
 	var rest codec.Members
-	function := func() { c.readFunction(d) }
-	index := int64(c.index)
-	codec.Read(d, func(key string) { rest.Add(d, messageNames.Stored(key)) },
-		"index", &index,
-		"id", &c.id,
-		"type", func() {
+	for key := range codec.Fields(d) {
+		switch key {
+		case "index":
+			c.index = int(codec.CountOr(d, int64(c.index)))
+		case "id":
+			c.id = codec.String(d)
+		case "type":
 			if codec.String(d) == "custom" {
 				rest.AddString("type", "custom")
 			}
-		},
-		"function", function,
-		"custom", function)
-	c.index, c.opaque = int(index), rest.Object()
+		case "function", "custom":
+			c.readFunction(d)
+		default:
+			rest.Add(d, messageNames.Stored(key))
+		}
+	}
+	c.opaque = rest.Object()
 }
 
 // readFunction reads a name and arguments. Arguments may be any JSON value (quirk QO-16).
 func (c *callDelta) readFunction(d *jsonio.Dec) {
-	args := func() { c.args = cmp.Or(codec.Text(d), c.args) }
-	codec.Read(d, nil,
-		"name", func() { c.name = cmp.Or(codec.String(d), c.name) },
-		"arguments", args,
-		"input", args)
+	for key := range codec.Fields(d) {
+		switch key {
+		case "name":
+			c.name = cmp.Or(codec.String(d), c.name)
+		case "arguments", "input":
+			c.args = cmp.Or(codec.Text(d), c.args)
+		}
+	}
 }

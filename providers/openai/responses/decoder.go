@@ -135,32 +135,28 @@ func (s *decoder) readText(ev *event, name, text string) error {
 }
 
 func (ev *event) read(d *jsonio.Dec) {
-	section := func() { ev.section = max(codec.Count(d), ev.section) }
-	text := func() { ev.text = cmp.Or(codec.Text(d), ev.text) }
-	object := func(read func()) {
-		if d.Peek() == '{' {
-			read()
-			return
+	for key := range codec.RequiredFields(d) {
+		switch isObject := d.Peek() == '{'; {
+		case key == "type":
+			ev.kind = codec.String(d)
+		case key == "delta":
+			ev.delta = codec.String(d)
+		case key == "output_index":
+			ev.index = codec.Count(d)
+		case key == "content_index" || key == "summary_index":
+			ev.section = max(codec.Count(d), ev.section)
+		case key == "text" || key == "refusal" || key == "arguments" || key == "input":
+			ev.text = cmp.Or(codec.Text(d), ev.text)
+		case key == "item" && isObject:
+			ev.item = readItem(d)
+		case key == "part" && isObject:
+			ev.part = readContentPart(d)
+		case key == "response":
+			ev.response = *d
+		case key == "error":
+			ev.errorRaw = d.Raw()
 		}
-		d.Skip()
 	}
-	codec.ReadObject(d, nil,
-		"type", &ev.kind,
-		"item_id", nil,
-		"output_index", &ev.index,
-		"content_index", section,
-		"delta", &ev.delta,
-		"obfuscation", nil,
-		"sequence_number", nil,
-		"summary_index", section,
-		"text", text,
-		"refusal", text,
-		"arguments", text,
-		"input", text,
-		"item", func() { object(func() { ev.item = readItem(d) }) },
-		"part", func() { object(func() { ev.part = readContentPart(d) }) },
-		"response", &ev.response,
-		"error", func() { ev.errorRaw = d.Raw() })
 }
 
 func (s *decoder) event(ev *event) (done bool, err error) {

@@ -126,11 +126,11 @@ func (t *ErrorInfo) number(d *jsonio.Dec) {
 
 // metadata reads the provider's own error, which OpenRouter adds.
 func (t *ErrorInfo) metadata(d *jsonio.Dec) {
-	codec.Read(d, nil, "raw", func() {
-		if raw := codec.Text(d); raw != "" {
+	for key := range codec.Fields(d) {
+		if raw := codec.Text(d); key == "raw" && raw != "" {
 			t.Message = strings.TrimPrefix(t.Message+": "+codec.Beginning([]byte(raw)), ": ")
 		}
-	})
+	}
 }
 
 // APIError returns the error. The status in the body counts if status is no error.
@@ -164,33 +164,39 @@ func (t ErrorInfo) retryable(status int) bool {
 // ReadUsage reads the usage of a response with the names of Chat Completions, Responses or
 // OpenAI-compatible servers. Some servers write the names of both protocols, with 0 for one.
 func ReadUsage(d *jsonio.Dec) (u llm.Usage) {
-	var input, output, cached, written, reasoning codec.NonZero
-	var total, hit, created int64
-	details := func() {
-		codec.Read(d, nil,
-			"cached_tokens", &cached,
-			"reasoning_tokens", &reasoning,
-			"cache_write_tokens", &written) // OpenRouter
-	}
-	codec.Read(d, nil,
-		"prompt_tokens", &input,
-		"completion_tokens", &output,
-		"total_tokens", &total,
-		"prompt_tokens_details", details,
-		"completion_tokens_details", details,
-		"input_tokens", &input,
-		"input_tokens_details", details,
-		"output_tokens", &output,
-		"output_tokens_details", details,
-		"prompt_cache_hit_tokens", &hit, // DeepSeek
-		"cache_creation_input_tokens", &created) // Vercel's gateway
-	u = llm.Usage{
-		InputTokens: int64(input), OutputTokens: int64(output), ReasoningOutputTokens: int64(reasoning),
-		CacheReadInputTokens: cmp.Or(int64(cached), hit), CacheCreationInputTokens: cmp.Or(int64(written), created),
+	var total int64
+	for key := range codec.Fields(d) {
+		switch key {
+		case "prompt_tokens", "input_tokens":
+			u.InputTokens = cmp.Or(codec.Count(d), u.InputTokens)
+		case "completion_tokens", "output_tokens":
+			u.OutputTokens = cmp.Or(codec.Count(d), u.OutputTokens)
+		case "total_tokens":
+			total = codec.Count(d)
+		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
+			readUsageDetails(d, &u)
+		case "prompt_cache_hit_tokens": // DeepSeek
+			u.CacheReadInputTokens = cmp.Or(u.CacheReadInputTokens, codec.Count(d))
+		case "cache_creation_input_tokens": // Vercel's gateway
+			u.CacheCreationInputTokens = cmp.Or(u.CacheCreationInputTokens, codec.Count(d))
+		}
 	}
 	// xAI, and Vercel's gateway for Gemini, exclude reasoning from the output tokens.
 	if u.ReasoningOutputTokens > u.OutputTokens || total == u.InputTokens+u.OutputTokens+u.ReasoningOutputTokens {
 		u.OutputTokens += u.ReasoningOutputTokens
 	}
 	return u
+}
+
+func readUsageDetails(d *jsonio.Dec, u *llm.Usage) {
+	for key := range codec.Fields(d) {
+		switch key {
+		case "cached_tokens":
+			u.CacheReadInputTokens = cmp.Or(codec.Count(d), u.CacheReadInputTokens)
+		case "cache_write_tokens": // OpenRouter
+			u.CacheCreationInputTokens = cmp.Or(codec.Count(d), u.CacheCreationInputTokens)
+		case "reasoning_tokens":
+			u.ReasoningOutputTokens = cmp.Or(codec.Count(d), u.ReasoningOutputTokens)
+		}
+	}
 }
