@@ -3,6 +3,7 @@ package redact
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -69,5 +70,17 @@ func BenchmarkNamesInRows(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(text)), "ns/byte")
 			})
 		}
+	}
+}
+
+func BenchmarkAuthorization(b *testing.B) {
+	x := &recording.Interaction{Request: recording.Request{
+		Method: "POST", URL: "https://api.example.com/v1/chat/completions",
+		Header: http.Header{"Authorization": {"Bearer sk-test-Zm9vYmFyYmF6cXV4MTIzNDU2"}, "Content-Type": {"application/json"}},
+		Body:   []byte(`{"model":"m","messages":[{"role":"user","content":"What is the weather in Oslo?"}]}`),
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = (&Rules{}).Redacted(x)
 	}
 }

@@ -26,7 +26,7 @@ type Memory struct {
 // NewMemory returns an empty Memory for these rules.
 func NewMemory(rules *Rules) *Memory {
 	none := &secrets{}
-	return &Memory{rules: rules, random: none, all: none, seen: map[[2]string]bool{}}
+	return &Memory{rules: rules, random: none, all: none}
 }
 
 func (m *Memory) known() (random, all *secrets) {
@@ -105,8 +105,11 @@ func (m *Memory) isNew(name, value string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	header := [2]string{name, value}
-	if m.seen[header] {
+	switch {
+	case m.seen[header]:
 		return false
+	case m.seen == nil:
+		m.seen = map[[2]string]bool{}
 	}
 	m.seen[header] = true
 	return true
