@@ -309,9 +309,10 @@ func (c *OpenCall) Arguments() string {
 // unambiguously.
 func (c *OpenCall) arguments() (args string, repaired bool) {
 	args = c.Arguments()
-	// A single delta repeats nothing if it is empty or if its only } is its last byte: of two
-	// equal values that end in } the first ends in } too.
-	if len(c.ends) == 0 && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {
+	// Cumulative deltas begin with the first one. Of two equal values that end in } the first ends
+	// in } too, so that arguments whose only } is their last byte repeat no value.
+	cumulative := len(c.ends) > 1 && strings.HasPrefix(args[c.ends[0]:], args[:c.ends[0]])
+	if !cumulative && (args == "" || strings.HasSuffix(args, "}") && strings.Count(args, "}") == 1) || isJSON(args) {
 		return args, false
 	}
 	if last, ok := c.cumulative(args); ok {
