@@ -119,3 +119,38 @@ func TestPrepareNestedDefaults(t *testing.T) {
 		t.Errorf("a number in place of an object: got %s and no error", got)
 	}
 }
+
+// TestPlainObject checks that the check of plain arguments accepts nothing that the decoder rejects.
+func TestPlainObject(t *testing.T) {
+	for args, want := range map[string]bool{
+		`{"city":"Bern","day":12}`: true,
+		`{"a":"","b":"{}"}`:        true,
+		`{"a":1,"a":2}`:            false,
+		`{"a":01}`:                 false,
+		`{"a":1`:                   false,
+		`{"a":1}}`:                 false,
+		`{"a":1},`:                 false,
+		`{"a":1,}`:                 false,
+		`{"a":"\ud800"}`:           false,
+		"{\"a\":\"\xff\"}":         false,
+		"{\"a\":\"\n\"}":           false,
+		`{"a"1}`:                   false,
+		`{"a":}`:                   false,
+		`{"a":1.}`:                 false,
+		`{,"a":1}`:                 false,
+		`,"a":1}`:                  false,
+		`{"a`:                      false,
+		`{"a"`:                     false,
+		`{"a":`:                    false,
+		`{`:                        false,
+		`}`:                        false,
+		``:                         false,
+	} {
+		if got := isPlain(args); got != want {
+			t.Errorf("isPlain(%q) = %t, want %t", args, got, want)
+		}
+		if err := CheckObject(args); want != (err == nil) {
+			t.Errorf("CheckObject(%q) = %v, want an error: %t", args, err, !want)
+		}
+	}
+}
