@@ -22,7 +22,7 @@ type namedHooks struct {
 
 // chain is the hooks of a run, those of the Config's options first.
 type chain struct {
-	hooks []namedHooks
+	hooks []*namedHooks
 	// wrapper names the middleware with WrapModel. Which one of several did something is unknown.
 	wrapper string
 	tools   []Tool
@@ -31,17 +31,17 @@ type chain struct {
 // hooks makes the hooks of a run.
 func (c *Config) hooks(info RunInfo) (ch chain, err error) {
 	own := c.options()
-	ch.hooks = make([]namedHooks, 0, len(own)+len(c.Middleware))
+	ch.hooks = make([]*namedHooks, 0, len(own)+len(c.Middleware))
 	var wrappers []string
 	for _, m := range own {
-		ch.hooks = append(ch.hooks, namedHooks{m.New(info), m.Name, true})
+		ch.hooks = append(ch.hooks, &namedHooks{m.New(info), m.Name, true})
 	}
 	for _, m := range c.Middleware {
 		h, err := newHooks(m, info)
 		if err != nil {
 			return chain{}, err
 		}
-		ch.hooks = append(ch.hooks, namedHooks{h, m.Name, false})
+		ch.hooks = append(ch.hooks, &namedHooks{h, m.Name, false})
 		ch.tools = append(ch.tools, h.Tools...)
 		if h.WrapModel != nil {
 			wrappers = append(wrappers, m.Name)
