@@ -144,7 +144,7 @@ func (c *caller) callModel(ctx context.Context, of ModelCall, wait time.Duration
 	}
 	c.acc.ResponseInto(response)
 	if err == nil && response.FinishReason == llm.FinishMalformedCall {
-		err = &malformedError{response.FinishMessage}
+		err = malformedCall(response.FinishMessage)
 	}
 	if err != nil {
 		r.ended(call.Step)
@@ -228,11 +228,8 @@ func (c *caller) retry(ctx context.Context, call *modelCall, a *attempts, wait t
 	r.emitCall(call, trace.ModelRetry{Wait: max(wait, a.after), Reason: a.reason})
 	a.retries++
 	a.err = nil
-	if err := r.cfg.Clock.Sleep(ctx, left); err != nil {
-		r.ended(call.Step)
-		return err
-	}
-	return c.check(call.Step) // a hook may have passed another context
+	slept := r.cfg.Clock.Sleep(ctx, left)
+	return cmp.Or(slept, c.check(call.Step)) // a hook may have passed another context
 }
 
 // attemptsFor returns the model calls of the step for a purpose.
@@ -266,10 +263,9 @@ func (c *caller) prepare(call *modelCall) error {
 		call.Request = &req
 	}
 	r.emitConfig(call)
-	if r.ended(call.Step) { // the consumer of the events may end the run at any event
-		return context.Cause(r.life.ctx)
+	if err := c.check(call.Step); err != nil { // the consumer of the events may end the run at any event
+		return err
 	}
-	r.transcript.ids.Reset()
 	c.acc.Reset()
 	if call.Purpose == trace.PurposeAnswer {
 		r.transcript.shown, r.transcript.unsent = r.transcript.sent, nil
@@ -313,8 +309,8 @@ type stream struct {
 // read reads the events of a response.
 func (c *caller) read(ctx context.Context, call *modelCall) (err error) {
 	r := c.run
-	if r.ended(call.Step) {
-		return context.Cause(r.life.ctx)
+	if err := c.check(call.Step); err != nil {
+		return err
 	}
 	defer contain("the model", "", &err)
 	if c.take == nil {
@@ -431,14 +427,10 @@ func (c *caller) unwind() {
 	}
 }
 
-// malformedError is ErrMalformedCall with the provider's message.
-type malformedError struct{ message string }
-
-func (e *malformedError) Error() string {
-	if e.message == "" {
-		return ErrMalformedCall.Error()
+// malformedCall returns ErrMalformedCall with the provider's message.
+func malformedCall(message string) error {
+	if message == "" {
+		return ErrMalformedCall
 	}
-	return ErrMalformedCall.Error() + ": " + e.message
+	return fmt.Errorf("%w: %s", ErrMalformedCall, message)
 }
-
-func (e *malformedError) Unwrap() error { return ErrMalformedCall }

@@ -147,8 +147,9 @@ func (t *transcript) suspended() trace.Suspended {
 // reports whether they are a rewrite. A request for the answer with other messages than
 // the history is one, and so is the next one with the history. A retry with the same
 // messages is none. In another step it is one even then, because the messages
-// appended in between are not sent.
+// appended in between are not sent. It drops the ids of a response that was not accepted.
 func (t *transcript) track(call *modelCall, middleware string) (rewritten bool, err error) {
+	t.ids.Reset()
 	list, answer := call.Request.Messages, call.Purpose == trace.PurposeAnswer
 	own := conversation.Equal(list, t.history[:t.sent])
 	if !own {
