@@ -92,10 +92,15 @@ func findDuplicate(rows []Row) error {
 	return nil
 }
 
-// findCopies returns an error for two files with the same runs without epochs.
+// findCopies returns an error for two files with the same runs without epochs, or with runs of a
+// case whose digests have different forms, so that copies cannot be found.
 func findCopies(rows []Row) error {
 	digests := map[string][]string{}
-	for _, r := range rows {
+	for i, r := range rows {
+		if i > 0 && r.otherDigest(&rows[i-1]) {
+			return fmt.Errorf("case %q has runs without epochs in a score file of version 1 and elsewhere, which may be the same: %s and %s: score the recordings of version 1 again, or number the runs of a case",
+				r.Case, rows[i-1].place(), r.place())
+		}
 		if r.Digest != "" {
 			digests[r.File] = append(digests[r.File], r.Digest)
 		}

@@ -112,6 +112,9 @@ func TestTwice(t *testing.T) {
 	inputResult := func(name string, words string) evals.Input {
 		return file(name, written(t, score(t, file("f", runs(words)))))
 	}
+	versionOne := func(name string, words string) evals.Input {
+		return file(name, strings.Replace(written(t, score(t, file("f", runs(words)))), `"version":2`, `"version":1`, 1))
+	}
 	for name, c := range map[string]struct {
 		inputs []evals.Input
 		want   []string
@@ -140,12 +143,22 @@ func TestTwice(t *testing.T) {
 			[]evals.Input{file("f", runs("a=1")), inputResult("p", "a=1")},
 			[]string{"the same run twice: f:1 (run-1) and f:1 (run-1, in the score file p)"},
 		},
+		"a file and its score file of version 1": {
+			[]evals.Input{versionOne("p", "a=1"), file("g", runs("a=1 b=1"))},
+			[]string{`case "a" has runs without epochs in a score file of version 1 and elsewhere, which may be the same: f:1 (run-1, in the score file p) and g:1 (run-1): score the recordings of version 1 again`},
+		},
+		"score files of version 1": {
+			[]evals.Input{versionOne("p", "a=1"), versionOne("q", "a=1")},
+			[]string{"the same run twice: f:1 (run-1, in the score file p) and f:1 (run-1, in the score file q)"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := evals.ScoreFiles(context.Background(), c.inputs, nil)
 			fails(t, err, c.want...)
 		})
 	}
+	// Runs of other cases, or with epochs, do not need a digest of the same form.
+	score(t, versionOne("p", "a=1 b/0=1"), file("g", runs("a/0=1 b/1=1 c=1")))
 	// Similar runs are not copies.
 	score(t, file("f", runs("a=1 b=1")), file("g", runs("a=1 b=1:more")), file("h", runs("a=1 b=1 c=1")), file("i", runs("d/0=1")), file("j", runs("d/1=1")))
 }
