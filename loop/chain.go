@@ -275,8 +275,10 @@ func (r *run) endHooks(res *Result, err error) error {
 		if h.End == nil {
 			continue
 		}
-		_, herr := callHook(h.middleware, func() (struct{}, error) { return struct{}{}, h.End(r.life.ctx, res) })
-		err = errors.Join(err, herr)
+		changed, herr := callHook(h.middleware, func() (Result, error) { return h.End(r.life.ctx, *res) })
+		if err = errors.Join(err, herr); herr == nil {
+			*res = changed
+		}
 	}
 	return err
 }

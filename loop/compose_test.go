@@ -277,7 +277,7 @@ func features() []feature {
 						return next(ctx, call)
 					}
 				},
-				End: func(context.Context, *loop.Result) error { leave(); return nil },
+				End: func(_ context.Context, res loop.Result) (loop.Result, error) { leave(); return res, nil },
 			}))
 		}, ended(trace.ReasonCancel), true},
 		{"list of tasks", "todos", []fake.Response{calls(`write_todos{"todos":["look"]}`)}, func(c *loop.Config, _ int) {

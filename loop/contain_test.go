@@ -359,7 +359,7 @@ func TestStepsChangedByMiddleware(t *testing.T) {
 	}
 }
 
-// The result keeps the fields that middleware sets. The trace contains how the run ended.
+// The hook End may return another result. The trace contains how the run ended.
 func TestEndChangesResult(t *testing.T) {
 	own := loop.Result{Text: "mine", StopReason: "mine", FinishReason: "mine", Usage: llm.Usage{InputTokens: 99}, ModelCalls: 99, Pending: []llm.ToolCall{{ID: "c9"}}}
 	judged := around("judged", func(ctx context.Context, next loop.ModelFunc, call loop.ModelCall) (*llm.Response, error) {
@@ -368,10 +368,9 @@ func TestEndChangesResult(t *testing.T) {
 		}
 		return next(ctx, call)
 	})
-	fill := named("fill", loop.Hooks{End: func(_ context.Context, res *loop.Result) error {
+	fill := named("fill", loop.Hooks{End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 		clear(res.UsageBy)
-		*res = own
-		return nil
+		return own, nil
 	}})
 	said := fake.Response{Text: "x", Usage: llm.Usage{InputTokens: 3}}
 	var mem trace.Memory

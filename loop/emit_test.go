@@ -63,9 +63,9 @@ func (e *teller) hooks() loop.Hooks {
 			e.tell("after")
 			return loop.Decision{}, nil
 		},
-		End: func(context.Context, *loop.Result) error {
+		End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 			e.tell("end")
-			return nil
+			return res, nil
 		},
 	}
 }

@@ -53,7 +53,7 @@ func TestNextKeptByMiddleware(t *testing.T) {
 					use(ctx, "after")
 					return none, nil
 				},
-				End: func(ctx context.Context, _ *loop.Result) error { use(ctx, "end"); return nil },
+				End: func(ctx context.Context, res loop.Result) (loop.Result, error) { use(ctx, "end"); return res, nil },
 			})
 			res, events := mustRun(t, model(calls("a"), text("z")), loop.Config{
 				Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}, OnStep: func(loop.Step) { use(t.Context(), "step") },

@@ -41,9 +41,9 @@ func deadline(d time.Duration) Middleware {
 				ctx, stop = info.Clock.WithTimeout(ctx, d, ErrDeadline)
 				return ctx, nil
 			},
-			End: func(context.Context, *Result) error {
+			End: func(_ context.Context, res Result) (Result, error) {
 				stop()
-				return nil
+				return res, nil
 			},
 		}
 	}}

@@ -32,7 +32,8 @@ type RunInfo struct {
 // them on the goroutine of the run, except the functions that WrapTool returns, which
 // run where the tools run.
 //
-// A hook gets copies, which it may keep and change. What it wants to change it returns.
+// A hook gets copies, which it may keep and change, except [StepInfo.History]. What it wants to change
+// it returns.
 //
 // The loop asks its own options before middleware, and middleware in its order, until
 // one does not continue. Wraps nest: the first middleware is outermost.
@@ -66,8 +67,9 @@ type Hooks struct {
 	WrapTool func(next ToolFunc) ToolFunc
 	// AfterStep is called after each step that ran tools, with its results.
 	AfterStep func(ctx context.Context, s *StepInfo, step *Step) (Decision, error)
-	// End gets the result, and may add to it. The trace contains how the run ended.
-	End func(ctx context.Context, res *Result) error
+	// End gets the result and returns it, or another one that [Run.Wait] returns instead. An error
+	// keeps the result. The trace contains how the run ended.
+	End func(ctx context.Context, res Result) (Result, error)
 	// Tools are added to those of the Config.
 	Tools []Tool
 }
@@ -103,7 +105,8 @@ func (s *StepInfo) add(body trace.Body) error {
 	return nil
 }
 
-// History returns the messages of the run so far. The caller must not change them.
+// History returns the messages of the run so far. They are not copies: the caller must not change
+// them.
 func (s *StepInfo) History() []llm.Message {
 	h := s.run.transcript.history
 	return h[:len(h):len(h)]

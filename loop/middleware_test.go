@@ -61,7 +61,7 @@ func TestHookOrder(t *testing.T) {
 				note(name, "after")
 				return none, nil
 			},
-			End: func(context.Context, *loop.Result) error { note(name, "end"); return nil },
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) { note(name, "end"); return res, nil },
 		})
 	}
 	mustRun(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{all("p"), all("q")}})
@@ -85,8 +85,8 @@ func TestHooksFail(t *testing.T) {
 		"after model": {AfterModel: func(context.Context, *loop.StepInfo, *llm.Response) (loop.Decision, error) { return none, boom }},
 		"batch":       {BeforeTools: editCalls(func(context.Context, *loop.StepInfo, []*loop.PlannedCall) (loop.Decision, error) { return none, boom })},
 		"after":       {AfterStep: func(context.Context, *loop.StepInfo, *loop.Step) (loop.Decision, error) { return none, boom }},
-		"end":         {End: func(context.Context, *loop.Result) error { return boom }},
-		"end, panic":  {End: func(context.Context, *loop.Result) error { panic(boom) }},
+		"end":         {End: func(context.Context, loop.Result) (loop.Result, error) { return loop.Result{}, boom }},
+		"end, panic":  {End: func(context.Context, loop.Result) (loop.Result, error) { panic(boom) }},
 	} {
 		res, events, err := ran(t, model(calls("a"), text("x")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{named("p", h)}})
 		var p *loop.MiddlewareError
@@ -117,7 +117,10 @@ func TestStartReturnsContext(t *testing.T) {
 	var got any
 	p := named("p", loop.Hooks{
 		Start: func(ctx context.Context) (context.Context, error) { return context.WithValue(ctx, key{}, 7), nil },
-		End:   func(ctx context.Context, _ *loop.Result) error { got = ctx.Value(key{}); return nil },
+		End: func(ctx context.Context, res loop.Result) (loop.Result, error) {
+			got = ctx.Value(key{})
+			return res, nil
+		},
 	})
 	keep := named("q", loop.Hooks{Start: func(context.Context) (context.Context, error) { return nil, nil }}) //nolint:nilnil // nil keeps the context
 	var inTool any

@@ -138,7 +138,10 @@ func TestCallModelNotAllowed(t *testing.T) {
 				return next(ctx, call)
 			}
 		},
-		End: func(context.Context, *loop.Result) error { try("at the end", summary(nil)); return nil },
+		End: func(_ context.Context, res loop.Result) (loop.Result, error) {
+			try("at the end", summary(nil))
+			return res, nil
+		},
 	})
 	during := tool("a", func(context.Context) (string, error) { try("in a tool", summary(nil)); return "", nil })
 	if res, err := runChecked(t, "nowhere", model(calls("a"), text("done")), loop.Config{Tools: []loop.Tool{during}, Middleware: []loop.Middleware{p}}); err != nil || res.ModelCalls != 2 {

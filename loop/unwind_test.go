@@ -109,7 +109,7 @@ func TestGoexitInWrap(t *testing.T) {
 					return loop.Output{}, nil
 				}
 			},
-			End: func(_ context.Context, res *loop.Result) error {
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				for _, text := range resultTexts(res.Messages) {
 					if text != c.want {
 						t.Errorf("%s: got the result %q, want %q", name, text, c.want)
@@ -118,7 +118,7 @@ func TestGoexitInWrap(t *testing.T) {
 						t.Errorf("%s: the tool was run late, with the error %v", name, err)
 					}
 				}
-				return nil
+				return res, nil
 			},
 		})
 		run := newAgent(t, model(c.response, text("done")), loop.Config{Tools: []loop.Tool{a}, Middleware: []loop.Middleware{late}, Sink: c.sink}).Start(t.Context(), loop.Prompt("go"))
@@ -219,7 +219,7 @@ func exits(at func(place string)) loop.Hooks {
 			at("after")
 			return loop.Decision{}, nil
 		},
-		End: func(context.Context, *loop.Result) error { at("end"); return nil },
+		End: func(_ context.Context, res loop.Result) (loop.Result, error) { at("end"); return res, nil },
 	}
 }
 

@@ -57,9 +57,9 @@ func logMessages(log func(llm.Message) error, known func(in []llm.Message) int) 
 				}
 				return c, nil
 			},
-			End: func(_ context.Context, res *loop.Result) error {
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				logAll(res.Messages[logged:])
-				return nil
+				return res, nil
 			},
 		}
 	}}

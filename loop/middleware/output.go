@@ -132,12 +132,12 @@ func (o *Output) Middleware(maxRetries int) loop.Middleware {
 				retries++
 				return d, nil
 			},
-			End: func(_ context.Context, res *loop.Result) error {
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				if res.StopReason != trace.ReasonForced {
-					return nil
+					return res, nil
 				}
 				_, err := o.Read(res.Text, nil)
-				return err
+				return res, err
 			},
 		}
 	}}

@@ -27,12 +27,12 @@ func SingleRun() loop.Middleware {
 				}
 				return ctx, nil
 			},
-			End: func(context.Context, *loop.Result) error {
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				if active {
 					active = false
 					busy.Store(false)
 				}
-				return nil
+				return res, nil
 			},
 		}
 	}}

@@ -96,7 +96,7 @@ func (h ToolHooks) Middleware() loop.Middleware {
 			BeforeTools: decideEach(t.before), WrapTool: t.wrap,
 			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
 			// Fail a run that ended for another reason in the step in which a hook requested the end.
-			End: func(context.Context, *loop.Result) error { return t.first() },
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) { return res, t.first() },
 		}
 	}}
 }

@@ -128,9 +128,9 @@ func (v Var[T]) Update(vars *Vars, f func(old T) T) {
 func Variables(vars *Vars) loop.Middleware {
 	return loop.Middleware{Name: "variables", New: func(loop.RunInfo) loop.Hooks {
 		p := &variables{vars: vars}
-		return loop.Hooks{WrapTool: p.wrap, AfterStep: p.after, End: func(context.Context, *loop.Result) error {
+		return loop.Hooks{WrapTool: p.wrap, AfterStep: p.after, End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 			p.apply() // the writes of a last step after which no hook was called
-			return nil
+			return res, nil
 		}}
 	}}
 }

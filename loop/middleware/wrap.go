@@ -17,7 +17,7 @@ type Action struct {
 	Tool     loop.Call // tool_call; a copy
 	// Output is the output of the tool after next has returned. The function may replace it.
 	Output loop.Output
-	Result *loop.Result // loop_end
+	Result loop.Result // loop_end
 }
 
 // Wrap wraps one function around all actions of a run. f calls next to perform the action, and
@@ -52,8 +52,10 @@ func Wrap(name string, f func(ctx context.Context, a *Action, next func(context.
 					return a.Output, err
 				}
 			},
-			End: func(ctx context.Context, res *loop.Result) error {
-				return f(ctx, &Action{Kind: "loop_end", Result: res}, nothing)
+			End: func(ctx context.Context, res loop.Result) (loop.Result, error) {
+				a := &Action{Kind: "loop_end", Result: res}
+				err := f(ctx, a, nothing)
+				return a.Result, err
 			},
 		}
 	}}

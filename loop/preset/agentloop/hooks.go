@@ -41,9 +41,9 @@ func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 				}
 			},
 			AfterModel: r.afterModel,
-			End: func(_ context.Context, res *loop.Result) error {
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				r.resumed(res.Messages)
-				return nil
+				return res, nil
 			},
 		}
 	}}

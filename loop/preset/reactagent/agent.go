@@ -189,12 +189,12 @@ func keepThread(in []llm.Message, conversation *[]llm.Message) loop.Middleware {
 				last = s
 				return c, nil
 			},
-			End: func(_ context.Context, res *loop.Result) error {
+			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				*conversation = slices.Concat(in, res.Messages)
 				if last != nil {
 					*conversation = last.History()
 				}
-				return nil
+				return res, nil
 			},
 		}
 	}}
