@@ -69,6 +69,7 @@ var wordFrozen = strings.NewReplacer(
 	"the call was cut off before its arguments were complete", "",
 	"the answer was cut off at its length limit within this call", "",
 	"the run was cancelled", "",
+	"the finish reason speaks of tool calls", "",
 	"the call was mended after it could have been asked about", "",
 	"the question %q is of the type %s", "",
 	"%d were to be left out", "",
@@ -93,13 +94,9 @@ func TestWords(t *testing.T) {
 	words := readWords(t, wordPatterns)
 	inTests := slices.Concat(words, readWords(t, testPatterns))
 	files := sources(t)
-	pending := strings.Fields(read(t, "testdata/words/pending.txt"))
 	found := map[string]int{}
 	checked := 0
 	for _, name := range files {
-		if slices.Contains(pending, filepath.ToSlash(filepath.Dir(name))) && os.Getenv("WORDS") == "" {
-			continue // still to be edited
-		}
 		ext := filepath.Ext(name)
 		commented := ext == ".txtar" || ext == ".yaml"
 		exempt := slices.ContainsFunc(wordExempt, func(p string) bool { return strings.HasPrefix(name, p) || strings.Contains(name, "/testdata/") })
@@ -123,7 +120,7 @@ func TestWords(t *testing.T) {
 		if commented || strings.HasSuffix(name, "_test.go") {
 			rules = inTests
 		}
-		for _, l := range lines {
+		for _, l := range joinLines(lines) {
 			if w := findWord(rules, wordFrozen.Replace(l.text)); w.match != "" {
 				t.Errorf("%s:%d: %q: use %s (glossary: %s)", name, l.line, w.match, w.instead, w.row)
 				found[filepath.Dir(name)]++
@@ -277,6 +274,17 @@ func findWord(words []word, text string) (found word) {
 	return word{}
 }
 
+// joinLines returns each line with the line after it, so that a term on both is found.
+func joinLines(lines []textLine) (out []textLine) {
+	for i, l := range lines {
+		if i+1 < len(lines) && lines[i+1].line == l.line+1 {
+			l.text += " " + strings.TrimLeft(lines[i+1].text, "/ \t")
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
 // textLine is a text to check and its line number.
 type textLine struct {
 	line int
@@ -344,8 +352,8 @@ var (
 	scriptLine = regexp.MustCompile(`^(!|\[|\t|(cd|chmod|cmp|cp|exec|exists|grep|looptape-beam|mkdir|replace|rm|status|stderr|stdin|stdout|symlink|unix2dos|unquote)\b)`)
 )
 
-// failures are the methods of a test that report a text.
-var failures = []string{"Error", "Errorf", "Fatal", "Fatalf", "Log", "Logf", "Skip", "Skipf"}
+// failures are the methods of a test that report a text, or run a case with a name.
+var failures = []string{"Run", "Error", "Errorf", "Fatal", "Fatalf", "Log", "Logf", "Skip", "Skipf"}
 
 // goText returns the comments of a file and its string literals of several words; of a test, the
 // names of its functions and its failure messages instead of all literals.
@@ -369,11 +377,7 @@ func goText(t *testing.T, name, src string) []textLine {
 		}
 	}
 	literal := func(n ast.Node) {
-		lit, ok := n.(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING {
-			return
-		}
-		if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(strings.TrimSpace(text), " ") {
+		if text := literalText(n); strings.Contains(strings.TrimSpace(text), " ") {
 			out = append(out, textLine{files.Position(n.Pos()).Line, text})
 		}
 	}
@@ -383,6 +387,10 @@ func goText(t *testing.T, name, src string) []textLine {
 			case *ast.FuncDecl:
 				if testName.MatchString(n.Name.Name) {
 					out = append(out, textLine{files.Position(n.Pos()).Line, n.Name.Name})
+				}
+			case *ast.KeyValueExpr: // the name of a case
+				if key, is := n.Key.(*ast.BasicLit); is && strings.HasPrefix(key.Value, `"`) {
+					literal(key)
 				}
 			case *ast.CallExpr:
 				if f, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(failures, f.Sel.Name) {
@@ -401,12 +409,27 @@ func goText(t *testing.T, name, src string) []textLine {
 			return false
 		case *ast.Field:
 			n.Tag = nil
-		case *ast.BasicLit:
+		case *ast.BasicLit, *ast.BinaryExpr:
 			literal(n)
 		}
 		return true
 	})
 	return out
+}
+
+// literalText returns the value of a string literal, or of literals that are joined with +.
+func literalText(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+			return text
+		}
+	case *ast.BinaryExpr:
+		if n.Op == token.ADD {
+			return literalText(n.X) + literalText(n.Y)
+		}
+	}
+	return ""
 }
 
 // sources lists the Go files, documents and JSON Schemas of the checkout, and the archives and YAML

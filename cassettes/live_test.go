@@ -202,7 +202,7 @@ func TestProxyErrorPreventsRetry(t *testing.T) {
 		kind    string
 		message string
 	}{
-		"a miss":       {"/some/x", cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "there is no recording of"},
+		"a miss":       {"/some/x", cassettes.Options{AllowUnused: true}, 400, "looptape_miss", "request not recorded"},
 		"no network":   {"/some/x", dead, 502, "looptape_error", "the line is dead"},
 		"no server":    {"/any/x", dead, 400, "looptape_error", `unknown server "any": want one of some`},
 		"past servers": {"/some/../x", dead, 400, "looptape_error", "may lead out of the server"},

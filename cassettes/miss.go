@@ -29,9 +29,9 @@ const maxLines = 20 // for differences
 func (e *MissError) Error() string {
 	var b strings.Builder
 	n := e.NearestMatch
-	what := "there is no recording of"
+	what := "request not recorded"
 	if n != nil && len(n.Differences) == 0 {
-		what = "no recording is left of"
+		what = "every recording of this request was used"
 	}
 	_, _ = fmt.Fprintf(&b, "%s: %s\n  %s %s", e.File, what, e.Request.Method, e.Request.URL)
 	if e.Session != "" {

@@ -30,8 +30,8 @@ import (
 // plant is an interaction that contains a secret.
 type plant struct {
 	name string
-	// make makes what is asked and answered with the secret at hand; of a header a line
-	// each.
+	// make returns the request and the response with this secret; a header has one value per
+	// line.
 	make func(s string) exchange
 }
 

@@ -55,7 +55,7 @@ func TestScrubbedForms(t *testing.T) {
 			"response, event 1 /a", "response, event 2 /a", "response, event 3 /a", "response, event 4 /a", "response, event 5 /a", "response, event 6 /a",
 		}},
 		"private key": {exchange{gotHeader: jsonType, gotBody: `{"a":"` + inJSON(private) + `"}`}, key[3:], []string{"response, body /a"}},
-		"cut off":     {exchange{gotBody: "-----BEGIN PRIVATE KEY-----\n" + key[3:]}, key[3:], []string{"response, body"}},
+		"truncated":   {exchange{gotBody: "-----BEGIN PRIVATE KEY-----\n" + key[3:]}, key[3:], []string{"response, body"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plant{name, func(string) exchange { return c.x }}

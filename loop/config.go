@@ -61,7 +61,7 @@ type Config struct {
 	ToolChoice   llm.ToolChoice   // whether the model may, must or must not call tools, in every step
 	Tools        []Tool           // the tools that the model may call
 
-	// MaxSteps is the step limit; 0 is DefaultMaxSteps, and a negative number is a limit
+	// MaxSteps is the step limit; 0 means DefaultMaxSteps, and a negative number is a limit
 	// of no steps.
 	MaxSteps int
 	// CheckLimitBeforeStep checks the step limit before each step; otherwise the loop checks
@@ -74,7 +74,7 @@ type Config struct {
 	// DefaultConcurrency, and Unlimited is no limit.
 	Concurrency int
 	// MaxConsecutiveToolErrors is the runaway guard: the number of consecutive steps in
-	// which one tool fails that stops the run; 0 is DefaultMaxConsecutiveToolErrors, and
+	// which one tool fails that stops the run; 0 means DefaultMaxConsecutiveToolErrors, and
 	// Disabled is no guard.
 	MaxConsecutiveToolErrors int
 	// ResetByAbsence resets the runaway guard also in a step that does not call the tool;
@@ -84,19 +84,19 @@ type Config struct {
 	// The loop evaluates them in order, after the step limit.
 	StopWhen []StopCondition
 	// TokenBudget stops a run before the next model call when the run has used this number
-	// of input and output tokens; 0 is no budget.
+	// of input and output tokens; 0 means no budget.
 	TokenBudget int64
-	// Deadline ends a run after this time; 0 is none. The context of its model call or its
+	// Deadline ends a run after this time; 0 means no limit. The context of its model call or its
 	// tools ends, and the run fails with ErrDeadline.
 	Deadline time.Duration
 	// DeadlineReturns lets a run whose time is over between two steps return its result without
 	// an error, as at the step limit.
 	DeadlineReturns bool
 	// StallTimeout ends a model call that delivers no event of a stream, or no non-streaming
-	// response, for this time; 0 is none. Bytes that only keep a connection open do not
+	// response, for this time; 0 means no limit. Bytes that only keep a connection open do not
 	// count. The call fails with ErrStalled, and is retryable before the first event.
 	StallTimeout time.Duration
-	// ToolTimeout ends the context of each tool after this time; 0 is none.
+	// ToolTimeout ends the context of each tool after this time; 0 means no limit.
 	ToolTimeout time.Duration
 	// Grace is how long a tool may continue after the run's context has ended before the
 	// loop abandons it; 0 waits forever.
@@ -123,10 +123,10 @@ type Config struct {
 	// DuplicateStep is whether a step with the same calls as the step before it runs.
 	DuplicateStep DuplicateStep
 	// MaxDuplicateSteps is the number of consecutive duplicate steps after which the final
-	// answer is forced; 0 is no limit. It requires DuplicateSkip.
+	// answer is forced; 0 means no limit. It requires DuplicateSkip.
 	MaxDuplicateSteps int
 	// Continuations is how many responses that the provider paused are continued; 0 is
-	// DefaultContinuations, and Disabled is none.
+	// DefaultContinuations, and Disabled means none.
 	Continuations int
 	// ErrorText returns the text of error results for the model; nil is the text of the
 	// error.
@@ -145,7 +145,7 @@ type Config struct {
 	Sink   trace.Sink
 	Deltas bool           // whether sinks get the deltas of responses
 	Clock  Clock          // the source of time; nil is SystemClock
-	Rand   func() float64 // random numbers in [0, 1), for jitter; nil is no jitter
+	Rand   func() float64 // random numbers in [0, 1), for jitter; nil means no jitter
 }
 
 // OnStepLimit is what a run does when it reaches its step limit.

@@ -135,7 +135,7 @@ func TestRequestToolsAreChecked(t *testing.T) {
 			s.Request.Tools = c.tools
 			return loop.StepChange{Request: s.Request}, nil
 		}})
-		for who, p := range map[string]loop.Middleware{"a wrap": wrap(trace.PurposeAnswer), "a judge": wrap(trace.PurposeGrade), "before the step": before} {
+		for who, p := range map[string]loop.Middleware{"a wrap": wrap(trace.PurposeAnswer), "a grader": wrap(trace.PurposeGrade), "before the step": before} {
 			_, err := runChecked(t, who+", "+name, model(text("done")), loop.Config{Tools: []loop.Tool{echo("a")}, Middleware: []loop.Middleware{p}})
 			var pe *loop.MiddlewareError
 			switch {

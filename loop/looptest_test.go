@@ -38,8 +38,8 @@ func adapted(cfg loop.Config) looptest.Loop {
 func TestLoopContract(t *testing.T) {
 	for name, cfg := range map[string]loop.Config{
 		"as it is":     {},
-		"one by one":   {Concurrency: 1},
-		"all at once":  {Concurrency: loop.Unlimited},
+		"sequential":   {Concurrency: 1},
+		"concurrent":   {Concurrency: loop.Unlimited},
 		"one per call": {OneMessagePerResult: true},
 		"grace":        {Grace: 2 * time.Hour},
 	} {

@@ -13,7 +13,7 @@ import (
 // before the n-th retry is Base × Factor^(n-1), and at least what the provider asks for. A
 // call whose wait is longer than MaxWait fails immediately.
 type Retry struct {
-	Max     int           // retries of one call; 0 is none
+	Max     int           // retries of one call; 0 means no retry
 	Base    time.Duration // the wait before the first retry; 0 means half a second
 	Factor  float64       // by which the wait grows with each retry; 0 means 2
 	MaxWait time.Duration // the longest wait; 0 means DefaultMaxRetryWait

@@ -27,7 +27,7 @@ func Of(protocol string, body []byte) (asked Object, needed []string, err error)
 		"openai-chat": chat, "openai-responses": responses, "anthropic-messages": anthropic, "gemini": gemini,
 	}[protocol]
 	if !ok {
-		return nil, nil, fmt.Errorf("there is no protocol %q", protocol)
+		return nil, nil, fmt.Errorf("unknown protocol %q", protocol)
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -154,7 +154,7 @@ func join(body Object) (done bool) {
 
 var gemini = []rule{
 	{"the mode AUTO is the default", dropAt("", "toolConfig", Object{"functionCallingConfig": Object{"mode": "AUTO"}})},
-	{"an empty configuration is none", dropAt("", "generationConfig", Object{})},
+	{"an empty configuration is equal to a missing one", dropAt("", "generationConfig", Object{})},
 	{"the system's instruction has no role", dropAt("systemInstruction", "role", "user", "system")},
 	{"empty arguments and responses may be omitted", all(
 		fillAt("contents parts functionCall", "args"), fillAt("contents parts functionResponse", "response"),

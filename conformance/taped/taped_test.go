@@ -113,12 +113,12 @@ func recordAndReplay(t *testing.T, looptape string, command []string, c node.Cas
 	}
 	c.Input = "How is the weather in Oslo?"
 	got = run(t, c, otherKeys(), replay)
-	for _, want := range []string{"400", "there is no recording of", "weather in Oslo?"} {
+	for _, want := range []string{"400", "request not recorded", "weather in Oslo?"} {
 		if !strings.Contains(got.Error, want) {
 			t.Errorf("missing %q in the error of the SDK:\n%s", want, got.Error)
 		}
 	}
-	if n := strings.Count(got.stderr, "there is no recording of"); n != 1 || got.status != 1 {
+	if n := strings.Count(got.stderr, "request not recorded"); n != 1 || got.status != 1 {
 		t.Errorf("got %d misses and exit status %d, want 1 and 1:\n%s", n, got.status, got.stderr)
 	}
 }

@@ -168,7 +168,7 @@ func TestEnds(t *testing.T) {
 		"fails without a message": {func(w http.ResponseWriter, r *http.Request) {
 			_ = uistream.Write(w, uistream.Parts(fails(r.Context()).Events(), uistream.Options{FinishReason: true}))
 		}, []string{"start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "error", "finish"}, []string{"An error occurred."}},
-		"is cancelled": {func(w http.ResponseWriter, r *http.Request) {
+		"is canceled": {func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
 			parts := func(yield func(uistream.Part) bool) {

@@ -78,7 +78,7 @@ func (s Suite) files(ctx context.Context, fs filesystem.Interface) (names []stri
 			return nil, fmt.Errorf("%s: runs: %s: %w", s.Name, pattern, err)
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: runs: there is no %s in the folder of the suite", s.Name, pattern)
+			return nil, fmt.Errorf("%s: runs: %s not found in the folder of the suite", s.Name, pattern)
 		}
 		names = append(names, found...)
 	}

@@ -80,7 +80,7 @@ func TestOpenFails(t *testing.T) {
 	for name, want := range map[string]string{
 		files[0]:          files[0] + `:2:1: unknown key "run" of the suite; did you mean "runs"?`,
 		files[1]:          files[1] + ": the suite is larger than a megabyte",
-		files[2]:          files[2] + ": runs: there is no none-*.jsonl in the folder of the suite",
+		files[2]:          files[2] + ": runs: none-*.jsonl not found in the folder of the suite",
 		files[3]:          files[3] + `:3:36: scorer "rubric": no grading model can be opened here`,
 		missing:           "open " + missing + ": no such file",
 		"nowhere://a.yml": `file system scheme "nowhere" not registered`,

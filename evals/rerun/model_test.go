@@ -87,7 +87,7 @@ func TestModel(t *testing.T) {
 		"an answer":         {replies(a, "Hm."), nil, `2 turns, 0 reworded; left at 1 for 1: the response has no calls; the recorded run called b before: was b; a {"n": 1, "m": [2.0]}, is "Hm."`},
 		"a second response": {replies("b{} "+a+" "+a, first, "A moment.", "Another."), nil, `4 turns, 0 reworded; left at 3 for 4: the response has no calls; the recorded run called c {"why":"so"} before: was c {"why":"so"}, is "Another."`},
 		"no more":           {replies(a), nil, `1 turns, 0 reworded, failed: loop: step 1: fake: session "", response 2, attempt 1: no response left: the script has 1 response (-want +got):`},
-		"going on": {
+		"continued": {
 			replies(a, "d{} b{}", a, "Done."), &rerun.ModelOptions{ContinueOnUnknown: true},
 			"4 turns, 0 reworded; left at 1 for 1: the call of d {} is not recorded here, or not that often: was b; a {\"n\": 1, \"m\": [2.0]}, is d {}; b {}",
 		},

@@ -196,7 +196,7 @@ func TestToolsUnusualRecordings(t *testing.T) {
 			`{"role":"user","content":"a"},{"role":"assistant","content":"well"},` + call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"user","content":"bye"}`,
 			[]string{"1.0 a now same"},
 		},
-		"the assistant speaks first": {
+		"a message of the assistant first": {
 			`{"role":"developer","content":"s"},{"role":"assistant","content":"Hi!"},{"role":"user","content":"a"},` + call + `,{"role":"tool","tool_call_id":"a","content":"noon{}"},{"role":"assistant","content":""}`,
 			[]string{"0.0 a now same"},
 		},

@@ -112,8 +112,8 @@ type tb interface {
 	Fatal(args ...any)
 }
 
-// The scores of runs depend neither on the order of files nor on how many are scored at
-// once. Programs, which take long to start, are left to TestProgramsConcurrent.
+// The scores of runs depend neither on the order of files nor on how many are scored
+// concurrently. Programs, which take long to start, are left to TestProgramsConcurrent.
 func TestScoresRepeatable(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSpace(sampleRuns)+"\n", "\n")
 	texts := append(lines[:len(lines)-1], sampleTrace(t))

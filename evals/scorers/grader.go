@@ -114,7 +114,7 @@ func readGrade(answer string) (grade, error) {
 	}
 	lines := gradeLine.FindAllStringSubmatch(answer, -1)
 	if len(lines) != 1 {
-		return grade{}, fmt.Errorf("the grader's answer has %d grades, so that it is none: %s", len(lines), quote(answer))
+		return grade{}, fmt.Errorf("the grader's answer has %d grades, want 1: %s", len(lines), quote(answer))
 	}
 	reason := gradeLine.ReplaceAllLiteralString(answer, "")
 	return grade{lines[0][1], strings.TrimSpace(reason)}, nil

@@ -73,7 +73,7 @@ func TestRejectedRequestRetried(t *testing.T) {
 	}{
 		"the same":         {chat, bad, chat, bad, 1},
 		"another body":     {chat, bad, chat, strings.Replace(bad, `"x"`, `"y"`, 1), 0},
-		"another lane":     {chat, bad, "/lane/a" + chat, bad, 0},
+		"another session":  {chat, bad, "/lane/a" + chat, bad, 0},
 		"another protocol": {chat, bad, "/openai/v1/responses", bad, 0},
 		"another model":    {gemini, bad, strings.Replace(gemini, "/m:", "/n:", 1), bad, 0},
 	} {
@@ -175,10 +175,10 @@ func TestDoneUnreadable(t *testing.T) {
 		call             fake.Call
 		want             []string
 	}{
-		"its call":     {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
-		"no message":   {path, ask, `{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":7}]}`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
-		"another call": {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_11","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
-		"another lane": {"/lane/a" + path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
+		"its call":        {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
+		"no message":      {path, ask, `{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":7}]}`, fake.Call{ID: "call_1"}, []string{"2 INV-24"}},
+		"another call":    {path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_11","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
+		"another session": {"/lane/a" + path, ask, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":`, fake.Call{ID: "call_1"}, []string{"1 INV-07", "2 INV-24"}},
 		"no id": {
 			"/gemini/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
 			`{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"weather","response":`, fake.Call{}, []string{"2 INV-24"},

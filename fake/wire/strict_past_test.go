@@ -161,7 +161,7 @@ func TestPreviousResponseOfAnotherModel(t *testing.T) {
 		"no session":  {"", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusOK},
 		"no calls":    {"", thoughtful(), "resp_" + placeName("gpt-b", 0, 1), http.StatusBadRequest},
 		"ids of ours": {"", opaque(), "resp_mine", http.StatusOK},
-		"a lane":      {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},
+		"a session":   {"/lane/main", thoughtful(), "resp_" + placeName("gpt-a", 0, 1), http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &fake.Model{Sessions: map[string][]fake.Response{"gpt-a": c.script, "gpt-b": {{Text: "as asked"}}, "main": c.script}}

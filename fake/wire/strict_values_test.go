@@ -69,7 +69,7 @@ func TestStrictValues(t *testing.T) {
 		"cold of Chat":                  {chat, ofChat(`"temperature":-1`), ofChat(`"temperature":0`), "Invalid 'temperature': decimal below minimum value."},
 		"stops":                         {chat, ofChat(`"stop":["a","b","c","d","e"]`), ofChat(`"stop":["a","b","c","d"]`), "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 5 instead."},
 		"tools":                         {chat, ofChat(tools(129)), ofChat(tools(128)), "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead."},
-		"tools of an imitator":          {chat, ofChat(tools(129)), strings.Replace(ofChat(tools(129)), "gpt-4o", "some-model", 1), "Invalid 'tools'"},
+		"tools of a compatible server":  {chat, ofChat(tools(129)), strings.Replace(ofChat(tools(129)), "gpt-4o", "some-model", 1), "Invalid 'tools'"},
 		"no answers":                    {chat, ofChat(`"n":0`), ofChat(`"n":1`), "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead."},
 		"an unknown effort":             {chat, ofChat(`"reasoning_effort":"bananas"`), ofChat(`"reasoning_effort":"xhigh"`), "Invalid value: 'bananas'. Supported values are: 'none',"},
 		"an effort of Responses":        {responses, ofResponses(`"reasoning":{"effort":"bananas"}`), ofResponses(`"reasoning":{"effort":"low","summary":"auto"}`), "Invalid value: 'bananas'. Supported values are: 'none',"},
@@ -130,7 +130,7 @@ func TestStrictFormat(t *testing.T) {
 	for name, c := range map[string]struct{ wrong, right, param, code, said string }{
 		"unknown in Chat":      {inChat(`{"type":"xml"}`), inChat(`{"type":"json_object"}`), "response_format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
 		"unknown in Responses": {inResponses(`{"type":"xml"}`), inResponses(`{"type":"text"}`), "text.format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
-		"an imitator's":        {inChat(`{"type":"xml"}`), strings.Replace(inChat(`{"type":"xml"}`), "gpt-4o", "some-model", 1), "response_format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
+		"a compatible server":  {inChat(`{"type":"xml"}`), strings.Replace(inChat(`{"type":"xml"}`), "gpt-4o", "some-model", 1), "response_format.type", "invalid_value", "Invalid value: 'xml'. Supported values are: 'json_object', 'json_schema', and 'text'."},
 		"none":                 {inChat(`{}`), inChat(`null`), "response_format.type", missing, "Missing required parameter: 'response_format.type'."},
 		"no schema":            {inChat(`{"type":"json_schema"}`), chat(named + loose), "response_format.json_schema", missing, "Missing required parameter: 'response_format.json_schema'."},
 		"no name in Chat":      {chat(loose), chat(named + loose), "response_format.json_schema.name", missing, "Missing required parameter: 'response_format.json_schema.name'."},

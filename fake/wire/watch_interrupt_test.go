@@ -17,7 +17,7 @@ import (
 func TestWatchInterrupted(t *testing.T) {
 	for _, k := range protocols {
 		for name, behind := range map[string][]llm.Message{
-			"left out": {llm.User("No, stop.")}, "cut off": {llm.Assistant(llm.Text{Text: "I will"}), llm.User("No, stop.")},
+			"omitted": {llm.User("No, stop.")}, "truncated": {llm.Assistant(llm.Text{Text: "I will"}), llm.User("No, stop.")},
 		} {
 			t.Run(k.name+"/"+name, func(t *testing.T) {
 				if r := interrupted(t, k.name, behind, true); !r.OK() {

@@ -6,7 +6,7 @@ import (
 )
 
 // maxPath is how long a path in a message may be, in bytes: what is nested
-// thousands deep has a path that nobody reads.
+// thousands deep has a path that is too long to read.
 const maxPath = 100
 
 // pathAt gives the path of the value at the end of s, the beginning of a JSON

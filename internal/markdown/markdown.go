@@ -4,7 +4,7 @@ package markdown
 import "strings"
 
 // Plain is a text that means nothing but itself in a line of Markdown or a cell of a
-// table: neither markup, nor HTML, nor the mention of somebody. GitHub looks for mentions
+// table: neither markup, nor HTML, nor a mention of a user. GitHub looks for mentions
 // and issues where backslashes are gone already, so a space of no width parts what would
 // be one.
 func Plain(text string) string {

@@ -22,7 +22,7 @@ type Event struct {
 	ID   string // of this event or the last that had one
 }
 
-// ErrTooLong is the error of an event that is longer than the limit.
+// Next returns ErrTooLong if an event exceeds the limit.
 var ErrTooLong = errors.New("sse: an event is too long")
 
 // Reader reads the events of a stream, in any of its three line endings. It needs

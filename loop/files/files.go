@@ -55,11 +55,11 @@ const (
 var (
 	ErrPath     = errors.New("the path is not one of these files: it has an element \"..\", a backslash or a NUL")
 	ErrLongPath = fmt.Errorf("the path has more than %d bytes", MaxPath)
-	ErrIsDir    = errors.New("it is a directory, not a file")
-	ErrNotDir   = errors.New("it is, or leads through, what is no directory")
-	ErrNotFile  = errors.New("it is neither a file nor a directory, or a link in place of one")
-	ErrNotText  = errors.New("it is not text: not UTF-8")
-	ErrTooLarge = fmt.Errorf("it has more than %d bytes", MaxFile)
+	ErrIsDir    = errors.New("a directory, not a file")
+	ErrNotDir   = errors.New("not a directory")
+	ErrNotFile  = errors.New("neither a file nor a directory, or a link in place of one")
+	ErrNotText  = errors.New("not text: not UTF-8")
+	ErrTooLarge = fmt.Errorf("more than %d bytes", MaxFile)
 )
 
 // Error is a failed operation with its path.

@@ -53,7 +53,7 @@ var (
 	// ErrNoName is returned for a layer without a name.
 	ErrNoName = errors.New("layers: Set needs a layer with a Name")
 	// ErrCycle is returned if a registry would be its own ancestor.
-	ErrCycle = errors.New("layers: SetParent: the registry would be among its own parents; give it another parent")
+	ErrCycle = errors.New("layers: SetParent: cycle: choose a parent that does not inherit from this registry")
 )
 
 // Registry holds layers by name. Its zero value is empty and ready to use. It is safe for use

@@ -125,11 +125,11 @@ func TestOutputMiddleware(t *testing.T) {
 		fails      string // the text in the error
 		calls      int
 	}{
-		"at once":                            {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
+		"immediately":                        {turns: []fake.Response{good}, stop: trace.ReasonEndTurn, calls: 1},
 		"after tools":                        {turns: []fake.Response{talk, good}, stop: trace.ReasonEndTurn, calls: 2},
 		"after a paused response":            {turns: []fake.Response{paused, good}, stop: trace.ReasonEndTurn, calls: 2},
-		"not asked again":                    {turns: []fake.Response{bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 1},
-		"asked again":                        {maxRetries: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
+		"not retried":                        {turns: []fake.Response{bad}, stop: middleware.ReasonOutput, fails: "nope", calls: 1},
+		"retried":                            {maxRetries: 1, turns: []fake.Response{bad, good}, stop: trace.ReasonEndTurn, calls: 2},
 		"retried without success":            {maxRetries: 2, turns: []fake.Response{bad, bad, {Text: "never"}}, stop: middleware.ReasonOutput, fails: "never", calls: 3},
 		"retried, with tools between":        {maxRetries: 1, turns: []fake.Response{bad, call("1"), {Text: "again"}}, stop: middleware.ReasonOutput, fails: "again", calls: 3},
 		"the limit comes first":              {cfg: loop.Config{MaxSteps: 1}, maxRetries: 1, turns: []fake.Response{bad}, stop: trace.ReasonMaxSteps, calls: 1},

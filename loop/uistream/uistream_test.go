@@ -189,9 +189,9 @@ func TestParts(t *testing.T) {
 				`{"type":"tool-input-error","toolCallId":"c1","toolName":"a","input":"","errorText":"the call was not run"}`, finishStep, `{"type":"abort"}`,
 			},
 		},
-		"cancelled for a reason of its own": {run(trace.RunEnd{StopReason: trace.ReasonError}, errors.New("enough"), trace.Canceled{Reason: "error"}), uistream.Options{}, []string{start, `{"type":"abort"}`}},
-		"over its deadline":                 {run(trace.RunEnd{StopReason: trace.ReasonDeadline}, errors.New("late"), trace.Canceled{Reason: "deadline"}), uistream.Options{}, []string{start, `{"type":"error","errorText":"An error occurred."}`, finish}},
-		"cut off": {
+		"canceled for a reason of its own": {run(trace.RunEnd{StopReason: trace.ReasonError}, errors.New("enough"), trace.Canceled{Reason: "error"}), uistream.Options{}, []string{start, `{"type":"abort"}`}},
+		"over its deadline":                {run(trace.RunEnd{StopReason: trace.ReasonDeadline}, errors.New("late"), trace.Canceled{Reason: "deadline"}), uistream.Options{}, []string{start, `{"type":"error","errorText":"An error occurred."}`, finish}},
+		"truncated": {
 			run(trace.RunEnd{}, nil, trace.StepStart{}, delta(trace.DeltaText, "a")),
 			uistream.Options{},
 			[]string{start, startStep, `{"type":"text-start","id":"1"}`, `{"type":"text-delta","id":"1","delta":"a"}`, `{"type":"text-end","id":"1"}`, `{"type":"error","errorText":"the run was interrupted"}`},

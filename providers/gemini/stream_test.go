@@ -230,7 +230,7 @@ func TestPartialCalls(t *testing.T) {
 		"no name":                 {[]string{one, last}, stopped(call("", "", `{"a":1,"b":2}`))},
 		"no name, whole":          {[]string{`{"functionCall":{"args":{"a":1}}}`}, stopped(call("", "", `{"a":1}`))},
 		"an end of nothing":       {[]string{`{"functionCall":{}}`}, warned(stopped(), llm.WarnNoCallStart)},
-		"two at once":             {[]string{begin + "," + last, begin + "," + `{"functionCall":{}}`}, stopped(call("", "f", `{"b":2}`), call("", "f", `{}`))},
+		"two in one chunk":        {[]string{begin + "," + last, begin + "," + `{"functionCall":{}}`}, stopped(call("", "f", `{"b":2}`), call("", "f", `{}`))},
 	} {
 		var wire []string
 		for _, p := range c.parts {

@@ -313,8 +313,8 @@ func TestClientShouldRetry(t *testing.T) {
 	}
 }
 
-// An error that comes bare, outside any event, is read, also in an array; other words are
-// none.
+// An error that comes bare, outside any event, is read, also in an array. Other
+// words are not an error.
 func TestClientBareError(t *testing.T) {
 	for bare, want := range map[string]string{
 		"{\n  \"error\": 7\n}":        "{\n  \"error\": 7\n}",

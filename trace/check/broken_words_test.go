@@ -95,13 +95,13 @@ var cleanWords = map[string]func() *script{
 		s.events[len(s.events)-1].Body = b
 		return s
 	},
-	"the finish of a turn before one that failed": func() *script {
+	"the finish of a response before one that failed": func() *script {
 		s := begin("r1", declared).ask().turn(text("a"))
 		e := s.runEnd(trace.ReasonMiddleware)
 		e.FinishReason, e.Error = llm.FinishToolCalls, &trace.Error{Type: "policy"}
 		return s.decide(trace.Stop, trace.ReasonMiddleware, 0).done().add(e)
 	},
-	"a forced answer after a tool that is not waited for": func() *script {
+	"a final answer after a tool that is not waited for": func() *script {
 		s := begin("r1", trace.Options{{Name: "max_steps", Value: "1"}}).ask().turn(c1).starts(c1).add(trace.Abandoned{ToolCallID: "c1"})
 		s.results(bad("c1")).decide(trace.ForceFinal, trace.ReasonMaxSteps, 0).done()
 		s.step++

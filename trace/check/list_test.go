@@ -192,7 +192,7 @@ func TestSent(t *testing.T) {
 		"ends on calls":     {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2)}, []string{`INV-01 1 the request was sent without a result of the call "c1"`, `INV-01 1 the request was sent without a result of the call "c2"`}},
 		"between results":   {[]llm.Message{llm.User("a"), llm.Assistant(c1, c2), llm.ToolResults(good("c2"))}, []string{`INV-01 1 the request was sent without a result of the call "c1"`}},
 		"no messages":       {nil, []string{"INV-24 -1 the list of messages is empty; no provider accepts it"}},
-		"goes on":           {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b")}, []string{`INV-01 1 the call "c1" has no result, and other messages follow`}},
+		"continues":         {[]llm.Message{llm.User("a"), llm.Assistant(c1), llm.User("b")}, []string{`INV-01 1 the call "c1" has no result, and other messages follow`}},
 		"of the provider's": {[]llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "x", Name: "web", Arguments: "{}", ProviderExecuted: true})}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -140,7 +140,7 @@ func TestArchiveBroken(t *testing.T) {
 		"a bomb":                   {long, []string{"! file: samples/1_epoch_1.json: the limit of 32 MiB for a sample is exceeded", two}},
 		"two long ones":            {zipOf(t, longSample(1), longSample(2)), []string{"sample-1@1", "sample-2@1"}},
 		"a long directory":         {zipOf(t, names...), []string{"! file: the ZIP cannot be read: the directory of the ZIP is longer than 16 MiB"}},
-		"cut off":                  {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
+		"truncated":                {whole[:len(whole)-30], []string{"! file: the ZIP cannot be read: zip: not a valid zip file"}},
 		"entries in one place":     {moved(whole, 42, 0), []string{`! file: the entries "samples/1_epoch_1.json" and "samples/2_epoch_1.json" of the ZIP share bytes`}},
 		"an entry without end":     {moved(whole, 20, 1<<30), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP is longer than the rest of the ZIP`}},
 		"an entry a byte too long": {moved(whole, 20, left+1), []string{`! file: the entry "samples/2_epoch_1.json" of the ZIP is longer than the rest of the ZIP`}},

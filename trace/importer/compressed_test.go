@@ -46,7 +46,7 @@ func TestZstandard(t *testing.T) {
 		"whole":                   {string(whole), runs},
 		"after other data":        {skipped + string(whole), runs},
 		"two frames":              {string(whole) + string(whole), append(runs, "run-3@3 user:hi", "run-4@4 assistant:yo")},
-		"cut off":                 {string(whole[:len(whole)-4]), []string{"! file: unexpected EOF"}},
+		"truncated":               {string(whole[:len(whole)-4]), []string{"! file: unexpected EOF"}},
 		"broken immediately":      {string(whole[:5]), []string{"! file: unexpected EOF"}},
 		"no complete placeholder": {string(whole[:3]), []string{"! file: " + importer.ErrFormat.Error()}},
 		"a window of 256 MB":      {"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", []string{"! file: window size exceeded"}},

@@ -30,7 +30,7 @@ func TestDeep(t *testing.T) {
 		"Inspect":           {inspectLog(`{"id":1,"x":`+object+`}`, `{"id":2}`), 1},
 		"the head of a log": {`{"eval":{},"version":2,"x":` + object + `,"samples":[{"id":1}]}`, 1},
 		"a ZIP":             {string(zipOf(t, entry{name: sampleOne.name, text: `{"id":1,"x":` + object + "}"}, sampleTwo)), 1},
-		"a piece":           {string(zipOf(t, chunkedSample(entry{name: "samples/a/1_epoch_2/messages/9.json", text: array})...)), 1},
+		"a chunk":           {string(zipOf(t, chunkedSample(entry{name: "samples/a/1_epoch_2/messages/9.json", text: array})...)), 1},
 		"rows":              {`{"prompt":"x","answer":` + object + "}\n" + `{"prompt":"x","answer":"y"}`, 1},
 		"SWE-agent":         {`{"trajectory":[],"info":` + object + `,"history":[]}`, 0},
 		"promptfoo":         {`{"evalId":"e","results":{"results":[{"vars":` + object + `},{"vars":{"q":"x"}}]}}`, 1},

@@ -75,7 +75,7 @@ func TestFormats(t *testing.T) {
 		"a byte order mark":        {"\xef\xbb\xbf[" + hi + "]", "messages", []string{"run-1@1 user:hi"}},
 		"brackets within texts":    {`[{"role":"user","content":"]}\\\"["},` + yo + "]", "messages", []string{`run-1@1 user:]}\"[ assistant:yo`}},
 		"members before a role":    {`[{"content":[],"x":[{}],"role":"user"}]`, "messages", []string{"run-1@1 user:"}},
-		"numbers that are none":    {hi + "\n" + `{"role":"assistant","content":"yo","logprob":NaN}`, "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
+		"invalid numbers":          {hi + "\n" + `{"role":"assistant","content":"yo","logprob":NaN}`, "message-lines", []string{"run-1@1 user:hi assistant:yo"}},
 		"UTF-16":                   {"\xff\xfe[\x00]\x00", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
 		"UTF-16, the other way":    {"\xfe\xff\x00[\x00]", "", []string{"! file: the file is in UTF-16: convert it to UTF-8"}},
 		"a mark of UTF-16 alone":   {"\xff\xfe[", "", []string{"! file: " + importer.ErrFormat.Error()}},
@@ -225,7 +225,7 @@ func TestReaderFails(t *testing.T) {
 		in   string
 		want []string
 	}{
-		"at once":        {"", []string{"! file: the disk is on fire"}},
+		"immediately":    {"", []string{"! file: the disk is on fire"}},
 		"in a list":      {"[" + hi + ",", []string{"run-1@1 user:hi …! file:1: [1]: reading stopped: the disk is on fire"}},
 		"between lines":  {"[" + hi + "]\n[" + yo + "]\n", []string{"run-1@1 user:hi", "run-2@2 assistant:yo", "! file:3: reading stopped: the disk is on fire"}},
 		"after messages": {hi + "\n" + yo + "\n", []string{"run-1@1 user:hi assistant:yo …! file:3: reading stopped: the disk is on fire"}},

@@ -105,7 +105,7 @@ func TestInspectChunksBroken(t *testing.T) {
 		"references, endless":   {piece("sample.json", `{"id":1,"message_refs":[[3,1],[0,9223372036854775807]]}`), []string{"sample-1@1 user:hi assistant:yoattachment://9 system:another user: …! file:1: " + folder + "sample.json: message_refs[1]: the message 4 is missing or could not be read"}},
 		"a sample further down": {piece("b/c/1.json", `{"id":7}`), []string{whole, "sample-7@1"}},
 		"a sample at the top":   {entry{name: "samples/sample.json", text: `{"id":7}`}, []string{whole, "! file:1: samples/sample.json: the sample has no message_refs"}},
-		"numbers that are none": {piece("messages/x.json", "["), []string{whole}},
+		"invalid numbers":       {piece("messages/x.json", "["), []string{whole}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := read(t, bytes.NewReader(zipOf(t, chunkedSample(c.entry, sampleTwo)...)))

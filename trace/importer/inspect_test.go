@@ -128,7 +128,7 @@ func TestInspectBroken(t *testing.T) {
 		"invalid samples":           {`{"eval":{},"version":2,"samples":null}`, []string{"! file:1: the array of runs at samples is missing"}},
 		"samples by name":           {`{"eval":{},"version":2,"samples":{"a":1}}`, []string{"! file:1: the array of runs at samples is missing"}},
 		"a head":                    {`{"version":2,"eval":{"x":},"samples":[{"id":1}]}`, []string{"! file:1: eval.x: expected a value", "sample-1@1"}},
-		"cut off":                   {inspectLog(`{"id":1}`)[:96], []string{"! file:1: samples[0]: the file ends within a value"}},
+		"truncated":                 {inspectLog(`{"id":1}`)[:96], []string{"! file:1: samples[0]: the file ends within a value"}},
 		"truncated after one":       {`{"eval":{},"version":2,"samples":[{"id":1},`, []string{"sample-1@1", "! file:1: samples[1]: the file ends within a value"}},
 		"truncated in the metadata": {`{"eval":{},"version":2,"status":{`, []string{"! file:1: status: the file ends within a value"}},
 		"truncated in a name":       {`{"eval":{},"version":2,"stat`, []string{"! file:1: the file ends within a value"}},

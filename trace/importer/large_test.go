@@ -41,7 +41,7 @@ func TestLargeFiles(t *testing.T) {
 		"objects, over all": "[\n{\"messages\":\n" + strings.Join(lists, "\n}\n,\n{\"messages\":\n") + `}]`,
 	} {
 		for way, r := range map[string]io.Reader{
-			"at once":      strings.NewReader(file),
+			"in one read":  strings.NewReader(file),
 			"with its end": iotest.DataErrReader(strings.NewReader(file)),
 			"by halves":    iotest.HalfReader(strings.NewReader(file)),
 			"gzipped":      zipped(t, file),

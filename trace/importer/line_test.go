@@ -25,7 +25,7 @@ func TestLongLines(t *testing.T) {
 		"only space":              {strings.Repeat(" ", 300_000), nil},
 		"broken at its start":     {"[" + hi + ",7," + long + "," + long + "]", []string{"run-2@2 user:hi …! file:2: [1]: expected an object"}},
 		"broken brackets":         {"[" + hi + "}" + long + "," + long + "]", []string{"run-2@2 user:hi …! file:2: [1]: expected a comma or the end of the array; the rest of the file is not read"}},
-		"cut off":                 {"[" + hi + "," + long + "," + long[:150_000], []string{"run-2@2 user:hi user:… …! file:2: [2]: the line ends within a value"}},
+		"truncated":               {"[" + hi + "," + long + "," + long[:150_000], []string{"run-2@2 user:hi user:… …! file:2: [2]: the line ends within a value"}},
 		"something follows":       {"[" + hi + "," + long + "] " + long, []string{"run-2@2 user:hi user:…", "! file:2: something follows the JSON value"}},
 		"an object that is wrong": {`{"messages":[` + long + "," + long + `,7]}`, []string{"run-2@2 user:… user:… …! file:2: messages[2]: expected an object"}},
 	} {
@@ -35,9 +35,9 @@ func TestLongLines(t *testing.T) {
 				want[1] = "run-2@3 assistant:yo"
 			}
 			for way, r := range map[string]io.Reader{
-				"at once":   strings.NewReader(first + c.line + last),
-				"by halves": iotest.HalfReader(strings.NewReader(first + c.line + last)),
-				"gzipped":   zipped(t, first+c.line+last),
+				"in one read": strings.NewReader(first + c.line + last),
+				"by halves":   iotest.HalfReader(strings.NewReader(first + c.line + last)),
+				"gzipped":     zipped(t, first+c.line+last),
 			} {
 				_, got := read(t, r)
 				for i := range got {
@@ -49,7 +49,7 @@ func TestLongLines(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the input breaks off", func(t *testing.T) {
+	t.Run("the input is interrupted", func(t *testing.T) {
 		_, got := read(t, io.MultiReader(strings.NewReader(first+"["+hi+","+long+","+long[:150_000]), iotest.ErrReader(errors.New("gone"))))
 		for i := range got {
 			got[i] = strings.ReplaceAll(got[i], strings.Repeat("x", 200_000), "…")

@@ -109,7 +109,7 @@ func TestMessages(t *testing.T) {
 				{Role: llm.RoleAssistant, Parts: text("a"), Opaque: raw(`{"reasoning":{"effort":1}}`)},
 			},
 		},
-		"numbers that are none": {
+		"invalid numbers": {
 			`{"role":"assistant","content":"NaN","logprob":-Infinity}`,
 			[]llm.Message{{Role: llm.RoleAssistant, Parts: text("NaN"), Opaque: raw(`{"logprob":"-Infinity"}`)}},
 		},

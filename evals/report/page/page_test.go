@@ -88,11 +88,11 @@ var embedded = regexp.MustCompile(`<script type="application/json" id="([^"]+)">
 // TestData holds the data of pages, a line an element and what it holds, indented.
 func TestData(t *testing.T) {
 	for name, p := range map[string]*page.Page{
-		"one":     pageOf(t, runs, "", maxBytes),
-		"two":     pageOf(t, runs, base, maxBytes),
-		"no room": pageOf(t, runs, "", 200), // for more than those that did not succeed
-		"empty":   pageOf(t, "[]", "", maxBytes),
-		"nothing": pageOf(t, "", "", maxBytes),
+		"one":      pageOf(t, runs, "", maxBytes),
+		"two":      pageOf(t, runs, base, maxBytes),
+		"no space": pageOf(t, runs, "", 200), // for more than those that did not succeed
+		"empty":    pageOf(t, "[]", "", maxBytes),
+		"nothing":  pageOf(t, "", "", maxBytes),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -133,11 +133,11 @@ func TestNotes(t *testing.T) {
 		page *page.Page
 		want []string
 	}{
-		"all is there":    {pageOf(t, runs, "", maxBytes), []string{}},
-		"no room":         {pageOf(t, runs, "", 0), []string{"the page omits the transcripts of 3 of 3 runs: raise --transcripts"}},
-		"no room in both": {pageOf(t, runs, base, 0), []string{"the page omits the transcripts of 5 of 5 runs: raise --transcripts"}},
-		"a part":          {pageOf(t, part, "", maxBytes), []string{"the transcripts of 1 of 1 runs are missing, since score files contain no transcripts: pass the recordings"}},
-		"a long text":     {pageOf(t, long, "", maxBytes), []string{"the transcripts of 1 of 1 runs are shortened: see the lines of their recordings"}},
+		"all runs":         {pageOf(t, runs, "", maxBytes), []string{}},
+		"no space":         {pageOf(t, runs, "", 0), []string{"the page omits the transcripts of 3 of 3 runs: raise --transcripts"}},
+		"no space in both": {pageOf(t, runs, base, 0), []string{"the page omits the transcripts of 5 of 5 runs: raise --transcripts"}},
+		"a part":           {pageOf(t, part, "", maxBytes), []string{"the transcripts of 1 of 1 runs are missing, since score files contain no transcripts: pass the recordings"}},
+		"a long text":      {pageOf(t, long, "", maxBytes), []string{"the transcripts of 1 of 1 runs are shortened: see the lines of their recordings"}},
 	} {
 		if diff := cmp.Diff(c.want, c.page.Notes()); diff != "" {
 			t.Errorf("%s: notes (-want +got):\n%s", name, diff)

@@ -295,7 +295,7 @@ func (r *reading) event(ev *trace.Event) {
 	case trace.Canceled:
 		r.note(kindNote, "the run was canceled", body.Reason)
 	case trace.Suspended:
-		r.note(kindNote, "the run waits for somebody outside", "")
+		r.note(kindNote, "the run waits for an external result", "")
 	case trace.Resumed:
 		r.note(kindNote, "the run continues another run", body.Of)
 	case trace.Warning:

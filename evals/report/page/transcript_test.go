@@ -199,7 +199,7 @@ func TestEvents(t *testing.T) {
 			[]entry{
 				{Kind: kindNote, Text: "the run continues another run: r0"}, {Kind: kindError, Text: "a call of the model failed: busy"},
 				{Kind: kindNote, Text: "the model is called again: busy"}, {Kind: kindNote, Text: "warning: odd"}, {Kind: kindError, Text: "a running tool was not waited for: 1"},
-				{Kind: kindNote, Text: "the run was canceled: deadline"}, {Kind: kindNote, Text: "the run waits for somebody outside"}, {Kind: kindNote, Text: "the run ended: max_steps"},
+				{Kind: kindNote, Text: "the run was canceled: deadline"}, {Kind: kindNote, Text: "the run waits for an external result"}, {Kind: kindNote, Text: "the run ended: max_steps"},
 			},
 		},
 		"a failure": {

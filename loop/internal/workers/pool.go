@@ -23,7 +23,7 @@ type Pool struct {
 	closed bool
 }
 
-// NewPool returns a Pool with a concurrency limit. A negative limit is none.
+// NewPool returns a Pool with a concurrency limit. A negative limit means no limit.
 func NewPool(limit int) *Pool {
 	p := &Pool{limit: limit}
 	p.wake.L = &p.mu

@@ -31,21 +31,21 @@ func TestCodes(t *testing.T) {
 		code  string
 		cause error
 	}{
-		"the model fails":             {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
-		"the model stalls":            {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
-		"the model reports cancelled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
-		"all retries fail":            {cfg: loop.Config{Retry: agentier.Retries(1)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
-		"the time is over":            {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
+		"the model fails":            {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
+		"the model stalls":           {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
+		"the model reports canceled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
+		"all retries fail":           {cfg: loop.Config{Retry: agentier.Retries(1)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
+		"the time is over":           {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
 		"a policy fails": {cfg: loop.Config{Middleware: []loop.Middleware{middleware.Wrap("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
 			cause: errMine},
-		"cancelled": {turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled,
+		"canceled": {turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled,
 			stop: after(time.Second, context.Canceled)},
-		"cancelled for a reason": {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(time.Second, errMine)},
-		"cancelled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
+		"canceled for a reason": {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(time.Second, errMine)},
+		"canceled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
 			code: "ABORTED", cause: errMine, stop: after(500*time.Millisecond, errMine)},
 		"the caller's time is over": {turns: []fake.Response{hang}, code: "TIMEOUT", cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
-		"cancelled, then over":      {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
-		"over, then cancelled":      {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
+		"canceled, then over":       {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
+		"over, then canceled":       {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
 	} {
 		clock := fake.NewClock()
 		c.cfg.Clock = clock
@@ -125,10 +125,10 @@ func TestRunFor(t *testing.T) {
 		want   *count
 		fails  string
 	}{
-		"a value":         {turns: say(`{"n":1}`), want: &count{1}},
-		"asked again":     {reAsks: 1, turns: say("nope", `{"n":2}`), want: &count{2}},
-		"not asked again": {turns: say("nope"), fails: "nope"},
-		"too large":       {turns: say(`{"n":99999999999999999999}`), fails: `{"n":99999999999999999999}`},
+		"a value":     {turns: say(`{"n":1}`), want: &count{1}},
+		"retried":     {reAsks: 1, turns: say("nope", `{"n":2}`), want: &count{2}},
+		"not retried": {turns: say("nope"), fails: "nope"},
+		"too large":   {turns: say(`{"n":99999999999999999999}`), fails: `{"n":99999999999999999999}`},
 	} {
 		a, _ := newAgent(t, loop.Config{}, c.turns...)
 		got, res, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), c.reAsks, nil)

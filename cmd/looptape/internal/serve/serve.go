@@ -166,7 +166,7 @@ func protocols(some []string) string {
 func (v *server) greet(name string, h wire.ServerInfo) error {
 	if *v.format == "json" {
 		v.w.JSON(h)
-		return v.w.OutputError() // do not serve at an address that nobody knows
+		return v.w.OutputError() // do not serve at an address that was not printed
 	}
 	text := fmt.Sprintf("looptape serves %s at %s\n", name, h.URL)
 	for _, p := range []string{wire.OpenAI, wire.Anthropic, wire.Gemini} {
