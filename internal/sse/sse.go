@@ -4,9 +4,7 @@
 package sse
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,12 +26,12 @@ var ErrTooLong = errors.New("sse: an event is too long")
 // Reader reads the events of a stream, in any of its three line endings. It needs
 // memory for one event and for one read. It is for one goroutine.
 type Reader struct {
-	lines *bufio.Scanner
-	limit int
-	err   error // ErrTooLong, once it was returned
-
-	maxLine int // the maximum length of the next line
-	scanned int // the next line has no end up to here
+	from    io.Reader
+	limit   int
+	err     error // of from; it comes after what was read before it
+	buf     []byte
+	pos     int // the next byte
+	scanned int // up to here buf has no line end
 	begun   bool
 	afterCR bool // a line feed now belongs to the line before
 
@@ -48,7 +46,7 @@ type Reader struct {
 // maxOther limits the bytes that are kept of lines outside any event.
 const maxOther = 64 << 10
 
-// readSize is the minimum space for a read after the longest line.
+// readSize is how much is read at once.
 const readSize = 4 << 10
 
 // usual is how many bytes most events do not go beyond.
@@ -57,10 +55,7 @@ const usual = 1 << 10
 // NewReader returns a Reader whose events have limit bytes at most, names and
 // comments included.
 func NewReader(from io.Reader, limit int) *Reader {
-	r := &Reader{lines: bufio.NewScanner(from), limit: limit}
-	r.lines.Buffer(nil, limit+readSize)
-	r.lines.Split(r.line)
-	return r
+	return &Reader{from: from, limit: limit}
 }
 
 // Next returns the next event. At the end of the stream it returns what came of
@@ -68,15 +63,15 @@ func NewReader(from io.Reader, limit int) *Reader {
 // error is the stream's, or wraps ErrTooLong.
 func (r *Reader) Next() (Event, error) {
 	r.data, r.name, r.some = r.data[:0], "", false
-	for size := 0; ; {
-		r.maxLine = r.limit - size
-		if r.err != nil || !r.lines.Scan() {
-			if err := cmp.Or(r.err, r.lines.Err()); err != nil || !r.some {
-				return Event{}, cmp.Or(err, io.EOF)
+	size := 0
+	for {
+		line, err := r.line(r.limit - size)
+		if err != nil {
+			if !errors.Is(err, io.EOF) || !r.some {
+				return Event{}, err
 			}
 			return r.event(), nil
 		}
-		line := r.lines.Bytes()
 		if size += len(line) + 1; size > r.limit {
 			return Event{}, r.tooLong()
 		}
@@ -97,6 +92,7 @@ func (r *Reader) event() Event {
 
 func (r *Reader) tooLong() error {
 	r.err = fmt.Errorf("%w: over %d bytes", ErrTooLong, r.limit)
+	r.buf, r.pos, r.scanned = nil, 0, 0
 	return r.err
 }
 
@@ -129,33 +125,38 @@ func (r *Reader) field(line []byte) {
 // send errors in such lines.
 func (r *Reader) OtherLines() []byte { return r.other }
 
-// line is a [bufio.SplitFunc] for lines without their line ends, of at most maxLine bytes. The end of
-// the stream also ends a line.
-func (r *Reader) line(data []byte, atEnd bool) (advance int, line []byte, err error) {
-	rest := data
-	switch {
-	case !r.begun && !atEnd && len(data) < len(bom) && strings.HasPrefix(bom, string(data)):
-		return 0, nil, nil // more bytes show whether a byte order mark begins the stream
-	case !r.begun:
-		r.begun, rest = true, bytes.TrimPrefix(data, []byte(bom))
-	case r.afterCR && len(data) > 0:
-		r.afterCR, rest = false, bytes.TrimPrefix(data, []byte("\n"))
+// line returns the next line without its line end, with at most this number of bytes. The end of the stream
+// also ends a line.
+func (r *Reader) line(maxLine int) ([]byte, error) {
+	for {
+		if r.afterCR && r.pos < len(r.buf) {
+			r.afterCR = false
+			if r.buf[r.pos] == '\n' {
+				r.pos++
+				r.scanned = r.pos
+			}
+		}
+		if end := lineEnd(r.buf[r.scanned:]); end >= 0 {
+			end += r.scanned
+			line := r.buf[r.pos:end]
+			r.afterCR = r.buf[end] == '\r'
+			r.pos, r.scanned = end+1, end+1
+			return line, nil
+		}
+		r.scanned = len(r.buf)
+		if r.scanned-r.pos > maxLine {
+			return nil, r.tooLong()
+		}
+		if r.err != nil {
+			if r.pos == len(r.buf) || !errors.Is(r.err, io.EOF) {
+				return nil, r.err
+			}
+			line := r.buf[r.pos:]
+			r.pos = len(r.buf)
+			return line, nil
+		}
+		r.fill()
 	}
-	skipped := len(data) - len(rest)
-	if end := lineEnd(rest[r.scanned:]); end >= 0 {
-		end += r.scanned
-		r.afterCR, r.scanned = rest[end] == '\r', 0
-		return skipped + end + 1, rest[:end], nil
-	}
-	r.scanned = len(rest)
-	switch {
-	case r.scanned > r.maxLine:
-		return 0, nil, r.tooLong()
-	case atEnd && r.scanned > 0:
-		r.scanned = 0
-		return len(data), rest, nil
-	}
-	return skipped, nil, nil
 }
 
 // lineEnd returns where the first line ends, or -1.
@@ -172,6 +173,37 @@ func lineEnd(b []byte) int {
 
 // bom is the byte order mark that may begin a stream.
 const bom = "\xef\xbb\xbf"
+
+// fill reads once, and more only to see whether a byte order mark begins the
+// stream.
+func (r *Reader) fill() {
+	if r.pos > 0 {
+		r.buf = r.buf[:copy(r.buf, r.buf[r.pos:])]
+		r.scanned -= r.pos
+		r.pos = 0
+	}
+	if cap(r.buf)-len(r.buf) < readSize/2 {
+		r.buf = append(make([]byte, 0, min(2*cap(r.buf)+readSize, r.limit+2*readSize)), r.buf...)
+	}
+	for r.err == nil {
+		var n int
+		n, r.err = r.from.Read(r.buf[len(r.buf):cap(r.buf)])
+		r.buf = r.buf[:len(r.buf)+n]
+		if n == 0 {
+			continue
+		}
+		if r.begun {
+			return
+		}
+		if len(r.buf) >= len(bom) || !strings.HasPrefix(bom, string(r.buf)) {
+			r.begun = true
+			if bytes.HasPrefix(r.buf, []byte(bom)) {
+				r.pos, r.scanned = len(bom), len(bom)
+			}
+			return
+		}
+	}
+}
 
 // Append appends an event. It omits an empty name. It writes each line of data as a field. Name
 // and data must not contain a carriage return, and name must not contain a line feed.
