@@ -97,7 +97,7 @@ func findDuplicate(rows []Row) error {
 func findCopies(rows []Row) error {
 	digests := map[string][]string{}
 	for i, r := range rows {
-		if i > 0 && r.otherDigest(&rows[i-1]) {
+		if i > 0 && r.Digest != "" && rows[i-1].Digest != "" && r.Case == rows[i-1].Case && r.DigestVersion != rows[i-1].DigestVersion {
 			return fmt.Errorf("case %q has runs without epochs in a score file of version 1 and elsewhere, which may be the same: %s and %s: score the recordings of version 1 again, or number the runs of a case",
 				r.Case, rows[i-1].place(), r.place())
 		}

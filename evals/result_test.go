@@ -147,6 +147,10 @@ func TestTwice(t *testing.T) {
 			[]evals.Input{versionOne("p", "a=1"), file("g", runs("a=1 b=1"))},
 			[]string{`case "a" has runs without epochs in a score file of version 1 and elsewhere, which may be the same: f:1 (run-1, in the score file p) and g:1 (run-1): score the recordings of version 1 again`},
 		},
+		"a file and a score file made of version 1": {
+			[]evals.Input{file("m", written(t, score(t, versionOne("p", "a=1")))), file("g", runs("a=1 b=1"))},
+			[]string{`case "a" has runs without epochs in a score file of version 1 and elsewhere`},
+		},
 		"score files of version 1": {
 			[]evals.Input{versionOne("p", "a=1"), versionOne("q", "a=1")},
 			[]string{"the same run twice: f:1 (run-1, in the score file p) and f:1 (run-1, in the score file q)"},

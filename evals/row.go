@@ -38,6 +38,9 @@ type Row struct {
 
 	// Digest is the digest of the content if Epoch is importer.NoEpoch.
 	Digest string `json:"digest,omitempty"`
+	// DigestVersion is 1 if the digest is from a score file of version 1. It differs from the
+	// digest of the same run in version 2, whose members have other names.
+	DigestVersion int `json:"digest_version,omitempty"`
 
 	// Scores are the values by metric. Errors are the reasons for failed scores. A metric in
 	// neither is missing.

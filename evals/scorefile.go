@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"strings"
 
 	"github.com/looptape/looptape/evals/stats"
 	"github.com/looptape/looptape/internal/decompress"
@@ -80,16 +79,6 @@ func isScoreFile(head []byte) bool {
 	return isResult.Match(text)
 }
 
-// oldDigest is the prefix of digests from score files of version 1. They are digests of other names
-// of members, so that they differ from the digests of the same runs in version 2.
-const oldDigest = "1:"
-
-// otherDigest reports whether two runs of a case have digests that cannot be compared.
-func (r *Row) otherDigest(o *Row) bool {
-	return r.Case == o.Case && r.Digest != "" && o.Digest != "" &&
-		strings.HasPrefix(r.Digest, oldDigest) != strings.HasPrefix(o.Digest, oldDigest)
-}
-
 // maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 20
 
@@ -143,7 +132,7 @@ func (r *Result) read(text []byte, n int, head *header, shared interner) error {
 	switch {
 	case l.Run != nil:
 		if head.Version == 1 && l.Run.Digest != "" {
-			l.Run.Digest = oldDigest + l.Run.Digest
+			l.Run.DigestVersion = 1
 		}
 		shared.share(l.Run)
 		r.Rows = append(r.Rows, *l.Run)
