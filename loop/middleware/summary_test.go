@@ -104,7 +104,7 @@ func TestSummarizerKeptMessages(t *testing.T) {
 		"one message":                       {[]llm.Message{u}, 0},
 		"none":                              {nil, 0},
 		"one user message and steps":        {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), round("4", 2)), 6},
-		"an uneven number after a step":        {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), []llm.Message{a}), 5},
+		"an uneven number after a step":     {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 2), round("3", 2), []llm.Message{a}), 5},
 		"a step that is too long":           {slices.Concat([]llm.Message{u}, round("1", 2), round("2", 200)), 2},
 		"after a summary":                   {[]llm.Message{llm.User(summaryHead + "old"), llm.Assistant(llm.Text{Text: taken}), u, a}, 0},
 		"after a summary without ack":       {slices.Concat([]llm.Message{llm.User(summaryHead + "old")}, round("2", 2)), 0},
