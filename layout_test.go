@@ -162,7 +162,6 @@ var table = []packageRule{
 		name: "trace/watch", does: "requests to models, live or recorded, compared with earlier responses",
 		not:      "what one provider rejects",
 		packages: []string{"internal/jsonio", "internal/jsonval", "llm", "trace/check", "providers/..."},
-		modules:  []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"},
 	},
 	{
 		name: "loop", does: "the kernel, its options and hooks, typed tools",

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
-
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
@@ -237,7 +234,7 @@ func (q *Request) required(parts []llm.Part) (out []llm.Part) {
 		switch {
 		case ok && q.Protocol.Name() == chat:
 			details = appendSigned(details, r.Opaque)
-		case ok && q.Protocol.Name() == responses && !stored && gjson.GetBytes(r.Opaque, "encrypted_content").Str == "":
+		case ok && q.Protocol.Name() == responses && !stored && textMember(jsonio.View(r.Opaque), "encrypted_content") == "":
 			// The provider cannot identify it.
 		default:
 			out = append(out, editOpaque(p, withoutDefaults))
@@ -251,15 +248,17 @@ func (q *Request) required(parts []llm.Part) (out []llm.Part) {
 
 // appendSigned appends OpenRouter's reasoning details, except plain ones, to an open array.
 func appendSigned(dst []byte, opaque json.RawMessage) []byte {
-	for _, d := range gjson.GetBytes(opaque, "reasoning_details").Array() {
-		if d.Get("signature").Str+d.Get("data").Str+d.Get("id").Str == "" {
+	d := jsonio.NewDec(member(jsonio.View(opaque), "reasoning_details"))
+	for range d.Elements() {
+		raw := d.Raw()
+		if textMember(raw, "signature")+textMember(raw, "data")+textMember(raw, "id") == "" {
 			continue
 		}
 		sep := byte(',')
 		if dst == nil {
 			sep = '['
 		}
-		dst = append(append(dst, sep), d.Raw...)
+		dst = append(append(dst, sep), raw...)
 	}
 	return dst
 }
@@ -285,7 +284,7 @@ func Unmarked(req *llm.Request) *llm.Request {
 }
 
 func unmark(opaque json.RawMessage) json.RawMessage {
-	if !gjson.GetBytes(opaque, cacheMark).Exists() {
+	if member(jsonio.View(opaque), cacheMark) == "" {
 		return opaque
 	}
 	if out := deleteMember(opaque, cacheMark); string(out) != "{}" {
@@ -294,13 +293,43 @@ func unmark(opaque json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// deleteMember returns a copy of an object without a member.
-func deleteMember(raw json.RawMessage, name string) json.RawMessage {
-	out, err := sjson.DeleteBytes(slices.Clone(raw), name)
-	if err != nil {
-		return raw
+// member returns the JSON of a member of an object, or "".
+func member(object, name string) (value string) {
+	if !strings.Contains(object, name) {
+		return ""
 	}
-	return out
+	d := jsonio.NewDec(object)
+	for key := range d.Members() {
+		if raw := d.Raw(); key == name && value == "" {
+			value = raw
+		}
+	}
+	return value
+}
+
+// textMember returns a member of an object if it is a string, or "".
+func textMember(object, name string) string {
+	d := jsonio.NewDec(member(object, name))
+	if d.Peek() != '"' {
+		return ""
+	}
+	return d.String()
+}
+
+// deleteMember returns a copy of an object without a member.
+func deleteMember(object json.RawMessage, name string) json.RawMessage {
+	d, out := jsonio.NewDec(jsonio.View(object)), []byte{'{'}
+	for key := range d.Members() {
+		raw := d.Raw()
+		if key == name {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonio.AppendString(out, key), ':'), raw...)
+	}
+	return append(out, '}')
 }
 
 // withoutDefaults returns opaque data without members that have their default value.
@@ -308,7 +337,7 @@ func withoutDefaults(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "{}" {
 		return nil
 	}
-	if gjson.GetBytes(raw, "caller.type").Str != "direct" {
+	if textMember(member(jsonio.View(raw), "caller"), "type") != "direct" {
 		return raw
 	}
 	return deleteMember(raw, "caller")

@@ -19,8 +19,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/protocol"
@@ -194,7 +192,7 @@ func (q *Request) follow(known int, responses []llm.Message) (found []check.Viol
 	for _, m := range slices.Backward(responses) {
 		m.Parts = q.required(m.Parts)
 		m = q.adapt(m, q.Request.Messages[:known], next)
-		if id := gjson.GetBytes(m.Opaque, "container.id").Str; id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic has it at the top of the request
+		if id := textMember(member(jsonio.View(m.Opaque), "container"), "id"); id == "" || string(q.Request.Extra["container"]) == quoted(id) { // Anthropic has it at the top of the request
 			m.Opaque = requiredOpaque(returnedOpaque(q.Protocol, m.Opaque), next[0].Opaque)
 		}
 		if found = check.NewList(q.name()).Follow(known, m, next); len(found) == 0 {

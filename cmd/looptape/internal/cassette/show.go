@@ -33,7 +33,7 @@ Exit status: 0, or 2 if it cannot be read or there is no such number.`,
 		Example: "  looptape cassette show weather.tape 2 --body response > answer.json",
 		Args:    cli.NeedArguments(2, "a file and a number"),
 	}
-	body := c.Flags().String("body", "", "print only this body: `request` or response")
+	body := c.Flags().String("body", "", "print only this `body`: request or response")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		rec, err := readRecording(w, args[0])
 		if err != nil {
