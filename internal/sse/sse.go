@@ -20,7 +20,7 @@ type Event struct {
 	ID   string // of this event or the last that had one
 }
 
-// Next returns ErrTooLong if an event exceeds the limit.
+// ErrTooLong is the error that Next returns if an event exceeds the limit.
 var ErrTooLong = errors.New("sse: an event is too long")
 
 // Reader reads the events of a stream, in any of its three line endings. It needs
