@@ -152,12 +152,12 @@ func (f *File) upgrade() string {
 // they are equal or if the file expects nothing.
 func (f *File) Compare(o *Result) string {
 	var out string
-	came, parts := o.Trace(), f.Parts
-	if isV1(f.Trace) {
-		came, parts = trace.FormatTextV1(trace.Canonical(o.Events)), currentParts(parts)
+	want, came, parts := f.Trace, o.Trace(), f.Parts
+	if isV1(want) {
+		want, came, parts = withoutDigest(want), withoutDigest(trace.FormatTextV1(trace.Canonical(o.Events))), currentParts(parts)
 	}
 	if f.HasTrace {
-		out = lineDiff(traceSection, f.Trace, came)
+		out = lineDiff(traceSection, want, came)
 	}
 	if f.HasParts {
 		out += lineDiff(partsSection, parts, o.Parts())

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -11,6 +12,12 @@ func isV1(text string) bool {
 	const start = "run.start      "
 	return len(text) > len(start) && strings.HasPrefix(text, start) && text[len(start)] != ' '
 }
+
+var suspendedDigest = regexp.MustCompile(`(?m)^(suspended .*digest=)[0-9a-f]{64}$`)
+
+// withoutDigest replaces the digest of the messages of a suspended run. It is a digest of their JSON,
+// whose members have other names in version 1.
+func withoutDigest(text string) string { return suspendedDigest.ReplaceAllString(text, "${1}DIGEST") }
 
 // currentParts renames the members of calls and results in JSON lines of version 1.
 func currentParts(lines string) string {
