@@ -37,7 +37,7 @@ func tableOf(t *testing.T, name string) string {
 	switch what {
 	case "invariants":
 		var rows [][]string
-		for _, i := range check.Catalogue() {
+		for _, i := range check.Catalog() {
 			rows = append(rows, []string{i.ID, i.Name, i.What, i.Evidence, i.Hint})
 		}
 		return markdown([]string{"id", "name", "requirement", "evidence", "likely cause and fix"}, rows)

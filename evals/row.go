@@ -140,7 +140,7 @@ func firstPrompt(run *importer.Run) string {
 	return ""
 }
 
-// shorten returns a text, or the beginning and the digest of a long one.
+// shorten returns a string, or the beginning and the digest of a long one.
 func shorten(text string) string {
 	const maxBytes = 200
 	if len(text) <= maxBytes {

@@ -32,7 +32,7 @@ var negatives = map[string][2]string{
 // TestInvariantsHaveScenarios checks that each invariant has a scenario
 // (testdata/invariants), a negative case and a mutant of the loop (mutants_test.go).
 func TestInvariantsHaveScenarios(t *testing.T) {
-	for _, inv := range check.Catalogue() {
+	for _, inv := range check.Catalog() {
 		if len(positives(t, inv.ID)) == 0 {
 			t.Errorf("%s (%s) has no scenario: add testdata/invariants/%[1]s.txtar", inv.ID, inv.Name)
 		}

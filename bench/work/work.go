@@ -56,7 +56,7 @@ func New(n, k int) *Work {
 	return w
 }
 
-// Halves divides a text into the two deltas of a streaming response.
+// Halves divides a string into the two deltas of a streaming response.
 func Halves(text string) [2]string {
 	return [2]string{text[:len(text)/2], text[len(text)/2:]}
 }

@@ -172,7 +172,7 @@ func (w *walker) node(n node) *node {
 	return place
 }
 
-// text visits a text, or the texts in it if it is JSON or JSON in base64.
+// text visits a string, or the texts in it if it is JSON or JSON in base64.
 func (w *walker) text(p place, text string) string {
 	if p.secret = w.o.isSecret(&p, text); p.secret {
 		return w.leaf(p, text)

@@ -183,7 +183,7 @@ func (s jsonSettings) scorer() (scoreFunc, error) {
 
 var fence = regexp.MustCompile("(?s)```[a-zA-Z]*\\s(.*?)```")
 
-// valueIn returns the JSON that a text is, or else that of its last block.
+// valueIn returns the JSON that a string is, or else that of its last block.
 func valueIn(text string) (any, bool) {
 	v, err := parse([]byte(text))
 	if blocks := fence.FindAllStringSubmatch(text, -1); err != nil && len(blocks) > 0 {
@@ -297,7 +297,7 @@ func choicePatterns(letters string) []*regexp.Regexp {
 	}
 }
 
-// chosen returns the letter that a text names, or "".
+// chosen returns the letter that a string names, or "".
 func chosen(patterns []*regexp.Regexp, text string) string {
 	for _, p := range patterns {
 		if all := p.FindAllStringSubmatch(text, -1); len(all) > 0 {
@@ -342,7 +342,7 @@ func (s numericSettings) scorer() (scoreFunc, error) {
 
 var numberPattern = regexp.MustCompile(`(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
 
-// last returns the last number in a text that a float64 can hold.
+// last returns the last number in a string that a float64 can hold.
 func (s numericSettings) last(text string) (float64, bool) {
 	all := numberPattern.FindAllStringIndex(text, -1)
 	if len(all) == 0 {
@@ -362,7 +362,7 @@ func (s numericSettings) last(text string) (float64, bool) {
 	return v, true
 }
 
-// negative reports whether a text ends in a minus sign, or in a minus sign and a currency.
+// negative reports whether a string ends in a minus sign, or in a minus sign and a currency.
 func negative(text string) bool {
 	if r, size := utf8.DecodeLastRuneInString(text); unicode.Is(unicode.Sc, r) {
 		text = text[:len(text)-size]

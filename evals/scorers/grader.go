@@ -135,7 +135,7 @@ func gradeIn(v any, text string) (grade, error) {
 	return grade{}, errors.New("the grader's answer is JSON without a grade, which is a text or a number: " + quote(text))
 }
 
-// block puts a text of a run between two lines with a digest of the text. No text contains its own
+// block puts text of a run between two lines with a digest of the text. No text contains its own
 // digest, so it cannot seem to end early.
 func block(name, text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -42,7 +42,7 @@ type Row struct {
 	// Epoch distinguishes the runs of a case.
 	Epoch int
 
-	// Cluster names what correlated cases share, such as a text that several questions are about.
+	// Cluster names what correlated cases share, such as text that several questions are about.
 	// Empty means the name of the case, so that each case is a cluster.
 	Cluster string
 

@@ -159,7 +159,7 @@ func ValidText(raw string) bool {
 	return Valid(unsafe.Slice(unsafe.StringData(raw), len(raw))) // which only reads
 }
 
-// IsObject reports whether a text is a JSON object.
+// IsObject reports whether a string is a JSON object.
 func IsObject(text string) bool {
 	d := NewDec(text)
 	return d.Peek() == '{' && ValidText(text)

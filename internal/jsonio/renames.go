@@ -7,7 +7,7 @@ import "strings"
 type Renames map[string]string
 
 // Name returns the current name of the member that is called key in the text of
-// d. A text of version 2 or later has current names only. A text of unknown
+// d. A string of version 2 or later has current names only. A text of unknown
 // version in which Name finds an earlier name has version 1 from there on.
 func (r Renames) Name(d *Dec, key string) string {
 	if d.Version > 1 {

@@ -3,7 +3,7 @@ package markdown
 
 import "strings"
 
-// Plain is a text that means nothing but itself in a line of Markdown or a cell of a
+// Plain is a string that means nothing but itself in a line of Markdown or a cell of a
 // table: neither markup, nor HTML, nor a mention of a user. GitHub looks for mentions
 // and issues where backslashes are gone already, so a space of no width parts what would
 // be one.

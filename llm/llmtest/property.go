@@ -26,7 +26,7 @@ const (
 
 // Properties returns all properties in a new slice.
 func Properties() (all []Property) {
-	for _, i := range catalogue {
+	for _, i := range catalog {
 		all = append(all, i.property)
 	}
 	return all
@@ -43,7 +43,7 @@ func (p Property) Invariant() string { return p.info().invariant }
 func (p Property) Hint() string { return p.info().hint }
 
 func (p Property) info() (found info) {
-	for _, i := range catalogue {
+	for _, i := range catalog {
 		if i.property == p {
 			found = i
 		}
@@ -56,7 +56,7 @@ type info struct {
 	description, invariant, hint string
 }
 
-var catalogue = [...]info{
+var catalog = [...]info{
 	{Order,
 		"A call starts before its arguments, and its arguments precede its end. A complete response has one Finish, and no content follows it.", "",
 		"The model sends a delta before its start, or the end before the last chunk."},

@@ -25,7 +25,7 @@ type Memory struct {
 }
 
 // NewMemory returns a Memory with a copy of the files of a State. It returns an error if a
-// path or a text is invalid.
+// path or a string is invalid.
 func NewMemory(s State) (*Memory, error) {
 	m := &Memory{}
 	for _, name := range slices.Sorted(maps.Keys(s.Files)) {

@@ -199,7 +199,7 @@ func (w *caseRun) report(id, format string, args ...any) {
 		return
 	}
 	v := check.Violation{Invariant: id, Run: w.c.name, Event: check.NoEvent, Message: fmt.Sprintf(format, args...)}
-	for _, info := range check.Catalogue() {
+	for _, info := range check.Catalog() {
 		if info.ID == id {
 			v.Hint = info.Hint
 		}

@@ -79,9 +79,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// hint is the text of the catalogue about an invariant.
+// hint is the text of the catalog about an invariant.
 func hint(id string) string {
-	for _, info := range check.Catalogue() {
+	for _, info := range check.Catalog() {
 		if info.ID == id {
 			return info.Hint
 		}

@@ -86,7 +86,7 @@ var mask = regexp.MustCompile(`\*+|\.{2,}|…|•+`)
 // masked matches a key as OpenAI quotes it: its beginning, stars, its end.
 var masked = regexp.MustCompile(`[A-Za-z0-9_-]*\*{3,}[A-Za-z0-9_-]*`)
 
-// redact removes the credential from a text, also if the provider masked most of it.
+// redact removes the credential from a string, also if the provider masked most of it.
 func (a *exchange) redact(text string) string {
 	secrets := searchTerms(a.secrets)
 	for _, s := range secrets {

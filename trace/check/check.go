@@ -1,5 +1,5 @@
 // Package check verifies recorded runs: it checks the events of a run, or a list of messages,
-// against the 27 invariants of [Catalogue]. Each [Violation] has the place and the likely
+// against the 27 invariants of [Catalog]. Each [Violation] has the place and the likely
 // cause. The package runs nothing: package loop/looptest checks the invariants that only a
 // running loop shows (EvidenceLiveRun).
 //
@@ -48,7 +48,7 @@ import (
 
 // Violation is one place where an invariant does not hold.
 type Violation struct {
-	Invariant string // as in Catalogue: INV-04
+	Invariant string // as in Catalog: INV-04
 	Run       string // the run's name
 	// Event is the Seq of the event that shows the violation, or the index of the message in a
 	// list of messages; NoEvent if no single one does.
@@ -65,7 +65,7 @@ const NoEvent = -1
 // WithHint returns the violation with the hint of its invariant. It is for packages that find
 // violations themselves.
 func (v Violation) WithHint() Violation {
-	for _, info := range catalogue {
+	for _, info := range catalog {
 		if info.ID == v.Invariant {
 			v.Hint = info.Hint
 		}
@@ -309,7 +309,7 @@ func (s *sink) report(i invariant, format string, args ...any) {
 }
 
 func (s *sink) violation(i invariant, format string, args ...any) Violation {
-	info := catalogue[i-1]
+	info := catalog[i-1]
 	return Violation{
 		Invariant: info.ID, Run: s.run, Event: s.event,
 		Message: fmt.Sprintf(format, args...), Hint: info.Hint, Suppressed: s.suppress[info.ID],
@@ -318,7 +318,7 @@ func (s *sink) violation(i invariant, format string, args ...any) Violation {
 
 // reportLater is report for what is often only a consequence of another fault.
 func (s *sink) reportLater(i invariant, format string, args ...any) {
-	if !slices.ContainsFunc(s.deferred, func(v Violation) bool { return v.Invariant == catalogue[i-1].ID }) {
+	if !slices.ContainsFunc(s.deferred, func(v Violation) bool { return v.Invariant == catalog[i-1].ID }) {
 		s.deferred = append(s.deferred, s.violation(i, format, args...))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/looptape/looptape/trace/check"
 )
 
-func TestCatalogue(t *testing.T) {
-	list := check.Catalogue()
+func TestCatalog(t *testing.T) {
+	list := check.Catalog()
 	if len(list) != 27 {
 		t.Fatalf("%d invariants, want 27", len(list))
 	}
@@ -31,26 +31,26 @@ func TestCatalogue(t *testing.T) {
 		names[x.Name], hints[x.Hint] = true, true
 	}
 	list[0].ID = "changed"
-	if check.Catalogue()[0].ID != "INV-01" {
-		t.Error("the catalogue can be changed by its callers")
+	if check.Catalog()[0].ID != "INV-01" {
+		t.Error("the catalog can be changed by its callers")
 	}
 }
 
 // TestEveryInvariantIsBroken compares the tables of this package's tests with
-// the catalogue.
+// the catalog.
 func TestEveryInvariantIsBroken(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range broken {
 		seen[b.id] = true
 	}
-	for _, x := range check.Catalogue() {
+	for _, x := range check.Catalog() {
 		want := x.Evidence == check.EvidenceMessages || x.Evidence == check.EvidenceTrace
 		if seen[x.ID] != want {
 			t.Errorf("%s (%s) has a broken run: %v", x.ID, x.Evidence, seen[x.ID])
 		}
 	}
 	var pairs, probes []string
-	for _, x := range check.Catalogue() {
+	for _, x := range check.Catalog() {
 		switch x.Evidence {
 		case check.EvidencePair:
 			pairs = append(pairs, x.ID)

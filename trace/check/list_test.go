@@ -208,7 +208,7 @@ func TestSent(t *testing.T) {
 }
 
 func TestBroken(t *testing.T) {
-	want := check.Violation{Invariant: "INV-27", Run: "r", Event: 3, Message: "parts", Hint: check.Catalogue()[26].Hint}
+	want := check.Violation{Invariant: "INV-27", Run: "r", Event: 3, Message: "parts", Hint: check.Catalog()[26].Hint}
 	if diff := cmp.Diff(want, check.Violation{Invariant: "INV-27", Run: "r", Event: 3, Message: "parts"}.WithHint()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -107,7 +107,7 @@ func (w *walker) top(in *input) bool {
 	return true
 }
 
-// element is a JSON value of a file, or a text that begins with one.
+// element is a JSON value of a file, or a string that begins with one.
 type element struct {
 	text  string
 	line  int
@@ -115,7 +115,7 @@ type element struct {
 	whole bool   // the text has nothing but the value, which may be invalid
 }
 
-// readElement reads an element and returns its length. If that is 0 for a text that is not
+// readElement reads an element and returns its length. If that is 0 for a string that is not
 // whole, the value is invalid, or the text is too short.
 type readElement func(element) (n int, short bool)
 

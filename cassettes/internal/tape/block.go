@@ -125,7 +125,7 @@ const (
 	encodedValue  = ": "
 )
 
-// appendText appends a text after a space, or in base64 after a mark.
+// appendText appends a string after a space, or in base64 after a mark.
 func appendText(dst []byte, text, mark string) []byte {
 	switch {
 	case text == "":

@@ -42,7 +42,7 @@ const legend = `
 | ok | the loop ended as expected, with the right text or with an error, and its requests satisfied the invariants |
 | INV-… | the requests violated these [invariants](invariants.md), as far as the server can check them |
 | error | the loop ended with an error instead of the final answer |
-| wrong | the loop ended with another text than expected, or with a text instead of an error |
+| wrong | the loop ended with other text than expected, or with text instead of an error |
 | hangs | the loop did not end within ten seconds |
 | – | the server did not show the quirk, because the client requests nothing that contains it |
 

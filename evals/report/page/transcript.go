@@ -25,7 +25,7 @@ type transcript struct {
 type entry struct {
 	Kind kind   `json:"kind"`
 	Text string `json:"text,omitempty"`
-	// Shared is the digest of a text that the page contains once; Text is empty then.
+	// Shared is the digest of a string that the page contains once; Text is empty then.
 	Shared string `json:"shared,omitempty"`
 	// Cut counts the omitted bytes of the entry.
 	Cut int `json:"cut,omitzero"`
@@ -66,7 +66,7 @@ const (
 
 // Limits of a page.
 const (
-	maxText = 64 << 10 // bytes of a text
+	maxText = 64 << 10 // bytes of a string
 	maxRun  = 4 << 20  // bytes of the texts of a run
 )
 
@@ -210,7 +210,7 @@ func (r *reading) add(e entry) bool {
 	return true
 }
 
-// fit clones a text and shortens it to the limits.
+// fit clones a string and shortens it to the limits.
 func (r *reading) fit(text string, e *entry) string {
 	most := min(maxText, maxRun-min(r.size, maxRun))
 	if len(text) > most {

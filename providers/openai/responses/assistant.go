@@ -83,7 +83,7 @@ func isHosted(opaque json.RawMessage) bool {
 	return strings.HasSuffix(codec.GetString(opaque, "type"), "_call")
 }
 
-// isOmitted reports whether a text is empty and has no item, or a repeated one (SR-04).
+// isOmitted reports whether a string is empty and has no item, or a repeated one (SR-04).
 func (w *writer) isOmitted(t *llm.Text) bool {
 	id := knownID(t.Opaque, messageID)
 	return t.Text == "" && (id == "" || w.seen[id])

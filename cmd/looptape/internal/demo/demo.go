@@ -147,7 +147,7 @@ func (d *demonstration) check() ([]*demoRun, error) {
 			runs = append(runs, &demoRun{run, found})
 		}
 	}
-	d.w.Printf("Checking %d recorded runs against the %d of %d invariants that a\nrecording can show.\n\n", len(runs), shown(), len(check.Catalogue()))
+	d.w.Printf("Checking %d recorded runs against the %d of %d invariants that a\nrecording can show.\n\n", len(runs), shown(), len(check.Catalog()))
 	var rows [][]string
 	for _, r := range runs {
 		for _, v := range r.violations {
@@ -162,7 +162,7 @@ func (d *demonstration) check() ([]*demoRun, error) {
 // loop or two runs.
 func shown() int {
 	n := 0
-	for _, i := range check.Catalogue() {
+	for _, i := range check.Catalog() {
 		if i.Evidence == check.EvidenceMessages || i.Evidence == check.EvidenceTrace {
 			n++
 		}

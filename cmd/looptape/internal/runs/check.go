@@ -236,7 +236,7 @@ func (r *report) printTables(w *cli.World) (line string) {
 // hints returns one row for each violated invariant.
 func (r *report) hints() (rows [][]string) {
 	about := map[string]check.Info{}
-	for _, info := range check.Catalogue() {
+	for _, info := range check.Catalog() {
 		about[info.ID] = info
 	}
 	runs := map[string]map[string]bool{}

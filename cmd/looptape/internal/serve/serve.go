@@ -123,7 +123,7 @@ func (v *server) config(name string) (*wire.Config, error) {
 	}
 	for _, s := range v.suppress {
 		id, why, ok := strings.Cut(s, "=")
-		known := slices.ContainsFunc(check.Catalogue(), func(i check.Info) bool { return i.ID == id })
+		known := slices.ContainsFunc(check.Catalog(), func(i check.Info) bool { return i.ID == id })
 		if !ok || why == "" || !known {
 			return nil, fmt.Errorf("--suppress %q: want an invariant (INV-01 to INV-27) and a reason, such as INV-05=compaction", s)
 		}

@@ -186,7 +186,7 @@ func truncateArguments(args string) string { return firstBytes(args, max(len(arg
 
 func firstHalf(text string) string { return firstBytes(text, len(text)/2) }
 
-// firstBytes returns at most n bytes of a text, up to a character boundary.
+// firstBytes returns at most n bytes of a string, up to a character boundary.
 func firstBytes(text string, n int) string {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--

@@ -33,7 +33,7 @@ func Inspect(d *jsonio.Dec, run *Run) {
 type Sample struct {
 	reader      message.Reader
 	meta        map[string]json.RawMessage // of the sample, once it is read
-	attachments map[string]string          // by name; nil until a text refers to one
+	attachments map[string]string          // by name; nil until a string refers to one
 	images      map[string]llm.Media       // decoded, by the text or the reference
 	messages    map[int]llm.Message        // of a chunked sample, by number
 }

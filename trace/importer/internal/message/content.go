@@ -110,7 +110,7 @@ func Image(url string, rest json.RawMessage) llm.Media {
 	return m
 }
 
-// decodeBase64 decodes a text if encoding the result again gives the same text.
+// decodeBase64 decodes a string if encoding the result again gives the same text.
 func decodeBase64(text string) (b []byte, ok bool) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	return b, err == nil && base64.StdEncoding.EncodeToString(b) == text

@@ -49,10 +49,10 @@ const (
 	invReplay
 )
 
-// Catalogue returns all invariants in the order of their ids. The caller owns the slice.
-func Catalogue() []Info { return append([]Info(nil), catalogue[:]...) }
+// Catalog returns all invariants in the order of their ids. The caller owns the slice.
+func Catalog() []Info { return append([]Info(nil), catalog[:]...) }
 
-var catalogue = [...]Info{
+var catalog = [...]Info{
 	{"INV-01", "pairing",
 		"Every tool call in a response after which the run continued has exactly one result with its id, and every result has its call.", EvidenceMessages,
 		"Code between the tools and the next request drops or repeats results, or cuts the history between a call and its result. Append one result for each call, also for a skipped or failed one."},
