@@ -494,14 +494,14 @@ func (r *runView) withoutWords(script *fake.Script) {
 // scripted returns all texts of a script.
 func scripted(s *fake.Script) string {
 	var b strings.Builder
-	behaviour := func(x *fake.Behavior) { b.WriteString(x.Text + "\n" + x.Error + "\n" + string(x.Returns) + "\n") }
+	behavior := func(x *fake.Behavior) { b.WriteString(x.Text + "\n" + x.Error + "\n" + string(x.Returns) + "\n") }
 	for _, t := range s.Tools {
-		behaviour(&t.Behavior)
+		behavior(&t.Behavior)
 		for i := range t.Calls {
-			behaviour(&t.Calls[i])
+			behavior(&t.Calls[i])
 		}
 		for i := range t.ByArguments {
-			behaviour(&t.ByArguments[i])
+			behavior(&t.ByArguments[i])
 		}
 	}
 	for _, m := range s.Models {

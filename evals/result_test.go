@@ -108,7 +108,7 @@ func TestRowsWithoutEpochLast(t *testing.T) {
 }
 
 // A run that is given twice is never counted twice: the error names both places.
-func TestTwice(t *testing.T) {
+func TestRunGivenTwice(t *testing.T) {
 	inputResult := func(name string, words string) evals.Input {
 		return file(name, written(t, score(t, file("f", runs(words)))))
 	}

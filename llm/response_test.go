@@ -243,7 +243,7 @@ func TestAccumulatorReset(t *testing.T) {
 	}
 }
 
-func TestTurn(t *testing.T) {
+func TestAccumulatorResponse(t *testing.T) {
 	c1, c2 := llm.ToolCall{ID: "a"}, llm.ToolCall{ID: "b", ProviderExecuted: true}
 	full := llm.Response{Parts: []llm.Part{llm.Reasoning{Text: "r1"}, llm.Text{Text: "a"}, c1, llm.Reasoning{Text: "r2"}, c2, llm.Text{Text: "b"}}, Opaque: opaque1}
 	reasoning, found := full.Reasoning()

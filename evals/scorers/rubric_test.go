@@ -226,7 +226,7 @@ func TestRubricShows(t *testing.T) {
 }
 
 // Equal runs cause one request and get the same grade, in any order.
-func TestRubricAsksOnce(t *testing.T) {
+func TestRubricCallsGraderOnce(t *testing.T) {
 	j := &fakeGrader{answers: []string{`{"grade":"pass"}`, `{"grade":"fail"}`}}
 	scorer, err := newScorer("m", rubricSettings{Grader: Grader{LLM: j}, Criteria: "x", Samples: 2})
 	if err != nil {

@@ -27,11 +27,11 @@ func TestByHand(t *testing.T) {
 	near(t, "cluster", must(s.Cluster())(t), stats.Estimate{Value: 0.6, SE: math.Sqrt(0.0624), DF: 2}, 1e-15)
 }
 
-// TestStudent compares with Student's table and with his first example: by how many
+// TestStudentT compares with Student's table and with his first example: by how many
 // hours ten patients slept longer with one drug than with another, 1.58 on average with
 // a standard deviation of 1.17 by N ("The probable error of a mean", 1908), which with
 // N−1 is an error of .38894 and a t of 4.0621.
-func TestStudent(t *testing.T) {
+func TestStudentT(t *testing.T) {
 	e := must(singles(t, 1.2, 2.4, 1.3, 1.3, 0, 1, 1.8, 0.8, 4.6, 1.4).Naive())(t)
 	near(t, "sleep", []float64{e.Value, e.SE, e.DF, e.Value / e.SE}, []float64{1.58, 0.38894, 9, 4.0621}, 2e-5)
 

@@ -48,9 +48,9 @@ func TestPairRefuses(t *testing.T) {
 	fails(t, "clusters", err, `case "a" is in the cluster "a" of the base and in "x" of the other sample`)
 }
 
-// TestPairTurned checks that an exchanged pair is the same with the opposite sign,
+// TestPairSwapped checks that an exchanged pair is the same with the opposite sign,
 // and that a sample paired with itself has no difference.
-func TestPairTurned(t *testing.T) {
+func TestPairSwapped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := must(stats.New(rows(t, value())))(t)
 		moved := one.Rows()

@@ -230,7 +230,7 @@ func TestScriptRunsOut(t *testing.T) {
 }
 
 // A stream of Chat Completions contains the usage if the request asks for it.
-func TestUsageIfAsked(t *testing.T) {
+func TestUsageIfRequested(t *testing.T) {
 	for options, want := range map[string]bool{
 		"": false, `,"stream_options":null`: false, `,"stream_options":{"include_usage":false}`: false,
 		`,"stream_options":{"include_usage":true}`: true, `,"stream_options":{"include_usage":true,"include_obfuscation":false}`: true,

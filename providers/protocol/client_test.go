@@ -451,7 +451,7 @@ func TestClientCutRefusal(t *testing.T) {
 }
 
 // Stopping the iteration ends the connection.
-func TestClientLeft(t *testing.T) {
+func TestClientDisconnected(t *testing.T) {
 	gone := make(chan struct{})
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		stream(w, "one", "two", "three")
@@ -468,7 +468,7 @@ func TestClientLeft(t *testing.T) {
 	<-gone
 }
 
-func TestClientCannotAsk(t *testing.T) {
+func TestClientWithoutRequest(t *testing.T) {
 	c := client(t, func(http.ResponseWriter, *http.Request) { t.Error("the server got a request") })
 	no := errors.New("no key")
 	const noURL = "plain: invalid base URL: use one such as https://api.example.com/v1"

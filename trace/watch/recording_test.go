@@ -199,7 +199,7 @@ func TestRecordingRefers(t *testing.T) {
 }
 
 // What providers have signed has to come back, and reasoning in plain words need not.
-func TestRecordingOwed(t *testing.T) {
+func TestRecordingSignaturesRequired(t *testing.T) {
 	const lost = "INV-22 interaction-1 1 the response is sent back with "
 	reason := func(opaque string) llm.Part { return llm.Reasoning{Text: "hm", Opaque: raw(opaque)} }
 	signed := call("a")

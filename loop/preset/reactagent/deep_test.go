@@ -29,7 +29,7 @@ func answer(_ context.Context, q []middleware.Question) ([]string, error) {
 var own = []loop.Middleware{brings("mine", "x"), brings("too", "y")}
 
 // RA-04, RA-05, RA-06, RA-07, RA-08: the middleware of a deep agent and its order.
-func TestStack(t *testing.T) {
+func TestDeepAgentMiddlewareOrder(t *testing.T) {
 	groups := []string{"web", "search", "text", "git", "shell"}
 	everything := reactagent.DeepConfig{Config: reactagent.Config{Config: loop.Config{Middleware: own}}, AskUser: answer, Approve: yes}
 	for name, c := range map[string]struct {

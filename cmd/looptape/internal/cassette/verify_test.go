@@ -74,7 +74,7 @@ func TestVerifyHead(t *testing.T) {
 }
 
 // verify and scrub do not change a cassette that is being recorded.
-func TestCassetteBusy(t *testing.T) {
+func TestCassetteLocked(t *testing.T) {
 	whole := cassettes.Encode(recording.Metadata{}, nil, []*recording.Interaction{{
 		Request:  recording.Request{Method: "GET", URL: "https://user:password@a.example/"},
 		Response: recording.Response{Termination: recording.Failed},
