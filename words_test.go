@@ -135,6 +135,31 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestWordsInDocumentCode rejects replaced terms in the examples of documents, except in printed JSON,
+// which may have the names of a reference loop.
+func TestWordsInDocumentCode(t *testing.T) {
+	words := readWords(t, wordPatterns)
+	blocks := 0
+	for _, name := range sources(t) {
+		if !strings.HasSuffix(name, ".md") || slices.ContainsFunc(wordExempt, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			continue
+		}
+		checked, open := false, false
+		for n, line := range strings.Split(read(t, name), "\n") {
+			if language, fence := strings.CutPrefix(strings.TrimSpace(line), "```"); fence {
+				open = !open
+				checked = open && slices.Contains([]string{"go", "console", "yaml"}, language)
+				blocks++
+			} else if w := findWord(words, wordFrozen.Replace(line)); checked && w.match != "" && !strings.Contains(line, `// {"`) {
+				t.Errorf("%s:%d: %q: use %s (glossary: %s)", name, n+1, w.match, w.instead, w.row)
+			}
+		}
+	}
+	if blocks == 0 {
+		t.Fatal("no document has an example")
+	}
+}
+
 // TestWordsInNames rejects some replaced terms where [TestWords] does not look: in the code of
 // documents, in the titles of the demo and in the identifiers of tests.
 func TestWordsInNames(t *testing.T) {
