@@ -198,9 +198,9 @@ func (a *attempts) fail(call *modelCall, err error, facts trace.Error, cfg *Conf
 	}
 }
 
-// begin counts an attempt: the first of a call, or the retry of a failed one,
-// requested by the options or by middleware. It is the only place that records retries and waits for them. Another
-// call for the answer, after a response or a final failure, is recorded as a repair.
+// begin counts an attempt: the first of a call, or the retry of a failed one, requested by the
+// options or by middleware. It is the only place that records retries and waits for them.
+// Another call for the answer, after a response or a final failure, is recorded as a repair.
 func (c *caller) begin(ctx context.Context, call *modelCall, wait time.Duration) (*attempts, error) {
 	a := c.attemptsFor(call.Purpose)
 	if a.n > 0 && a.err == nil && call.Purpose == trace.PurposeAnswer {

@@ -32,8 +32,8 @@ type RunInfo struct {
 // them on the goroutine of the run, except the functions that WrapTool returns, which
 // run where the tools run.
 //
-// A hook gets copies, which it may keep and change, except [StepInfo.History]. What it wants to change
-// it returns.
+// A hook gets copies, which it may keep and change, except [StepInfo.History]. What it wants to
+// change it returns.
 //
 // The loop asks its own options before middleware, and middleware in its order, until
 // one does not continue. Wraps nest: the first middleware is outermost.

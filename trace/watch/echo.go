@@ -295,7 +295,7 @@ func unmark(opaque json.RawMessage) json.RawMessage {
 
 // member returns the JSON of a member of an object, or "".
 func member(object, name string) (value string) {
-	if !strings.Contains(object, name) {
+	if object == "" {
 		return ""
 	}
 	d := jsonio.NewDec(object)
