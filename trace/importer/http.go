@@ -229,18 +229,17 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 		return err
 	}
 	e.Request = req
-	e.Body, _ = cassettes.Decompress(x.Response.Header, x.Response.Body) // an error is one of the response
 	var response *llm.Response
+	e.Body, err = cassettes.Decompress(x.Response.Header, x.Response.Body)
+	if x.Response.Termination != "" {
+		err = errIncomplete
+	}
 	switch {
 	case p != read:
-		client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: (*recorded)(&x.Response)}}
+		client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
 		response, err = llm.Collect(client.Stream(context.Background(), req))
-	case x.Response.Termination != "":
-		err = errIncomplete
-	case x.Response.Status < http.StatusBadRequest:
-		if _, err = cassettes.Decompress(x.Response.Header, x.Response.Body); err == nil {
-			response, err = read.Read(e.Body)
-		}
+	case err == nil && x.Response.Status < http.StatusBadRequest:
+		response, err = read.Read(e.Body)
 	}
 	provider, isProvider := errors.AsType[*llm.APIError](err)
 	switch {
@@ -277,16 +276,18 @@ func (e *Exchange) messages() (messages []llm.Message) {
 	return messages
 }
 
-// recorded returns a recorded response to any request.
-type recorded recording.Response
+// recorded returns a recorded response to any request, with its decompressed body, or the error of
+// that.
+type recorded struct {
+	recording.Response
+
+	text []byte
+	err  error
+}
 
 // RoundTrip implements http.RoundTripper.
 func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
-	if r.Termination != "" {
-		return nil, errIncomplete
-	}
-	text, err := cassettes.Decompress(r.Header, r.Body)
-	header := r.Header
+	text, header, err := r.text, r.Header, r.err
 	if err == nil && strings.HasPrefix(header.Get("Content-Type"), eventstream.MediaType) {
 		header = http.Header{"Content-Type": {"text/event-stream"}}
 		text, err = body.ServerSentEvents(text)
