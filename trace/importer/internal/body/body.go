@@ -85,38 +85,50 @@ func never(Has) bool { return false }
 
 // Request reads a request if a protocol recognizes its members; else it returns nil for both.
 func Request(raw json.RawMessage) (*llm.Request, error) {
-	for _, p := range protocols {
-		if p.isRequest(members(raw)) {
-			return p.DecodeRequest(p.path, raw)
-		}
+	has := members(raw)
+	p := find(func(p *Protocol) bool { return p.isRequest(has) })
+	if p == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return p.DecodeRequest(p.path, raw)
 }
 
 // Response reads a response if a protocol recognizes its members; else it returns nil for both.
 func Response(raw json.RawMessage) (*llm.Response, error) {
-	for _, p := range protocols {
-		if p.isResponse(members(raw)) {
-			return p.decode(raw)
-		}
+	has := members(raw)
+	p := find(func(p *Protocol) bool { return p.isResponse(has) })
+	if p == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return p.decode(raw)
 }
 
 // Is reports whether a protocol recognizes a body by its members.
-func Is(has Has) bool {
-	return slices.ContainsFunc(protocols, func(p *Protocol) bool { return p.isRequest(has) || p.isResponse(has) })
-}
+func Is(has Has) bool { return ofBody(has) != nil }
 
 // Name returns the name of the protocol that recognizes a body; empty if it is none.
 func Name(raw json.RawMessage) string {
-	has := members(raw)
-	for _, p := range protocols {
-		if p.isRequest(has) || p.isResponse(has) {
-			return p.Name()
-		}
+	if p := ofBody(members(raw)); p != nil {
+		return p.Name()
 	}
 	return ""
+}
+
+func ofBody(has Has) *Protocol {
+	return find(func(p *Protocol) bool { return p.isRequest(has) || p.isResponse(has) })
+}
+
+// byName returns the protocol with a name; nil if there is none.
+func byName(name string) *Protocol {
+	return find(func(p *Protocol) bool { return p.Name() == name })
+}
+
+// find returns the first protocol that is one of those wanted; nil if none is.
+func find(is func(*Protocol) bool) *Protocol {
+	if i := slices.IndexFunc(protocols, is); i >= 0 {
+		return protocols[i]
+	}
+	return nil
 }
 
 func members(raw json.RawMessage) Has {
@@ -133,22 +145,16 @@ func members(raw json.RawMessage) Has {
 
 // ByPath returns the protocol that looptape only reads for the path of a URL; nil if it is none.
 func ByPath(host, path string) *Protocol {
-	name := ""
 	switch {
 	case strings.HasSuffix(path, "/converse"), strings.HasSuffix(path, "/converse-stream"),
 		strings.Contains(path, "amazon.nova") && strings.HasSuffix(path, "/invoke"): // with the same bodies
-		name = "bedrock-converse"
+		return byName("bedrock-converse")
 	case strings.HasSuffix(path, "/api/chat"):
-		name = "ollama-chat"
+		return byName("ollama-chat")
 	case strings.Contains(host, "cohere") && strings.HasSuffix(path, "/v2/chat"):
-		name = "cohere-chat"
+		return byName("cohere-chat")
 	case strings.HasSuffix(path, "/completions") && !strings.HasSuffix(path, "/chat/completions"):
-		name = "openai-completions"
-	}
-	for _, p := range protocols {
-		if p.Name() == name {
-			return p
-		}
+		return byName("openai-completions")
 	}
 	return nil
 }

@@ -74,21 +74,15 @@ func events(text []byte) (next func() (sse.Event, error), first json.RawMessage)
 
 // ofEvent returns the protocol of a stream with this event.
 func ofEvent(data json.RawMessage) *Protocol {
-	kind, name := tree.Scalar(data, "type"), ""
-	switch {
+	switch kind := tree.Scalar(data, "type"); {
 	case strings.HasPrefix(kind, "response."):
-		name = "openai-responses"
+		return byName("openai-responses")
 	case kind == "message_start", kind == "ping":
-		name = "anthropic-messages"
+		return byName("anthropic-messages")
 	case tree.First(data, "candidates", "usageMetadata", "promptFeedback") != nil:
-		name = "gemini"
+		return byName("gemini")
 	case tree.Member(data, "choices") != nil:
-		name = "openai-chat"
-	}
-	for _, p := range protocols {
-		if p.Name() == name {
-			return p
-		}
+		return byName("openai-chat")
 	}
 	return nil
 }
