@@ -33,6 +33,7 @@ func ServerSentEvents(stream []byte) ([]byte, error) {
 type converseBlock struct {
 	start                             json.RawMessage // of a call or a result
 	text, reasoning, signature, input strings.Builder
+	redacted                          json.RawMessage
 	others                            tree.Object
 	results                           []string
 }
@@ -105,7 +106,7 @@ func (b *converseBlock) add(start, delta json.RawMessage) {
 			b.reasoning.WriteString(tree.Scalar(value, "text"))
 			b.signature.WriteString(tree.Scalar(value, "signature"))
 			if redacted := tree.Member(value, "redactedContent"); redacted != nil {
-				b.others.Add("redactedContent", redacted)
+				b.redacted = redacted
 			}
 		default:
 			b.others.Add(kind, value)
@@ -116,28 +117,32 @@ func (b *converseBlock) add(start, delta json.RawMessage) {
 // json returns the block as in a response that is not a stream.
 func (b *converseBlock) json() json.RawMessage {
 	var out tree.Object
-	call, result := tree.Member(b.start, "toolUse"), tree.Member(b.start, "toolResult")
+	begun := func(kind, member, value string) bool {
+		start := tree.Member(b.start, kind)
+		if start == nil {
+			return false
+		}
+		var o tree.Object
+		for key, value := range tree.Members(start) {
+			o.Add(key, value)
+		}
+		o.Raw(member, value)
+		out.Add(kind, o.JSON())
+		return true
+	}
 	switch {
-	case call != nil:
-		var o tree.Object
-		for key, value := range tree.Members(call) {
-			o.Add(key, value)
+	case begun("toolUse", "input", string(jsonio.AppendString(nil, b.input.String()))):
+	case begun("toolResult", "content", "["+strings.Join(b.results, ",")+"]"):
+	case b.redacted != nil || b.reasoning.Len() > 0 || b.signature.Len() > 0:
+		var text, o tree.Object
+		o.Add("redactedContent", b.redacted)
+		if b.reasoning.Len() > 0 || b.signature.Len() > 0 {
+			text.Text("text", b.reasoning.String())
+			text.Text("signature", b.signature.String())
+			o.Add("reasoningText", text.JSON())
 		}
-		o.Add("input", jsonio.AppendString(nil, b.input.String()))
-		out.Add("toolUse", o.JSON())
-	case result != nil:
-		var o tree.Object
-		for key, value := range tree.Members(result) {
-			o.Add(key, value)
-		}
-		o.Raw("content", "["+strings.Join(b.results, ",")+"]")
-		out.Add("toolResult", o.JSON())
-	case b.reasoning.Len() > 0 || b.signature.Len() > 0:
-		var o tree.Object
-		o.Text("text", b.reasoning.String())
-		o.Text("signature", b.signature.String())
-		b.others.Add("reasoningText", o.JSON())
-		out.Add("reasoningContent", b.others.JSON())
+		out = b.others
+		out.Add("reasoningContent", o.JSON())
 	default:
 		out = b.others
 		out.Text("text", b.text.String())

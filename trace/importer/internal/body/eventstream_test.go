@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/looptape/looptape/internal/eventstream"
+	"github.com/looptape/looptape/trace/check"
 	"github.com/looptape/looptape/trace/importer/internal/body"
 )
 
@@ -61,6 +62,27 @@ func TestConverseStream(t *testing.T) {
 	}
 	if len(r.UnknownEvents) != 1 || r.UnknownEvents[0].Kind != "newEvent" {
 		t.Errorf("unknown events %v, want newEvent", r.UnknownEvents)
+	}
+}
+
+// A response with redacted reasoning that comes back unchanged is no violation.
+func TestConverseStreamRedactedReasoning(t *testing.T) {
+	p := body.ByPath("", "/model/m/converse-stream")
+	r, err := p.Read(stream(`messageStart {"role":"assistant"}
+contentBlockDelta {"contentBlockIndex":0,"delta":{"reasoningContent":{"redactedContent":"c2VjcmV0"}}}
+contentBlockDelta {"contentBlockIndex":1,"delta":{"text":"ok"}}
+messageStop {"stopReason":"end_turn"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := p.DecodeRequest("", []byte(`{"messages":[{"role":"assistant","content":[{"reasoningContent":{"redactedContent":"c2VjcmV0"}},{"text":"ok"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := check.List{Protocol: p.Name()}
+	for _, v := range list.Follow(0, r.Message(), req.Messages) {
+		t.Errorf("violation %s", v)
 	}
 }
 
