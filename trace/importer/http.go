@@ -29,6 +29,7 @@ import (
 	"github.com/looptape/looptape/providers/openai/responses"
 	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/body"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -265,11 +266,8 @@ var errIncomplete = errors.New("the recorded response is incomplete")
 func (e *Exchange) name() string { return "interaction-" + strconv.Itoa(e.Number) }
 
 // messages returns the messages of the request, and the response as the last one.
-func (e *Exchange) messages() (messages []llm.Message) {
-	if e.Request.System != "" {
-		messages = append(messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: e.Request.System}}})
-	}
-	messages = append(messages, e.Request.Messages...)
+func (e *Exchange) messages() []llm.Message {
+	messages := append(message.System(e.Request.System), e.Request.Messages...)
 	if e.Response != nil {
 		messages = append(messages, e.Response.Message())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace/importer/internal/body"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 )
 
 // SniffBodies recognizes bodies of requests to models and of their responses. Lists of messages
@@ -88,9 +89,6 @@ func Bodies(d *jsonio.Dec, run *Run) {
 	case req == nil:
 		d.Fail("the object is neither a request to a model nor a response")
 	default:
-		if req.System != "" {
-			run.Messages = []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: req.System}}}}
-		}
-		run.Messages = append(run.Messages, req.Messages...)
+		run.Messages = append(message.System(req.System), req.Messages...)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/internal/jsonval"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -80,9 +81,8 @@ func (c *managed) create(r *record) (ended []Run) {
 	}
 	t := c.thread("", r.line)
 	t.Name = cmp.Or(r.text("id"), t.Name)
-	if system, _ := tree.Text(r.members["agent"], "system"); system != "" {
-		t.Messages = append(t.Messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: system}}})
-	}
+	system, _ := tree.Text(r.members["agent"], "system")
+	t.Messages = append(t.Messages, message.System(system)...)
 	return ended
 }
 

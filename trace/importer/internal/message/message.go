@@ -62,6 +62,14 @@ func (r *Reader) alloc(n int) []llm.Part {
 	return list
 }
 
+// System returns a list with the system prompt as its only message; nil for an empty prompt.
+func System(prompt string) []llm.Message {
+	if prompt == "" {
+		return nil
+	}
+	return []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: prompt}}}}
+}
+
 // List reads an array of messages, up to the first invalid one.
 func (r *Reader) List(d *jsonio.Dec) (messages []llm.Message) {
 	for range d.Elements() {

@@ -237,10 +237,7 @@ func (r *reader) body(object json.RawMessage) (ok bool, err error) {
 		return err != nil, err
 	}
 	r.remains = true
-	if req.System != "" {
-		r.messages = append(r.messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: req.System}}})
-	}
-	r.messages = append(r.messages, req.Messages...)
+	r.messages = slices.Concat(r.messages, message.System(req.System), req.Messages)
 	return true, nil
 }
 
@@ -290,7 +287,7 @@ func (r *reader) contents(object, value json.RawMessage, _ llm.Role) error {
 		system = tree.Field(object, "config", "system_instruction")
 	}
 	if text, ok := tree.Text(system); ok {
-		r.messages = append(r.messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: text}}})
+		r.messages = append(r.messages, message.System(text)...)
 	} else {
 		for _, m := range r.reader.Contents(system) {
 			m.Role = llm.RoleSystem

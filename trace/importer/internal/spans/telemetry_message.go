@@ -173,9 +173,8 @@ func indexedMessage(m map[string]json.RawMessage) json.RawMessage {
 func (s *spanReader) vertex() (call modelcall.Call) {
 	request, response := tree.Embedded(s.attributes[vertexRequest]), tree.Embedded(s.attributes[vertexResponse])
 	system := tree.Field(request, "config", "system_instruction")
-	if text, ok := tree.Text(system); ok {
-		call.Input = append(call.Input, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: text}}})
-	}
+	text, _ := tree.Text(system)
+	call.Input = message.System(text)
 	for _, content := range tree.Elements(tree.Field(request, "contents")) {
 		call.Input = append(call.Input, s.reader.Contents(content)...)
 	}
