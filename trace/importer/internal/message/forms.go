@@ -27,8 +27,8 @@ func formOf(u llm.Unknown, first bool) form {
 	return openAI
 }
 
-// isItem reports whether a type is that of an item of Responses other than a message.
-func isItem(kind string) bool {
+// IsItem reports whether a type is that of an item of Responses other than a message.
+func IsItem(kind string) bool {
 	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") ||
 		slices.Contains([]string{"reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"}, kind)
 }

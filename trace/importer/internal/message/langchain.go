@@ -109,16 +109,20 @@ func LangChain(m json.RawMessage) (json.RawMessage, error) {
 	case kind == "chat":
 		role = tree.Scalar(members, "role")
 	}
-	return plainLangChain(members, role), nil
+	return Plain(members, role, ""), nil
 }
 
-// plainLangChain returns a message in OpenAI's form or, if it has blocks of Anthropic, in theirs.
-func plainLangChain(m json.RawMessage, role string) json.RawMessage {
+// Plain returns a message of a role in OpenAI's form or, if it has blocks of Anthropic, in theirs. The
+// id of the call that it answers is a member of the message, unless callID is not empty.
+func Plain(m json.RawMessage, role, callID string) json.RawMessage {
 	calls, used := langChainCalls(m)
 	content := tree.Member(m, "content")
 	blocks := hasBlocks(content)
 	var o tree.Object
 	o.Text("role", role)
+	if callID != "" {
+		o.Text("tool_call_id", callID)
+	}
 	for key, value := range tree.Members(m) {
 		switch {
 		case key == "role", key == "type", tree.IsNull(value), slices.Contains(used, key):
@@ -145,8 +149,12 @@ func plainLangChain(m json.RawMessage, role string) json.RawMessage {
 
 type langChainCall struct{ raw, id, name, args json.RawMessage }
 
-// openAI returns the call with its other members, such as an error.
+// openAI returns the call with its other members, such as an error. A call without a name of its own
+// is in the form of the provider.
 func (c *langChainCall) openAI() json.RawMessage {
+	if c.name == nil {
+		return c.raw
+	}
 	var o tree.Object
 	o.Add("id", c.id)
 	o.Add("function", c.name)
@@ -181,7 +189,7 @@ func langChainCalls(m json.RawMessage) (calls []langChainCall, used []string) {
 	for _, c := range tree.Elements(m, "additional_kwargs", "tool_calls") {
 		call := langChainCall{tree.Without(c, "function"), tree.Member(c, "id"), tree.Member(c, "function", "name"), tree.Member(c, "function", "arguments")}
 		if call.name == nil || tree.Without(tree.Member(c, "function"), "name", "arguments") != nil || !AreStrings(c, "id") {
-			return nil, used
+			call = langChainCall{raw: c}
 		}
 		calls = append(calls, call)
 	}

@@ -109,7 +109,7 @@ func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 		return messages
 	}
 	whole := d.Since(start)
-	if isItem(f.kind) || r.form == itemParts || f.kind == "message" && len(r.items) > 0 {
+	if IsItem(f.kind) || r.form == itemParts || f.kind == "message" && len(r.items) > 0 {
 		r.items, r.Protocol = append(r.items, whole), "openai-responses"
 		return messages
 	}

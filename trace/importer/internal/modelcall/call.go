@@ -172,7 +172,8 @@ func areCalls(list json.RawMessage) bool {
 // isPart reports whether a value is a part of a message and not a message or an item of Responses.
 func isPart(raw json.RawMessage) bool {
 	kind := tree.Scalar(raw, "type")
-	return tree.Member(raw, "role") == nil && slices.Contains([]string{"text", "image_url", "image", "tool_use", "thinking", "tool-call"}, kind)
+	return tree.Member(raw, "role") == nil && (slices.Contains([]string{"text", "image_url", "image", "tool_use", "thinking", "tool-call"}, kind) ||
+		kind == "reasoning" && tree.Member(raw, "text") != nil)
 }
 
 type form struct {
@@ -378,7 +379,7 @@ func (r *reader) message(m json.RawMessage, role llm.Role) error {
 	switch {
 	case !message.AreStrings(m, "role", "type", "name"):
 		return fmt.Errorf("%w: the role, the type or the name of a message is not a string", errForm)
-	case isResponsesItem(m):
+	case message.IsItem(tree.Scalar(m, "type")):
 		r.add(m)
 		return nil
 	case !tree.IsNull(tree.Member(m, "parts")):
@@ -443,27 +444,11 @@ func (r *reader) plain(m json.RawMessage, role llm.Role) json.RawMessage {
 	if name == "" || name == "message" {
 		name = string(role)
 	}
-	var o tree.Object
-	if call := r.openCall(name); call != "" {
+	call := r.openCall(name)
+	if call != "" {
 		name = "tool"
-		o.Text("tool_call_id", call)
 	}
-	o.Text("role", name)
-	for key, value := range tree.Members(m) {
-		switch {
-		case key == "role", key == "type" && tree.Member(m, "role") == nil, tree.IsNull(value):
-		case key == "content" && name == "tool":
-			o.Add(key, message.ResultContent(value))
-		case key == "tool_calls":
-			o.Add(key, langChainCalls(value))
-		case key == "additional_kwargs" && tree.Member(m, "tool_calls") == nil && tree.Member(value, "tool_calls") != nil:
-			o.Add("tool_calls", tree.Member(value, "tool_calls"))
-			o.Add(key, tree.Without(value, "tool_calls"))
-		default:
-			o.Add(key, value)
-		}
-	}
-	return o.JSON()
+	return message.Plain(m, name, call)
 }
 
 // openCall returns the id of the last call without a result of the tool of this name.
@@ -482,31 +467,6 @@ func (r *reader) openCall(tool string) (id string) {
 		}
 	}
 	return id
-}
-
-// langChainCalls returns calls in OpenAI's form. Those of LangChain have other members.
-func langChainCalls(calls json.RawMessage) json.RawMessage {
-	if tree.Member(tree.Element(calls, "0"), "args") == nil {
-		return calls
-	}
-	list := []byte{'['}
-	for n, call := range tree.Elements(calls) {
-		if n > 0 {
-			list = append(list, ',')
-		}
-		var o tree.Object
-		o.Add("id", tree.Member(call, "id"))
-		o.Add("function", tree.Member(call, "name"))
-		o.Add("arguments", tree.Member(call, "args"))
-		list = append(list, o.JSON()...)
-	}
-	return append(list, ']')
-}
-
-// isResponsesItem reports whether a value is an item of Responses other than a message.
-func isResponsesItem(m json.RawMessage) bool {
-	kind := tree.Scalar(m, "type")
-	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") || kind == "reasoning" && tree.Member(m, "summary") != nil
 }
 
 // isToolDefinition reports whether a value declares a tool.
