@@ -111,14 +111,12 @@ func AppendRaw(dst []byte, raw []byte) []byte {
 // hasSpace reports whether raw, which is valid JSON, has white space outside
 // its strings.
 func hasSpace(raw []byte) bool {
-	in := false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case in && c == '\\':
-			i++
+	s := View(raw)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
 		case c == '"':
-			in = !in
-		case !in && (c == ' ' || c == '\n' || c == '\r' || c == '\t'):
+			i = stringEnd(s, i+1) - 1
+		case c <= ' ':
 			return true
 		}
 	}

@@ -204,21 +204,90 @@ func (d *Dec) skipString() bool {
 	s, i := d.s, d.i+1
 	for {
 		i = plain(s, i)
-		if i >= len(s) || s[i] < 0x20 {
+		switch {
+		case i >= len(s) || s[i] < 0x20:
 			d.badString(i)
 			return false
-		}
-		if s[i] == '"' {
+		case s[i] == '"':
 			d.i = i + 1
 			return true
+		case i+1 < len(s) && escapes[s[i+1]] != 0:
+			i += 2
+			continue
 		}
-		_, size := unescapeAt(s[i:])
+		_, size := unescapeRune(s[i:])
 		if size == 0 {
 			d.badString(i)
 			return false
 		}
 		i += size
 	}
+}
+
+// stringEnd returns the offset after the quote that ends a valid string, whose text begins at s[i]. If
+// s ends within it, that is len(s).
+func stringEnd(s string, i int) int {
+	n := strings.IndexByte(s[i:], '"')
+	switch quote := i + n; {
+	case n < 0:
+		return len(s)
+	case n == 0 || s[quote-1] != '\\':
+		return quote + 1
+	default:
+		slash := quote - 1
+		for slash > i && s[slash-1] == '\\' {
+			slash--
+		}
+		return escapedEnd(s, slash)
+	}
+}
+
+// escapedEnd is stringEnd for text with many escapes. It compares 64 bytes without branches.
+func escapedEnd(s string, i int) int {
+	const block = 64
+	var escaped, quotes uint64 // a bit for each byte
+	next := uint64(0)          // 1 if the first byte of the next block is escaped
+	for ; len(s)-i >= block; i += block {
+		var slashes uint64
+		quotes = 0
+		for k := 0; k < block; k += step {
+			x := word(s[i:i+block], k)
+			slashes |= zeroBytes(x^ones*'\\') << k
+			quotes |= zeroBytes(x^ones*'"') << k
+		}
+		escaped, next = escapedBytes(slashes, next)
+		if quotes &^= escaped; quotes != 0 {
+			return i + bits.TrailingZeros64(quotes) + 1
+		}
+	}
+	for i += int(next); i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(s)
+}
+
+// zeroBytes returns a bit for each byte of x that is 0, the first one lowest.
+func zeroBytes(x uint64) uint64 {
+	const low = ^tops
+	x = ^(x&low + low | x | low)
+	return x >> 7 * 0x0102040810204080 >> 56 // moves the top bits of the bytes into one
+}
+
+// escapedBytes returns the bytes of a block that a backslash escapes. A block has a bit for each of 64
+// bytes. First is 1 if the first byte is escaped, and next if the first one of the next block is.
+func escapedBytes(slashes, first uint64) (escaped, next uint64) {
+	const even uint64 = 0x5555555555555555
+	slashes &^= first
+	after := slashes<<1 | first
+	// Of a run of backslashes that begins at the offset 1, 3 and so on, the sum has the bit after the
+	// end. Of the other runs it has all bits.
+	sum, next := bits.Add64(slashes&^even&^after, slashes, 0)
+	return (even ^ sum<<1) & after, next
 }
 
 // escapes maps the letter after a backslash to its character; 0 for u and for invalid letters.

@@ -66,6 +66,8 @@ func part(d *jsonio.Dec) llm.Part {
 		}
 	}
 	switch {
+	case d.Err() != nil:
+		return nil
 	case kind == "text" && hasText && !hasRefusal && url == "":
 		return llm.Text{Text: text, Opaque: rest.JSON()}
 	case kind == "refusal" && hasRefusal && !hasText && url == "":

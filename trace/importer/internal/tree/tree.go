@@ -19,7 +19,7 @@ import (
 func Members(raw json.RawMessage, names ...string) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		raw := Member(raw, names...)
-		d := jsonio.NewDec(jsonio.View(raw))
+		d := jsonio.NewValidDec(jsonio.View(raw))
 		if d.Peek() != '{' {
 			return
 		}
@@ -116,7 +116,7 @@ func Snake(name string) string {
 func Elements(raw json.RawMessage, names ...string) iter.Seq2[int, json.RawMessage] {
 	return func(yield func(int, json.RawMessage) bool) {
 		raw := Member(raw, names...)
-		d := jsonio.NewDec(jsonio.View(raw))
+		d := jsonio.NewValidDec(jsonio.View(raw))
 		if d.Peek() != '[' {
 			return
 		}
@@ -140,7 +140,7 @@ func Element(array json.RawMessage, index string) json.RawMessage {
 
 // Text returns a string; ok is false if the value is not one.
 func Text(raw json.RawMessage, names ...string) (text string, ok bool) {
-	d := jsonio.NewDec(jsonio.View(Member(raw, names...)))
+	d := jsonio.NewValidDec(jsonio.View(Member(raw, names...)))
 	if d.Peek() != '"' {
 		return "", false
 	}
