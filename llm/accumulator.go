@@ -25,11 +25,15 @@ import (
 type Accumulator struct {
 	// NewID, if set, returns the ID of a call. All later uses of the call have this ID.
 	NewID func(providerID string) (id string, generated bool)
+	// OrderByEnd puts the calls in the order of their ends, and after them the calls without an
+	// end. Otherwise they are in the order of their starts.
+	OrderByEnd bool
 
 	response Response
 	parts    slab.Slab[Part]
 	builders []partBuilder
 	calls    []OpenCall // one per ToolCallStart, in order
+	ended    []int      // the calls in the order of their ends
 	many     manyCalls
 	finished bool
 }
@@ -71,9 +75,9 @@ const (
 	partCall
 )
 
-// Reset discards all state except NewID. The returned [Response] remains valid.
+// Reset discards all state except NewID and OrderByEnd. The returned [Response] remains valid.
 func (a *Accumulator) Reset() {
-	a.response, a.builders, a.calls, a.many, a.finished = Response{}, a.builders[:0], a.calls[:0], manyCalls{}, false
+	a.response, a.builders, a.calls, a.ended, a.many, a.finished = Response{}, a.builders[:0], a.calls[:0], a.ended[:0], manyCalls{}, false
 }
 
 // Add adds the next event. For an event of a call it returns that call. The pointer is valid until
@@ -111,6 +115,7 @@ func (a *Accumulator) Add(ev Event) *OpenCall {
 			c.first, c.buf, c.ends = e.Arguments, c.buf[:0], c.ends[:0]
 		}
 		c.Closed = true
+		a.ended = append(a.ended, a.builders[c.builder].call)
 		return c
 	case PartDone:
 		return a.addComplete(e.Part)
@@ -137,6 +142,7 @@ func (a *Accumulator) Response() *Response {
 func (a *Accumulator) ResponseInto(t *Response) {
 	*t = a.response
 	t.Parts = a.parts.Take(len(a.builders))[:0]
+	a.orderByEnd()
 	for i := range a.builders {
 		switch s := &a.builders[i]; s.kind {
 		case partText:
@@ -174,6 +180,28 @@ func (a *Accumulator) ResponseInto(t *Response) {
 		}
 	case t.FinishReason == FinishToolCalls && len(a.calls) == 0:
 		t.Warnings = append(t.Warnings, Warning{WarnNoCalls, "the finish reason speaks of tool calls, but none came"})
+	}
+}
+
+// orderByEnd puts the calls into the places of calls in the order of their ends.
+func (a *Accumulator) orderByEnd() {
+	if !a.OrderByEnd || len(a.calls) < 2 {
+		return
+	}
+	order := a.ended
+	for i := range a.calls {
+		if !a.calls[i].Closed {
+			order = append(order, i)
+		}
+	}
+	ordered := make([]partBuilder, len(order))
+	for n, i := range order {
+		ordered[n] = a.builders[a.calls[i].builder]
+	}
+	for i := range a.builders {
+		if a.builders[i].kind == partCall {
+			a.builders[i], ordered = ordered[0], ordered[1:]
+		}
 	}
 }
 
@@ -235,6 +263,7 @@ func (a *Accumulator) addComplete(p Part) *OpenCall {
 		return nil
 	}
 	open := a.open(OpenCall{Name: c.Name, Closed: true, opaque: c.Opaque, first: c.Arguments}, c.ID)
+	a.ended = append(a.ended, len(a.calls)-1)
 	if !c.IDGenerated && c.ProviderID == "" {
 		a.builders[open.builder].part = p
 	}

@@ -203,11 +203,16 @@ func (r *run) afterModel(s *StepInfo, response *llm.Response, calls []llm.ToolCa
 	return next, by, nil
 }
 
-// beforeTools calls the BeforeTools hooks, until one ends the run, and applies what each
-// decided about the calls.
-func (r *run) beforeTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
+// beforeTools calls the BeforeTools hooks, those of the Config's options or all others, until
+// one ends the run, and applies what each decided about the calls. by is the hook that ends the
+// run.
+func (r *run) beforeTools(s *StepInfo, plans []*plannedCall, builtin bool) (d Decision, by *namedHooks, err error) {
+	from := 0 // the index of the first call
+	if len(plans) > 0 {
+		from = plans[0].Index
+	}
 	for _, h := range r.hooks.hooks {
-		if h.BeforeTools == nil {
+		if h.BeforeTools == nil || h.builtin != builtin {
 			continue
 		}
 		var calls []CallDecision
@@ -216,24 +221,24 @@ func (r *run) beforeTools(s *StepInfo, plans []*plannedCall) (Decision, error) {
 			return d, err
 		})
 		for _, c := range calls {
-			if c.Index < 0 || c.Index >= len(plans) {
+			i := c.Index - from
+			if i < 0 || i >= len(plans) {
 				err = cmp.Or(err, error(&MiddlewareError{h.middleware, fmt.Errorf("CallDecision.Index %d: want the Index of one of %d calls", c.Index, len(plans))}))
 			} else if err == nil {
-				r.exec.apply(plans[c.Index], c)
+				r.exec.apply(plans[i], c)
 			}
 		}
 		if err != nil {
-			return Decision{}, err
+			return Decision{}, nil, err
 		}
 		if d.Action == trace.Suspend {
 			d.Reason = cmp.Or(d.Reason, trace.ReasonApproval)
 		}
 		if d.Action == trace.Stop || d.Action == trace.Suspend {
-			r.decide(r.step, d, h.middleware, h.builtin)
-			return d, nil
+			return d, h, nil
 		}
 	}
-	return Decision{}, nil
+	return Decision{}, nil, nil
 }
 
 // copyCalls returns copies of the calls for a hook.

@@ -98,6 +98,9 @@ type Config struct {
 	StallTimeout time.Duration
 	// ToolTimeout ends the context of each tool after this time; 0 means no limit.
 	ToolTimeout time.Duration
+	// KeepLateResults keeps what a tool returns without an error after its ToolTimeout; otherwise
+	// its result is an error.
+	KeepLateResults bool
 	// Grace is how long a tool may continue after the run's context has ended before the
 	// loop abandons it; 0 waits forever.
 	Grace time.Duration
@@ -108,6 +111,13 @@ type Config struct {
 	// AppendAfterHooks appends a response to the history after the AfterModel hooks, whatever
 	// they decide; otherwise before them.
 	AppendAfterHooks bool
+	// OrderCallsByEnd puts the calls of a streamed response in the order in which the provider
+	// ended them, and calls without an end last; otherwise they are in the order of their starts.
+	OrderCallsByEnd bool
+	// GateEachCall passes the calls of a step through the BeforeTools hooks one by one if
+	// Concurrency is 1: the hooks get a call when the call before it has its result. Otherwise
+	// they get all calls of a step before any of them runs.
+	GateEachCall bool
 	// BadArguments is what happens to a call with invalid arguments: an error result; {} if
 	// they are not a JSON object; or the tool gets arguments that its schema does not allow.
 	BadArguments BadArguments

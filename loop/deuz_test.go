@@ -72,6 +72,9 @@ func testDeuzTwins(t *testing.T) {
 		if f.Script.StopAfter > 0 || f.Script.Cancel != nil && f.Script.Cancel.AfterEvents > 0 {
 			continue // counted in events, whose number differs in a non-streaming run
 		}
+		if name := id(path); name == "AL-34" || name == "AL-37" {
+			continue // the order of the ends of its calls, which a non-streaming response does not have
+		}
 		want := play(t, f.Script, nil)
 		for name, opts := range map[string]*scenario.Options{
 			"non-streaming": {Adjust: func(c *loop.Config) { c.ResponseMode = llm.NonStreaming }},

@@ -32,11 +32,10 @@ type executor struct {
 	contextMemory slab.Slab[toolContext]
 }
 
-// runAll runs the calls of a step up to the concurrency limit, in their order. It returns
+// runAll runs calls of a step up to the concurrency limit, in their order. It returns
 // when each has its result and none is running, except abandoned ones.
 func (x *executor) runAll(plans []*plannedCall) {
 	r := x.run
-	x.open = plans
 	r.life.enter(phaseRunningTools)
 	defer func() {
 		if !x.abandoned() { // otherwise WrapTool hooks may still run
@@ -116,6 +115,18 @@ func (x *executor) cancel(p *plannedCall) {
 	x.refuse(p, trace.SkipCanceled, errors.New("not run: the run was cancelled"))
 	p.set(callAnswered)
 	x.finish(p)
+}
+
+// leave ends calls that a hook has kept from running: they are pending if the run is
+// suspended, otherwise each gets an error result.
+func (x *executor) leave(plans []*plannedCall, action trace.Action) {
+	for _, p := range plans {
+		if action == trace.Suspend {
+			p.set(callClientSide)
+		} else if !p.is(callClientSide) {
+			x.cancel(p)
+		}
+	}
 }
 
 // finish ends a call and records its result. Each call that is not client-side ends here,

@@ -95,7 +95,7 @@ func (r *run) start() error {
 	if r.in.ToolChoice != nil {
 		r.transcript.base.ToolChoice = *r.in.ToolChoice
 	}
-	r.caller.acc.NewID = r.transcript.ids.Reserve
+	r.caller.acc.NewID, r.caller.acc.OrderByEnd = r.transcript.ids.Reserve, r.cfg.OrderCallsByEnd
 	r.caller.wrapped, r.exec.tool = r.hooks.wrap(r.caller.next, r.exec.enter)
 	return r.startHooks()
 }
@@ -153,7 +153,9 @@ func (r *run) runStep(n int) (stop bool, err error) {
 		next, plans, err = r.decideNext(s, response, calls, next, by)
 	}
 	if err == nil {
-		r.runCalls(plans)
+		if d := r.runCalls(s, plans); d.Action != "" {
+			next = d
+		}
 		stop, err = r.settle(s, response, calls, plans, next)
 	}
 	if err != nil {
@@ -283,7 +285,7 @@ func (r *run) decideCalls(s *StepInfo, response *llm.Response, calls []llm.ToolC
 	plans = r.exec.plan(response, calls)
 	clientSide := r.exec.classify(plans)
 	if clientSide == 0 || r.cfg.ClientCalls != ClientBreak { // otherwise nothing is run, and no hook is asked
-		if d, err = r.beforeTools(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
+		if d, err = r.gateFirst(s, plans); err != nil || d.Action == trace.Stop || d.Action == trace.Suspend {
 			return d, nil, err
 		}
 		clientSide = r.exec.classify(plans)
@@ -331,13 +333,63 @@ func isReserved(d Decision) bool {
 	return false
 }
 
-// runCalls runs the calls of a step and appends their results.
-func (r *run) runCalls(plans []*plannedCall) {
-	if plans == nil {
-		return
+// gateFirst passes calls through the BeforeTools hooks before any of them runs: all of them,
+// or with Config.GateEachCall the first one. The loop's own options always get all of them.
+func (r *run) gateFirst(s *StepInfo, plans []*plannedCall) (Decision, error) {
+	first := plans
+	if r.gatesEachCall() && len(plans) > 0 {
+		first = plans[:1]
 	}
-	r.exec.runAll(plans)
+	d, by, err := r.beforeTools(s, plans, true)
+	if by == nil && err == nil {
+		d, by, err = r.beforeTools(s, first, false)
+	}
+	if by != nil {
+		r.decide(r.step, d, by.middleware, by.builtin)
+	}
+	return d, err
+}
+
+func (r *run) gatesEachCall() bool { return r.cfg.GateEachCall && r.cfg.concurrency() == 1 }
+
+// runCalls runs the calls of a step and appends their results. With Config.GateEachCall it
+// passes each call but the first through the BeforeTools hooks when the call before it has
+// ended. The decision is not empty if a hook ended the run there.
+func (r *run) runCalls(s *StepInfo, plans []*plannedCall) (d Decision) {
+	if plans == nil {
+		return d
+	}
+	r.exec.open = plans
+	if !r.gatesEachCall() {
+		r.exec.runAll(plans)
+		r.appendResults(plans)
+		return d
+	}
+	var by *namedHooks
+	var err error
+	for i := range plans {
+		next := plans[i : i+1]
+		if i > 0 && !r.ended(r.step) {
+			r.life.enter(phaseDeciding)
+			s.Results = slices.Clone(r.exec.results[:i])
+			if d, by, err = r.beforeTools(s, next, false); by != nil || err != nil {
+				r.exec.leave(plans[i:], d.Action)
+				break
+			}
+			r.exec.classify(next)
+		}
+		r.exec.runAll(next)
+	}
+	s.Results = nil
 	r.appendResults(plans)
+	switch {
+	case err != nil:
+		d = Decision{Action: trace.Stop, Reason: r.stopReason(err), Err: err}
+		r.decide(r.step, d, "", true)
+	case by != nil:
+		r.decide(r.step, d, by.middleware, by.builtin)
+	}
+	return d
 }
 
 func (r *run) appendResults(plans []*plannedCall) {
@@ -357,7 +409,7 @@ func (r *run) settle(s *StepInfo, response *llm.Response, calls []llm.ToolCall, 
 		return true, err
 	}
 	switch {
-	case plans == nil:
+	case plans == nil || next.Action == trace.Stop || next.Action == trace.Suspend:
 		return r.apply(next), nil
 	case r.stopForClient(plans):
 		return true, nil
@@ -421,7 +473,9 @@ func (r *run) resume() (stop bool, err error) {
 	if plans == nil {
 		return true, next.Err
 	}
-	r.runCalls(plans)
+	if d := r.runCalls(s, plans); d.Action != "" {
+		return true, d.Err
+	}
 	if r.stopForClient(plans) {
 		return true, nil
 	}

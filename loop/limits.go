@@ -25,7 +25,7 @@ func (c *Config) options() []Middleware {
 	add(c.TokenBudget > 0, tokenBudget(c.TokenBudget))
 	add(c.CheckLimitBeforeStep, limitBeforeStep(c.MaxSteps, c.OnStepLimit))
 	add(c.DuplicateStep == DuplicateSkip, skipDuplicates(c.MaxDuplicateSteps))
-	add(c.ToolTimeout > 0, toolTimeout(c.ToolTimeout))
+	add(c.ToolTimeout > 0, toolTimeout(c.ToolTimeout, c.KeepLateResults))
 	add(c.MaxConsecutiveToolErrors > 0, runawayGuard(c.MaxConsecutiveToolErrors, c.ResetByAbsence))
 	add(!c.CheckLimitBeforeStep, limitAfterStep(c.MaxSteps, c.OnStepLimit))
 	add(len(c.StopWhen) > 0, stopWhen(c.StopWhen))
@@ -98,16 +98,16 @@ func stepLimitDecision(limit int, on OnStepLimit) Decision {
 }
 
 // toolTimeout ends the context of each tool after d. The loop waits for the tool, and what it
-// returns after that is an error result. The result does not contain the elapsed time, so
+// returns after that is an error result, unless it is a value to keep. The result does not contain the elapsed time, so
 // that a repeated run gets the same one.
-func toolTimeout(d time.Duration) Middleware {
+func toolTimeout(d time.Duration, keepLate bool) Middleware {
 	return Middleware{Name: "tool_timeout", New: func(info RunInfo) Hooks {
 		return Hooks{WrapTool: func(next ToolFunc) ToolFunc {
 			return func(ctx context.Context, call Call) (Output, error) {
 				ctx, stop := info.Clock.WithTimeout(ctx, d, ErrToolTimeout)
 				defer stop()
 				out, err := next(ctx, call)
-				if context.Cause(ctx) == ErrToolTimeout { //nolint:errorlint // exactly this context's own end
+				if (err != nil || !keepLate) && context.Cause(ctx) == ErrToolTimeout { //nolint:errorlint // exactly this context's own end
 					return Output{}, fmt.Errorf("%w (%v)", ErrToolTimeout, d)
 				}
 				return out, err

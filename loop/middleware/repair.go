@@ -39,16 +39,17 @@ func (r Repair) Middleware() loop.Middleware {
 	}
 	repair := decideEach(r.repair)
 	return loop.Middleware{Name: "repair", New: func(loop.RunInfo) loop.Hooks {
-		var finish llm.FinishReason // of the response whose calls come next
+		truncated := -1 // the index of the call that the length limit truncated
 		return loop.Hooks{
 			AfterModel: func(_ context.Context, _ *loop.StepInfo, response *llm.Response) (d loop.Decision, err error) {
-				finish = response.FinishReason
+				truncated = -1
+				if response.FinishReason == llm.FinishLength {
+					truncated = len(response.Calls()) - 1
+				}
 				return d, nil
 			},
 			BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
-				if finish == llm.FinishLength && len(calls) > 0 {
-					calls = calls[:len(calls)-1] // the last one was truncated
-				}
+				calls = slices.DeleteFunc(calls, func(p loop.PlannedCall) bool { return p.Index == truncated })
 				return repair(ctx, s, calls)
 			},
 		}

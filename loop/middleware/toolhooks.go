@@ -17,10 +17,12 @@ import (
 
 // ToolHooks are callbacks for calls that may change their results. Each may be nil, and an
 // error of any of them ends the run. Start is called on the run's goroutine, in the order of
-// the calls, before any call is run. Failed is called then for invalid calls. An error at that
+// the calls, before any call is run, or with [loop.Config.GateEachCall] before its call is run.
+// Failed is called then for invalid calls. An error at that
 // point leaves the calls of the step pending. Done and Failed are called when a tool has
 // ended, one at a time. They must not wait for other tools or on the loop's clock. Their error
-// ends the run when all calls of the step have results.
+// ends the run when all calls of the step have results, or with GateEachCall before the next
+// call, and that call and all later ones get error results.
 type ToolHooks struct {
 	Start  func(ctx context.Context, t *ToolStarting) error
 	Done   func(ctx context.Context, t ToolDone) error
@@ -93,7 +95,13 @@ func (h ToolHooks) Middleware() loop.Middleware {
 				d, err := t.after(s)
 				return loop.StepChange{Decision: d}, err
 			},
-			BeforeTools: decideEach(t.before), WrapTool: t.wrap,
+			BeforeTools: func(ctx context.Context, s *loop.StepInfo, calls []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+				if d, err := t.after(s); d.Action != "" || err != nil { // of a call that ran before these
+					return nil, d, err
+				}
+				return decideEach(t.before)(ctx, s, calls)
+			},
+			WrapTool:  t.wrap,
 			AfterStep: func(_ context.Context, s *loop.StepInfo, _ *loop.Step) (loop.Decision, error) { return t.after(s) },
 			// Fail a run that ended for another reason in the step in which a hook requested the end.
 			End: func(_ context.Context, res loop.Result) (loop.Result, error) { return res, t.first() },

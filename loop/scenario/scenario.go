@@ -154,7 +154,7 @@ func (f *File) Compare(o *Result) string {
 	var out string
 	want, came, parts := f.Trace, o.Trace(), f.Parts
 	if isV1(want) {
-		want, came, parts = withoutDigest(want), withoutDigest(trace.FormatTextV1(trace.Canonical(o.Events))), currentParts(parts)
+		want, came, parts = withoutDigest(want), withoutDigest(trace.FormatTextV1(trace.Canonical(withoutNewOptions(o.Events)))), currentParts(parts)
 	}
 	if f.HasTrace {
 		out = lineDiff(traceSection, want, came)

@@ -2,9 +2,11 @@ package scenario
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
+	"github.com/looptape/looptape/trace"
 )
 
 // isV1 reports whether a trace has the text form of version 1: kinds take 15 columns.
@@ -18,6 +20,21 @@ var suspendedDigest = regexp.MustCompile(`(?m)^(suspended .*digest=)[0-9a-f]{64}
 // withoutDigest replaces the digest of the messages of a suspended run. It is a digest of their JSON,
 // whose members have other names in version 1.
 func withoutDigest(text string) string { return suspendedDigest.ReplaceAllString(text, "${1}DIGEST") }
+
+// newOptions are options that a trace of version 1 cannot declare.
+var newOptions = []string{"late_results", "call_order", "gate_mode"}
+
+// withoutNewOptions returns the events of a run as version 1 declares its options.
+func withoutNewOptions(events []trace.Event) []trace.Event {
+	events = slices.Clone(events)
+	for i, ev := range events {
+		if b, ok := ev.Body.(trace.RunStart); ok {
+			b.Options = slices.DeleteFunc(slices.Clone(b.Options), func(o trace.Option) bool { return slices.Contains(newOptions, o.Name) })
+			events[i].Body = b
+		}
+	}
+	return events
+}
 
 // currentParts renames the members of calls and results in JSON lines of version 1.
 func currentParts(lines string) string {
