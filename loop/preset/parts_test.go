@@ -84,7 +84,7 @@ func TestPartsOtherOptions(t *testing.T) {
 				"deepagents": {"tool-call ghost3_2", "tool-result ghost3_2!", "tool-call server2_1", "tool-result server2_1", "tool-call client1_0"},
 				"agentloop": {
 					"step_start", "tool_call_start client1_0", "tool_call_start server2_1", "tool_call_start ghost3_2",
-					"tool_call_end ghost3_2", "tool_call_end server2_1", "step_end", "done",
+					"tool_call_end server2_1", "tool_call_end ghost3_2", "step_end", "done",
 				},
 				"reactagent": {"toolStarted server2_1", "toolCompleted server2_1", "toolStarted ghost3_2", "toolCompleted ghost3_2!", "completed"},
 			},

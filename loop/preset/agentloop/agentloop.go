@@ -23,10 +23,12 @@ import (
 const name = "agentloop"
 
 // Fill sets the zero fields of a configuration: 16 steps, checked after the tools of a step;
-// any number of concurrent tools, each for 30 seconds; and no runaway guard. Arguments that
-// cannot be parsed become an empty object. A negative ToolTimeout means no timeout.
+// any number of concurrent tools, each for 30 seconds; and no runaway guard. Calls have the
+// order of their ends. With a Concurrency of 1, a call passes all its checks when the call
+// before it has ended. Arguments that cannot be parsed become an empty object, and a value that a
+// tool returns after its timeout is its result. A negative ToolTimeout means no timeout.
 func Fill(cfg loop.Config) loop.Config {
-	cfg.Preset = name
+	cfg.Preset, cfg.OrderCallsByEnd, cfg.GateEachCall, cfg.KeepLateResults = name, true, true, true
 	if cfg.BadArguments == loop.BadArgumentsError {
 		cfg.BadArguments = loop.BadArgumentsEmpty
 	}
@@ -55,7 +57,8 @@ type Config struct {
 	Hooks   *Bus // nil means a new bus
 	Settings
 	Model string // model name of the provider
-	// OneTool runs the calls of a step sequentially (parallelToolCalls: false).
+	// OneTool runs the calls of a step sequentially (parallelToolCalls: false). The hooks, the
+	// Policy and the approval of a call follow the completion of the call before it.
 	OneTool bool
 	// ToolTimeout ends the context of each tool after this time. 0 means 30
 	// seconds; a negative value means no timeout.
@@ -81,7 +84,9 @@ type Config struct {
 	// and arguments that it has changed.
 	Middleware []loop.Middleware
 	Clock      loop.Clock // nil means loop.SystemClock
-	Sink       trace.Sink // receives the trace of each run
+	// NewID returns the id of each run, which must be unique; nil means random UUIDs.
+	NewID func() string
+	Sink  trace.Sink // receives the trace of each run
 }
 
 // Settings are the generation parameters of a model call. Nil and zero fields use the

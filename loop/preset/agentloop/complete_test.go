@@ -103,8 +103,8 @@ func TestAL15AL92Order(t *testing.T) {
 	same(t, "the order", []string{
 		"onAgentCreate", `onRunStart "go"`,
 		"onStepStart 0", "input guardrail, history user/1", `onStepComplete 0 "" tool_use`, "output guardrail, history user/1 assistant/2",
-		"onToolCallStart 0 a", "onToolCallStart 0 bad", "policy a", "policy bad", "onApprovalRequested a", "onApprovalResolved a approve",
-		"onToolCallComplete 0 a", "onToolCallError 0 bad: no luck",
+		"onToolCallStart 0 a", "policy a", "onApprovalRequested a", "onApprovalResolved a approve", "onToolCallComplete 0 a",
+		"onToolCallStart 0 bad", "policy bad", "onToolCallError 0 bad: no luck",
 		"onStepStart 1", "input guardrail, history user/1 assistant/2 tool/2", `onStepComplete 1 "x" stop`, "output guardrail, history user/1 assistant/2 tool/2 assistant/1",
 		"onRunComplete done",
 	}, w.log)

@@ -41,6 +41,12 @@ func (r *run) middleware(cache json.RawMessage) []loop.Middleware {
 				}
 			},
 			AfterModel: r.afterModel,
+			BeforeTools: func(_ context.Context, s *loop.StepInfo, _ []loop.PlannedCall) ([]loop.CallDecision, loop.Decision, error) {
+				r.Loop.mu.Lock()
+				defer r.Loop.mu.Unlock()
+				r.partial = slices.DeleteFunc(s.Results, func(res llm.ToolResult) bool { return res.ID == "" })
+				return nil, loop.Decision{}, nil
+			},
 			End: func(_ context.Context, res loop.Result) (loop.Result, error) {
 				r.resumed(res.Messages)
 				return res, nil
@@ -85,7 +91,7 @@ func (r *run) guardrails(kind middleware.GuardrailKind) (rails []middleware.Guar
 
 func (r *run) approvalHooks() *middleware.Approvals {
 	a := &middleware.Approvals{
-		Approve: r.cfg.Approve, Store: &r.approvals, Sequential: r.cfg.OneTool,
+		Approve: r.cfg.Approve, Store: &r.approvals,
 		Requested: func(ctx context.Context, req middleware.ApprovalRequest) error {
 			return r.emitStep(ctx, OnApprovalRequested, req.Step, req)
 		},
@@ -170,10 +176,14 @@ func (r *run) afterModel(ctx context.Context, s *loop.StepInfo, response *llm.Re
 	return loop.Decision{}, r.emitStep(ctx, OnStepComplete, s.Step, &step)
 }
 
-// keep appends a message that the kernel already has to the history.
+// keep appends a message that the kernel already has to the history, which then has the results
+// of the step.
 func (r *run) keep(m llm.Message, meta history.Meta) {
+	r.Loop.mu.Lock()
+	defer r.Loop.mu.Unlock()
 	r.history.Append(m, meta)
 	r.known++
+	r.partial = nil
 }
 
 // onStep appends results to the history and the step to the report.
@@ -189,8 +199,9 @@ func (r *run) onStep(step loop.Step) {
 	}
 }
 
-// resumed appends the messages of a run from before its first step to the history. The report
-// has the results of pending calls as a separate first step.
+// resumed appends the messages of a run from before its first step to the history, in which one
+// message has all results of a response. The report has the results of pending calls as a
+// separate first step.
 func (r *run) resumed(added []llm.Message) {
 	if r.resumes == nil || len(added) == 0 {
 		return
@@ -205,19 +216,50 @@ func (r *run) resumed(added []llm.Message) {
 		}
 	}
 	r.resumes = nil
+	r.joinResults(r.response0)
 	r.report.add(r.stepReport(step))
+}
+
+// joinResults joins the messages with the results of a response, in the order of its calls.
+func (r *run) joinResults(response int) {
+	list := r.history.Messages()
+	from, to := response+1, response+1
+	var results []llm.Part
+	for ; to < len(list) && list[to].Role == llm.RoleTool; to++ {
+		results = append(results, list[to].Parts...)
+	}
+	if to-from < 2 {
+		return
+	}
+	place := map[string]int{}
+	for i, c := range list[response].Calls() {
+		place[c.ID] = i
+	}
+	slices.SortStableFunc(results, func(a, b llm.Part) int {
+		x, _ := a.(llm.ToolResult)
+		y, _ := b.(llm.ToolResult)
+		return cmp.Compare(place[x.ID], place[y.ID])
+	})
+	_, _ = r.history.SpliceRange(from, to, llm.Message{Role: llm.RoleTool, Parts: results}) // the range is within the history
 }
 
 func (r *run) stepReport(step loop.Step) StepReport {
 	rep := StepReport{
 		Index: step.Index, Type: "initial", LLMLatencyMs: dialect.Milliseconds(r.latency), Usage: usageOf(step.Usage),
-		FinishReason: finishReason(step.FinishReason, len(step.Calls)), ToolCalls: make([]ToolCallReport, len(step.Calls)),
+		FinishReason: finishReason(step.FinishReason, len(step.Calls)), ToolCalls: []ToolCallReport{}, // not null
+	}
+	results := map[string]llm.ToolResult{}
+	for _, res := range step.Results {
+		results[res.ID] = res
 	}
 	if len(r.report.Steps) > 0 {
 		rep.Type = "tool_followup"
 	}
-	for i, c := range step.Calls {
-		n, res := r.note(c.ID), step.Results[i]
+	for _, c := range step.Calls {
+		n, res := r.note(c.ID), results[c.ID]
+		if res.ID == "" {
+			continue // the call waits
+		}
 		call := ToolCallReport{
 			CallID: c.ID, ToolName: c.Name, Arguments: object(c.Arguments), ResultSizeBytes: sizeOf(res.Content),
 			LatencyMs: dialect.Milliseconds(n.latency), Skipped: n.skipped, Metrics: map[string]middleware.Metric{}, // not null
@@ -226,7 +268,7 @@ func (r *run) stepReport(step loop.Step) StepReport {
 		if res.IsError {
 			call.Error = new(cmp.Or(n.err, errors.New(res.Text())).Error())
 		}
-		rep.ToolCalls[i] = call
+		rep.ToolCalls = append(rep.ToolCalls, call)
 		rep.ToolTotalMs += call.LatencyMs
 	}
 	return rep

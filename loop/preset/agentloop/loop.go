@@ -3,6 +3,7 @@ package agentloop
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"iter"
 	"maps"
@@ -26,6 +27,7 @@ type Loop struct {
 	model     llm.Model
 	cfg       Config
 	clock     loop.Clock
+	newID     func() string
 	history   *history.History
 	hooks     *Bus
 	approvals middleware.ApprovalStore
@@ -36,7 +38,7 @@ type Loop struct {
 	added    int // number of AddTool calls
 	system   string
 	reports  []*Report
-	runs     int
+	partial  []llm.ToolResult // of the step whose calls run one by one, until the history has them
 	metadata map[string]any
 	current  *run // the active run
 
@@ -63,6 +65,10 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	if cfg != nil {
 		l.cfg = *cfg
 	}
+	l.newID = l.cfg.NewID
+	if l.newID == nil {
+		l.newID = randomID
+	}
 	l.hooks, l.clock = cmp.Or(l.cfg.Hooks, new(Bus)), cmp.Or[loop.Clock](l.cfg.Clock, loop.SystemClock{})
 	for _, t := range l.cfg.Tools {
 		l.tools = put(l.tools, t)
@@ -81,6 +87,14 @@ func construct(model llm.Model, cfg *Config) (*Loop, error) {
 	// Report a configuration error of the kernel here.
 	_, err := loop.New(model, l.kernelConfig(l.tools))
 	return l, err
+}
+
+// randomID returns a random UUID (version 4).
+func randomID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // setSystem writes the layer of the system prompt if it has changed.

@@ -58,12 +58,26 @@ type Report struct {
 	Error          string       `json:"error,omitempty"`
 	Steps          []StepReport `json:"steps"`
 	StepCount      int          `json:"stepCount"` // number of steps
-	ModelCalls     int          `json:"modelCalls"`
+	ModelCalls     int          `json:"-"`         // retries included; 0 if the report was read from JSON
 	ToolCallCount  int          `json:"toolCallCount"`
 	TotalUsage     Usage        `json:"totalUsage"`
 	TotalLLMTimeMs float64      `json:"totalLlmTimeMs"`
 	// TotalToolTimeMs is the sum over all calls, including concurrent ones.
 	TotalToolTimeMs float64 `json:"totalToolTimeMs"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. It also reads the ModelCalls of older reports.
+func (r *Report) UnmarshalJSON(b []byte) error {
+	type plain Report
+	old := struct {
+		*plain
+		ModelCalls int `json:"modelCalls"`
+	}{plain: (*plain)(r)}
+	if err := json.Unmarshal(b, &old); err != nil {
+		return err
+	}
+	r.ModelCalls = old.ModelCalls
+	return nil
 }
 
 // StepReport is the record of a completed step.

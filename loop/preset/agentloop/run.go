@@ -32,12 +32,13 @@ type run struct {
 	tripped   bool
 	unchecked bool // true if the guardrails of the output have not finished with the response
 
-	resumes []llm.ToolCall // calls to run first, until the history has their results
-	added   int            // Loop.added at the last tools that were sent
-	splices int            // splices of the history when the kernel last had all of it,
-	known   int            // and the number of its messages at that time
-	latency time.Duration
-	notes   map[string]*note
+	resumes   []llm.ToolCall // calls to run first, until the history has their results
+	response0 int            // the index of their response in the history
+	added     int            // Loop.added at the last tools that were sent
+	splices   int            // splices of the history when the kernel last had all of it,
+	known     int            // and the number of its messages at that time
+	latency   time.Duration
+	notes     map[string]*note
 
 	mu      sync.Mutex
 	stopped bool
@@ -81,10 +82,7 @@ func (r *run) prepare(ctx context.Context, delivery llm.ResponseMode) error {
 		}
 		r.setSystem(text)
 	}
-	r.Loop.mu.Lock()
-	r.runs++
-	r.id = fmt.Sprintf("%s/%d", r.ID(), r.runs)
-	r.Loop.mu.Unlock()
+	r.id = r.newID()
 	r.began = r.clock.Now()
 	r.report = &Report{ID: r.id, Model: r.cfg.Model, StartedAt: r.began.UnixMilli(), UserMessage: r.in, Steps: []StepReport{}}
 	if err := r.emitStep(ctx, OnRunStart, 0, r.in); err != nil {
@@ -113,7 +111,7 @@ func (r *run) takePending() error {
 			r.approvals.Delete(c.ID)
 		}
 	case waits:
-		r.resumes = open
+		r.resumes, r.response0 = open, response
 		return nil
 	default:
 		text := []llm.Part{llm.Text{Text: "the run ended before this call had a result"}}
@@ -122,6 +120,7 @@ func (r *run) takePending() error {
 			results[i] = llm.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Content: text}
 		}
 		r.history.Append(llm.ToolResults(results...), history.Meta{})
+		r.joinResults(response)
 	}
 	for _, m := range r.input {
 		r.history.Append(m, history.Meta{})

@@ -34,9 +34,6 @@ type Snapshot struct {
 	// PendingToolCalls are the calls of a response that wait. They include calls that are
 	// decided but not executed. A snapshot never contains a decision.
 	PendingToolCalls []PendingToolCall `json:"pendingToolCalls,omitempty"`
-	// Runs is the number of started runs. It makes the id of the next run unique.
-	// Snapshots without it use the number of reports.
-	Runs int `json:"runs"`
 }
 
 // PendingToolCall is a call that waits for a decision.
@@ -51,11 +48,14 @@ type PendingToolCall struct {
 // Dump returns the current state of the agent. It may be called during a run.
 func (l *Loop) Dump() Snapshot {
 	s := Snapshot{
-		Version: snapshotVersion, History: l.history.Export(), Context: l.cfg.Context, Reports: l.Reports(), Metadata: l.Metadata(),
+		Version: snapshotVersion, Context: l.cfg.Context, Reports: l.Reports(), Metadata: l.Metadata(),
 		SavedAt: l.clock.Now().UnixMilli(), ToolNames: []string{},
 	}
 	l.mu.Lock()
-	s.System, s.CreatedAt, s.Runs = l.system, l.created.UnixMilli(), l.runs
+	s.System, s.CreatedAt, s.History = l.system, l.created.UnixMilli(), l.history.Export()
+	if l.partial != nil {
+		s.History.Entries = append(s.History.Entries, history.SnapshotEntry{Message: llm.ToolResults(l.partial...)})
+	}
 	for _, t := range l.tools {
 		s.ToolNames = append(s.ToolNames, t.Name)
 	}
@@ -96,7 +96,7 @@ func Restore(ctx context.Context, model llm.Model, s Snapshot, cfg *Config) (*Lo
 
 func (l *Loop) apply(s Snapshot) {
 	l.created = time.UnixMilli(s.CreatedAt)
-	l.reports, l.runs = slices.Clone(s.Reports), max(s.Runs, len(s.Reports))
+	l.reports = slices.Clone(s.Reports)
 	maps.Copy(l.metadata, s.Metadata)
 	var pending []middleware.ApprovalRequest
 	for _, p := range s.PendingToolCalls {

@@ -1,6 +1,7 @@
 package agentloop_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/looptape/looptape/fake"
@@ -31,6 +32,8 @@ type world struct {
 	log   []string // events of the bus
 	trace []trace.Event
 	hook  func(agentloop.Event) error
+	ids   string // prefix of the run ids
+	runs  int
 }
 
 // newWorld returns a world without an agent.
@@ -58,6 +61,9 @@ func (w *world) dress(cfg *agentloop.Config) {
 		cfg.Tools = w.tools()
 	}
 	cfg.Clock = w.clock
+	if cfg.NewID == nil {
+		cfg.NewID = func() string { w.runs++; return fmt.Sprint(cmp.Or(w.ids, "agentloop"), "/", w.runs) }
+	}
 	cfg.Hooks = new(agentloop.Bus)
 	cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
 		w.log = append(w.log, w.line(ev))
@@ -187,7 +193,7 @@ func says(text string) fake.Response { return fake.Response{Text: text} }
 
 func same(t *testing.T, what string, want, got any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
