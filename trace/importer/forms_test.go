@@ -44,6 +44,10 @@ var incompleteLists = map[string]string{
 {"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"g","arguments":{}}}]}
 {"role":"tool","tool_name":"f","content":"1"}
 {"role":"user","content":"go on"}`,
+	"Ollama, results without names": `{"role":"user","content":"hi"}
+{"role":"assistant","content":"","tool_calls":[{"function":{"name":"g","arguments":{}}},{"function":{"name":"f","arguments":{}}}]}
+{"role":"tool","content":"1"}
+{"role":"user","content":"go on"}`,
 	"function_call": `{"role":"user","content":"hi"}
 {"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}
 {"role":"assistant","content":null,"function_call":{"name":"g","arguments":"{}"}}

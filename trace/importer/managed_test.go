@@ -54,12 +54,15 @@ func TestManagedAgents(t *testing.T) {
 
 func TestManagedAgentsBroken(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"not JSON":       {`{"id":"e9","type"`, `{"id":"e9,"type"`, "file:13: the line ends within a value"},
+		"not JSON": {`{"id":"e9","type"`, `{"id":"e9,"type"`, "file:13: the line ends within a value"},
+		"another event": {`"id":"e12","type":"agent.message","content":[{"type":"text","text":"7 stars"}],"processed_at":"t"}]
+["client.beta.sessions.events.list"`, `"id":"e12","type":"agent.message","content":[{"type":"text","text":"8 stars"}],"processed_at":"u"}]
+["client.beta.sessions.events.list"`, "file:17: [1]: the event differs from an earlier event with the same id (in s1)"},
 		"unknown type":   {"agent.mcp_tool_result", "agent.result", `file:13: [1]: the event has the unknown type "agent.result" (in s1)`},
 		"unknown method": {`"client.beta.sessions.events.list"`, `"client.beta.sessions.events.fetch"`, `file:17: [0]: the call has the unknown method "client.beta.sessions.events.fetch" (in s1)`},
 		"no id":          {`"mcp_tool_use_id":"e5"`, `"call":"e5"`, "file:13: [1]: the event has no id of the call (in s1)"},
 		"content":        {`"content":[{"type":"text","text":"rejected"}]`, `"content":[7]`, "file:13: [1].content[0]: expected an object (in s1)"},
-		"no content":     {`"content":[{"type":"text","text":"7 stars"}],"processed_at":"t"}]` + "\n[", `"processed_at":"t"}]` + "\n[", "file:16: [1]: the event has no content (in s1)"},
+		"no content":     {`"content":[{"type":"text","text":"aside"}],`, "", "file:15: [1]: the event has no content (in s1/th2)"},
 		"not received":   {`"stream",{"id":"e2"`, `"stream",{"text":"?","id":"e2"`, ""},
 		"lost":           {`{"id":"e2","type":"user.message","content":[{"type":"text","text":"Stars?"}]`, `{"id":"e2","type":"user.interrupt"`, `file:3: [1][1].events[0]: the event "user.message" was sent, but it is not in the stream (in s1)`},
 	} {

@@ -141,6 +141,15 @@ func TestMessages(t *testing.T) {
 				oldResult("function_call_2", "g", "2"), oldResult("function_call_3", "f", "1"), oldResult("function_call_1", "f", "3"), oldResult("", "f", "4"),
 			},
 		},
+		"results without names": {
+			`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"g","arguments":{}}},{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"1"},{"role":"tool","content":"2"},{"role":"tool","content":"3"}`,
+			[]llm.Message{
+				llm.Assistant(llm.ToolCall{ID: "function_call_1", IDGenerated: true, Name: "g", Arguments: "{}"}, llm.ToolCall{ID: "function_call_2", IDGenerated: true, Name: "f", Arguments: "{}"}),
+				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{ID: "function_call_1", Content: text("1")}}},
+				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{ID: "function_call_2", Content: text("2")}}},
+				{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: text("3")}}},
+			},
+		},
 		"a result's id on another role": {
 			`{"role":"user","content":"x","tool_call_id":"a"}`,
 			[]llm.Message{{Role: llm.RoleUser, Parts: text("x"), Opaque: raw(`{"tool_call_id":"a"}`)}},

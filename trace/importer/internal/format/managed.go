@@ -28,7 +28,7 @@ func SniffManagedAgents(h *Head) (Layout, bool) {
 type managed struct {
 	threads []*managedThread // the main one is the first
 	sent    []record
-	seen    map[string]bool // ids of events
+	seen    map[string]record // events by id
 	other   lists
 }
 
@@ -40,7 +40,7 @@ type managedThread struct {
 }
 
 // NewManagedAgents returns a reader of sessions of managed agents.
-func NewManagedAgents() Records { return &managed{seen: map[string]bool{}} }
+func NewManagedAgents() Records { return &managed{seen: map[string]record{}} }
 
 // Add implements Records.
 func (c *managed) Add(raw json.RawMessage, line int) (ended []Run) {
@@ -140,11 +140,12 @@ func (c *managed) unknown(r *record, what string) {
 
 // event reads an event of the stream.
 func (c *managed) event(r *record) {
-	if id := r.text("id"); id != "" && c.seen[id] {
-		c.other.add("repeated", r.raw)
-		return
-	} else if id != "" {
-		c.seen[id] = true
+	if id := r.text("id"); id != "" {
+		if first, ok := c.seen[id]; ok {
+			c.repeated(r, &first)
+			return
+		}
+		c.seen[id] = *r
 	}
 	c.received(r)
 	form, isMessage := managedEvents[r.kind]
@@ -162,6 +163,23 @@ func (c *managed) event(r *record) {
 	default:
 		c.unknown(r, "the event has the unknown type "+strconv.Quote(r.kind))
 	}
+}
+
+// repeated reads an event with the id of an earlier one, which the list of all events has again.
+func (c *managed) repeated(r, first *record) {
+	same := func(a, b *record) bool {
+		for name, value := range a.members {
+			if name != "processed_at" && !jsonval.Equal(string(value), string(b.members[name])) {
+				return false
+			}
+		}
+		return true
+	}
+	if same(r, first) && same(first, r) {
+		c.other.add("repeated", r.raw)
+		return
+	}
+	c.unknown(r, "the event differs from an earlier event with the same id")
 }
 
 // managedForm is how an event becomes a message of the Messages API: its role, and for calls and
@@ -284,6 +302,6 @@ func (c *managed) Runs() (runs []Run) {
 		t.setUsage(t.usage)
 		runs = append(runs, t.Run)
 	}
-	*c = managed{seen: map[string]bool{}}
+	*c = managed{seen: map[string]record{}}
 	return runs
 }

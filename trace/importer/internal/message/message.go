@@ -38,6 +38,7 @@ type Reader struct {
 // openCall is a generated id of a call without a result.
 type openCall struct {
 	id      string
+	number  int // of generated ids
 	message int // the number of its message
 }
 
@@ -259,21 +260,45 @@ func (r *Reader) GenerateID(call *llm.ToolCall) {
 	if r.open == nil {
 		r.open = map[string][]openCall{}
 	}
-	r.open[call.Name] = append(r.open[call.Name], openCall{call.ID, r.added})
+	r.open[call.Name] = append(r.open[call.Name], openCall{call.ID, r.generated, r.added})
 }
 
 // OpenCall returns the generated id of the call that a result of a function is for: the first one
-// without a result in the last message that has any; otherwise if there is none.
+// without a result in the last message that has any; otherwise if there is none. A result without
+// a name is for a call of any function.
 func (r *Reader) OpenCall(name, otherwise string) string {
+	if name == "" {
+		name = r.openFunction()
+	}
 	calls := r.open[name]
 	if len(calls) == 0 {
 		return otherwise
 	}
-	last := calls[len(calls)-1].message
-	i := slices.IndexFunc(calls, func(c openCall) bool { return c.message == last })
+	i := firstOfLast(calls)
 	id := calls[i].id
-	r.open[name] = slices.Delete(calls, i, i+1)
+	if r.open[name] = slices.Delete(calls, i, i+1); len(calls) == 1 {
+		delete(r.open, name)
+	}
 	return id
+}
+
+// openFunction returns the function of the first call without a result in the last message that
+// has any.
+func (r *Reader) openFunction() (name string) {
+	var found openCall
+	for function, calls := range r.open {
+		c := calls[firstOfLast(calls)]
+		if name == "" || c.message > found.message || c.message == found.message && c.number < found.number {
+			name, found = function, c
+		}
+	}
+	return name
+}
+
+// firstOfLast returns the index of the first of the calls in the message of the last one.
+func firstOfLast(calls []openCall) int {
+	last := calls[len(calls)-1].message
+	return slices.IndexFunc(calls, func(c openCall) bool { return c.message == last })
 }
 
 // result returns a message of role tool or function. The latter belongs to the first open
