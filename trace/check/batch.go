@@ -31,6 +31,8 @@ type batch struct {
 	// spare is true if a tool ended while fewer than the limit were running, so that no call
 	// should have been waiting. A call that was is reported once.
 	spare, reported bool
+	// misplaced is true if a tool ended that was not running, so that running may be wrong.
+	misplaced bool
 }
 
 // call is a call of a response, or one that an earlier run left pending.
@@ -212,7 +214,12 @@ func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	if c == nil || c.state == callRunning {
 		return
 	}
-	c.name, c.state = b.Name, callRunning
+	c.name = b.Name
+	if c.blamed { // it has ended already
+		c.state = callDone
+		return
+	}
+	c.state = callRunning
 	r.batch.running++
 }
 
@@ -247,7 +254,7 @@ func (r *run) mayStart(c *call, b *trace.ToolStart) {
 func (r *run) mayJoin(c *call) {
 	limit := r.declared.concurrency
 	switch {
-	case limit == 0:
+	case limit == 0 || r.batch.misplaced:
 	case r.batch.running >= limit:
 		r.report(invConcurrency, "the call %q starts while %d others run, but the limit is %d", c.id, r.batch.running, limit)
 	case r.batch.spare && !r.batch.reported && !r.declared.approval && c.resolved != "repair" && c.resolved != "edit":
@@ -261,6 +268,7 @@ func (r *run) toolEnd(ev *trace.Event, b *trace.ToolEnd) {
 	c := r.call(b.ToolCallID, callRunning)
 	if c == nil || c.state != callRunning {
 		r.report(invFraming, "the call %q ends, but it is not running", b.ToolCallID)
+		r.batch.misplaced = true
 		if c != nil {
 			c.blamed = true
 		}

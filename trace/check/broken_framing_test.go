@@ -100,6 +100,10 @@ var brokenFraming = []brokenRun{
 	{"INV-14", "plain", "a result before its start", func(t *testing.T, s *script) {
 		s.remove(t, trace.KindToolStart, 3)
 	}},
+	{"INV-14", "plain", "a tool ends before its start, and others run", func(_ *testing.T, s *script) {
+		*s = *begin("r1", declared).ask().turn(c1, c2, c3).ends(good("c1")).starts(c1).starts(c2).starts(c3).ends(good("c2")).ends(good("c3"))
+		s.results(good("c1"), good("c2"), good("c3")).done().ask().turn(text("a")).done().end(trace.ReasonEndTurn)
+	}},
 	{"INV-14", "plain", "a step ends before its tool", func(t *testing.T, s *script) {
 		i := s.index(t, trace.KindToolEnd, 3)
 		s.events[i], s.events[i+1] = s.events[i+1], s.events[i]
