@@ -31,8 +31,7 @@ type batch struct {
 	// spare is true if a tool ended while fewer than the limit were running, so that no call
 	// should have been waiting. A call that was is reported once.
 	spare, reported bool
-	// misplaced is true if a tool ended that was not running, so that running may be wrong.
-	misplaced bool
+	misplaced       bool // a tool ended that was not running, so that running may be wrong
 }
 
 // call is a call of a response, or one that an earlier run left pending.
@@ -214,12 +213,10 @@ func (r *run) toolStart(ev *trace.Event, b *trace.ToolStart) {
 	if c == nil || c.state == callRunning {
 		return
 	}
-	c.name = b.Name
-	if c.blamed { // it has ended already
-		c.state = callDone
+	if c.name, c.state = b.Name, callRunning; c.blamed {
+		c.state = callDone // it ended before
 		return
 	}
-	c.state = callRunning
 	r.batch.running++
 }
 

@@ -54,8 +54,8 @@ const (
 // Catalog returns all invariants in the order of their ids. The caller owns the slice.
 func Catalog() []Info {
 	list := append([]Info(nil), catalog[:]...)
-	for i := range list {
-		list[i].Faults = faultsOf(invariant(i + 1))
+	for _, f := range faults {
+		list[f.invariant-1].Faults = append(list[f.invariant-1].Faults, *f)
 	}
 	return list
 }

@@ -29,16 +29,6 @@ func (f *Fault) Rule(protocol string) string {
 	return ""
 }
 
-// faultsOf returns the faults of an invariant.
-func faultsOf(i invariant) (list []Fault) {
-	for _, f := range faults {
-		if f.invariant == i {
-			list = append(list, *f)
-		}
-	}
-	return list
-}
-
 // The facts are those of docs/strict-server.md. Others: Gemini rejects a changed signature with
 // "Corrupted thought signature." (gemini-cli#13467, zerogravity#98), and gateways of Chat
 // Completions pass the error of their provider on; Anthropic rejects an empty list ("messages:

@@ -28,10 +28,11 @@ type PartialRun struct {
 
 // String returns a sentence.
 func (p PartialRun) String() string {
-	if p.Place > 0 {
-		return fmt.Sprintf("an event is missing at %d: the run %q is checked up to there only", p.Place, p.Run)
+	where := fmt.Sprintf("at %d", p.Place)
+	if p.Place == 0 {
+		where = fmt.Sprintf("before event %d", p.Event)
 	}
-	return fmt.Sprintf("an event is missing before event %d: the run %q is checked up to there only", p.Event, p.Run)
+	return fmt.Sprintf("an event is missing %s: the run %q is checked up to there only", where, p.Run)
 }
 
 // ReportMissing reports an event that could not be read, and so is not added. Place, from 1,

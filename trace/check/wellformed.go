@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -49,12 +50,10 @@ func malformed(m llm.Message) (f *Fault, wrong string) {
 
 // empty reports whether a message has nothing but empty texts.
 func empty(m llm.Message) bool {
-	for _, p := range m.Parts {
-		if t, ok := p.(llm.Text); !ok || t.Text != "" || t.Opaque != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		t, ok := p.(llm.Text)
+		return !ok || t.Text != "" || t.Opaque != nil
+	})
 }
 
 // isUnnamed reports whether a part is a call without a name, which no provider accepts.
