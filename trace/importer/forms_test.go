@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -125,4 +126,20 @@ func onlyRun(t *testing.T, in string) (only importer.Run) {
 		t.Fatalf("%d runs, want 1", n)
 	}
 	return only
+}
+
+// A message that is read again, because the buffer ended within it, has the same ids.
+func TestGeneratedIDsAtAnyEndOfBuffer(t *testing.T) {
+	const head = 64 << 10 // how much Open reads
+	for _, name := range []string{"Ollama", "function_call", "Gemini", "Responses"} {
+		list := strings.ReplaceAll(incompleteLists[name], "\n", ",")
+		text := `[{"role":"user","parts":[{"text":"` + strings.Repeat("x", head) + `"}]},` + list + "]"
+		want := ownJSON(t, strings.NewReader(text))
+		for n := len(text) - len(list); n < len(text); n++ {
+			got := ownJSON(t, io.MultiReader(strings.NewReader(text[:n]), strings.NewReader(text[n:])))
+			if diff := cmp.Diff(want[1:], got[1:]); diff != "" {
+				t.Fatalf("%s, with an end of the buffer after %q (-want +got):\n%s", name, text[max(0, n-20):n], diff)
+			}
+		}
+	}
 }

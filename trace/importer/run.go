@@ -54,7 +54,8 @@ type Run struct {
 	// if there are none.
 	Meta map[string]json.RawMessage
 	// Head has the data of the recording about all runs before the first one, by path; nil if
-	// there is none. Runs share it: it must not be changed.
+	// there is none. That of the last run also has the data after it. Runs share it: it must
+	// not be changed.
 	Head map[string]json.RawMessage
 	// Unknown are the parts of the run that were not understood; nil if there are none. The
 	// messages have them unchanged, as llm.Unknown or as opaque data, or Meta has them.

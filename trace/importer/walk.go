@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,7 @@ type walker struct {
 	read      func(*jsonio.Dec, *format.Run) // reads one run
 	head      map[string]json.RawMessage     // of the runs, which share it
 	found     bool                           // the array of the runs; then head is complete
+	tail      map[string]json.RawMessage     // of a document: what follows its runs
 	heldBytes int                            // of the entries of a sample in a ZIP
 	zipBytes  int64                          // compressed size of these entries
 	stopped   bool                           // the consumer wants no more runs
@@ -314,10 +317,11 @@ func joinPath(path, sub string) string {
 }
 
 // document reads an object whose runs are the elements of the array at the path of the
-// layout. The members before the array are the head of the runs. It reports whether the rest
-// can be read.
+// layout. The members before the array are the head of the runs, and that of the last run also has
+// those after it. It reports whether the rest can be read.
 func (w *walker) document(in *input) bool {
-	w.found, w.head = false, map[string]json.RawMessage{}
+	w.found, w.head, w.tail = false, map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	defer w.holdLast()()
 	if err := w.object(in, "", w.layout.Path); err != nil {
 		w.give(Run{}, err)
 		return false
@@ -412,10 +416,53 @@ func (w *walker) member(in *input, key, path string, names []string) *Error {
 	if err != nil {
 		return w.errorAt(line, path, err)
 	}
-	if !w.found {
+	if w.found {
+		w.tail[path] = w.valid(element{text, line, path, true})
+	} else {
 		w.head[path] = w.valid(element{text, line, path, true})
 	}
 	return nil
+}
+
+// holdLast makes the walker give each run when the next one is read. The function that it returns
+// gives the last run, with the members of the file after the runs in its head. If what follows that
+// run is invalid, the run has been given without them, and each of them is an error.
+func (w *walker) holdLast() (release func()) {
+	yield := w.yield
+	var last *Run
+	given := false
+	next := func() bool {
+		run := last
+		last = nil
+		given = given || run != nil
+		return run == nil || yield(*run, nil)
+	}
+	w.yield = func(r Run, err error) bool {
+		if !next() {
+			return false
+		}
+		if err != nil {
+			return yield(r, err)
+		}
+		last = &r
+		return true
+	}
+	return func() {
+		w.yield = yield
+		if last != nil && len(w.tail) > 0 {
+			last.Head = maps.Clone(last.Head)
+			maps.Copy(last.Head, w.tail)
+		} else if given {
+			for _, name := range slices.Sorted(maps.Keys(w.tail)) {
+				if !w.stopped {
+					w.give(Run{}, w.errorAt(0, name, errors.New("the member follows runs that cannot be read, and is not read")))
+				}
+			}
+		}
+		if !w.stopped {
+			w.stopped = !next()
+		}
+	}
 }
 
 // valid returns an element as JSON. If it is invalid, valid yields an error and returns null.

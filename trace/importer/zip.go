@@ -39,6 +39,9 @@ const (
 	sampleFile    = "/sample.json"
 )
 
+// headEntries are the entries about all runs. The summaries have nothing but what the samples have.
+var headEntries = []string{"_journal/start.json", "start.json", "results.json", "header.json", "reductions.json"}
+
 // maxDirectory limits the directory of a ZIP: about 100,000 entries.
 const maxDirectory = 16 << 20
 
@@ -64,6 +67,7 @@ func position(r io.Reader) (at randomReader, start int64) {
 type archive struct {
 	heads   []*zip.File // about all runs; later ones take precedence
 	samples []sampleEntry
+	unknown []string
 }
 
 type sampleEntry struct {
@@ -130,7 +134,7 @@ func newArchive(files []*zip.File) *archive {
 	for _, f := range files {
 		byName[f.Name] = f
 	}
-	for _, name := range []string{"_journal/start.json", "start.json", "results.json", "header.json"} {
+	for _, name := range headEntries {
 		if f := byName[name]; f != nil {
 			a.heads = append(a.heads, f)
 		}
@@ -140,7 +144,12 @@ func newArchive(files []*zip.File) *archive {
 		folder := sampleFolder(f.Name, byName)
 		isSample := strings.HasPrefix(f.Name, samplesFolder) && strings.HasSuffix(f.Name, ".json") // ids may have slashes
 		switch {
-		case byName[f.Name] != f || !isSample:
+		case byName[f.Name] != f:
+		case !isSample:
+			known := slices.Contains(headEntries, f.Name) || strings.HasPrefix(strings.TrimPrefix(f.Name, "_journal/"), "summaries")
+			if strings.HasSuffix(f.Name, ".json") && !known {
+				a.unknown = append(a.unknown, f.Name)
+			}
 		case folder == "" || f.Name == folder+sampleFile:
 			a.samples = append(a.samples, sampleEntry{File: f})
 		default:
@@ -209,10 +218,19 @@ func (w *walker) entries() {
 	w.head = map[string]json.RawMessage{}
 	for _, f := range w.zip.heads {
 		w.entry(f, func(text string) {
-			maps.Insert(w.head, tree.Members(w.valid(element{text, 1, "", true})))
+			value := w.valid(element{text, 1, "", true})
+			maps.Insert(w.head, tree.Members(value))
+			if value[0] == '[' {
+				w.head[strings.TrimSuffix(f.Name, ".json")] = value
+			}
 		})
 	}
 	w.checkVersion(0)
+	for _, name := range w.zip.unknown {
+		if !w.stopped {
+			w.fail(0, fmt.Errorf("the entry %q of the ZIP is unknown and is not read", name))
+		}
+	}
 	for _, s := range w.zip.samples {
 		w.zipBytes, w.heldBytes = 0, 0
 		if strings.HasSuffix(s.Name, sampleFile) {

@@ -87,6 +87,45 @@ func ofEvent(data json.RawMessage) *Protocol {
 	return nil
 }
 
+// Usage returns the usage of a response as its provider states it; nil if it states none. Of a stream
+// it has the last value of each count.
+func Usage(text []byte) json.RawMessage {
+	if json.Valid(text) {
+		return usageOf(text)
+	}
+	if !bytes.Contains(text, []byte(`"usage`)) {
+		return nil
+	}
+	counts := map[string]json.RawMessage{}
+	var names []string
+	next, _ := events(text)
+	for ev, err := next(); err == nil; ev, err = next() {
+		for name, value := range tree.Members(usageOf(ev.Data)) {
+			if counts[name] == nil {
+				names = append(names, name)
+			}
+			if !tree.IsNull(value) || counts[name] == nil {
+				counts[name] = value
+			}
+		}
+	}
+	var all tree.Object
+	for _, name := range names {
+		all.Add(name, counts[name])
+	}
+	return all.JSON()
+}
+
+// usageOf returns the usage in a body or in the data of an event.
+func usageOf(data json.RawMessage) json.RawMessage {
+	for _, outer := range []json.RawMessage{data, tree.Member(data, "response"), tree.Member(data, "message"), tree.Member(data, "delta"), tree.Member(data, "x_groq")} {
+		if usage := tree.First(outer, "usage", "usageMetadata"); !tree.IsNull(usage) {
+			return usage
+		}
+	}
+	return nil
+}
+
 // Alternatives returns the number of alternative responses in a body: the choices of Chat
 // Completions or Completions, or the candidates of Gemini. Only the first is read.
 func Alternatives(text []byte) (n int) {

@@ -52,6 +52,7 @@ func ADKCase(d *jsonio.Dec, run *Run) {
 	var raw, old json.RawMessage
 	if d.Peek() == '[' {
 		old = json.RawMessage(d.Raw())
+		run.setMeta("turns", old)
 	} else {
 		raw = run.object(d)
 		run.identify(raw, "eval_id", "case_id", "name")

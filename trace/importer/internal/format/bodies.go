@@ -56,6 +56,9 @@ func (r *Run) setResponse(response *llm.Response, text []byte) {
 		r.Meta = map[string]json.RawMessage{}
 	}
 	r.Messages, r.Answer = []llm.Message{response.Message()}, response.Text()
+	if raw := body.Usage(text); raw != nil {
+		r.Meta["provider_usage"] = raw
+	}
 	if response.Usage != (llm.Usage{}) {
 		r.Meta["usage"] = response.Usage.AppendJSON(nil)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/trace/importer/internal/message"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -175,40 +176,11 @@ func codexItem(item json.RawMessage) ([]llm.Message, *jsonio.SyntaxError) {
 	case kind == "tool_search_output" && id != "" && tree.Scalar(item, "execution") != "server":
 		content := []llm.Part{llm.Text{Text: tree.String(item, "tools")}}
 		return []llm.Message{llm.ToolResults(llm.ToolResult{ID: id, Content: content, Opaque: tree.Without(item, "call_id", "tools")})}, nil
-	case kind == "" || kind == "message" && tree.IsNull(tree.Member(item, "content")):
+	case kind == "":
 		return nil, &jsonio.SyntaxError{Msg: "the item has no type or no content"}
 	}
-	if path := notString(item); path != "" { // the codec, which is tolerant, would omit it
-		return nil, &jsonio.SyntaxError{Msg: "expected a string", Path: path}
+	if err := message.CheckItem(item); err != nil {
+		return nil, err
 	}
 	return decodeOne(responses.Protocol{}, "input", item)
 }
-
-// notString returns the path of a member of an item, or of one of its parts, that is of another
-// kind than the string that the Responses API has there; empty if there is none.
-func notString(item json.RawMessage) string {
-	for name, value := range tree.Members(item) {
-		if slices.Contains(itemStrings, name) && value[0] != '"' && !tree.IsNull(value) {
-			return "." + name
-		}
-		if !slices.Contains(itemLists, name) {
-			continue
-		}
-		for n, part := range tree.Elements(value) {
-			at := "." + name + "[" + strconv.Itoa(n) + "]"
-			if part[0] != '{' {
-				return at
-			}
-			if path := notString(part); path != "" {
-				return at + path
-			}
-		}
-	}
-	return ""
-}
-
-// The members of items, and of the parts of their content, with these kinds of values.
-var (
-	itemStrings = []string{"type", "id", "call_id", "name", "role", "status", "text", "refusal", "image_url", "filename", "file_data", "file_url"}
-	itemLists   = []string{"content", "summary", "output"}
-)

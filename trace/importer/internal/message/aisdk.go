@@ -3,6 +3,7 @@ package message
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/jsonio"
@@ -21,21 +22,32 @@ const executionDenied = "Tool execution denied."
 // SDKPart reads a part of a message or a step of the AI SDK. A part of a kind that llm does
 // not have is kept whole; see [Unknown].
 func SDKPart(part json.RawMessage) llm.Part {
-	kind := tree.Scalar(part, "type")
-	text, isText := tree.Text(tree.First(part, "text", kind)) // version 4 has the kind for reasoning
-	rest := tree.Without(part, "type", "text", kind, "toolCallId", "toolName", "input", "args", "output", "result", "error", "providerExecuted")
-	id, name := tree.Scalar(part, "toolCallId"), tree.Scalar(part, "toolName")
-	switch {
-	case kind == "text" && isText:
-		return llm.Text{Text: text, Opaque: rest}
-	case kind == "reasoning" && isText:
-		return llm.Reasoning{Text: text, Opaque: rest}
-	case kind == "tool-call":
-		return llm.ToolCall{ID: id, Name: name, Arguments: tree.String(tree.First(part, "input", "args")), ProviderExecuted: tree.IsTrue(part, "providerExecuted"), Opaque: rest}
-	case kind == "tool-result":
-		return llm.ToolResult{ID: id, Name: name, Content: TextParts(tree.First(part, "output", "result")), IsError: tree.IsTrue(part, "isError"), Opaque: rest}
-	case kind == "tool-error":
-		return llm.ToolResult{ID: id, Name: name, Content: TextParts(tree.Member(part, "error")), IsError: true, Opaque: rest}
+	f := tree.Fields{Object: part}
+	kind, _ := f.Text("type")
+	switch kind {
+	case "text", "reasoning":
+		text, ok := f.Text("text")
+		if !ok {
+			text, ok = f.Text(kind) // version 4
+		}
+		if ok && kind == "text" {
+			return llm.Text{Text: text, Opaque: f.Rest()}
+		}
+		if ok {
+			return llm.Reasoning{Text: text, Opaque: f.Rest()}
+		}
+	case "tool-call":
+		return llm.ToolCall{ID: f.Scalar("toolCallId"), Name: f.Scalar("toolName"), Arguments: tree.String(f.First("input", "args")), ProviderExecuted: f.IsTrue("providerExecuted"), Opaque: f.Rest()}
+	case "tool-result", "tool-error":
+		r := llm.ToolResult{ID: f.Scalar("toolCallId"), Name: f.Scalar("toolName"), IsError: kind == "tool-error" || tree.IsTrue(part, "isError")}
+		if kind == "tool-error" {
+			r.Content = TextParts(f.First("error"))
+		} else {
+			r.Content = TextParts(f.First("output", "result"))
+		}
+		_, _ = f.First("input", "args"), f.IsTrue("providerExecuted") // of the call
+		r.Opaque = f.Rest()
+		return r
 	}
 	if m, ok := sdkFile(kind, part); ok {
 		return m
@@ -84,7 +96,9 @@ func modelPart(kind string, part json.RawMessage) llm.Part {
 	case "tool-result":
 		r, ok := SDKPart(part).(llm.ToolResult)
 		if output := tree.Member(part, "output"); ok && output != nil {
-			r.Content, r.IsError = resultOutput(output)
+			f := tree.Fields{Object: output}
+			r.Content, r.IsError = resultOutput(&f)
+			r.Opaque = withMember(r.Opaque, "output", f.Rest())
 		}
 		return r
 	}
@@ -94,22 +108,29 @@ func modelPart(kind string, part json.RawMessage) llm.Part {
 	return nil
 }
 
-func resultOutput(output json.RawMessage) (content []llm.Part, isError bool) {
-	value := tree.Member(output, "value")
-	switch tree.Scalar(output, "type") {
-	case "text", "json":
-		return TextParts(value), false
-	case "error-text", "error-json":
-		return TextParts(value), true
-	case "execution-denied":
-		return denied(tree.Member(output, "reason")), true
-	case "content":
-		for _, part := range tree.Elements(value) {
-			content = append(content, SDKPart(part))
-		}
+// resultOutput reads the output of a result of a tool.
+func resultOutput(output *tree.Fields) (content []llm.Part, isError bool) {
+	value := tree.Member(output.Object, "value")
+	kind := tree.Scalar(output.Object, "type")
+	switch {
+	case kind == "execution-denied":
+		_, _ = output.Text("type")
+		reason, _ := output.Text("reason")
+		return []llm.Part{llm.Text{Text: cmp.Or(reason, executionDenied)}}, true
+	case value == nil || !slices.Contains([]string{"text", "json", "error-text", "error-json", "content"}, kind):
+		content = TextParts(output.Object)
+		output.Object = nil
 		return content, false
 	}
-	return TextParts(output), false
+	_, _ = output.Text("type")
+	_ = output.First("value")
+	if kind != "content" || value[0] != '[' {
+		return TextParts(value), strings.HasPrefix(kind, "error-")
+	}
+	for _, part := range tree.Elements(value) {
+		content = append(content, SDKPart(part))
+	}
+	return content, false
 }
 
 func denied(reason json.RawMessage) []llm.Part {
@@ -123,19 +144,24 @@ func sdkFile(kind string, part json.RawMessage) (m llm.Media, ok bool) {
 	default:
 		return m, false
 	}
-	url, data := tree.Scalar(part, "url"), tree.Scalar(tree.First(part, "data", "image"))
-	mediaType := tree.Scalar(tree.First(part, "mediaType", "mimeType"))
-	rest := tree.Without(part, "type", "url", "data", "image", "mediaType", "mimeType", "filename")
-	if file := tree.Member(part, "file"); file != nil { // of a result
-		data, mediaType = tree.Scalar(tree.First(file, "base64", "base64Data")), tree.Scalar(tree.First(file, "mediaType", "mimeType"))
-		rest = tree.Without(part, "type", "file")
+	f := tree.Fields{Object: part}
+	_, _ = f.Text("type")
+	url, data, mediaType := "", "", ""
+	if file := tree.Member(part, "file"); len(file) > 0 && file[0] == '{' { // of a result
+		inner := tree.Fields{Object: file}
+		data, mediaType = inner.Scalar(inner.Name("base64", "base64Data")), inner.Scalar(inner.Name("mediaType", "mimeType"))
+		m.Opaque = inner.Rest()
+		_ = f.First("file")
+	} else {
+		url, data = f.Scalar("url"), f.Scalar(f.Name("data", "image"))
+		mediaType, m.Name = f.Scalar(f.Name("mediaType", "mimeType")), f.Scalar("filename")
 	}
-	m = Image(cmp.Or(url, data), rest)
+	image := Image(cmp.Or(url, data), withMember(f.Rest(), "file", m.Opaque))
+	image.Name, image.MediaType = m.Name, cmp.Or(image.MediaType, mediaType)
 	if b, ok := decodeBase64(data); ok && data != "" {
-		m.Data, m.URL = b, ""
+		image.Data, image.URL = b, ""
 	}
-	m.MediaType, m.Name = cmp.Or(m.MediaType, mediaType), tree.Scalar(part, "filename")
-	return m, url != "" || data != ""
+	return image, url != "" || data != ""
 }
 
 // isUI reports whether the next value is the parts of a UIMessage. Parts of the Gemini API
@@ -200,8 +226,17 @@ func (r *Reader) addUI(messages []llm.Message, role llm.Role, f fields) []llm.Me
 func uiPart(part json.RawMessage) []llm.Part {
 	kind := tree.Scalar(part, "type")
 	name, isTool := strings.CutPrefix(kind, "tool-")
-	if call := tree.Member(part, "toolInvocation"); call != nil { // version 4
-		return invocation(call, tree.Scalar(call, "toolName"))
+	if raw := tree.Member(part, "toolInvocation"); len(raw) > 0 && raw[0] == '{' { // version 4
+		parts := invocation(raw, tree.Scalar(raw, "toolName"))
+		if call, ok := parts[0].(llm.ToolCall); ok {
+			names := []string{"toolInvocation", "type"}
+			if kind != "tool-invocation" {
+				names = names[:1]
+			}
+			call.Opaque = withMember(call.Opaque, "part", tree.Without(part, names...))
+			parts[0] = call
+		}
+		return parts
 	}
 	switch {
 	case kind == "dynamic-tool":
@@ -214,22 +249,24 @@ func uiPart(part json.RawMessage) []llm.Part {
 
 // invocation reads a call of a tool and its result, if it has one.
 func invocation(raw json.RawMessage, name string) []llm.Part {
-	id := tree.Scalar(raw, "toolCallId")
-	call := llm.ToolCall{
-		ID: id, Name: name, Arguments: tree.String(tree.First(raw, "input", "rawInput", "args")),
-		ProviderExecuted: tree.IsTrue(raw, "providerExecuted"),
-		Opaque:           tree.Without(raw, "type", "toolCallId", "toolName", "input", "rawInput", "args", "output", "result", "errorText", "providerExecuted"),
-	}
-	result := llm.ToolResult{ID: id, Name: name}
+	f := tree.Fields{Object: raw}
+	_, _ = f.Text("type")
+	_ = f.Scalar("toolName")
+	call := llm.ToolCall{ID: f.Scalar("toolCallId"), Name: name, Arguments: tree.String(f.First("input", "rawInput", "args")), ProviderExecuted: f.IsTrue("providerExecuted")}
+	result := llm.ToolResult{ID: call.ID, Name: name}
+	hasResult := true
 	switch tree.Scalar(raw, "state") {
 	case "output-available", "result":
-		result.Content = TextParts(tree.First(raw, "output", "result"))
+		result.Content = TextParts(f.First("output", "result"))
 	case "output-error":
-		result.Content, result.IsError = TextParts(tree.Member(raw, "errorText")), true
+		result.Content, result.IsError = TextParts(f.First("errorText")), true
 	case "output-denied":
 		result.Content, result.IsError = denied(tree.Member(raw, "approval", "reason")), true
 	default:
-		return []llm.Part{call}
+		hasResult = false
 	}
-	return []llm.Part{call, result}
+	if call.Opaque = f.Rest(); hasResult {
+		return []llm.Part{call, result}
+	}
+	return []llm.Part{call}
 }

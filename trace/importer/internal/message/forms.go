@@ -3,8 +3,10 @@ package message
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/looptape/looptape/internal/jsonio"
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/providers/anthropic"
 	"github.com/looptape/looptape/providers/openai/responses"
@@ -33,6 +35,47 @@ func IsItem(kind string) bool {
 		slices.Contains([]string{"reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"}, kind)
 }
 
+// CheckItem returns an error for an item of Responses that the codec, which is tolerant, would read
+// only in part; nil if there is none.
+func CheckItem(item json.RawMessage) *jsonio.SyntaxError {
+	if kind := tree.Scalar(item, "type"); (kind == "message" || kind == "") && tree.IsNull(tree.Member(item, "content")) {
+		return &jsonio.SyntaxError{Msg: "the item has no type or no content"}
+	}
+	if path := notString(item); path != "" {
+		return &jsonio.SyntaxError{Msg: "expected a string", Path: path}
+	}
+	return nil
+}
+
+// notString returns the path of a member of an item of Responses, or of one of its parts, that is of
+// another kind than the string that the API has there; empty if there is none.
+func notString(item json.RawMessage) string {
+	for name, value := range tree.Members(item) {
+		if slices.Contains(itemStrings, name) && value[0] != '"' && !tree.IsNull(value) {
+			return "." + name
+		}
+		if !slices.Contains(itemLists, name) {
+			continue
+		}
+		for n, part := range tree.Elements(value) {
+			at := "." + name + "[" + strconv.Itoa(n) + "]"
+			if part[0] != '{' {
+				return at
+			}
+			if path := notString(part); path != "" {
+				return at + path
+			}
+		}
+	}
+	return ""
+}
+
+// The members of items, and of the parts of their content, with these kinds of values.
+var (
+	itemStrings = []string{"type", "id", "call_id", "name", "role", "status", "text", "refusal", "image_url", "filename", "file_data", "file_url"}
+	itemLists   = []string{"content", "summary", "output"}
+)
+
 // Flush appends the messages of the items of Responses that Add has kept. It must be called after
 // the last message of a list.
 func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
@@ -40,10 +83,10 @@ func (r *Reader) Flush(messages []llm.Message) ([]llm.Message, error) {
 		return messages, nil
 	}
 	req, err := responses.Protocol{}.DecodeRequest("/responses", []byte(`{"input":[`+strings.Join(r.items, ",")+`]}`))
-	r.items = nil
 	if err != nil {
 		return messages, err
 	}
+	r.items = nil
 	return append(messages, req.Messages...), nil
 }
 
@@ -58,7 +101,11 @@ func (r *Reader) other(raw json.RawMessage, isContent bool) (messages []llm.Mess
 		messages, r.Protocol = anthropicMessages(raw), "anthropic-messages"
 	}
 	if messages != nil && messages[0].Opaque == nil {
-		messages[0].Opaque = tree.Without(raw, "role", "parts", "content")
+		content := "content"
+		if isContent {
+			content = "parts"
+		}
+		messages[0].Opaque = tree.Without(raw, "role", content)
 	}
 	return messages
 }
@@ -114,10 +161,10 @@ func conversePart(part json.RawMessage) llm.Part {
 	case "text":
 		return llm.Text{Text: tree.String(value), Opaque: rest}
 	case "toolUse":
+		f := tree.Fields{Object: value}
 		return llm.ToolCall{
-			ID: tree.Scalar(value, "toolUseId"), Name: tree.Scalar(value, "name"), Arguments: tree.String(value, "input"),
-			ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use",
-			Opaque:           tree.Without(value, "toolUseId", "name", "input"),
+			ID: f.Scalar("toolUseId"), Name: f.Scalar("name"), Arguments: tree.String(f.First("input")),
+			ProviderExecuted: tree.Scalar(value, "type") == "server_tool_use", Opaque: f.Rest(),
 		}
 	case "toolResult":
 		if tree.Scalar(value, "type") == "" { // the provider's own tools have one
@@ -136,16 +183,22 @@ func conversePart(part json.RawMessage) llm.Part {
 }
 
 func converseResult(value json.RawMessage) llm.ToolResult {
-	r := llm.ToolResult{
-		ID: tree.Scalar(value, "toolUseId"), IsError: tree.Scalar(value, "status") == "error",
-		Opaque: tree.Without(value, "toolUseId", "content", "status"),
+	f := tree.Fields{Object: value}
+	r := llm.ToolResult{ID: f.Scalar("toolUseId")}
+	if status := tree.Scalar(value, "status"); status == "error" || status == "success" {
+		r.IsError = status == "error"
+		_ = f.First("status")
+	}
+	if content := tree.Member(value, "content"); len(content) > 0 && content[0] == '[' {
+		_ = f.First("content")
 	}
 	for _, part := range tree.Elements(value, "content") {
-		if j := tree.Member(part, "json"); j != nil {
+		if j := tree.Member(part, "json"); j != nil && tree.Without(part, "json") == nil {
 			r.Content = append(r.Content, llm.Text{Text: string(j)})
 			continue
 		}
 		r.Content = append(r.Content, conversePart(part))
 	}
+	r.Opaque = f.Rest()
 	return r
 }

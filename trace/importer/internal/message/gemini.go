@@ -39,7 +39,7 @@ func (r *Reader) geminiPart(part json.RawMessage) llm.Part {
 	for key, raw := range tree.Members(part) {
 		switch name := tree.Snake(key); {
 		case tree.IsNull(raw):
-		case name == "thought":
+		case name == "thought" && (raw[0] == 't' || raw[0] == 'f'):
 			thought = tree.IsTrue(raw)
 		case slices.Contains(geminiKinds, name) && value == nil:
 			kind, value = name, raw
@@ -82,19 +82,25 @@ func isFunction(raw json.RawMessage, names ...string) bool {
 
 // otherMembers adds the other members of a value to the opaque data of its part, under its name.
 func otherMembers(opaque json.RawMessage, name string, value json.RawMessage, known ...string) json.RawMessage {
-	var others, all tree.Object
+	var others tree.Object
 	for key, member := range tree.Members(value) {
 		if !slices.Contains(known, tree.Snake(key)) && !tree.IsNull(member) {
 			others.Add(key, member)
 		}
 	}
-	if others == nil {
-		return opaque
+	return withMember(opaque, name, others.JSON())
+}
+
+// withMember returns an object with one more member, unless that is nil.
+func withMember(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return object
 	}
-	for key, member := range tree.Members(opaque) {
+	var all tree.Object
+	for key, member := range tree.Members(object) {
 		all.Add(key, member)
 	}
-	all.Add(name, others.JSON())
+	all.Add(name, value)
 	return all.JSON()
 }
 

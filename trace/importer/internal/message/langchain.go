@@ -160,7 +160,8 @@ func (c *langChainCall) openAI() json.RawMessage {
 	o.Add("function", c.name)
 	o.Add("arguments", c.args)
 	for key, value := range tree.Members(c.raw) {
-		if !slices.Contains([]string{"id", "name", "args", "type"}, key) {
+		_, isText := tree.Text(value)
+		if !slices.Contains([]string{"id", "name", "args"}, key) && (key != "type" || !isText) {
 			o.Add(key, value)
 		}
 	}

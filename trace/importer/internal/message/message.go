@@ -100,17 +100,28 @@ type fields struct {
 
 // Add reads a message and appends it. A message may become several: a UIMessage with several
 // steps, and results of tools that are content of the user. Items of Responses are appended by
-// the next message or by Flush. After an error Add appends nothing.
+// the next message or by Flush. After an error Add appends nothing, and
+// the same message may be added again when more of it is there.
 func (r *Reader) Add(messages []llm.Message, d *jsonio.Dec) []llm.Message {
 	start := d.Offset()
 	r.form = openAI
-	r.added++
 	f := r.fields(d)
 	if d.Err() != nil {
 		return messages
 	}
+	r.added++
+	for i, p := range f.calls {
+		if call, ok := p.(llm.ToolCall); ok && call.IDGenerated {
+			r.GenerateID(&call)
+			f.calls[i] = call
+		}
+	}
 	whole := d.Since(start)
 	if IsItem(f.kind) || r.form == itemParts || f.kind == "message" && len(r.items) > 0 {
+		if err := CheckItem(json.RawMessage(whole)); err != nil {
+			d.Fail(strings.TrimSuffix(err.Msg+" at "+strings.TrimPrefix(err.Path, "."), " at "))
+			return messages
+		}
 		r.items, r.Protocol = append(r.items, whole), "openai-responses"
 		return messages
 	}
@@ -179,7 +190,7 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 		case key == "tool_calls":
 			r.calls = r.calls[:0]
 			for range d.Elements() {
-				r.calls = append(r.calls, r.toolCall(d))
+				r.calls = append(r.calls, toolCall(d))
 			}
 			f.calls = r.calls
 		case key == "parts" && isUI(d):
@@ -208,13 +219,15 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 // reasoningNames are the members with the reasoning: of OpenRouter and others, and of Ollama.
 var reasoningNames = []string{"reasoning_content", "reasoning", "thinking"}
 
-// singleID returns the first id of a list. It keeps a list of several in rest.
+// singleID returns the first id of a list. It keeps a list of several or of other values in rest.
 func singleID(d *jsonio.Dec, rest *tree.Object) string {
 	raw := d.Raw()
-	if tree.Element(json.RawMessage(raw), "1") != nil {
+	first := tree.Element(json.RawMessage(raw), "0")
+	id := tree.Scalar(first)
+	if first != nil && id == "" || tree.Element(json.RawMessage(raw), "1") != nil {
 		rest.Raw("tool_call_ids", raw)
 	}
-	return tree.Scalar(tree.Element(json.RawMessage(raw), "0"))
+	return id
 }
 
 // knownRoles are constants, so that usual roles do not keep the buffer of the file in memory.
@@ -331,8 +344,8 @@ func isResults(parts []llm.Part) bool {
 	})
 }
 
-// toolCall reads a call. It generates an id for one of Ollama, which has neither an id nor a type.
-func (r *Reader) toolCall(d *jsonio.Dec) llm.ToolCall {
+// toolCall reads a call. One of Ollama, which has neither an id nor a type, needs a generated id.
+func toolCall(d *jsonio.Dec) llm.ToolCall {
 	var c llm.ToolCall
 	var rest tree.Object
 	ollama := true
@@ -356,9 +369,7 @@ func (r *Reader) toolCall(d *jsonio.Dec) llm.ToolCall {
 		}
 	}
 	c.Opaque = rest.JSON()
-	if ollama && strings.HasPrefix(c.Arguments, "{") {
-		r.GenerateID(&c)
-	}
+	c.IDGenerated = ollama && strings.HasPrefix(c.Arguments, "{")
 	return c
 }
 

@@ -82,6 +82,75 @@ func Without(raw json.RawMessage, names ...string) json.RawMessage {
 	return rest.JSON()
 }
 
+// Fields reads members of an object, and returns those that it has not read.
+type Fields struct {
+	Object json.RawMessage
+
+	read []string
+}
+
+// take notes that a member is read, if it is of the right kind.
+func (f *Fields) take(name string, ok bool) {
+	if ok {
+		f.read = append(f.read, name)
+	}
+}
+
+// Text reads a string; ok is false for any other value.
+func (f *Fields) Text(name string) (text string, ok bool) {
+	text, ok = Text(f.Object, name)
+	f.take(name, ok)
+	return text, ok
+}
+
+// Scalar reads a string or a number; any other value is empty.
+func (f *Fields) Scalar(name string) string {
+	value := Member(f.Object, name)
+	text := Scalar(value)
+	f.take(name, text != "" || string(value) == `""`)
+	return text
+}
+
+// IsTrue reads a boolean; any other value is false.
+func (f *Fields) IsTrue(name string) bool {
+	value := string(Member(f.Object, name))
+	f.take(name, value == "true" || value == "false")
+	return value == "true"
+}
+
+// Name returns the first of the names that the object has as a member; the first one if it has none.
+func (f *Fields) Name(names ...string) string {
+	for _, name := range names {
+		if Member(f.Object, name) != nil {
+			return name
+		}
+	}
+	return names[0]
+}
+
+// First reads the first of the members that the object has; nil if it has none.
+func (f *Fields) First(names ...string) json.RawMessage {
+	for _, name := range names {
+		if value := Member(f.Object, name); value != nil {
+			f.take(name, true)
+			return value
+		}
+	}
+	return nil
+}
+
+// Rest returns the object without the members that were read and without null; nil if no other is
+// left.
+func (f *Fields) Rest() json.RawMessage {
+	var rest Object
+	for key, value := range Members(f.Object) {
+		if !slices.Contains(f.read, key) && !IsNull(value) {
+			rest.Add(key, value)
+		}
+	}
+	return rest.JSON()
+}
+
 // Field is Member for names in snake case that the object has in snake or camel case: Google's
 // libraries write both. The first that is not null counts.
 func Field(raw json.RawMessage, names ...string) json.RawMessage {
