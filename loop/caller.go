@@ -108,13 +108,13 @@ func (c *caller) callWithRetries(ctx context.Context, op operation, call ModelCa
 		return nil, ErrModelCallNotAllowed
 	}
 	c.run.beginStep()
-	retry, wait := &c.run.cfg.Retry, time.Duration(0)
+	retry, wait := &c.run.cfg.Retry, call.Wait
 	for n := 1; ; n++ {
 		response, err := c.callModel(ctx, call, wait)
 		if err == nil || retry.Max == 0 || !c.current.retryable || ctx.Err() != nil || c.budgetUsed() {
 			return response, err
 		}
-		wait = retry.wait(n, c.run.cfg.Rand)
+		wait = retry.Delay(n, c.run.cfg.Rand)
 	}
 }
 

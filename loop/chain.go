@@ -247,7 +247,7 @@ func copyCalls(plans []*plannedCall) []PlannedCall {
 	for i, p := range plans {
 		calls[i] = p.PlannedCall
 		if out := p.Output; out != nil {
-			calls[i].Output = &Output{slices.Clone(out.Content), out.IsError}
+			calls[i].Output = &Output{slices.Clone(out.Content), out.IsError, out.Value}
 		}
 	}
 	return calls

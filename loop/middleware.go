@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/looptape/looptape/llm"
 	"github.com/looptape/looptape/trace"
@@ -200,6 +201,8 @@ type ModelCall struct {
 	Model   llm.Model    // makes the call; nil is the agent's
 	Purpose trace.Purpose
 	Step    int
+	// Wait is the least time to wait before this call if it is a retry. The trace has it.
+	Wait time.Duration
 }
 
 // ModelFunc makes a model call. With an error it returns the partial response, or nil.

@@ -202,7 +202,7 @@ var options = []Option{
 			"`repair: {model}`, `variables: {NAME: TEXT}`, `handoff: {AGENT: {instructions, tools, handoffs, model, description}}`, `prepare_end: [TEXT]`, " +
 			"`permissions: {TOOL: deny, or ask: with approve, skip, deny or suspend}`, `guardrail: {kind, match, reason, tripwire}`, `todos`, `files`, " +
 			"`ask_user: the answer to each question`, `human_in_the_loop: a list of approve, edit: ARGUMENTS, reject: REASON, respond: TEXT`, " +
-			"`summarize: {window, keep_messages}`, `truncate_results: a number of characters`",
+			"`summarize: {window, keep_messages}`, `truncate_results: a number of characters`, `retry: {max, factor}`",
 	},
 }
 

@@ -62,9 +62,10 @@ func (r *Retry) allows(err error) (retryable bool) {
 	return r.On(err)
 }
 
-// wait returns the wait before the n-th retry, from 1, if the provider does not ask for
-// more.
-func (r *Retry) wait(n int, random func() float64) time.Duration {
+// Delay returns the wait before the n-th retry, from 1, if the provider does not ask for more.
+// random is [Config.Rand].
+func (r Retry) Delay(n int, random func() float64) time.Duration {
+	r.fill()
 	f := float64(r.Base) * math.Pow(r.Factor, float64(n-1))
 	if random != nil {
 		f *= 1 - r.Jitter*random()

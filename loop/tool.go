@@ -55,18 +55,26 @@ type Call struct {
 type Output struct {
 	Content []llm.Part // Text and Media
 	IsError bool       // the tool failed; Content is the error for the model
+	// Value is the Go value that Content encodes, for the caller of the run; nil means none.
+	// NewTool and JSONOutput set it (a nil value is a JSON null). The model and the trace get
+	// Content.
+	Value any
 }
 
 // TextOutput returns an Output with one text.
 func TextOutput(text string) Output { return Output{Content: []llm.Part{llm.Text{Text: text}}} }
 
-// JSONOutput returns an Output with the JSON of v, without HTML escaping.
+// JSONOutput returns an Output with the value v and its JSON, without HTML escaping.
 func JSONOutput(v any) (Output, error) {
 	line, err := jsonval.Line(v)
 	if err != nil {
 		return Output{}, fmt.Errorf("encoding the tool's result: %w", err)
 	}
-	return TextOutput(strings.TrimSuffix(string(line), "\n")), nil
+	out := TextOutput(strings.TrimSuffix(string(line), "\n"))
+	if out.Value = v; v == nil {
+		out.Value = json.RawMessage("null")
+	}
+	return out, nil
 }
 
 // NewTool returns a tool that calls a Go function. It infers the schema of the arguments from
@@ -75,8 +83,12 @@ func JSONOutput(v any) (Output, error) {
 // it calls fn. An Out of type string is the text of the result, an Output is the result, and
 // any other value is encoded as JSON.
 //
-// It returns an error if it cannot infer a schema, or if the schema is not that of an object.
+// It returns an error if fn is nil, if it cannot infer a schema, or if the schema is not that
+// of an object.
 func NewTool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (Tool, error) {
+	if fn == nil {
+		return Tool{}, fmt.Errorf("loop: the tool %q has no function: pass one, or use ClientTool", name)
+	}
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		return Tool{}, fmt.Errorf("loop: the tool %q: no schema for its arguments: %w", name, err)
@@ -97,7 +109,9 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 		}
 		switch v := any(out).(type) {
 		case string:
-			return TextOutput(v), nil
+			text := TextOutput(v)
+			text.Value = v
+			return text, nil
 		case Output:
 			return v, nil
 		}

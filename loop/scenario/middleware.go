@@ -10,6 +10,7 @@ import (
 	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/files"
 	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentier"
 )
 
 // middlewareKind is an entry of the option middleware, whose documentation in
@@ -43,6 +44,7 @@ func middlewareKinds() []middlewareKind {
 			n, err := integer(arg, 1)
 			return middleware.TruncateResults(n), err
 		}},
+		{"retry", fake.Map, retry},
 	}
 }
 
@@ -99,6 +101,15 @@ func answerTool(r *reader, arg fake.Value) (m loop.Middleware, err error) {
 	}
 	m, err = middleware.AnswerTool(arg.Text, "", []byte(`{"type":"object"}`))
 	return m, shortError(err)
+}
+
+func retry(r *reader, arg fake.Value) (loop.Middleware, error) {
+	var settings loop.Retry
+	err := r.fields(arg, map[string]func(fake.Value) error{
+		"max":    setInteger(&settings.Max, 0),
+		"factor": func(v fake.Value) (err error) { settings.Factor, err = number(v); return err },
+	})
+	return agentier.Retry(settings), err
 }
 
 func keepLast(r *reader, arg fake.Value) (loop.Middleware, error) {

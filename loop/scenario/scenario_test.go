@@ -17,6 +17,8 @@ import (
 // its comment.
 var lossy = map[string]string{
 	"AG-12-between":     "the cancellation, whose time is unknown.",
+	"AG-33":             "the cause of a difference from line 6 of the trace.",
+	"AG-33-exhausted":   "the cause of a difference from line 6 of the trace.",
 	"AG-37":             "the model's settings.",
 	"AG-38":             "the model's settings; the decision to stop (output).",
 	"AG-38-asked-again": "the model's settings; the decision to continue (output).",

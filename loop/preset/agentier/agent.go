@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/looptape/looptape/llm"
@@ -16,12 +18,19 @@ import (
 // share no state.
 type Agent struct{ loop *loop.Agent }
 
-// New returns an agent with the model. [Fill] sets the zero fields of cfg; a nil cfg
-// means the zero Config. The middleware of the reference loop is the loop's list of
-// middleware, the first outermost. New returns the errors of [loop.New].
-func New(model llm.Model, cfg *loop.Config) (*Agent, error) {
+// New returns an agent of a provider. cfg.Model is the name of the model. [Fill] sets the zero
+// fields of cfg. The middleware of the reference loop is the loop's list of middleware, the
+// first outermost. New returns an error if the provider or the name of the model is missing,
+// and the errors of [loop.New].
+func New(provider llm.Model, cfg *loop.Config) (*Agent, error) {
 	filled := Fill(*cmp.Or(cfg, &loop.Config{}))
-	a, err := loop.New(model, &filled)
+	switch {
+	case provider == nil:
+		return nil, errors.New("agentier: missing provider: pass a client, such as openai.NewChat(key)")
+	case filled.Model == "":
+		return nil, errors.New("agentier: missing model: set Config.Model to its name")
+	}
+	a, err := loop.New(provider, &filled)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +50,9 @@ type RunOptions struct {
 	// OnToolCall is called before each call is run. Arguments that are not JSON are
 	// passed as a JSON string.
 	OnToolCall func(name string, args json.RawMessage)
-	// OnToolResult is called with the result of each tool that did not fail.
-	OnToolResult func(name string, result llm.ToolResult)
+	// OnToolResult is called with the result of each tool that did not fail: the Go value
+	// that the tool returned ([loop.Output] Value), or the text of its result.
+	OnToolResult func(name string, result any)
 	OnComplete   func(*Result)
 	OnError      func(error)
 }
@@ -58,14 +68,16 @@ func (a *Agent) Run(ctx context.Context, in loop.Input, opts *RunOptions) (*Resu
 // RunFor runs the agent as [Agent.Run] does and decodes the final answer as a T. If the
 // answer is not a T, it requests a new response, at most maxRetries times. Then the
 // run fails with the code OUTPUT_PARSE_ERROR. The value is nil if the run fails or reaches a
-// limit before it has a value.
+// limit before it has a value. T replaces the schema of the agent's own [middleware.Output].
 func RunFor[T any](ctx context.Context, a *Agent, in loop.Input, maxRetries int, opts *RunOptions) (*T, *Result, error) {
 	output, err := middleware.OutputOf[T]()
 	if err != nil {
 		return nil, nil, err
 	}
 	res, err := a.run(ctx, in, opts, func(c *loop.Config) {
-		c.Middleware = append(c.Middleware[:len(c.Middleware):len(c.Middleware)], output.Middleware(maxRetries))
+		own := output.Middleware(maxRetries)
+		c.Middleware = slices.DeleteFunc(slices.Clone(c.Middleware), func(m loop.Middleware) bool { return m.Name == own.Name })
+		c.Middleware = append(c.Middleware, own)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -95,16 +107,18 @@ func (a *Agent) run(ctx context.Context, in loop.Input, opts *RunOptions, more f
 
 // parts yields the parts of a run with its own options. more may be nil.
 func (a *Agent) parts(ctx context.Context, in loop.Input, opts *RunOptions, more func(*loop.Config)) iter.Seq[Part] {
+	var tools toolValues
 	agent, err := a.loop.With(func(c *loop.Config) {
 		cmp.Or(opts, &RunOptions{}).set(c)
 		if more != nil {
 			more(c)
 		}
+		c.Middleware = append(slices.Clip(c.Middleware), tools.middleware())
 	})
 	if err != nil {
 		return func(yield func(Part) bool) { yield(Part{Type: "onError", Err: err}) }
 	}
-	return Parts(agent.Start(ctx, in).Events())
+	return parts(agent.Start(ctx, in).Events(), &tools)
 }
 
 func (o *RunOptions) set(c *loop.Config) {
@@ -123,7 +137,7 @@ func (o *RunOptions) call(p Part) {
 	case p.Type == "onToolCall" && o.OnToolCall != nil:
 		o.OnToolCall(p.Name, p.Args)
 	case p.Type == "onToolResult" && o.OnToolResult != nil:
-		o.OnToolResult(p.Name, p.Result)
+		o.OnToolResult(p.Name, p.Value)
 	case p.Type == "onComplete" && o.OnComplete != nil:
 		o.OnComplete(p.Complete)
 	case p.Type == "onError" && o.OnError != nil:

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,7 +47,7 @@ func newAgent(t *testing.T, cfg loop.Config, turns ...fake.Response) (*agentier.
 	t.Helper()
 	clock := fake.NewClock()
 	m := &fake.Model{Clock: clock, Responses: turns}
-	cfg.Clock = clock
+	cfg.Clock, cfg.Model = clock, "m"
 	cfg.Tools = append(cfg.Tools, echo(clock))
 	a, err := agentier.New(m, &cfg)
 	if err != nil {
@@ -70,7 +73,7 @@ func TestResult(t *testing.T) {
 		return llm.ToolResult{ID: id, Name: "a", Content: []llm.Part{llm.Text{Text: `{"id":"` + id + `"}`}}}
 	}
 	call := func(id string) agentier.ToolCall {
-		return agentier.ToolCall{ID: id, Name: "a", Args: json.RawMessage(`{"id":"` + id + `"}`), Result: result(id), Duration: time.Second}
+		return agentier.ToolCall{ID: id, Name: "a", Args: json.RawMessage(`{"id":"` + id + `"}`), Result: result(id), Value: `{"id":"` + id + `"}`, Duration: time.Second}
 	}
 	want := &agentier.Result{
 		Output: "done",
@@ -133,7 +136,7 @@ func callbacks(log *[]string) *agentier.RunOptions {
 	return &agentier.RunOptions{
 		OnToken:      func(token string) { note("token %s", token) },
 		OnToolCall:   func(name string, args json.RawMessage) { note("call %s %s", name, args) },
-		OnToolResult: func(name string, result llm.ToolResult) { note("result %s %s", name, result.Text()) },
+		OnToolResult: func(name string, result any) { note("result %s %s", name, result) },
 		OnComplete:   func(res *agentier.Result) { note("complete %q after %v", res.Output, res.Duration) },
 		OnError:      func(err error) { note("error %v", err) },
 	}
@@ -184,21 +187,76 @@ func TestModelError(t *testing.T) {
 	}
 }
 
-// AG-25: responses are streaming only if the caller sets OnToken.
-func TestDelivery(t *testing.T) {
-	a, m := newAgent(t, loop.Config{}, saying("x"))
-	mustRun(t, a, nil)
-	mustRun(t, a, &agentier.RunOptions{OnToken: func(string) {}})
-	mustRun(t, a, &agentier.RunOptions{OnComplete: func(*agentier.Result) {}})
-	for range a.Parts(t.Context(), loop.Prompt("go"), nil) {
-		continue
+// inDeltas returns a model that sends each text of its responses in two deltas, whatever the
+// mode of the request, and the modes of its requests.
+func inDeltas(modes *[]llm.ResponseMode, turns ...fake.Response) llm.Model {
+	return llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		*modes = append(*modes, req.ResponseMode)
+		turn := turns[(len(*modes)-1)%len(turns)]
+		turn.Chunks, turn.Text = []string{turn.Text[:1], turn.Text[1:]}, ""
+		return func(yield func(llm.Event, error) bool) {
+			for _, ev := range turn.StreamingEvents() {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// AG-25: with OnToken all requests of a run are streaming, and OnToken gets each delta, also of
+// responses with calls. Without it all requests are non-streaming, and no part is a token, even
+// if the model sends deltas.
+func TestOnToken(t *testing.T) {
+	var modes []llm.ResponseMode
+	clock := fake.NewClock()
+	say := calling("c1")
+	say.Text = "ab"
+	a, err := agentier.New(inDeltas(&modes, say, saying("cd")), &loop.Config{Model: "m", Clock: clock, Tools: []loop.Tool{echo(clock)}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var got []llm.ResponseMode
-	for _, r := range m.RecordedRequests() {
-		got = append(got, r.Request.ResponseMode)
+	for _, c := range []struct {
+		opts *agentier.RunOptions
+		mode llm.ResponseMode
+	}{
+		{nil, llm.NonStreaming},
+		{&agentier.RunOptions{OnToken: func(string) {}}, llm.Streaming},
+		{&agentier.RunOptions{OnComplete: func(*agentier.Result) {}}, llm.NonStreaming},
+	} {
+		modes = nil
+		mustRun(t, a, c.opts)
+		if diff := cmp.Diff([]llm.ResponseMode{c.mode, c.mode}, modes); diff != "" {
+			t.Errorf("the modes of the requests (-want +got):\n%s", diff)
+		}
 	}
-	if diff := cmp.Diff([]llm.ResponseMode{llm.NonStreaming, llm.Streaming, llm.NonStreaming, llm.Streaming}, got); diff != "" {
-		t.Errorf("deliveries (-want +got):\n%s", diff)
+	var tokens []string
+	mustRun(t, a, &agentier.RunOptions{OnToken: func(token string) { tokens = append(tokens, token) }})
+	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, tokens); diff != "" {
+		t.Errorf("tokens (-want +got):\n%s", diff)
+	}
+	// The callbacks of the trace of a non-streaming run, too.
+	var mem trace.Memory
+	l, err := loop.New(inDeltas(&modes, saying("ab")), &loop.Config{ResponseMode: llm.NonStreaming, Sink: &mem, Deltas: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes = nil
+	if _, err := l.Run(t.Context(), loop.Prompt("go")); err != nil {
+		t.Fatal(err)
+	}
+	deltas := 0
+	for _, ev := range mem.Events() {
+		if _, ok := ev.Body.(trace.ModelDelta); ok {
+			deltas++
+		}
+	}
+	var parts []string
+	for p := range agentier.Parts(recorded(mem.Events()...)) {
+		parts = append(parts, p.Type)
+	}
+	if diff := cmp.Diff([]string{"onComplete"}, parts); diff != "" || deltas != 2 {
+		t.Errorf("a trace with %d deltas has these parts (-want +got):\n%s", deltas, diff)
 	}
 }
 
@@ -266,15 +324,322 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
-	if _, err := agentier.New(nil, nil); err == nil || !strings.HasPrefix(err.Error(), "loop: New needs a model") {
-		t.Errorf("no model: got %v", err)
+// AG-27: OnToolResult gets the value that the tool returned, not its text. A text stays a text.
+func TestRawResults(t *testing.T) {
+	type number struct {
+		N int `json:"n"`
 	}
-	a, err := agentier.New(fake.NewModel(saying("x")), nil)
+	tools := make([]loop.Tool, 5)
+	var errs [5]error
+	tools[0], errs[0] = loop.NewTool("object", "", func(context.Context, struct{}) (number, error) { return number{1}, nil })
+	tools[1], errs[1] = loop.NewTool("text", "", func(context.Context, struct{}) (string, error) { return "42", nil })
+	tools[2], errs[2] = loop.NewTool("number", "", func(context.Context, struct{}) (int, error) { return 42, nil })
+	tools[3], errs[3] = loop.RawTool("raw", "", nil, func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput(`{"n":1}`), nil })
+	tools[4], errs[4] = loop.NewTool("bad", "", func(context.Context, struct{}) (number, error) { return number{1}, errors.New("no") })
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	turn := fake.Response{}
+	for _, tool := range tools {
+		turn.Calls = append(turn.Calls, fake.Call{ID: tool.Name, Name: tool.Name, Arguments: "{}"})
+	}
+	a, m := newAgent(t, loop.Config{Tools: tools, Middleware: []loop.Middleware{middleware.TruncateResults(1)}}, turn, saying("done"))
+	got := map[string]any{}
+	res := mustRun(t, a, &agentier.RunOptions{OnToolResult: func(name string, result any) { got[name] = result }})
+	want := map[string]any{"object": number{1}, "text": "42", "number": 42, "raw": "{\n(cut: the first 1 characters of a longer text)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if v := res.ToolCalls[0].Value; v != (number{1}) {
+		t.Errorf("the result of the run has the value %v", v)
+	}
+	if text := m.RecordedRequests()[1].Request.Messages[2].Parts[0].(llm.ToolResult).Text(); !strings.HasPrefix(text, "{") {
+		t.Errorf("the model got %q", text)
+	}
+	for _, c := range []struct {
+		value any
+		want  string
+	}{{number{1}, `{"n":1}`}, {"42", `"42"`}, {42, "42"}} {
+		line, err := agentier.Part{Type: "onToolResult", Name: "a", Value: c.value}.MarshalJSON()
+		if want := `{"callback":"onToolResult","name":"a","result":` + c.want + `}`; string(line) != want || err != nil {
+			t.Errorf("got %s, %v, want %s", line, err, want)
+		}
+	}
+}
+
+// facts are what the keys of an agent's configuration determine.
+type facts struct {
+	Model, Tools, Middleware string
+	Iterations               int
+	Stop                     trace.Reason
+	Timeout                  time.Duration
+}
+
+// probe returns the facts of an agent with a configuration.
+func probe(t *testing.T, cfg loop.Config) (f facts) {
+	t.Helper()
+	clock := fake.NewClock()
+	cfg.Clock = clock
+	many := calling("c1")
+	many.Calls[0].ID = "c{n}"
+	many.Repeat = 40
+	m := &fake.Model{Clock: clock, Responses: []fake.Response{many}}
+	a, err := agentier.New(m, &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := mustRun(t, a, nil); res.Output != "x" {
-		t.Errorf("the zero configuration: got %+v", res)
+	res := mustRun(t, a, nil)
+	req := m.RecordedRequests()[0].Request
+	for _, tool := range req.Tools {
+		f.Tools += tool.Name
+	}
+	for _, p := range cfg.Middleware {
+		f.Middleware += p.Name
+	}
+	f.Model, f.Iterations, f.Stop = req.Model, res.Usage.Iterations, res.Stop
+	if a, err = agentier.New(&fake.Model{Clock: clock, Responses: []fake.Response{{Stall: true}}}, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	begun := clock.Now()
+	_, err = a.Run(t.Context(), loop.Prompt("go"), nil)
+	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != "TIMEOUT" {
+		t.Errorf("a model that hangs: got %v", err)
+	}
+	f.Timeout = clock.Now().Sub(begun)
+	return f
+}
+
+// AG-47: each key of the configuration changes exactly what it names. The provider and the model
+// are required.
+func TestConfigKeys(t *testing.T) {
+	base := facts{Model: "m", Iterations: 10, Stop: trace.ReasonMaxSteps, Timeout: time.Minute}
+	wrapped := 0
+	counts := middleware.Wrap("counts", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+		if a.Kind == "model_call" {
+			wrapped++
+		}
+		return next(ctx)
+	})
+	for name, c := range map[string]struct {
+		set  func(*loop.Config)
+		want func(*facts)
+	}{
+		"none":          {func(*loop.Config) {}, func(*facts) {}},
+		"model":         {func(c *loop.Config) { c.Model = "gpt-4o" }, func(f *facts) { f.Model = "gpt-4o" }},
+		"tools":         {func(c *loop.Config) { c.Tools = []loop.Tool{echo(fake.NewClock())} }, func(f *facts) { f.Tools = "a" }},
+		"middleware":    {func(c *loop.Config) { c.Middleware = []loop.Middleware{counts} }, func(f *facts) { f.Middleware = "counts" }},
+		"maxIterations": {func(c *loop.Config) { c.MaxSteps = 15 }, func(f *facts) { f.Iterations = 15 }},
+		"maxTokens":     {func(c *loop.Config) { c.TokenBudget = 31 }, func(f *facts) { f.Iterations, f.Stop = 3, trace.ReasonBudget }},
+		"timeout":       {func(c *loop.Config) { c.Deadline = 2 * time.Minute }, func(f *facts) { f.Timeout = 2 * time.Minute }},
+	} {
+		cfg, want := loop.Config{Model: "m"}, base
+		c.set(&cfg)
+		c.want(&want)
+		if diff := cmp.Diff(want, probe(t, cfg)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if wrapped != 11 { // 10 iterations, and the one that hangs
+		t.Errorf("the middleware got %d model calls", wrapped)
+	}
+	for want, c := range map[string]struct {
+		provider llm.Model
+		cfg      *loop.Config
+	}{
+		"agentier: missing provider: pass a client, such as openai.NewChat(key)": {nil, &loop.Config{Model: "m"}},
+		"agentier: missing model: set Config.Model to its name":                  {fake.NewModel(), nil},
+	} {
+		if _, err := agentier.New(c.provider, c.cfg); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// AG-47: an agent and a run may each have an output schema. That of the run wins.
+func TestOutputSchema(t *testing.T) {
+	schema, err := middleware.NewOutput([]byte(`{"type":"object","required":["city"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := loop.Config{Middleware: []loop.Middleware{schema.Middleware(0)}}
+	a, _ := newAgent(t, cfg, saying(`{"city":"Rome"}`))
+	if res := mustRun(t, a, nil); string(res.Value) != `{"city":"Rome"}` {
+		t.Errorf("the schema of the agent: got %+v", res)
+	}
+	a, m := newAgent(t, cfg, saying(`{"n":1}`))
+	got, _, err := agentier.RunFor[count](t.Context(), a, loop.Prompt("go"), 0, nil)
+	if err != nil || got.N != 1 {
+		t.Errorf("the schema of the run: got %v, %v", got, err)
+	}
+	if sent := m.RecordedRequests()[0].Request.Settings.OutputSchema; !strings.Contains(string(sent), `"n"`) {
+		t.Errorf("the run sent the schema %s", sent)
+	}
+}
+
+// AG-49: a tool gets its decoded arguments, and a context that ends with the run. A tool without
+// a name or a function is an error.
+func TestDefineTool(t *testing.T) {
+	type in struct {
+		URL string `json:"url"`
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var got in
+	var before, after error
+	tool, err := loop.NewTool("fetch_data", "Fetch data from an API", func(ctx context.Context, arguments in) (string, error) {
+		got, before = arguments, ctx.Err()
+		cancel()
+		<-ctx.Done()
+		after = ctx.Err()
+		return "data", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, m := newAgent(t, loop.Config{Tools: []loop.Tool{tool}}, fake.Response{Calls: []fake.Call{{ID: "c1", Name: "fetch_data", Arguments: `{"url":"https://example.com"}`}}})
+	_, err = a.Run(ctx, loop.Prompt("go"), nil)
+	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != "ABORTED" {
+		t.Errorf("got %v", err)
+	}
+	if got.URL != "https://example.com" || before != nil || !errors.Is(after, context.Canceled) {
+		t.Errorf("the tool got %+v and a context with the errors %v and %v", got, before, after)
+	}
+	sent := m.RecordedRequests()[0].Request.Tools[0]
+	if sent.Name != "fetch_data" || sent.Description != "Fetch data from an API" || !strings.Contains(string(sent.Parameters), `"url":{"type":"string"}`) {
+		t.Errorf("the definition is %+v", sent)
+	}
+	run := func(context.Context, in) (string, error) { return "", nil }
+	if _, err := loop.NewTool("", "", run); err == nil || !strings.Contains(err.Error(), `the tool name ""`) {
+		t.Errorf("a tool without a name: got %v", err)
+	}
+	if _, err := loop.NewTool[in, string]("fetch_data", "", nil); err == nil || !strings.Contains(err.Error(), `the tool "fetch_data" has no function`) {
+		t.Errorf("a tool without a function: got %v", err)
+	}
+}
+
+// AG-51: a prompt is one user message, and each option works alone. Concurrent runs of an agent
+// share nothing.
+func TestRunArguments(t *testing.T) {
+	two := []fake.Response{calling("c1"), saying("done")}
+	run := func(ctx context.Context, opts *agentier.RunOptions) (*agentier.Result, error, []llm.Message) {
+		a, m := newAgent(t, loop.Config{}, two...)
+		res, err := a.Run(ctx, loop.Prompt("x"), opts)
+		return res, err, m.RecordedRequests()[0].Request.Messages
+	}
+	_, err, sent := run(t.Context(), nil)
+	if diff := cmp.Diff([]llm.Message{llm.User("x")}, sent); diff != "" || err != nil {
+		t.Errorf("the first request: %v (-want +got):\n%s", err, diff)
+	}
+	if res, _, _ := run(t.Context(), &agentier.RunOptions{MaxIterations: 1}); res.Usage.Iterations != 1 {
+		t.Errorf("maxIterations: got %+v", res)
+	}
+	var got []string
+	note := func(s string) { got = append(got, s) }
+	for _, opts := range []*agentier.RunOptions{
+		{OnToken: func(token string) { note("token " + token) }},
+		{OnToolCall: func(name string, _ json.RawMessage) { note("call " + name) }},
+		{OnToolResult: func(name string, _ any) { note("result " + name) }},
+		{OnComplete: func(res *agentier.Result) { note("complete " + res.Output) }},
+	} {
+		if _, err, _ := run(t.Context(), opts); err != nil {
+			t.Error(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	a, _ := newAgent(t, loop.Config{}, two...)
+	_, err = a.Run(ctx, loop.Prompt("x"), &agentier.RunOptions{OnToolCall: func(string, json.RawMessage) { cancel() }})
+	if e, ok := errors.AsType[*agentier.Error](err); !ok || e.Code != "ABORTED" { // the signal
+		t.Errorf("a canceled context: got %v", err)
+	}
+	_, err = a.Run(ctx, loop.Prompt("x"), &agentier.RunOptions{OnError: func(err error) { note(fmt.Sprint("error ", errors.Is(err, context.Canceled))) }})
+	if diff := cmp.Diff([]string{"token done", "call a", "result a", "complete done", "error true"}, got); diff != "" || err == nil {
+		t.Errorf("callbacks: %v (-want +got):\n%s", err, diff)
+	}
+	echoes := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		answer := calling("c1")
+		if len(req.Messages) > 1 {
+			answer = saying(req.Messages[0].Text())
+		}
+		return fake.NewModel(answer).Stream(ctx, req)
+	})
+	a, err = agentier.New(echoes, &loop.Config{Model: "m", Tools: []loop.Tool{{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) { return loop.TextOutput("A"), nil }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			prompt, calls := fmt.Sprint("run ", n), 0
+			res, err := a.Run(t.Context(), loop.Prompt(prompt), &agentier.RunOptions{OnToolCall: func(string, json.RawMessage) { calls++ }})
+			if err != nil || res.Output != prompt || len(res.Messages) != 4 || res.Usage.Iterations != 2 || calls != 1 {
+				t.Errorf("%s: got %+v, %v", prompt, res, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// AG-52: all five callbacks in one run, and those of a run that fails.
+func TestAllCallbacks(t *testing.T) {
+	var log []string
+	say := calling("c1")
+	say.Chunks = []string{"a", "b"}
+	a, _ := newAgent(t, loop.Config{}, say, saying("c"))
+	mustRun(t, a, callbacks(&log))
+	want := []string{"token a", "token b", `call a {"id":"c1"}`, `result a {"id":"c1"}`, "token c", `complete "c" after 1s`}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Errorf("a run (-want +got):\n%s", diff)
+	}
+	log = nil
+	a, _ = newAgent(t, loop.Config{}, fake.Response{Err: errors.New("boom")})
+	if _, err := a.Run(t.Context(), loop.Prompt("go"), callbacks(&log)); err == nil {
+		t.Error("the second run did not fail")
+	}
+	if diff := cmp.Diff([]string{"error agentier: MODEL_ERROR: loop: step 0: boom"}, log); diff != "" {
+		t.Errorf("a run that fails (-want +got):\n%s", diff)
+	}
+}
+
+// AG-57: the limits of an agent apply to each run by itself: iterations, tokens and time.
+func TestLimitsOfEachRun(t *testing.T) {
+	text := saying("done")
+	text.Usage = llm.Usage{InputTokens: 30}
+	a, _ := newAgent(t, loop.Config{TokenBudget: 50, MaxSteps: 1}, text)
+	for n := range 3 {
+		if res := mustRun(t, a, nil); res.Stop != trace.ReasonEndTurn || res.Usage.Total() != 30 || res.Usage.Iterations != 1 {
+			t.Errorf("run %d: got %+v", n, res)
+		}
+	}
+	slow := saying("done")
+	for _, c := range []struct {
+		takes time.Duration
+		code  string
+	}{{119 * time.Second, ""}, {121 * time.Second, "TIMEOUT"}, {119 * time.Second, ""}} {
+		slow.Delay = c.takes
+		a, m := newAgent(t, loop.Config{Deadline: 120 * time.Second}, slow, slow)
+		for range 2 {
+			code := ""
+			_, err := a.Run(t.Context(), loop.Prompt("go"), nil)
+			if e, ok := errors.AsType[*agentier.Error](err); ok {
+				code = e.Code
+			}
+			if code != c.code || err != nil && code == "" {
+				t.Errorf("a run of %v: got %v", c.takes, err)
+			}
+		}
+		if n := len(m.RecordedRequests()); n != 2 {
+			t.Errorf("got %d requests", n)
+		}
+	}
+	many := make([]fake.Response, 40)
+	for i := range many {
+		many[i] = calling(fmt.Sprint("c", i))
+	}
+	a, _ = newAgent(t, loop.Config{MaxSteps: 15}, many...)
+	var got []int
+	for _, limit := range []int{25, 0} {
+		got = append(got, mustRun(t, a, &agentier.RunOptions{MaxIterations: limit}).Usage.Iterations)
+	}
+	if !slices.Equal(got, []int{25, 15}) {
+		t.Errorf("iterations: got %v, want 25 for the run and then 15 for the agent", got)
 	}
 }

@@ -1,7 +1,8 @@
 // Package agentier configures the loop as the agent loop of @agentier/core. It has the entry
 // point, callbacks, result and errors of that reference loop.
 //
-// A run that reaches a limit returns its partial result. An agent keeps no memory between
+// A run that reaches a limit returns its partial result, except at its time limit: that is the
+// error TIMEOUT unless [loop.Config] DeadlineReturns is set. An agent keeps no memory between
 // runs. See [Fill] for the defaults.
 package agentier
 
@@ -18,8 +19,9 @@ const name = "agentier"
 // Fill sets the zero fields of a configuration: ten iterations, checked before each model
 // call; a deadline of one minute (a negative Deadline disables it); any number of concurrent
 // tools, which may continue for one second after the run; and no runaway guard. Each result is
-// a message. The result of a failed tool has the prefix "Error: " and no error flag. Retries,
-// if any, wait 1 s, 2 s, 4 s. Responses are non-streaming unless the caller asks for tokens.
+// a message. The result of a failed tool has the prefix "Error: " and no error flag. The
+// loop retries no model call without [Retry]; temporary failures are retryable, including
+// network failures. Responses are non-streaming unless the caller asks for tokens.
 // Fill does not change a filled configuration.
 func Fill(cfg loop.Config) loop.Config {
 	filled := cfg.Preset == name
@@ -33,6 +35,9 @@ func Fill(cfg loop.Config) loop.Config {
 	cfg.MaxConsecutiveToolErrors = cmp.Or(cfg.MaxConsecutiveToolErrors, loop.Disabled)
 	cfg.Grace = cmp.Or(cfg.Grace, time.Second)
 	cfg.Retry.Base = cmp.Or(cfg.Retry.Base, time.Second)
+	if cfg.Retry.On == nil {
+		cfg.Retry.On = temporary
+	}
 	if !filled { // otherwise a disabled deadline would become one minute
 		cfg.Deadline = cmp.Or(cfg.Deadline, time.Minute)
 	}

@@ -3,6 +3,7 @@ package agentier
 import (
 	"time"
 
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/middleware"
 	"github.com/looptape/looptape/trace"
 )
@@ -31,6 +32,7 @@ func (p *projection) noteFailure(body trace.Body) {
 
 func (p *projection) end(b trace.RunEnd, at time.Duration, err error) []Part {
 	switch {
+	case err != nil && p.returns && err.Error() == loop.ErrDeadline.Error(): // in a model call
 	case err != nil && p.code != "":
 		return []Part{{Type: "onError", Err: &Error{p.code, err}}}
 	case err != nil:

@@ -34,21 +34,21 @@ func TestCodes(t *testing.T) {
 		"the model fails":            {turns: []fake.Response{{Err: errMine}}, code: "MODEL_ERROR", cause: errMine},
 		"the model stalls":           {cfg: loop.Config{StallTimeout: time.Second}, turns: []fake.Response{hang}, code: "MODEL_ERROR", cause: loop.ErrStalled},
 		"the model reports canceled": {turns: []fake.Response{{Err: context.Canceled}}, code: "MODEL_ERROR", cause: context.Canceled},
-		"all retries fail":           {cfg: loop.Config{Retry: agentier.Retries(1)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
+		"all retries fail":           {cfg: retrying(1), turns: []fake.Response{{Error: &fake.Failure{Status: 503}}}, code: "MODEL_ERROR"},
 		"the time is over":           {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline},
 		"a policy fails": {cfg: loop.Config{Middleware: []loop.Middleware{middleware.Wrap("p", func(context.Context, *middleware.Action, func(context.Context) error) error { return errMine })}},
 			cause: errMine},
 		"canceled": {turns: []fake.Response{hang}, code: "ABORTED", cause: context.Canceled,
 			stop: after(time.Second, context.Canceled)},
 		"canceled for a reason": {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(time.Second, errMine)},
-		"canceled in a wait": {cfg: loop.Config{Retry: agentier.Retries(3)}, turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
+		"canceled in a wait": {cfg: retrying(3), turns: []fake.Response{{Error: &fake.Failure{Status: 503}}},
 			code: "ABORTED", cause: errMine, stop: after(500*time.Millisecond, errMine)},
 		"the caller's time is over": {turns: []fake.Response{hang}, code: "TIMEOUT", cause: context.DeadlineExceeded, stop: after(time.Second, context.DeadlineExceeded)},
 		"canceled, then over":       {turns: []fake.Response{hang}, code: "ABORTED", cause: errMine, stop: after(59*time.Second, errMine)},
 		"over, then canceled":       {turns: []fake.Response{hang}, code: "TIMEOUT", cause: loop.ErrDeadline, stop: after(61*time.Second, errMine)},
 	} {
 		clock := fake.NewClock()
-		c.cfg.Clock = clock
+		c.cfg.Model, c.cfg.Clock = "m", clock
 		a, err := agentier.New(&fake.Model{Clock: clock, Responses: c.turns}, &c.cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -69,10 +69,46 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// retrying returns a configuration with the retry middleware.
+func retrying(maxRetries int) loop.Config {
+	return loop.Config{Middleware: []loop.Middleware{agentier.Retry(loop.Retry{Max: maxRetries})}}
+}
+
 // after returns a function that ends a context after this time with this cause.
 func after(d time.Duration, cause error) func(context.Context, loop.Clock) (context.Context, context.CancelFunc) {
 	return func(ctx context.Context, clock loop.Clock) (context.Context, context.CancelFunc) {
 		return clock.WithTimeout(ctx, d, cause)
+	}
+}
+
+// AG-53: a failure of a run is an *Error with its code, which errors.As finds. The cause of a
+// MODEL_ERROR is the provider's own error.
+func TestErrorType(t *testing.T) {
+	boom := errors.New("boom")
+	cause := map[string]error{"MODEL_ERROR": boom, "TIMEOUT": loop.ErrDeadline, "ABORTED": context.Canceled}
+	var got []string
+	for _, turn := range []fake.Response{{Err: boom}, {Text: "no JSON"}, {Stall: true}, {Stall: true, Text: "abort"}} {
+		a, m := newAgent(t, loop.Config{}, turn)
+		ctx, cancel := context.WithCancel(t.Context())
+		if turn.Text == "abort" {
+			m.Clock.AfterFunc(time.Second, cancel)
+		}
+		_, _, err := agentier.RunFor[count](ctx, a, loop.Prompt("go"), 0, nil)
+		cancel()
+		e, ok := errors.AsType[*agentier.Error](fmt.Errorf("wrapped: %w", err))
+		if !ok {
+			t.Fatalf("%+v: got %v", turn, err)
+		}
+		got = append(got, e.Code)
+		if want := cause[e.Code]; want != nil && !errors.Is(e.Unwrap(), want) {
+			t.Errorf("%s: the cause is %v, want %v", e.Code, e.Err, want)
+		}
+		if _, ok := errors.AsType[*middleware.OutputError](err); ok != (e.Code == "OUTPUT_PARSE_ERROR") {
+			t.Errorf("%s: the cause is %v", e.Code, e.Err)
+		}
+	}
+	if diff := cmp.Diff([]string{"MODEL_ERROR", "OUTPUT_PARSE_ERROR", "TIMEOUT", "ABORTED"}, got); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 }
 
@@ -99,7 +135,7 @@ func (c *released) WithTimeout(ctx context.Context, d time.Duration, cause error
 func TestTimerIsReleased(t *testing.T) {
 	for _, turn := range []fake.Response{{Text: "done"}, {Error: &fake.Failure{Status: 500}}, {Stall: true}} {
 		clock := &released{Clock: fake.NewClock()}
-		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Responses: []fake.Response{turn}}, &loop.Config{Clock: clock})
+		a, err := agentier.New(&fake.Model{Clock: clock.Clock, Responses: []fake.Response{turn}}, &loop.Config{Model: "m", Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,12 @@ import (
 )
 
 // A failed model call is retried. All attempts count as one iteration.
-func ExampleRetries() {
+func ExampleRetry() {
 	clock := fake.NewClock()
 	model := fake.NewModel(fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, {Text: "Hello."}}})
-	agent, err := agentier.New(model, &loop.Config{Retry: agentier.Retries(3), Clock: clock})
+	agent, err := agentier.New(model, &loop.Config{
+		Model: "gpt-4o", Clock: clock, Middleware: []loop.Middleware{agentier.Retry(loop.Retry{Max: 3})},
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -30,7 +32,7 @@ func ExampleRunFor() {
 		Name string `json:"name"`
 	}
 	for _, answer := range []string{`{"name":"Rome"}`, "Rome"} {
-		agent, err := agentier.New(fake.NewModel(fake.Response{Text: answer}), nil)
+		agent, err := agentier.New(fake.NewModel(fake.Response{Text: answer}), &loop.Config{Model: "gpt-4o"})
 		if err != nil {
 			panic(err)
 		}

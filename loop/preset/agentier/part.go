@@ -1,12 +1,15 @@
 package agentier
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/loop"
 	"github.com/looptape/looptape/loop/internal/dialect"
 	"github.com/looptape/looptape/trace"
 )
@@ -17,7 +20,8 @@ type Part struct {
 	Token    string
 	Name     string          // tool name
 	Args     json.RawMessage // onToolCall; a JSON string if the arguments are not JSON
-	Result   llm.ToolResult  // onToolResult
+	Result   llm.ToolResult  // onToolResult: what the model reads
+	Value    any             // onToolResult: what the tool returned; for a recorded trace the text of Result
 	Complete *Result         // onComplete
 	Err      error           // onError; an *Error if the failure has a code
 }
@@ -32,7 +36,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	case "onToolCall":
 		members = []any{"name", p.Name, "args", p.Args}
 	case "onToolResult":
-		members = []any{"name", p.Name, "result", dialect.Value(p.Result.Text(), `""`)}
+		members = []any{"name", p.Name, "result", p.Value}
 	case "onComplete":
 		members = []any{"result", p.Complete}
 	case "onError":
@@ -49,13 +53,45 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // calls of a response in order before a tool runs, and a call from an earlier run when it is
 // run. Only streaming responses have tokens. The last part is onComplete, or onError if the
 // run failed.
-func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] {
-	return dialect.Parts(events, func() func(trace.Event, error) []Part { return (&projection{running: map[string]int{}}).parts })
+func Parts(events iter.Seq2[trace.Event, error]) iter.Seq[Part] { return parts(events, &toolValues{}) }
+
+func parts(events iter.Seq2[trace.Event, error], tools *toolValues) iter.Seq[Part] {
+	return dialect.Parts(events, func() func(trace.Event, error) []Part {
+		return (&projection{tools: tools, running: map[string]int{}}).parts
+	})
+}
+
+// toolValues contains the values that the tools of a run returned, by call id.
+type toolValues struct{ byCall sync.Map }
+
+// middleware keeps the values of the tools within all other middleware.
+func (v *toolValues) middleware() loop.Middleware {
+	return loop.Middleware{Name: "tool_values", New: func(loop.RunInfo) loop.Hooks {
+		return loop.Hooks{WrapTool: func(next loop.ToolFunc) loop.ToolFunc {
+			return func(ctx context.Context, call loop.Call) (loop.Output, error) {
+				out, err := next(ctx, call)
+				if out.Value != nil {
+					v.byCall.Store(call.ID, out.Value)
+				}
+				return out, err
+			}
+		}}
+	}}
+}
+
+// of returns the value of a call, or the text of its result.
+func (v *toolValues) of(r llm.ToolResult) any {
+	if value, ok := v.byCall.Load(r.ID); ok {
+		return value
+	}
+	return r.Text()
 }
 
 type projection struct {
 	res      Result
+	tools    *toolValues
 	streamed bool
+	returns  bool            // a run whose time is over has a result
 	schema   json.RawMessage // schema of the output
 	calls    []llm.ToolCall  // calls of the last response
 	running  map[string]int  // call id → index in res.ToolCalls
@@ -68,9 +104,12 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 	case trace.RunStart:
 		delivery, _ := b.Options.Lookup("delivery")
 		p.streamed = delivery != string(llm.NonStreaming)
+		mode, _ := b.Options.Lookup("deadline_mode")
+		p.returns = mode == "return"
 	case trace.ModelConfig:
 		p.schema = b.Settings.OutputSchema
 	case trace.ModelRequest:
+		p.res.Usage.Iterations = ev.Step + 1
 		p.res.Messages = append(p.res.Messages[:b.PrefixMessages:b.PrefixMessages], b.NewMessages...)
 	case trace.ModelDelta:
 		if b.Type == trace.DeltaText && p.streamed {
@@ -78,7 +117,6 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 		}
 	case trace.ModelResponse:
 		p.calls, p.res.Output = b.Message.Calls(), b.Message.Text()
-		p.res.Usage.Iterations = ev.Step + 1
 	case trace.Decision:
 		if b.Reason == trace.ReasonToolCalls {
 			parts := make([]Part, len(p.calls))
@@ -96,9 +134,9 @@ func (p *projection) parts(ev trace.Event, err error) []Part {
 		}
 	case trace.ToolEnd:
 		c := &p.res.ToolCalls[p.running[b.Result.ID]]
-		c.Result, c.Duration = b.Result, ev.At-c.Duration
+		c.Result, c.Value, c.Duration = b.Result, p.tools.of(b.Result), ev.At-c.Duration
 		if !b.Result.IsError { // the model reads the result of a failed call and decides
-			return []Part{{Type: "onToolResult", Name: b.Result.Name, Result: b.Result}}
+			return []Part{{Type: "onToolResult", Name: b.Result.Name, Result: b.Result, Value: c.Value}}
 		}
 	case trace.RunEnd:
 		return p.end(b, ev.At, err)

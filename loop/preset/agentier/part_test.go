@@ -22,7 +22,7 @@ func TestPartJSON(t *testing.T) {
 	}
 	res := &agentier.Result{
 		Output: "<hi>", Messages: []llm.Message{llm.User("go")}, Stop: trace.ReasonMaxSteps,
-		ToolCalls: []agentier.ToolCall{{ID: "c1", Name: "a", Args: json.RawMessage(`{"x":1}`), Result: result("A"), Duration: 1500 * time.Microsecond}},
+		ToolCalls: []agentier.ToolCall{{ID: "c1", Name: "a", Args: json.RawMessage(`{"x":1}`), Result: result("A"), Value: "A", Duration: 1500 * time.Microsecond}},
 		Usage:     agentier.Usage{Usage: llm.Usage{InputTokens: 10, OutputTokens: 5, CacheReadInputTokens: 3}, Iterations: 2}, Duration: 2 * time.Second,
 	}
 	const end = `,"messages":[{"role":"user","parts":[{"type":"text","text":"go"}]}],"toolCalls":[{"name":"a","args":{"x":1},"result":"A","duration":1.5}],` +
@@ -36,8 +36,9 @@ func TestPartJSON(t *testing.T) {
 	}{
 		{agentier.Part{Type: "onToken", Token: "<a>"}, `{"callback":"onToken","token":"<a>"}`},
 		{agentier.Part{Type: "onToolCall", Name: "a", Args: json.RawMessage(`{"x":1}`)}, `{"callback":"onToolCall","name":"a","args":{"x":1}}`},
-		{agentier.Part{Type: "onToolResult", Name: "a", Result: result(`{"y":2}`)}, `{"callback":"onToolResult","name":"a","result":{"y":2}}`},
-		{agentier.Part{Type: "onToolResult", Name: "a", Result: result("")}, `{"callback":"onToolResult","name":"a","result":""}`},
+		{agentier.Part{Type: "onToolResult", Name: "a", Value: map[string]int{"y": 2}, Result: result("?")}, `{"callback":"onToolResult","name":"a","result":{"y":2}}`},
+		{agentier.Part{Type: "onToolResult", Name: "a", Value: `{"y":2}`}, `{"callback":"onToolResult","name":"a","result":"{\"y\":2}"}`},
+		{agentier.Part{Type: "onToolResult", Name: "a", Value: ""}, `{"callback":"onToolResult","name":"a","result":""}`},
 		{agentier.Part{Type: "onComplete", Complete: res}, `{"callback":"onComplete","result":{"output":"<hi>"` + end},
 		{agentier.Part{Type: "onComplete", Complete: &typed}, `{"callback":"onComplete","result":{"output":{"n":1}` + end},
 		{agentier.Part{Type: "onError", Err: &agentier.Error{Code: "MODEL_ERROR", Err: boom}}, `{"callback":"onError","code":"MODEL_ERROR","message":"boom"}`},

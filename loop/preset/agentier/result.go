@@ -35,13 +35,14 @@ type ToolCall struct {
 	Name     string
 	Args     json.RawMessage // arguments that the tool received
 	Result   llm.ToolResult  // result that the model reads
+	Value    any             // value that the tool returned; for a recorded trace the text of Result
 	Duration time.Duration
 }
 
 // Usage is the sum over all model calls of a run.
 type Usage struct {
 	llm.Usage
-	Iterations int // number of responses; a response after retries counts once
+	Iterations int // number of model calls; a call with all its retries counts once
 }
 
 // MarshalJSON encodes the result as the reference loop does. The output is the value if
@@ -57,7 +58,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON encodes the call as a member of the reference loop's result.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
-	return dialect.Object("name", c.Name, "args", c.Args, "result", dialect.Value(c.Result.Text(), `""`), "duration", dialect.Milliseconds(c.Duration))
+	return dialect.Object("name", c.Name, "args", c.Args, "result", c.Value, "duration", dialect.Milliseconds(c.Duration))
 }
 
 // MarshalJSON encodes the usage as the reference loop does.

@@ -1,0 +1,67 @@
+package agentier_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/middleware"
+	"github.com/looptape/looptape/loop/preset/agentier"
+)
+
+// busy is a response after two failures.
+func busy() fake.Response {
+	return fake.Response{Attempts: []fake.Response{{Error: &fake.Failure{Status: 503}}, {Error: &fake.Failure{Status: 429}}, {Text: "done"}}}
+}
+
+// AG-55: middleware before the retry in the list gets one model call, and middleware after it each
+// attempt.
+func TestRetryPlace(t *testing.T) {
+	for _, c := range []struct {
+		retryFirst bool
+		want       int
+	}{{false, 1}, {true, 3}} {
+		calls := 0
+		rec := middleware.Wrap("rec", func(ctx context.Context, a *middleware.Action, next func(context.Context) error) error {
+			if a.Kind == "model_call" {
+				calls++
+			}
+			return next(ctx)
+		})
+		list := []loop.Middleware{rec, agentier.Retry(loop.Retry{Max: 3})}
+		if c.retryFirst {
+			list[0], list[1] = list[1], list[0]
+		}
+		a, m := newAgent(t, loop.Config{Middleware: list}, busy())
+		res := mustRun(t, a, nil)
+		if calls != c.want || len(m.RecordedRequests()) != 3 || res.Usage.Iterations != 1 || res.Duration != 3*time.Second {
+			t.Errorf("%s before %s: got %d calls, %d requests, %+v", list[0].Name, list[1].Name, calls, len(m.RecordedRequests()), res)
+		}
+	}
+}
+
+// A response of which the caller got a part is not retried. The caller's rule decides what is
+// retried.
+func TestRetryRules(t *testing.T) {
+	half := fake.Response{Attempts: []fake.Response{{Text: "half", Error: &fake.Failure{Status: 500, After: 1}}, {Text: "done"}}}
+	never := func(error) bool { return false }
+	for name, c := range map[string]struct {
+		retry loop.Retry
+		turn  fake.Response
+		want  int // requests
+	}{
+		"two retries":   {loop.Retry{Max: 2}, busy(), 3},
+		"one retry":     {loop.Retry{Max: 1}, busy(), 2},
+		"no retries":    {loop.Retry{}, busy(), 1},
+		"a rule":        {loop.Retry{Max: 2, On: never}, busy(), 1},
+		"in a response": {loop.Retry{Max: 2}, half, 1},
+	} {
+		a, m := newAgent(t, loop.Config{Middleware: []loop.Middleware{agentier.Retry(c.retry)}}, c.turn)
+		_, err := a.Run(t.Context(), loop.Prompt("go"), &agentier.RunOptions{OnToken: func(string) {}})
+		if got := len(m.RecordedRequests()); got != c.want || (err == nil) != (c.want == 3) {
+			t.Errorf("%s: got %d requests, %v", name, got, err)
+		}
+	}
+}
