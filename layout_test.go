@@ -68,6 +68,12 @@ var table = []packageRule{
 		name: "internal/bubble", does: "contract suites in bubbles of `testing/synctest`",
 	},
 	{
+		name: "internal/cassettetest", does: "the recordings of `testdata/cassettes`: their table, recording, replay",
+		not:      "what they show",
+		packages: []string{"llm", "loop", "loop/scenario", "fake", "fake/wire", "providers/...", "cassettes", "cassettes/convert", "cassettes/recording"},
+		modules:  []string{"github.com/dnaeon/go-vcr/v2"},
+	},
+	{
 		name: "internal/child", does: "starts and stops other programs",
 	},
 	{
@@ -485,7 +491,7 @@ const all = "..."
 
 // tests are the imports that the tests of each package may have in addition.
 var tests = packageRule{
-	packages: []string{"internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "providers/openai", "providers/protocol", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
+	packages: []string{"internal/cassettetest", "internal/jsonio", "llm", "llm/llmtest", "trace", "trace/check", "trace/importer", "fake", "loop", "providers/openai", "providers/protocol", "loop/looptest", "loop/history", "loop/layers", "loop/scenario", "loop/middleware/...", "loop/preset/..."},
 	modules: []string{
 		goCmp, jsonschema, yaml,
 		"pgregory.net/rapid",

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/looptape/looptape/internal/cassettetest"
 )
 
 // mutant is a change to the loop's source that breaks one invariant. In the
@@ -105,8 +107,17 @@ const (
 	mutantReport = "LOOPTAPE_MUTANT_REPORT"
 )
 
+// found is what the scenarios and the recordings report of a mutant.
+type found struct {
+	// Invariants are the violated invariants by scenario, without scenarios that have none.
+	Invariants map[string][]string
+	// Recordings are the recordings that fail with each transport.
+	Recordings []string
+}
+
 // TestMutants builds the loop with each change and runs the scenarios of the invariants. They
-// must report the invariant of the mutant and no other.
+// must report the invariant of the mutant and no other. Each recording that shows the invariant must
+// fail.
 func TestMutants(t *testing.T) {
 	if os.Getenv(mutantsEnv) == "" {
 		t.Skipf("building %d changed loops takes minutes; set %s=1, or run .ci/mutants", len(mutants), mutantsEnv)
@@ -116,21 +127,31 @@ func TestMutants(t *testing.T) {
 			found := buildAndRun(t, m)
 			var all []string
 			own := false
-			for name, ids := range found {
+			for name, ids := range found.Invariants {
 				all = append(all, ids...)
 				own = own || strings.HasPrefix(name, m.id) && slices.Contains(ids, m.id)
 			}
 			slices.Sort(all)
 			if diff := cmp.Diff([]string{m.id}, slices.Compact(all)); diff != "" || !own {
-				t.Errorf("%s: %s; reported by scenario: %v", m.id, m.what, found)
+				t.Errorf("%s: %s; reported by scenario: %v", m.id, m.what, found.Invariants)
 			}
+			var failed []string
+			for _, r := range recordings(t) {
+				switch {
+				case !slices.Contains(r.Shows, m.id):
+				case slices.Contains(found.Recordings, r.Name):
+					failed = append(failed, r.Name)
+				default:
+					t.Errorf("%s: %s; the recording %s does not fail", m.id, m.what, r.Name)
+				}
+			}
+			t.Logf("%s: %s; %d recordings fail, of this invariant: %s", m.id, m.what, len(found.Recordings), strings.Join(failed, ", "))
 		})
 	}
 }
 
-// buildAndRun returns the violated invariants of the mutant by scenario. It omits scenarios
-// without violations.
-func buildAndRun(t *testing.T, m mutant) map[string][]string {
+// buildAndRun returns what the scenarios and the recordings report of the mutant.
+func buildAndRun(t *testing.T, m mutant) (f found) {
 	t.Helper()
 	dir := t.TempDir()
 	file, err := filepath.Abs(m.file)
@@ -153,11 +174,10 @@ func buildAndRun(t *testing.T, m mutant) map[string][]string {
 	if err != nil {
 		t.Fatalf("the mutant wrote no report: %v", err)
 	}
-	found := map[string][]string{}
-	if err := json.Unmarshal(data, &found); err != nil {
+	if err := json.Unmarshal(data, &f); err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return f
 }
 
 func write(t *testing.T, path string, data []byte) {
@@ -173,13 +193,18 @@ func TestMutantReport(t *testing.T) {
 	if to == "" {
 		t.Skip("run by TestMutants alone")
 	}
-	found := map[string][]string{}
+	f := found{Invariants: map[string][]string{}}
 	for _, path := range positives(t, "INV-") {
 		if ids := idsOf(broken(t, path)); len(ids) > 0 {
-			found[id(path)] = ids
+			f.Invariants[id(path)] = ids
 		}
 	}
-	data, err := json.Marshal(found)
+	for _, r := range recordings(t) {
+		if !slices.ContainsFunc(transports, func(by cassettetest.Transport) bool { return len(problems(t, &r, by)) == 0 }) {
+			f.Recordings = append(f.Recordings, r.Name)
+		}
+	}
+	data, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
 	}

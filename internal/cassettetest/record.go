@@ -1,0 +1,100 @@
+package cassettetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/looptape/looptape/cassettes"
+	"github.com/looptape/looptape/cassettes/recording"
+)
+
+// server is the URL of looptape serve in the recordings.
+const server = "http://fake.invalid"
+
+// Program is a client that looptape record starts.
+type Program struct {
+	Args  []string
+	Env   []string // in addition to the environment of this process
+	Stdin io.Reader
+}
+
+// Record runs a program under looptape record and looptape serve with the scenario and the options of the
+// recording. looptape is the path of the command. It returns the cassette without what differs
+// between two recordings, and the output of the program.
+func (r *Recording) Record(ctx context.Context, looptape string, p Program) (tape, output []byte, err error) {
+	dir, err := os.MkdirTemp("", "cassette")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "recorded.tape")
+	args := slices.Concat([]string{"serve", r.ScenarioPath(), "--allow-unused", "--expect-status", "0"}, r.Serve,
+		[]string{"--", looptape, "record", "-o", file, "--"}, p.Args)
+	cmd := exec.CommandContext(ctx, looptape, args...)
+	var stderr bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stderr = append(os.Environ(), p.Env...), p.Stdin, &stderr
+	if output, err = cmd.Output(); err != nil {
+		return nil, output, fmt.Errorf("%s: %w: %s%s", r.Name, err, output, &stderr)
+	}
+	f, err := cassettes.ReadFile(file)
+	if err != nil {
+		return nil, output, err
+	}
+	tape, err = clean(f)
+	return tape, output, err
+}
+
+// address is the address of looptape serve.
+var address = regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+`)
+
+// kept are the headers of requests in the recordings. Others differ between machines.
+var kept = []string{"Accept", "Anthropic-Version", "Authorization", "Content-Type", "X-Api-Key", "X-Goog-Api-Key", "User-Agent"}
+
+// clean returns a cassette without what differs between two recordings: the address of the server,
+// times, and headers that describe the machine.
+func clean(f *cassettes.File) ([]byte, error) {
+	var list []*recording.Interaction
+	for x, err := range f.All() {
+		if err != nil {
+			return nil, err
+		}
+		header := http.Header{}
+		for _, name := range kept {
+			if values := x.Request.Header.Values(name); len(values) > 0 {
+				header[name] = values
+			}
+		}
+		x.Request.URL, x.Request.Header = address.ReplaceAllString(x.Request.URL, server), header
+		x.Response.Header.Del("Date")
+		x.Response.Wait = 0
+		if x.Response.Termination == recording.Canceled { // the client did not read the rest
+			x.Response.Termination = ""
+		}
+		for i := range x.Response.Chunks {
+			x.Response.Chunks[i].After = 0
+		}
+		list = append(list, x)
+	}
+	h := recording.Metadata{Recorder: "looptape record", Recorded: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC), Match: f.Match, Upstreams: map[string]string{}}
+	for name, url := range f.Upstreams {
+		h.Upstreams[name] = address.ReplaceAllString(url, server)
+	}
+	return cassettes.Encode(h, nil, list), nil
+}
+
+// Write writes the cassette of the recording.
+func (r *Recording) Write(tape []byte) error {
+	if err := os.MkdirAll(filepath.Dir(r.Path()), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(r.Path(), tape, 0o644)
+}
