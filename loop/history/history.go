@@ -86,11 +86,12 @@ func (h *History) Len() int {
 	return len(h.entries)
 }
 
-// Messages returns the messages in order. The caller must not change them.
+// Messages returns a list of the messages in order. The caller may change the list, but not the
+// parts of the messages.
 func (h *History) Messages() []llm.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clip(h.messages)
+	return slices.Clone(h.messages)
 }
 
 // Open returns the calls of the last response that have no results, and the index of that
@@ -115,11 +116,11 @@ func (h *History) Open() (turn int, calls []llm.ToolCall) {
 	return turn, calls
 }
 
-// Entries returns the messages with their metadata. The caller must not change them.
+// Entries returns a list of the messages with their metadata, under the terms of Messages.
 func (h *History) Entries() []Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clip(h.entries)
+	return slices.Clone(h.entries)
 }
 
 // Splices returns how often a range was spliced out. While the number stays the same, messages

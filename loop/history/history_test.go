@@ -353,6 +353,31 @@ func through(t *testing.T, s history.Snapshot) *history.History {
 	return h
 }
 
+// AL-104: Append returns the entry with its index, message and metadata. A change of a returned list
+// changes nothing.
+func TestAL104Entries(t *testing.T) {
+	h := history.New("conv")
+	metas := []history.Meta{{}, {Model: "m", Usage: llm.Usage{InputTokens: 3}, Latency: 5}, {}}
+	messages := []llm.Message{llm.User("a"), llm.Assistant(llm.Text{Text: "b"}), llm.User("c")}
+	var want []history.Entry
+	for i, m := range messages {
+		e := history.Entry{Index: i, Message: m, Meta: metas[i]}
+		if diff := cmp.Diff(e, h.Append(m, metas[i])); diff != "" {
+			t.Errorf("entry %d (-want +got):\n%s", i, diff)
+		}
+		want = append(want, e)
+	}
+	list, entries := h.Messages(), h.Entries()
+	list[0], entries[1] = llm.User("changed"), history.Entry{Index: 7}
+	_ = append(list, llm.User("appended"))
+	if diff := cmp.Diff(want, h.Entries()); diff != "" || h.Len() != 3 || h.ID() != "conv" {
+		t.Errorf("the history %s with %d messages (-want +got):\n%s", h.ID(), h.Len(), diff)
+	}
+	if diff := cmp.Diff(messages, h.Messages()); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
 // AL-78: System returns the composed prompt, and SetSystem sets a layer of its own.
 func TestAL78System(t *testing.T) {
 	h := history.New("x")

@@ -108,6 +108,33 @@ func TestAL80Flat(t *testing.T) {
 	}
 }
 
+// AL-106: the text of the layers with a tag or of all, with the parent or without, and with another
+// separator.
+func TestAL106Flat(t *testing.T) {
+	parent, child := new(layers.Registry), new(layers.Registry)
+	if err := errors.Join(
+		parent.Set(layers.Layer{Name: "P", Content: words("p"), Priority: 1, Tags: []string{"x"}}),
+		child.Set(layers.Layer{Name: "A", Content: words("a"), Priority: 2, Tags: []string{"x"}}),
+		child.Set(layers.Layer{Name: "B", Content: words("b"), Priority: 3}),
+		child.SetParent(parent),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for want, view := range map[string]layers.View{
+		"p\n\na\n\nb": {},
+		"p\n\na":      {Tag: "x"},
+		"a\n\nb":      {OwnOnly: true},
+		"a":           {Tag: "x", OwnOnly: true},
+		"p | a | b":   {Separator: " | "},
+	} {
+		if got := child.Flat(view); got != want {
+			t.Errorf("%+v: got %q, want %q", view, got, want)
+		}
+	}
+}
+
+func words(text string) []llm.Part { return []llm.Part{llm.Text{Text: text}} }
+
 // AL-81: the three fixed layers, their priorities and their order.
 func TestAL81FixedLayers(t *testing.T) {
 	r := set(t, new(layers.Registry), layers.Context("task", "o"), layers.Legacy("old", "o"), layers.System("role", "o"))
