@@ -111,7 +111,7 @@ type Config struct {
 	// AppendAfterHooks appends a response to the history after the AfterModel hooks, whatever
 	// they decide; otherwise before them.
 	AppendAfterHooks bool
-	// OrderCallsByEnd puts the calls of a streamed response in the order in which the provider
+	// OrderCallsByEnd puts the calls of a streaming response in the order in which the provider
 	// ended them, and calls without an end last; otherwise they are in the order of their starts.
 	OrderCallsByEnd bool
 	// GateEachCall passes the calls of a step through the BeforeTools hooks one by one if

@@ -174,7 +174,11 @@ func (x *executor) execute(p *plannedCall) (outcome trace.Outcome, result llm.To
 		}
 	}()
 	ctx := x.run.life.ctx
-	out, err := x.contained(ctx, Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Step: p.step, Index: p.Index, planned: p})
+	call := Call{ID: p.Call.ID, Name: p.Call.Name, Arguments: p.Arguments, Step: p.step, Index: p.Index, planned: p}
+	if p.context != nil {
+		call.Trace = p.context.call
+	}
+	out, err := x.contained(ctx, call)
 	p.entered.Store(true) // a hook may have kept its inner function
 	if err != nil {
 		out = x.errorOutput(p.Call.Name, err)

@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{"INV-25", "the cap is one step late", "limits.go",
 		"s.Step+1 < limit", "s.Step+1 <= limit"},
 	{"INV-26", "tools do not hear of a cancel", "executor.go",
-		"x.contained(ctx, Call{", "x.contained(context.WithoutCancel(ctx), Call{"},
+		"x.contained(ctx, call)", "x.contained(context.WithoutCancel(ctx), call)"},
 	{"INV-27", "the tool that trips the guard is found in a map", "limits.go",
 		"for _, c := range step.Calls { // in call order, for one result", "for name := range failed { c := struct{ Name string }{name}"},
 }

@@ -134,7 +134,7 @@ var options = []Option{
 		same(false, "before_hooks"), same(true, "after_hooks")),
 	wordOption("late_results", "late_results", "KeepLateResults", "what becomes of a value that a tool returns after its timeout", func(c *Config) *bool { return &c.KeepLateResults },
 		same(false, "error_result"), same(true, "keep")),
-	wordOption("call_order", "call_order", "OrderCallsByEnd", "the order of the calls of a streamed response", func(c *Config) *bool { return &c.OrderCallsByEnd },
+	wordOption("call_order", "call_order", "OrderCallsByEnd", "the order of the calls of a streaming response", func(c *Config) *bool { return &c.OrderCallsByEnd },
 		same(false, "by_start"), same(true, "by_end")),
 	wordOption("gate_mode", "gate_mode", "GateEachCall", "whether all calls of a step pass the `BeforeTools` hooks before one runs, or with `concurrency: 1` each call before it runs",
 		func(c *Config) *bool { return &c.GateEachCall }, same(false, "per_step"), same(true, "per_call")),

@@ -47,6 +47,10 @@ type Call struct {
 	Arguments string
 	Step      int // from 0; see [Resume] for -1
 	Index     int // in the calls of the response, from 0
+	// Trace names the run and the call in the trace: a run with this Input.Parent is recorded
+	// below the call, like each run that is started with the tool's context. It is zero if the
+	// run has no consumer of its events and no sink.
+	Trace trace.Parent
 
 	planned *plannedCall
 }

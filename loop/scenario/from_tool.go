@@ -35,7 +35,7 @@ func (b *builder) toolEnded(e trace.ToolEnd, at time.Duration) {
 	x := b.behavior(in.tool, e.Outcome, e.Result)
 	switch {
 	case !x.Stall:
-		x.Delay, x.IgnoresCancel = duration, duration > 0 && b.contextEnded
+		x.Delay, x.IgnoresCancel = duration, duration > 0 && (b.contextEnded || b.timeout > 0 && duration > b.timeout)
 	case e.Outcome == trace.OutcomeTimeout && duration > b.timeout:
 		x = fake.Behavior{Delay: duration, IgnoresCancel: true}
 	}
