@@ -392,3 +392,22 @@ func TestAL57GuardrailFails(t *testing.T) {
 		t.Errorf("a model that fails after a checked response: %q %q", res.Reason, res.Text())
 	}
 }
+
+// AL-110: the response of a step has its thinking, its text and its calls: in onStepComplete, in the
+// history, and in the next request.
+func TestAL110StepResponse(t *testing.T) {
+	first := calls("", "a")
+	first.Reasoning, first.Text, first.Usage = "hm", "let me see", llm.Usage{InputTokens: 10, OutputTokens: 5}
+	w := newWorld(t, first, says("x")).agent(agentloop.Config{})
+	want := []llm.Part{llm.Reasoning{Text: "hm"}, llm.Text{Text: "let me see"}, llm.ToolCall{ID: "a", Name: "a", Arguments: "{}"}}
+	w.hook = func(ev agentloop.Event) error {
+		if res, ok := ev.Data.(*agentloop.Response); ok && ev.Step == 0 {
+			same(t, "onStepComplete", want, res.Content)
+			same(t, "usage and finish reason", "{10 5 0 0 0} tool_use", fmt.Sprint(res.Usage, " ", res.FinishReason))
+		}
+		return nil
+	}
+	w.stream("go", nil)
+	same(t, "the history", want, w.History().Messages()[1].Parts)
+	same(t, "the next request", want, w.model.Requests()[1].Messages[1].Parts)
+}

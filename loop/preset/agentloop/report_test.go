@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +160,77 @@ func TestAL99UserMessage(t *testing.T) {
 		if err := json.Unmarshal([]byte(bad), &in); err == nil {
 			t.Errorf("%s: got %+v, and no error", bad, in)
 		}
+	}
+}
+
+// AL-99: the report has the model that answered, also with the input in each form in a run that
+// succeeds. After a failed first call it has the configured model.
+func TestAL99Model(t *testing.T) {
+	answers := says("x")
+	answers.Model = "m1-2026"
+	for _, in := range []agentloop.Input{{Text: "a"}, {Parts: []llm.Part{llm.Text{Text: "b"}}}, {Messages: []llm.Message{llm.User("c")}}} {
+		for want, turn := range map[string]fake.Response{"m1-2026": answers, "m1": {Error: &fake.Failure{Status: 400, Message: "boom"}}} {
+			w := newWorld(t, turn).agent(agentloop.Config{Model: "m1"})
+			if _, err := w.Complete(t.Context(), in, nil); err != nil {
+				t.Fatal(err)
+			}
+			rep := w.last()
+			if rep.Model != want || (rep.Error == "") != (want == "m1-2026") || rep.FinalText != turn.Text {
+				t.Errorf("the model %q, final text %q, error %q; want the model %q", rep.Model, rep.FinalText, rep.Error, want)
+			}
+			same(t, "the input", in, rep.UserMessage)
+		}
+	}
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+// AL-88, AL-102: the id of a run is a UUID, or that of the configured generator, and is the same in
+// the hooks, the report and the trace. A restored agent does not use an id again.
+func TestAL102RunID(t *testing.T) {
+	generated := []string{"00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"}
+	next := 0
+	for _, newID := range []func() string{nil, func() string { next++; return generated[next-1] }} {
+		w := newWorld(t, calls("1", "a"), says("x"), says("y"))
+		var cfg agentloop.Config
+		w.dress(&cfg)
+		cfg.NewID = newID
+		var hooks []string
+		cfg.Hooks.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+			if ev.Name != agentloop.OnAgentCreate {
+				hooks = append(hooks, ev.Run)
+			}
+			return nil
+		})
+		l, err := agentloop.New(t.Context(), w.model, &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Loop = l
+		w.run("one")
+		saved, err := json.Marshal(w.Dump())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s agentloop.Snapshot
+		if err := json.Unmarshal(saved, &s); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = agentloop.Restore(t.Context(), w.model, s, &cfg); err != nil {
+			t.Fatal(err)
+		}
+		w.Loop = l
+		w.run("two")
+		ids := []string{w.Reports()[0].ID, w.Reports()[1].ID}
+		if ids[0] == ids[1] || !uuid.MatchString(ids[0]) || !uuid.MatchString(ids[1]) || newID != nil && !slices.Equal(ids, generated) {
+			t.Errorf("the ids of two runs: %q", ids)
+		}
+		var traced []string
+		for _, ev := range w.trace {
+			traced = append(traced, ev.Run)
+		}
+		same(t, "the ids in the hooks", ids, slices.Compact(hooks))
+		same(t, "the ids in the trace", ids, slices.Compact(traced))
 	}
 }
 

@@ -32,6 +32,7 @@ type world struct {
 	log   []string // events of the bus
 	trace []trace.Event
 	hook  func(agentloop.Event) error
+	saved []string
 	ids   string // prefix of the run ids
 	runs  int
 }

@@ -1,0 +1,196 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/looptape/looptape/fake"
+	"github.com/looptape/looptape/fake/wire"
+	"github.com/looptape/looptape/loop"
+	"github.com/looptape/looptape/loop/preset/agentloop"
+	"github.com/looptape/looptape/providers/anthropic"
+	"github.com/looptape/looptape/providers/gemini"
+	"github.com/looptape/looptape/providers/openai"
+	"github.com/looptape/looptape/providers/openai/chat"
+	"github.com/looptape/looptape/providers/openai/responses"
+	"github.com/looptape/looptape/providers/protocol"
+	"github.com/looptape/looptape/trace"
+)
+
+// clientKey is the key of the clients.
+const clientKey = "sk-ant-REALLY-clientKey-0123456789"
+
+// sentBodies records the requests of an HTTP client.
+type sentBodies struct {
+	next http.RoundTripper
+	list []string
+	urls []string
+}
+
+func (b *sentBodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	b.list, b.urls = append(b.list, string(body)), append(b.urls, r.URL.Path)
+	return b.next.RoundTrip(r)
+}
+
+// keyedClients returns a client of each protocol that calls a server with the responses.
+func keyedClients(t *testing.T, turns ...fake.Response) map[string]struct {
+	*protocol.Client
+	sent *sentBodies
+} {
+	out := map[string]struct {
+		*protocol.Client
+		sent *sentBodies
+	}{}
+	for path, c := range map[string]*protocol.Client{
+		"/anthropic":     {Protocol: anthropic.Messages{}, Authorize: anthropic.Key(clientKey)},
+		"/openai/v1":     {Protocol: chat.Protocol{}, Authorize: openai.Key(clientKey)},
+		"/openai/v1/":    {Protocol: responses.Protocol{}, Authorize: openai.Key(clientKey)},
+		"/gemini/v1beta": {Protocol: gemini.GenerateContent{}, Authorize: gemini.Key(clientKey)},
+	} {
+		server := wire.New(wire.Config{Model: &fake.Model{Responses: turns, IsolateConversations: true}, Key: clientKey})
+		client, stop := server.Pipe()
+		t.Cleanup(stop)
+		sent := &sentBodies{next: client.Transport}
+		client.Transport = sent
+		c.BaseURL, c.HTTP = "http://fake.invalid"+strings.TrimSuffix(path, "/"), client
+		out[c.Protocol.Name()] = struct {
+			*protocol.Client
+			sent *sentBodies
+		}{c, sent}
+	}
+	return out
+}
+
+// looked is an agent with a tool, and what its events and its trace contain.
+type looked struct {
+	*agentloop.Loop
+	bus   *agentloop.Bus
+	cfg   agentloop.Config
+	seen  []string
+	trace trace.Memory
+}
+
+func look(t *testing.T, client *protocol.Client) *looked {
+	t.Helper()
+	l := &looked{bus: new(agentloop.Bus)}
+	l.bus.Subscribe(func(_ context.Context, ev agentloop.Event) error {
+		l.seen = append(l.seen, fmt.Sprintf("%s %+v", ev.Name, ev.Data))
+		return nil
+	})
+	l.cfg = agentloop.Config{Model: "m", Hooks: l.bus, Sink: &l.trace, Tools: []loop.Tool{{Name: "a", Run: func(context.Context, loop.Call) (loop.Output, error) {
+		return loop.TextOutput("A"), nil
+	}}}}
+	var err error
+	if l.Loop, err = agentloop.New(t.Context(), client, &l.cfg); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// restore replaces the agent by one that is restored from its snapshot.
+func (l *looked) restore(t *testing.T, client *protocol.Client) (snapshot string) {
+	t.Helper()
+	saved, err := json.Marshal(l.Dump())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s agentloop.Snapshot
+	if err := json.Unmarshal(saved, &s); err != nil {
+		t.Fatal(err)
+	}
+	if l.Loop, err = agentloop.Restore(t.Context(), client, s, &l.cfg); err != nil {
+		t.Fatal(err)
+	}
+	return string(saved)
+}
+
+func (l *looked) run(t *testing.T, streams bool) error {
+	t.Helper()
+	if streams {
+		for _, err := range l.Stream(t.Context(), agentloop.Input{Text: "go"}, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	} else if _, err := l.Complete(t.Context(), agentloop.Input{Text: "go"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	reports := l.Reports()
+	if last := reports[len(reports)-1]; last.Error != "" {
+		return errors.New(last.Error)
+	}
+	return nil
+}
+
+// TestAL13AL103Client checks that Complete of agentloop makes non-streaming calls of the client and
+// Stream streaming ones, one for each step. The key of the client is in no snapshot, report, event
+// or trace, also not after an error of the provider (AL-13, AL-103).
+func TestAL13AL103Client(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		second := fake.Response{Text: "x"}
+		if fails {
+			second = fake.Response{Error: &fake.Failure{Status: 401, Message: "the key " + clientKey + " is wrong"}}
+		}
+		for name, client := range keyedClients(t, fake.Response{Calls: []fake.Call{{ID: "call_1", Name: "a", Arguments: "{}"}}}, second) {
+			for _, streams := range []bool{false, true} {
+				client.sent.list, client.sent.urls = nil, nil
+				l := look(t, client.Client)
+				if err := l.run(t, streams); fails != (err != nil) {
+					t.Fatalf("%s: %v", name, err)
+				}
+				streamed := 0
+				for i, body := range client.sent.list {
+					if strings.Contains(body, `"stream":true`) || strings.Contains(client.sent.urls[i], ":streamGenerateContent") {
+						streamed++
+					}
+				}
+				if n := len(client.sent.list); n != 2 || streams && streamed != 2 || !streams && streamed != 0 {
+					t.Errorf("%s, streaming %v: got %d requests, %d of them streaming", name, streams, n, streamed)
+				}
+				for what, text := range map[string]string{"events": strings.Join(l.seen, "\n"), "trace": trace.FormatText(l.trace.Events()), "snapshot": l.restore(t, client.Client)} {
+					if strings.Contains(text, clientKey) || text == "" {
+						t.Errorf("%s, streaming %v, failing %v: the key of the client is in the %s: %s", name, streams, fails, what, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAL105OpaqueCall checks that what the provider attached to a call is in the history of
+// agentloop, in a snapshot of it, and in the next request (AL-105).
+func TestAL105OpaqueCall(t *testing.T) {
+	call := fake.Call{ID: "call_1", Name: "a", Arguments: "{}", Opaque: json.RawMessage(`{"thoughtSignature":"c2lnbmF0dXJl"}`)}
+	client := keyedClients(t, fake.Response{Calls: []fake.Call{call}}, fake.Response{Text: "x"}, fake.Response{Text: "y"})["gemini"]
+	l := look(t, client.Client)
+	if err := l.run(t, true); err != nil {
+		t.Fatal(err)
+	}
+	l.restore(t, client.Client)
+	if got := l.History().Messages()[1].Calls()[0].Opaque; !strings.Contains(string(got), "c2lnbmF0dXJl") {
+		t.Errorf("the restored call has %s", got)
+	}
+	if err := l.run(t, false); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range client.sent.list {
+		if got := strings.Contains(body, `"thoughtSignature":"c2lnbmF0dXJl"`); got != (i > 0) {
+			t.Errorf("request %d contains the signature: %v", i, got)
+		}
+	}
+	if len(client.sent.list) != 3 {
+		t.Errorf("got %d requests, want 3", len(client.sent.list))
+	}
+}
