@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
+	"google.golang.org/genai"
 
 	"github.com/looptape/looptape/loop/looptest"
 )
@@ -114,4 +115,43 @@ func TestAnthropicLoop(t *testing.T) {
 			params.Messages = append(params.Messages, message.ToParam(), anthropic.NewUserMessage(results...))
 		}
 	}, "INV-04=api.anthropic.com generates unique ids")
+}
+
+// TestGeminiLoop runs the suite against a loop with Google's SDK.
+func TestGeminiLoop(t *testing.T) {
+	looptest.HTTP(t, func(ctx context.Context, client *http.Client, baseURL string, in *looptest.Input) (string, error) {
+		agent := myAgent{tools: map[string]func(ctx context.Context, arguments string) (string, error){}}
+		declared := &genai.Tool{}
+		for _, tool := range in.Tools {
+			agent.tools[tool.Name] = tool.Run
+			declared.FunctionDeclarations = append(declared.FunctionDeclarations, &genai.FunctionDeclaration{Name: tool.Name})
+		}
+		api, err := genai.NewClient(ctx, &genai.ClientConfig{
+			APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: client, HTTPOptions: genai.HTTPOptions{BaseURL: baseURL + "/gemini"},
+		})
+		if err != nil {
+			return "", err
+		}
+		contents := genai.Text(in.Messages[0].Text())
+		for {
+			response, err := api.Models.GenerateContent(ctx, "gemini-3-pro-preview", contents, &genai.GenerateContentConfig{Tools: []*genai.Tool{declared}})
+			if err != nil {
+				return "", err
+			}
+			var results []*genai.Part
+			for _, call := range response.FunctionCalls() {
+				arguments, err := json.Marshal(call.Args)
+				if err != nil {
+					return "", err
+				}
+				result := genai.NewPartFromFunctionResponse(call.Name, map[string]any{"result": agent.call(ctx, call.Name, string(arguments))})
+				result.FunctionResponse.ID = call.ID
+				results = append(results, result)
+			}
+			if len(results) == 0 {
+				return response.Text(), nil
+			}
+			contents = append(contents, response.Candidates[0].Content, genai.NewContentFromParts(results, genai.RoleUser))
+		}
+	})
 }

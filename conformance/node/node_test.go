@@ -56,12 +56,7 @@ var rejected = map[string]rejection{
 func TestServeAcceptsPrograms(t *testing.T) {
 	npm := installed(t)
 	root := filepath.Join(npm, "..", "..")
-	looptape := filepath.Join(t.TempDir(), "looptape")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", looptape, "./cmd/looptape")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	looptape := built(t, root)
 	for _, c := range Clients() {
 		for _, protocol := range c.Protocols {
 			for _, mode := range []string{"streaming", "non-streaming"} {
@@ -83,6 +78,18 @@ func TestServeAcceptsPrograms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// built builds the command and returns its path.
+func built(t *testing.T, root string) string {
+	t.Helper()
+	looptape := filepath.Join(t.TempDir(), "looptape")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", looptape, "./cmd/looptape")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return looptape
 }
 
 // checkReport compares a report with the known fault of a client.

@@ -31,6 +31,7 @@ type caseRun struct {
 	goroutines map[string]string // those that are not of the loop
 	release    chan struct{}     // closed to release a loop that hangs
 	http       *httpRun          // nil for a loop that calls an llm.Model
+	skipped    string            // why nothing was checked; empty if it was
 
 	mu         sync.Mutex
 	modelCalls int // model calls
@@ -224,8 +225,8 @@ func (w *caseRun) report(id, format string, args ...any) {
 	w.found = append(w.found, v)
 }
 
-// run runs the case and returns the violations.
-func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
+// run runs the case and returns the violations, or the reason why nothing was checked.
+func (c *testcase) run(t *testing.T, loop Loop) (found []check.Violation, skipped string) {
 	t.Helper()
 	var prev *caseRun
 	for range max(1, c.times) {
@@ -247,11 +248,11 @@ func (c *testcase) run(t *testing.T, loop Loop) []check.Violation {
 			}
 		}
 		if len(w.found) > 0 {
-			return w.found
+			return w.found, ""
 		}
-		prev = w
+		prev, skipped = w, w.skipped
 	}
-	return nil
+	return nil, skipped
 }
 
 func jsonOf(messages []llm.Message) []byte {

@@ -25,9 +25,9 @@ import (
 // and Step of in are not set.
 //
 // The server is a [wire.Server] in the process: it rejects what the provider rejects, and checks
-// the requests. The cases with arguments that are not JSON check nothing in non-streaming
-// responses of Anthropic, which cannot contain them. The loop must use the given client only, and must not keep goroutines of its own
-// after it returns.
+// the requests. It skips cases that the protocol of the loop cannot show: arguments that are not
+// JSON in responses of Gemini and in non-streaming responses of Anthropic. The loop must use the
+// given client only, and must not keep goroutines of its own after it returns.
 func HTTP(t *testing.T, run func(ctx context.Context, client *http.Client, baseURL string, in *Input) (answer string, err error), exceptions ...string) {
 	t.Helper()
 	runSuite(t, httpCases(), httpLoop(run), exceptions)
@@ -128,7 +128,7 @@ func (h *httpRun) check() {
 		return
 	}
 	r := h.server.Done()
-	if h.notShown() {
+	if w.skipped = h.notShown(); w.skipped != "" {
 		return
 	}
 	h.checkRequests(&r)
@@ -146,14 +146,23 @@ func (h *httpRun) check() {
 	}
 }
 
-// notShown reports whether the case has arguments that are not JSON in a protocol whose responses
-// cannot contain them: Anthropic's input is an object, except in the deltas of a stream.
-func (h *httpRun) notShown() bool {
+// notShown returns the reason why the protocol of the loop cannot show the case: it has arguments that
+// are not JSON. Anthropic's input is an object, except in the deltas of a stream. Gemini's args are an
+// object, and only Vertex AI sends them in parts.
+func (h *httpRun) notShown() string {
+	if !slices.ContainsFunc(h.run.c.responses, func(r fake.Response) bool {
+		return slices.ContainsFunc(r.Calls, func(c fake.Call) bool { return !json.Valid([]byte(c.Arguments)) })
+	}) {
+		return ""
+	}
 	requests := h.run.model.RecordedRequests()
-	return h.provider == wire.Anthropic && len(requests) > 0 && requests[0].Request.ResponseMode == llm.NonStreaming &&
-		slices.ContainsFunc(h.run.c.responses, func(r fake.Response) bool {
-			return slices.ContainsFunc(r.Calls, func(c fake.Call) bool { return !json.Valid([]byte(c.Arguments)) })
-		})
+	switch {
+	case h.provider == wire.Gemini:
+		return "Gemini's responses cannot contain arguments that are not JSON"
+	case h.provider == wire.Anthropic && len(requests) > 0 && requests[0].Request.ResponseMode == llm.NonStreaming:
+		return "Anthropic's non-streaming responses cannot contain arguments that are not JSON"
+	}
+	return ""
 }
 
 // checkRequests reports what the server rejects, and the invariants that requests violate.

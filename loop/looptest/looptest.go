@@ -98,10 +98,14 @@ func Violations(t *testing.T, loop Loop) []check.Violation {
 func violations(t *testing.T, list []*testcase, loop Loop) (found []check.Violation) {
 	t.Helper()
 	for _, c := range list {
-		for _, v := range c.run(t, loop) {
+		violated, skipped := c.run(t, loop)
+		for _, v := range violated {
 			t.Log(v)
-			found = append(found, v)
 		}
+		if skipped != "" {
+			t.Logf("%s: skipped: %s", c.fullName(), skipped)
+		}
+		found = append(found, violated...)
 	}
 	return found
 }
@@ -113,7 +117,11 @@ func runSuite(t *testing.T, list []*testcase, loop Loop, exceptions []string) {
 	for _, c := range list {
 		t.Run(c.fullName(), func(t *testing.T) {
 			ran++
-			for _, v := range c.run(t, loop) {
+			found, skipped := c.run(t, loop)
+			if skipped != "" {
+				t.Skip(skipped)
+			}
+			for _, v := range found {
 				if reason := accepted[v.Invariant]; reason != "" {
 					needed[v.Invariant] = true
 					t.Logf("%s\naccepted: %s", v, reason)
