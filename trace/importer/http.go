@@ -171,6 +171,9 @@ func (s *Source) Exchanges() iter.Seq2[Exchange, error] {
 				if n := body.Alternatives(e.Body); n > 1 {
 					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the response has %d alternatives, and only the first is read", n)))
 				}
+				for _, ev := range e.unknownEvents() {
+					e.Unknown = append(e.Unknown, s.exchangeError(&e, fmt.Errorf("the stream has an event of the unknown kind %q", ev.Kind)))
+				}
 			}
 			if e.Incomplete != nil {
 				e.Incomplete = s.exchangeError(&e, fmt.Errorf("the response cannot be read as a whole: %w", e.Incomplete))
@@ -226,7 +229,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	e.Protocol = p
 	e.RequestBody = text
 	req, err := p.DecodeRequest(path, text)
-	if err != nil {
+	if err = cmp.Or(err, body.CheckItems(p, text)); err != nil {
 		return err
 	}
 	e.Request = req
@@ -239,6 +242,7 @@ func (e *Exchange) decode(x *recording.Interaction) error {
 	case p != read:
 		client := &protocol.Client{Protocol: p, BaseURL: "http://recorded.invalid", HTTP: &http.Client{Transport: &recorded{x.Response, e.Body, err}}}
 		response, err = llm.Collect(client.Stream(context.Background(), req))
+		err = cmp.Or(err, body.CheckItems(p, e.Body))
 	case err == nil && x.Response.Status < http.StatusBadRequest:
 		response, err = read.Read(e.Body)
 	}
@@ -262,6 +266,13 @@ func byPath(address string) *body.Protocol {
 }
 
 var errIncomplete = errors.New("the recorded response is incomplete")
+
+func (e *Exchange) unknownEvents() []llm.Unknown {
+	if e.Response == nil {
+		return nil
+	}
+	return append(e.Response.UnknownEvents, body.UnknownEvents(e.Protocol, e.Body)...)
+}
 
 func (e *Exchange) name() string { return "interaction-" + strconv.Itoa(e.Number) }
 
@@ -311,13 +322,26 @@ func (w *walker) exchanges() {
 }
 
 // run returns the messages of an exchange. Meta has the model and the tools of the request,
-// and the id and the finish reason of the response.
+// and the id, the finish reason, the usage and the other data of the response.
 func (e *Exchange) run() Run {
 	r := Run{Name: e.name(), Line: e.Line, Protocol: e.Protocol.Name(), Epoch: NoEpoch, Messages: e.messages(), Unknown: e.Unknown}
 	r.Meta = map[string]json.RawMessage{}
 	if e.Response != nil {
 		r.Meta["finish_reason"] = jsonio.AppendString(nil, string(e.Response.FinishReason))
 		r.Meta["response_id"] = jsonio.AppendString(nil, e.Response.ResponseID)
+		if e.Response.Usage != (llm.Usage{}) {
+			r.Meta["usage"] = e.Response.Usage.AppendJSON(nil)
+		}
+		for name, text := range map[string]string{"provider_finish_reason": e.Response.RawFinishReason, "finish_message": e.Response.FinishMessage} {
+			if text != "" {
+				r.Meta[name] = jsonio.AppendString(nil, text)
+			}
+		}
+		for name, value := range map[string]json.RawMessage{"provider_usage": body.Usage(e.Body), "response": body.Other(e.Body)} {
+			if value != nil {
+				r.Meta[name] = value
+			}
+		}
 	}
 	for name, raw := range tree.Members(e.Request.AppendJSON(nil)) {
 		if name == "model" || name == "tools" {

@@ -143,6 +143,22 @@ func members(raw json.RawMessage) Has {
 	}
 }
 
+// CheckItems returns an error if the codec of Responses would read an item of a request or of a
+// response only in part, without an error. Bodies of other protocols are not checked.
+func CheckItems(p protocol.Protocol, text []byte) error {
+	if p.Name() != "openai-responses" || !json.Valid(text) {
+		return nil
+	}
+	for _, name := range []string{"input", "output"} {
+		for n, item := range tree.Elements(text, name) {
+			if err := message.CheckItem(item); err != nil {
+				return fmt.Errorf("%s[%d]%s: %s", name, n, err.Path, err.Msg)
+			}
+		}
+	}
+	return nil
+}
+
 // ByPath returns the protocol that looptape only reads for the path of a URL; nil if it is none.
 func ByPath(host, path string) *Protocol {
 	switch {
@@ -242,9 +258,14 @@ func list(raw json.RawMessage) ([]llm.Message, error) {
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 func converseRequest(raw json.RawMessage, req *llm.Request) error {
 	for _, part := range tree.Elements(raw, "system") {
-		req.System += tree.Scalar(part, "text")
+		if req.System += tree.Scalar(part, "text"); tree.Without(part, "text") != nil {
+			req.Extra["system"] = tree.Member(raw, "system")
+		}
 	}
-	for _, m := range tree.Elements(raw, "messages") {
+	for n, m := range tree.Elements(raw, "messages") {
+		if content := tree.Member(m, "content"); len(content) == 0 || content[0] != '[' {
+			return fmt.Errorf("messages[%d]: the message has no list of content", n)
+		}
 		req.Messages = append(req.Messages, message.Converse(m)...)
 	}
 	for _, tool := range tree.Elements(raw, "toolConfig", "tools") {
@@ -268,7 +289,7 @@ func converseResponse(raw json.RawMessage) (*llm.Response, error) {
 	r := &llm.Response{Parts: read[len(read)-1].Parts, RawFinishReason: tree.Scalar(raw, "stopReason")}
 	r.FinishReason = finishReasons[strings.ToLower(r.RawFinishReason)]
 	r.Usage = converseUsage(usage)
-	return finished(r, tree.Member(raw, "output") != nil)
+	return finished(r, tree.Member(raw, "output", "message") != nil)
 }
 
 // converseUsage reads a TokenUsage, whose inputTokens do not include those of the cache.
@@ -310,6 +331,9 @@ func assistant(raw json.RawMessage) (parts []llm.Part, err error) {
 	messages, err := list(slices.Concat([]byte("["), raw, []byte("]")))
 	for _, m := range messages {
 		parts = append(parts, m.Parts...)
+		if tree.Member(m.Opaque, "tool_calls") != nil {
+			return nil, errors.New("the message has calls and content in an unknown form")
+		}
 	}
 	return parts, err
 }

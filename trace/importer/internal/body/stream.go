@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/looptape/looptape/internal/sse"
 	"github.com/looptape/looptape/llm"
+	"github.com/looptape/looptape/providers/protocol"
 	"github.com/looptape/looptape/trace/importer/internal/tree"
 )
 
@@ -41,7 +43,9 @@ func Stream(text []byte) (*llm.Response, error) {
 		}
 	}
 	err := dec.End(emit)
-	return p.withIDs(acc.Response()), err
+	r := p.withIDs(acc.Response())
+	r.UnknownEvents = append(r.UnknownEvents, UnknownEvents(p, text)...)
+	return r, err
 }
 
 // events returns a function that returns the next event of a stream, and the data of its first
@@ -100,7 +104,7 @@ func Usage(text []byte) json.RawMessage {
 	var names []string
 	next, _ := events(text)
 	for ev, err := next(); err == nil; ev, err = next() {
-		for name, value := range tree.Members(usageOf(ev.Data)) {
+		for name, value := range tree.Members(usageOf(bytes.Clone(ev.Data))) {
 			if counts[name] == nil {
 				names = append(names, name)
 			}
@@ -114,6 +118,67 @@ func Usage(text []byte) json.RawMessage {
 		all.Add(name, counts[name])
 	}
 	return all.JSON()
+}
+
+// Other returns the members of a response that is not a stream without the content of its message and
+// without its usage; nil if there are none.
+func Other(text []byte) json.RawMessage {
+	if !json.Valid(text) {
+		return nil
+	}
+	var rest tree.Object
+	for name, value := range tree.Members(text) {
+		switch {
+		case slices.Contains([]string{"content", "usage", "usageMetadata"}, name), name == "output" && value[0] == '[':
+		case name == "choices", name == "candidates":
+			var list tree.List
+			for _, one := range tree.Elements(value) {
+				if one = tree.Without(one, "message", "content"); one != nil {
+					list.Add(one)
+				}
+			}
+			rest.Add(name, list.JSON())
+		case name == "message":
+			rest.Add(name, tree.Without(value, "role", "content", "tool_calls"))
+		case name == "output":
+			rest.Add(name, tree.Without(value, "message"))
+			rest.Add("message", tree.Without(tree.Member(value, "message"), "role", "content"))
+		default:
+			rest.Add(name, value)
+		}
+	}
+	return rest.JSON()
+}
+
+// anthropicEvents are the kinds of events and of deltas of the Messages API.
+var anthropicEvents = []string{
+	"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop", "ping", "error",
+	"text_delta", "thinking_delta", "signature_delta", "citations_delta", "input_json_delta",
+}
+
+// UnknownEvents returns the events of a stream of Anthropic that its codec skips: events of
+// unknown kinds, and unknown deltas of known blocks.
+func UnknownEvents(p protocol.Protocol, text []byte) (unknown []llm.Unknown) {
+	if p.Name() != "anthropic-messages" || json.Valid(text) {
+		return nil
+	}
+	blocks := map[int64]string{}
+	next, _ := events(text)
+	for ev, err := next(); err == nil; ev, err = next() {
+		kind, index := tree.Scalar(ev.Data, "type"), number(ev.Data, "index")
+		switch kind {
+		case "content_block_start":
+			blocks[index] = tree.Scalar(ev.Data, "content_block", "type")
+		case "content_block_delta":
+			if slices.Contains([]string{"text", "thinking", "tool_use", "server_tool_use"}, blocks[index]) {
+				kind = tree.Scalar(ev.Data, "delta", "type")
+			}
+		}
+		if kind != "" && !slices.Contains(anthropicEvents, kind) {
+			unknown = append(unknown, llm.Unknown{Kind: strings.Clone(kind), Raw: bytes.Clone(ev.Data)})
+		}
+	}
+	return unknown
 }
 
 // usageOf returns the usage in a body or in the data of an event.

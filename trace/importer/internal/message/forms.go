@@ -38,7 +38,9 @@ func IsItem(kind string) bool {
 // CheckItem returns an error for an item of Responses that the codec, which is tolerant, would read
 // only in part; nil if there is none.
 func CheckItem(item json.RawMessage) *jsonio.SyntaxError {
-	if kind := tree.Scalar(item, "type"); (kind == "message" || kind == "") && tree.IsNull(tree.Member(item, "content")) {
+	kind := tree.Scalar(item, "type")
+	isReference := kind == "" && tree.Without(item, "id") == nil
+	if (kind == "message" || kind == "") && !isReference && tree.IsNull(tree.Member(item, "content")) {
 		return &jsonio.SyntaxError{Msg: "the item has no type or no content"}
 	}
 	if path := notString(item); path != "" {
@@ -143,7 +145,11 @@ func Converse(raw json.RawMessage) []llm.Message {
 		parts = append(parts, conversePart(part))
 	}
 	others, results := Separate(parts)
-	return AddStep(AddStep(nil, llm.RoleTool, results), llm.Role(tree.Scalar(raw, "role")), others)
+	messages := AddStep(AddStep(nil, llm.RoleTool, results), llm.Role(tree.Scalar(raw, "role")), others)
+	if messages != nil {
+		messages[0].Opaque = tree.Without(raw, "role", "content")
+	}
+	return messages
 }
 
 // conversePart reads a ContentBlock. A block of a kind that llm does not have is kept whole; see

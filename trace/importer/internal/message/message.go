@@ -216,8 +216,8 @@ func (r *Reader) fields(d *jsonio.Dec) (f fields) {
 	return f
 }
 
-// reasoningNames are the members with the reasoning: of OpenRouter and others, and of Ollama.
-var reasoningNames = []string{"reasoning_content", "reasoning", "thinking"}
+// reasoningNames are the members with the reasoning: of OpenRouter and others, of Ollama, and of Cohere.
+var reasoningNames = []string{"reasoning_content", "reasoning", "thinking", "tool_plan"}
 
 // singleID returns the first id of a list. It keeps a list of several or of other values in rest.
 func singleID(d *jsonio.Dec, rest *tree.Object) string {
