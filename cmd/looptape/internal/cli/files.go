@@ -40,27 +40,27 @@ func (m *Meter) OpenRecording(name string) (found string, f io.ReadCloser, err e
 
 // Recording is a file with recorded runs.
 type Recording struct {
-	Name  string
-	Open  func() (io.ReadCloser, error)
-	Found bool // in a folder; the user did not name it
+	Name   string
+	Open   func() (io.ReadCloser, error)
+	Folder string // that the user named; empty if the user named the file
 }
 
 // Gather returns the named files and the files in the named folders, except hidden ones and those
 // that are not regular, such as pipes. They share a progress bar.
 func (w *World) Gather(names []string) (files []Recording, m *Meter, err error) {
 	m = w.NewMeter("")
-	add := func(name string, found bool) {
+	add := func(name, folder string) {
 		if info, err := os.Stat(name); err == nil {
-			if found && !info.Mode().IsRegular() {
+			if folder != "" && !info.Mode().IsRegular() {
 				return
 			}
 			m.Size += info.Size()
 		}
-		files = append(files, Recording{name, func() (io.ReadCloser, error) { return m.Open(name) }, found})
+		files = append(files, Recording{name, func() (io.ReadCloser, error) { return m.Open(name) }, folder})
 	}
 	for _, name := range names {
 		if info, err := os.Stat(name); err != nil || !info.IsDir() {
-			add(name, false) // reading it reports the error
+			add(name, "") // reading it reports the error
 			continue
 		}
 		before := len(files)
@@ -72,7 +72,7 @@ func (w *World) Gather(names []string) (files []Recording, m *Meter, err error) 
 			case hidden && e.IsDir():
 				return fs.SkipDir
 			case !hidden && !e.IsDir():
-				add(filepath.Join(name, path), true)
+				add(filepath.Join(name, path), name)
 			}
 			return nil
 		})

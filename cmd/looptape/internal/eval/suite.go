@@ -101,7 +101,7 @@ func inputs(w *cli.World, set *runSet) ([]evals.Input, error) {
 	var list []evals.Input
 	for _, f := range files {
 		if set.graders.tapes[cassettes.FullPath(f.Name)] == nil {
-			list = append(list, evals.Input(f))
+			list = append(list, evals.Input{Name: f.Name, Open: f.Open, Found: f.Folder != ""})
 		}
 	}
 	set.Skipped = func(name string) {

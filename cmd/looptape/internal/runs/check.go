@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -128,11 +127,16 @@ func checkFiles(m *cli.Meter, files []cli.Recording, allowEmpty bool) *report {
 		}
 	}()
 	all := newReport(allowEmpty)
-	for _, result := range results {
-		all.merge(<-result)
+	read := map[string]bool{} // whether a file of a folder is a recording
+	for i, result := range results {
+		next := <-result
+		all.merge(next)
+		read[files[i].Folder] = read[files[i].Folder] || next.Skipped == nil
 	}
-	if len(files) > 0 && len(all.Skipped) == len(files) {
-		all.unread(filepath.Dir(files[0].Name), importer.ErrFormat)
+	for _, folder := range slices.Sorted(maps.Keys(read)) {
+		if !read[folder] {
+			all.unread(folder, importer.ErrFormat)
+		}
 	}
 	return all
 }
@@ -159,7 +163,7 @@ func (r *report) file(m *cli.Meter, in cli.Recording, prefix string) {
 		return
 	}
 	src, err := importer.Open(name, f)
-	if in.Found && errors.Is(err, importer.ErrFormat) {
+	if in.Folder != "" && errors.Is(err, importer.ErrFormat) {
 		r.Skipped = append(r.Skipped, name)
 		if err := f.Close(); err != nil {
 			r.unread(name, err)
